@@ -5,7 +5,8 @@
 # make test-engines  start Podman, containerd and Slurm beside Docker, and run the same tests over each; root
 # make faults      break moves between three Swarm nodes in all ways; needs root, 25 minutes
 # make lint        check style, types and import contracts
-# make docs        write the generated parts of man pages, completions and README
+# make package     build wheel and sdist into dist/, and try them in empty environments; a minute
+# make docs        write the generated parts of man pages, completions and README, and README's picture
 # make structure   print the package's folders, imports and sizes in figures, before and after
 # make bench       measure costs against docker stats, times and precision, and print them
 # make bench-contention  measure what waiting trainings cost the first in line; needs root
@@ -30,13 +31,13 @@ PARALLEL := -n auto --dist loadfile --no-loadscope-reorder
 # A virtual environment holds absolute paths: set it up again in a checkout that has moved.
 MOVED := $(shell test -e $(BIN)/dl-plan && ! grep -qF '$(CURDIR)/$(BIN)/' $(BIN)/dl-plan && echo yes)
 ifdef MOVED
-.PHONY: $(addprefix $(VENV)/,bin/python .run .plots .test .lint)
+.PHONY: $(addprefix $(VENV)/,bin/python .run .plots .test .lint .release)
 endif
 
 # Tests start many processes: let them find what is compiled.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: fuzz demo check test test-cluster test-engines faults test-v2 test-units lint bench bench-contention live live-full live-cluster live-strangers strangers papers \
+.PHONY: fuzz demo check test test-cluster test-engines faults test-v2 test-units lint package bench bench-contention live live-full live-cluster live-strangers strangers papers \
   load trust structure docs clean
 
 $(VENV)/bin/python:
@@ -57,11 +58,15 @@ $(VENV)/.plots: $(VENV)/.run
 
 $(VENV)/.test: pyproject.toml | $(VENV)/bin/python
 	@echo "Setting up $(VENV) ..."
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[test,interop,plots]'
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[test,interop,plots,cri]'
 	@touch $@ $(VENV)/.run $(VENV)/.plots
 
 $(VENV)/.lint: $(VENV)/.test
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[lint]'
+	@touch $@
+
+$(VENV)/.release: $(VENV)/.test
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[release]'
 	@touch $@
 
 demo: $(VENV)/.plots
@@ -97,6 +102,12 @@ lint: $(VENV)/.lint
 	@$(BIN)/ruff format --check
 	@$(BIN)/mypy
 	@$(BIN)/lint-imports --no-cache
+
+package: $(VENV)/.release
+	@rm -rf dist
+	@$(BIN)/python -m build --outdir dist
+	@$(BIN)/twine check --strict dist/*
+	@DLTOOLS_PACKAGES=dist $(BIN)/python -m pytest -q tests/packaging $(PYTEST_ARGS)
 
 bench: $(VENV)/.test
 	@$(BIN)/python tests/bench/probe.py

@@ -34,7 +34,7 @@ _TABLES = (Content.RESULTS, Content.JOBS, Content.SUMMARY)
 
 
 def content_of(data: bytes) -> Content:
-    """Return what an input holds that begins so; of a text, its first line should be whole."""
+    """Return what an input holds, by its first bytes; a text needs its whole first line."""
     if data.startswith(PARQUET_MARK):
         return Content.PARQUET
     if data.startswith((ARROW_MARK, ARROW_FILE_MARK)):
@@ -53,9 +53,9 @@ def begins_record(data: bytes) -> bool:
 
 
 def refusal(data: bytes, recordings: str = "") -> str:
-    """Return why a tool does not read an input that begins so: what it is, and what to do with it;
-    "" where that is not known. `recordings` says what to do with a recording, "" where one is
-    wanted.
+    """Return why a tool refuses an input, by its first bytes: what the input is, and what to do
+    with it; "" where that is unknown. `recordings` says what to do with a recording, "" for a tool
+    that reads recordings.
     """
     content = content_of(data)
     if content in _RECORDINGS:

@@ -1,4 +1,4 @@
-"""Reading inputs up to a bound: what is longer is refused, as an input may never end."""
+"""Reading inputs up to a bound: longer ones are refused, because an input may never end."""
 
 from __future__ import annotations
 

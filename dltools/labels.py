@@ -7,6 +7,7 @@ import math
 from collections.abc import Iterable, Mapping
 from enum import StrEnum
 
+from dltools.notation import cpu_weights
 from dltools.notation.times import parse_duration
 from dltools.text import suggestion, writable
 
@@ -26,6 +27,9 @@ ORIGIN = "dltools.origin"  # id of its first container, if dl-apply has moved it
 PROTECT = "dltools.protect"  # never touch it
 JOB = "dltools.job"  # the name of a job that has several containers
 ROLE = "dltools.role"  # training, server, interactive or other
+USER = "dltools.user"  # whose job it is
+PRIORITY = "dltools.priority"  # its part among the jobs of its user, 1 without it
+MAY_PAUSE = "dltools.pause"  # allow: on a Kubernetes node it may be paused
 KNOWN = (
     METRIC,
     PATTERN,
@@ -42,11 +46,14 @@ KNOWN = (
     PROTECT,
     JOB,
     ROLE,
+    USER,
+    PRIORITY,
+    MAY_PAUSE,
 )
 
 
 class Role(StrEnum):
-    """What a container is to us, as the label dltools.role says."""
+    """What a container does, as its label dltools.role says."""
 
     TRAINING = "training"
     SERVER = "server"
@@ -55,9 +62,18 @@ class Role(StrEnum):
 
 
 def role(labels: Mapping[str, str]) -> Role | None:
-    """Return the role that labels say, None where they say none that is known."""
+    """Return the role that labels give, None where they give no known one."""
     word = labels.get(ROLE, "").strip().lower()
     return Role(word) if word in list(Role) else None
+
+
+def priority(labels: Mapping[str, str]) -> float | None:
+    """Return the priority that labels say, None where they say none that is within the bounds."""
+    try:
+        found = float(labels[PRIORITY])
+    except (KeyError, ValueError):
+        return None
+    return found if cpu_weights.LEAST_PRIORITY <= found <= cpu_weights.MOST_PRIORITY else None
 
 
 def response_time_s(text: str) -> float | None:
@@ -95,10 +111,14 @@ def parse_labels(text: str | None) -> dict[str, str]:
 
 
 def unknown_labels(labels: Mapping[str, str]) -> list[str]:
-    """Return a warning for each label under our prefix that is unknown, and for an unknown role."""
+    """Return a warning for each label under our prefix that is unknown, for an unknown role and for
+    a priority that is none."""
     unknown = (name for name in sorted(labels) if name.startswith(PREFIX) and name not in KNOWN)
     found = [f"unknown label {name}{suggestion(name, KNOWN, PREFIX)}" for name in unknown]
     if ROLE in labels and role(labels) is None:
         word = labels[ROLE]
         found.append(f"unknown role {word!r} in the label {ROLE}{suggestion(word, list(Role))}")
+    if PRIORITY in labels and priority(labels) is None:
+        bounds = f"{cpu_weights.LEAST_PRIORITY:g} to {cpu_weights.MOST_PRIORITY:g}"
+        found.append(f"{PRIORITY} is a number from {bounds}, not {labels[PRIORITY]!r}; 1 counts")
     return found

@@ -1,4 +1,4 @@
-"""Text that others wrote: made fit to be written, to be shown on a screen, and corrected."""
+"""Text that others wrote: made safe to encode and to show, and misspelt words corrected."""
 
 from __future__ import annotations
 
@@ -6,16 +6,14 @@ from collections.abc import Iterable
 
 
 def writable(value: object) -> str:
-    """Return a value as text that can be encoded: ? stands for each half of a surrogate pair, which
-    JSON can hold, and so can arguments that are not UTF-8."""
+    """Return a value as text that UTF-8 can encode: ? replaces each lone surrogate. JSON can hold
+    one, and so can an argument that is not UTF-8."""
     return str(value).encode(errors="replace").decode()
 
 
 def printable(text: str) -> str:
-    """Return a text on one line, with ? for each character that is not graphic: control characters,
-    escapes, marks of the direction of writing, surrogates.
-
-    A terminal would obey them, so a name could hide itself or other text.
+    """Return a text on one line: ? replaces control characters, escapes, direction marks and
+    surrogates. A terminal would obey them, so that a name could hide itself or other text.
     """
     return text if text.isprintable() else "".join(c if c.isprintable() else "?" for c in text)
 
@@ -26,8 +24,8 @@ def printable_lines(text: str) -> str:
 
 
 def suggestion(word: str, known: Iterable[str], prefix: str = "") -> str:
-    """Return how a message about an unknown word ends: with the known word that is most like it, or
-    with all of them. All known words begin with the `prefix`, which makes none of them more like.
+    """Return the end of a message about an unknown word: the most similar known word, or all known
+    words. All known words begin with `prefix`, which does not count as similar.
     """
     from difflib import get_close_matches
 

@@ -14,13 +14,14 @@ say "What dl-apply would do about it:"
 say "\$ dl-plan --policy flowcon --realize quota --set itval=6 samples/digits/recording.parquet | dl-apply --dry-run --offline"
 dl-plan --policy flowcon --realize quota --set itval=6 "$recording" | dl-apply --dry-run --offline --format table
 
-say "An hour of 60 trainings on two CPUs, simulated under three policies:"
-say "\$ dl-sim --generate poisson:60 --gap 60s -p noop -p flowcon -p srtf"
-dl-sim --generate poisson:60 --gap 60s -p noop -p flowcon -p srtf --format table
+jobs=$here/live/three.toml
+say "Three trainings of two threads on two CPUs, simulated (samples/live/RESULTS.md has them on real containers):"
+say "\$ dl-sim -p noop -p flowcon -p srtf --spin 0.9 samples/live/three.toml"
+dl-sim -p noop -p flowcon -p srtf --spin 0.9 --format table "$jobs"
 
 say "The same as a picture:"
-say "\$ dl-sim --generate poisson:60 --gap 60s -p noop -p flowcon -p srtf --jobs | dl-report --plot compare --plot cdf -o demo.png"
-dl-sim --generate poisson:60 --gap 60s -p noop -p flowcon -p srtf --jobs | dl-report --plot compare --plot cdf -o demo.png
+say "\$ dl-sim -p noop -p flowcon -p srtf --spin 0.9 --jobs samples/live/three.toml | dl-report --plot gantt -o demo.png"
+dl-sim -p noop -p flowcon -p srtf --spin 0.9 --jobs "$jobs" | dl-report --plot gantt -o demo.png
 echo "demo.png"
 
-say "On a Docker host, the same on live containers:  dl-probe | dl-plan --policy flowcon | dl-apply"
+say "On a Docker host, the same on live containers:  dl-probe | dl-plan"

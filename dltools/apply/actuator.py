@@ -131,8 +131,8 @@ class Actuator:
         return replace(found, status=Status.FAILED, error=f"host {action.host}: {why}")
 
     def undo(self, only: Iterable[str] | None, on_result: OnResult) -> list[Result]:
-        """Restore containers: all in the journal, or those with the ids `only`. Raises
-        `UnavailableError` after that, where one of several engines has gone away meanwhile."""
+        """Restore containers: all in the journal, or those with the ids `only`. Then raises
+        `UnavailableError` if one of several engines went away meanwhile."""
         wanted = None if only is None else set(only)
         results: list[Result] = []
         faults = []
@@ -155,19 +155,19 @@ class Actuator:
     # Leases
 
     def lease(self, is_leased: bool) -> None:
-        """Say whether what is changed from now on is to end with this run."""
+        """Set whether changes from now on end with this run."""
         self._is_leased = is_leased
 
     def adopt_leases(self, covered: Set[str] | None) -> None:
-        """Let the leases that runs before have left behind end with this run: of the containers
-        that it may change, and of these ids, where they are known."""
+        """Make leases of earlier runs end with this run: those of containers that this run may
+        change and, unless `covered` is None, whose ids are in it."""
         for actuator in self._known():
             actuator.adopt_leases(covered)
 
     def leave_leases(self, until: str, covered: Set[str] | None) -> bool:
-        """Let all that is under lease of this run stay until a time (RFC 3339), also on engines
-        that do not answer now, and what runs before have left behind of the same containers as in
-        `adopt_leases`. Tell whether that is anything."""
+        """Keep what this run holds under lease until a time (RFC 3339), also on engines that do not
+        answer now; the same for leases of earlier runs, on the containers that `adopt_leases`
+        takes. Tell whether anything is under lease."""
         found = [actuator.leave_leases(until, covered) for actuator in self._known()]
         return any(found)
 

@@ -6,7 +6,6 @@ from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from dltools.apply.migrate.migration import Migration, MigrationFiles
 from dltools.apply.original_settings import Entry, Journal
@@ -17,22 +16,22 @@ from dltools.engine.runs import ApplyRun
 from dltools.engine.turn_notes import TurnNote, read_notes
 from dltools.errors import AccessError, DataError
 from dltools.notation.cpu_weights import DEFAULT_CPU_WEIGHT
-from dltools.plan.realisation.settings import Settings
+from dltools.plan.realisation.settings import FoundSettings, Turn, as_found, only
 
 
 @dataclass(frozen=True, slots=True)
 class ChangedContainer:
     """A container that dl-apply has changed.
 
-    `original` settings it had, `current` ones it has (None: it is gone). It was changed `since`
-    (RFC 3339, "" if that is unknown), by `run`; `state_directory` says so. Its lease ends `until`
-    then, "" where no end is known.
+    `original`: its settings before; `current`: its settings now (None: it is gone). `since`: when
+    it was changed (RFC 3339, "" if unknown), and by which `run`. `state_directory`: whose journal
+    says so. `until`: when its lease ends, "" if no end is known.
     """
 
     container_id: str
     name: str
-    original: Settings
-    current: Settings | None
+    original: FoundSettings
+    current: FoundSettings | None
     since: str
     run: ApplyRun
     state_directory: Path
@@ -91,7 +90,7 @@ def _changed_container(
     record = entry or note
     assert record is not None
     try:
-        current: Settings | None = _current(engine, locator, known)
+        current: FoundSettings | None = _current(engine, locator, known)
     except GoneError:
         current = None
     return ChangedContainer(
@@ -106,38 +105,37 @@ def _changed_container(
     )
 
 
-def _current(engine: Engine, locator: Locator, known: _ContainerRecords) -> Settings:
+def _current(engine: Engine, locator: Locator, known: _ContainerRecords) -> FoundSettings:
     """Return the settings that a container has now, with its state and turn where these may have
     been changed."""
     located = locator.find(known.container_id)
-    current: Settings = {**current_settings(engine, located)}
+    current = as_found(current_settings(engine, located))
     if known.note or (known.entry and known.entry.state):
         current["state"] = located.container.state
     if known.note and known.note.seconds and known.note.run.is_alive:
-        current |= {"group": known.note.group, "turn_s": known.note.seconds}
-        current |= {"queue": known.note.queue} if known.note.queue else {}
+        current["group"], current["turn_s"] = known.note.group, known.note.seconds
+        if known.note.queue:
+            current["queue"] = known.note.queue
     return current
 
 
-def _original(known: _ContainerRecords, current: Settings | None) -> Settings:
+def _original(known: _ContainerRecords, current: FoundSettings | None) -> FoundSettings:
     """Return the settings that a container had; a turn changes none but its state."""
     entry = known.entry
     if current is None:
-        return dict(entry.settings) if entry else {}
-    settings: Mapping[str, Any] = entry.settings if entry else current
-    names = [name for name in settings if name in current and name not in _OF_TURNS]
-    original = {name: settings[name] for name in names}
+        return as_found(entry.settings) if entry else {}
+    settings = as_found(entry.settings if entry else current)
+    original = only(settings, current.keys() - _OF_TURNS)
     if "state" in current:
         original["state"] = (entry and entry.state) or "running"
     return original
 
 
-_OF_TURNS = ("state", "group", "turn_s", "queue")
+_OF_TURNS = {"state", *Turn.__annotations__}
 
 
 def paused_elsewhere(engine: Engine, directories: Iterable[Path]) -> list[str]:
-    """Return the names of the containers that are paused, and of whose pause no state directory
-    knows."""
+    """Return the names of paused containers whose pause is in no state directory."""
     known: set[str] = set()
     for directory in directories:
         known |= read_notes([directory], engine.id).keys()
@@ -149,21 +147,19 @@ def paused_elsewhere(engine: Engine, directories: Iterable[Path]) -> list[str]:
     )
 
 
-def unusual_settings(engine: Engine) -> Mapping[str, Settings]:
+def unusual_settings(engine: Engine) -> Mapping[str, FoundSettings]:
     """Return the settings of running containers that are not the engine's defaults, by container
     name: a quota, weight or CPU list, or the state paused."""
     locator = Locator(engine)
-    found: dict[str, Settings] = {}
+    found: dict[str, FoundSettings] = {}
     for listed in engine.containers():
         try:
             located = locator.find(listed.id)
         except GoneError:
             continue
-        unusual = {
-            name: value
-            for name, value in settings_in_force(located).items()
-            if value not in (None, DEFAULT_CPU_WEIGHT)
-        }
+        settings = settings_in_force(located)
+        usual = (None, DEFAULT_CPU_WEIGHT)
+        unusual = as_found({name: one for name, one in settings.items() if one not in usual})
         if located.container.state == "paused":
             unusual["state"] = "paused"
         if unusual:

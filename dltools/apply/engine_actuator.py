@@ -23,6 +23,7 @@ from dltools.engine.interface import Container, Engine, GoneError, LocatedContai
 from dltools.engine.limits.cpu_limits import Locator, attainable_settings, out_of_bounds
 from dltools.errors import UnavailableError
 from dltools.notation.times import parse_time
+from dltools.plan.realisation.settings import FoundSettings, as_found
 from dltools.plan.records import Action, Op, Plan, Result, Status
 
 OnResult = Callable[[Result], None]
@@ -79,19 +80,19 @@ class EngineActuator:
         self._update = SettingsUpdate(engine, self._locator, self._originals)
 
     def lease(self, is_leased: bool) -> None:
-        """Say whether what is changed from now on is to end with this run."""
+        """Set whether changes from now on end with this run."""
         self._originals.is_leased = is_leased
 
     def adopt_leases(self, covered: Set[str] | None) -> None:
-        """Let the leases that runs before have left behind end with this run: of the containers
-        that it may change, and of these ids, where they are known."""
+        """Make leases of earlier runs end with this run: those of containers that this run may
+        change and, unless `covered` is None, whose ids are in it."""
         found = (entry for entry in self._entries() if self._is_covered(entry, covered))
         self._journal.lease_to(found, self.rotation.run)
 
     def leave_leases(self, until: str, covered: Set[str] | None) -> bool:
-        """Let all that is under lease of this run stay until a time (RFC 3339), and what runs
-        before have left behind of the same containers as in `adopt_leases`. Tell whether that is
-        anything."""
+        """Keep what this run holds under lease until a time (RFC 3339); the same for leases of
+        earlier runs, on the containers that `adopt_leases` takes. Tell whether anything is under
+        lease."""
         leased = [
             entry
             for entry in self._entries()
@@ -198,7 +199,9 @@ class EngineActuator:
 
     def _apply(self, action: Action, planned_at: datetime | None) -> Result:
         found = Result(action.id, Status.SKIPPED, action.container_id, action.container_name)
-        if reason := refusals.unsupported(action, self.engine.host, self.engine.capabilities):
+        engine_can, is_leased = self.engine.capabilities, self._originals.is_leased
+        reason = refusals.unsupported(action, self.engine.host, engine_can)
+        if reason := reason or refusals.unleased(action, engine_can, is_leased=is_leased):
             return replace(found, error=reason)
         try:
             container = self.engine.inspect(action.container_id)
@@ -279,13 +282,15 @@ class EngineActuator:
         self, action: Action, container: Container, found: Result, planned_at: datetime | None
     ) -> Result:
         """Pause or unpause a container."""
-        before = {"state": container.state}
+        before: FoundSettings = {"state": container.state}
         wanted = "paused" if action.op is Op.PAUSE else "running"
         found = replace(found, before=before, after=before)
         if refused := refusals.refusal(found, container, planned_at):
             return refused
         if container.state == wanted:
             return replace(found, status=Status.UNCHANGED)
+        if wanted == "paused" and container.pause_refusal:
+            return replace(found, error=container.pause_refusal)
         if self._dry_run:
             return replace(found, status=Status.PLANNED, after={"state": wanted})
         located = self._locator.locate(container)
@@ -306,7 +311,7 @@ class EngineActuator:
         if reason := refusals.refusal_of_turn(container, has_turn=known is not None):
             return replace(found, error=reason)
         if self._dry_run:
-            return replace(found, status=Status.PLANNED, after=action.set)
+            return replace(found, status=Status.PLANNED, after=as_found(action.set))
         turn = Turn(
             container.id,
             container.name,
@@ -316,7 +321,7 @@ class EngineActuator:
         )
         self._turns.append(turn)
         status = Status.UNCHANGED if turn == known else Status.APPLIED
-        return replace(found, status=status, after=action.set)
+        return replace(found, status=status, after=as_found(action.set))
 
 
 def _time(text: str) -> datetime | None:
@@ -336,8 +341,8 @@ def check_offline(plan: Plan, on_result: OnResult) -> None:
                 Status.FAILED if reason else Status.PLANNED,
                 action.container_id,
                 action.container_name,
-                before=action.expect,
-                after=action.expect if reason else action.set,
+                before=as_found(action.expect),
+                after=as_found(action.expect if reason else action.set),
                 error=reason,
             )
         )

@@ -244,8 +244,8 @@ def watch(pipe: int, run: ApplyRun, silence_s: float) -> End:
                 stopped_s = max(0.0, now - stopped_at)
                 _tell(
                     run,
-                    f"dl-apply: it was stopped for {stopped_s:.0f} s, and is ended now: "
-                    "what it had paused goes on, what it held is undone",
+                    f"dl-apply: it was stopped for {stopped_s:.0f} s: ending it, "
+                    "unpausing its containers and undoing its settings",
                 )
             os.kill(run.pid, signal.SIGKILL)
     return End.DEAD

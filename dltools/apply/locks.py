@@ -2,8 +2,8 @@
 
 The lock keeps apart runs that share a state directory, the mark those that do not. The mark is an
 abstract Unix socket whose name holds the engine's ID. The kernel frees it when its process dies,
-and says whose it is: so nobody who takes the name for himself stays unnamed. The command line takes
-both before it connects; `dl-apply --status` asks whose the mark is.
+and tells which process has it, so that nobody can take the name and stay unknown. The command line
+takes both before it connects; `dl-apply --status` asks who has the mark.
 """
 
 from __future__ import annotations

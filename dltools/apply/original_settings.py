@@ -78,8 +78,8 @@ class Entry:
         return bool(self.until) and self.until <= now
 
     def with_state_of(self, newer: Entry) -> Entry:
-        """Return the entry with the state of a newer one, if that has one and this has none of the
-        container's present run."""
+        """Return the entry with the state of a newer one, if the newer one has a state and this
+        entry has none for the container's present run."""
         known = self.state is not None and self.started == newer.started
         if newer.state is None or known:
             return self
@@ -111,25 +111,25 @@ class Journal(Records[Entry]):
         return known is None
 
     def keep(self, entries: Iterable[Entry]) -> None:
-        """Let changes stay that were made under lease. Raises `OutputError`."""
+        """Keep changes that were made under lease. Raises `OutputError`."""
         for entry in entries:
             if entry.is_leased:
                 self.write(replace(entry, leased_by=UNKNOWN_RUN, until=""))
 
     def lease_to(self, entries: Iterable[Entry], run: ApplyRun) -> None:
-        """Let leases that runs before have left behind end with this run. Raises `OutputError`."""
+        """Make leases that earlier runs left behind end with this run. Raises `OutputError`."""
         for entry in entries:
             if entry.until:
                 self.write(replace(entry, leased_by=run, until=""))
 
     def lease_until(self, entries: Iterable[Entry], until: str) -> None:
-        """Let changes under lease stay until a time (RFC 3339). Raises `OutputError`."""
+        """Keep changes under lease until a time (RFC 3339). Raises `OutputError`."""
         for entry in entries:
             self.write(replace(entry, leased_by=UNKNOWN_RUN, until=until))
 
     def next_end(self) -> str:
-        """Return when the first lease ends that a run has left behind (RFC 3339), "" if there is
-        none. Raises `DataError`."""
+        """Return when the first lease that a run left behind ends (RFC 3339), "" if there is none.
+        Raises `DataError`."""
         return min((entry.until for entry in self.each() if entry.until), default="")
 
 
@@ -162,7 +162,10 @@ class Originals:
         """Return a container as it is now. `state` is given where the state is to be changed,
         `wanted` where settings are."""
         container = located.container
-        present = settings_in_force(located)
+        present, kernel = settings_in_force(located), limit_files.read_files(located)
+        if "cpuset" not in self._engine.capabilities.limits:  # it is somebody else's to change
+            present.pop("cpuset", None)
+            kernel.pop(limit_files.CPUSET, None)
         # A restart loses what was written to the kernel's files alone.
         is_lasting = wanted is not None and container.gpu is not GpuAccess.FRAGILE
         return Entry(
@@ -172,7 +175,7 @@ class Originals:
             container_name=container.name,
             fields=container.limit_fields,
             settings=present,
-            kernel=limit_files.read_files(located),
+            kernel=kernel,
             state=state,
             started=container.started_text if state else "",
             since=timestamp(),
@@ -208,9 +211,9 @@ class Originals:
 
 
 def is_foreign(engine: Engine, located: LocatedContainer, entry: Entry) -> bool:
-    """Tell whether somebody else has changed the settings of a container since dl-apply did. Swarm
-    does so by itself with its tasks: that is nobody's wish. So does a restart, where the engine's
-    record does not keep what dl-apply has set."""
+    """Tell whether somebody else has changed the settings of a container since dl-apply did. For a
+    task, Swarm does so by itself, so that does not count. Nor does a restart count, where the
+    engine's record does not keep what dl-apply has set."""
     if located.container.is_task:
         return False
     if not entry.ours or (entry.kernel and located.controller("cpu") is None):

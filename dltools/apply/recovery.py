@@ -1,4 +1,4 @@
-"""Mending what a run has left: restoring containers, ending leases, unpausing.
+"""Recovery after a run: restoring containers, ending leases, unpausing.
 
 A run writes these files of the state directory before it acts:
 
@@ -51,6 +51,7 @@ from dltools.engine.interface import Container, Engine, GoneError, LocatedContai
 from dltools.engine.limits.cpu_limits import Locator, current_settings
 from dltools.engine.runs import UNKNOWN_RUN, ApplyRun
 from dltools.engine.turn_notes import TurnNotes
+from dltools.plan.realisation.settings import FoundSettings, as_found, only
 from dltools.plan.records import Result, Status
 
 
@@ -104,7 +105,7 @@ class _Undoing:
         found = Result(number, Status.STALE, entry.container_id, entry.container_name)
         try:
             located = self._locator.find(entry.container_id)
-            before = {**current_settings(self._engine, located)}
+            before = as_found(current_settings(self._engine, located))
             found = replace(found, before=before, after=before)
             return (self._plan if self._dry_run else self._restore)(located, entry, found)
         except RefusedError as error:
@@ -138,9 +139,9 @@ class _Undoing:
         return result
 
 
-def _settings_to_restore(entry: Entry, found: Result) -> dict[str, object]:
+def _settings_to_restore(entry: Entry, found: Result) -> FoundSettings:
     """Return the original settings that can be seen on the container now."""
-    return {name: value for name, value in entry.settings.items() if name in found.before}
+    return as_found(only(entry.settings, found.before))
 
 
 def _state_to_restore(container: Container, entry: Entry) -> str | None:

@@ -68,7 +68,8 @@ class Rules:
             return "its name is not among those that --name selects"
         if not has_labels(container.labels, self.labels):
             return "it lacks a label that --label asks for"
-        if is_own(container.id):
+        path = container.cgroup_path
+        if is_own(container.id) or (path and cgroup.belongs_to("self", container.id, path=path)):
             return "dl-apply itself runs in it"
         return None
 
@@ -84,7 +85,7 @@ class Rules:
         return f"the plan is {age:.3g} s old, and --max-age allows {self.max_age_s:g} s"
 
     def refusal_of_number(self, changes: int) -> str | None:
-        """Return why a plan may make no more changes than it has made, None if it may."""
+        """Return why a plan may make no further changes, None if it may."""
         if self.max_changes is None or changes < self.max_changes:
             return None
         return f"the plan has made {changes} changes, as many as --max-changes allows"
@@ -123,6 +124,14 @@ def unsupported(
     return f"the engine of host {host} cannot {cannot}{why}"
 
 
+def unleased(action: Action, engine_can: Capabilities, *, is_leased: bool) -> str | None:
+    """Return why an action that would stay is not carried out, None if it may be. Turns end with
+    their run by themselves."""
+    if is_leased or not engine_can.leases_only or action.op not in (Op.UPDATE, Op.PAUSE):
+        return None
+    return "the engine takes only what ends by itself: give --lease, such as --lease 10m"
+
+
 def refusal(found: Result, container: Container, planned_at: datetime | None) -> Result | None:
     """Return the result of an action on a protected container, or on one that has stopped or
     restarted since the plan; None if the container may be changed."""
@@ -151,11 +160,11 @@ def refusal_of_turn(container: Container, *, has_turn: bool) -> str | None:
         return f"it serves (label {QOE}): dl-apply never pauses it"
     if container.state == "paused" and not has_turn:
         return "it is paused already, and not by dl-apply"
-    return None
+    return container.pause_refusal or None
 
 
 def job_takes_no_turns(name: str) -> str:
-    """Return why a container takes no turns that might: another one of its job cannot."""
+    """Return why a container takes no turns because another container of its job cannot."""
     return f"{name}, of the same job, cannot take turns"
 
 

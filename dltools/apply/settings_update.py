@@ -31,7 +31,7 @@ from dltools.engine.limits.cpu_limits import (
     settings_in_force,
     unfit_cpu_list,
 )
-from dltools.plan.realisation.settings import Settings, differs
+from dltools.plan.realisation.settings import FoundSettings, Settings, as_found, differs, only
 from dltools.plan.records import Action, Result, Status
 
 
@@ -45,11 +45,11 @@ def compare(
     is_forced: bool = False,
 ) -> Result:
     """Return what becomes of an update: PLANNED with the settings that it brings about, or why the
-    container is left alone. `found` names the action and its container. `made` are the settings
-    that this run has made: a plan from before it was seen that they are in force may expect others.
-    `is_forced` also changes settings that neither the plan nor this run knows."""
+    container is left alone. `found` names the action and its container. `made`: the settings that
+    this run has set; a plan made before they were observed may expect older ones. `is_forced` also
+    changes settings that neither the plan nor this run knows."""
     present = settings_in_force(located)
-    before = {name: value for name, value in present.items() if name in action.set}
+    before = as_found(only(present, action.set))
     found = replace(found, before=before, after=before)
     if refused := refusal(found, located.container, planned_at):
         return refused
@@ -63,7 +63,7 @@ def compare(
         return replace(found, status=Status.STALE, error=CHANGED)
     if reason := unfit_cpu_list(located, wanted, present):
         return replace(found, status=Status.SKIPPED, error=reason)
-    return replace(found, status=Status.PLANNED, after={**before, **wanted})
+    return replace(found, status=Status.PLANNED, after=as_found({**before, **wanted}))
 
 
 def _is_known(
@@ -71,7 +71,7 @@ def _is_known(
 ) -> bool:
     """Tell whether each setting of these names is one of those that are known."""
     return all(
-        any(not differs({name: one[name]}, present, cpus) for one in known if name in one)
+        any(not differs(only(one, (name,)), present, cpus) for one in known if name in one)
         for name in names
     )
 
@@ -133,7 +133,7 @@ class SettingsUpdate:
         except (RefusedError, OSError) as error:
             reason = f"{result.error}; the change could not be reverted: {error}"
             return replace(result, error=reason)
-        after = {name: value for name, value in current.items() if name in result.before}
+        after = as_found(only(current, result.before))
         if differs(before.settings, current, located.usable_cpus):
             reason = f"{result.error}; some settings could not be reverted"
             return replace(result, after=after, error=reason)
@@ -160,7 +160,7 @@ def read_back(
         current = current_settings(engine, located)
     except GoneError:
         return replace(found, status=Status.STALE, error=GONE)
-    after = {name: value for name, value in current.items() if name in wanted}
+    after = as_found(only(current, wanted))
     if differs(wanted, after, located.usable_cpus):
         reason = "the engine accepted the change, but other settings are in force"
         return replace(found, status=Status.FAILED, after=after, error=reason)
@@ -171,9 +171,9 @@ class SettingsMade:
     """Remembers the settings that a run has made, by container."""
 
     def __init__(self) -> None:
-        self._made: dict[str, Settings] = {}
+        self._made: dict[str, FoundSettings] = {}
 
-    def of(self, container_id: str) -> Settings:
+    def of(self, container_id: str) -> FoundSettings:
         """Return the settings that the run has made in a container, {} if none."""
         return self._made.get(container_id, {})
 
@@ -190,12 +190,12 @@ class SettingsMade:
         changed = [
             name
             for name in result.before
-            if name in made and differs({name: made[name]}, result.before, located.usable_cpus)
+            if name in made and differs(only(made, (name,)), result.before, located.usable_cpus)
         ]
         made |= result.after
         if not changed or result.error:
             return result
         is_task = located.container.is_task
         who = "Swarm, or somebody," if is_task else "somebody"
-        reason = f"{who} has changed {' and '.join(changed)} since dl-apply had set it"
+        reason = f"{who} has changed {' and '.join(changed)} since dl-apply set it"
         return replace(result, error=reason)

@@ -152,7 +152,7 @@ class _Counters:
         return host.idle_seconds() if everywhere and all(everywhere) else None
 
     def read(self, ids: Mapping[str, bool]) -> dict[str, Use]:
-        """Return what each of these containers has used, by id; and what those that have their turn
+        """Return what each of these containers has used, by id, and what those whose turn it is
         (True) want."""
         found = {}
         for id_, has_turn in ids.items():

@@ -1,7 +1,7 @@
 """Where output goes: the files that -o names, standard output, and the console.
 
-Of files it tells which are replaced, which are written in place, and which are refused. Data on a
-terminal is made printable; in files and pipes it is unchanged.
+It decides which files are replaced, written in place or refused. Data on a terminal is made
+printable; in files and pipes it is unchanged.
 """
 
 from __future__ import annotations

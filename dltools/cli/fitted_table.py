@@ -105,7 +105,7 @@ class FittedTable(Table):
 
 
 def bare_table(gap: int = WIDE_GAP) -> Table:
-    """Return a table with a line below its headers alone, and so many blanks between columns."""
+    """Return a table whose only line is below the headers, with so many blanks between columns."""
     return Table(
         box=box.SIMPLE_HEAD,
         pad_edge=False,

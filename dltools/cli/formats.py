@@ -88,6 +88,7 @@ class ReportFormat(StrEnum):
     HTML = "html"
     SVG = "svg"
     PNG = "png"
+    PDF = "pdf"
 
 
 _REPORT_SUFFIXES = {
@@ -97,19 +98,23 @@ _REPORT_SUFFIXES = {
     ".html": ReportFormat.HTML,
     ".svg": ReportFormat.SVG,
     ".png": ReportFormat.PNG,
+    ".pdf": ReportFormat.PDF,
     ".txt": ReportFormat.TABLE,
 }
 
 
 def choose_report_format(wanted: ReportFormat, output: Path | None) -> ReportFormat:
-    """Return the format to write in. Raises `BadParameter` where the name of -o does not say it,
-    contradicts it, and where it is binary and goes to a terminal."""
+    """Return the format to write in. Raises `BadParameter` if the name of -o gives no format or
+    contradicts --format, or if a binary format would go to a terminal."""
     chosen = format_by_name(wanted, output, _REPORT_SUFFIXES)
     if chosen is ReportFormat.AUTO and output is not None:
         known = ", ".join(_REPORT_SUFFIXES)
         raise typer.BadParameter(f"{output}: give --format, or end its name in {known}")
-    if chosen is ReportFormat.PNG and output is None and sys.stdout.isatty():
-        raise typer.BadParameter("png is binary and standard output is a terminal; use -o FILE")
+    is_binary = chosen in (ReportFormat.PNG, ReportFormat.PDF)
+    if is_binary and output is None and sys.stdout.isatty():
+        raise typer.BadParameter(
+            f"{chosen} is binary and standard output is a terminal; use -o FILE"
+        )
     return format_for_stdout(chosen)
 
 

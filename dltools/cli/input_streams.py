@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, BinaryIO
 
 import typer
 
-from dltools.cli.exits import Exit
+from dltools.cli.exits import Exit, print_message
 from dltools.errors import DataError, InputOutputError
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ _TAIL_BYTES = 8
 def open_input(name: str, context: typer.Context) -> tuple[BinaryIO, str]:
     """Return the input stream and its name for messages; - is standard input.
 
-    At a terminal, print the usage and exit with 2. Raises `InputOutputError`.
+    At a terminal, say what to pipe in, and exit with 2. Raises `InputOutputError`.
     """
     if name != "-":
         return _opened(name), name
@@ -62,11 +62,9 @@ def _opened(name: str, advice: str = "") -> BinaryIO:
 
 
 def _refuse_terminal(context: typer.Context) -> None:
-    print(context.get_usage(), file=sys.stderr)
-    print(
-        "Standard input is a terminal: give a FILE or pipe something in; see --help.",
-        file=sys.stderr,
-    )
+    tool = context.info_name or "dl-plan"
+    pipe = "dl-probe | dl-plan" + (" | dl-apply" if tool == "dl-apply" else "")
+    print_message(f"standard input is a terminal: type {pipe}, or give a FILE; see {tool} --help")
     raise typer.Exit(Exit.USAGE)
 
 

@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from typer._click.exceptions import UsageError
 from typer.core import TyperCommand
 
 from dltools import __version__
+from dltools.cli.exits import Exit, print_message
+from dltools.cli.remarks import be_quiet
 from dltools.notation.times import parse_duration
 
 if TYPE_CHECKING:
@@ -38,8 +42,28 @@ def app(command: Callable[..., None]) -> typer.Typer:
     return tool
 
 
+@contextmanager
+def _in_one_line() -> Iterator[None]:
+    """Say what is wrong with a command line in one line, and exit."""
+    try:
+        yield
+    except UsageError as error:
+        name = os.path.basename(sys.argv[0])  # noqa: PTH119
+        print_message(f"{error.format_message().rstrip('.')}; see {name} --help")
+        raise typer.Exit(Exit.USAGE) from None
+
+
 class _GroupedHelp(TyperCommand):
-    """A command whose help shows options by group, without rich, which takes long to import."""
+    """A command whose help shows options by group, without rich, which takes long to import, and
+    whose errors are one line."""
+
+    def make_context(self, *args: Any, **named: Any) -> Any:
+        with _in_one_line():
+            return super().make_context(*args, **named)
+
+    def invoke(self, ctx: Any) -> Any:
+        with _in_one_line():
+            return super().invoke(ctx)
 
     def format_options(self, ctx: Any, formatter: Any) -> None:
         groups: dict[str, list[tuple[str, str]]] = {}
@@ -65,6 +89,16 @@ Version = Annotated[
 ]
 Verbose = Annotated[
     bool, typer.Option("-v", "--verbose", help="Print progress messages on standard error.")
+]
+Quiet = Annotated[
+    bool,
+    typer.Option(
+        "-q",
+        "--quiet",
+        callback=be_quiet,
+        help="Print errors and warnings alone on standard error, and no remarks, such as why there "
+        "was nothing to do.",
+    ),
 ]
 Input = Annotated[str, typer.Argument(metavar="[FILE]", help="Input file; - is standard input.")]
 
@@ -150,7 +184,8 @@ Hosts = Annotated[
     typer.Option(
         "--host",
         metavar="URL",
-        help="Engine to use: unix:///PATH, tcp://HOST:PORT or ssh://HOST; repeatable.",
+        help="Engine to use: unix:///PATH, tcp://HOST:PORT or ssh://HOST; on this machine also "
+        "cri:///PATH, cgroup:/PATTERN, slurm: or kubepods:. Repeatable. See dltools-engines(7).",
     ),
 ]
 Contexts = Annotated[

@@ -61,7 +61,7 @@ def assign(policy: Policy, given: Mapping[str, object]) -> Assigned:
 
 
 def warn_of_unused_quantum(mode: str, quantum_s: float | None) -> None:
-    """Say on standard error that --quantum is without effect where jobs take no turns."""
+    """Warn on standard error if --quantum has no effect, because jobs take no turns."""
     if quantum_s is not None and mode not in ("auto", "rotate"):
         print_message(f"--quantum has no effect with --realize {mode}: only rotate gives turns")
 

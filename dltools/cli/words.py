@@ -12,7 +12,7 @@ from dltools.notation.resources import format_bytes, parse_cpus, short_gpu, unio
 from dltools.text import printable
 
 if TYPE_CHECKING:
-    from dltools.plan.realisation.settings import Settings
+    from dltools.plan.realisation.settings import FoundSettings
 
 _UNKNOWN = object()
 
@@ -56,12 +56,14 @@ def cpu_use(row: Mapping[str, Any], before: Mapping[str, Any] | None) -> str:
     return f"{used / span:z.2f}" if span > 0 else "-"
 
 
-def size(count: int | None) -> str:
+def size(count: float | None) -> str:
     """Return a number of bytes in three digits, - where it is unknown."""
     return "-" if count is None else format_bytes(count)
 
 
-def settings_in_words(settings: Settings, named: Iterable[str] = (), *, whole: bool = True) -> str:
+def settings_in_words(
+    settings: FoundSettings, named: Iterable[str] = (), *, whole: bool = True
+) -> str:
     """Return settings in words: "1.5 cpus, weight 300, paused".
 
     Defaults are left out, except those of settings that are `named`. `whole`: these are all
@@ -104,13 +106,15 @@ def _on_gpu(queue: str | None) -> str:
     return f" on {printable(short_gpu(queue))}" if queue else ""
 
 
-def changes_in_words(before: Settings, after: Settings) -> tuple[str, str]:
+def changes_in_words(before: FoundSettings, after: FoundSettings) -> tuple[str, str]:
     """Return what differs between settings before and after; where nothing does, all of them."""
+    from dltools.plan.realisation.settings import only
+
     names = [
         name
         for name in {**before, **after}
         if before.get(name, _UNKNOWN) != after.get(name, _UNKNOWN)
     ]
     names = names or [*before]
-    told = [{name: found[name] for name in names if name in found} for found in (before, after)]
-    return tuple(settings_in_words(one, one, whole=False) for one in told)  # type: ignore[return-value]
+    old, new = only(before, names), only(after, names)
+    return settings_in_words(old, old, whole=False), settings_in_words(new, new, whole=False)

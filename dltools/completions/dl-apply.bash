@@ -7,12 +7,13 @@ _dl_apply() {
     _dltools_split
     # generated: options
     case $before in
+        --policy) _dltools_reply flowcon tradl dqoes specon noop fair las slaq srtf ;;
         --label|--name|--max-changes|--max-age|--hold|--host|--context|--beside|--deliver-hook|--hook-timeout|--lease|--patience) COMPREPLY=() ;;
         --deliver-dir|--state-dir) _dltools_files -d ;;
         --format) _dltools_reply auto table jsonl ;;
         *)
             if [[ $text == -* ]]; then
-                _dltools_reply --dry-run --offline --undo --status --restore --label --name --max-changes --max-age --hold --host --context --swarm --force --beside --deliver-dir --deliver-hook --hook-timeout --lease --patience --state-dir --format --verbose --version --help
+                _dltools_reply --dry-run --offline --undo --status --restore --install-service --remove-service --policy --label --name --max-changes --max-age --hold --host --context --swarm --force --beside --deliver-dir --deliver-hook --hook-timeout --lease --patience --state-dir --format --verbose --quiet --version --help
             else
                 _dltools_files -f
             fi ;;

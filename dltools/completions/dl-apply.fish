@@ -6,6 +6,9 @@ complete -c dl-apply -l offline -d 'With --dry-run: ask no engine, and assume th
 complete -c dl-apply -l undo -d 'Restore every container that dl-apply has changed, and exit'
 complete -c dl-apply -l status -d 'Print every container that dl-apply has changed (settings before and now, since when, by which run) and every job that is being moved, and exit'
 complete -c dl-apply -l restore -d 'Restore what this run changed when the input ends, or on SIGTERM, SIGHUP or Ctrl-C'
+complete -c dl-apply -l install-service -d 'Run the pipe as a service of systemd, now and at each boot, which puts everything back when it stops'
+complete -c dl-apply -l remove-service -d 'Stop that service, put everything back, and remove it'
+complete -c dl-apply -l policy -x -a 'flowcon tradl dqoes specon noop fair las slaq srtf' -d 'Scheduling policy of the service, flowcon by default'
 complete -c dl-apply -l label -x -d 'Change only containers with this label'
 complete -c dl-apply -l name -x -d 'Change only containers whose name matches'
 complete -c dl-apply -l max-changes -x -d 'Change at most N containers of a host in each plan'
@@ -24,6 +27,7 @@ complete -c dl-apply -l patience -x -d 'Wait this long for an engine that restar
 complete -c dl-apply -l state-dir -x -a '(__fish_complete_directories)' -d 'Directory where dl-apply keeps its journal and turns, if not the default one'
 complete -c dl-apply -l format -x -a 'auto table jsonl' -d 'Output format'
 complete -c dl-apply -s v -l verbose -d 'Print progress messages on standard error'
+complete -c dl-apply -s q -l quiet -d 'Print errors and warnings alone on standard error, and no remarks, such as why there was nothing to do'
 complete -c dl-apply -l version -d 'Print the version and exit'
 complete -c dl-apply -s h -l help -d 'Show this message and exit'
 # end

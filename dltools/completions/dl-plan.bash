@@ -6,15 +6,15 @@ _dltools_parameters() {
     for policy; do
         case $policy in
             # generated: parameters
-            flowcon) echo alpha= itval= backoff=true backoff=false itval_max= signed=true signed=false floor=true floor=false early=true early=false explore= max_slowdown= feeders=first feeders=equal owners=respect owners=ignore ;;
-            tradl) echo itval= favour=nearest favour=farthest explore= backoff=true backoff=false itval_max= max_slowdown= feeders=first feeders=equal owners=respect owners=ignore ;;
-            dqoes) echo alpha= beta= itval= itval_max= quantile= gain=direct gain=fixed gain=adaptive trim=true trim=false explore= max_slowdown= feeders=first feeders=equal owners=respect owners=ignore ;;
-            specon) echo alpha= itval= cooldown= load=progressing load=jobs load=cpu pause= stale= within=none within=flowcon within=srtf within=slaq explore= max_slowdown= feeders=first feeders=equal owners=respect owners=ignore ;;
-            noop) echo explore= max_slowdown= feeders=first feeders=equal owners=respect owners=ignore ;;
-            fair) echo explore= max_slowdown= feeders=first feeders=equal owners=respect owners=ignore ;;
-            las) echo itval= queue= factor= queues= floor= explore= max_slowdown= feeders=first feeders=equal owners=respect owners=ignore ;;
-            slaq) echo itval= floor= parts= explore= max_slowdown= feeders=first feeders=equal owners=respect owners=ignore ;;
-            srtf) echo itval= explore= hysteresis= floor= max_slowdown= feeders=first feeders=equal owners=respect owners=ignore ;;
+            flowcon) echo alpha= itval= backoff=true backoff=false itval_max= signed=true signed=false floor=true floor=false early=true early=false explore= max_slowdown= feeders=first feeders=equal owners=respect owners=ignore users=alone users=fair ;;
+            tradl) echo itval= favour=nearest favour=farthest explore= backoff=true backoff=false itval_max= max_slowdown= feeders=first feeders=equal owners=respect owners=ignore users=alone users=fair ;;
+            dqoes) echo alpha= beta= itval= itval_max= quantile= gain=direct gain=fixed gain=adaptive trim=true trim=false explore= max_slowdown= feeders=first feeders=equal owners=respect owners=ignore users=alone users=fair ;;
+            specon) echo alpha= itval= cooldown= load=progressing load=jobs load=cpu pause= stale= within=none within=flowcon within=srtf within=slaq explore= max_slowdown= feeders=first feeders=equal owners=respect owners=ignore users=alone users=fair ;;
+            noop) echo explore= max_slowdown= feeders=first feeders=equal owners=respect owners=ignore users=alone users=fair ;;
+            fair) echo explore= max_slowdown= feeders=first feeders=equal owners=respect owners=ignore users=alone users=fair ;;
+            las) echo itval= queue= factor= queues= floor= explore= max_slowdown= feeders=first feeders=equal owners=respect owners=ignore users=alone users=fair ;;
+            slaq) echo itval= floor= parts= explore= max_slowdown= feeders=first feeders=equal owners=respect owners=ignore users=alone users=fair ;;
+            srtf) echo itval= explore= hysteresis= floor= max_slowdown= feeders=first feeders=equal owners=respect owners=ignore users=alone users=fair ;;
             # end
         esac
     done
@@ -84,7 +84,7 @@ _dl_plan() {
         --format) _dltools_reply auto table jsonl ;;
         *)
             if [[ $text == -* ]]; then
-                _dltools_reply --policy --set --params --realize --quantum --targets --role --only-labelled --state --save-state --every --no-state --format --list-policies --verbose --version --help
+                _dltools_reply --policy --set --params --realize --quantum --targets --role --only-labelled --state --save-state --every --no-state --format --list-policies --verbose --quiet --version --help
             else
                 _dltools_files -f
             fi ;;

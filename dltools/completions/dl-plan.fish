@@ -15,23 +15,23 @@ function __dltools_parameters
         switch $policy
             # generated: parameters
             case flowcon
-                string split ' ' 'alpha= itval= backoff=true backoff=false itval_max= signed=true signed=false floor=true floor=false early=true early=false explore= max_slowdown= feeders=first feeders=equal owners=respect owners=ignore'
+                string split ' ' 'alpha= itval= backoff=true backoff=false itval_max= signed=true signed=false floor=true floor=false early=true early=false explore= max_slowdown= feeders=first feeders=equal owners=respect owners=ignore users=alone users=fair'
             case tradl
-                string split ' ' 'itval= favour=nearest favour=farthest explore= backoff=true backoff=false itval_max= max_slowdown= feeders=first feeders=equal owners=respect owners=ignore'
+                string split ' ' 'itval= favour=nearest favour=farthest explore= backoff=true backoff=false itval_max= max_slowdown= feeders=first feeders=equal owners=respect owners=ignore users=alone users=fair'
             case dqoes
-                string split ' ' 'alpha= beta= itval= itval_max= quantile= gain=direct gain=fixed gain=adaptive trim=true trim=false explore= max_slowdown= feeders=first feeders=equal owners=respect owners=ignore'
+                string split ' ' 'alpha= beta= itval= itval_max= quantile= gain=direct gain=fixed gain=adaptive trim=true trim=false explore= max_slowdown= feeders=first feeders=equal owners=respect owners=ignore users=alone users=fair'
             case specon
-                string split ' ' 'alpha= itval= cooldown= load=progressing load=jobs load=cpu pause= stale= within=none within=flowcon within=srtf within=slaq explore= max_slowdown= feeders=first feeders=equal owners=respect owners=ignore'
+                string split ' ' 'alpha= itval= cooldown= load=progressing load=jobs load=cpu pause= stale= within=none within=flowcon within=srtf within=slaq explore= max_slowdown= feeders=first feeders=equal owners=respect owners=ignore users=alone users=fair'
             case noop
-                string split ' ' 'explore= max_slowdown= feeders=first feeders=equal owners=respect owners=ignore'
+                string split ' ' 'explore= max_slowdown= feeders=first feeders=equal owners=respect owners=ignore users=alone users=fair'
             case fair
-                string split ' ' 'explore= max_slowdown= feeders=first feeders=equal owners=respect owners=ignore'
+                string split ' ' 'explore= max_slowdown= feeders=first feeders=equal owners=respect owners=ignore users=alone users=fair'
             case las
-                string split ' ' 'itval= queue= factor= queues= floor= explore= max_slowdown= feeders=first feeders=equal owners=respect owners=ignore'
+                string split ' ' 'itval= queue= factor= queues= floor= explore= max_slowdown= feeders=first feeders=equal owners=respect owners=ignore users=alone users=fair'
             case slaq
-                string split ' ' 'itval= floor= parts= explore= max_slowdown= feeders=first feeders=equal owners=respect owners=ignore'
+                string split ' ' 'itval= floor= parts= explore= max_slowdown= feeders=first feeders=equal owners=respect owners=ignore users=alone users=fair'
             case srtf
-                string split ' ' 'itval= explore= hysteresis= floor= max_slowdown= feeders=first feeders=equal owners=respect owners=ignore'
+                string split ' ' 'itval= explore= hysteresis= floor= max_slowdown= feeders=first feeders=equal owners=respect owners=ignore users=alone users=fair'
             # end
         end
     end
@@ -53,6 +53,7 @@ complete -c dl-plan -l no-state -d 'Leave the state out of the printed plans'
 complete -c dl-plan -l format -x -a 'auto table jsonl' -d 'Output format'
 complete -c dl-plan -l list-policies -d 'List the policies with their parameters and classes, and exit'
 complete -c dl-plan -s v -l verbose -d 'Print progress messages on standard error'
+complete -c dl-plan -s q -l quiet -d 'Print errors and warnings alone on standard error, and no remarks, such as why there was nothing to do'
 complete -c dl-plan -l version -d 'Print the version and exit'
 complete -c dl-plan -s h -l help -d 'Show this message and exit'
 # end

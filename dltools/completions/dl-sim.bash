@@ -18,7 +18,7 @@ _dl_sim() {
         --format) _dltools_reply auto table jsonl csv ;;
         *)
             if [[ $text == -* ]]; then
-                _dltools_reply --policy --set --realize --quantum --clairvoyant --from --trace --throughputs --generate --gap --cpus --nodes --seed --repeat --spin --best --output --interval --jobs --format --version --help
+                _dltools_reply --policy --set --realize --quantum --clairvoyant --from --trace --throughputs --generate --gap --cpus --nodes --seed --repeat --spin --best --output --interval --jobs --format --quiet --version --help
             else
                 _dltools_files -f
             fi ;;

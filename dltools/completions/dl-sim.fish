@@ -23,6 +23,7 @@ complete -c dl-sim -s o -l output -r -d 'Write the observations that dl-probe wo
 complete -c dl-sim -s i -l interval -x -d 'Time between two samples, also those of --output: how soon policies see what jobs report'
 complete -c dl-sim -l jobs -d 'Print one row per job instead of one per policy'
 complete -c dl-sim -l format -x -a 'auto table jsonl csv' -d 'Output format'
+complete -c dl-sim -s q -l quiet -d 'Print errors and warnings alone on standard error, and no remarks, such as why there was nothing to do'
 complete -c dl-sim -l version -d 'Print the version and exit'
 complete -c dl-sim -s h -l help -d 'Show this message and exit'
 # end

@@ -7,8 +7,9 @@ controller is looked up by itself, for hosts that mix both versions.
 
 from __future__ import annotations
 
+import os
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
@@ -18,6 +19,14 @@ from dltools.engine.kernel_files import ROOT, HeldFiles, Read, read_text
 
 _EVERY_CGROUP_HAS = "cgroup.procs"
 _THREADS = {1: "tasks", 2: "cgroup.threads"}
+_HOLDERS = ("cpu", "cpuset", "freezer", "memory", "pids", "cpuacct", "blkio")
+"""The controllers that tell whether a cgroup is there, and its processes: the first that it has."""
+
+_LINKS_OF_A_LEAF = 2
+"""Links of a directory that has no other in it."""
+
+_MOST_BELOW = 1024
+"""Cgroups below one that are looked at (ours)."""
 
 
 class Directory(NamedTuple):
@@ -47,12 +56,20 @@ class Directory(NamedTuple):
 class Cgroup:
     """The cgroup of one process: the directory of each controller."""
 
-    def __init__(self, directories: Mapping[str, Path | None], unified: Path | None) -> None:
+    def __init__(
+        self,
+        directories: Mapping[str, Path | None],
+        unified: Path | None,
+        *,
+        has_those_below: bool = False,
+    ) -> None:
         """`directories` maps version 1 controllers, those that are elsewhere to None; `unified` is
-        version 2's directory."""
+        version 2's directory. `has_those_below`: processes of the cgroups below count as its
+        own."""
         self._v1 = directories
         self.unified = unified
         self.files = HeldFiles()
+        self.has_those_below = has_those_below
 
     def directory(self, controller: str) -> Directory | None:
         """Return a controller's directory, None if it is not mounted, or elsewhere."""
@@ -64,22 +81,39 @@ class Cgroup:
     @property
     def exists(self) -> bool:
         """Whether the cgroup is still there."""
-        found = self.directory("cpu")
+        found = self.holder
         return found is not None and found.path.is_dir()
+
+    @property
+    def holder(self) -> Directory | None:
+        """The directory that tells whether it is there, and its processes; None where none is
+        visible."""
+        for name in _HOLDERS:
+            if (found := self.directory(name)) is not None:
+                return found
+        return Directory(self.unified, 2) if self.unified is not None else None
 
     @property
     def processes(self) -> list[int]:
         """The numbers of its processes, without those that are invisible here."""
-        found = self.directory("cpu")
-        text = read_text(found.path / _EVERY_CGROUP_HAS) if found else ""
-        return sorted({int(line) for line in text.split() if line.isdigit()} - {0})
+        return sorted(self._numbers(lambda _: _EVERY_CGROUP_HAS))
 
     @property
     def threads(self) -> list[int]:
         """The numbers of its threads, without those that are invisible here."""
-        found = self.directory("cpu")
-        text = read_text(found.path / _THREADS[found.version]) if found else ""
-        return [int(line) for line in text.split() if line != "0"]
+        return list(self._numbers(_THREADS.__getitem__))
+
+    def _numbers(self, file_of: Callable[[int], str]) -> dict[int, None]:
+        """Return the numbers in the file that a version has, each once."""
+        found = self.holder
+        if found is None:
+            return {}
+        name = file_of(found.version)
+        if not self.has_those_below:
+            text = read_text(f"{found.path}/{name}")
+        else:
+            text = "".join(read_text(f"{one}/{name}") for one in with_those_below(found.path))
+        return dict.fromkeys(int(word) for word in text.split() if word.isdigit() and word != "0")
 
     @property
     def parent(self) -> str | None:
@@ -106,12 +140,14 @@ class Cgroup:
 class Mount:
     """A cgroup mount: its directory, which cgroup it shows there, and its controllers.
 
-    `controllers` is empty for version 2.
+    `controllers` is empty for version 2. `own` is the cgroup of this process below the mount, where
+    the mount shows more than its namespace does: the kernel tells all paths from there.
     """
 
     directory: Path
     root: str
     controllers: frozenset[str]
+    own: str = ""
 
     def shows(self, number: str, controllers: frozenset[str]) -> bool:
         """Tell whether the mount shows a hierarchy: its number (0 is version 2) and controllers."""
@@ -121,6 +157,8 @@ class Mount:
 
     def below(self, path: str) -> Path | None:
         """Return the directory of a cgroup's path, None if the mount does not show it."""
+        if self.own:
+            return self.directory / os.path.normpath(f"{self.own}/{path}").lstrip("/")
         top = self.root.rstrip("/")
         if path != top and not path.startswith(f"{top}/"):
             return None
@@ -136,43 +174,121 @@ def mounts(root: Path = ROOT) -> list[Mount]:
         if len(fields) < 5 or len(options) < 3 or options[0] not in ("cgroup", "cgroup2"):
             continue
         names = frozenset(options[2].split(",")) if options[0] == "cgroup" else frozenset()
-        directory = root / _unescape(fields[4]).lstrip("/")
-        found.append(Mount(directory, _unescape(fields[3]), names))
+        directory, shown = root / _unescape(fields[4]).lstrip("/"), _unescape(fields[3])
+        own = _own_path(directory) if ".." in shown.split("/") else ""
+        found.append(Mount(directory, shown, names, own))
     return found
 
 
+def _own_path(top: Path) -> str:
+    """Return the path of this process's cgroup below a mount, "" if it is not there.
+
+    A pod has a cgroup namespace of its own on version 2. From there the cgroup that the node's
+    mount shows is called `/../../..`, and which names lead back to the pod only the mount tells.
+    """
+    own = str(os.getpid())
+    for folder, _, files in os.walk(top):
+        if _EVERY_CGROUP_HAS in files and own in read_text(f"{folder}/{_EVERY_CGROUP_HAS}").split():
+            return f"/{Path(folder).relative_to(top)}"
+    return ""
+
+
 def of_process(
-    pid: int, mounted: list[Mount], root: Path = ROOT, *, container_id: str = ""
+    pid: int, mounted: list[Mount], root: Path = ROOT, *, container_id: str = "", path: str = ""
 ) -> Cgroup | None:
     """Return the cgroup of a process, None if the process or every mount is invisible.
 
-    Of a container's process only what holds the container's id: the kernel moves a process that
-    ends to the root, one controller of version 1 after the other.
+    For a container's process, only cgroups whose path holds the container's id, or which are at its
+    path or below, count: the kernel moves an ending process to the root, on version 1 one
+    controller at a time. Given a path, it is the cgroup at that path, with those below.
     """
     v1: dict[str, Path | None] = {}
     unified: Path | None = None
     for line in read_text(f"{root}/proc/{pid}/cgroup").splitlines():
-        number, controllers, path = [*line.split(":", 2), "", ""][:3]
-        is_inside = container_id in path
+        number, controllers, present = [*line.split(":", 2), "", ""][:3]
+        is_inside = _is_inside(present, container_id, path)
         names = frozenset(filter(None, controllers.split(",")))
         for mount in mounted:
-            directory = mount.below(path) if mount.shows(number, names) else None
+            directory = mount.below(path or present) if mount.shows(number, names) else None
             if directory is None:
                 continue
             if names:
                 v1 = {**dict.fromkeys(names, directory if is_inside else None), **v1}
             elif unified is None and is_inside:
                 unified = directory
-    return Cgroup(v1, unified) if any(v1.values()) or unified else None
+    if not (any(v1.values()) or unified):
+        return None
+    return Cgroup(v1, unified, has_those_below=bool(path))
 
 
-def belongs_to(pid: int | str, container_id: str, root: Path = ROOT) -> bool:
+def at_path(path: str, mounted: list[Mount]) -> Cgroup | None:
+    """Return the cgroup at a path, with those below, None if no mount shows it."""
+    v1: dict[str, Path | None] = {}
+    unified: Path | None = None
+    for mount in mounted:
+        directory = mount.below(path)
+        if directory is not None and not directory.is_dir():
+            directory = None
+        if mount.controllers:
+            v1 = {**dict.fromkeys(mount.controllers, directory), **v1}
+        else:
+            unified = unified or directory
+    return Cgroup(v1, unified, has_those_below=True) if any(v1.values()) or unified else None
+
+
+def of_container(
+    pid: int, container_id: str, path: str, mounted: list[Mount], root: Path = ROOT
+) -> Cgroup | None:
+    """Return the cgroup of a container's process on this machine, None where it is not visible.
+    `path` is where it is, "" for one whose path holds the container's id; there it may be empty."""
+    if path and not pid:
+        return at_path(path, mounted)
+    if not (pid and belongs_to(pid, container_id, root, path=path)):
+        return None
+    return of_process(pid, mounted, root, container_id=container_id, path=path)
+
+
+def belongs_to(pid: int | str, container_id: str, root: Path = ROOT, *, path: str = "") -> bool:
     """Tell whether a local process (its number, or "self") is in a container: its cgroup's path
-    holds the container's id.
+    holds the container's id, or is the path or below it.
 
-    The process numbers of an engine on another machine mean other processes here.
+    A process number from an engine on another machine means another process here.
     """
-    return container_id in read_text(f"{root}/proc/{pid}/cgroup")
+    lines = read_text(f"{root}/proc/{pid}/cgroup").splitlines()
+    return any(_is_inside(line.split(":", 2)[-1], container_id, path) for line in lines)
+
+
+def _is_inside(present: str, container_id: str, path: str) -> bool:
+    """Tell whether a cgroup's path is one of a container: job_1 is not in job_12."""
+    if path:
+        return present == path or present.startswith(f"{path}/")
+    at = present.find(container_id)
+    while at >= 0:
+        end = at + len(container_id)
+        if not (_is_word(present[at - 1 : at]) or _is_word(present[end : end + 1])):
+            return True
+        at = present.find(container_id, at + 1)
+    return not container_id
+
+
+def _is_word(character: str) -> bool:
+    return character.isalnum() or character == "_"
+
+
+def with_those_below(path: Path | str) -> Iterator[str]:
+    """Yield the directory of a cgroup and those of the cgroups below it, a thousand at most."""
+    waiting, count = [str(path)], 0
+    while waiting and count < _MOST_BELOW:
+        folder = waiting.pop()
+        yield folder
+        count += 1
+        try:
+            if os.stat(folder).st_nlink == _LINKS_OF_A_LEAF:  # noqa: PTH116
+                continue
+            with os.scandir(folder) as entries:
+                waiting += [one.path for one in entries if one.is_dir(follow_symlinks=False)]
+        except OSError:  # it has just gone
+            continue
 
 
 def _unescape(text: str) -> str:

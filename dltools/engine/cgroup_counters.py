@@ -5,7 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 
 from dltools.engine.cgroup import Cgroup
-from dltools.engine.cgroup_files import CpuUsage, MemoryUsage, Transfer, Usage, cpu_seconds_v1
+from dltools.engine.cgroup_files import (
+    FILES,
+    CpuUsage,
+    MemoryUsage,
+    Transfer,
+    Usage,
+    cpu_seconds_v1,
+)
 from dltools.engine.kernel_files import ROOT, Read, pressure_seconds, read_int, read_text
 
 
@@ -17,9 +24,15 @@ def usage(cgroup: Cgroup) -> Usage:
         cpu=_cpu(cgroup),
         memory=memory.reader.memory(memory.path, read) if memory else MemoryUsage(),
         io=io.reader.io(io.path, read) if io else Transfer(),
-        threads=read_int(f"{pids.path}/pids.current", read) if pids else None,
+        threads=_thread_count(cgroup, pids.path if pids else None),
         pressure=_pressure(cgroup),
     )
+
+
+def _thread_count(cgroup: Cgroup, pids: Path | None) -> int | None:
+    """Return how many threads there are, counted where the controller pids is elsewhere."""
+    counted = read_int(f"{pids}/pids.current", cgroup.files.read) if pids else None
+    return counted if counted is not None or not cgroup.has_those_below else len(cgroup.threads)
 
 
 def _cpu(cgroup: Cgroup) -> CpuUsage:
@@ -30,6 +43,9 @@ def _cpu(cgroup: Cgroup) -> CpuUsage:
         found = found._replace(cpuset=cpuset.cpuset(read))
     if cpuacct and cpuacct.version == 1:
         found = found._replace(seconds=cpu_seconds_v1(cpuacct.path, read))
+    if cgroup.has_those_below and found.seconds is None and cgroup.unified is not None:
+        # Version 2 counts without a controller, also where version 1 has them all.
+        found = found._replace(seconds=FILES[2].cpu(cgroup.unified, read).seconds)
     return found
 
 

@@ -173,17 +173,14 @@ _BETWEEN_S = 0.02
 def count_busy(group: Cgroup, root: Path = ROOT) -> int | None:
     """Return the most threads that want a CPU at once within 0.1 s, None if they are not
     visible."""
-    found = group.directory("cpu") or group.directory("cpuset")
-    if found is None:
-        return None
     most = 0
     for number in range(_COUNTS):
         if number:
             time.sleep(_BETWEEN_S)
-        pids = read_text(found.path / "cgroup.procs").split()
+        pids = group.processes
         if not pids:
             return None
-        most = max(most, sum(_running(root / "proc" / pid / "task") for pid in pids))
+        most = max(most, sum(_running(root / "proc" / str(pid) / "task") for pid in pids))
     return most
 
 

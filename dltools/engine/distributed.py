@@ -1,8 +1,8 @@
-"""Which distributed job a process is a member of, by how the members find each other.
+"""Which distributed job a process belongs to, told by how the members find each other.
 
 The launchers of PyTorch, Horovod, Open MPI, TensorFlow and Ray tell each process where its job
-meets and how many take part. Of the environment only these variables are read: a process may have
-secrets in it. A job that is in one container alone is none here.
+meets and how many take part. Only these variables are read of an environment, which may hold
+secrets. A job in a single container does not count.
 """
 
 from __future__ import annotations

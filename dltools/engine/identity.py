@@ -1,4 +1,4 @@
-"""Whose state it is: machines that were cloned share the ID of their engine."""
+"""Which engine a state record belongs to: cloned machines share the ID of their engine."""
 
 from __future__ import annotations
 
@@ -30,9 +30,8 @@ R = TypeVar("R", bound=EngineRecord)
 
 
 def own_records(engine: Engine, records: Iterable[R]) -> list[R]:
-    """Return the records of an engine's containers: of its ID, and not of another host.
-
-    A host that was renamed keeps its containers. Raises as the engine does.
+    """Return the records of an engine's containers: those with its ID, unless they are of another
+    host. A host that was renamed keeps its containers. Raises as the engine does.
     """
     return [
         one
@@ -50,8 +49,8 @@ def _has(engine: Engine, container_id: str) -> bool:
 
 
 class DistinctEngines:
-    """At which address of a run is which engine: two with one ID or host name would be taken for
-    one."""
+    """The engines of a run by address. Two with the same ID or host name are refused: they would be
+    taken for one."""
 
     def __init__(self) -> None:
         self._addresses: dict[tuple[str, str], str] = {}

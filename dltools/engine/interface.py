@@ -34,8 +34,8 @@ Fields = Mapping[str, Any]
 
 
 class CpuLimits(TypedDict, total=False):
-    """CPU limits of a container, those that are meant: a quota in cores (None: no quota), a weight
-    in Docker's shares, and a list of CPUs such as 0-3,6 (None: all)."""
+    """CPU limits of a container; absent ones are not meant: a quota in cores (None: no quota), a
+    weight in Docker's shares, and a list of CPUs such as 0-3,6 (None: all)."""
 
     cpus: float | None
     cpu_weight: float
@@ -50,13 +50,14 @@ LIMITS = tuple(CpuLimits.__annotations__)
 class Capabilities:
     """What an engine can do, beside showing its containers: which limits it sets, and whether it
     pauses containers and creates them (a move needs both hosts' engines to). `keeps`: whether its
-    limits stay when a container restarts. `why`: a sentence that says why it cannot do more, and
-    what would let it, "" where nothing would."""
+    limits stay when a container restarts. `leases_only`: what is changed must end by itself. `why`:
+    a sentence that says why it cannot do more, and what would let it, "" where nothing would."""
 
     limits: frozenset[str] = frozenset(LIMITS)
     pauses: bool = True
     creates: bool = True
     keeps: bool = True
+    leases_only: bool = False
     why: str = ""
 
 
@@ -64,7 +65,7 @@ ALL_CAPABILITIES = Capabilities()
 
 
 class RecordedLimits(NamedTuple):
-    """Limits on an engine's record, which a restart of the container brings about: a quota in
+    """Limits on an engine's record, which a restart of the container puts in force: a quota in
     cores (None: no quota), the weight that was asked for (None: none), a list of CPUs ("": all),
     and memory in bytes (None: no limit)."""
 
@@ -123,9 +124,12 @@ class Container:
 
     `state` is created, running, paused, restarting, exited or dead. `started_text` is when it was
     last started, in the engine's words: it tells one start from the next. `command` and `environ`
-    (as in a /proc/PID/environ) are those that it was started with. `slot`: for a task of a service,
-    what stays the same when the task moves. `ties`: why it cannot move, in sentences.
-    `limit_fields` is for the journal, `native` all that the engine has said.
+    (as in a /proc/PID/environ) are those that it was started with, `user` whom its first process
+    runs as. `slot`: for a task of a service, what stays the same when the task moves. `ties`: why
+    it cannot move, in sentences. `pause_refusal`: why it must not be paused, "" if it may be.
+    `cgroup_path` is that of its cgroup, "" where the path holds its id: such a cgroup is all that
+    there is of it, and has its limits, with no engine's record beside. `limit_fields` is for the
+    journal, `native` all that the engine has said.
     """
 
     id: str
@@ -143,6 +147,7 @@ class Container:
     command: Sequence[str] = ()
     environ: bytes = b""
     host_name: str = ""
+    user: str = ""
     network: Network = Network()
     mounts: tuple[Mount, ...] = ()
     service_id: str = ""
@@ -150,10 +155,12 @@ class Container:
     slot: str = ""
     is_task: bool = False
     ties: tuple[str, ...] = ()
+    pause_refusal: str = ""
     gpu: GpuAccess = GpuAccess.NONE
     recorded: RecordedLimits = NOTHING_RECORDED
     limit_fields: Fields = field(default_factory=dict)
     native: Fields = field(default_factory=dict)
+    cgroup_path: str = ""
 
     @property
     def origin(self) -> str:
@@ -317,10 +324,10 @@ class ServiceManager(Protocol):
 class Engine(Protocol):
     """A connection to one engine. Methods raise `UnavailableError` or `AccessError` if the engine
     does not answer, `GoneError` if it has no such container, and `RefusedError` if it refuses.
-    Each sets a state and adds nothing: it can be repeated.
+    Each method sets a state, so that it can be repeated.
 
-    A member has this class as its base. It must show what there is; what else it leaves out, it
-    refuses.
+    A member derives from this class. It must show containers, logs and events; methods that it does
+    not override refuse.
     """
 
     id: str
@@ -333,6 +340,12 @@ class Engine(Protocol):
     cpus: int
     memory: int
     has_gpu: bool = False
+    version: str = ""
+    """What it calls itself and its version, for people; "" where it does not say."""
+
+    cgroup_driver: str = ""
+    """What makes the cgroups of its containers, such as systemd; "" where it does not say."""
+
     capabilities: Capabilities = Capabilities(frozenset(), pauses=False, creates=False)
 
     node_id: str = ""
@@ -379,7 +392,8 @@ class Engine(Protocol):
     def set_limits(
         self, located: LocatedContainer, wanted: CpuLimits, is_in_force: Callable[[], bool]
     ) -> None:
-        """Set CPU limits. Of several ways to do it the next one is taken until `is_in_force`."""
+        """Set CPU limits. If there are several ways, try one after the other until
+        `is_in_force`."""
         raise _unable()
 
     def restore_limits(

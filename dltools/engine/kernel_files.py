@@ -68,8 +68,8 @@ def pressure_seconds(path: Path | str, read: Read = read_text) -> float | None:
 
 
 class HeldFiles:
-    """Files that stay open between two reads once `hold_files` was called: opening a file takes
-    five times as long as reading it (measured)."""
+    """Files that stay open between reads after `hold_files` was called: opening a file takes five
+    times as long as reading it (measured)."""
 
     _open_count = 0
     _most = 0

@@ -3,20 +3,24 @@
     2026-01-31T12:00:00.123456789+00:00 stdout F a whole line
     2026-01-31T12:00:00.123456789+00:00 stderr P a part of a line, which the next entry goes on with
 
-The stamps have nanoseconds, which the same log by Podman's API has not.
+The stamps have nanoseconds, which the same log by Podman's API has not. containerd leaves out zeros
+at their end.
 """
 
 from __future__ import annotations
 
+import gzip
 import os
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import BinaryIO
 
 from dltools.engine.interface import LARGEST_BACKLOG
 from dltools.notation.times import parse_time
+
+PACKED = ".gz"
 
 _BLOCK = 1 << 18
 _NEAR = 1 << 16
@@ -42,33 +46,66 @@ def entry_of(line: bytes) -> bytes | None:
 
 
 def _in_utc(stamp: bytes) -> bytes:
-    """Return a stamp with Z, so that stamps compare as texts do."""
+    """Return a stamp with nine digits and Z, so that stamps compare as texts do."""
     if stamp.endswith(b"Z"):
-        return stamp
-    if stamp.endswith(b"+00:00"):
-        return stamp[:-6] + b"Z"
-    try:
-        moment = parse_time(stamp.decode(errors="replace"))
-    except ValueError:
-        return stamp
-    fraction = stamp.partition(b".")[2].replace(b"-", b"+").partition(b"+")[0]
-    whole = moment.strftime("%Y-%m-%dT%H:%M:%S").encode()
-    return whole + (b"." + fraction if fraction else b"") + b"Z"
+        stamp = stamp[:-1]
+    elif stamp.endswith(b"+00:00"):
+        stamp = stamp[:-6]
+    else:
+        try:
+            moment = parse_time(stamp.decode(errors="replace"))
+        except ValueError:
+            return stamp
+        fraction = stamp.partition(b".")[2].replace(b"-", b"+").partition(b"+")[0]
+        stamp = moment.strftime("%Y-%m-%dT%H:%M:%S").encode() + b"." + fraction
+    whole, _, fraction = stamp.partition(b".")
+    return whole + b"." + fraction.ljust(9, b"0") + b"Z"
 
 
 def read_entries(path: Path, since: float) -> Iterator[list[bytes]]:
     """Yield the entries of a log from a time on (seconds since 1970). Raises OSError."""
-    with path.open("rb", buffering=0) as file:
+    with _opened(path) as file:
         lines = _Lines(file)
         lines.seek(since)
         while (found := lines.read(_BLOCK)) is not None:
             yield found
 
 
+def read_rotated(path: Path, since: float) -> Iterator[list[bytes]]:
+    """Yield the entries of a log as `read_entries` does, those of rotated files first."""
+    for old in rotated(path):
+        with suppress(FileNotFoundError):  # packed or removed meanwhile
+            if _changed(old) >= since:
+                yield from read_entries(old, since)
+    yield from read_entries(path, since)
+
+
+def rotated(path: Path) -> list[Path]:
+    """Return the files that a log was in before, the oldest first.
+
+    kubelet renames NAME.log to NAME.log.20260131-120000, has the runtime open a new one, and packs
+    the older ones.
+    """
+    try:
+        names = sorted(one.name for one in path.parent.iterdir())
+    except OSError:
+        return []
+    start = len(path.name) + 1
+    found = (one for one in names if one.startswith(f"{path.name}.") and one[start:][:1].isdigit())
+    return [path.with_name(one) for one in found]
+
+
+def _opened(path: Path) -> BinaryIO | gzip.GzipFile:
+    """Open a log, or a packed one. Raises OSError."""
+    if path.suffix == PACKED:
+        return gzip.open(path)
+    return path.open("rb", buffering=0)
+
+
 class _Lines:
     """The entries of an open file, as far as whole lines have been written."""
 
-    def __init__(self, file: BinaryIO) -> None:
+    def __init__(self, file: BinaryIO | gzip.GzipFile) -> None:
         self._file = file
         self._rest = b""
         self._since: bytes | None = None
@@ -79,7 +116,8 @@ class _Lines:
 
     def seek(self, since: float) -> None:
         """Go on with the first entry that is not from before a time: they are in order of time."""
-        low, high = 0, os.fstat(self._file.fileno()).st_size
+        is_packed = isinstance(self._file, gzip.GzipFile)
+        low, high = 0, 0 if is_packed else os.fstat(self._file.fileno()).st_size
         while high - low > _NEAR:
             middle = (low + high) // 2
             found = self._time_after(middle)
@@ -130,17 +168,32 @@ def _stamp(since: float) -> bytes:
 
 class FollowedFile:
     """A log as it goes on: the interface's `LogFlow`. A file that takes its place when it has grown
-    too long is gone on with."""
+    too long is gone on with, and so are those that were there between two looks."""
 
     def __init__(
-        self, path: Path, since: float, has_ended: Callable[[], bool], *, is_new_only: bool = False
+        self,
+        path: Path,
+        since: float,
+        has_ended: Callable[[], bool],
+        *,
+        is_new_only: bool = False,
+        rotated: Callable[[], Sequence[Path]] = tuple,
     ) -> None:
-        """Open the file. `has_ended` tells whether the container no longer runs. Raises OSError."""
+        """Open the file. `has_ended` tells whether the container no longer runs; `rotated` returns
+        the files that the log was in before, the oldest first. Raises OSError."""
         self._path = path
         self._has_ended = has_ended
-        self._file: BinaryIO = path.open("rb", buffering=0)
-        self._lines = _Lines(self._file)
+        self._rotated = rotated
+        self._known = {_bare(name) for name in rotated()}
+        """The files that the log had been in when the present one was opened."""
+        self._old = ""
+        """The rotated file that is being read, "" while it is the log itself."""
         self.is_behind = self._is_settled = False
+        earlier = [] if is_new_only else [one for one in rotated() if _changed(one) >= since]
+        if earlier:
+            self._old = _bare(earlier[0])
+        self._file = _opened(earlier[0] if earlier else path)
+        self._lines = _Lines(self._file)
         if is_new_only:
             self._file.seek(0, os.SEEK_END)
         else:
@@ -161,7 +214,7 @@ class FollowedFile:
         while came <= LARGEST_BACKLOG:
             entries = self._lines.read(_BLOCK)
             if entries is None:
-                if not (self._is_replaced() and self._reopen()):
+                if not self._has_successor() or not self._go_on():
                     break
                 continue
             found += entries
@@ -185,10 +238,14 @@ class FollowedFile:
         self._file.close()
 
     def _unread(self) -> int:
+        if isinstance(self._file, gzip.GzipFile):  # such a file does not grow
+            return 0
         return max(0, os.fstat(self._file.fileno()).st_size - self._lines.place)
 
-    def _is_replaced(self) -> bool:
-        """Tell whether another file is at the path, or this one was emptied."""
+    def _has_successor(self) -> bool:
+        """Tell whether another file goes on where this one ends, or this one was emptied."""
+        if self._old:
+            return True
         try:
             there = self._path.stat()
         except OSError:
@@ -197,11 +254,36 @@ class FollowedFile:
             return True
         return there.st_size < self._lines.place
 
-    def _reopen(self) -> bool:
+    def _go_on(self) -> bool:
+        """Open the file that goes on where this one ends, and tell whether that could be done."""
+        if self._unread():  # it was written to before the new one was made
+            return True
+        names = self._rotated()
+        if not self._old:
+            self._old = next((_bare(one) for one in names if _bare(one) not in self._known), "")
+        later = [one for one in names if _bare(one) > self._old] if self._old else []
         try:
-            file = self._path.open("rb", buffering=0)
+            file = _opened(later[0] if later else self._path)
         except OSError:
             return False
+        if not later and list(self._rotated()) != list(names):  # rotated at this very moment
+            file.close()
+            return True
+        self._known = {_bare(name) for name in names}
+        self._old = _bare(later[0]) if later else ""
         self._file.close()
         self._file, self._lines = file, _Lines(file)
         return True
+
+
+def _bare(path: Path) -> str:
+    """Return what a rotated file is called also when it is packed."""
+    return path.name.removesuffix(PACKED)
+
+
+def _changed(path: Path) -> float:
+    """Return when a file was last written to (seconds since 1970), 0 where it is gone."""
+    try:
+        return path.stat().st_mtime
+    except OSError:
+        return 0.0

@@ -65,5 +65,8 @@ def left_paused(names: Sequence[str]) -> str:
 
 
 def how_to_unpause(names: Sequence[str]) -> str:
-    """Say how to unpause containers."""
-    return f"run dl-apply --undo, or docker unpause {' '.join(names[:_NAMED])}"
+    """Say how to unpause containers. One of Docker or Podman has no slash in its name."""
+    others = any("/" in name for name in names)
+    return "run dl-apply --undo" + (
+        "" if others else f", or docker unpause {' '.join(names[:_NAMED])}"
+    )

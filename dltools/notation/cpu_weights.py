@@ -15,6 +15,9 @@ LEAST_WEIGHT, MOST_WEIGHT = 2.0, 262144.0
 V2_STEP = DEFAULT_CPU_WEIGHT / 100
 """One step of version 2, which is its least weight too."""
 
+LEAST_PRIORITY, MOST_PRIORITY = 0.01, 100.0
+"""Bounds of a job's priority, by which its share among the jobs of its user is weighed."""
+
 
 def whole_weight(weight: float, least: float = LEAST_WEIGHT, most: float = MOST_WEIGHT) -> float:
     """Return the nearest whole weight within bounds."""

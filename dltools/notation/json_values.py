@@ -1,5 +1,5 @@
-"""JSON that any program can read: text is text, numbers are finite, and NaN and the infinities, for
-which JSON has no word, become strings.
+"""JSON that any program can read: numbers are finite; NaN and the infinities, for which JSON has no
+word, become strings.
 """
 
 from __future__ import annotations

@@ -56,7 +56,7 @@ def short_gpu(uuid: str) -> str:
 _BYTE_UNITS = ("B", "KiB", "MiB", "GiB")
 
 
-def format_bytes(count: int) -> str:
+def format_bytes(count: float) -> str:
     """Return a number of bytes in three digits: 512 B, 64 MiB, 1.5 GiB."""
     amount = float(count)
     for unit in _BYTE_UNITS:

@@ -1,8 +1,8 @@
-"""What a recording of progress alone is taken to mean: jobs that share one CPU equally.
+"""Recordings of progress alone, read as jobs that share one CPU equally.
 
 Old logs say when a job's loss fell, not what CPU that took. So that any policy can replay them,
-each host of which nothing but progress is known gets a node of one CPU. Each of its jobs gets, from
-its first point to its last, an equal part of it: what Docker's free competition comes to. Ours.
+each host with nothing but progress gets a node row of one CPU. From its first point to its last,
+each job gets an equal part of that CPU, as under Docker alone. Ours.
 """
 
 from __future__ import annotations

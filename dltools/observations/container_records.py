@@ -18,7 +18,7 @@ from dltools.notation.cpu_weights import DEFAULT_CPU_WEIGHT
 from dltools.notation.resources import parse_cpus
 from dltools.notation.times import MICRO
 from dltools.observations import metric_names
-from dltools.observations.host_samples import GpuUses, HostSamples, PointsByMetric
+from dltools.observations.host_samples import HostSamples, PointsByMetric
 from dltools.observations.samples_by_host import samples_by_host, table_chunks
 from dltools.observations.schema import Kind
 from dltools.observations.table import integers, is_one_of, optional_integers, texts
@@ -41,7 +41,7 @@ Series = list[SeriesPoint]
 
 
 class ContainerSample(NamedTuple):
-    """A container at one sample of its host.
+    """A container in one sample of its host.
 
     `host_cpus` and `cpu_limit` are cores; `cpu_limit` is the quota in force. `started`: when its
     main process was last started. `cpu_seconds`: its counter. `cpu_weight`: Docker's default where
@@ -65,7 +65,7 @@ class ContainerSample(NamedTuple):
         return self.state == PAUSED
 
     def allowed_cores(self) -> float:
-        """Return the cores that state, quota and CPU list allow, NaN where they are unknown."""
+        """Return the cores that state, quota and CPU list allow, NaN if unknown."""
         if self.is_paused:
             return 0.0
         listed = _count(self.cpuset)
@@ -104,7 +104,8 @@ class ContainerRecord:
     it has no samples. `threads` is the most that were alive at one time. `exited` is NaN unless its
     last event was an exit, `exit_code` None unless that had a code. `series` are its progress
     points by metric. `role` is the last one that dl-probe saw, "" for none; `gpus` are the GPUs
-    that it held. `job` is the job that it is a member of, "" for none. `owner_cpus` (NaN: none) and
+    that it held, `gpu_seconds` those for which it used one, as far as that is known. `job` is the
+    job that it is a member of, `user` whose it is, "" for none. `owner_cpus` (NaN: none) and
     `owner_weight` are what its owner asked for.
     """
 
@@ -122,6 +123,8 @@ class ContainerRecord:
     role: str = ""
     gpus: set[str] = field(default_factory=set)
     job: str = ""
+    user: str = ""
+    gpu_seconds: float = 0.0
     owner_cpus: float = math.nan
     owner_weight: float = math.nan
     exit_code: int | None = None
@@ -180,8 +183,8 @@ class ContainerRecords:
 
 
 def main_metric(series: Mapping[str, Series], wanted: str | None) -> str:
-    """Return which metric judges a job that has reported these, "" where it has reported none: the
-    `wanted` one of its label, where that has ever been finite, else the first in order."""
+    """Return the metric that judges a job, of those it has reported; "" where it has reported none.
+    It is the `wanted` one of its label, if that has ever been finite, else the first in order."""
     known = {
         name: metric_names.seen(point.value for point in points) for name, points in series.items()
     }
@@ -206,10 +209,12 @@ def read_containers(table: pa.Table) -> ContainerRecords:
     _add_unsampled(table, containers)
     for chunk in table_chunks(table):
         for name, samples in samples_by_host(chunk).items():
-            _add_host(hosts.setdefault(name, HostRecord(name)), samples)
+            host = hosts.setdefault(name, HostRecord(name))
+            before = host.last_sampled
+            _add_host(host, samples)
             _add_samples(name, samples, containers)
             _add_points(name, samples.points, containers)
-            _add_gpus(name, samples.gpus, containers)
+            _add_gpus(name, samples, before, containers)
     exits = _exits(table) if "event" in table.column_names else {}
     for key, (time, code) in exits.items():
         if key in containers:
@@ -246,6 +251,7 @@ def _add_sample(container: ContainerRecord, samples: HostSamples, number: int, r
         container.started = rows["started_at"][row] / MICRO
     container.role = rows["role"][row] or container.role
     container.job = rows["job"][row] or container.job
+    container.user = container.labels.get(labels.USER) or rows["user"][row] or container.user
     container.owner_cpus = rows["owner_cpu_limit_cores"][row]
     container.owner_weight = rows["owner_cpu_weight"][row]
     weight = rows["cpu_weight"][row]
@@ -277,11 +283,21 @@ def _add_points(host: str, points: PointsByMetric, containers: _Containers) -> N
             )
 
 
-def _add_gpus(host: str, uses: GpuUses, containers: _Containers) -> None:
-    for by_container in uses.values():
-        for container_id, held in by_container.items():
-            if (host, container_id) in containers:
-                containers[host, container_id].gpus.update(held)
+def _add_gpus(host: str, samples: HostSamples, before: float, containers: _Containers) -> None:
+    """Add the GPUs that containers held, and for how long they used them: what a row says holds
+    since the sample before it, the first one after the time `before`."""
+    earlier = before
+    for micros in samples.times:
+        time = micros / MICRO
+        for container_id, held in samples.gpus.get(micros, {}).items():
+            container = containers.get((host, container_id))
+            if container is None:
+                continue
+            container.gpus.update(held)
+            ratio = math.fsum(use.ratio for use in held.values() if math.isfinite(use.ratio))
+            if time > earlier:
+                container.gpu_seconds += ratio * (time - earlier)
+        earlier = time
 
 
 def _add_unsampled(table: pa.Table, containers: _Containers) -> None:

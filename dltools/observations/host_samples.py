@@ -102,6 +102,7 @@ ROW_COLUMNS = (
     "openmp_settings",
     "cgroup_parent",
     "job",
+    "user",
     "owner_cpuset",
     "role",
     "role_reason",

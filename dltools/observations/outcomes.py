@@ -21,8 +21,10 @@ class JobResult:
 
     `node`: its last host. `first` and `final`: when its targets were met. `served`: for how many
     seconds it answered requests, `satisfied`: for how many of them within 10 % of its response-time
-    target. `cpu`: the CPU seconds that it used, spinning included. `exit_code`: that of a job that
-    failed, which has no `finish`; None where it did not fail, or where that is unknown.
+    target. `cpu`: the CPU seconds that it used, spinning included; `gpu`: the GPU seconds.
+    `waited`: for how many seconds it had no place, was paused, or could do next to nothing; None
+    where that is unknown. `user`: whose it is, "" where nothing says so. `exit_code`: that of a job
+    that failed, which has no `finish`; None where it did not fail, or where that is unknown.
     """
 
     name: str
@@ -37,6 +39,9 @@ class JobResult:
     cpu: float = 0.0
     migrations: int = 0
     exit_code: int | None = None
+    gpu: float = 0.0
+    waited: float | None = None
+    user: str = ""
 
     @property
     def completion(self) -> float | None:

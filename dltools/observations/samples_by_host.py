@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import bisect
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING
@@ -66,6 +66,22 @@ _INTEGERS = tuple(name for name in ROW_COLUMNS if _TYPES[name] in (Type.INT, Typ
 """Those of `ROW_COLUMNS` whose values are texts, numbers (NaN: unknown), and whole numbers or times
 in microseconds (None: unknown)."""
 
+_PLACE = ("time", "position", "host")
+_COLUMNS_OF: Mapping[Kind, Sequence[str]] = {
+    Kind.NODE: (*_PLACE, "cpu_count", "cpu_seconds"),
+    Kind.CONTAINER: (*_PLACE, *ROW_COLUMNS),
+    Kind.PROGRESS: ("time", "host", "container_id", "metric", "value", "step", "epoch"),
+    Kind.GPU: (
+        *_PLACE,
+        "container_id",
+        "gpu_uuid",
+        "gpu_utilization_ratio",
+        "gpu_memory_used_bytes",
+        "gpu_memory_limit_bytes",
+    ),
+}
+"""The columns of each kind that are read: to filter others would take most of the time."""
+
 _UNKNOWN = -1.0
 """The size of a host that was reached, and did not say one."""
 
@@ -103,8 +119,8 @@ def samples_by_host(
     positions = pa.array(list(range(table.num_rows)), pa.int64())
     table = table.append_column("position", positions)
     nodes, containers, progress, gpus = (
-        table.filter(is_one_of(table.column("kind"), (kind,)))
-        for kind in (Kind.NODE, Kind.CONTAINER, Kind.PROGRESS, Kind.GPU)
+        table.select(list(columns)).filter(is_one_of(table.column("kind"), (kind,)))
+        for kind, columns in _COLUMNS_OF.items()
     )
     sizes = _by_host(nodes, _host_columns)
     rows = _by_host(containers, _container_columns)
@@ -306,7 +322,8 @@ def _series_by_host(progress: pa.Table) -> dict[str, list[_Series]]:
     import pyarrow.compute as pc
 
     for name in ("value", "container_id", "metric"):
-        progress = progress.filter(pc.is_valid(progress.column(name)))
+        if progress.column(name).null_count:
+            progress = progress.filter(pc.is_valid(progress.column(name)))
     found: dict[str, list[_Series]] = {}
     for host, series in _series(progress) if progress.num_rows else ():
         found.setdefault(host, []).append(series)

@@ -70,6 +70,7 @@ def save_container(history: ContainerHistory) -> dict[str, Any]:
         "job": history.job,
         "members": [field_values(member) for member in history.members],
         "job_containers": history.job_containers,
+        **({"user": history.observed_user} if history.observed_user else {}),
         **owner,
         "reports": history.reports,
         "epoch_cost": history.epoch_cost and field_values(history.epoch_cost),
@@ -98,6 +99,7 @@ def load_container(id_: str, saved: Mapping[str, Any]) -> ContainerHistory:
     history.gpu_used_at = saved["gpu_used_at"]
     history.job, history.members = saved["job"], tuple(Member(**one) for one in saved["members"])
     history.job_containers = saved["job_containers"]
+    history.observed_user = saved.get("user")
     history.owner = _load_owner(saved["owner"]) if "owner" in saved else UNKNOWN_OWNER
     history.label({str(key): str(value) for key, value in saved["labels"].items()})
     samples = zip(saved["samples"]["times"], saved["samples"]["cpu_seconds"], strict=True)

@@ -9,7 +9,16 @@ from dltools.notation.resources import parse_cpus
 from dltools.plan.foreign_settings import foreign_in_words, in_force
 from dltools.plan.host_history import HostHistory
 from dltools.plan.policy.interface import ActionKind, Allocation
-from dltools.plan.realisation.settings import LEAST_CPUS, SETTINGS, Settings, differs
+from dltools.plan.realisation.settings import (
+    LEAST_CPUS,
+    SETTINGS,
+    FoundSettings,
+    Settings,
+    Turn,
+    as_found,
+    differs,
+    only,
+)
 from dltools.plan.realisation.shared_host import Realisation
 from dltools.plan.records import Action, Op
 from dltools.plan.signals.container_history import ContainerHistory, Member
@@ -26,19 +35,21 @@ class JobDecision:
 
     `setting`: what it is to get, None where nothing changes; `present`: what is in force; `reason`:
     that of the action. `job`: the job that the container makes with others, None for one that is
-    alone. `role`: what the container is, and what shows it.
+    alone. `role`: what the container is, and what shows it. `user`: whose job it is, "" where
+    nothing says so.
     """
 
     host: str
     container_id: str
     name: str
     allocation: Allocation
-    present: Settings
+    present: FoundSettings
     setting: Settings | None
     reason: str
     op: Op
     job: str | None = None
     role: str = ""
+    user: str = ""
 
     @property
     def explanation(self) -> str:
@@ -56,10 +67,11 @@ class JobDecision:
 @dataclass(frozen=True, slots=True)
 class Explanation:
     """The decisions, and lines below them: what the plan is expected to bring, how shares become
-    settings, and advice."""
+    settings, and advice. `nothing`: why there is nothing to do, "" where there is."""
 
     decisions: list[JobDecision]
     lines: list[str]
+    nothing: str = ""
 
 
 def decisions(hosts: Iterable[HostHistory], realised: Realised) -> Iterator[JobDecision]:
@@ -109,6 +121,7 @@ def _decision(
         op,
         container.job if container.members else None,
         role,
+        container.user,
     )
 
 
@@ -122,15 +135,15 @@ def _left_alone(host: HostHistory, container: ContainerHistory) -> str:
 
 def _part(job: ContainerHistory, setting: Settings | None) -> Settings | None:
     """Return what each container of a job gets of its setting: an equal part of its quota."""
-    if setting is None or setting.get("cpus") is None or not job.members:
+    quota = setting.get("cpus") if setting else None
+    if setting is None or quota is None or not job.members:
         return setting
-    part = setting["cpus"] / len(job.members)
-    return {**setting, "cpus": round(max(LEAST_CPUS, part), 3)}
+    return {**setting, "cpus": round(max(LEAST_CPUS, quota / len(job.members)), 3)}
 
 
 def present_settings(
     container: ContainerHistory | Member, cpus: float, cpuset: str | None
-) -> Settings:
+) -> FoundSettings:
     """Return the settings in force, on a host of so many `cpus` whose containers may have the CPUs
     `cpuset`; what is unknown is left out."""
     present = in_force(container, cpus)
@@ -146,8 +159,7 @@ def present_settings(
 
 def _apart(setting: Settings) -> tuple[Settings, Settings]:
     """Return the limits of a setting, and its turn."""
-    limits = {name: value for name, value in setting.items() if name in SETTINGS}
-    return limits, {name: value for name, value in setting.items() if name not in SETTINGS}
+    return only(setting, SETTINGS), only(setting, Turn.__annotations__)
 
 
 def _steps(one: JobDecision) -> Iterator[tuple[Op, Settings]]:
@@ -165,7 +177,8 @@ def actions(hosts: Iterable[HostHistory], realised: Realised) -> tuple[Action, .
     found: list[Action] = []
     for one in decisions(hosts, realised):
         for op, setting in _steps(one):
-            expect = {name: one.present[name] for name in setting if name in one.present}
+            seen: Mapping[str, object] = one.present
+            expect = as_found({name: seen[name] for name in setting if name in seen})
             found.append(
                 Action(
                     len(found) + 1,
@@ -177,6 +190,7 @@ def actions(hosts: Iterable[HostHistory], realised: Realised) -> tuple[Action, .
                     expect if op is Op.UPDATE else {},
                     one.reason,
                     job=one.job,
+                    user=one.user or None,
                 )
             )
     for host in hosts:

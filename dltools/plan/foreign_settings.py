@@ -13,10 +13,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from typing import Literal
 
 from dltools.notation.cpu_weights import DEFAULT_CPU_WEIGHT
-from dltools.plan.realisation.settings import Settings, differs
+from dltools.plan.realisation.settings import FoundSettings, Settings, differs
 from dltools.plan.signals.container_history import WAITING_WEIGHT, ContainerHistory, Member
+
+Name = Literal["cpu_weight", "cpus"]
+"""A setting that is watched."""
 
 Value = float | None
 """A weight in Docker's shares, or a quota in cores, None for no quota."""
@@ -27,10 +31,13 @@ _REMEMBERED = 3
 _CERTAIN = 2
 """Samples in a row at which a value of somebody else must be in force (ours)."""
 
-DEFAULTS: Mapping[str, Value] = {"cpu_weight": DEFAULT_CPU_WEIGHT, "cpus": None}
+DEFAULTS: Mapping[Name, Value] = {"cpu_weight": DEFAULT_CPU_WEIGHT, "cpus": None}
 """The settings that are watched, and what containers begin with."""
 
-_SAYS = {"cpu_weight": "its weight was set to {:g}", "cpus": "its quota was set to {:g} CPUs"}
+_SAYS: Mapping[Name, str] = {
+    "cpu_weight": "its weight was set to {:g}",
+    "cpus": "its quota was set to {:g} CPUs",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +66,7 @@ class Watched:
         """Whether somebody else has changed it."""
         return self.strange >= _CERTAIN
 
-    def ask(self, name: str, value: Value, cpus: float) -> Watched:
+    def ask(self, name: Name, value: Value, cpus: float) -> Watched:
         """Return the setting after a plan has asked for a value."""
         if self.asked and self.asked[-1] == value:
             return self
@@ -70,7 +77,7 @@ class Watched:
         is_missed = bool(self.asked) and _differ(name, self.asked[-1], self.present, cpus)
         return replace(self, asked=asked, is_followed=self.is_followed and not is_missed)
 
-    def see(self, name: str, value: Value, cpus: float) -> Watched:
+    def see(self, name: Name, value: Value, cpus: float) -> Watched:
         """Return the setting after a sample at which a value was in force.
 
         A value that was not somebody else's stays so for as long as it is in force, whatever is
@@ -87,14 +94,14 @@ class Watched:
         return replace(self, present=value, is_followed=is_followed, strange=strange)
 
 
-WatchedSettings = Mapping[str, Watched]
+WatchedSettings = Mapping[Name, Watched]
 """The settings of one container that are watched, by name."""
 
 
-def in_force(container: ContainerHistory | Member, cpus: float) -> Settings:
+def in_force(container: ContainerHistory | Member, cpus: float) -> FoundSettings:
     """Return the weight and the quota of a container on a host of so many CPUs, as far as they are
     known. A quota of all CPUs is none."""
-    found: Settings = {}
+    found: FoundSettings = {}
     if container.cpus is not None and container.cpus > 0:
         found["cpus"] = None if container.cpus >= cpus else container.cpus
     if container.weight is not None and container.weight > 0:
@@ -132,11 +139,11 @@ def foreign_in_words(watched: WatchedSettings) -> str:
     return f"{' and '.join(found)} by somebody else" if found else ""
 
 
-def _is_of_dltools(name: str, value: Value, cpus: float) -> bool:
+def _is_of_dltools(name: Name, value: Value, cpus: float) -> bool:
     """Tell whether it is what containers begin with, or the weight of a job that waits."""
     is_low = name == "cpu_weight" and value is not None and value <= WAITING_WEIGHT
     return is_low or not _differ(name, DEFAULTS[name], value, cpus)
 
 
-def _differ(name: str, wanted: Value, present: Value, cpus: float) -> bool:
+def _differ(name: Name, wanted: Value, present: Value, cpus: float) -> bool:
     return differs({name: wanted}, {name: present}, cpus)

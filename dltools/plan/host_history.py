@@ -112,7 +112,7 @@ class HostHistory:
         return sum(map(_mean, others)) / self.cpus
 
     def note_asked(self, settings: Mapping[str, Settings]) -> None:
-        """Note what a plan asks for, by container id, and forget containers that are gone."""
+        """Remember what a plan asks for, by container id, and forget containers that are gone."""
         for key, setting in settings.items():
             present = in_force(self.containers[key], self.cpus)
             if found := after_request(self.watched.get(key, {}), setting, present, self.cpus):

@@ -26,6 +26,7 @@ from dltools.plan import decisions, state
 from dltools.plan.advice import advice
 from dltools.plan.decisions import Explanation
 from dltools.plan.host_history import HostHistory
+from dltools.plan.nothing_to_do import why_nothing
 from dltools.plan.pace_tracking import forget_places
 from dltools.plan.policy.interface import Policy
 from dltools.plan.realisation.mode import RealisationOptions
@@ -156,6 +157,10 @@ class Planner:
             if time < sampled_at.get(host, time) - _SET_BACK_US
         )
 
+    def newest_hosts(self) -> list[HostHistory]:
+        """Return what is known of all hosts as of their newest samples, also the pending ones."""
+        return self._outcome()._histories()
+
     def forget_actions(self) -> None:
         """Leave what is done once, such as a migration, out of later plans: a plan has told it."""
         for host in self._hosts.values():
@@ -186,18 +191,29 @@ class Planner:
             if host.sampled_at is not None and (wait := host.wait_s(requirements)) is not None
         ]
         parameters = dataclasses.asdict(self._rounds.parameters)
+        actions = decisions.actions(hosts, realised)
         return Plan(
             policy=self._rounds.policy.name,
             at=self._at(pending=pending),
             params={**parameters, **decisions.modes(realised)},
             input=input_,
             next_s=round(min(waits), 6) if waits else None,
-            actions=decisions.actions(hosts, realised),
+            actions=actions,
             state=self._state(is_lasting=is_lasting) if state else {},
             gain=decisions.gain(hosts),
             classes=decisions.classes(hosts),
             lease_s=lease_s,
             covers=decisions.covered(hosts) if is_single else None,
+            nothing="" if actions else self._why_nothing(hosts, realised),
+        )
+
+    def _why_nothing(self, hosts: Sequence[HostHistory], realised: decisions.Realised) -> str:
+        return why_nothing(
+            hosts,
+            realised,
+            decisions.decisions(hosts, realised),
+            self._rounds.policy.name,
+            gives_shares=self._rounds.requirements.shares,
         )
 
     def _lease_s(self) -> float | None:
@@ -219,7 +235,8 @@ class Planner:
             if found.settings:
                 host = f"{name}: " if len(realised) > 1 else ""
                 lines.append(f"{host}{found.mode.value}, {found.why}; {found.note}")
-        return Explanation(decided, lines + advice(hosts, decided))
+        nothing = "" if decisions.actions(hosts, realised) else self._why_nothing(hosts, realised)
+        return Explanation(decided, lines + advice(hosts, decided), nothing)
 
     def _at(self, *, pending: bool) -> str:
         """Return the newest time that was decided on."""

@@ -278,6 +278,7 @@ class RecordedHost:
         container.openmp_runtime = rows["openmp_runtime"][row]
         container.openmp_settings = rows["openmp_settings"][row]
         container.job = rows["job"][row]
+        container.observed_user = rows["user"][row]
         container.members = (rows["members"][row] if "members" in rows else None) or ()
         container.job_containers = rows["job_containers"][row]
         container.observe(from_row(rows["role"][row], rows["role_reason"][row]))

@@ -13,12 +13,12 @@ import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from enum import StrEnum
-from typing import Any
+from typing import Any, cast
 
 from dltools.contents import Content, content_of, refusal
-from dltools.errors import DataError
+from dltools.errors import DataError, EndedError
 from dltools.notation.json_values import parse_json
-from dltools.plan.realisation.settings import SETTINGS, Settings
+from dltools.plan.realisation.settings import SETTINGS, FoundSettings, Settings
 from dltools.plan.signals.targets import TargetMet
 
 VERSION = 1
@@ -51,7 +51,8 @@ class Status(StrEnum):
 class Action:
     """One change to one container. `expect` is what was in force when the plan was made, `to` the
     host that a migration goes to, `met` the target for which a model is delivered; `job` is the job
-    that the container makes with others, whose turns it shares."""
+    that the container makes with others, whose turns it shares, `user` whose job it is, None where
+    nothing says so."""
 
     id: int
     op: Op
@@ -64,6 +65,7 @@ class Action:
     to: str | None = None
     met: TargetMet | None = None
     job: str | None = None
+    user: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +78,7 @@ class Plan:
     `is_live` says that the next plan follows as soon as there are new samples, and that the stream
     ends with a `close` record. `lease_s`: how long a single plan is good for (s), None where no
     next run is known. `covers`: ids of the containers that a single plan decides on, those too that
-    are to stay as they are; None where it does not say.
+    are to stay as they are; None where it does not say. `nothing` says why there are no actions.
     """
 
     policy: str
@@ -91,6 +93,7 @@ class Plan:
     is_live: bool = False
     lease_s: float | None = None
     covers: tuple[str, ...] | None = None
+    nothing: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,8 +104,8 @@ class Result:
     status: Status
     container_id: str
     container_name: str
-    before: Settings = field(default_factory=dict)
-    after: Settings = field(default_factory=dict)
+    before: FoundSettings = field(default_factory=FoundSettings)
+    after: FoundSettings = field(default_factory=FoundSettings)
     error: str | None = None
 
 
@@ -123,6 +126,7 @@ def dump_plan(plan: Plan) -> str:
         | ({"live": True} if plan.is_live else {})
         | ({} if plan.lease_s is None else {"lease_s": plan.lease_s})
         | ({} if plan.covers is None else {"covers": list(plan.covers)})
+        | ({"nothing": plan.nothing} if plan.nothing else {})
     ]
     records += [
         {
@@ -138,6 +142,7 @@ def dump_plan(plan: Plan) -> str:
         | ({} if action.to is None else {"to": action.to})
         | ({} if action.met is None else {"met": asdict(action.met)})
         | ({} if action.job is None else {"job": action.job})
+        | ({} if action.user is None else {"user": action.user})
         for action in plan.actions
     ]
     state = {"state": dict(plan.state)} if plan.state else {}
@@ -220,9 +225,9 @@ def load_plans(
             head = None
         # other kinds: a later version's additions
     if head is not None:
-        raise DataError(f"{name}: plan cut off after line {number}: no end record")
+        raise EndedError(f"{name}: plan cut off after line {number}: no end record")
     if not seen:
-        raise DataError(f"{name}: empty input: no plan")
+        raise EndedError(f"{name}: empty input: no plan")
 
 
 def _misplaced(line: bytes) -> str:
@@ -277,6 +282,7 @@ def _action(record: Mapping[str, Any], where: str) -> Action:
         to=_optional(record, "to", str, where, None),
         met=_target_met(record, where),
         job=_optional(record, "job", str, where, None),
+        user=_optional(record, "user", str, where, None),
     )
 
 
@@ -302,11 +308,12 @@ def _turn(record: Mapping[str, Any], where: str) -> Settings:
     queue = _optional(found, "queue", str, where, "")
     if len(queue) > _LONGEST_QUEUE or not queue.isprintable():
         raise DataError(f"{where}: a queue's name is at most {_LONGEST_QUEUE} printable characters")
-    return {"group": group, "turn_s": float(turn)} | ({"queue": queue} if queue else {})
+    own: Settings = {"group": group, "turn_s": float(turn)}
+    return {**own, "queue": queue} if queue else own
 
 
 def _settings(record: Mapping[str, Any], key: str, where: str) -> Settings:
-    settings = _optional(record, key, dict, where, {})
+    settings: dict[str, Any] = _optional(record, key, dict, where, {})
     for name, value in settings.items():
         if name not in SETTINGS:
             raise DataError(f"{where}: unknown setting {name!r}; known: {', '.join(SETTINGS)}")
@@ -317,7 +324,7 @@ def _settings(record: Mapping[str, Any], key: str, where: str) -> Settings:
                 raise DataError(f"{where}: cpuset is not a list of CPUs: {value!r}")
         elif isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < 2**63:
             raise DataError(f"{where}: {name} is not a positive number: {value!r}")
-    return dict(settings)
+    return cast(Settings, {**settings})
 
 
 def _oddities(ids: Sequence[int | None], announced: int) -> Iterator[str]:
@@ -357,6 +364,7 @@ def _plan(
         is_live=head.get("live") is True,
         lease_s=_seconds(head, "lease_s", where),
         covers=_ids(head, "covers", where),
+        nothing=_optional(head, "nothing", str, where, ""),
     )
 
 

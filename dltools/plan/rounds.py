@@ -20,6 +20,7 @@ from dltools.plan.pace_tracking import (
     note_places,
 )
 from dltools.plan.policy.by_resource import decide
+from dltools.plan.policy.by_user import FairAmongUsers
 from dltools.plan.policy.interface import Cluster, HostState, Policy, Requirements, State
 from dltools.plan.realisation.mode import (
     GpuSharing,
@@ -87,6 +88,10 @@ class Rounds:
         may_explore = self.requirements.silent_jobs and options.mode in _EXPLORING
         explore = options.queue.explore if may_explore else 0.0
         self.options = replace(options, queue=replace(options.queue, explore=explore))
+        if self.requirements.users:
+            self.options = replace(self.options, queue=replace(self.options.queue, users="fair"))
+        elif options.queue.is_fair_among_users:
+            self.policy = FairAmongUsers(policy)
 
     def run(
         self, host: HostHistory, all_hosts: OtherHosts, *, target_met: bool

@@ -1,7 +1,7 @@
-"""A planner's state as JSON values: what the next plan needs, in order to go on where this ended.
+"""A planner's state as JSON values: what the next plan needs to continue where this one ended.
 
-Fields are saved by name. What was measured of paces and contention is there only where the mode
-follows from it.
+Fields are saved by name. Measured paces and contention are saved only where the mode depends on
+them.
 """
 
 from __future__ import annotations
@@ -213,12 +213,20 @@ def _load_sharing(saved: Mapping[str, Any]) -> dict[str, MeasuredSharing]:
     }
 
 
+_OPTIONAL = frozenset({"user"})
+"""Columns of rows that a state has only where a row has a value."""
+
+
 def _save_remainder(remainder: Remainder) -> dict[str, Any]:
     columns = zip(*remainder.points, strict=True) if remainder.points else [()] * len(Point._fields)
     points = {name: list(column) for name, column in zip(Point._fields, columns, strict=True)}
     points["value"] = [to_json_number(value) for value in points["value"]]
     points["epoch"] = [null_if_infinite(epoch) for epoch in points["epoch"]]
-    rows = remainder.rows.items()
+    rows = [
+        (name, column)
+        for name, column in remainder.rows.items()
+        if name not in _OPTIONAL or any(column)
+    ]
     return {
         "time": remainder.time,
         "size": null_if_infinite(remainder.size),
@@ -235,7 +243,12 @@ def _save_remainder(remainder: Remainder) -> dict[str, Any]:
 
 
 def _load_remainder(saved: Mapping[str, Any]) -> Remainder:
-    rows = {name: list(saved["rows"][name]) for name in ROW_COLUMNS}
+    given = saved["rows"]
+    unknown = [None] * len(given["container_id"])
+    rows = {
+        name: list(given.get(name, unknown) if name in _OPTIONAL else given[name])
+        for name in ROW_COLUMNS
+    }
     for name in REALS:
         rows[name] = [real(value) for value in rows[name]]
     if len({len(column) for column in rows.values()}) > 1:

@@ -6,6 +6,7 @@ import math
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 
 from dltools.engine import host
@@ -16,10 +17,10 @@ from dltools.engine.turn_notes import TurnNote, read_notes
 from dltools.observations.roles import NO_RULES, Rules
 from dltools.observations.table import Row
 from dltools.probe.container_watch import SEARCH_PART, Searchable, search_due
-from dltools.probe.gpu.collector import Gpus
+from dltools.probe.gpu.collector import Gpus, owners
 from dltools.probe.inventory import Inventory, Watched
 from dltools.probe.parallel import side_by_side
-from dltools.probe.rows import OwnerColumns, add_job_columns, container_row
+from dltools.probe.rows import OwnerColumns, add_job_columns, container_row, user_columns
 
 _BY_API = "counters are the engine's: no pressure, no OpenMP"
 _UNREADABLE = "OpenMP: this user may not read its processes"
@@ -29,11 +30,17 @@ class Counters:
     """Reads the counters of one engine's host."""
 
     def __init__(
-        self, engine: Engine, state_directories: Sequence[Path] = (), roles: Rules = NO_RULES
+        self,
+        engine: Engine,
+        state_directories: Sequence[Path] = (),
+        roles: Rules = NO_RULES,
+        user_from: str = "",
     ) -> None:
         """Nothing is read yet; dl-apply notes in the state directories which containers take
-        turns, and what those that it changes had before. `roles` is what the user says of roles."""
+        turns, and what those that it changes had before. `roles` is what the user says of roles,
+        `user_from` as for `user_columns`."""
         self._engine = engine
+        self._user_from = user_from
         self._roles = roles
         self._state_directories = state_directories
         self._gpus = Gpus()
@@ -46,6 +53,7 @@ class Counters:
         begun = time.perf_counter()
         common = {"time": datetime.now(UTC), "host": self._engine.host}
         elsewhere = self._is_elsewhere(inventory)
+        self._gpus.owners_of = partial(owners, places=_places(inventory.running.values()))
         gpus = [] if elsewhere else self._gpus.sample(time.monotonic())
         self._turns = read_notes(self._state_directories, self._engine.id)
         self._owners.begin(inventory.running)
@@ -116,6 +124,7 @@ class Counters:
     def _container_row(self, watched: Watched, host_row: Row, used: Usage | None) -> Row:
         container, gaps = watched.container, watched.gaps
         row = container_row(container, watched.cgroup, gaps, host_row, used)
+        row |= user_columns(container, self._user_from)
         if used is not None:
             row["gap"] = "; ".join(filter(None, (gaps, _BY_API)))
         turn = self._turns.get(watched.container.id)
@@ -136,6 +145,12 @@ class Counters:
                 columns["gap"] = "; ".join(filter(None, (row["gap"], _UNREADABLE)))
         judged = watched.role.look(watched.container, self._roles, found, has_gpu=has_gpu)
         return columns | {"role": str(judged.role), "role_reason": judged.reason}
+
+
+def _places(running: Iterable[Watched]) -> dict[str, str]:
+    """Return the ids of the containers whose cgroups have none in their paths, by these."""
+    found = (one.container for one in running if one.container.cgroup_path)
+    return {one.cgroup_path: one.id for one in found}
 
 
 def _search_processes(rows: Sequence[tuple[Watched, Row]], budget_s: float) -> None:

@@ -207,9 +207,9 @@ class Inventory:
         if old is not None and old.cgroup is not None:
             old.cgroup.files.close()
         known = old or self._stopped.pop(container.id, None)
-        pid, id_ = container.pid, container.id
-        is_here = bool(pid) and cgroup.belongs_to(pid, id_)
-        group = cgroup.of_process(pid, self._mounts, container_id=id_) if is_here else None
+        pid, id_, path = container.pid, container.id, container.cgroup_path
+        is_here = bool(pid) and cgroup.belongs_to(pid, id_, path=path)
+        group = cgroup.of_container(pid, id_, path, self._mounts) if is_here else None
         parent = group.parent if group else None
         watched = Watched(container, group, _gap(container, is_here, group), parent)
         if known is not None:

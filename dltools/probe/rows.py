@@ -20,7 +20,7 @@ from dltools.engine.distributed import Membership, membership, variables_in
 from dltools.engine.interface import Container, Engine, RecordedLimits
 from dltools.engine.owner_limits import JournaledLimits, OwnerLimits
 from dltools.engine.scales import asked_weight
-from dltools.labels import JOB
+from dltools.labels import JOB, USER, priority
 from dltools.notation.cpu_weights import DEFAULT_CPU_WEIGHT
 from dltools.notation.resources import parse_cpus
 from dltools.observations.table import Row
@@ -147,6 +147,28 @@ def _bounded(limit: _N | None, whole: _N | None) -> _N | None:
 
 _LONGEST = 200
 """Characters of the name of a job, as labels say it."""
+
+
+def user_columns(container: Container, user_from: str) -> Row:
+    """Return whose job a container is, and its priority, as its labels say; the first else as
+    `user_from` says: `container`, whom its first process runs as, or `label:KEY`, another label."""
+    said = container.labels.get(USER, "").strip()
+    if not said and user_from == CONTAINER_USER:
+        said = container.user.partition(":")[0]
+        said = "" if said in _ROOT else said
+    elif not said and user_from:
+        said = container.labels.get(user_from.removeprefix(LABEL_USER), "").strip()
+    return {
+        "user": printable(said)[:_LONGEST] or None,
+        "priority_weight": priority(container.labels),
+    }
+
+
+CONTAINER_USER, LABEL_USER = "container", "label:"
+"""What `user_from` may be, the second with the key of a label after it."""
+
+_ROOT = ("", "0", "root")
+"""Users of containers that say nothing of whose they are."""
 
 
 def add_job_columns(rows: Sequence[tuple[Watched, Row]]) -> None:

@@ -42,7 +42,8 @@ class Options:
     `filters` are those of `docker ps`, `names` the filter by name as compiled expressions.
     `since_s` are the seconds of log history to read, `pattern` finds progress in logs, and
     `metrics` are those to keep (none: all). dl-apply notes turns in the `state_directories`.
-    `roles` is what the user says of the roles of containers.
+    `roles` is what the user says of the roles of containers, `user_from` where it is said whose
+    they are (see `dltools.probe.rows.user_columns`).
     """
 
     filters: Mapping[str, list[str]]
@@ -52,6 +53,7 @@ class Options:
     names: Sequence[Any] = ()
     state_directories: Sequence[Path] = ()
     roles: Rules = NO_RULES
+    user_from: str = ""
 
 
 class Sampler:
@@ -246,7 +248,9 @@ class _HostSampler:
         self._ran: dict[str, Run] = {}  # before the engine was away
         self._is_back = False  # and its events have had time to come
         self._inventory = Inventory(engine, options.filters, options.pattern)
-        self._counters = Counters(engine, options.state_directories, options.roles)
+        self._counters = Counters(
+            engine, options.state_directories, options.roles, options.user_from
+        )
         self._events = EventStream(
             engine,
             options.filters.get("label", ()),

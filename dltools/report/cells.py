@@ -14,6 +14,8 @@ _HEADERS = {
     "realize": "REALIZE",
     "set": "SET",
     "name": "JOB",
+    "user": "USER",
+    "job_count": "JOBS",
     "node": "HOST",
     "arrival": "ARRIVAL",
     "finish": "FINISH",
@@ -27,14 +29,29 @@ _HEADERS = {
     "first": "TARGET MET",
     "satisfied": "SATISFIED",
     "cpu": "CPU",
+    "gpu": "GPU",
+    "cpu_hours": "CPU HOURS",
+    "gpu_hours": "GPU HOURS",
+    "waited_hours": "WAITED HOURS",
+    "finished": "FINISHED",
     "migrations": "MIGRATIONS",
     "unfinished": "UNFINISHED",
     "failed": "FAILED",
     "actions": "ACTIONS",
     "limits": "LIMITS",
 }
-_TEXTS = ("run", "policy", "realize", "set", "name", "node", "actions", "limits")
-_COUNTS = ("satisfied", "migrations", "unfinished", "failed")
+_TEXTS = ("run", "policy", "realize", "set", "name", "user", "node", "actions", "limits")
+_COUNTS = (
+    "satisfied",
+    "migrations",
+    "unfinished",
+    "failed",
+    "finished",
+    "job_count",
+    "cpu_hours",
+    "gpu_hours",
+    "waited_hours",
+)
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,7 +26,7 @@ from dltools.observations.container_records import (
     read_containers,
 )
 from dltools.observations.outcomes import JobResult, satisfies
-from dltools.plan.realisation.settings import Settings
+from dltools.plan.realisation.settings import FoundSettings, as_found
 from dltools.plan.signals.targets import Targets, parse
 from dltools.report.timelines import Run, Timeline
 
@@ -78,6 +78,9 @@ def _result(job: ObservedJob, timeline: Timeline, begun: float) -> JobResult:
         cpu=math.fsum(part.cpu_seconds_since(begun) for part in job.containers),
         migrations=len(timeline.migrated),
         exit_code=exit_code if has_failed else None,
+        gpu=math.fsum(part.gpu_seconds for part in job.containers),
+        waited=timeline.paused + timeline.held_back if job.last.is_sampled else None,
+        user=job.last.user,
     )
 
 
@@ -150,6 +153,9 @@ def _job(name: str, parts: list[ContainerRecord]) -> ObservedJob:
 Weights = Mapping[tuple[float, str], float]
 """The sum of the weights of a host's containers that are not paused, by time and host."""
 
+_MOST_OF_A_HOST = 0.95
+"""Part of a host's CPUs from which what a job is allowed is no limit."""
+
 _LITTLE = 0.05
 """Cores of which a job that is allowed, and uses, less is held back by its limits."""
 
@@ -193,7 +199,7 @@ def _ended(last: ContainerRecord, last_sampled: float) -> float | None:
     return last.last_seen if last.last_seen < last_sampled else None
 
 
-def settings(sample: ContainerSample) -> Settings:
+def settings(sample: ContainerSample) -> FoundSettings:
     """Return the settings in force at a sample, defaults left out."""
     listed = len(parse_cpus(sample.cpuset))
     found = {
@@ -204,13 +210,14 @@ def settings(sample: ContainerSample) -> Settings:
         "turn_s": not math.isnan(sample.turn_s) and sample.turn_s,
         "queue": sample.turn_queue,
     }
-    return {name: value for name, value in found.items() if value}
+    return as_found({name: value for name, value in found.items() if value})
 
 
 def _migrate(found: Timeline, time: float) -> None:
     """Note that a job starts on another host. It had no CPU on the way."""
     found.migrated.append(time)
     found.limit.append(SeriesPoint(found.limit[-1].time, 0.0))
+    found.bound.append(SeriesPoint(found.limit[-1].time, math.nan))
     found.use.append(SeriesPoint(time, 0.0))
 
 
@@ -219,6 +226,9 @@ def _add_cpu(found: Timeline, container: ContainerRecord, weights: Weights, begu
         cores = _allowed(sample, weights[sample.time, container.host])
         if not math.isnan(cores):
             found.limit.append(SeriesPoint(sample.time - begun, cores))
+            is_bound = cores < _MOST_OF_A_HOST * sample.host_cpus and bool(settings(sample))
+            bound = cores if is_bound else math.nan
+            found.bound.append(SeriesPoint(sample.time - begun, bound))
     for use in container.cpu_uses():
         if use.begin.is_paused:
             found.paused += use.span_s

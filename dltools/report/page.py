@@ -12,15 +12,19 @@ from dltools.text import printable
 
 _STYLE = """
 :root { color-scheme: light; }
-body { font: 15px/1.45 system-ui, sans-serif; margin: 2rem auto; max-width: 64rem; padding: 0 1rem;
+body { font: 15px/1.45 system-ui, sans-serif; margin: 2rem auto; max-width: 80rem; padding: 0 1rem;
        color: #1a1a1a; background: #ffffff; }
 h1 { font-size: 1.5rem; } h2 { font-size: 1.1rem; margin-top: 2rem; }
 .wide { overflow-x: auto; }
-table { border-collapse: collapse; font-variant-numeric: tabular-nums; }
+table { border-collapse: collapse; font-variant-numeric: tabular-nums; width: 100%; }
 th, td { padding: .25rem .7rem; border-bottom: 1px solid #d0d0d0; text-align: left; }
 th { border-bottom: 2px solid #555555; } .number { text-align: right; }
-figure { margin: 1rem 0; } svg { max-width: 100%; height: auto; }
+figure { margin: 1rem 0; } svg { width: 100%; height: auto; } .phone { display: none; }
 footer { color: #555555; margin-top: 2rem; font-size: .85rem; }
+@media (max-width: 56rem) {
+  body { margin: 1rem auto; padding: 0 .75rem; }
+  .laptop { display: none; } .phone { display: block; max-width: 36rem; }
+}
 @media print { body { margin: 0; } figure { break-inside: avoid; } }
 """
 
@@ -35,10 +39,11 @@ class Table:
 
 @dataclass(frozen=True, slots=True)
 class Picture:
-    """A picture (SVG) and what it shows."""
+    """A picture (SVG), for wide and for narrow screens, and what it shows."""
 
     heading: str
     svg: bytes
+    narrow: bytes
 
 
 def page(title: str, tables: Sequence[Table], pictures: Sequence[Picture], footer: str) -> str:
@@ -56,8 +61,11 @@ def page(title: str, tables: Sequence[Table], pictures: Sequence[Picture], foote
 
 def _figure(picture: Picture, number: int) -> str:
     label = _escaped(picture.heading)
-    svg = _inlined(picture.svg, number)
-    return f'<figure role="img" aria-label="{label}">\n{svg}</figure>\n'
+    wide, narrow = _inlined(picture.svg, f"p{number}"), _inlined(picture.narrow, f"n{number}")
+    return (
+        f'<figure role="img" aria-label="{label}">\n<div class="laptop">{wide}</div>'
+        f'<div class="phone">{narrow}</div></figure>\n'
+    )
 
 
 def _table(table: Cells) -> str:
@@ -78,10 +86,10 @@ def _escaped(text: str) -> str:
     return html.escape(printable(text))
 
 
-def _inlined(svg: bytes, number: int) -> str:
+def _inlined(svg: bytes, prefix: str) -> str:
     """Return an SVG without its prologue, with ids that no other picture of the page has."""
     text = svg.decode()
     text = text[text.index("<svg") :]
-    text = re.sub(r'\bid="', f'id="p{number}-', text)
-    text = re.sub(r'(xlink:href|href)="#', rf'\1="#p{number}-', text)
-    return re.sub(r"url\(#", f"url(#p{number}-", text)
+    text = re.sub(r'\bid="', f'id="{prefix}-', text)
+    text = re.sub(r'(xlink:href|href)="#', rf'\1="#{prefix}-', text)
+    return re.sub(r"url\(#", f"url(#{prefix}-", text)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import dataclasses
 import math
 import statistics
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -33,6 +33,28 @@ def by_policy(
     ]
 
 
+def ratio_spreads(
+    runs: Mapping[str, Runs], baseline: str
+) -> dict[str, dict[str, tuple[float, float]]]:
+    """Return the least and the greatest ratio of each repeat to the same repeat of the baseline, by
+    run and field; {} where nothing was repeated, or not as often."""
+    base = [dataclasses.asdict(summarise(results)) for results in runs[baseline]]
+    found: dict[str, dict[str, tuple[float, float]]] = {}
+    for name, repeats in runs.items():
+        if len(repeats) < 2 or len(repeats) != len(base) or name == baseline:
+            continue
+        own = [dataclasses.asdict(summarise(results)) for results in repeats]
+        for key in _COMPARED:
+            ratios = [
+                one[key] / other[key]
+                for one, other in zip(own, base, strict=True)
+                if other[key] and math.isfinite(one[key] / other[key])
+            ]
+            if ratios:
+                found.setdefault(name, {})[key] = min(ratios), max(ratios)
+    return found
+
+
 def by_job(
     runs: Mapping[str, Runs], seeds: Sequence[int], key: str = "policy"
 ) -> list[dict[str, Any]]:
@@ -43,6 +65,36 @@ def by_job(
         for seed, results in zip(seeds, repeats, strict=False)
         for one in results
     ]
+
+
+def by_user(runs: Mapping[str, Runs], key: str = "run") -> list[dict[str, Any]]:
+    """Return a row per run and user, by name: how many jobs, the CPU and GPU hours that they used,
+    how many hours they waited, how many finished and failed; means over the repeats."""
+    rows = []
+    for name, repeats in runs.items():
+        for user in sorted({job.user for results in repeats for job in results}):
+            own = [[job for job in results if job.user == user] for results in repeats]
+            rows.append(
+                {
+                    key: name,
+                    "user": user or None,
+                    "job_count": _mean_of(own, lambda _: 1.0),
+                    "cpu_hours": _mean_of(own, lambda job: job.cpu / _HOUR_S),
+                    "gpu_hours": _mean_of(own, lambda job: job.gpu / _HOUR_S),
+                    "waited_hours": _mean_of(own, lambda job: (job.waited or 0.0) / _HOUR_S),
+                    "finished": _mean_of(own, lambda job: float(job.finish is not None)),
+                    "failed": _mean_of(own, lambda job: float(job.exit_code is not None)),
+                }
+            )
+    return rows
+
+
+_HOUR_S = 3600.0
+
+
+def _mean_of(repeats: Runs, value: Callable[[JobResult], float]) -> float:
+    """Return the sum over the jobs, in the mean of the repeats."""
+    return math.fsum(value(job) for results in repeats for job in results) / len(repeats)
 
 
 def means(repeats: Runs) -> dict[str, Any]:

@@ -16,7 +16,7 @@ from dltools.notation.times import parse_time
 from dltools.observations.container_records import Series
 from dltools.observations.outcomes import JobResult
 from dltools.plan.policy.interface import JobClass, Policy, classes_of
-from dltools.plan.realisation.settings import Settings
+from dltools.plan.realisation.settings import FoundSettings
 from dltools.plan.records import Plan
 
 
@@ -58,15 +58,17 @@ class Run:
 class Timeline:
     """What was measured of one job, in seconds since the run began.
 
-    `limit`: the cores that its settings allow. `use`: the cores that it used. `classes`: those that
-    a policy put it into. `metric`: the one to judge it by, and `progress` its finite values.
-    `has_diverged`: its last value was no number. `migrated`: when it came to another host. `ended`:
-    when it exited, or else was last seen; None for a job that was there at the end. `paused`: the
-    seconds in which it was paused, `held_back`: in which its weight or quota let it do next to
-    nothing. `settings`: its limits when it was last seen, defaults left out.
+    `limit`: the cores that it may use, `bound` the same while its settings hold it back, else NaN.
+    `use`: the cores that it used. `classes`: those that a policy put it into. `metric`: the one to
+    judge it by, and `progress` its finite values. `has_diverged`: its last value was no number.
+    `migrated`: when it came to another host. `ended`: when it exited, or else was last seen; None
+    for a job that was there at the end. `paused`: the seconds in which it was paused, `held_back`:
+    in which its weight or quota let it do next to nothing. `settings`: its limits when it was last
+    seen, defaults left out.
     """
 
     limit: Series = field(default_factory=list)
+    bound: Series = field(default_factory=list)
     use: Series = field(default_factory=list)
     classes: list[ClassChange] = field(default_factory=list)
     metric: str = ""
@@ -76,7 +78,7 @@ class Timeline:
     ended: float | None = None
     paused: float = 0.0
     held_back: float = 0.0
-    settings: Settings = field(default_factory=dict)
+    settings: FoundSettings = field(default_factory=FoundSettings)
 
 
 class ClassChange(NamedTuple):

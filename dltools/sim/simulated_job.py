@@ -135,6 +135,8 @@ class SimulatedJob:
         used = self.cores * span
         self.cpu += used
         self.result.cpu += used
+        if self.gpu_use > 0:
+            self.result.gpu += self.gpu_use * span * max(1, len(self.gpus))
         if self.startup_left > 0:
             self._start_up(now + span, used)
         elif self.job.serves:

@@ -76,6 +76,10 @@ def _container_row(job: SimulatedJob, number: int, host: SimulatedHost, now: flo
         "role": str(role.role),
         "role_reason": role.reason,
     }
+    if one.user:
+        row["user"] = one.user
+    if one.priority != 1:
+        row["priority_weight"] = one.priority
     if one.cpus:
         row["owner_cpu_limit_cores"] = one.cpus
     if not host.spec.remote:

@@ -96,7 +96,7 @@ class Simulation:
         while (time := self._agenda.next_time) is not None and time <= until:
             self._handle(*self._agenda.pop())
         return [
-            self._results.get(job.name) or JobResult(job.name, "", job.arrival)
+            self._results.get(job.name) or JobResult(job.name, "", job.arrival, user=job.user)
             for job in self._jobs
         ]
 
@@ -143,7 +143,14 @@ class Simulation:
         if host is None:
             self._waiting.append(job)
             return
-        result = JobResult(job.name, host.spec.name, job.arrival, start=now)
+        result = JobResult(
+            job.name,
+            host.spec.name,
+            job.arrival,
+            start=now,
+            waited=now - job.arrival,
+            user=job.user,
+        )
         self._results[job.name] = result
         started = SimulatedJob(
             job,

@@ -14,7 +14,18 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from dltools.errors import DataError
-from dltools.labels import EPOCHS, FINAL, METRIC, OBJECTIVE, PROTECT, QOE, TARGET, Role
+from dltools.labels import (
+    EPOCHS,
+    FINAL,
+    METRIC,
+    OBJECTIVE,
+    PRIORITY,
+    PROTECT,
+    QOE,
+    TARGET,
+    USER,
+    Role,
+)
 from dltools.notation.cpu_weights import DEFAULT_CPU_WEIGHT
 from dltools.notation.resources import parse_cpus
 from dltools.observations.roles import NO_SIGN, Judgement
@@ -125,6 +136,7 @@ class Job:
     `members`: the containers that it consists of, each with `threads`; they wait for each other as
     threads do. `cpus` (0: none) and `cpu_weight` are the limits that its owner asked for, of each
     container. `protected`: its owner forbids any change.
+    `user`: whose it is, "" for nobody's; `priority`: its part among the jobs of its user.
     `checkpoint`: the seconds that it takes to stop and start elsewhere. `spin`: the fraction of the
     measured contention that its threads suffer, from 0 (they sleep at barriers) to 1 (they spin).
     `seed` gives its curve another noise. `container` is for those who start real containers.
@@ -157,6 +169,8 @@ class Job:
     cpus: float = 0.0
     cpu_weight: float = DEFAULT_CPU_WEIGHT
     protected: bool = False
+    user: str = ""
+    priority: float = 1.0
     checkpoint: float = 18.0
     spin: float = 1.0
     seed: int = 0
@@ -208,8 +222,13 @@ class Job:
 
 
 def labels_of(job: Job, *, clairvoyant: bool = False) -> dict[str, str]:
-    """Return a job's targets, and with `clairvoyant` how many epochs it will train."""
+    """Return a job's targets, whose it is and its priority, and with `clairvoyant` how many epochs
+    it will train."""
     found = {PROTECT: "true"} if job.protected else {}
+    if job.user:
+        found[USER] = job.user
+    if job.priority != 1:
+        found[PRIORITY] = repr(job.priority)
     if job.serves:
         return found if job.qoe is None else {**found, QOE: repr(job.qoe)}
     if job.first is not None:

@@ -15,6 +15,7 @@ from typing import Any
 
 from dltools.errors import DataError
 from dltools.labels import Role
+from dltools.notation.cpu_weights import LEAST_PRIORITY, MOST_PRIORITY
 from dltools.notation.resources import parse_cpus
 from dltools.sim.generate import TRAININGS
 from dltools.sim.workload import CURVE_KINDS, ContainerSpec, Job, LearningCurve, Phase
@@ -199,6 +200,8 @@ def _check(job: Job, table: Table) -> None:
     for key, most in _MOST_OF.items():
         if numbers[key] > most:
             raise table.error(f"{key} must be at most {most:.0f}")
+    if not LEAST_PRIORITY <= job.priority <= MOST_PRIORITY:
+        raise table.error(f"priority must be from {LEAST_PRIORITY:g} to {MOST_PRIORITY:g}")
     if job.spin > 1:
         raise table.error("spin must be between 0 and 1")
     if job.serves and job.duration <= 0:

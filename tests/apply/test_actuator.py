@@ -32,13 +32,15 @@ QUOTA = {"CpuPeriod": 100_000, "CpuQuota": 150_000}
 def engines(tmp_path: Path) -> Iterator[Engines]:
     """Two engines, on hosts a and b."""
     with ExitStack() as stack:
-        yield {name: stack.enter_context(FakeEngine(tmp_path / f"{name}.sock", name))
-               for name in "ab"}  # fmt: skip
+        yield {
+            name: stack.enter_context(FakeEngine(tmp_path / f"{name}.sock", name)) for name in "ab"
+        }
 
 
 def plan(*hosts: str) -> Plan:
-    return plan_of(*(action({"cpus": 1.5}, id=number, host=host)
-                     for number, host in enumerate(hosts, 1)))  # fmt: skip
+    return plan_of(
+        *(action({"cpus": 1.5}, id=number, host=host) for number, host in enumerate(hosts, 1))
+    )
 
 
 def connector(url: str, tmp_path: Path) -> Connector:
@@ -65,8 +67,10 @@ def applied(group: Actuator, wanted: Plan) -> list[tuple[Status, str | None]]:
 def test_each_action_goes_to_the_engine_of_its_host(engines: Engines, tmp_path: Path) -> None:
     group = actuators(engines, tmp_path)
     assert applied(group, plan("b", "a", "b")) == [
-        (Status.APPLIED, None), (Status.APPLIED, None), (Status.UNCHANGED, None),
-    ]  # fmt: skip
+        (Status.APPLIED, None),
+        (Status.APPLIED, None),
+        (Status.UNCHANGED, None),
+    ]
     assert engines["a"].updates == engines["b"].updates == [QUOTA]
     assert [result.status for result in group.undo(None, lambda _: None)] == [Status.APPLIED] * 2
     assert len(engines["a"].updates) == len(engines["b"].updates) == 2
@@ -98,8 +102,9 @@ def test_a_dead_engine_fails_its_own_actions_alone(engines: Engines, tmp_path: P
     group = Actuator({n: connector(url, tmp_path) for n, url in urls.items()})
     (done, _), (failed, why) = applied(group, plan("a", "c"))
     assert (done, failed) == (Status.APPLIED, Status.FAILED)
-    assert why == (f"host c: c: no Docker engine answers at {dead}: no such socket; "
-                   "is dockerd running?")  # fmt: skip
+    assert why == (
+        f"host c: c: no Docker engine answers at {dead}: no such socket; is dockerd running?"
+    )
     assert group.unreachable == [f"c: {why.removeprefix('host c: c: ')}"]
 
 
@@ -164,7 +169,14 @@ def test_a_context_names_an_engine(tool: Tools, engines: Engines, tmp_path: Path
         json.dumps({"Name": "lab", "Metadata": {}, "Endpoints": endpoint})
     )
     env = {"DOCKER_CONFIG": str(tmp_path / "docker")}
-    found = tool("dl-apply", "--context", "lab", "--state-dir", tmp_path / "state",
-                 input=dump_plan(plan("b")).encode(), env=env)  # fmt: skip
+    found = tool(
+        "dl-apply",
+        "--context",
+        "lab",
+        "--state-dir",
+        tmp_path / "state",
+        input=dump_plan(plan("b")).encode(),
+        env=env,
+    )
     assert found.returncode == 0, found.stderr
     assert len(engines["b"].updates) == 1

@@ -71,8 +71,11 @@ def test_a_protected_container_is_left_alone(
     actuator: EngineActuator, fake_engine: FakeEngine
 ) -> None:
     fake_engine.labels = {"dltools.protect": "1"}
-    for one in (action({"cpus": 1.5}), action({}, Op.PAUSE),
-                action({"group": 0, "turn_s": 1.0}, Op.ROTATE)):  # fmt: skip
+    for one in (
+        action({"cpus": 1.5}),
+        action({}, Op.PAUSE),
+        action({"group": 0, "turn_s": 1.0}, Op.ROTATE),
+    ):
         (result,) = applied(actuator, one)
         assert (result.status, result.error) == (
             "skipped",
@@ -104,7 +107,7 @@ def test_a_setting_that_something_else_has_changed_is_told_once(
     (third,) = applied(actuator, action({"cpus": 1.0}))
     assert [one.status for one in (first, second, third)] == ["applied"] * 3
     assert (first.error, third.error) == (None, None)
-    assert second.error == f"{who} has changed cpus since dl-apply had set it"
+    assert second.error == f"{who} has changed cpus since dl-apply set it"
 
 
 # Pauses
@@ -116,8 +119,10 @@ def test_a_pause_is_applied_once(
     pause = action({}, Op.PAUSE)
     (first,), (second,) = applied(actuator, pause), applied(actuator, pause)
     assert (first.status, first.before, first.after) == (
-        "applied", {"state": "running"}, {"state": "paused"},
-    )  # fmt: skip
+        "applied",
+        {"state": "running"},
+        {"state": "paused"},
+    )
     assert second.status is Status.UNCHANGED
     assert fake_engine.state == "paused"
     assert [entry.state for entry in journal.all()] == ["running"]

@@ -139,9 +139,13 @@ def next_run(engine: Engine, journal: Journal, rotation: Rotation, **rules: Any)
     ],
 )
 def test_a_run_renews_what_its_plans_cover(
-    engine: Engine, journal: Journal, rotation: Rotation,
-    covered: frozenset[str] | None, rules: dict[str, Any], is_renewed: bool,
-) -> None:  # fmt: skip
+    engine: Engine,
+    journal: Journal,
+    rotation: Rotation,
+    covered: frozenset[str] | None,
+    rules: dict[str, Any],
+    is_renewed: bool,
+) -> None:
     run = next_run(engine, journal, rotation, **rules)
     run.adopt_leases(covered)
     (entry,) = journal.all()
@@ -216,7 +220,7 @@ def test_a_run_that_is_stopped_for_longer_than_it_may_is_ended(watched: Watched)
     assert 0.6 <= time.monotonic() - begun < 300
     assert watched.process.wait() == -signal.SIGKILL
     told = watched.end().decode()
-    assert told.startswith("dl-apply: it was stopped for 1 s, and is ended now:")
+    assert told.startswith("dl-apply: it was stopped for 1 s: ending it,")
     assert len(told.splitlines()) == 1
 
 

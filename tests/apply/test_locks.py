@@ -70,8 +70,9 @@ class Squatter:
     def __init__(self, engine: Any, listens: str) -> None:
         self.process = subprocess.Popen(
             [sys.executable, "-c", HOLDS.format(listens=listens), engine.id],
-            stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-        )  # fmt: skip
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+        )
         assert self.process.stdout is not None
         assert self.process.stdout.readline() == b"ready\n"
 
@@ -100,11 +101,15 @@ def test_one_run_at_a_time_marks_an_engine(engine: Any) -> None:
 
 @pytest.mark.parametrize(
     "listens",
-    ["made.listen()", "pass", "made.listen(0); socket.socket(socket.AF_UNIX).connect("
-     "made.getsockname()); kept = socket.socket(socket.AF_UNIX); kept.setblocking(False)\n"
-     "kept.connect_ex(made.getsockname())"],
+    [
+        "made.listen()",
+        "pass",
+        "made.listen(0); socket.socket(socket.AF_UNIX).connect("
+        "made.getsockname()); kept = socket.socket(socket.AF_UNIX); kept.setblocking(False)\n"
+        "kept.connect_ex(made.getsockname())",
+    ],
     ids=["listens", "is silent", "is full"],
-)  # fmt: skip
+)
 def test_who_has_taken_the_name_is_named(engine: Any, listens: str) -> None:
     squatter = Squatter(engine, listens)
     pid = squatter.process.pid

@@ -209,8 +209,12 @@ def originals(engine: Engine, journal: Journal) -> Originals:
 
 @pytest.fixture
 def v1(tmp_path: Path) -> LocatedContainer:
-    for name, text in {"cpu.cfs_quota_us": "25000", "cpu.cfs_period_us": "50000",
-                       "cpu.shares": "300", "cpuset.cpus": "0-3"}.items():  # fmt: skip
+    for name, text in {
+        "cpu.cfs_quota_us": "25000",
+        "cpu.cfs_period_us": "50000",
+        "cpu.shares": "300",
+        "cpuset.cpus": "0-3",
+    }.items():
         (tmp_path / name).write_text(text + "\n")
     return on_version_1(tmp_path, CpuQuota=25_000, CpuPeriod=50_000, CpuShares=300)
 
@@ -219,11 +223,20 @@ def test_an_entry_holds_the_record_the_settings_the_files_and_the_run(
     originals: Originals, v1: LocatedContainer
 ) -> None:
     entry = originals.describe(v1, "running")
-    assert entry.fields == {"NanoCpus": 0, "CpuPeriod": 50_000, "CpuQuota": 25_000,
-                            "CpuShares": 300, "CpusetCpus": 0}  # fmt: skip
+    assert entry.fields == {
+        "NanoCpus": 0,
+        "CpuPeriod": 50_000,
+        "CpuQuota": 25_000,
+        "CpuShares": 300,
+        "CpusetCpus": 0,
+    }
     assert entry.settings == {"cpus": 0.5, "cpu_weight": 300.0, "cpuset": None}
-    assert entry.kernel == {"cpu.cfs_quota_us": "25000", "cpu.cfs_period_us": "50000",
-                            "cpu.shares": "300", "cpuset.cpus": "0-3"}  # fmt: skip
+    assert entry.kernel == {
+        "cpu.cfs_quota_us": "25000",
+        "cpu.cfs_period_us": "50000",
+        "cpu.shares": "300",
+        "cpuset.cpus": "0-3",
+    }
     assert (entry.engine, entry.state, entry.run) == ("FAKE", "running", RUN)
     assert entry.since.endswith("Z")
 

@@ -103,13 +103,17 @@ def statuses(results: list[Result]) -> list[str]:
 
 @pytest.mark.parametrize(
     ("rules", "is_allowed"),
-    [({"labels": ("team=a",)}, True), ({"labels": ("team", "gpu")}, False),
-     ({"labels": ("team=b",)}, False), ({"names": (re.compile("^fake"),)}, True),
-     ({"names": (re.compile("x"), re.compile("job"))}, True),
-     ({"names": (re.compile("x"),)}, False),
-     ({"labels": ("team=a",), "names": (re.compile("x"),)}, False)],
+    [
+        ({"labels": ("team=a",)}, True),
+        ({"labels": ("team", "gpu")}, False),
+        ({"labels": ("team=b",)}, False),
+        ({"names": (re.compile("^fake"),)}, True),
+        ({"names": (re.compile("x"), re.compile("job"))}, True),
+        ({"names": (re.compile("x"),)}, False),
+        ({"labels": ("team=a",), "names": (re.compile("x"),)}, False),
+    ],
     ids=str,
-)  # fmt: skip
+)
 def test_only_selected_containers_are_changed(
     act: Any, fake_engine: FakeEngine, rules: Any, is_allowed: bool
 ) -> None:

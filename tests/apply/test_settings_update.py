@@ -328,8 +328,9 @@ def test_an_update_that_cuts_off_the_gpu_is_a_failure(
     monkeypatch.setattr(DockerEngine, "can_open_gpu", lambda *_: next(answers))
     result = update(actuator, {"cpus": 1.5})
     assert (result.status, result.error) == (
-        Status.FAILED, "the update has cut off its GPU: restart the container",
-    )  # fmt: skip
+        Status.FAILED,
+        "the update has cut off its GPU: restart the container",
+    )
 
 
 def test_files_that_are_not_visible_are_a_reason_to_skip(

@@ -64,8 +64,10 @@ class World:
                 self.used[name] += self.busy[name] * part * CHECK_S
             if self.idle_s is not None:
                 self.idle_s += max(0.0, self.cpus - wanted) * CHECK_S
-            uses = {name: Use(used, self.busy.get(name, 0.0) if name in running else None)
-                    for name, used in self.used.items()}  # fmt: skip
+            uses = {
+                name: Use(used, self.busy.get(name, 0.0) if name in running else None)
+                for name, used in self.used.items()
+            }
             self.order.look(self.now, uses, self.idle_s)
             self._note()
 
@@ -231,9 +233,12 @@ def test_a_turn_ends_for_one_that_has_waited_too_long() -> None:
 
 @examples(25)
 @given(
-    seed=st.integers(0, 1 << 30), gap_s=st.floats(1, 20), turn_s=st.floats(0.5, 120),
-    life_s=st.floats(2, 200), first=st.integers(2, 6),
-)  # fmt: skip
+    seed=st.integers(0, 1 << 30),
+    gap_s=st.floats(1, 20),
+    turn_s=st.floats(0.5, 120),
+    life_s=st.floats(2, 200),
+    first=st.integers(2, 6),
+)
 def test_nobody_waits_past_the_bound_whatever_happens(
     seed: int, gap_s: float, turn_s: float, life_s: float, first: int
 ) -> None:
@@ -267,7 +272,7 @@ def test_nobody_waits_past_the_bound_whatever_happens(
     # Before it are the present turn and all groups that are overdue too; checks take a moment.
     bound = max(
         Bound(n).patience_s + n * (Bound(n).turn_s + CHECK_S) for n in range(1, most + 1)
-    ) + max(Bound(n).turn_s for n in range(2, most + 1))  # fmt: skip
+    ) + max(Bound(n).turn_s for n in range(2, most + 1))
     assert max(world.longest.values(), default=0.0) <= bound
     if world.idle_s is not None:
         return
@@ -289,8 +294,16 @@ def running(queues: TurnQueues) -> set[str]:
 
 def test_queues_run_side_by_side() -> None:
     queues = TurnQueues()
-    queues.replace([turn("a", 0), turn("b", 1), turn("c", 0, "GPU-1", 3.0),
-                    turn("d", 1, "GPU-1", 3.0), turn("e", 1, "GPU-1", 3.0)], 0.0)  # fmt: skip
+    queues.replace(
+        [
+            turn("a", 0),
+            turn("b", 1),
+            turn("c", 0, "GPU-1", 3.0),
+            turn("d", 1, "GPU-1", 3.0),
+            turn("e", 1, "GPU-1", 3.0),
+        ],
+        0.0,
+    )
     seen = []
     for step in range(1, 25):
         queues.look(step / 4, {}, None)
@@ -302,8 +315,14 @@ def test_queues_run_side_by_side() -> None:
 def test_what_containers_use_of_cpus_counts_in_the_queue_for_these_alone() -> None:
     """Nobody uses a CPU: on the CPUs each sleeps, and runs; on a GPU each waits for its turn."""
     queues = TurnQueues()
-    queues.replace([turn(name, group, queue, 60.0) for queue, names in (("", "ab"), ("GPU-1", "cd"))
-                    for group, name in enumerate(names)], 0.0)  # fmt: skip
+    queues.replace(
+        [
+            turn(name, group, queue, 60.0)
+            for queue, names in (("", "ab"), ("GPU-1", "cd"))
+            for group, name in enumerate(names)
+        ],
+        0.0,
+    )
     for step in range(1, 40):
         queues.look(step / 4, {name: Use(0.0, 0.0) for name in "abcd"}, step * 1.0)
     assert running(queues) == {"a", "b", "c"}
@@ -351,8 +370,11 @@ def test_no_two_groups_of_a_queue_run_at_once_and_queues_are_independent(
             alone[queue].remove(gone)
             since.pop(gone, None)
         most = max(most, *(len(names) for names in members.values()))
-        plan = [turn(name, group, one, turn_s) for one, names in members.items()
-                for group, name in enumerate(names)]  # fmt: skip
+        plan = [
+            turn(name, group, one, turn_s)
+            for one, names in members.items()
+            for group, name in enumerate(names)
+        ]
         queues.replace(plan, now)
         for one, names in members.items():
             alone[one] = alone[one] if names else TurnOrder()

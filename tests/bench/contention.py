@@ -202,8 +202,9 @@ def signals(running: list[Job], options: argparse.Namespace) -> str:
     after = [(job.cpu_seconds, *job.switches) for job in running]
     for job in running:
         job.pause(True)
-    cpu_s, own, taken = (sum(new[at] - old[at] for old, new in zip(before, after, strict=True))
-                         for at in range(3))  # fmt: skip
+    cpu_s, own, taken = (
+        sum(new[at] - old[at] for old, new in zip(before, after, strict=True)) for at in range(3)
+    )
     return f"{own / cpu_s:16.0f}{taken / cpu_s:16.0f}{100 * part:15.0f} %"
 
 

@@ -25,9 +25,12 @@ ROOT = Path(__file__).resolve().parents[2]
 STRANGERS = ROOT / "samples/strangers"
 IMAGE, LABEL = "dltools-torch", "dltools-feeders=1"
 ARMS = {
-    "flowcon": "-p flowcon", "srtf": "-p srtf", "fair": "-p fair",
-    "fair-rotate": "-p fair --realize rotate", "fair-quota": "-p fair --realize quota",
-}  # fmt: skip
+    "flowcon": "-p flowcon",
+    "srtf": "-p srtf",
+    "fair": "-p fair",
+    "fair-rotate": "-p fair --realize rotate",
+    "fair-quota": "-p fair --realize quota",
+}
 PROBE = """
 import sys, time
 sys.path.insert(0, {tests!r})
@@ -84,20 +87,26 @@ def measure(seconds: float, *, trainings: int, plan: str | None) -> tuple[float,
                 pid = docker("inspect", "--format", "{{.State.Pid}}", feeder)
                 code = PROBE.format(tests=str(ROOT / "tests"), pid=pid, label=LABEL)
                 environment = os.environ | {
-                    "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}", "CODE": code
-                }  # fmt: skip
+                    "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
+                    "CODE": code,
+                }
                 state = f"--state-dir {out / 'state'}"
-                line = (f'{sys.executable} -c "$CODE" | dl-plan {plan} | '
-                        f"dl-apply --restore {state}")  # fmt: skip
-                pipe = subprocess.Popen(line, shell=True, env=environment, start_new_session=True,
-                                        stdout=subprocess.DEVNULL)  # fmt: skip
+                line = f'{sys.executable} -c "$CODE" | dl-plan {plan} | dl-apply --restore {state}'
+                pipe = subprocess.Popen(
+                    line,
+                    shell=True,
+                    env=environment,
+                    start_new_session=True,
+                    stdout=subprocess.DEVNULL,
+                )
             time.sleep(20)
             before = [steps(out, name) for name in ("gpu", *names)]
             begin = time.monotonic()
             time.sleep(seconds)
             span = time.monotonic() - begin
-            done = [steps(out, name) - was
-                    for name, was in zip(("gpu", *names), before, strict=True)]  # fmt: skip
+            done = [
+                steps(out, name) - was for name, was in zip(("gpu", *names), before, strict=True)
+            ]
             return done[0] / span, sum(done[1:]) / span
         finally:
             if pipe is not None:
@@ -120,8 +129,11 @@ def main() -> None:
     )
     for arm in options.arms.split(","):
         fed, done = measure(options.seconds, trainings=3, plan=ARMS[arm])
-        print(f"{arm}: feeder {fed / alone:.2f} of alone, trainings {done / work:.2f} of Docker "
-              "alone", flush=True)  # fmt: skip
+        print(
+            f"{arm}: feeder {fed / alone:.2f} of alone, trainings {done / work:.2f} of Docker "
+            "alone",
+            flush=True,
+        )
 
 
 if __name__ == "__main__":

@@ -42,8 +42,10 @@ def recording(samples: int, containers: int = CONTAINERS) -> pa.Table:
     ids = [f"{number:064x}" for number in range(containers)]
     names = [f"job-{number}" for number in range(containers)]
     target = '{"dltools.metric":"loss","dltools.target":"0.3","dltools.target.final":"0.1"}'
-    labels = ['{"dltools.qoe":"0.2"}' if n % 5 == 0 else target if n % 5 == 1 else None
-              for n in range(containers)]  # fmt: skip
+    labels = [
+        '{"dltools.qoe":"0.2"}' if n % 5 == 0 else target if n % 5 == 1 else None
+        for n in range(containers)
+    ]
     for sample in range(samples):
         now = BEGUN + timedelta(seconds=2 * sample)
         row = [now, "node", "node", *[None] * 5, 16.0, *[None] * (width - 9)]
@@ -62,8 +64,10 @@ def recording(samples: int, containers: int = CONTAINERS) -> pa.Table:
                     put(item)
     schema = arrow_schema()
     rows = len(columns["time"])
-    arrays = [pa.array(columns[f.name], f.type) if f.name in columns else pa.nulls(rows, f.type)
-              for f in schema]  # fmt: skip
+    arrays = [
+        pa.array(columns[f.name], f.type) if f.name in columns else pa.nulls(rows, f.type)
+        for f in schema
+    ]
     return pa.table(arrays, schema=schema)
 
 
@@ -85,8 +89,11 @@ def whole_process(sizes: list[int]) -> None:
                 taken = time.perf_counter() - begun
                 assert status == 0
                 each = taken / rows * 1e6
-                print(f"  {name:8s} {rows:8d} rows  {taken:5.2f} s  {each:5.2f} us/row"
-                      f"  {usage.ru_maxrss / 1024:4.0f} MiB", flush=True)  # fmt: skip
+                print(
+                    f"  {name:8s} {rows:8d} rows  {taken:5.2f} s  {each:5.2f} us/row"
+                    f"  {usage.ru_maxrss / 1024:4.0f} MiB",
+                    flush=True,
+                )
 
 
 def one_decision(containers: int = 160, samples: int = 240) -> None:
@@ -98,8 +105,10 @@ def one_decision(containers: int = 160, samples: int = 240) -> None:
         made.add(table)
         made.complete()
         last = sorted(timed.taken)
-        print(f"  {name:8s} {len(last):3d} decisions  {statistics.mean(last):6.2f}"
-              f"  {last[max(0, int(len(last) * 0.99) - 1)]:6.2f}  {last[-1]:6.2f}")  # fmt: skip
+        print(
+            f"  {name:8s} {len(last):3d} decisions  {statistics.mean(last):6.2f}"
+            f"  {last[max(0, int(len(last) * 0.99) - 1)]:6.2f}  {last[-1]:6.2f}"
+        )
 
 
 def make(file: str, rows: int) -> None:

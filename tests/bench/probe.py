@@ -59,8 +59,9 @@ def start(count: int, lines_per_second: int) -> None:
 
 
 def run(script: str, *options: str) -> None:
-    docker("run", "-d", "--label", LABEL, "--network", "none", *options, IMAGE, "/bin/sh", "-c",
-           script)  # fmt: skip
+    docker(
+        "run", "-d", "--label", LABEL, "--network", "none", *options, IMAGE, "/bin/sh", "-c", script
+    )
 
 
 def remove() -> None:
@@ -137,8 +138,12 @@ def file_reads() -> float:
     for id_ in running():
         found = cgroup.of_process(engine.inspect(id_).pid, mounts)
         assert found is not None
-        for controller, name in (("cpu", "cpu.stat"), ("memory", "memory.stat"),
-                                 ("pids", "pids.current"), ("cpu", "cpu.weight")):  # fmt: skip
+        for controller, name in (
+            ("cpu", "cpu.stat"),
+            ("memory", "memory.stat"),
+            ("pids", "pids.current"),
+            ("cpu", "cpu.weight"),
+        ):
             place = found.directory(controller)
             assert place is not None
             files.append(place[0] / (name if place[1] == 2 else name.replace("weight", "shares")))
@@ -295,8 +300,10 @@ def growth(counts: list[int], whole: int) -> None:
         slope = ""
         if before is not None:
             more = count - before[0]
-            slope = (f"  {(sample - before[1]) / more * 1e3:.3f} ms a container more, "
-                     f"file reads {(bare - before[2]) / more * 1e3:.3f}")  # fmt: skip
+            slope = (
+                f"  {(sample - before[1]) / more * 1e3:.3f} ms a container more, "
+                f"file reads {(bare - before[2]) / more * 1e3:.3f}"
+            )
         print(f"  {count:4}                         {sample * 1e3:8.1f} ms{slope}")
         before = (count, sample, bare)
         if count == whole:

@@ -35,8 +35,11 @@ def timed(what: str, workload: Workload, name: str) -> None:
     begun = time.perf_counter()
     found = summarise(simulation.run())
     taken = time.perf_counter() - begun
-    print(f"  {what}  {name:8s} {taken:6.2f} s  {simulation.events / taken:8.0f} events/s"
-          f"  mean completion {found.mean_completion:8.1f} s", flush=True)  # fmt: skip
+    print(
+        f"  {what}  {name:8s} {taken:6.2f} s  {simulation.events / taken:8.0f} events/s"
+        f"  mean completion {found.mean_completion:8.1f} s",
+        flush=True,
+    )
 
 
 def main() -> None:
@@ -48,8 +51,11 @@ def main() -> None:
     folder = Path(os.environ.get("DLTOOLS_DATA", "")) / "logs/cluster"
     trace = folder / "pollux_workloads__workload-1.csv"
     if trace.is_file():
-        workload = workload_of(pollux_jobs(trace.read_text(), "pollux"),
-                           [HostSpec(f"n{k}", 32.0) for k in range(2)], "pollux")  # fmt: skip
+        workload = workload_of(
+            pollux_jobs(trace.read_text(), "pollux"),
+            [HostSpec(f"n{k}", 32.0) for k in range(2)],
+            "pollux",
+        )
         for name in POLICIES:
             timed("Pollux,  160 jobs, 64 GPUs", workload, name)
 

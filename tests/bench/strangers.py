@@ -62,31 +62,41 @@ def main() -> None:
     with ProcessPoolExecutor(len(os.sched_getaffinity(0))) as pool:
         found = list(pool.map(run, [(seed, arms) for seed in seeds]))
     print(f"{options.hosts} hosts, {len(arms)} arms, {time.monotonic() - begun:.0f} s")
-    print(f"{'':17}trainings: {'worst':>6} {'5 %':>6} {'median':>6} {'slowed':>6} {'late':>5}"
-          f"   others: {'worst':>6} {'5 %':>6} {'less':>5}"
-          f"   hosts: {'worst':>6} {'5 %':>6} {'median':>6}")  # fmt: skip
+    print(
+        f"{'':17}trainings: {'worst':>6} {'5 %':>6} {'median':>6} {'slowed':>6} {'late':>5}"
+        f"   others: {'worst':>6} {'5 %':>6} {'less':>5}"
+        f"   hosts: {'worst':>6} {'5 %':>6} {'median':>6}"
+    )
     for arm in arms:
-        every = [(seed, lot) for seed, by_arm in zip(seeds, found, strict=True)
-                 for lot in by_arm[arm]
-                 if arm[0] != "dqoes" or not lot.name.startswith("server")]  # fmt: skip
+        every = [
+            (seed, lot)
+            for seed, by_arm in zip(seeds, found, strict=True)
+            for lot in by_arm[arm]
+            if arm[0] != "dqoes" or not lot.name.startswith("server")
+        ]
         _print(arm, every)
 
 
 def _print(arm: Arm, every: list[tuple[int, Lot]]) -> None:
     ours = sorted(lot.ratio for _, lot in every if lot.is_training)
     others = sorted(lot.ratio for _, lot in every if not lot.is_training)
-    late = [(seed, lot) for seed, lot in every
-            if lot.is_training and lot.ratio < min(LEAST, lot.bound)]  # fmt: skip
+    late = [
+        (seed, lot) for seed, lot in every if lot.is_training and lot.ratio < min(LEAST, lot.bound)
+    ]
     slowed = statistics.median(lot.ratio for _, lot in every if lot.is_slowed)
     less = [(seed, lot) for seed, lot in every if not lot.is_training and lot.ratio < LEAST]
     hosts = _by_host(every)
-    print(f"{title(arm):17}           {ours[0]:6.2f} {ours[len(ours) // 20]:6.2f} "
-          f"{statistics.median(ours):6.2f} {slowed:6.2f} {len(late):5}           {others[0]:6.2f} "
-          f"{others[len(others) // 20]:6.2f} {len(less):5}          {hosts[0]:6.2f} "
-          f"{hosts[len(hosts) // 20]:6.2f} {statistics.median(hosts):6.2f}")  # fmt: skip
+    print(
+        f"{title(arm):17}           {ours[0]:6.2f} {ours[len(ours) // 20]:6.2f} "
+        f"{statistics.median(ours):6.2f} {slowed:6.2f} {len(late):5}           {others[0]:6.2f} "
+        f"{others[len(others) // 20]:6.2f} {len(less):5}          {hosts[0]:6.2f} "
+        f"{hosts[len(hosts) // 20]:6.2f} {statistics.median(hosts):6.2f}"
+    )
     for seed, lot in sorted(late + less, key=lambda one: one[1].ratio)[:5]:
-        print(f"    seed {seed}: {lot.name} {lot.ratio:.2f}"
-              + (f", promised {lot.bound:.2f}" if lot.is_training else ""))  # fmt: skip
+        print(
+            f"    seed {seed}: {lot.name} {lot.ratio:.2f}"
+            + (f", promised {lot.bound:.2f}" if lot.is_training else "")
+        )
 
 
 def _by_host(every: list[tuple[int, Lot]]) -> list[float]:
@@ -94,8 +104,9 @@ def _by_host(every: list[tuple[int, Lot]]) -> list[float]:
     arm, of each host on which others slow some."""
     found = []
     for seed in {seed for seed, lot in every if lot.is_slowed}:
-        mine, docker = zip(*(lot.completions for one, lot in every
-                             if one == seed and lot.is_training), strict=True)  # fmt: skip
+        mine, docker = zip(
+            *(lot.completions for one, lot in every if one == seed and lot.is_training), strict=True
+        )
         found.append(sum(docker) / sum(mine))
     return sorted(found)
 

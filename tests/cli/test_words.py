@@ -29,8 +29,11 @@ def test_a_name_is_clipped(name: str, width: int, expected: str) -> None:
 
 
 def counter(second: float, used: float | None, began: float = -60) -> dict[str, Any]:
-    return {"time": NOON + timedelta(seconds=second), "cpu_seconds": used,
-            "started_at": NOON + timedelta(seconds=began)}  # fmt: skip
+    return {
+        "time": NOON + timedelta(seconds=second),
+        "cpu_seconds": used,
+        "started_at": NOON + timedelta(seconds=began),
+    }
 
 
 @pytest.mark.parametrize(
@@ -51,8 +54,12 @@ def test_cores_are_never_less_than_none(before: Any, row: Any, expected: str) ->
 
 def test_sizes_have_three_digits() -> None:
     assert [size(n) for n in (None, 0, 999, 1000, 1 << 20)] == [
-        "-", "0 B", "999 B", "0.977 KiB", "1 MiB",
-    ]  # fmt: skip
+        "-",
+        "0 B",
+        "999 B",
+        "0.977 KiB",
+        "1 MiB",
+    ]
 
 
 @pytest.mark.parametrize(

@@ -49,10 +49,14 @@ class Case:
         )
 
 
-def _cases(fault: str, steps: Sequence[Step], breaks: str, repair: str = "",
-           *, is_small: bool = False) -> list[Case]:  # fmt: skip
-    return [Case(fault, step, is_service, breaks, repair, is_small=is_small)
-            for is_service in (False, True) for step in steps]  # fmt: skip
+def _cases(
+    fault: str, steps: Sequence[Step], breaks: str, repair: str = "", *, is_small: bool = False
+) -> list[Case]:
+    return [
+        Case(fault, step, is_service, breaks, repair, is_small=is_small)
+        for is_service in (False, True)
+        for step in steps
+    ]
 
 
 def _signal(node: str, name: str) -> str:

@@ -92,15 +92,35 @@ class Job:
         self._nodes = nodes
         self._is_service = is_service
         if is_service:
-            nodes[0]("service", "create", "-d", "--no-resolve-image", "--name=job",
-                     "--stop-grace-period=5s", "--constraint=node.hostname==node2",
-                     f"--mount=type=bind,source={folder},target=/ckpt",
-                     "--container-label=dltools.checkpoint=/ckpt/model", "--entrypoint=/bin/sh",
-                     IMAGE, "-c", TRAINING)  # fmt: skip
+            nodes[0](
+                "service",
+                "create",
+                "-d",
+                "--no-resolve-image",
+                "--name=job",
+                "--stop-grace-period=5s",
+                "--constraint=node.hostname==node2",
+                f"--mount=type=bind,source={folder},target=/ckpt",
+                "--container-label=dltools.checkpoint=/ckpt/model",
+                "--entrypoint=/bin/sh",
+                IMAGE,
+                "-c",
+                TRAINING,
+            )
         else:
-            nodes[1]("run", "-d", "--name=job", "--network=none", f"-v={folder}:/ckpt",
-                     "--restart=always", "--label=dltools.checkpoint=/ckpt/model",
-                     "--entrypoint=/bin/sh", IMAGE, "-c", TRAINING)  # fmt: skip
+            nodes[1](
+                "run",
+                "-d",
+                "--name=job",
+                "--network=none",
+                f"-v={folder}:/ckpt",
+                "--restart=always",
+                "--label=dltools.checkpoint=/ckpt/model",
+                "--entrypoint=/bin/sh",
+                IMAGE,
+                "-c",
+                TRAINING,
+            )
         eventually(lambda: len(self.trace()) > 2)
         if is_service:
             swarm = DockerEngine(connect(host_address(nodes[0].url))).services
@@ -163,8 +183,9 @@ def main() -> int:
     except KeyboardInterrupt:
         print("interrupted: the table has what was tried by then", file=sys.stderr)
     print(_table(tallies))
-    bad = [line for tally in tallies.values()
-           for line in (*tally.lost, *tally.doubled, *tally.damaged)]  # fmt: skip
+    bad = [
+        line for tally in tallies.values() for line in (*tally.lost, *tally.doubled, *tally.damaged)
+    ]
     for line in bad:
         print(line, file=sys.stderr)
     return 1 if bad else 0
@@ -210,9 +231,13 @@ def _broken_move(case: Case, nodes: list[Node], job: Job, work: Path) -> str:
     moment = "before" if case.before else "after"
     words = [sys.executable, "-c", FAULTY, case.step.value, moment, case.commands(work / "ckpt")[0]]
     hosts = [f"--host={nodes[0].url}", "--swarm"]
-    done = subprocess.run([*words, *hosts, f"--state-dir={work}/state"],
-                          input=order(nodes[1], nodes[2], job.id), capture_output=True,
-                          env=environment(), timeout=300)  # fmt: skip
+    done = subprocess.run(
+        [*words, *hosts, f"--state-dir={work}/state"],
+        input=order(nodes[1], nodes[2], job.id),
+        capture_output=True,
+        env=environment(),
+        timeout=300,
+    )
     if b"Traceback" in done.stderr:
         raise AssertionError(f"{case.name}: {done.stderr.decode()}")
     results = records(done.stdout) if done.stdout else []
@@ -237,11 +262,20 @@ def _settle(nodes: list[Node], work: Path) -> list[str]:
     said: list[str] = []
     words = (f"--host={nodes[0].url}", "--swarm", f"--state-dir={work}/state")
     for _ in range(5):
-        done = subprocess.run(command("dl-apply", *words), input=NO_PLAN, capture_output=True,
-                              env=environment(), timeout=300)  # fmt: skip
+        done = subprocess.run(
+            command("dl-apply", *words),
+            input=NO_PLAN,
+            capture_output=True,
+            env=environment(),
+            timeout=300,
+        )
         said += [one["status"] for one in records(done.stdout)] if done.stdout else []
-        shown = subprocess.run(command("dl-apply", *words, "--status"), capture_output=True,
-                               env=environment(), timeout=300)  # fmt: skip
+        shown = subprocess.run(
+            command("dl-apply", *words, "--status"),
+            capture_output=True,
+            env=environment(),
+            timeout=300,
+        )
         if done.returncode > 1 or shown.returncode:
             said.append((done.stderr + shown.stderr).decode().strip())
         elif b'"migration"' not in shown.stdout:

@@ -22,9 +22,18 @@ def node(nodes: list[Node]) -> Iterator[Node]:
 def serve(manager: Node, name: str, *options: str) -> None:
     """Start a service of two tasks that sleep."""
     manager(
-        "service", "create", "-d", "--no-resolve-image", f"--name={name}", "--replicas=2",
-        "--constraint=node.hostname==node2", *options, "--entrypoint=/bin/sleep", IMAGE, "999",
-    )  # fmt: skip
+        "service",
+        "create",
+        "-d",
+        "--no-resolve-image",
+        f"--name={name}",
+        "--replicas=2",
+        "--constraint=node.hostname==node2",
+        *options,
+        "--entrypoint=/bin/sleep",
+        IMAGE,
+        "999",
+    )
 
 
 def test_two_tasks_are_one_job_if_they_are_distributed_and_name_no_other(
@@ -33,8 +42,15 @@ def test_two_tasks_are_one_job_if_they_are_distributed_and_name_no_other(
     nodes[0]("network", "create", "--driver=overlay", "lab")
     serve(nodes[0], "trainer", "--env=WORLD_SIZE=2")
     serve(nodes[0], "sweep", "--env=SEED={{.Task.Slot}}")
-    serve(nodes[0], "named", "--network=lab", "--hostname={{.Service.Name}}-{{.Task.Slot}}",
-          "--env=WORLD_SIZE=2", "--env=MASTER_ADDR=named-1", "--env=MASTER_PORT=29500")  # fmt: skip
+    serve(
+        nodes[0],
+        "named",
+        "--network=lab",
+        "--hostname={{.Service.Name}}-{{.Task.Slot}}",
+        "--env=WORLD_SIZE=2",
+        "--env=MASTER_ADDR=named-1",
+        "--env=MASTER_PORT=29500",
+    )
     serve(nodes[0], "api", "--publish=18080:80")
     expected = {
         "trainer": ("swarm/trainer", 2, "other"),

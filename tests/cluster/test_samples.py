@@ -21,12 +21,16 @@ def test_a_probe_runs_on_each_node_and_sees_it_whole(
     nodes[2]("run", "-d", "--name=job", "--network=none", "--entrypoint=/bin/sleep", IMAGE, "999")
     words = ["docker", "-H", nodes[0].url, "stack"]
     known = {
-        "IMAGE": IMAGE, "RECORDINGS": str(tmp_path / "seen"),
+        "IMAGE": IMAGE,
+        "RECORDINGS": str(tmp_path / "seen"),
         "PROBE": str(Path(sys.executable).parent / "dl-probe"),
         "ENGINE": f"unix://{folder}/{{{{.Node.Hostname}}}}/sock",
-    }  # fmt: skip
-    subprocess.run([*words, "deploy", "--resolve-image=never", "-c", SAMPLES / "dl-probe.yml",
-                    "dltools"], check=True, env=os.environ | known)  # fmt: skip
+    }
+    subprocess.run(
+        [*words, "deploy", "--resolve-image=never", "-c", SAMPLES / "dl-probe.yml", "dltools"],
+        check=True,
+        env=os.environ | known,
+    )
     try:
         begun = tmp_path / "seen" / ".staging"
         eventually(lambda: len(list(begun.glob("*.arrows"))) == len(nodes))

@@ -25,9 +25,20 @@ done"""
 
 def start(node: Node, name: str, floor: int, folder: Path) -> None:
     folder.mkdir()
-    node("run", "-d", "--name", name, "--network=none", "-v", f"{folder}:/ckpt",
-         "--label=dltools.checkpoint=/ckpt/model", "--entrypoint=/bin/sh", IMAGE, "-c",
-         TRAINING.replace("FLOOR", str(floor)))  # fmt: skip
+    node(
+        "run",
+        "-d",
+        "--name",
+        name,
+        "--network=none",
+        "-v",
+        f"{folder}:/ckpt",
+        "--label=dltools.checkpoint=/ckpt/model",
+        "--entrypoint=/bin/sh",
+        IMAGE,
+        "-c",
+        TRAINING.replace("FLOOR", str(floor)),
+    )
 
 
 @pytest.fixture
@@ -35,10 +46,14 @@ def recordings(nodes: list[Node], tmp_path: Path) -> Iterator[Path]:
     """Where a probe on each node records."""
     folder = tmp_path / "recordings"
     probes = [
-        subprocess.Popen(command("dl-probe", "-i", "1", "-o", f"{folder}/"), text=True,
-                         env=environment(DOCKER_HOST=node.url), stderr=subprocess.PIPE)
+        subprocess.Popen(
+            command("dl-probe", "-i", "1", "-o", f"{folder}/"),
+            text=True,
+            env=environment(DOCKER_HOST=node.url),
+            stderr=subprocess.PIPE,
+        )
         for node in nodes
-    ]  # fmt: skip
+    ]
     yield folder
     for probe in probes:
         probe.send_signal(signal.SIGTERM)

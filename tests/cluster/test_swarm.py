@@ -15,8 +15,17 @@ from helpers.tools import Tools, records
 @pytest.fixture
 def service(nodes: list[Node]) -> Iterator[str]:
     """A service with a task on each node."""
-    nodes[0]("service", "create", "-d", "--no-resolve-image", "--mode=global", "--name=jobs",
-             "--entrypoint=/bin/sleep", IMAGE, "999")  # fmt: skip
+    nodes[0](
+        "service",
+        "create",
+        "-d",
+        "--no-resolve-image",
+        "--mode=global",
+        "--name=jobs",
+        "--entrypoint=/bin/sleep",
+        IMAGE,
+        "999",
+    )
     yield "jobs"
     nodes[0]("service", "rm", "jobs")
     for node in nodes:
@@ -39,13 +48,15 @@ def test_a_task_is_changed_in_place_and_a_revert_is_told(
         return dict(result)
 
     assert (applied(0.3)["status"], node.get(id_, "{{.HostConfig.CpuQuota}}")) == (
-        "applied", "30000",
-    )  # fmt: skip
+        "applied",
+        "30000",
+    )
     node("update", "--cpu-quota=20000", id_)
     result = applied(0.3)
     assert (result["status"], result["error"]) == (
-        "applied", "Swarm, or somebody, has changed cpus since dl-apply had set it",
-    )  # fmt: skip
+        "applied",
+        "Swarm, or somebody, has changed cpus since dl-apply set it",
+    )
     assert applied(0.25)["error"] is None
     running.communicate(timeout=60)
     assert node.get(id_, "{{.State.StartedAt}} {{.State.Running}}") == f"{started} true"

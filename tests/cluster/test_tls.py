@@ -45,10 +45,14 @@ def address(node: Node, manager: Node) -> str:
 
 
 def test_all_nodes_are_read_and_changed_over_tls(tool: Tools, nodes: list[Node], tls: Path) -> None:
-    job = nodes[2]("run", "-d", "--name=job", "--network=none", "--entrypoint=/bin/sleep", IMAGE,
-                   "999")  # fmt: skip
-    known = {"DOCKER_TLS_VERIFY": "1", "DOCKER_CERT_PATH": str(tls),
-             "DOCKER_HOST": f"tcp://{address(nodes[0], nodes[0])}:2376"}  # fmt: skip
+    job = nodes[2](
+        "run", "-d", "--name=job", "--network=none", "--entrypoint=/bin/sleep", IMAGE, "999"
+    )
+    known = {
+        "DOCKER_TLS_VERIFY": "1",
+        "DOCKER_CERT_PATH": str(tls),
+        "DOCKER_HOST": f"tcp://{address(nodes[0], nodes[0])}:2376",
+    }
     done = tool("dl-probe", "--swarm", "--format", "jsonl", env=known)
     assert done.returncode == 0, done.stderr
     rows = [json.loads(line) for line in done.stdout.splitlines()]

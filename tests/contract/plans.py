@@ -46,6 +46,11 @@ def turns(subject: Subject, *jobs: Job, seconds: float = 0.5, live: bool = False
     )
 
 
+def lease(subject: Subject) -> tuple[str, ...]:
+    """Return the options without which the engine takes no single plan."""
+    return ("--lease", "10m") if subject.traits.can.leases_only else ()
+
+
 def watchdogs(state: Path) -> list[int]:
     """Return the processes that watch runs with this state directory."""
     found = []

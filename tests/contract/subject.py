@@ -20,6 +20,11 @@ _MODULES = {
     "docker": "contract.docker_api",
     "podman-4.3": "contract.docker_api",
     "podman-5.4": "contract.docker_api",
+    "bare-v1": "contract.bare_cgroups",
+    "bare-v2": "contract.bare_cgroups",
+    "slurm": "contract.slurm_jobs",
+    "containerd-1.6": "contract.cri_node",
+    "containerd-1.7": "contract.cri_node",
 }
 """The adapter of each engine, by the engine's name."""
 

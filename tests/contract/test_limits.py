@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from contract.plans import update
+from contract.plans import lease, update
 from contract.subject import Job, Subject
 from helpers.containers import eventually
 from helpers.tools import Tools, complaint, records
@@ -35,7 +35,7 @@ def limits(subject: Subject) -> dict[str, Any]:
 
 
 def applied(subject: Subject, tool: Tools, plans: bytes, *options: str) -> list[dict[str, Any]]:
-    done = tool("dl-apply", "--host", subject.url, *options, input=plans)
+    done = tool("dl-apply", "--host", subject.url, *lease(subject), *options, input=plans)
     assert done.stderr == b"", done.stderr
     return records(done.stdout)
 
@@ -107,7 +107,9 @@ def test_a_paused_container_is_changed_and_undone(
         pytest.skip(f"{subject.name} does not pause")
     kernel, record = job.kernel(), job.record()
     job.pause()
-    done = tool("dl-apply", "--host", subject.url, input=update(subject, job, **limits))
+    done = tool(
+        "dl-apply", "--host", subject.url, *lease(subject), input=update(subject, job, **limits)
+    )
     (result,) = records(done.stdout)
     assert (result["status"], complaint(done.stderr).split(": ")[-1]) == (
         "applied", "paused, not by dl-apply",
@@ -158,7 +160,13 @@ def test_what_somebody_else_has_changed_is_left_alone(
     assert "somebody else" in result["error"]
     assert job.kernel() == changed
     (result,) = records(
-        tool("dl-apply", "--host", subject.url, input=update(subject, job, cpu_weight=200)).stdout
+        tool(
+            "dl-apply",
+            "--host",
+            subject.url,
+            *lease(subject),
+            input=update(subject, job, cpu_weight=200),
+        ).stdout
     )
     assert result["status"] in ("skipped", "stale")
     assert job.kernel() == changed
@@ -175,7 +183,7 @@ def test_a_container_that_ends_in_between_is_stale(
     applied(subject, tool, plans)
     job.kill()
     eventually(lambda: job.id not in {one.id for one in subject.engine.containers()})
-    done = tool("dl-apply", "--host", subject.url, input=plans)
+    done = tool("dl-apply", "--host", subject.url, *lease(subject), input=plans)
     (result,) = records(done.stdout)
     assert result["status"] == "stale"
     assert done.returncode == 75
@@ -196,7 +204,9 @@ def test_what_the_kernel_would_refuse_is_never_sent(
 ) -> None:
     kernel, record = job.kernel(), job.record()
     for wanted in BAD:
-        done = tool("dl-apply", "--host", subject.url, input=update(subject, job, **wanted))
+        done = tool(
+            "dl-apply", "--host", subject.url, *lease(subject), input=update(subject, job, **wanted)
+        )
         assert done.returncode in (0, 1, 65), (wanted, done.stdout)
         if done.returncode == 65:
             assert complaint(done.stderr)

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from contract.plans import plan, update, watchdogs
+from contract.plans import lease, plan, update, watchdogs
 from contract.subject import Job, Relay, Subject
 from helpers.containers import eventually
 from helpers.tools import Tools, records
@@ -34,7 +34,8 @@ def test_the_pipe_as_typed_changes_and_undo_restores(
         pytest.skip(f"{subject.name} cannot do this")
     before = [(job.kernel(), job.record()) for job in busy]
     host = f"--host {subject.url}"
-    policy = "fair" if mode == "quota" else "srtf"  # srtf needs to predict before it sets quotas
+    # srtf needs to predict before it sets quotas or gives turns.
+    policy = "fair" if mode in ("quota", "rotate") else "srtf"
     line = (
         f"dl-probe {host} {' '.join(subject.only)} -i 1 -c 5"
         f" | dl-plan -p {policy} --realize {mode} | dl-apply {host}; echo ${{PIPESTATUS[@]}} >&2"
@@ -150,13 +151,33 @@ def test_what_the_engine_cannot_is_refused_in_a_line_and_not_sent(
         assert relay.changes == []
 
 
+def test_a_change_that_would_stay_is_refused_where_all_must_end(
+    subject: Subject, tool: Tools, job: Job, settings: dict[str, Any]
+) -> None:
+    can = subject.traits.can
+    if not can.leases_only:
+        pytest.skip(f"{subject.name} takes changes that stay")
+    before = job.kernel(), job.record()
+    actions = [(Op.UPDATE, job, settings)] + ([(Op.PAUSE, job, {})] if can.pauses else [])
+    for options in ((), ("--lease", "0"), ("--dry-run",)):
+        done = tool("dl-apply", "--host", subject.url, *options, input=plan(subject, *actions))
+        for result in records(done.stdout):
+            assert (result["status"], result["error"]) == (
+                "skipped",
+                "the engine takes only what ends by itself: give --lease, such as --lease 10m",
+            )
+    assert (job.kernel(), job.record()) == before
+    assert not job.is_frozen
+
+
 def test_looking_and_a_dry_run_change_nothing(
     subject: Subject, tool: Tools, job: Job, settings: dict[str, Any], relay: Relay | None
 ) -> None:
     before = job.kernel(), job.record()
     url = relay.url if relay else subject.url
     assert tool("dl-probe", "--host", url, *subject.only).returncode == 0
-    done = tool("dl-apply", "--host", url, "--dry-run", input=update(subject, job, **settings))
+    dry = ("--dry-run", *lease(subject))
+    done = tool("dl-apply", "--host", url, *dry, input=update(subject, job, **settings))
     assert [result["status"] for result in records(done.stdout)] == ["planned"]
     assert tool("dl-apply", "--host", url, "--status").returncode == 0
     assert (job.kernel(), job.record()) == before

@@ -13,7 +13,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pytest
-from contract.plans import plan, turns, update, watchdogs
+from contract.plans import lease, plan, turns, update, watchdogs
 from contract.subject import Job, Subject
 from helpers.containers import eventually
 from helpers.examples import repeated
@@ -48,10 +48,11 @@ def rotating(
 
 
 def test_a_pause_is_undone(subject: Subject, tool: Tools, job: Job) -> None:
-    done = tool("dl-apply", "--host", subject.url, input=plan(subject, (Op.PAUSE, job, {})))
+    apply = ("dl-apply", "--host", subject.url, *lease(subject))
+    done = tool(*apply, input=plan(subject, (Op.PAUSE, job, {})))
     assert [result["status"] for result in records(done.stdout)] == ["applied"]
     assert job.is_frozen
-    again = tool("dl-apply", "--host", subject.url, input=plan(subject, (Op.PAUSE, job, {})))
+    again = tool(*apply, input=plan(subject, (Op.PAUSE, job, {})))
     assert [result["status"] for result in records(again.stdout)] == ["unchanged"]
     (held,) = records(tool("dl-apply", "--host", subject.url, "--status").stdout)
     assert (held["found"]["state"], held["now"]["state"]) == ("running", "paused")
@@ -130,7 +131,7 @@ def test_after_kill_9_the_next_run_unpauses(
     assert sum(frozen(busy)) >= 1
     done = tool("dl-apply", "--host", subject.url, *arguments, input=plan(subject))
     assert done.returncode == 0
-    assert "had left" in complaint(done.stderr)
+    assert b"had left" in done.stderr  # one of them, or both
     assert frozen(busy) == [False, False]
 
 

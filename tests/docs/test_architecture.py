@@ -39,8 +39,9 @@ def spans(document: str) -> list[str]:
 def section(title: str) -> str:
     """A section of ARCHITECTURE.md, without those of its level that follow."""
     marks = title.partition(" ")[0]
-    return re.split(rf"^#{{1,{len(marks)}}} ", text("ARCHITECTURE.md").partition(f"\n{title}\n")[2],
-                    flags=re.M)[0]  # fmt: skip
+    return re.split(
+        rf"^#{{1,{len(marks)}}} ", text("ARCHITECTURE.md").partition(f"\n{title}\n")[2], flags=re.M
+    )[0]
 
 
 def table(of: str) -> list[list[str]]:
@@ -57,8 +58,11 @@ def defined(file: str) -> frozenset[str]:
         return frozenset(found)
     for node in ast.parse((ROOT / file).read_text()).body:
         if isinstance(node, ast.ClassDef):
-            found |= {f"{node.name}.{inner.name}" for inner in node.body
-                      if isinstance(inner, ast.FunctionDef)}  # fmt: skip
+            found |= {
+                f"{node.name}.{inner.name}"
+                for inner in node.body
+                if isinstance(inner, ast.FunctionDef)
+            }
         if isinstance(node, ast.ClassDef | ast.FunctionDef):
             found.add(node.name)
     return frozenset(found)
@@ -155,9 +159,11 @@ def test_the_exit_codes_are_those_of_the_tools() -> None:
 def test_every_function_of_a_walk_is_in_its_file(walk: str) -> None:
     rows = walks()[walk]
     assert [int(row[0]) for row in rows] == list(range(1, len(rows) + 1))
-    missing = [f"{file}: {function}" for file, function in
-               ((row[1].strip("`"), row[2].strip("`")) for row in rows)
-               if function not in defined(file)]  # fmt: skip
+    missing = [
+        f"{file}: {function}"
+        for file, function in ((row[1].strip("`"), row[2].strip("`")) for row in rows)
+        if function not in defined(file)
+    ]
     assert missing == []
 
 

@@ -71,8 +71,9 @@ UNITS = sorted(path.name for path in (ROOT / "samples/systemd").glob("*.service"
 def test_a_sample_unit_is_one_of_systemd_and_runs_a_pipe(unit: str) -> None:
     path = ROOT / "samples" / "systemd" / unit
     if shutil.which("systemd-analyze"):
-        done = subprocess.run(["systemd-analyze", "verify", "--man=no", path], capture_output=True,
-                              text=True)  # fmt: skip
+        done = subprocess.run(
+            ["systemd-analyze", "verify", "--man=no", path], capture_output=True, text=True
+        )
         assert unit not in done.stdout + done.stderr, done.stderr
     parsed = configparser.ConfigParser(strict=False, interpolation=None)
     parsed.read_string(path.read_text().replace("\\\n", ""))
@@ -80,8 +81,10 @@ def test_a_sample_unit_is_one_of_systemd_and_runs_a_pipe(unit: str) -> None:
     assert command[:2] == ["/bin/sh", "-c"]
     assert subprocess.run(["/bin/sh", "-n", "-c", command[2]]).returncode == 0
     assert [stage.split()[0] for stage in command[2].split("|")] == [
-        "dl-probe", "dl-plan", "dl-apply",
-    ]  # fmt: skip
+        "dl-probe",
+        "dl-plan",
+        "dl-apply",
+    ]
 
 
 MOST_EXPOSED = 35
@@ -93,8 +96,9 @@ MOST_EXPOSED = 35
 def test_a_sample_unit_is_confined(unit: str) -> None:
     path = ROOT / "samples" / "systemd" / unit
     words = ["systemd-analyze", "security", "--no-pager", "--offline=true"]
-    done = subprocess.run([*words, f"--threshold={MOST_EXPOSED}", path], capture_output=True,
-                          text=True)  # fmt: skip
+    done = subprocess.run(
+        [*words, f"--threshold={MOST_EXPOSED}", path], capture_output=True, text=True
+    )
     assert done.returncode == 0, done.stdout.splitlines()[-1:] + done.stderr.splitlines()
 
 

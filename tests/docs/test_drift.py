@@ -159,6 +159,7 @@ def test_every_policy_and_mode_is_described_and_completed() -> None:
         text = file.read_text()
         if "--policy" in text or "-l policy" in text:
             assert " ".join(registry.policies([])) in text
+        if "--realize" in text or "-l realize" in text:
             assert " ".join(("auto", *Mode)) in text
 
 
@@ -200,12 +201,22 @@ def test_man_pages_are_sound() -> None:
     done = subprocess.run(
         ["mandoc", "-Tlint", "-Wwarning", *pages], capture_output=True, text=True, check=False
     )
-    assert done.stdout + done.stderr == ""
+    said = (done.stdout + done.stderr).splitlines()
+    # EXAMPLES stand where they are read first, and not near the end.
+    assert [line for line in said if not line.endswith("order: Sh ENVIRONMENT")] == []
+
+
+@pytest.mark.parametrize("name", sorted(file.name for file in (ROOT / "man").iterdir()))
+def test_examples_stand_in_the_first_third_of_a_page(name: str) -> None:
+    text = page(name)
+    before = text.partition(".Sh EXAMPLES\n")[0]
+    assert len(before) < len(text) / 3
 
 
 def shown_commands() -> list[tuple[str, str]]:
-    """The commands of README's console blocks with the output shown there."""
-    text = (ROOT / "README.md").read_text()
+    """The commands of console blocks in README and docs/, with the output shown there."""
+    pages = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+    text = "".join(file.read_text() for file in pages)
     blocks = re.findall(r"```console\n(.*?)```", text, re.S)
     return [
         (command, output)
@@ -215,19 +226,22 @@ def shown_commands() -> list[tuple[str, str]]:
 
 
 @pytest.mark.parametrize(("command", "output"), shown_commands())
-def test_what_readme_shows_is_what_happens(command: str, output: str) -> None:
+def test_what_a_page_shows_is_what_happens(command: str, output: str) -> None:
     tool, _, arguments = command.partition(" ")
     name = tool.removeprefix("dl-")
     code = f"import sys; sys.argv[0]='{tool}'; from dltools.cli.{name} import main; main()"
     done = subprocess.run(
         [sys.executable, "-c", code, *arguments.split()],
-        cwd=ROOT, capture_output=True, text=True, check=True,
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=True,
         env={**os.environ, "COLUMNS": "80", "NO_COLOR": "1"},
-    )  # fmt: skip
+    )
     assert "".join(line.rstrip() + "\n" for line in done.stdout.splitlines()) == output
 
 
-def test_readme_shows_something() -> None:
+def test_a_page_shows_something() -> None:
     assert len(shown_commands()) >= 1
 
 

@@ -76,7 +76,7 @@ def test_what_is_printed_of_plans_and_results(tool: Tools, mode: str, tmp_path: 
     plan = tool("dl-plan", "--every", "--realize", mode, recording).stdout
     results = tool("dl-apply", "--dry-run", "--offline", input=plan).stdout
     check("man/dl-plan.1", plan)
-    check("README.md", plan)
+    check("docs/twenty-people.md", plan)
     check("man/dl-apply.1", results.replace(b'"planned"', b'"applied"'))
 
 

@@ -78,11 +78,14 @@ class Copy:
         """Run a line of the shell; return what it prints."""
         path = f"{self.root / 'bin'}{os.pathsep}{os.environ['PATH']}"
         done = subprocess.run(
-            ["bash", "-o", "pipefail", "-c", line], cwd=self.root, capture_output=True, text=True,
+            ["bash", "-o", "pipefail", "-c", line],
+            cwd=self.root,
+            capture_output=True,
+            text=True,
             errors="replace",
             env=environment(PATH=path, DLTOOLS_PLUGINS="") | {"PYTHONPATH": str(self.root)},
             timeout=120,
-        )  # fmt: skip
+        )
         assert done.returncode == 0, done.stdout + done.stderr
         return done.stdout
 
@@ -107,13 +110,14 @@ def followed(title: str, folder: Path) -> Copy:
     for name in ("docs", "helpers"):
         shutil.copytree(ROOT / "tests" / name, folder / "tests" / name)
     shutil.copy(ROOT / "README.md", folder)
+    shutil.copytree(ROOT / "docs", folder / "docs")
     made.follow(recipes()[title])
     made.run(f"PYTHONPATH=tests:. {shlex.quote(sys.executable)} -m docs.generate")
     return made
 
 
 def copied(tmp_path: Path) -> Copy:
-    ignored = shutil.ignore_patterns("__pycache__")
+    ignored = shutil.ignore_patterns("*.pyc.*")  # what another process is just writing
     shutil.copytree(ROOT / "dltools", tmp_path / "dltools", ignore=ignored)
     shutil.copytree(ROOT / "man", tmp_path / "man")
     (tmp_path / "samples").symlink_to(ROOT / "samples")
@@ -138,8 +142,12 @@ def test_there_is_a_recipe_for_each_thing_that_is_added_often() -> None:
 @pytest.mark.parametrize("title", recipes())
 def test_a_recipe_followed_gives_what_it_shows(title: str, following: Following) -> None:
     recipe, copy = recipes()[title], following(title)
-    shown = [pair for block in blocks(recipe) if block.kind == "console"
-             for pair in _SHOWN.findall(block.text)]  # fmt: skip
+    shown = [
+        pair
+        for block in blocks(recipe)
+        if block.kind == "console"
+        for pair in _SHOWN.findall(block.text)
+    ]
     assert shown
     for line, output in shown:
         assert copy.run(line) == output, line

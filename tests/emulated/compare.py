@@ -11,9 +11,13 @@ import subprocess
 import sys
 from typing import Any
 
-PROBE = [sys.executable, "-c",
-         "import sys; sys.argv[0] = 'dl-probe'\nfrom dltools.cli.probe import main\nmain()",
-         "--format", "jsonl"]  # fmt: skip
+PROBE = [
+    sys.executable,
+    "-c",
+    "import sys; sys.argv[0] = 'dl-probe'\nfrom dltools.cli.probe import main\nmain()",
+    "--format",
+    "jsonl",
+]
 SLACK_BYTES = 256 * 1024
 """The kernel charges memory in batches of pages a CPU."""
 
@@ -56,11 +60,22 @@ def main() -> None:
             low, high = sorted((first[name], last[name]))
             good = low - slack - 1e-6 <= value <= high + slack + 1e-6
             wrong += not good
-            print(f"{'ok   ' if good else 'WRONG'} {first['container_name']:8} {name:26} "
-                  f"engine {value:<16.9g} dl-probe {low:.9g} to {high:.9g}")  # fmt: skip
-        missing = [name for name in ("cpu_pressure_seconds", "memory_pressure_seconds",
-                                     "io_pressure_seconds", "cpu_weight", "cpuset",
-                                     "io_read_bytes") if first.get(name) is None]  # fmt: skip
+            print(
+                f"{'ok   ' if good else 'WRONG'} {first['container_name']:8} {name:26} "
+                f"engine {value:<16.9g} dl-probe {low:.9g} to {high:.9g}"
+            )
+        missing = [
+            name
+            for name in (
+                "cpu_pressure_seconds",
+                "memory_pressure_seconds",
+                "io_pressure_seconds",
+                "cpu_weight",
+                "cpuset",
+                "io_read_bytes",
+            )
+            if first.get(name) is None
+        ]
         if missing:
             wrong += 1
             print(f"WRONG {first['container_name']}: no {', '.join(missing)}")

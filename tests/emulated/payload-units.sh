@@ -115,5 +115,24 @@ if docker swarm init --advertise-addr 10.99.0.1 >/dev/null; then
 else
     fail "no Swarm here"
 fi
+echo "== the service in one command"
+rm -f /etc/systemd/system/dltools*
+systemctl daemon-reload
+rm -rf /var/lib/dltools
+check dl-apply --install-service --policy flowcon
+check within 240 differs
+check guarded_stays
+check systemctl is-enabled dltools-stream
+check test "$(systemctl show -p NRestarts --value dltools-stream)" = 0
+dl-probe --doctor
+said dltools-stream
+check test "$(journalctl -q -u dltools-stream -o cat --no-pager | grep -vc '^{')" -le 12
+check dl-apply --remove-service
+check restored
+check test -z "$(systemctl list-unit-files --no-legend 'dltools*')"
+check test ! -e /var/lib/dltools
+check test ! -e /etc/systemd/system/dltools-stream.service
+dl-probe --doctor
+
 echo "denied: $(journalctl -q -k --no-pager | grep -c 'type=1326')"
 exit $bad

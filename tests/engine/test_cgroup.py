@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -41,6 +42,28 @@ def test_a_container_that_ends_is_not_taken_for_the_root(tmp_path: Path) -> None
     assert found is not None
     assert found.directory("cpu") is None
     assert found.directory("memory") == (tmp_path / "sys/fs/cgroup/memory/docker/c1", 1)
+
+
+def test_a_pod_finds_the_containers_of_its_node_from_its_own_namespace(tmp_path: Path) -> None:
+    """As seen with unshare --cgroup, and the node's mount as a volume."""
+    (tmp_path / "proc/self").mkdir(parents=True)
+    (tmp_path / "proc/self/mountinfo").write_text(
+        "30 25 0:26 /../../.. /sys/fs/cgroup ro - cgroup2 cgroup rw\n"
+    )
+    top = tmp_path / "sys/fs/cgroup"
+    for path, pids in (("kubepods/poda/own", f"3\n{os.getpid()}\n"), ("kubepods/podb/c1", "7\n")):
+        (top / path).mkdir(parents=True)
+        (top / path / "cgroup.procs").write_text(pids)
+    for pid, path in (("7", "/../../podb/c1"), ("8", "/../../../system.slice/x"), ("9", "/")):
+        (tmp_path / "proc" / pid).mkdir()
+        (tmp_path / "proc" / pid / "cgroup").write_text(f"0::{path}\n")
+    mounted = cgroup.mounts(tmp_path)
+    found = [cgroup.of_process(pid, mounted, tmp_path) for pid in (7, 8, 9)]
+    assert [one and one.unified for one in found] == [
+        top / "kubepods/podb/c1",
+        top / "system.slice/x",
+        top / "kubepods/poda/own",
+    ]
 
 
 def test_mount_whose_root_is_a_cgroup_shows_only_what_is_below(tmp_path: Path) -> None:
@@ -105,3 +128,49 @@ def test_processes_are_those_that_are_visible_here(tmp_path: Path) -> None:
     assert Cgroup({}, tmp_path).processes == [7, 12]
     assert Cgroup({}, tmp_path / "gone").processes == []
     assert Cgroup({}, None).processes == []
+
+
+@pytest.mark.parametrize("controller", ["cpu", "cpuset", "freezer", "memory"])
+def test_a_cgroup_without_the_controller_cpu_is_there(tmp_path: Path, controller: str) -> None:
+    (tmp_path / "cgroup.procs").write_text("7\n")
+    found = Cgroup({"cpu": None, controller: tmp_path}, None)
+    assert found.exists
+    assert found.processes == [7]
+    assert not Cgroup({"cpu": None, controller: tmp_path / "gone"}, None).exists
+
+
+def of_two_jobs(root: Path) -> None:
+    """Make a machine on which process 7 is of job_12, process 8 of a step of job_1."""
+    (root / "proc/self").mkdir(parents=True)
+    (root / "proc/self/mountinfo").write_text(
+        "31 25 0:27 / /cg/freezer rw - cgroup cgroup rw,freezer\n"
+        "32 25 0:28 / /cg/cpu rw - cgroup cgroup rw,cpu\n"
+    )
+    for pid, path in (("7", "/slurm/job_12"), ("8", "/slurm/job_1/step_0")):
+        (root / "proc" / pid).mkdir()
+        (root / "proc" / pid / "cgroup").write_text(f"2:freezer:{path}\n1:cpu:/\n")
+
+
+def test_the_process_of_job_12_is_not_in_job_1(tmp_path: Path) -> None:
+    of_two_jobs(tmp_path)
+    mounted = cgroup.mounts(tmp_path)
+    assert cgroup.of_process(7, mounted, tmp_path, container_id="job_1") is None
+    assert cgroup.of_process(7, mounted, tmp_path, path="/slurm/job_1") is None
+    assert not cgroup.belongs_to(7, "job_1", tmp_path)
+    assert cgroup.belongs_to(7, "job_12", tmp_path)
+    assert cgroup.belongs_to(8, "job_1", tmp_path)
+
+
+def test_a_cgroup_at_a_path_has_the_processes_below(tmp_path: Path) -> None:
+    of_two_jobs(tmp_path)
+    step = tmp_path / "cg/freezer/slurm/job_1/step_0"
+    step.mkdir(parents=True)
+    (step.parent / "cgroup.procs").write_text("5\n")
+    (step / "cgroup.procs").write_text("8\n")
+    mounted = cgroup.mounts(tmp_path)
+    found = cgroup.of_container(8, "x", "/slurm/job_1", mounted, tmp_path)
+    assert found is not None
+    assert found.directory("freezer") == Directory(step.parent, 1)
+    assert found.directory("cpu") is None
+    assert (found.exists, found.processes) == (True, [5, 8])
+    assert cgroup.of_container(7, "x", "/slurm/job_1", mounted, tmp_path) is None

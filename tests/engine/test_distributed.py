@@ -28,10 +28,12 @@ def test_only_variables_of_launchers_are_read() -> None:
 def test_members_of_torch_distributed_meet_at_the_master() -> None:
     assert membership(TORCH) == Membership("10.0.0.2:29500", 2)  # of one process each
     assert membership(TORCH | {"WORLD_SIZE": "8", "LOCAL_WORLD_SIZE": "4"}) == Membership(
-        "10.0.0.2:29500", 2)  # fmt: skip
+        "10.0.0.2:29500", 2
+    )
     assert membership(TORCH | {"LOCAL_WORLD_SIZE": "1"}) == Membership("10.0.0.2:29500", 2)
     assert membership(TORCH | {"WORLD_SIZE": "8", "GROUP_WORLD_SIZE": "4"}) == Membership(
-        "10.0.0.2:29500", 4)  # fmt: skip
+        "10.0.0.2:29500", 4
+    )
 
 
 @pytest.mark.parametrize(
@@ -133,8 +135,10 @@ def test_of_a_container_s_processes_those_that_say_more_count() -> None:
     assert membership_of([(local, []), (TORCH, [])]) == Membership("10.0.0.2:29500", 2)
 
 
-@given(st.dictionaries(st.sampled_from(VARIABLES), st.text(max_size=30)),
-       st.lists(st.text(max_size=12), max_size=6))  # fmt: skip
+@given(
+    st.dictionaries(st.sampled_from(VARIABLES), st.text(max_size=30)),
+    st.lists(st.text(max_size=12), max_size=6),
+)
 def test_nothing_in_an_environment_raises(given_: dict[str, str], command: list[str]) -> None:
     found = membership(given_, command)
     assert found is None or (found.job.isprintable() and found.containers != 1)

@@ -22,7 +22,7 @@ def add(directory: Path, id_: str = ID, **changes: Any) -> Entry:
         "fields": {"NanoCpus": 500_000_000, "CpuShares": 2048, "CpusetCpus": "0"},
         "settings": {"cpus": 0.5, "cpu_weight": 2048.0, "cpuset": "0"},
         "kernel": {"cpu.shares": "2048"},
-    }  # fmt: skip
+    }
     entry = journal_entry(id_, **values | changes)
     Journal(directory / "journal").add(entry)
     return entry

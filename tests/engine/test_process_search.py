@@ -125,7 +125,11 @@ def test_the_maps_of_what_a_training_has_forked_are_not_read(
     monkeypatch.setattr("os.open", note)
     found = search(pids, tmp_path)
     assert [name for name in opened if name.endswith("maps")] == [
-        "6/maps", "7/maps", "20/maps", "21/maps"]  # fmt: skip
+        "6/maps",
+        "7/maps",
+        "20/maps",
+        "21/maps",
+    ]
     assert (found.runtimes, found.openmp) == (("libtorch",), OpenMP("libgomp"))
 
 
@@ -168,7 +172,7 @@ def test_runtimes_are_known_by_the_names_of_their_files(path: str, expected: set
         (b"MY_OMP_NUM_THREADS=2\0OMP_NUM_THREADS_X=2\0omp_num_threads=2\0", ""),
         (b"SECRET=OMP_NUM_THREADS=2\0", ""),
     ],
-)  # fmt: skip
+)
 def test_settings_are_the_variables_of_openmp(environ: bytes, expected: str) -> None:
     assert openmp_settings_in(environ) == expected
 
@@ -193,8 +197,10 @@ def test_no_other_name_and_no_strange_value_is_shown(variables: dict[str, str]) 
         (["tini", "-g", "--", "start-notebook.py"], "start-notebook"),
         (["jupyterhub-singleuser"], "jupyterhub-singleuser"),
         (["/usr/lib/code-server/lib/node", "/usr/lib/code-server", "--auth"], "code-server"),
-        (["/bin/sh", "-c", "exec ${ROOT}/bin/openvscode-server --host 0.0.0.0"],
-         "openvscode-server"),
+        (
+            ["/bin/sh", "-c", "exec ${ROOT}/bin/openvscode-server --host 0.0.0.0"],
+            "openvscode-server",
+        ),
         (["bash", "-lc", "cd /work && PORT=1 jupyter lab"], "jupyter-lab"),
         (["sh", "-c", "python train.py & jupyter-notebook"], "jupyter-notebook"),
         (["/usr/lib/rstudio-server/bin/rserver", "--www-port"], "rserver"),
@@ -213,6 +219,6 @@ def test_no_other_name_and_no_strange_value_is_shown(variables: dict[str, str]) 
         ([""], ""),
         ([], ""),
     ],
-)  # fmt: skip
+)
 def test_the_program_is_what_runs(words: list[str], expected: str) -> None:
     assert interactive_program(words) == expected

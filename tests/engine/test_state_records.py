@@ -52,8 +52,20 @@ class Wholes(Records[Whole]):
 
 
 LEAST = {"container_id": "c1", "container_name": "job", "table": {}, "texts": {}, "seconds": 2}
-FULL = Whole("c1", "job", {"a": [None, 1.5]}, {"a": "1"}, 2.5, True, Step.END, Step.BEGIN,
-             Part(1, "x"), (Part(2), Part(3)), ({"a": 1}, {}), {"cpus": None})  # fmt: skip
+FULL = Whole(
+    "c1",
+    "job",
+    {"a": [None, 1.5]},
+    {"a": "1"},
+    2.5,
+    True,
+    Step.END,
+    Step.BEGIN,
+    Part(1, "x"),
+    (Part(2), Part(3)),
+    ({"a": 1}, {}),
+    {"cpus": None},
+)
 
 
 @pytest.fixture

@@ -58,3 +58,8 @@ def test_a_message_names_a_few_containers() -> None:
     assert left_paused(["a"]) == (
         "an earlier dl-apply has left a paused; run dl-apply --undo, or docker unpause a"
     )
+
+
+def test_docker_is_not_asked_to_unpause_what_it_does_not_know() -> None:
+    assert how_to_unpause(["a"]) == "run dl-apply --undo, or docker unpause a"
+    assert how_to_unpause(["lab/train/main"]) == "run dl-apply --undo"

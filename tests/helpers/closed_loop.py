@@ -36,8 +36,15 @@ class Training:
         ]
 
     def row(self, now: float) -> Row:
-        return container(now, self.name, self.cpu, cpu_weight=self.weight, thread_count=THREADS,
-                         started_at=at(self.started_s), role="training")  # fmt: skip
+        return container(
+            now,
+            self.name,
+            self.cpu,
+            cpu_weight=self.weight,
+            thread_count=THREADS,
+            started_at=at(self.started_s),
+            role="training",
+        )
 
 
 def nobody(now: float, jobs: list[Training]) -> None:
@@ -45,9 +52,11 @@ def nobody(now: float, jobs: list[Training]) -> None:
 
 
 def follow(
-    planner: Planner, spins: tuple[float, ...], until_s: float,
+    planner: Planner,
+    spins: tuple[float, ...],
+    until_s: float,
     meddle: Callable[[float, list[Training]], None] = nobody,
-) -> list[Row]:  # fmt: skip
+) -> list[Row]:
     """Return the rows of trainings, ten seconds apart, that get what the plans of `planner` say.
     `meddle` may change them at each time (s), after the plan."""
     jobs = [Training(f"j{k}", APART_S * k, spin) for k, spin in enumerate(spins)]
@@ -66,7 +75,8 @@ def follow(
         meddle(now, jobs)
         limits = [Limits(weight=job.weight) for job in running]
         cores = allocate([float(THREADS)] * len(running), limits, CPUS)
-        reports = [row for job, share in zip(running, cores, strict=True)
-                   for row in job.run(now, share)]  # fmt: skip
+        reports = [
+            row for job, share in zip(running, cores, strict=True) for row in job.run(now, share)
+        ]
         now += STEP_S
     return sorted(every, key=lambda row: row["time"])

@@ -25,18 +25,29 @@ class Node:
         self.name, self.url = f"node{number}", url
 
     def __call__(self, *arguments: str, check: bool = True) -> str:
-        done = subprocess.run(["docker", "-H", self.url, *arguments], capture_output=True,
-                              text=True, check=False)  # fmt: skip
+        done = subprocess.run(
+            ["docker", "-H", self.url, *arguments], capture_output=True, text=True, check=False
+        )
         assert not (check and done.returncode), done.stderr
         return done.stdout.strip()
 
     def train(self, name: str, folder: str, *options: str, label: str = "/ckpt/model") -> str:
         """Start a training with its checkpoint in a folder, and return its id."""
         return self(
-            "run", "-d", "--name", name, "--network=none", "-v", f"{folder}:/ckpt",
-            f"--label=dltools.checkpoint={label}", *options, "--entrypoint=/bin/sh", IMAGE, "-c",
+            "run",
+            "-d",
+            "--name",
+            name,
+            "--network=none",
+            "-v",
+            f"{folder}:/ckpt",
+            f"--label=dltools.checkpoint={label}",
+            *options,
+            "--entrypoint=/bin/sh",
+            IMAGE,
+            "-c",
             TRAINING,
-        )  # fmt: skip
+        )
 
     def names(self, *filters: str) -> list[str]:
         """The names of all containers, running or not."""

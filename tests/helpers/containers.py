@@ -114,8 +114,11 @@ class Job:
     def kernel_cpus(self) -> float | None:
         """The quota in cores that the kernel enforces, None for none."""
         files = self.kernel()
-        quota, period = (files["cpu.max"].split() if "cpu.max" in files else
-                         (files["cpu.cfs_quota_us"], files["cpu.cfs_period_us"]))  # fmt: skip
+        quota, period = (
+            files["cpu.max"].split()
+            if "cpu.max" in files
+            else (files["cpu.cfs_quota_us"], files["cpu.cfs_period_us"])
+        )
         return None if quota in ("max", "-1") else int(quota) / int(period)
 
     @property

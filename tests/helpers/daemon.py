@@ -45,11 +45,23 @@ class Daemon:
         with (self._home / "log").open("ab") as log:
             self._process = subprocess.Popen(
                 # In a network of its own: with --bridge=none it would remove the host's docker0.
-                [*self._surroundings(), "dockerd", "--live-restore", "--bridge=none",
-                 "--iptables=false", "--storage-driver=vfs", f"--data-root={self._home}/root",
-                 f"--exec-root={self._home}/exec", f"--pidfile={self._home}/pid", "-H", self.url],
-                stdout=log, stderr=log, start_new_session=True,
-            )  # fmt: skip
+                [
+                    *self._surroundings(),
+                    "dockerd",
+                    "--live-restore",
+                    "--bridge=none",
+                    "--iptables=false",
+                    "--storage-driver=vfs",
+                    f"--data-root={self._home}/root",
+                    f"--exec-root={self._home}/exec",
+                    f"--pidfile={self._home}/pid",
+                    "-H",
+                    self.url,
+                ],
+                stdout=log,
+                stderr=log,
+                start_new_session=True,
+            )
         try:
             eventually(self._answers, seconds=START_S)
         except AssertionError as error:

@@ -33,8 +33,9 @@ class FakeContainer:
     pid: int = 0
     started: str = "2020-01-01T00:00:00.000000001Z"
     labels: dict[str, str] = field(default_factory=dict)
-    host_config: dict[str, Any] = field(default_factory=lambda: dict.fromkeys(
-        ("NanoCpus", "CpuQuota", "CpuPeriod", "CpuShares"), 0))  # fmt: skip
+    host_config: dict[str, Any] = field(
+        default_factory=lambda: dict.fromkeys(("NanoCpus", "CpuQuota", "CpuPeriod", "CpuShares"), 0)
+    )
     updates: list[dict[str, Any]] = field(default_factory=list)
     log: bytes = b""
     archive: bytes | None = None
@@ -122,13 +123,18 @@ class FakeEngine:
         if tail == "info":
             return 200, {"ID": self.id, "Name": self.host, "NCPU": 4, "MemTotal": 1 << 33}
         if tail == "containers/json":
-            return 200, [{"Id": one.id, "Names": [f"/{one.name}"], "State": one.state}
-                         for one in self.containers.values()]  # fmt: skip
+            return 200, [
+                {"Id": one.id, "Names": [f"/{one.name}"], "State": one.state}
+                for one in self.containers.values()
+            ]
         if tail == "events":
             return 200, b""  # those of the past; nothing ever happens
         folder, _, what = tail.rpartition("/")
-        found = [one for one in self.containers.values()
-                 if folder in (f"containers/{one.id}", f"containers/{one.name}")]  # fmt: skip
+        found = [
+            one
+            for one in self.containers.values()
+            if folder in (f"containers/{one.id}", f"containers/{one.name}")
+        ]
         if not found or what not in _ENDINGS or not self.is_there:
             return 404, {"message": "No such container"}
         return self._answer_of(found[0], what, body)
@@ -150,9 +156,13 @@ class FakeEngine:
             self.after_update()
             return 200, {"Warnings": None}
         state = {"Status": one.state, "Pid": one.pid, "StartedAt": one.started}
-        return 200, {"Id": one.id, "Name": f"/{one.name}", "State": state,
-                     "HostConfig": one.host_config,
-                     "Config": {"Image": "i", "Tty": False, "Labels": one.labels}}  # fmt: skip
+        return 200, {
+            "Id": one.id,
+            "Name": f"/{one.name}",
+            "State": state,
+            "HostConfig": one.host_config,
+            "Config": {"Image": "i", "Tty": False, "Labels": one.labels},
+        }
 
 
 def _change_state(one: FakeContainer, before: str, after: str) -> tuple[int, Any]:

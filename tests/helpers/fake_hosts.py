@@ -95,8 +95,12 @@ class World:
 
     def running(self) -> list[str]:
         """The hosts where the job runs."""
-        return [host.host for host in self.hosts.values()
-                for one in host.containers.values() if one.state == "running"]  # fmt: skip
+        return [
+            host.host
+            for host in self.hosts.values()
+            for one in host.containers.values()
+            if one.state == "running"
+        ]
 
     def call(self, work: Callable[[], Any]) -> Any:
         """Do what a call asks for, or fail as planned."""

@@ -48,9 +48,14 @@ class SwarmNode(FakeHost):
         return f"id-{self.host}"
 
     def has_task_of(self, service_id: str) -> bool:
-        return bool(self._world.call(lambda: any(
-            one.state == "running" and one.labels[SERVICE] == service_id
-            for one in self.containers.values())))  # fmt: skip
+        return bool(
+            self._world.call(
+                lambda: any(
+                    one.state == "running" and one.labels[SERVICE] == service_id
+                    for one in self.containers.values()
+                )
+            )
+        )
 
 
 class FakeManager:
@@ -64,9 +69,11 @@ class FakeManager:
         self.updated = _BEGUN
         self.tasks: list[dict[str, Any]] = []
         self.spec: dict[str, Any] = {
-            "Name": "job", "Labels": {}, "Mode": {"Replicated": {"Replicas": 1}},
+            "Name": "job",
+            "Labels": {},
+            "Mode": {"Replicated": {"Replicas": 1}},
             "TaskTemplate": {"Placement": {"Constraints": []}},
-        }  # fmt: skip
+        }
 
     @property
     def replicas(self) -> int:
@@ -80,15 +87,22 @@ class FakeManager:
         def work() -> Any:
             self._go_on()
             if path.startswith("/nodes/"):
-                return {"ID": path.rpartition("/")[2], "Spec": {"Availability": "active"},
-                        "Status": {"State": "ready"}}  # fmt: skip
+                return {
+                    "ID": path.rpartition("/")[2],
+                    "Spec": {"Availability": "active"},
+                    "Status": {"State": "ready"},
+                }
             if path == "/tasks":
                 return copy.deepcopy(self.tasks)
             if not path.startswith(f"/services/{ID}"):
                 raise GoneError("no such service")
             if method == "GET":
-                return {"ID": ID, "Version": {"Index": self.version}, "Spec": self.spec,
-                        "UpdatedAt": self.updated.isoformat()}  # fmt: skip
+                return {
+                    "ID": ID,
+                    "Version": {"Index": self.version},
+                    "Spec": self.spec,
+                    "UpdatedAt": self.updated.isoformat(),
+                }
             if params["version"] != self.version:
                 raise RefusedError("update out of sequence")
             self.spec, self.version = copy.deepcopy(body), self.version + 1
@@ -100,9 +114,14 @@ class FakeManager:
     def start(self, host: str) -> None:
         """Make a task, which starts after a while."""
         made = self._world.hosts[host].add(f"job.1.{len(self.tasks)}", LABELS, "no", "created")
-        self.tasks.append({"NodeID": f"id-{host}", "CreatedAt": self._now().isoformat(),
-                           "age": 0, "Status": {"State": "starting", "ContainerStatus":
-                                                {"ContainerID": made.id}}})  # fmt: skip
+        self.tasks.append(
+            {
+                "NodeID": f"id-{host}",
+                "CreatedAt": self._now().isoformat(),
+                "age": 0,
+                "Status": {"State": "starting", "ContainerStatus": {"ContainerID": made.id}},
+            }
+        )
 
     def _now(self) -> datetime:
         return _BEGUN + timedelta(seconds=self._world.calls)
@@ -134,10 +153,17 @@ class FakeManager:
 
     def _place(self) -> None:
         names = [one.partition("==id-")[2] for one in self.constraints]
-        fits = [host for host in self._world.hosts
-                if all(host == one for one in names) and host not in self._world.tight]  # fmt: skip
+        fits = [
+            host
+            for host in self._world.hosts
+            if all(host == one for one in names) and host not in self._world.tight
+        ]
         if fits:
             self.start(fits[0])
         else:
-            self.tasks.append({"CreatedAt": self._now().isoformat(), "Status": {
-                "State": "pending", "Err": "no suitable node"}})  # fmt: skip
+            self.tasks.append(
+                {
+                    "CreatedAt": self._now().isoformat(),
+                    "Status": {"State": "pending", "Err": "no suitable node"},
+                }
+            )

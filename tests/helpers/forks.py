@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import atexit
 import contextlib
+import functools
 import gc
 import json
 import os
@@ -21,7 +22,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 SERVER = "from helpers.forks import serve; serve({handle})"
-_USED = ("pyarrow.parquet", "pyarrow.csv", "pyarrow.ipc", "pyarrow.compute", "pandas", "rich.table",
+_USED = ("pyarrow.parquet", "pyarrow.csv", "pyarrow.ipc", "pyarrow.compute", "rich.table",
          "matplotlib.figure", "matplotlib.backends.backend_agg", "importlib.metadata", "tomllib",
          "re2")  # fmt: skip
 """What the tools import when they need it."""
@@ -31,6 +32,16 @@ FORKS_TAKE = {"cwd", *STREAMS}
 """What a fork can be given; other arguments of `subprocess.run` it does not know."""
 
 _LARGEST = 1 << 20
+
+
+class _NoPandas:
+    """Hides pandas: Arrow imports it where it is installed, no tool uses it, and each fork would
+    copy it."""
+
+    def find_spec(self, name: str, path: object = None, target: object = None) -> None:
+        del path, target
+        if name.partition(".")[0] == "pandas":
+            raise ModuleNotFoundError(name)
 
 
 class ForkServer:
@@ -65,8 +76,12 @@ class ForkServer:
         """Run a tool to its end, as `subprocess.run` does, with pipes where no stream is `given`.
 
         Raises `subprocess.TimeoutExpired`."""
-        asked = {"name": name, "arguments": list(arguments), "env": dict(env),
-                 "cwd": str(cwd or Path.cwd())}  # fmt: skip
+        asked = {
+            "name": name,
+            "arguments": list(arguments),
+            "env": dict(env),
+            "cwd": str(cwd or Path.cwd()),
+        }
         with self._lock:
             said: dict[str, bytes] = {}
             theirs, threads = [], []
@@ -152,11 +167,25 @@ def import_all() -> None:
 
     import dltools
 
+    sys.meta_path.insert(0, _NoPandas())
     ours = [module.name for module in walk_packages(dltools.__path__, "dltools.")]
     for name in (*ours, *_USED):
         with contextlib.suppress(ImportError):  # the tool says what is missing
             import_module(name)
+    _make_commands()
     gc.freeze()  # a fork that collects would copy all these pages
+
+
+def _make_commands() -> None:
+    """Make the tools' commands from their options once: Typer does so at each call, which takes as
+    long as the fork."""
+    from importlib import import_module
+
+    import typer.main
+
+    typer.main.get_command = functools.cache(typer.main.get_command)
+    for tool in ("probe", "plan", "apply", "sim", "report"):
+        typer.main.get_command(import_module(f"dltools.cli.{tool}.command").app)
 
 
 def become(asked: Mapping[str, Any], handles: Sequence[int]) -> int:

@@ -72,14 +72,24 @@ def _container(chance: random.Random, number: int, cpus: int, gpus: int) -> Job:
         first = chance.randrange(gpus)
         several = f"{first}-{first + 1}" if first + 1 < gpus and chance.random() < 0.2 else ""
         job = replace(
-            job, threads=chance.choice((1, 2, 4)), idle_threads=chance.choice((8, 56, 120)),
-            device=chance.choice((0.3, 1.0, 3.0, 10.0)), gpu_list=several or str(first), wait=0.0,
+            job,
+            threads=chance.choice((1, 2, 4)),
+            idle_threads=chance.choice((8, 56, 120)),
+            device=chance.choice((0.3, 1.0, 3.0, 10.0)),
+            gpu_list=several or str(first),
+            wait=0.0,
             work=chance.uniform(5, 60),
-        )  # fmt: skip
+        )
     elif kind == "distributed":
         job = replace(job, members=chance.choice((2, 3, 4)), threads=max(1, job.threads // 2))
-    return replace(job, name=name, arrival=arrival, cpu_weight=weight, silent=kind == "silent",
-                   protected=chance.random() < 0.05)  # fmt: skip
+    return replace(
+        job,
+        name=name,
+        arrival=arrival,
+        cpu_weight=weight,
+        silent=kind == "silent",
+        protected=chance.random() < 0.05,
+    )
 
 
 def _training(chance: random.Random, cpus: int) -> Job:
@@ -93,11 +103,18 @@ def _training(chance: random.Random, cpus: int) -> Job:
     has_target = chance.random() < 0.3
     quota = chance.choice((0.0,) * 8 + (0.5, 1.0))
     return Job(
-        "", work=alone_s * min(threads, cpus), threads=threads, epochs=epochs, curve=curve,
-        startup=chance.choice((0.0, 2.0, 6.0)), spin=chance.choice((0.0, 0.5, 1.0, 1.0)),
-        wait=chance.choice((0.0, 0.0, 0.0, 0.3, 1.0)), phases=_phases(chance, epochs, threads),
-        first=curve.value(0.5) if has_target else None, cpus=quota if quota < cpus else 0.0,
-    )  # fmt: skip
+        "",
+        work=alone_s * min(threads, cpus),
+        threads=threads,
+        epochs=epochs,
+        curve=curve,
+        startup=chance.choice((0.0, 2.0, 6.0)),
+        spin=chance.choice((0.0, 0.5, 1.0, 1.0)),
+        wait=chance.choice((0.0, 0.0, 0.0, 0.3, 1.0)),
+        phases=_phases(chance, epochs, threads),
+        first=curve.value(0.5) if has_target else None,
+        cpus=quota if quota < cpus else 0.0,
+    )
 
 
 def _phases(chance: random.Random, epochs: int, threads: int) -> tuple[Phase, ...]:
@@ -114,21 +131,39 @@ def _program(chance: random.Random, kind: str, cpus: int) -> Job:
     if kind == "server":
         request = chance.choice((0.005, 0.02, 0.1))
         qoe = request * chance.choice((1.5, 3.0)) if chance.random() < 0.5 else None
-        return Job("", request=request, think=chance.choice((0.0, 0.05, 0.5)), duration=LIFE_S,
-                   threads=chance.choice((1, 1, 2)), qoe=qoe, role="server")  # fmt: skip
+        return Job(
+            "",
+            request=request,
+            think=chance.choice((0.0, 0.05, 0.5)),
+            duration=LIFE_S,
+            threads=chance.choice((1, 1, 2)),
+            qoe=qoe,
+            role="server",
+        )
     if kind == "notebook":
         return Job("", request=0.05, think=0.95, duration=LIFE_S, role="interactive")
     if kind == "database":
-        return Job("", request=0.05, think=chance.choice((0.0, 0.05, 0.2)), duration=LIFE_S,
-                   threads=min(cpus, chance.choice((1, 2, 4))), role="other")  # fmt: skip
+        return Job(
+            "",
+            request=0.05,
+            think=chance.choice((0.0, 0.05, 0.2)),
+            duration=LIFE_S,
+            threads=min(cpus, chance.choice((1, 2, 4))),
+            role="other",
+        )
     return Job("", request=1.0, duration=chance.uniform(10, 60), role="other")
 
 
 def simulate(workload: Workload, policy: str, mode: Mode | None) -> list[JobResult]:
     """Run a workload as the pipe would, with a sample every two seconds."""
     found = registry.get(policy, [])
-    made = Simulation(workload, found, build(found.parameters, {}), RealisationOptions(mode),
-                      reaction=Reaction(INTERVAL_S, DELAY_S))  # fmt: skip
+    made = Simulation(
+        workload,
+        found,
+        build(found.parameters, {}),
+        RealisationOptions(mode),
+        reaction=Reaction(INTERVAL_S, DELAY_S),
+    )
     return made.run()
 
 
@@ -151,9 +186,16 @@ def lots(
             ratio = docker.completion / (mine.completion or math.inf)
             life = (mine.start or 0.0, mine.finish or math.inf)
             promised_s = PATIENCE_S + MAX_SLOWDOWN * _most_at_once(lives, *life) * alone[job.name]
-            found.append(Lot(job.name, ratio, True, docker.completion / promised_s,
-                             docker.completion > 1.1 * alone[job.name],
-                             (mine.completion or math.inf, docker.completion)))  # fmt: skip
+            found.append(
+                Lot(
+                    job.name,
+                    ratio,
+                    True,
+                    docker.completion / promised_s,
+                    docker.completion > 1.1 * alone[job.name],
+                    (mine.completion or math.inf, docker.completion),
+                )
+            )
     return found
 
 

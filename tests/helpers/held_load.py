@@ -77,11 +77,14 @@ class Load:
         their memory with that of earlier."""
 
         def leaks() -> list[str]:
-            return [f"{name}: {before} without containers, then {after}"
-                    for (name, before), after in zip(empty.items(), self._pipe.sizes().values(),
-                                                     strict=True)
-                    if after.descriptors > before.descriptors + SPARE
-                    or after.threads > before.threads + SPARE]  # fmt: skip
+            return [
+                f"{name}: {before} without containers, then {after}"
+                for (name, before), after in zip(
+                    empty.items(), self._pipe.sizes().values(), strict=True
+                )
+                if after.descriptors > before.descriptors + SPARE
+                or after.threads > before.threads + SPARE
+            ]
 
         try:
             eventually(leaks, lambda found: not found, seconds=60)
@@ -89,9 +92,10 @@ class Load:
             self.broken += leaks()
         third = max(1, len(self._sizes) // 3)
         for name in STAGES:
-            early, late = (max(size[name].memory for size in some)
-                           for some in (self._sizes[third : 2 * third], self._sizes[2 * third :])
-                           )  # fmt: skip
+            early, late = (
+                max(size[name].memory for size in some)
+                for some in (self._sizes[third : 2 * third], self._sizes[2 * third :])
+            )
             most = max(size[name].descriptors for size in self._sizes)
             self.figures.append(f"{name} {early:.0f} MiB, then {late:.0f}; {most} descriptors")
             if late - early > MOST_GROWTH_MIB:
@@ -125,12 +129,17 @@ class Load:
         self.figures.append(f"{len(exits & ended_at.keys())} ends seen")
         if missed := sorted(ended_at[id_] - begun for id_ in ended_at.keys() - exits):
             away = [round(at - begun, 1) for at in self._away]
-            self.broken.append(f"{len(missed)} of {len(ended_at)} ends were missed, before the "
-                               f"seconds {missed}; the engine was away from {away}")  # fmt: skip
+            self.broken.append(
+                f"{len(missed)} of {len(ended_at)} ends were missed, before the "
+                f"seconds {missed}; the engine was away from {away}"
+            )
         times = sorted(seconds_of(row["time"]) for row in rows if row["kind"] == "node")
         times = [at for at in times if begun <= at <= ended]
-        gaps = [after - before for before, after in pairwise(times)
-                if not any(before <= at <= after for at in self._away)]  # fmt: skip
+        gaps = [
+            after - before
+            for before, after in pairwise(times)
+            if not any(before <= at <= after for at in self._away)
+        ]
         away = self._away[1] - self._away[0] if self._away else 0.0
         ticks = len({int(at) for at in times}) / (ended - begun - away)
         self.figures.append(

@@ -26,8 +26,10 @@ _AARCH64 = {
     "fsync": 82, "ftruncate": 46, "mkdirat": 34, "unlinkat": 35, "fchmod": 52, "exit_group": 94,
     "openat": 56, "renameat": 38, "renameat2": 276, "clone3": 435, "flock": 32,
 }  # fmt: skip
-_CALLS = {number: name for name, number in
-          {"x86_64": _X86_64, "aarch64": _AARCH64}.get(os.uname().machine, {}).items()}  # fmt: skip
+_CALLS = {
+    number: name
+    for name, number in {"x86_64": _X86_64, "aarch64": _AARCH64}.get(os.uname().machine, {}).items()
+}
 
 _TRACEME, _CONT, _SYSCALL, _SETOPTIONS, _SYSCALL_INFO = 0, 7, 24, 0x4200, 0x420E
 _MARK_CALLS, _KILL_WITH_TRACER = 1, 1 << 20
@@ -81,8 +83,10 @@ class _Tracee:
             forwarded = 0
             _, status = os.waitpid(self._pid, 0)
             if not os.WIFSTOPPED(status):
-                return Ended(tuple(self._calls), None if os.WIFSIGNALED(status) else
-                             os.waitstatus_to_exitcode(status))  # fmt: skip
+                return Ended(
+                    tuple(self._calls),
+                    None if os.WIFSIGNALED(status) else os.waitstatus_to_exitcode(status),
+                )
             if os.WSTOPSIG(status) != signal.SIGTRAP | 0x80:
                 forwarded = os.WSTOPSIG(status)
                 continue

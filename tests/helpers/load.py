@@ -63,9 +63,12 @@ class Pipe:
             for name, arguments in STAGES.items():
                 target = results if name == "dl-apply" else subprocess.PIPE
                 stage = subprocess.Popen(
-                    command(name, *arguments), stdin=source, stdout=target, stderr=said,
+                    command(name, *arguments),
+                    stdin=source,
+                    stdout=target,
+                    stderr=said,
                     env=self._env,
-                )  # fmt: skip
+                )
                 self.stages[name], source = stage, stage.stdout
                 if name == "dl-probe":
                     self._tee = subprocess.Popen(
@@ -125,8 +128,11 @@ class Pipe:
         """Return the hosts' rows and the events."""
         wanted = ["time", "kind", "container_id", "event"]
         with self._observed.open("rb") as file:
-            found = [row for table in read(file, "observations").tables
-                     for row in table.select(wanted).to_pylist()]  # fmt: skip
+            found = [
+                row
+                for table in read(file, "observations").tables
+                for row in table.select(wanted).to_pylist()
+            ]
         return [row for row in found if row["kind"] in ("node", "event")]
 
 
@@ -148,9 +154,11 @@ class Churn:
         script = TRAINING.replace("$STEPS", str(steps)).replace("$CODE", str(steps % 3))
         labels = CHOSEN if self._chance.random() < 0.9 else OTHER
         limits = api.create_host_config(
-            network_mode="none", nano_cpus=LIMITS["NanoCpus"], cpu_shares=LIMITS["CpuShares"],
+            network_mode="none",
+            nano_cpus=LIMITS["NanoCpus"],
+            cpu_shares=LIMITS["CpuShares"],
             log_config={"type": "json-file", "config": {"max-size": "10k", "max-file": "2"}},
-        )  # fmt: skip
+        )
         made = api.create_container(
             IMAGE, [script], entrypoint=["/bin/sh", "-c"], labels=labels, host_config=limits
         )

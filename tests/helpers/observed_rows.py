@@ -34,17 +34,29 @@ def node(seconds: float, cpus: float = 2.0, host: str = "node") -> Row:
 
 def container(seconds: float, name: str, cpu_seconds: float, **more: Any) -> Row:
     return {
-        "time": at(seconds), "host": "node", "kind": "container", "container_id": job_id(name),
-        "container_name": name, "state": "running", "started_at": BEGUN, "cpu_seconds": cpu_seconds,
-        "cpu_limit_cores": 2.0, "cpu_weight": 1024.0,
-    } | more  # fmt: skip
+        "time": at(seconds),
+        "host": "node",
+        "kind": "container",
+        "container_id": job_id(name),
+        "container_name": name,
+        "state": "running",
+        "started_at": BEGUN,
+        "cpu_seconds": cpu_seconds,
+        "cpu_limit_cores": 2.0,
+        "cpu_weight": 1024.0,
+    } | more
 
 
 def point(seconds: float, name: str, value: float, metric: str = "loss", **more: Any) -> Row:
     return {
-        "time": at(seconds), "host": "node", "kind": "progress", "container_id": job_id(name),
-        "container_name": name, "metric": metric, "value": value,
-    } | more  # fmt: skip
+        "time": at(seconds),
+        "host": "node",
+        "kind": "progress",
+        "container_id": job_id(name),
+        "container_name": name,
+        "metric": metric,
+        "value": value,
+    } | more
 
 
 def gpu(
@@ -52,9 +64,14 @@ def gpu(
 ) -> Row:
     """What a container uses of the GPU of this number."""
     return {
-        "time": at(seconds), "host": "node", "kind": "gpu", "container_id": job_id(name),
-        "container_name": name, "gpu_uuid": f"GPU-{number}", "gpu_utilization_ratio": ratio,
-    } | more  # fmt: skip
+        "time": at(seconds),
+        "host": "node",
+        "kind": "gpu",
+        "container_id": job_id(name),
+        "container_name": name,
+        "gpu_uuid": f"GPU-{number}",
+        "gpu_utilization_ratio": ratio,
+    } | more
 
 
 def observed_hosts(rows: Iterable[Row]) -> ObservedHosts:

@@ -54,9 +54,13 @@ def tool_as(
     path = os.pathsep.join(filter(None, sys.path))
     home = {"HOME": "/nonexistent", "PYTHONPATH": path}
     return subprocess.run(
-        [sys.executable, "-c", code, *map(str, arguments)], env=environment(**home, **env),
-        stdin=subprocess.DEVNULL, capture_output=True, timeout=120, check=False,
-    )  # fmt: skip
+        [sys.executable, "-c", code, *map(str, arguments)],
+        env=environment(**home, **env),
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        timeout=120,
+        check=False,
+    )
 
 
 def become_tool(uid: int, name: str) -> NoReturn:

@@ -34,9 +34,13 @@ turns = st.builds(
 """What a rotation sets."""
 
 targets_met = st.builds(
-    TargetMet, metric=names, objective=st.sampled_from(["min", "max"]),
-    target=st.floats(-1e9, 1e9), value=st.floats(-1e9, 1e9), time=texts,
-)  # fmt: skip
+    TargetMet,
+    metric=names,
+    objective=st.sampled_from(["min", "max"]),
+    target=st.floats(-1e9, 1e9),
+    value=st.floats(-1e9, 1e9),
+    time=texts,
+)
 """Any target that a job has met."""
 
 

@@ -20,19 +20,42 @@ def node(time: float, host: str = "h", cpus: float = 2.0) -> Row:
 
 
 def container(time: float, name: str, cpu: float, host: str = "h", **more: object) -> Row:
-    return {"time": at(time), "host": host, "kind": "container", "container_id": f"{name}-{host}",
-            "container_name": name, "state": "running", "cpu_seconds": cpu,
-            "cpu_limit_cores": 2.0, "cpu_weight": 1024.0, **more}  # fmt: skip
+    return {
+        "time": at(time),
+        "host": host,
+        "kind": "container",
+        "container_id": f"{name}-{host}",
+        "container_name": name,
+        "state": "running",
+        "cpu_seconds": cpu,
+        "cpu_limit_cores": 2.0,
+        "cpu_weight": 1024.0,
+        **more,
+    }
 
 
 def point(time: float, name: str, metric: str, value: float, host: str = "h") -> Row:
-    return {"time": at(time), "host": host, "kind": "progress", "container_id": f"{name}-{host}",
-            "container_name": name, "metric": metric, "value": value}  # fmt: skip
+    return {
+        "time": at(time),
+        "host": host,
+        "kind": "progress",
+        "container_id": f"{name}-{host}",
+        "container_name": name,
+        "metric": metric,
+        "value": value,
+    }
 
 
 def ended(time: float, name: str, code: int | None, host: str = "h", event: str = "exit") -> Row:
-    return {"time": at(time), "host": host, "kind": "event", "container_id": f"{name}-{host}",
-            "container_name": name, "event": event, "exit_code": code}  # fmt: skip
+    return {
+        "time": at(time),
+        "host": host,
+        "kind": "event",
+        "container_id": f"{name}-{host}",
+        "container_name": name,
+        "event": event,
+        "exit_code": code,
+    }
 
 
 def recording(rows: list[Row]) -> pa.Table:

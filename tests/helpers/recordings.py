@@ -18,8 +18,15 @@ def node(time: datetime, host: str = "h") -> Row:
 
 
 def point(time: datetime, step: int, value: float = 0.5) -> Row:
-    return {"time": time, "host": "h", "kind": "progress", "container_id": "c" * 64,
-            "metric": "loss", "value": value, "step": step}  # fmt: skip
+    return {
+        "time": time,
+        "host": "h",
+        "kind": "progress",
+        "container_id": "c" * 64,
+        "metric": "loss",
+        "value": value,
+        "step": step,
+    }
 
 
 def recording(root: Path) -> RecordingDirectory:

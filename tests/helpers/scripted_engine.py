@@ -62,9 +62,12 @@ class ScriptedEngine:
         """Start a container, or start it again, `at` seconds after the beginning."""
         id_ = name.encode().hex().ljust(64, "0")
         self.known[id_] = container(
-            id=id_, name=name, image="image", started=BEGUN + timedelta(seconds=at),
+            id=id_,
+            name=name,
+            image="image",
+            started=BEGUN + timedelta(seconds=at),
             labels=labels or {},
-        )  # fmt: skip
+        )
         self.logged.setdefault(id_, [])
         return id_
 

@@ -25,8 +25,10 @@ class SshServer:
 
     def __enter__(self) -> Self:
         for name in ("host_key", "user_key"):
-            subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f",
-                            str(self._folder / name)], check=True)  # fmt: skip
+            subprocess.run(
+                ["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(self._folder / name)],
+                check=True,
+            )
         (self._folder / "authorized").write_text((self._folder / "user_key.pub").read_text())
         key = (self._folder / "host_key.pub").read_text()
         (self._folder / "known").write_text(f"[127.0.0.1]:{self.port} {key}")

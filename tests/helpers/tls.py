@@ -51,9 +51,20 @@ def make_certificate(authority: Path, folder: Path, address: str = "") -> None:
     """Make cert.pem, key.pem and ca.pem as Docker wants them, for a server at an address, or for a
     client."""
     folder.mkdir()
-    _openssl("req", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-subj",
-             f"/CN={address or 'client'}", "-keyout", f"{folder}/key.pem",
-             "-out", f"{folder}/request.pem")  # fmt: skip
+    _openssl(
+        "req",
+        "-newkey",
+        "ec",
+        "-pkeyopt",
+        "ec_paramgen_curve:prime256v1",
+        "-nodes",
+        "-subj",
+        f"/CN={address or 'client'}",
+        "-keyout",
+        f"{folder}/key.pem",
+        "-out",
+        f"{folder}/request.pem",
+    )
     usage = "serverAuth" if address else "clientAuth"
     names = f"\nsubjectAltName=IP:{address}" if address else ""
     (folder / "extensions").write_text(f"extendedKeyUsage={usage}{names}\n")

@@ -42,8 +42,11 @@ def _forks() -> _Forks:
 
 def _at_start(env: Mapping[str, str]) -> dict[str, str]:
     """Return the variables that a fork would come too late for."""
-    return {key: value for key, value in env.items()
-            if key.startswith(_AT_START) and key != "PYTHONPATH"}  # fmt: skip
+    return {
+        key: value
+        for key, value in env.items()
+        if key.startswith(_AT_START) and key != "PYTHONPATH"
+    }
 
 
 def command(name: str, *arguments: object) -> list[str]:
@@ -80,8 +83,9 @@ class Tools:
         """Run a tool to its end."""
         env = environment(**(env or {}))
         if FORKED and not how.keys() - FORKS_TAKE and _at_start(env) == _forks().at_start:
-            done = _forks().run(name, [*map(str, arguments)], input=input, env=env,
-                                timeout=timeout, **how)  # fmt: skip
+            done = _forks().run(
+                name, [*map(str, arguments)], input=input, env=env, timeout=timeout, **how
+            )
             done.args = command(name, *arguments)
             return done
         streams = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "input": input} | how

@@ -145,8 +145,10 @@ class UndoCases:
     def _plan(self) -> bytes:
         chosen = self._chance.sample(self._known, self._chance.randint(1, len(self._known)))
         if self._chance.random() < 0.2:
-            wanted = [(Op.ROTATE, one.job, {"group": number, "turn_s": 0.15})
-                      for number, one in enumerate(chosen)]  # fmt: skip
+            wanted = [
+                (Op.ROTATE, one.job, {"group": number, "turn_s": 0.15})
+                for number, one in enumerate(chosen)
+            ]
         else:
             wanted = [self._change(one.job) for one in chosen]
         actions = tuple(
@@ -189,8 +191,12 @@ class UndoCases:
         source, said, error = (Path(self._home.name) / name for name in ("plans", "said", "error"))
         source.write_bytes(plans)
         flags = os.O_RDWR | os.O_CREAT | os.O_TRUNC
-        words = {"name": "dl-apply", "arguments": ["--state-dir", str(self._state), *arguments],
-                 "env": environment(DOCKER_HOST=self._daemon.url), "cwd": "/"}  # fmt: skip
+        words = {
+            "name": "dl-apply",
+            "arguments": ["--state-dir", str(self._state), *arguments],
+            "env": environment(DOCKER_HOST=self._daemon.url),
+            "cwd": "/",
+        }
         handles = [os.open(source, os.O_RDONLY), os.open(said, flags), os.open(error, flags)]
         try:
             after = self._chance.random() < 0.5

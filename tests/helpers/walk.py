@@ -77,8 +77,10 @@ class TwoJobs(FakeEngine):
         """Answer for one of the jobs: the other has an engine of its own behind this one."""
         self._begun = self._begun or time.time() - 5
         if path.endswith("/containers/json"):
-            return 200, [{"Id": id_, "Names": [f"/{name}"], "State": "running"}
-                         for id_, name in ((ID, NAME), (OTHER, OTHER_NAME))]  # fmt: skip
+            return 200, [
+                {"Id": id_, "Names": [f"/{name}"], "State": "running"}
+                for id_, name in ((ID, NAME), (OTHER, OTHER_NAME))
+            ]
         if f"/{OTHER}/" not in path:
             self._prepare(self, lambda number: LOSS + 0.0003 * (30 - number))
             status, found = super().answer(method, path, body)
@@ -206,8 +208,10 @@ def trace_tool(target: str, numbers: list[float], tool: str, arguments: list[str
         module.main()
     finally:
         sys.setprofile(None)
-        notes = {name: [[step.file, step.function, at] for step, at in getattr(trace, name).items()]
-                 for name in ("called", "reached", "passed")}  # fmt: skip
+        notes = {
+            name: [[step.file, step.function, at] for step, at in getattr(trace, name).items()]
+            for name in ("called", "reached", "passed")
+        }
         Path(target).write_text(json.dumps(notes))
 
 
@@ -253,8 +257,9 @@ def walk() -> Walk:
                 "from helpers.walk import trace_tool\n"
                 f"trace_tool({str(target)!r}, {numbers!r}, {tool!r}, {list(arguments)!r})\n"
             )
-            done = subprocess.run([sys.executable, "-c", code], input=given, capture_output=True,
-                                  env=env, timeout=300)  # fmt: skip
+            done = subprocess.run(
+                [sys.executable, "-c", code], input=given, capture_output=True, env=env, timeout=300
+            )
             assert done.returncode == 0, f"{tool}: {done.stderr!r} {done.stdout[:2000]!r}"
             before = next(begun)
             for name, steps in json.loads(target.read_text()).items():

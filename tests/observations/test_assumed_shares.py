@@ -17,11 +17,17 @@ START = datetime(1970, 1, 1, tzinfo=UTC)
 
 def points(name: str, times: range, slope: float, host: str = "log") -> list[Row]:
     return [
-        {"time": START + timedelta(seconds=t), "host": host, "kind": "progress",
-         "container_id": name * 64, "container_name": name, "metric": "loss",
-         "value": 10 + slope * t}
+        {
+            "time": START + timedelta(seconds=t),
+            "host": host,
+            "kind": "progress",
+            "container_id": name * 64,
+            "container_name": name,
+            "metric": "loss",
+            "value": 10 + slope * t,
+        }
         for t in times
-    ]  # fmt: skip
+    ]
 
 
 def test_jobs_share_one_cpu_while_they_run() -> None:
@@ -57,7 +63,7 @@ def test_no_rows_need_no_assumption() -> None:
 
 def test_a_long_log_gets_a_bounded_number_of_samples() -> None:
     table = assume_equal_shares(to_table(points("a", range(20_000), -1))).table
-    assert sum(row["kind"] == "node" for row in table.to_pylist()) <= 5_002
+    assert table.column("kind").to_pylist().count("node") <= 5_002
 
 
 @pytest.mark.parametrize("policy", sorted(registry.policies([])))

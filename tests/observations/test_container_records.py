@@ -106,18 +106,39 @@ def node(time: float, cpus: float | None = 2.0) -> Row:
 
 
 def container(time: float, **more: object) -> Row:
-    return {"time": at(time), "host": "h", "kind": "container", "container_id": "c" * 64,
-            "container_name": "c", "state": "running", "cpu_seconds": time, **more}  # fmt: skip
+    return {
+        "time": at(time),
+        "host": "h",
+        "kind": "container",
+        "container_id": "c" * 64,
+        "container_name": "c",
+        "state": "running",
+        "cpu_seconds": time,
+        **more,
+    }
 
 
 def point(time: float, value: float, host: str = "h", **more: object) -> Row:
-    return {"time": at(time), "host": host, "kind": "progress", "container_id": "c" * 64,
-            "metric": "loss", "value": value, **more}  # fmt: skip
+    return {
+        "time": at(time),
+        "host": host,
+        "kind": "progress",
+        "container_id": "c" * 64,
+        "metric": "loss",
+        "value": value,
+        **more,
+    }
 
 
 def event(time: float, name: str, code: int | None = None) -> Row:
-    return {"time": at(time), "host": "h", "kind": "event", "container_id": "c" * 64,
-            "event": name, "exit_code": code}  # fmt: skip
+    return {
+        "time": at(time),
+        "host": "h",
+        "kind": "event",
+        "container_id": "c" * 64,
+        "event": name,
+        "exit_code": code,
+    }
 
 
 def only(*rows: Row) -> ContainerRecord:
@@ -127,10 +148,15 @@ def only(*rows: Row) -> ContainerRecord:
 
 def test_a_container_has_its_samples_and_progress() -> None:
     found = only(
-        node(0), container(0, thread_count=2, labels='{"dltools.metric": "loss"}'), point(1, 0.5),
-        node(10), container(10, thread_count=8, container_name="renamed", started_at=at(-5)),
-        point(12, math.nan), node(20), container(20, thread_count=3, state="paused"),
-    )  # fmt: skip
+        node(0),
+        container(0, thread_count=2, labels='{"dltools.metric": "loss"}'),
+        point(1, 0.5),
+        node(10),
+        container(10, thread_count=8, container_name="renamed", started_at=at(-5)),
+        point(12, math.nan),
+        node(20),
+        container(20, thread_count=3, state="paused"),
+    )
     assert (found.host, found.id, found.name, found.threads) == ("h", "c" * 64, "c", 8)
     assert found.labels == {"dltools.metric": "loss"}
     assert (found.first_seen, found.last_seen) == (ZERO, ZERO + 20)
@@ -148,8 +174,12 @@ def test_what_is_not_recorded_is_unknown_or_as_by_default() -> None:
     found = only(node(0, None), container(0, container_name=None, state=None, cpu_seconds=None))
     (sample,) = found.samples
     assert (found.name, sample.state, sample.cpu_weight) == ("c" * 12, "running", 1024.0)
-    assert all(map(math.isnan, (sample.host_cpus, sample.cpu_seconds, sample.cpu_limit,
-                                sample.turn_s, sample.started)))  # fmt: skip
+    assert all(
+        map(
+            math.isnan,
+            (sample.host_cpus, sample.cpu_seconds, sample.cpu_limit, sample.turn_s, sample.started),
+        )
+    )
 
 
 def test_hosts_have_the_most_cpus_and_their_last_sample() -> None:

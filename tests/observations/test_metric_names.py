@@ -26,12 +26,16 @@ from dltools.observations.metric_names import (
     ("names", "expected"),
     [
         (["loss"], []),
-        (["latency_p95_seconds", "loss", "latency_seconds"],
-         ["latency_seconds", "latency_p95_seconds"]),
-        (["latency_p99_seconds", "latency_mean_seconds", "latency_p95_seconds"],
-         ["latency_mean_seconds", "latency_p95_seconds", "latency_p99_seconds"]),
+        (
+            ["latency_p95_seconds", "loss", "latency_seconds"],
+            ["latency_seconds", "latency_p95_seconds"],
+        ),
+        (
+            ["latency_p99_seconds", "latency_mean_seconds", "latency_p95_seconds"],
+            ["latency_mean_seconds", "latency_p95_seconds", "latency_p99_seconds"],
+        ),
     ],
-)  # fmt: skip
+)
 def test_response_times_by_preference(names: list[str], expected: list[str]) -> None:
     assert latencies(names) == expected
 

@@ -21,12 +21,14 @@ def test_a_response_time_is_satisfied_within_a_tenth_of_its_target() -> None:
 
 
 def test_a_summary_by_hand() -> None:
-    found = summarise([
-        JobResult("a", "h", 2.0, 2.0, 12.0, first=6.0),
-        JobResult("b", "h", 4.0, 4.0, 24.0, first=12.0, final=20.0),
-        JobResult("c", "h", 4.0, 4.0, exit_code=1),
-        JobResult("s", "h", 0.0, 0.0, 30.0, served=30.0, satisfied=15.0),
-    ])  # fmt: skip
+    found = summarise(
+        [
+            JobResult("a", "h", 2.0, 2.0, 12.0, first=6.0),
+            JobResult("b", "h", 4.0, 4.0, 24.0, first=12.0, final=20.0),
+            JobResult("c", "h", 4.0, 4.0, exit_code=1),
+            JobResult("s", "h", 0.0, 0.0, 30.0, served=30.0, satisfied=15.0),
+        ]
+    )
     assert (found.jobs, found.unfinished, found.failed, found.makespan) == (4, 1, 1, 30.0)
     assert (found.mean_completion, found.longest_completion) == (15.0, 20.0)
     assert (found.time_to_first, found.time_to_final) == (6.0, 16.0)

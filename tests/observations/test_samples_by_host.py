@@ -31,9 +31,13 @@ def rows(name: str, samples: HostSamples) -> list[list[Any]]:
 
 def test_rows_of_one_time_are_a_sample() -> None:
     found = samples_of(
-        node(0), container(0, "a", 1.0), container(0, "b", 2.0), node(5, 4.0),
-        container(5, "a", 1.5), container(9, "a", 2.0),
-    )["node"]  # fmt: skip
+        node(0),
+        container(0, "a", 1.0),
+        container(0, "b", 2.0),
+        node(5, 4.0),
+        container(5, "a", 1.5),
+        container(9, "a", 2.0),
+    )["node"]
     assert found.times == [micros(0), micros(5), micros(9)]
     assert found.sizes[:2] == [2.0, 4.0]
     assert math.isnan(found.sizes[2])
@@ -75,9 +79,12 @@ def test_of_rows_that_name_a_container_twice_the_last_counts() -> None:
 
 def test_containers_that_do_not_run_or_have_no_id_are_left_out() -> None:
     found = samples_of(
-        node(0), container(0, "a", 1.0, state="exited"), container(0, "b", 1.0, state=None),
-        container(0, "c", 1.0, state="paused"), container(0, "d", 1.0, container_id=None),
-    )["node"]  # fmt: skip
+        node(0),
+        container(0, "a", 1.0, state="exited"),
+        container(0, "b", 1.0, state=None),
+        container(0, "c", 1.0, state="paused"),
+        container(0, "d", 1.0, container_id=None),
+    )["node"]
     assert rows("container_name", found) == [["b", "c"]]
 
 
@@ -89,10 +96,14 @@ def test_a_size_that_no_host_has_is_unknown() -> None:
 
 def test_points_are_by_container_and_metric_in_order_of_time() -> None:
     found = samples_of(
-        node(0), point(1, "a", 0.5), point(1, "a", 0.9, "accuracy"), point(2, "a", math.nan),
-        point(2, "b", 0.1), point(3, "c", 0.1) | {"value": None},
+        node(0),
+        point(1, "a", 0.5),
+        point(1, "a", 0.9, "accuracy"),
+        point(2, "a", math.nan),
+        point(2, "b", 0.1),
+        point(3, "c", 0.1) | {"value": None},
         point(3, "d", 0.1, container_id=None),
-    )["node"].points  # fmt: skip
+    )["node"].points
     loss = found[job_id("a")]["loss"]
     assert loss.times == [micros(1), micros(2)]
     assert [repr(value) for value in loss.values] == ["0.5", "nan"]

@@ -62,8 +62,9 @@ def test_joined_tables_are_sorted_and_stable(parts: list[pa.Table]) -> None:
 
 
 def test_a_sorted_table_is_not_copied() -> None:
-    table = to_table([{"time": datetime(2026, 1, n, tzinfo=UTC), "host": "h", "kind": "node"}
-                      for n in (1, 2, 2)])  # fmt: skip
+    table = to_table(
+        [{"time": datetime(2026, 1, n, tzinfo=UTC), "host": "h", "kind": "node"} for n in (1, 2, 2)]
+    )
     assert sort(table) is table
 
 

@@ -136,8 +136,9 @@ def test_the_advice_follows_from_the_recorded_columns_and_changes_no_plan() -> N
 def test_the_advice_is_the_same_after_the_state_was_handed_on() -> None:
     rows = observed(openmp_runtime="libgomp", openmp_openmp_settings="OMP_NUM_THREADS=2")
     whole, half = planner_of(rows), planner_of(rows[:5])
-    rest = Planner(FLOWCON, build(FLOWCON.parameters, {}), RealisationOptions(Mode.QUOTA),
-                   half.plan({}).state)  # fmt: skip
+    rest = Planner(
+        FLOWCON, build(FLOWCON.parameters, {}), RealisationOptions(Mode.QUOTA), half.plan({}).state
+    )
     rest.add(to_table(rows[5:]))
     assert rest.explain().lines == whole.explain().lines
     assert any(line.startswith("advice: ") for line in whole.explain().lines)

@@ -31,8 +31,9 @@ def job(name: str, labels: dict[str, str] | None = None, **present: Any) -> Cont
 def realised(
     settings: dict[str, Settings], notes: dict[str, str] | None = None, **more: Any
 ) -> dict[str, Realisation]:
-    return {"host": Realisation(Mode.QUOTA, "as asked", settings=settings, notes=notes or {},
-                                **more)}  # fmt: skip
+    return {
+        "host": Realisation(Mode.QUOTA, "as asked", settings=settings, notes=notes or {}, **more)
+    }
 
 
 def allocated(*jobs: ContainerHistory) -> HostHistory:
@@ -114,16 +115,21 @@ def test_a_reason_has_the_policy_s_words_the_note_and_the_faults_of_labels() -> 
     [
         ({"dltools.protect": "1"}, {}, "other: no sign of a training, protected"),
         ({}, {}, "other: no sign of a training, left alone"),
-        ({"dltools.role": "training"}, {"cpus": None},
-         "training: label dltools.role=training; a note"),
+        (
+            {"dltools.role": "training"},
+            {"cpus": None},
+            "training: label dltools.role=training; a note",
+        ),
     ],
-)  # fmt: skip
+)
 def test_a_container_without_an_allocation_says_why(
     labels: dict[str, str], settings: Settings, reason: str
 ) -> None:
     silent = history(labels=labels, name="silent")
-    found = only(host_history(silent), realised({silent.id: settings} if settings else {},
-                                                {silent.id: "a note"}))  # fmt: skip
+    found = only(
+        host_history(silent),
+        realised({silent.id: settings} if settings else {}, {silent.id: "a note"}),
+    )
     assert (found.reason, found.job_class) == (reason, "-")
     assert found.allocation.share is None
     assert found.setting == (settings or None)
@@ -132,9 +138,7 @@ def test_a_container_without_an_allocation_says_why(
 def test_decisions_are_sorted_by_name_on_each_host() -> None:
     hosts = [host_history(job("b"), job("a")), host_history(job("c"), name="other")]
     found = decisions.decisions(hosts, {**realised({}), "other": Realisation(Mode.QUOTA, "")})
-    assert [(one.host, one.name) for one in found] == [
-        ("host", "a"), ("host", "b"), ("other", "c"),
-    ]  # fmt: skip
+    assert [(one.host, one.name) for one in found] == [("host", "a"), ("host", "b"), ("other", "c")]
 
 
 # Actions
@@ -146,9 +150,7 @@ def test_an_action_expects_the_present_value_of_what_it_sets_alone() -> None:
         [allocated(a, b)], realised({a.id: {"cpus": 1.0}, b.id: {"cpus": 1.0}})
     )
     (action,) = found  # b has its setting already
-    assert (action.id, action.op, action.host, action.container_name) == (
-        1, Op.UPDATE, "host", "a",
-    )  # fmt: skip
+    assert (action.id, action.op, action.host, action.container_name) == (1, Op.UPDATE, "host", "a")
     assert (action.set, action.expect) == ({"cpus": 1.0}, {"cpus": None})
     assert (action.reason, action.to) == ("half", None)
 
@@ -209,6 +211,7 @@ def test_the_modes_of_all_hosts_are_parameters_of_the_plan() -> None:
         "c": Realisation(Mode.QUOTA, "nothing is set"),
     }
     assert decisions.modes(found) == {
-        "realize": "priority+weight", "realize_why": "crowded; they fit",
-    }  # fmt: skip
+        "realize": "priority+weight",
+        "realize_why": "crowded; they fit",
+    }
     assert decisions.modes({"c": found["c"]}) == {}

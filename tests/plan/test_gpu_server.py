@@ -113,8 +113,9 @@ def contested(
             name = f"gpu{number}"
             rows += [
                 training(now, name, demand * now / 2, 30, demand_cores=demand),
-                gpu(now, name, number), point(now, name, 1 / (1 + step), step=step),
-            ]  # fmt: skip
+                gpu(now, name, number),
+                point(now, name, 1 / (1 + step), step=step),
+            ]
         for name in ("x", "y", "z"):
             rows += [
                 training(now, name, rest * now / 3, 8, demand_cores=wants or cpus),
@@ -170,8 +171,9 @@ def test_feeders_that_want_most_of_the_cpus_stay_near_to_the_others() -> None:
 def test_a_single_plan_that_may_stay_keeps_within_a_factor_of_four() -> None:
     made = planner("fair")
     plans(made, contested(2))
-    found = [a.set["cpu_weight"] for a in made.plan({}, is_single=True).actions
-             if "cpu_weight" in a.set]  # fmt: skip
+    found = [
+        a.set["cpu_weight"] for a in made.plan({}, is_single=True).actions if "cpu_weight" in a.set
+    ]
     assert found
     assert max([1024.0, *found]) <= 4 * min([1024.0, *found])
 

@@ -43,10 +43,15 @@ def on_gpu(
     fields = {"thread_count": 30, "demand_cores": 1.0, "cpu_limit_cores": 64.0} | more
     return [
         container(now, name, now, **fields),
-        gpu(now, name, number, ratio,
+        gpu(
+            now,
+            name,
+            number,
+            ratio,
             gpu_memory_used_bytes=None if held is None else held * GIB,
-            gpu_memory_limit_bytes=None if limit is None else limit * GIB),
-    ]  # fmt: skip
+            gpu_memory_limit_bytes=None if limit is None else limit * GIB,
+        ),
+    ]
 
 
 def host(now: float, cpus: float = 64.0) -> Row:
@@ -76,8 +81,11 @@ def plan_of(rows: list[Row], policy: str = "fair", mode: Mode | None = None, **h
 
 def turns(plan: Plan) -> dict[str, tuple[str | None, int]]:
     """The queue and group of each container that takes turns."""
-    return {one.container_name: (one.set.get("queue"), one.set["group"])
-            for one in plan.actions if one.op is Op.ROTATE}  # fmt: skip
+    return {
+        one.container_name: (one.set.get("queue"), one.set["group"])
+        for one in plan.actions
+        if one.op is Op.ROTATE
+    }
 
 
 def why(made: Planner, name: str) -> str:
@@ -108,8 +116,10 @@ def test_two_jobs_on_each_gpu_share_it_otherwise(policy: str, mode: Mode | None)
 
 
 def test_turns_are_in_proportion_to_shares_within_each_queue() -> None:
-    given = {name: Allocation(share, "-", "", unlimited=name == "d", rank=int(name == "c"))
-             for name, share in zip("abcd", (0.1, 0.3, 0.9, 1.0), strict=True)}  # fmt: skip
+    given = {
+        name: Allocation(share, "-", "", unlimited=name == "d", rank=int(name == "c"))
+        for name, share in zip("abcd", (0.1, 0.3, 0.9, 1.0), strict=True)
+    }
     sharing = GpuSharing({"GPU-1": ("a", "b"), "GPU-2": ("c", "d")})
     assert turn_settings(sharing, given, 8.0) == {
         "b": {"group": 0, "turn_s": 12.0, "queue": "GPU-1"},
@@ -147,12 +157,15 @@ def mixed(now: float) -> list[Row]:
     silent = {"role": "training", "role_reason": "libtorch"}
     return [
         host(now),
-        *on_gpu(now, "a", 1), *on_gpu(now, "b", 1), *on_gpu(now, "serves", 1),
-        *on_gpu(now, "silent", 1, **silent), *on_gpu(now, "member", 1, **elsewhere),
+        *on_gpu(now, "a", 1),
+        *on_gpu(now, "b", 1),
+        *on_gpu(now, "serves", 1),
+        *on_gpu(now, "silent", 1, **silent),
+        *on_gpu(now, "member", 1, **elsewhere),
         *on_gpu(now, "kept", 1, **protected),
         *(reports(now, name) for name in ("a", "b", "member", "kept")),
         point(now, "serves", 0.1, "latency_seconds"),
-    ]  # fmt: skip
+    ]
 
 
 @pytest.mark.parametrize("policy", some_of(POLICIES, 2))
@@ -184,9 +197,17 @@ def test_members_of_a_job_have_one_turn() -> None:
 
 
 def test_who_has_left_its_gpu_idle_takes_no_turn_there() -> None:
-    rows = [row for now in range(0, 400, 4) for row in (
-        host(now), *on_gpu(now, "a", 1), *on_gpu(now, "b", 1, 0.5 if now < 40 else 0.0),
-        reports(now, "a"), reports(now, "b"))]  # fmt: skip
+    rows = [
+        row
+        for now in range(0, 400, 4)
+        for row in (
+            host(now),
+            *on_gpu(now, "a", 1),
+            *on_gpu(now, "b", 1, 0.5 if now < 40 else 0.0),
+            reports(now, "a"),
+            reports(now, "b"),
+        )
+    ]
     assert turns(plan_of(rows[: len(rows) // 2], mode=Mode.ROTATE)).keys() == {"a", "b"}
     assert turns(plan_of(rows, mode=Mode.ROTATE)) == {}
 
@@ -199,15 +220,25 @@ def test_feeders_that_are_as_all_others_have_no_queues_of_their_own() -> None:
 def test_turns_on_cpus_and_on_gpus_go_on_beside_each_other() -> None:
     rows: list[Row] = []
     for now in range(0, 60, 2):
-        rows += [{**node(now, 4.0), "cpu_seconds": 4.0 * now},
-                 *on_gpu(now, "a", 1), *on_gpu(now, "b", 1),
-                 reports(now, "a"), reports(now, "b")]  # fmt: skip
+        rows += [
+            {**node(now, 4.0), "cpu_seconds": 4.0 * now},
+            *on_gpu(now, "a", 1),
+            *on_gpu(now, "b", 1),
+            reports(now, "a"),
+            reports(now, "b"),
+        ]
         for name in ("x", "y"):
-            rows += [container(now, name, float(now), thread_count=4, demand_cores=4.0),
-                     reports(now, name)]  # fmt: skip
+            rows += [
+                container(now, name, float(now), thread_count=4, demand_cores=4.0),
+                reports(now, name),
+            ]
     found = turns(plan_of(rows, mode=Mode.ROTATE))
     assert {name: queue for name, (queue, _) in found.items()} == {
-        "a": "GPU-1", "b": "GPU-1", "x": None, "y": None}  # fmt: skip
+        "a": "GPU-1",
+        "b": "GPU-1",
+        "x": None,
+        "y": None,
+    }
 
 
 # What is measured
@@ -266,9 +297,19 @@ def test_another_job_on_the_gpu_ends_the_turns() -> None:
     made.add(to_table(measured(0.3, 420)))
     made.complete()
     assert turns(made.plan({}))
-    late = [row for now in range(420, 426, 2) for row in (
-        host(now), *on_gpu(now, "a", 1), *on_gpu(now, "b", 1), *on_gpu(now, "c", 1),
-        reports(now, "a"), reports(now, "b"), reports(now, "c"))]  # fmt: skip
+    late = [
+        row
+        for now in range(420, 426, 2)
+        for row in (
+            host(now),
+            *on_gpu(now, "a", 1),
+            *on_gpu(now, "b", 1),
+            *on_gpu(now, "c", 1),
+            reports(now, "a"),
+            reports(now, "b"),
+            reports(now, "c"),
+        )
+    ]
     made.add(to_table(late))
     assert turns(made.plan({})) == {}
 

@@ -54,11 +54,14 @@ TRAINS = {"dltools.role": "training"}
 def test_jobs_are_trainings_and_are_not_protected() -> None:
     protected = {"dltools.protect": "true"}
     host = host_history(
-        job("b"), job("a"), history(name="silent", labels=TRAINS), history(name="unknown"),
+        job("b"),
+        job("a"),
+        history(name="silent", labels=TRAINS),
+        history(name="unknown"),
         history(ONE_POINT, name="p", labels=protected),
         history(name="silent-p", labels=protected | TRAINS),
         history(ONE_POINT, name="notebook", labels={"dltools.role": "interactive"}),
-    )  # fmt: skip
+    )
     assert [one.name for one in host.jobs()] == ["a", "b"]
     assert [one.name for one in host.without_progress()] == ["silent"]
 
@@ -145,10 +148,15 @@ def test_a_round_leaves_its_decision_in_the_history() -> None:
     jobs = host.start_round(EVERY_10_S, is_interrupted=False)
     action = JobAction(ActionKind.DELIVER, a.id, "has met its target")
     host.finish_round(
-        Decision({a.id: HALF, b.id: Allocation(None, "-", "left alone")},
-                 interval_change=IntervalChange.DOUBLE, actions=(action,), gain="much"),
-        EVERY_10_S, jobs,
-    )  # fmt: skip
+        Decision(
+            {a.id: HALF, b.id: Allocation(None, "-", "left alone")},
+            interval_change=IntervalChange.DOUBLE,
+            actions=(action,),
+            gain="much",
+        ),
+        EVERY_10_S,
+        jobs,
+    )
     assert host.allocations[a.id] == HALF
     assert (host.actions, host.gain) == ((action,), "much")
     assert (host.timer.last, host.timer.interval_s) == (7 * MICRO, 20.0)

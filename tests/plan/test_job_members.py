@@ -35,9 +35,10 @@ def rows(seconds: int = 40, **more: Any) -> list[Row]:
     for now in range(0, seconds, 2):
         found += [
             {**node(now), "cpu_seconds": 2.0 * now},
-            member(now, "ddp-0", **more), member(now, "ddp-1"),
+            member(now, "ddp-0", **more),
+            member(now, "ddp-1"),
             container(now, "cnn", float(now), thread_count=2, demand_cores=2.0),
-        ]  # fmt: skip
+        ]
         found += [point(now, name, 9.0 / (1 + now), step=now) for name in ("ddp-1", "ddp-0", "cnn")]
     return found
 
@@ -76,7 +77,9 @@ def test_fair_gives_two_jobs_one_half_each_and_members_a_quarter() -> None:
     assert [found[name].set["cpus"] for name in ("ddp-0", "ddp-1", "cnn")] == [0.5, 0.5, 1.0]
     weights = by_name(plan_of("fair", Mode.WEIGHT, rows()))
     assert {name: one.set["cpu_weight"] for name, one in weights.items()} == {
-        "ddp-0": 512.0, "ddp-1": 512.0}  # fmt: skip
+        "ddp-0": 512.0,
+        "ddp-1": 512.0,
+    }
 
 
 def test_of_a_metric_that_both_report_one_member_s_counts() -> None:

@@ -28,23 +28,42 @@ def rows_of(host: str, jobs: int, number: int) -> list[Row]:
         id_ = f"{host}-{job}".encode().hex().ljust(64, "0")
         name = f"{host}-job-{job}"
         common = {"host": host, "container_id": id_, "container_name": name}
-        rows.append(common | {
-            "time": at(now), "kind": "container", "state": "running", "started_at": BEGUN,
-            "cpu_seconds": 8.0 * now / jobs, "cpu_limit_cores": 16.0, "cpu_weight": 1024.0,
-            "thread_count": 2,
-        })  # fmt: skip
+        rows.append(
+            common
+            | {
+                "time": at(now),
+                "kind": "container",
+                "state": "running",
+                "started_at": BEGUN,
+                "cpu_seconds": 8.0 * now / jobs,
+                "cpu_limit_cores": 16.0,
+                "cpu_weight": 1024.0,
+                "thread_count": 2,
+            }
+        )
         speed = 0.1 if job % 3 else 2.0
         for step in range(2 * number, 2 * number + 2) if number else ():
             value = math.exp(-speed * step)
-            rows.append(common | {"time": at(now - 5 + 4 * (step % 2)), "kind": "progress",
-                                  "metric": "loss", "value": value, "step": step})  # fmt: skip
+            rows.append(
+                common
+                | {
+                    "time": at(now - 5 + 4 * (step % 2)),
+                    "kind": "progress",
+                    "metric": "loss",
+                    "value": value,
+                    "step": step,
+                }
+            )
     return rows
 
 
 def sample(hosts: Iterable[int], jobs: int, number: int) -> list[Row]:
     """A sample of all hosts; every tenth is idle."""
-    return [row for host in hosts
-            for row in rows_of(f"host-{host:04d}", jobs if host % 10 else 0, number)]  # fmt: skip
+    return [
+        row
+        for host in hosts
+        for row in rows_of(f"host-{host:04d}", jobs if host % 10 else 0, number)
+    ]
 
 
 def planner(**given: object) -> Planner:
@@ -69,9 +88,10 @@ def carried_out(rows: list[Row], done: Mapping[str, str | None]) -> list[Row]:
     """The rows once jobs run on other hosts, in containers of another id."""
     return [
         row | {"host": host, "container_id": str(row["container_id"])[::-1]}
-        if (host := done.get(str(row.get("container_name")))) else row
+        if (host := done.get(str(row.get("container_name"))))
+        else row
         for row in rows
-    ]  # fmt: skip
+    ]
 
 
 def test_a_cluster_moves_one_job_at_a_time_and_none_twice() -> None:
@@ -113,8 +133,14 @@ def test_a_host_that_is_not_reached_is_not_taken_for_idle() -> None:
         rows = sample([1, 2, 3], 4, number)
         if number >= 2:  # only a gap is known of it
             rows = [row for row in rows if row["host"] != "host-0003"]
-            rows.append({"time": at(10.0 * number), "host": "host-0003", "kind": "node",
-                         "gap": "no sample: no answer within 10 s"})  # fmt: skip
+            rows.append(
+                {
+                    "time": at(10.0 * number),
+                    "host": "host-0003",
+                    "kind": "node",
+                    "gap": "no sample: no answer within 10 s",
+                }
+            )
         plan = planned(made, rows)
         found += moves(plan)
     assert "host-0003" not in {to for _, to in found}

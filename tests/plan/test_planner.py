@@ -47,19 +47,19 @@ ASKED: tuple[Row, ...] = (
 
 GPUS: tuple[tuple[str, ...], ...] = ((), (), ("1",), ("1", "2"))
 
-METRICS = (
-    "loss", "loss", "loss", "val_accuracy", "loss_d", "loss_g", "ep_rew_mean", "latency_p99",
-)  # fmt: skip
+METRICS = ("loss", "loss", "loss", "val_accuracy", "loss_d", "loss_g", "ep_rew_mean", "latency_p99")
 
 
 def gpu_rows(now: float, name: str, gpu: str, host: str) -> st.SearchStrategy[Row]:
     """What a container uses of a GPU of 16 bytes."""
     ratios, sizes = st.sampled_from([None, 0.0, 0.5, 1.0]), st.sampled_from([None, 4, 9])
     return st.builds(
-        lambda ratio, held: gpu_row(now, name, gpu, ratio, host=host, gpu_memory_used_bytes=held,
-                                    gpu_memory_limit_bytes=16),
-        ratios, sizes,
-    )  # fmt: skip
+        lambda ratio, held: gpu_row(
+            now, name, gpu, ratio, host=host, gpu_memory_used_bytes=held, gpu_memory_limit_bytes=16
+        ),
+        ratios,
+        sizes,
+    )
 
 
 @st.composite
@@ -84,19 +84,31 @@ def recordings(draw: st.DrawFn) -> list[Row]:
                 limit = draw(st.sampled_from([None, 0.5, 2.0]))
                 weight = draw(st.sampled_from([1024.0, 1024.0, 10.0, 2.0, 700.0, None]))
                 asked = draw(st.sampled_from(ASKED))
-                rows.append(container(now, name, number * 1.5, **asked,
-                                      cpu_limit_cores=limit, host=host,
-                                      labels=labels[name], thread_count=draw(st.integers(1, 3)),
-                                      role=roles[name], role_reason="as drawn",
-                                      started_at=at(begun), cpu_weight=weight))  # fmt: skip
+                rows.append(
+                    container(
+                        now,
+                        name,
+                        number * 1.5,
+                        **asked,
+                        cpu_limit_cores=limit,
+                        host=host,
+                        labels=labels[name],
+                        thread_count=draw(st.integers(1, 3)),
+                        role=roles[name],
+                        role_reason="as drawn",
+                        started_at=at(begun),
+                        cpu_weight=weight,
+                    )
+                )
                 rows += [draw(gpu_rows(now, name, gpu, host)) for gpu in gpus[name]]
                 serves = labels[name] is not None and "qoe" in labels[name]
                 for _ in range(draw(st.integers(0, 2))):
                     metric = "latency_seconds" if serves else draw(st.sampled_from(METRICS))
                     value = draw(st.floats(width=32))
                     offset = draw(st.sampled_from([0.0, 0.5, 1.0, 3.0]))
-                    rows.append(point(max(0.0, now - offset), name, value, metric, host=host,
-                                      step=number))  # fmt: skip
+                    rows.append(
+                        point(max(0.0, now - offset), name, value, metric, host=host, step=number)
+                    )
     return sorted(rows, key=lambda row: row["time"])
 
 
@@ -176,10 +188,11 @@ def test_order_of_containers_within_a_sample_changes_nothing(
 def test_a_shift_of_all_times_changes_no_action(name: str, rows: list[Row], seconds: int) -> None:
     by = timedelta(seconds=seconds, microseconds=seconds % 997)
     shifted = [
-        row | {"time": row["time"] + by}
+        row
+        | {"time": row["time"] + by}
         | ({"started_at": row["started_at"] + by} if "started_at" in row else {})
         for row in rows
-    ]  # fmt: skip
+    ]
     assert essence(final(name, shifted)) == essence(final(name, rows))
 
 
@@ -187,8 +200,11 @@ def test_a_shift_of_all_times_changes_no_action(name: str, rows: list[Row], seco
 @examples(repeated(6, 12))
 @given(rows=recordings())
 def test_an_idle_container_without_progress_changes_nothing(name: str, rows: list[Row]) -> None:
-    idle = [container((row["time"] - BEGUN).total_seconds(), "idle", 0.0, host=row["host"])
-            for row in rows if row["kind"] == "node"]  # fmt: skip
+    idle = [
+        container((row["time"] - BEGUN).total_seconds(), "idle", 0.0, host=row["host"])
+        for row in rows
+        if row["kind"] == "node"
+    ]
     assert essence(final(name, rows + idle)) == essence(final(name, rows))
 
 
@@ -213,9 +229,13 @@ def test_settings_are_within_bounds_and_no_serving_container_is_paused(
     for action in plan.actions:
         if action.op is Op.ROTATE:
             assert action.set["turn_s"] >= 0.2
-            labels = [row.get("labels") for row in rows if row["host"] == action.host and
-                      row.get("container_name") ==
-                      action.container_name and "labels" in row]  # fmt: skip
+            labels = [
+                row.get("labels")
+                for row in rows
+                if row["host"] == action.host
+                and row.get("container_name") == action.container_name
+                and "labels" in row
+            ]
             assert not any(label and "qoe" in label for label in labels)
         elif action.op is Op.UPDATE:
             cpus = action.set.get("cpus", 1.0)
@@ -286,18 +306,26 @@ def test_an_overlapping_recording_is_not_counted_twice() -> None:
 def test_protected_jobs_get_no_action() -> None:
     labels = '{"dltools.protect": "1"}'
     rows = [node(0), container(0, "a", 1.0, labels=labels), point(0, "a", 1.0)]
-    made = Planner(registry.get("fair", []), registry.get("fair", []).parameters(),
-                RealisationOptions(Mode.QUOTA))  # fmt: skip
+    made = Planner(
+        registry.get("fair", []),
+        registry.get("fair", []).parameters(),
+        RealisationOptions(Mode.QUOTA),
+    )
     made.add(to_table([*rows, container(0, "b", 1.0), point(0, "b", 1.0)]))
     assert essence(made.plan({})) == []  # b alone has the whole host
 
 
 def test_a_stream_of_whole_samples_ends_as_the_recording_does() -> None:
     samples = [
-        [node(2.0 * k), container(2.0 * k, "a", k), container(2.0 * k, "b", k),
-         point(2.0 * k - 0.5, "a", 1 / (k + 1)), point(2.0 * k - 0.5, "b", 1.0)]
+        [
+            node(2.0 * k),
+            container(2.0 * k, "a", k),
+            container(2.0 * k, "b", k),
+            point(2.0 * k - 0.5, "a", 1 / (k + 1)),
+            point(2.0 * k - 0.5, "b", 1.0),
+        ]
         for k in range(12)
-    ]  # fmt: skip
+    ]
     stream = begin("flowcon")
     for sample in samples:
         stream.add(to_table(sample))

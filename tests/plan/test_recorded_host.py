@@ -23,8 +23,13 @@ def test_a_sample_fills_the_history() -> None:
     assert list(history.containers) == [A, B]
     assert (a.name, a.arrived, a.started) == ("a", micros(2), round(BEGUN.timestamp() * 1e6))
     assert (a.state, a.cpus, a.weight, a.turn_s, a.threads, a.cpuset) == (
-        "running", 2.0, 1024.0, None, 3, "0-1",
-    )  # fmt: skip
+        "running",
+        2.0,
+        1024.0,
+        None,
+        3,
+        "0-1",
+    )
     assert a.samples == [(micros(2), 1.0)]
 
 
@@ -66,8 +71,12 @@ def test_points_before_a_container_s_start_are_not_its_own() -> None:
 
 
 def test_the_newest_epoch_and_step_are_kept() -> None:
-    rows = [*sample(4, "a"), point(1, "a", 1.0, step=10, epoch=1.0), point(2, "a", 1.0, step=20),
-            point(3, "a", 1.0, epoch=2.0)]  # fmt: skip
+    rows = [
+        *sample(4, "a"),
+        point(1, "a", 1.0, step=10, epoch=1.0),
+        point(2, "a", 1.0, step=20),
+        point(3, "a", 1.0, epoch=2.0),
+    ]
     host = begin(new(), *rows)
     read(host, 1)
     a = host.history.containers[A]
@@ -87,10 +96,14 @@ def test_samples_recorded_at_once_are_those_recorded_one_by_one() -> None:
 
 
 def test_each_container_has_its_own_limits_and_its_newest_name() -> None:
-    rows = [node(2), container(2, "a", 1.0, cpu_limit_cores=0.5),
-            container(2, "b", 1.0, cpu_limit_cores=1.0, container_name=None),
-            node(4), container(4, "a", 2.0, cpu_limit_cores=0.75, container_name="new"),
-            container(4, "b", 2.0, cpu_limit_cores=1.0, container_name=None)]  # fmt: skip
+    rows = [
+        node(2),
+        container(2, "a", 1.0, cpu_limit_cores=0.5),
+        container(2, "b", 1.0, cpu_limit_cores=1.0, container_name=None),
+        node(4),
+        container(4, "a", 2.0, cpu_limit_cores=0.75, container_name="new"),
+        container(4, "b", 2.0, cpu_limit_cores=1.0, container_name=None),
+    ]
     host = begin(new(), *rows)
     read(host, 1)
     containers = host.history.containers
@@ -172,8 +185,13 @@ def test_the_first_progress_is_an_event_at_its_very_time_and_in_a_later_table() 
     host = begin(new(), *sample(2, "a", started_at=at(2)), *sample(4, "a", started_at=at(2)))
     read(host, 1)
     host.end(all_complete=False)
-    begin(host, *sample(6, "a", started_at=at(2)), *sample(8, "a", started_at=at(2)),
-          point(1, "a", 9.0), point(6, "a", 1.0))  # fmt: skip
+    begin(
+        host,
+        *sample(6, "a", started_at=at(2)),
+        *sample(8, "a", started_at=at(2)),
+        point(1, "a", 9.0),
+        point(6, "a", 1.0),
+    )
     uneventful = []
     for _ in range(3):
         uneventful.append(host.is_next_uneventful())

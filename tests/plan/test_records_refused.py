@@ -90,7 +90,7 @@ def test_an_action_that_lacks_a_field_is_refused_by_its_line(key: str) -> None:
         ({"cpuset": 3}, "cpuset is not a list of CPUs: 3"),
         ({"cpuset": [0, 1]}, "cpuset is not a list of CPUs"),
     ],
-)  # fmt: skip
+)
 def test_a_wrong_setting_is_refused_by_its_line(
     key: str, setting: dict[str, Any], message: str
 ) -> None:
@@ -209,9 +209,12 @@ def test_a_line_that_is_no_json_is_refused_by_its_number(before: list[bytes], li
 
 @pytest.mark.parametrize(
     ("line", "what"),
-    [(b"PAR1\x15\x04", "Parquet"), (b"\xff\xff\xff\xff\x00\x01", "Arrow"),
-     (b"time,host,kind\n", "a table of observations")],
-)  # fmt: skip
+    [
+        (b"PAR1\x15\x04", "Parquet"),
+        (b"\xff\xff\xff\xff\x00\x01", "Arrow"),
+        (b"time,host,kind\n", "a table of observations"),
+    ],
+)
 def test_a_recording_is_no_plan_but_dl_plan_makes_one(line: bytes, what: str) -> None:
     with pytest.raises(DataError, match=f"^plan: this is {what}: put dl-plan between$"):
         list(load_plans([line], "plan"))

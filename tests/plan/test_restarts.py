@@ -45,8 +45,9 @@ SEEMS = {"role": "training", "role_reason": "libtorch in its processes, silent"}
 
 def restarted(now: float, weight: float = 10.0) -> list[Row]:
     """b has restarted a second before, and says nothing."""
-    again = container(now, "b", 0.5, thread_count=2, cpu_weight=weight, started_at=at(now - 1),
-                      **SEEMS)  # fmt: skip
+    again = container(
+        now, "b", 0.5, thread_count=2, cpu_weight=weight, started_at=at(now - 1), **SEEMS
+    )
     return [*sample(now, "a", weights=WEIGHTS), again]
 
 
@@ -67,8 +68,7 @@ def test_a_restarted_job_does_not_wait_at_its_old_weight(policy: str) -> None:
 @pytest.mark.parametrize("weight", [10.0, 10.24])  # as the two cgroup versions show it
 @pytest.mark.parametrize("policy", ["flowcon", "fair", "srtf", "las", "slaq", "tradl"])
 def test_an_idle_restarted_job_gets_the_default_weight(policy: str, weight: float) -> None:
-    idle = container(9, "b", 0.5, thread_count=2, cpu_weight=weight, started_at=at(-60),
-                     **SEEMS)  # fmt: skip
+    idle = container(9, "b", 0.5, thread_count=2, cpu_weight=weight, started_at=at(-60), **SEEMS)
     plan = planned([*sample(9, "a", weights=WEIGHTS), idle], policy)
     reasons = {action.container_name: action.reason for action in plan.actions}
     assert reasons == {
@@ -101,8 +101,12 @@ def test_noop_changes_no_weight_either() -> None:
 
 
 def test_a_protected_container_is_left_alone() -> None:
-    rows = [row | {"labels": '{"dltools.protect": "1"}'} if row.get("container_name") == "b"
-            and row["kind"] == "container" else row for row in restarted(4)]  # fmt: skip
+    rows = [
+        row | {"labels": '{"dltools.protect": "1"}'}
+        if row.get("container_name") == "b" and row["kind"] == "container"
+        else row
+        for row in restarted(4)
+    ]
     assert "b" not in sets(planned(rows))
 
 

@@ -24,9 +24,11 @@ SEEMS = {"role": "training", "role_reason": "libtorch in its processes, silent"}
 
 
 def planner(
-    policy: str = "fair", mode: Mode | None = Mode.PRIORITY, rules: Rules = NO_RULES,
+    policy: str = "fair",
+    mode: Mode | None = Mode.PRIORITY,
+    rules: Rules = NO_RULES,
     state: Any = None,
-) -> Planner:  # fmt: skip
+) -> Planner:
     found = registry.get(policy, [])
     return Planner(found, found.parameters(), RealisationOptions(mode), state, rules=rules)
 
@@ -154,8 +156,10 @@ def test_the_table_says_of_a_job_what_it_is_and_what_it_gets() -> None:
 def test_what_seemed_to_train_and_serves_gets_its_weight_back_once() -> None:
     made = planner("srtf")
     feed(made, node(0), busy(0, "a"), busy(0, "x", **SEEMS), point(-1, "a", 1.0))
-    held = {action.container_name: action.set for action in feed(
-        made, node(2), busy(2, "a"), busy(2, "x", **SEEMS)).actions}  # fmt: skip
+    held = {
+        action.container_name: action.set
+        for action in feed(made, node(2), busy(2, "a"), busy(2, "x", **SEEMS)).actions
+    }
     assert held["x"] == {"cpu_weight": 10}
     serves = [busy(4, "x", **SEEMS, cpu_weight=10.0), point(3, "x", 0.1, "latency_seconds")]
     (action,) = feed(made, node(4), busy(4, "a"), *serves).actions
@@ -181,11 +185,14 @@ def test_beside_turns_too_it_gets_its_weight_back() -> None:
 def test_on_a_shared_host_only_what_its_owner_has_labelled_is_touched() -> None:
     made = planner(mode=Mode.QUOTA, rules=Rules([parse_rule("b=training")], only_labelled=True))
     plan = feed(
-        made, node(1), busy(1, "a"), busy(1, "b"),
+        made,
+        node(1),
+        busy(1, "a"),
+        busy(1, "b"),
         busy(1, "c", labels='{"dltools.metric": "loss", "dltools.target": "0.1"}'),
         busy(1, "d", labels='{"dltools.role": "training"}'),
         *(point(0, name, 1.0) for name in "abcd"),
-    )  # fmt: skip
+    )
     assert {action.container_name for action in plan.actions} == {"c", "d"}
     assert decisions_of(made)["a"].explanation == (
         "training: reports loss, left alone, as no label of its owner asks for more"
@@ -217,10 +224,20 @@ def hosts(draw: st.DrawFn) -> list[Row]:
             kind = name.partition("-")[0]
             threads, weight = draw(st.integers(1, 3)), draw(st.sampled_from([2.0, 10.0, 1024.0]))
             limit = draw(st.sampled_from([0.5, 2.0]))
-            rows.append(busy(now, name, thread_count=threads, cpu_weight=weight,
-                             cpu_limit_cores=limit, **ROLES[kind]))  # fmt: skip
-            rows += [point(now - 1, name, draw(st.floats(0, 2)), metric)
-                     for metric in METRICS.get(kind, ())]  # fmt: skip
+            rows.append(
+                busy(
+                    now,
+                    name,
+                    thread_count=threads,
+                    cpu_weight=weight,
+                    cpu_limit_cores=limit,
+                    **ROLES[kind],
+                )
+            )
+            rows += [
+                point(now - 1, name, draw(st.floats(0, 2)), metric)
+                for metric in METRICS.get(kind, ())
+            ]
     return sorted(rows, key=lambda row: row["time"])
 
 

@@ -33,8 +33,13 @@ def feed(made: Planner, *rows: Row) -> Plan:
 
 def busy(now: float, name: str, used: float, start: float = 0.0, **more: Any) -> Row:
     """A silent training of two threads."""
-    fields = {"thread_count": 2, "cpu_weight": FIRST, "started_at": at(start), "role": "training",
-              "role_reason": SILENT} | more  # fmt: skip
+    fields = {
+        "thread_count": 2,
+        "cpu_weight": FIRST,
+        "started_at": at(start),
+        "role": "training",
+        "role_reason": SILENT,
+    } | more
     return container(now, name, used, **fields)
 
 
@@ -57,8 +62,9 @@ def test_a_newcomer_runs_alone_beside_a_running_job() -> None:
 def test_newcomers_go_one_by_one_in_order_of_arrival() -> None:
     made = planner()
     feed(made, node(2), busy(2, "a", 2.0))
-    plan = feed(made, node(4), busy(4, "a", 4.0), busy(4, "b", 0.1, start=3.5),
-                busy(4, "c", 0.1, start=3.9))  # fmt: skip
+    plan = feed(
+        made, node(4), busy(4, "a", 4.0), busy(4, "b", 0.1, start=3.5), busy(4, "c", 0.1, start=3.9)
+    )
     assert weights(plan) == {"b": SECOND, "c": LAST}
     assert reasons(plan)["b"] == (
         f"training: {SILENT}; runs alone, so that it reports soon; 2. of 3 in the queue"
@@ -75,8 +81,10 @@ def test_after_its_cpu_seconds_a_silent_job_takes_turns_with_the_others() -> Non
     first = []
     held = {"a": SECOND, "b": FIRST}
     for second in range(14, 40, 2):
-        rows = [busy(second, "a", second + 2.5, cpu_weight=held["a"]),
-                busy(second, "b", second, start=3.5, cpu_weight=held["b"])]  # fmt: skip
+        rows = [
+            busy(second, "a", second + 2.5, cpu_weight=held["a"]),
+            busy(second, "b", second, start=3.5, cpu_weight=held["b"]),
+        ]
         held |= weights(feed(made, node(second), *rows))
         first.append(max(held, key=held.__getitem__))
     assert {"a", "b"} == set(first)
@@ -120,8 +128,13 @@ def test_a_busy_container_that_is_no_training_is_left_alone(
 ) -> None:
     made = planner("fair", mode)
     feed(made, node(2), busy(2, "a", 2.0), busy(2, "b", 2.0, **more))
-    plan = feed(made, node(14), busy(14, "a", 14.0), busy(14, "b", 14.0, **more),
-                busy(14, "new", 0.1, start=13.5))  # fmt: skip
+    plan = feed(
+        made,
+        node(14),
+        busy(14, "a", 14.0),
+        busy(14, "b", 14.0, **more),
+        busy(14, "new", 0.1, start=13.5),
+    )
     assert "b" not in {action.container_name for action in plan.actions}
 
 
@@ -166,8 +179,12 @@ def test_a_job_that_waits_is_not_taken_for_idle() -> None:
     feed(made, node(2), busy(2, "a", 2.0))
     feed(made, node(4), busy(4, "a", 4.0), busy(4, "b", 0.1, start=3.5))
     for second in (6, 8, 10):
-        plan = feed(made, node(second), busy(second, "a", 4.0 + second / 2),
-                    busy(second, "b", 0.1, start=3.5, cpu_weight=SECOND))  # fmt: skip
+        plan = feed(
+            made,
+            node(second),
+            busy(second, "a", 4.0 + second / 2),
+            busy(second, "b", 0.1, start=3.5, cpu_weight=SECOND),
+        )
         assert weights(plan) == {}
 
 

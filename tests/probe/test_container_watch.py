@@ -104,18 +104,23 @@ class Host:
             self.watches[name], self.threads[name] = ProcessWatch(), 1
 
     def due(self, now: float) -> set[str]:
-        return {name for name, watch in self.watches.items()
-                if watch.is_due(now, self.threads[name], is_known=False)}  # fmt: skip
+        return {
+            name
+            for name, watch in self.watches.items()
+            if watch.is_due(now, self.threads[name], is_known=False)
+        }
 
     def sample(self, now: float, budget_s: float = 1.0) -> list[str]:
         """Take a sample; return the containers that were searched, in this order."""
         before = {name: watch.found for name, watch in self.watches.items()}
         self._now = now
         search_due(
-            [Searchable(watch, GROUP, self.threads[name], is_known=False)
-             for name, watch in self.watches.items()],
+            [
+                Searchable(watch, GROUP, self.threads[name], is_known=False)
+                for name, watch in self.watches.items()
+            ],
             budget_s,
-        )  # fmt: skip
+        )
         changed = [name for name, watch in self.watches.items() if watch.found is not before[name]]
         return sorted(changed, key=lambda name: int(self.watches[name].found.openmp.runtime or 0))
 

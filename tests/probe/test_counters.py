@@ -27,9 +27,13 @@ from dltools.probe.inventory import Inventory
     ],
 )
 def test_openmp_is_in_the_row_or_a_gap_says_why_not(
-    found: OpenMP, is_readable: bool, threads: int, gap: str | None, tmp_path: Path,
+    found: OpenMP,
+    is_readable: bool,
+    threads: int,
+    gap: str | None,
+    tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
-) -> None:  # fmt: skip
+) -> None:
     (tmp_path / "pids.current").write_text(f"{threads}\n")
     processes = Processes(found, is_readable=is_readable)
     monkeypatch.setattr(container_watch, "search", lambda _pids, **_: processes)

@@ -22,9 +22,14 @@ from dltools.probe.events import EventStream, await_change, event_row, is_select
 )  # fmt: skip
 def test_an_event_becomes_a_row(action: str, name: str) -> None:
     assert event_row(event_of(event(action, "c1", "job")), "host") == {
-        "time": BEGUN, "host": "host", "kind": "event", "container_id": "c1",
-        "container_name": "job", "event": name, "exit_code": None,
-    }  # fmt: skip
+        "time": BEGUN,
+        "host": "host",
+        "kind": "event",
+        "container_id": "c1",
+        "container_name": "job",
+        "event": name,
+        "exit_code": None,
+    }
 
 
 @pytest.mark.parametrize(("code", "shown"), [("137", 137), ("-1", -1), ("", None), ("x", None)])
@@ -71,10 +76,12 @@ def test_labels_and_names_select(labels: list[str], names: list[str], selected: 
 def stream(engine: Any, **options: Any) -> tuple[EventStream, list[tuple[str, str]]]:
     told: list[tuple[str, str]] = []
     made = EventStream(
-        engine, options.get("labels", ()), options.get("names", ()),
+        engine,
+        options.get("labels", ()),
+        options.get("names", ()),
         lambda action, id_: told.append((action, id_)),
         options.get("changed", threading.Event()),
-    )  # fmt: skip
+    )
     return made, told
 
 
@@ -88,8 +95,11 @@ def wait_for(told: list[tuple[str, str]], count: int) -> None:
 
 def test_past_events_of_selected_containers_are_given() -> None:
     engine = ScriptedEngine()
-    engine.past = [event("start", "c1", "job"), event("start", "c2", "other"),
-                   event("exec_start", "c1", "job")]  # fmt: skip
+    engine.past = [
+        event("start", "c1", "job"),
+        event("start", "c2", "other"),
+        event("exec_start", "c1", "job"),
+    ]
     found, told = stream(engine, names=[re.compile("job")])
     assert [row["container_id"] for row in found.past(0.0, 1.0)] == ["c1"]
     assert told == []
@@ -166,8 +176,10 @@ def test_events_that_came_while_the_engine_was_not_heard_are_given_once() -> Non
     wait_for(told, 3)
     rows += found.take()
     assert [(row["container_id"], row["event"]) for row in rows] == [
-        ("c1", "start"), ("c1", "exit"), ("c2", "start"),
-    ]  # fmt: skip
+        ("c1", "start"),
+        ("c1", "exit"),
+        ("c2", "start"),
+    ]
     engine.raw_events.put(None)
 
 

@@ -78,8 +78,7 @@ def test_the_command_names_a_label_that_helps(tool: Tools) -> None:
         "label     dltools.pattern='my_thing: (?P<my_thing>[-+.0-9a-zA-Z]+)' finds it",
     ]
     pattern = done.stdout.decode().split("'")[-2]
-    found = tool("dl-probe", "-", "--pattern", pattern, "--format", "jsonl",
-                 input=LOG.encode())  # fmt: skip
+    found = tool("dl-probe", "-", "--pattern", pattern, "--format", "jsonl", input=LOG.encode())
     assert [json.loads(line)["value"] for line in found.stdout.splitlines()] == [0.25]
 
 

@@ -187,8 +187,11 @@ def test_time_goes_on_over_midnight() -> None:
     stamps = Stamps(datetime(2026, 1, 31, 23, 59, tzinfo=UTC))
     found = [stamps.moment(f"[{t}] x") for t in ("23:59:10", "00:00:10", "23:00:00", "00:30:00")]
     assert [f"{f:%d %H:%M:%S}" for f in found if f] == [
-        "31 23:59:10", "01 00:00:10", "01 23:00:00", "02 00:30:00",
-    ]  # fmt: skip
+        "31 23:59:10",
+        "01 00:00:10",
+        "01 23:00:00",
+        "02 00:30:00",
+    ]
 
 
 def test_the_year_goes_on_over_new_year() -> None:

@@ -31,8 +31,9 @@ def hosts(connectors: Connectors, deadline_s: float = 5.0) -> Sampler:
 
 def gaps(rows: Rows) -> dict[str, str]:
     """The hosts that are not in a sample, and why."""
-    return {row["host"]: row["gap"] for row in rows if "cpu_count" not in row
-            and row["kind"] == "node"}  # fmt: skip
+    return {
+        row["host"]: row["gap"] for row in rows if "cpu_count" not in row and row["kind"] == "node"
+    }
 
 
 def sampled(rows: Rows) -> set[str]:
@@ -120,16 +121,22 @@ def test_two_hosts_of_one_name_are_not_taken_for_one() -> None:
 
 @pytest.mark.parametrize("is_version_2", [False, True])
 def test_the_engine_tells_counters_where_no_cgroup_is_seen(is_version_2: bool) -> None:
-    parts = {"inactive_file": 30, "anon": 50, "file": 40} if is_version_2 else {
-        "total_inactive_file": 30, "total_rss": 50, "total_cache": 40}  # fmt: skip
+    parts = (
+        {"inactive_file": 30, "anon": 50, "file": 40}
+        if is_version_2
+        else {"total_inactive_file": 30, "total_rss": 50, "total_cache": 40}
+    )
     io = [{"op": "Read", "value": 7}, {"op": "write", "value": 9}, {"op": "Total", "value": 16}]
     stats: dict[str, Any] = {
-        "cpu_stats": {"cpu_usage": {"total_usage": 2_500_000_000},
-                      "throttling_data": {"throttled_time": 500_000_000}},
+        "cpu_stats": {
+            "cpu_usage": {"total_usage": 2_500_000_000},
+            "throttling_data": {"throttled_time": 500_000_000},
+        },
         "memory_stats": {"usage": 100, "limit": 1 << 30, "stats": parts},
-        "pids_stats": {"current": 3}, "blkio_stats": {"io_service_bytes_recursive": io},
+        "pids_stats": {"current": 3},
+        "blkio_stats": {"io_service_bytes_recursive": io},
         "networks": {"eth0": {"rx_bytes": 1, "tx_bytes": 2}, "eth1": {"rx_bytes": 3}},
-    }  # fmt: skip
+    }
     one = engine("a")
     one.counted[next(iter(one.known))] = stats
     rows = hosts({"a": lambda: one, "b": dead}).sample()
@@ -202,8 +209,10 @@ def test_dl_probe_says_which_host_is_not_in_a_sample(
 def test_many_slow_hosts_take_no_longer_than_the_slowest(tool: Tools) -> None:
     most, delay_s = repeated(10, 100), repeated(3, 10) / 10
     with ExitStack() as stack:
-        fakes = [stack.enter_context(FakeEngine.over_tcp(f"host-{number}", delay_s))
-                 for number in range(most)]  # fmt: skip
+        fakes = [
+            stack.enter_context(FakeEngine.over_tcp(f"host-{number}", delay_s))
+            for number in range(most)
+        ]
         urls = [fake.url for fake in fakes]
         took = {}
         for many in (1, most):

@@ -93,8 +93,9 @@ def test_the_command_reads_logs_and_the_pipe_goes_on(tool: Tools, tmp_path: Path
     flat.write_text("".join(f"[12:{s // 60:02}:{s % 60:02}] loss: 5\n" for s in range(60)))
     probed = tool("dl-probe", str(fast), str(flat))
     assert probed.returncode == 0, probed.stderr
-    planned = tool("dl-plan", "--realize", "quota", "--set", "itval=5", "--every",
-                   input=probed.stdout)  # fmt: skip
+    planned = tool(
+        "dl-plan", "--realize", "quota", "--set", "itval=5", "--every", input=probed.stdout
+    )
     assert planned.returncode == 0, planned.stderr
     assert b"equal shares of one CPU are assumed" in planned.stderr
     actions = [r for r in map(json.loads, planned.stdout.splitlines()) if r["kind"] == "action"]
@@ -102,8 +103,9 @@ def test_the_command_reads_logs_and_the_pipe_goes_on(tool: Tools, tmp_path: Path
 
 
 def test_standard_input_is_a_log_too(tool: Tools) -> None:
-    done = tool("dl-probe", "-", "--start", "2026-01-31T12:00", "--format", "jsonl",
-                input=b"loss: 1\n")  # fmt: skip
+    done = tool(
+        "dl-probe", "-", "--start", "2026-01-31T12:00", "--format", "jsonl", input=b"loss: 1\n"
+    )
     (row,) = map(json.loads, done.stdout.splitlines())
     assert (row["container_name"], row["time"]) == ("stdin", "2026-01-31T12:00:00.000000Z")
 
@@ -111,8 +113,7 @@ def test_standard_input_is_a_log_too(tool: Tools) -> None:
 def test_metrics_are_listed_and_picked(tool: Tools, tmp_path: Path) -> None:
     log = tmp_path / "job.log"
     log.write_text("step 1: train loss 3.5, val loss 3.25\nstep 2: train loss 3.0, val loss nan\n")
-    listed = tool("dl-probe", str(log), "--list-metrics",
-                  env={"COLUMNS": "120"}).stdout.decode()  # fmt: skip
+    listed = tool("dl-probe", str(log), "--list-metrics", env={"COLUMNS": "120"}).stdout.decode()
     assert [line.split() for line in listed.splitlines()[2:4]] == [
         ["job", "val_loss", "min", "nanogpt", "2", "3.25", "nan", "val", "loss"],
         ["job", "train_loss", "min", "nanogpt", "2", "3.5", "3", "train", "loss"],
@@ -173,8 +174,13 @@ def test_several_logs_are_merged_by_time_and_each_keeps_its_order() -> None:
 
     (batch,) = saved_logs.merged([log("a", 1, 5, 4, 9), log("b", 2, 6)])
     assert [(row["container_name"], row["value"]) for row in batch] == [
-        ("a", 1), ("b", 2), ("a", 5), ("a", 4), ("b", 6), ("a", 9),
-    ]  # fmt: skip
+        ("a", 1),
+        ("b", 2),
+        ("a", 5),
+        ("a", 4),
+        ("b", 6),
+        ("a", 9),
+    ]
 
 
 def test_what_was_dropped_as_noise_is_said(tool: Tools) -> None:
@@ -191,10 +197,13 @@ def test_what_was_dropped_as_noise_is_said(tool: Tools) -> None:
     [
         ("loss: 0.{n} val_acc: nan", "judged by loss: the training loss, better when smaller"),
         ("loss: nan", "judged by nothing: no metric has been a finite number"),
-        ("Loss_D: 0.{n} Loss_G: 1.{n}", "judged by loss_d: a loss, better when smaller; while "
-         "it is flat it says nothing; the label dltools.metric chooses another"),
+        (
+            "Loss_D: 0.{n} Loss_G: 1.{n}",
+            "judged by loss_d: a loss, better when smaller; while "
+            "it is flat it says nothing; the label dltools.metric chooses another",
+        ),
     ],
-)  # fmt: skip
+)
 def test_metrics_that_say_nothing_are_listed_as_such(tool: Tools, line: str, choice: str) -> None:
     text = "".join(f"step {n} {line}\n".replace("{n}", str(n)) for n in range(9))
     listed = tool("dl-probe", "-", "--list-metrics", input=text.encode()).stdout
@@ -224,8 +233,14 @@ def test_a_long_log_becomes_one_file_of_a_directory(tool: Tools, tmp_path: Path)
 def test_a_table_of_a_log_shows_its_metrics(tool: Tools) -> None:
     done = tool("dl-probe", "-", "--format", "table", input=b"loss: 1\nloss: 2\n")
     assert done.stdout.decode().splitlines()[2].split() == [
-        "stdin", "loss", "min", "named", "2", "1", "2",
-    ]  # fmt: skip
+        "stdin",
+        "loss",
+        "min",
+        "named",
+        "2",
+        "1",
+        "2",
+    ]
 
 
 @pytest.mark.parametrize(

@@ -51,9 +51,12 @@ def a_log(_: Path, __: ExitStack) -> Case:
         del engine.logged[id_]
 
     return Case(
-        log_source, followed, lambda step: engine.log(id_, step, f"step {step} loss: 0.5"), fail,
+        log_source,
+        followed,
+        lambda step: engine.log(id_, step, f"step {step} loss: 0.5"),
+        fail,
         "loss",
-    )  # fmt: skip
+    )
 
 
 def a_file(folder: Path, _: ExitStack) -> Case:
@@ -65,9 +68,12 @@ def a_file(folder: Path, _: ExitStack) -> Case:
             file.write(f"{step},0.5\n")
 
     return Case(
-        file_source, target({"dltools.files": str(log)}, pid=os.getpid()), report, log.unlink,
+        file_source,
+        target({"dltools.files": str(log)}, pid=os.getpid()),
+        report,
+        log.unlink,
         "loss",
-    )  # fmt: skip
+    )
 
 
 def an_endpoint(_: Path, stack: ExitStack) -> Case:

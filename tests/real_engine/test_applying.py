@@ -28,9 +28,13 @@ STARTS: dict[str, dict[str, Any]] = {
 
 
 some_starts = pytest.mark.parametrize(
-    "job", [pytest.param(STARTS[name], id=name) for name in
-            repeated(("none", "quota and period", "shares"), tuple(STARTS))], indirect=True
-)  # fmt: skip
+    "job",
+    [
+        pytest.param(STARTS[name], id=name)
+        for name in repeated(("none", "quota and period", "shares"), tuple(STARTS))
+    ],
+    indirect=True,
+)
 """For a test beside one that tries all: a few in `make test`."""
 
 

@@ -26,8 +26,11 @@ while :; do
 done"""
 """Each epoch writes its number into the checkpoint and then prints the loss, from 0.99 down."""
 
-LABELS = {"dltools.metric": "val_loss", "dltools.target": "0.9",
-          "dltools.checkpoint": "/ckpt/model"}  # fmt: skip
+LABELS = {
+    "dltools.metric": "val_loss",
+    "dltools.target": "0.9",
+    "dltools.checkpoint": "/ckpt/model",
+}
 
 
 def met(target: float = 0.9) -> TargetMet:
@@ -113,8 +116,10 @@ def test_a_path_cannot_climb_out_of_the_container(
 ) -> None:
     secret = tmp_path / "secret"
     secret.write_text("of the host")
-    script = (f"busybox mkdir -p {tmp_path}; echo own > {secret}; busybox ln -s {secret} /link; "
-              "echo ready; sleep 999")  # fmt: skip
+    script = (
+        f"busybox mkdir -p {tmp_path}; echo own > {secret}; busybox ln -s {secret} /link; "
+        "echo ready; sleep 999"
+    )
     for number, path in enumerate((f"../../../..{secret}", "/link", f"/link/../{secret}")):
         job = run(script, name=f"job{number}", labels={"dltools.checkpoint": path})
         eventually(job.log, lambda said: b"ready" in said)
@@ -147,8 +152,17 @@ def test_a_hook_that_sleeps_for_ever_holds_up_no_plan(
     job = run("echo model > /model; sleep 999", labels={"dltools.checkpoint": "/model"})
     mark = f"999.{uuid.uuid4().int % 10**9}"
     hook = f"sh -c 'sleep {mark}'"
-    running = tool.begin("dl-apply", "--deliver-dir", tmp_path / "models", "--deliver-hook", hook,
-                         "--hook-timeout", "4", "--format", "jsonl")  # fmt: skip
+    running = tool.begin(
+        "dl-apply",
+        "--deliver-dir",
+        tmp_path / "models",
+        "--deliver-hook",
+        hook,
+        "--hook-timeout",
+        "4",
+        "--format",
+        "jsonl",
+    )
     assert running.stdin is not None and running.stdout is not None
     running.stdin.write(ordered(job))
     running.stdin.flush()
@@ -167,13 +181,17 @@ def test_a_hook_that_sleeps_for_ever_holds_up_no_plan(
         assert time.monotonic() - sent < 2.5  # a plan waits for a hook a second, and for no more
         assert time.monotonic() - began < 120
         time.sleep(0.5)
-    assert failed == ["delivered, but the hook sh was killed: it took more than 4 s; "
-                      "it is tried again"] * 2  # fmt: skip
+    assert (
+        failed
+        == ["delivered, but the hook sh was killed: it took more than 4 s; it is tried again"] * 2
+    )
     assert ticks > 15
     running.send_signal(signal.SIGTERM)
     running.communicate(timeout=60)
-    eventually(lambda: subprocess.run(["pgrep", "-f", mark], check=False).returncode,
-               lambda code: code == 1)  # fmt: skip
+    eventually(
+        lambda: subprocess.run(["pgrep", "-f", mark], check=False).returncode,
+        lambda code: code == 1,
+    )
 
 
 @pytest.fixture
@@ -182,9 +200,13 @@ def training() -> Iterator[str]:
     if not subprocess.run(["docker", "images", "-q", "dltools-torch"], capture_output=True).stdout:
         pytest.skip("no image dltools-torch: run samples/torch/build")
     name = f"dltools-test-{uuid.uuid4().hex[:8]}"
-    labels = [f"--label={key}={value}" for key, value in
-              (LABELS | {"dltools.target": "1.2", "dltools.checkpoint": "/best.pt",
-                         "dltools-test": name}).items()]  # fmt: skip
+    labels = [
+        f"--label={key}={value}"
+        for key, value in (
+            LABELS
+            | {"dltools.target": "1.2", "dltools.checkpoint": "/best.pt", "dltools-test": name}
+        ).items()
+    ]
     subprocess.run(
         ["docker", "run", "-d", "--name", name, "--network=none", *labels, "dltools-torch",
          "--threads=1", "--epochs=500", "--best=/best.pt"], check=True, capture_output=True,
@@ -215,13 +237,26 @@ def test_a_model_that_pytorch_has_trained_loads_and_reaches_its_target(
         "c = len(i) // 5; print(g.loss(i[:c], l[:c])[0].item(), s['val_loss'])"
     )
     done = subprocess.run(
-        ["docker", "run", "--rm", "--network=none", "-v", f"{model}:/model:ro",
-         "--entrypoint=python3", "dltools-torch", "-c", check],
-        capture_output=True, text=True, check=True,
-    )  # fmt: skip
+        [
+            "docker",
+            "run",
+            "--rm",
+            "--network=none",
+            "-v",
+            f"{model}:/model:ro",
+            "--entrypoint=python3",
+            "dltools-torch",
+            "-c",
+            check,
+        ],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
     loss, said = map(float, done.stdout.split())
     assert loss == pytest.approx(said, abs=1e-4)
     assert loss <= 1.2
-    state = subprocess.run(["docker", "inspect", "-f", "{{.State.Running}}", training],
-                           capture_output=True, text=True)  # fmt: skip
+    state = subprocess.run(
+        ["docker", "inspect", "-f", "{{.State.Running}}", training], capture_output=True, text=True
+    )
     assert state.stdout.strip() == "true"

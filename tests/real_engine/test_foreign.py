@@ -102,8 +102,10 @@ def test_a_plan_orders_the_others_around_what_somebody_else_has_changed(
     busy = TRAINING.replace("RATE", "2")
     jobs = [run(busy, name=name) for name in "abcd"]
     plan = f"dl-plan --policy las --set explore=0 --realize priority --state {tmp_path}/known"
-    pipe = (f"dl-probe {' '.join(run.only)} -i 1 -c 18 | {plan.replace('--state', '--save-state')}"
-            f" | tee {tmp_path}/plans | dl-apply")  # fmt: skip
+    pipe = (
+        f"dl-probe {' '.join(run.only)} -i 1 -c 18 | {plan.replace('--state', '--save-state')}"
+        f" | tee {tmp_path}/plans | dl-apply"
+    )
     stream = threading.Thread(target=lambda: tool.shell(pipe, tmp_path / "bin"))
     stream.start()
     job = eventually(lambda: next((one for one in jobs if one.kernel_weight < 20), None))

@@ -43,8 +43,13 @@ def sampled(run: Containers, count: int, tmp_path: Path) -> tuple[list[dict[str,
     """Return the rows of a stream, a sample a second, and the most memory it took (MiB)."""
     words = ["-i", "1", "-c", str(count), "--format", "jsonl", *run.only]
     with (tmp_path / "rows").open("wb") as rows:
-        done = subprocess.run([sys.executable, "-c", PEAK, *words], stdout=rows, timeout=300,
-                              stderr=subprocess.PIPE, env=environment())  # fmt: skip
+        done = subprocess.run(
+            [sys.executable, "-c", PEAK, *words],
+            stdout=rows,
+            timeout=300,
+            stderr=subprocess.PIPE,
+            env=environment(),
+        )
     return records((tmp_path / "rows").read_bytes()), peak_mib(done.stderr.decode())
 
 
@@ -71,8 +76,9 @@ def test_a_flood_without_a_line_end_takes_no_memory(
     run: Containers, tmp_path: Path, record_property: Any
 ) -> None:
     size = repeated(400_000_000, 1_000_000_000)  # more than the memory that it may take
-    job = run(f"head -c {size} /dev/zero | tr '\\0' x; echo; "
-              "while :; do echo loss: 0.5; sleep 0.2; done")  # fmt: skip
+    job = run(
+        f"head -c {size} /dev/zero | tr '\\0' x; echo; while :; do echo loss: 0.5; sleep 0.2; done"
+    )
     eventually(lambda: b"loss" in api().logs(job.id, tail=1))
     rows, peak = sampled(run, 10, tmp_path)
     record_property("tried", f"{size / 1e9:g} GB without a line end: {peak:.0f} MiB at most")

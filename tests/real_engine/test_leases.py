@@ -157,9 +157,10 @@ def test_a_dl_apply_that_hangs_is_killed(job: Job, state: Path, tool: Tools) -> 
     words = [str(state), str(process.pid), str(process_start(process.pid)), "0.2", "host="]
     read, write = os.pipe()
     second = subprocess.Popen(
-        [*command("dl-apply")[:1], "-m", "dltools.apply.leases", *words], stdin=read,
+        [*command("dl-apply")[:1], "-m", "dltools.apply.leases", *words],
+        stdin=read,
         env=environment(),
-    )  # fmt: skip
+    )
     assert process.wait(timeout=120) == -signal.SIGKILL
     assert second.wait(timeout=120) == 0
     os.close(read)
@@ -214,11 +215,21 @@ MODES = {
 
 
 KILLED = repeated(
-    [("limits", STAGES[:1]), ("pauses", STAGES[1:2]), ("limits", STAGES[2:]),
-     ("pauses", STAGES[2:]), ("limits", STAGES), ("pauses", STAGES)],
-    [(mode, names) for mode in MODES for count in (1, 2, 3)
-     for names in itertools.combinations(STAGES, count)],
-)  # fmt: skip
+    [
+        ("limits", STAGES[:1]),
+        ("pauses", STAGES[1:2]),
+        ("limits", STAGES[2:]),
+        ("pauses", STAGES[2:]),
+        ("limits", STAGES),
+        ("pauses", STAGES),
+    ],
+    [
+        (mode, names)
+        for mode in MODES
+        for count in (1, 2, 3)
+        for names in itertools.combinations(STAGES, count)
+    ],
+)
 """What the pipe has set, and which of its stages die: each, that which holds the lock, and all."""
 
 

@@ -46,8 +46,9 @@ class Runner:
     def begin(self, jobs: str, *options: str) -> subprocess.Popen[str]:
         self._file.write_text(KINDS + jobs)
         words = [sys.executable, str(RUN), *options, "--output", str(self.output), str(self._file)]
-        return subprocess.Popen(words, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                                env=environment())  # fmt: skip
+        return subprocess.Popen(
+            words, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment()
+        )
 
     def __call__(self, jobs: str, *options: str) -> tuple[int, str, str]:
         process = self.begin(jobs, *options)

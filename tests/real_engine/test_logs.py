@@ -67,8 +67,10 @@ def test_a_progress_bar_longer_than_a_log_entry(sample: Any, run: Containers) ->
 
 
 def test_a_long_line_costs_only_itself(sample: Any, run: Containers) -> None:
-    job = run("echo loss: 2; head -c 300000 /dev/zero | tr '\\0' x; echo; echo loss: 1; echo done;"
-              " sleep 60")  # fmt: skip
+    job = run(
+        "echo loss: 2; head -c 300000 /dev/zero | tr '\\0' x; echo; echo loss: 1; echo done;"
+        " sleep 60"
+    )
     assert points(sample(job)) == [("loss", 2), ("loss", 1)]
 
 

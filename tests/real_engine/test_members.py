@@ -73,5 +73,6 @@ def test_members_run_and_wait_together(
     assert min(done) > WATCHED_S / 6, done
     assert apart <= 0.8 * WATCHED_S  # a change over takes a moment
     os.killpg(pipe.pid, signal.SIGINT)
-    eventually(lambda: [is_paused(job) for job in (*pair, other)], lambda all_: not any(all_),
-               seconds=30)  # fmt: skip
+    eventually(
+        lambda: [is_paused(job) for job in (*pair, other)], lambda all_: not any(all_), seconds=30
+    )

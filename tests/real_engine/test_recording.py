@@ -84,8 +84,10 @@ def test_a_terminal_shows_a_live_table(run: Containers, colour: bool) -> None:
     env |= {"LANG": "C.UTF-8"} | ({} if colour else {"NO_COLOR": "1"})
     process = subprocess.Popen(
         [*command("dl-probe"), "--name", job.name, "-i", "0.3", "-c", "6"],
-        stdout=slave, stderr=slave, env=env,
-    )  # fmt: skip
+        stdout=slave,
+        stderr=slave,
+        env=env,
+    )
     os.close(slave)
     shown = b""
     try:

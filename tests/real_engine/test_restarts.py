@@ -177,8 +177,10 @@ def test_the_pipe_outlives_a_restart(
     """Turns go on, and plans come again."""
     script = "i=0; while :; do i=$((i+1)); echo loss: 0.$((1000-i)); usleep 100000; done"
     jobs = [run(f"({SPIN}) & ({SPIN}) & {script}", name=name) for name in ("a", "b")]
-    line = (f"dl-probe -i 1 {' '.join(run.only)} | dl-plan -p fair --realize rotate --quantum 0.5"
-            " | dl-apply --restore")  # fmt: skip
+    line = (
+        f"dl-probe -i 1 {' '.join(run.only)} | dl-plan -p fair --realize rotate --quantum 0.5"
+        " | dl-apply --restore"
+    )
     process = tool.begin_shell(line, tmp_path / "bin")
     eventually(lambda: [state(job) for job in jobs], lambda states: "paused" in states)
     with away(daemon):

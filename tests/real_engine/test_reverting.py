@@ -183,5 +183,6 @@ def test_a_damaged_record_is_repaired(
     assert entries(state) == []
     job.restart()
     assert by_effect(job) == before
-    assert job.kernel_cpus == before["cpus"] or (before["cpus"] is None and
-                                                 job.kernel_cpus == job.engine.cpus)  # fmt: skip
+    assert job.kernel_cpus == before["cpus"] or (
+        before["cpus"] is None and job.kernel_cpus == job.engine.cpus
+    )

@@ -39,8 +39,12 @@ EXPECTED = {
     "reports-1": "training: reports loss",
     "reports-2": "training: reports loss",
 }
-EVERY = tuple(product(("flowcon --set itval=1", "fair", "srtf --set itval=1"),
-                      ("auto", "rotate", "quota", "weight")))  # fmt: skip
+EVERY = tuple(
+    product(
+        ("flowcon --set itval=1", "fair", "srtf --set itval=1"),
+        ("auto", "rotate", "quota", "weight"),
+    )
+)
 SOME = tuple(EVERY[number] for number in (0, 2, 5, 11))
 """Policies and modes: each policy and each mode at least once."""
 
@@ -91,8 +95,10 @@ def test_each_is_what_it_is_and_no_more_are_touched_than_train(
     before = {name: job.kernel() for name, job in untouched.items()}
     touched: set[str] = set()
     for policy, mode in repeated(SOME, EVERY):
-        line = (f"dl-probe -i 0.5 -c 5 {' '.join(run.only)} | dl-plan -p {policy} "
-                f"--realize {mode} | dl-apply --restore")  # fmt: skip
+        line = (
+            f"dl-probe -i 0.5 -c 5 {' '.join(run.only)} | dl-plan -p {policy} "
+            f"--realize {mode} | dl-apply --restore"
+        )
         done = tool.shell(line, tmp_path / "bin")
         found = [json.loads(text) for text in done.stdout.splitlines()]
         touched |= {result["container"]["name"] for result in found}

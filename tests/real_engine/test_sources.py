@@ -20,8 +20,11 @@ def rows(tool: Tools, job: Any, *arguments: str) -> list[dict[str, Any]]:
 @pytest.fixture
 def progress(tool: Tools) -> Callable[..., list[tuple[str, float, int | None, str]]]:
     def found(job: Any, *arguments: str) -> list[tuple[str, float, int | None, str]]:
-        return [(r["metric"], r["value"], r.get("step"), r["source"])
-                for r in rows(tool, job, *arguments) if r["kind"] == "progress"]  # fmt: skip
+        return [
+            (r["metric"], r["value"], r.get("step"), r["source"])
+            for r in rows(tool, job, *arguments)
+            if r["kind"] == "progress"
+        ]
 
     return found
 
@@ -32,23 +35,30 @@ def test_a_file_in_the_working_directory_is_found(run: Containers, progress: Any
 
 
 def test_a_label_names_files(run: Containers, progress: Any) -> None:
-    job = run("mkdir /deep; printf 'step,loss\\n7,0.25\\n' >/deep/own.txt; sleep 60",
-              labels={"dltools.files": "/deep/*.txt"})  # fmt: skip
+    job = run(
+        "mkdir /deep; printf 'step,loss\\n7,0.25\\n' >/deep/own.txt; sleep 60",
+        labels={"dltools.files": "/deep/*.txt"},
+    )
     eventually(lambda: progress(job), lambda found: found == [("loss", 0.25, 7, "csv")])
 
 
 def test_no_link_leads_out_of_the_container(run: Containers, tool: Tools, tmp_path: Any) -> None:
     secret = tmp_path / "metrics.csv"
     secret.write_text("step,loss\n1,666\n")
-    job = run(f"mkdir /job; cd /job; ln -s {secret} metrics.csv; ln -s /proc/1/root{secret} results.csv;"
-              "exec sleep 60", labels={"dltools.files": "/job/metrics.csv,/job/results.csv"})  # fmt: skip
+    job = run(
+        f"mkdir /job; cd /job; ln -s {secret} metrics.csv; ln -s /proc/1/root{secret} results.csv;"
+        "exec sleep 60",
+        labels={"dltools.files": "/job/metrics.csv,/job/results.csv"},
+    )
     found = rows(tool, job)
     assert not [row for row in found if row["kind"] == "progress"]
 
 
 def test_files_are_followed_in_a_stream(run: Containers, progress: Any) -> None:
-    job = run("mkdir /job; cd /job; echo step,loss >metrics.csv; i=0;"
-              "while :; do i=$((i+1)); echo $i,0.$i >>metrics.csv; usleep 200000; done")  # fmt: skip
+    job = run(
+        "mkdir /job; cd /job; echo step,loss >metrics.csv; i=0;"
+        "while :; do i=$((i+1)); echo $i,0.$i >>metrics.csv; usleep 200000; done"
+    )
     eventually(lambda: progress(job))
     steps = [step for _, _, step, _ in progress(job, "-i", "1", "-c", "5")]
     assert steps[-1] > steps[0]
@@ -56,15 +66,23 @@ def test_files_are_followed_in_a_stream(run: Containers, progress: Any) -> None:
 
 
 def test_an_endpoint_is_scraped_over_a_window(run: Containers, progress: Any) -> None:
-    serve = ('while :; do n=$((n+1)); echo "ts_inference_requests_total $((n*10))" >/new;'
-             'echo "ts_inference_latency_microseconds $((n*10*20000))" >>/new;'
-             'busybox mv /new /www/metrics; usleep 100000; done')  # fmt: skip
-    job = run(f"mkdir /www; touch /www/metrics; busybox httpd -p 9000 -h /www; n=0; {serve}",
-              labels={"dltools.endpoint": "9000"}, network="bridge")  # fmt: skip
+    serve = (
+        'while :; do n=$((n+1)); echo "ts_inference_requests_total $((n*10))" >/new;'
+        'echo "ts_inference_latency_microseconds $((n*10*20000))" >>/new;'
+        "busybox mv /new /www/metrics; usleep 100000; done"
+    )
+    job = run(
+        f"mkdir /www; touch /www/metrics; busybox httpd -p 9000 -h /www; n=0; {serve}",
+        labels={"dltools.endpoint": "9000"},
+        network="bridge",
+    )
 
     def scraped() -> dict[str, float]:
-        return {metric: value for metric, value, _, source in progress(job, "--window", "1")
-                if source == "prometheus"}  # fmt: skip
+        return {
+            metric: value
+            for metric, value, _, source in progress(job, "--window", "1")
+            if source == "prometheus"
+        }
 
     found: dict[str, float] = {}
     while "latency_seconds" not in found:

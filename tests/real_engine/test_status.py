@@ -131,9 +131,11 @@ def test_observations_plans_and_reports_show_weights_lists_pauses_and_turns(
     api().pause(paused.id)
     with rotating(tool, turning) as process:
         sample = tool("dl-probe", *run.only).stdout
-        rows = {row["container_name"]: row for row in records(
-            tool("dl-probe", *run.only, "--format", "jsonl").stdout) if row["kind"] == "container"
-        }  # fmt: skip
+        rows = {
+            row["container_name"]: row
+            for row in records(tool("dl-probe", *run.only, "--format", "jsonl").stdout)
+            if row["kind"] == "container"
+        }
         assert [rows[job.name]["turn_seconds"] for job in turning] == [0.5, 0.5]
         assert rows[free.name].get("turn_seconds") is None
         wide = {"COLUMNS": "250"}

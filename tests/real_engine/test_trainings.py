@@ -73,10 +73,14 @@ def jobs(engine: Engine) -> Iterator[dict[str, str]]:
             whole: dict[str, Any] = {key: int(limits[key] * engine.cpus) for key in limits}
             whole["NetworkMode"] = "none"
             created = api().create_container_from_config(
-                {"Image": IMAGE, "Cmd": arguments.split(), "HostConfig": whole,
-                 "Labels": dict([label.split("=")])},
+                {
+                    "Image": IMAGE,
+                    "Cmd": arguments.split(),
+                    "HostConfig": whole,
+                    "Labels": dict([label.split("=")]),
+                },
                 names[job],
-            )  # fmt: skip
+            )
             api().start(created["Id"])
         for name in names.values():
             eventually(lambda: api().logs(name))  # noqa: B023
@@ -100,9 +104,11 @@ def shell(
         line = line.replace(f"dl-{tool}", launcher(tool))
     done = subprocess.run(
         ["bash", "-o", "pipefail", "-c", line],
-        capture_output=True, text=True, timeout=300,
+        capture_output=True,
+        text=True,
+        timeout=300,
         env=environment(XDG_STATE_HOME=str(state)),
-    )  # fmt: skip
+    )
     assert done.returncode in codes, done.stderr
     assert done.stderr.startswith(told) if told else not done.stderr, done.stderr
     return [json.loads(line) for line in done.stdout.splitlines()]

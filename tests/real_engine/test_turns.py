@@ -30,8 +30,9 @@ def plan(*actions: tuple[Op, Job, dict[str, Any]]) -> bytes:
 
 
 def turns(*jobs: Job, seconds: float = 0.5) -> bytes:
-    return plan(*((Op.ROTATE, job, {"group": number, "turn_s": seconds})
-                  for number, job in enumerate(jobs)))  # fmt: skip
+    return plan(
+        *((Op.ROTATE, job, {"group": number, "turn_s": seconds}) for number, job in enumerate(jobs))
+    )
 
 
 def running_threads(job: Job) -> int:
@@ -91,8 +92,10 @@ def test_a_cpu_list_is_set_and_undone(run: Containers, tool: Tools) -> None:
     before = job.kernel()
     (result,) = records(tool("dl-apply", input=plan_for(job, {"cpuset": "0"})).stdout)
     assert (result["status"], result["before"], result["after"]) == (
-        "applied", {"cpuset": None}, {"cpuset": "0"},
-    )  # fmt: skip
+        "applied",
+        {"cpuset": None},
+        {"cpuset": "0"},
+    )
     assert job.kernel()["cpuset.cpus"] == "0"
     again = records(tool("dl-apply", input=plan_for(job, {"cpuset": "0"})).stdout)
     assert again[0]["status"] == "unchanged"
@@ -267,8 +270,10 @@ def test_the_pipe_rotates_trainings_and_leaves_them_running(
     script = "i=0; while :; do i=$((i+1)); echo loss: 0.$((1000-i)); usleep 100000; done"
     jobs = [run(f"({SPIN}) & ({SPIN}) & {script}", name=name) for name in ("a", "b")]
     eventually(lambda: all(job.log() for job in jobs))
-    line = (f"dl-probe {' '.join(run.only)} | dl-plan --policy fair --realize rotate --quantum 0.5"
-            " | dl-apply --hold 3s")  # fmt: skip
+    line = (
+        f"dl-probe {' '.join(run.only)} | dl-plan --policy fair --realize rotate --quantum 0.5"
+        " | dl-apply --hold 3s"
+    )
     done = tool.shell(line, tmp_path / "bin")
     results = [json.loads(text) for text in done.stdout.splitlines()]
     assert [(r["status"], r["after"]["turn_s"]) for r in results] == [("applied", 0.5)] * 2
@@ -276,11 +281,15 @@ def test_the_pipe_rotates_trainings_and_leaves_them_running(
 
 
 def test_the_turns_of_a_stream_end_with_it(run: Containers, tool: Tools, tmp_path: Path) -> None:
-    jobs = [run(f"({SPIN}) & ({SPIN}) & while :; do echo loss: 0.5; sleep 1; done", name=name)
-            for name in ("a", "b")]  # fmt: skip
+    jobs = [
+        run(f"({SPIN}) & ({SPIN}) & while :; do echo loss: 0.5; sleep 1; done", name=name)
+        for name in ("a", "b")
+    ]
     eventually(lambda: all(job.log() for job in jobs))
-    line = (f"dl-probe -i 1 -c 5 {' '.join(run.only)} | dl-plan --policy fair --realize rotate "
-            "--quantum 0.5 | dl-apply --restore")  # fmt: skip
+    line = (
+        f"dl-probe -i 1 -c 5 {' '.join(run.only)} | dl-plan --policy fair --realize rotate "
+        "--quantum 0.5 | dl-apply --restore"
+    )
     done = tool.shell(line, tmp_path / "bin")
     assert {json.loads(text)["status"] for text in done.stdout.splitlines()} >= {"applied"}
     assert [state(job) for job in jobs] == ["running"] * 2
@@ -299,8 +308,9 @@ def test_who_sleeps_gives_up_its_turn_and_gets_the_next_when_it_wakes(
         assert state(sleeps) == "running"
         gate.open()
         eventually(lambda: state(sleeps), lambda found: found == "paused")
-        eventually(lambda: [state(sleeps), state(busy)],
-                   lambda states: states == ["running", "paused"])  # fmt: skip
+        eventually(
+            lambda: [state(sleeps), state(busy)], lambda states: states == ["running", "paused"]
+        )
 
 
 def test_newcomers_do_not_keep_the_oldest_from_its_turn(run: Containers, tool: Tools) -> None:
@@ -321,15 +331,22 @@ def test_newcomers_do_not_keep_the_oldest_from_its_turn(run: Containers, tool: T
 
 def test_queues_of_two_gpus_go_on_side_by_side(run: Containers, tool: Tools, gate: Gate) -> None:
     """In each queue one container runs; when one of a queue has ended the other of it runs on."""
-    queues = {"GPU-1": [run(SPIN, name="a"), run(gate.passed(), name="b", **gate.limits)],
-              "GPU-2": [run(SPIN, name="c"), run(SPIN, name="d")]}  # fmt: skip
+    queues = {
+        "GPU-1": [run(SPIN, name="a"), run(gate.passed(), name="b", **gate.limits)],
+        "GPU-2": [run(SPIN, name="c"), run(SPIN, name="d")],
+    }
     jobs = [job for pair in queues.values() for job in pair]
     process = tool.begin("dl-apply")
     assert process.stdin is not None
-    process.stdin.write(plan(*(
-        (Op.ROTATE, job, {"group": number, "turn_s": 0.5, "queue": queue})
-        for queue, pair in queues.items() for number, job in enumerate(pair)
-    )))  # fmt: skip
+    process.stdin.write(
+        plan(
+            *(
+                (Op.ROTATE, job, {"group": number, "turn_s": 0.5, "queue": queue})
+                for queue, pair in queues.items()
+                for number, job in enumerate(pair)
+            )
+        )
+    )
     process.stdin.flush()
     both = {"running", "paused"}
     for pair in queues.values():
@@ -339,8 +356,10 @@ def test_queues_of_two_gpus_go_on_side_by_side(run: Containers, tool: Tools, gat
     seen = records(tool("dl-probe", *run.only, "--format", "jsonl").stdout)
     told = {row["container_name"]: row["turn_queue"] for row in seen if row["kind"] == "container"}
     assert [told[job.name] for job in jobs] == ["GPU-1", "GPU-1", "GPU-2", "GPU-2"]
-    eventually(lambda: [ran_alone(pair) for pair in queues.values()],
-               lambda taken: min(map(len, taken)) >= 4)  # fmt: skip
+    eventually(
+        lambda: [ran_alone(pair) for pair in queues.values()],
+        lambda taken: min(map(len, taken)) >= 4,
+    )
     gate.open()
     a, b = queues["GPU-1"]
     eventually(lambda: [state(a), state(b)], lambda found: found == ["running", "exited"])

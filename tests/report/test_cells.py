@@ -12,6 +12,7 @@ def test_cells_show_ratios_and_leave_out_what_is_empty() -> None:
     ]
     found = cells(rows)
     assert (found.headers, found.rows) == (
-        ("RUN", "MAKESPAN"), (("a|b", "10.0 s (1.00)"), ("c", "-")),
-    )  # fmt: skip
+        ("RUN", "MAKESPAN"),
+        (("a|b", "10.0 s (1.00)"), ("c", "-")),
+    )
     assert markdown(found).splitlines()[2] == "| a\\|b | 10.0 s (1.00) |"

@@ -29,8 +29,14 @@ def observed(rows: list[Row]) -> Run:
     return observed_run(recording(rows), "r", "test")
 
 
-TARGETS = json.dumps({"dltools.metric": "acc", "dltools.target": "0.5",
-                      "dltools.target.final": "0.9", "dltools.objective": "max"})  # fmt: skip
+TARGETS = json.dumps(
+    {
+        "dltools.metric": "acc",
+        "dltools.target": "0.5",
+        "dltools.target.final": "0.9",
+        "dltools.objective": "max",
+    }
+)
 
 
 def test_jobs_come_and_go_and_meet_their_targets() -> None:
@@ -174,8 +180,10 @@ def test_an_unfinished_job_too_shows_how_long_it_was_paused_or_held_back() -> No
     rows += [container(t, "idle", 0.0) for t in (0, 10, 20, 30)]
     found = observed(rows)
     assert [(line.paused, line.held_back) for line in found.timelines.values()] == [
-        (10, 0), (0, 20), (0, 0),
-    ]  # fmt: skip
+        (10, 0),
+        (0, 20),
+        (0, 0),
+    ]
     assert found.jobs[0].finish is None
 
 
@@ -190,8 +198,9 @@ def test_of_saved_logs_the_progress_is_reported() -> None:
     found = observed(rows)
     assert found.is_sampled is False
     assert [(job.name, job.node, job.arrival) for job in found.jobs] == [
-        ("a", "log", 0), ("b", "log", 3),
-    ]  # fmt: skip
+        ("a", "log", 0),
+        ("b", "log", 3),
+    ]
     assert {(job.finish, job.cpu) for job in found.jobs} == {(None, 0)}  # logs do not tell
     assert found.timelines["a"].progress == [(0, 9), (2, 7), (4, 5)]
     assert (found.timelines["b"].use, found.timelines["b"].limit) == ([], [])
@@ -295,11 +304,15 @@ def test_settings_leave_out_defaults(more: dict[str, object], expected: dict[str
 
 
 def limits(**by_name: list[ContainerSample]) -> dict[str, list[tuple[float, float]]]:
-    records = [ContainerRecord("h", name, name, samples[0].time, samples[-1].time, samples=samples)
-               for name, samples in by_name.items()]  # fmt: skip
+    records = [
+        ContainerRecord("h", name, name, samples[0].time, samples[-1].time, samples=samples)
+        for name, samples in by_name.items()
+    ]
     weights = weight_sums(records)
-    return {job.name: list(map(tuple, timeline(job, weights, 0.0, 99.0).limit))  # type: ignore[arg-type]
-            for job in observed_jobs(records)}  # fmt: skip
+    return {
+        job.name: list(map(tuple, timeline(job, weights, 0.0, 99.0).limit))  # type: ignore[arg-type]
+        for job in observed_jobs(records)
+    }
 
 
 def test_what_is_allowed_is_a_share_by_weight_unless_a_limit_is_lower() -> None:
@@ -325,8 +338,9 @@ def test_a_limit_that_is_unknown_is_left_out() -> None:
 def test_a_job_has_ended_that_is_gone_at_the_last_sample_or_has_exited(
     last: float, exited: float, ended: float | None
 ) -> None:
-    one = ContainerRecord("h", "a", "a", 0.0, last, samples=[sample(0), sample(last)],
-                          exited=exited)  # fmt: skip
+    one = ContainerRecord(
+        "h", "a", "a", 0.0, last, samples=[sample(0), sample(last)], exited=exited
+    )
     (job,) = observed_jobs([one])
     assert timeline(job, weight_sums([one]), 0.0, 20.0).ended == ended
 
@@ -336,10 +350,17 @@ LABELS = {"dltools.qoe": "0.1"}
 
 def jobs(**latencies: list[tuple[float, float]]) -> list[ObservedJob]:
     return observed_jobs(
-        ContainerRecord("h", name, name, 0.0, 20.0, labels=LABELS, series={
-            "latency_seconds": [SeriesPoint(*point) for point in points]})
+        ContainerRecord(
+            "h",
+            name,
+            name,
+            0.0,
+            20.0,
+            labels=LABELS,
+            series={"latency_seconds": [SeriesPoint(*point) for point in points]},
+        )
         for name, points in latencies.items()
-    )  # fmt: skip
+    )
 
 
 def test_a_response_time_holds_until_the_next() -> None:

@@ -47,8 +47,10 @@ def test_the_best_is_first_with_its_ratio_to_the_first_trial() -> None:
     trials = [trial("noop", 10, 10), trial("b", 8, 12), trial("c", 4, 6)]
     rows = ranked(trials, CRITERIA["makespan"])
     assert [(row["policy"], row["makespan"], row["makespan_ratio"]) for row in rows] == [
-        ("c", 5, 0.5), ("noop", 10, 1.0), ("b", 10, 1.0),
-    ]  # fmt: skip
+        ("c", 5, 0.5),
+        ("noop", 10, 1.0),
+        ("b", 10, 1.0),
+    ]
     assert (rows[0]["set"], rows[0]["command"]) == ("itval=5 alpha=1", "dl-plan --policy c")
 
 
@@ -64,28 +66,39 @@ def test_runs_without_the_criterion_have_no_ranking() -> None:
 
 @pytest.mark.parametrize(("name", "score"), [("mean_completion", 8), ("satisfied", -0.5)])
 def test_less_is_better_but_of_satisfied_models(name: str, score: float) -> None:
-    jobs = [JobResult("a", "h", 0.0, 0.0, 8.0),
-            JobResult("s", "h", 0.0, 0.0, 8.0, served=8.0, satisfied=4.0)]  # fmt: skip
+    jobs = [
+        JobResult("a", "h", 0.0, 0.0, 8.0),
+        JobResult("s", "h", 0.0, 0.0, 8.0, served=8.0, satisfied=4.0),
+    ]
     assert CRITERIA[name].score(summarise(jobs)) == score
     assert CRITERIA["time_to_target"].score(summarise(jobs)) == math.inf
 
 
 def test_of_equal_ones_the_simplest_is_first() -> None:
-    trials = [trial("noop", 12), trial("cluster", 9.96, complexity=30),
-              trial("plain", 10, complexity=20), trial("other", 10.2, complexity=10)]  # fmt: skip
+    trials = [
+        trial("noop", 12),
+        trial("cluster", 9.96, complexity=30),
+        trial("plain", 10, complexity=20),
+        trial("other", 10.2, complexity=10),
+    ]
     rows = ranked(trials, CRITERIA["makespan"])
     assert [(row["policy"], row["as_good_as_best"]) for row in rows] == [
-        ("plain", True), ("cluster", True), ("other", False), ("noop", False),
-    ]  # fmt: skip
+        ("plain", True),
+        ("cluster", True),
+        ("other", False),
+        ("noop", False),
+    ]
 
 
 def test_what_differs_by_less_than_the_spread_over_the_seeds_is_equal() -> None:
     steady = trial("steady", 9, 10, 11, complexity=20)
     rows = ranked([trial("noop", 12, 9, 13), steady], CRITERIA["makespan"])
     assert [(row["policy"], row["as_good_as_best"]) for row in rows] == [
-        ("noop", True), ("steady", True),
-    ]  # fmt: skip
+        ("noop", True),
+        ("steady", True),
+    ]
     rows = ranked([trial("noop", 12, 13, 14), steady], CRITERIA["makespan"])
     assert [(row["policy"], row["as_good_as_best"]) for row in rows] == [
-        ("steady", True), ("noop", False),
-    ]  # fmt: skip
+        ("steady", True),
+        ("noop", False),
+    ]

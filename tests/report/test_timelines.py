@@ -32,10 +32,14 @@ def test_each_change_of_a_class_is_noted_with_the_policys_word_for_it() -> None:
     run = run_of("a", "b")
     plans = [plan(0, a="NL"), plan(5, a="NL", b="WL"), plan(10, a="CL", gone="CL")]
     add_plans(run, plans, registry.policies([]))
-    found = {name: [(time, one.name, one.word) for time, one in line.classes]
-             for name, line in run.timelines.items()}  # fmt: skip
-    assert found == {"a": [(0, "NL", "growing"), (10, "CL", "completing")],
-                     "b": [(5, "WL", "watching")]}  # fmt: skip
+    found = {
+        name: [(time, one.name, one.word) for time, one in line.classes]
+        for name, line in run.timelines.items()
+    }
+    assert found == {
+        "a": [(0, "NL", "growing"), (10, "CL", "completing")],
+        "b": [(5, "WL", "watching")],
+    }
 
 
 def test_the_classes_of_a_plug_in_are_its_own() -> None:

@@ -30,8 +30,10 @@ def test_ratios_are_to_docker_alone() -> None:
 
 
 def test_a_ratio_is_to_docker_alone_in_the_same_repetition() -> None:
-    later = [replace(run("noop", job("a", 0, 40.0)), repetition=2),
-             replace(run("srtf", job("a", 0, 10.0)), repetition=2)]  # fmt: skip
+    later = [
+        replace(run("noop", job("a", 0, 40.0)), repetition=2),
+        replace(run("srtf", job("a", 0, 10.0)), repetition=2),
+    ]
     measured = replace(MEASURED, runs=[NOOP, *later])
     ratio = figures.to_noop(measured, measured.of_arm("srtf"), figures.mean_completion)
     assert ratio == Figure(0.25, 0.25, 0.25)

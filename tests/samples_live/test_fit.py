@@ -57,8 +57,10 @@ def test_servers_ask_the_same_share_of_a_slower_machine() -> None:
 
 
 def test_the_fitted_file_is_a_workload() -> None:
-    jobs = [fit.fitted(Job("a", threads=2, epochs=4, first=0.5), alone(8.0, 2, 4, 6, 8), 2),
-            Job("s", request=0.1, duration=60.0, qoe=0.3)]  # fmt: skip
+    jobs = [
+        fit.fitted(Job("a", threads=2, epochs=4, first=0.5), alone(8.0, 2, 4, 6, 8), 2),
+        Job("s", request=0.1, duration=60.0, qoe=0.3),
+    ]
     found = read_workload(fit.as_toml(jobs, 2), "f")
     assert list(found.jobs) == jobs
     assert [host.cpus for host in found.hosts] == [2]
@@ -81,7 +83,9 @@ def test_arms_are_named_or_spelled_out() -> None:
     workload = read_workload('[[job]]\nname = "a"', "f")
     found = arms_for(workload, "srtf,mine=-p las --set itval=5")
     assert [(arm.name, arm.plan) for arm in found] == [
-        ("noop", None), ("srtf", ("-p", "srtf")), ("mine", ("-p", "las", "--set", "itval=5")),
-    ]  # fmt: skip
+        ("noop", None),
+        ("srtf", ("-p", "srtf")),
+        ("mine", ("-p", "las", "--set", "itval=5")),
+    ]
     with pytest.raises(KeyError):
         arms_for(workload, "sjf")

@@ -13,10 +13,16 @@ def run(arm: str, seconds: float, repetition: int = 1) -> LiveRun:
 
 def measured(name: str = "one") -> Measured:
     return Measured(
-        name, 2, "2026-01-31", cores={"a": 2}, alone={"a": run("noop", 10).jobs[0]},
+        name,
+        2,
+        "2026-01-31",
+        cores={"a": 2},
+        alone={"a": run("noop", 10).jobs[0]},
         runs=[run("noop", 20), run("srtf", 10), run("noop", 30, 2), run("srtf", 10, 2)],
-        spin=0.5, bound=9.5, simulated={"noop": [{"a": 25.0}], "srtf": [{"a": 12.0}]},
-    )  # fmt: skip
+        spin=0.5,
+        bound=9.5,
+        simulated={"noop": [{"a": 25.0}], "srtf": [{"a": 12.0}]},
+    )
 
 
 def row(text: str, arm: str) -> list[str]:
@@ -27,9 +33,18 @@ def row(text: str, arm: str) -> list[str]:
 def test_a_row_has_means_with_their_spread_and_what_the_simulator_says() -> None:
     text = results([measured()])
     assert row(text, "noop") == [
-        "noop", "25.0 (20.0 to 30.0)", "25.0 (20.0 to 30.0)", "1.00", "1.00",
-        "0.42 (0.33 to 0.50)", "2.63", "25.0", "25.0", "2.50 (2.00 to 3.00)", "0.4% (0.0 s)",
-    ]  # fmt: skip
+        "noop",
+        "25.0 (20.0 to 30.0)",
+        "25.0 (20.0 to 30.0)",
+        "1.00",
+        "1.00",
+        "0.42 (0.33 to 0.50)",
+        "2.63",
+        "25.0",
+        "25.0",
+        "2.50 (2.00 to 3.00)",
+        "0.4% (0.0 s)",
+    ]
     assert row(text, "srtf")[3:9] == ["0.42 (0.33 to 0.50)"] * 2 + ["1.00", "1.05", "12.0", "12.0"]
 
 
@@ -59,9 +74,14 @@ def test_arms_that_may_go_either_way_in_the_simulator_are_in_no_order() -> None:
 def test_servers_have_a_table_of_their_own() -> None:
     points = [(float(second), 0.1) for second in range(60)]
     job = LiveJob("s", 0, 60.0, 0, [], points, None, 0.105)
-    served = Measured("dqoes", 2, "2026-01-31", serves=True,
-                      runs=[LiveRun("noop", [job], 60.0, 60.0, 0.6)],
-                      simulated_satisfied={"noop": 1.0})  # fmt: skip
+    served = Measured(
+        "dqoes",
+        2,
+        "2026-01-31",
+        serves=True,
+        runs=[LiveRun("noop", [job], 60.0, 60.0, 0.6)],
+        simulated_satisfied={"noop": 1.0},
+    )
     text = results([served])
     assert row(text, "noop") == ["noop", "1 of 1", "1 of 1", "1 of 1", "1.0", "0.5% (0.0 s)"]
     assert "The simulator" not in text

@@ -23,8 +23,11 @@ def test_events_come_in_order_of_time_and_those_of_one_time_as_they_were_added()
     assert agenda.next_time == 1.0
     found = [agenda.pop() for _ in range(4)]
     assert [(time, event.job.name) for time, event in found] == [  # type: ignore[union-attr]
-        (1.0, "a"), (2.0, "b"), (5.0, "c"), (5.0, "d"),
-    ]  # fmt: skip
+        (1.0, "a"),
+        (2.0, "b"),
+        (5.0, "c"),
+        (5.0, "d"),
+    ]
     assert agenda.next_time is None
 
 
@@ -82,15 +85,17 @@ def weights(reaction: Reaction) -> list[tuple[float, tuple[float, ...]]]:
 
     policy = registry.get("srtf", [])
     Simulation(
-        workload_of(jobs, [HostSpec("h", 2.0)], "test"), policy, policy.parameters(),
-        RealisationOptions(Mode.PRIORITY), clairvoyant=True, observer=Observer(look, 0.01),
+        workload_of(jobs, [HostSpec("h", 2.0)], "test"),
+        policy,
+        policy.parameters(),
+        RealisationOptions(Mode.PRIORITY),
+        clairvoyant=True,
+        observer=Observer(look, 0.01),
         reaction=reaction,
-    ).run(until=12.5)  # fmt: skip
+    ).run(until=12.5)
     return found
 
 
 def test_a_newcomer_has_the_host_to_itself_a_tenth_of_a_second_after_it_starts() -> None:
     assert weights(AT_ONCE) == [(0.0, (1024.0,)), (7.01, (10.0, 1024.0))]
-    assert weights(LIVE) == [
-        (0.0, (1024.0,)), (7.01, (1024.0, 1024.0)), (7.11, (10.0, 1024.0)),
-    ]  # fmt: skip
+    assert weights(LIVE) == [(0.0, (1024.0,)), (7.01, (1024.0, 1024.0)), (7.11, (10.0, 1024.0))]

@@ -16,8 +16,11 @@ from dltools.sim.simulated_recording import Recorder
 from dltools.sim.simulation import Observer, Simulation
 from dltools.sim.workload import HostSpec, Job, workload_of
 
-JOBS = [Job("a", work=60.0, threads=2), Job("b", 5.0, work=40.0, threads=2),
-        Job("c", 10.0, work=30.0)]  # fmt: skip
+JOBS = [
+    Job("a", work=60.0, threads=2),
+    Job("b", 5.0, work=40.0, threads=2),
+    Job("c", 10.0, work=30.0),
+]
 
 
 @pytest.mark.parametrize(
@@ -117,9 +120,17 @@ def recorded_at(begin: datetime, seconds: float, host_cpu: float, **job: object)
     time = begin + timedelta(seconds=seconds)
     return [
         {"time": time, "host": "h", "kind": "node", "cpu_count": 2.0, "cpu_seconds": host_cpu},
-        {"time": time, "host": "h", "kind": "container", "container_id": "a",
-         "container_name": "a", "state": "running", "thread_count": 2, **job},
-    ]  # fmt: skip
+        {
+            "time": time,
+            "host": "h",
+            "kind": "container",
+            "container_id": "a",
+            "container_name": "a",
+            "state": "running",
+            "thread_count": 2,
+            **job,
+        },
+    ]
 
 
 BEGIN = datetime(2026, 1, 1, tzinfo=UTC)
@@ -137,9 +148,13 @@ def test_pauses_are_not_taken_for_contention() -> None:
 
 
 def test_turns_shorter_than_the_samples_are_not_taken_for_contention() -> None:
-    rows = [row for number in range(11)
-            for row in recorded_at(BEGIN, 10.0 * number, 20.0 * number, turn_seconds=4.0,
-                                   cpu_seconds=10.0 * number)]  # fmt: skip
+    rows = [
+        row
+        for number in range(11)
+        for row in recorded_at(
+            BEGIN, 10.0 * number, 20.0 * number, turn_seconds=4.0, cpu_seconds=10.0 * number
+        )
+    ]
     (job,) = recorded_workload(to_table(rows), "t").jobs
     assert job.work == pytest.approx(100.0 * (1 - 0.16 / 4))
 
@@ -160,18 +175,30 @@ def test_a_start_on_one_cpu_is_a_start_and_no_contention() -> None:
 
 def test_sleep_shows_where_cpus_are_idle_but_not_where_the_host_is_full() -> None:
     for host_cores, wait in ((0.5, 1.5), (2.0, 0.0)):
-        rows = [row for number in range(11)
-                for row in recorded_at(BEGIN, 5.0 * number, 5.0 * host_cores * number,
-                                       thread_count=1, cpu_seconds=2.0 * number)]  # fmt: skip
+        rows = [
+            row
+            for number in range(11)
+            for row in recorded_at(
+                BEGIN,
+                5.0 * number,
+                5.0 * host_cores * number,
+                thread_count=1,
+                cpu_seconds=2.0 * number,
+            )
+        ]
         (job,) = recorded_workload(to_table(rows), "t").jobs
         assert job.wait == pytest.approx(wait)
 
 
 def test_what_cannot_be_compared_is_said_with_what_would_make_it_so() -> None:
     said: list[str] = []
-    rows = [row for number in range(11)
-            for row in recorded_at(BEGIN, 5.0 * number, 10.0 * number, cpu_seconds=3.0 * number,
-                                   cpu_weight=2.0)]  # fmt: skip
+    rows = [
+        row
+        for number in range(11)
+        for row in recorded_at(
+            BEGIN, 5.0 * number, 10.0 * number, cpu_seconds=3.0 * number, cpu_weight=2.0
+        )
+    ]
     recorded_workload(to_table(rows), "t", said.append)
     others, limits = said
     assert others.startswith("t: processes outside containers used 70% of the CPUs of h")
@@ -180,9 +207,13 @@ def test_what_cannot_be_compared_is_said_with_what_would_make_it_so() -> None:
 
 def test_a_recording_under_docker_alone_can_be_compared() -> None:
     said: list[str] = []
-    rows = [row for number in range(11)
-            for row in recorded_at(BEGIN, 5.0 * number, 9.0 * number, cpu_seconds=9.0 * number,
-                                   cpu_weight=1024.0)]  # fmt: skip
+    rows = [
+        row
+        for number in range(11)
+        for row in recorded_at(
+            BEGIN, 5.0 * number, 9.0 * number, cpu_seconds=9.0 * number, cpu_weight=1024.0
+        )
+    ]
     recorded_workload(to_table(rows), "t", said.append)
     assert said == []
 
@@ -197,8 +228,13 @@ def test_roles_gpus_members_and_owners_limits_are_kept() -> None:
     recorder = Recorder()
     host = HostSpec("n", 8.0, gpus=2)
     noop = registry.get("noop", [])
-    Simulation(workload_of(jobs, [host], "t"), noop, noop.parameters(), RealisationOptions(),
-               observer=Observer(recorder, 1.0)).run()  # fmt: skip
+    Simulation(
+        workload_of(jobs, [host], "t"),
+        noop,
+        noop.parameters(),
+        RealisationOptions(),
+        observer=Observer(recorder, 1.0),
+    ).run()
     again = recorded_workload(recorder.table(), "again")
     ddp, gpu, note, quiet = again.jobs
     assert (ddp.members, ddp.threads) == (2, 1)

@@ -32,8 +32,10 @@ def run(
         return found
 
     monkeypatch.setattr(Rounds, "realise", noted)
-    jobs = tuple(Job(f"j{number}", 10.0 * number, work=400.0, threads=2, epochs=400, spin=spin)
-                 for number in range(3))  # fmt: skip
+    jobs = tuple(
+        Job(f"j{number}", 10.0 * number, work=400.0, threads=2, epochs=400, spin=spin)
+        for number in range(3)
+    )
     found = registry.get(policy, [])
     workload = workload_of(jobs, (HostSpec("node", 2.0),), "test")
     made = Simulation(workload, found, build(found.parameters, {}), RealisationOptions(mode))
@@ -61,7 +63,6 @@ def test_threads_that_sleep_share_and_threads_that_spin_take_turns(
 
 def test_finding_out_is_cheap(monkeypatch: pytest.MonkeyPatch) -> None:
     _, choices = run("fair", 1.0, monkeypatch)
-    tried = [(after[0] - at) for (at, mode, _), after in pairwise(choices)
-             if mode is Mode.WEIGHT]  # fmt: skip
+    tried = [(after[0] - at) for (at, mode, _), after in pairwise(choices) if mode is Mode.WEIGHT]
     assert len(tried) == 1
     assert sum(tried) <= 6.0

@@ -17,10 +17,14 @@ from dltools.sim.workload import HostSpec, Job, LearningCurve, workload_of
 
 JOBS = st.builds(
     Job,
-    name=st.just(""), arrival=st.floats(0, 60), work=st.floats(5, 120), threads=st.just(1),
-    epochs=st.integers(1, 60), curve=st.builds(LearningCurve, rate=st.floats(2, 60)),
+    name=st.just(""),
+    arrival=st.floats(0, 60),
+    work=st.floats(5, 120),
+    threads=st.just(1),
+    epochs=st.integers(1, 60),
+    curve=st.builds(LearningCurve, rate=st.floats(2, 60)),
     startup=st.sampled_from([0.0, 2.0]),
-)  # fmt: skip
+)
 
 
 def times(policy: str, jobs: list[Job], cpus: float) -> tuple[float, float]:

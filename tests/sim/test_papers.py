@@ -25,8 +25,11 @@ def table() -> list[dict[str, str]]:
 def test_a_fresh_run_prints_the_same_digits() -> None:
     done = subprocess.run(
         [sys.executable, PAPERS / "papers.py", "--only", "tradl-5"],
-        capture_output=True, text=True, check=True, timeout=300,
-    )  # fmt: skip
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=300,
+    )
     rows = [line for line in done.stdout.splitlines() if line.startswith("| TRADL")]
     kept = (PAPERS / "results.md").read_text().splitlines()
     assert len(rows) == 4

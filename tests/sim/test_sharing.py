@@ -166,8 +166,7 @@ def test_no_more_is_handed_out_than_there_is_and_nothing_is_left_that_a_job_can_
     wants, set_ = [want for want, _ in jobs], [limit for _, limit in jobs]
     got = allocate(wants, set_, cpus)
     assert math.fsum(got) <= cpus * (1 + 1e-9)
-    caps = [0 if limit.is_paused else min(want, limit.cpus or cpus, cpus)
-            for want, limit in jobs]  # fmt: skip
+    caps = [0 if limit.is_paused else min(want, limit.cpus or cpus, cpus) for want, limit in jobs]
     for cores, cap in zip(got, caps, strict=True):
         assert -1e-12 <= cores <= cap * (1 + 1e-9) + 1e-12
     assert math.fsum(got) == pytest.approx(min(cpus, math.fsum(caps)), rel=1e-6, abs=1e-9)

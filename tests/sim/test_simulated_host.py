@@ -34,8 +34,9 @@ def test_a_training_reports_when_an_epochs_work_is_done() -> None:
     host = host_with(Job("a", work=10.0, epochs=5, curve=LINE))
     host.advance(5.0, reports_all=True)
     assert [(one.time, one.value, one.epoch) for one in host.reports or ()] == [
-        (2.0, pytest.approx(0.8), 1), (4.0, pytest.approx(0.6), 2),
-    ]  # fmt: skip
+        (2.0, pytest.approx(0.8), 1),
+        (4.0, pytest.approx(0.6), 2),
+    ]
     assert (host.jobs["a"].done, host.cpu_seconds) == (5.0, 5.0)
 
 
@@ -177,8 +178,12 @@ def test_a_job_goes_to_its_own_host_if_that_has_room() -> None:
 
 
 def test_a_job_goes_where_it_has_room_or_nowhere() -> None:
-    placement = Placement([SimulatedHost(HostSpec("small", 2.0, memory=4)),
-                           SimulatedHost(HostSpec("large", 2.0, memory=10))])  # fmt: skip
+    placement = Placement(
+        [
+            SimulatedHost(HostSpec("small", 2.0, memory=4)),
+            SimulatedHost(HostSpec("large", 2.0, memory=10)),
+        ]
+    )
     found = [placed(placement, str(number), memory=4) for number in range(4)]
     assert found == ["small", "large", "large", ""]
     assert placed(placement, "free") == "small"

@@ -74,8 +74,9 @@ def test_shortest_first_is_best_for_the_mean() -> None:
     # exploration the ends come close to 2, 6 and 14; the first setting takes 0.1 s.
     jobs = [Job(f"j{w}", work=float(w), epochs=w * 50) for w in (8, 2, 4)]
     nodes = (HostSpec("n", 1.0),)
-    found = ends(simulate(workload(*jobs, nodes=nodes), "srtf", Mode.PRIORITY, itval=0.1,
-                          clairvoyant=True))  # fmt: skip
+    found = ends(
+        simulate(workload(*jobs, nodes=nodes), "srtf", Mode.PRIORITY, itval=0.1, clairvoyant=True)
+    )
     assert found == pytest.approx({"j2": 2.1, "j4": 6.1, "j8": 14}, rel=0.02)
 
 
@@ -127,8 +128,10 @@ def workloads(draw: st.DrawFn) -> Workload:
         )
         for k in range(draw(st.integers(1, 6)))
     ]
-    nodes = tuple(HostSpec(f"n{k}", draw(st.sampled_from([1.0, 2.0, 4.0])))
-                  for k in range(draw(st.integers(1, 2))))  # fmt: skip
+    nodes = tuple(
+        HostSpec(f"n{k}", draw(st.sampled_from([1.0, 2.0, 4.0])))
+        for k in range(draw(st.integers(1, 2)))
+    )
     return workload(*jobs, nodes=nodes)
 
 
@@ -182,8 +185,11 @@ def test_laws(name: str, made: Workload, mode: Mode | None) -> None:
 
 def three() -> Workload:
     """Three trainings of two threads, as measured, at 0, 10 and 20 s."""
-    kinds = {"vae": (46.0, "exponential", 0.7, 0.1, 6.0), "gru": (42.0, "power", 2.3, 0.2, 12.0),
-             "cnn": (30.0, "exponential", 2.3, 0.05, 9.0)}  # fmt: skip
+    kinds = {
+        "vae": (46.0, "exponential", 0.7, 0.1, 6.0),
+        "gru": (42.0, "power", 2.3, 0.2, 12.0),
+        "cnn": (30.0, "exponential", 2.3, 0.05, 9.0),
+    }
     jobs = [
         Job(name, 10.0 * number, work, 2, curve=LearningCurve("loss", *shape))
         for number, (name, (work, *shape)) in enumerate(kinds.items())
@@ -223,9 +229,11 @@ def test_a_migration_moves_a_job_and_costs_its_pause() -> None:
     # a and c share h, b leaves i at 5 s. Rounds are at 0.6 s, the first word, and 10.6 s: then i is
     # idle and pulls a. It has had 10.6 of its 60 CPU s, rests for 7 s, and takes 24.7 s alone; so
     # does c from the round on.
-    jobs = [Job("a", work=60.0, threads=2, spin=0.0, checkpoint=7.0),
-            Job("b", work=10.0, threads=2, spin=0.0),
-            Job("c", work=60.0, threads=2, spin=0.0, checkpoint=7.0)]  # fmt: skip
+    jobs = [
+        Job("a", work=60.0, threads=2, spin=0.0, checkpoint=7.0),
+        Job("b", work=10.0, threads=2, spin=0.0),
+        Job("c", work=60.0, threads=2, spin=0.0, checkpoint=7.0),
+    ]
     made = workload(*jobs, nodes=(HostSpec("h", 2.0), HostSpec("i", 2.0)))
     a, b, c = simulate(made, "specon", pause=7.0)
     assert (a.node, a.migrations, a.finish) == ("i", 1, pytest.approx(10.6 + 7 + 24.7))
@@ -250,8 +258,10 @@ def test_gpus_are_handed_out_one_job_each() -> None:
 @examples(20)
 def test_no_host_ever_gives_more_memory_or_gpus_than_it_has(seed: int) -> None:
     chance = random.Random(seed)
-    jobs = [replace(job, memory=chance.randint(0, 6), gpus=chance.randint(0, 2))
-            for job in trainings(12, "random", 8.0, seed)]  # fmt: skip
+    jobs = [
+        replace(job, memory=chance.randint(0, 6), gpus=chance.randint(0, 2))
+        for job in trainings(12, "random", 8.0, seed)
+    ]
     nodes = [HostSpec(f"n{k}", 2.0, memory=10, gpus=2) for k in range(3)]
 
     def look(_: float, host: SimulatedHost) -> None:
@@ -261,8 +271,13 @@ def test_no_host_ever_gives_more_memory_or_gpus_than_it_has(seed: int) -> None:
 
     policy = registry.get("specon", [])
     parameters = policy.parameters(load="jobs", pause=0.0)
-    made = Simulation(workload_of(jobs, nodes, "t"), policy, parameters,
-                      RealisationOptions(Mode.WEIGHT), observer=Observer(look, 1.0))  # fmt: skip
+    made = Simulation(
+        workload_of(jobs, nodes, "t"),
+        policy,
+        parameters,
+        RealisationOptions(Mode.WEIGHT),
+        observer=Observer(look, 1.0),
+    )
     assert all(r.finish is not None for r in made.run())
 
 

@@ -48,9 +48,12 @@ def completion(
     """Return the completion time (s) of a short job beside endless ones."""
     found = registry.get(policy, [])
     jobs = workload_of((*others, late), (HostSpec("node", cpus),), "test")
-    made = Simulation(jobs, found, build(found.parameters, {}), RealisationOptions(mode))
-    result = next(r for r in made.run(until=8_000.0) if r.name == late.name)
-    return math.inf if result.finish is None else round(result.finish - late.arrival, 6)
+    for until in (500.0, 8_000.0):  # most short jobs are done soon: what runs on takes long
+        made = Simulation(jobs, found, build(found.parameters, {}), RealisationOptions(mode))
+        result = next(r for r in made.run(until=until) if r.name == late.name)
+        if result.finish is not None:
+            return round(result.finish - late.arrival, 6)
+    return math.inf
 
 
 TWO = (endless("cnn"), endless("gru"))
@@ -81,10 +84,13 @@ def test_a_job_that_says_little_is_no_worse_off(policy: str, others: int, epochs
     cpus=st.sampled_from([1.0, 2.0, 4.0]),
     spin=st.sampled_from([0.0, 0.5, 1.0]),
     late=st.builds(
-        short, arrival=st.floats(0, 200), epochs=st.integers(1, 60), threads=st.integers(1, 4),
+        short,
+        arrival=st.floats(0, 200),
+        epochs=st.integers(1, 60),
+        threads=st.integers(1, 4),
         work=st.floats(3, 30),
     ),
-)  # fmt: skip
+)
 @pytest.mark.parametrize("mode", [None, slow(Mode.PRIORITY), slow(Mode.WEIGHT)])
 @pytest.mark.parametrize("policy", some_of(POLICIES, 5))
 def test_the_wait_is_bounded_whatever_runs_beside(

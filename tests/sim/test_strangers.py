@@ -23,14 +23,20 @@ from dltools.sim.workload import HostSpec, Job, Phase, role_of, workload_of
 
 
 def run(
-    *jobs: Job, host: HostSpec | None = None, policy: str = "noop", mode: Mode | None = None,
+    *jobs: Job,
+    host: HostSpec | None = None,
+    policy: str = "noop",
+    mode: Mode | None = None,
     observer: Observer | None = None,
-) -> dict[str, JobResult]:  # fmt: skip
+) -> dict[str, JobResult]:
     found = registry.get(policy, [])
     made = Simulation(
-        workload_of(jobs, [host or HostSpec("n", 2.0)], "t"), found, build(found.parameters, {}),
-        RealisationOptions(mode), observer=observer,
-    )  # fmt: skip
+        workload_of(jobs, [host or HostSpec("n", 2.0)], "t"),
+        found,
+        build(found.parameters, {}),
+        RealisationOptions(mode),
+        observer=observer,
+    )
     return {result.name: result for result in made.run()}
 
 
@@ -47,11 +53,17 @@ def test_a_training_waits_for_its_gpu_between_its_steps() -> None:
 
 def test_two_on_one_gpu_slow_each_other_and_two_on_two_do_not() -> None:
     host = HostSpec("n", 4.0, gpus=2)
-    apart = run(Job("a", work=10.0, device=3.0, gpu_list="0"),
-                Job("b", work=10.0, device=3.0, gpu_list="1"), host=host)  # fmt: skip
+    apart = run(
+        Job("a", work=10.0, device=3.0, gpu_list="0"),
+        Job("b", work=10.0, device=3.0, gpu_list="1"),
+        host=host,
+    )
     assert [one.finish for one in apart.values()] == pytest.approx([40.0, 40.0])
-    shared = run(Job("a", work=10.0, device=3.0, gpu_list="0"),
-                 Job("b", work=1e6, device=3.0, gpu_list="0"), host=host)  # fmt: skip
+    shared = run(
+        Job("a", work=10.0, device=3.0, gpu_list="0"),
+        Job("b", work=1e6, device=3.0, gpu_list="0"),
+        host=host,
+    )
     assert shared["a"].finish == pytest.approx(10 + 30 / kept_on_gpu("a", ["b"]))
 
 
@@ -68,8 +80,12 @@ def test_pairs_keep_what_pairs_on_a_real_gpu_keep() -> None:
 
 def test_a_job_of_its_own_gpus_waits_until_they_are_free() -> None:
     host = HostSpec("n", 4.0, gpus=2)
-    found = run(Job("a", work=10.0, gpu_list="0"), Job("b", work=5.0, gpus=2),
-                Job("c", work=5.0, gpus=1), host=host)  # fmt: skip
+    found = run(
+        Job("a", work=10.0, gpu_list="0"),
+        Job("b", work=5.0, gpus=2),
+        Job("c", work=5.0, gpus=1),
+        host=host,
+    )
     assert found["c"].start == 0.0
     assert found["b"].start == 10.0
 
@@ -77,14 +93,18 @@ def test_a_job_of_its_own_gpus_waits_until_they_are_free() -> None:
 @pytest.mark.parametrize("policy", ["flowcon", "srtf", "fair", "las"])
 def test_trainings_on_gpus_leave_idle_cpus_alone(policy: str) -> None:
     # Eight trainings, each on its own GPU, 60 threads alive: nobody waits.
-    jobs = [Job(f"j{k}", work=20.0, threads=2, device=2.0, gpu_list=str(k), idle_threads=58)
-            for k in range(8)]  # fmt: skip
+    jobs = [
+        Job(f"j{k}", work=20.0, threads=2, device=2.0, gpu_list=str(k), idle_threads=58)
+        for k in range(8)
+    ]
     host = HostSpec("n", 64.0, gpus=8)
     under_docker = run(*jobs, host=host)
     for mode in (None, Mode.PRIORITY, Mode.ROTATE, Mode.WEIGHT):
         found = run(*jobs, host=host, policy=policy, mode=mode)
-        assert all(one.finish == pytest.approx(under_docker[name].finish, rel=0.01)
-                   for name, one in found.items())  # fmt: skip
+        assert all(
+            one.finish == pytest.approx(under_docker[name].finish, rel=0.01)
+            for name, one in found.items()
+        )
 
 
 # Phases
@@ -131,12 +151,16 @@ def test_members_wait_for_each_other_as_threads_do() -> None:
 
 def test_a_silent_training_reports_nothing_and_ends() -> None:
     recorder = Recorder()
-    found = run(Job("a", work=10.0, silent=True), policy="flowcon",
-                observer=Observer(recorder, 2.0))  # fmt: skip
+    found = run(
+        Job("a", work=10.0, silent=True), policy="flowcon", observer=Observer(recorder, 2.0)
+    )
     assert found["a"].finish == pytest.approx(10.0)
-    assert recorder.table().filter(
-        [kind == "progress" for kind in recorder.table().column("kind").to_pylist()]
-    ).num_rows == 0  # fmt: skip
+    assert (
+        recorder.table()
+        .filter([kind == "progress" for kind in recorder.table().column("kind").to_pylist()])
+        .num_rows
+        == 0
+    )
 
 
 @pytest.mark.parametrize("mode", [None, Mode.PRIORITY, Mode.ROTATE, Mode.QUOTA, Mode.WEIGHT])
@@ -148,8 +172,11 @@ def test_a_database_and_a_notebook_are_never_touched(mode: Mode | None) -> None:
     limits = []
 
     def look(_: float, host: SimulatedHost) -> None:
-        limits.extend((job.limits.weight, job.limits.cpus, job.limits.group)
-                      for job in host.jobs.values() if job.job.role)  # fmt: skip
+        limits.extend(
+            (job.limits.weight, job.limits.cpus, job.limits.group)
+            for job in host.jobs.values()
+            if job.job.role
+        )
 
     jobs = [*strangers, Job("a", work=60.0, threads=2), Job("b", work=60.0, threads=2)]
     under_docker = run(*jobs)
@@ -173,15 +200,17 @@ def test_owners_limits_hold_from_the_start_and_under_a_policy() -> None:
     for mode in (Mode.QUOTA, Mode.WEIGHT, Mode.PRIORITY):
         found = run(half, Job("b", work=40.0, threads=2), policy="fair", mode=mode)
         assert (found["half"].finish or 0) >= 20.0 - 1e-6
-    heavy = run(Job("a", work=10.0, cpu_weight=3072.0), Job("b", work=10.0),
-                host=HostSpec("n", 1.0))  # fmt: skip
+    heavy = run(
+        Job("a", work=10.0, cpu_weight=3072.0), Job("b", work=10.0), host=HostSpec("n", 1.0)
+    )
     assert heavy["a"].finish == pytest.approx(10 / 0.75)
 
 
 def test_sleepers_leave_their_cpus_to_each_other() -> None:
     # Two that sleep half of the time on one CPU: each has more than half of it while it is awake.
-    found = run(Job("a", work=30.0, wait=1.0), Job("b", work=30.0, wait=1.0),
-                host=HostSpec("n", 1.0))  # fmt: skip
+    found = run(
+        Job("a", work=30.0, wait=1.0), Job("b", work=30.0, wait=1.0), host=HostSpec("n", 1.0)
+    )
     assert 60.0 < (found["a"].finish or math.inf) < 90.0
 
 
@@ -202,24 +231,38 @@ def test_a_planner_makes_the_same_of_the_recording_as_the_simulation() -> None:
     def look(now: float, host: SimulatedHost) -> None:
         recorder(now, host)
         for job in host.jobs.values():
-            last[job.job.name] = (job.history.role, job.history.feeds_gpu(round(now * 1e6)),
-                                  job.history.owner.cpus, job.history.owner.ratio,
-                                  job.history.protected)  # fmt: skip
+            last[job.job.name] = (
+                job.history.role,
+                job.history.feeds_gpu(round(now * 1e6)),
+                job.history.owner.cpus,
+                job.history.owner.ratio,
+                job.history.protected,
+            )
 
     policy = registry.get("fair", [])
     options = RealisationOptions()
-    made = Simulation(workload_of(jobs, [HostSpec("n", 4.0, gpus=1)], "t"), policy,
-                      policy.parameters(), options, observer=Observer(look, 2.0))  # fmt: skip
+    made = Simulation(
+        workload_of(jobs, [HostSpec("n", 4.0, gpus=1)], "t"),
+        policy,
+        policy.parameters(),
+        options,
+        observer=Observer(look, 2.0),
+    )
     made.run(until=60.0)
     planner = Planner(policy, policy.parameters(), options)
     planner.add(recorder.table())
     planner.complete()
     (host,) = planner._histories()
     seen = {
-        (one.job or one.name): (one.role, one.feeds_gpu(host.sampled_at or 0), one.owner.cpus,
-                                one.owner.ratio, one.protected)
+        (one.job or one.name): (
+            one.role,
+            one.feeds_gpu(host.sampled_at or 0),
+            one.owner.cpus,
+            one.owner.ratio,
+            one.protected,
+        )
         for one in host.containers.values()
-    }  # fmt: skip
+    }
     assert seen == last
     ddp = next(one for one in host.containers.values() if one.job == "ddp")
     assert len(ddp.members) == 2

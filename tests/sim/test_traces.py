@@ -68,8 +68,9 @@ LOG = [{"jobid": "a", "submitted_time": "2017-10-07 01:11:39", "attempts": [
 
 def test_a_philly_job_is_the_sum_of_its_attempts() -> None:
     assert philly_jobs(json.dumps(LOG), "t", 1.0) == [
-        Job("a", 10.0, 150.0, 3, spin=0.0), Job("b", 0.0, 5.0, 1, spin=0.0),
-    ]  # fmt: skip
+        Job("a", 10.0, 150.0, 3, spin=0.0),
+        Job("b", 0.0, 5.0, 1, spin=0.0),
+    ]
 
 
 def test_run_times_alone_come_a_gap_apart_in_an_order_by_seed() -> None:

@@ -25,8 +25,9 @@ curve = { kind = "power", end = 0.2 }
 def test_a_job_is_of_its_kind_where_it_says_nothing_itself() -> None:
     found = read_workload(KINDS + '[[job]]\nkind = "mnist"\n[[job]]\nkind = "mnist"\nwork = 5', "f")
     assert [(j.name, j.work, j.threads, j.curve.kind) for j in found.jobs] == [
-        ("mnist-1", 160.0, 4, "power"), ("mnist-2", 5.0, 4, "power"),
-    ]  # fmt: skip
+        ("mnist-1", 160.0, 4, "power"),
+        ("mnist-2", 5.0, 4, "power"),
+    ]
     assert read_workload('[[job]]\nkind = "gru"', "f").jobs[0].work == 42.0
 
 
@@ -126,7 +127,7 @@ def test_streams_hand_it_on() -> None:
         ("labels = { a = 1 }", TEXT),
         ('labels = { "" = "1" }', "a label needs a name"),
     ],
-)  # fmt: skip
+)
 def test_what_is_no_container_is_refused(line: str, message: str) -> None:
     with pytest.raises(DataError) as error:
         read_workload(f'[[job]]\nname = "a"\n{line}', "f")
@@ -135,6 +136,8 @@ def test_what_is_no_container_is_refused(line: str, message: str) -> None:
 
 def test_the_simulation_ignores_it() -> None:
     plain = '[[job]]\nname = "a"\nwork = 10\n'
-    found = [Tools()("dl-sim", "-p", "flowcon", "--jobs", input=text.encode()).stdout
-             for text in (plain, plain + CONTAINER)]  # fmt: skip
+    found = [
+        Tools()("dl-sim", "-p", "flowcon", "--jobs", input=text.encode()).stdout
+        for text in (plain, plain + CONTAINER)
+    ]
     assert found[0] == found[1] != b""

@@ -176,7 +176,7 @@ def test_half_of_a_surrogate_pair_is_no_text(tool: Tools, place: Path) -> None:
     assert tool("dl-report", "rec", "--title", "\udcff", "-o", "x.html").returncode == 0
     labels = '{"dltools.metric": "\\ud800", "dltools.target": "1"}'
     rows = [node(0), container(0, "a", 20, labels=labels), point(0, "a", 1.0)]
-    for more in (), ("--format", "table"):
+    for more in (), ("--format", "table", "--quiet"):
         done = tool("dl-plan", "-p", "tradl", *more, input=encode(PARQUET, to_table(rows)))
         assert (done.returncode, done.stderr) == (0, b"")
 

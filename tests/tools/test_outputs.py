@@ -37,9 +37,15 @@ def write(tool: Tools, fake_engine: FakeEngine) -> Write:
             pytest.importorskip("matplotlib")
         name, arguments, option, input_ = WRITERS[kind]
         return tool(
-            name, *arguments, *more, option, target,
-            input=tool("dl-probe", env=here).stdout if input_ is None else input_, env=here, **how,
-        )  # fmt: skip
+            name,
+            *arguments,
+            *more,
+            option,
+            target,
+            input=tool("dl-probe", env=here).stdout if input_ is None else input_,
+            env=here,
+            **how,
+        )
 
     here = {"DOCKER_HOST": fake_engine.url}
     return run
@@ -211,9 +217,13 @@ def looks(path: Path) -> str:
      (".arrows", "arrow"), (".prom", "prom"), (".CSV", "csv")],
 )  # fmt: skip
 def test_a_suffix_decides_what_the_probe_writes(
-    suffix: str, format_: str, stream: tuple[str, ...], tool: Tools, fake_engine: FakeEngine,
+    suffix: str,
+    format_: str,
+    stream: tuple[str, ...],
+    tool: Tools,
+    fake_engine: FakeEngine,
     tmp_path: Path,
-) -> None:  # fmt: skip
+) -> None:
     file = tmp_path / f"x{suffix}"
     env = {"DOCKER_HOST": fake_engine.url}
     done = tool("dl-probe", *stream, "-o", file, env=env)

@@ -73,8 +73,12 @@ def by_hypothesis(name: str, seconds: float) -> Tried:
     tried, begun, parser, begin = Tried(), time.monotonic(), PARSERS[name], seeds(name)
     last = b""
 
-    @hypothesis.settings(max_examples=_BATCH, database=None, deadline=None,
-                         suppress_health_check=list(hypothesis.HealthCheck))  # fmt: skip
+    @hypothesis.settings(
+        max_examples=_BATCH,
+        database=None,
+        deadline=None,
+        suppress_health_check=list(hypothesis.HealthCheck),
+    )
     @hypothesis.given(st.one_of(mutated(begin), mutated(begin), st.binary(max_size=400)))
     def one(data: bytes) -> None:
         nonlocal last
@@ -136,8 +140,12 @@ def fuzz(names: list[str], seconds: float, out: TextIO = sys.stdout) -> dict[str
         total = all_tried.setdefault(name, Tried())
         for way, work in ways.items():
             tried = work(name, seconds / len(ways))
-            print(f"| {name} | {way} | {tried.inputs} | {tried.seconds:.0f} | "
-                  f"{len(tried.findings)} |", file=out, flush=True)  # fmt: skip
+            print(
+                f"| {name} | {way} | {tried.inputs} | {tried.seconds:.0f} | "
+                f"{len(tried.findings)} |",
+                file=out,
+                flush=True,
+            )
             total.inputs += tried.inputs
             total.seconds += tried.seconds
             total.findings += tried.findings

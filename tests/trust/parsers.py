@@ -111,9 +111,13 @@ def _pattern(data: bytes) -> object:
 def _labels(data: bytes) -> object:
     """Nothing in a label may make the probe fail; what makes no sense is left out."""
     text = _text(data)
-    labels = parse_labels(text) | {"dltools.target": text, "dltools.metric": text,
-                                   "dltools.qoe": text, "dltools.epochs": text,
-                                   "dltools.deadline": text}  # fmt: skip
+    labels = parse_labels(text) | {
+        "dltools.target": text,
+        "dltools.metric": text,
+        "dltools.qoe": text,
+        "dltools.epochs": text,
+        "dltools.deadline": text,
+    }
     raw = {"NetworkSettings": {"Networks": {"a": {"IPAddress": "10.0.0.1"}}}}
     return unknown_labels(labels), target_labels.parse(labels), list(candidates(raw, text))
 

@@ -133,9 +133,13 @@ def tests_row(promise: str, files: list[str]) -> Row:
     begun = time.monotonic()
     with tempfile.NamedTemporaryFile(suffix=".xml") as report:
         words = [sys.executable, "-m", "pytest", "-q", f"--junitxml={report.name}"]
-        done = subprocess.run([*words, *(f"tests/{file}" for file in files)], cwd=ROOT,
-                              env=os.environ | {"DLTOOLS_TESTS": "trust"},
-                              stdout=subprocess.PIPE, text=True)  # fmt: skip
+        done = subprocess.run(
+            [*words, *(f"tests/{file}" for file in files)],
+            cwd=ROOT,
+            env=os.environ | {"DLTOOLS_TESTS": "trust"},
+            stdout=subprocess.PIPE,
+            text=True,
+        )
         suite = ET.parse(report.name).getroot().find("testsuite")
     assert suite is not None
     count = {name: int(suite.get(name, 0)) for name in ("tests", "failures", "errors", "skipped")}
@@ -149,8 +153,10 @@ def tests_row(promise: str, files: list[str]) -> Row:
 
 def rows(kills: int, seed: int) -> list[Callable[[], Row]]:
     """Return what makes each row of the table."""
-    asked = {name: float(os.environ.get(name, usual)) for name, usual in
-             (("LOAD_SECONDS", 120), ("LOAD_CONTAINERS", 60), ("FUZZ_SECONDS", 4))}  # fmt: skip
+    asked = {
+        name: float(os.environ.get(name, usual))
+        for name, usual in (("LOAD_SECONDS", 120), ("LOAD_CONTAINERS", 60), ("FUZZ_SECONDS", 4))
+    }
     most = int(asked["LOAD_CONTAINERS"])
     return [
         partial(undo_row, kills, seed),

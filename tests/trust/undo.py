@@ -41,8 +41,10 @@ def main() -> None:
     seed = int(sys.argv[2]) if len(sys.argv) > 2 else random.randrange(1 << 32)
     begun = time.monotonic()
     tally = try_cases(kills, seed)
-    print(f"{tally.kills.total()} kills in {tally.cases} cases, seed {seed}, "
-          f"{time.monotonic() - begun:.0f} s; {tally.ended} runs ended by themselves")  # fmt: skip
+    print(
+        f"{tally.kills.total()} kills in {tally.cases} cases, seed {seed}, "
+        f"{time.monotonic() - begun:.0f} s; {tally.ended} runs ended by themselves"
+    )
     print("killed at", ", ".join(f"{name} {count}" for name, count in tally.kills.most_common()))
     print("meanwhile", ", ".join(f"{name} {count}" for name, count in tally.events.most_common()))
     sys.exit("\n".join(tally.broken) or 0)

@@ -23,6 +23,7 @@ from dltools.engine.identity import own_records
 from dltools.engine.interface import Container, Engine, GoneError, RefusedError
 from dltools.errors import UnavailableError
 from dltools.labels import CHECKPOINT, PROTECT, is_true
+from dltools.plan.realisation.settings import FoundSettings, as_found
 from dltools.plan.records import Action, Result, Status
 
 OnResult = Callable[[Result], None]
@@ -237,17 +238,17 @@ def _reason(error: Exception) -> str:
     return (isinstance(error, OSError) and error.strerror) or str(error)
 
 
-def _after(delivery: Delivery) -> dict[str, Any]:
+def _after(delivery: Delivery) -> FoundSettings:
     """Return what a result says of a model that was delivered; its size and digest only as long as
     the manifest is there."""
     manifest = read_manifest(Path(delivery.folder))
     known: dict[str, Any] = {
         name: manifest[name] for name in ("size", "sha256") if name in manifest
     }
-    return {"delivered": delivery.folder, **known}
+    return as_found({"delivered": delivery.folder, **known})
 
 
-def _while_hook_runs(delivery: Delivery) -> dict[str, Any]:
+def _while_hook_runs(delivery: Delivery) -> FoundSettings:
     return {**_after(delivery), "hook": "running"}
 
 

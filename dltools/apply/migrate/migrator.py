@@ -17,6 +17,7 @@ from dltools.apply.migrate.service_steps import free, is_free, manager
 from dltools.engine.interface import Container, Engine, GoneError, RefusedError
 from dltools.errors import UnavailableError
 from dltools.notation.times import format_time
+from dltools.plan.realisation.settings import FoundSettings
 from dltools.plan.records import Action, Result, Status
 
 OnResult = Callable[[Result], None]
@@ -36,7 +37,8 @@ class Migrator:
     ) -> Result:
         """Move a container for an action. `found` names both; `original` are the engine's fields
         that dl-apply has changed, as they were before."""
-        target = self._mover.engines.get(action.to or "")
+        host = action.to or ""
+        target = self._mover.engines.get(host)
         if target is None:
             return replace(found, error=f"host {action.to} is not among those that --host names")
         if action.to == action.host:
@@ -50,7 +52,7 @@ class Migrator:
             if reason:
                 return replace(found, error=reason)
         if self._dry_run:
-            return replace(found, status=Status.PLANNED, after={"host": action.to})
+            return replace(found, status=Status.PLANNED, after={"host": host})
         self._mover.files.write(migration)
         return self._carry_out(migration)
 
@@ -129,7 +131,7 @@ class Migrator:
         if migration.step in (Step.DONE, Step.REMOVE):
             reason = (
                 f"it has been moved from {migration.source} to {migration.target}, and its old "
-                "container is removed: only a plan that moves it can move it back"
+                "container is removed: only a plan can move it back"
             )
             return replace(found, error=reason)
         if self._dry_run:
@@ -144,7 +146,7 @@ class Migrator:
 
     def _freed(self, migration: Migration) -> Result:
         """Take back the constraint of a service that has moved; it stays where it is."""
-        here = {"host": migration.target}
+        here: FoundSettings = {"host": migration.target}
         found = replace(_result(migration, Status.PLANNED), before=here, after=here)
         if not self._dry_run:
             try:
@@ -154,8 +156,8 @@ class Migrator:
             self._mover.files.remove(migration)
             found = replace(found, status=Status.APPLIED)
         reason = (
-            f"its constraint to {migration.target} is taken back; it stays there until Swarm "
-            "starts it anew, and only a plan that moves it can move it back"
+            f"its constraint to {migration.target} is removed; it stays there until Swarm "
+            "starts it anew, and only a plan can move it back"
         )
         return replace(found, error=reason)
 
@@ -167,7 +169,7 @@ class Migrator:
             reason = f"{error}; {left.whereabouts}; the next run of dl-apply goes on"
             return replace(_result(left, Status.FAILED), error=reason)
         if migration.step is Step.DONE:
-            after = {"host": migration.target, "container": migration.new_id}
+            after: FoundSettings = {"host": migration.target, "container": migration.new_id}
             return replace(_result(migration, Status.APPLIED), after=after)
         self._mover.files.remove(migration)
         reason = f"not moved, it stays on {migration.source}: {migration.why}"
@@ -197,7 +199,7 @@ def _image(container: Container, target: Engine) -> str:
 
 
 def _result(migration: Migration, status: Status) -> Result:
-    host = {"host": migration.source}
+    host: FoundSettings = {"host": migration.source}
     return Result(
         migration.action_id,
         status,

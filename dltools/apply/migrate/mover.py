@@ -101,7 +101,7 @@ class Mover:
         try:
             self._end(source, migration.container_id, migration)
         except GoneError as error:
-            raise FailedError("the container was removed while it was to be stopped") from error
+            raise FailedError("the container was removed while dl-apply was stopping it") from error
         self._compare_checkpoints(migration)
         return replace(migration, step=Step.START)
 

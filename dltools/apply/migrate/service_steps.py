@@ -105,7 +105,7 @@ class ServiceSteps:
         try:
             swarm.change(migration.service, replicas=0, constraints=migration.new_constraints)
         except GoneError as error:
-            raise FailedError("its service was removed while it was to be stopped") from error
+            raise FailedError("its service was removed while dl-apply was stopping it") from error
         self._await_end(migration, swarm, migration.source)
         return replace(migration, step=Step.START)
 

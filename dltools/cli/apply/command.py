@@ -16,6 +16,7 @@ from dltools.cli.options import (
     Hosts,
     Input,
     Patience,
+    Quiet,
     StateDir,
     Swarm,
     Verbose,
@@ -59,6 +60,28 @@ def apply(
             "Ctrl-C.",
         ),
     ] = False,
+    install_service: Annotated[
+        bool,
+        typer.Option(
+            "--install-service",
+            help="Run the pipe as a service of systemd, now and at each boot, which puts "
+            "everything back when it stops; with --dry-run print its unit.",
+        ),
+    ] = False,
+    remove_service: Annotated[
+        bool,
+        typer.Option(
+            "--remove-service", help="Stop that service, put everything back, and remove it."
+        ),
+    ] = False,
+    policy: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME",
+            help="Scheduling policy of the service, flowcon by default.",
+            rich_help_panel=options.EXPERT,
+        ),
+    ] = None,
     label: Annotated[
         list[str] | None,
         typer.Option(
@@ -162,6 +185,7 @@ def apply(
     state_dir: StateDir = None,
     format_: RecordFormatOption = RecordFormat.AUTO,
     verbose: Verbose = False,
+    quiet: Quiet = False,  # noqa: ARG001
     version: Version = False,  # noqa: ARG001
 ) -> None:
     """Apply the plans that dl-plan prints to the containers of Docker hosts.
@@ -173,10 +197,26 @@ def apply(
     from dltools.apply.refusals import Rules
     from dltools.cli.apply.context import Request, beside_process, choose_task, hook_command
     from dltools.cli.apply.run import run_request
+    from dltools.cli.apply.service import service_asked
     from dltools.probe.progress.pattern import compiled
 
+    service = service_asked(
+        installs=install_service,
+        removes=remove_service,
+        policy=policy,
+        labels=label or (),
+        is_other=bool(undo or status or restore or name or host or context_ or swarm or state_dir),
+    )
+    if service is not None and dry_run:
+        print(service.text(), end="")
+        return
+    if service is not None and install_service:
+        service.install()
+        return
+    if service is not None and not service.stop():
+        return
     request = Request(
-        task=choose_task(is_undo=undo, is_status=status),
+        task=choose_task(is_undo=undo or remove_service, is_status=status),
         engines=Engines(tuple(host or ()), tuple(context_ or ()), is_swarm=swarm),
         input=input_,
         is_dry_run=dry_run,
@@ -188,7 +228,7 @@ def apply(
         deliver_hook=hook_command(deliver_hook),
         hook_limit_s=hook_timeout,
         patience_s=patience,
-        state_directory=state_dir,
+        state_directory=state_dir if service is None else service.home,
         format=format_,
         is_verbose=verbose,
         rules=Rules(
@@ -201,6 +241,8 @@ def apply(
         beside=None if beside is None else beside_process(beside),
     )
     run_request(request, context)
+    if service is not None:
+        service.forget()
 
 
 app = options.app(apply)
@@ -216,12 +258,13 @@ EXITS = exit_codes(
         Exit.PARTIAL: "An action failed.",
         Exit.USAGE: "Wrong usage, or standard input is a terminal.",
         Exit.DATA: "The plan is empty, cut off or malformed, or the journal is damaged.",
-        Exit.UNAVAILABLE: "No engine answers.",
+        Exit.UNAVAILABLE: "No engine answers, or no systemd runs.",
         Exit.CANT_CREATE: "The journal or the lock cannot be created.",
         Exit.RETRY: "Another dl-apply is running, or the last plan was stale: try again.",
         Exit.PERMISSION: "Permission denied: be root, or join the group docker; or the state "
         "belongs to another user.",
-        Exit.CONFIG: "A setting is wrong, such as a DOCKER_HOST that is no address.",
+        Exit.CONFIG: "A setting is wrong, such as a DOCKER_HOST that is no address; or the unit is "
+        "not one of --install-service.",
         Exit.TERMINATED: "Ended by SIGTERM or SIGHUP.",
     }
 )

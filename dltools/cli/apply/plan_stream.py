@@ -19,8 +19,10 @@ from dltools.apply.leases import BEAT_S, STILL_S
 from dltools.apply.original_settings import timestamp
 from dltools.apply.refusals import FOREIGN, PAUSED_ELSEWHERE
 from dltools.cli.exits import Exit, print_message
+from dltools.cli.remarks import Remarks, print_remark
 from dltools.errors import DataError, DltoolsError
 from dltools.inputs import InputLines
+from dltools.plan.nothing_to_do import AS_PLANNED
 from dltools.plan.records import Op
 
 if TYPE_CHECKING:
@@ -47,6 +49,8 @@ class PlanStream:
         self.last: list[Result] = []
         self._told: set[tuple[str, str]] = set()
         self._sets_for_good = False
+        self._is_changed = False
+        self._remarks = Remarks()
         self._signals: FirstSignal
 
     def apply_all(self, stream: BinaryIO, name: str) -> None:
@@ -75,12 +79,12 @@ class PlanStream:
         if not self._request.is_verbose and not sys.stderr.isatty():
             return
         if length_s is not None:
-            print_message(
+            print_remark(
                 f"what is set stays for {length_s:.3g} s unless another plan comes; "
                 "dl-apply --undo ends it now"
             )
         elif self._sets_for_good:
-            print_message(
+            print_remark(
                 "what is set stays until dl-apply --undo; a stream (dl-probe -i 5s | "
                 "dl-plan | dl-apply) would follow the jobs, and end it"
             )
@@ -110,6 +114,7 @@ class PlanStream:
                     self._sets_for_good |= any(map(_is_lasting, self.last))
                 self._tell_foreign()
                 self.failed += [result for result in self.last if result.status == "failed"]
+                self._remark(plan)
                 if self._request.is_verbose:
                     print_message(f"plan of {plan.policy} at {plan.at}: {len(self.last)} actions")
         except DataError:
@@ -120,6 +125,16 @@ class PlanStream:
                 f"{name}: the plans broke off: dl-plan or dl-probe has died; "
                 "undoing what this run has set"
             )
+
+    def _remark(self, plan: Plan) -> None:
+        """Say why a plan has no actions, each reason when it changes; in a live stream not that all
+        is as planned, which is the rule once something has been set."""
+        self._is_changed |= bool(plan.actions)
+        if plan.actions:
+            return
+        reason = plan.nothing or "the plan has no actions"
+        if not (self._is_changed and plan.is_live and reason.startswith(AS_PLANNED)):
+            self._remarks.tell(f"nothing to do: {reason}")
 
     def _lines(self, stream: BinaryIO, name: str) -> Iterator[bytes]:
         """Yield lines as they come; while none comes, go on with the turns."""
@@ -213,9 +228,13 @@ def _is_lasting(result: Result) -> bool:
 class LeaseKeeper:
     """The lease of what one run changes, and its watchdog."""
 
-    def __init__(self, actuator: Actuator, lease: Lease, guard: Guard) -> None:
+    def __init__(
+        self, actuator: Actuator, lease: Lease, guard: Guard, tried: Lease | None = None
+    ) -> None:
+        """`tried` is the lease that a dry run would have, which keeps nothing under `lease`."""
         self._actuator = actuator
         self._lease = lease
+        self._tried = tried or lease
         self._guard = guard
         self._is_leased = False
         self._is_live = False
@@ -235,7 +254,7 @@ class LeaseKeeper:
         elif self._covered is not None:
             self._covered |= set(plan.covers)
         self._awaits_close = self._is_leased and plan.is_live
-        self._actuator.lease(self._is_leased)
+        self._actuator.lease(self._tried.is_for(plan.lease_s, is_live=plan.is_live))
         if self._awaits_close and not self._is_live:
             self._actuator.adopt_leases(self._covered)
         self._is_live = plan.is_live

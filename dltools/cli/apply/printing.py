@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from dltools.apply.engine_actuator import OnResult
     from dltools.apply.migrate.migration import Migration
     from dltools.engine.interface import Engine
+    from dltools.plan.realisation.settings import FoundSettings
     from dltools.plan.records import Result
 
 
@@ -177,7 +178,7 @@ def nothing_to_undo(engine: Engine, directories: Sequence[Path]) -> str:
         if count := len(journal_entries(engine, directory)):
             line += f"; {count} in {directory}: use --state-dir {directory}"
     if unusual := unusual_settings(engine):
-        elsewhere = {
+        elsewhere: Mapping[str, FoundSettings] = {
             name: {"state": PAUSED_ELSEWHERE} for name in paused_elsewhere(engine, directories)
         }
         shown = [

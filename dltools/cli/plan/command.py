@@ -10,7 +10,16 @@ import typer
 from dltools.cli import options
 from dltools.cli.exits import Exit, exit_codes, guarded, run
 from dltools.cli.formats import RecordFormat, format_for_stdout, format_option
-from dltools.cli.options import Inputs, Quantum, Realize, Roles, Verbose, Version, quantum_seconds
+from dltools.cli.options import (
+    Inputs,
+    Quantum,
+    Quiet,
+    Realize,
+    Roles,
+    Verbose,
+    Version,
+    quantum_seconds,
+)
 
 
 @guarded
@@ -91,6 +100,7 @@ def plan(
         ),
     ] = False,
     verbose: Verbose = False,
+    quiet: Quiet = False,  # noqa: ARG001
     version: Version = False,  # noqa: ARG001
 ) -> None:
     """Decide from observations what each container should get.

@@ -30,6 +30,7 @@ from dltools.cli.policies import (
     warn_of_broken_plugins,
     warn_of_unused_quantum,
 )
+from dltools.cli.remarks import Remarks, is_last_in_pipe
 from dltools.errors import ConfigError, DataError
 from dltools.observations.assumed_shares import assume_equal_shares
 from dltools.observations.roles import Rules, parse_rule
@@ -42,7 +43,9 @@ from dltools.plan.signals.targets import read_targets_file
 
 if TYPE_CHECKING:
     import pyarrow as pa
+    from rich.console import RenderableType
 
+    from dltools.cli.screen import Screen
     from dltools.plan.policy.interface import Policy
     from dltools.plan.records import Plan
 
@@ -135,6 +138,9 @@ class _Session:
         self._samples = samples
         self._planner = self._watching(planner)
         self._account = Account(samples.source.sha256, samples.source)
+        self._remarks = Remarks()
+        self._screen: Screen | None = None
+        self._drawing: RenderableType | None = None
 
     def decide_on_recording(self) -> None:
         """Print the plan for the last sample, or one for every sample."""
@@ -150,7 +156,21 @@ class _Session:
         self._print(is_last=True)
 
     def follow(self) -> None:
-        """Print a plan for each sample of a stream as it arrives."""
+        """Print a plan for each sample of a stream as it arrives; tables of a live one are drawn
+        over each other on a terminal."""
+        is_table = self._request.format is RecordFormat.TABLE
+        if is_table and self._samples.is_live and sys.stdout.isatty():
+            from dltools.cli.screen import Screen
+
+            self._screen = Screen(make_console(), lambda: self._drawing)
+            self._screen.open()
+        try:
+            self._follow()
+        finally:
+            if self._screen is not None:
+                self._screen.close()
+
+    def _follow(self) -> None:
         gc.disable()  # it takes a fifth of the time for a plan; between plans nobody waits
         for number, sample in enumerate(self._samples, 1):
             self._account.add(sample.table, sample.sha256)
@@ -211,6 +231,7 @@ class _Session:
         plan = dataclasses.replace(plan, is_live=self._samples.is_live)
         sys.stdout.write(printable_on_terminal(dump_plan(plan)))
         sys.stdout.flush()
+        self._remark(plan.nothing)
 
     def _print_table(self, *, pending: bool) -> None:
         from dltools.cli.plan.tables import decisions_table
@@ -219,9 +240,22 @@ class _Session:
         classes = {one.name: one for one in classes_of(self._policy)}
         explanation = self._planner.explain(pending=pending, is_single=self._is_single)
         wide = console.width >= _WIDE
-        console.print(decisions_table(explanation.decisions, classes, wide=wide))
-        for line in explanation.lines:
-            console.print(line, soft_wrap=False)
+        table = decisions_table(explanation.decisions, classes, wide=wide)
+        if self._screen is not None:
+            from rich.console import Group
+
+            self._drawing = Group(*explanation.lines, table)
+            self._screen.draw()
+        else:
+            console.print(table)
+            for line in explanation.lines:
+                console.print(line, soft_wrap=False)
+        self._remark(explanation.nothing)
+
+    def _remark(self, nothing: str) -> None:
+        """Say why there is nothing to do, unless the reader of the plan does."""
+        if nothing and (self._request.format is RecordFormat.TABLE or is_last_in_pipe()):
+            self._remarks.tell(f"nothing to do: {nothing}")
 
 
 def _with_equal_shares(table: pa.Table) -> Any:

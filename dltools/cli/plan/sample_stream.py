@@ -102,8 +102,8 @@ class Sample:
 class Samples:
     """The tables of a recording or stream.
 
-    `is_stream`: each table is a sample of its own. `is_live`: it also comes as it is taken; then
-    nothing is read ahead, and no sample is known to be the last.
+    `is_stream`: each table is a sample of its own. `is_live`: samples arrive as they are taken;
+    then nothing is read ahead, and no sample is known to be the last.
     """
 
     def __init__(self, recording: Recording, source: Hashed | Merged) -> None:

@@ -10,11 +10,12 @@ from rich.table import Table
 from dltools.cli.fitted_table import FittedTable
 from dltools.cli.words import settings_in_words
 from dltools.plan.policy.interface import Tone
+from dltools.plan.realisation.settings import as_found
 
 if TYPE_CHECKING:
     from dltools.plan.decisions import JobDecision
     from dltools.plan.policy.interface import JobClass
-    from dltools.plan.realisation.settings import Settings
+    from dltools.plan.realisation.settings import FoundSettings, Settings
 
 _STYLES = {
     Tone.GROWING: "green",
@@ -28,11 +29,14 @@ _STYLES = {
 def decisions_table(
     decisions: Iterable[JobDecision], classes: Mapping[str, JobClass], *, wide: bool
 ) -> Table:
-    """Return a row per container: its class, share, setting now and then, and what it is, with the
-    reasons; a wide one also has the signal and the prediction. Classes have the colours of their
-    tones."""
+    """Return a row per container: its class, share, present and planned setting, role and reasons;
+    a wide table adds signal and prediction. Classes have the colours of their tones. Users have a
+    column where any is known."""
+    decisions = list(decisions)
+    has_users = any(decision.user for decision in decisions)
     table = FittedTable(
         ("CONTAINER", "left"),
+        *([("USER", "left")] if has_users else []),
         ("CLASS", "left"),
         ("SHARE", "right"),
         ("NOW", "left"),
@@ -46,6 +50,7 @@ def decisions_table(
         more = (decision.allocation.signal or "-", decision.allocation.prediction or "-")
         table.add_row(
             decision.name,
+            *([decision.user or "-"] if has_users else []),
             decision.job_class,
             "-" if share is None else f"{share:.0%}",
             settings_in_words(decision.present, wanted),
@@ -57,7 +62,8 @@ def decisions_table(
     return table
 
 
-def _then(present: Settings, wanted: Settings) -> str:
+def _then(present: FoundSettings, wanted: Settings) -> str:
     """Return what is to be set; "no limit" only where nothing else holds the container then."""
-    whole = settings_in_words(present | wanted)
-    return whole if whole == "no limit" else settings_in_words(wanted, wanted, whole=False)
+    then = as_found(wanted)
+    whole = settings_in_words(present | then)
+    return whole if whole == "no limit" else settings_in_words(then, then, whole=False)

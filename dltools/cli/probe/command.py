@@ -17,6 +17,7 @@ from dltools.cli.options import (
     Engines,
     Hosts,
     Patience,
+    Quiet,
     Roles,
     StateDir,
     Swarm,
@@ -101,7 +102,26 @@ def probe(
             rich_help_panel=options.EXPERT,
         ),
     ] = None,
+    log: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME=PATH",
+            help="Read the log of the container NAME from the file PATH, with --host cgroup: or "
+            "slurm:, by default from the files into which its processes write. Repeatable.",
+            rich_help_panel=options.EXPERT,
+        ),
+    ] = None,
     role: Roles = None,
+    user_from: Annotated[
+        str,
+        typer.Option(
+            metavar="SOURCE",
+            envvar="DLTOOLS_USER_FROM",
+            help="Take whose job a container is, where its label dltools.user does not say so, "
+            "from SOURCE: container, the user that it runs as, or label:KEY, another label.",
+            rich_help_panel=options.EXPERT,
+        ),
+    ] = "",
     metric: Annotated[
         list[str] | None,
         typer.Option(metavar="NAME", help="Keep progress of this metric only. Repeatable."),
@@ -123,6 +143,15 @@ def probe(
             "one judges each job and why, and what was dropped as noise.",
         ),
     ] = False,
+    doctor: Annotated[
+        bool,
+        typer.Option(
+            "--doctor",
+            help="Say what can be seen of the engine and of each container, what not, what "
+            "dl-apply has left, and what costs trainings time, with the command to type next; "
+            "and exit.",
+        ),
+    ] = False,
     explain_line: Annotated[
         int | None,
         typer.Option(
@@ -132,6 +161,15 @@ def probe(
             help="Say how this line of the saved log was read: what was found in it, what not and "
             "why, and which label helps.",
             rich_help_panel=options.EXPERT,
+        ),
+    ] = None,
+    notify: Annotated[
+        str | None,
+        typer.Option(
+            metavar="CMD",
+            help="Run CMD, without a shell, when a job finishes, fails, diverges, stalls, runs out "
+            "of memory or meets its target, or holds a GPU and leaves it idle; it gets JSON on "
+            "standard input. Once for each container; needs -i.",
         ),
     ] = None,
     output: Annotated[
@@ -186,6 +224,7 @@ def probe(
         ),
     ] = ObservationFormat.AUTO,
     verbose: Verbose = False,
+    quiet: Quiet = False,  # noqa: ARG001
     version: Version = False,  # noqa: ARG001
 ) -> None:
     """Measure the running containers of Docker hosts: CPU, memory, GPU, limits, progress.
@@ -201,7 +240,7 @@ def probe(
         compact_directory(compact)
         return
     from dltools.cli.observation_formats import choose_observation_format, option_before_environment
-    from dltools.cli.probe.request import Request, Selection, parse_start
+    from dltools.cli.probe.request import Request, Selection, parse_log_files, parse_start
     from dltools.cli.probe.run import run_request
 
     wanted = option_before_environment(format_, output, context)
@@ -212,6 +251,8 @@ def probe(
         pattern=pattern,
         since_s=since,
         roles=tuple(role or ()),
+        user_from=user_from,
+        log_files=parse_log_files(log or ()),
     )
     request = Request(
         selection=selection,
@@ -224,13 +265,17 @@ def probe(
         logs=tuple(logs or ()),
         logs_start=parse_start(start),
         lists_metrics=list_metrics,
+        is_diagnosis=doctor,
         explained_line=explain_line,
         output=output,
         rotate_s=rotate,
         patience_s=patience,
         state_directory=state_dir,
         is_verbose=verbose,
-        format=choose_observation_format(wanted, output, is_stream=interval is not None),
+        notify=notify,
+        format=wanted
+        if doctor
+        else choose_observation_format(wanted, output, is_stream=interval is not None),
     )
     run_request(request)
 
@@ -252,9 +297,9 @@ def main() -> None:
 EXITS = exit_codes(
     {
         Exit.OK: "Success, also when no container runs.",
-        Exit.PARTIAL: "Of several hosts one did not answer: a sample lacks it.",
+        Exit.PARTIAL: "Of several hosts one did not answer: a sample lacks it. Or --doctor warns.",
         Exit.DATA: "A log or a recording is malformed.",
-        Exit.UNAVAILABLE: "No engine answers.",
+        Exit.UNAVAILABLE: "No engine answers, or --doctor has found a failure.",
         Exit.RETRY: "Another --compact works on the same directory: try again.",
         Exit.PERMISSION: "Permission denied: join the group docker, or be root.",
         Exit.CONFIG: "A setting is wrong, such as a pattern that is no regular expression or a "

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -12,14 +13,17 @@ from dltools.cli.observation_formats import ObservationFormat
 from dltools.cli.options import Engines
 from dltools.notation.times import parse_time
 
+_OF_DIAGNOSES = ("auto", "table", "jsonl")
+
 
 @dataclass(frozen=True, slots=True)
 class Selection:
     """Which containers and which progress to observe.
 
-    `labels` and `names` select containers, and `roles` are the values of --role. The rest selects
-    progress: `metrics` to keep (none: all), `pattern` of log lines, `since_s` seconds of log
-    history.
+    `labels` and `names` select containers, `roles` are the values of --role, `user_from` that of
+    --user-from. The rest selects progress: `metrics` to keep (none: all), `pattern` of log lines,
+    `since_s` seconds of log history. `log_files` are the paths of the logs of containers, by their
+    names.
     """
 
     labels: tuple[str, ...]
@@ -28,6 +32,16 @@ class Selection:
     pattern: str | None
     since_s: float
     roles: tuple[str, ...] = ()
+    user_from: str = ""
+    log_files: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        """Raise `BadParameter` for a --user-from that is none."""
+        source = self.user_from
+        if source and source != "container" and not source.removeprefix("label:") != source:
+            raise typer.BadParameter("--user-from is container or label:KEY")
+        if source == "label:":
+            raise typer.BadParameter("--user-from label: needs the key of a label")
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,8 +50,10 @@ class Request:
 
     Hosts that have not answered by `deadline_s` are not in a sample.
     `interval_s` is None for a single sample; `window_s` lies between its two counter samples.
+    `is_diagnosis`: say what can be seen here, and what stands in the way, instead.
     `logs` are saved logs to read instead of containers; they began at `logs_start`;
-    `explained_line` is the number of the line of a log to explain.
+    `explained_line` is the number of the line of a log to explain. `notify` is the command that
+    gets notices, None without one.
     """
 
     selection: Selection
@@ -50,6 +66,7 @@ class Request:
     logs: tuple[str, ...]
     logs_start: datetime | None
     lists_metrics: bool
+    is_diagnosis: bool
     explained_line: int | None
     output: str | None
     rotate_s: float
@@ -57,11 +74,14 @@ class Request:
     state_directory: Path | None
     format: ObservationFormat
     is_verbose: bool
+    notify: str | None = None
 
     def __post_init__(self) -> None:
         """Raise `BadParameter` for options that contradict each other."""
         if not self.is_stream and (self.count is not None or self.duration_s is not None):
             raise typer.BadParameter("--count and --duration need --interval")
+        if not self.is_stream and self.notify is not None:
+            raise typer.BadParameter("--notify needs --interval")
         if self.interval_s is not None and self.interval_s <= 0:
             raise typer.BadParameter("--interval must be more than 0")
         if self.logs and self.is_stream:
@@ -70,12 +90,21 @@ class Request:
             raise typer.BadParameter("saved logs need no engine: leave --host, --context, --swarm")
         if self.logs and self.selection.roles:
             raise typer.BadParameter("--role is for containers: give it to dl-plan")
+        if self.selection.log_files and not any(map(takes_log_files, self.engines.hosts)):
+            raise typer.BadParameter("--log is for --host cgroup: and slurm:")
         if self.deadline_s <= 0:
             raise typer.BadParameter("--deadline must be more than 0")
         if self.logs_start is not None and not self.logs:
             raise typer.BadParameter("--start is for saved logs: give a LOG")
         if self.lists_metrics and (self.is_stream or self.output is not None):
             raise typer.BadParameter("--list-metrics excludes --interval and --output")
+        if self.is_diagnosis:
+            if self.logs or self.is_stream or self.lists_metrics or self.output is not None:
+                raise typer.BadParameter(
+                    "--doctor excludes LOG, --interval, --list-metrics and --output"
+                )
+            if self.format.value not in _OF_DIAGNOSES:
+                raise typer.BadParameter("--doctor prints lines, or --format jsonl")
         if self.explained_line is not None and len(self.logs) != 1:
             raise typer.BadParameter("--explain-line is for a saved log: give one LOG")
         if self.explained_line is not None and (self.lists_metrics or self.output is not None):
@@ -85,6 +114,23 @@ class Request:
     def is_stream(self) -> bool:
         """Whether samples are taken again and again."""
         return self.interval_s is not None
+
+
+def takes_log_files(url: str) -> bool:
+    """Tell whether the engine at an address takes the files of --log."""
+    return url.partition(":")[0] in ("cgroup", "slurm")
+
+
+def parse_log_files(texts: Iterable[str]) -> dict[str, tuple[str, ...]]:
+    """Return the paths that values of --log give, by the names of containers. Raises
+    `BadParameter`."""
+    found: dict[str, tuple[str, ...]] = {}
+    for text in texts:
+        name, equals, path = text.partition("=")
+        if not (name and equals and path):
+            raise typer.BadParameter(f"--log {text!r} is not NAME=PATH")
+        found[name] = (*found.get(name, ()), path)
+    return found
 
 
 def parse_start(text: str | None) -> datetime | None:

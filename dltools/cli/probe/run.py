@@ -7,7 +7,8 @@ from __future__ import annotations
 import gc
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from importlib import import_module
 from pathlib import Path
@@ -16,18 +17,23 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from dltools.cli.exits import Exit, print_message
+from dltools.cli.observation_formats import ObservationFormat
 from dltools.cli.probe.outputs import open_output
+from dltools.cli.probe.request import takes_log_files
+from dltools.cli.progress_bar import ProgressBar
+from dltools.cli.remarks import Remarks, is_last_in_pipe, print_remark
 from dltools.errors import InputOutputError, UnavailableError
 from dltools.probe.progress import Pattern
 from dltools.probe.progress.pattern import compiled
 
 if TYPE_CHECKING:
+    from dltools.cli.probe.notifier import Notifier
     from dltools.cli.probe.request import Request
     from dltools.engine.address import Address
     from dltools.engine.interface import Engine
     from dltools.observations.formats.base import Writer
     from dltools.observations.table import Row
-    from dltools.probe.sampler import Sampler
+    from dltools.probe.sampler import Connector, Sampler
 
 _RETRY_S = 0.5
 """Time between two attempts to reach an engine that is away."""
@@ -38,23 +44,34 @@ def run_request(request: Request) -> None:
     pattern = Pattern(request.selection.pattern) if request.selection.pattern else None
     names = [compiled(one, "--name") for one in request.selection.names]
     if request.explained_line is not None:
-        from dltools.cli.probe.log_files import explain
+        from dltools.cli.probe.given_logs import explain
 
         explain(request.logs[0], request.explained_line, pattern)
         return
     if request.logs:
-        from dltools.cli.probe.log_files import read_logs
+        from dltools.cli.probe.given_logs import read_logs
 
         read_logs(request, pattern)
+        return
+    if request.is_diagnosis:
+        from dltools.cli.probe.doctor import examine
+
+        examine(request, partial(_sampler_of, request, pattern, names))
         return
     sampler = _sampler(request, pattern, names)
     if request.lists_metrics:
         from dltools.cli.probe.tables import print_metrics
 
-        print_metrics(sampler.sample())
+        rows = sampler.sample()
+        print_metrics(rows)
+        if not any(row["kind"] == "progress" for row in rows):
+            print_remark(_nothing_reported(rows, request))
     else:
         with open_output(request) as writer:
-            if request.is_stream:
+            if request.notify is not None:
+                with _notifier(request.notify) as notifier:
+                    follow(sampler, writer, request, notifier.take)
+            elif request.is_stream:
                 follow(sampler, writer, request)
             else:
                 sample_once(sampler, writer, request)
@@ -62,8 +79,29 @@ def run_request(request: Request) -> None:
         raise typer.Exit(Exit.PARTIAL)
 
 
+def _notifier(command: str) -> Notifier:
+    from dltools.cli.probe.notifier import Notifier, parse_command
+    from dltools.plan.signals.targets import parse
+    from dltools.probe.notices import Notices
+
+    return Notifier(parse_command(command), Notices(parse))
+
+
 def _sampler(request: Request, pattern: Pattern | None, names: Sequence[Any]) -> Sampler:
     """Return a sampler of the engines. Arrow is imported while these answer."""
+    addresses = [
+        _with_logs(one, request.selection.log_files) for one in request.engines.addresses()
+    ]
+    connectors = {one.name: partial(_connected, one) for one in addresses}
+    return _sampler_of(request, pattern, names, connectors)
+
+
+def _sampler_of(
+    request: Request,
+    pattern: Pattern | None,
+    names: Sequence[Any],
+    connectors: Mapping[str, Connector],
+) -> Sampler:
     threading.Thread(target=import_module, args=("pyarrow.parquet",), daemon=True).start()
     from dltools.engine import state_folder
     from dltools.observations.roles import Rules, parse_rule
@@ -79,10 +117,17 @@ def _sampler(request: Request, pattern: Pattern | None, names: Sequence[Any]) ->
         names=names,
         state_directories=state_folder.state_directories(request.state_directory),
         roles=Rules(tuple(map(parse_rule, selection.roles))),
+        user_from=selection.user_from,
     )
-    connectors = {one.name: partial(_connected, one) for one in request.engines.addresses()}
     deadline_s = min(request.deadline_s, request.interval_s or request.deadline_s)
     return Sampler(connectors, options, deadline_s)
+
+
+def _with_logs(address: Address, logs: Mapping[str, Sequence[str]]) -> Address:
+    """Return an address with the files of --log, where its engine takes them."""
+    if not (logs and takes_log_files(address.url)):
+        return address
+    return replace(address, settings={"logs": logs})
 
 
 def _connected(address: Address) -> Engine:
@@ -102,12 +147,19 @@ def sample_once(sampler: Sampler, writer: Writer, request: Request) -> None:
     _warn_of_paused(sampler, set())
     _warn_of_faults(sampler.faults, {})
     write_rows(writer, earlier + rows, is_verbose=request.is_verbose)
+    _remark(rows, request, Remarks())
 
 
-def follow(sampler: Sampler, writer: Writer, request: Request) -> None:
+def follow(
+    sampler: Sampler,
+    writer: Writer,
+    request: Request,
+    watch: Callable[[list[Row]], None] = lambda _: None,
+) -> None:
     """Write samples at fixed times, and at once when a container starts or exits.
 
-    A slow sample delays only itself. --count counts the samples at fixed times.
+    A slow sample delays only itself. --count counts the samples at fixed times. `watch` gets the
+    rows of each.
     """
     assert request.interval_s is not None
     sampler.follow()
@@ -117,11 +169,14 @@ def follow(sampler: Sampler, writer: Writer, request: Request) -> None:
     following = 0.0
     warned: set[str] = set()
     faults: dict[str, str] = {}
+    remarks = Remarks()
     while True:
         rows = _sample(sampler, request.patience_s)
         _warn_of_paused(sampler, warned)
         faults = _warn_of_faults(sampler.faults, faults)
         write_rows(writer, rows, is_verbose=request.is_verbose)
+        watch(rows)
+        _remark(rows, request, remarks)
         elapsed = time.monotonic() - begun
         if elapsed >= following:
             taken += 1
@@ -162,6 +217,37 @@ def write_rows(writer: Writer, rows: list[Row], *, is_verbose: bool) -> None:
             if row.get("gap"):
                 print_message(f"{row.get('container_name') or row['host']}: {row['gap']}")
     writer.write(to_table(rows))
+
+
+def _remark(rows: list[Row], request: Request, remarks: Remarks) -> None:
+    """Say that there is no container to measure, unless the reader of the rows does, or the live
+    table."""
+    is_told = request.output is None and (
+        not is_last_in_pipe() or (request.is_stream and request.format is ObservationFormat.TABLE)
+    )
+    if not is_told and not any(row["kind"] == "container" for row in rows):
+        remarks.tell(f"nothing to measure: {_none_runs(rows, request)}")
+
+
+def _none_runs(rows: list[Row], request: Request) -> str:
+    hosts = ", ".join(sorted({str(row["host"]) for row in rows if row["kind"] == "node"}))
+    chosen = [f"--label {one}" for one in request.selection.labels]
+    chosen += [f"--name {one}" for one in request.selection.names]
+    which = f"no running container matches {' '.join(chosen)}" if chosen else "no container runs"
+    return f"{which} on {hosts}" if hosts else which
+
+
+def _nothing_reported(rows: list[Row], request: Request) -> str:
+    """Say why no metrics are listed."""
+    from dltools.engine.turn_notes import listed
+
+    names = [str(row["container_name"]) for row in rows if row["kind"] == "container"]
+    if not names:
+        return _none_runs(rows, request)
+    return (
+        f"no progress found in the logs of {listed(names)}; dl-probe LOG --explain-line NUMBER "
+        "says how a line of a saved log was read, --pattern finds more"
+    )
 
 
 def _sample(sampler: Sampler, patience_s: float) -> list[Row]:
@@ -213,8 +299,12 @@ def compact_directory(root: Path) -> None:
 
     if not root.is_dir():
         raise InputOutputError(f"{root}: no such directory")
-    done = compact(RecordingDirectory(root))
-    if done.files_before:
+    directory = RecordingDirectory(root)
+    with ProgressBar("merging files", len(directory.files())) as bar:
+        done = compact(directory, bar.advance)
+    if not done.files_before:
+        print_remark(f"{root}: nothing to merge")
+    else:
         print_message(
             f"{root}: merged {done.files_before} files of {size(done.bytes_before)} into "
             f"{done.files_after} of {size(done.bytes_after)}, {done.rows} rows"

@@ -30,9 +30,11 @@ def containers_table(hosts: ObservedHosts) -> Table:
     CPU is the mean since the sample before, or since the container's start where there is none.
     """
     several = len(hosts.nodes) > 1
+    has_users = any(one.row.get("user") for one in hosts.containers)
     table = FittedTable(
         *([("HOST", "left")] if several else []),
         ("CONTAINER", "left"),
+        *([("USER", "left")] if has_users else []),
         ("STATE", "left"),
         ("CPU", "right"),
         ("LIMIT", "right"),
@@ -48,6 +50,7 @@ def containers_table(hosts: ObservedHosts) -> Table:
         table.add_row(
             *([row["host"]] if several else []),
             row["container_name"],
+            *([_whose(row)] if has_users else []),
             row["state"],
             cpu_use(row, one.before),
             limits(row, hosts.cpus_of(one), listed),
@@ -57,6 +60,12 @@ def containers_table(hosts: ObservedHosts) -> Table:
             _role(row),
         )
     return table
+
+
+def _whose(row: Row) -> str:
+    """Return whose a container is, and its priority where its owner gave it one: ann, 2."""
+    priority = row.get("priority_weight")
+    return ", ".join(filter(None, (row.get("user"), "" if priority is None else f"{priority:g}")))
 
 
 def _role(row: Row) -> str:

@@ -10,7 +10,7 @@ import typer
 from dltools.cli import options
 from dltools.cli.exits import Exit, exit_codes, guarded, run
 from dltools.cli.formats import ReportFormat, choose_report_format, format_option
-from dltools.cli.options import Version
+from dltools.cli.options import Quiet, Version
 
 
 @guarded
@@ -32,11 +32,18 @@ def report(
     jobs: Annotated[
         bool, typer.Option("--jobs", help="Print one row per job (the default for a single run).")
     ] = False,
+    by: Annotated[
+        str,
+        typer.Option(
+            metavar="user",
+            help="Print one row per user: CPU and GPU hours, waited, finished, failed.",
+        ),
+    ] = "",
     plot: Annotated[
         list[str] | None,
         typer.Option(
             metavar="KIND",
-            help="Kind of picture: compare, gantt, limits, progress, cdf or satisfied. "
+            help="Kind of picture: compare, gantt, limits, progress, responses, cdf or satisfied. "
             "Repeatable; by default all kinds that have data.",
         ),
     ] = None,
@@ -56,6 +63,7 @@ def report(
         float, typer.Option(metavar="N", help="Resolution of png, as for a screen of scale N.")
     ] = 1.0,
     title: Annotated[str, typer.Option(metavar="TEXT", help="Heading of an HTML page.")] = "",
+    quiet: Quiet = False,  # noqa: ARG001
     version: Version = False,  # noqa: ARG001
 ) -> None:
     """Show runs of jobs as tables, as pictures, or as one HTML page that needs no other file.
@@ -69,6 +77,7 @@ def report(
         inputs=tuple(inputs or ["-"]),
         baseline=baseline,
         is_by_job=jobs,
+        by=by,
         pictures=choose_pictures(plot or ()),
         output=output,
         format=choose_report_format(format_, output),

@@ -8,7 +8,7 @@ import csv
 import dataclasses
 import io
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -30,7 +30,7 @@ _Part = TypeVar("_Part")
 
 _FIELDS = tuple(field.name for field in dataclasses.fields(JobResult))
 _WHOLE_NUMBERS = ("migrations", "exit_code")
-_TEXTS = ("name", "node")
+_TEXTS = ("name", "node", "user")
 _LONGEST_S = 1e12
 
 
@@ -53,7 +53,7 @@ class _Addition:
     before: Run | None
 
 
-def load_runs(arguments: Sequence[str], context: typer.Context) -> list[Run]:
+def load_runs(arguments: Iterable[str], context: typer.Context) -> list[Run]:
     """Return the runs of all inputs, each with a name of its own; recordings that are given one
     name are one run. Raises `DataError`."""
     runs: list[Run] = []

@@ -14,6 +14,7 @@ from dltools import __version__
 from dltools.cli import destinations
 from dltools.cli.destinations import printable_file
 from dltools.cli.formats import ReportFormat, to_csv, to_jsonl
+from dltools.cli.progress_bar import ProgressBar
 from dltools.cli.report import tables
 from dltools.cli.report.loading import load_runs
 from dltools.errors import ConfigError
@@ -34,12 +35,13 @@ class Request:
     """What to report, and how.
 
     `inputs` are files, - or NAME=FILE. `baseline` is the name of a run, "" for the default one.
-    `pictures` are kinds of pictures.
+    `by`: "user" for a row per user. `pictures` are kinds of pictures.
     """
 
     inputs: tuple[str, ...]
     baseline: str
     is_by_job: bool
+    by: str
     pictures: tuple[str, ...]
     output: Path | None
     format: ReportFormat
@@ -50,6 +52,10 @@ class Request:
         """Raise `ConfigError` for a scale out of range, `OutputError` for an impossible output."""
         if self.output is not None:
             destinations.check(self.output)
+        if self.by not in ("", "user"):
+            raise ConfigError(f"--by must be user, not {self.by}")
+        if self.by and self.is_by_job:
+            raise ConfigError("--by user and --jobs exclude each other")
         if not 0.1 <= self.scale <= 10:
             raise ConfigError("--scale must be between 0.1 and 10")
 
@@ -66,8 +72,9 @@ def choose_pictures(asked: Sequence[str]) -> tuple[str, ...]:
 
 def run_request(request: Request, context: typer.Context) -> None:
     """Read the runs, and write the report."""
-    runs = load_runs(request.inputs, context)
-    report = _rendered(runs, _baseline(request.baseline, runs), request)
+    with ProgressBar("reading and drawing", len(request.inputs) + 1) as bar:
+        runs = load_runs(bar.each(request.inputs), context)
+        report = _rendered(runs, _baseline(request.baseline, runs), request)
     stdout = nullcontext(sys.stdout.buffer)
     with stdout if request.output is None else destinations.output_file(request.output) as out:
         # A table has colours, and its texts have been made printable already.
@@ -78,12 +85,17 @@ def run_request(request: Request, context: typer.Context) -> None:
 
 def _rendered(runs: Sequence[Run], baseline: str, request: Request) -> bytes:
     """Return a report in the format asked for."""
-    if request.format in (ReportFormat.SVG, ReportFormat.PNG):
+    if request.format in (ReportFormat.SVG, ReportFormat.PNG, ReportFormat.PDF):
         return _picture(runs, baseline, request)
     if request.format is ReportFormat.HTML:
         return _page(runs, baseline, request)
     is_by_job = request.is_by_job or len(runs) == 1
-    rows = tables.rows_by_job(runs) if is_by_job else tables.rows_by_run(runs, baseline)
+    if request.by:
+        rows = tables.rows_by_user(runs)
+    elif is_by_job:
+        rows = tables.rows_by_job(runs)
+    else:
+        rows = tables.rows_by_run(runs, baseline)
     if request.format is ReportFormat.TABLE:
         return tables.table(rows)
     if request.format is ReportFormat.MARKDOWN:
@@ -99,7 +111,7 @@ def _baseline(named: str, runs: Sequence[Run]) -> str:
 
 
 def _picture(runs: Sequence[Run], baseline: str, request: Request) -> bytes:
-    """Return an SVG or PNG. Raises `ConfigError` where the runs have no data for it."""
+    """Return an SVG, PNG or PDF. Raises `ConfigError` where the runs have no data for it."""
     from dltools.report.plots import figure
     from dltools.report.plots.figure import panels
 
@@ -122,20 +134,25 @@ def _tables(runs: Sequence[Run], baseline: str) -> Iterator[Table]:
     if len(runs) > 1 or any(one.results for one in runs):
         heading = f"Runs, ratios to {baseline}" if len(runs) > 1 else "Run"
         yield Table(heading, cells.cells(tables.rows_by_run(runs, baseline)))
+    if any(job.user for one in runs for job in one.jobs):
+        yield Table("Users", cells.cells(tables.rows_by_user(runs)))
     rows = tables.rows_by_job(runs)
     heading = "Jobs" if len(rows) <= _MOST_JOBS else f"The first {_MOST_JOBS} of {len(rows)} jobs"
     yield Table(heading, cells.cells(rows[:_MOST_JOBS]))
 
 
 def _pictures(runs: Sequence[Run], baseline: str, kinds: Sequence[str]) -> Iterator[Picture]:
-    """Yield headings and SVGs; those over time are one picture, so that their axes are in line."""
+    """Yield headings and SVGs for wide and for narrow screens; those over time are one picture, so
+    that their axes are in line."""
     from dltools.report.plots import figure
-    from dltools.report.plots.figure import OVER_TIME, panels
+    from dltools.report.plots.figure import NARROW, OVER_TIME, panels
 
     for _, group in groupby(kinds, lambda kind: "" if kind in OVER_TIME else kind):
         if chosen := panels(runs, list(group), baseline):
             heading = "; ".join(panel.title for panel in chosen)
-            yield Picture(heading, figure.rendered(figure.picture(chosen), "svg"))
+            wide = figure.rendered(figure.picture(chosen), "svg")
+            narrow = figure.rendered(figure.picture(chosen, NARROW), "svg")
+            yield Picture(heading, wide, narrow)
 
 
 def _default_title(runs: Sequence[Run]) -> str:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from dltools.cli.destinations import make_console
 
 if TYPE_CHECKING:
-    from dltools.plan.realisation.settings import Settings
+    from dltools.plan.realisation.settings import FoundSettings
     from dltools.report.timelines import Run
 
 Rows = list[dict[str, Any]]
@@ -71,7 +71,14 @@ def rows_by_job(runs: Sequence[Run]) -> Rows:
     return [row | {"limits": _limits(limits.get((row["run"], row["name"])))} for row in rows]
 
 
-def _limits(settings: Settings | None) -> str | None:
+def rows_by_user(runs: Sequence[Run]) -> Rows:
+    """Return a row per user of each run."""
+    from dltools.report.ranking import by_user
+
+    return by_user({one.label: one.repeats for one in runs})
+
+
+def _limits(settings: FoundSettings | None) -> str | None:
     from dltools.cli.words import settings_in_words
 
     if settings is None:

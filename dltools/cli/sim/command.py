@@ -10,7 +10,7 @@ import typer
 from dltools.cli import options
 from dltools.cli.exits import Exit, exit_codes, guarded, run
 from dltools.cli.formats import RowFormat, RowFormatOption
-from dltools.cli.options import Input, Quantum, Realize, Version, duration, quantum_seconds
+from dltools.cli.options import Input, Quantum, Quiet, Realize, Version, duration, quantum_seconds
 
 
 @guarded
@@ -140,6 +140,7 @@ def sim(
         bool, typer.Option("--jobs", help="Print one row per job instead of one per policy.")
     ] = False,
     format_: RowFormatOption = RowFormat.AUTO,
+    quiet: Quiet = False,  # noqa: ARG001
     version: Version = False,  # noqa: ARG001
 ) -> None:
     """Simulate jobs on hosts in virtual time, with the policies and settings of dl-plan.

@@ -14,6 +14,7 @@ from dltools.cli import destinations
 from dltools.cli.destinations import make_console, printable_on_terminal
 from dltools.cli.formats import RowFormat, format_by_name, format_for_stdout, to_csv, to_jsonl
 from dltools.cli.observation_formats import WHOLE, ObservationFormat, suffixes
+from dltools.cli.progress_bar import ProgressBar
 from dltools.cli.sim.tasks import Task, check_settings, run_all
 from dltools.cli.sim.workloads import load_workloads
 from dltools.errors import ConfigError, DataError
@@ -76,7 +77,8 @@ class Request:
 
 def run_request(request: Request, context: typer.Context) -> None:
     """Simulate, and print a row per policy, job or candidate."""
-    workloads = load_workloads(request.source, context)
+    with ProgressBar("reading the workload"):
+        workloads = load_workloads(request.source, context)
     rows = _rank(request, workloads) if request.criterion else _compare(request, workloads)
     _print(rows, format_for_stdout(request.format))
 
@@ -110,7 +112,8 @@ def _record(file: Path, task: Task) -> list[JobResult]:
     destinations.check(file)
     format_ = format_by_name(ObservationFormat.AUTO, file, suffixes())
     recorder = Recorder()
-    results = task.simulation(Observer(recorder, task.interval_s)).run()
+    with ProgressBar("simulating"):
+        results = task.simulation(Observer(recorder, task.interval_s)).run()
     with destinations.output_file(file) as out:
         chosen = WHOLE if format_ is ObservationFormat.AUTO else format_
         target = get_format(chosen).writer(out)  # type: ignore[arg-type]

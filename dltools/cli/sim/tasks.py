@@ -15,6 +15,7 @@ from dltools.cli.policies import (
     warn_of_broken_plugins,
     warn_of_unused_quantum,
 )
+from dltools.cli.progress_bar import ProgressBar
 from dltools.errors import ConfigError
 from dltools.plan.policy import registry
 from dltools.plan.policy.parameters import build, names
@@ -78,15 +79,16 @@ def check_settings(
 
 
 def run_all(tasks: Sequence[Task]) -> Iterator[list[JobResult]]:
-    """Yield the results of tasks, in their order; many tasks run on all cores."""
+    """Return the results of tasks, in their order; many tasks run on all cores."""
     cores = len(os.sched_getaffinity(0))
-    if cores == 1 or sum(len(task.workload.jobs) for task in tasks) < _FEW_JOBS:
-        yield from map(_run, tasks)
-        return
-    from concurrent.futures import ProcessPoolExecutor
+    is_short = cores == 1 or sum(len(task.workload.jobs) for task in tasks) < _FEW_JOBS
+    with ProgressBar("simulating", len(tasks)) as bar:
+        if is_short:
+            return iter(list(bar.each(map(_run, tasks))))
+        from concurrent.futures import ProcessPoolExecutor
 
-    with ProcessPoolExecutor(min(cores, len(tasks))) as pool:
-        yield from pool.map(_run, tasks)
+        with ProcessPoolExecutor(min(cores, len(tasks))) as pool:
+            return iter(list(bar.each(pool.map(_run, tasks))))
 
 
 def _run(task: Task) -> list[JobResult]:

@@ -58,6 +58,7 @@ def container_of(raw: Mapping[str, Any]) -> Container:
         command=[str(raw.get("Path") or ""), *map(str, raw.get("Args") or ())],
         environ="\0".join(map(str, config.get("Env") or ())).encode(errors="replace"),
         host_name=str(config.get("Hostname") or ""),
+        user=str(config.get("User") or ""),
         network=network_of(raw, has_service=bool(service)),
         mounts=_mounts(raw),
         service_id=service_id,

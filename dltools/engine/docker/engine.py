@@ -86,6 +86,8 @@ class DockerEngine(Engine):
         info = self._transport.json("GET", "/info")
         self.id: str = info.get("ID") or ""
         self.host: str = info.get("Name") or ""
+        self.version: str = f"Docker {info.get('ServerVersion') or ''}".strip()
+        self.cgroup_driver: str = info.get("CgroupDriver") or ""
         swarm = info.get("Swarm") or {}
         self.node_id: str = swarm.get("NodeID") or ""
         self.services: ServiceManager | None = (

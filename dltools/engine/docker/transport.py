@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from dltools.engine.interface import LARGEST_BACKLOG, GoneError, RefusedError
+from dltools.engine.patience import PATIENCE_S, Patience
 from dltools.errors import AccessError, DltoolsError, UnavailableError
 
 TIMEOUT_S = 30
@@ -139,18 +140,8 @@ def raise_refusal(status: int, text: bytes) -> None:
     raise (GoneError if status == 404 else RefusedError)(message)
 
 
-PATIENCE_S = 60.0
-"""How long to wait for an engine. It restarts in seconds, with many containers in half a minute."""
-
-_FIRST_S, _LONGEST_S = 0.1, 2.0
-
-
 class Patient:
-    """Repeats a request, ever more slowly, until the engine answers or `patience_s` have passed
-    since the first failure. After that each request fails at once, until the engine answers one.
-
-    Every request of dltools can be repeated: it sets a state and adds nothing.
-    """
+    """Repeats a request until the engine answers, as `Patience` does."""
 
     def __init__(
         self,
@@ -163,34 +154,11 @@ class Patient:
         """`report_waiting` is told the reason, once for each time that the engine goes away."""
         self.is_local, self.server = transport.is_local, transport.server
         self._transport = transport
-        self._patience_s = patience_s
-        self._report_waiting = report_waiting
-        self._clock = clock
-        self._sleep = sleep
-        self._until: float | None = None
+        self._patience = Patience(patience_s, report_waiting, clock, sleep)
 
     def json(self, method: str, path: str, params: Params = NO_PARAMS, body: Any = None) -> Any:
         """Make a request and return its JSON answer, None for an empty one."""
-        pause = _FIRST_S
-        while True:
-            try:
-                answer = self._transport.json(method, path, params, body)
-            except UnavailableError as error:
-                self._wait(pause, error)
-                pause = min(2 * pause, _LONGEST_S)
-            else:
-                self._until = None
-                return answer
-
-    def _wait(self, pause: float, error: UnavailableError) -> None:
-        now = self._clock()
-        if self._until is None:
-            self._until = now + self._patience_s
-            if self._patience_s > 0:
-                self._report_waiting(error)
-        if now >= self._until:
-            raise error
-        self._sleep(min(pause, self._until - now))
+        return self._patience.repeat(lambda: self._transport.json(method, path, params, body))
 
     def chunks(self, path: str, params: Params, *, endless: bool = False) -> Iterator[bytes]:
         """Make a GET request and yield what comes as it comes; `endless` waits for ever."""

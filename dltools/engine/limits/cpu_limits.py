@@ -42,9 +42,9 @@ class Locator:
 
     def locate(self, container: Container) -> LocatedContainer:
         """Find a container's cgroup, which exists while the container runs on this machine."""
-        found = None
-        if container.pid and cgroup.belongs_to(container.pid, container.id):
-            found = cgroup.of_process(container.pid, self._mounts, container_id=container.id)
+        found = cgroup.of_container(
+            container.pid, container.id, container.cgroup_path, self._mounts
+        )
         every_cpu = format_cpus(range(max(1, self._engine.cpus)))
         if found is None:
             return LocatedContainer(container, None, float(self._engine.cpus), every_cpu)
@@ -59,10 +59,13 @@ class Locator:
 def settings_in_force(located: LocatedContainer) -> CpuLimits:
     """Return the settings in force: from the kernel's files, else from the engine's record."""
     directory = located.controller("cpu")
-    if directory is None:
+    if directory is None and not (located.cgroup and located.container.cgroup_path):
         return recorded_settings(located)
-    settings: CpuLimits = {"cpus": _quota(directory.quota(), located)}
-    if (weight := directory.weight()) is not None:
+    settings: CpuLimits = {}
+    weight = directory.weight() if directory else None
+    if directory is not None and (weight is not None or not located.container.cgroup_path):
+        settings["cpus"] = _quota(directory.quota(), located)
+    if weight is not None:
         settings["cpu_weight"] = weight
     if cpuset_directory := located.controller("cpuset"):
         cpu_list = cpuset_directory.cpuset()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 
 from dltools.engine.cgroup import Directory
@@ -14,10 +15,13 @@ CPUSET = "cpuset.cpus"
 _QUOTA_V1 = "cpu.cfs_quota_us"
 _V1_FILES = (_QUOTA_V1, "cpu.cfs_period_us", "cpu.shares")
 _V2_FILES = ("cpu.max", "cpu.weight")
+_BURST_V1, _BURST_V2 = "cpu.cfs_burst_us", "cpu.max.burst"
 
 
 def read_files(located: LocatedContainer) -> dict[str, str]:
     """Return the texts of the files that an action can change, {} if they are not visible."""
+    if located.container.cgroup_path:
+        return _own_texts(located)
     found = located.controller("cpu")
     if found is None:
         return {}
@@ -30,6 +34,49 @@ def read_files(located: LocatedContainer) -> dict[str, str]:
     return texts
 
 
+def _own_texts(located: LocatedContainer) -> dict[str, str]:
+    """Return the texts of the files that are there, of a container that has no other record."""
+    texts = {}
+    for name, path in _own_files(located).items():
+        with suppress(OSError):
+            texts[name] = path.read_text().strip()
+    return texts
+
+
+def _own_files(located: LocatedContainer) -> dict[str, Path]:
+    found, cpuset = located.controller("cpu"), located.controller("cpuset")
+    names: tuple[str, ...] = ()
+    if found is not None:
+        names = (_BURST_V2, *_V2_FILES) if found.version == 2 else (_BURST_V1, *_V1_FILES)
+    files = {name: found.path / name for name in names if found}
+    return {**files, CPUSET: cpuset.path / CPUSET} if cpuset else files
+
+
+def _write_own(located: LocatedContainer, texts: Mapping[str, str]) -> None:
+    """Write those texts that differ. Burst and quota are lifted first: at no moment may the burst
+    be over the quota, or the quota too small for the period."""
+    present, files = _own_texts(located), _own_files(located)
+    left = {name for name, text in texts.items() if present.get(name, text) != text}
+    for group in (("cpu.cfs_period_us", _QUOTA_V1, _BURST_V1), ("cpu.max", _BURST_V2)):
+        if not left & set(group):
+            continue
+        if _QUOTA_V1 in group:
+            files[_QUOTA_V1].write_text("-1")
+        if group[-1] in present:
+            files[group[-1]].write_text("0")
+        for name in group:
+            if name in texts and name in present:
+                files[name].write_text(texts[name])
+        left -= set(group)
+    for name in sorted(left):
+        _write_line(files[name], texts[name])
+
+
+def _write_line(path: Path, text: str) -> None:
+    """Write a text; of an empty one a line end, without which nothing would be written."""
+    path.write_text(text or "\n")
+
+
 def are_same(current: Mapping[str, str], original: Mapping[str, str]) -> bool:
     """Tell whether the files have their original texts, as far as those are known."""
     return bool(current) and all(current.get(name) == text for name, text in original.items())
@@ -37,6 +84,9 @@ def are_same(current: Mapping[str, str], original: Mapping[str, str]) -> bool:
 
 def write_files(located: LocatedContainer, texts: Mapping[str, str]) -> None:
     """Write texts that `read_files` returned. Raises OSError."""
+    if located.container.cgroup_path:
+        _write_own(located, texts)
+        return
     directory, version = _directory(located, "cpu")
     if version == 1:  # a period alone could be too short for the quota in force
         (directory / _QUOTA_V1).write_text("-1")
@@ -49,11 +99,11 @@ def write_files(located: LocatedContainer, texts: Mapping[str, str]) -> None:
 
 def write_settings(located: LocatedContainer, settings: CpuLimits) -> None:
     """Write CPU settings into the files. Raises OSError."""
-    directory, version = _directory(located, "cpu")
     if "cpus" in settings:
+        directory, version = _directory(located, "cpu")
         (_write_quota_v1 if version == 1 else _write_quota_v2)(directory, settings["cpus"])
     if "cpu_weight" in settings:
-        _write_weight(directory, version, settings["cpu_weight"])
+        _write_weight(*_directory(located, "cpu"), settings["cpu_weight"])
     if "cpuset" in settings:
         _write_cpu_list(located, settings["cpuset"] or located.usable_cpu_list)
 
@@ -67,7 +117,10 @@ def _directory(located: LocatedContainer, controller: str) -> Directory:
 
 def _write_quota_v1(directory: Path, cpus: float | None) -> None:
     period = read_int(directory / "cpu.cfs_period_us") or PERIOD_US
-    (directory / _QUOTA_V1).write_text("-1" if cpus is None else str(quota_in_us(cpus, period)))
+    quota = -1 if cpus is None else quota_in_us(cpus, period)
+    if cpus is not None and (read_int(directory / _BURST_V1) or 0) > quota:
+        (directory / _BURST_V1).write_text(str(quota))
+    (directory / _QUOTA_V1).write_text(str(quota))
 
 
 def _write_quota_v2(directory: Path, cpus: float | None) -> None:
@@ -77,7 +130,7 @@ def _write_quota_v2(directory: Path, cpus: float | None) -> None:
         (directory / "cpu.max").write_text(f"max {period}")
         return
     quota = quota_in_us(cpus, period)
-    burst = directory / "cpu.max.burst"
+    burst = directory / _BURST_V2
     if (read_int(burst) or 0) > quota:  # the kernel refuses a quota below the burst
         burst.write_text(str(quota))
     (directory / "cpu.max").write_text(f"{quota} {period}")

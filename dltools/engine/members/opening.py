@@ -16,12 +16,18 @@ from dltools.errors import ConfigError, UnavailableError
 _DOCKER_API = "dltools.engine.members.docker_api"
 """The module of addresses that have no known scheme, too."""
 
+_CGROUPS = "dltools.engine.members.kernel_cgroups"
+
 _MODULES = {
     "unix": _DOCKER_API,
     "tcp": _DOCKER_API,
     "http": _DOCKER_API,
     "https": _DOCKER_API,
     "ssh": _DOCKER_API,
+    "cgroup": _CGROUPS,
+    "slurm": _CGROUPS,
+    "kubepods": _CGROUPS,
+    "cri": "dltools.engine.cri.cri_engine",
 }
 """The module, a `Member`, of each scheme of an address; it is imported when the scheme is used."""
 

@@ -7,7 +7,7 @@ them: readers leave them out, and the next compaction completes one that was kil
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import groupby
@@ -49,8 +49,10 @@ class Compacted:
         )
 
 
-def compact(directory: RecordingDirectory) -> Compacted:
-    """Merge the files of each day and host.
+def compact(
+    directory: RecordingDirectory, done: Callable[[int], None] = lambda _: None
+) -> Compacted:
+    """Merge the files of each day and host; tell `done` how many files each had.
 
     Raises `RetryError` where another compaction runs, `DataError` for a file that is no recording
     (before anything is removed), `InputOutputError` where the disk fails or is full.
@@ -64,6 +66,7 @@ def compact(directory: RecordingDirectory) -> Compacted:
             files = list(group)
             if len(files) > 1:
                 total += _merge(directory, folder, files)
+            done(len(files))
     return total
 
 

@@ -39,7 +39,7 @@ def decide(policy: Policy, cluster: Cluster, parameters: Any, state: State) -> D
     has_settled = all(part.interval_change is IntervalChange.DOUBLE for part in parts)
     return Decision(
         {job.id: allocations[job.id] for job in host.jobs if job.id in allocations},
-        _joined_state(host.name, parts),
+        joined_state(host.name, parts),
         IntervalChange.DOUBLE if has_settled else IntervalChange.KEEP,
         tuple(action for part in parts for action in part.actions),
         _NO_GAIN if all(job.uses_gpu for job in host.jobs) else parts[0].gain,
@@ -85,7 +85,7 @@ def _part(host: HostState, size: float, jobs: Sequence[ContainerHistory]) -> Hos
     return replace(host, cpus=size, jobs=order, previous=previous)
 
 
-def _joined_state(host: str, parts: Sequence[Decision]) -> State:
+def joined_state(host: str, parts: Sequence[Decision]) -> State:
     """Return what a policy remembers after all parts: for the host, what it remembers of each."""
     found = {key: value for part in parts for key, value in part.state.items()}
     kept = [part.state[host] for part in parts if host in part.state]

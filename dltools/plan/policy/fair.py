@@ -1,10 +1,14 @@
-"""Equal shares for all jobs of a host. It stands alone, as each policy does."""
+"""Equal shares for all users of a host, and for all jobs of a user.
+
+It stands alone, as each policy does.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import Any
 
+from dltools.plan.policy.by_user import by_user, is_plain, user_shares
 from dltools.plan.policy.interface import Allocation, Cluster, Decision, Requirements, State
 
 
@@ -14,21 +18,31 @@ class Parameters:
 
 
 class Fair:
-    """Each of n jobs gets 1/n of its host."""
+    """Each of n jobs gets 1/n of its host; where they are of several users, each user the same."""
 
     name = "fair"
-    help = "equal shares: each of n jobs gets 1/n of its host"
+    help = "equal shares: each of n jobs gets 1/n of its host, or of what its user gets"
     parameters = Parameters
 
     def requirements(self, parameters: Any) -> Requirements:  # noqa: ARG002
         """Nothing: it decides when a job arrives or leaves."""
-        return Requirements()
+        return Requirements(users=True)
 
     def decide(self, cluster: Cluster, parameters: Any, state: State) -> Decision:  # noqa: ARG002
         """Share the host equally."""
         jobs = cluster.host.jobs
-        allocation = Allocation(1 / max(1, len(jobs)), "-", f"equal share of {len(jobs)}")
-        return Decision({job.id: allocation for job in jobs}, state, gain="none: equal shares")
+        if is_plain(jobs):
+            allocation = Allocation(1 / max(1, len(jobs)), "-", f"equal share of {len(jobs)}")
+            return Decision({job.id: allocation for job in jobs}, state, gain="none: equal shares")
+        shares = user_shares(jobs, {job.id: 1.0 for job in jobs})
+        allocations = {}
+        for user, own in by_user(jobs).items():
+            whose = f"of user {user}" if user else "of no user"
+            part = f"equal share of {len(by_user(jobs))} users, of {len(own)} jobs {whose}"
+            for job in own:
+                note = part if job.priority == 1 else f"{part} by priority {job.priority:g}"
+                allocations[job.id] = Allocation(shares[job.id], "-", note)
+        return Decision(allocations, state, gain="none: equal shares")
 
 
 FAIR = Fair()

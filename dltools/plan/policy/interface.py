@@ -10,7 +10,8 @@ This is the public API of plug-ins, with five functions beside it; all else may 
   job still needs (with `Requirements.curves`): `refit` is called once in a round, before the other.
 
 Of a job, which is a `ContainerHistory`, these are public: `id`, `name`, `run_id`, `arrived`,
-`threads`, `labels`, `targets`, `metrics`, `epoch`, `step`, `uses_gpu`, `effort` and `effort_unit`.
+`threads`, `labels`, `user`, `priority`, `targets`, `metrics`, `epoch`, `step`, `uses_gpu`, `effort`
+and `effort_unit`.
 `metrics` has a series for each metric, of which `times` (microseconds), `values` and `steps` are
 public.
 
@@ -61,6 +62,7 @@ class Requirements:
     `shares`: whether it gives shares; else all realisations come to the same.
     `silent_jobs`: whether jobs that have reported nothing yet compete with the others.
     `servers`: whether servers are jobs too; else it sees trainings alone, and touches no server.
+    `users`: whether it shares a host among users itself; another policy does so where asked to.
     `efforts`: whether it compares what jobs make of their efforts. Then it is asked for the jobs
     on CPUs, and for those that share GPUs, apart (see `by_resource`), and what it remembers of a
     host is a mapping or a list of runs.
@@ -76,6 +78,7 @@ class Requirements:
     silent_jobs: bool = True
     servers: bool = False
     efforts: bool = False
+    users: bool = False
 
 
 class Tone(StrEnum):

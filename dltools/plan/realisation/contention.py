@@ -1,8 +1,9 @@
-"""Whether contention eats a host, as its jobs' paces show, and the mode that follows.
+"""Whether a host loses its CPU time to contention, by the paces of its jobs, and which mode
+follows.
 
 Where threads of several jobs compete for CPUs, some lose most of their time and some lose nothing:
 it depends on whether they spin or sleep while they wait for each other. So the rule of thumb by
-threads and CPUs holds until something is measured. Then:
+threads and CPUs applies until something is measured. Then:
 
 - jobs that keep `KEEPS` of their best rate while others hold them back need no turns: `weight`;
 - jobs that keep less than `LOSES` take turns: `priority`;

@@ -1,10 +1,10 @@
 """Containers that feed a GPU go before those that compute on CPUs: an idle GPU costs more.
 
-A job that has used a GPU in the last minutes is in no line for CPUs, and is never paused or capped
-for CPUs' sake. Where CPUs are contested it gets a weight with which it has what it wants at once;
-it wants little, as the work is done on the GPU. Those that together want more than half of the
-CPUs stay nearer to the others: they compute on CPUs too. Those that share a GPU may take turns
-there, see `dltools.plan.pace_tracking`. All of it is ours.
+A job that has used a GPU in the last minutes does not queue for CPUs, and is never paused or capped
+to free CPUs. Where CPUs are contested, its weight is so high that it gets what it wants at once; it
+wants little, because the GPU does the work. Feeders that together want more than half of the CPUs
+get a smaller weight: they compute on CPUs too. Those that share a GPU may take turns there, see
+`dltools.plan.pace_tracking`. All of it is ours.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ class Feeders:
 def feeders(
     choice: ModeChoice, host: HostState, jobs: Sequence[ContainerHistory], now: int
 ) -> Feeders:
-    """Return what the jobs that feed GPUs get at a time (microseconds)."""
+    """Return the settings of the jobs that feed GPUs at a time (microseconds)."""
     if choice.queue.feeders != "first":
         return Feeders()
     found = [job for job in jobs if job.feeds_gpu(now) and not is_serving(job)]

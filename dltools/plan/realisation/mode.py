@@ -62,6 +62,18 @@ class QueueParameters:
         source="ours",
     )
 
+    users: str = parameter(
+        "alone",
+        "whether the CPUs are shared among users first: fair, or each job for itself",
+        choices=("alone", "fair"),
+        source="ours",
+    )
+
+    @property
+    def is_fair_among_users(self) -> bool:
+        """Whether the CPUs are shared among users first, then among the jobs of each."""
+        return self.users == "fair"
+
     @property
     def respects_owners(self) -> bool:
         """Whether what owners asked for bounds what is set."""

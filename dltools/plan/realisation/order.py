@@ -10,9 +10,11 @@ from __future__ import annotations
 import math
 import sys
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from typing import Any
 
 from dltools.notation.cpu_weights import DEFAULT_CPU_WEIGHT, whole_weight
+from dltools.plan.policy.by_user import by_user
 from dltools.plan.realisation.queue import Bound
 from dltools.plan.realisation.settings import SHORTEST_TURN, Settings
 from dltools.plan.realisation.shared_host import MILD_NOTE, TURN_NOTE, Realisation, SharedHost
@@ -134,13 +136,10 @@ def priorities(host: SharedHost) -> Realisation:
         return host.realisation(note, settings=even)
     found = standings(host)
     jobs = in_order(host, found)
-    bound = Bound(
-        len(groups_that_fit(jobs, host.cpus)),
-        host.choice.queue.max_slowdown,
-        runs_in_no_order(host, jobs),
-    )
+    turns = _turns(host, jobs, found)
+    bound = Bound(turns.groups, host.choice.queue.max_slowdown, runs_in_no_order(host, jobs))
     urgent = host.queue.urgent((job.run_id for job in jobs), bound, host.now)
-    groups = groups_that_fit(_in_turn(host, jobs, found, urgent), host.cpus)
+    groups = groups_that_fit(_in_turn(host, jobs, turns, urgent), host.cpus)
     levels = MILD_LEVELS if host.choice.is_mild else _levels(host, groups)
     settings: dict[str, Settings] = {job.id: {"cpu_weight": levels[0]} for job in host.jobs}
     notes: dict[str, str] = {}
@@ -157,12 +156,12 @@ def priorities(host: SharedHost) -> Realisation:
         note = f"work-conserving; {len(groups)} groups in the queue; {MILD_NOTE}"
     elif waiting:
         note += f", equals in turn; no job waits much longer than {bound.patience_s:.3g} s"
-    contested = {found[job.id] for job in waiting}
+    contested = frozenset().union(*(turns.claims[job.id] for job in waiting))
     queue = host.queue.moved(
         first=[job.run_id for job in first],
         waiting=[job.run_id for job in waiting],
         urgent=[job.run_id for job in first if job.run_id in urgent],
-        equals=[job.run_id for job in first if found[job.id] in contested],
+        equals=[job.run_id for job in first if turns.claims[job.id] & contested],
         bound=bound,
         now=host.now,
     )
@@ -188,8 +187,45 @@ def _first_weight(
     return float(round(LEVELS[0] * raised))
 
 
+@dataclass(frozen=True, slots=True)
+class _Turns:
+    """Who takes turns with whom, by job id.
+
+    `standings`; the `users` whose turn is next (the smaller key first); the `claims` of a job: two
+    that have one in common are equals. `groups`: how many turns there are until all had one.
+    """
+
+    standings: Mapping[str, Standing]
+    users: Mapping[str, tuple[int, int]]
+    claims: Mapping[str, frozenset[Any]]
+    groups: int
+
+
+def _turns(host: SharedHost, jobs: list[ContainerHistory], found: Mapping[str, Standing]) -> _Turns:
+    """Return the turns of jobs with these standings. Where users come first, the first jobs of all
+    users are equals, then the second ones; a user's own jobs have their standings among themselves.
+    """
+    users = by_user(jobs) if host.choice.queue.is_fair_among_users else {}
+    claims: dict[str, frozenset[Any]]
+    if len(users) < 2:
+        claims = {job.id: frozenset({found[job.id]}) for job in jobs}
+        return _Turns(found, {}, claims, len(groups_that_fit(jobs, host.cpus)))
+    places: dict[str, Standing] = {}
+    keys: dict[str, tuple[int, int]] = {}
+    for own in users.values():
+        waited = {job.id: host.queue.turn(job.run_id, host.now) for job in own}
+        order = sorted(own, key=lambda job: (found[job.id], waited[job.id], job.attained))
+        places |= {job.id: (number, False, 0.0) for number, job in enumerate(order)}
+        known = [waited[job.id] for job in own if job.run_id in host.queue.positions]
+        in_turn = [key for key in known if key[0] == 1]
+        keys |= dict.fromkeys((job.id for job in own), max(in_turn or known, default=(0, 0)))
+    claims = {job.id: frozenset({places[job.id], (job.user, found[job.id])}) for job in jobs}
+    most = max(map(len, users.values()))
+    return _Turns(places, keys, claims, len(users) * (most + 1))
+
+
 def _in_turn(
-    host: SharedHost, jobs: list[ContainerHistory], found: dict[str, Standing], urgent: list[str]
+    host: SharedHost, jobs: list[ContainerHistory], turns: _Turns, urgent: list[str]
 ) -> list[ContainerHistory]:
     """Return the jobs in order: urgent ones first, then by standing; equals take turns."""
     place = {run_id: number for number, run_id in enumerate(urgent)}
@@ -197,7 +233,8 @@ def _in_turn(
         jobs,
         key=lambda job: (
             place.get(job.run_id, len(place)),
-            found[job.id],
+            turns.standings[job.id],
+            turns.users.get(job.id, ()),
             host.queue.turn(job.run_id, host.now),
             0.0 if job.run_id in host.queue.positions else job.attained,
         ),

@@ -1,11 +1,11 @@
-"""What owners asked for bounds what is set; how samples tell what they asked for.
+"""The limits that owners asked for: how samples show them, and how they bound what plans set.
 
 `recorded_host` learns it from samples and `rounds` notes what plans have set; `realise` keeps
 within it. Quotas and CPU lists are bounds, weights are multiplied by the owner's.
 
 Whose limits are in force is not always known. dl-probe knows it where it can read dl-apply's
-journal; elsewhere it takes the limits in force for the owner's. So what a plan has set is
-remembered, and is no wish of the owner when it is seen in force. All of it ours.
+journal; elsewhere it takes the limits in force for the owner's. So what plans have set is
+remembered, and does not count as the owner's when it is seen in force. All of this is ours.
 """
 
 from __future__ import annotations
@@ -16,24 +16,21 @@ from dataclasses import replace
 
 from dltools.notation.cpu_weights import DEFAULT_CPU_WEIGHT, whole_weight
 from dltools.notation.resources import format_cpus, parse_cpus
-from dltools.plan.realisation.settings import Settings, differs
+from dltools.plan.realisation.settings import CPU_SETTINGS, Settings, differs, only
 from dltools.plan.realisation.shared_host import Realisation
 from dltools.plan.signals.container_history import Owner
 
 _REMEMBERED = 6
 """Values of a setting that are remembered: a plan may be applied when the next ones are made."""
 
-_NAMES = ("cpus", "cpu_weight", "cpuset")
-"""The settings that owners ask for."""
-
 
 def limits_of(cpus: float | None, weight: float | None, cpuset: str | None) -> Settings:
-    """Return limits as a recording says them, the defaults for what is no limit."""
+    """Return the limits of a recorded row, with defaults for what is not a limit."""
     is_quota = cpus is not None and 0 < cpus < math.inf
     is_weight = weight is not None and 0 < weight < math.inf
     return {
         "cpus": cpus if is_quota else None,
-        "cpu_weight": weight if is_weight else DEFAULT_CPU_WEIGHT,
+        "cpu_weight": weight if weight is not None and is_weight else DEFAULT_CPU_WEIGHT,
         "cpuset": cpuset if cpuset and parse_cpus(cpuset) else None,
     }
 
@@ -51,22 +48,23 @@ def owner_after_sample(owner: Owner, said: Settings, present: Settings) -> Owner
     }
     if said == wish and owner.is_known:
         return owner
-    for name in _NAMES:
-        ours = ({name: value} for value in owner.planned.get(name, ()))
-        is_in_force = said[name] is not None and not _differs({name: said[name]}, present)
-        if not is_in_force or all(_differs(one, present) for one in ours):
-            wish[name] = said[name]
+    for name in CPU_SETTINGS:
+        one = only(said, (name,))
+        ours = ({str(name): value} for value in owner.planned.get(name, ()))
+        is_in_force = said[name] is not None and not _differs(one, present)
+        if not is_in_force or all(_differs(planned, present) for planned in ours):
+            wish |= one
     ratio = wish["cpu_weight"] / DEFAULT_CPU_WEIGHT
     return replace(owner, cpus=wish["cpus"], ratio=ratio, cpuset=wish["cpuset"], is_known=True)
 
 
-def _differs(wanted: Settings, present: Settings) -> bool:
+def _differs(wanted: Mapping[str, object], present: Settings) -> bool:
     return differs(wanted, present, math.inf)
 
 
 def owner_when_first_seen(owner: Owner, present: Settings, cpus: float) -> Owner:
-    """Return what to go by where nothing tells whose the limits are that a container has when it
-    is first seen: its quota and its list are not widened."""
+    """Return the owner of a container when it is first seen, and nothing tells whose its limits
+    are: its quota and its CPU list are taken for the owner's."""
     quota, cpuset = present["cpus"], present["cpuset"]
     is_listed = cpuset is not None and len(parse_cpus(cpuset)) < cpus
     is_bounded = quota is not None and quota < cpus
@@ -81,7 +79,7 @@ def owner_when_first_seen(owner: Owner, present: Settings, cpus: float) -> Owner
 def owner_after_plan(owner: Owner, setting: Settings) -> Owner:
     """Return what is known of an owner after a plan has set this."""
     planned = dict(owner.planned)
-    for name in _NAMES:
+    for name in CPU_SETTINGS:
         values = planned.get(name, ())
         if name in setting and setting[name] not in values[-1:]:
             others = tuple(value for value in values if value != setting[name])
@@ -107,7 +105,7 @@ def within_owner(wanted: Settings, owner: Owner, cpus: float) -> Settings:
     No quota becomes the owner's, and all CPUs become the owner's list. A weight is multiplied by
     the owner's own, as a multiple of the default.
     """
-    found = dict(wanted)
+    found = wanted.copy()
     if "cpus" in found and owner.cpus is not None and not 0 < cpus <= owner.cpus:
         planned = found["cpus"]
         found["cpus"] = owner.cpus if planned is None else min(owner.cpus, planned)

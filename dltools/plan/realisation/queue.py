@@ -88,7 +88,7 @@ class Queue:
         return self.due is not None and now >= self.due
 
     def due_by(self, now: int, seconds: float) -> Queue:
-        """Return the queue, looked at again in so many seconds at the latest."""
+        """Return the queue, due again in so many seconds at the latest."""
         latest = now + max(1, round(seconds * MICRO * (1 - JITTER)))
         return replace(self, due=latest if self.due is None else min(self.due, latest))
 

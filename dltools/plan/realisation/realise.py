@@ -40,8 +40,8 @@ _DEFAULTS: Mapping[Mode, Settings] = {
     Mode.ROTATE: {"cpu_weight": DEFAULT_CPU_WEIGHT},
     Mode.CORES: {"cpuset": None},
 }
-"""What a new container has, of that which a mode sets. Beside turns too jobs have weights: silent
-ones, feeders, and all that waited by weights before."""
+"""The defaults of what each mode sets. Under `rotate` jobs have weights too: silent ones, feeders,
+and all that waited by weights before."""
 
 _LEAST_CPUS = 1.0
 """CPUs that are left for an order of jobs, however many those take that feed GPUs."""
@@ -159,7 +159,7 @@ def _in_mode(
             why = _EXPLORES if job.id in shared.exploring else _SILENT
             notes[job.id] = "; ".join(filter(None, (why, notes.get(job.id))))
     raised = _no_longer_first(choice.mode, jobs)
-    own = {key: {**one, **raised.get(key, {})} for key, one in found.settings.items()}
+    own = {key: one | raised[key] if key in raised else one for key, one in found.settings.items()}
     return replace(
         found,
         note="; ".join(filter(None, (found.note, feeding.note))),

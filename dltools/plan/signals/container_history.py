@@ -16,7 +16,8 @@ from itertools import islice
 from operator import le
 from typing import Any
 
-from dltools.labels import PROTECT, Role, is_true
+from dltools import labels as known_labels
+from dltools.labels import PROTECT, USER, Role, is_true
 from dltools.notation.cpu_weights import V2_STEP
 from dltools.notation.resources import parse_cpus
 from dltools.notation.times import MICRO
@@ -112,7 +113,8 @@ class ContainerHistory:
     which that is unknown (microseconds); `gpu_pace` is its progress each second there, None where
     not followed. `job` is the job that it is a member of, if any, and `members` are the containers
     of that job, () for a container that is alone here; the job has `job_containers` in all, None
-    where that is unknown; `owner` is what its owner asked for.
+    where that is unknown; `owner` is what its owner asked for; `observed_user` whose its rows say
+    that it is.
 
     `judged` is what it is, and why. That follows from what the user has `said`, its labels, its
     metrics, what an `earlier` run of it has reported, and what its rows say: `observed`. If it is
@@ -156,6 +158,7 @@ class ContainerHistory:
     members: tuple[Member, ...] = ()
     job_containers: int | None = None
     owner: Owner = UNKNOWN_OWNER
+    observed_user: str | None = None
     said: Judgement | None = None
     earlier: Role | None = None
     observed: Judgement | None = None
@@ -193,6 +196,16 @@ class ContainerHistory:
         """Whether it is a training beyond doubt: it has reported, or somebody has said so."""
         is_sure = self.judged.is_said or self.reported_role is Role.TRAINING
         return self.role is Role.TRAINING and is_sure
+
+    @property
+    def user(self) -> str:
+        """Whose job it is, "" where nothing says so."""
+        return self.labels.get(USER, "").strip() or self.observed_user or ""
+
+    @property
+    def priority(self) -> float:
+        """Its priority among the jobs of its user."""
+        return known_labels.priority(self.labels) or 1.0
 
     @property
     def may_be_touched(self) -> bool:

@@ -24,12 +24,15 @@ from dltools.labels import (
     FINAL,
     METRIC,
     OBJECTIVE,
+    PRIORITY,
     PROTECT,
     QOE,
     STEPS,
     TARGET,
+    USER,
     response_time_s,
 )
+from dltools.labels import priority as known_priority
 from dltools.observations import metric_names
 from dltools.text import suggestion
 
@@ -159,6 +162,8 @@ _KEYS = {
     "epochs": EPOCHS,
     "steps": STEPS,
     "protect": PROTECT,
+    "user": USER,
+    "priority": PRIORITY,
 }
 
 GivenLabels = list[tuple[str, dict[str, str]]]
@@ -188,6 +193,8 @@ def _labels_of(table: Any, where: str) -> dict[str, str]:
         if not isinstance(value, str | int | float):
             raise ConfigError(f"{where}: {key} is a number or text, not {value!r}")
         labels[_KEYS[key]] = str(value)
+    if PRIORITY in labels and known_priority(labels) is None:
+        raise ConfigError(f"{where}: priority is a number from 0.01 to 100")
     if faults := parse(labels).faults:
         raise ConfigError(f"{where}: {faults[0]}")
     return labels

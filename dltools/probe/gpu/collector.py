@@ -26,21 +26,30 @@ from dltools.probe.gpu.nvml import (
 _ID = re.compile(r"(?<![0-9a-f])[0-9a-f]{64}(?![0-9a-f])")
 
 
-def container_of(cgroup_text: str) -> str | None:
+NO_PLACES: Mapping[str, str] = {}
+
+
+def container_of(cgroup_text: str, places: Mapping[str, str] = NO_PLACES) -> str | None:
     """Return the container id in the text of a /proc/PID/cgroup, None if there is none.
 
     It is the first word of 64 digits in a path: docker/ID, docker-ID.scope, kubepods/.../ID. This
-    engine knows only the outer one of two nested containers.
+    engine knows only the outer one of two nested containers. `places` are the ids of containers
+    that have none in their paths, by those.
     """
     for line in cgroup_text.splitlines():
-        if match := _ID.search(line.rpartition(":")[2]):
+        path = line.split(":", 2)[-1]
+        if places and (above := [one for one in places if f"{path}/".startswith(f"{one}/")]):
+            return places[max(above, key=len)]
+        if match := _ID.search(path):
             return match[0]
     return None
 
 
-def owners(pids: Iterable[int], root: Path = ROOT) -> Mapping[int, str]:
+def owners(
+    pids: Iterable[int], root: Path = ROOT, places: Mapping[str, str] = NO_PLACES
+) -> Mapping[int, str]:
     """Return the container ids of the processes that are in a container."""
-    found = {pid: container_of(read_text(f"{root}/proc/{pid}/cgroup")) for pid in set(pids)}
+    found = {pid: container_of(read_text(f"{root}/proc/{pid}/cgroup"), places) for pid in set(pids)}
     return {pid: id_ for pid, id_ in found.items() if id_ is not None}
 
 
@@ -55,7 +64,7 @@ class Gpus:
 
     def __init__(self, owners_of: OwnersOf = owners) -> None:
         """Without a driver there are no GPUs, and NVML is not loaded."""
-        self._owners_of = owners_of
+        self.owners_of = owners_of
         self._nvml: Nvml | None = None
         self._devices: list[Device] = []
         self._tried = float("-inf")
@@ -113,7 +122,7 @@ class Gpus:
     def _rows(self, nvml: Nvml, device: Device) -> Iterator[Row]:
         """Yield the row of a GPU, and those of the containers on it."""
         whole = _whole_row(nvml, device)
-        uses = uses_by_container(nvml, device, self._owners_of)
+        uses = uses_by_container(nvml, device, self.owners_of)
         yield whole
         alone = whole["gpu_utilization_ratio"] if len(uses) == 1 else None
         for id_, use in sorted(uses.items()):

@@ -1,14 +1,16 @@
-"""What panels share: colours and dashes, axes of time, names of rows, legends, series made ready.
+"""What panels share: looks of runs and lines, axes of time, names of rows, legends, series.
 
 A panel answers one question. The modules beside this one make panels; `figure` puts them together.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import math
+import re
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from dltools.observations.container_records import Series, SeriesPoint
 from dltools.report.timelines import Run
@@ -16,6 +18,7 @@ from dltools.text import printable
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,12 +35,13 @@ class Panel:
 class TimeFrame:
     """A run, and the seconds that its time axis shows: the same for all runs of a plot.
 
-    `names_run`: titles name the run, because the plot shows several.
+    `names_run`: titles name the run, because the plot shows several; `colour` is that of the run.
     """
 
     run: Run
     span_s: float
     names_run: bool
+    colour: str = "#999999"
 
     def title(self, text: str) -> str:
         """Return a panel's title."""
@@ -61,6 +65,74 @@ _DASHES: tuple[Any, ...] = (
     (0, (3, 1, 1, 1)),
     (0, (8, 2)),
 )
+
+
+@dataclass(frozen=True, slots=True)
+class RunStyle:
+    """How a run looks in all pictures: its colour, the hatch of its bars, the dashes of its
+    lines."""
+
+    colour: str
+    hatch: str
+    dashes: Any
+
+    @property
+    def line(self) -> dict[str, Any]:
+        """The style of its lines."""
+        return {"color": self.colour, "linestyle": self.dashes}
+
+    @property
+    def bar(self) -> dict[str, Any]:
+        """The style of its bars."""
+        return {"color": self.colour, "hatch": self.hatch}
+
+
+_POLICIES = {
+    "noop": RunStyle("#999999", "", ":"),
+    "fair": RunStyle("#56B4E9", "", "--"),
+    "las": RunStyle("#CC79A7", "...", "-."),
+    "slaq": RunStyle("#B8A800", "xxx", (0, (5, 1))),
+    "srtf": RunStyle("#D55E00", "///", "-"),
+    "flowcon": RunStyle("#0072B2", "", "-"),
+    "tradl": RunStyle("#009E73", "\\\\\\", (0, (8, 2))),
+    "dqoes": RunStyle("#E69F00", "", "-"),
+    "specon": RunStyle("#882255", "", "-"),
+}
+"""The looks of policies: Okabe and Ito's colours, two darker, and one more."""
+
+_OTHER_RUNS = (
+    RunStyle("#332288", "", "-"),
+    RunStyle("#44AA99", "///", "--"),
+    RunStyle("#AA4499", "...", "-."),
+    RunStyle("#661100", "xxx", ":"),
+    RunStyle("#6699CC", "", (0, (5, 1))),
+    RunStyle("#888888", "+++", (0, (3, 1, 1, 1))),
+)
+
+
+def run_styles(labels: Sequence[str]) -> dict[str, RunStyle]:
+    """Return how each run of a plot looks, by its label.
+
+    A run whose label names a policy, as in `night/srtf` or `fair-rotate`, has that policy's colour
+    in every plot; a second run of it has other dashes and hatches. Others have what is left.
+    """
+    found: dict[str, RunStyle] = {}
+    others = 0
+    for label in labels:
+        words = re.split(r"[^a-z]+", label.lower())
+        policy = next((word for word in reversed(words) if word in _POLICIES), None)
+        if policy is None:
+            found[label] = _OTHER_RUNS[others % len(_OTHER_RUNS)]
+            others += 1
+            continue
+        style, twins = _POLICIES[policy], {one.bar["hatch"] for one in found.values()}
+        same = sum(one.colour == style.colour for one in found.values())
+        if same:
+            free = [one for one in _OTHER_RUNS if one.hatch not in {style.hatch, *twins}]
+            twin = (free or _OTHER_RUNS)[(same - 1) % len(free or _OTHER_RUNS)]
+            style = RunStyle(style.colour, twin.hatch, twin.dashes)
+        found[label] = style
+    return found
 
 
 def line_style(number: int) -> dict[str, Any]:
@@ -90,9 +162,51 @@ def name_rows(ax: Axes, names: list[str]) -> None:
     ax.tick_params(axis="y", length=0)
 
 
+_BELOW_INCHES = 0.42
+"""From the axes to the legend: the ticks and the name of the axis lie between."""
+_MOST_COLUMNS = 6
+_HANDLE_LETTERS, _LETTERS_IN_AN_INCH = 9, 13.0
+"""Width of a legend's line with its gaps, in letters, and letters of its text in an inch."""
+
+
 def legend(ax: Axes, **options: Any) -> None:
-    """Add a legend beside the axes."""
-    ax.legend(loc="upper left", bbox_to_anchor=(1.0, 1.0), frameon=False, **options)
+    """Add a legend below the axes, so that it takes nothing from their width; without entries,
+    none."""
+    from matplotlib.transforms import ScaledTranslation
+
+    figure = cast("Figure", ax.figure)
+    given = options.get("handles")
+    labels = (
+        ax.get_legend_handles_labels()[1] if given is None else [one.get_label() for one in given]
+    )
+    if not labels:
+        return
+    room = (figure.get_figwidth() - 1.5) * _LETTERS_IN_AN_INCH
+    columns = round(room // (max(map(len, labels)) + _HANDLE_LETTERS))
+    columns = max(1, min(columns, _MOST_COLUMNS, len(labels)))
+    down = ScaledTranslation(0, -_BELOW_INCHES, figure.dpi_scale_trans)
+    ax.legend(
+        loc="upper left",
+        bbox_to_anchor=(0.0, 0.0),
+        bbox_transform=ax.transAxes + down,
+        borderaxespad=0.0,
+        frameon=False,
+        ncols=columns,
+        **options,
+    )
+
+
+_LINE_INCHES = 0.19
+
+
+def legend_inches(ax: Axes) -> float:
+    """Return the height of the legend below the axes, 0 without one."""
+    found = ax.get_legend()
+    if found is None:
+        return 0.0
+    columns: int = max(1, found._ncols)  # type: ignore[attr-defined]
+    lines = -(-len(found.get_texts()) // columns)
+    return lines * _LINE_INCHES + 0.05
 
 
 def clock(ax: Axes, end: float) -> None:
@@ -105,7 +219,7 @@ def clock(ax: Axes, end: float) -> None:
     ticks = MaxNLocator(8, steps=[1, 2, 5, 10]).tick_values(0, end / unit)
     ax.set_xticks([tick * unit for tick in ticks if tick * unit <= end * 1.02])
     ax.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value / unit:g}"))
-    ax.set_xlabel(name)
+    ax.set_xlabel(f"time, {name}")
 
 
 _MOST_POINTS = 1000
@@ -124,9 +238,15 @@ def changes(series: Series) -> Series:
     """Return the points of a series of steps at which its value changes, and its last point."""
     last = len(series) - 1
     found = [
-        point for at, point in enumerate(series) if at in (0, last) or point[1] != series[at - 1][1]
+        point
+        for at, point in enumerate(series)
+        if at in (0, last) or not _is_same(point[1], series[at - 1][1])
     ]
     return thinned(found)
+
+
+def _is_same(one: float, other: float) -> bool:
+    return one == other or (math.isnan(one) and math.isnan(other))
 
 
 def area(series: Series) -> float:

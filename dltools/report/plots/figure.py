@@ -8,27 +8,29 @@ from __future__ import annotations
 import io
 import shlex
 import sys
+import textwrap
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dltools.errors import UnavailableError
-from dltools.report.plots.axes import Panel, TimeFrame, safe
+from dltools.report.plots.axes import Panel, TimeFrame, legend_inches, run_styles, safe
 from dltools.report.plots.compare import completions_panel, ratios_panel, satisfied_panel
 from dltools.report.plots.gantt import gantt_panel
-from dltools.report.plots.over_time import limits_panel, progress_panel
+from dltools.report.plots.over_time import limits_panel, progress_panel, responses_panel
 from dltools.report.timelines import Run
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-KINDS = ("compare", "gantt", "limits", "progress", "cdf", "satisfied")
+KINDS = ("compare", "gantt", "limits", "progress", "responses", "cdf", "satisfied")
 """The kinds of panels, in order."""
 
 _OVER_TIME: dict[str, Callable[[TimeFrame], Panel | None]] = {
     "gantt": gantt_panel,
     "limits": limits_panel,
     "progress": progress_panel,
+    "responses": responses_panel,
 }
 OVER_TIME = tuple(_OVER_TIME)
 """Those of them whose axis is a run's time: one panel per run."""
@@ -40,7 +42,8 @@ def panels(runs: Sequence[Run], kinds: Sequence[str], baseline: str) -> list[Pan
     `baseline` is the label of the run that the others are compared with.
     """
     span = max((run.end for run in runs), default=0.0)
-    frames = [TimeFrame(run, span, len(runs) > 1) for run in runs]
+    styles = run_styles([run.label for run in runs])
+    frames = [TimeFrame(run, span, len(runs) > 1, styles[run.label].colour) for run in runs]
     found: list[Panel | None] = []
     for kind in kinds:
         if kind == "compare":
@@ -54,11 +57,14 @@ def panels(runs: Sequence[Run], kinds: Sequence[str], baseline: str) -> list[Pan
     return [panel for panel in found if panel is not None]
 
 
-_WIDTH = 9.0  # inches
+WIDE, NARROW = 9.0, 3.4
+"""Widths in inches: for a page or a laptop, and for a phone, where letters of 9 points have 12 px
+on a screen of 360."""
 _DPI = 100
 _STYLE = {
     "svg.hashsalt": "dltools",
     "svg.fonttype": "path",
+    "pdf.fonttype": 42,
     "font.family": "DejaVu Sans",
     "font.size": 9,
     "axes.spines.top": False,
@@ -70,8 +76,9 @@ _STYLE = {
 }
 
 
-def picture(panels: Sequence[Panel]) -> Figure:
-    """Return panels below each other. Raises `UnavailableError` without matplotlib."""
+def picture(panels: Sequence[Panel], width: float = WIDE) -> Figure:
+    """Return panels below each other, so many inches wide. Raises `UnavailableError` without
+    matplotlib."""
     try:
         import matplotlib
         from matplotlib.figure import Figure
@@ -82,21 +89,37 @@ def picture(panels: Sequence[Panel]) -> Figure:
         ) from error
     matplotlib.rcParams.update(_STYLE)
     heights = [panel.height for panel in panels]
-    figure = Figure(figsize=(_WIDTH, sum(heights)), layout="constrained")
+    figure = Figure(figsize=(width, sum(heights)), layout="constrained")
     axes = figure.subplots(len(panels), 1, squeeze=False, height_ratios=heights)[:, 0]
     for panel, ax in zip(panels, axes, strict=True):
-        ax.set_title(safe(panel.title))
+        room = width - (_NAMES if width < WIDE else 0.0)
+        title = textwrap.wrap(panel.title, round(room * _LETTERS_IN_AN_INCH)) or [""]
+        ax.set_title("\n".join(map(safe, title)))
         panel.draw(ax)
+    below = [legend_inches(ax) for ax in axes]
+    whole = [height + more for height, more in zip(heights, below, strict=True)]
+    figure.set_size_inches(width, sum(whole))
+    axes[0].get_gridspec().set_height_ratios(whole)
     return figure
 
 
+_LETTERS_IN_AN_INCH, _NAMES = 11.0, 1.25
+"""Letters of a title, and the inches that names beside the axes may take of a narrow figure."""
+
+
 def rendered(figure: Figure, format_: str, scale: float = 1.0) -> bytes:
-    """Return a picture as "png" or "svg". The same runs always give the same bytes."""
+    """Return a picture as "png", "svg" or "pdf". The same runs always give the same bytes."""
     out = io.BytesIO()
-    metadata: Mapping[str, Any] = {"Date": None} if format_ == "svg" else {"Software": None}
+    metadata: Mapping[str, Any] = _NO_DATES[format_]
     figure.savefig(out, format=format_, dpi=_DPI * scale, metadata=metadata)
     return out.getvalue()
 
+
+_NO_DATES: Mapping[str, Mapping[str, Any]] = {
+    "svg": {"Date": None},
+    "png": {"Software": None},
+    "pdf": {"CreationDate": None, "Producer": None, "Creator": None},
+}
 
 _GLOBAL_PIPX = "/opt/pipx"
 

@@ -46,9 +46,11 @@ _OTHERS = (
 
 
 class ClassLooks:
-    """The looks of the classes in one chart, each class its own."""
+    """The looks of the classes in one chart, each class its own. What has no class has the colour
+    of the run."""
 
-    def __init__(self) -> None:
+    def __init__(self, colour: str = NO_CLASS.fill) -> None:
+        self._plain = Look(colour)
         self._looks: dict[JobClass, Look] = {}
         self._has_unclassed = False
 
@@ -56,7 +58,7 @@ class ClassLooks:
         """Return a class's look: that of its tone, or the next other where that is taken."""
         if job_class is None:
             self._has_unclassed = True
-            return NO_CLASS
+            return self._plain
         if job_class not in self._looks:
             taken = set(self._looks.values())
             wanted = _BY_TONE.get(job_class.tone)
@@ -71,7 +73,7 @@ class ClassLooks:
             label = name if word == name else f"{name} {word}".strip()
             yield ("no class" if label == "-" else label), look
         if self._has_unclassed:
-            yield ("no class yet" if self._looks else "running"), NO_CLASS
+            yield ("no class yet" if self._looks else "running"), self._plain
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,7 +162,7 @@ class _Chart:
             textcoords="offset points",
             va="center",
             ha="right" if is_inside else "left",
-            fontsize=8,
+            fontsize=9,
             bbox=paper if is_inside else None,
         )
 
@@ -188,7 +190,7 @@ class _Chart:
             )
             for shape in shapes
         ]
-        if handles:
+        if len(handles) > 1 or any(word != "running" for word, _ in self.looks):
             legend(ax, handles=handles)
 
 
@@ -200,5 +202,7 @@ def gantt_panel(frame: TimeFrame) -> Panel | None:
     jobs = started[:_MOST_BARS]
     left_out = f", the first {len(jobs)} of {len(started)}" if len(jobs) < len(started) else ""
     height = 0.9 + min(10.0, max(0.6, 0.2 * len(jobs)))
-    draw = _Chart(frame.run, jobs, frame.span_s).draw
-    return Panel("gantt", frame.title(f"Jobs{left_out}"), height, draw)
+    has_classes = any(line.classes for line in frame.run.timelines.values())
+    looks = ClassLooks() if has_classes else ClassLooks(frame.colour)
+    draw = _Chart(frame.run, jobs, frame.span_s, looks).draw
+    return Panel("gantt", frame.title(f"Jobs from start to end{left_out}"), height, draw)

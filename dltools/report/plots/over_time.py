@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from dltools.observations.container_records import Series
+from dltools.observations import metric_names
+from dltools.observations.container_records import Series, SeriesPoint
 from dltools.report.plots.axes import (
     Panel,
     TimeFrame,
@@ -33,6 +35,7 @@ class _Rows:
     jobs: Sequence[tuple[str, Timeline]]
     most_cores: float
     span_s: float
+    colour: str
 
     def draw(self, ax: Axes) -> None:
         rows = list(reversed(self.jobs))
@@ -52,14 +55,15 @@ class _Rows:
                 [base] * len(used),
                 [base + height * cores for _, cores in used],
                 step="pre",
-                color="#9ecae1",
+                color=self.colour,
+                alpha=0.45,
                 linewidth=0,
             )
-        if timeline.limit:
-            steps = changes(timeline.limit)
+        if timeline.bound:
+            steps = changes(timeline.bound)
             ax.step(
                 [time for time, _ in steps],
-                [base + height * cores for _, cores in steps],
+                [base + height * cores for _, cores in steps],  # NaN breaks the line
                 where="post",
                 color="#000000",
                 linewidth=1.1,
@@ -74,15 +78,24 @@ def limits_panel(frame: TimeFrame) -> Panel | None:
         return None
     most = sorted(known, key=lambda name: -area(known[name].use))[:_MOST_JOBS]
     jobs = [(name, line) for name, line in known.items() if name in most]
-    cores = [value for _, line in jobs for _, value in (*line.limit, *line.use)]
+    cores = [
+        value for _, line in jobs for _, value in (*line.bound, *line.use) if not math.isnan(value)
+    ]
     top = max(cores, default=1.0)
     left_out = f", the {len(jobs)} of {len(known)} that used most" if len(jobs) < len(known) else ""
-    title = f"CPU allowed (line) and used (area), 0 to {top:.3g} cores each{left_out}"
-    draw = _Rows(jobs, top, frame.span_s).draw
+    limited = "limit (line), " if any(_has_limit(line) for _, line in jobs) else ""
+    title = f"CPUs: {limited}used (area), 0 to {top:.3g} each{left_out}"
+    draw = _Rows(jobs, top, frame.span_s, frame.colour).draw
     return Panel("limits", frame.title(title), 0.8 + 0.45 * len(jobs), draw)
 
 
+def _has_limit(line: Timeline) -> bool:
+    return any(not math.isnan(cores) for _, cores in line.bound)
+
+
 _MOST_LINES = 8
+_FLOOR = 0.001
+"""Of the first value: less is drawn there."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,28 +125,75 @@ class _Lines:
     drawn: Sequence[_Line]
     lost: Sequence[_Line]
     span_s: float
+    y_label: str
+    is_relative: bool
 
     def draw(self, ax: Axes) -> None:
         for number, line in enumerate(self.drawn):
-            peak = max(abs(value) for _, value in line.points) or 1.0
-            points = thinned(line.points)
+            points = line.points
+            points = thinned(relative_error(points, line.metric) if self.is_relative else points)
             ax.plot(
                 [time for time, _ in points],
-                [value / peak for _, value in points],
+                [value for _, value in points],
                 linewidth=1.4,
                 label=safe(line.label),
                 **line_style(number),
             )
         for line in self.lost:
             ax.plot([], [], " ", label=safe(line.label))
-        ax.set_ylabel("fraction of its largest value")
-        ax.set_ylim(bottom=min(0.0, ax.get_ylim()[0]))
+        from matplotlib.ticker import LogLocator, NullFormatter
+
+        ax.set_yscale("log")
+        if self.is_relative:
+            ax.set_ylim(max(_FLOOR, ax.get_ylim()[0]), min(100.0, ax.get_ylim()[1]))
+        ax.yaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
+        ax.yaxis.set_major_formatter(lambda value, _: f"{value:g}")
+        ax.yaxis.set_minor_formatter(NullFormatter())
+        ax.set_ylabel(self.y_label)
         clock(ax, self.span_s)
         legend(ax, handlelength=3)
 
 
+def relative_error(points: Series, metric: str) -> Series:
+    """Return a metric as an error over its first one: on a scale of powers of ten the error of a
+    job that has nearly converged is not flat, and metrics of all sizes compare.
+
+    A loss is its own error, and that of a score up to 1 is what it lacks of 1. Of a metric that has
+    other values, such as rewards, it is what lacks of its best value and a twentieth of its range.
+    """
+    values = [value for _, value in points]
+    if metric_names.objective(metric) == "max":
+        errors = [1 - value for value in values] if min(values) >= 0 else []
+        best = max(values)
+    else:
+        errors, best = values, min(values)
+    if not errors or min(errors) < 0 or max(errors) == 0:
+        more = _BEYOND * (max(values) - min(values)) or 1.0
+        errors = [abs(value - best) + more for value in values]
+    first = next(error for error in errors if error > 0)
+    return [
+        SeriesPoint(time, max(_FLOOR, error / first))
+        for (time, _), error in zip(points, errors, strict=True)
+    ]
+
+
+_BEYOND = 0.05
+
+
 def progress_panel(frame: TimeFrame) -> Panel | None:
-    """Return the panel of the jobs that reported most, None where no job reported two values."""
+    """Return the panel of the trainings that reported most, None where none reported two values."""
+    title = "Progress: loss, or what lacks of a score, relative to the first"
+    return _lines_panel(frame, "progress", title, "of the first, log scale", is_serving=False)
+
+
+def responses_panel(frame: TimeFrame) -> Panel | None:
+    """Return the panel of the servers that reported most, None where none reported two times."""
+    return _lines_panel(frame, "responses", "Response times", "seconds, log scale", is_serving=True)
+
+
+def _lines_panel(
+    frame: TimeFrame, kind: str, title: str, y_label: str, *, is_serving: bool
+) -> Panel | None:
     lines = [
         _Line(
             short(name),
@@ -142,7 +202,7 @@ def progress_panel(frame: TimeFrame) -> Panel | None:
             line.has_diverged,
         )
         for name, line in frame.run.timelines.items()
-        if line.metric
+        if line.metric and bool(metric_names.latencies([line.metric])) is is_serving
     ]
     known = [line for line in lines if line.is_drawn]
     if not known:
@@ -151,5 +211,5 @@ def progress_panel(frame: TimeFrame) -> Panel | None:
     longest = sorted(known, key=lambda line: -len(line.points))[:_MOST_LINES]
     drawn = [line for line in known if line in longest]
     left_out = f", {len(drawn)} of {len(known)} jobs" if len(drawn) < len(known) else ""
-    draw = _Lines(drawn, lost, frame.span_s).draw
-    return Panel("progress", frame.title(f"Progress{left_out}"), 2.8, draw)
+    draw = _Lines(drawn, lost, frame.span_s, y_label, not is_serving).draw
+    return Panel(kind, frame.title(f"{title}{left_out}"), 2.8, draw)

@@ -50,8 +50,10 @@ def test_an_archive_that_is_cut_off_anywhere_is_refused(
     whole = archive({"model.pt": MODEL})
     ended = len(whole) - len(whole.rstrip(b"\0")) - 1024  # padding after the end
     with pytest.raises(DamagedError):
-        unpack(iter(pieces(whole[: min(cut, len(whole) - ended - 1)], size)),
-               tmp_path_factory.mktemp("cut"))  # fmt: skip
+        unpack(
+            iter(pieces(whole[: min(cut, len(whole) - ended - 1)], size)),
+            tmp_path_factory.mktemp("cut"),
+        )
 
 
 def test_a_file_that_would_fill_the_disk_is_refused_at_once(

@@ -48,9 +48,13 @@ class Runs:
     def begin(self, hook: Hook | None = None, *, dry_run: bool = False) -> EngineActuator:
         files = DeliveryFiles(self.home / "deliveries")
         deliverer = Deliverer(self.engine, files, self.models, hook, lambda: self.now)
-        return EngineActuator(self.engine, Journal(self.home / "journal"),
-                        Rotation(self.engine, self.home / "rotation"),
-                        deliverer=deliverer, dry_run=dry_run)  # fmt: skip
+        return EngineActuator(
+            self.engine,
+            Journal(self.home / "journal"),
+            Rotation(self.engine, self.home / "rotation"),
+            deliverer=deliverer,
+            dry_run=dry_run,
+        )
 
 
 @pytest.fixture
@@ -193,8 +197,9 @@ def test_a_hook_that_fails_is_a_result_and_runs_again_without_another_copy(
     said = tmp_path / "said"
     (result,) = runs.begin(counting(said, 3)).apply(plan_of(ORDER))
     assert (result.status, result.error) == (
-        "failed", "delivered, but the hook sh failed with exit status 3; it is tried again"
-    )  # fmt: skip
+        "failed",
+        "delivered, but the hook sh failed with exit status 3; it is tried again",
+    )
     assert result.after["delivered"] == str(runs.delivered)
     fake_engine.archive = None
     assert retried(runs.begin(counting(said))) == [("applied", None)]
@@ -330,12 +335,14 @@ def test_what_it_prints_is_no_result(capfd: pytest.CaptureFixture[str]) -> None:
     ("hook", "why"),
     [
         (script("exit(3)"), f"the hook {sys.executable} failed with exit status 3"),
-        (script("import os; os.kill(os.getpid(), 9)"),
-         f"the hook {sys.executable} was killed by signal 9"),
+        (
+            script("import os; os.kill(os.getpid(), 9)"),
+            f"the hook {sys.executable} was killed by signal 9",
+        ),
         (("/no/such/hook",), "the hook /no/such/hook cannot be run: No such file or directory"),
         (("/etc/passwd",), "the hook /etc/passwd cannot be run: Permission denied"),
     ],
-)  # fmt: skip
+)
 def test_a_failure_is_told(hook: tuple[str, ...], why: str) -> None:
     assert run(hook) == why
 

@@ -68,15 +68,22 @@ def check(world: SwarmWorld) -> None:
 @examples(300)
 @given(
     faults=st.dictionaries(st.integers(1, 60), st.sampled_from(Fault), max_size=6),
-    lag=st.integers(1, 5), bad=st.sampled_from(["", "", "b"]), shared=st.booleans(),
+    lag=st.integers(1, 5),
+    bad=st.sampled_from(["", "", "b"]),
+    shared=st.booleans(),
     tight=st.sampled_from(["", "", "b"]),
-)  # fmt: skip
+)
 def test_a_service_is_on_one_node_whatever_goes_wrong(
-    tmp_path_factory: pytest.TempPathFactory, faults: dict[int, Fault], lag: int, bad: str,
-    shared: bool, tight: str,
-) -> None:  # fmt: skip
-    world = SwarmWorld(tmp_path_factory.mktemp("moves"), faults, lag=lag, bad_host=bad,
-                       shared=shared, tight=tight)  # fmt: skip
+    tmp_path_factory: pytest.TempPathFactory,
+    faults: dict[int, Fault],
+    lag: int,
+    bad: str,
+    shared: bool,
+    tight: str,
+) -> None:
+    world = SwarmWorld(
+        tmp_path_factory.mktemp("moves"), faults, lag=lag, bad_host=bad, shared=shared, tight=tight
+    )
     settle(world, lambda: ordered(world))
     check(world)
     event(f"ends on {world.running()[0]}")
@@ -125,7 +132,7 @@ def test_undo_takes_the_constraint_back_and_leaves_the_task(tmp_path: Path) -> N
     assert planned.status == "planned"
     (result,) = migrator(world).undo(lambda _: None)
     assert result.status == "applied"
-    assert (result.error or "").startswith("its constraint to b is taken back; it stays there")
+    assert (result.error or "").startswith("its constraint to b is removed; it stays there")
     assert (world.manager.constraints, world.manager.spec["Labels"]) == ([], {})
     assert world.running() == ["b"]
     assert migrator(world).undo(lambda _: None) == []

@@ -52,9 +52,14 @@ def home(tool: Tools, fake_engine: FakeEngine, tmp_path: Path) -> Path:
     ],
 )
 def test_state_that_may_be_another_s_is_refused(
-    tool: Tools, fake_engine: FakeEngine, home: Path, arguments: tuple[str, ...], where: str,
-    spoil: Spoil, said: str,
-) -> None:  # fmt: skip
+    tool: Tools,
+    fake_engine: FakeEngine,
+    home: Path,
+    arguments: tuple[str, ...],
+    where: str,
+    spoil: Spoil,
+    said: str,
+) -> None:
     spoil(home / where)
     if not where:
         done = tool(

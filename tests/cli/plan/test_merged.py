@@ -55,8 +55,10 @@ def files(tmp_path: Path, format_: Format, suffix: str) -> list[Path]:
 
 
 def without_input(output: bytes) -> list[dict[str, Any]]:
-    return [{key: value for key, value in record.items() if key != "input"}
-            for record in records(output)]  # fmt: skip
+    return [
+        {key: value for key, value in record.items() if key != "input"}
+        for record in records(output)
+    ]
 
 
 OPTIONS = ("--set", "itval=4", "--realize", "quota")

@@ -68,6 +68,8 @@ def test_an_account_counts_rows_and_the_span_of_their_times() -> None:
         account.add(table(second), "after")
     account.add(table(0).slice(0, 0), "end")
     assert account.to_json() == {
-        "rows": 2, "sha256": "end",
-        "from": "2026-01-31T12:00:00.000000Z", "to": "2026-01-31T12:00:01.000000Z",
-    }  # fmt: skip
+        "rows": 2,
+        "sha256": "end",
+        "from": "2026-01-31T12:00:00.000000Z",
+        "to": "2026-01-31T12:00:01.000000Z",
+    }

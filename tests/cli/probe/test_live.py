@@ -29,16 +29,31 @@ def sample(second: int, names: list[str], **changes: object) -> list[Row]:
     for number, name in enumerate(names):
         id_ = f"{number:064x}"
         rows.append(
-            common | {"kind": "container", "container_id": id_, "container_name": name,
-                      "state": "running", "cpu_seconds": 1.5 * second, "cpu_limit_cores": 2.0,
-                      "cpu_throttled_seconds": 0.25 * second, "thread_count": 7,
-                      "memory_working_set_bytes": 300 << 20} | changes
-        )  # fmt: skip
+            common
+            | {
+                "kind": "container",
+                "container_id": id_,
+                "container_name": name,
+                "state": "running",
+                "cpu_seconds": 1.5 * second,
+                "cpu_limit_cores": 2.0,
+                "cpu_throttled_seconds": 0.25 * second,
+                "thread_count": 7,
+                "memory_working_set_bytes": 300 << 20,
+            }
+            | changes
+        )
         rows += [
-            common | {"kind": "progress", "container_id": id_, "metric": "loss", "value": 9 - k / 9,
-                      "time": time + timedelta(milliseconds=k)}
+            common
+            | {
+                "kind": "progress",
+                "container_id": id_,
+                "metric": "loss",
+                "value": 9 - k / 9,
+                "time": time + timedelta(milliseconds=k),
+            }
             for k in range(20)
-        ]  # fmt: skip
+        ]
         rows.append(
             common
             | {"kind": "progress", "container_id": id_, "metric": "val_loss", "value": 1 / second}
@@ -89,8 +104,16 @@ def test_no_line_is_longer_than_the_screen(width: int) -> None:
 @pytest.mark.parametrize("width", [24, 30, 40, 50, 60, 80, 100, 119, 120, 200])
 def test_names_give_way_and_numbers_never(width: int) -> None:
     names = ["a-job-with-a-long-name-" + "x" * 60, "another-job-with-a-long-name"]
-    rows = [sample(second, names, cpu_seconds=128.25 * second, cpu_limit_cores=127.5,
-                   memory_working_set_bytes=(1 << 40) - 1) for second in (1, 2)]  # fmt: skip
+    rows = [
+        sample(
+            second,
+            names,
+            cpu_seconds=128.25 * second,
+            cpu_limit_cores=127.5,
+            memory_working_set_bytes=(1 << 40) - 1,
+        )
+        for second in (1, 2)
+    ]
     for row in rows[0] + rows[1]:
         if row["kind"] == "progress":
             row["metric"] = "a_metric_with_a_name_as_long_as_the_line_itself_if_not_longer"
@@ -112,16 +135,20 @@ def test_a_header_drops_what_does_not_fit() -> None:
 
 def several(second: int) -> list[Row]:
     """A sample of two hosts, and a third one that does not answer."""
-    rows = [row | {"host": host, "container_id": f"{host}{row.get('container_id', '')}"}
-            for host in ("b", "a") for row in sample(second, ["job"])]  # fmt: skip
+    rows = [
+        row | {"host": host, "container_id": f"{host}{row.get('container_id', '')}"}
+        for host in ("b", "a")
+        for row in sample(second, ["job"])
+    ]
     time = NOON + timedelta(seconds=second)
     return [*rows, {"time": time, "host": "c", "kind": "node", "gap": "no sample: timed out"}]
 
 
 def test_several_hosts_are_told_apart() -> None:
     lines = drawn(100, 20, [several(1), several(2)])
-    assert lines[0] == ("3 hosts  12:00:02Z  2 containers  a: CPU 3.00 of 4  b: CPU 3.00 of 4  "
-                        "c: no sample")  # fmt: skip
+    assert lines[0] == (
+        "3 hosts  12:00:02Z  2 containers  a: CPU 3.00 of 4  b: CPU 3.00 of 4  c: no sample"
+    )
     assert lines[1].split()[:2] == ["HOST", "CONTAINER"]
     assert [line.split()[:2] for line in lines[3:5]] == [["a", "job"], ["b", "job"]]
     for width in (40, 60, 80):

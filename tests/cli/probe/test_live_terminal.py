@@ -124,9 +124,13 @@ def shell(fake_engine: FakeEngine, stages: list[Stage], tmp_path: Path) -> Stage
     script.chmod(0o755)
     path = f"{tmp_path}{os.pathsep}{os.environ['PATH']}"
     stages.append(
-        Stage(["bash", "--norc", "--noprofile", "-i"], PATH=path, PS1="ready> ",
-              DOCKER_HOST=fake_engine.url)
-    )  # fmt: skip
+        Stage(
+            ["bash", "--norc", "--noprofile", "-i"],
+            PATH=path,
+            PS1="ready> ",
+            DOCKER_HOST=fake_engine.url,
+        )
+    )
     stages[-1].until("ready> ")
     return stages[-1]
 

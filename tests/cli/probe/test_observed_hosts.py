@@ -12,8 +12,14 @@ NOON = datetime(2026, 1, 31, 12, tzinfo=UTC)
 
 
 def container(second: int, name: str, **changes: Any) -> dict[str, Any]:
-    return {"kind": "container", "time": NOON + timedelta(seconds=second), "container_id": name,
-            "container_name": name, "host": "h", "labels": None} | changes  # fmt: skip
+    return {
+        "kind": "container",
+        "time": NOON + timedelta(seconds=second),
+        "container_id": name,
+        "container_name": name,
+        "host": "h",
+        "labels": None,
+    } | changes
 
 
 def point(name: str, metric: str, value: float) -> dict[str, Any]:

@@ -10,7 +10,9 @@ import typer
 
 from dltools.cli.observation_formats import ObservationFormat
 from dltools.cli.options import Engines
-from dltools.cli.probe.request import Request, Selection, parse_start
+from dltools.cli.probe.request import Request, Selection, parse_log_files, parse_start
+
+LOGS = Selection((), (), (), None, 600.0, log_files={"a": ("/a.log",)})
 
 
 def request(**changes: Any) -> Request:
@@ -18,7 +20,8 @@ def request(**changes: Any) -> Request:
         "selection": Selection((), (), (), None, 600.0), "engines": Engines(),
         "deadline_s": 10.0, "interval_s": None, "count": None,
         "duration_s": None, "window_s": 0.0, "logs": (), "logs_start": None,
-        "lists_metrics": False, "explained_line": None, "output": None, "rotate_s": 3600.0,
+        "lists_metrics": False, "is_diagnosis": False, "explained_line": None, "output": None,
+        "rotate_s": 3600.0,
         "patience_s": 60.0, "state_directory": None, "format": ObservationFormat.AUTO,
         "is_verbose": False,
     }  # fmt: skip
@@ -42,6 +45,8 @@ def test_an_interval_makes_a_stream() -> None:
         ({"logs_start": datetime(2026, 1, 31, tzinfo=UTC)}, "--start is for saved logs"),
         ({"lists_metrics": True, "interval_s": 1.0}, "--list-metrics excludes"),
         ({"lists_metrics": True, "output": "x"}, "--list-metrics excludes"),
+        ({"selection": LOGS, "engines": Engines(["tcp://h:1"])}, "--log is for --host cgroup:"),
+        ({"selection": LOGS}, "--log is for --host cgroup:"),
     ],
 )
 def test_options_that_contradict_each_other_are_wrong_usage(
@@ -63,3 +68,12 @@ def test_a_start_without_a_zone_is_in_utc() -> None:
 def test_what_is_no_time_is_refused_with_an_example(text: str) -> None:
     with pytest.raises(typer.BadParameter, match="is not a time such as 2026-01-31T12:00Z"):
         parse_start(text)
+
+
+def test_logs_are_given_by_name() -> None:
+    found = parse_log_files(["jobs/a=/x=1.log", "b=/b", "jobs/a=/y"])
+    assert found == {"jobs/a": ("/x=1.log", "/y"), "b": ("/b",)}
+    assert request(selection=LOGS, engines=Engines(["cgroup:/jobs/*"])).selection == LOGS
+    for wrong in ("a", "=x", "a="):
+        with pytest.raises(typer.BadParameter, match="is not NAME=PATH"):
+            parse_log_files([wrong])

@@ -49,14 +49,25 @@ def tool() -> Tools:
 def made(tool: Tools, tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("report")
     for name in ("noop", "flowcon"):
-        done = tool("dl-sim", "-p", name, "--realize", "quota", "-o", folder / f"{name}.parquet",
-                    "-i", "1s", input=WORKLOAD)  # fmt: skip
+        done = tool(
+            "dl-sim",
+            "-p",
+            name,
+            "--realize",
+            "quota",
+            "-o",
+            folder / f"{name}.parquet",
+            "-i",
+            "1s",
+            input=WORKLOAD,
+        )
         assert done.returncode == 0, done.stderr
     tool("dl-sim", "-p", "noop", "-o", folder / "served.parquet", input=SERVING)
     jobs = tool("dl-sim", "-p", "noop", "-p", "srtf", "--jobs", "--repeat", "2", input=WORKLOAD)
     (folder / "jobs.jsonl").write_bytes(jobs.stdout)
-    plans = tool("dl-plan", "--policy", "flowcon", "--set", "itval=5", "--every",
-                 folder / "flowcon.parquet")  # fmt: skip
+    plans = tool(
+        "dl-plan", "--policy", "flowcon", "--set", "itval=5", "--every", folder / "flowcon.parquet"
+    )
     (folder / "plans.jsonl").write_bytes(plans.stdout)
     results = tool("dl-apply", "--dry-run", "--offline", folder / "plans.jsonl")
     (folder / "results.jsonl").write_bytes(results.stdout)
@@ -128,8 +139,9 @@ def test_several_give_a_row_each_and_ratios_to_a_named_baseline(tool: Tools, mad
 def test_a_job_table_is_a_run_per_policy_with_its_repeats(tool: Tools, made: Path) -> None:
     noop, srtf = rows(tool("dl-report", made / "jobs.jsonl").stdout)
     assert (noop["run"], srtf["run"]) == ("noop", "srtf")
-    compared = rows(tool("dl-sim", "-p", "noop", "-p", "srtf", "--repeat", "2",
-                         input=WORKLOAD).stdout)  # fmt: skip
+    compared = rows(
+        tool("dl-sim", "-p", "noop", "-p", "srtf", "--repeat", "2", input=WORKLOAD).stdout
+    )
     assert srtf["mean_completion_ratio"] == compared[1]["mean_completion_ratio"]
     table = tool("dl-report", "--jobs", "--format", "csv", made / "jobs.jsonl").stdout
     found = list(csv.DictReader(io.StringIO(table.decode())))
@@ -139,8 +151,15 @@ def test_a_job_table_is_a_run_per_policy_with_its_repeats(tool: Tools, made: Pat
 
 
 def test_plans_and_results_belong_to_the_recording_before_them(tool: Tools, made: Path) -> None:
-    done = tool("dl-report", made / "noop.parquet", made / "flowcon.parquet", made / "plans.jsonl",
-                made / "results.jsonl", "--format", "markdown")  # fmt: skip
+    done = tool(
+        "dl-report",
+        made / "noop.parquet",
+        made / "flowcon.parquet",
+        made / "plans.jsonl",
+        made / "results.jsonl",
+        "--format",
+        "markdown",
+    )
     assert done.returncode == 0, done.stderr
     lines = done.stdout.decode().splitlines()
     assert "ACTIONS" in lines[0]
@@ -151,8 +170,16 @@ def test_plans_and_results_belong_to_the_recording_before_them(tool: Tools, made
 def test_a_page_needs_nothing_else(tool: Tools, made: Path, tmp_path: Path) -> None:
     pytest.importorskip("matplotlib")
     page = tmp_path / "page.html"
-    done = tool("dl-report", made / "noop.parquet", made / "flowcon.parquet", made / "plans.jsonl",
-                "--title", "A <night> & more", "-o", page)  # fmt: skip
+    done = tool(
+        "dl-report",
+        made / "noop.parquet",
+        made / "flowcon.parquet",
+        made / "plans.jsonl",
+        "--title",
+        "A <night> & more",
+        "-o",
+        page,
+    )
     assert done.returncode == 0, done.stderr
     text = page.read_text()
     assert "<title>A &lt;night&gt; &amp; more</title>" in text
@@ -163,9 +190,19 @@ def test_a_page_needs_nothing_else(tool: Tools, made: Path, tmp_path: Path) -> N
     used = set(re.findall(r'(?:href="|url\()#([^")]+)', text))
     assert used <= set(ids)
     assert text.count("<figure") == 2  # compare; gantt, limits and progress; no cdf of two jobs
-    assert tool("dl-report", made / "noop.parquet", made / "flowcon.parquet",
-                made / "plans.jsonl", "--title", "A <night> & more",
-                "--format", "html").stdout.decode() == text  # fmt: skip
+    assert (
+        tool(
+            "dl-report",
+            made / "noop.parquet",
+            made / "flowcon.parquet",
+            made / "plans.jsonl",
+            "--title",
+            "A <night> & more",
+            "--format",
+            "html",
+        ).stdout.decode()
+        == text
+    )
 
 
 def test_a_page_says_what_became_of_actions(tool: Tools, made: Path) -> None:
@@ -219,7 +256,7 @@ def test_mistakes_are_told(tool: Tools, made: Path, tmp_path: Path) -> None:
         done = tool("dl-report", *arguments)
         assert done.returncode == code, arguments
         assert words in complaint(done.stderr), arguments
-    assert tool("dl-report", file, "-o", tmp_path / "x.pdf").returncode == 2
+    assert tool("dl-report", file, "-o", tmp_path / "x.gif").returncode == 2
     summary = tool("dl-sim", "-p", "noop", input=WORKLOAD).stdout
     done = tool("dl-report", input=summary)
     assert (done.returncode, "dl-sim --jobs" in complaint(done.stderr)) == (65, True)
@@ -296,13 +333,16 @@ def test_a_failed_job_stays_one_when_its_row_is_read_again(tool: Tools) -> None:
 
 
 def test_without_matplotlib_tables_work_and_pictures_say_what_is_missing(made: Path) -> None:
-    code = ("import sys; sys.modules['matplotlib'] = None; sys.argv[0] = 'dl-report';"
-            "from dltools.cli.report import main; main()")  # fmt: skip
+    code = (
+        "import sys; sys.modules['matplotlib'] = None; sys.argv[0] = 'dl-report';"
+        "from dltools.cli.report import main; main()"
+    )
     table = subprocess.run([sys.executable, "-c", code, made / "jobs.jsonl"], capture_output=True)
     assert table.returncode == 0, table.stderr
     picture = subprocess.run(
         [sys.executable, "-c", code, made / "jobs.jsonl", "--format", "svg"],
-        capture_output=True, text=True,
-    )  # fmt: skip
+        capture_output=True,
+        text=True,
+    )
     assert picture.returncode == 69
     assert f"{sys.prefix}/bin/python3 -m pip install matplotlib" in picture.stderr

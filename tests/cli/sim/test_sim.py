@@ -51,16 +51,16 @@ def test_a_row_per_job_in_csv(tool: Tools) -> None:
     done = tool("dl-sim", "-p", "noop", "--jobs", "--format", "csv", input=WORKLOAD)
     found = list(csv.DictReader(io.StringIO(done.stdout.decode())))
     assert [(row["policy"], row["name"], row["arrival"]) for row in found] == [
-        ("noop", "a", "0.0"), ("noop", "b", "5.0"),
-    ]  # fmt: skip
+        ("noop", "a", "0.0"),
+        ("noop", "b", "5.0"),
+    ]
     assert found[1]["first"]
 
 
 @pytest.mark.slow
 def test_the_same_seed_gives_the_same_digits_on_one_core_and_on_all(tool: Tools) -> None:
     jobs = f"poisson:{repeated(30, 100)}"
-    arguments = ("--generate", jobs, "--repeat", "2", "-p", "noop", "-p", "las",
-                 "-p", "flowcon")  # fmt: skip
+    arguments = ("--generate", jobs, "--repeat", "2", "-p", "noop", "-p", "las", "-p", "flowcon")
     once = tool("dl-sim", *arguments)
     assert once.returncode == 0, once.stderr
     assert tool("dl-sim", *arguments).stdout == once.stdout
@@ -109,8 +109,9 @@ def test_a_recording_under_no_policy_ends_as_it_did(tool: Tools) -> None:
 
 
 def test_a_recording_of_serving_has_the_classes_that_it_had(tool: Tools) -> None:
-    done = tool("dl-sim", "--from", SAMPLES / "serving" / "recording.parquet", "-p", "noop",
-                "--jobs")  # fmt: skip
+    done = tool(
+        "dl-sim", "--from", SAMPLES / "serving" / "recording.parquet", "-p", "noop", "--jobs"
+    )
     found = rows(done.stdout)
     satisfied = {str(r["name"]) for r in found if float(str(r["satisfied"])) > 0}
     assert satisfied == {"meter"}

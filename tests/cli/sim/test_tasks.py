@@ -30,8 +30,9 @@ def test_a_wrong_setting_is_refused(
 
 def test_a_parameter_goes_to_the_policies_that_have_it() -> None:
     check_settings(["noop", "flowcon"], ["alpha=0.1"], "quota", None)
-    tasks = [Task(WORKLOAD, name, ("alpha=0.1",), "quota", False, 2.0)
-             for name in ("noop", "flowcon")]  # fmt: skip
+    tasks = [
+        Task(WORKLOAD, name, ("alpha=0.1",), "quota", False, 2.0) for name in ("noop", "flowcon")
+    ]
     assert [[job.name for job in jobs] for jobs in run_all(tasks)] == [["a"], ["a"]]
 
 

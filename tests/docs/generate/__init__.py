@@ -1,4 +1,5 @@
-"""What `make docs` writes: parts of man pages, completions and README, from parsers and tables."""
+"""What `make docs` writes: parts of man pages and completions from parsers and tables,
+and the figures of README from the live results."""
 
 from __future__ import annotations
 
@@ -15,10 +16,14 @@ def documents() -> dict[Path, str]:
     """Return what each file with generated parts should hold; nothing is written."""
     found = tools()
     parts = {
-        **pages.parts(found), **bash.parts(found), **zsh.parts(found), **fish.parts(found),
-        **readme.parts(found),
-    }  # fmt: skip
-    return {
+        **pages.parts(found),
+        **bash.parts(found),
+        **zsh.parts(found),
+        **fish.parts(found),
+        **readme.parts(),
+    }
+    made = {
         ROOT / name: filled(name, (ROOT / name).read_text(), bodies)
         for name, bodies in parts.items()
     }
+    return made | {ROOT / readme.PICTURE: readme.picture()}

@@ -26,10 +26,18 @@ def _options(tool: Tool) -> str:
     files = "_dltools_files -f" if tool.argument else "COMPREPLY=()"
     longs = " ".join(option.long for option in tool.options)
     return "\n".join(
-        ["case $before in", *lines, "    *)", "        if [[ $text == -* ]]; then",
-         f"            _dltools_reply {longs}", "        else", f"            {files}",
-         "        fi ;;", "esac"]
-    )  # fmt: skip
+        [
+            "case $before in",
+            *lines,
+            "    *)",
+            "        if [[ $text == -* ]]; then",
+            f"            _dltools_reply {longs}",
+            "        else",
+            f"            {files}",
+            "        fi ;;",
+            "esac",
+        ]
+    )
 
 
 def _action(tool: Tool, option: Option) -> str:

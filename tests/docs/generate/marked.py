@@ -11,10 +11,10 @@ from collections.abc import Mapping
 
 _PART = re.compile(
     r'^(?P<open>[ ]*(?:\.\\" |# |<!-- )generated: (?P<name>[\w -]+?)(?: -->)?\n)'
-    r'.*?'
+    r".*?"
     r'(?P<end>^[ ]*(?:\.\\" end|# end|<!-- end -->)\n)',
     re.MULTILINE | re.DOTALL,
-)  # fmt: skip
+)
 
 
 def filled(document: str, text: str, bodies: Mapping[str, str]) -> str:

@@ -12,8 +12,11 @@ from docs.generate.parsers import Option, Takes, Tool
 def parts(tools: Iterable[Tool]) -> dict[str, dict[str, str]]:
     """Return the parts of the one file by name."""
     tools = list(tools)
-    policies = {tool.name: " ".join(default_policies(tool)) for tool in tools
-                if any(option.takes is Takes.PARAMETER for option in tool.options)}  # fmt: skip
+    policies = {
+        tool.name: " ".join(default_policies(tool))
+        for tool in tools
+        if any(option.takes is Takes.PARAMETER for option in tool.options)
+    }
     defaults = [
         f"dl-plan) policies=(${{policies[-1]:-${{DLTOOLS_POLICY:-{policies['dl-plan']}}}}}) ;;",
         f"dl-sim) (( $#policies )) || policies=({policies['dl-sim']}) ;;",
@@ -32,9 +35,13 @@ def _tool(tool: Tool) -> list[str]:
     lines = [_option(option) for option in tool.options]
     if tool.argument:
         lines.append("'*:file:_files'")
-    return [f"{tool.name})", "    _arguments -s \\",
-            *(f"        {line} \\" for line in lines[:-1]), f"        {lines[-1]}",
-            "    ;;"]  # fmt: skip
+    return [
+        f"{tool.name})",
+        "    _arguments -s \\",
+        *(f"        {line} \\" for line in lines[:-1]),
+        f"        {lines[-1]}",
+        "    ;;",
+    ]
 
 
 def _option(option: Option) -> str:

@@ -61,7 +61,7 @@ def cpu_list(cpuset: str | None) -> dict[str, Any]:
         ({"CpuQuota": 50_000, "CpuPeriod": 20_000}, {"CpuPeriod": 20_000, "CpuQuota": 30_000}),
         ({"CpuShares": 512}, {"CpuPeriod": 100_000, "CpuQuota": 150_000}),
     ],
-)  # fmt: skip
+)
 def test_a_quota_uses_the_field_of_the_container_s_start(
     started: dict[str, int], fields: dict[str, int]
 ) -> None:

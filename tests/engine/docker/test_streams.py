@@ -82,4 +82,6 @@ def test_a_log_that_outruns_its_reader_says_so(monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setattr(transport, "LARGEST", 20)
     log = FollowedLog(Arriving(frame(b"x" * 8), frame(b"y" * 12), b""), tty=False)
     assert [(log.take(), log.is_behind) for _ in range(2)] == [
-        ([b"x" * 8], False), ([b"y" * 12], True)]  # fmt: skip
+        ([b"x" * 8], False),
+        ([b"y" * 12], True),
+    ]

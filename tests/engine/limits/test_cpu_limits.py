@@ -27,16 +27,23 @@ from dltools.engine.limits.cpu_limits import (
 
 
 def test_version_1_shows_the_settings_in_force(tmp_path: Path) -> None:
-    for name, text in {"cpu.cfs_quota_us": "25000", "cpu.cfs_period_us": "50000",
-                       "cpu.shares": "300", "cpuset.effective_cpus": "1-2"}.items():  # fmt: skip
+    for name, text in {
+        "cpu.cfs_quota_us": "25000",
+        "cpu.cfs_period_us": "50000",
+        "cpu.shares": "300",
+        "cpuset.effective_cpus": "1-2",
+    }.items():
         (tmp_path / name).write_text(text + "\n")
     there = on_version_1(tmp_path, NanoCpus=3_000_000_000, CpuShares=5)
     assert settings_in_force(there) == {"cpus": 0.5, "cpu_weight": 300.0, "cpuset": "1-2"}
 
 
 def test_version_2_shows_the_settings_in_force(tmp_path: Path) -> None:
-    for name, text in {"cpu.max": "25000 50000", "cpu.weight": "50",
-                       "cpuset.cpus.effective": EVERY_CPU}.items():  # fmt: skip
+    for name, text in {
+        "cpu.max": "25000 50000",
+        "cpu.weight": "50",
+        "cpuset.cpus.effective": EVERY_CPU,
+    }.items():
         (tmp_path / name).write_text(text + "\n")
     there = on_version_2(tmp_path)
     assert settings_in_force(there) == {"cpus": 0.5, "cpu_weight": 512.0, "cpuset": None}
@@ -50,9 +57,7 @@ def test_a_quota_of_all_cpus_is_no_quota(tmp_path: Path) -> None:
 def test_the_record_may_differ_from_what_is_in_force(tmp_path: Path) -> None:
     (tmp_path / "cpu.max").write_text("25000 50000\n")
     there = on_version_2(tmp_path, NanoCpus=1_500_000_000, CpuShares=512, CpusetCpus="2")
-    assert recorded_settings(there) == {
-        "cpus": 1.5, "cpu_weight": 512.0, "cpuset": "2",
-    }  # fmt: skip
+    assert recorded_settings(there) == {"cpus": 1.5, "cpu_weight": 512.0, "cpuset": "2"}
 
 
 # Where no cgroup is visible
@@ -206,7 +211,7 @@ def test_a_container_of_this_machine_has_its_cgroup(
     engine: Engine, fake_engine: FakeEngine, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     its_own = Cgroup({"cpu": tmp_path, "cpuset": tmp_path}, None)
-    monkeypatch.setattr(cgroup, "belongs_to", lambda pid, key: (pid, key) == (7, ID))
+    monkeypatch.setattr(cgroup, "belongs_to", lambda pid, key, *_, **__: (pid, key) == (7, ID))
     monkeypatch.setattr(cgroup, "of_process", lambda *_, **__: its_own)
     fake_engine.pid = 7
     found = Locator(engine).find(ID)

@@ -74,8 +74,12 @@ def test_the_bytes_and_not_the_name_tell_the_format(written: Format, name: str) 
 
 def test_csv_is_recognised_with_and_without_quotes_and_byte_order_mark() -> None:
     row = b"2026-01-31T12:00:00Z,h,node\n"
-    for header in (b"time,host,kind\n", b'"time","host","kind"\n', b"\xef\xbb\xbftime,host,kind\n",
-                   b"time,host,kind\r\n"):  # fmt: skip
+    for header in (
+        b"time,host,kind\n",
+        b'"time","host","kind"\n',
+        b"\xef\xbb\xbftime,host,kind\n",
+        b"time,host,kind\r\n",
+    ):
         assert decode(header + row).column("host").to_pylist() == ["h"]
 
 

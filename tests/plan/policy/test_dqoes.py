@@ -197,8 +197,12 @@ def test_the_shipped_recording_has_one_satisfied_and_two_slow_models() -> None:
         made.add(read_table(file, "recording"))
     found = decisions_of(made)
     assert {name: v.job_class for name, v in found.items()} == {
-        "scanner": "B", "keyboard": "B", "meter": "S", "mail": "G", "archive": "G",
-    }  # fmt: skip
+        "scanner": "B",
+        "keyboard": "B",
+        "meter": "S",
+        "mail": "G",
+        "archive": "G",
+    }
 
 
 # Direct gain: U of the host and a response time p need U p / o

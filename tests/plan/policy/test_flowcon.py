@@ -233,10 +233,15 @@ def silent_from(seconds: float, until: float) -> list[Row]:
     many = round(until / 10)
     losses = {"fast": ([1.0, 0.5] * many)[:many], "flat": [0.5] * many}
     made = rows(losses, {"fast": 1, "flat": 1}, cpus=4.0)
-    return [row for row in made if not (
-        row["kind"] == "progress" and row["container_name"] == "flat"
-        and (row["time"] - made[0]["time"]).total_seconds() > seconds
-    )]  # fmt: skip
+    return [
+        row
+        for row in made
+        if not (
+            row["kind"] == "progress"
+            and row["container_name"] == "flat"
+            and (row["time"] - made[0]["time"]).total_seconds() > seconds
+        )
+    ]
 
 
 @pytest.mark.parametrize(

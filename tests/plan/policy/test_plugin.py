@@ -61,10 +61,20 @@ def recording() -> bytes:
 def test_pip_installs_it(installed: Path, tmp_path: Path) -> None:
     """Pip fetches the build backend, so this needs a network."""
     subprocess.run(
-        [sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check",
-         "--no-deps", "--target", str(tmp_path), str(PLUGIN)],
+        [
+            sys.executable,
+            "-m",
+            "pip",
+            "install",
+            "--quiet",
+            "--disable-pip-version-check",
+            "--no-deps",
+            "--target",
+            str(tmp_path),
+            str(PLUGIN),
+        ],
         check=True,
-    )  # fmt: skip
+    )
     (by_pip,) = distributions(path=[str(tmp_path)])
     (by_hand,) = distributions(path=[str(installed)])
     assert by_pip.metadata["Name"] == by_hand.metadata["Name"]
@@ -78,8 +88,9 @@ def test_it_is_listed_with_its_parameters(installed: Path) -> None:
 
 
 def test_it_decides(installed: Path) -> None:
-    done = plan(installed, "-p", "newest", "--realize", "quota", "--set", "floor=0.2",
-                input=recording())  # fmt: skip
+    done = plan(
+        installed, "-p", "newest", "--realize", "quota", "--set", "floor=0.2", input=recording()
+    )
     assert done.returncode == 0, done.stderr.decode()
     actions = [json.loads(line) for line in done.stdout.splitlines()][1:-1]
     assert {a["container"]["name"]: a["set"]["cpus"] for a in actions} == {"old": 0.2, "young": 1.8}

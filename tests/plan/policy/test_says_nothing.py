@@ -51,8 +51,11 @@ def rows(values: Values, labels: Mapping[str, str] | None = None) -> list[Row]:
             made.append(container(now, name, now, thread_count=1, **more))
             for k in range(3 * number - 3, 3 * number) if number else ():
                 second = 10 * (k / 3) + 2
-                made += [point(second, name, series[k], metric, step=k)
-                         for metric, series in of.items() if k < len(series)]  # fmt: skip
+                made += [
+                    point(second, name, series[k], metric, step=k)
+                    for metric, series in of.items()
+                    if k < len(series)
+                ]
     return sorted(made, key=lambda row: row["time"])
 
 

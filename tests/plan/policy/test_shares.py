@@ -94,8 +94,9 @@ def test_in_proportion_raises_jobs_that_fall_below_the_floor_later() -> None:
 
 @given(
     st.dictionaries(st.text(max_size=2), st.floats(0, 1e9), min_size=1, max_size=9),
-    st.floats(1e-3, 1), st.floats(0, 0.3),
-)  # fmt: skip
+    st.floats(1e-3, 1),
+    st.floats(0, 0.3),
+)
 def test_in_proportion_sums_to_the_total_above_the_floor(
     weights: dict[str, float], total: float, floor: float
 ) -> None:

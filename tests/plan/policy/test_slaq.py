@@ -26,8 +26,11 @@ def test_the_steeper_curve_gets_more_and_all_get_the_floor() -> None:
 def test_a_job_of_unknown_curve_has_an_equal_share() -> None:
     made: list[Row] = []
     for round_ in range(12):
-        made += [node(5 * round_), container(5 * round_, "known", 5 * round_),
-                 point(5 * round_, "known", 1.0 - 0.05 * round_)]  # fmt: skip
+        made += [
+            node(5 * round_),
+            container(5 * round_, "known", 5 * round_),
+            point(5 * round_, "known", 1.0 - 0.05 * round_),
+        ]
     made += [container(55, "new", 1), point(55, "new", 1.0)]
     found = decisions_of(planner_of(made, slaq.SLAQ, Mode.WEIGHT))
     assert found["new"].allocation.share == pytest.approx(0.5)

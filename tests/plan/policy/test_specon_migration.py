@@ -153,8 +153,9 @@ def test_a_job_more_on_the_target_may_leave_it_less_loaded_than_the_source_was()
 
 def test_the_converged_job_that_grows_least_moves() -> None:
     hosts: dict[str, dict[str, str]] = {
-        "h": {"a": PROGRESSING, "b": CONVERGED, "c": CONVERGED, "d": CONVERGED}, "i": {},
-    }  # fmt: skip
+        "h": {"a": PROGRESSING, "b": CONVERGED, "c": CONVERGED, "d": CONVERGED},
+        "i": {},
+    }
     assert migrated(choice(hosts, {"b": 0.03, "c": 0.01, "d": 0.02}))[0] == "c"
     assert migrated(choice(hosts))[0] == "b"  # equal growth: by name
 
@@ -249,13 +250,19 @@ def test_a_host_that_was_not_sampled_of_late_neither_gives_nor_takes() -> None:
     now = round(NOW_S * MICRO)
     late, fresh = now - 61 * MICRO, now - 60 * MICRO
     jobs = [job("a"), job("c")]
-    known = {"h": {one.run_id: KnownJob(1.0, CONVERGED if one.name == "c" else PROGRESSING, 0.01)
-                   for one in jobs}}  # fmt: skip
+    known = {
+        "h": {
+            one.run_id: KnownJob(1.0, CONVERGED if one.name == "c" else PROGRESSING, 0.01)
+            for one in jobs
+        }
+    }
 
     def between(source: int, target: int) -> Choice:
-        hosts = {"h": HostState("h", 2.0, tuple(jobs), sampled_at=source),
-                 "i": HostState("i", 2.0, (), sampled_at=target),
-                 "k": HostState("k", 2.0, (job("d"),), sampled_at=now)}  # fmt: skip
+        hosts = {
+            "h": HostState("h", 2.0, tuple(jobs), sampled_at=source),
+            "i": HostState("i", 2.0, (), sampled_at=target),
+            "k": HostState("k", 2.0, (job("d"),), sampled_at=now),
+        }
         return chooser(Cluster(now, "k", hosts, 10.0), known).choose()
 
     assert migrated(between(fresh, fresh)) == ("c", "h", "i")

@@ -47,15 +47,21 @@ def test_an_unknown_job_goes_first_and_is_later_taken_to_need_what_it_has_had() 
             container(10, "opaque", 50), point(10, "opaque", 1.0)]  # fmt: skip
     found = decisions_of(planner_of(made, srtf.SRTF, Mode.WEIGHT))
     assert [found[name].job_class for name in ("new", "known", "opaque")] == [
-        "new", "known", "guessed",
-    ]  # fmt: skip
+        "new",
+        "known",
+        "guessed",
+    ]
     assert [found[name].reason[0] for name in ("new", "known", "opaque")] == ["1", "2", "3"]
     assert "taken to need the 50 CPU s that it has had once more" in found["opaque"].reason
 
 
 def test_a_guessed_job_is_not_behind_a_longer_one() -> None:
     # opaque has had 50 CPU s; known has 450 left.
-    made = [node(10), *trained("known", 1, 10, 50), container(10, "opaque", 50),
-            point(10, "opaque", 1.0)]  # fmt: skip
+    made = [
+        node(10),
+        *trained("known", 1, 10, 50),
+        container(10, "opaque", 50),
+        point(10, "opaque", 1.0),
+    ]
     found = decisions_of(planner_of(made, srtf.SRTF, Mode.WEIGHT))
     assert found["opaque"].reason[0] == "1"

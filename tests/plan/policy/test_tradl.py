@@ -23,8 +23,11 @@ def labels(first: str, final: str | None) -> str:
     return json.dumps(found | ({"dltools.target.final": final} if final else {}))
 
 
-def rows(losses: dict[str, list[float]], targets: dict[str, tuple[str, str | None]] = JOBS,
-         **more: object) -> list[Row]:  # fmt: skip
+def rows(
+    losses: dict[str, list[float]],
+    targets: dict[str, tuple[str, str | None]] = JOBS,
+    **more: object,
+) -> list[Row]:
     """Samples 10 s apart; each job uses one CPU."""
     made: list[Row] = []
     for number in range(len(next(iter(losses.values())))):
@@ -147,8 +150,11 @@ def test_a_saved_delivery_keeps_what_was_met() -> None:
 def test_a_restart_begins_anew() -> None:
     made = rows({"a": [1.0, 0.4]})
     again = made[0]["time"]
-    made += [node(20), container(20, "a", 0.1, labels=labels("0.5", None),
-                                 started_at=made[-1]["time"]), point(19, "a", 1.0)]  # fmt: skip
+    made += [
+        node(20),
+        container(20, "a", 0.1, labels=labels("0.5", None), started_at=made[-1]["time"]),
+        point(19, "a", 1.0),
+    ]
     assert again < made[-1]["time"]
     assert decisions_of(planner_of(made, TRADL))["a"].job_class == "P1"
 
@@ -159,12 +165,16 @@ def test_a_restart_begins_anew() -> None:
         ({"dltools.target": "0.5"}, "without a metric"),
         ({"dltools.metric": "loss", "dltools.target": "ninety"}, "is a number"),
         ({"dltools.metric": "acc", "dltools.target": "90%"}, "write 0.9 for 90 %"),
-        ({"dltools.metric": "loss", "dltools.target": "0.2", "dltools.target.final": "0.5"},
-         "worse than"),
-        ({"dltools.metric": "accuracy", "dltools.target": "0.9", "dltools.target.final": "0.8"},
-         "worse than"),
+        (
+            {"dltools.metric": "loss", "dltools.target": "0.2", "dltools.target.final": "0.5"},
+            "worse than",
+        ),
+        (
+            {"dltools.metric": "accuracy", "dltools.target": "0.9", "dltools.target.final": "0.8"},
+            "worse than",
+        ),
     ],
-)  # fmt: skip
+)
 def test_a_wrong_label_is_left_out_and_named(text: dict[str, str], fault: str) -> None:
     made = [node(0), container(0, "a", 1.0, labels=json.dumps(text)), point(0, "a", 1.0)]
     assert fault in decisions_of(planner_of(made, TRADL))["a"].reason

@@ -25,9 +25,12 @@ PRIOR = ModeChoice(Mode.PRIORITY, "by threads")
 
 
 def trains(
-    name: str, shared: float | None = None, ahead: float | None = None, threads: int = 2,
+    name: str,
+    shared: float | None = None,
+    ahead: float | None = None,
+    threads: int = 2,
     best: float = 1.0,
-) -> ContainerHistory:  # fmt: skip
+) -> ContainerHistory:
     """A job that keeps these parts of its best rate."""
     made = job(name, threads)
     made.pace = Pace("loss", BEGIN, BEGIN, best=best, peak=2.0, shared=shared, ahead=ahead)
@@ -35,9 +38,12 @@ def trains(
 
 
 def measured(
-    found: Contention, *jobs: ContainerHistory, at_s: float = 0.0, may_try: bool = True,
+    found: Contention,
+    *jobs: ContainerHistory,
+    at_s: float = 0.0,
+    may_try: bool = True,
     others: float | None = None,
-) -> Contention:  # fmt: skip
+) -> Contention:
     return found.measured(jobs, 2.0, round(at_s * MICRO), may_try=may_try, others=others)
 
 
@@ -50,8 +56,9 @@ def test_nothing_measured_leaves_the_rule_of_thumb() -> None:
 def test_jobs_that_lose_by_competing_take_turns() -> None:
     found = measured(Contention(), trains("a", 0.5), trains("b", 0.32), trains("c"))
     assert found.choice(PRIOR, NOW).mode is Mode.PRIORITY
-    assert found.why == ("2 jobs of 2 threads do at most 41 % of their best rate while competing: "
-                         "take turns")  # fmt: skip
+    assert found.why == (
+        "2 jobs of 2 threads do at most 41 % of their best rate while competing: take turns"
+    )
 
 
 def test_jobs_that_lose_nothing_share_after_a_while() -> None:
@@ -60,8 +67,9 @@ def test_jobs_that_lose_nothing_share_after_a_while() -> None:
     assert found.mode is None  # not at once
     found = measured(found, *jobs, at_s=PATIENCE_S)
     assert found.choice(PRIOR, NOW).mode is Mode.WEIGHT
-    assert found.why == ("2 jobs of 2 to 4 threads do 98 % of their best rate while competing: "
-                         "turns win nothing")  # fmt: skip
+    assert found.why == (
+        "2 jobs of 2 to 4 threads do 98 % of their best rate while competing: turns win nothing"
+    )
 
 
 def test_where_those_that_wait_disturb_they_are_paused() -> None:

@@ -39,8 +39,10 @@ def case(
     *jobs: ContainerHistory, cpus: float = 4.0, **allocations: Allocation | float | None
 ) -> SharedHost:
     """A case of jobs with an allocation, or just a share, by name."""
-    found = {name: one if isinstance(one, Allocation) else Allocation(one, "-", "")
-             for name, one in allocations.items()}  # fmt: skip
+    found = {
+        name: one if isinstance(one, Allocation) else Allocation(one, "-", "")
+        for name, one in allocations.items()
+    }
     choice = ModeChoice(Mode.PRIORITY, "as asked")
     return SharedHost(choice, list(jobs), found, cpus, "0-3", Queue(), 0)
 
@@ -140,9 +142,7 @@ def test_jobs_are_grouped_by_the_cpus_that_they_can_use() -> None:
     pool.cpu, sleepy.cpu = CpuDemand(demands=(2.1,)), CpuDemand(demands=(0.3,))
     quota.owner, pinned.owner = Owner(cpus=0.5), Owner(cpuset="3")
     jobs = [job("wide", 4), pool, quota, pinned, sleepy]
-    assert [names(group) for group in groups_that_fit(jobs, 4.0)] == [
-        "wide", "poolquotapinnedx"
-    ]  # fmt: skip
+    assert [names(group) for group in groups_that_fit(jobs, 4.0)] == ["wide", "poolquotapinnedx"]
 
 
 def test_the_jobs_that_the_cpus_hold_come_first() -> None:
@@ -299,18 +299,22 @@ def test_silent_trainings_queue_by_weights_beside_the_turns() -> None:
     three = [silent(name) for name in ("s", "t", "u")]
     found = realise(ModeChoice(Mode.ROTATE, ""), known, silent=three)
     assert {key: one["cpu_weight"] for key, one in found.settings.items() if key in "stu"} == {
-        "s": 1024.0, "t": 10.0, "u": 2.0,
-    }  # fmt: skip
+        "s": 1024.0,
+        "t": 10.0,
+        "u": 2.0,
+    }
     assert {key: one["group"] for key, one in found.settings.items() if key in "ab"} == {
-        "a": 0, "b": 1,
-    }  # fmt: skip
+        "a": 0,
+        "b": 1,
+    }
     assert found.notes["t"].startswith("competes all the same; never paused before it reports")
     # Later each of them is the first one.
     first = set()
     queue = found.queue
     for seconds in range(0, 40, 5):
-        found = realise(ModeChoice(Mode.ROTATE, ""), known, silent=three, queue=queue,
-                        now=seconds * 1_000_000)  # fmt: skip
+        found = realise(
+            ModeChoice(Mode.ROTATE, ""), known, silent=three, queue=queue, now=seconds * 1_000_000
+        )
         queue = found.queue
         weights = {key: found.settings[key]["cpu_weight"] for key in "stu"}
         first |= {key for key, weight in weights.items() if weight == 1024.0}

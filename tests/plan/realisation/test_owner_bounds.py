@@ -43,8 +43,11 @@ def test_a_quota_is_the_owner_s_at_most() -> None:
     jobs = owned("a", cpus=0.5), owned("b", cpus=0.5), owned("c", cpus=0.5), owned("d")
     found = host(*jobs, shares={"a": 0.6, "b": 0.1, "c": 1.0, "d": 1.0})
     assert settings_of(Mode.QUOTA, found) == {
-        "a": {"cpus": 0.5}, "b": {"cpus": 0.2}, "c": {"cpus": 0.5}, "d": {"cpus": None},
-    }  # fmt: skip
+        "a": {"cpus": 0.5},
+        "b": {"cpus": 0.2},
+        "c": {"cpus": 0.5},
+        "d": {"cpus": None},
+    }
     made = realise(ModeChoice(Mode.QUOTA, ""), found)
     assert "sum to 3.2 of 2 CPUs" in made.note
     assert made.notes["c"] == "its owner asked for 0.5 CPUs at most"
@@ -58,8 +61,10 @@ def test_weights_are_multiplied_by_the_owner_s() -> None:
     jobs = owned("a", ratio=2.0), owned("b", ratio=0.5), owned("c")
     equal = host(*jobs, shares=dict.fromkeys("abc", 1 / 3))
     assert settings_of(Mode.WEIGHT, equal) == {
-        "a": {"cpu_weight": 2048}, "b": {"cpu_weight": 512}, "c": {"cpu_weight": 1024},
-    }  # fmt: skip
+        "a": {"cpu_weight": 2048},
+        "b": {"cpu_weight": 512},
+        "c": {"cpu_weight": 1024},
+    }
     even = realise(ModeChoice(Mode.WEIGHT, "", is_even=True), equal).settings
     assert [even[name]["cpu_weight"] for name in "abc"] == [2048, 512, 1024]
     free = realise(ModeChoice(Mode.WEIGHT, "", queue=IGNORE), equal).settings
@@ -72,8 +77,10 @@ def test_levels_are_multiplied_by_the_owner_s_weight_and_stay_in_bounds() -> Non
         ModeChoice(Mode.PRIORITY, ""), host(*jobs, shares={"a": 0.6, "b": 0.3, "c": 0.1})
     )
     assert {name: one["cpu_weight"] for name, one in made.settings.items()} == {
-        "a": 2048.0, "b": 40.0, "c": 2.0,
-    }  # fmt: skip
+        "a": 2048.0,
+        "b": 40.0,
+        "c": 2.0,
+    }
     assert made.notes["b"] == "2. of 3 in the queue; its owner asked for a weight of 4096"
     largest = within_owner({"cpu_weight": 1024.0}, Owner(ratio=1000.0), 2.0)
     assert largest == {"cpu_weight": 262144.0}
@@ -85,22 +92,29 @@ def test_disjoint_sets_are_parts_of_the_owners_lists() -> None:
     jobs = owned("a", cpuset="5-6"), owned("b", cpuset="7"), owned("c", 2), owned("d", 2)
     found = host(*jobs, cpus=8.0, shares={"a": 0.4, "b": 0.1, "c": 0.2, "d": 0.3})
     assert settings_of(Mode.CORES, found, "0-7") == {
-        "a": {"cpuset": "5-6"}, "b": {"cpuset": "7"},
-        "c": {"cpuset": "3-4"}, "d": {"cpuset": "0-2"},
-    }  # fmt: skip
+        "a": {"cpuset": "5-6"},
+        "b": {"cpuset": "7"},
+        "c": {"cpuset": "3-4"},
+        "d": {"cpuset": "0-2"},
+    }
 
 
 def test_jobs_whose_lists_leave_nothing_to_share_keep_them() -> None:
     jobs = owned("a", cpuset="0"), owned("b", cpuset="0"), owned("c")
     found = host(*jobs, cpus=4.0, shares=dict.fromkeys("abc", 1 / 3))
     assert settings_of(Mode.CORES, found, "0-3") == {
-        "a": {"cpuset": "0"}, "b": {"cpuset": "0"}, "c": {"cpuset": "1-3"},
-    }  # fmt: skip
+        "a": {"cpuset": "0"},
+        "b": {"cpuset": "0"},
+        "c": {"cpuset": "1-3"},
+    }
     assert "but not b" in realise(ModeChoice(Mode.CORES, ""), found, "0-3").note
     free = realise(ModeChoice(Mode.CORES, "", queue=IGNORE), found, "0-3").settings
     assert sorted(itertools.chain(*(parse_cpus(one["cpuset"]) for one in free.values()))) == [
-        0, 1, 2, 3,
-    ]  # fmt: skip
+        0,
+        1,
+        2,
+        3,
+    ]
 
 
 @pytest.mark.parametrize("threads", [1, 3, None])
@@ -283,7 +297,7 @@ def rows(**columns: Any) -> list[Row]:
             container(now, "a", now, thread_count=1, **{"cpuset": "0-1"} | columns),
             container(now, "b", now, thread_count=1, cpuset="0-1", **NOTHING),
             *(point(now, name, 1 / (number + 1), step=number) for name in "ab"),
-        ]  # fmt: skip
+        ]
     return found
 
 
@@ -301,16 +315,17 @@ IN_FORCE = {"cpu_limit_cores": 0.5, "cpu_weight": 2048.0, "cpuset": "1"}
 def test_what_the_owner_has_is_no_action(mode: Mode) -> None:
     made = settings(rows(**IN_FORCE, **ASKED), mode)
     assert "a" not in made
-    assert made.get("b") == {
-        Mode.QUOTA: {"cpus": 1.0}, Mode.CORES: {"cpuset": "0"},
-    }.get(mode)  # fmt: skip
+    assert made.get("b") == {Mode.QUOTA: {"cpus": 1.0}, Mode.CORES: {"cpuset": "0"}}.get(mode)
 
 
 @pytest.mark.parametrize(
     ("mode", "ignored"),
-    [(Mode.QUOTA, {"cpus": 1.0}), (Mode.WEIGHT, {"cpu_weight": 1024.0}),
-     (Mode.CORES, {"cpuset": "0"})],
-)  # fmt: skip
+    [
+        (Mode.QUOTA, {"cpus": 1.0}),
+        (Mode.WEIGHT, {"cpu_weight": 1024.0}),
+        (Mode.CORES, {"cpuset": "0"}),
+    ],
+)
 def test_owners_can_be_ignored(mode: Mode, ignored: dict[str, Any]) -> None:
     assert settings(rows(**IN_FORCE, **ASKED), mode, "ignore")["a"] == ignored
 

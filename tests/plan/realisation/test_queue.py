@@ -46,10 +46,12 @@ def test_equal_jobs_are_sorted_by_their_turns() -> None:
 
 def test_new_jobs_go_first_then_jobs_in_a_turn_waiting_jobs_and_jobs_that_had_a_turn() -> None:
     positions = {
-        "in its turn": QueuePosition(True, 98 * S), "waits": QueuePosition(False, 50 * S),
-        "waits longest": QueuePosition(False, 20 * S), "had a turn": QueuePosition(True, 90 * S),
+        "in its turn": QueuePosition(True, 98 * S),
+        "waits": QueuePosition(False, 50 * S),
+        "waits longest": QueuePosition(False, 20 * S),
+        "had a turn": QueuePosition(True, 90 * S),
         "had one long ago": QueuePosition(True, 80 * S),
-    }  # fmt: skip
+    }
     queue = Queue(positions)
     mixed = ["had a turn", "waits", "new", "had one long ago", "waits longest", "in its turn"]
     order = ["new", "in its turn", "waits longest", "waits", "had a turn", "had one long ago"]
@@ -102,10 +104,12 @@ def test_a_queue_survives_a_round_trip() -> None:
 
 
 @given(
-    st.lists(st.tuples(st.integers(1, 4), st.floats(0.001, 1), st.integers(0, 2)),
-             min_size=1, max_size=6),
-    st.integers(1, 6), st.integers(1, 10),
-)  # fmt: skip
+    st.lists(
+        st.tuples(st.integers(1, 4), st.floats(0.001, 1), st.integers(0, 2)), min_size=1, max_size=6
+    ),
+    st.integers(1, 6),
+    st.integers(1, 10),
+)
 @example([(1, 0.125, 0)] * 3, 1, 1)  # all wait: they are three groups, not four
 @pytest.mark.parametrize("mode", [Mode.PRIORITY, Mode.WEIGHT, Mode.QUOTA])
 def test_no_job_waits_longer_than_the_bound(

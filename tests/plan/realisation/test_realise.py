@@ -16,8 +16,11 @@ from dltools.plan.signals.cpu_demand import CpuDemand
 
 def test_unlimited_jobs_take_turns_with_the_first_and_converged_jobs_stand_behind() -> None:
     jobs = tuple(job(name, 2) for name in ("known", "flat", "new"))
-    allocations = {"known": Allocation(0.4, "-", ""), "flat": Allocation(0.6, "-", "", rank=2),
-              "new": Allocation(1.0, "-", "", unlimited=True)}  # fmt: skip
+    allocations = {
+        "known": Allocation(0.4, "-", ""),
+        "flat": Allocation(0.6, "-", "", rank=2),
+        "new": Allocation(1.0, "-", "", unlimited=True),
+    }
     found = HostState("h", 2.0, jobs, allocations)
     assert list(first_jobs(found, [0, 5, 10, 15])) == ["known", "new", "known", "new"]
     assert settings_of(Mode.QUOTA, found)["new"] == {"cpus": None}
@@ -42,8 +45,12 @@ def test_a_restarted_container_gets_the_defaults(
 ) -> None:
     again = ContainerHistory("again", "again", "h", 0, managed=True)
     other = ContainerHistory("other", "other", "h", 0, weight=512.0)
-    found = realise(ModeChoice(mode, ""), host(job("a"), job("b"), shares={"a": 0.5, "b": 0.5}),
-                    "0-1", (again, other))  # fmt: skip
+    found = realise(
+        ModeChoice(mode, ""),
+        host(job("a"), job("b"), shares={"a": 0.5, "b": 0.5}),
+        "0-1",
+        (again, other),
+    )
     assert found.settings.get("again") == setting
     assert "other" not in found.settings
     # The same where no other job runs.
@@ -105,8 +112,9 @@ def test_weights_are_compared_under_one_cgroup_alone(mode: Mode) -> None:
     jobs = [job(name, 2) for name in "abcd"]
     for one, parent in zip(jobs, ("/docker", "/docker", "/batch", None), strict=True):
         one.cgroup_parent = parent
-    found = realise(ModeChoice(mode, ""),
-                    host(*jobs, shares={"a": 0.5, "b": 0.3, "c": 0.1, "d": 0.1}))  # fmt: skip
+    found = realise(
+        ModeChoice(mode, ""), host(*jobs, shares={"a": 0.5, "b": 0.3, "c": 0.1, "d": 0.1})
+    )
     assert found.settings["c"] == {"cpu_weight": 1024}
     assert found.notes["c"] == "under /batch, others under /docker: weights do not compare"
     if mode is Mode.PRIORITY:

@@ -52,7 +52,7 @@ from dltools.plan.realisation.settings import SETTINGS, differs
         pytest.param({"memory": None}, {"memory": None}, False, id="no memory limit"),
         pytest.param({"cpus": 1, "memory": 9}, {"cpus": 1, "memory": 5}, True, id="one of two"),
     ],
-)  # fmt: skip
+)
 def test_settings_differ(wanted: dict[str, Any], present: dict[str, Any], expected: bool) -> None:
     assert differs(wanted, present, cpus=4.0) is expected
 

@@ -49,8 +49,10 @@ def test_cpu_sets_are_disjoint_and_spare_cpus_go_by_share() -> None:
     jobs = [job("a", 1), job("b", 2), job("c", 1)]
     found = host(*jobs, cpus=8.0, shares={"a": 0.6, "b": 0.3, "c": 0.1})
     assert settings_of(Mode.CORES, found, "0-7") == {
-        "a": {"cpuset": "0-4"}, "b": {"cpuset": "5-6"}, "c": {"cpuset": "7"},
-    }  # fmt: skip
+        "a": {"cpuset": "0-4"},
+        "b": {"cpuset": "5-6"},
+        "c": {"cpuset": "7"},
+    }
 
 
 @pytest.mark.parametrize(
@@ -104,6 +106,8 @@ def test_a_spare_cpu_goes_to_the_job_with_the_largest_share_for_each_of_its_cpus
     # 4 of 8 CPUs are spare. Shares for each CPU: a 0.3, b 0.7/3 = 0.233; then a 0.15, b 0.233; then
     # a 0.15, b 0.175; then a 0.15, b 0.14: a, b, b, a.
     found = host(job("a", 1), job("b", 3), cpus=8.0, shares={"a": 0.3, "b": 0.7})
-    counts = {key: len(parse_cpus(one["cpuset"]))
-              for key, one in settings_of(Mode.CORES, found, "0-7").items()}  # fmt: skip
+    counts = {
+        key: len(parse_cpus(one["cpuset"]))
+        for key, one in settings_of(Mode.CORES, found, "0-7").items()
+    }
     assert counts == {"a": 3, "b": 5}

@@ -211,8 +211,7 @@ def test_damage_is_refused(data: list[object]) -> None:
 
 
 def shape(kind: Family, rate: float = 0.0, offset: float = 1.0) -> Shape:
-    return next(one for one in SHAPES
-                if (one.kind, one.rate, one.offset) == (kind, rate, offset))  # fmt: skip
+    return next(one for one in SHAPES if (one.kind, one.rate, one.offset) == (kind, rate, offset))
 
 
 def name(one: Shape) -> str:

@@ -47,8 +47,14 @@ def test_a_job_whose_use_is_never_known_stays_with_cpu_seconds() -> None:
 
 
 def test_an_unknown_use_is_the_last_known_one_of_that_gpu() -> None:
-    found = counted((0, {"a": 0.5, "b": NAN}), (2, {"a": NAN, "b": NAN}), (4, {"a": 0.25}),
-                    (6, {"a": NAN}), (8, {}), (10, {"a": NAN}))  # fmt: skip
+    found = counted(
+        (0, {"a": 0.5, "b": NAN}),
+        (2, {"a": NAN, "b": NAN}),
+        (4, {"a": 0.25}),
+        (6, {"a": NAN}),
+        (8, {}),
+        (10, {"a": NAN}),
+    )
     assert seconds(found) == [(0, 0), (2, 1.0), (4, 1.5), (6, 2.0), (8, 2.0), (10, 2.0)]
 
 
@@ -70,8 +76,9 @@ def begins_on_cpu(*, used_at: float = 5.0) -> ContainerHistory:
     """Half a CPU for 20 s; a whole GPU from a time on; a loss each two seconds."""
     job = history({}, labels={"dltools.epochs": "20"})
     times = [0.0, used_at, 10.0, 20.0]
-    job.note_gpus([round(t * MICRO) for t in times],
-                  [{"a": GpuUse(float(t >= used_at))} for t in times])  # fmt: skip
+    job.note_gpus(
+        [round(t * MICRO) for t in times], [{"a": GpuUse(float(t >= used_at))} for t in times]
+    )
     at = [round(second * MICRO) for second in range(2, 22, 2)]
     job.add_points("loss", at, [1 / time for time in at], [None] * 10, curves=True)
     job.note_positions((time, None, float(epoch)) for epoch, time in enumerate(at))
@@ -160,8 +167,11 @@ def test_training_that_begins_anew_has_no_pace() -> None:
     assert cost == EpochCost(1, 5.0)
 
 
-@given(st.lists(st.tuples(st.floats(0, 1e6), st.floats(0, 1e3)), max_size=30),
-       st.floats(0, 1e6), st.floats(0, 1e6))  # fmt: skip
+@given(
+    st.lists(st.tuples(st.floats(0, 1e6), st.floats(0, 1e3)), max_size=30),
+    st.floats(0, 1e6),
+    st.floats(0, 1e6),
+)
 def test_what_is_left_is_never_negative(
     reports: list[tuple[float, float]], total: float, attained: float
 ) -> None:

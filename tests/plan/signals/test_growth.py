@@ -68,8 +68,9 @@ def test_a_metric_that_stands_still_has_grown_by_nothing() -> None:
 def test_signed_growth_counts_only_change_for_the_better() -> None:
     falls, rises = [(5.0, 2.0), (15.0, 1.0)], [(5.0, 1.0), (15.0, 2.0)]
     for metric, better, worse in (
-        ("loss", falls, [(0.0, 1.9), *rises]), ("accuracy", rises, [(0.0, 1.1), *falls])
-    ):  # fmt: skip
+        ("loss", falls, [(0.0, 1.9), *rises]),
+        ("accuracy", rises, [(0.0, 1.1), *falls]),
+    ):
         assert grown(history({metric: better}), signed=True).efficiency == pytest.approx(0.2)
         assert grown(history({metric: worse}), signed=True).efficiency == 0.0
         assert grown(history({metric: worse})).efficiency == pytest.approx(0.2)
@@ -147,8 +148,9 @@ def test_a_metric_that_has_never_been_finite_judges_nobody() -> None:
 def wave(base: float, rise: float, many: int = 3) -> list[tuple[float, float]]:
     """Values that go up and down by 1 about a line, `many` in each of the two intervals."""
     step = 10.0 / many
-    return [((number + 0.5) * step, base + rise * number + (-1) ** number)
-            for number in range(2 * many)]  # fmt: skip
+    return [
+        ((number + 0.5) * step, base + rise * number + (-1) ** number) for number in range(2 * many)
+    ]
 
 
 @pytest.mark.parametrize("names", [("loss_d", "loss_g"), ("d_loss", "g_loss"),
@@ -267,8 +269,9 @@ def test_of_an_odd_number_of_first_reports_the_middle_one_does_not_count() -> No
     assert found.progress == 0.125
 
 
-@pytest.mark.parametrize("points", [[], [(1.0, 4.0)], [(1.0, math.nan), (2.0, math.nan)],
-                                    [(-1.0, 4.0), (19.0, 3.0)]])  # fmt: skip
+@pytest.mark.parametrize(
+    "points", [[], [(1.0, 4.0)], [(1.0, math.nan), (2.0, math.nan)], [(-1.0, 4.0), (19.0, 3.0)]]
+)
 def test_early_growth_takes_two_finite_reports_in_the_last_two_intervals(
     points: list[tuple[float, float]],
 ) -> None:
@@ -283,8 +286,13 @@ def on_gpu(points: list[tuple[float, float]], uses: list[tuple[float, float]]) -
     job = history({})
     times = [round(second * MICRO) for second, _ in uses]
     job.note_gpus(times, [{"GPU-1": GpuUse(share)} for _, share in uses])
-    job.add_points("loss", [round(second * MICRO) for second, _ in points],
-                   [value for _, value in points], [None] * len(points), curves=True)  # fmt: skip
+    job.add_points(
+        "loss",
+        [round(second * MICRO) for second, _ in points],
+        [value for _, value in points],
+        [None] * len(points),
+        curves=True,
+    )
     return job
 
 

@@ -121,10 +121,13 @@ def test_two_equal_points_in_one_batch_are_one() -> None:
 
 
 _points = st.lists(
-    st.tuples(st.integers(0, 9), st.sampled_from([1.0, -2.0, math.nan, math.inf]),
-              st.sampled_from([None, 1, 2])),
+    st.tuples(
+        st.integers(0, 9),
+        st.sampled_from([1.0, -2.0, math.nan, math.inf]),
+        st.sampled_from([None, 1, 2]),
+    ),
     max_size=12,
-)  # fmt: skip
+)
 
 
 @given(points=_points, cut=st.integers(0, 12))
@@ -135,8 +138,9 @@ def test_batches_of_points_give_what_single_points_give(points: list[Point], cut
             ordered = sorted(batch, key=lambda point: point[0])
             times, values, steps = map(list, zip(*ordered, strict=True))
             made.extend(times, values, steps)  # type: ignore[arg-type]
-    singly = series(*sorted(points[:cut], key=lambda p: p[0]),
-                    *sorted(points[cut:], key=lambda p: p[0]))  # fmt: skip
+    singly = series(
+        *sorted(points[:cut], key=lambda p: p[0]), *sorted(points[cut:], key=lambda p: p[0])
+    )
     assert repr(made) == repr(singly)
     assert made.times == sorted(made.times)
     assert len(set(map(repr, points_of(made)))) == len(made.times)

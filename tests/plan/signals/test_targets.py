@@ -72,8 +72,10 @@ def test_a_final_target_that_is_worse_is_left_out(
     found = of(metric=metric, target=first, target_final=final)
     assert (found.first, found.final) == (float(first), None)
     (fault,) = found.faults
-    assert fault == (f"dltools.target.final {final} is worse than dltools.target {first}: "
-                     f"{metric} is better when {word}")  # fmt: skip
+    assert fault == (
+        f"dltools.target.final {final} is worse than dltools.target {first}: "
+        f"{metric} is better when {word}"
+    )
 
 
 def test_a_wrong_label_leaves_the_others_as_they_are() -> None:
@@ -120,10 +122,16 @@ qoe = "200ms"
 
 def test_a_file_is_read() -> None:
     assert read_targets_file(GOOD, "t.toml") == [
-        ("bert-*", {"dltools.metric": "val_accuracy", "dltools.target": "0.9",
-                    "dltools.target.final": "0.95"}),
+        (
+            "bert-*",
+            {
+                "dltools.metric": "val_accuracy",
+                "dltools.target": "0.9",
+                "dltools.target.final": "0.95",
+            },
+        ),
         ("serve", {"dltools.qoe": "200ms"}),
-    ]  # fmt: skip
+    ]
 
 
 @pytest.mark.parametrize(
@@ -149,8 +157,10 @@ def test_faults_name_the_file_and_what_is_wrong(text: str, fault: str) -> None:
 
 
 def labels_of(name: str, own: str | None) -> dict[str, str]:
-    given = [("*", {"dltools.metric": "loss", "dltools.target": "0.5"}),
-             ("b*", {"dltools.target": "0.4"})]  # fmt: skip
+    given = [
+        ("*", {"dltools.metric": "loss", "dltools.target": "0.5"}),
+        ("b*", {"dltools.target": "0.4"}),
+    ]
     made = Planner(TRADL, TRADL.parameters(), RealisationOptions(), None, given)
     made.add(to_table([node(0), container(0, name, 1.0, labels=own), point(0, name, 1.0)]))
     made.complete()

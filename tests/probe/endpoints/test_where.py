@@ -13,14 +13,24 @@ from dltools.probe.endpoints.where import candidates
 
 def inspected(**changes: object) -> Network:
     networks = {"bridge": {"IPAddress": "172.17.0.5"}}
-    return network_of({"Config": {"ExposedPorts": {"8000/tcp": {}, "22/tcp": {}, "8002/udp": {}}},
-            "NetworkSettings": {"Networks": networks, "Ports": {"8000/tcp": [{"HostPort": "18000"}]}},
-            "HostConfig": {}} | changes)  # fmt: skip
+    return network_of(
+        {
+            "Config": {"ExposedPorts": {"8000/tcp": {}, "22/tcp": {}, "8002/udp": {}}},
+            "NetworkSettings": {
+                "Networks": networks,
+                "Ports": {"8000/tcp": [{"HostPort": "18000"}]},
+            },
+            "HostConfig": {},
+        }
+        | changes
+    )
 
 
 def test_only_exposed_ports_of_serving_programs_are_tried() -> None:
     assert list(candidates(inspected(), None)) == [
-        "http://172.17.0.5:8000/metrics", "http://127.0.0.1:18000/metrics"]  # fmt: skip
+        "http://172.17.0.5:8000/metrics",
+        "http://127.0.0.1:18000/metrics",
+    ]
     assert list(candidates(inspected(Config={}), None)) == []
     assert list(candidates(network_of({}), None)) == []
 
@@ -52,10 +62,13 @@ def test_a_label_without_sense_harms_nothing(label: str) -> None:
 @pytest.mark.parametrize(
     ("ip", "expected"),
     [
-        ("", "127.0.0.1"), ("0.0.0.0", "127.0.0.1"), ("::", "127.0.0.1"),
-        ("192.0.2.7", "192.0.2.7"), ("fd00::7", "[fd00::7]"),
+        ("", "127.0.0.1"),
+        ("0.0.0.0", "127.0.0.1"),
+        ("::", "127.0.0.1"),
+        ("192.0.2.7", "192.0.2.7"),
+        ("fd00::7", "[fd00::7]"),
     ],
-)  # fmt: skip
+)
 def test_a_published_port_is_reached_where_it_is_bound(ip: str, expected: str) -> None:
     bound = {"8000/tcp": [{"HostIp": ip, "HostPort": "18000"}]}
     network = inspected(NetworkSettings={"Networks": {}, "Ports": bound})

@@ -51,8 +51,12 @@ def test_keras_csv_logger(tmp_path: Path, run: Path) -> None:
     assert math.isnan(found[3][1])
     with log.open("a") as file:
         file.write("\n")
-    assert new(source) == [("accuracy", 0.6, None, 1.0, "csv"), ("loss", 1.0, None, 1.0, "csv"),
-                           ("val_accuracy", 0.5, None, 1.0, "csv"), ("val_loss", 1.1, None, 1.0, "csv")]  # fmt: skip
+    assert new(source) == [
+        ("accuracy", 0.6, None, 1.0, "csv"),
+        ("loss", 1.0, None, 1.0, "csv"),
+        ("val_accuracy", 0.5, None, 1.0, "csv"),
+        ("val_loss", 1.1, None, 1.0, "csv"),
+    ]
     assert new(source) == []
 
 
@@ -75,8 +79,10 @@ def test_yolo_results_csv_with_padded_names(tmp_path: Path, run: Path) -> None:
         "                  epoch,         train/box_loss,   metrics/mAP50(B),     lr/pg0\r\n"
         "                      1,                1.5,               0.25,        0.01\r\n"
     )
-    assert new(watched(tmp_path)) == [("train_box_loss", 1.5, None, 1.0, "csv"),
-                                      ("metrics_map50_b", 0.25, None, 1.0, "csv")]  # fmt: skip
+    assert new(watched(tmp_path)) == [
+        ("train_box_loss", 1.5, None, 1.0, "csv"),
+        ("metrics_map50_b", 0.25, None, 1.0, "csv"),
+    ]
 
 
 def test_of_an_old_file_without_times_the_newest_row_counts(tmp_path: Path, run: Path) -> None:
@@ -110,8 +116,10 @@ def test_trainer_state(tmp_path: Path, run: Path) -> None:
     place.mkdir()
     source = watched(tmp_path)
     state = place / "trainer_state.json"
-    entries = [{"epoch": 0.1, "step": 10, "loss": 2.5, "learning_rate": 1e-5},
-               {"epoch": 0.1, "step": 10, "eval_loss": 2.25, "eval_runtime": 3.0}]  # fmt: skip
+    entries = [
+        {"epoch": 0.1, "step": 10, "loss": 2.5, "learning_rate": 1e-5},
+        {"epoch": 0.1, "step": 10, "eval_loss": 2.25, "eval_runtime": 3.0},
+    ]
     state.write_text(json.dumps({"log_history": entries}))
     assert [row[:3] for row in new(source)] == [("loss", 2.5, 10), ("eval_loss", 2.25, 10)]
     entries.append({"epoch": 0.2, "step": 20, "loss": 2.0})
@@ -126,7 +134,9 @@ def test_mlflow(tmp_path: Path, run: Path) -> None:
     (place / "loss").write_text("1708382496112 0.432 0\n1708382497112 nan 1\nbroken\n")
     found = watched(tmp_path).read(0)
     assert [(f.point.metric, f.point.step, f.time.timestamp()) for f in found] == [
-        ("val_loss", 0, 1708382496.112), ("val_loss", 1, 1708382497.112)]  # fmt: skip
+        ("val_loss", 0, 1708382496.112),
+        ("val_loss", 1, 1708382497.112),
+    ]
 
 
 def test_files_are_looked_for_now_and_then(tmp_path: Path, run: Path) -> None:
@@ -161,11 +171,15 @@ def test_a_vanished_root_is_a_gap(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("path", "kind"),
     [
-        ("/w/events.out.tfevents.17.host", "TensorBoard"), ("/w/results.csv", "Csv"),
-        ("/w/trainer_state.json", "TrainerState"), ("/w/mlruns/0/r/metrics/loss", "MLflow"),
-        ("/w/20260131.log.json", "JsonLines"), ("/w/data.csv", "NoneType"), ("/w/x.txt", "NoneType"),
+        ("/w/events.out.tfevents.17.host", "TensorBoard"),
+        ("/w/results.csv", "Csv"),
+        ("/w/trainer_state.json", "TrainerState"),
+        ("/w/mlruns/0/r/metrics/loss", "MLflow"),
+        ("/w/20260131.log.json", "JsonLines"),
+        ("/w/data.csv", "NoneType"),
+        ("/w/x.txt", "NoneType"),
     ],
-)  # fmt: skip
+)
 def test_files_are_known_by_name(path: str, kind: str) -> None:
     assert type(reader_of(path)).__name__ == kind
 

@@ -13,8 +13,12 @@ ERRORS = {
     "LIBRARY_NOT_FOUND": 12, "GPU_IS_LOST": 15, "RESET_REQUIRED": 16,
     "LIB_RM_VERSION_MISMATCH": 18, "UNKNOWN": 999,
 }  # fmt: skip
-WORDS = {"NOT_FOUND": "Not Found", "NOT_SUPPORTED": "Not Supported", "GPU_IS_LOST": "GPU is lost",
-         "LIB_RM_VERSION_MISMATCH": "RM has detected an NVML/RM version mismatch."}  # fmt: skip
+WORDS = {
+    "NOT_FOUND": "Not Found",
+    "NOT_SUPPORTED": "Not Supported",
+    "GPU_IS_LOST": "GPU is lost",
+    "LIB_RM_VERSION_MISMATCH": "RM has detected an NVML/RM version mismatch.",
+}
 
 
 class NVMLError(Exception):

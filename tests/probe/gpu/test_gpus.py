@@ -49,16 +49,30 @@ def test_without_a_driver_nvml_is_not_loaded(monkeypatch: pytest.MonkeyPatch) ->
 
 
 def test_a_gpu_and_the_container_on_it(install: Callable[..., FakeNvml]) -> None:
-    install(Gpu(b"GPU-1", 40, (80 << 30, 3 << 30), 250_000, 9_000_000, {100: 1 << 30, 101: 1 << 30},
-                [(100, SECOND, 30), (101, SECOND, 20)]))  # fmt: skip
+    install(
+        Gpu(
+            b"GPU-1",
+            40,
+            (80 << 30, 3 << 30),
+            250_000,
+            9_000_000,
+            {100: 1 << 30, 101: 1 << 30},
+            [(100, SECOND, 30), (101, SECOND, 20)],
+        )
+    )
     gpus = Gpus(owned)
     rows = by_owner(gpus.sample(0))
     assert gpus.count == 1
     assert rows[None] == {
-        "kind": "gpu", "gpu_uuid": "GPU-1", "gpu_memory_limit_bytes": 80 << 30,
-        "gpu_utilization_ratio": 0.4, "gpu_memory_used_bytes": 3 << 30, "gpu_power_watts": 250.0,
-        "gpu_energy_joules": 9000.0, "gap": None,
-    }  # fmt: skip
+        "kind": "gpu",
+        "gpu_uuid": "GPU-1",
+        "gpu_memory_limit_bytes": 80 << 30,
+        "gpu_utilization_ratio": 0.4,
+        "gpu_memory_used_bytes": 3 << 30,
+        "gpu_power_watts": 250.0,
+        "gpu_energy_joules": 9000.0,
+        "gap": None,
+    }
     assert rows[A]["gpu_memory_used_bytes"] == 2 << 30
     assert rows[A]["gpu_sm_ratio"] == 0.5
     assert rows[A]["gpu_utilization_ratio"] == 0.4  # alone on it: the GPU's own
@@ -66,8 +80,12 @@ def test_a_gpu_and_the_container_on_it(install: Callable[..., FakeNvml]) -> None
 
 
 def test_two_containers_share_a_gpu(install: Callable[..., FakeNvml]) -> None:
-    gpu = Gpu("GPU-1", 90, processes={100: 1 << 30, 200: 2 << 30, 7: 5},
-              samples=[(100, SECOND, 60), (200, SECOND, 25), (7, SECOND, 5)])  # fmt: skip
+    gpu = Gpu(
+        "GPU-1",
+        90,
+        processes={100: 1 << 30, 200: 2 << 30, 7: 5},
+        samples=[(100, SECOND, 60), (200, SECOND, 25), (7, SECOND, 5)],
+    )
     install(gpu)
     gpus = Gpus(owned)
     rows = by_owner(gpus.sample(0))
@@ -101,8 +119,14 @@ def test_rubbish_after_a_death_is_no_measurement(install: Callable[..., FakeNvml
 
 
 def test_old_samples_do_not_count_at_first(install: Callable[..., FakeNvml]) -> None:
-    install(Gpu("GPU-1", 50, processes={100: 1, 200: 1},
-                samples=[(100, SECOND, 100), (100, 9 * SECOND, 20), (200, 9 * SECOND, 30)]))  # fmt: skip
+    install(
+        Gpu(
+            "GPU-1",
+            50,
+            processes={100: 1, 200: 1},
+            samples=[(100, SECOND, 100), (100, 9 * SECOND, 20), (200, 9 * SECOND, 30)],
+        )
+    )
     rows = by_owner(Gpus(owned).sample(0))
     assert [rows[key]["gpu_sm_ratio"] for key in (A, B)] == [0.2, 0.3]
 
@@ -117,8 +141,11 @@ def test_memory_that_nvml_does_not_know(install: Callable[..., FakeNvml]) -> Non
 
 def test_mig_instances_stand_for_themselves(install: Callable[..., FakeNvml]) -> None:
     unsupported = {"nvmlDeviceGetUtilizationRates": "NOT_SUPPORTED"}
-    parts = [Gpu("MIG-1", memory=(10 << 30, 1 << 30), processes={100: 5}, faults=unsupported), None,
-             Gpu("MIG-2", memory=(20 << 30, 2 << 30), processes={200: 6}, faults=unsupported)]  # fmt: skip
+    parts = [
+        Gpu("MIG-1", memory=(10 << 30, 1 << 30), processes={100: 5}, faults=unsupported),
+        None,
+        Gpu("MIG-2", memory=(20 << 30, 2 << 30), processes={200: 6}, faults=unsupported),
+    ]
     install(Gpu("GPU-1", mig=parts, power_mw=70_000))
     rows = Gpus(owned).sample(0)
     assert [row["gpu_uuid"] for row in rows] == ["MIG-1", "MIG-1", "MIG-2", "MIG-2"]
@@ -193,10 +220,13 @@ CALLS = ["DeviceGetCount", "DeviceGetHandleByIndex", "DeviceGetUUID", "DeviceGet
 
 @given(
     st.lists(
-        st.dictionaries(st.sampled_from([f"nvml{c}" for c in CALLS]), st.sampled_from(list(ERRORS))),
-        min_size=1, max_size=6,
+        st.dictionaries(
+            st.sampled_from([f"nvml{c}" for c in CALLS]), st.sampled_from(list(ERRORS))
+        ),
+        min_size=1,
+        max_size=6,
     )
-)  # fmt: skip
+)
 def test_no_series_of_faults_makes_it_fail(series: list[dict[str, str]]) -> None:
     with pytest.MonkeyPatch.context() as patch:
         fake = FakeNvml([Gpu("GPU-1", 50, processes={100: 5}, samples=[(100, SECOND, 5)])])
@@ -219,9 +249,17 @@ def _now() -> Any:
 def test_eight_gpus_with_forty_processes_each_take_few_calls(
     install: Callable[..., FakeNvml],
 ) -> None:
-    fake = install(*(Gpu(f"GPU-{n}", 50, processes={100 + p: 1 for p in range(40)},
-                         samples=[(100 + p, SECOND, 2) for p in range(40)])
-                     for n in range(8)))  # fmt: skip
+    fake = install(
+        *(
+            Gpu(
+                f"GPU-{n}",
+                50,
+                processes={100 + p: 1 for p in range(40)},
+                samples=[(100 + p, SECOND, 2) for p in range(40)],
+            )
+            for n in range(8)
+        )
+    )
     gpus = Gpus(owned)
     gpus.sample(0)
     fake.calls.clear()
@@ -269,3 +307,13 @@ def test_the_real_nvml_answers(real: Gpus) -> None:
         assert row["gpu_uuid"].startswith(("GPU-", "MIG-"))
         assert row["gpu_memory_limit_bytes"] > 1 << 28
         assert 0 <= row["gpu_memory_used_bytes"] <= row["gpu_memory_limit_bytes"]
+
+
+def test_a_container_without_an_id_in_its_path_is_found_by_the_path(tmp_path: Path) -> None:
+    places = {"/jobs/a": A, "/jobs/a/inner": B}
+    assert container_of("3:cpu:/jobs/a/task_0\n", places) == A
+    assert container_of("3:cpu:/jobs/a/inner\n", places) == B
+    assert container_of("3:cpu:/jobs/ab\n4:pids:/\n", places) is None
+    (tmp_path / "proc/5").mkdir(parents=True)
+    (tmp_path / "proc/5/cgroup").write_text("0::/jobs/a\n")
+    assert owners([5], tmp_path, places) == {5: A}

@@ -39,8 +39,10 @@ def values(text: str, metric: str) -> list[float]:
         ("Accuracy@1: 24%", {"accuracy_1": 24.0}),
         ("Validation bpb: 1.17", {"val_bpb": 1.17}),
         ("[train: loss 1.2]", {"train_loss": 1.2}),
-        ("Train Loss: 0.5 Acc: 0.9 | Val Loss: 0.4 Acc: 0.8",
-         {"train_loss": 0.5, "train_accuracy": 0.9, "val_loss": 0.4, "val_accuracy": 0.8}),
+        (
+            "Train Loss: 0.5 Acc: 0.9 | Val Loss: 0.4 Acc: 0.8",
+            {"train_loss": 0.5, "train_accuracy": 0.9, "val_loss": 0.4, "val_accuracy": 0.8},
+        ),
         ("accuracy: 9812/10000 (98.12%)", {"accuracy": 0.9812}),
         ("loss (train): 0.5 | loss (val): 0.4", {"train_loss": 0.5, "val_loss": 0.4}),
         ("'loss': np.float32(0.25), 'lr': 0.1", {"loss": 0.25}),
@@ -51,7 +53,7 @@ def values(text: str, metric: str) -> list[float]:
         ("pass@1: 0.25", {"pass_1": 0.25}),
         ("INFO Epoch finished with training loss: 0.5", {"train_loss": 0.5}),
     ],
-)  # fmt: skip
+)
 def test_names_and_values_are_told_by_their_words(line: str, expected: dict[str, float]) -> None:
     assert {p.metric: p.value for p in Automatic().points(line)} == expected
 
@@ -353,8 +355,10 @@ def test_a_bar_that_is_not_drawn_for_each_dict_says_no_step() -> None:
         "{'loss': 1.0, 'learning_rate': 9e-05, 'epoch': 0.01, 'step': 30}\n"
     )
     assert found(text) == [
-        ("loss", 1.5, 10, 0.01), ("loss", 1.25, None, 0.01), ("loss", 1.0, 30, 0.01),
-    ]  # fmt: skip
+        ("loss", 1.5, 10, 0.01),
+        ("loss", 1.25, None, 0.01),
+        ("loss", 1.0, 30, 0.01),
+    ]
 
 
 def test_a_header_of_yolo_may_lack_the_memory() -> None:
@@ -380,9 +384,11 @@ def test_a_table_has_its_names_in_a_row_of_their_own() -> None:
         "      2        0.6648       0.5400            3  0.0317\n"
     )
     assert found(text) == [
-        ("train_loss", 0.6905, None, 1), ("val_accuracy", 0.515, None, 1),
-        ("train_loss", 0.6648, None, 2), ("val_accuracy", 0.54, None, 2),
-    ]  # fmt: skip
+        ("train_loss", 0.6905, None, 1),
+        ("val_accuracy", 0.515, None, 1),
+        ("train_loss", 0.6648, None, 2),
+        ("val_accuracy", 0.54, None, 2),
+    ]
     marked = "| Step | Training Loss | Validation Loss |\n|---|---|---|\n| 10 | 0.5 | 0.75 |\n"
     assert found(marked) == [("train_loss", 0.5, 10, None), ("val_loss", 0.75, 10, None)]
 

@@ -63,15 +63,15 @@ def test_every_family_has_an_excerpt() -> None:
         "best model: epoch=3-step=400-val_loss=0.1234.ckpt saved",
         "Epoch 3: 100%|##########| 938/938 [00:05<00:00, 160.27it/s]",
         "ETA: 12:30",
-        "10.0.0.1 - - [21/Nov/2026:01:30:37 +0000] \"GET /metrics HTTP/1.1\" 200 512",
+        '10.0.0.1 - - [21/Nov/2026:01:30:37 +0000] "GET /metrics HTTP/1.1" 200 512',
         "Collecting torch==2.5.1 (from -r requirements.txt (line 3))",
         "GPU 0: 45C, 120 / 300 W | 12000 / 16384 MB",
         "train data 4590101 examples",
-        "  File \"/x/train.py\", line 12, in loss",
+        '  File "/x/train.py", line 12, in loss',
         "iter time: 350.5 ms, forward_time=0.2",
         "1875/1875 - 3s - 2ms/step",
     ],
-)  # fmt: skip
+)
 def test_what_is_no_progress_gives_none(line: str) -> None:
     assert read(line.encode() + b"\n") == []
 
@@ -88,8 +88,10 @@ def is_sound(point: Point) -> bool:
     )
 
 
-@given(st.lists(st.sampled_from([line for e in EXCERPTS for line in e.text.split("\n")]),
-                max_size=30), st.data())  # fmt: skip
+@given(
+    st.lists(st.sampled_from([line for e in EXCERPTS for line in e.text.split("\n")]), max_size=30),
+    st.data(),
+)
 def test_no_mixture_of_formats_makes_it_fail(lines: list[str], data: st.DataObject) -> None:
     mangled = [
         line[: data.draw(st.integers(0, len(line)))] if data.draw(st.booleans()) else line

@@ -17,16 +17,14 @@ LONGEST_S = 2.0
 HOSTILE = {
     "logfmt, two ways to read a value": ["loss=1 " + 'z="." ' * 300 + "~"],
     "a number's digits split in two": ["steps: 10 loss: " + "0" * MANY + "~"],
-    "nvidia, three runs in one word": [
-        "DLL 2020-01-31 12:00:00.1 - " + "9/top1/" * (MANY // 7)
-    ],
+    "nvidia, three runs in one word": ["DLL 2020-01-31 12:00:00.1 - " + "9/top1/" * (MANY // 7)],
     "tqdm, where the count begins": ["loss=] /s " + "01" * (MANY // 2)],
     "latency, blanks before the value": ["serving time" + " " * MANY + "!"],
     "baselines, a row of blanks": ["-----", "| " + " " * MANY + "!", "loss"],
     "lightning, blanks before the value": ["Test metric", "ZZ" + "\t" * MANY + "~"],
     "yolo, a header of blanks": ["Epoch GPU_mem" + " " * MANY],
     "deepspeed, one endless word": ["Epoch: 1 | Step: 1 | a_loss " + "a" * MANY],
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("lines", HOSTILE.values(), ids=HOSTILE)

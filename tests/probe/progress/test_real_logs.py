@@ -115,8 +115,9 @@ def test_a_second_method_finds_the_same(real: Real) -> None:
         of_metric = [point for point in found if point.metric == metric]
         got = [point.value for point in of_metric]
         assert len(got) == count, metric
-        assert all(a == b or (math.isnan(a) and math.isnan(b))
-                   for a, b in zip(got, expected, strict=True)), metric  # fmt: skip
+        assert all(
+            a == b or (math.isnan(a) and math.isnan(b)) for a, b in zip(got, expected, strict=True)
+        ), metric
         if metric in real.steps:
             steps = [int(step) for step in re.findall(real.steps[metric], text, re.M)]
             assert [point.step for point in of_metric] == steps

@@ -49,8 +49,9 @@ def test_the_counters_of_a_form_are_read(name: str) -> None:
     form = FORMS[name]
     text = form["text"].replace("\\r", "\r").replace("\\t", "\t")
     at = [[point.step, point.epoch] for point in read(text) if point.metric == form["main"]]
-    assert [at[0], at[-1]] == [[value if value >= 0 else None for value in one]
-                               for one in form["at"]]  # fmt: skip
+    assert [at[0], at[-1]] == [
+        [value if value >= 0 else None for value in one] for one in form["at"]
+    ]
 
 
 def test_names_with_digits_are_told_apart() -> None:
@@ -72,13 +73,16 @@ def test_lines_with_digits_in_names_are_remembered_apart() -> None:
             assert point[:3] == (f"head{head}_loss", float(f"0.{head}{step:02}5"), step)
 
 
-@pytest.mark.parametrize("line", [
-    "step {0} | loss {1:.4f} | norm {2:.2f} | lr {1:.2e}",
-    "step {0} loss {1} accuracy {2}",
-    "[{0}/9000] train_loss={1:.5g}, val_loss={2:.6g}, tokens={0:,}",
-    "Step {0:,}: Accuracy: {0}/9000 ({2:.0f}%)",
-    "{0}: loss {1:.2f} q1_loss {2:.3f}",
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "line",
+    [
+        "step {0} | loss {1:.4f} | norm {2:.2f} | lr {1:.2e}",
+        "step {0} loss {1} accuracy {2}",
+        "[{0}/9000] train_loss={1:.5g}, val_loss={2:.6g}, tokens={0:,}",
+        "Step {0:,}: Accuracy: {0}/9000 ({2:.0f}%)",
+        "{0}: loss {1:.2f} q1_loss {2:.3f}",
+    ],
+)
 def test_a_line_is_read_as_if_it_came_alone(line: str) -> None:
     random, log = Random(7), Automatic()
     for _ in range(200):

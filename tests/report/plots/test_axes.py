@@ -7,13 +7,36 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dltools.observations.container_records import Series, SeriesPoint
-from dltools.report.plots.axes import area, changes, clock, line_style, safe, short, thinned
-from dltools.report.plots.compare import bar_style
+from dltools.plan.policy import registry
+from dltools.report.plots.axes import (
+    area,
+    changes,
+    clock,
+    line_style,
+    run_styles,
+    safe,
+    short,
+    thinned,
+)
 
 
-def test_runs_look_different() -> None:
+def test_lines_look_different() -> None:
     assert len({str(line_style(number)) for number in range(64)}) == 64
-    assert len({str(bar_style(number)) for number in range(18)}) == 18
+
+
+def test_a_policy_has_one_colour_wherever_it_stands() -> None:
+    alone = run_styles(["srtf"])["srtf"]
+    among = run_styles(["noop", "fair", "night/srtf", "srtf-rotate", "other"])
+    assert among["night/srtf"] == alone
+    assert among["srtf-rotate"].colour == alone.colour
+    assert among["srtf-rotate"] != alone
+    assert len({one.colour for one in among.values()}) == 4
+
+
+def test_runs_of_all_policies_and_others_look_different() -> None:
+    names = [*registry.policies([]), "monday", "tuesday", "before", "after"]
+    found = run_styles(names)
+    assert len({one.colour for one in found.values()}) == len(names)
 
 
 def test_texts_are_no_formulas_and_fit() -> None:
@@ -23,14 +46,14 @@ def test_texts_are_no_formulas_and_fit() -> None:
 
 
 @pytest.mark.parametrize(
-    ("end", "unit"), [(0, "seconds"), (179, "seconds"), (180, "minutes"), (90_000, "hours"),
-                      (300_000, "days")],
-)  # fmt: skip
+    ("end", "unit"),
+    [(0, "seconds"), (179, "seconds"), (180, "minutes"), (90_000, "hours"), (300_000, "days")],
+)
 def test_time_has_a_unit_that_suits(end: float, unit: str) -> None:
     figure = pytest.importorskip("matplotlib.figure").Figure()
     axes = figure.subplots()
     clock(axes, end)
-    assert axes.get_xlabel() == unit
+    assert axes.get_xlabel() == f"time, {unit}"
     assert axes.get_xlim()[0] == 0
     assert 2 <= len(axes.get_xticks()) <= 12
 
@@ -53,6 +76,9 @@ def test_thinned_series_keep_their_span_and_mean(values: list[float], most: int)
 def test_steps_keep_what_changes() -> None:
     steps = series((0, 1), (1, 1), (2, 2), (3, 2), (4, 2))
     assert changes(steps) == [(0, 1), (2, 2), (4, 2)]
+    nan = float("nan")
+    gone = series((0, nan), (1, nan), (2, nan), (3, 2), (4, 2))
+    assert [point.time for point in changes(gone)] == [0, 3, 4]
 
 
 def test_an_area_is_a_rate_times_the_time_up_to_each_point() -> None:

@@ -10,7 +10,15 @@ import pytest
 from dltools.observations.container_records import SeriesPoint
 from dltools.observations.outcomes import JobResult
 from dltools.plan.policy.interface import JobClass, Tone
-from dltools.report.plots.figure import KINDS, command_to_add, panels, picture
+from dltools.report.plots.figure import (
+    KINDS,
+    NARROW,
+    WIDE,
+    command_to_add,
+    panels,
+    picture,
+    rendered,
+)
 from dltools.report.timelines import ClassChange, Run, Timeline
 
 
@@ -79,6 +87,49 @@ def test_panels_of_several_runs_name_them_and_share_their_time_axis() -> None:
     found = panels(runs, ["limits"], "one")
     assert [panel.title.rpartition(": ")[2] for panel in found] == ["one", "two"]
     assert len({axes.get_xlim() for axes in axes_of(runs, "limits")}) == 1
+
+
+def several_runs() -> list[Run]:
+    def results(by: float) -> list[JobResult]:
+        return [JobResult(f"a-job-with-a-name-{n}", "h", 0.0, 0.0, n * by) for n in (1, 2, 3, 4)]
+
+    runs = [Run("noop", [results(2.0), results(2.0)]), Run("srtf", [results(1.0), results(1.5)])]
+    points = [SeriesPoint(float(at), 1.0 / (1 + at)) for at in range(5)]
+    runs[0].timelines = {"a": Timeline(use=points, metric="loss", progress=points)}
+    return runs
+
+
+@pytest.mark.parametrize(("width", "screen_px"), [(NARROW, 360 - 24), (WIDE, 900 - 32)])
+def test_text_has_twelve_pixels_on_the_screens_of_a_page(width: float, screen_px: float) -> None:
+    pytest.importorskip("matplotlib")
+    runs = several_runs()
+    figure = picture(panels(runs, KINDS, "noop"), width)
+    rendered(figure, "svg")
+    from matplotlib.text import Text
+
+    texts = [one for one in figure.findobj(Text) if one.get_text().strip() and one.get_visible()]
+    least = min(one.get_fontsize() for one in texts)
+    assert least * screen_px / (72 * width) >= 12
+    whole = figure.get_tightbbox()
+    assert whole.x0 >= -0.03
+    assert whole.x1 <= width + 0.03
+
+
+def test_repeats_show_their_spread() -> None:
+    (compare,) = axes_of(several_runs(), "compare")
+    whiskers = [line.get_xdata() for line in compare.lines if len(set(line.get_xdata())) > 1]
+    assert [tuple(map(float, one)) for one in whiskers] == [(0.5, 0.75)] * 2
+    (cdf,) = axes_of(several_runs(), "cdf")
+    assert len(cdf.collections) == 2
+
+
+def test_a_pdf_is_always_the_same() -> None:
+    pytest.importorskip("matplotlib")
+    first, second = (
+        rendered(picture(panels(several_runs(), KINDS, "noop")), "pdf") for _ in range(2)
+    )
+    assert first.startswith(b"%PDF")
+    assert first == second
 
 
 def made_by(folder: Path, mark: str = "") -> Path:

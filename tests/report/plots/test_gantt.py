@@ -33,8 +33,9 @@ def test_the_classes_of_a_policy_look_different(name: str) -> None:
     looks, classes = ClassLooks(), classes_of(registry.get(name, []))
     most = 7  # the queues of las are more than there are looks
     assert len({looks[one] for one in (*classes, None)}) == min(most, len(classes) + 1)
-    names = [one.name if one.word == one.name else f"{one.name} {one.word}".strip()
-             for one in classes]  # fmt: skip
+    names = [
+        one.name if one.word == one.name else f"{one.name} {one.word}".strip() for one in classes
+    ]
     assert [label for label, _ in looks] == [*names, "no class yet" if names else "running"]
 
 

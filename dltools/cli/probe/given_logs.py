@@ -7,12 +7,15 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from itertools import chain
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, BinaryIO, cast
 
 from dltools.cli.exits import print_message
 from dltools.cli.input_streams import open_log
 from dltools.cli.observation_formats import ObservationFormat
 from dltools.cli.probe.outputs import holds_one_sample, open_output
+from dltools.cli.progress_bar import CountedReads, ProgressBar
+from dltools.cli.remarks import print_remark
 from dltools.errors import DataError
 from dltools.labels import METRIC, PATTERN
 from dltools.probe import saved_logs
@@ -57,7 +60,9 @@ def _opened(
     start = request.logs_start or saved_logs.START
     names = saved_logs.container_names(request.logs)
     with ExitStack() as stack:
-        streams = [stack.enter_context(open_log(file)) for file in request.logs]
+        bar = stack.enter_context(ProgressBar("reading", _bytes_of(request.logs)))
+        opened = [stack.enter_context(open_log(file)) for file in request.logs]
+        streams = [cast(BinaryIO, CountedReads(stream, bar)) for stream in opened]
         yield saved_logs.merged(
             [
                 saved_logs.progress_batches(
@@ -66,6 +71,12 @@ def _opened(
                 for stream, name in zip(streams, names, strict=True)
             ]
         )
+
+
+def _bytes_of(logs: Sequence[str]) -> float | None:
+    """Return how many bytes there are to read, None where one does not say it."""
+    files = list(map(Path, logs))
+    return sum(one.stat().st_size for one in files) if all(map(Path.is_file, files)) else None
 
 
 def _write(request: Request, batches: Iterator[list[Row]]) -> None:
@@ -112,7 +123,10 @@ class _Account:
     def report(self) -> None:
         """Say that nothing was found; with --verbose, what was."""
         if not self._rows:
-            print_message("no progress found in " + ", ".join(self._request.logs))
+            print_remark(
+                f"no progress found in {', '.join(self._request.logs)}; --explain-line 1 says how "
+                "a line was read, --pattern finds more"
+            )
         if self._request.is_verbose:
             print_message(f"sampled {self._rows} progress")
             for gap, count in self._gaps.items():

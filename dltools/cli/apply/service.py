@@ -1,0 +1,247 @@
+"""The pipe as a service of systemd: dl-apply --install-service and --remove-service.
+
+The unit is that of samples/systemd/dltools-stream.service: confined, with leases, and with an undo
+whatever ends it. What is removed leaves nothing behind.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+import typer
+
+from dltools.cli.exits import print_message
+from dltools.cli.remarks import print_remark
+from dltools.engine.state_folder import SYSTEM
+from dltools.errors import AccessError, ConfigError, OutputError, UnavailableError
+from dltools.files import atomic_file
+
+NAME = "dltools-stream"
+_MARK = "# Written by dl-apply --install-service; dl-apply --remove-service removes it.\n"
+_TOOLS = ("dl-probe", "dl-plan", "dl-apply")
+_PLACES = (
+    "%h/.local/bin:/opt/dltools/bin:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+)
+_SAFE = re.compile(r"[\w./=:@,+-]+", re.ASCII)
+"""What stands for itself in a unit and in a shell."""
+
+_STARTS_S = 3.0
+"""How long a service is watched that has just been started: one that cannot work ends by then."""
+
+_BY_POLICY = {"flowcon": " --set itval=20"}
+"""Parameters of policies that suit a sample every ten seconds."""
+
+_UNIT = """\
+[Unit]
+Description=Give CPU to the containers whose loss still falls
+Documentation=man:dl-probe(1) man:dl-plan(1) man:dl-apply(1)
+After=docker.service
+Requires=docker.service
+
+[Service]
+StateDirectory=dltools
+StateDirectoryMode=0700
+Environment=PATH={path}
+ExecStart=/bin/sh -c '{pipe}'
+# Whatever ended the pipe, and whatever was killed: every container is as it was before.
+ExecStopPost=/bin/sh -c 'dl-apply --undo'
+Restart=always
+RestartSec=5
+
+# The tools write to their state alone, and ask the engine for the rest. Both capabilities are for
+# reading: files of containers, and which OpenMP their processes use.
+CapabilityBoundingSet=CAP_SYS_PTRACE CAP_DAC_READ_SEARCH
+NoNewPrivileges=yes
+UMask=0077
+ProtectSystem=strict
+ProtectHome=read-only
+PrivateTmp=yes
+DevicePolicy=closed
+DeviceAllow=char-nvidia* rw
+ProtectKernelTunables=yes
+ProtectKernelModules=yes
+ProtectKernelLogs=yes
+# Remove this line where GPUs come by the legacy hook: dl-apply then writes cgroup files itself.
+ProtectControlGroups=yes
+ProtectClock=yes
+ProtectHostname=yes
+RestrictAddressFamilies=AF_UNIX AF_INET AF_INET6 AF_NETLINK
+RestrictNamespaces=yes
+RestrictRealtime=yes
+RestrictSUIDSGID=yes
+LockPersonality=yes
+SystemCallArchitectures=native
+SystemCallFilter=@system-service
+SystemCallErrorNumber=EPERM
+
+[Install]
+WantedBy=multi-user.target
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Service:
+    """The unit's file, its pipe, where systemd shows that it runs, and the state directory of the
+    service. `labels`: only containers with all of these labels are seen and changed."""
+
+    policy: str = "flowcon"
+    labels: Sequence[str] = ()
+    file: Path = Path(f"/etc/systemd/system/{NAME}.service")
+    running: Path = Path("/run/systemd/system")
+    home: Path = SYSTEM
+
+    @property
+    def pipe(self) -> str:
+        """The command line that the service runs."""
+        chosen = "".join(f" --label {one}" for one in self.labels)
+        policy = f"--policy {self.policy}{_BY_POLICY.get(self.policy, '')}"
+        return f"dl-probe -i 10s{chosen} | dl-plan {policy} | dl-apply{chosen}"
+
+    def text(self, folder: str = "") -> str:
+        """Return the unit, in which the tools are found in `folder` first. Raises `ConfigError` for
+        what a unit cannot hold."""
+        for word in (*self.labels, *filter(None, (folder,))):
+            if not _SAFE.fullmatch(word):
+                raise ConfigError(
+                    f"{word!r} cannot stand in a unit: edit samples/systemd/{NAME}.service by hand"
+                )
+        path = f"{folder}:{_PLACES}" if folder else _PLACES
+        return _UNIT.format(path=path, pipe=self.pipe)
+
+    def install(self) -> None:
+        """Write, enable and start the unit, and say what was done. Raises `AccessError`,
+        `ConfigError`, `OutputError` and `UnavailableError`."""
+        text = _MARK + self.text(_folder_of_tools())
+        self._check()
+        try:
+            with atomic_file(self.file) as out:
+                out.write(text.encode())
+            self.file.chmod(0o644)
+        except OSError as error:
+            raise OutputError(f"cannot create {self.file}: {error.strerror}") from error
+        _systemctl("daemon-reload")
+        _systemctl("enable", NAME)
+        _systemctl("restart", NAME)
+        self._watch()
+        for line in (
+            f"wrote {self.file} and started it, now and at each boot: {self.pipe}",
+            "whatever ends it, all settings are put back",
+            f"journalctl -u {NAME} -f      shows each change in a line",
+            "dl-apply --status                   shows what is changed now",
+            "dl-apply --remove-service           stops it, puts everything back, removes it",
+        ):
+            print(line)
+
+    def stop(self) -> bool:
+        """Stop and disable the service, whose end puts everything back; tell whether there is one.
+        Raises `AccessError`, `ConfigError` and `UnavailableError`."""
+        self._check()
+        if not self.file.exists():
+            print_remark(f"no service to remove: {self.file} is not there")
+            return False
+        _systemctl("disable", "--now", NAME)
+        return True
+
+    def forget(self) -> None:
+        """Remove the unit of the service that was stopped, and the state directory if nothing is on
+        record there; say what was done."""
+        self.file.unlink(missing_ok=True)
+        _systemctl("daemon-reload")
+        with suppress(UnavailableError):  # it has not failed
+            _systemctl("reset-failed", NAME)
+        print(f"removed {self.file}; every container is as it was")
+        if kept := _remove_empty(self.home):
+            print_message(f"{self.home} is kept: {', '.join(kept)} is there")
+
+    def _check(self) -> None:
+        if os.geteuid() != 0:
+            raise AccessError("a service needs root: type sudo before dl-apply")
+        if not self.running.exists() or shutil.which("systemctl") is None:
+            raise UnavailableError(
+                "systemd does not run here: cron can run the tools, see samples/cron/dltools"
+            )
+        if self.file.exists() and not self.file.read_text(errors="replace").startswith(_MARK):
+            raise ConfigError(
+                f"{self.file} was not written by --install-service: disable and remove it first"
+            )
+
+    def _watch(self) -> None:
+        """Raise `UnavailableError` if the service ends again at once."""
+        until = time.monotonic() + _STARTS_S
+        while time.monotonic() < until:
+            time.sleep(0.5)
+            if _state() not in ("active", "activating", "reloading") or _restarts():
+                raise UnavailableError(
+                    f"{NAME} does not stay up: journalctl -u {NAME} -n 20 says why; "
+                    "dl-apply --remove-service removes it"
+                )
+
+
+def _folder_of_tools() -> str:
+    """Return the folder that all tools are in, as root's shell finds them. Raises `ConfigError`."""
+    own = Path(sys.argv[0]).resolve().parent
+    for folder in (own, *(Path(found).parent for found in (shutil.which("dl-apply"),) if found)):
+        if all(os.access(folder / tool, os.X_OK) for tool in _TOOLS):
+            return str(folder)
+    raise ConfigError(f"{', '.join(_TOOLS)} are not in one folder: install dltools first")
+
+
+def _systemctl(*words: str) -> str:
+    """Run systemctl, and return what it prints. Raises `UnavailableError`."""
+    try:
+        done = subprocess.run(["systemctl", *words], capture_output=True, text=True, timeout=180)
+    except (OSError, subprocess.SubprocessError) as error:
+        raise UnavailableError(f"systemctl {' '.join(words)}: {error}") from error
+    if done.returncode != 0:
+        why = (done.stderr.strip().splitlines() or [f"exit code {done.returncode}"])[0]
+        raise UnavailableError(f"systemctl {' '.join(words)}: {why}")
+    return done.stdout.strip()
+
+
+def _state() -> str:
+    return _systemctl("show", "--property=ActiveState", "--value", NAME)
+
+
+def _restarts() -> bool:
+    return _systemctl("show", "--property=NRestarts", "--value", NAME) not in ("", "0")
+
+
+def _remove_empty(home: Path) -> list[str]:
+    """Remove a state directory in which nothing is on record; return what is there else."""
+    if not home.is_dir():
+        return []
+    found = (one for one in home.rglob("*") if not one.is_dir() and one.suffix != ".lock")
+    kept = sorted(str(one.relative_to(home)) for one in found)
+    if not kept:
+        shutil.rmtree(home)
+    return kept
+
+
+def service_asked(
+    *, installs: bool, removes: bool, policy: str | None, labels: Sequence[str], is_other: bool
+) -> Service | None:
+    """Return the service that the options are about, None for none. `is_other`: options of other
+    tasks are given. Raises `BadParameter` where they contradict each other, and `ConfigError` for
+    an unknown policy."""
+    if not installs and not removes:
+        if policy is not None:
+            raise typer.BadParameter("--policy is for --install-service; else give it to dl-plan")
+        return None
+    if (installs and removes) or is_other or (removes and (policy is not None or labels)):
+        raise typer.BadParameter(
+            "--install-service takes --policy, --label and --dry-run alone, --remove-service none"
+        )
+    from dltools.plan.policy import registry
+
+    name = policy or "flowcon"
+    registry.get(name, ())
+    return Service(name, tuple(labels))

@@ -1,0 +1,247 @@
+"""dl-probe --doctor: what dltools can see and do here, what stands in its way, what to type next.
+
+It changes nothing, and works without root as far as it can.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import typer
+
+from dltools.cli.destinations import make_console
+from dltools.cli.exits import Exit
+from dltools.cli.probe.findings import Finding, Health, of_sample
+from dltools.engine import cgroup, state_folder
+from dltools.engine.kernel_files import ROOT
+from dltools.errors import AccessError, DataError, DltoolsError
+from dltools.notation.resources import format_bytes
+from dltools.observations.roles import Rules, parse_rule
+
+if TYPE_CHECKING:
+    from dltools.cli.probe.request import Request
+    from dltools.engine.interface import Engine
+    from dltools.probe.sampler import Connector, Sampler
+
+_COLOURS = {Health.OK: "green", Health.WARNING: "yellow", Health.FAILURE: "red"}
+_SYS_PTRACE, _DAC_READ_SEARCH = 1 << 19, 1 << 2
+"""Capabilities, as bits of CapEff."""
+
+_UNITS = (Path("/etc/systemd/system"), Path("/usr/lib/systemd/system"), Path("/lib/systemd/system"))
+_CRON = Path("/etc/cron.d/dltools")
+_ANSWER_S = 5.0
+
+
+def examine(request: Request, make_sampler: Callable[[dict[str, Connector]], Sampler]) -> None:
+    """Print the findings, and exit: with 0 if all is well, with 1 if there are warnings, with 77 if
+    a permission is missing, with 69 after any other failure."""
+    report = _Report(is_json=request.format.value == "jsonl")
+    addresses = request.engines.addresses()
+    is_denied = False
+    for address in addresses:
+        where = f"{address.name}: " if len(addresses) > 1 else ""
+        try:
+            engine = _opened(address)
+        except DltoolsError as error:
+            is_denied |= isinstance(error, AccessError)
+            report.add(Finding(Health.FAILURE, f"{where}engine", str(error), _how_to_reach(error)))
+            continue
+        for finding in _of_engine(engine, request, make_sampler):
+            report.add(Finding(finding.health, where + finding.subject, finding.text, finding.next))
+    for finding in (*_of_rights(), *_of_machine(), *_of_units()):
+        report.add(finding)
+    if Health.FAILURE in report.found:
+        raise typer.Exit(Exit.PERMISSION if is_denied else Exit.UNAVAILABLE)
+    if Health.WARNING in report.found:
+        raise typer.Exit(Exit.PARTIAL)
+
+
+class _Report:
+    """Prints findings as they come, and keeps how bad they are."""
+
+    def __init__(self, *, is_json: bool) -> None:
+        self._console = None if is_json else make_console()
+        self.found: set[Health] = set()
+
+    def add(self, finding: Finding) -> None:
+        self.found.add(finding.health)
+        if self._console is None:
+            record = {
+                "status": finding.health.value,
+                "subject": finding.subject,
+                "text": finding.text,
+                "next": finding.next or None,
+            }
+            print(json.dumps(record), flush=True)
+            return
+        from rich.text import Text
+
+        line = Text(f"{finding.health.value:<8}", style=_COLOURS[finding.health])
+        line.append(f"{finding.subject}: {finding.text}", style="default")
+        if finding.next:
+            line.append(f"  -> {finding.next}", style="bold")
+        self._console.print(line, soft_wrap=True)
+
+
+def _opened(address: object) -> Engine:
+    from dltools.engine.members.opening import open_engine
+
+    return open_engine(address)  # type: ignore[arg-type]
+
+
+def _how_to_reach(error: DltoolsError) -> str:
+    if isinstance(error, AccessError):
+        return "sudo dl-probe --doctor"
+    return "systemctl status docker" if "dockerd" in str(error) else "docker context ls"
+
+
+def _of_engine(
+    engine: Engine, request: Request, make_sampler: Callable[[dict[str, Connector]], Sampler]
+) -> Iterator[Finding]:
+    """Yield the findings about one engine, its containers and what dl-apply has changed there."""
+    memory = format_bytes(engine.memory)
+    text = f"{engine.version or 'answers'} on {engine.host}: {engine.cpus} CPUs, {memory}"
+    yield Finding(Health.OK, "engine", text)
+    rules = Rules(tuple(map(parse_rule, request.selection.roles)))
+    try:
+        rows = make_sampler({engine.host: lambda: engine}).sample()
+    except DltoolsError as error:
+        yield Finding(Health.FAILURE, "sample", str(error))
+    else:
+        yield from of_sample(rows, rules, expects_gpus=engine.has_gpu)
+    yield from _of_journal(engine, request)
+    if engine.is_local:
+        yield from _of_writer(engine)
+        driver = f", driver {engine.cgroup_driver}" if engine.cgroup_driver else ""
+        yield _of_cgroups(driver)
+
+
+def _of_cgroups(driver: str) -> Finding:
+    mounted = cgroup.mounts()
+    versions = {2 if not one.controllers else 1 for one in mounted}
+    if not versions:
+        return Finding(Health.FAILURE, "cgroup", f"no cgroup mount is visible{driver}", "mount")
+    # Version 2 beside version 1 holds no controllers: systemd keeps its units there.
+    version = 1 if any("cpu" in one.controllers for one in mounted) else 2
+    if not (ROOT / "proc/pressure/cpu").exists():
+        text = f"version {version}{driver}; the kernel counts no pressure (PSI)"
+        return Finding(Health.WARNING, "cgroup", text, "cat /proc/cmdline  # psi=1 turns it on")
+    return Finding(Health.OK, "cgroup", f"version {version}{driver}; pressure is counted")
+
+
+def _of_journal(engine: Engine, request: Request) -> Iterator[Finding]:
+    """Yield what dl-apply has changed on an engine and not put back."""
+    from dltools.apply.changed_containers import changed_containers, open_migrations
+    from dltools.engine.turn_notes import listed
+
+    directories = state_folder.state_directories(request.state_directory)
+    try:
+        changed = changed_containers(engine, directories)
+    except DltoolsError as error:
+        yield Finding(Health.FAILURE, "journal", str(error), "dl-apply --status")
+        return
+    held = [one.name for one in changed if one.run.is_alive and not one.run.is_stopped]
+    stopped = [one.name for one in changed if one.run.is_stopped]
+    ending = [one.name for one in changed if not one.run.is_alive and one.until]
+    left = [one.name for one in changed if not one.run.is_alive and not one.until]
+    if held:
+        text = f"a running dl-apply holds the settings of {listed(held)}"
+        yield Finding(Health.OK, "journal", text, "dl-apply --status")
+    if stopped:
+        text = f"the dl-apply that holds {listed(stopped)} is stopped (Ctrl-Z)"
+        yield Finding(Health.WARNING, "journal", text, "fg")
+    if ending:
+        text = f"the settings of {listed(ending)} end by themselves unless another plan comes"
+        yield Finding(Health.OK, "journal", text, "dl-apply --status")
+    if left:
+        text = f"a dl-apply that has ended left settings on {listed(left)}"
+        yield Finding(Health.WARNING, "journal", text, "dl-apply --undo")
+    if moving := open_migrations(directories):
+        text = f"{listed([one.container_name for one in moving])}: on the way to another host"
+        yield Finding(Health.WARNING, "journal", text, "dl-apply --status")
+    for directory in directories:
+        yield from _of_directory(directory)
+    if not changed and not moving:
+        yield Finding(Health.OK, "journal", f"dl-apply has left nothing on {engine.host}")
+
+
+def _of_directory(directory: Path) -> Iterator[Finding]:
+    """Yield what keeps a state directory from being read."""
+    from dltools.apply.original_settings import Journal
+
+    try:
+        state_folder.check(directory)
+        Journal(directory / "journal").all()
+    except AccessError as error:
+        if directory == state_folder.state_directory(None):
+            yield Finding(Health.FAILURE, "state", str(error), f"ls -ld {directory}")
+        else:
+            yield Finding(Health.WARNING, "state", str(error), "sudo dl-probe --doctor")
+    except DataError as error:
+        yield Finding(Health.FAILURE, "state", str(error), "dl-apply --status")
+
+
+def _of_writer(engine: Engine) -> Iterator[Finding]:
+    from dltools.apply.locks import writer_of
+
+    if (writer := writer_of(engine)) is not None:
+        text = f"a pipe is at work: {writer}; another dl-apply is refused"
+        yield Finding(Health.OK, "pipe", text, "dl-apply --status")
+
+
+def _of_rights() -> Iterator[Finding]:
+    """Yield whether this user may look into the processes and files of containers."""
+    held = 0
+    with suppress(OSError, StopIteration, ValueError):
+        lines = (ROOT / "proc/self/status").read_text().splitlines()
+        held = int(next(one for one in lines if one.startswith("CapEff")).split()[1], 16)
+    missing = [
+        name
+        for name, bit in (
+            ("CAP_SYS_PTRACE", _SYS_PTRACE),
+            ("CAP_DAC_READ_SEARCH", _DAC_READ_SEARCH),
+        )
+        if not held & bit
+    ]
+    who = "root" if os.geteuid() == 0 else f"user {os.geteuid()}"
+    if missing:
+        text = f"{who} without {' and '.join(missing)}: files and runtimes in containers are unseen"
+        yield Finding(Health.WARNING, "rights", text, "sudo dl-probe --doctor")
+    else:
+        yield Finding(Health.OK, "rights", f"{who}: may look into files and processes")
+
+
+def _of_machine() -> Iterator[Finding]:
+    if _CRON.exists():
+        yield Finding(Health.OK, "cron", f"{_CRON} runs dltools", f"cat {_CRON}")
+
+
+def _of_units() -> Iterator[Finding]:
+    """Yield the systemd units of dltools, and how they are."""
+    files = {path.name for folder in _UNITS for path in folder.glob("dltools*.[st][ei][rm]*")}
+    for name in sorted(files):
+        state = _unit_state(name)
+        if state == "failed":
+            advice = f"journalctl -u {name} -n 20"
+            yield Finding(Health.FAILURE, "unit", f"{name} has failed", advice)
+        else:
+            yield Finding(Health.OK, "unit", f"{name} is {state}", f"systemctl status {name}")
+
+
+def _unit_state(name: str) -> str:
+    """Return what systemd says of a unit, "installed" where it does not run."""
+    command = shutil.which("systemctl")
+    if command is None or not Path("/run/systemd/system").exists():
+        return "installed"
+    with suppress(OSError, subprocess.SubprocessError):
+        asked = partial(subprocess.run, capture_output=True, text=True, timeout=_ANSWER_S)
+        return asked([command, "is-active", name]).stdout.strip() or "installed"
+    return "installed"

@@ -1,0 +1,162 @@
+"""What dl-probe --doctor finds in a sample: of the host, of each container, and of how they share.
+
+Each finding is ok, a warning or a failure, with the command to type next. What dl-plan would say of
+the sample it says itself: its advice, its actions, its reason for none.
+"""
+
+from __future__ import annotations
+
+import shlex
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TYPE_CHECKING, Any
+
+from dltools.labels import ROLE, Role
+from dltools.plan.planner import Planner
+from dltools.plan.policy.flowcon import FLOWCON
+from dltools.plan.policy.parameters import build
+from dltools.plan.realisation.mode import RealisationOptions
+from dltools.plan.signals.busy_threads import busy_threads
+
+if TYPE_CHECKING:
+    from dltools.observations.roles import Rules
+    from dltools.plan.host_history import HostHistory
+    from dltools.plan.signals.container_history import ContainerHistory
+
+Row = Mapping[str, Any]
+
+_ADVICE = ("warning: ", "advice: ")
+"""How the lines of a plan begin that are for the owners of jobs."""
+
+_NEEDS_ROOT = ("may not", "ermission", "not visible")
+"""Words of gaps that more rights would close."""
+
+_FEWER_THREADS = (
+    "the same jobs with one thread each were faster under every scheduler in our measurements"
+)
+
+
+class Health(StrEnum):
+    """How good or bad a finding is."""
+
+    OK = "ok"
+    WARNING = "warning"
+    FAILURE = "failure"
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """What was found of one thing, and what to type next, "" for nothing."""
+
+    health: Health
+    subject: str
+    text: str
+    next: str = ""
+
+
+def of_sample(rows: Sequence[Row], rules: Rules, *, expects_gpus: bool) -> Iterator[Finding]:
+    """Yield the findings in a sample of one host. `expects_gpus`: its engine says that it has
+    GPUs."""
+    from dltools.observations.table import to_table
+
+    planner = Planner(FLOWCON, build(FLOWCON.parameters, {}), RealisationOptions(), rules=rules)
+    planner.add(to_table(map(dict, rows)))
+    yield from (_of_host(row, expects_gpus) for row in rows if row["kind"] == "node")
+    reported = (row for row in rows if row["kind"] == "progress")
+    points = Counter((row["container_id"], row["metric"]) for row in reported)
+    gpus = Counter(row.get("container_id") for row in rows if row["kind"] == "gpu")
+    for row in rows:
+        if row["kind"] == "container":
+            key = row["container_id"]
+            metrics = {metric: count for (id_, metric), count in points.items() if id_ == key}
+            yield _of_container(row, metrics, gpus[key])
+    for host in planner.newest_hosts():
+        yield from _of_threads(host)
+    yield from _of_plan(planner)
+
+
+def _of_host(row: Row, expects_gpus: bool) -> Finding:
+    count, gap = row.get("gpu_count"), row.get("gap")
+    if gap and (expects_gpus or not str(gap).startswith("NVML")):
+        return Finding(Health.WARNING, "host", str(gap), "nvidia-smi" if "NVML" in gap else "")
+    gpus = f"{count} GPUs" if count else "no GPU"
+    return Finding(Health.OK, "host", f"{row.get('cpu_count') or 0:g} CPUs for containers, {gpus}")
+
+
+def _of_container(row: Row, metrics: Mapping[str, int], gpus: int) -> Finding:
+    role = ": ".join(filter(None, (row.get("role"), row.get("role_reason"))))
+    read = ["counters"] if row.get("cpu_seconds") is not None else []
+    read += [f"{count} points of {metric}" for metric, count in sorted(metrics.items())[:3]]
+    read += [f"{gpus} GPU"] if gpus else []
+    text = f"{role or 'unknown role'}; read: {', '.join(read) or 'nothing'}"
+    name, gap = str(row["container_name"]), row.get("gap")
+    if gap:
+        advice = "sudo dl-probe --doctor" if any(word in gap for word in _NEEDS_ROOT) else ""
+        return Finding(Health.WARNING, name, f"{text}; not read: {gap}", advice)
+    is_training = row.get("role") == Role.TRAINING
+    if is_training and not metrics:
+        name_ = shlex.quote(f"^{name}$")
+        return Finding(
+            Health.WARNING,
+            name,
+            f"{text}; no progress found, so that no policy can judge it",
+            f"dl-probe --list-metrics --name {name_}",
+        )
+    return Finding(Health.OK, name, text)
+
+
+def _of_threads(host: HostHistory) -> Iterator[Finding]:
+    """Yield what is wrong between threads, quotas and CPUs."""
+    trainings = [one for one in host.containers.values() if one.role is Role.TRAINING]
+    threads = {one.name: busy_threads(one) for one in trainings}
+    for one in sorted(trainings, key=lambda one: one.name):
+        if one.cpus is not None and _is_short(one, host.cpus):
+            yield Finding(
+                Health.WARNING,
+                one.name,
+                f"its quota of {one.cpus:g} CPUs is below its {threads[one.name]} busy threads",
+                f"docker update --cpus {min(threads[one.name], host.cpus):g} {one.name}",
+            )
+    total, most = sum(threads.values()), max(threads.values(), default=0)
+    if total > host.cpus > 0 and most > 1:
+        fewer = max(1, int(host.cpus / len(threads)))
+        jobs = f"{len(threads)} trainings" if len(threads) > 1 else "1 training"
+        yield Finding(
+            Health.WARNING,
+            "threads",
+            f"{total} busy threads of {jobs} on {host.cpus:g} CPUs; {_FEWER_THREADS}",
+            f"docker run -e OMP_NUM_THREADS={fewer} ...",
+        )
+    elif trainings:
+        yield Finding(
+            Health.OK, "threads", f"{total} busy threads of trainings on {host.cpus:g} CPUs"
+        )
+
+
+def _is_short(job: ContainerHistory, cpus: float) -> bool:
+    """Tell whether a job's quota, where it has one, is below what its threads want."""
+    has_quota = job.cpus is not None and job.cpus < cpus
+    is_known = job.cpu.demand is not None or job.threads is not None
+    return has_quota and is_known and (job.cpus or 0.0) < min(busy_threads(job), cpus)
+
+
+def _of_plan(planner: Planner) -> Iterator[Finding]:
+    explanation = planner.explain()
+    for line in explanation.lines:
+        if line.startswith(_ADVICE):
+            yield Finding(Health.WARNING, "spinning", line.partition(": ")[2])
+    if explanation.nothing:
+        trainings = any(one.role.startswith(Role.TRAINING) for one in explanation.decisions)
+        containers = bool(explanation.decisions)
+        advice = f"docker run --label {ROLE}=training ..." if containers and not trainings else ""
+        yield Finding(Health.OK, "plan", f"nothing to do: {explanation.nothing}", advice)
+    else:
+        count = sum(one.setting is not None for one in explanation.decisions)
+        yield Finding(
+            Health.OK,
+            "plan",
+            f"dl-plan would change {count} container{'' if count == 1 else 's'}",
+            "dl-probe | dl-plan --format table",
+        )

@@ -1,0 +1,59 @@
+"""Remarks on standard error: why there was nothing to do, and what else a person may want to know.
+
+They are no warnings: --quiet leaves them out. In a pipe of the tools the last one makes them: a
+tool whose output goes into a pipe leaves it to the reader, which a plan tells why it is empty.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import stat
+import sys
+
+from dltools.cli.exits import print_message
+
+_NUMBER = re.compile(r"(?<!\S)\d+(\.\d+)?(?!\S)")
+"""A number that stands alone, as a measured one does, and not in a name."""
+
+_quiet = False
+
+
+def be_quiet(value: bool) -> bool:
+    """Take note of --quiet, for this run."""
+    global _quiet
+    _quiet = value
+    return value
+
+
+def is_quiet() -> bool:
+    """Tell whether --quiet was given."""
+    return _quiet
+
+
+def print_remark(remark: str) -> None:
+    """Print a remark, unless --quiet was given."""
+    if not _quiet:
+        print_message(remark)
+
+
+def is_last_in_pipe() -> bool:
+    """Tell whether no other tool reads standard output."""
+    try:
+        return not stat.S_ISFIFO(os.fstat(sys.stdout.fileno()).st_mode)
+    except (OSError, ValueError, AttributeError):
+        return True
+
+
+class Remarks:
+    """Remarks that are made again and again, of which each is told when it changes; one that
+    differs in its measured numbers alone is the same."""
+
+    def __init__(self) -> None:
+        self._told = ""
+
+    def tell(self, remark: str) -> None:
+        """Print a remark, unless it was the last one."""
+        if remark and (words := _NUMBER.sub("", remark)) != self._told:
+            self._told = words
+            print_remark(remark)

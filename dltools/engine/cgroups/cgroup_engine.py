@@ -1,0 +1,409 @@
+"""Cgroups as an engine: each one that matches a pattern and has processes is a container.
+
+Nobody else keeps a record of such a container: its limits are in the kernel's files alone. It ends
+when it has no more processes; one that gets new ones has started again. One that was removed and
+made again at the same path is another container.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import socket
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+
+from dltools.engine import freezer
+from dltools.engine.cgroup import Cgroup
+from dltools.engine.cgroups.cgroup_tree import CgroupTree, Process
+from dltools.engine.cgroups.plain_logs import PlainFlow, PlainLog, outputs_of
+from dltools.engine.interface import (
+    Capabilities,
+    Container,
+    CpuLimits,
+    Engine,
+    Event,
+    Fields,
+    GoneError,
+    Listed,
+    LocatedContainer,
+    LogFlow,
+    Network,
+    RefusedError,
+)
+from dltools.engine.kernel_files import ROOT, read_text
+from dltools.engine.limits import limit_files
+from dltools.errors import ConfigError
+from dltools.labels import has_labels
+
+WATCH_S = 1.0
+"""How often it is looked which cgroups have appeared, vanished or been frozen (ours)."""
+
+_THAWS_S, _BETWEEN_S = 1.0, 0.01
+"""How long a cgroup may take to go on (ours)."""
+
+_LOOK_S = 5.0
+"""How long what can be done with the cgroups counts as known (ours)."""
+
+_MOST_LOGS = 256
+_MOST_KNOWN = 4096
+
+_FILES: Mapping[str, tuple[tuple[str, str], ...]] = {
+    "cpus": (("cpu", "cpu.cfs_quota_us"), ("cpu", "cpu.max")),
+    "cpu_weight": (("cpu", "cpu.shares"), ("cpu", "cpu.weight")),
+    "cpuset": (("cpuset", "cpuset.cpus"),),
+}
+"""For each limit the controller and the file that it needs, on version 1 or on version 2."""
+
+_OWNED: tuple[tuple[re.Pattern[str], str], ...] = (
+    (re.compile(r"^/docker(/|$)"), "containers of Docker: use --host unix:///var/run/docker.sock"),
+    (
+        re.compile(r"^/slurm(_[^/]*)?(/|$)|slurmstepd\.scope(/|$)"),
+        "jobs of Slurm, which must know when one is paused: use --host slurm:",
+    ),
+    (re.compile(r"^/kubepods(\.slice)?(/|$)"), "pods of Kubernetes: use --host kubepods:"),
+    (
+        re.compile(r"^/libpod_parent(/|$)|/libpod-"),
+        "containers of Podman: use --host unix:///run/podman/podman.sock",
+    ),
+    (re.compile(r"[/-][0-9a-f]{64}(\.scope)?(/|$)"), "containers of an engine: name its socket"),
+)
+"""Cgroups that an engine keeps a record of, which would not know of changes to their files."""
+
+
+@dataclass(frozen=True, slots=True)
+class Naming:
+    """What a cgroup is called, and what is known of it beside the kernel's files."""
+
+    name: str
+    labels: Mapping[str, str] = field(default_factory=dict)
+
+
+class CgroupEngine(Engine):
+    """Cgroups at paths that match patterns, such as /jobs/*."""
+
+    is_local = True
+    kind = "cgroup"
+
+    def __init__(
+        self,
+        patterns: Sequence[str],
+        root: Path = ROOT,
+        logs: Mapping[str, Sequence[str]] | None = None,
+    ) -> None:
+        """`logs` are the files with the logs of containers, by name: those that their processes
+        write otherwise. Raises `ConfigError` for a pattern of cgroups that another engine keeps."""
+        self._tree = CgroupTree(root)
+        self._patterns = tuple(patterns)
+        self._given_logs = logs or {}
+        self._logs: dict[str, PlainLog] = {}
+        self._looked = float("-inf")
+        self._paths_of: dict[str, str] = {}
+        machine = read_text(root / "etc/machine-id").strip() or socket.gethostname()
+        digest = hashlib.sha256(f"dltools {machine}".encode()).hexdigest()
+        # The same for all patterns: what was changed under one is undone under another.
+        self.id = f"{self.kind}-{digest[:40]}"
+        self.host = socket.gethostname()
+        self.cpus = os.cpu_count() or 1
+        self.memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+        self.has_gpu = (root / "dev/nvidiactl").exists()
+        for pattern in self._patterns:
+            if reason := self.owner(pattern):
+                raise ConfigError(f"{self.kind}:{pattern}: these are {reason}")
+        self._look_at_capabilities()
+
+    # What differs between the kinds of cgroups
+
+    def owner(self, path: str) -> str | None:
+        """Return whose a cgroup is if another engine keeps a record of it, None if none does."""
+        return next((whose for pattern, whose in _OWNED if pattern.search(path)), None)
+
+    def naming(self, path: str, processes: Sequence[Process]) -> Naming:
+        """Return what a cgroup is called: its path, without the first slash."""
+        return Naming(path.lstrip("/"))
+
+    def main_process(self, processes: Sequence[Process]) -> Process | None:
+        """Return the process that tells what a cgroup runs: the oldest one."""
+        return processes[0] if processes else None
+
+    def identity(self, path: str) -> str | None:
+        """Return a container's id."""
+        return self._tree.identity(path)
+
+    def is_paused(self, path: str, processes: Sequence[Process]) -> bool:
+        """Tell whether a container is paused."""
+        return self._tree.is_frozen(path)
+
+    def can(self, path: str) -> Capabilities:
+        """Return what can be done with one container."""
+        group = self._tree.at(path)
+        limits = frozenset(name for name in _FILES if group and _has_file(group, name))
+        pauses = self._tree.freezer(path) is not None
+        return Capabilities(limits, pauses=pauses, creates=False)
+
+    def can_at_all(self) -> Capabilities:
+        """Return what can be done with containers that may come."""
+        known = self._tree.controllers()
+        limits = frozenset(name for name, files in _FILES.items() if files[0][0] in known)
+        return Capabilities(limits, pauses="freezer" in known, creates=False)
+
+    def log_files(self, container: Container) -> Sequence[str]:
+        """Return the paths of the files that are a container's log now."""
+        if given := self._given_logs.get(container.name):
+            return given
+        processes = self._tree.processes(container.cgroup_path)
+        return outputs_of((one.pid for one in processes), self._tree.root)
+
+    def why(self, limits: Set[str], *, pauses: bool) -> str:
+        """Return a sentence that says why no more can be done."""
+        needed = {name: files[0][0] for name, files in _FILES.items() if name not in limits}
+        missing = sorted({*needed.values(), *(() if pauses else ("freezer",))})
+        return f"the cgroups are not in the controller {' and '.join(missing)}" if missing else ""
+
+    # What there is
+
+    def containers(self, labels: Sequence[str] = (), names: Sequence[str] = ()) -> list[Listed]:
+        """Return the running and paused containers that have all these labels (KEY or KEY=VALUE)
+        and a name that one of these expressions matches."""
+        self._look_at_capabilities()
+        found = []
+        for id_, path in self._ids():
+            processes = self._tree.processes(path)
+            state = self._state(path, processes)
+            if state == "exited":
+                continue
+            naming = self.naming(path, processes)
+            is_named = not names or any(re.search(one, naming.name) for one in names)
+            if is_named and has_labels(naming.labels, labels):
+                found.append(Listed(id_, naming.name, state))
+        return found
+
+    def ids(self) -> set[str]:
+        """Return the ids of all containers, those that have no processes too."""
+        return {id_ for id_, _ in self._ids()}
+
+    def inspect(self, id_: str) -> Container:
+        """Return one container, by id or name: also one that no pattern matches, as another run
+        may have changed it."""
+        path = self._path_of(id_)
+        processes = self._tree.processes(path)
+        identity = self.identity(path)
+        if identity is None:
+            raise GoneError(f"the cgroup {path} no longer exists")
+        main, naming = self.main_process(processes), self.naming(path, processes)
+        began = processes[0].began if processes else None
+        proc = self._tree.root / "proc" / str(main.pid if main else 0)
+        return Container(
+            id=identity,
+            name=naming.name,
+            state=self._state(path, processes),
+            pid=main.pid if main else 0,
+            started=None if began is None else self._tree.time_of(began),
+            labels=naming.labels,
+            started_text="" if began is None else str(began),
+            command=read_text(proc / "cmdline").rstrip("\0").split("\0"),
+            environ=_environ(proc),
+            host_name=self.host,
+            network=Network(is_shared=True),
+            limit_fields=limit_files.read_files(self._located(path)),
+            cgroup_path=path,
+        )
+
+    def logs(self, container: Container, since: float) -> Iterator[list[bytes]]:
+        """Yield what a container has logged since a time (seconds since 1970), as it comes."""
+        yield from self._log(container).all(since)
+
+    def follow(self, container: Container, since: float, *, is_new_only: bool = False) -> LogFlow:
+        """Return a container's log as it comes, from where `logs` has ended, until it exits."""
+        log = self._log(container)
+        if is_new_only:
+            log.skip()
+        path = container.cgroup_path
+        return PlainFlow(log, lambda: not self._tree.processes(path))
+
+    def events(self, since: float) -> Iterator[Event]:
+        """Yield container events from a time on (seconds since 1970), for ever. Nothing tells them:
+        it is looked every second which cgroups there are."""
+        known: dict[str, _Seen] = {}
+        is_first = True
+        while True:
+            present = dict(self._look())
+            now = datetime.now(UTC)
+            for id_, seen in present.items():
+                before = known.get(id_)
+                is_new = seen.started.timestamp() >= since if is_first else before != seen
+                if seen.state != "exited" and is_new:
+                    yield from _changes(id_, seen, before, now)
+            for id_, before in known.items():
+                after = present.get(id_)
+                if before.state != "exited" and (after is None or after.state == "exited"):
+                    yield Event(id_, before.name, "exit", now, None, None, before.labels)
+                if after is None:
+                    yield Event(id_, before.name, "remove", now, None, None, before.labels)
+            known, is_first = present, False
+            time.sleep(WATCH_S)
+
+    # Limits and turns
+
+    def set_limits(
+        self, located: LocatedContainer, wanted: CpuLimits, is_in_force: Callable[[], bool]
+    ) -> None:
+        """Set CPU limits. Raises `RefusedError` before the first is written where one of them has
+        no file."""
+        path = located.container.cgroup_path
+        missing = [name for name in wanted if not self._has(located, name)]
+        if missing:
+            raise RefusedError(
+                f"the cgroup {path} cannot hold {' and '.join(missing)}: it has no controller "
+                f"{_FILES[missing[0]][0][0]}"
+            )
+        _written(path, lambda: limit_files.write_settings(located, wanted))
+
+    def restore_limits(
+        self,
+        located: LocatedContainer,
+        original: Fields,
+        wanted: CpuLimits,
+        is_in_force: Callable[[], bool],
+    ) -> None:
+        """Write the texts back that the files had."""
+        path = located.container.cgroup_path
+        _written(path, lambda: limit_files.write_files(located, original))
+
+    def pause(self, id_: str) -> None:
+        """Freeze a container's processes."""
+        freezer.freeze(self._tree.with_freezer(self._path_of(id_)))
+
+    def unpause(self, id_: str) -> None:
+        """Thaw a container's processes."""
+        path = self._path_of(id_)
+        if not self._tree.is_frozen(path):
+            raise RefusedError(f"the cgroup {path} is not frozen")
+        freezer.thaw(self._tree.with_freezer(path))
+        until = time.monotonic() + _THAWS_S
+        while self._tree.is_frozen(path):
+            if time.monotonic() > until:
+                raise RefusedError(f"the cgroup {path} stays frozen: one above it is")
+            time.sleep(_BETWEEN_S)
+
+    # Inside
+
+    def _has(self, located: LocatedContainer, name: str) -> bool:
+        if located.cgroup is None or name not in self.capabilities.limits:
+            return False
+        return _has_file(located.cgroup, name)
+
+    def _look_at_capabilities(self) -> None:
+        """See what can be done with any of the containers; where there is none yet, with those
+        cgroups in which they would be."""
+        now = time.monotonic()
+        if now < self._looked + _LOOK_S:
+            return
+        self._looked = now
+        found = [self.can(path) for path in self._paths()] or [self.can_at_all()]
+        limits = frozenset().union(*(one.limits for one in found))
+        pauses = any(one.pauses for one in found)
+        why = self.why(limits, pauses=pauses)
+        self.capabilities = Capabilities(limits, pauses, creates=False, why=why)
+
+    def _paths(self) -> Iterator[str]:
+        return (path for path in self._tree.paths(self._patterns) if not self.owner(path))
+
+    def _ids(self) -> Iterator[tuple[str, str]]:
+        for path in self._paths():
+            if id_ := self.identity(path):
+                yield id_, path
+
+    def _look(self) -> Iterator[tuple[str, _Seen]]:
+        for id_, path in self._ids():
+            processes = self._tree.processes(path)
+            naming = self.naming(path, processes)
+            began = self._tree.time_of(processes[0].began if processes else 0)
+            yield id_, _Seen(naming.name, self._state(path, processes), began, naming.labels)
+
+    def _state(self, path: str, processes: Sequence[Process]) -> str:
+        if self.is_paused(path, processes):
+            return "paused"
+        return "running" if processes else "exited"
+
+    def _path_of(self, id_: str) -> str:
+        known = self._paths_of.get(id_)
+        if known is not None and self.identity(known) == id_:
+            return known
+        path = self._searched(id_)
+        if len(self._paths_of) >= _MOST_KNOWN:
+            self._paths_of.clear()
+        self._paths_of[id_] = path
+        return path
+
+    def _searched(self, id_: str) -> str:
+        for identity, path in self._ids():
+            if identity == id_ or self.naming(path, self._tree.processes(path)).name == id_:
+                return path
+        if re.fullmatch(r"[0-9a-f]{64}", id_):
+            for path in self._tree.all_paths():
+                if self.identity(path) == id_:
+                    return path
+        raise GoneError(f"there is no cgroup {id_!r}")
+
+    def _located(self, path: str) -> LocatedContainer:
+        return LocatedContainer(
+            Container("", "", cgroup_path=path), self._tree.at(path), float(self.cpus), ""
+        )
+
+    def _log(self, container: Container) -> PlainLog:
+        if container.id not in self._logs:
+            if len(self._logs) >= _MOST_LOGS:
+                for id_ in self._logs.keys() - self.ids():
+                    self._logs.pop(id_).close()
+            self._logs[container.id] = PlainLog(lambda: self.log_files(container))
+        return self._logs[container.id]
+
+
+@dataclass(frozen=True, slots=True)
+class _Seen:
+    """A container as it was last looked at."""
+
+    name: str
+    state: str
+    started: datetime
+    labels: Mapping[str, str]
+
+
+def _changes(id_: str, seen: _Seen, before: _Seen | None, now: datetime) -> Iterator[Event]:
+    """Yield what has happened to a container that runs or is paused."""
+    if before is None or before.state == "exited":
+        yield Event(id_, seen.name, "start", now, None, None, seen.labels)
+    was_paused = before is not None and before.state == "paused"
+    if was_paused != (seen.state == "paused"):
+        action = "unpause" if was_paused else "pause"
+        yield Event(id_, seen.name, action, now, None, None, seen.labels)
+
+
+def _has_file(group: Cgroup, limit: str) -> bool:
+    found = ((group.directory(controller), file) for controller, file in _FILES[limit])
+    return any(one is not None and (one.path / file).exists() for one, file in found)
+
+
+def _written(path: str, write: Callable[[], object]) -> None:
+    """Write files. Raises `GoneError` or `RefusedError` with the kernel's reason."""
+    try:
+        write()
+    except FileNotFoundError as error:
+        if error.filename is None:
+            raise RefusedError(str(error)) from error
+        raise GoneError(f"the cgroup {path} no longer exists") from error
+    except OSError as error:
+        where = f"{error.filename}: " if error.filename else f"{path}: "
+        raise RefusedError(f"{where}{error.strerror or error}") from error
+
+
+def _environ(proc: Path) -> bytes:
+    try:
+        return (proc / "environ").read_bytes()
+    except OSError:
+        return b""

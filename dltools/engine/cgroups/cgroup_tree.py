@@ -1,0 +1,198 @@
+"""The cgroups of this machine by their paths: which there are, whose they are, and their freezers.
+
+A path, such as /jobs/a, means the same cgroup in each hierarchy of version 1, though not each
+hierarchy needs to have it, and in the one of version 2. Tests give another `root` than /.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
+from datetime import UTC, datetime
+from fnmatch import translate
+from itertools import islice
+from pathlib import Path
+from typing import NamedTuple
+
+from dltools.engine.cgroup import Cgroup, Directory, Mount, at_path, mounts, with_those_below
+from dltools.engine.interface import RefusedError
+from dltools.engine.kernel_files import ROOT, read_flat, read_text
+
+_MOST_PATHS = 10_000
+_TICKS = os.sysconf("SC_CLK_TCK")
+FREEZER_V1, FREEZER_V2 = "freezer.state", "cgroup.freeze"
+
+
+class Process(NamedTuple):
+    """A process: its number, name, the letter of its state, and when it began (clock ticks since
+    the machine's start)."""
+
+    pid: int
+    name: str
+    state: str
+    began: int
+
+
+class CgroupTree:
+    """The cgroups of one machine."""
+
+    def __init__(self, root: Path = ROOT) -> None:
+        """Read where cgroups are mounted."""
+        self.root = root
+        found = mounts(root)
+        # Hierarchies without a controller, as name=systemd is, hold no limits and tell no counters.
+        useful = [one for one in found if not _is_named(one)]
+        self.mounts = sorted(useful, key=lambda one: _rank(one.controllers))
+        self._boot = read_text(root / "proc/sys/kernel/random/boot_id").strip()
+        self._booted = read_flat(root / "proc/stat").get("btime", 0)
+
+    def paths(self, patterns: Iterable[str]) -> Iterator[str]:
+        """Yield the paths of the cgroups that match a pattern in any hierarchy, in order."""
+        found: set[str] = set()
+        for pattern in patterns:
+            for mount in self.mounts:
+                top = mount.root.rstrip("/")
+                if pattern.startswith(f"{top}/"):
+                    below = _matching(str(mount.directory), pattern[len(top) :].strip("/"))
+                    found.update(f"{top}/{one}" for one in islice(below, _MOST_PATHS))
+        yield from sorted(found)
+
+    def all_paths(self) -> Iterator[str]:
+        """Yield the paths of all cgroups; one that several hierarchies have comes more than
+        once."""
+        for mount in self.mounts:
+            for folder, _, _ in os.walk(mount.directory):
+                below = os.path.relpath(folder, mount.directory)
+                if below != ".":
+                    yield f"{mount.root.rstrip('/')}/{below}"
+
+    def controllers(self) -> set[str]:
+        """Return the controllers that cgroups of this machine can have. Each of version 2 has a
+        freezer."""
+        found: set[str] = set()
+        for mount in self.mounts:
+            known = read_text(mount.directory / "cgroup.controllers").split()
+            found |= mount.controllers or {*known, "freezer"}
+        return found
+
+    def at(self, path: str) -> Cgroup | None:
+        """Return the cgroup at a path, None if there is none."""
+        return at_path(path, self.mounts)
+
+    def identity(self, path: str) -> str | None:
+        """Return what tells a cgroup from all others of this boot and of earlier ones, one that was
+        made again at the same path too; None if there is none. It has 64 hexadecimal digits."""
+        for mount in self.mounts:
+            if (directory := _place(mount, path)) is None:
+                continue
+            with suppress(OSError):
+                number = os.stat(directory).st_ino  # noqa: PTH116  # the kernel gives none twice
+                hierarchy = ",".join(sorted(mount.controllers))
+                words = f"{self._boot} {hierarchy} {number}"
+                return hashlib.sha256(words.encode()).hexdigest()
+        return None
+
+    def processes(self, path: str) -> list[Process]:
+        """Return the processes of a cgroup and of those below, the oldest first. Version 1: of the
+        first hierarchy in which it has any."""
+        for mount in self.mounts:
+            directory = _place(mount, path)
+            pids = _pids(directory) if directory is not None else ()
+            known = (self.process(pid) for pid in pids)
+            if found := [one for one in known if one is not None]:
+                return sorted(found, key=lambda one: (one.began, one.pid))
+        return []
+
+    def process(self, pid: int) -> Process | None:
+        """Return one process, None if it is not there."""
+        head, _, rest = read_text(f"{self.root}/proc/{pid}/stat").rpartition(")")
+        words = rest.split()
+        if len(words) < 20 or words[0] in "ZX":
+            return None
+        return Process(pid, head.partition("(")[2], words[0], int(words[19]))
+
+    def time_of(self, ticks: int) -> datetime:
+        """Return the time of a number of clock ticks since the machine's start."""
+        return datetime.fromtimestamp(self._booted + ticks / _TICKS, UTC)
+
+    # The freezer
+
+    def freezer(self, path: str) -> Directory | None:
+        """Return the directory with the freezer of a cgroup, None where it has none."""
+        for mount in self.mounts:
+            version = 1 if "freezer" in mount.controllers else 0 if mount.controllers else 2
+            directory = _place(mount, path) if version else None
+            file = FREEZER_V1 if version == 1 else FREEZER_V2
+            if directory is not None and os.path.exists(f"{directory}/{file}"):  # noqa: PTH110
+                return Directory(Path(directory), version)
+        return None
+
+    def is_frozen(self, path: str) -> bool:
+        """Tell whether a cgroup is frozen, or is to be; by a cgroup above too."""
+        found = self.freezer(path)
+        if found is None:
+            return False
+        if found.version == 1:
+            return read_text(found.path / FREEZER_V1).strip() != "THAWED"
+        is_asked = read_text(found.path / FREEZER_V2).strip() == "1"
+        return is_asked or read_flat(found.path / "cgroup.events").get("frozen") == 1
+
+    def with_freezer(self, path: str) -> Cgroup:
+        """Return a cgroup by its freezer alone. Raises `RefusedError` where it has none, and where
+        some of its processes are outside."""
+        found = self.freezer(path)
+        if found is None:
+            raise RefusedError(f"the cgroup {path} has no freezer")
+        if {one.pid for one in self.processes(path)} - _pids(str(found.path)):
+            raise RefusedError(f"processes of the cgroup {path} are not in its freezer")
+        return Cgroup({"freezer": found.path} if found.version == 1 else {}, found.path)
+
+
+def _pids(directory: str) -> set[int]:
+    """Return the processes of one directory and of those below."""
+    texts = (read_text(f"{folder}/cgroup.procs") for folder in with_those_below(directory))
+    return {int(word) for text in texts for word in text.split() if word.isdigit()} - {0}
+
+
+_ORDER: Sequence[str] = ("cpu", "cpuset", "freezer", "memory", "pids", "cpuacct", "blkio")
+
+
+def _rank(controllers: frozenset[str]) -> int:
+    """Return the place of a hierarchy: that with the controller cpu is asked first."""
+    known = [number for number, name in enumerate(_ORDER) if name in controllers]
+    return min(known, default=len(_ORDER))
+
+
+def _is_named(mount: Mount) -> bool:
+    return bool(mount.controllers) and not mount.controllers & {*_ORDER, "devices"}
+
+
+def _place(mount: Mount, path: str) -> str | None:
+    """Return the directory of a cgroup's path, None if the mount does not show it. The text alone:
+    paths are looked at hundreds of times a second."""
+    top = mount.root.rstrip("/")
+    if not path.startswith(f"{top}/"):
+        return None
+    return f"{mount.directory}{path[len(top) :]}"
+
+
+def _matching(directory: str, pattern: str) -> Iterator[str]:
+    """Yield the directories below one that match a pattern, as paths from there."""
+    first, _, rest = pattern.partition("/")
+    if not any(character in first for character in "*?["):
+        names = [first] if os.path.isdir(f"{directory}/{first}") else []  # noqa: PTH112
+    else:
+        fits = re.compile(translate(first)).match
+        try:
+            with os.scandir(directory) as entries:
+                names = [one.name for one in entries if fits(one.name) and one.is_dir()]
+        except OSError:
+            names = []
+    for name in names:
+        if rest:
+            yield from (f"{name}/{one}" for one in _matching(f"{directory}/{name}", rest))
+        else:
+            yield name

@@ -1,0 +1,210 @@
+"""Slurm's jobs on this node, each as a container: seen by their cgroups, paused by Slurm alone.
+
+A job is paused by `scontrol suspend`, which stops all its steps, and never by the freezer: a job
+that is frozen behind Slurm's back cannot be cancelled, and Slurm drains the node. On version 1
+Slurm gives its jobs no controller cpu, so that they have neither weight nor quota there. Their CPU
+lists are Slurm's own on both versions.
+"""
+
+from __future__ import annotations
+
+import pwd
+import re
+import shutil
+import subprocess
+import time
+from collections.abc import Mapping, Sequence, Set
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
+
+from dltools.engine.cgroup import with_those_below
+from dltools.engine.cgroups.cgroup_engine import CgroupEngine, Naming
+from dltools.engine.cgroups.cgroup_tree import FREEZER_V1, Process
+from dltools.engine.interface import Capabilities, Container, RefusedError
+from dltools.engine.kernel_files import ROOT, read_text
+
+PATTERNS = ("/slurm*/uid_*/job_*", "/system.slice/*slurmstepd.scope/job_*")
+"""Where jobs are: on version 1, whose top has the node's name or not, and on version 2."""
+
+_SLURMS_OWN = "slurmstepd"
+_LIMITS = frozenset({"cpus", "cpu_weight"})
+_STOPS_S, _LOOK_S = 5.0, 0.05
+"""How long the processes of a job may take to stop (ours): Slurm asks them first (SIGTSTP), and
+stops them a second later."""
+
+_STOPPED = frozenset("TtD")
+"""The letters of processes that stand still: D where they are frozen, and where they wait."""
+
+_ANSWERS_S = 30.0
+_UNUSUAL = re.compile(r"[^\w.+-]")
+_LONGEST = 100
+
+
+class SlurmEngine(CgroupEngine):
+    """The jobs of the Slurm whose node this machine is."""
+
+    kind = "slurm"
+
+    def __init__(self, root: Path = ROOT, logs: Mapping[str, Sequence[str]] | None = None) -> None:
+        self._names: dict[str, Naming] = {}
+        super().__init__(PATTERNS, root, logs)
+
+    def owner(self, path: str) -> str | None:
+        """Return None: Slurm's jobs are what this engine shows."""
+        return None
+
+    def naming(self, path: str, processes: Sequence[Process]) -> Naming:
+        """Return the name that its user has given a job, with its number."""
+        number = job_number(path)
+        known = self._names.get(path)
+        if known is not None:
+            return known
+        main = self.main_process(processes)
+        variables = self._variables(main.pid) if main else {}
+        job = variables.get("SLURM_JOB_NAME", "")
+        user = self._user(path, main)
+        name = f"{_UNUSUAL.sub('_', job)[:_LONGEST]}-{number}" if job else f"job-{number}"
+        labels = {
+            "slurm.job": number,
+            "slurm.user": user,
+            "slurm.partition": variables.get("SLURM_JOB_PARTITION", ""),
+        }
+        found = Naming(name, {key: text for key, text in labels.items() if text})
+        if job:
+            self._names[path] = found
+        return found
+
+    def main_process(self, processes: Sequence[Process]) -> Process | None:
+        """Return the oldest process that is not Slurm's own."""
+        return next((one for one in processes if one.name != _SLURMS_OWN), None)
+
+    def is_paused(self, path: str, processes: Sequence[Process]) -> bool:
+        """Tell whether all processes of a job are stopped. Slurm's own processes go on."""
+        states = {one.state for one in processes if one.name != _SLURMS_OWN}
+        if not states or not states <= _STOPPED:
+            return False
+        return "D" not in states or self._is_frozen_by_slurm(path)
+
+    def _is_frozen_by_slurm(self, path: str) -> bool:
+        """Tell whether Slurm has frozen a step of a job, having stopped it."""
+        found = self._tree.freezer(path)
+        folders = with_those_below(found.path) if found else ()
+        texts = (read_text(f"{one}/{FREEZER_V1}") for one in folders)
+        return any(text.strip() not in ("", "THAWED") for text in texts)
+
+    def can(self, path: str) -> Capabilities:
+        """Return what can be done with a job."""
+        known = super().can(path)
+        return Capabilities(known.limits & _LIMITS, pauses=_has_scontrol(), creates=False)
+
+    def can_at_all(self) -> Capabilities:
+        """Return what can be done with jobs that may come."""
+        is_v1 = any(mount.controllers for mount in self._tree.mounts)
+        return Capabilities(frozenset() if is_v1 else _LIMITS, _has_scontrol(), creates=False)
+
+    def why(self, limits: Set[str], *, pauses: bool) -> str:
+        """Return a sentence that says why no more can be done."""
+        if not pauses:
+            return "scontrol is not in PATH, and only Slurm may pause its jobs"
+        if not limits:
+            return "Slurm gives its jobs no controller cpu on cgroup version 1, and keeps CPU lists"
+        return "Slurm keeps the CPU lists of its jobs"
+
+    def log_files(self, container: Container) -> Sequence[str]:
+        """Return the files into which a job's processes write, else that of its StdOut. It has none
+        where `srun` prints what the job writes."""
+        found = super().log_files(container)
+        if found or container.state == "exited":
+            return found
+        with suppress(RefusedError):
+            path = self._described(job_number(container.cgroup_path)).get("StdOut", "")
+            return [path] if path and path != "/dev/null" else []
+        return []
+
+    def inspect(self, id_: str) -> Container:
+        """Return one job, by id or name. Slurm is asked whether it is suspended: it stops the
+        processes a moment later."""
+        found = super().inspect(id_)
+        if found.state == "running":
+            with suppress(RefusedError):
+                described = self._described(job_number(found.cgroup_path))
+                if described.get("JobState") == "SUSPENDED":
+                    return replace(found, state="paused")
+        return found
+
+    def pause(self, id_: str) -> None:
+        """Suspend a job, and wait until its processes have stopped."""
+        path = self._path_of(id_)
+        number = job_number(path)
+        nodes = self._described(number).get("NumNodes", "1")
+        if nodes != "1":
+            raise RefusedError(
+                f"job {number} runs on {nodes} nodes: suspending it would stop it on all"
+            )
+        _scontrol("suspend", number)
+        self._wait(path, is_paused=True)
+
+    def unpause(self, id_: str) -> None:
+        """Resume a job, and wait until its processes go on."""
+        path = self._path_of(id_)
+        _scontrol("resume", job_number(path))
+        self._wait(path, is_paused=False)
+
+    def _wait(self, path: str, *, is_paused: bool) -> None:
+        until = time.monotonic() + _STOPS_S
+        while self.is_paused(path, self._tree.processes(path)) != is_paused:
+            if time.monotonic() > until or not self._tree.processes(path):
+                return
+            time.sleep(_LOOK_S)
+
+    def _described(self, number: str) -> dict[str, str]:
+        """Return what Slurm says of a job. Raises `RefusedError`."""
+        words = _scontrol("show", "job", number, "-o").split()
+        return dict(word.split("=", 1) for word in words if "=" in word)
+
+    def _variables(self, pid: int) -> dict[str, str]:
+        try:
+            data = (self._tree.root / "proc" / str(pid) / "environ").read_bytes()
+        except OSError:
+            return {}
+        entries = data.decode(errors="replace").split("\0")
+        return dict(one.split("=", 1) for one in entries if one.startswith("SLURM_JOB_"))
+
+    def _user(self, path: str, main: Process | None) -> str:
+        match = re.search(r"/uid_(\d+)/", path)
+        uid = int(match[1]) if match else None
+        if uid is None and main is not None:
+            with suppress(OSError):
+                uid = (self._tree.root / "proc" / str(main.pid)).stat().st_uid
+        if uid is None:
+            return ""
+        try:
+            return pwd.getpwuid(uid).pw_name
+        except KeyError:
+            return str(uid)
+
+
+def job_number(path: str) -> str:
+    """Return the number of the job whose cgroup is at a path."""
+    return path.rpartition("/job_")[2]
+
+
+def _has_scontrol() -> bool:
+    return shutil.which("scontrol") is not None
+
+
+def _scontrol(*words: str) -> str:
+    """Run scontrol and return what it prints. Raises `RefusedError` with its complaint."""
+    try:
+        done = subprocess.run(
+            ["scontrol", *words], capture_output=True, text=True, timeout=_ANSWERS_S, check=False
+        )
+    except FileNotFoundError as error:
+        raise RefusedError("scontrol is not in PATH: jobs of Slurm are paused by it") from error
+    except subprocess.TimeoutExpired as error:
+        raise RefusedError(f"scontrol {words[0]} has not answered for {_ANSWERS_S:g} s") from error
+    if done.returncode:
+        said = (done.stderr or done.stdout).strip().splitlines()
+        raise RefusedError(f"scontrol {words[0]}: {said[0] if said else done.returncode}")
+    return done.stdout

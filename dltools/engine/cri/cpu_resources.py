@@ -1,0 +1,115 @@
+"""A container's CPU limits in the fields of CRI: on record, changed, and restored.
+
+In an update 0 means "unchanged", and a quota of -1 means none; both are true of containerd 1.6 and
+1.7. The runtime's record is the container's runtime specification, which an update changes, too.
+What its pod asked for stays beside it in the configuration that kubelet has made it with.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from dltools.engine.interface import (
+    Container,
+    CpuLimits,
+    Fields,
+    LocatedContainer,
+    RecordedLimits,
+    RefusedError,
+)
+from dltools.engine.scales import (
+    LEAST_QUOTA_US,
+    LEAST_SHARES,
+    PERIOD_US,
+    quota_in_cores,
+    quota_in_us,
+    shares_for_v2,
+    weight_to_v2,
+)
+
+_QUOTA, _PERIOD, _SHARES = "cpu_quota", "cpu_period", "cpu_shares"
+
+
+def limit_fields(info: Mapping[str, Any]) -> Fields:
+    """Return the limits on the runtime's record, for the journal, given the verbose status."""
+    cpu = _table(info, "runtimeSpec", "linux", "resources", "cpu")
+    return {
+        _QUOTA: int(cpu.get("quota") or 0),
+        _PERIOD: int(cpu.get("period") or 0),
+        _SHARES: int(cpu.get("shares") or 0),
+    }
+
+
+def recorded_limits(fields: Fields, info: Mapping[str, Any] | None = None) -> RecordedLimits:
+    """Return the limits for which fields of the journal stand. The CPU list is left out: it is
+    kubelet's, whose CPU manager rewrites it."""
+    memory = _table(info or {}, "runtimeSpec", "linux", "resources", "memory").get("limit")
+    return RecordedLimits(
+        quota_in_cores(fields.get(_QUOTA), fields.get(_PERIOD)),
+        fields.get(_SHARES) or None,
+        "",
+        memory if isinstance(memory, int) and memory > 0 else None,
+    )
+
+
+def pod_quota(container: Container) -> float | None:
+    """Return the quota in cores that its pod asks for, None where it asks for none, or where the
+    runtime does not say."""
+    asked = _table(container.native, "config", "linux", "resources")
+    return quota_in_cores(asked.get(_QUOTA), asked.get(_PERIOD))
+
+
+def setting_updates(located: LocatedContainer, wanted: CpuLimits) -> Iterator[Fields]:
+    """Yield the updates that may set limits, the likeliest first. Raises `RefusedError` for a quota
+    above that of its pod."""
+    fields: dict[str, int] = {}
+    if "cpus" in wanted:
+        fields = _quota_fields(located, wanted["cpus"])
+    if "cpu_weight" not in wanted:
+        yield fields
+        return
+    for shares in _shares(located, wanted["cpu_weight"]):
+        yield {**fields, _SHARES: shares}
+
+
+def restoring_updates(
+    located: LocatedContainer, original: Fields, wanted: CpuLimits
+) -> Iterator[Fields]:
+    """Yield the updates that may restore the quota of the journal's fields, and set the weight that
+    is wanted. On version 2 the shares on record come first: several stand for one weight."""
+    fields = {_QUOTA: original.get(_QUOTA) or -1, _PERIOD: original.get(_PERIOD) or PERIOD_US}
+    choices = _shares(located, wanted["cpu_weight"]) if "cpu_weight" in wanted else (0,)
+    if located.cgroup_version == 2 and original.get(_SHARES):
+        choices = (original[_SHARES], *choices)
+    for shares in choices:
+        yield {**fields, _SHARES: shares}
+
+
+def _quota_fields(located: LocatedContainer, cpus: float | None) -> dict[str, int]:
+    bound = pod_quota(located.container)
+    if bound is not None and cpus is None and bound >= located.usable_cpus:
+        cpus = bound
+    if bound is not None and (cpus is None or cpus > bound):
+        raise RefusedError(f"its pod limits it to {bound:g} CPUs: dl-apply sets no higher quota")
+    period = located.container.limit_fields.get(_PERIOD) or PERIOD_US
+    if cpus is None:
+        return {_QUOTA: -1, _PERIOD: period}
+    if cpus * period < LEAST_QUOTA_US:  # too short a period for so small a quota
+        period = max(period, PERIOD_US)
+    return {_QUOTA: quota_in_us(cpus, period), _PERIOD: period}
+
+
+def _shares(located: LocatedContainer, weight: float) -> tuple[int, ...]:
+    """Return the shares that may set a weight, as runc of one version or another takes them."""
+    if located.cgroup_version == 1:
+        return (max(LEAST_SHARES, round(weight)),)
+    return shares_for_v2(weight_to_v2(weight))
+
+
+def _table(data: Mapping[str, Any], *path: str) -> Mapping[str, Any]:
+    """Return a table inside others, {} where there is none."""
+    found: Any = data
+    for name in path:
+        found = found.get(name) if isinstance(found, Mapping) else None
+    return found if isinstance(found, Mapping) else {}

@@ -1,0 +1,356 @@
+"""The runtime of a Kubernetes node, containerd or CRI-O, by CRI: it shows what kubelet has made
+there, and takes changes of quotas and weights.
+
+What kubelet keeps for itself is left alone: CPU lists, where and whether a container runs. CRI has
+no word for a pause, and shows no probes, which fail while a container is paused: a pause is by the
+kernel's freezer, and only where the pod allows it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from dltools.engine import cgroup, freezer
+from dltools.engine.address import Address
+from dltools.engine.cgroup import Cgroup
+from dltools.engine.cri import container_events, cpu_resources, pod_containers
+from dltools.engine.cri.connection import Connection, socket_path
+from dltools.engine.cri.container_events import Life, Lives
+from dltools.engine.interface import (
+    Capabilities,
+    Container,
+    CpuLimits,
+    Engine,
+    Event,
+    Fields,
+    GoneError,
+    Listed,
+    LocatedContainer,
+    LogFlow,
+    RecordedLimits,
+    RefusedError,
+)
+from dltools.engine.kernel_files import ROOT, read_text
+from dltools.engine.log_files import FollowedFile, read_rotated, rotated
+from dltools.engine.patience import Patience
+from dltools.errors import ConfigError, DltoolsError, UnavailableError
+from dltools.labels import has_labels
+
+if TYPE_CHECKING:
+    from dltools.engine.cri import runtime_pb2 as messages
+
+NODE_NAME = "NODE_NAME"
+"""The variable that names the node where a pod's own host name is another."""
+
+_RUNNING = 1  # ContainerState
+
+_CAPABILITIES = Capabilities(
+    frozenset({"cpus", "cpu_weight"}),
+    pauses=True,
+    creates=False,
+    leases_only=True,
+    why="CPU lists and moves are kubelet's on a Kubernetes node",
+)
+
+
+def check(address: Address) -> None:
+    """Raise `ConfigError` if an address is not one of a socket."""
+    try:
+        socket_path(address.url)
+    except ConfigError as error:
+        raise ConfigError(f"{address.said_by} {error}") from error
+
+
+def open_engine(
+    address: Address, patience_s: float, report_waiting: Callable[[UnavailableError], None]
+) -> Engine:
+    """Connect to a runtime, as `members/opening.py` says."""
+    check(address)
+    return CriEngine(address.url, Patience(patience_s, report_waiting))
+
+
+class CriEngine(Engine):
+    """A connection to the runtime of one node."""
+
+    is_local = True
+    capabilities = _CAPABILITIES
+
+    def __init__(self, url: str, patience: Patience | None = None) -> None:
+        """Ask which runtime it is. Raises as the engine does."""
+        self._connection = Connection(url, patience or Patience(0.0))
+        from dltools.engine.cri import runtime_pb2 as messages
+
+        self._mounts = cgroup.mounts()
+        self._pods: dict[str, messages.PodSandboxStatus] = {}
+        self._cgroups: dict[str, Cgroup] = {}
+        version = self._connection.ask(
+            "Version", messages.VersionRequest(), messages.VersionResponse, waits=False
+        )
+        status = self._connection.ask(
+            "Status", messages.StatusRequest(verbose=True), messages.StatusResponse
+        )
+        self.host: str = os.environ.get(NODE_NAME) or os.uname().nodename
+        machine = read_text("/etc/machine-id").strip() or self.host
+        words = (machine, version.runtime_name, pod_containers.root_of(status.info))
+        self.id: str = f"cri-{hashlib.sha256(chr(0).join(words).encode()).hexdigest()[:32]}"
+        self.cpus: int = len(re.findall(r"^cpu\d+ ", read_text(ROOT / "proc/stat"), re.M))
+        found = re.search(r"^MemTotal: +(\d+) kB", read_text(ROOT / "proc/meminfo"), re.M)
+        self.memory: int = int(found[1]) * 1024 if found else 0
+
+    # What there is
+
+    def containers(self, labels: Sequence[str] = (), names: Sequence[str] = ()) -> list[Listed]:
+        """Return the running and paused containers that have all these labels (KEY or KEY=VALUE)
+        and a name that one of these expressions matches."""
+        wanted = [re.compile(name) for name in names]
+        found = []
+        for one, pod in self._with_pods(self._list()):
+            name = pod_containers.container_name(one.metadata.name, pod.metadata)
+            known = pod_containers.labels_of(one.labels, pod)
+            if (
+                one.state == _RUNNING
+                and has_labels(known, labels)
+                and (not wanted or any(expression.search(name) for expression in wanted))
+            ):
+                found.append(Listed(one.id, name, self._state(one.id, known)))
+        return found
+
+    def _state(self, id_: str, labels: Mapping[str, str]) -> str:
+        """Return the state of a container that CRI calls running."""
+        return "paused" if pod_containers.may_pause(labels) and self._is_paused(id_) else "running"
+
+    def _is_paused(self, id_: str) -> bool:
+        try:
+            if id_ not in self._cgroups:
+                return self.inspect(id_).state == "paused"
+            return freezer.is_frozen(self._cgroups[id_])
+        except (GoneError, KeyError):
+            return False
+
+    def ids(self) -> set[str]:
+        """Return the ids of all containers, those that do not run too."""
+        return {one.id for one in self._list()}
+
+    def inspect(self, id_: str) -> Container:
+        """Return one container, by id or name."""
+        from dltools.engine.cri import runtime_pb2 as messages
+
+        answer = self._connection.ask(
+            "ContainerStatus",
+            messages.ContainerStatusRequest(container_id=self._id_of(id_), verbose=True),
+            messages.ContainerStatusResponse,
+        )
+        pod = self._pod(str(pod_containers.info_of(answer.info).get("sandboxID") or ""))
+        found = pod_containers.container_of(answer, pod)
+        if found.state != "running":
+            self._cgroups.pop(found.id, None)
+            return found
+        place = cgroup.of_process(found.pid, self._mounts, container_id=found.id)
+        if place is None:
+            return found
+        self._cgroups[found.id] = place
+        return replace(found, state="paused") if freezer.is_frozen(place) else found
+
+    def _list(self) -> list[messages.Container]:
+        from dltools.engine.cri import runtime_pb2 as messages
+
+        answer = self._connection.ask(
+            "ListContainers", messages.ListContainersRequest(), messages.ListContainersResponse
+        )
+        found = list(answer.containers)
+        for known, there in (
+            (self._pods, {one.pod_sandbox_id for one in found}),
+            (self._cgroups, {one.id for one in found}),
+        ):
+            for id_ in set(known) - there:
+                known.pop(id_, None)
+        return found
+
+    def _with_pods(
+        self, listed: Iterable[messages.Container]
+    ) -> Iterator[tuple[messages.Container, messages.PodSandboxStatus]]:
+        """Yield containers with their pods, but for those whose pod has gone meanwhile."""
+        for one in listed:
+            try:
+                yield one, self._pod(one.pod_sandbox_id)
+            except GoneError:
+                continue
+
+    def _pod(self, id_: str) -> messages.PodSandboxStatus:
+        """Return a pod, which is asked for once: what is used of it never changes."""
+        from dltools.engine.cri import runtime_pb2 as messages
+
+        if id_ not in self._pods:
+            self._pods[id_] = self._connection.ask(
+                "PodSandboxStatus",
+                messages.PodSandboxStatusRequest(pod_sandbox_id=id_),
+                messages.PodSandboxStatusResponse,
+            ).status
+        return self._pods[id_]
+
+    def _id_of(self, text: str) -> str:
+        """Return the id of a container, given that or its name, which another one may have had."""
+        if "/" not in text:
+            return text
+        named = [
+            one
+            for one, pod in self._with_pods(self._list())
+            if pod_containers.container_name(one.metadata.name, pod.metadata) == text
+        ]
+        if not named:
+            raise GoneError(f"no container is called {text}")
+        return max(named, key=lambda one: (one.state == _RUNNING, one.metadata.attempt)).id
+
+    # Logs and events
+
+    def logs(self, container: Container, since: float) -> Iterator[list[bytes]]:
+        """Yield what a container has logged since a time, from its files on the node."""
+        with _log_of(container) as path:
+            yield from read_rotated(path, since)
+
+    def follow(self, container: Container, since: float, *, is_new_only: bool = False) -> LogFlow:
+        """Return a container's log as it comes, until it exits."""
+
+        def has_ended() -> bool:
+            try:
+                return self.inspect(container.id).state not in ("running", "paused")
+            except DltoolsError:
+                return True
+
+        with _log_of(container) as path:
+            return FollowedFile(
+                path, since, has_ended, is_new_only=is_new_only, rotated=partial(rotated, path)
+            )
+
+    def events(self, since: float) -> Iterator[Event]:
+        """Yield container events from a time on (seconds since 1970), for ever."""
+        return container_events.watch(self._lives, self._listen, since)
+
+    def past_events(self, since: float, until: float) -> list[Event]:
+        """Return the events between two times that the containers tell which kubelet has kept."""
+        return container_events.past(self._lives({}), since, until)
+
+    def _listen(self) -> Iterator[object]:
+        from dltools.engine.cri import runtime_pb2 as messages
+
+        return self._connection.stream(
+            "GetContainerEvents", messages.GetEventsRequest(), messages.ContainerEventResponse
+        )
+
+    def _lives(self, known: Lives) -> Lives:
+        """Return when each container started and ended; one that has ended is not asked again."""
+        found: dict[str, Life] = {}
+        for one, pod in self._with_pods(self._list()):
+            life = known.get(one.id)
+            if life is None or not (life.finished or (one.state == _RUNNING and life.started)):
+                life = self._life(one, pod)
+            if life is None:
+                continue
+            if pod_containers.may_pause(life.labels):
+                is_paused = one.state == _RUNNING and self._is_paused(one.id)
+                life = replace(life, is_paused=is_paused)
+            found[one.id] = life
+        return found
+
+    def _life(self, listed: messages.Container, pod: messages.PodSandboxStatus) -> Life | None:
+        from dltools.engine.cri import runtime_pb2 as messages
+
+        try:
+            status = self._connection.ask(
+                "ContainerStatus",
+                messages.ContainerStatusRequest(container_id=listed.id),
+                messages.ContainerStatusResponse,
+            ).status
+        except GoneError:
+            return None
+        return Life(
+            listed.id,
+            pod_containers.container_name(listed.metadata.name, pod.metadata),
+            status.started_at,
+            status.finished_at,
+            status.exit_code if status.finished_at else None,
+            status.reason,
+            pod_containers.labels_of(status.labels, pod, status.annotations),
+        )
+
+    # Limits and turns
+
+    def set_limits(
+        self, located: LocatedContainer, wanted: CpuLimits, is_in_force: Callable[[], bool]
+    ) -> None:
+        """Set a quota or a weight. Of several ways to do it the next one is taken until
+        `is_in_force`."""
+        self._update(located, cpu_resources.setting_updates(located, wanted), is_in_force)
+
+    def restore_limits(
+        self,
+        located: LocatedContainer,
+        original: Fields,
+        wanted: CpuLimits,
+        is_in_force: Callable[[], bool],
+    ) -> None:
+        """Restore the quota that a container had when its `limit_fields` were these, and the weight
+        that is wanted."""
+        updates = cpu_resources.restoring_updates(located, original, wanted)
+        self._update(located, updates, is_in_force)
+
+    def _update(
+        self, located: LocatedContainer, updates: Iterable[Fields], is_in_force: Callable[[], bool]
+    ) -> None:
+        from dltools.engine.cri import runtime_pb2 as messages
+
+        *others, last = updates
+        for fields in (*others, last):
+            request = messages.UpdateContainerResourcesRequest(
+                container_id=located.container.id, linux=messages.LinuxContainerResources(**fields)
+            )
+            answer = messages.UpdateContainerResourcesResponse
+            self._connection.ask("UpdateContainerResources", request, answer)
+            if fields is not last and is_in_force():
+                return
+
+    def recorded(self, limit_fields: Fields) -> RecordedLimits:
+        """Return the limits for which the fields of a journal's entry stand."""
+        return cpu_resources.recorded_limits(limit_fields)
+
+    def pause(self, id_: str) -> None:
+        """Freeze a container's processes, where its pod allows it."""
+        container = self.inspect(id_)
+        if container.pause_refusal:
+            raise RefusedError(container.pause_refusal)
+        freezer.freeze(self._running_cgroup(container))
+
+    def unpause(self, id_: str) -> None:
+        """Thaw a container's processes."""
+        freezer.thaw(self._running_cgroup(self.inspect(id_)))
+
+    def _running_cgroup(self, container: Container) -> Cgroup:
+        found = self._cgroups.get(container.id)
+        if found is None:
+            raise RefusedError("it does not run, or its cgroup is not visible here")
+        return found
+
+    def archive(self, id_: str, path: str) -> Iterator[bytes]:
+        """Refuse: CRI has no word for it."""
+        del id_, path
+        raise RefusedError("on a Kubernetes node no files are copied out of containers")
+
+
+@contextmanager
+def _log_of(container: Container) -> Iterator[Path]:
+    """Give the file of a container's log; turn errors in reading it into one of ours."""
+    if not container.native.get("log_path"):
+        raise RefusedError("its pod has no folder for logs")
+    path = Path(container.native["log_path"])
+    try:
+        yield path
+    except OSError as error:
+        raise RefusedError(f"{path} cannot be read here: {error.strerror or error}") from error

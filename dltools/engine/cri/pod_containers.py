@@ -1,0 +1,161 @@
+"""What a runtime answers by CRI, as values of the interface.
+
+A container is named NAMESPACE/POD/CONTAINER. It has its own labels and those of its pod, and the
+annotations of both that are meant for this toolkit: a value of a Kubernetes label has at most 63
+letters, digits, dots, dashes and underscores, an annotation's any text.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+from dltools.engine.cri.cpu_resources import limit_fields, recorded_limits
+from dltools.engine.interface import Container, GpuAccess, Mount, Network
+from dltools.labels import MAY_PAUSE, PREFIX
+
+if TYPE_CHECKING:
+    from dltools.engine.cri import runtime_pb2 as messages
+
+_STATES = ("created", "running", "exited", "dead")
+"""The states of CRI, by their numbers."""
+
+_PORTS = "io.kubernetes.container.ports"
+"""kubelet's annotation of a container with its ports, as JSON."""
+
+_NO_PAUSE = (
+    f"its pod has no annotation {MAY_PAUSE}=allow: CRI does not tell whether it has probes, "
+    "which fail while it is paused"
+)
+_TIE = "Kubernetes decides where it runs"
+
+
+def container_name(name: str, pod: messages.PodSandboxMetadata) -> str:
+    """Return what a container of a pod is called here."""
+    return f"{pod.namespace}/{pod.name}/{name}"
+
+
+def labels_of(
+    own: Mapping[str, str],
+    pod: messages.PodSandbox | messages.PodSandboxStatus,
+    annotations: Mapping[str, str] | None = None,
+) -> dict[str, str]:
+    """Return the labels of a container: its own, its pod's, and what annotations add."""
+    found = {**pod.labels}
+    for given in (pod.annotations, annotations or {}):
+        found |= {key: value for key, value in given.items() if key.startswith(PREFIX)}
+    return {**found, **own}
+
+
+def may_pause(labels: Mapping[str, str]) -> bool:
+    """Tell whether a pod allows that its containers are paused."""
+    return labels.get(MAY_PAUSE, "").strip().lower() == "allow"
+
+
+def container_of(
+    answer: messages.ContainerStatusResponse, pod: messages.PodSandboxStatus
+) -> Container:
+    """Return the container of a verbose status, whose state is not paused."""
+    status, info = answer.status, info_of(answer.info)
+    labels = labels_of(status.labels, pod, status.annotations)
+    process = _object(_object(info, "runtimeSpec"), "process")
+    fields = limit_fields(info)
+    return Container(
+        id=status.id,
+        name=container_name(status.metadata.name, pod.metadata),
+        image=status.image.image or status.image_ref,
+        state=_STATES[status.state] if 0 <= status.state < len(_STATES) else "dead",
+        pid=int(info.get("pid") or 0),
+        started=time_of(status.started_at),
+        labels=labels,
+        image_id=status.image_ref,
+        started_text=str(status.started_at or ""),
+        finished=time_of(status.finished_at),
+        exit_code=status.exit_code if status.finished_at else None,
+        error=status.message or status.reason,
+        command=_texts(process.get("args")),
+        environ="\0".join(_texts(process.get("env"))).encode(errors="replace"),
+        host_name=pod.metadata.name,
+        network=_network(pod, status.annotations),
+        mounts=tuple(Mount(one.container_path) for one in status.mounts),
+        ties=(_TIE,),
+        gpu=gpu_access(info),
+        recorded=recorded_limits(fields, info),
+        limit_fields=fields,
+        pause_refusal="" if may_pause(labels) else _NO_PAUSE,
+        native={**info, "log_path": status.log_path},
+    )
+
+
+def info_of(texts: Mapping[str, str]) -> dict[str, Any]:
+    """Return the object that a verbose answer has under `info`, {} where it has none."""
+    return _parsed(texts.get("info", ""))
+
+
+def root_of(texts: Mapping[str, str]) -> str:
+    """Return the folder in which a runtime keeps its containers, given its verbose status; "" where
+    it does not say: each runtime of a machine has its own."""
+    return str(_parsed(texts.get("config", "")).get("containerdRootDir") or "")
+
+
+def _parsed(text: str) -> dict[str, Any]:
+    try:
+        found = json.loads(text) if text else {}
+    except (ValueError, RecursionError):
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def time_of(nanos: int) -> datetime | None:
+    """Return a time of CRI (ns since 1970), None for 0, which is none."""
+    return datetime.fromtimestamp(nanos / 1e9, UTC) if nanos > 0 else None
+
+
+def gpu_access(info: Mapping[str, Any]) -> GpuAccess:
+    """Return how a container got its GPU, given its verbose status.
+
+    Where the device is in the container's specification (CDI, or a device plug-in that names it) an
+    update keeps it; where the NVIDIA runtime's hook has added it, the specification has only the
+    wish, in the environment.
+    """
+    spec = _object(info, "runtimeSpec")
+    devices = _object(spec, "linux").get("devices")
+    paths = [str(one.get("path")) for one in devices or () if isinstance(one, Mapping)]
+    if any(path.startswith("/dev/nvidia") for path in paths):
+        return GpuAccess.LASTING
+    environ = _texts(_object(spec, "process").get("env"))
+    asked = [one.partition("=")[2] for one in environ if one.startswith("NVIDIA_VISIBLE_DEVICES=")]
+    return GpuAccess.FRAGILE if asked and asked[-1] not in ("", "none", "void") else GpuAccess.NONE
+
+
+def _network(pod: messages.PodSandboxStatus, annotations: Mapping[str, str]) -> Network:
+    is_on_node = pod.linux.namespaces.options.network == 2  # NamespaceMode NODE
+    ip = pod.network.ip
+    return Network(
+        names=("host",) if is_on_node else ("pod",),
+        is_shared=is_on_node,
+        addresses=("127.0.0.1",) if is_on_node else (ip,) if ip else (),
+        exposed=_ports(annotations.get(_PORTS, "")),
+    )
+
+
+def _ports(text: str) -> frozenset[int]:
+    """Return the TCP ports that kubelet's annotation names."""
+    try:
+        found = json.loads(text) if text else []
+        return frozenset(
+            int(one["containerPort"]) for one in found if one.get("protocol", "TCP") == "TCP"
+        )
+    except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
+        return frozenset()
+
+
+def _object(data: Mapping[str, Any], name: str) -> Mapping[str, Any]:
+    found = data.get(name)
+    return found if isinstance(found, Mapping) else {}
+
+
+def _texts(found: Any) -> Sequence[str]:
+    return [str(one) for one in found] if isinstance(found, list) else []

@@ -1,0 +1,115 @@
+"""Why a plan has no actions: one line for people, made of what was decided."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from dltools.labels import ROLE, Role
+from dltools.notation.cpu_weights import DEFAULT_CPU_WEIGHT
+from dltools.plan.decisions import JobDecision, Realised
+from dltools.plan.host_history import HostHistory
+from dltools.plan.realisation.settings import Settings
+from dltools.plan.realisation.shared_host import Realisation
+from dltools.plan.signals.container_history import ContainerHistory
+
+_NAMED = 3
+"""How many containers or hosts a reason names."""
+
+AS_PLANNED = "limits are already as planned"
+"""How the reason begins where settings are in force that the plan would set."""
+
+_AS_ASKED = "as asked"
+"""Why the mode is what it is, where somebody has asked for it."""
+
+_HOW_TO_SHOW = (
+    f"dl-probe --list-metrics shows what they report, --pattern finds more, the label "
+    f"{ROLE}=training says it"
+)
+
+
+def why_nothing(
+    hosts: Sequence[HostHistory],
+    realised: Realised,
+    decided: Iterable[JobDecision],
+    policy: str,
+    *,
+    gives_shares: bool,
+) -> str:
+    """Return why nothing changes on any host; hosts with the same reason are named together."""
+    if not hosts:
+        return "the input has no sample of a host"
+    decisions = list(decided)
+    by_reason: dict[str, list[str]] = {}
+    for host in hosts:
+        own = [one for one in decisions if one.host == host.name]
+        reason = _of_host(host, realised[host.name], own, policy, gives_shares=gives_shares)
+        by_reason.setdefault(reason, []).append(host.name)
+    if len(by_reason) == 1:
+        return next(iter(by_reason))
+    return "; ".join(f"{_listed(names)}: {reason}" for reason, names in by_reason.items())
+
+
+def _of_host(
+    host: HostHistory,
+    found: Realisation,
+    decided: Sequence[JobDecision],
+    policy: str,
+    *,
+    gives_shares: bool,
+) -> str:
+    running = sorted(host.containers.values(), key=lambda one: (one.name, one.id))
+    if not running:
+        return "no container runs, or the filters of dl-probe select none"
+    if host.cpus <= 0:
+        return "the number of CPUs is unknown"
+    roles = (Role.TRAINING, Role.SERVER) if host.has_servers else (Role.TRAINING,)
+    trainings = [one for one in running if one.role in roles]
+    if not trainings:
+        return _no_training(running)
+    jobs, silent = host.jobs(), host.without_progress()
+    if not jobs and not silent:
+        reasons = {one.container_id: one.reason for one in decided}
+        return _listed([f"{one.name} ({reasons.get(one.id, 'left alone')})" for one in trainings])
+    if not jobs and not found.settings:
+        verb = "has" if len(silent) == 1 else "have"
+        return (
+            f"{_listed([one.name for one in silent])} {verb} reported no progress yet; "
+            "dl-probe --list-metrics shows what is found in their logs"
+        )
+    if not gives_shares:
+        return f"the policy {policy} sets no limits"
+    if not found.settings:
+        return "no round of the policy has been due yet"
+    return _as_planned(found, decided, len(jobs) + len(silent))
+
+
+def _no_training(running: Sequence[ContainerHistory]) -> str:
+    count = len(running)
+    run = f"{count} containers run" if count > 1 else "1 container runs"
+    named = _listed([f"{one.name} ({one.role})" for one in running])
+    what = "none is known to train" if count > 1 else "it is not known to train"
+    return f"{run}, {what}: {named}; {_HOW_TO_SHOW}"
+
+
+def _as_planned(found: Realisation, decided: Sequence[JobDecision], jobs: int) -> str:
+    ours = [one for one in decided if one.container_id in found.settings]
+    if any(_is_limited(one.present) for one in ours):
+        return f"{AS_PLANNED} ({found.mode}: {found.why})"
+    if jobs == 1:
+        return f"one job alone, {_listed([one.name for one in ours])}: nothing to share"
+    if found.why == _AS_ASKED:
+        return f"no job needs a limit: {_listed([f'{one.name} ({one.reason})' for one in ours])}"
+    return found.why.removeprefix(f"{_AS_ASKED}; ")
+
+
+def _is_limited(present: Settings) -> bool:
+    """Tell whether a container has other settings than a new one."""
+    weight = present.get("cpu_weight")
+    is_weighted = weight is not None and weight != DEFAULT_CPU_WEIGHT
+    others = (value for name, value in present.items() if name != "cpu_weight")
+    return is_weighted or any(value is not None for value in others)
+
+
+def _listed(names: Sequence[str]) -> str:
+    more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
+    return ", ".join(names[:_NAMED]) + more

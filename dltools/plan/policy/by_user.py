@@ -1,0 +1,114 @@
+"""Shares a host among users first, then among the jobs of each.
+
+Each user gets the same, however many jobs they have; of one user's jobs each gets in proportion to
+what the policy gives it and to its priority. Jobs of which nobody says whose they are belong to one
+user together. A policy that compares the efforts of jobs is asked for each user's jobs alone, on a
+host of the user's part; of another one the shares are taken as they are. All of it ours.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from dltools.plan.policy.by_resource import joined_state
+from dltools.plan.policy.interface import (
+    Allocation,
+    Cluster,
+    Decision,
+    IntervalChange,
+    Policy,
+    Requirements,
+    State,
+)
+from dltools.plan.signals.container_history import ContainerHistory
+
+
+def by_user(jobs: Iterable[ContainerHistory]) -> dict[str, list[ContainerHistory]]:
+    """Return the jobs of each user, by name."""
+    found: dict[str, list[ContainerHistory]] = {}
+    for job in jobs:
+        found.setdefault(job.user, []).append(job)
+    return dict(sorted(found.items()))
+
+
+def is_plain(jobs: Sequence[ContainerHistory]) -> bool:
+    """Tell whether all jobs are one user's, and of one priority."""
+    return len({(job.user, job.priority) for job in jobs}) < 2
+
+
+def user_shares(jobs: Sequence[ContainerHistory], shares: Mapping[str, float]) -> dict[str, float]:
+    """Return shares that sum to 1: the same for each user, and for each of a user's jobs in
+    proportion to its share and its priority."""
+    users = by_user(job for job in jobs if job.id in shares)
+    found: dict[str, float] = {}
+    for own in users.values():
+        amounts = {job.id: shares[job.id] * job.priority for job in own}
+        total = math.fsum(amounts.values()) * len(users)
+        found |= {key: amount / total for key, amount in amounts.items()}
+    return found
+
+
+class FairAmongUsers:
+    """A policy as it is where users come first."""
+
+    def __init__(self, policy: Policy) -> None:
+        """Nothing of the policy changes but its decisions."""
+        self._policy = policy
+        self.name, self.help, self.parameters = policy.name, policy.help, policy.parameters
+
+    def requirements(self, parameters: Any) -> Requirements:
+        """Return what the policy requires."""
+        return self._policy.requirements(parameters)
+
+    def decide(self, cluster: Cluster, parameters: Any, state: State) -> Decision:
+        """Decide a round; that of the policy alone where all jobs are alike."""
+        jobs = cluster.host.jobs
+        if is_plain(jobs):
+            return self._policy.decide(cluster, parameters, state)
+        if self.requirements(parameters).efforts:
+            decision = self._apart(cluster, parameters, state)
+        else:
+            decision = self._policy.decide(cluster, parameters, state)
+        return replace(decision, allocations=_shared(jobs, decision.allocations))
+
+    def _apart(self, cluster: Cluster, parameters: Any, state: State) -> Decision:
+        """Ask the policy for each user's jobs alone."""
+        host = cluster.host
+        users = by_user(host.jobs)
+        parts = []
+        for own in users.values():
+            previous = {job.id: host.previous[job.id] for job in own if job.id in host.previous}
+            one = replace(host, cpus=host.cpus / len(users), jobs=tuple(own), previous=previous)
+            parts.append(
+                self._policy.decide(replace(cluster, hosts={host.name: one}), parameters, state)
+            )
+        changes = {part.interval_change for part in parts}
+        return Decision(
+            {key: one for part in parts for key, one in part.allocations.items()},
+            joined_state(host.name, parts),
+            changes.pop() if len(changes) == 1 else IntervalChange.KEEP,
+            tuple(action for part in parts for action in part.actions),
+            f"equal parts for {len(users)} users" if len(users) > 1 else parts[0].gain,
+        )
+
+
+def _shared(
+    jobs: Sequence[ContainerHistory], allocations: Mapping[str, Allocation]
+) -> dict[str, Allocation]:
+    given = {key: one.share for key, one in allocations.items() if one.share is not None}
+    shares = user_shares(jobs, given)
+    users = by_user(job for job in jobs if job.id in given)
+    found = {}
+    for job in jobs:
+        one = allocations.get(job.id)
+        if one is None:
+            continue
+        if job.id in shares:
+            whose = f"user {job.user}" if job.user else "jobs of no user"
+            reason = f"{one.reason}; {whose}: {1 / len(users):.3g} of the host"
+            one = replace(one, share=shares[job.id], reason=reason, unlimited=False)
+        found[job.id] = one
+    return found

@@ -1,0 +1,78 @@
+"""Bars on standard error: after a while, on a terminal, and not with --quiet."""
+
+from __future__ import annotations
+
+import io
+import sys
+import time
+from collections.abc import Callable, Iterator
+
+import pytest
+from helpers.containers import eventually
+
+from dltools.cli import remarks
+from dltools.cli.progress_bar import CountedReads, ProgressBar
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+@pytest.fixture
+def terminal(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[], Terminal]]:
+    """Make standard error a terminal; pytest changes it between a fixture and its test."""
+
+    def make() -> Terminal:
+        monkeypatch.setattr(sys, "stderr", made := Terminal())
+        return made
+
+    monkeypatch.setenv("TERM", "xterm")
+    yield make
+    remarks.be_quiet(False)
+
+
+def work(seconds: float, after_s: float = 0.05, total: float | None = 4) -> None:
+    with ProgressBar("simulating", total, after_s) as bar:
+        for _ in bar.each(range(4)):
+            time.sleep(seconds / 4)
+
+
+@pytest.mark.parametrize("total", [4, None])
+def test_long_work_shows_a_bar_and_takes_it_away(
+    terminal: Callable[[], Terminal], total: float | None
+) -> None:
+    screen = terminal()
+    with ProgressBar("simulating", total, 0.05) as bar:
+        bar.advance()
+        eventually(screen.getvalue, seconds=20)
+    shown = screen.getvalue()
+    assert "simulating" in shown
+    assert ("%" in shown) is (total is not None)
+    assert shown.endswith("\x1b[2K")
+
+
+def test_short_work_shows_none(terminal: Callable[[], Terminal]) -> None:
+    screen = terminal()
+    work(0.05, after_s=2.0)
+    assert screen.getvalue() == ""
+
+
+def test_quiet_shows_none(terminal: Callable[[], Terminal]) -> None:
+    screen = terminal()
+    remarks.be_quiet(True)
+    work(0.3)
+    assert screen.getvalue() == ""
+
+
+def test_no_terminal_shows_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "stderr", made := io.StringIO())
+    work(0.3)
+    assert made.getvalue() == ""
+
+
+def test_reading_advances_a_bar() -> None:
+    with ProgressBar("reading", 10) as bar:
+        stream = CountedReads(io.BytesIO(b"0123456789"), bar)
+        assert stream.read(4) + stream.read1(3) + stream.read() == b"0123456789"
+        assert bar._done == 10

@@ -1,0 +1,115 @@
+"""How requests reach a runtime, and what is said where they do not."""
+
+from __future__ import annotations
+
+import socket
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import grpc
+import pytest
+from helpers.fake_runtime import FakeRuntime
+
+from dltools.engine.cri.connection import Connection, socket_path
+from dltools.engine.cri.cri_engine import CriEngine
+from dltools.engine.interface import GoneError, RefusedError
+from dltools.engine.members.opening import host_address, open_engine
+from dltools.engine.patience import Patience
+from dltools.errors import ConfigError, DltoolsError, UnavailableError
+
+
+@pytest.fixture
+def runtime(tmp_path: Path) -> Iterator[FakeRuntime]:
+    made = FakeRuntime(tmp_path / "sock")
+    yield made
+    made.stop()
+
+
+def test_an_address_names_a_socket() -> None:
+    assert socket_path("cri:///run/crio/crio.sock") == Path("/run/crio/crio.sock")
+
+
+@pytest.mark.parametrize("url", ["cri://", "cri://run/x.sock", "cri:///run/", "cri:/run/x"])
+def test_an_address_without_a_socket_is_refused(url: str) -> None:
+    with pytest.raises(ConfigError, match="write cri:///PATH"):
+        host_address(url)
+
+
+def test_an_address_opens_its_runtime(runtime: FakeRuntime) -> None:
+    engine = open_engine(host_address(runtime.url))
+    assert isinstance(engine, CriEngine)
+    assert engine.is_local and engine.cpus > 0 and engine.memory > 0
+
+
+def test_a_missing_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "grpc", None)
+    with pytest.raises(ConfigError) as caught:
+        Connection("cri:///run/x.sock", Patience(0.0))
+    assert str(caught.value) == (
+        "cri:///run/x.sock: Kubernetes nodes need grpcio and protobuf; pip install 'dltools[cri]'"
+    )
+
+
+def test_a_missing_socket_is_named(tmp_path: Path) -> None:
+    with pytest.raises(UnavailableError, match="no such socket; is the runtime running"):
+        CriEngine(f"cri://{tmp_path}/none")
+
+
+def test_a_file_that_is_no_socket_is_named(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(UnavailableError, match="it is no socket"):
+        CriEngine(f"cri://{tmp_path}/file")
+
+
+def test_a_socket_where_nothing_listens_is_named(tmp_path: Path) -> None:
+    with socket.socket(socket.AF_UNIX) as bound:
+        bound.bind(str(tmp_path / "sock"))
+    with pytest.raises(UnavailableError, match="is the runtime running"):
+        CriEngine(f"cri://{tmp_path}/sock")
+
+
+def test_a_containerd_without_cri_is_named(tmp_path: Path) -> None:
+    server = grpc.server(None)  # type: ignore[arg-type]
+    server.add_insecure_port(f"unix://{tmp_path}/sock")
+    server.start()
+    try:
+        with pytest.raises(DltoolsError) as caught:
+            CriEngine(f"cri://{tmp_path}/sock")
+    finally:
+        server.stop(None)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("code", "kind"),
+    [
+        (grpc.StatusCode.NOT_FOUND, GoneError),
+        (grpc.StatusCode.UNAVAILABLE, UnavailableError),
+        (grpc.StatusCode.DEADLINE_EXCEEDED, UnavailableError),
+        (grpc.StatusCode.UNKNOWN, RefusedError),
+        (grpc.StatusCode.PERMISSION_DENIED, RefusedError),
+    ],
+)
+def test_an_error_becomes_one_line(
+    runtime: FakeRuntime, code: grpc.StatusCode, kind: type[DltoolsError]
+) -> None:
+    engine = CriEngine(runtime.url)
+    runtime.errors["ListContainers"] = (code, "runc said\n  no")
+    with pytest.raises(kind) as caught:
+        engine.containers()
+    assert "\n" not in str(caught.value)
+
+
+def test_a_runtime_that_restarts_is_waited_for(runtime: FakeRuntime) -> None:
+    told: list[str] = []
+    runtime.add("a1")
+
+    def report(error: UnavailableError) -> None:
+        told.append(str(error))
+        runtime.start()
+
+    engine = CriEngine(runtime.url, Patience(10.0, report))
+    runtime.stop()
+    assert [one.id for one in engine.containers()] == ["a1"]
+    assert len(told) == 1 and "no runtime answers" in told[0]

@@ -1,0 +1,268 @@
+"""Containers, limits and pauses of a node, on a runtime that answers from memory."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from helpers.fake_runtime import FakeRuntime
+
+from dltools.engine.cri import runtime_pb2 as messages
+from dltools.engine.cri.cpu_resources import pod_quota, recorded_limits, restoring_updates
+from dltools.engine.cri.cri_engine import CriEngine
+from dltools.engine.interface import (
+    CpuLimits,
+    GoneError,
+    GpuAccess,
+    LocatedContainer,
+    RecordedLimits,
+    RefusedError,
+)
+
+
+@pytest.fixture
+def runtime(tmp_path: Path) -> Iterator[FakeRuntime]:
+    made = FakeRuntime(tmp_path / "sock")
+    yield made
+    made.stop()
+
+
+@pytest.fixture
+def engine(runtime: FakeRuntime) -> CriEngine:
+    return CriEngine(runtime.url)
+
+
+def spec(asked: dict[str, int] | None = None, **cpu: int) -> dict[str, Any]:
+    """Return a verbose status: limits on record, and those that the pod asked for."""
+    return {
+        "runtimeSpec": {"linux": {"resources": {"cpu": cpu}}},
+        "config": {"linux": {"resources": asked or {}}},
+    }
+
+
+def located(engine: CriEngine, id_: str, usable: float = 4.0) -> LocatedContainer:
+    return LocatedContainer(engine.inspect(id_), None, usable, "0-3")
+
+
+def set_limits(engine: CriEngine, id_: str, wanted: CpuLimits, usable: float = 4.0) -> None:
+    engine.set_limits(located(engine, id_, usable), wanted, lambda: True)
+
+
+# What there is
+
+
+def test_a_container_is_named_by_namespace_pod_and_container(
+    engine: CriEngine, runtime: FakeRuntime
+) -> None:
+    runtime.add("a1", name="main", pod="train-x")
+    assert [(one.id, one.name, one.state) for one in engine.containers()] == [
+        ("a1", "lab/train-x/main", "running")
+    ]
+    assert engine.inspect("lab/train-x/main").id == engine.inspect("a1").id == "a1"
+
+
+def test_labels_of_the_pod_and_annotations_for_us_count(
+    engine: CriEngine, runtime: FakeRuntime
+) -> None:
+    runtime.add(
+        "a1",
+        labels={"app": "lab", "dltools.job": "j"},
+        annotations={"dltools.metric": "val loss (mean)", "other": "x"},
+    )
+    labels = engine.inspect("a1").labels
+    assert labels == {"app": "lab", "dltools.job": "j", "dltools.metric": "val loss (mean)"}
+    assert [one.id for one in engine.containers(["app=lab", "dltools.metric"])] == ["a1"]
+    assert engine.containers(["other"]) == []
+
+
+def test_names_select_by_expression(engine: CriEngine, runtime: FakeRuntime) -> None:
+    runtime.add("a1", pod="train")
+    runtime.add("b2", pod="serve")
+    assert [one.id for one in engine.containers(names=["^lab/ser"])] == ["b2"]
+
+
+def test_what_has_ended_is_not_listed_and_is_known(engine: CriEngine, runtime: FakeRuntime) -> None:
+    runtime.add("a1")
+    runtime.end("a1", 3, "Error")
+    assert engine.containers() == []
+    assert engine.ids() == {"a1"}
+    found = engine.inspect("a1")
+    assert (found.state, found.exit_code, found.error) == ("exited", 3, "Error")
+
+
+def test_of_two_containers_of_a_name_the_running_one_is_meant(
+    engine: CriEngine, runtime: FakeRuntime
+) -> None:
+    runtime.add("a1")
+    runtime.end("a1")
+    runtime.add("b2")
+    assert engine.inspect("lab/train/main").id == "b2"
+
+
+def test_a_container_that_is_unknown_is_gone(engine: CriEngine) -> None:
+    for name in ("a1", "lab/train/main"):
+        with pytest.raises(GoneError):
+            engine.inspect(name)
+
+
+def test_a_pod_is_asked_for_once(engine: CriEngine, runtime: FakeRuntime) -> None:
+    runtime.add("a1")
+    for _ in range(5):
+        engine.containers()
+    assert runtime.asked.count("PodSandboxStatus") == 1
+
+
+def test_ports_and_network_are_kubelets(engine: CriEngine, runtime: FakeRuntime) -> None:
+    ports = '[{"containerPort":8000,"protocol":"TCP"},{"containerPort":53,"protocol":"UDP"}]'
+    made = runtime.add("a1", annotations={})
+    made.annotations["io.kubernetes.container.ports"] = ports
+    runtime.pods["train"].network.ip = "10.0.0.7"
+    network = engine.inspect("a1").network
+    assert (network.addresses, network.exposed) == (("10.0.0.7",), frozenset({8000}))
+
+
+@pytest.mark.parametrize(
+    ("spec", "access"),
+    [
+        ({"process": {"env": []}}, GpuAccess.NONE),
+        ({"process": {"env": ["NVIDIA_VISIBLE_DEVICES=all"]}}, GpuAccess.FRAGILE),
+        ({"process": {"env": ["NVIDIA_VISIBLE_DEVICES=void"]}}, GpuAccess.NONE),
+        (
+            {
+                "process": {"env": ["NVIDIA_VISIBLE_DEVICES=0"]},
+                "linux": {"devices": [{"path": "/dev/nvidia0"}]},
+            },
+            GpuAccess.LASTING,
+        ),
+    ],
+)
+def test_how_it_got_its_gpu(
+    engine: CriEngine, runtime: FakeRuntime, spec: dict[str, Any], access: GpuAccess
+) -> None:
+    runtime.add("a1", info={"runtimeSpec": spec})
+    assert engine.inspect("a1").gpu is access
+
+
+@pytest.mark.parametrize("info", ["", "[1]", "{", "[" * 100_000])
+def test_a_status_that_cannot_be_read_tells_nothing_more(
+    runtime: FakeRuntime, info: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    runtime.add("a1")
+    monkeypatch.setattr(
+        runtime,
+        "_container",
+        lambda _: messages.ContainerStatusResponse(
+            status=runtime.containers["a1"], info={"info": info}
+        ),
+    )
+    runtime.stop()
+    runtime.start()
+    with pytest.raises(GoneError):  # its pod is unknown
+        CriEngine(runtime.url).inspect("a1")
+
+
+def test_a_log_that_is_not_here_is_named(engine: CriEngine, runtime: FakeRuntime) -> None:
+    runtime.add("a1", log_path="/nowhere/0.log")
+    for read in (lambda one: list(engine.logs(one, 0.0)), lambda one: engine.follow(one, 0.0)):
+        with pytest.raises(RefusedError, match=r"0\.log cannot be read here: No such file"):
+            read(engine.inspect("a1"))
+    runtime.add("b2", name="b")
+    with pytest.raises(RefusedError, match="no folder for logs"):
+        engine.follow(engine.inspect("b2"), 0.0)
+
+
+# Limits
+
+
+def test_the_record_is_the_runtimes_specification(engine: CriEngine, runtime: FakeRuntime) -> None:
+    runtime.add("a1", info=spec(quota=150_000, period=100_000, shares=512))
+    assert engine.inspect("a1").recorded == RecordedLimits(1.5, 512, "", None)
+    runtime.add("b2", name="b", info=spec(quota=-1, period=100_000))
+    assert engine.inspect("b2").recorded == RecordedLimits()
+
+
+def test_a_cpu_list_is_kubelets_and_not_on_record(engine: CriEngine, runtime: FakeRuntime) -> None:
+    info = spec()
+    info["runtimeSpec"]["linux"]["resources"]["cpu"] = {"cpus": "0-1"}
+    runtime.add("a1", info=info)
+    assert engine.inspect("a1").recorded.cpuset == ""
+
+
+def test_a_quota_and_a_weight_are_set_at_once(engine: CriEngine, runtime: FakeRuntime) -> None:
+    runtime.add("a1", info=spec())
+    set_limits(engine, "a1", {"cpus": 0.5, "cpu_weight": 100.0})
+    assert runtime.updates == [
+        ("a1", {"cpu_quota": 50_000, "cpu_period": 100_000, "cpu_shares": 100})
+    ]
+
+
+def test_no_quota_is_minus_one(engine: CriEngine, runtime: FakeRuntime) -> None:
+    runtime.add("a1", info=spec(quota=50_000, period=50_000))
+    set_limits(engine, "a1", {"cpus": None})
+    assert runtime.updates == [("a1", {"cpu_quota": -1, "cpu_period": 50_000})]
+
+
+def test_a_small_quota_of_a_short_period_gets_a_longer_one(
+    engine: CriEngine, runtime: FakeRuntime
+) -> None:
+    runtime.add("a1", info=spec(quota=10_000, period=10_000))
+    set_limits(engine, "a1", {"cpus": 0.05})
+    assert runtime.updates == [("a1", {"cpu_quota": 5_000, "cpu_period": 100_000})]
+
+
+@pytest.mark.parametrize("cpus", [None, 1.5])
+def test_no_quota_above_that_of_the_pod_is_sent(
+    engine: CriEngine, runtime: FakeRuntime, cpus: float | None
+) -> None:
+    runtime.add("a1", info=spec({"cpu_quota": 100_000, "cpu_period": 100_000}, quota=50_000))
+    with pytest.raises(RefusedError, match="its pod limits it to 1 CPUs"):
+        set_limits(engine, "a1", {"cpus": cpus})
+    assert runtime.updates == []
+
+
+def test_no_quota_within_a_pod_of_the_same_quota_is_that_of_the_pod(
+    engine: CriEngine, runtime: FakeRuntime
+) -> None:
+    runtime.add("a1", info=spec({"cpu_quota": 100_000, "cpu_period": 100_000}, quota=50_000))
+    set_limits(engine, "a1", {"cpus": None}, usable=1.0)
+    assert runtime.updates == [("a1", {"cpu_quota": 100_000, "cpu_period": 100_000})]
+
+
+def test_what_the_pod_asks_for_stays_known(engine: CriEngine, runtime: FakeRuntime) -> None:
+    asked = {"cpu_quota": 200_000, "cpu_period": 100_000}
+    runtime.add("a1", info=spec(asked, quota=50_000, period=100_000))
+    assert pod_quota(engine.inspect("a1")) == 2.0
+
+
+def test_a_restored_quota_is_that_of_before(engine: CriEngine, runtime: FakeRuntime) -> None:
+    runtime.add("a1", info=spec(quota=50_000, period=100_000, shares=2))
+    place = located(engine, "a1")
+    original = {"cpu_quota": 0, "cpu_period": 0, "cpu_shares": 512}
+    assert list(restoring_updates(place, original, {"cpu_weight": 512.0})) == [
+        {"cpu_quota": -1, "cpu_period": 100_000, "cpu_shares": 512}
+    ]
+    assert recorded_limits(original) == RecordedLimits(None, 512)
+
+
+# Pauses
+
+
+def test_a_pod_that_does_not_allow_it_is_not_paused(
+    engine: CriEngine, runtime: FakeRuntime
+) -> None:
+    runtime.add("a1")
+    assert "dltools.pause=allow" in engine.inspect("a1").pause_refusal
+    with pytest.raises(RefusedError, match="whether it has probes"):
+        engine.pause("a1")
+
+
+def test_a_pod_allows_pauses_by_an_annotation(engine: CriEngine, runtime: FakeRuntime) -> None:
+    runtime.add("a1", annotations={"dltools.pause": "allow"})
+    assert engine.inspect("a1").pause_refusal == ""
+
+
+def test_files_are_not_copied_out(engine: CriEngine) -> None:
+    with pytest.raises(RefusedError, match="no files are copied"):
+        engine.archive("a1", "/model")

@@ -1,0 +1,62 @@
+"""The kernel's freezer, on files of both versions."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from dltools.engine import freezer
+from dltools.engine.cgroup import Cgroup
+from dltools.engine.interface import GoneError, RefusedError
+
+
+@pytest.fixture(params=[1, 2])
+def version(request: pytest.FixtureRequest) -> int:
+    return int(request.param)
+
+
+def made(folder: Path, version: int, *, frozen: bool = False) -> Cgroup:
+    """Return a cgroup whose processes stand at once where `frozen`, and never otherwise."""
+    if version == 1:
+        (folder / "freezer.state").write_text("FROZEN\n" if frozen else "THAWED\n")
+        return Cgroup({"freezer": folder}, None)
+    (folder / "cgroup.freeze").write_text("1\n" if frozen else "0\n")
+    (folder / "cgroup.events").write_text(f"populated 1\nfrozen {int(frozen)}\n")
+    return Cgroup({}, folder)
+
+
+def test_what_is_frozen_is_told(tmp_path: Path, version: int) -> None:
+    assert not freezer.is_frozen(made(tmp_path, version))
+    assert freezer.is_frozen(made(tmp_path, version, frozen=True))
+
+
+def test_freezing_writes_the_file_and_waits(tmp_path: Path, version: int) -> None:
+    found = made(tmp_path, version, frozen=True)
+    freezer.freeze(found)
+    freezer.thaw(found)
+    assert not freezer.is_frozen(found)
+
+
+def test_what_does_not_freeze_in_time_is_thawed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(freezer, "_FREEZES_WITHIN_S", 0.05)
+    found = made(tmp_path, 2)
+    with pytest.raises(RefusedError, match="do not freeze"):
+        freezer.freeze(found)
+    assert not freezer.is_frozen(found)
+
+
+def test_a_cgroup_that_is_gone_is_not_made_anew(tmp_path: Path, version: int) -> None:
+    found = made(tmp_path, version)
+    for file in tmp_path.iterdir():
+        file.unlink()
+    with pytest.raises(GoneError):
+        freezer.freeze(found)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_freezer_that_is_elsewhere_is_named() -> None:
+    with pytest.raises(RefusedError, match="not visible here"):
+        freezer.freeze(Cgroup({"freezer": None}, None))

@@ -1,0 +1,76 @@
+"""Why a plan has no actions."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from helpers.observed_rows import container, node, point
+
+from dltools.observations.table import Row, to_table
+from dltools.plan.planner import Planner
+from dltools.plan.policy import registry
+from dltools.plan.policy.parameters import build
+from dltools.plan.realisation.mode import RealisationOptions
+
+
+def why(rows: list[Row], name: str = "flowcon") -> str:
+    """Return what the plan for some rows says, and what the explanation for people does."""
+    policy = registry.get(name)
+    planner = Planner(policy, build(policy.parameters, {}), RealisationOptions())
+    if rows:
+        planner.add(to_table(rows))
+    found = planner.plan({})
+    assert bool(found.nothing) == (not found.actions)
+    assert planner.explain().nothing == found.nothing
+    return found.nothing
+
+
+def training(name: str, cpu_seconds: float = 20.0, **more: Any) -> list[Row]:
+    return [container(0, name, cpu_seconds, **more), point(0, name, 0.5)]
+
+
+def test_no_rows_at_all() -> None:
+    assert why([]) == "the input has no sample of a host"
+
+
+def test_no_container() -> None:
+    assert why([node(0)]) == "no container runs, or the filters of dl-probe select none"
+
+
+def test_none_is_known_to_train() -> None:
+    others = [container(0, name, 1.0) for name in "abcde"]
+    assert why([node(0), *others]).startswith(
+        "5 containers run, none is known to train: a (other), b (other), c (other) and 2 more; "
+        "dl-probe --list-metrics shows"
+    )
+
+
+def test_one_job_alone() -> None:
+    assert why([node(0), *training("a")]) == "one job alone, a: nothing to share"
+
+
+def test_all_trainings_are_protected() -> None:
+    rows = training("a", labels='{"dltools.protect": "true"}')
+    assert why([node(0), *rows]) == "a (training: reports loss, protected)"
+
+
+def test_a_policy_without_shares() -> None:
+    rows = [node(0), *training("a"), *training("b")]
+    assert why(rows, "noop") == "the policy noop sets no limits"
+
+
+def test_hosts_with_one_reason_are_named_together() -> None:
+    rows = [node(0, host="one"), node(0, host="three"), node(0, host="two")]
+    assert why(rows).startswith("no container runs")
+    rows.append(container(0, "a", 1.0, host="two"))
+    assert why(rows).startswith("one, three: no container runs, ")
+    assert "; two: 1 container runs, it is not known to train: a (other); " in why(rows)
+
+
+@pytest.mark.parametrize("policy", ["flowcon", "srtf", "fair"])
+def test_jobs_of_one_thread_each(policy: str) -> None:
+    rows = [row for name in "abc" for row in training(name, thread_count=1)]
+    assert why([node(0), *rows], policy) == (
+        "jobs of one busy thread each on 2 CPUs: an order wins nothing"
+    )
