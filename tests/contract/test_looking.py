@@ -72,7 +72,8 @@ def test_a_stream_has_each_line_once_and_the_last_one_too(subject: Subject, tool
     )
     output, stderr = process.communicate(timeout=120)
     assert process.returncode == 0, stderr
-    assert [row["step"] for row in rows(output, "progress")] == list(range(1, 61))
+    seen = [row["step"] for row in rows(output, "progress")]
+    assert seen == list(range(1, 61)), rows(output, "container")
 
 
 def test_a_stream_tells_of_starts_exits_and_restarts(subject: Subject, tool: Tools) -> None:

@@ -78,10 +78,13 @@ class PodmanEngine(DockerEngine):
         self, located: LocatedContainer, updates: Iterable[Fields], is_in_force: Callable[[], bool]
     ) -> Fields:
         """Set limits, and remember those of a container that does not run: they hold from its next
-        start on, and until then Podman shows those of its last one."""
+        start on, and until then Podman shows those of its last one. Where no record keeps limits
+        such a container has its own already."""
+        if not located.container.pid and not self.capabilities.keeps:
+            return {}
         made = super()._update_until(located, updates, is_in_force)
         container = located.container
-        if not container.pid and self.capabilities.keeps:
+        if not container.pid:
             self._unshown[container.id] = container.started_text, made
         return made
 

@@ -47,6 +47,7 @@ class Way:
     """A way to an engine that is away until a time."""
 
     is_local = True
+    server = "Docker/20.10.24 (linux)"
 
     def __init__(self, until: float) -> None:
         self.now = 0.0

@@ -248,5 +248,8 @@ def test_what_is_set_on_a_stopped_container_counts_although_it_is_not_shown(
         assert settings_in_force(Locator(engine).find(ID)) == {
             "cpus": None, "cpu_weight": 1024.0, "cpuset": None,
         }  # fmt: skip
+        assert len(fake.updates) == 1
+        opened(fake, "Libpod/4.3.1 (linux)").restore_limits(located, original, wanted, lambda: True)
+        assert len(fake.updates) == 1, "it keeps no limits: there is nothing to restore"
         fake.started = "2020-01-01T00:00:01.000000001Z"
         assert settings_in_force(Locator(engine).find(ID))["cpus"] == 0.4
