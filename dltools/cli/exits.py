@@ -130,7 +130,7 @@ def fail(error: Exception) -> NoReturn:
     Where the input ends too early because the tool before this one in a pipe has failed, and has
     said why, nothing is printed, and the code is that tool's.
     """
-    if isinstance(error, errors.EndedError) and (before := _failure_before()) is not None:
+    if isinstance(error, errors.EndedError) and (before := failure_before()) is not None:
         raise typer.Exit(before) from None
     if isinstance(error, errors.DltoolsError):
         code = next((c for kind, c in CODES.items() if isinstance(error, kind)), Exit.UNAVAILABLE)
@@ -177,7 +177,7 @@ def _mark_failure(code: object) -> None:
             os.utime(number, ns=(0, code * _NANO + _place_of_messages()))
 
 
-def _failure_before() -> int | None:
+def failure_before() -> int | None:
     """Return the exit code of the tool that wrote to standard input, if it has failed and has said
     why in the place where this tool would; else None."""
     try:

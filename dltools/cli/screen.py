@@ -27,8 +27,23 @@ _CLEAR = "\x1b[H\x1b[2J"
 
 _ECHO = 3
 """Index of the flags for echo and for whole lines in the list of termios."""
-_SEQUENCE = re.compile(rb"\x1b(\[[0-?]*[ -/]*[@-~]|O.|.)", re.DOTALL)
-"""The bytes of a key such as an arrow, or of one with Alt."""
+_KEY = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|O.|.)|.", re.DOTALL)
+"""One key: an arrow and the like, one with Alt, or a character."""
+
+_NAMES = {
+    "\x1b": "escape",
+    "\r": "enter",
+    "\n": "enter",
+    "\x7f": "backspace",
+    "\b": "backspace",
+    **dict.fromkeys(("\x1b[A", "\x1bOA"), "up"),
+    **dict.fromkeys(("\x1b[B", "\x1bOB"), "down"),
+    "\x1b[5~": "pageup",
+    "\x1b[6~": "pagedown",
+    **dict.fromkeys(("\x1b[H", "\x1bOH", "\x1b[1~"), "home"),
+    **dict.fromkeys(("\x1b[F", "\x1bOF", "\x1b[4~"), "end"),
+}
+"""Keys by what a terminal sends for them."""
 
 
 class Screen:
@@ -38,7 +53,14 @@ class Screen:
     above the drawing.
     """
 
-    def __init__(self, console: Console, view: Callable[[], RenderableType | None]) -> None:
+    def __init__(
+        self,
+        console: Console,
+        view: Callable[[], RenderableType | None],
+        press: Callable[[str], Event | None] | None = None,
+    ) -> None:
+        """`press` takes a key and tells what became of it, None for nothing; by default q quits."""
+        self._press = press or _quits
         self._console = console
         self._view = view
         self._terminal: Terminal | None = None
@@ -48,7 +70,7 @@ class Screen:
 
     def open(self) -> None:
         """Take the terminal."""
-        self._terminal = Terminal(self._leave, self._enter)
+        self._terminal = Terminal(self._leave, self._enter, self._press)
         if sys.stderr is not None and sys.stderr.isatty():
             self._stderr = sys.stderr
             sys.stderr = _Above(self, sys.stderr)
@@ -89,6 +111,11 @@ class Screen:
         while (event := self._terminal.wait(until - time.monotonic())) is Event.CHANGED:
             self.draw()
         return event is Event.QUIT
+
+    @property
+    def is_open(self) -> bool:
+        """Whether the terminal is taken."""
+        return self._terminal is not None
 
     def erasure(self) -> str:
         """Return the codes that erase the newest drawing and put the cursor where it began."""
@@ -153,7 +180,17 @@ class Event(Enum):
 
     TIME = auto()
     QUIT = auto()  # q was typed
-    CHANGED = auto()  # the screen has another size, or the process is in the foreground again
+    CHANGED = auto()  # a key, another size, or the process is in the foreground again
+
+
+def _quits(key: str) -> Event | None:
+    return Event.QUIT if key in ("q", "Q") else None
+
+
+def keys_of(typed: bytes) -> list[str]:
+    """Return the keys in what a terminal has sent: characters, and names such as "up"."""
+    found = _KEY.findall(typed.decode(errors="replace"))
+    return [_NAMES.get(one, one) for one in found]
 
 
 class Terminal:
@@ -164,9 +201,14 @@ class Terminal:
     stops, `enter` when it goes on; both must be safe at any moment.
     """
 
-    def __init__(self, leave: Callable[[], None], enter: Callable[[], None]) -> None:
-        """Take the terminal; `close` gives it back."""
-        self._leave, self._enter = leave, enter
+    def __init__(
+        self,
+        leave: Callable[[], None],
+        enter: Callable[[], None],
+        press: Callable[[str], Event | None] = _quits,
+    ) -> None:
+        """Take the terminal; `close` gives it back. `press` takes each key that is typed."""
+        self._leave, self._enter, self._press = leave, enter, press
         self._keys = sys.stdin.fileno() if sys.stdin is not None and sys.stdin.isatty() else None
         self._found: list[Any] | None = None
         self._woken, self._wake = os.pipe()
@@ -211,12 +253,13 @@ class Terminal:
                 os.read(self._woken, 4096)
                 return Event.CHANGED
             # It may have been stopped and continued in the background since it looked.
-            if self._keys in ready and self._in_foreground() and self._quits():
-                return Event.QUIT
+            if self._keys in ready and self._in_foreground() and (event := self._typed()):
+                return event
             if not ready:
                 return Event.TIME
 
-    def _quits(self) -> bool:
+    def _typed(self) -> Event | None:
+        """Read the keys that were typed; return what came of them, None for nothing."""
         assert self._keys is not None
         try:
             typed = os.read(self._keys, 4096)
@@ -224,7 +267,8 @@ class Terminal:
             typed = b""
         if not typed:  # it has hung up
             self._keys = None
-        return b"q" in _SEQUENCE.sub(b"", typed).lower()
+        events = {self._press(key) for key in keys_of(typed)}
+        return next((one for one in (Event.QUIT, Event.CHANGED) if one in events), None)
 
     # The terminal's settings
 

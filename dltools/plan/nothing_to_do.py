@@ -99,8 +99,7 @@ def _as_planned(found: Realisation, decided: Sequence[JobDecision], jobs: int) -
         return f"one job alone, {_listed([one.name for one in ours])}: nothing to share"
     if found.why == _AS_ASKED:
         return f"no job needs a limit: {_listed([f'{one.name} ({one.reason})' for one in ours])}"
-    why = found.why.removeprefix(f"{_AS_ASKED}; ").removesuffix(": nothing to win")
-    return f"nothing to win: {why}"
+    return found.why.removeprefix(f"{_AS_ASKED}; ")
 
 
 def _is_limited(present: Settings) -> bool:

@@ -24,7 +24,7 @@ from dltools.apply.original_settings import (
     is_restored,
     restore,
 )
-from dltools.engine.interface import Engine, GpuAccess, LocatedContainer
+from dltools.engine.interface import Capabilities, CpuLimits, Engine, GpuAccess, LocatedContainer
 from dltools.engine.limits.cpu_limits import Locator
 from dltools.engine.runs import ApplyRun
 from dltools.errors import DataError, OutputError
@@ -275,9 +275,19 @@ def test_of_many_changed_containers_those_that_are_gone_are_forgotten(
     ],
 )
 def test_settings_that_runs_have_made_one_by_one_are_nobody_else_s(
-    v1: LocatedContainer, ours: tuple[Settings, ...], expected: bool
+    engine: Engine, v1: LocatedContainer, ours: tuple[Settings, ...], expected: bool
 ) -> None:
-    assert is_foreign(v1, journal_entry(ours=ours)) is expected
+    assert is_foreign(engine, v1, journal_entry(ours=ours)) is expected
+
+
+@pytest.mark.parametrize("keeps", [True, False])
+def test_a_restart_that_loses_settings_is_nobody_s_wish(
+    engine: Engine, v1: LocatedContainer, keeps: bool
+) -> None:
+    engine.capabilities = Capabilities(keeps=keeps)
+    found = journal_entry(ours=({"cpus": 1.0, "cpu_weight": 2.0},))
+    original: CpuLimits = {"cpus": 0.5, "cpu_weight": 300.0}
+    assert is_foreign(engine, v1, replace(found, settings=original)) is keeps
 
 
 def test_a_container_that_has_not_changed_is_as_it_was(

@@ -62,6 +62,8 @@ class _Job:
             "weight": config["CpuShares"] or 1024,
             "cpuset": config["CpusetCpus"] or every,
             "restart": config["RestartPolicy"],
+            "memory": config["Memory"],
+            "processes": config["PidsLimit"],
         }
 
     @property
@@ -108,7 +110,8 @@ class _Subject:
 
     def start(self, script: str, name: str = "job", *, keeps_on: bool = False) -> Job:
         policy = {"Name": "on-failure", "MaximumRetryCount": 3} if keeps_on else {"Name": "no"}
-        made = self.containers(script, name=name, restart_policy=policy)
+        other = {"mem_limit": "64m", "pids_limit": 99} if keeps_on else {}
+        made = self.containers(script, name=name, restart_policy=policy, **other)
         self.jobs.append(_Job(made, self._client, self.name.startswith("podman")))
         return self.jobs[-1]
 

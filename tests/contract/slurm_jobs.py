@@ -55,7 +55,7 @@ class _Job:
             with suppress(OSError):
                 text = Path(f"/proc/{pid}/stat").read_text()
                 states.append(text.rpartition(")")[2].split()[0])
-        return bool(states) and set(states) == {"T"}
+        return bool(states) and set(states) <= {"T", "D"}  # D: Slurm has frozen it as well
 
     def pause(self) -> None:
         _run("scontrol", "suspend", self.number)
@@ -96,7 +96,8 @@ class _Subject:
         program.write_text(f"#!/bin/busybox sh\n{script}\n")
         program.chmod(0o755)
         words = ("sbatch", "--parsable", "-J", name, "-o", str(self.folder / f"{number}.log"))
-        job = _run(*words, str(program)).strip()
+        every_cpu = ("-c", str(os.cpu_count() or 1))  # else each job has a CPU of its own
+        job = _run(*words, *every_cpu, str(program)).strip()
         self.numbers.append(job)
         named = f"{name}-{job}"
         ids = eventually(lambda: [one.id for one in self.engine.containers() if one.name == named])

@@ -34,7 +34,8 @@ def test_the_pipe_as_typed_changes_and_undo_restores(
         pytest.skip(f"{subject.name} cannot do this")
     before = [(job.kernel(), job.record()) for job in busy]
     host = f"--host {subject.url}"
-    policy = "fair" if mode == "quota" else "srtf"  # srtf needs to predict before it sets quotas
+    # srtf needs to predict before it sets quotas or gives turns.
+    policy = "fair" if mode in ("quota", "rotate") else "srtf"
     line = (
         f"dl-probe {host} {' '.join(subject.only)} -i 1 -c 5"
         f" | dl-plan -p {policy} --realize {mode} | dl-apply {host}; echo ${{PIPESTATUS[@]}} >&2"

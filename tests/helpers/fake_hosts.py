@@ -15,7 +15,14 @@ from helpers.tar_archives import archive
 from dltools.apply.migrate.migration import Migration, MigrationFiles
 from dltools.engine.docker.configuration import NO_RESTART, look_body
 from dltools.engine.docker.engine import DockerEngine
-from dltools.engine.interface import Container, Engine, GoneError, Move, RefusedError
+from dltools.engine.interface import (
+    ALL_CAPABILITIES,
+    Container,
+    Engine,
+    GoneError,
+    Move,
+    RefusedError,
+)
 from dltools.errors import UnavailableError
 
 JOB = "job"
@@ -125,6 +132,7 @@ class FakeHost:
     """An engine with the methods that a migration needs."""
 
     has_gpu = False
+    capabilities = ALL_CAPABILITIES
 
     def __init__(self, world: World, host: str) -> None:
         self.host = self.id = host

@@ -71,4 +71,6 @@ def test_hosts_with_one_reason_are_named_together() -> None:
 @pytest.mark.parametrize("policy", ["flowcon", "srtf", "fair"])
 def test_jobs_of_one_thread_each(policy: str) -> None:
     rows = [row for name in "abc" for row in training(name, thread_count=1)]
-    assert why([node(0), *rows], policy).startswith("nothing to win: ")
+    assert why([node(0), *rows], policy) == (
+        "jobs of one busy thread each on 2 CPUs: an order wins nothing"
+    )

@@ -65,7 +65,7 @@ def test_each_plan_renews_the_lease_of_all(tool: Tools, run: Containers, state: 
     tool("dl-apply", input=good_for(second, {"cpus": 0.4}, 5))
     for _ in range(4):
         time.sleep(2)
-        assert tool("dl-apply", input=without_actions(5)).stderr == b""
+        assert tool("dl-apply", "--quiet", input=without_actions(5)).stderr == b""
     assert first.kernel_cpus == second.kernel_cpus == pytest.approx(0.4)
     eventually(lambda: len(watchdogs(state)) == 1)  # one for all runs
     eventually(lambda: first.kernel() == second.kernel() == before)
@@ -105,7 +105,7 @@ def test_the_next_run_ends_what_has_expired(tool: Tools, job: Job, state: Path) 
     kill_watchdogs(state)
     time.sleep(3)
     assert job.kernel_cpus == pytest.approx(0.4)
-    done = tool("dl-apply", input=without_actions(2))
+    done = tool("dl-apply", "--quiet", input=without_actions(2))
     assert "the lease of an earlier dl-apply is over; its settings are undone now" in complaint(
         done.stderr
     )

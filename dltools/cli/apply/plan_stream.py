@@ -18,7 +18,6 @@ from typing import TYPE_CHECKING, BinaryIO
 from dltools.apply.leases import BEAT_S, STILL_S
 from dltools.apply.original_settings import timestamp
 from dltools.apply.refusals import FOREIGN, PAUSED_ELSEWHERE
-from dltools.cli.apply.printing import why_unchanged
 from dltools.cli.exits import Exit, print_message
 from dltools.cli.remarks import Remarks, print_remark
 from dltools.errors import DataError, DltoolsError
@@ -33,10 +32,6 @@ if TYPE_CHECKING:
     from dltools.cli.apply.context import Request
     from dltools.cli.apply.printing import ResultsPrinter
     from dltools.plan.records import Plan, Result
-
-
-_CALM = ("unchanged", "skipped")
-"""What became of actions that were neither carried out nor wrong."""
 
 
 class PlanStream:
@@ -132,15 +127,12 @@ class PlanStream:
             )
 
     def _remark(self, plan: Plan) -> None:
-        """Say why a plan changed nothing; in a live stream, in which that is the rule once
-        something has been set, only of plans without actions, and each reason when it changes."""
-        self._is_changed |= any(result.status in ("applied", "planned") for result in self.last)
-        if not plan.actions:
-            reason = plan.nothing or "the plan has no actions"
-        elif plan.is_live or not all(one.status in _CALM for one in self.last):
+        """Say why a plan has no actions, each reason when it changes; in a live stream not that all
+        is as planned, which is the rule once something has been set."""
+        self._is_changed |= bool(plan.actions)
+        if plan.actions:
             return
-        else:
-            reason = why_unchanged(self.last)
+        reason = plan.nothing or "the plan has no actions"
         if not (self._is_changed and plan.is_live and reason.startswith(AS_PLANNED)):
             self._remarks.tell(f"nothing to do: {reason}")
 

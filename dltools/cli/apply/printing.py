@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import sys
-from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,7 +12,6 @@ from dltools.cli.destinations import make_console, printable_on_terminal
 from dltools.cli.exits import print_message
 from dltools.cli.formats import RecordFormat
 from dltools.cli.words import settings_in_words
-from dltools.plan.nothing_to_do import AS_PLANNED
 
 if TYPE_CHECKING:
     from dltools.apply.changed_containers import ChangedContainer
@@ -51,16 +49,6 @@ class ResultsPrinter:
 
                 make_console().print(results_table(shown))
         return shown
-
-
-def why_unchanged(results: Sequence[Result]) -> str:
-    """Return why actions have changed nothing: how many have which result, and the first reason."""
-    counts = Counter(result.status.value for result in results)
-    if set(counts) == {"unchanged"}:
-        return AS_PLANNED
-    told = next((result for result in results if result.error), None)
-    why = f": {told.container_name}: {told.error}" if told else ""
-    return f"of {len(results)} actions {', '.join(f'{n} {one}' for one, n in counts.items())}{why}"
 
 
 def show_migrations(directories: Sequence[Path], *, is_table: bool) -> bool:

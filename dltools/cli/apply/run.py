@@ -2,25 +2,32 @@
 
 from __future__ import annotations
 
+import os
+import select
 from collections.abc import Iterable
+from contextlib import ExitStack, suppress
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, BinaryIO
 
 import typer
 
 from dltools.cli.apply.context import ApplyContext, Task
 from dltools.cli.apply.plan_stream import LeaseKeeper, PlanStream
 from dltools.cli.apply.printing import ResultsPrinter, nothing_to_undo, show_migrations, show_status
-from dltools.cli.exits import Exit, print_message
+from dltools.cli.exits import Exit, failure_before, print_message
 from dltools.cli.formats import RecordFormat, format_for_stdout
 from dltools.cli.input_streams import open_input
-from dltools.errors import DltoolsError
+from dltools.errors import AccessError, DltoolsError, UnavailableError
 from dltools.inputs import read_lines
 
 if TYPE_CHECKING:
     from dltools.apply.actuator import Actuator
     from dltools.cli.apply.context import Request
     from dltools.plan.records import Result
+
+
+_INPUT_S = 5.0
+"""How long to wait for the first plan before an engine that does not answer is reported (s)."""
 
 
 def run_request(request: Request, context: typer.Context) -> None:
@@ -90,12 +97,27 @@ def _apply(
 ) -> list[Result]:
     """Return the results of the last plan, and all that failed."""
     stream, name = open_input(request.input, context)
-    with apply_context.actuator(request.is_dry_run) as actuator:
+    with ExitStack() as stack:
+        try:
+            actuator = stack.enter_context(apply_context.actuator(request.is_dry_run))
+        except (UnavailableError, AccessError):
+            _leave_to_input(stream)
+            raise
         plans = PlanStream(
             actuator, printer, request, _lease_keeper(request, apply_context, actuator)
         )
         plans.apply_all(stream, name)
     return [*plans.failed, *plans.last]
+
+
+def _leave_to_input(stream: BinaryIO) -> None:
+    """Exit where the input ends at once because a tool before this one has failed, and has said
+    why: it may well have met the same fault."""
+    with suppress(OSError, ValueError):
+        if not select.select([stream], [], [], _INPUT_S)[0] or os.read(stream.fileno(), 1):
+            return
+        if (before := failure_before()) is not None:
+            raise typer.Exit(before)
 
 
 def _lease_keeper(request: Request, apply_context: ApplyContext, actuator: Actuator) -> LeaseKeeper:

@@ -219,9 +219,8 @@ def _remove_empty(home: Path) -> list[str]:
     """Remove a state directory in which nothing is on record; return what is there else."""
     if not home.is_dir():
         return []
-    lock = home / "apply.lock"
-    kept = sorted(str(one.relative_to(home)) for one in home.rglob("*") if not one.is_dir())
-    kept = [name for name in kept if name != lock.name]
+    found = (one for one in home.rglob("*") if not one.is_dir() and one.suffix != ".lock")
+    kept = sorted(str(one.relative_to(home)) for one in found)
     if not kept:
         shutil.rmtree(home)
     return kept

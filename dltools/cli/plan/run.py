@@ -43,7 +43,9 @@ from dltools.plan.signals.targets import read_targets_file
 
 if TYPE_CHECKING:
     import pyarrow as pa
+    from rich.console import RenderableType
 
+    from dltools.cli.screen import Screen
     from dltools.plan.policy.interface import Policy
     from dltools.plan.records import Plan
 
@@ -137,6 +139,8 @@ class _Session:
         self._planner = self._watching(planner)
         self._account = Account(samples.source.sha256, samples.source)
         self._remarks = Remarks()
+        self._screen: Screen | None = None
+        self._drawing: RenderableType | None = None
 
     def decide_on_recording(self) -> None:
         """Print the plan for the last sample, or one for every sample."""
@@ -152,7 +156,21 @@ class _Session:
         self._print(is_last=True)
 
     def follow(self) -> None:
-        """Print a plan for each sample of a stream as it arrives."""
+        """Print a plan for each sample of a stream as it arrives; tables of a live one are drawn
+        over each other on a terminal."""
+        is_table = self._request.format is RecordFormat.TABLE
+        if is_table and self._samples.is_live and sys.stdout.isatty():
+            from dltools.cli.screen import Screen
+
+            self._screen = Screen(make_console(), lambda: self._drawing)
+            self._screen.open()
+        try:
+            self._follow()
+        finally:
+            if self._screen is not None:
+                self._screen.close()
+
+    def _follow(self) -> None:
         gc.disable()  # it takes a fifth of the time for a plan; between plans nobody waits
         for number, sample in enumerate(self._samples, 1):
             self._account.add(sample.table, sample.sha256)
@@ -222,9 +240,16 @@ class _Session:
         classes = {one.name: one for one in classes_of(self._policy)}
         explanation = self._planner.explain(pending=pending, is_single=self._is_single)
         wide = console.width >= _WIDE
-        console.print(decisions_table(explanation.decisions, classes, wide=wide))
-        for line in explanation.lines:
-            console.print(line, soft_wrap=False)
+        table = decisions_table(explanation.decisions, classes, wide=wide)
+        if self._screen is not None:
+            from rich.console import Group
+
+            self._drawing = Group(*explanation.lines, table)
+            self._screen.draw()
+        else:
+            console.print(table)
+            for line in explanation.lines:
+                console.print(line, soft_wrap=False)
         self._remark(explanation.nothing)
 
     def _remark(self, nothing: str) -> None:

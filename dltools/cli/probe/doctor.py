@@ -107,9 +107,8 @@ def _of_engine(
     engine: Engine, request: Request, make_sampler: Callable[[dict[str, Connector]], Sampler]
 ) -> Iterator[Finding]:
     """Yield the findings about one engine, its containers and what dl-apply has changed there."""
-    version = f" {engine.version}" if engine.version else ""
     memory = format_bytes(engine.memory)
-    text = f"engine{version} on {engine.host}: {engine.cpus} CPUs, {memory}"
+    text = f"{engine.version or 'answers'} on {engine.host}: {engine.cpus} CPUs, {memory}"
     yield Finding(Health.OK, "engine", text)
     rules = Rules(tuple(map(parse_rule, request.selection.roles)))
     try:

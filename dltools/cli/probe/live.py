@@ -9,7 +9,7 @@ import itertools
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Literal, Self
 
 from rich.cells import cell_len
 from rich.console import Console, Group, RenderableType
@@ -18,6 +18,7 @@ from rich.text import Text
 
 from dltools.cli.destinations import make_console
 from dltools.cli.fitted_table import WIDE_GAP, bare_table
+from dltools.cli.probe.controls import HELP, Controls
 from dltools.cli.probe.observed_hosts import ObservedContainer, ObservedHosts, ObservedNode
 from dltools.cli.screen import Screen
 from dltools.cli.words import clip, cpu_use, limits, listed_cpus, size
@@ -47,7 +48,8 @@ class LiveTable:
         """Nothing is drawn before the first sample."""
         self._console = make_console()
         self._hosts = ObservedHosts()
-        self._screen = Screen(self._console, self._view)
+        self._controls = Controls()
+        self._screen = Screen(self._console, self._view, self._controls.press)
 
     def __enter__(self) -> Self:
         """Take the terminal."""
@@ -71,7 +73,9 @@ class LiveTable:
         """Leave the last drawing on the screen."""
 
     def _view(self) -> RenderableType | None:
-        return live_view(self._hosts, self._console) if self._hosts.is_sampled else None
+        if not self._hosts.is_sampled:
+            return None
+        return live_view(self._hosts, self._console, self._controls)
 
 
 @dataclass(slots=True)
@@ -87,19 +91,56 @@ class _Numbers:
         return max(self.least, *map(cell_len, (self.header, *self.cells)))
 
 
-def live_view(hosts: ObservedHosts, console: Console) -> RenderableType:
-    """Return a header, a row per container, and how many do not fit."""
+def live_view(
+    hosts: ObservedHosts, console: Console, controls: Controls | None = None
+) -> RenderableType:
+    """Return a header, a row per container as the controls choose, and how many do not fit."""
     width, height = console.size
+    controls = controls or Controls()
+    parts: list[RenderableType] = [_header(hosts, width)]
+    if controls.has_help:
+        return Group(*parts, *(Text(line, no_wrap=True, overflow="ellipsis") for line in HELP))
     room = max(1, height - 4)
-    containers = hosts.by_name
-    shown = containers if len(containers) <= room else containers[: room - 1]
+    chosen = hosts.by_name
+    controls.page_rows = room - 1 if len(chosen) > room or controls.in_words else room
+    chosen = controls.chosen(chosen)
+    shown = chosen[controls.first : controls.first + controls.page_rows]
     is_plain = not console.encoding.startswith("utf")
-    parts: list[RenderableType] = [_header(hosts, width), _table(hosts, shown, width, is_plain)]
-    if len(shown) < len(containers):
-        parts.append(Text(f"and {len(containers) - len(shown)} more", style="dim"))
-    if not containers:
+    if controls.has_details:
+        parts.append(_details(hosts, shown))
+    else:
+        parts.append(_table(hosts, shown, width, is_plain))
+    more = len(chosen) - len(shown) - controls.first
+    words = [f"and {more} more"] if more else []
+    words += [f"{controls.first} above"] if controls.first else []
+    if foot := "  ".join(filter(None, (", ".join(words), controls.in_words))):
+        parts.append(Text(foot, style="dim", no_wrap=True, overflow="ellipsis"))
+    if not chosen and not controls.filter:
         parts.append(Text("no containers are running, or the filters match none"))
     return Group(*parts)
+
+
+def _details(observed: ObservedHosts, shown: Sequence[ObservedContainer]) -> Table:
+    """Return a row per container: weight, quota, turn, role and what shows it."""
+    table = bare_table()
+    for header in ("CONTAINER", "WEIGHT", "QUOTA", "TURN"):
+        justify: Literal["left", "right"] = "left" if header == "CONTAINER" else "right"
+        table.add_column(header, justify=justify, no_wrap=True)
+    table.add_column("ROLE", no_wrap=True, overflow="ellipsis")
+    for one in shown:
+        row, cpus = one.row, observed.cpus_of(one)
+        quota, turn = row["cpu_limit_cores"], row.get("turn_seconds")
+        weight = row.get("cpu_weight")
+        role = ": ".join(filter(None, (row.get("role"), row.get("role_reason"))))
+        table.add_row(
+            clip(_name(one), _LONGEST_HOST),
+            "-" if weight is None else f"{weight:g}",
+            "-" if quota in (None, cpus) else f"{quota:.3g}",
+            f"{turn:g} s" if turn else "-",
+            printable(role) or "-",
+            style="dim" if row["state"] != "running" else "",
+        )
+    return table
 
 
 def _header(hosts: ObservedHosts, width: int) -> Text:

@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 
+from dltools.engine import freezer
 from dltools.engine.cgroup import Cgroup
 from dltools.engine.cgroups.cgroup_tree import CgroupTree, Process
 from dltools.engine.cgroups.plain_logs import PlainFlow, PlainLog, outputs_of
@@ -41,6 +42,9 @@ from dltools.labels import has_labels
 
 WATCH_S = 1.0
 """How often it is looked which cgroups have appeared, vanished or been frozen (ours)."""
+
+_THAWS_S, _BETWEEN_S = 1.0, 0.01
+"""How long a cgroup may take to go on (ours)."""
 
 _LOOK_S = 5.0
 """How long what can be done with the cgroups counts as known (ours)."""
@@ -272,18 +276,19 @@ class CgroupEngine(Engine):
 
     def pause(self, id_: str) -> None:
         """Freeze a container's processes."""
-        path = self._path_of(id_)
-        _written(path, lambda: self._tree.freeze(path))
+        freezer.freeze(self._tree.with_freezer(self._path_of(id_)))
 
     def unpause(self, id_: str) -> None:
         """Thaw a container's processes."""
         path = self._path_of(id_)
         if not self._tree.is_frozen(path):
             raise RefusedError(f"the cgroup {path} is not frozen")
-        done: list[bool] = []
-        _written(path, lambda: done.append(self._tree.thaw(path)))
-        if not all(done):
-            raise RefusedError(f"the cgroup {path} stays frozen: one above it is")
+        freezer.thaw(self._tree.with_freezer(path))
+        until = time.monotonic() + _THAWS_S
+        while self._tree.is_frozen(path):
+            if time.monotonic() > until:
+                raise RefusedError(f"the cgroup {path} stays frozen: one above it is")
+            time.sleep(_BETWEEN_S)
 
     # Inside
 

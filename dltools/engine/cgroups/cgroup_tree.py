@@ -9,7 +9,6 @@ from __future__ import annotations
 import hashlib
 import os
 import re
-import time
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
@@ -19,13 +18,11 @@ from pathlib import Path
 from typing import NamedTuple
 
 from dltools.engine.cgroup import Cgroup, Directory, Mount, at_path, mounts, with_those_below
+from dltools.engine.interface import RefusedError
 from dltools.engine.kernel_files import ROOT, read_flat, read_text
 
 _MOST_PATHS = 10_000
 _TICKS = os.sysconf("SC_CLK_TCK")
-_FREEZES_S, _LOOK_S = 2.0, 0.01
-"""How long processes may take to stand still (ours): one that waits for a disk does not at once."""
-
 FREEZER_V1, FREEZER_V2 = "freezer.state", "cgroup.freeze"
 
 
@@ -143,50 +140,21 @@ class CgroupTree:
         is_asked = read_text(found.path / FREEZER_V2).strip() == "1"
         return is_asked or read_flat(found.path / "cgroup.events").get("frozen") == 1
 
-    def freeze(self, path: str) -> None:
-        """Freeze a cgroup, and wait for two seconds at most until it stands still. Raises OSError,
-        also where there is no freezer."""
-        found = self._known_freezer(path)
-        if {one.pid for one in self.processes(path)} - _pids(str(found.path)):
-            raise FileNotFoundError(f"processes of the cgroup {path} are not in its freezer")
-        if found.version == 1:
-            (found.path / FREEZER_V1).write_text("FROZEN")
-        else:
-            (found.path / FREEZER_V2).write_text("1")
-        until = time.monotonic() + _FREEZES_S
-        while time.monotonic() < until and not _stands_still(found):
-            time.sleep(_LOOK_S)
-
-    def thaw(self, path: str) -> bool:
-        """Thaw a cgroup, and tell whether it is: a cgroup above may be frozen. Raises OSError, also
-        where there is no freezer."""
-        found = self._known_freezer(path)
-        if found.version == 1:
-            (found.path / FREEZER_V1).write_text("THAWED")
-            return read_text(found.path / FREEZER_V1).strip() == "THAWED"
-        (found.path / FREEZER_V2).write_text("0")
-        until = time.monotonic() + _FREEZES_S
-        while _stands_still(found) and time.monotonic() < until:
-            time.sleep(_LOOK_S)
-        return not _stands_still(found)
-
-    def _known_freezer(self, path: str) -> Directory:
+    def with_freezer(self, path: str) -> Cgroup:
+        """Return a cgroup by its freezer alone. Raises `RefusedError` where it has none, and where
+        some of its processes are outside."""
         found = self.freezer(path)
         if found is None:
-            raise FileNotFoundError(f"the cgroup {path} has no freezer")
-        return found
+            raise RefusedError(f"the cgroup {path} has no freezer")
+        if {one.pid for one in self.processes(path)} - _pids(str(found.path)):
+            raise RefusedError(f"processes of the cgroup {path} are not in its freezer")
+        return Cgroup({"freezer": found.path} if found.version == 1 else {}, found.path)
 
 
 def _pids(directory: str) -> set[int]:
     """Return the processes of one directory and of those below."""
     texts = (read_text(f"{folder}/cgroup.procs") for folder in with_those_below(directory))
     return {int(word) for text in texts for word in text.split() if word.isdigit()} - {0}
-
-
-def _stands_still(found: Directory) -> bool:
-    if found.version == 1:
-        return read_text(found.path / FREEZER_V1).strip() == "FROZEN"
-    return read_flat(found.path / "cgroup.events").get("frozen") == 1
 
 
 _ORDER: Sequence[str] = ("cpu", "cpuset", "freezer", "memory", "pids", "cpuacct", "blkio")

@@ -18,10 +18,11 @@ from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
+from dltools.engine.cgroup import with_those_below
 from dltools.engine.cgroups.cgroup_engine import CgroupEngine, Naming
-from dltools.engine.cgroups.cgroup_tree import Process
+from dltools.engine.cgroups.cgroup_tree import FREEZER_V1, Process
 from dltools.engine.interface import Capabilities, Container, RefusedError
-from dltools.engine.kernel_files import ROOT
+from dltools.engine.kernel_files import ROOT, read_text
 
 PATTERNS = ("/slurm*/uid_*/job_*", "/system.slice/*slurmstepd.scope/job_*")
 """Where jobs are: on version 1, whose top has the node's name or not, and on version 2."""
@@ -31,6 +32,9 @@ _LIMITS = frozenset({"cpus", "cpu_weight"})
 _STOPS_S, _LOOK_S = 5.0, 0.05
 """How long the processes of a job may take to stop (ours): Slurm asks them first (SIGTSTP), and
 stops them a second later."""
+
+_STOPPED = frozenset("TtD")
+"""The letters of processes that stand still: D where they are frozen, and where they wait."""
 
 _ANSWERS_S = 30.0
 _UNUSUAL = re.compile(r"[^\w.+-]")
@@ -77,8 +81,17 @@ class SlurmEngine(CgroupEngine):
 
     def is_paused(self, path: str, processes: Sequence[Process]) -> bool:
         """Tell whether all processes of a job are stopped. Slurm's own processes go on."""
-        states = [one.state for one in processes if one.name != _SLURMS_OWN]
-        return bool(states) and all(state in "Tt" for state in states)
+        states = {one.state for one in processes if one.name != _SLURMS_OWN}
+        if not states or not states <= _STOPPED:
+            return False
+        return "D" not in states or self._is_frozen_by_slurm(path)
+
+    def _is_frozen_by_slurm(self, path: str) -> bool:
+        """Tell whether Slurm has frozen a step of a job, having stopped it."""
+        found = self._tree.freezer(path)
+        folders = with_those_below(found.path) if found else ()
+        texts = (read_text(f"{one}/{FREEZER_V1}") for one in folders)
+        return any(text.strip() not in ("", "THAWED") for text in texts)
 
     def can(self, path: str) -> Capabilities:
         """Return what can be done with a job."""

@@ -32,9 +32,13 @@ from dltools.engine.log_files import FollowedFile, entry_of, read_entries
 _NAMES = {"CpuPeriod": "period", "CpuQuota": "quota", "CpuShares": "shares", "CpusetCpus": "cpus"}
 """Podman's own names of Docker's fields. It derives NanoCpus from the quota."""
 
-_KEEPING = (5, 0)
-"""The version from which limits are on Podman's record, so that a restart keeps them. Between 4.3,
-which does not keep them, and 5.4, which does, this is a guess on the careful side."""
+_KEEPING = (5, 4)
+"""The version from which limits are on Podman's record, so that a restart keeps them, where its
+records are in SQLite."""
+
+_FORGETFUL = (5, 1)
+"""The version from which, up to 5.3, an update takes a container's other limits from the record:
+memory, processes (podman#24610)."""
 
 
 class PodmanEngine(DockerEngine):
@@ -50,9 +54,8 @@ class PodmanEngine(DockerEngine):
         store = (info.get("store") or {}).get("graphRoot") or ""
         machine = read_text("/etc/machine-id").strip() if self.is_local else ""
         self.id = f"podman:{machine or self.host}:{store}"
-        keeps = _version(transport.server) >= _KEEPING
         self.capabilities = _capabilities(
-            info.get("host") or {}, keeps=keeps, is_local=self.is_local
+            info.get("host") or {}, _version(transport.server), is_local=self.is_local
         )
 
     def inspect(self, id_: str) -> Container:
@@ -128,15 +131,18 @@ class PodmanEngine(DockerEngine):
 _NO_MOVES = "dl-apply moves containers between Docker engines alone"
 
 
-def _capabilities(host: Mapping[str, Any], *, keeps: bool, is_local: bool) -> Capabilities:
-    """Return what Podman can do, given what it says of its host."""
-    if not keeps and not is_local:
-        return Capabilities(
-            limits=frozenset(),
-            creates=False,
-            keeps=False,
-            why="Podman before 5.0 does not say what is in force: run dl-apply on its host",
-        )
+def _capabilities(
+    host: Mapping[str, Any], version: tuple[int, ...], *, is_local: bool
+) -> Capabilities:
+    """Return what Podman of a version can do, given what it says of its host."""
+    keeps = version >= _KEEPING and host.get("databaseBackend", "sqlite") == "sqlite"
+    why = ""
+    if _FORGETFUL <= version < _KEEPING:
+        why = "Podman 5.1 to 5.3 forgets a container's other limits in an update: 5.4 is needed"
+    elif not keeps and not is_local:
+        why = "this Podman does not say what is in force: run dl-apply on its host"
+    if why:
+        return Capabilities(limits=frozenset(), creates=False, keeps=False, why=why)
     if not (host.get("security") or {}).get("rootless"):
         return Capabilities(creates=False, keeps=keeps, why=_NO_MOVES)
     is_v2 = host.get("cgroupVersion") == "v2"

@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from dltools.observations.container_records import Series, SeriesPoint
 from dltools.report.timelines import Run
@@ -18,6 +18,7 @@ from dltools.text import printable
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,7 +174,7 @@ def legend(ax: Axes, **options: Any) -> None:
     none."""
     from matplotlib.transforms import ScaledTranslation
 
-    figure = ax.figure
+    figure = cast("Figure", ax.figure)
     given = options.get("handles")
     labels = (
         ax.get_legend_handles_labels()[1] if given is None else [one.get_label() for one in given]
@@ -203,7 +204,8 @@ def legend_inches(ax: Axes) -> float:
     found = ax.get_legend()
     if found is None:
         return 0.0
-    lines = -(-len(found.get_texts()) // max(1, found._ncols))
+    columns: int = max(1, found._ncols)  # type: ignore[attr-defined]
+    lines = -(-len(found.get_texts()) // columns)
     return lines * _LINE_INCHES + 0.05
 
 

@@ -97,7 +97,8 @@ def test_removal_leaves_nothing(machine: Machine, capsys: pytest.CaptureFixture[
     service = machine.service()
     service.install()
     (service.home / "journal").mkdir(parents=True)
-    (service.home / "apply.lock").touch()
+    for name in ("apply.lock", "leases-49a90a2e.lock"):
+        (service.home / name).touch()
     assert service.stop()
     assert machine.asked[-1] == "disable --now dltools-stream"
     service.forget()

@@ -12,6 +12,7 @@ import pytest
 from helpers.made_cgroups import V1, Machine, located
 
 from dltools.apply.refusals import Rules
+from dltools.engine import freezer
 from dltools.engine.cgroups import cgroup_engine
 from dltools.engine.cgroups.cgroup_engine import CgroupEngine
 from dltools.engine.interface import Container, CpuLimits, GoneError, RefusedError
@@ -137,7 +138,7 @@ def test_a_burst_is_lowered_and_restored(machine: Machine) -> None:
 
 
 def test_a_frozen_cgroup_is_paused(machine: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("dltools.engine.cgroups.cgroup_tree._FREEZES_S", 0.0)
+    monkeypatch.setattr(freezer, "_stands", lambda _: True)
     engine, texts = engine_of(machine), machine.texts("/jobs/a")
     with pytest.raises(RefusedError, match="not frozen"):
         engine.unpause("jobs/a")
@@ -154,7 +155,7 @@ def test_a_frozen_cgroup_is_paused(machine: Machine, monkeypatch: pytest.MonkeyP
 def test_a_frozen_cgroup_without_processes_is_still_to_be_thawed(
     machine: Machine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("dltools.engine.cgroups.cgroup_tree._FREEZES_S", 0.0)
+    monkeypatch.setattr(freezer, "_stands", lambda _: True)
     engine = engine_of(machine)
     engine.pause("jobs/empty")
     assert "jobs/empty" in names(engine)
@@ -236,7 +237,7 @@ def test_events_tell_what_changes(machine: Machine, monkeypatch: pytest.MonkeyPa
         lambda: machine.add("/jobs/c", 14),
         lambda: [shutil.rmtree(machine.folder(one, "/jobs/c")) for one in machine.hierarchies],
     ]
-    monkeypatch.setattr("dltools.engine.cgroups.cgroup_tree._FREEZES_S", 0.0)
+    monkeypatch.setattr(freezer, "_stands", lambda _: True)
     monkeypatch.setattr(cgroup_engine.time, "sleep", lambda _: steps.pop(0)())
     engine = engine_of(machine)
     found = list(islice(engine.events(2e9), 7))

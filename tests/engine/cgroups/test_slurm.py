@@ -127,6 +127,14 @@ def test_a_job_is_paused_when_all_but_slurms_own_processes_are_stopped(machine: 
     }
 
 
+def test_a_job_that_slurm_has_frozen_too_is_paused(machine: Machine) -> None:
+    engine, stat = SlurmEngine(machine.root), machine.root / "proc/11/stat"
+    stat.write_text(stat.read_text().replace(" S ", " D ", 1))
+    assert engine.inspect("train-1").state == "running", "it waits for a disk"
+    (machine.folder("freezer", f"{JOB}/step_batch") / "freezer.state").write_text("FROZEN\n")
+    assert engine.inspect("train-1").state == "paused"
+
+
 def test_a_job_that_is_about_to_stop_is_paused(
     machine: Machine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

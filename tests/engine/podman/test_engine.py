@@ -28,12 +28,13 @@ class FakePodman(FakeEngine):
     rootless = False
     cgroups: tuple[str, list[str]] = ("v1", ["cpu", "cpuset"])
     unknown: tuple[str, ...] = ()
-    pauses = 0
+    database = "sqlite"
 
     def answer(self, method: str, path: str, body: Any) -> tuple[int, Any]:
         if path.endswith("/libpod/info"):
             version, controllers = self.cgroups
             host = {"cgroupVersion": version, "cgroupControllers": controllers,
+                    "databaseBackend": self.database,
                     "security": {"rootless": self.rootless}}  # fmt: skip
             return 200, {"host": host, "store": {"graphRoot": "/var/lib/containers/storage"}}
         if path.endswith(self.unknown) and self.unknown:
@@ -140,13 +141,28 @@ def test_it_tells_no_past(fake: FakePodman) -> None:
 
 @pytest.mark.parametrize(
     ("server", "keeps"),
-    [("Libpod/4.3.1 (linux)", False), ("Libpod/5.4.2 (linux)", True), ("Libpod/x", False)],
-)
-def test_a_restart_keeps_limits_from_version_5_on(
+    [("Libpod/4.3.1 (linux)", False), ("Libpod/5.4.2 (linux)", True), ("Libpod/x", False),
+     ("Libpod/5.10.0-dev (linux)", True), ("Libpod/6.0.1 (linux)", True)],
+)  # fmt: skip
+def test_a_restart_keeps_limits_from_version_5_4_on(
     fake: FakePodman, server: str, keeps: bool
 ) -> None:
     with fake:
         assert opened(fake, server).capabilities.keeps is keeps
+        fake.database = "boltdb"
+        assert opened(fake, server).capabilities.keeps is False
+
+
+@pytest.mark.parametrize("server", ["Libpod/5.1.0 (linux)", "Libpod/5.3.2 (linux)"])
+def test_a_version_that_forgets_other_limits_sets_none(fake: FakePodman, server: str) -> None:
+    with fake:
+        engine = opened(fake, server)
+    refused = unsupported(action({"cpu_weight": 2.0}), engine.host, engine.capabilities)
+    assert refused == (
+        "the engine of host fake-host cannot set cpu_weight: Podman 5.1 to 5.3 forgets a "
+        "container's other limits in an update: 5.4 is needed"
+    )
+    assert engine.capabilities.pauses
 
 
 ROOTLESS = "rootless, and needs cgroup version 2 with the controllers cpu and cpuset delegated"
@@ -179,8 +195,8 @@ def test_from_elsewhere_an_old_one_is_looked_at_alone() -> None:
         can = open_engine(Address(fake.url, "--host")).capabilities
         refused = unsupported(action({"cpus": 1.0}), "fake-host", can)
         assert refused == (
-            "the engine of host fake-host cannot set cpus: Podman before 5.0 does not say what is "
-            "in force: run dl-apply on its host"
+            "the engine of host fake-host cannot set cpus: this Podman does not say what is in "
+            "force: run dl-apply on its host"
         )
         fake.server = "Libpod/5.4.2 (linux)"
         can = open_engine(Address(fake.url, "--host")).capabilities

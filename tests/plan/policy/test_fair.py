@@ -20,4 +20,4 @@ def test_each_of_n_jobs_gets_an_equal_share() -> None:
 
 
 def test_rounds_run_only_when_a_job_arrives_or_leaves() -> None:
-    assert FAIR.requirements(FAIR.parameters()) == Requirements()
+    assert FAIR.requirements(FAIR.parameters()) == Requirements(users=True)
