@@ -40,7 +40,7 @@ def jobs(run: Containers) -> dict[str, Job]:
 
 def statuses(line: bytes) -> list[int]:
     """The exit status of every stage, from the shell."""
-    return [int(word) for word in line.split()]
+    return [int(word) for word in line.splitlines()[-1].split()]
 
 
 def keeps_up(done: subprocess.CompletedProcess[bytes]) -> list[dict[str, Any]]:

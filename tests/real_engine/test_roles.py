@@ -45,8 +45,8 @@ EVERY = tuple(
         ("auto", "rotate", "quota", "weight"),
     )
 )
-SOME = tuple(EVERY[number] for number in (0, 2, 5, 11))
-"""Policies and modes: each policy and each mode at least once."""
+SOME = tuple(EVERY[number] for number in (0, 2, 4, 5, 9, 11))
+"""Policies and modes: each policy twice, each mode at least once."""
 
 UNTOUCHED = ("loop", "postgres", "web", "notebook")
 

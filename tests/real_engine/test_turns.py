@@ -170,6 +170,7 @@ def test_a_later_pause_by_the_owner_is_left_alone(run: Containers, tool: Tools) 
 # Turns
 
 
+@pytest.mark.alone
 def test_each_container_gets_its_turn_and_two_never_run_at_once(
     run: Containers, tool: Tools
 ) -> None:
