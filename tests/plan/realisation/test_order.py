@@ -26,7 +26,7 @@ from dltools.plan.realisation.queue import Bound, Queue
 from dltools.plan.realisation.realise import realise
 from dltools.plan.realisation.settings import Settings
 from dltools.plan.realisation.shared_host import SharedHost
-from dltools.plan.signals.container_history import ContainerHistory, Owner
+from dltools.plan.signals.container_history import ContainerHistory, Member, Owner
 from dltools.plan.signals.cpu_demand import CpuDemand
 
 
@@ -158,10 +158,34 @@ def test_the_jobs_that_the_cpus_hold_come_first() -> None:
     assert weights == {"b": 1024, "c": 1024, "d": 10, "a": 10, "e": 2}
 
 
+def test_the_next_runs_beside_a_first_job_that_leaves_cpus_idle_where_others_compete() -> None:
+    """A job that needs one of four CPUs goes first: of 0.85 of four weights it would have a fifth,
+    and has one, the default; the next has the other 2.4. Without others the next has what the first
+    leaves, whatever its weight."""
+    jobs = [job("narrow", 1), *(job(name, 4) for name in "abc")]
+    found = host(*jobs, cpus=4.0, shares={"narrow": 0.5, "a": 0.2, "b": 0.2, "c": 0.1})
+    alone = settings_of(Mode.PRIORITY, found)
+    assert {k: v["cpu_weight"] for k, v in alone.items()} == {
+        "narrow": 1024, "a": 10, "b": 2, "c": 2,
+    }  # fmt: skip
+    beside = settings_of(Mode.PRIORITY, replace(found, others=0.5))
+    assert {k: v["cpu_weight"] for k, v in beside.items()} == {
+        "narrow": 1024, "a": 2458, "b": 10, "c": 2,
+    }  # fmt: skip
+
+
+def test_the_containers_of_a_job_share_its_weight_where_others_compete() -> None:
+    pair, other = job("pair", 2), job("other", 2)
+    pair.members = tuple(Member(name, name) for name in ("x", "y"))
+    found = host(pair, other, shares={"pair": 0.7, "other": 0.3})
+    made = settings_of(Mode.PRIORITY, replace(found, others=0.5))
+    assert (made["pair"]["cpu_weight"], made["other"]["cpu_weight"]) == (1306, 10)
+
+
 def test_a_turn_has_the_weights_of_all_where_others_compete() -> None:
-    """Two groups of two jobs on four CPUs: each job of the group that runs counts for two."""
+    """Two groups of two jobs on four CPUs: each job has 0.85 of two weights in its turn."""
     found = host(*(job(name, 2) for name in "abcd"), cpus=4.0, shares=dict.fromkeys("abcd", 0.25))
-    for others, weight in ((None, 1024), (0.04, 1024), (0.5, 2048)):
+    for others, weight in ((None, 1024), (0.04, 1024), (0.5, 1741)):
         settings = settings_of(Mode.ROTATE, replace(found, others=others))
         assert {one["cpu_weight"] for one in settings.values()} == {weight}
         assert sorted(one["group"] for one in settings.values()) == [0, 0, 1, 1]
@@ -170,12 +194,12 @@ def test_a_turn_has_the_weights_of_all_where_others_compete() -> None:
 def test_the_first_have_the_weights_of_all_where_others_compete() -> None:
     jobs = [job("a", 2), job("b", 2), job("c", 2)]
     found = host(*jobs, shares={"a": 0.5, "b": 0.3, "c": 0.2})
-    for others, first in ((None, 1024), (0.04, 1024), (0.06, 3072), (0.9, 3072)):
+    for others, first in ((None, 1024), (0.04, 1024), (0.06, 2611), (0.9, 2611)):
         settings = settings_of(Mode.PRIORITY, replace(found, others=others))
         assert {k: v["cpu_weight"] for k, v in settings.items()} == {"a": first, "b": 10, "c": 2}
-    # On four CPUs two are first: each has half of three.
+    # On four CPUs two are first: each has half of 0.85 of three.
     wide = settings_of(Mode.PRIORITY, replace(found, others=0.5, cpus=4.0))
-    assert {k: v["cpu_weight"] for k, v in wide.items()} == {"a": 1536, "b": 1536, "c": 10}
+    assert {k: v["cpu_weight"] for k, v in wide.items()} == {"a": 1306, "b": 1306, "c": 10}
 
 
 def test_a_narrow_job_that_has_all_it_can_use_is_not_behind_a_wide_one() -> None:
