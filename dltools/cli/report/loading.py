@@ -55,7 +55,8 @@ class _Addition:
 
 def load_runs(arguments: Iterable[str], context: typer.Context) -> list[Run]:
     """Return the runs of all inputs, each with a name of its own; recordings that are given one
-    name are one run. Raises `DataError`."""
+    name are one run. An empty file after a run is the results of a run that changed nothing. Raises
+    `DataError`."""
     runs: list[Run] = []
     additions: list[_Addition] = []
     recordings: list[_Recording] = []
@@ -63,6 +64,9 @@ def load_runs(arguments: Iterable[str], context: typer.Context) -> list[Run]:
     for argument in arguments:
         label, file = _split(argument)
         given = _read(label, file, context)
+        if given is not None and not given.data and runs:
+            print_message(f"{given.shown}: empty: no plans and no results")
+            continue
         content = None if given is None else content_of(given.data)
         if given is not None and content in (Content.PLANS, Content.RESULTS):
             additions.append(_Addition(given, content, runs[-1] if runs else None))

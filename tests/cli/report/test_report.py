@@ -167,6 +167,16 @@ def test_plans_and_results_belong_to_the_recording_before_them(tool: Tools, made
     assert "planned" in lines[3]
 
 
+def test_empty_results_are_those_of_a_run_that_changed_nothing(tool: Tools, tmp_path: Path) -> None:
+    recording = Path(__file__).parents[3] / "samples" / "digits" / "recording.parquet"
+    (tmp_path / "results.jsonl").touch()
+    done = tool("dl-report", str(recording), str(tmp_path / "results.jsonl"))
+    assert (done.returncode, done.stdout) == (0, tool("dl-report", str(recording)).stdout)
+    assert complaint(done.stderr).endswith("results.jsonl: empty: no plans and no results")
+    alone = tool("dl-report", str(tmp_path / "results.jsonl"))
+    assert (alone.returncode, alone.stdout) == (65, b"")
+
+
 def test_a_page_needs_nothing_else(tool: Tools, made: Path, tmp_path: Path) -> None:
     pytest.importorskip("matplotlib")
     page = tmp_path / "page.html"
