@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     import pyarrow as pa
 
-VERSION = "1.5"
+VERSION = "1.6"
 """Version of the table. A minor version adds nullable columns; a major one renames columns."""
 
 VERSION_KEY = b"dltools.schema"
@@ -116,6 +116,8 @@ COLUMNS: tuple[Column, ...] = (
            "Length of its turn, if dl-apply makes it take turns."),
     Column("turn_queue", _S, (_C,), _A, "", "",
            "The GPU for which it takes turns; null if it does so for CPUs."),
+    Column("cannot", _S, (_C,), _A, "", "",
+           "What dl-apply cannot do with it: cpus, cpu_weight, cpuset, pause, move, joined by +."),
     Column("thread_count", _I, (_C,), _GA, "{thread}", "", "Threads alive in it."),
     Column("demand_cores", _F, (_C,), _GA, "{cpu}", "",
            "CPUs that its threads want: their time running or waiting for a CPU, by wall time."),

@@ -108,7 +108,8 @@ class ContainerHistory:
     run too; `is_busy` whether it uses CPU, kept while it has reported nothing; `pace` is its
     progress for each CPU second, None where that is not followed; `run_id` tells this run of the
     container from its earlier ones; `cpu` says how many CPUs it wanted and got at the last samples;
-    `cgroup_parent` is the cgroup among whose children its weight counts; `gpu_seconds` are those of
+    `cgroup_parent` is the cgroup among whose children its weight counts; `cannot` is what cannot be
+    done with it: names of limits, pause, move; `gpu_seconds` are those of
     the GPUs that it holds, `gpu_used_at` is when it was last seen to use one, or to hold one of
     which that is unknown (microseconds); `gpu_pace` is its progress each second there, None where
     not followed. `job` is the job that it is a member of, if any, and `members` are the containers
@@ -151,6 +152,7 @@ class ContainerHistory:
     run_id: str = ""
     cpu: CpuDemand = field(default_factory=CpuDemand)
     cgroup_parent: str | None = None
+    cannot: frozenset[str] = frozenset()
     gpu_seconds: GpuSeconds = field(default_factory=GpuSeconds)
     gpu_used_at: int | None = None
     gpu_pace: GpuPace | None = None
@@ -193,9 +195,10 @@ class ContainerHistory:
 
     @property
     def may_be_paused(self) -> bool:
-        """Whether it is a training beyond doubt: it has reported, or somebody has said so."""
+        """Whether it can be paused, and is a training beyond doubt: it has reported, or somebody
+        has said so."""
         is_sure = self.judged.is_said or self.reported_role is Role.TRAINING
-        return self.role is Role.TRAINING and is_sure
+        return self.role is Role.TRAINING and is_sure and "pause" not in self.cannot
 
     @property
     def user(self) -> str:
