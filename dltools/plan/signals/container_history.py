@@ -28,7 +28,7 @@ from dltools.plan.signals.cpu_demand import CpuDemand
 from dltools.plan.signals.effort import GPU_USED, EpochCost, GpuSeconds, value_at
 from dltools.plan.signals.metric_series import LearningHistory, Series
 from dltools.plan.signals.paces import GpuPace, Pace
-from dltools.plan.signals.targets import NONE, Targets, parse
+from dltools.plan.signals.targets import NONE, STEP, Length, Targets, length, parse
 
 JITTER = 0.05
 """Share of an interval by which samples may come early (ours): two that should be an interval apart
@@ -41,6 +41,9 @@ _EVER = -(2**63)
 
 _BUSY, _IDLE = 0.2, 0.05
 """CPU use in cores from which a silent container counts as busy, and below which it does not."""
+
+_LOOK = MICRO // 2
+"""Between samples that are nearer (microseconds) no container is found idle."""
 
 _NEW_S = 5.0
 """A silent container counts as busy from its start, if it is seen this early (s)."""
@@ -102,7 +105,8 @@ class ContainerHistory:
     relative weight, None where unknown; `turn_s` the length of its turn (s), None where it takes
     none. `openmp_runtime` and `openmp_settings` are as the columns of these names. `met_first` and
     `met_final` are the times of the first points that met its targets; `epoch` and `step` the
-    newest that it reported, `epoch_cost` what each takes where a label says how many there are;
+    newest that it reported, `epoch_count` and `step_count` how many it says that it will train,
+    `epoch_cost` what each takes where a label or the job says how many there are;
     `reports` counts the times of its points up to 2; `has_news`: the second was after the last
     round; `managed` whether this container has ever been given a share or a setting, in an earlier
     run too; `is_busy` whether it uses CPU, kept while it has reported nothing; `pace` is its
@@ -142,6 +146,8 @@ class ContainerHistory:
     met_final: int | None = None
     epoch: float | None = None
     step: int | None = None
+    epoch_count: int | None = None
+    step_count: int | None = None
     epoch_cost: EpochCost | None = None
     reports: int = 0
     has_news: bool = False
@@ -282,12 +288,24 @@ class ContainerHistory:
             self.reports = min(2, len(known.union(times[:1], times[-1:])))
             self.has_news = self.reports == 2
 
+    @property
+    def length(self) -> Length | None:
+        """How long it will train, None where neither its labels nor its log say it."""
+        return length(self.targets, self.epoch_count, self.step_count)
+
+    def note_counts(self, epochs: int | None, steps: int | None) -> None:
+        """Note how many epochs, or else steps, it says that it will train."""
+        before = self.length
+        self.epoch_count, self.step_count = epochs, steps
+        if before and self.length and before.unit != self.length.unit:
+            self.epoch_cost = None
+
     def note_positions(self, reports: Iterable[tuple[int, int | None, float | None]]) -> None:
         """Learn what an epoch or step costs from reports: times with steps and epochs, in order of
         time. The samples up to these times come first."""
-        targets = self.targets
-        for time, step, epoch in reports if targets.length is not None else ():
-            position = step if targets.epochs is None else epoch
+        known = self.length
+        for time, step, epoch in reports if known is not None else ():
+            position = step if known and known.unit == STEP else epoch
             if position is not None and time > self.effort_since:
                 cost, report = self.epoch_cost, (float(position), self.effort_at(time))
                 self.epoch_cost = cost.after(*report) if cost else EpochCost(*report)
@@ -322,11 +340,16 @@ class ContainerHistory:
                 self.add_sample(time, used)
 
     def note_cpu_use(
-        self, times: Sequence[int], seconds: Sequence[float], weights: Sequence[float | None]
+        self,
+        times: Sequence[int],
+        seconds: Sequence[float],
+        weights: Sequence[float | None],
+        demands: Sequence[float],
     ) -> None:
         """Note from new counter samples, before they are added, whether the container is busy.
 
-        `weights` are those in force at each. A container that waits, or whose weight is unknown,
+        `weights` are those in force at each, `demands` the CPUs wanted (NaN: unknown): one that
+        others keep from the CPUs is busy too. A container that waits, or whose weight is unknown,
         is not found idle.
         """
         started = self.started
@@ -334,15 +357,16 @@ class ContainerHistory:
         if last is None and started is not None:
             self.is_busy = times[0] - started <= _NEW_S * MICRO
             last = (started, 0.0)
-        for time, used, weight in zip(times, seconds, weights, strict=True):
+        for time, used, weight, wanted in zip(times, seconds, weights, demands, strict=True):
             if math.isnan(used):
                 continue
+            self.is_busy |= wanted >= _BUSY
             if last is not None and time > last[0] and used >= last[1]:
                 cores = (used - last[1]) * MICRO / (time - last[0])
                 waits = weight is None or self.may_wait_at(weight) or self.turn_s is not None
                 if cores >= _BUSY:
                     self.is_busy = True
-                elif cores < _IDLE and not waits and time - last[0] >= MICRO // 2:
+                elif cores < _IDLE and not (waits or wanted >= _BUSY or time - last[0] < _LOOK):
                     self.is_busy = False
             last = (time, used)
 
