@@ -116,6 +116,8 @@ COLUMNS: tuple[Column, ...] = (
            "Length of its turn, if dl-apply makes it take turns."),
     Column("turn_queue", _S, (_C,), _A, "", "",
            "The GPU for which it takes turns; null if it does so for CPUs."),
+    Column("cannot", _S, (_C,), _A, "", "",
+           "What dl-apply cannot do with it: cpus, cpu_weight, cpuset, pause, move, joined by +."),
     Column("thread_count", _I, (_C,), _GA, "{thread}", "", "Threads alive in it."),
     Column("demand_cores", _F, (_C,), _GA, "{cpu}", "",
            "CPUs that its threads want: their time running or waiting for a CPU, by wall time."),

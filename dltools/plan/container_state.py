@@ -73,6 +73,7 @@ def save_container(history: ContainerHistory) -> dict[str, Any]:
         "members": [field_values(member) for member in history.members],
         "job_containers": history.job_containers,
         **({"user": history.observed_user} if history.observed_user else {}),
+        **({"cannot": sorted(history.cannot)} if history.cannot else {}),
         **owner,
         "reports": history.reports,
         "epoch_cost": history.epoch_cost and field_values(history.epoch_cost),
@@ -102,6 +103,7 @@ def load_container(id_: str, saved: Mapping[str, Any]) -> ContainerHistory:
     history.job, history.members = saved["job"], tuple(Member(**one) for one in saved["members"])
     history.job_containers = saved["job_containers"]
     history.observed_user = saved.get("user")
+    history.cannot = frozenset(map(str, saved.get("cannot", ())))
     history.owner = _load_owner(saved["owner"]) if "owner" in saved else UNKNOWN_OWNER
     history.label({str(key): str(value) for key, value in saved["labels"].items()})
     samples = zip(saved["samples"]["times"], saved["samples"]["cpu_seconds"], strict=True)

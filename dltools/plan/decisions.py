@@ -245,6 +245,7 @@ def gain(hosts: Iterable[HostHistory]) -> str:
 
 def modes(realised: Realised) -> dict[str, str]:
     """Return the plan's parameters that say how shares became settings on all hosts, and why."""
-    names = sorted({found.mode.value for found in realised.values() if found.settings})
-    whys = sorted({found.why for found in realised.values() if found.settings})
+    decided = [found for found in realised.values() if found.settings or found.unable]
+    names = sorted({found.mode.value for found in decided})
+    whys = sorted({found.why for found in decided})
     return {"realize": "+".join(names), "realize_why": "; ".join(whys)} if names else {}

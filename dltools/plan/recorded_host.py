@@ -276,6 +276,7 @@ class RecordedHost:
         container.threads = rows["thread_count"][row]
         container.cpuset = rows["cpuset"][row]
         container.cgroup_parent = rows["cgroup_parent"][row]
+        container.cannot = frozenset(filter(None, (rows["cannot"][row] or "").split("+")))
         container.openmp_runtime = rows["openmp_runtime"][row]
         container.openmp_settings = rows["openmp_settings"][row]
         container.job = rows["job"][row]

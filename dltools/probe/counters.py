@@ -125,6 +125,7 @@ class Counters:
         container, gaps = watched.container, watched.gaps
         row = container_row(container, watched.cgroup, gaps, host_row, used)
         row |= user_columns(container, self._user_from)
+        row["cannot"] = "+".join(self._engine.capabilities.missing(container)) or None
         if used is not None:
             row["gap"] = "; ".join(filter(None, (gaps, _BY_API)))
         turn = self._turns.get(watched.container.id)

@@ -113,7 +113,7 @@ def load_of(
     classes = {job.id: own.get(job.run_id, _UNKNOWN).job_class for job in host.jobs}
     progressing = sum(one == PROGRESSING for one in classes.values())
     cpu = math.fsum(cpu_use(job, now, interval, host.cpus).share or 0.0 for job in host.jobs)
-    free = [job for job in host.jobs if job.job_name not in moved and not job.uses_gpu]
+    free = [job for job in host.jobs if job.job_name not in moved and _can_move(job)]
     by_kind = {"progressing": progressing, "jobs": len(host.jobs), "cpu": cpu}
     return HostLoad(
         first=float(by_kind[kind]),
@@ -124,6 +124,10 @@ def load_of(
         converged=sum(classes[job.id] == CONVERGED for job in free),
         free=len(free),
     )
+
+
+def _can_move(job: ContainerHistory) -> bool:
+    return not job.uses_gpu and "move" not in job.cannot
 
 
 _UNKNOWN = KnownJob()
@@ -227,7 +231,7 @@ class Chooser:
         jobs = [
             job
             for job in source.jobs
-            if job.job_name not in self.moved and job.job is None and not job.uses_gpu
+            if job.job_name not in self.moved and job.job is None and _can_move(job)
         ]
         classes = {job.id: self._known_of(source.name, job).job_class for job in source.jobs}
         converged = [job for job in jobs if classes[job.id] == CONVERGED]

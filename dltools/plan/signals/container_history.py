@@ -106,19 +106,19 @@ class ContainerHistory:
     none. `openmp_runtime` and `openmp_settings` are as the columns of these names. `met_first` and
     `met_final` are the times of the first points that met its targets; `epoch` and `step` the
     newest that it reported, `epoch_count` and `step_count` how many it says that it will train,
-    `epoch_cost` what each takes where a label or the job says how many there are;
-    `reports` counts the times of its points up to 2; `has_news`: the second was after the last
-    round; `managed` whether this container has ever been given a share or a setting, in an earlier
-    run too; `is_busy` whether it uses CPU, kept while it has reported nothing; `pace` is its
-    progress for each CPU second, None where that is not followed; `run_id` tells this run of the
-    container from its earlier ones; `cpu` says how many CPUs it wanted and got at the last samples;
-    `cgroup_parent` is the cgroup among whose children its weight counts; `gpu_seconds` are those of
-    the GPUs that it holds, `gpu_used_at` is when it was last seen to use one, or to hold one of
-    which that is unknown (microseconds); `gpu_pace` is its progress each second there, None where
-    not followed. `job` is the job that it is a member of, if any, and `members` are the containers
-    of that job, () for a container that is alone here; the job has `job_containers` in all, None
-    where that is unknown; `owner` is what its owner asked for; `observed_user` whose its rows say
-    that it is.
+    `epoch_cost` what each takes where a label or the job says how many there are; `reports` counts
+    the times of its points up to 2; `has_news`: the second was after the last round; `managed`
+    whether this container has ever been given a share or a setting, in an earlier run too;
+    `is_busy` whether it uses CPU, kept while it has reported nothing; `pace` is its progress for
+    each CPU second, None where that is not followed; `run_id` tells this run of the container from
+    its earlier ones; `cpu` says how many CPUs it wanted and got at the last samples;
+    `cgroup_parent` is the cgroup among whose children its weight counts; `cannot` is what cannot be
+    done with it: names of limits, pause, move; `gpu_seconds` are those of the GPUs that it holds,
+    `gpu_used_at` is when it was last seen to use one, or to hold one of which that is unknown
+    (microseconds); `gpu_pace` is its progress each second there, None where not followed. `job` is
+    the job that it is a member of, if any, and `members` are the containers of that job, () for a
+    container that is alone here; the job has `job_containers` in all, None where that is unknown;
+    `owner` is what its owner asked for; `observed_user` whose its rows say that it is.
 
     `judged` is what it is, and why. That follows from what the user has `said`, its labels, its
     metrics, what an `earlier` run of it has reported, and what its rows say: `observed`. If it is
@@ -157,6 +157,7 @@ class ContainerHistory:
     run_id: str = ""
     cpu: CpuDemand = field(default_factory=CpuDemand)
     cgroup_parent: str | None = None
+    cannot: frozenset[str] = frozenset()
     gpu_seconds: GpuSeconds = field(default_factory=GpuSeconds)
     gpu_used_at: int | None = None
     gpu_pace: GpuPace | None = None
@@ -199,9 +200,9 @@ class ContainerHistory:
 
     @property
     def may_be_paused(self) -> bool:
-        """Whether it is a training beyond doubt: it has reported, or somebody has said so."""
+        """Whether it can be paused, and has reported as a training, or somebody calls it one."""
         is_sure = self.judged.is_said or self.reported_role is Role.TRAINING
-        return self.role is Role.TRAINING and is_sure
+        return self.role is Role.TRAINING and is_sure and "pause" not in self.cannot
 
     @property
     def user(self) -> str:
