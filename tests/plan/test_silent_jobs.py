@@ -67,7 +67,7 @@ def test_newcomers_go_one_by_one_in_order_of_arrival() -> None:
     )
     assert weights(plan) == {"b": SECOND, "c": LAST}
     assert reasons(plan)["b"] == (
-        f"training: {SILENT}; runs alone, so that it reports soon; 2. of 3 in the queue"
+        f"training: {SILENT}; runs alone, so that it reports soon; 2 of 3 in the queue"
     )
 
 
