@@ -59,8 +59,25 @@ def test_names_end_in_their_unit() -> None:
 
 
 def test_units_are_base_units() -> None:
-    scaled = {"ms", "us", "ns", "millis", "micros", "nanos", "minutes", "hours", "percent",
-              "kb", "mb", "gb", "kib", "mib", "gib", "milliwatts", "millijoules"}  # fmt: skip
+    scaled = {
+        "ms",
+        "us",
+        "ns",
+        "millis",
+        "micros",
+        "nanos",
+        "minutes",
+        "hours",
+        "percent",
+        "kb",
+        "mb",
+        "gb",
+        "kib",
+        "mib",
+        "gib",
+        "milliwatts",
+        "millijoules",
+    }
     assert offenders(lambda c: not scaled & set(c.name.split("_"))) == []
 
 

@@ -186,9 +186,15 @@ def test_members_of_a_job_have_one_turn() -> None:
     rows: list[Row] = []
     for now in range(0, 40, 2):
         pair = {"job": "pair", "job_containers": 2}
-        rows += [host(now), *on_gpu(now, "m-0", 1, **pair), *on_gpu(now, "m-1", 2, **pair),
-                 *on_gpu(now, "x", 1), *on_gpu(now, "y", 2), *on_gpu(now, "z", 3),
-                 *(reports(now, name) for name in ("m-0", "x", "y", "z"))]  # fmt: skip
+        rows += [
+            host(now),
+            *on_gpu(now, "m-0", 1, **pair),
+            *on_gpu(now, "m-1", 2, **pair),
+            *on_gpu(now, "x", 1),
+            *on_gpu(now, "y", 2),
+            *on_gpu(now, "z", 3),
+            *(reports(now, name) for name in ("m-0", "x", "y", "z")),
+        ]
     found = turns(plan_of(rows, mode=Mode.ROTATE))
     assert found["m-0"] == found["m-1"]
     assert {queue for queue, _ in found.values()} == {"GPU-1"}  # the pair joins both GPUs

@@ -162,8 +162,14 @@ def _read(policy: str, table: list[Row]) -> Planner:
 
 
 def test_a_job_goes_on_with_the_members_that_are_left() -> None:
-    table = [*rows(), *(row for row in rows(60)
-             if row["time"] >= at(40) and row.get("container_name") != "ddp-0")]  # fmt: skip
+    table = [
+        *rows(),
+        *(
+            row
+            for row in rows(60)
+            if row["time"] >= at(40) and row.get("container_name") != "ddp-0"
+        ),
+    ]
     found = by_name(plan_of("fair", Mode.WEIGHT, table))
     assert "ddp-0" not in found
     assert all(action.op is Op.UPDATE for action in found.values())

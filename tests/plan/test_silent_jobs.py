@@ -119,9 +119,15 @@ def test_rotate_never_pauses_a_silent_job_that_seems_to_train() -> None:
 
 @pytest.mark.parametrize(
     "more",
-    [{"role": None}, {"role": "other"}, {"role": "interactive"}, {"role": "server"},
-     {"labels": '{"dltools.role": "other"}'}, {"role": "gardening"}],
-)  # fmt: skip
+    [
+        {"role": None},
+        {"role": "other"},
+        {"role": "interactive"},
+        {"role": "server"},
+        {"labels": '{"dltools.role": "other"}'},
+        {"role": "gardening"},
+    ],
+)
 @pytest.mark.parametrize("mode", [None, Mode.PRIORITY, Mode.ROTATE])
 def test_a_busy_container_that_is_no_training_is_left_alone(
     more: dict[str, Any], mode: Mode | None

@@ -16,8 +16,24 @@ def table() -> list[dict[str, str]]:
     for line in (PAPERS / "results.md").read_text().splitlines():
         cells = [cell.strip() for cell in line.strip().strip("|").split("|")]
         if len(cells) == 8 and cells[0] not in ("", "experiment", "---"):
-            found.append(dict(zip(("experiment", "threads", "measure", "paper", "faithful",
-                                   "best", "bound", "why"), cells, strict=True)))  # fmt: skip
+            found.append(
+                dict(
+                    zip(
+                        (
+                            "experiment",
+                            "threads",
+                            "measure",
+                            "paper",
+                            "faithful",
+                            "best",
+                            "bound",
+                            "why",
+                        ),
+                        cells,
+                        strict=True,
+                    )
+                )
+            )
     return found
 
 

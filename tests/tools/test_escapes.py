@@ -68,9 +68,15 @@ def test_dl_plan(tool: Tools) -> None:
     common = {"time": "2026-01-01T00:00:00Z", "host": f"evil-{NAME}"}
     rows = [
         {**common, "kind": "node", "cpu_count": 2.0},
-        {**common, "kind": "container", "container_id": "f" * 64, "container_name": NAME,
-         "state": "running", "cpu_seconds": 1.0},
-    ]  # fmt: skip
+        {
+            **common,
+            "kind": "container",
+            "container_id": "f" * 64,
+            "container_name": NAME,
+            "state": "running",
+            "cpu_seconds": 1.0,
+        },
+    ]
     lines = "".join(json.dumps(row) + "\n" for row in rows).encode()
     done = tool("dl-plan", "--format", "table", input=lines)
     assert done.returncode == 0, done.stderr

@@ -24,8 +24,9 @@ POLICIES = [name for name in registry.policies([]) if name not in ("noop", "spec
 
 OWNED = st.lists(
     st.tuples(st.sampled_from(["", "ann", "bob", "eve"]), st.sampled_from([0.5, 1.0, 2.0, 100.0])),
-    min_size=1, max_size=8,
-)  # fmt: skip
+    min_size=1,
+    max_size=8,
+)
 
 
 def job(number: int, user: str, priority: float = 1.0) -> ContainerHistory:

@@ -43,8 +43,14 @@ def test_the_first_job_stays_first_unless_another_is_shorter_by_a_fifth() -> Non
 
 
 def test_an_unknown_job_goes_first_and_is_later_taken_to_need_what_it_has_had() -> None:
-    made = [node(10), *trained("known", 9, 10, 90), container(10, "new", 5), point(10, "new", 1.0),
-            container(10, "opaque", 50), point(10, "opaque", 1.0)]  # fmt: skip
+    made = [
+        node(10),
+        *trained("known", 9, 10, 90),
+        container(10, "new", 5),
+        point(10, "new", 1.0),
+        container(10, "opaque", 50),
+        point(10, "opaque", 1.0),
+    ]
     found = decisions_of(planner_of(made, srtf.SRTF, Mode.WEIGHT))
     assert [found[name].job_class for name in ("new", "known", "opaque")] == [
         "new",
