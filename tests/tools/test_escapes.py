@@ -11,6 +11,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
+from helpers.examples import some_of
 from helpers.observed_rows import observed_hosts
 from helpers.terminals import Stage
 from helpers.tools import Tools, command
@@ -48,7 +49,7 @@ def test_dl_sim(tool: Tools) -> None:
     assert_harmless(done.stdout.decode())
 
 
-@pytest.mark.parametrize("format_", ["table", "markdown", "html"])
+@pytest.mark.parametrize("format_", some_of(["table", "markdown", "html"], 2))
 def test_dl_report(tool: Tools, recording: Path, format_: str) -> None:
     if format_ == "html":
         pytest.importorskip("matplotlib")
