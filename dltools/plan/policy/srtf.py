@@ -1,10 +1,10 @@
 """Shortest predicted remaining time first.
 
 This order gives the least mean completion time if remaining times are known (Schrage 1968). Here
-they are predicted: from epochs or steps if labels give their number, else from the learning curve
-and the target. A job of unknown length goes first until it has had `explore` CPU seconds, so that a
-prediction becomes possible. After that it is taken to need as much as it has had. All of this is
-ours.
+they are predicted: from epochs or steps if a label or the log gives their number, else from the
+learning curve and the target. A job of unknown length goes first until it has had `explore` CPU
+seconds, so that a prediction becomes possible. After that it is taken to need as much as it has
+had. All of this is ours.
 """
 
 from __future__ import annotations

@@ -28,7 +28,7 @@ from dltools.plan.signals.cpu_demand import CpuDemand
 from dltools.plan.signals.effort import GPU_USED, EpochCost, GpuSeconds, value_at
 from dltools.plan.signals.metric_series import LearningHistory, Series
 from dltools.plan.signals.paces import GpuPace, Pace
-from dltools.plan.signals.targets import NONE, Targets, parse
+from dltools.plan.signals.targets import NONE, STEP, Length, Targets, length, parse
 
 JITTER = 0.05
 """Share of an interval by which a sample may come early (ours). Without it a sample that comes some
@@ -113,10 +113,11 @@ class ContainerHistory:
     holds; `gpu_used_at` is when it was last seen to use one, or to hold one of unknown use.
 
     Progress. `metrics` has the points of each metric; `met_first` and `met_final` are the times of
-    the first points that met its targets; `epoch` and `step` are its newest; `epoch_cost` is the
-    effort that each takes, if a label says how many there are. `reports` counts the different times
-    of its points, up to 2; `has_news`: the second was after the last round. `pace` is its progress
-    per CPU second, `gpu_pace` its progress per second on GPUs; None while not tracked.
+    the first points that met its targets; `epoch` and `step` are its newest; `epoch_count` and
+    `step_count` are how many it says that it will train; `epoch_cost` is the effort that each
+    takes, if a label or the job says how many there are. `reports` counts the different times of
+    its points, up to 2; `has_news`: the second was after the last round. `pace` is its progress per
+    CPU second, `gpu_pace` its progress per second on GPUs; None while not tracked.
 
     Role. `judged` is its role and the reason. It follows from what the user has `said` by an
     option, from labels, from metrics, from the role that an `earlier` run has shown, and from what
@@ -144,6 +145,8 @@ class ContainerHistory:
     met_final: int | None = None
     epoch: float | None = None
     step: int | None = None
+    epoch_count: int | None = None
+    step_count: int | None = None
     epoch_cost: EpochCost | None = None
     reports: int = 0
     has_news: bool = False
@@ -282,12 +285,24 @@ class ContainerHistory:
             self.reports = min(2, len(known.union(times[:1], times[-1:])))
             self.has_news = self.reports == 2
 
+    @property
+    def length(self) -> Length | None:
+        """How long it will train, None if neither its labels nor its log say so."""
+        return length(self.targets, self.epoch_count, self.step_count)
+
+    def note_counts(self, epochs: int | None, steps: int | None) -> None:
+        """Record how many epochs, or else steps, the job says that it will train."""
+        before = self.length
+        self.epoch_count, self.step_count = epochs, steps
+        if before and self.length and before.unit != self.length.unit:
+            self.epoch_cost = None
+
     def note_positions(self, reports: Iterable[tuple[int, int | None, float | None]]) -> None:
         """Measure what an epoch or a step costs, from reports (time, step, epoch) in order of time.
         Samples up to these times must be added before."""
-        targets = self.targets
-        for time, step, epoch in reports if targets.length is not None else ():
-            position = step if targets.epochs is None else epoch
+        known = self.length
+        for time, step, epoch in reports if known is not None else ():
+            position = step if known and known.unit == STEP else epoch
             if position is not None and time > self.effort_since:
                 cost, report = self.epoch_cost, (float(position), self.effort_at(time))
                 self.epoch_cost = cost.after(*report) if cost else EpochCost(*report)

@@ -24,6 +24,7 @@ from dltools.plan.signals.evaluation_metric import (
     why_flat,
 )
 from dltools.plan.signals.metric_series import Series
+from dltools.plan.signals.targets import EPOCH, STEP, Length
 
 _REFIT = 1.2
 """A curve is fitted anew when its history has this many times the points of the last fit."""
@@ -157,32 +158,41 @@ def remaining(job: ContainerHistory) -> Remaining:
     """Return the effort until a job is done.
 
     A job is done after the epochs or steps that its labels name; else when it meets its final (or
-    only) target, if it reports that metric; else when its curve has made 98 % of its whole change
-    (ours).
+    only) target, if it reports that metric; else after the epochs or steps that its log names; else
+    when its curve has made 98 % of its whole change (ours).
     """
     targets = job.targets
-    for total, done, what in (
-        (targets.epochs, job.epoch, "epoch"),
-        (targets.steps, job.step, "step"),
-    ):
-        if total is not None and done is not None and done > 0:
-            seconds = _at_its_cost(job, total, done)
-            left = "cost unknown" if seconds is None else f"{seconds:.3g} {job.effort_unit} left"
-            return Remaining(seconds, f"{what} {done:g} of {total:g}: {left}")
+    labelled = ((targets.epochs, job.epoch, EPOCH), (targets.steps, job.step, STEP))
+    if (found := _to_length(job, labelled)) is not None:
+        return found
     target = targets.final if targets.final is not None else targets.first
     if target is not None and has_values(job, targets.metric):
         return to_target(job, target)
-    return _to_convergence(job)
+    said = ((job.epoch_count, job.epoch, EPOCH), (job.step_count, job.step, STEP))
+    return _to_length(job, said) or _to_convergence(job)
 
 
-def _at_its_cost(job: ContainerHistory, total: float, done: float) -> float | None:
-    """Return the effort until `total` epochs or steps. Before the cost of one is measured, it is
+def _to_length(
+    job: ContainerHistory, lengths: Iterable[tuple[float | None, float | None, str]]
+) -> Remaining | None:
+    """Return the effort until the first known length. `lengths` are (total, done, unit). None if no
+    length is known."""
+    for total, done, unit in lengths:
+        if total is not None and done is not None and done > 0:
+            seconds = _at_its_cost(job, Length(total, unit), done)
+            left = "cost unknown" if seconds is None else f"{seconds:.3g} {job.effort_unit} left"
+            return Remaining(seconds, f"{unit} {done:g} of {total:g}: {left}")
+    return None
+
+
+def _at_its_cost(job: ContainerHistory, length: Length, done: float) -> float | None:
+    """Return the effort until so many epochs or steps. Before the cost of one is measured, it is
     the mean of those `done`; their GPU seconds are unknown (None)."""
-    if job.epoch_cost is not None and total == job.targets.length:
-        left = job.epoch_cost.left(total, done, job.effort)
+    if job.epoch_cost is not None and length == job.length:
+        left = job.epoch_cost.left(length.total, done, job.effort)
         if left is not None:
             return left
-    return None if job.uses_gpu else max(0.0, job.attained * (total - done) / done)
+    return None if job.uses_gpu else max(0.0, job.attained * (length.total - done) / done)
 
 
 def _to_convergence(job: ContainerHistory) -> Remaining:
