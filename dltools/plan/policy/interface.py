@@ -9,10 +9,10 @@ This is the public API of plug-ins. Anything that this list does not name may ch
 - `dltools.plan.signals.prediction.refit` and `dltools.plan.signals.prediction.remaining` say what a
   job still needs (with `Requirements.curves`): `refit` is called once in a round, before the other.
 
-A job is a `ContainerHistory`. Its public attributes are `id`, `name`, `run_id`, `arrived`,
-`threads`, `labels`, `user`, `priority`, `targets`, `metrics`, `epoch`, `step`, `uses_gpu`, `effort`
-and `effort_unit`. `metrics` has a series for each metric, with the public attributes `times`
-(microseconds), `values` and `steps`.
+Of a job, which is a `ContainerHistory`, these attributes are public: `id`, `name`, `run_id`,
+`arrived`, `threads`, `labels`, `user`, `priority`, `targets`, `metrics`, `epoch`, `step`,
+`uses_gpu`, `effort` and `effort_unit`. `metrics` has a series for each metric, of which `times`
+(microseconds), `values` and `steps` are public.
 
 A plug-in names an object with the attributes of `Policy` in the entry-point group dltools.policies.
 """
