@@ -328,6 +328,7 @@ def test_saved_logs_are_reported(tool: Tools, tmp_path: Path) -> None:
     assert (job["name"], job["finish"], job["exit_code"]) == ("gru", None, None)
 
 
+@pytest.mark.slow
 def test_a_page_of_a_saved_log_has_its_progress(tool: Tools, tmp_path: Path) -> None:
     pytest.importorskip("matplotlib")
     page = tool("dl-report", recorded_log(tool, tmp_path), "--format", "html")
