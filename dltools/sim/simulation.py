@@ -209,7 +209,7 @@ class Simulation:
             micros,
             started=micros,
             threads=job.all_threads + job.idle_threads,
-            observed=role_of(job, is_remote=host.spec.remote),
+            observed_role=role_of(job, is_remote=host.spec.remote),
             owner=Owner(job.cpus or None, job.cpu_weight / DEFAULT_CPU_WEIGHT, is_known=True),
         )
         if job.members > 1:

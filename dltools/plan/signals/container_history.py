@@ -119,9 +119,9 @@ class ContainerHistory:
     its points, up to 2; `has_news`: the second was after the last round. `pace` is its progress per
     CPU second, `gpu_pace` its progress per second on GPUs; None while not tracked.
 
-    Role. `judged` is its role and the reason. It follows from what the user has `said` by an
-    option, from labels, from metrics, from the role that an `earlier` run has shown, and from what
-    its rows report (`observed`). `left_out`: the user wants it left alone because its owner has not
+    Role. `judgement` is its role and the reason. It follows from `role_by_option`, from labels,
+    from metrics, from the `earlier_role` that an earlier run has shown, and from `observed_role`,
+    which its rows report. `is_left_alone`: the user wants it left alone because its owner has not
     labelled it. `observed_user`: the user that its rows name.
     """
 
@@ -165,31 +165,31 @@ class ContainerHistory:
     job_containers: int | None = None
     owner: Owner = UNKNOWN_OWNER
     observed_user: str | None = None
-    said: Judgement | None = None
-    earlier: Role | None = None
-    observed: Judgement | None = None
-    left_out: bool = False
-    judged: Judgement = roles.NO_SIGN
+    role_by_option: Judgement | None = None
+    earlier_role: Role | None = None
+    observed_role: Judgement | None = None
+    is_left_alone: bool = False
+    judgement: Judgement = roles.NO_SIGN
 
     def __post_init__(self) -> None:
-        """Compute `run_id` and `judged`."""
+        """Compute `run_id` and `judgement`."""
         self.run_id = f"{self.id}@{self.arrived}"
         self.judge()
 
     def judge(self) -> None:
         """Compute its role from all that is known of it."""
-        said = roles.by_word(self.said, self.labels)
-        self.judged = said or self._by_reports() or self.observed or roles.NO_SIGN
+        said = roles.by_word(self.role_by_option, self.labels)
+        self.judgement = said or self._by_reports() or self.observed_role or roles.NO_SIGN
 
     def _by_reports(self) -> Judgement | None:
-        if self.metrics or self.earlier is None:
+        if self.metrics or self.earlier_role is None:
             return roles.by_reports(self.metrics)
-        return Judgement(self.earlier, "has reported before it restarted")
+        return Judgement(self.earlier_role, "has reported before it restarted")
 
     @property
     def role(self) -> Role:
         """Its role: training, server, interactive or other."""
-        return self.judged.role
+        return self.judgement.role
 
     @property
     def reported_role(self) -> Role | None:
@@ -200,7 +200,7 @@ class ContainerHistory:
     @property
     def may_be_paused(self) -> bool:
         """Whether it is certainly a training: it has reported, or a label or option says so."""
-        is_sure = self.judged.is_said or self.reported_role is Role.TRAINING
+        is_sure = self.judgement.is_said or self.reported_role is Role.TRAINING
         return self.role is Role.TRAINING and is_sure
 
     @property
@@ -216,7 +216,7 @@ class ContainerHistory:
     @property
     def may_be_touched(self) -> bool:
         """Whether dltools may change it: neither a label nor an option forbids that."""
-        return not self.protected and not self.left_out
+        return not self.protected and not self.is_left_alone
 
     @property
     def job_name(self) -> str:
@@ -236,8 +236,8 @@ class ContainerHistory:
 
     def observe(self, observed: Judgement | None) -> None:
         """Set the role that its newest row reports."""
-        if observed != self.observed:
-            self.observed = observed
+        if observed != self.observed_role:
+            self.observed_role = observed
             self.judge()
 
     def add_points(
