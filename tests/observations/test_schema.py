@@ -32,6 +32,8 @@ SUFFIXES = {
     "{cpu}": ("_count", "_cores"),
     "{gpu}": ("_count",),
     "{thread}": ("_count",),
+    "{epoch}": ("_count",),
+    "{step}": ("_count",),
 }
 """How a name ends that holds a value of a unit."""
 

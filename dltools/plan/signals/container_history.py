@@ -104,24 +104,20 @@ class ContainerHistory:
     Identity. `arrived`: when it was first seen in this run; `run_id` differs for each run of a
     container. `job`: the job that it is a member of; `members`: the containers of that job here, ()
     for a container alone; `job_containers`: how many the job has in all, None if unknown.
-
     Limits in force. `cpus` is the quota in cores and `weight` the relative weight, None if unknown;
     `turn_s` is the length of its turn (s), None if it takes no turns; `cgroup_parent` is the cgroup
     among whose children its weight counts. `owner`: the limits that its owner asked for. `managed`:
     whether a plan has ever given it a share or a setting, also in an earlier run.
-
     Use. `samples` are (time, CPU seconds so far); `cpu` is how many CPUs it wanted and got at the
     newest samples; `is_busy`: whether it uses CPU, updated until it reports. `openmp_runtime` and
     `openmp_settings` are as the columns of these names. `gpu_seconds` are those of the GPUs that it
     holds; `gpu_used_at` is when it was last seen to use one, or to hold one of unknown use.
-
     Progress. `metrics` has the points of each metric; `met_first` and `met_final` are the times of
     the first points that met its targets; `epoch` and `step` are its newest; `epoch_count` and
     `step_count` are how many it says that it will train; `epoch_cost` is the effort that each
     takes, if a label or the job says how many there are. `reports` counts the different times of
     its points, up to 2; `has_news`: the second was after the last round. `pace` is its progress per
     CPU second, `gpu_pace` its progress per second on GPUs; None while not tracked.
-
     Role. `judgement` is its role and the reason. It follows from `role_by_option`, from labels,
     from metrics, from the `earlier_role` that an earlier run has shown, and from `observed_role`,
     which its rows report. `is_left_alone`: the user wants it left alone because its owner has not
