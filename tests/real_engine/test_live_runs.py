@@ -134,7 +134,9 @@ def test_runs_are_added_to_those_of_the_same_jobs(measured: tuple[Runner, str]) 
     runner, _ = measured
     code, out, error = runner(JOBS, *QUICK, "--arms", "noop", "--add")
     assert code == 0, error
-    assert ", 2 repetitions" in out
+    assert ", 1 to 2 repetitions" in out
+    kept = json.loads((runner.output / "runs/list/measured.json").read_text())
+    assert [run["arm"] for run in kept["runs"]] == ["noop", "fair", "noop"]
     code, _, error = runner(COUNT, *QUICK, "--arms", "noop", "--add")
     assert code == 2
     assert "other jobs were measured: do without --add" in error
