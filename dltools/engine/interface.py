@@ -1,9 +1,10 @@
 """What dltools needs of a container engine, and the values that go in and out.
 
-`Engine` is the interface. A member is a folder beside this file with a class that has these
-methods; `docker/` is the first. What an engine cannot do its `Capabilities` say, so that nothing is
-begun that it would refuse. No other folder knows the words of a member: where one must keep some of
-them (in the journal, in the record of a migration), they are `Fields`, which only go back to it.
+`Engine` is the interface, and a public API. A member is a folder beside this file with a class that
+has these methods; `docker/` is the first. `Capabilities` say what an engine can do, so that dltools
+begins nothing that the engine would refuse. Only a member knows the words of its engine's API.
+Where others must keep some of them (in the journal, in the record of a migration), they are
+`Fields`, which they hand back unread.
 """
 
 from __future__ import annotations

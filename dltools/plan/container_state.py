@@ -112,19 +112,19 @@ def load_container(id_: str, saved: Mapping[str, Any]) -> ContainerHistory:
     history.pace = _load_pace(saved["pace"]) if "pace" in saved else None
     history.gpu_pace = _load_gpu_pace(saved["gpu_pace"]) if "gpu_pace" in saved else None
     history.reports = int(saved["reports"])
-    history.observed = from_row(*saved.get("observed_role", (None, None)))
-    history.earlier = Role(saved["earlier_role"]) if "earlier_role" in saved else None
+    history.observed_role = from_row(*saved.get("observed_role", (None, None)))
+    history.earlier_role = Role(saved["earlier_role"]) if "earlier_role" in saved else None
     history.judge()
     return history
 
 
 def _save_role(history: ContainerHistory) -> dict[str, Any]:
     """Return what a container is, and what is known of that beside its labels and metrics."""
-    saved: dict[str, Any] = {"role": history.role, "role_reason": history.judged.reason}
-    if history.observed is not None:
-        saved["observed_role"] = [history.observed.role, history.observed.reason]
-    if history.earlier is not None:
-        saved["earlier_role"] = history.earlier
+    saved: dict[str, Any] = {"role": history.role, "role_reason": history.judgement.reason}
+    if history.observed_role is not None:
+        saved["observed_role"] = [history.observed_role.role, history.observed_role.reason]
+    if history.earlier_role is not None:
+        saved["earlier_role"] = history.earlier_role
     return saved
 
 

@@ -194,7 +194,7 @@ class RecordedHost:
                 managed = before is not None and before.managed
                 earlier = None if before is None else before.reported_role
                 container = ContainerHistory(
-                    key, title, self.history.name, now, managed=managed, earlier=earlier
+                    key, title, self.history.name, now, managed=managed, earlier_role=earlier
                 )
                 if before is not None and managed:
                     container.owner = before.owner

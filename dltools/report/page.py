@@ -1,4 +1,4 @@
-"""Runs as one HTML page that needs no other file: tables and pictures."""
+"""Shows runs as one HTML page with tables and pictures, which needs no other file."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ footer { color: #555555; margin-top: 2rem; font-size: .85rem; }
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """A table under its heading."""
+    """A table with its heading."""
 
     heading: str
     cells: Cells
@@ -39,7 +39,7 @@ class Table:
 
 @dataclass(frozen=True, slots=True)
 class Picture:
-    """A picture (SVG), for wide and for narrow screens, and what it shows."""
+    """A picture (SVG) for wide screens, one for narrow screens, and the heading of both."""
 
     heading: str
     svg: bytes
@@ -87,7 +87,7 @@ def _escaped(text: str) -> str:
 
 
 def _inlined(svg: bytes, prefix: str) -> str:
-    """Return an SVG without its prologue, with ids that no other picture of the page has."""
+    """Return an SVG without its prologue, with ids that are unique on the page."""
     text = svg.decode()
     text = text[text.index("<svg") :]
     text = re.sub(r'\bid="', f'id="{prefix}-', text)

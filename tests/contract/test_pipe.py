@@ -161,8 +161,9 @@ def test_what_the_engine_cannot_is_refused_in_a_line_and_not_sent(
     if not unable:
         pytest.skip(f"{subject.name} can do all")
     before = job.kernel(), job.record()
-    done = tool("dl-apply", "--host", relay.url if relay else subject.url,
-                input=plan(subject, *unable))  # fmt: skip
+    done = tool(
+        "dl-apply", "--host", relay.url if relay else subject.url, input=plan(subject, *unable)
+    )
     results = records(done.stdout)
     assert [result["status"] for result in results] == ["skipped"] * len(unable), done.stderr
     for result in results:

@@ -29,8 +29,13 @@ from dltools.plan.records import Op, Status
 from dltools.probe.progress import FAMILIES
 
 ROOT = Path(__file__).parents[2]
-TOOLS = {"probe": probe.app, "plan": plan.app, "apply": apply.app, "sim": sim.app,
-         "report": report.app}  # fmt: skip
+TOOLS = {
+    "probe": probe.app,
+    "plan": plan.app,
+    "apply": apply.app,
+    "sim": sim.app,
+    "report": report.app,
+}
 
 
 def test_make_docs_changes_nothing() -> None:

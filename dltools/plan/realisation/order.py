@@ -154,9 +154,7 @@ def priorities(host: SharedHost) -> Realisation:
     for number, group in enumerate(groups):
         for job in group:
             settings[job.id] = {"cpu_weight": levels[min(number, len(levels) - 1)]}
-            notes[job.id] = (
-                f"{number + 1}. of {len(groups)} in the queue" if len(groups) > 1 else ""
-            )
+            notes[job.id] = f"{number + 1} of {len(groups)} in the queue" if len(groups) > 1 else ""
     first, waiting = groups[0] if groups else [], [job for group in groups[1:] for job in group]
     if not host.choice.is_mild:
         settings |= _first_weights(host, groups, first)

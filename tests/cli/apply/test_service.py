@@ -74,9 +74,7 @@ def test_it_is_written_enabled_and_started(
 ) -> None:
     service = machine.service("team=a", policy="srtf")
     service.install()
-    assert machine.asked == [
-        "daemon-reload", "enable dltools-stream", "restart dltools-stream",
-    ]  # fmt: skip
+    assert machine.asked == ["daemon-reload", "enable dltools-stream", "restart dltools-stream"]
     text = service.file.read_text()
     assert text.startswith("# Written by dl-apply --install-service;")
     assert f"PATH={machine.bin}:" in text

@@ -37,9 +37,12 @@ class FakePodman(FakeEngine):
     def answer(self, method: str, path: str, body: Any) -> tuple[int, Any]:
         if path.endswith("/libpod/info"):
             version, controllers = self.cgroups
-            host = {"cgroupVersion": version, "cgroupControllers": controllers,
-                    "databaseBackend": self.database,
-                    "security": {"rootless": self.rootless}}  # fmt: skip
+            host = {
+                "cgroupVersion": version,
+                "cgroupControllers": controllers,
+                "databaseBackend": self.database,
+                "security": {"rootless": self.rootless},
+            }
             return 200, {"host": host, "store": {"graphRoot": "/var/lib/containers/storage"}}
         if path.endswith(self.unknown) and self.unknown:
             return 404, b"Not Found\n"
@@ -98,8 +101,9 @@ def test_lists_ask_for_paused_containers_too(fake: FakePodman) -> None:
         ]
     states = ["running", "paused"]
     assert list(map(json.loads, asked)) == [
-        {"label": ["a=b"], "name": ["x"], "status": states}, {"status": states},
-    ]  # fmt: skip
+        {"label": ["a=b"], "name": ["x"], "status": states},
+        {"status": states},
+    ]
 
 
 def test_limits_are_set_by_its_own_api(fake: FakePodman) -> None:
@@ -292,8 +296,10 @@ def test_what_is_set_on_a_stopped_container_counts_although_it_is_not_shown(
         wanted: CpuLimits = {"cpu_weight": 1024.0, "cpuset": None}
         engine.restore_limits(located, original, wanted, lambda: True)
         assert settings_in_force(Locator(engine).find(ID)) == {
-            "cpus": None, "cpu_weight": 1024.0, "cpuset": None,
-        }  # fmt: skip
+            "cpus": None,
+            "cpu_weight": 1024.0,
+            "cpuset": None,
+        }
         assert len(fake.updates) == 1
         opened(fake, "Libpod/4.3.1 (linux)").restore_limits(located, original, wanted, lambda: True)
         assert len(fake.updates) == 1, "it keeps no limits: there is nothing to restore"
