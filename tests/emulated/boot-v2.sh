@@ -166,7 +166,9 @@ build_machine() {
     need_tools debootstrap
     [ "$(id -u)" = 0 ] || { say "building the machine needs root"; exit 3; }
     local root=$work/root.dir
-    rm -rf "$root"
+    # A build that was killed has left this machine's /proc mounted there.
+    umount "$root/proc" 2>/dev/null || true
+    rm -rf --one-file-system "$root"
     say "building the machine in $work (log: build.log)"
     # A subshell of its own shell: `set -e` holds in it, which it would not in
     # a function called under `if`.
