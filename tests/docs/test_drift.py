@@ -153,7 +153,7 @@ def test_every_policy_and_mode_is_described_and_completed() -> None:
     for name in registry.policies([]):
         assert f".It Cm {name}\n" in page("dl-plan.1")
     for mode in ("auto", *Mode):
-        assert f".It Cm {mode}\n" in page("dltools-policies.7")
+        assert f".It Cm {mode}\n" in page("dltools-modes.7")
         assert f".It Cm {mode}\n" in page("dl-plan.1")
     for file in (ROOT / "dltools" / "completions").glob("*"):
         text = file.read_text()
