@@ -20,7 +20,7 @@ from pathlib import Path
 import typer
 
 from dltools.cli.exits import print_message
-from dltools.cli.remarks import print_remark
+from dltools.cli.remarks import as_root, print_remark
 from dltools.engine.state_folder import SYSTEM
 from dltools.errors import AccessError, ConfigError, OutputError, UnavailableError
 from dltools.files import atomic_file
@@ -132,13 +132,13 @@ class Service:
         _systemctl("enable", NAME)
         _systemctl("restart", NAME)
         self._watch()
-        typed = "dl-apply" if shutil.which("dl-apply") else f"sudo {_called()}"
         for line in (
             f"wrote {self.file} and started it, now and at each boot: {self.pipe}",
             "whatever ends it, all settings are put back",
             f"journalctl -u {NAME} -f      shows each change in a line",
-            f"{typed} --status                   shows what is changed now",
-            f"{typed} --remove-service           stops it, puts everything back, removes it",
+            f"{as_root('dl-apply', '--status')}              shows what is changed now",
+            f"{as_root('dl-apply', '--remove-service')}      stops it, puts everything back, "
+            "removes it",
         ):
             print(line)
 
@@ -165,7 +165,7 @@ class Service:
 
     def _check(self) -> None:
         if os.geteuid() != 0:
-            raise AccessError(f"a service needs root: type sudo {_called()} instead of dl-apply")
+            raise AccessError(f"a service needs root: type {as_root('dl-apply')} for dl-apply")
         if not self.running.exists() or shutil.which("systemctl") is None:
             raise UnavailableError(
                 "systemd does not run here: cron can run the tools, see samples/cron/dltools"
@@ -185,11 +185,6 @@ class Service:
                     f"{NAME} does not stay up: journalctl -u {NAME} -n 20 says why; "
                     "dl-apply --remove-service removes it"
                 )
-
-
-def _called() -> str:
-    """Return the path by which this tool was called: sudo does not look where pipx puts tools."""
-    return shutil.which(sys.argv[0]) or sys.argv[0]
 
 
 def _folder_of_tools() -> str:

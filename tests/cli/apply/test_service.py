@@ -151,7 +151,7 @@ def test_without_root_or_systemd_it_says_what_to_do(
         machine.service().install()
     monkeypatch.setattr("os.geteuid", lambda: 1000)
     # By its path, as sudo does not look where pipx has put it.
-    typed = re.escape(f"a service needs root: type sudo {machine.bin}/dl-apply instead of dl-apply")
+    typed = re.escape(f"a service needs root: type sudo {machine.bin}/dl-apply for dl-apply")
     with pytest.raises(DltoolsError, match=f"^{typed}$"):
         machine.service().install()
 
