@@ -40,6 +40,7 @@ ELSEWHERE = {
     "pipx": "installs: the tests of installation",
     "make": "its targets are checked below",
     "cp": "needs an installation",
+    "mkdir": "makes room for what cp copies",
     "rm": "removes an installation",
 }
 """Words of lines that are not run here, and why."""
@@ -47,7 +48,20 @@ ELSEWHERE = {
 FILES = ("dltools.service", "dltools.timer", "dltools.prom")
 """What looks like a label."""
 
-SHELL = ("jq", "tee", "sudo", "ssh", "docker", "journalctl", "pipx", "make", "cp", "rm", "$EDITOR")
+SHELL = (
+    "jq",
+    "tee",
+    "sudo",
+    "ssh",
+    "docker",
+    "journalctl",
+    "pipx",
+    "make",
+    "mkdir",
+    "cp",
+    "rm",
+    "$EDITOR",
+)
 """Programs beside the tools that a page may show."""
 
 _OPERATOR = re.compile(r"[|;()<>&]+")

@@ -207,6 +207,12 @@ def test_man_pages_are_sound() -> None:
 
 
 @pytest.mark.parametrize("name", sorted(file.name for file in (ROOT / "man").iterdir()))
+def test_a_page_can_be_shown_without_utf_8(name: str) -> None:
+    # Where LANG is not set, man warns of each other character before it shows the page.
+    assert page(name).isascii()
+
+
+@pytest.mark.parametrize("name", sorted(file.name for file in (ROOT / "man").iterdir()))
 def test_examples_stand_in_the_first_third_of_a_page(name: str) -> None:
     text = page(name)
     before = text.partition(".Sh EXAMPLES\n")[0]
