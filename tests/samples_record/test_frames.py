@@ -11,17 +11,21 @@ from recorder.session import typed
 
 def test_the_screen_shows_what_was_printed_last() -> None:
     shown = "\x1b[1mone\x1b[0m\r\nworking\rdone\r\n\x1b[?25hlast  \r\n\r\n"
-    assert Frame("", "look", shown).lines == ["$ look", "one", "doneing", "last"]
+    assert Frame("", "look", shown).lines(90) == ["$ look", "one", "doneing", "last"]
+
+
+def test_a_long_line_goes_on_in_the_next_row() -> None:
+    assert Frame("", "look", "abcdefg\n").lines(3) == ["$ look", "abc", "def", "g"]
 
 
 def test_a_long_answer_shows_its_end() -> None:
-    lines = Frame("", "look", "".join(f"{number}\n" for number in range(100))).lines
+    lines = Frame("", "look", "".join(f"{number}\n" for number in range(100))).lines(90)
     assert (len(lines), lines[1], lines[-1]) == (ROWS - 1, "...", "99")
 
 
 def test_each_command_has_its_time_and_no_text_is_small() -> None:
     frames = [Frame("a <note>", "dl-probe | dl-plan", "x\n"), Frame("b", "dl-apply --undo", "")]
-    picture = svg(frames)
+    picture = svg(frames, 90)
     root = ElementTree.fromstring(picture)
     texts = ["".join(one.itertext()) for one in root.iter("{http://www.w3.org/2000/svg}text")]
     assert texts == ["# 1 of 2: a <note>", "$ dl-probe | dl-plan", "x",

@@ -21,10 +21,11 @@ class Frame:
     line: str
     shown: str
 
-    @property
-    def lines(self) -> list[str]:
-        """What stands on the screen in the end: the last rows, if there are more."""
-        rows = [_overwritten(row) for row in _CONTROL.sub("", self.shown).split("\n")]
+    def lines(self, columns: int) -> list[str]:
+        """Return what stands on a screen of so many columns in the end: the last rows, if there
+        are more."""
+        printed = [_overwritten(row) for row in _CONTROL.sub("", self.shown).split("\n")]
+        rows = [part for row in printed for part in _wrapped(row, columns)]
         while rows and not rows[-1]:
             rows.pop()
         if len(rows) > ROWS - 2:
@@ -40,10 +41,15 @@ def _overwritten(row: str) -> str:
     return made.rstrip()
 
 
-def svg(frames: Sequence[Frame]) -> str:
+def _wrapped(row: str, columns: int) -> list[str]:
+    """Return a row as a terminal shows it that has no room for it."""
+    return [row[at : at + columns] for at in range(0, len(row) or 1, columns)]
+
+
+def svg(frames: Sequence[Frame], columns: int) -> str:
     """Return the picture. Where nothing moves, as on paper, it shows the first frame."""
-    columns = max(len(line) for frame in frames for line in frame.lines)
-    rows = max(len(frame.lines) for frame in frames)
+    screens = [frame.lines(columns) for frame in frames]
+    rows = max(map(len, screens))
     width, height = round(columns * _WIDE) + 24, (rows + 2) * _STEP + 24
     part = 100 / len(frames)
     lines = [
@@ -61,12 +67,12 @@ def svg(frames: Sequence[Frame]) -> str:
         "</style>",
         '<rect width="100%" height="100%" rx="6" fill="#1e1e1e"/>',
     ]
-    for number, frame in enumerate(frames):
+    for number, (frame, screen) in enumerate(zip(frames, screens, strict=True)):
         lines.append(f'<g id="page{number}" style="animation-delay: {number * _SECONDS}s">')
         lines.append(_text(1, f"# {number + 1} of {len(frames)}: {frame.note}", "note"))
         lines += [
             _text(row, line, "typed" if row == 2 else "")
-            for row, line in enumerate(frame.lines, 2)
+            for row, line in enumerate(screen, 2)
             if line
         ]
         lines.append("</g>")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import pty
+import re
 import select
 import shlex
 import subprocess
@@ -45,9 +46,17 @@ class Trainings:
         """End and remove them."""
         subprocess.run(["docker", "rm", "-f", *self._ids], check=False, capture_output=True)
 
-    def wait(self, seconds: float) -> None:
-        """Let them train for a while, so that there is something to see."""
-        time.sleep(seconds)
+    def wait(self, epochs: int, seconds: float) -> None:
+        """Wait until each has printed so many epochs. Raises `TimeoutError` after `seconds`."""
+        until = time.monotonic() + seconds
+        while not all(self._epochs(one) >= epochs for one in self._ids):
+            if time.monotonic() > until:
+                raise TimeoutError(f"no {epochs} epochs of each training in {seconds:g} s")
+            time.sleep(1.0)
+
+    def _epochs(self, container: str) -> int:
+        done = subprocess.run(["docker", "logs", container], capture_output=True, text=True)
+        return len(re.findall(r"^epoch \d", done.stdout + done.stderr, re.M | re.I))
 
     def shell(self, state: Path) -> str:
         """Return lines that make a shell's tools see these trainings alone, and keep `state`."""
