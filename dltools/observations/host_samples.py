@@ -17,7 +17,11 @@ from typing import Any, NamedTuple
 
 
 class Point(NamedTuple):
-    """A value that a container reported: `time` in microseconds, `epoch` NaN where unknown."""
+    """A value that a container reported: `time` in microseconds, `epoch` NaN where unknown.
+
+    `epoch_count` and `step_count` are how many the job says that it will train, None where it does
+    not say it.
+    """
 
     container_id: str
     metric: str
@@ -25,6 +29,8 @@ class Point(NamedTuple):
     value: float
     step: int | None
     epoch: float
+    epoch_count: int | None = None
+    step_count: int | None = None
 
 
 @dataclass(slots=True)
@@ -35,6 +41,8 @@ class Points:
     values: list[float] = field(default_factory=list)
     steps: list[int | None] = field(default_factory=list)
     epochs: list[float] = field(default_factory=list)
+    epoch_counts: list[int | None] = field(default_factory=list)
+    step_counts: list[int | None] = field(default_factory=list)
     at: int = 0
 
     def upto(self, time: int) -> int:
@@ -48,6 +56,8 @@ class Points:
         self.values = [self.values[i] for i in order]
         self.steps = [self.steps[i] for i in order]
         self.epochs = [self.epochs[i] for i in order]
+        self.epoch_counts = [self.epoch_counts[i] for i in order]
+        self.step_counts = [self.step_counts[i] for i in order]
 
 
 PointsByMetric = dict[str, dict[str, Points]]
@@ -63,6 +73,8 @@ def points_by_metric(points: Sequence[Point]) -> PointsByMetric:
         series.values.append(point.value)
         series.steps.append(point.step)
         series.epochs.append(point.epoch)
+        series.epoch_counts.append(point.epoch_count)
+        series.step_counts.append(point.step_count)
     return found
 
 
@@ -72,7 +84,14 @@ def points_after(points: Mapping[str, Mapping[str, Points]], time: int | None) -
     for container_id, own in points.items():
         for metric, series in own.items():
             at = 0 if time is None else bisect.bisect_right(series.times, time)
-            columns = (series.times, series.values, series.steps, series.epochs)
+            columns: tuple[list[Any], ...] = (
+                series.times,
+                series.values,
+                series.steps,
+                series.epochs,
+                series.epoch_counts,
+                series.step_counts,
+            )
             found += [
                 Point(container_id, metric, *point)
                 for point in zip(*(column[at:] for column in columns), strict=True)

@@ -55,6 +55,8 @@ SAMPLE_COLUMNS = (
     "value",
     "step",
     "epoch",
+    "epoch_count",
+    "step_count",
     *ROW_COLUMNS,
 )
 """The columns that decisions depend on; no other is read."""
@@ -66,11 +68,12 @@ _INTEGERS = tuple(name for name in ROW_COLUMNS if _TYPES[name] in (Type.INT, Typ
 """Those of `ROW_COLUMNS` whose values are texts, numbers (NaN: unknown), and whole numbers or times
 in microseconds (None: unknown)."""
 
+_COUNTS = ("epoch_count", "step_count")
 _PLACE = ("time", "position", "host")
 _COLUMNS_OF: Mapping[Kind, Sequence[str]] = {
     Kind.NODE: (*_PLACE, "cpu_count", "cpu_seconds"),
     Kind.CONTAINER: (*_PLACE, *ROW_COLUMNS),
-    Kind.PROGRESS: ("time", "host", "container_id", "metric", "value", "step", "epoch"),
+    Kind.PROGRESS: ("time", "host", "container_id", "metric", "value", "step", "epoch", *_COUNTS),
     Kind.GPU: (
         *_PLACE,
         "container_id",
@@ -346,6 +349,7 @@ def _series(progress: pa.Table) -> Iterator[tuple[str, _Series]]:
     times, steps = integers(ordered, "time"), optional_integers(ordered, "step")
     values = buffer_values(ordered.column("value").combine_chunks(), "d")
     epochs = reals(ordered, "epoch")
+    epoch_counts, step_counts = (optional_integers(ordered, name) for name in _COUNTS)
     groups = buffer_values(keys.take(order), "q")
     starts = [0, *(i for i in range(1, len(groups)) if groups[i] != groups[i - 1]), len(groups)]
     host_words, id_words, name_words = (
@@ -355,7 +359,14 @@ def _series(progress: pa.Table) -> Iterator[tuple[str, _Series]]:
         owner, metric = divmod(groups[low], many)
         host, container_id = (host_words[owner // most], id_words[owner % most])
         if container_id and name_words[metric]:
-            points = Points(times[low:high], values[low:high], steps[low:high], epochs[low:high])
+            points = Points(
+                times[low:high],
+                values[low:high],
+                steps[low:high],
+                epochs[low:high],
+                epoch_counts[low:high],
+                step_counts[low:high],
+            )
             yield host, _Series(container_id, name_words[metric], points)
 
 
@@ -368,6 +379,8 @@ def _with_series(points: PointsByMetric, found: Iterable[_Series]) -> PointsByMe
         group.values += series.points.values
         group.steps += series.points.steps
         group.epochs += series.points.epochs
+        group.epoch_counts += series.points.epoch_counts
+        group.step_counts += series.points.step_counts
         if is_late:
             group.sort()
     return points

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     import pyarrow as pa
 
-VERSION = "1.5"
+VERSION = "1.6"
 """Version of the table. A minor version adds nullable columns; a major one renames columns."""
 
 VERSION_KEY = b"dltools.schema"
@@ -182,6 +182,10 @@ COLUMNS: tuple[Column, ...] = (
     Column("value", _F, (_P,), _GA, "1", "", "Its value; NaN only if the job said NaN."),
     Column("step", _I, (_P,), _A, "", "", "The job's own step or iteration."),
     Column("epoch", _F, (_P,), _A, "", "", "The job's own epoch."),
+    Column("epoch_count", _I, (_P,), _A, "", "",
+           "How many epochs the job will train, where it says so since its last report."),
+    Column("step_count", _I, (_P,), _A, "", "",
+           "How many steps it will train, where it says so, and says no epochs."),
     Column("source", _S, (_P,), _A, "", "", "How it was found: the extractor's name."),
     Column("event", _S, (_E,), _A, "", "",
            "start, exit, oom, pause, unpause, update, migrate or deliver."),

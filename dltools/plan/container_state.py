@@ -38,6 +38,8 @@ _CONTAINER_FIELDS = (
     "met_final",
     "epoch",
     "step",
+    "epoch_count",
+    "step_count",
     "managed",
     "is_busy",
     "openmp_runtime",

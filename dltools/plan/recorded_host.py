@@ -312,9 +312,11 @@ class RecordedHost:
         self, container: ContainerHistory, points: Mapping[str, Points], now: int
     ) -> None:
         """Add a container's progress points up to a time; those before its start are not its."""
-        reports: list[tuple[int, int | None, float | None]] = []
+        news: list[tuple[list[int], list[int | None], list[float]]] = []
         newest_steps: list[tuple[int, int]] = []
         newest_epochs: list[tuple[int, float]] = []
+        epoch_counts: list[tuple[int, int]] = []
+        step_counts: list[tuple[int, int]] = []
         for metric, found in points.items():
             low, high = found.at, found.upto(now)
             if low == high:
@@ -335,11 +337,22 @@ class RecordedHost:
             times = found.times[low:high]
             newest_steps += _last(times, steps)
             newest_epochs += _last(times, epochs)
-            if container.targets.length is not None:
-                reports += zip(times, steps, map(_known, epochs), strict=True)
+            epoch_counts += _last(times, found.epoch_counts[low:high])
+            step_counts += _last(times, found.step_counts[low:high])
+            news.append((times, steps, epochs))
         container.step = max(newest_steps, default=(0, container.step))[1]
         container.epoch = max(newest_epochs, default=(0, container.epoch))[1]
-        container.note_positions(sorted(reports, key=_by_time))
+        container.note_counts(
+            max(epoch_counts, default=(0, container.epoch_count))[1],
+            max(step_counts, default=(0, container.step_count))[1],
+        )
+        if container.length is not None:
+            reports = [
+                (time, step, _known(epoch))
+                for times, steps, epochs in news
+                for time, step, epoch in zip(times, steps, epochs, strict=True)
+            ]
+            container.note_positions(sorted(reports, key=_by_time))
         if self.wake_times and self.wake_times.get(container.id, now + 1) <= now:
             del self.wake_times[container.id]
             self._set_wake_time(container)

@@ -254,8 +254,8 @@ def _load_remainder(saved: Mapping[str, Any]) -> Remainder:
     if len({len(column) for column in rows.values()}) > 1:
         raise ValueError("columns of unequal length")
     points = [
-        Point(str(key), str(metric), int(time), from_json_number(value), step, real(epoch))
-        for key, metric, time, value, step, epoch in zip(
+        Point(str(key), str(metric), int(time), from_json_number(value), step, real(epoch), *counts)
+        for key, metric, time, value, step, epoch, *counts in zip(
             *(saved["points"][name] for name in Point._fields), strict=True
         )
     ]

@@ -49,6 +49,8 @@ def progress_row(
         "value": point.value,
         "step": point.step,
         "epoch": point.epoch,
+        "epoch_count": point.epochs,
+        "step_count": point.steps,
         "source": point.source,
     }
 

@@ -46,5 +46,7 @@ def test_points_that_came_late_are_put_in_order() -> None:
     series.values.append(2.0)
     series.steps.append(20)
     series.epochs.append(math.inf)
+    series.epoch_counts.append(None)
+    series.step_counts.append(None)
     series.sort()
     assert series == points_by_metric([point(10), point(20), point(30)])["a"]["loss"]

@@ -45,6 +45,19 @@ def test_step_and_epoch_are_those_of_the_newest_point_whatever_its_metric() -> N
         assert (a.step, a.epoch) == (7, 2.0)
 
 
+def test_how_long_it_trains_is_what_it_has_said_last() -> None:
+    older = point(1.0, "a", 0.4, "loss", epoch=1.0, epoch_count=10)
+    newer = point(1.5, "a", 0.5, "val_loss", epoch=2.0, epoch_count=20)
+    newest = point(1.6, "a", 0.5, "loss", epoch=3.0)
+    for points in ([older, newer, newest], [newest, newer, older]):
+        host = begin(new(), *points, *sample(2, "a"))
+        read(host, 1)
+        host.record()
+        a = host.history.containers[A]
+        assert a.length == (20, "epoch")
+        assert a.epoch_cost is not None
+
+
 def test_unknown_values_of_a_sample_are_unknown_in_the_history() -> None:
     rows = sample(2, "a", cpu_limit_cores=None, cpu_weight=float("nan"), state="paused")
     host = begin(new(), *rows)

@@ -1,9 +1,10 @@
 """Shortest predicted remaining time first.
 
 Best for the mean completion time where remaining times are known (Schrage 1968). Here they are
-predicted: from epochs or steps where labels give their number, else from the learning curve and the
-target. A job of unknown length goes before all others until it has had `explore` CPU seconds, so
-that it becomes known. After that it is taken to need as much as it has had. All of it ours.
+predicted: from epochs or steps where a label or the log gives their number, else from the learning
+curve and the target. A job of unknown length goes before all others until it has had `explore` CPU
+seconds, so that it becomes known. After that it is taken to need as much as it has had. All of it
+ours.
 """
 
 from __future__ import annotations

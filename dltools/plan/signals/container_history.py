@@ -28,7 +28,7 @@ from dltools.plan.signals.cpu_demand import CpuDemand
 from dltools.plan.signals.effort import GPU_USED, EpochCost, GpuSeconds, value_at
 from dltools.plan.signals.metric_series import LearningHistory, Series
 from dltools.plan.signals.paces import GpuPace, Pace
-from dltools.plan.signals.targets import NONE, Targets, parse
+from dltools.plan.signals.targets import NONE, STEP, Length, Targets, length, parse
 
 JITTER = 0.05
 """Share of an interval by which samples may come early (ours): two that should be an interval apart
@@ -102,7 +102,8 @@ class ContainerHistory:
     relative weight, None where unknown; `turn_s` the length of its turn (s), None where it takes
     none. `openmp_runtime` and `openmp_settings` are as the columns of these names. `met_first` and
     `met_final` are the times of the first points that met its targets; `epoch` and `step` the
-    newest that it reported, `epoch_cost` what each takes where a label says how many there are;
+    newest that it reported, `epoch_count` and `step_count` how many it says that it will train,
+    `epoch_cost` what each takes where a label or the job says how many there are;
     `reports` counts the times of its points up to 2; `has_news`: the second was after the last
     round; `managed` whether this container has ever been given a share or a setting, in an earlier
     run too; `is_busy` whether it uses CPU, kept while it has reported nothing; `pace` is its
@@ -141,6 +142,8 @@ class ContainerHistory:
     met_final: int | None = None
     epoch: float | None = None
     step: int | None = None
+    epoch_count: int | None = None
+    step_count: int | None = None
     epoch_cost: EpochCost | None = None
     reports: int = 0
     has_news: bool = False
@@ -279,12 +282,24 @@ class ContainerHistory:
             self.reports = min(2, len(known.union(times[:1], times[-1:])))
             self.has_news = self.reports == 2
 
+    @property
+    def length(self) -> Length | None:
+        """How long it will train, None where neither its labels nor its log say it."""
+        return length(self.targets, self.epoch_count, self.step_count)
+
+    def note_counts(self, epochs: int | None, steps: int | None) -> None:
+        """Note how many epochs, or else steps, it says that it will train."""
+        before = self.length
+        self.epoch_count, self.step_count = epochs, steps
+        if before and self.length and before.unit != self.length.unit:
+            self.epoch_cost = None
+
     def note_positions(self, reports: Iterable[tuple[int, int | None, float | None]]) -> None:
         """Learn what an epoch or step costs from reports: times with steps and epochs, in order of
         time. The samples up to these times come first."""
-        targets = self.targets
-        for time, step, epoch in reports if targets.length is not None else ():
-            position = step if targets.epochs is None else epoch
+        known = self.length
+        for time, step, epoch in reports if known is not None else ():
+            position = step if known and known.unit == STEP else epoch
             if position is not None and time > self.effort_since:
                 cost, report = self.epoch_cost, (float(position), self.effort_at(time))
                 self.epoch_cost = cost.after(*report) if cost else EpochCost(*report)

@@ -23,6 +23,7 @@ from dltools.plan.signals.evaluation_metric import (
     why_flat,
 )
 from dltools.plan.signals.metric_series import Series
+from dltools.plan.signals.targets import EPOCH, STEP, Length
 
 _REFIT = 1.2
 """Growth of a history (in points) after which its curve is fitted anew."""
@@ -147,31 +148,41 @@ def remaining(job: ContainerHistory) -> Remaining:
     """Return the effort until a job is done.
 
     By its epochs or steps, where labels say how many it will train; else until its final (or only)
-    target, where it reports that metric; else until its curve has come 98 % of its way (ours).
+    target, where it reports that metric; else by the epochs or steps that it says itself; else
+    until its curve has come 98 % of its way (ours).
     """
     targets = job.targets
-    for total, done, what in (
-        (targets.epochs, job.epoch, "epoch"),
-        (targets.steps, job.step, "step"),
-    ):
-        if total is not None and done is not None and done > 0:
-            seconds = _at_its_cost(job, total, done)
-            left = "cost unknown" if seconds is None else f"{seconds:.3g} {job.effort_unit} left"
-            return Remaining(seconds, f"{what} {done:g} of {total:g}: {left}")
+    labelled = ((targets.epochs, job.epoch, EPOCH), (targets.steps, job.step, STEP))
+    if (found := _to_length(job, labelled)) is not None:
+        return found
     target = targets.final if targets.final is not None else targets.first
     if target is not None and has_values(job, targets.metric):
         return to_target(job, target)
-    return _to_convergence(job)
+    said = ((job.epoch_count, job.epoch, EPOCH), (job.step_count, job.step, STEP))
+    return _to_length(job, said) or _to_convergence(job)
 
 
-def _at_its_cost(job: ContainerHistory, total: float, done: float) -> float | None:
-    """Return the effort until `total` epochs or steps; before the cost is known, by what those that
+def _to_length(
+    job: ContainerHistory, lengths: Iterable[tuple[float | None, float | None, str]]
+) -> Remaining | None:
+    """Return the effort until the first of these lengths, of which so much is done, None where that
+    is unknown."""
+    for total, done, unit in lengths:
+        if total is not None and done is not None and done > 0:
+            seconds = _at_its_cost(job, Length(total, unit), done)
+            left = "cost unknown" if seconds is None else f"{seconds:.3g} {job.effort_unit} left"
+            return Remaining(seconds, f"{unit} {done:g} of {total:g}: {left}")
+    return None
+
+
+def _at_its_cost(job: ContainerHistory, length: Length, done: float) -> float | None:
+    """Return the effort until so many epochs or steps; before the cost is known, by what those that
     are `done` took together. How many GPU seconds these took is not known (None)."""
-    if job.epoch_cost is not None and total == job.targets.length:
-        left = job.epoch_cost.left(total, done, job.effort)
+    if job.epoch_cost is not None and length == job.length:
+        left = job.epoch_cost.left(length.total, done, job.effort)
         if left is not None:
             return left
-    return None if job.uses_gpu else max(0.0, job.attained * (total - done) / done)
+    return None if job.uses_gpu else max(0.0, job.attained * (length.total - done) / done)
 
 
 def _to_convergence(job: ContainerHistory) -> Remaining:

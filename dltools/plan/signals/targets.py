@@ -16,7 +16,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from dltools.errors import ConfigError
 from dltools.labels import (
@@ -56,17 +56,28 @@ class Targets:
     steps: float | None = None
     faults: tuple[str, ...] = ()
 
-    @property
-    def length(self) -> float | None:
-        """How many epochs, or else steps, it will train; None where nothing says so."""
-        return self.steps if self.epochs is None else self.epochs
-
     def meets(self, value: float, target: float) -> bool:
         """Tell whether a value meets a target; NaN never does."""
         return value >= target if self.objective == "max" else value <= target
 
 
 NONE = Targets()
+
+EPOCH, STEP = "epoch", "step"
+
+
+class Length(NamedTuple):
+    """How long a job trains: so many epochs or steps, as `unit` says."""
+
+    total: float
+    unit: str
+
+
+def length(targets: Targets, epochs: float | None, steps: float | None) -> Length | None:
+    """Return how long a job trains: as its labels say, else as it says itself that it will train so
+    many epochs, or steps; None where nothing is said."""
+    said = ((targets.epochs, EPOCH), (targets.steps, STEP), (epochs, EPOCH), (steps, STEP))
+    return next((Length(total, unit) for total, unit in said if total is not None), None)
 
 
 def parse(labels: Mapping[str, str]) -> Targets:

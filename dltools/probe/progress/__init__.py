@@ -7,6 +7,8 @@
 5. `repeats` drops points that were there before.
 6. `confirm` keeps a doubtful point until a second one like it comes.
 
+`length` adds how long the job says that it will train.
+
 `pipeline` runs these steps for a log: `PointReader` takes bytes, and gives points. `shapes`
 remembers what lines have in common that differ in their digits alone, `base` says what a family
 must do, `pattern` reads by a user's expression instead of `match`. `source` is the interface of all

@@ -15,7 +15,8 @@ class Point(NamedTuple):
 
     `metric` is the normal name (`metric_names.normal_name`), `original` the name as printed;
     `step` and `epoch` are the job's own, None if it says none; `source` is the family that
-    found it; `elapsed_s` is how long the job says it had been running, None if it does not say it.
+    found it; `elapsed_s` is how long the job says it had been running, None if it does not say it;
+    `epochs` and `steps` are how many it says that it will train.
     """
 
     metric: str
@@ -25,6 +26,8 @@ class Point(NamedTuple):
     source: str
     original: str
     elapsed_s: float | None = None
+    epochs: int | None = None
+    steps: int | None = None
 
 
 class Reading(NamedTuple):

@@ -10,6 +10,7 @@ from typing import Any, Generic
 
 from dltools.probe.progress.base import NOTHING, Extractor, Point, Reading
 from dltools.probe.progress.confirm import Confirmation, T, Tagged
+from dltools.probe.progress.length import SaidLength
 from dltools.probe.progress.lines import LogLine, LogLines
 from dltools.probe.progress.match import Automatic
 from dltools.probe.progress.prefix import peel
@@ -34,6 +35,7 @@ class PointReader(Generic[T]):
         self._tag_of = tag_of
         self._lines = LogLines()
         self._ranks, self._repeats = Ranks(), Repeats()
+        self._length = SaidLength()
         self._confirmation: Confirmation[T] = Confirmation()
 
     def feed(self, data: bytes) -> list[Point]:
@@ -78,7 +80,11 @@ class PointReader(Generic[T]):
         except (ValueError, OverflowError):  # a "number" of thousands of digits
             reading = NOTHING
         points = reading[0]
+        if layout.may_say_length:
+            self._length.read(line[0])
         if points:
+            if self._length.is_new:
+                points = self._length.added_to(points)
             if layout.may_have_rank or line[3]:
                 points = self._ranks.followed(line, points)
             points = self._repeats.new(points, is_redrawn=line[1])

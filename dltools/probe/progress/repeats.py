@@ -32,7 +32,7 @@ class Repeats:
         found = []
         are_stale = is_redrawn or bool(self._stale)
         for point in points:
-            metric, value, step, epoch, _, _, _ = point
+            metric, value, step, epoch = point[:4]
             last = self._last.get(metric)
             if step is None and epoch is None:
                 if last is None or last[2] != value:

@@ -14,6 +14,7 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from dltools.probe.progress.base import Family, Point
+from dltools.probe.progress.length import may_say
 from dltools.probe.progress.prefix import Prefix, prefix_of
 from dltools.probe.progress.rank import rank_inside
 from dltools.probe.progress.tokens import may_be_named
@@ -119,17 +120,34 @@ class Layout:
 
     `prefix` is what stands before the program's own line, None for nothing. A layout that is not
     `is_kept` is that of one long line. `located` is what the generic reader has understood; where
-    digits in names matter, `names` says where these are, and `by_names` has it for each.
+    digits in names matter, `names` says where these are, and `by_names` has it for each. Lines that
+    `may_say_length` may say how long the job trains.
     """
 
-    __slots__ = ("by_names", "is_kept", "located", "may_have_rank", "names", "prefix", "shape")
+    __slots__ = (
+        "by_names",
+        "is_kept",
+        "located",
+        "may_have_rank",
+        "may_say_length",
+        "names",
+        "prefix",
+        "shape",
+    )
 
     def __init__(
-        self, shape: Shape, prefix: Prefix | None, *, may_have_rank: bool, is_kept: bool
+        self,
+        shape: Shape,
+        prefix: Prefix | None,
+        *,
+        may_have_rank: bool,
+        may_say_length: bool,
+        is_kept: bool,
     ) -> None:
         """Nothing is understood yet."""
         self.shape, self.prefix = shape, prefix
-        self.may_have_rank, self.is_kept = may_have_rank, is_kept
+        self.may_have_rank, self.may_say_length = may_have_rank, may_say_length
+        self.is_kept = is_kept
         self.located: Located | None = None
         self.names: list[Span] | None = None
         self.by_names: dict[tuple[str, ...], Located] = {}
@@ -164,7 +182,9 @@ class Shapes(dict[bytes, Layout]):
         """Return the layout of a line."""
         if len(line) > _LONGEST:
             shape = Shape(self._questions, may_be_named=True)
-            return Layout(shape, prefix_of(line), may_have_rank=True, is_kept=False)
+            return Layout(
+                shape, prefix_of(line), may_have_rank=True, may_say_length=True, is_kept=False
+            )
         return self[line.encode("utf-8", "surrogatepass").translate(_ZEROS)]
 
     def __missing__(self, key: bytes) -> Layout:
@@ -179,7 +199,11 @@ class Shapes(dict[bytes, Layout]):
             self._shapes[without_lengths] = shape
         line = key.decode("utf-8", "surrogatepass")
         found = self[key] = Layout(
-            shape, prefix_of(line), may_have_rank=bool(rank_inside(line)), is_kept=True
+            shape,
+            prefix_of(line),
+            may_have_rank=bool(rank_inside(line)),
+            may_say_length=may_say(line),
+            is_kept=True,
         )
         return found
 

@@ -23,7 +23,39 @@ def test_epochs_say_what_is_left() -> None:
     assert remaining(job).seconds == 0.0  # never less than nothing
 
 
+def test_what_a_job_says_itself_tells_what_is_left_where_no_label_does() -> None:
+    job = history(samples=[(0, 0), (20, 30)])
+    job.step = 10
+    job.note_counts(None, 40)
+    assert remaining(job).note == "step 10 of 40: 90 CPU s left"
+    job.epoch = 4
+    job.note_counts(10, None)
+    assert remaining(job).note == "epoch 4 of 10: 45 CPU s left"
+    labelled = history(samples=[(0, 0), (20, 30)], labels={"dltools.epochs": "5"})
+    labelled.epoch = 4
+    labelled.note_counts(10, None)
+    assert remaining(labelled).note == "epoch 4 of 5: 7.5 CPU s left"
+
+
+def test_what_a_step_costs_is_forgotten_where_epochs_count() -> None:
+    job = history(samples=[(0, 0), (20, 30)])
+    job.note_counts(None, 40)
+    job.note_positions([(2_000_000, 1, None), (10_000_000, 5, None)])
+    assert job.epoch_cost is not None
+    job.note_counts(None, 50)
+    assert job.epoch_cost is not None
+    job.note_counts(10, None)
+    assert job.epoch_cost is None
+
+
 LABELS = {"dltools.metric": "loss", "dltools.target": "1"}
+
+
+def test_a_target_says_more_than_the_epochs_that_the_job_says() -> None:
+    job = history({"loss": [(2, 14), (4, 13)]}, labels=LABELS)
+    job.epoch = 4
+    job.note_counts(10, None)
+    assert remaining(job).note == "1 in 4 CPU s by its slope"
 
 
 def test_two_points_give_a_slope_to_the_target() -> None:

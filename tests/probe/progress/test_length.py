@@ -1,0 +1,70 @@
+"""How long a job says that it will train, in the words of real logs."""
+
+from __future__ import annotations
+
+import pytest
+
+from dltools.probe.progress import Automatic, PointReader
+
+
+def said(log: str) -> tuple[int | None, int | None]:
+    """Return what is said last with a point of a log: how many epochs, and how many steps."""
+    reader = PointReader(Automatic())
+    points = [*reader.feed(log.encode()), *reader.end()]
+    assert points, log
+    every = [(one.epochs, one.steps) for one in points]
+    return next((one for one in reversed(every) if one != (None, None)), (None, None))
+
+
+@pytest.mark.parametrize(
+    ("line", "epochs"),
+    [
+        ("Epoch 3/10, Loss: 0.52", 10),
+        ("Epoch [01/100]  Train Loss: 0.52", 100),
+        ("[epoch 1/4] loss=2.25", 4),
+        ("epoch: 56/300, iter: 10/20, loss: 0.52", 300),
+        ("Epoch 3 of 12 loss 0.52", 12),
+        ("Epoch:[1/3](10/39695) loss:0.52", 3),
+        # What follows an epoch's number is no number of epochs in these.
+        ("Epoch: [3][40/500] Loss 0.52", None),
+        ("| epoch   1 |   200/ 2983 batches | loss 0.52", None),
+        ("Train Epoch: 1 [10000/60000 (17%)]\tLoss: 0.523456", None),
+        ("| epoch 001:    100 / 3000 loss=9.25", None),
+        ("Epoch 0:  50%|#####     | 1/2 [00:00<00:00, loss=0.52]", None),
+        # One epoch says nothing, and the sixth of five is none.
+        ("Epoch 1/1, Loss: 0.52", None),
+        ("Epoch 6/5, Loss: 0.52", None),
+        ("epoch 3/4/2026 loss: 0.52", None),
+    ],
+)
+def test_epochs(line: str, epochs: int | None) -> None:
+    assert said(f"{line}\n{line.replace('0.52', '0.51')}\n")[0] == epochs
+
+
+@pytest.mark.parametrize(
+    ("line", "steps"),
+    [
+        ("step:276/6200 train_loss:0.52 train_time:1ms", 6200),
+        ("step    1/19560 | loss 0.52", 19560),
+        ("Iteration 30/500, loss: 0.52", 500),
+        # Steps of an epoch, and of an evaluation.
+        ("Epoch 8 Iter 200/391 loss 0.52", None),
+        ("eval step 3/10 loss 0.52", None),
+    ],
+)
+def test_steps(line: str, steps: int | None) -> None:
+    assert said(f"{line}\n{line.replace('0.52', '0.51')}\n") == (None, steps)
+
+
+def test_a_heading_counts_for_the_lines_below_it() -> None:
+    log = "Epoch 2/5\n  step 40/500 loss: 0.5200\n  step 80/500 loss: 0.5100\n"
+    assert said(log) == (5, None)
+
+
+def test_what_is_said_last_counts() -> None:
+    assert said("Epoch 1/10 loss: 0.52\nEpoch 1/30 loss: 0.51\n") == (30, None)
+
+
+def test_an_epoch_ends_what_steps_said() -> None:
+    log = "step 1/50 loss 0.53\nEpoch 2/9 loss 0.52\nstep 2/70 loss 0.51\n"
+    assert said(log) == (9, None)
