@@ -18,6 +18,10 @@ def test_a_long_line_goes_on_in_the_next_row() -> None:
     assert Frame("", "look", "abcdefg\n").lines(3) == ["$ look", "abc", "def", "g"]
 
 
+def test_ctrl_c_has_a_row_of_its_own() -> None:
+    assert Frame("", "act", "^CCONTAINER\r\n").lines(9) == ["$ act", "^C", "CONTAINER"]
+
+
 def test_a_long_answer_shows_its_end() -> None:
     lines = Frame("", "look", "".join(f"{number}\n" for number in range(100))).lines(90)
     assert (len(lines), lines[1], lines[-1]) == (ROWS - 1, "...", "99")

@@ -24,7 +24,8 @@ class Frame:
     def lines(self, columns: int) -> list[str]:
         """Return what stands on a screen of so many columns in the end: the last rows, if there
         are more."""
-        printed = [_overwritten(row) for row in _CONTROL.sub("", self.shown).split("\n")]
+        text = _CONTROL.sub("", self.shown).replace("^C", "^C\n")  # the terminal's, no tool's
+        printed = [_overwritten(row) for row in text.split("\n")]
         rows = [part for row in printed for part in _wrapped(row, columns)]
         while rows and not rows[-1]:
             rows.pop()
