@@ -107,8 +107,8 @@ class ContainerHistory:
     Limits in force. `cpus` is the quota in cores and `weight` the relative weight, None if unknown;
     `turn_s` is the length of its turn (s), None if it takes no turns; `cgroup_parent` is the cgroup
     among whose children its weight counts. `owner`: the limits that its owner asked for. `managed`:
-    whether a plan has ever given it a share or a setting, also in an earlier run. `cannot`: what its
-    engine cannot do with it: names of limits, pause, move.
+    whether a plan has ever given it a share or a setting, also in an earlier run. `cannot`: what
+    its engine cannot do with it: names of limits, pause, move.
     Use. `samples` are (time, CPU seconds so far); `cpu` is how many CPUs it wanted and got at the
     newest samples; `is_busy`: whether it uses CPU, updated until it reports. `openmp_runtime` and
     `openmp_settings` are as the columns of these names. `gpu_seconds` are those of the GPUs that it

@@ -18,6 +18,7 @@ _SECTIONS = {
     "dltools-plan": "5",
     "dltools-workload": "5",
     "dltools-policies": "7",
+    "dltools-modes": "7",
     "dltools-cluster": "7",
     "dltools-engines": "7",
 }
