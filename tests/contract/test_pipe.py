@@ -70,7 +70,8 @@ def test_what_the_engine_cannot_is_not_planned(
             assert not [one for one in planned if one["kind"] == "action"]
             assert refused[0].startswith(f"--realize {mode} is not possible: the engine ")
     plans = tool("dl-plan", recording).stdout
-    done = tool("dl-apply", "--host", subject.url, "--lease", "5", input=plans)
+    applied = ("dl-apply", "--host", subject.url, "--lease", "5", "--hold", "1s")
+    done = tool(*applied, input=plans)
     assert not [one for one in records(done.stdout) if one["status"] == "skipped"], done.stderr
     assert tool("dl-apply", "--host", subject.url, "--undo").returncode == 0
     assert [(job.kernel(), job.record()) for job in busy] == before
