@@ -9,28 +9,21 @@ from __future__ import annotations
 import time
 from pathlib import Path
 
-from dltools.engine.cgroup import Cgroup, Directory
+from dltools.engine.cgroup import Cgroup
 from dltools.engine.interface import GoneError, RefusedError
 from dltools.engine.kernel_files import read_flat, read_text
-
-FILES = {1: "freezer.state", 2: "cgroup.freeze"}
-"""The file that freezes, by the version of cgroups."""
 
 _FREEZES_WITHIN_S, _LOOK_S = 5.0, 0.005
 
 
 def is_frozen(cgroup: Cgroup) -> bool:
-    """Tell whether a cgroup is frozen, or is about to be; by one above it too."""
+    """Tell whether a cgroup is frozen, or is about to be."""
     found = cgroup.directory("freezer")
-    return found is not None and is_frozen_at(found)
-
-
-def is_frozen_at(place: Directory) -> bool:
-    """Tell whether the cgroup with this freezer is frozen, or is about to be."""
-    state = read_text(place.path / FILES[place.version]).strip()
-    if place.version == 1:
-        return state in ("FROZEN", "FREEZING")
-    return state == "1" or read_flat(place.path / "cgroup.events").get("frozen") == 1
+    if found is None:
+        return False
+    if found.version == 1:
+        return read_text(found.path / "freezer.state").strip() in ("FROZEN", "FREEZING")
+    return read_text(found.path / "cgroup.freeze").strip() == "1"
 
 
 def freeze(cgroup: Cgroup) -> None:
@@ -54,8 +47,10 @@ def _write(cgroup: Cgroup, *, frozen: bool) -> None:
     found = cgroup.directory("freezer")
     if found is None:
         raise RefusedError("its freezer cgroup is not visible here")
-    path = found.path / FILES[found.version]
-    text = ("FROZEN" if frozen else "THAWED") if found.version == 1 else str(int(frozen))
+    if found.version == 1:
+        path, text = found.path / "freezer.state", "FROZEN" if frozen else "THAWED"
+    else:
+        path, text = found.path / "cgroup.freeze", str(int(frozen))
     try:
         _overwrite(path, text)
     except FileNotFoundError as error:
@@ -76,5 +71,5 @@ def _stands(cgroup: Cgroup) -> bool:
     if found is None or not found.path.is_dir():
         return True
     if found.version == 1:
-        return read_text(found.path / FILES[1]).strip() == "FROZEN"
+        return read_text(found.path / "freezer.state").strip() == "FROZEN"
     return read_flat(found.path / "cgroup.events").get("frozen") == 1

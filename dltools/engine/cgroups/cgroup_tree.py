@@ -17,13 +17,13 @@ from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
 
-from dltools.engine import freezer
 from dltools.engine.cgroup import Cgroup, Directory, Mount, at_path, mounts, with_those_below
 from dltools.engine.interface import RefusedError
 from dltools.engine.kernel_files import ROOT, read_flat, read_text
 
 _MOST_PATHS = 10_000
 _TICKS = os.sysconf("SC_CLK_TCK")
+FREEZER_V1, FREEZER_V2 = "freezer.state", "cgroup.freeze"
 
 
 class Process(NamedTuple):
@@ -125,16 +125,20 @@ class CgroupTree:
         for mount in self.mounts:
             version = 1 if "freezer" in mount.controllers else 0 if mount.controllers else 2
             directory = _place(mount, path) if version else None
-            if directory is None:
-                continue
-            if os.path.exists(f"{directory}/{freezer.FILES[version]}"):  # noqa: PTH110
+            file = FREEZER_V1 if version == 1 else FREEZER_V2
+            if directory is not None and os.path.exists(f"{directory}/{file}"):  # noqa: PTH110
                 return Directory(Path(directory), version)
         return None
 
     def is_frozen(self, path: str) -> bool:
         """Tell whether a cgroup is frozen, or is to be; by a cgroup above too."""
         found = self.freezer(path)
-        return found is not None and freezer.is_frozen_at(found)
+        if found is None:
+            return False
+        if found.version == 1:
+            return read_text(found.path / FREEZER_V1).strip() != "THAWED"
+        is_asked = read_text(found.path / FREEZER_V2).strip() == "1"
+        return is_asked or read_flat(found.path / "cgroup.events").get("frozen") == 1
 
     def with_freezer(self, path: str) -> Cgroup:
         """Return a cgroup by its freezer alone. Raises `RefusedError` where it has none, and where

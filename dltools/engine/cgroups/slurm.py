@@ -20,10 +20,9 @@ from pathlib import Path
 
 from dltools.engine.cgroup import with_those_below
 from dltools.engine.cgroups.cgroup_engine import CgroupEngine, Naming
-from dltools.engine.cgroups.cgroup_tree import Process
-from dltools.engine.freezer import is_frozen_at
+from dltools.engine.cgroups.cgroup_tree import FREEZER_V1, Process
 from dltools.engine.interface import Capabilities, Container, RefusedError
-from dltools.engine.kernel_files import ROOT
+from dltools.engine.kernel_files import ROOT, read_text
 
 PATTERNS = ("/slurm*/uid_*/job_*", "/system.slice/*slurmstepd.scope/job_*")
 """Where jobs are: on version 1, whose top has the node's name or not, and on version 2."""
@@ -91,8 +90,8 @@ class SlurmEngine(CgroupEngine):
         """Tell whether Slurm has frozen a step of a job, having stopped it."""
         found = self._tree.freezer(path)
         folders = with_those_below(found.path) if found else ()
-        places = (found._replace(path=Path(one)) for one in folders) if found else ()
-        return any(map(is_frozen_at, places))
+        texts = (read_text(f"{one}/{FREEZER_V1}") for one in folders)
+        return any(text.strip() not in ("", "THAWED") for text in texts)
 
     def can(self, path: str) -> Capabilities:
         """Return what can be done with a job."""
