@@ -168,9 +168,9 @@ def _of_journal(engine: Engine, request: Request) -> Iterator[Finding]:
     if moving := open_migrations(directories):
         text = f"{listed([one.container_name for one in moving])}: on the way to another host"
         yield Finding(Health.WARNING, "journal", text, "dl-apply --status")
-    for directory in directories:
-        yield from _of_directory(directory)
-    if not changed and not moving:
+    unreadable = [finding for directory in directories for finding in _of_directory(directory)]
+    yield from unreadable
+    if not (changed or moving or unreadable):
         yield Finding(Health.OK, "journal", f"dl-apply has left nothing on {engine.host}")
 
 

@@ -41,6 +41,17 @@ def test_what_a_dead_run_has_left(tool: Tools, fake_engine: FakeEngine) -> None:
     assert done.returncode == PARTIAL
 
 
+def test_a_state_that_cannot_be_read_says_nothing_of_what_is_left(
+    tool: Tools, fake_engine: FakeEngine, state: Path
+) -> None:
+    state.mkdir(parents=True)
+    state.chmod(0o777)
+    done = tool("dl-probe", "--doctor", "--format", "jsonl", env={"DOCKER_HOST": fake_engine.url})
+    subjects = [one["subject"] for one in records(done.stdout)]
+    assert "state" in subjects
+    assert "journal" not in subjects
+
+
 @pytest.mark.parametrize(
     "more", [["-i", "1"], ["x.log"], ["-o", "x"], ["--list-metrics"], ["--format", "csv"]]
 )
