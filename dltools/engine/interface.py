@@ -128,8 +128,9 @@ class Container:
     runs as. `slot`: for a task of a service, what stays the same when the task moves. `ties`: why
     it cannot move, in sentences. `pause_refusal`: why it must not be paused, "" if it may be.
     `cgroup_path` is that of its cgroup, "" where the path holds its id: such a cgroup is all that
-    there is of it, and has its limits, with no engine's record beside. `limit_fields` is for the
-    journal, `native` all that the engine has said.
+    there is of it, and has its limits, with no engine's record beside. `lasting_id`: the id of its
+    place where another container takes that when it is started again, "" where none does.
+    `limit_fields` is for the journal, `native` all that the engine has said.
     """
 
     id: str
@@ -161,6 +162,7 @@ class Container:
     limit_fields: Fields = field(default_factory=dict)
     native: Fields = field(default_factory=dict)
     cgroup_path: str = ""
+    lasting_id: str = ""
 
     @property
     def origin(self) -> str:
@@ -365,6 +367,11 @@ class Engine(Protocol):
 
     def inspect(self, id_: str) -> Container:
         """Return one container, by id or name."""
+
+    def known_as(self, id_: str) -> str:
+        """Return the id that `inspect` gives a container, given the one that a plan has: on the
+        same machine another engine may have observed it."""
+        return id_
 
     def usage(self, id_: str) -> Usage | None:
         """Return a container's counters, for one whose cgroup is on another machine; None where the
