@@ -185,7 +185,8 @@ Hosts = Annotated[
         "--host",
         metavar="URL",
         help="Engine to use: unix:///PATH, tcp://HOST:PORT or ssh://HOST; on this machine also "
-        "cri:///PATH, cgroup:/PATTERN, slurm: or kubepods:. Repeatable. See dltools-engines(7).",
+        "cri:///PATH, cgroup:/PATTERN, slurm: or kubepods:; for dl-apply also kubernetes:NODE. "
+        "Repeatable. See dltools-engines(7).",
     ),
 ]
 Contexts = Annotated[

@@ -20,7 +20,9 @@ from urllib.parse import parse_qs, urlsplit
 import yaml
 from kubernetes import client
 
-STARTED = "2026-01-31T12:00:00Z"
+from dltools.engine.kubernetes.pod_resources import cores
+
+STARTED = "2025-01-31T12:00:00Z"
 
 
 class FakeApiServer:
@@ -192,7 +194,8 @@ class FakeApiServer:
             for kind in {*own["resources"], *wanted["resources"]}
         }
         class_ = pod["status"]["qosClass"]
-        if (class_ == "Guaranteed") != (new.get("limits") == new.get("requests")):
+        cpus = [cores((new.get(kind) or {}).get("cpu")) for kind in ("limits", "requests")]
+        if (class_ == "Guaranteed") != (cpus[0] == cpus[1]):
             text = "Pod QOS Class may not change as a result of resizing"
             said = f'Pod "{name}" is invalid: spec: Invalid value: "{class_}": {text}'
             return 422, failure(422, said)
@@ -264,10 +267,10 @@ def _missing(kind: str, name: str) -> tuple[int, Any]:
 class _Handler(BaseHTTPRequestHandler):
     fake: FakeApiServer
 
-    def do_GET(self) -> None:  # noqa: N802
+    def do_GET(self) -> None:
         self._serve(None)
 
-    def do_PATCH(self) -> None:  # noqa: N802
+    def do_PATCH(self) -> None:
         assert self.headers["Content-Type"] == "application/strategic-merge-patch+json"
         self._serve(json.loads(self.rfile.read(int(self.headers["Content-Length"]))))
 

@@ -40,7 +40,6 @@ class ApiServer:
         """Nothing is asked yet. Raises `ConfigError` if the extra or a configuration is missing."""
         try:
             from kubernetes import client, config
-            from kubernetes.config.config_exception import ConfigException
             from urllib3.exceptions import HTTPError
         except ImportError as error:
             raise ConfigError(
@@ -53,7 +52,7 @@ class ApiServer:
                 config.load_kube_config(config_file=files, client_configuration=found)
             else:
                 config.load_incluster_config(client_configuration=found)
-        except ConfigException as error:
+        except Exception as error:  # the client takes the contents of a file on trust
             raise ConfigError(f"no API server is known; set KUBECONFIG: {_line(error)}") from error
         found.retries = False  # patience has its own
         self.url: str = found.host
@@ -124,6 +123,8 @@ class ApiServer:
     def _told(self, error: Any) -> Exception:
         """Return one of our errors for an answer of the server's."""
         said = _message(error.body) or str(error.reason or f"status {error.status}")
+        if not error.status:
+            return UnavailableError(f"no API server answers at {self.url}: {said}")
         if error.status == 401:
             return AccessError(f"the API server at {self.url} does not know this user: {said}")
         if error.status == 404:
