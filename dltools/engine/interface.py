@@ -8,7 +8,7 @@ them (in the journal, in the record of a migration), they are `Fields`, which on
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
@@ -302,6 +302,13 @@ class Node(NamedTuple):
 class ServiceManager(Protocol):
     """A manager's view of the services of a cluster. Methods raise as `Engine`'s do."""
 
+    is_fixed_while_running: bool
+    """Whether constraints can change only while a service has no tasks, at the moment when it gets
+    one; else at any time."""
+
+    def ties(self, service_id: str) -> Iterable[str]:
+        """Return why a service cannot be moved, in sentences."""
+
     def service(self, id_: str) -> Service:
         """Return one service, by id or name."""
 
@@ -320,7 +327,8 @@ class ServiceManager(Protocol):
         labels: Mapping[str, str | None] | None = None,
     ) -> None:
         """Change what is not None of a service, unless it is so already. A label that is None is
-        removed, and others stay."""
+        removed, and others stay. Where constraints are fixed while it runs, those that come with
+        no replicas are left out."""
 
 
 class Engine(Protocol):
@@ -456,7 +464,7 @@ class Engine(Protocol):
 
     def describe_look(self, container: Container, image: str) -> Fields:
         """Return what a target creates a container from that has the volumes of a service's task
-        and does nothing."""
+        and does nothing; {} where a volume is the same on all nodes of a cluster."""
         raise _unable()
 
     def create(self, name: str, body: Fields) -> str:

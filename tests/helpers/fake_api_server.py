@@ -18,10 +18,17 @@ from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 import yaml
+from helpers.fake_jobs import FakeJobs
 from kubernetes import client
 
 from dltools.engine.kubernetes.pod_resources import cores
 
+VERSION = {
+    **dict.fromkeys(("compiler", "goVersion", "gitCommit", "gitTreeState", "gitVersion"), "x"),
+    **dict.fromkeys(("buildDate", "platform"), "x"),
+    "major": "1",
+    "minor": "36",
+}
 STARTED = "2025-01-31T12:00:00Z"
 
 
@@ -39,7 +46,10 @@ class FakeApiServer:
         self.errors: dict[tuple[str, str], tuple[int, str]] = {}
         self.conflicts = 0
         self.requests: list[tuple[str, str, Any]] = []
-        self.nodes = {node: _node(node, cpus)}
+        self.nodes = {node: node_of(node, cpus)}
+        self.version = dict(VERSION)
+        self.claims: dict[str, dict[str, Any]] = {}
+        self.jobs = FakeJobs(self)
         self._lock = threading.RLock()
         handler = type("Handler", (_Handler,), {"fake": self})
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
@@ -161,7 +171,16 @@ class FakeApiServer:
             for (wanted, end), (status, message) in self.errors.items():
                 if method == wanted and where.path.endswith(end):
                     return status, failure(status, message)
+            if where.path == "/version/":
+                return 200, {"kind": "VersionInfo", **self.version}
             parts = where.path.strip("/").split("/")[2:]
+            if where.path.startswith("/apis/batch/v1/"):
+                return self.jobs.answer(method, parts[2], parts[4], body)
+            if parts[2:3] == ["persistentvolumeclaims"]:
+                return 200, self.claims[parts[3]]
+            if parts[2:] == ["pods"]:
+                selector = parse_qs(where.query)["labelSelector"][0]
+                return 200, self._items(self.jobs.pods_of(selector.partition("=")[2]))
             if parts[0] == "nodes":
                 found = self.nodes.get(parts[1])
                 return (200, found) if found else _missing("nodes", parts[1])
@@ -176,8 +195,13 @@ class FakeApiServer:
 
     def _list(self, selector: str) -> dict[str, Any]:
         node = selector.removeprefix("spec.nodeName=")
-        found = [one for one in self.pods.values() if one["spec"]["nodeName"] == node]
-        return {"apiVersion": "v1", "kind": "PodList", "metadata": {}, "items": found}
+        return self._items(
+            [one for one in self.pods.values() if one["spec"].get("nodeName") == node]
+        )
+
+    @staticmethod
+    def _items(pods: list[dict[str, Any]]) -> dict[str, Any]:
+        return {"apiVersion": "v1", "kind": "PodList", "metadata": {}, "items": pods}
 
     def _resize(self, pod: dict[str, Any], body: Any) -> tuple[int, Any]:
         meta, name = pod["metadata"], pod["metadata"]["name"]
@@ -224,7 +248,7 @@ class FakeApiServer:
             ]
 
 
-def _node(name: str, cpus: str) -> dict[str, Any]:
+def node_of(name: str, cpus: str) -> dict[str, Any]:
     info = dict.fromkeys(
         (
             "architecture",
@@ -245,6 +269,7 @@ def _node(name: str, cpus: str) -> dict[str, Any]:
         "metadata": {"name": name, "uid": f"uid-{name}"},
         "status": {
             "capacity": {"cpu": cpus, "memory": "8000000Ki"},
+            "conditions": [{"type": "Ready", "status": "True"}],
             "nodeInfo": {**info, "kubeletVersion": "v1.35.0"},
         },
     }
@@ -292,6 +317,8 @@ class _Handler(BaseHTTPRequestHandler):
 
 def checked(found: dict[str, Any]) -> dict[str, Any]:
     """Return an object of the API. Raises AssertionError if the schema has it otherwise."""
+    if found["kind"] == "VersionInfo":
+        return found
     model = getattr(client, f"V1{found['kind']}")
     again = client.ApiClient().sanitize_for_serialization(model.from_dict(found))
     assert _is_part(found, again), (found, again)

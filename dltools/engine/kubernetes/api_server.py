@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, TypeVar
@@ -56,7 +57,8 @@ class ApiServer:
             raise ConfigError(f"no API server is known; set KUBECONFIG: {_line(error)}") from error
         found.retries = False  # patience has its own
         self.url: str = found.host
-        self._api = client.CoreV1Api(client.ApiClient(found))
+        self._api = client.CoreV1Api(connection := client.ApiClient(found))
+        self._batch, self._versions = client.BatchV1Api(connection), client.VersionApi(connection)
         self._patience = patience
         self._answered: type[Exception] = client.ApiException
         self._broken: type[Exception] = HTTPError
@@ -106,6 +108,53 @@ class ApiServer:
         except GoneError as error:
             self.pod(pod.metadata.namespace, pod.metadata.name)  # raises where the pod is gone
             raise RefusedError(NO_RESIZE) from error
+
+    # Jobs
+
+    def version(self) -> tuple[int, int]:
+        """Return the version of Kubernetes."""
+        found = self._ask(lambda: self._versions.get_code(_request_timeout=TIMEOUT_S))
+        major, minor = (re.match(r"\d*", text or "") for text in (found.major, found.minor))
+        return int((major and major[0]) or 0), int((minor and minor[0]) or 0)
+
+    def job(self, namespace: str, name: str) -> Any:
+        """Return one Job."""
+        return self._ask(
+            lambda: self._batch.read_namespaced_job(name, namespace, _request_timeout=TIMEOUT_S)
+        )
+
+    def job_pods(self, job: Any) -> list[Any]:
+        """Return the pods that a Job has made and that are still there."""
+        selector = f"batch.kubernetes.io/controller-uid={job.metadata.uid}"
+        found = self._ask(
+            lambda: self._api.list_namespaced_pod(
+                job.metadata.namespace, label_selector=selector, _request_timeout=TIMEOUT_S
+            )
+        )
+        return list(found.items)
+
+    def claim(self, namespace: str, name: str) -> Any:
+        """Return a claim of a volume."""
+        return self._ask(
+            lambda: self._api.read_namespaced_persistent_volume_claim(
+                name, namespace, _request_timeout=TIMEOUT_S
+            )
+        )
+
+    def patch_job(self, job: Any, patch: Mapping[str, Any]) -> None:
+        """Change a Job. Raises `ConflictError` if it is not as it was read."""
+        version = {"resourceVersion": job.metadata.resource_version}
+        body = {**patch, "metadata": {**patch.get("metadata", {}), **version}}
+        self._ask(
+            lambda: self._batch.patch_namespaced_job(
+                job.metadata.name,
+                job.metadata.namespace,
+                body,
+                field_manager="dltools",
+                _content_type=_MERGE,
+                _request_timeout=TIMEOUT_S,
+            )
+        )
 
     def _ask(self, request: Callable[[], T]) -> T:
         def once() -> T:

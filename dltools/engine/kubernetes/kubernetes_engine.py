@@ -28,11 +28,13 @@ from dltools.engine.interface import (
     Listed,
     LocatedContainer,
     LogFlow,
+    Move,
     RecordedLimits,
     RefusedError,
 )
 from dltools.engine.kubernetes import pod_resources
 from dltools.engine.kubernetes.api_server import ApiServer, ConflictError
+from dltools.engine.kubernetes.jobs import Jobs, owner
 from dltools.engine.kubernetes.pod_resources import Resources
 from dltools.engine.patience import Patience
 from dltools.errors import ConfigError, DltoolsError, UnavailableError
@@ -49,10 +51,7 @@ _POLL_S = 0.25
 _TRIES = 5
 
 _CAPABILITIES = Capabilities(
-    frozenset({"cpus"}),
-    pauses=False,
-    creates=False,
-    why="a pod is resized by its limit of CPUs alone, and stays on its node",
+    frozenset({"cpus"}), pauses=False, why="a pod is resized by its limit of CPUs alone"
 )
 
 _ONLY_LIMITS = "by its API server a pod is resized; measure it with dl-probe --host cri:///PATH"
@@ -99,10 +98,13 @@ class KubernetesEngine(Engine):
         self._known: dict[str, tuple[str, str, str]] = {}
         found = self._server.node(node)
         self.host: str = node
+        self.node_id: str = node
+        self.services = Jobs(self._server)
         digest = hashlib.sha256(f"{found.metadata.uid}\0{node}".encode()).hexdigest()
         self.id: str = f"kubernetes-{digest[:32]}"
         info, capacity = found.status.node_info, found.status.capacity or {}
         self.version: str = f"kubelet {info.kubelet_version}" if info else ""
+        self.has_gpu: bool = capacity.get(pod_resources.GPU, "0") != "0"
         self.cpus: int = int(pod_resources.cores(capacity.get("cpu")) or 0)
         memory = re.fullmatch(r"(\d+)Ki", capacity.get("memory") or "")
         self.memory: int = int(memory[1]) * 1024 if memory else 0
@@ -128,7 +130,7 @@ class KubernetesEngine(Engine):
     def inspect(self, id_: str) -> Container:
         """Return one container, by the runtime's id, by its place in its pod, or by name."""
         pod, status = self._found(id_)
-        return pod_resources.container_of(pod, status)
+        return pod_resources.container_of(pod, status, owner(pod))
 
     def known_as(self, id_: str) -> str:
         """Return the id of a container's place, given the runtime's id."""
@@ -138,7 +140,7 @@ class KubernetesEngine(Engine):
 
     def _containers(self) -> Iterator[Container]:
         for pod, status in self._listed():
-            yield pod_resources.container_of(pod, status)
+            yield pod_resources.container_of(pod, status, owner(pod))
 
     def _listed(self) -> Iterator[tuple[Any, Any]]:
         """Yield the containers of pods that are not over."""
@@ -235,6 +237,20 @@ class KubernetesEngine(Engine):
             if self._clock() >= until:
                 raise _NotSetError(f"kubelet has not resized it in {_SETTLE_S:.0f} s")
             self._sleep(_POLL_S)
+
+    # Moves of Jobs: `jobs` has the steps, and kubelet fetches images and volumes
+
+    def describe_move(self, container: Container, original: Fields, image: str) -> Move:
+        """Return how long a container's pod may take to stop."""
+        return Move({}, {}, "SIGTERM", container.native["grace_s"])
+
+    def describe_look(self, container: Container, image: str) -> Fields:
+        """Return {}: a volume is the same on all nodes."""
+        return {}
+
+    def image_id(self, name: str) -> str | None:
+        """Return the name of an image: kubelet fetches it."""
+        return name
 
     def archive(self, id_: str, path: str) -> Iterator[bytes]:
         """Refuse: it would need the right to run commands in pods."""

@@ -12,11 +12,20 @@ from collections.abc import Iterator, Mapping
 from decimal import Decimal, InvalidOperation
 from typing import Any
 
-from dltools.engine.interface import Container, Fields, GoneError, RecordedLimits, RefusedError
+from dltools.engine.interface import (
+    Container,
+    Fields,
+    GoneError,
+    GpuAccess,
+    Mount,
+    RecordedLimits,
+    RefusedError,
+)
 from dltools.labels import PREFIX
 
 _CPU = "cpu"
 _LIMITS, _REQUESTS = "limits", "requests"
+GPU = "nvidia.com/gpu"
 _LEAST = 0.001
 _UNITS = {"n": Decimal("1e-9"), "u": Decimal("1e-6"), "m": Decimal("1e-3"), "k": Decimal(1000)}
 
@@ -71,29 +80,56 @@ def recorded_limits(fields: Fields) -> RecordedLimits:
     return RecordedLimits(cores(fields.get(_LIMITS)))
 
 
-def container_of(pod: Any, status: Any) -> Container:
-    """Return a container of a pod."""
-    labels = dict(pod.metadata.labels or {})
-    annotations = pod.metadata.annotations or {}
-    labels |= {key: value for key, value in annotations.items() if key.startswith(PREFIX)}
+def labels_of(metadata: Any) -> dict[str, str]:
+    """Return the labels of an object, and what annotations add."""
+    said = metadata.annotations or {}
+    added = {key: value for key, value in said.items() if key.startswith(PREFIX)}
+    return {**(metadata.labels or {}), **added}
+
+
+def container_of(pod: Any, status: Any, job: str) -> Container:
+    """Return a container of a pod, which is of a Job, "" of none."""
     running, ended = status.state and status.state.running, status.state and status.state.terminated
     fields = limit_fields(pod, status.name)
     return Container(
         id=lasting_id(pod, status.name),
         name=f"{pod.metadata.namespace}/{pod.metadata.name}/{status.name}",
         image=status.image,
-        image_id=status.image_id,
+        image_id=status.image,  # each node's kubelet fetches it by its name
         state="running" if running else "exited" if ended else "created",
         started=running.started_at if running else None,
         started_text=str(running.started_at) if running else "",
         finished=ended.finished_at if ended else None,
         exit_code=ended.exit_code if ended else None,
-        labels=labels,
+        labels=labels_of(pod.metadata),
         host_name=pod.metadata.name,
         recorded=recorded_limits(fields),
         limit_fields=fields,
-        native={"namespace": pod.metadata.namespace, "pod": pod.metadata.name, "name": status.name},
+        service_id=job,
+        ties=() if job else ("its pod is of no Job: Kubernetes moves no pods",),
+        mounts=tuple(_mounts(pod, status.name)),
+        gpu=GpuAccess.LASTING if _has_gpu(pod, status.name) else GpuAccess.NONE,
+        native={"name": status.name, "grace_s": _grace_s(pod)},
     )
+
+
+def _mounts(pod: Any, name: str) -> Iterator[Mount]:
+    """Yield the mounts of volumes that other nodes may have, too: those of claims."""
+    claims = {one.name for one in pod.spec.volumes or () if one.persistent_volume_claim is not None}
+    for mount in _container(pod, name).volume_mounts or ():
+        if mount.name in claims:
+            yield Mount(mount.mount_path)
+
+
+def _grace_s(pod: Any) -> float:
+    """Return how long a pod may take to stop."""
+    own = pod.spec.termination_grace_period_seconds
+    return 30.0 if own is None else float(own)
+
+
+def _has_gpu(pod: Any, name: str) -> bool:
+    own = _specified(pod, name)
+    return GPU in ((own and own.limits) or {})
 
 
 def has_ended(pod: Any) -> bool:

@@ -61,7 +61,7 @@ def test_a_quota_lasts_and_undo_puts_the_pod_s_own_back(
     server.restart("train", "c3")
     server.restart("train", "c4")
     code, (shown,) = apply(tool, state, "--status", "--format", "jsonl")
-    assert (shown["before"], shown["after"]) == ({"cpus": 2.0}, {"cpus": 0.75})
+    assert (shown["found"], shown["now"]) == ({"cpus": 2.0}, {"cpus": 0.75})
 
     code, (result,) = apply(tool, state, "--undo")
     assert (code, result["status"], result["after"]) == (0, "applied", {"cpus": 2.0}), result
@@ -96,7 +96,7 @@ def test_a_run_that_is_killed_while_kubelet_waits_is_undone(
     run = tool.begin("dl-apply", *HOST, "--state-dir", state)
     assert run.stdin is not None
     run.stdin.write(plan(1.0))
-    run.stdin.close()
+    run.stdin.flush()
     eventually(lambda: server.specified()["limits"] == {"cpu": "1000m"})
     os.kill(run.pid, signal.SIGKILL)
     run.wait()
