@@ -23,6 +23,7 @@ from kubernetes import client
 
 from dltools.engine.kubernetes.pod_resources import cores
 
+SAMPLES = Path(__file__).parents[2] / "samples/kubernetes"
 VERSION = {
     **dict.fromkeys(("compiler", "goVersion", "gitCommit", "gitTreeState", "gitVersion"), "x"),
     **dict.fromkeys(("buildDate", "platform"), "x"),
@@ -163,6 +164,19 @@ class FakeApiServer:
             if method == "PATCH"
         ]
 
+    def used_rights(self) -> set[tuple[str, str]]:
+        """Return the resources that were asked for, with the verbs."""
+        found = set()
+        for method, path, _ in self.requests:
+            where = urlsplit(path).path
+            if where == "/version/":  # everybody may read it
+                continue
+            parts = where.partition("/v1/")[2].split("/")
+            names = parts[2:] if parts[0] == "namespaces" else parts
+            verb = "patch" if method == "PATCH" else "list" if len(names) == 1 else "get"
+            found.add(("/".join(names[::2]), verb))
+        return found
+
     def answer(self, method: str, path: str, body: Any) -> tuple[int, Any]:
         """Return the status and the object of an answer."""
         with self._lock:
@@ -272,6 +286,18 @@ def node_of(name: str, cpus: str) -> dict[str, Any]:
             "conditions": [{"type": "Ready", "status": "True"}],
             "nodeInfo": {**info, "kubeletVersion": "v1.35.0"},
         },
+    }
+
+
+def rights_of(*names: str) -> set[tuple[str, str]]:
+    """Return the resources that roles of samples/kubernetes give, with the verbs."""
+    return {
+        (kind, verb)
+        for name in names
+        for document in yaml.safe_load_all((SAMPLES / name).read_text())
+        for rule in document.get("rules", ())
+        for kind in rule["resources"]
+        for verb in rule["verbs"]
     }
 
 

@@ -19,9 +19,11 @@ from helpers.tools import TOOLS, command
 ROOT = Path(__file__).parents[2]
 MANIFEST = ROOT / "samples/kubernetes/dltools.yaml"
 DOCUMENTS: list[dict[str, Any]] = list(yaml.safe_load_all(MANIFEST.read_text()))
-RIGHTS: list[dict[str, Any]] = list(
-    yaml.safe_load_all((ROOT / "samples/kubernetes/resize.yaml").read_text())
-)
+RIGHTS: list[dict[str, Any]] = [
+    document
+    for name in ("resize", "move")
+    for document in yaml.safe_load_all((ROOT / f"samples/kubernetes/{name}.yaml").read_text())
+]
 POD: dict[str, Any] = DOCUMENTS[1]["spec"]["template"]["spec"]
 (CONTAINER,) = POD["containers"]
 ENDPOINT = os.environ.get("CONTAINER_RUNTIME_ENDPOINT", "")

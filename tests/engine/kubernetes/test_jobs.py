@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from helpers.fake_api_server import FakeApiServer, node_of
+from helpers.fake_api_server import FakeApiServer, node_of, rights_of
 from helpers.fake_engine import action
 from hypothesis import event, given
 from hypothesis import strategies as st
@@ -89,6 +89,13 @@ def test_a_job_moves_and_undo_frees_it(cluster: Cluster) -> None:
     server.jobs.advance()
     server.jobs.advance()
     assert len(server.jobs.running()) == server.jobs.most_running == 1
+
+
+def test_the_rights_of_the_samples_are_those_that_moves_use(cluster: Cluster) -> None:
+    cluster.move()
+    cluster.migrator().undo(lambda _: None)
+    given = rights_of("resize.yaml", "move.yaml")
+    assert cluster.server.used_rights() == given - {("pods/resize", "patch")}
 
 
 def test_a_job_moves_back_by_another_plan(cluster: Cluster) -> None:

@@ -5,11 +5,9 @@ from __future__ import annotations
 import os
 import ssl
 from pathlib import Path
-from urllib.parse import urlsplit
 
 import pytest
-import yaml
-from helpers.fake_api_server import FakeApiServer
+from helpers.fake_api_server import FakeApiServer, rights_of
 from helpers.tls import OPENSSL, make_authority, make_certificate
 
 from dltools.engine.interface import GoneError, LocatedContainer, RefusedError
@@ -17,8 +15,6 @@ from dltools.engine.kubernetes.kubernetes_engine import KubernetesEngine
 from dltools.engine.members.opening import host_address, open_engine
 from dltools.engine.patience import Patience
 from dltools.errors import AccessError, ConfigError, UnavailableError
-
-ROOT = Path(__file__).parents[3]
 
 
 def located(engine: KubernetesEngine, id_: str = "c1") -> LocatedContainer:
@@ -287,20 +283,7 @@ def test_the_rights_of_the_sample_are_those_that_are_used(
     before = engine.inspect("c1").limit_fields
     set_quota(engine, 1.0)
     engine.restore_limits(located(engine), before, {}, lambda: True)
-    used = set()
-    for method, path, _ in server.requests:
-        _, _, *parts = urlsplit(path).path.strip("/").split("/")
-        kind = parts[0] if parts[0] != "namespaces" else "/".join(parts[2::2])
-        used.add((kind, "patch" if method == "PATCH" else "list" if parts == ["pods"] else "get"))
-    documents = yaml.safe_load_all((ROOT / "samples/kubernetes/resize.yaml").read_text())
-    (role,) = (one for one in documents if one["kind"] == "ClusterRole")
-    given = {
-        (kind, verb)
-        for rule in role["rules"]
-        for kind in rule["resources"]
-        for verb in rule["verbs"]
-    }
-    assert used == given
+    assert server.used_rights() == rights_of("resize.yaml")
 
 
 REAL = os.environ.get("DLTOOLS_KUBERNETES_POD", "")
