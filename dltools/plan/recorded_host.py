@@ -251,7 +251,8 @@ class RecordedHost:
             self._learn_owner(container, slice(low + number, high, many), sizes, before)
             if not container.metrics:
                 weights = rows["cpu_weight"][low + number : high : many]
-                container.note_cpu_use(times, seconds, [_known(weight) for weight in weights])
+                known = [_known(weight) for weight in weights]
+                container.note_cpu_use(times, seconds, known, demands)
             container.add_samples(times, seconds)
             points = self.samples.points.get(key)
             if points:

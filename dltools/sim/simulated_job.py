@@ -252,7 +252,7 @@ class SimulatedJob:
                 use = GpuUse(ratio, GPU_MEMORY, GPU_MEMORY_LIMIT)
                 history.note_gpus([micros], [{gpu_name(number): use for number in self.gpus}])
             if not history.metrics:
-                history.note_cpu_use([micros], [self.cpu], [limits.weight])
+                history.note_cpu_use([micros], [self.cpu], [limits.weight], [wanted])
             history.add_samples([micros], [self.cpu])
         if not self.unread:
             return False

@@ -166,6 +166,14 @@ def test_a_container_that_uses_no_cpu_is_left_alone() -> None:
     assert weights(plan) == {}
 
 
+@pytest.mark.parametrize(("wanted", "planned"), [(1.9, "a b"), (0.1, "a"), (float("nan"), "a")])
+def test_one_that_others_keep_from_the_cpus_competes(wanted: float, planned: str) -> None:
+    # b had a tenth of a CPU in the 100 seconds before anybody looked: its demand shows why.
+    made, starved = planner(), busy(100, "b", 10.0, start=0.0, demand_cores=wanted)
+    plan = feed(made, node(100), busy(100, "a", 3.0, start=98.0), starved)
+    assert set(weights(plan)) | {"a"} == set(planned.split())
+
+
 def test_an_idle_container_that_begins_to_work_competes() -> None:
     made = planner("srtf")
     feed(made, node(30), busy(30, "a", 55.0), busy(30, "b", 0.5), point(29, "a", 1.0))

@@ -170,7 +170,8 @@ def choose_mode(
         return choice(Mode.WEIGHT, why, is_even=True)
     threads = [busy_threads(job) for job in everyone]
     total = sum(needed_cpus(job) for job in everyone)
-    crowded = f"{total:g} busy threads of {len(threads)} jobs on {host.cpus:g} CPUs"
+    jobs = "1 job" if len(threads) == 1 else f"{len(threads)} jobs"
+    crowded = f"{total:g} busy threads of {jobs} on {host.cpus:g} CPUs"
     if any(is_serving(job) for job in host.jobs):
         return choice(Mode.WEIGHT, "some containers serve: none may wait for a turn")
     if total > host.cpus and max(threads, default=1) > 1 and len(threads) > 1:

@@ -42,6 +42,9 @@ _EVER = -(2**63)
 _BUSY, _IDLE = 0.2, 0.05
 """CPU use in cores from which a silent container counts as busy, and below which it does not."""
 
+_LOOK = MICRO // 2
+"""Between samples that are nearer (microseconds) no container is found idle."""
+
 _NEW_S = 5.0
 """A silent container counts as busy from its start, if it is seen this early (s)."""
 
@@ -334,11 +337,16 @@ class ContainerHistory:
                 self.add_sample(time, used)
 
     def note_cpu_use(
-        self, times: Sequence[int], seconds: Sequence[float], weights: Sequence[float | None]
+        self,
+        times: Sequence[int],
+        seconds: Sequence[float],
+        weights: Sequence[float | None],
+        demands: Sequence[float],
     ) -> None:
         """Note from new counter samples, before they are added, whether the container is busy.
 
-        `weights` are those in force at each. A container that waits, or whose weight is unknown,
+        `weights` are those in force at each, `demands` the CPUs wanted (NaN: unknown): one that
+        others keep from the CPUs is busy too. A container that waits, or whose weight is unknown,
         is not found idle.
         """
         started = self.started
@@ -346,15 +354,16 @@ class ContainerHistory:
         if last is None and started is not None:
             self.is_busy = times[0] - started <= _NEW_S * MICRO
             last = (started, 0.0)
-        for time, used, weight in zip(times, seconds, weights, strict=True):
+        for time, used, weight, wanted in zip(times, seconds, weights, demands, strict=True):
             if math.isnan(used):
                 continue
+            self.is_busy |= wanted >= _BUSY
             if last is not None and time > last[0] and used >= last[1]:
                 cores = (used - last[1]) * MICRO / (time - last[0])
                 waits = weight is None or self.may_wait_at(weight) or self.turn_s is not None
                 if cores >= _BUSY:
                     self.is_busy = True
-                elif cores < _IDLE and not waits and time - last[0] >= MICRO // 2:
+                elif cores < _IDLE and not (waits or wanted >= _BUSY or time - last[0] < _LOOK):
                     self.is_busy = False
             last = (time, used)
 
