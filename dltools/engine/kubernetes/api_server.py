@@ -22,7 +22,7 @@ TIMEOUT_S = 30.0
 _MERGE = "application/strategic-merge-patch+json"
 """A patch whose list of containers is merged by their names."""
 
-_AWAY = (429, 500, 502, 503, 504)
+_AWAY = (429, 502, 503, 504)
 
 NO_RESIZE = "its API server has no pods/resize: Kubernetes 1.33 or later is needed"
 

@@ -47,6 +47,10 @@ NODE_NAME = "NODE_NAME"
 _SETTLE_S = 30.0
 """How long kubelet may take to set a quota (ours): it looks at its pods every second or so."""
 
+_SILENT_S = 60.0
+"""How long a kubelet that has set nothing is asked for nothing more (ours): a run that waits for it
+again and again would seem to hang."""
+
 _POLL_S = 0.25
 _TRIES = 5
 
@@ -95,6 +99,7 @@ class KubernetesEngine(Engine):
         """Ask for the node. Raises as the engine does."""
         self._server = ApiServer(patience or Patience(0.0))
         self._sleep, self._clock = sleep, clock
+        self._silent_until = -_SILENT_S
         self._known: dict[str, tuple[str, str, str]] = {}
         found = self._server.node(node)
         self.host: str = node
@@ -185,6 +190,8 @@ class KubernetesEngine(Engine):
         it would come at any later time."""
         cpus = wanted["cpus"] if wanted["cpus"] is not None else float(self.cpus)
         container = located.container
+        if self._clock() < self._silent_until:
+            raise RefusedError(f"kubelet of {self.host} has not set what it was given before")
         try:
             self._resize(
                 container, lambda pod: pod_resources.resized(pod, container.native["name"], cpus)
@@ -235,6 +242,7 @@ class KubernetesEngine(Engine):
             if reason := pod_resources.obstacle(pod):
                 raise _NotSetError(reason)
             if self._clock() >= until:
+                self._silent_until = self._clock() + _SILENT_S
                 raise _NotSetError(f"kubelet has not resized it in {_SETTLE_S:.0f} s")
             self._sleep(_POLL_S)
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from helpers.fake_api_server import FakeApiServer
+from helpers.fake_api_server import Clock, FakeApiServer
 
 from dltools.engine.kubernetes.kubernetes_engine import KubernetesEngine
 
@@ -17,18 +17,6 @@ def server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeApiS
     monkeypatch.setenv("KUBECONFIG", str(made.kubeconfig(tmp_path / "kubeconfig")))
     yield made
     made.stop()
-
-
-class Clock:
-    """Time that passes as it is waited for."""
-
-    now = 0.0
-
-    def sleep(self, seconds: float) -> None:
-        self.now += seconds
-
-    def __call__(self) -> float:
-        return self.now
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ import ssl
 from pathlib import Path
 
 import pytest
-from helpers.fake_api_server import FakeApiServer, rights_of
+from helpers.fake_api_server import Clock, FakeApiServer, rights_of
 from helpers.tls import OPENSSL, make_authority, make_certificate
 
 from dltools.engine.interface import GoneError, LocatedContainer, RefusedError
@@ -149,14 +149,21 @@ def test_what_kubelet_does_not_set_is_taken_back(
     assert server.pods["lab", "train"]["status"]["conditions"] == []
 
 
-def test_a_kubelet_that_is_away_is_not_waited_for_for_ever(
-    engine: KubernetesEngine, server: FakeApiServer
+def test_a_kubelet_that_is_away_is_waited_for_once(
+    engine: KubernetesEngine, server: FakeApiServer, clock: Clock
 ) -> None:
     server.add()
     server.kubelet = "away"
     with pytest.raises(RefusedError, match="kubelet has not resized it in 30 s"):
         set_quota(engine, 1.0)
     assert server.specified()["limits"] == {"cpu": "2"}
+    server.add("other", container_id="c2")
+    with pytest.raises(RefusedError, match="kubelet of n1 has not set what it was given before"):
+        set_quota(engine, 1.0, "c2")
+    clock.now += 61.0
+    server.kubelet = "done"
+    set_quota(engine, 1.0, "c2")
+    assert server.actual("other")["limits"] == {"cpu": "1000m"}
 
 
 def test_a_resize_of_somebody_else_is_not_cut_into(
