@@ -107,7 +107,7 @@ def test_of_a_place_in_a_pod_the_journal_has_the_quota(parent: Path, tmp_path: P
     journal.add(entry("uid_main", cpus=0.5, cpu_weight=1024.0))
     assert sampled.asked() == (0.5, 2048.0, None)
     (tmp_path / "journal" / "uid_main.json").write_text("{")
-    assert sampled.row()["owner_cpu_limit_cores"] is None
+    assert sampled.row().get("owner_cpu_limit_cores") is None
 
 
 @pytest.mark.parametrize("late", ["added", "removed"])

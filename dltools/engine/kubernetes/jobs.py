@@ -155,7 +155,8 @@ def _patch(
     labels: Mapping[str, str | None],
 ) -> dict[str, Any]:
     """Return what changes a Job, {} if nothing must be changed."""
-    present, spec = labels_of(job.metadata), {}
+    present = labels_of(job.metadata)
+    spec: dict[str, Any] = {}
     if replicas is not None and (replicas == 0) is not bool(job.spec.suspend):
         spec["suspend"] = replicas == 0
     if constraints is not None and replicas != 0 and tuple(constraints) != _constraints(job):

@@ -61,7 +61,7 @@ def test_a_quota_lasts_and_undo_puts_the_pod_s_own_back(
     server.restart("train", "c3")
     server.restart("train", "c4")
     code, (shown,) = apply(tool, state, "--status", "--format", "jsonl")
-    assert (shown["found"], shown["now"]) == ({"cpus": 2.0}, {"cpus": 0.75})
+    assert (shown["found"]["cpus"], shown["now"]["cpus"]) == (2.0, 0.75)
 
     code, (result,) = apply(tool, state, "--undo")
     assert (code, result["status"], result["after"]) == (0, "applied", {"cpus": 2.0}), result
