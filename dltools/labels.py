@@ -45,6 +45,7 @@ KNOWN = (
     CHECKPOINT,
     ORIGIN,
     PROTECT,
+    PLACED,
     JOB,
     ROLE,
     USER,

@@ -64,7 +64,7 @@ def test_a_quota_lasts_and_undo_puts_the_pod_s_own_back(
     assert (shown["found"]["cpus"], shown["now"]["cpus"]) == (2.0, 0.75)
 
     code, (result,) = apply(tool, state, "--undo")
-    assert (code, result["status"], result["after"]) == (0, "applied", {"cpus": 2.0}), result
+    assert (code, result["status"], result["after"]["cpus"]) == (0, "applied", 2.0), result
     assert server.specified() == {"limits": {"cpu": "2"}, "requests": {"cpu": "500m"}}
     assert list((state / "journal").iterdir()) == []
 
