@@ -131,6 +131,8 @@ def test_the_next_run_takes_over_the_lease_of_one_before(
     _, (result,) = apply(tool, state, "--lease", "20m", input=covers)
     assert result["status"] == "unchanged", result
     assert json.loads(path.read_text())["until"] > before
+    code, _ = apply(tool, state, "--undo")  # and its watchdog has nothing left to do
+    assert (code, server.specified()["limits"]) == (0, {"cpu": "2"})
 
 
 @pytest.mark.parametrize(
