@@ -21,13 +21,13 @@ _BEGUN = datetime(2026, 1, 31, 12, tzinfo=UTC)
 
 class FakeJobs:
     """The Jobs of a fake server. `full` are nodes with no room, `slow` how many requests a pod
-    takes to start, and to stop; `stuck` is whether pods do not stop at all."""
+    takes to start, `stops_in` how many to stop; `stuck` is whether pods do not stop at all."""
 
     def __init__(self, server: FakeApiServer) -> None:
         self._server = server
         self.all: dict[str, Object] = {}
         self.full: set[str] = set()
-        self.slow, self.stuck = 1, False
+        self.slow, self.stops_in, self.stuck = 1, 4, False
         self.most_running = 0
         self._made, self._seconds = 0, 0
         self._ages: dict[str, int] = {}
@@ -199,7 +199,7 @@ class FakeJobs:
         meta, status = pod["metadata"], pod["status"]
         age = self._ages[meta["name"]] = self._ages.get(meta["name"], 0) + 1
         if "deletionTimestamp" in meta:
-            if status["phase"] == "Pending" or (age > self.slow and not self.stuck):
+            if status["phase"] == "Pending" or (age > self.stops_in and not self.stuck):
                 del self._server.pods["lab", meta["name"]]
             return
         if not pod["spec"].get("nodeName"):

@@ -227,6 +227,7 @@ class KilledError(BaseException):
 @given(
     kills=st.dictionaries(st.integers(1, 40), st.booleans(), max_size=5),
     slow=st.integers(0, 3),
+    stops_in=st.integers(0, 12),
     is_full=st.booleans(),
     undoes=st.booleans(),
 )
@@ -234,6 +235,7 @@ def test_a_job_never_runs_twice_whenever_dl_apply_is_killed(
     tmp_path_factory: pytest.TempPathFactory,
     kills: dict[int, bool],
     slow: int,
+    stops_in: int,
     is_full: bool,
     undoes: bool,
 ) -> None:
@@ -242,7 +244,7 @@ def test_a_job_never_runs_twice_whenever_dl_apply_is_killed(
     try:
         with pytest.MonkeyPatch.context() as patch:
             patch.setenv("KUBECONFIG", str(server.kubeconfig(folder / "kubeconfig")))
-            server.jobs.slow = slow
+            server.jobs.slow, server.jobs.stops_in = slow, stops_in
             _move_with_kills(Cluster(server, folder / "migrations"), kills, is_full, undoes)
     finally:
         server.stop()
