@@ -11,6 +11,7 @@
 # make bench       measure costs against docker stats, times and precision, and print them
 # make bench-contention  measure what waiting trainings cost the first in line; needs root
 # make live        compare policies on real containers, and with dl-sim; takes 15 minutes
+# make record      type README's six commands beside real trainings, and draw the terminal; a minute
 # make live-cluster  move real trainings between three Swarm nodes on this machine; root, 6 minutes
 # make strangers   see who is worse off than under Docker alone: on 500 simulated hosts, and on a real one
 # make live-strangers  the same on a real one for ten minutes under each of six arms; takes 70 minutes
@@ -37,7 +38,7 @@ endif
 # Tests start many processes: let them find what is compiled.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: fuzz demo check test test-cluster test-engines faults test-v2 test-units lint package bench bench-contention live live-full live-cluster live-strangers strangers papers \
+.PHONY: fuzz demo check test test-cluster test-engines faults test-v2 test-units lint package bench bench-contention live live-full live-cluster live-strangers strangers papers record \
   load trust structure docs clean
 
 $(VENV)/bin/python:
@@ -125,6 +126,10 @@ live: $(VENV)/.plots
 	@samples/serving/build
 	@$(BIN)/python samples/live/run --arms noop,flowcon,srtf,fair-rotate samples/live/three.toml
 	@$(BIN)/python samples/live/run --arms noop,dqoes-fixed,dqoes samples/live/dqoes.toml
+
+record: $(VENV)/.run
+	@samples/torch/build
+	@PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python samples/record/run
 
 live-cluster: $(VENV)/.run
 	@samples/digits/build

@@ -33,6 +33,11 @@ _WAITS_S = (0.25, 0.5, 1.0, 2.0, 4.0)
 """Waits between attempts: an engine that is stopping refuses to unpause for a while."""
 
 
+_ON_ITS_WAY_S, _LOOK_S = 1.0, 0.05
+"""How long an engine may take to begin with a request, and how often it is looked whether it has,
+where a signal has ended the wait for the answer (ours)."""
+
+
 class Rotation:
     """The turns of one engine's containers. While it is empty, no container is paused."""
 
@@ -193,6 +198,7 @@ class _Pauser:
         self._notes = notes
         self._noted: dict[str, tuple[Turn, TurnNote]] = {}
         self._paused: set[str] = set()  # when last seen
+        self._on_their_way: set[str] = set()  # whose pause was asked for, and not answered
         self._leaving: list[Turn] = []
 
     @property
@@ -238,6 +244,9 @@ class _Pauser:
             self._engine.pause(turn.container_id)
         except (GoneError, RefusedError):  # it has ended, or is paused already
             self._paused.discard(turn.container_id)
+        except (KeyboardInterrupt, SystemExit):
+            self._on_their_way.add(turn.container_id)
+            raise
 
     def unpause(self, turn: Turn) -> None:
         """Unpause a container that is paused. If the engine refuses, the next look tries again."""
@@ -289,8 +298,16 @@ class _Pauser:
             )
 
     def _unpause(self, turn: Turn) -> None:
-        if unpause(self._engine, turn.container_id):
-            self._paused.discard(turn.container_id)
+        id_ = turn.container_id
+        was_paused = unpause(self._engine, id_)
+        if id_ in self._on_their_way:
+            until = time.monotonic() + _ON_ITS_WAY_S
+            while not was_paused and time.monotonic() < until:
+                time.sleep(_LOOK_S)
+                was_paused = unpause(self._engine, id_)
+            self._on_their_way.discard(id_)
+        if was_paused:
+            self._paused.discard(id_)
 
 
 def set_state(engine: Engine, container_id: str, state: str) -> None:

@@ -8,13 +8,17 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 import stat
 import sys
+from pathlib import Path
 
 from dltools.cli.exits import print_message
 
 _NUMBER = re.compile(r"(?<!\S)\d+(\.\d+)?(?!\S)")
 """A number that stands alone, as a measured one does, and not in a name."""
+
+_SEARCHED_BY_SUDO = ("/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/sbin", "/bin")
 
 _quiet = False
 
@@ -35,6 +39,15 @@ def print_remark(remark: str) -> None:
     """Print a remark, unless --quiet was given."""
     if not _quiet:
         print_message(remark)
+
+
+def as_root(tool: str, *arguments: str) -> str:
+    """Return the line that runs a tool as root: `sudo dl-probe --doctor`. The tool stands there by
+    its path where sudo would not find it, as in the folder of pipx."""
+    own = Path(sys.argv[0])
+    place = str(own) if own.name == tool and own.is_absolute() else shutil.which(tool)
+    is_found = place is None or str(Path(place).parent) in _SEARCHED_BY_SUDO
+    return " ".join(("sudo", tool if is_found else str(place), *arguments))
 
 
 def is_last_in_pipe() -> bool:

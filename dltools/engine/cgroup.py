@@ -200,16 +200,20 @@ def of_process(
 
     For a container's process, only cgroups whose path holds the container's id, or which are at its
     path or below, count: the kernel moves an ending process to the root, on version 1 one
-    controller at a time. Given a path, it is the cgroup at that path, with those below.
+    controller at a time. Given a path, it is the cgroup at that path, with those below; given an
+    id, that whose own name holds it, as libpod-ID.scope of a process in libpod-ID.scope/container.
     """
     v1: dict[str, Path | None] = {}
     unified: Path | None = None
+    is_above = bool(path)
     for line in read_text(f"{root}/proc/{pid}/cgroup").splitlines():
         number, controllers, present = [*line.split(":", 2), "", ""][:3]
         is_inside = _is_inside(present, container_id, path)
+        own = path or _own_part(present, container_id)
+        is_above |= is_inside and own != present
         names = frozenset(filter(None, controllers.split(",")))
         for mount in mounted:
-            directory = mount.below(path or present) if mount.shows(number, names) else None
+            directory = mount.below(own) if mount.shows(number, names) else None
             if directory is None:
                 continue
             if names:
@@ -218,7 +222,7 @@ def of_process(
                 unified = directory
     if not (any(v1.values()) or unified):
         return None
-    return Cgroup(v1, unified, has_those_below=bool(path))
+    return Cgroup(v1, unified, has_those_below=is_above)
 
 
 def at_path(path: str, mounted: list[Mount]) -> Cgroup | None:
@@ -262,12 +266,25 @@ def _is_inside(present: str, container_id: str, path: str) -> bool:
     """Tell whether a cgroup's path is one of a container: job_1 is not in job_12."""
     if path:
         return present == path or present.startswith(f"{path}/")
-    at = present.find(container_id)
+    return _holds(present, container_id)
+
+
+def _own_part(present: str, container_id: str) -> str:
+    """Return the path of a container's own cgroup, of one at or below it: as far as the first name
+    that holds the id. Whoever runs in a container may make cgroups below its own."""
+    names = present.split("/")
+    own = next((at for at, name in enumerate(names, 1) if _holds(name, container_id)), None)
+    return "/".join(names[:own]) if container_id else present
+
+
+def _holds(text: str, container_id: str) -> bool:
+    """Tell whether a text holds an id, as a word of its own."""
+    at = text.find(container_id)
     while at >= 0:
         end = at + len(container_id)
-        if not (_is_word(present[at - 1 : at]) or _is_word(present[end : end + 1])):
+        if not (_is_word(text[at - 1 : at]) or _is_word(text[end : end + 1])):
             return True
-        at = present.find(container_id, at + 1)
+        at = text.find(container_id, at + 1)
     return not container_id
 
 

@@ -1,9 +1,10 @@
 """What dltools needs of a container engine, and the values that go in and out.
 
-`Engine` is the interface. A member is a folder beside this file with a class that has these
-methods; `docker/` is the first. What an engine cannot do its `Capabilities` say, so that nothing is
-begun that it would refuse. No other folder knows the words of a member: where one must keep some of
-them (in the journal, in the record of a migration), they are `Fields`, which only go back to it.
+`Engine` is the interface, and a public API. A member is a folder beside this file with a class that
+has these methods; `docker/` is the first. `Capabilities` say what an engine can do, so that dltools
+begins nothing that the engine would refuse. Only a member knows the words of its engine's API.
+Where others must keep some of them (in the journal, in the record of a migration), they are
+`Fields`, which they hand back unread.
 """
 
 from __future__ import annotations
@@ -59,6 +60,13 @@ class Capabilities:
     keeps: bool = True
     leases_only: bool = False
     why: str = ""
+
+    def missing(self, container: Container) -> list[str]:
+        """Return what cannot be done with a container: names of limits, pause, move."""
+        limits = self.limits - container.unsettable
+        missing = [name for name in LIMITS if name not in limits]
+        missing += ["pause"] if container.pause_refusal or not self.pauses else []
+        return missing if self.creates else [*missing, "move"]
 
 
 ALL_CAPABILITIES = Capabilities()
@@ -127,6 +135,7 @@ class Container:
     (as in a /proc/PID/environ) are those that it was started with, `user` whom its first process
     runs as. `slot`: for a task of a service, what stays the same when the task moves. `ties`: why
     it cannot move, in sentences. `pause_refusal`: why it must not be paused, "" if it may be.
+    `unsettable`: limits that it cannot have, though others of its engine may.
     `cgroup_path` is that of its cgroup, "" where the path holds its id: such a cgroup is all that
     there is of it, and has its limits, with no engine's record beside. `lasting_id`: the id of its
     place where another container takes that when it is started again, "" where none does.
@@ -157,6 +166,7 @@ class Container:
     is_task: bool = False
     ties: tuple[str, ...] = ()
     pause_refusal: str = ""
+    unsettable: frozenset[str] = frozenset()
     gpu: GpuAccess = GpuAccess.NONE
     recorded: RecordedLimits = NOTHING_RECORDED
     limit_fields: Fields = field(default_factory=dict)

@@ -42,7 +42,7 @@ def quota_in_us(cores: float, period_us: int) -> int:
 
 def weight_from_v2(steps: int) -> float:
     """Return a weight of version 2 in Docker's shares."""
-    return steps * V2_STEP
+    return round(steps * V2_STEP, 2)  # not 2611.2000000000003
 
 
 def weight_to_v2(weight: float) -> int:

@@ -120,6 +120,7 @@ ROW_COLUMNS = (
     "openmp_runtime",
     "openmp_settings",
     "cgroup_parent",
+    "cannot",
     "job",
     "user",
     "owner_cpuset",

@@ -6,7 +6,11 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from dltools.plan.decisions import JobDecision
 from dltools.plan.host_history import HostHistory
-from dltools.plan.signals.busy_threads import busy_threads, spinning_threads, stoppers
+from dltools.plan.signals.busy_threads import (
+    busy_threads,
+    settings_against_spinning,
+    spinning_threads,
+)
 from dltools.plan.signals.container_history import ContainerHistory
 
 _WORTH = (
@@ -63,7 +67,7 @@ def _spins(job: ContainerHistory) -> str:
 
 def _start(job: ContainerHistory, cpus: int) -> str:
     """Return what to start a job with: what stops its spinning, or as many threads as `cpus`."""
-    calm = " ".join(f"-e {variable}" for variable in stoppers(job))
+    calm = " ".join(f"-e {variable}" for variable in settings_against_spinning(job))
     fewer = max(1, cpus)
     if fewer >= spinning_threads(job):
         return f"start it with {calm} next time"

@@ -73,6 +73,7 @@ def save_container(history: ContainerHistory) -> dict[str, Any]:
         "members": [field_values(member) for member in history.members],
         "job_containers": history.job_containers,
         **({"user": history.observed_user} if history.observed_user else {}),
+        **({"cannot": sorted(history.cannot)} if history.cannot else {}),
         **owner,
         "reports": history.reports,
         "epoch_cost": history.epoch_cost and field_values(history.epoch_cost),
@@ -102,6 +103,7 @@ def load_container(id_: str, saved: Mapping[str, Any]) -> ContainerHistory:
     history.job, history.members = saved["job"], tuple(Member(**one) for one in saved["members"])
     history.job_containers = saved["job_containers"]
     history.observed_user = saved.get("user")
+    history.cannot = frozenset(map(str, saved.get("cannot", ())))
     history.owner = _load_owner(saved["owner"]) if "owner" in saved else UNKNOWN_OWNER
     history.label({str(key): str(value) for key, value in saved["labels"].items()})
     samples = zip(saved["samples"]["times"], saved["samples"]["cpu_seconds"], strict=True)
@@ -110,19 +112,19 @@ def load_container(id_: str, saved: Mapping[str, Any]) -> ContainerHistory:
     history.pace = _load_pace(saved["pace"]) if "pace" in saved else None
     history.gpu_pace = _load_gpu_pace(saved["gpu_pace"]) if "gpu_pace" in saved else None
     history.reports = int(saved["reports"])
-    history.observed = from_row(*saved.get("observed_role", (None, None)))
-    history.earlier = Role(saved["earlier_role"]) if "earlier_role" in saved else None
+    history.observed_role = from_row(*saved.get("observed_role", (None, None)))
+    history.earlier_role = Role(saved["earlier_role"]) if "earlier_role" in saved else None
     history.judge()
     return history
 
 
 def _save_role(history: ContainerHistory) -> dict[str, Any]:
     """Return what a container is, and what is known of that beside its labels and metrics."""
-    saved: dict[str, Any] = {"role": history.role, "role_reason": history.judged.reason}
-    if history.observed is not None:
-        saved["observed_role"] = [history.observed.role, history.observed.reason]
-    if history.earlier is not None:
-        saved["earlier_role"] = history.earlier
+    saved: dict[str, Any] = {"role": history.role, "role_reason": history.judgement.reason}
+    if history.observed_role is not None:
+        saved["observed_role"] = [history.observed_role.role, history.observed_role.reason]
+    if history.earlier_role is not None:
+        saved["earlier_role"] = history.earlier_role
     return saved
 
 

@@ -97,7 +97,7 @@ def _decision(
     if setting is not None:
         limits, turn = _apart(setting)
         setting = {**limits, **turn} if differs(limits, present, host.cpus) else turn or None
-    note, role = found.notes.get(container.id, ""), container.judged.text
+    note, role = found.notes.get(container.id, ""), container.judgement.text
     if allocation is None:
         is_job = container.id in found.settings and note
         why = f"{role}; {note}" if is_job else _left_alone(host, container)
@@ -128,9 +128,9 @@ def _decision(
 def _left_alone(host: HostHistory, container: ContainerHistory) -> str:
     if container.id in host.foreign:
         return f"{foreign_in_words(host.watched[container.id])}: left alone"
-    why = ", as no label of its owner asks for more" if container.left_out else ""
+    why = ", as no label of its owner asks for more" if container.is_left_alone else ""
     what = "protected" if container.protected else f"left alone{why}"
-    return f"{container.judged.text}, {what}"
+    return f"{container.judgement.text}, {what}"
 
 
 def _part(job: ContainerHistory, setting: Settings | None) -> Settings | None:
@@ -245,6 +245,7 @@ def gain(hosts: Iterable[HostHistory]) -> str:
 
 def modes(realised: Realised) -> dict[str, str]:
     """Return the plan's parameters that say how shares became settings on all hosts, and why."""
-    names = sorted({found.mode.value for found in realised.values() if found.settings})
-    whys = sorted({found.why for found in realised.values() if found.settings})
+    decided = [found for found in realised.values() if found.settings or found.unable]
+    names = sorted({found.mode.value for found in decided})
+    whys = sorted({found.why for found in decided})
     return {"realize": "+".join(names), "realize_why": "; ".join(whys)} if names else {}

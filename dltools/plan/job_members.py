@@ -110,6 +110,7 @@ def _one_row(rows: Mapping[str, list[Any]], at: Sequence[int]) -> dict[str, Any]
         "role_reason": rows["role_reason"][trains],
         "cpuset": union_of_cpus(None, known) if len(known) == len(order) else None,
         "cgroup_parent": _common(all_of("cgroup_parent")),
+        "cannot": "+".join(filter(None, all_of("cannot"))) or None,
         "cpu_seconds": sum(all_of("cpu_seconds")),
         "demand_cores": sum(all_of("demand_cores")),
         "cpu_limit_cores": sum(all_of("cpu_limit_cores")),

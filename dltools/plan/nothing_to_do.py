@@ -78,6 +78,8 @@ def _of_host(
         )
     if not gives_shares:
         return f"the policy {policy} sets no limits"
+    if found.unable:
+        return found.unable
     if not found.settings:
         return "no round of the policy has been due yet"
     return _as_planned(found, decided, len(jobs) + len(silent))

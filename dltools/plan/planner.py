@@ -334,8 +334,8 @@ class Planner:
         for pattern, labels in self._labels:
             if fnmatchcase(container.name, pattern):
                 given |= labels
-        container.said = self._rules.said(container.name, own)
-        container.left_out = self._rules.leave_out(own)
+        container.role_by_option = self._rules.said(container.name, own)
+        container.is_left_alone = self._rules.leave_out(own)
         container.label({**given, **own} if given else own)
         container.judge()
 

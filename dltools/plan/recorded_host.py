@@ -194,7 +194,7 @@ class RecordedHost:
                 managed = before is not None and before.managed
                 earlier = None if before is None else before.reported_role
                 container = ContainerHistory(
-                    key, title, self.history.name, now, managed=managed, earlier=earlier
+                    key, title, self.history.name, now, managed=managed, earlier_role=earlier
                 )
                 if before is not None and managed:
                     container.owner = before.owner
@@ -276,6 +276,7 @@ class RecordedHost:
         container.threads = rows["thread_count"][row]
         container.cpuset = rows["cpuset"][row]
         container.cgroup_parent = rows["cgroup_parent"][row]
+        container.cannot = frozenset(filter(None, (rows["cannot"][row] or "").split("+")))
         container.openmp_runtime = rows["openmp_runtime"][row]
         container.openmp_settings = rows["openmp_settings"][row]
         container.job = rows["job"][row]

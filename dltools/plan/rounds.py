@@ -22,6 +22,7 @@ from dltools.plan.pace_tracking import (
 from dltools.plan.policy.by_resource import decide
 from dltools.plan.policy.by_user import FairAmongUsers
 from dltools.plan.policy.interface import Cluster, HostState, Policy, Requirements, State
+from dltools.plan.realisation.engine_bounds import possible
 from dltools.plan.realisation.mode import (
     GpuSharing,
     Mode,
@@ -151,9 +152,17 @@ class Rounds:
         as they may stay for good."""
         state = replace(host.state(), others=host.used_by_others())
         without_progress, silent = host.without_progress(), self._silent(host)
+        is_asked = self.options.mode is not None
         choice = self._choice(host, silent)
         if is_lasting:
-            choice = choice.mild(as_asked=self.options.mode is not None)
+            choice = choice.mild(as_asked=is_asked)
+        choice = possible(
+            choice,
+            (*state.jobs, *silent),
+            is_asked=is_asked,
+            is_lasting=is_lasting,
+            others=state.others,
+        )
         choice = replace(choice, on_gpus=self._on_gpus(host, is_lasting=is_lasting))
         now = host.sampled_at or 0
         found = realise(

@@ -213,7 +213,7 @@ def _load_sharing(saved: Mapping[str, Any]) -> dict[str, MeasuredSharing]:
     }
 
 
-_OPTIONAL = frozenset({"user"})
+_OPTIONAL = frozenset({"user", "cannot"})
 """Columns of rows that a state has only where a row has a value."""
 
 

@@ -1,1 +1,1 @@
-"""Measuring: what a Docker host's containers use, are allowed, and report."""
+"""Samples hosts: the use, the limits and the progress of their containers."""

@@ -1,9 +1,9 @@
-"""What a container is, from its processes, labels and reports, and when those are searched.
+"""Finds the role of a container from its processes, labels and reports, and limits the cost.
 
-`inventory` keeps both watches of each container, `counters` asks them at each sample. A search of
-processes costs as much as all else that a sample reads of a container, or more. So a sample
-searches each container that it sees for the first time, whose inspection and log cost more still,
-and of the others only as many as a tenth of its time allows.
+`inventory` keeps both watches of each container, `counters` asks them at each sample. To search the
+processes of a container costs at least as much as everything else that a sample reads of it. So a
+sample searches each new container, whose inspection and log cost even more; of the others it
+searches only as many as a tenth of its time allows.
 """
 
 from __future__ import annotations
@@ -20,25 +20,26 @@ from dltools.observations import roles
 from dltools.observations.roles import Judgement, Rules, Signs
 
 SEARCH_PART = 0.1
-"""What searches of containers that are known already may take, of the time that a sample takes to
-read counters (ours)."""
+"""Part of the time for reading counters that searches of known containers may take (ours)."""
 
 _REST_S = 30.0
-"""Seconds between two searches while threads come and go; the first growth is never missed."""
+"""Seconds between two searches while threads come and go. The first growth is never missed."""
 
 _SOON_S = 0.5
-"""Seconds after which a process that begins is looked at again (ours): what it is to load, it may
-load later, without another thread. At intervals of 2 s that is at its second sample."""
+"""Seconds after which a new process is searched again (ours): it may load its libraries later,
+without a new thread. With samples every 2 s that is at its second sample."""
 
 _NEW_S = 10.0
-"""For how long a container goes before older ones (s, ours): what it loads, it loads by then."""
+"""Seconds for which a new container is searched before older ones (ours): by then it has loaded its
+libraries."""
 
 
 class ProcessWatch:
-    """One run of one container: it is searched at its first sample, whenever it has more threads
-    than ever before, and, twice a minute at most, when their number has changed otherwise.
+    """Decides when the processes of one run of a container are searched.
 
-    As long as nothing tells what it is, it is searched again after as long as it has been watched.
+    That is at its first sample, whenever it has more threads than ever before, and at most twice a
+    minute when their number has changed otherwise. While its role is unknown, it is also searched
+    whenever the time since its start has doubled.
     """
 
     def __init__(self) -> None:
@@ -49,8 +50,8 @@ class ProcessWatch:
         self._most = 0
 
     def is_due(self, now: float, threads: int | None, *, is_known: bool) -> bool:
-        """Tell whether to search it now (s, monotonic). `threads` is how many it has; `is_known`:
-        something stronger than its processes tells what it is."""
+        """Tell whether to search it now (s, monotonic). `threads`: how many it has; `is_known`:
+        whether its role is known from something stronger than its processes."""
         since = now - self.searched_at
         if self.begun is None or (threads is not None and threads > self._most):
             return True
@@ -63,7 +64,7 @@ class ProcessWatch:
     def search(
         self, now: float, group: Cgroup, threads: int | None, *, shares_network: bool = False
     ) -> None:
-        """Look at its processes. `shares_network`: it has no network of its own."""
+        """Search its processes. `shares_network`: it has no network of its own."""
         self.begun = now if self.begun is None else self.begun
         self.found = search(group.processes, shares_network=shares_network)
         self.searched_at, self._threads = now, threads
@@ -82,8 +83,9 @@ class Searchable:
 
 
 def search_due(candidates: Iterable[Searchable], budget_s: float) -> None:
-    """Search the containers that are due: all that never were; then, one at least and for so long
-    as `budget_s` allows, new ones, and then those that were not searched for longest."""
+    """Search the containers that are due: first all that never were searched; then at least one
+    more, and others for `budget_s` seconds. Of these, new containers come first, then those whose
+    last search is oldest."""
     now = time.monotonic()
     due = [one for one in candidates if one.watch.is_due(now, one.threads, is_known=one.is_known)]
 
@@ -104,8 +106,8 @@ def search_due(candidates: Iterable[Searchable], budget_s: float) -> None:
 
 @dataclass(slots=True)
 class RoleWatch:
-    """One container: `metrics` are the names of those that it has reported in this run of the
-    probe, in earlier runs of the container too."""
+    """Finds the role of one container. `metrics`: the names of all metrics that it has reported
+    since this dl-probe started, also in earlier runs of the container."""
 
     metrics: set[str] = field(default_factory=set)
     _judged_on: Any = None
@@ -113,13 +115,13 @@ class RoleWatch:
 
     @property
     def has_reported(self) -> bool:
-        """Whether reports tell what it is, which is stronger than what its processes are."""
+        """Whether its reports show its role, which counts more than its processes."""
         return bool(self.metrics)
 
     def look(
         self, container: Container, rules: Rules, processes: Processes | None, *, has_gpu: bool
     ) -> Judgement:
-        """Return what the container is; `processes` is None where they are not on this machine."""
+        """Return the role of the container; `processes` is None if they are not on this machine."""
         basis = (container.name, len(self.metrics), processes, has_gpu)
         if basis != self._judged_on:
             self._judged_on = basis

@@ -1,4 +1,4 @@
-"""Counters and limits of a host, its containers and its GPUs, as rows."""
+"""Reads the counters and limits of a host, its containers and its GPUs, and makes rows of them."""
 
 from __future__ import annotations
 
@@ -36,9 +36,12 @@ class Counters:
         roles: Rules = NO_RULES,
         user_from: str = "",
     ) -> None:
-        """Nothing is read yet; dl-apply notes in the state directories which containers take
-        turns, and what those that it changes had before. `roles` is what the user says of roles,
-        `user_from` as for `user_columns`."""
+        """Read nothing yet.
+
+        `state_directories`: where dl-apply notes which containers take turns, and the original
+        settings of those that it has changed. `roles`: the user's rules for roles. `user_from`: as
+        for `user_columns`.
+        """
         self._engine = engine
         self._user_from = user_from
         self._roles = roles
@@ -78,8 +81,8 @@ class Counters:
         return [common | row for row in rows]
 
     def left_paused(self, running: Mapping[str, Watched]) -> list[str]:
-        """Return the names of containers that a dl-apply paused, and did not unpause before it
-        ended, as of the last reading."""
+        """Return the names of the containers that a dl-apply had paused and left so when it ended,
+        at the last reading."""
         return [
             watched.container.name
             for id_, note in sorted(self._turns.items())
@@ -111,7 +114,8 @@ class Counters:
         }
 
     def _usage_elsewhere(self, watched: Sequence[Watched]) -> dict[str, Usage | None]:
-        """Return what the engine tells of containers whose cgroups are not here, by id."""
+        """Return the use, as the engine reports it, of containers whose cgroups are not here, by
+        id."""
 
         def ask(one: Watched) -> tuple[str, Usage | None]:
             try:
@@ -125,6 +129,7 @@ class Counters:
         container, gaps = watched.container, watched.gaps
         row = container_row(container, watched.cgroup, gaps, host_row, used)
         row |= user_columns(container, self._user_from)
+        row["cannot"] = "+".join(self._engine.capabilities.missing(container)) or None
         if used is not None:
             row["gap"] = "; ".join(filter(None, (gaps, _BY_API)))
         turn = self._turns.get(watched.container.id)
@@ -134,8 +139,8 @@ class Counters:
         return row | _demand_columns(watched, row, may_starve=self._threads_wait)
 
     def _columns_of_processes(self, watched: Watched, row: Row, *, has_gpu: bool) -> Row:
-        """Return what the container is, its OpenMP runtime and settings; a gap where there are
-        several threads and they cannot be read."""
+        """Return the columns about the container's role, OpenMP runtime and OpenMP settings; a gap
+        if it has several threads and its processes cannot be read."""
         found = watched.processes.found if watched.cgroup is not None else None
         columns: Row = {}
         if found is not None:
@@ -148,13 +153,13 @@ class Counters:
 
 
 def _places(running: Iterable[Watched]) -> dict[str, str]:
-    """Return the ids of the containers whose cgroups have none in their paths, by these."""
+    """Return by cgroup path the ids of the containers whose paths do not contain their ids."""
     found = (one.container for one in running if one.container.cgroup_path)
     return {one.cgroup_path: one.id for one in found}
 
 
 def _search_processes(rows: Sequence[tuple[Watched, Row]], budget_s: float) -> None:
-    """Search the processes of those containers on this machine that are due, within a time."""
+    """Search the processes of the containers on this machine that are due, within a time budget."""
     search_due(
         [
             Searchable(
@@ -172,8 +177,8 @@ def _search_processes(rows: Sequence[tuple[Watched, Row]], budget_s: float) -> N
 
 
 def _demand_columns(watched: Watched, row: Row, *, may_starve: bool) -> Row:
-    """Return the CPUs that a container wants, and the cgroup in which its weight counts. Of one
-    that is paused the demand is unknown."""
+    """Return the CPUs that a container wants, and the cgroup in which its weight counts. The demand
+    of a paused container is unknown."""
     if watched.cgroup is None:
         return {}
     columns: Row = {"cgroup_parent": watched.cgroup_parent}

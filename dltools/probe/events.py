@@ -27,10 +27,11 @@ _ONE_MOMENT_S = 0.05
 _LONGEST_REASON = 120
 
 _REMEMBERED = 1024
-"""Events that are known again: four times as many as Docker gives after they have come."""
+"""Number of newest events by which repeated ones are recognised: four times as many as Docker
+repeats."""
 
 _OVERLAP_S = 1.0
-"""Events of one moment may come in another order than that of their times."""
+"""Events of one moment may come in another order than their times; so much is asked for again."""
 
 Listener = Callable[[str, str], None]
 """Called in a thread with the action of every event and the id of its container."""
@@ -55,8 +56,8 @@ def event_row(event: Event, host: str) -> Row | None:
 
 
 def _exit_row(engine: Engine, run: Run) -> Row:
-    """Return the row of an exit that no event has told: the engine was away. Where the engine does
-    not know more, the time is now."""
+    """Return the row of an exit without an event, because the engine was away. If the engine does
+    not know the time, it is now."""
     found: Row = {
         "time": datetime.now(UTC),
         "host": engine.host,
@@ -85,8 +86,8 @@ def is_selected(event: Event, labels: Sequence[str], names: Sequence[Any]) -> bo
 
 
 def await_change(changed: threading.Event, seconds: float) -> bool:
-    """Wait until an event stream sets `changed`, but so long at most, and clear it; tell whether
-    that was in time. The events of one moment (50 ms) are one change."""
+    """Wait until an event stream sets `changed`, at most `seconds`, and clear it; tell whether it
+    was set. Events within 50 ms are one change."""
     if not changed.wait(seconds):
         return False
     time.sleep(_ONE_MOMENT_S)
@@ -113,8 +114,8 @@ class EventStream:
         listener: Listener,
         changed: threading.Event,
     ) -> None:
-        """Nothing is watched yet; once events are followed, the listener is called for each, and
-        `changed` is set when a container starts or exits."""
+        """Watch nothing yet. After `follow`, the listener is called for each event, and `changed`
+        is set when a container starts or exits."""
         self._engine = engine
         self._labels, self._names = labels, names
         self._listener = listener
@@ -134,27 +135,28 @@ class EventStream:
         return [row for row in rows if row is not None]
 
     def follow(self, since: float) -> None:
-        """Watch events from a time on (seconds since the epoch), unless they are watched."""
+        """Watch events from a time on (seconds since the epoch), unless they are watched
+        already."""
         if self._thread is None:
             self._known_until = max(self._known_until, since)
             self._thread = threading.Thread(target=self._watch, args=(since,), daemon=True)
             self._thread.start()
 
     def resume(self) -> None:
-        """Watch events again after the engine was away, from the last one on; those that came
-        before are kept."""
+        """Watch events again after the engine was away, from the last known one on. Events that
+        came before are kept."""
         while not self._came.empty():
             if not isinstance(item := self._came.get_nowait(), DltoolsError):
                 self._kept.append(item)
         self.follow(self._known_until - _OVERLAP_S)
 
     def begun(self) -> list[Run]:
-        """Return the runs that have begun by their events, and have not ended."""
+        """Return the runs whose start event has come, and whose exit event has not."""
         return list(self._begun.copy().values())
 
     def missed_exit(self, run: Run) -> Row | None:
-        """Return the row of the end of a run, None if its event has come since it began. Raises as
-        the engine does."""
+        """Return the row of the exit of a run, None if its event has come. Raises the engine's
+        errors."""
         begun = run.started.timestamp() * 1e9 if run.started else 0.0
         exits = [
             nanos for nanos, id_, action in tuple(self._seen) if (id_, action) == (run.id, "exit")

@@ -1,4 +1,4 @@
-"""How one line of a log was read: for a user whose loss is not found."""
+"""Explains how one line of a log was read, for a user whose loss is not found."""
 
 from __future__ import annotations
 
@@ -18,7 +18,8 @@ from dltools.probe.progress.tokens import NameKind, Token, name_kind, tokens
 
 @dataclass(frozen=True, slots=True)
 class LeftOut:
-    """A name and a number that gave no point, and why; `pattern` would find it, "" if none may."""
+    """A name with a number that gave no point, and why. `pattern`: an expression that would find
+    it, "" if there is none."""
 
     name: str
     number: str
@@ -28,10 +29,10 @@ class LeftOut:
 
 @dataclass(slots=True)
 class Drawing:
-    """One drawing of a line.
+    """One drawing of a line, which a progress bar may draw again.
 
-    `points` are what was found in it, `kept` those that became rows, `repeated` those that a line
-    before had already; the other points were taken for no series.
+    `points`: all points found in it; `kept`: those that became rows; `repeated`: those that an
+    earlier line had already. The other points are noise.
     """
 
     line: LogLine
@@ -42,15 +43,15 @@ class Drawing:
 
     @property
     def noise(self) -> list[Point]:
-        """The points that were taken for no series."""
+        """The points that belong to no series."""
         return [one for one in self.points if one not in self.kept]
 
 
 def explain_line(stream: BinaryIO, number: int, extractor: Extractor | None) -> list[Drawing]:
-    """Return how a line was read, the first is 1, once for each time that it was drawn.
+    """Return how the line of this number (from 1) was read, once for each drawing of it.
 
     The lines before it are read too, and those after it until its points are certain. [] if the log
-    has no such line, or a blank one.
+    has no such line, or if it is blank.
     """
     watched = extractor or _Watched()
     drawings: list[Drawing] = []
@@ -76,7 +77,7 @@ def explain_line(stream: BinaryIO, number: int, extractor: Extractor | None) -> 
 
 
 class _Watched(Automatic):
-    """Finds points by itself, and shows what it found in the newest line."""
+    """Reads like `Automatic`, and keeps what it found in the newest line."""
 
     newest = Reading([])
 

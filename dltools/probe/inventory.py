@@ -1,4 +1,5 @@
-"""Which containers run on a host, and what is read of each: its cgroup and its progress.
+"""Keeps the list of the containers that run on a host, each with its cgroup and its sources of
+progress.
 
 `sampler` refreshes the inventory at each sample. To add a source of progress, name its factory in
 `SOURCES`.
@@ -38,7 +39,7 @@ class SourceSet:
         self._sources: list[ProgressSource | None] = [None] * len(SOURCES)
 
     def start(self, target: Target) -> None:
-        """Make the sources of a container that has started; those of an earlier start go on."""
+        """Make the sources of a container that has started. Those of an earlier start continue."""
         for number, make in enumerate(SOURCES):
             known = self._sources[number]
             if known is None:
@@ -59,8 +60,8 @@ class SourceSet:
 
 @dataclass(slots=True)
 class Watched:
-    """A container, its cgroup if this machine shows it, its sources of progress, and why some of
-    it cannot be measured."""
+    """A container with its cgroup, if visible on this machine, and its sources of progress. `gap`:
+    why a part of it cannot be measured."""
 
     container: Container
     cgroup: Cgroup | None
@@ -73,7 +74,7 @@ class Watched:
 
     @property
     def gaps(self) -> str | None:
-        """Why some of it cannot be measured now, None if all can."""
+        """Why a part of it cannot be measured now, None if all can."""
         return "; ".join(filter(None, (self.gap, *self.sources.gaps))) or None
 
 
@@ -91,8 +92,8 @@ class Inventory:
         *,
         is_followed: bool = False,
     ) -> None:
-        """Nothing is listed yet. If the inventory `is_followed`, tell `note_event` of all events:
-        the engine is asked only after one, and twice a minute."""
+        """List nothing yet. With `is_followed` the caller passes every event to `note_event`; then
+        the engine is asked only after an event, and twice a minute."""
         self.running: dict[str, Watched] = {}
         self.is_followed = is_followed
         self._engine = engine
@@ -119,12 +120,12 @@ class Inventory:
         self._is_stale = True
 
     def distrust(self) -> None:
-        """Ask the engine of each container at the next `refresh`: events may have been lost."""
+        """Inspect every container at the next `refresh`, because events may have been lost."""
         self._started |= self.running.keys()
         self._is_stale = True
 
     def note_event(self, action: str, id_: str) -> None:
-        """Take note of an event, from any thread."""
+        """Record an event. It may be called from any thread."""
         if not action:
             return
         if action == "start":
@@ -222,7 +223,7 @@ class Inventory:
 
 
 def _gap(container: Container, is_here: bool, group: Cgroup | None) -> str | None:
-    """Return why some of a container cannot be measured, and which of its labels are unknown."""
+    """Return why a part of a container cannot be measured, and which of its labels are unknown."""
     gaps = unknown_labels(container.dltools_labels)
     if not is_here:
         gaps.insert(0, "counters: its processes are not on this machine")

@@ -1,7 +1,7 @@
-"""Progress from container logs, each point with the engine's time stamp of its line.
+"""Reads progress from container logs; each point has the engine's time stamp of its line.
 
-`inventory` asks for the source of each container. `LogReader` gives it the entries of the log, each
-once: first all, then as they come.
+`inventory` asks for the source of each container. `LogReader` returns each entry of the log once:
+first all entries so far, then new ones as they come.
 """
 
 from __future__ import annotations
@@ -28,15 +28,17 @@ from dltools.probe.progress import Automatic, Extractor, Pattern, Point, PointRe
 from dltools.probe.progress.source import ProgressSource, Target, TimedPoint
 
 _PATIENCE_S, _PATIENCE_S_PER_BYTE = 1.0, 1e-6
-"""CPU seconds that reading one log may take in a sample: five times what a usual one does."""
+"""CPU seconds that reading one log may take in a sample, about five times what a usual log
+takes."""
 
 _LONGEST_GAP = 120
 
 _OVERLAP_S = 0.001
-"""A stamp has more digits than a float: ask for a little more, and skip what was read."""
+"""A stamp has more digits than a float, so a little more is asked for, and known entries
+skipped."""
 
 MOST_BYTES = 256 << 20
-"""Bytes of a log that are read at once."""
+"""Most bytes of a log that are read at once."""
 
 
 def log_source(target: Target) -> ProgressSource:
@@ -58,15 +60,15 @@ def log_source(target: Target) -> ProgressSource:
 
 
 _LAST_LINES_S = 1.0
-"""How long to wait for the rest of the log of a container that has stopped."""
+"""How long to wait (s) for the rest of the log of a container that has stopped."""
 
 
 class LogSource(ProgressSource):
     """The progress that one container's log shows.
 
-    A reading gives what has been logged so far. If the source `is_followed`, a connection stays
-    open after the first reading, and the next ones give only new lines. A container that restarts
-    keeps its log.
+    The first reading returns the points of the log so far. If the source `is_followed`, a
+    connection stays open, and the next readings return those of new lines. A container that
+    restarts keeps its log.
     """
 
     def __init__(
@@ -111,12 +113,12 @@ class LogSource(ProgressSource):
         return self._points([self._reader.read_new()])
 
     def restart(self, target: Target) -> None:
-        """Go on with the container's log."""
+        """Continue with the container's log."""
         self._reader.container = target.container
         self._has_restarted = True
 
     def reconnect(self) -> None:
-        """Go on from the last line read."""
+        """Continue after the last line read."""
         if not (self._is_read and self._is_followed):
             return
         try:
@@ -234,8 +236,8 @@ class LogReader:
         return self._flow is not None
 
     def read_all(self, since: float) -> Iterator[list[bytes]]:
-        """Yield what was logged since a time in seconds since the epoch; of a log that is longer
-        than `MOST_BYTES` the first part."""
+        """Yield the entries since a time (seconds since the epoch), at most `MOST_BYTES` of
+        them."""
         self._since, self.is_cut = since, False
         came = 0
         for entries in self._engine.logs(self.container, since):
@@ -246,7 +248,7 @@ class LogReader:
                 break
 
     def read_new(self) -> list[bytes]:
-        """Return what has come since the last reading."""
+        """Return the entries since the last reading."""
         if self._flow is None:
             return []
         entries = self._flow.take()
@@ -254,12 +256,12 @@ class LogReader:
         return self._note(self._not_repeated(entries))
 
     def wait(self, seconds: float) -> None:
-        """Wait until the log has ended, but no longer than this."""
+        """Wait until the log has ended, at most `seconds`."""
         if self._flow is not None:
             self._flow.wait(seconds)
 
     def connect(self) -> None:
-        """Go on from the last entry read, unless a connection is still open."""
+        """Continue after the last entry read, unless a connection is still open."""
         if self._flow is not None and not self._flow.ended:
             return
         stamp = self._last.stamp
@@ -268,7 +270,7 @@ class LogReader:
         self._flow = self._engine.follow(self.container, since)
 
     def skip(self) -> None:
-        """Go on with what is logged from now on."""
+        """Continue with the entries from now on."""
         self.close()
         self._repeated = _Mark()
         self._flow = self._engine.follow(self.container, self._since, is_new_only=True)

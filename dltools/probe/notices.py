@@ -1,20 +1,20 @@
-"""What `dl-probe --notify` tells of a container, judged from samples; each once.
+"""Finds the notices of `dl-probe --notify` in samples. Each notice about a container comes once.
 
 - finished, failed: a job has exited with 0, or with another code.
-- out_of_memory: the kernel has killed a process of it. An exit by SIGKILL after it is the same.
+- out_of_memory: the kernel has killed a process of it. A later exit by SIGKILL gives no new notice.
 - diverged: the metric that judges it is lost, which means not finite in the newest three reports,
-  and so is each of its training losses, or else of its losses, as policies have it
-  (`dltools.plan.signals.evaluation_metric`). One that never was finite counts where none was.
+  and so are all its training losses, or, without these, all its losses, as in policies
+  (`dltools.plan.signals.evaluation_metric`). If none was ever finite, such a metric counts too.
 - target_met: it has met `dltools.target`, or `dltools.target.final`.
-- stalled: a training is silent for `SILENT_S` and for three times its longest silence before, and
-  has stood still for `STILL_S`.
-- gpu_idle: a container that is no server holds GPU memory, has used no GPU and has stood still for
+- stalled: a training has not reported for `SILENT_S` and for three times its longest silence
+  before, and has been still for `STILL_S`.
+- gpu_idle: a container that is no server holds GPU memory, has used no GPU, and has been still for
   `GPU_IDLE_S`.
 
-A container stands still where nothing of it moves: it has run all the time, and used no CPU, disk,
-network or GPU to speak of, nor waited for a CPU or for input and output. A validation computes and
-a checkpoint writes, so neither is told. What is not known of its CPU and its GPUs is taken to move.
-Rows alone count: no clock. All of it ours.
+A container is still if it has run all the time, has used almost no CPU, disk, network or GPU, and
+has not waited for a CPU or for input and output. So a validation, which computes, and a checkpoint,
+which writes, give no notice. An unknown use of a CPU or GPU counts as use. Only rows count, no
+clock. The rules are ours.
 """
 
 from __future__ import annotations
@@ -34,34 +34,34 @@ from dltools.text import printable
 Row = Mapping[str, Any]
 
 SILENT_S = 600.0
-"""The least time without a report after which a training may be stalled (s)."""
+"""Least time without a report after which a training may be stalled (s)."""
 
 _SILENCES = 3.0
-"""How many times its longest silence before that time must be."""
+"""That time must also be this many times the training's longest silence before."""
 
 STILL_S = 300.0
-"""For how long a stalled training has stood still (s)."""
+"""For how long a stalled training has been still (s)."""
 
 GPU_IDLE_S = 900.0
 """For how long a GPU must be held and idle (s)."""
 
 _CORES, _RATIO, _BYTES_PER_S = 0.05, 0.01, 10_000.0
-"""Cores, parts of a GPU or of the time, and bytes in a second below which nothing moves."""
+"""A container that uses less is still: cores, part of a GPU or of the time, bytes per second."""
 
 _BUSY_HOST = 0.9
-"""Part of a host's CPUs in use from which a container may wait for them."""
+"""A container may wait for a CPU if this part of the host's CPUs is busy, or more."""
 
 _LOST = 3
-"""Newest reports of a metric that are not finite where it is lost."""
+"""A metric is lost after this many reports in a row that are not finite."""
 
 _REPORTS = 3
-"""Reports from which on a training has a rhythm that it can fall out of."""
+"""A training can be stalled only after this many reports: before, it has no usual silence."""
 
 _REMEMBERED = 10_000
-"""Containers of which is known what was told."""
+"""Most containers whose earlier notices are remembered."""
 
 _ABSENT = 5
-"""Samples without a container after which it is forgotten."""
+"""A container is forgotten after this many samples without it."""
 
 _KILLED = 137
 _SIGNALS = {130: "SIGINT", 137: "SIGKILL", 139: "SIGSEGV", 143: "SIGTERM, as docker stop sends"}
@@ -72,7 +72,7 @@ _MOVED = ("io_read_bytes", "io_write_bytes", "network_receive_bytes", "network_t
 
 
 class Event(StrEnum):
-    """What a notice is of."""
+    """The kinds of notices."""
 
     FINISHED = "finished"
     FAILED = "failed"
@@ -96,7 +96,7 @@ class Notice:
 
 
 class Targets(Protocol):
-    """What a job is to reach, as `dltools.plan.signals.targets.Targets` has it."""
+    """A job's targets, as in `dltools.plan.signals.targets.Targets`."""
 
     @property
     def metric(self) -> str | None:
@@ -120,8 +120,8 @@ TargetsOf = Callable[[Mapping[str, str]], Targets]
 
 @dataclass(slots=True)
 class _Metric:
-    """The points of one metric: the newest value, how many were finite, how many of the newest were
-    not, and the largest absolute value."""
+    """A summary of one metric's points: the newest value, the number of finite values, the number
+    of newest values that are not finite (`lost`), and the largest absolute value."""
 
     value: float = math.nan
     finite: int = 0
@@ -143,9 +143,9 @@ class _Metric:
 
 @dataclass(slots=True)
 class _Watched:
-    """What is known of a run of a container: its newest row and GPU rows, its metrics, when it
-    reported, since when it has stood still (None: it moves), whether the kernel has killed a
-    process of it, and in how many samples it has been absent."""
+    """A run of a container: its newest row and GPU rows, its metrics, the time of its newest report
+    and its longest silence, since when it has been still (None: it is not), whether the kernel has
+    killed a process of it, and the number of samples in which it was absent."""
 
     row: Row
     targets: Targets
@@ -188,17 +188,17 @@ class _Watched:
 
 
 class Notices:
-    """Judges samples one after the other."""
+    """Finds notices in successive samples."""
 
     def __init__(self, targets_of: TargetsOf) -> None:
-        """Nothing is known, and nothing told."""
+        """Start without any sample."""
         self._targets_of = targets_of
         self._watched: dict[tuple[str, str], _Watched] = {}
         self._told: OrderedDict[tuple[str, str], set[str]] = OrderedDict()
         self._nodes: dict[str, Row] = {}
 
     def take(self, rows: Sequence[Row]) -> list[Notice]:
-        """Take in a sample, and return what there is to tell."""
+        """Add a sample, and return its notices."""
         before = dict(self._nodes)
         gpus: dict[tuple[str, str], list[Row]] = {}
         points: list[Row] = []
@@ -243,8 +243,8 @@ class Notices:
         known.row, known.gpus, known.absent = row, gpus, 0
 
     def _forget(self, present: Sequence[tuple[str, str]], hosts: Iterable[str]) -> None:
-        """Forget containers that are gone from hosts that were sampled: the event of an exit may
-        come a sample late."""
+        """Forget containers that are gone from the sampled hosts, some samples later, because the
+        event of their exit may come late."""
         for key in [key for key in self._watched if key[0] in hosts]:
             known = self._watched[key]
             known.absent = 0 if key in present else known.absent + 1
@@ -351,8 +351,8 @@ class Notices:
 def is_still(
     before: Row, now: Row, gpus: Iterable[Row], node_before: Row | None, node: Row | None
 ) -> bool:
-    """Tell whether nothing of a container moves between two of its rows. `gpus` are its GPU rows,
-    the nodes those of its host. What is not known of its CPU and its GPUs is taken to move."""
+    """Tell whether a container was still between two of its rows. `gpus` are its GPU rows, the
+    nodes are rows of its host. An unknown use of a CPU or GPU counts as use."""
     span_s = _seconds(before["time"], now["time"])
     states = (before.get("state"), now.get("state"))
     if span_s <= 0 or states != ("running", "running") or now.get("turn_seconds") is not None:
@@ -387,7 +387,7 @@ def _may_wait_for_cpu(
 
 
 def _rate(before: Row, now: Row, name: str, span_s: float) -> float | None:
-    """Return by how much a counter rose each second, None where it is not known or was reset."""
+    """Return the rise of a counter per second, None if it is unknown or was reset."""
     first, last = before.get(name), now.get(name)
     if first is None or last is None or last < first:
         return None

@@ -1,4 +1,4 @@
-"""When the points of a saved log were reported, from what the log says; called by `saved_logs`.
+"""Finds the times of the points in a saved log; called by `saved_logs`.
 
 `Stamps` reads the time stamps in lines: ISO, Python's logging, glog, MLPerf, syslog, access logs,
 US dates.
@@ -16,13 +16,13 @@ from dltools.probe.progress.lines import LogLine
 
 _APART = timedelta(seconds=1)
 _LATE = timedelta(minutes=10)
-"""How late a line may come, also over midnight, as lines of several processes do."""
+"""How late a line may come, also over midnight, because several processes write the log."""
 
 _MOST_WAITING = 2_048
-"""Lines whose time may wait for the next stamp."""
+"""Most lines whose times wait for the next stamp."""
 
 _MOST_AT_FIRST = 32
-"""Lines that wait for a stamp in a log that has had none."""
+"""Most lines that wait for a stamp in a log that has had none."""
 
 _UNKNOWN = "time unknown: rows are one second apart"
 _BETWEEN = "time estimated: between the stamps of the lines before and after"
@@ -31,7 +31,7 @@ _BACK = "the log goes back in time here: later times are moved on"
 
 @dataclass(slots=True)
 class PointTime:
-    """The time of a line's points, once it `is_known`, and what is wrong with it."""
+    """The time of a line's points, valid once it `is_known`; `gap` says how it was estimated."""
 
     time: datetime
     gap: str | None = None
@@ -39,15 +39,15 @@ class PointTime:
 
 
 class PointTimes:
-    """Tells when each line with points was printed; the times never go back.
+    """Finds when each line with points was printed. The times never go back.
 
-    The stamp of the line counts. Without one it is the log's first stamp (or `start`) plus the time
-    elapsed that the line says; else the newest stamp, if it came after the point before. Lines
-    between two such lines are spread evenly; those after the last one are a second apart. If
-    `start` `is_assumed`, stamps without a year wait for one with a year.
+    The time is the line's own stamp; else the log's first stamp (or `start`) plus the time elapsed
+    that the line names; else the newest stamp, if it came after the last point. Lines between two
+    lines with times are spread evenly; lines after the last one are a second apart. If `start`
+    `is_assumed`, stamps without a year wait for one with a year.
 
-    A line that comes a little late gets the time of the one before it. Where a log goes back
-    further, as appended runs do, all later times are moved on.
+    A line that comes a little late gets the time of the line before. If the log goes back further,
+    because runs were appended, all later times are moved forward.
     """
 
     def __init__(self, start: datetime, *, is_assumed: bool) -> None:
@@ -64,7 +64,7 @@ class PointTimes:
         self._guessed: list[PointTime] = []  # the year is not known yet
 
     def note(self, line: LogLine, points: list[Point]) -> PointTime | None:
-        """Take note of a line; return the time of its points, None without points."""
+        """Read a line; return the time of its points, None without points."""
         stamp = self._stamps.moment(line.stamp or line.text)
         if stamp is not None:
             self._see(stamp)
@@ -86,17 +86,18 @@ class PointTimes:
         return found
 
     def pause(self) -> None:
-        """Settle what waits in a log without any stamp: its rows may come out while it is read."""
+        """Set the waiting times of a log without any stamp, so that its rows can be printed while
+        it is read."""
         if not self._has_stamps:
             self._give_up()
 
     def end(self) -> None:
-        """Settle what waits: no stamp comes any more."""
+        """Set all waiting times, because no stamp follows."""
         self._give_up()
         self._know_year(timedelta())
 
     def _see(self, stamp: datetime) -> None:
-        """Take note of a stamp; the first one is when the log began."""
+        """Read a stamp. The first one is the begin of the log."""
         if self._is_assumed and self._stamps.has_date:
             self._know_year(self._shift_to(stamp))
         if not self._has_stamps:
@@ -105,7 +106,7 @@ class PointTimes:
         self._had_month = self._stamps.has_month
 
     def _shift_to(self, stamp: datetime) -> timedelta:
-        """Return how far the stamps without a year are from the first one with a year."""
+        """Return the offset of the stamps without a year to the first stamp with a year."""
         before = self._newest
         if before is None:
             return timedelta()
@@ -124,7 +125,7 @@ class PointTimes:
         return moved - before
 
     def _know_year(self, shift: timedelta) -> None:
-        """Settle the times that waited for a year."""
+        """Set the times that waited for a year."""
         self._is_assumed = False
         for guess in self._guessed:
             guess.time, guess.is_known = guess.time + shift, True
@@ -153,7 +154,7 @@ class PointTimes:
         self._settle(found, at)
 
     def _spread(self, until: datetime) -> None:
-        """Settle the lines without a time before one that has one."""
+        """Set the times of the lines before one that has a time."""
         waiting, self._undated = self._undated, []
         if not waiting:
             return
@@ -180,7 +181,7 @@ class PointTimes:
             self._give_up()
 
     def _give_up(self) -> None:
-        """Settle the lines without a time a second apart, as no stamp comes."""
+        """Set the times of the lines without a stamp a second apart."""
         waiting, self._undated = self._undated, []
         for found in waiting:
             found.gap = _UNKNOWN

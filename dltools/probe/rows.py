@@ -1,7 +1,7 @@
-"""Containers and progress as rows; called by `counters`, `sampler` and `saved_logs`.
+"""Makes rows of containers and progress; called by `counters`, `sampler` and `saved_logs`.
 
-Beside what is measured of a container stand the job that it is a member of, and what its owner
-asked for: the limits that it had before dl-apply came.
+A container's row has its counters and limits, its job, and the limits that its owner asked for,
+which are those from before dl-apply changed it.
 """
 
 from __future__ import annotations
@@ -62,8 +62,8 @@ def container_row(
     host_row: Row,
     used: Usage | None = None,
 ) -> Row:
-    """Return a container's counters, and the limits in force: without a cgroup, the counters and
-    limits that the engine tells."""
+    """Return a container's counters and the limits in force. Without a cgroup they are those that
+    the engine reports."""
     labels = container.dltools_labels
     row: Row = {
         "kind": "container",
@@ -88,7 +88,7 @@ def container_row(
 
 
 def _columns_elsewhere(used: Usage | None) -> Row:
-    """Return the counters that the engine tells, {} if it tells none."""
+    """Return the counters that the engine reports, {} if it reports none."""
     if used is None:
         return {}
     memory = _memory_columns(used.memory, {"memory_total_bytes": None})
@@ -152,8 +152,9 @@ _LONGEST = 200
 
 
 def user_columns(container: Container, user_from: str) -> Row:
-    """Return whose job a container is, and its priority, as its labels say; the first else as
-    `user_from` says: `container`, whom its first process runs as, or `label:KEY`, another label."""
+    """Return a container's user and priority, from its labels. Without the label, the user comes
+    from `user_from`: `container` is the user that its first process runs as, `label:KEY` is another
+    label."""
     said = container.labels.get(USER, "").strip()
     if not said and user_from == CONTAINER_USER:
         said = container.user.partition(":")[0]
@@ -167,17 +168,17 @@ def user_columns(container: Container, user_from: str) -> Row:
 
 
 CONTAINER_USER, LABEL_USER = "container", "label:"
-"""What `user_from` may be, the second with the key of a label after it."""
+"""Values of `user_from`; the second is followed by the key of a label."""
 
 _ROOT = ("", "0", "root")
-"""Users of containers that say nothing of whose they are."""
+"""Users of processes that do not show whose a container is."""
 
 
 def add_job_columns(rows: Sequence[tuple[Watched, Row]]) -> None:
     """Add the columns of jobs to the rows of a host's containers.
 
-    A label names the job; else the place where the members find each other; else the Swarm service
-    of which they are tasks, if they say that they are distributed.
+    The name of a job is its label; else the address where its members meet; else, for distributed
+    members, the Swarm service that they are tasks of.
     """
     found = [(one.container, row, _membership(one)) for one, row in rows]
     given = Counter(_meeting(container, member) for container, _, member in found if member)
@@ -189,8 +190,8 @@ def add_job_columns(rows: Sequence[tuple[Watched, Row]]) -> None:
 
 
 def _membership(watched: Watched) -> Membership | None:
-    """Return the job that its processes tell; where these are out of sight, what the variables do
-    that it was started with."""
+    """Return the job that its processes show, or, if these are not visible, the job that its
+    environment at the start shows."""
     container, found = watched.container, watched.processes.found
     if watched.cgroup is not None and (found.membership or found.is_readable):
         return found.membership
@@ -199,8 +200,8 @@ def _membership(watched: Watched) -> Membership | None:
 
 
 def _name(container: Container, member: Membership, given: Mapping[str, int]) -> str:
-    """Return the name of a member's job, "" for none. `given`: how many containers of this host say
-    that they meet at a place."""
+    """Return the name of a member's job, "" for none. `given`: by meeting address, the number of
+    containers of this host that name it."""
     meeting = _meeting(container, member)
     is_own = member.host == container.host_name and given[meeting] == 1
     if not container.service or (member.job and not (member.host and is_own)):
@@ -209,7 +210,8 @@ def _name(container: Container, member: Membership, given: Mapping[str, int]) ->
 
 
 def _meeting(container: Container, member: Membership) -> str:
-    """Return where members meet: an address means something else in each network."""
+    """Return the address where members meet, with its network: an address means something else in
+    each network."""
     places = "+".join(container.network.own_names)
     return f"{member.job} on {places}" if member.job and places else member.job
 
@@ -217,27 +219,27 @@ def _meeting(container: Container, member: Membership) -> str:
 class OwnerColumns:
     """Fills the columns of owners on one host.
 
-    dl-apply writes its journal before it changes a container, and takes an entry out after it has
-    put the container back. So the journal is read before the limits in force and after them, and
-    counts where either time it names the container.
+    dl-apply writes a journal entry before it changes a container, and removes it after it has
+    restored the container. So the journal is read both before and after the limits in force, and an
+    entry counts if either reading has it.
     """
 
     def __init__(self, state_directories: Sequence[Path], engine: Engine) -> None:
-        """Nothing is read yet. dl-apply keeps its journal in the state directories."""
+        """Read nothing yet. dl-apply keeps its journal in the state directories."""
         self._journal = JournaledLimits(state_directories, engine.recorded)
         self._cpus = engine.cpus
         self._before: Mapping[str, OwnerLimits | str] = {}
         self._places: Mapping[str, str] = {}
 
     def begin(self, container_ids: Collection[str]) -> None:
-        """Read the journal: the limits in force are read next."""
+        """Read the journal, before the limits in force are read."""
         self._before = self._journal.read(self._named(container_ids))
 
     def add(
         self, rows: Sequence[tuple[Watched, Row]], host_row: Row, usable_list: str | None
     ) -> None:
-        """Add the columns to rows of containers that have the limits in force. `usable_list`: the
-        CPUs that containers may have."""
+        """Add the columns to rows that have the limits in force already. `usable_list`: the CPUs
+        that containers can use."""
         self._places = {one.container.id: one.container.lasting_id for one, _ in rows}
         journaled = {**self._before, **self._journal.read(self._named(self._places))}
         for watched, row in rows:
@@ -263,8 +265,8 @@ class OwnerColumns:
     def _in_force(
         self, watched: Watched, row: Row, host_row: Row, usable_list: str | None
     ) -> OwnerLimits | None:
-        """Return the limits in force of a container that dl-apply has not changed, None where they
-        are unknown."""
+        """Return the limits in force of a container that dl-apply has not changed, None if
+        unknown."""
         quota, weight, cpus = row["cpu_limit_cores"], row["cpu_weight"], host_row["cpu_count"]
         if weight is None or quota is None:
             return None
@@ -284,7 +286,8 @@ class OwnerColumns:
     def _cpu_list(
         self, watched: Watched, cpuset: str | None, usable_list: str | None
     ) -> str | None:
-        """Return a container's CPU list, None where it is that of the cgroup above, or all CPUs."""
+        """Return a container's own CPU list, None if it is that of its parent cgroup, or all
+        CPUs."""
         if cpuset in (None, usable_list) or len(parse_cpus(cpuset or "")) >= self._cpus:
             return None
         above = watched.cgroup.ancestors("cpuset") if watched.cgroup else iter(())

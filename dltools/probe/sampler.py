@@ -1,9 +1,9 @@
-"""Samples of one or several hosts, taken at the same time; called by the tool dl-probe.
+"""Takes samples of one or several hosts at the same time; called by the tool dl-probe.
 
-A sample of a host is its counters, its containers' progress and their events. Of several hosts each
-has a thread of its own: one that has not answered by the deadline gets a row of kind `node` that
-has only a gap, and what it answers later is in the next sample. A single host is read in the
-caller's thread, for as long as it takes: a sample without it would be none.
+A sample of a host has its counters, and the progress and events of its containers. Each of several
+hosts is read in a thread of its own. A host that has not answered by the deadline gets a row of
+kind `node` with only a gap; what it answers later is in the next sample. A single host is read in
+the caller's thread, without a deadline, because a sample without it would be empty.
 """
 
 from __future__ import annotations
@@ -39,11 +39,10 @@ Connector = Callable[[], Engine]
 class Options:
     """What to measure.
 
-    `filters` are those of `docker ps`, `names` the filter by name as compiled expressions.
-    `since_s` are the seconds of log history to read, `pattern` finds progress in logs, and
-    `metrics` are those to keep (none: all). dl-apply notes turns in the `state_directories`.
-    `roles` is what the user says of the roles of containers, `user_from` where it is said whose
-    they are (see `dltools.probe.rows.user_columns`).
+    `filters` are those of `docker ps`; `names` are compiled expressions that filter by name.
+    `since_s`: seconds of log history to read; `pattern` finds progress in logs; `metrics` are those
+    to keep (none: all). `state_directories`: where dl-apply notes turns. `roles`: the user's rules
+    for roles; `user_from`: see `dltools.probe.rows.user_columns`.
     """
 
     filters: Mapping[str, list[str]]
@@ -57,8 +56,8 @@ class Options:
 
 
 class Sampler:
-    """Samples hosts. `faults` says why hosts are not in the newest sample, by host; `is_complete`,
-    whether each was in every sample so far.
+    """Samples hosts. `faults`: by host, why it is not in the newest sample; `is_complete`: whether
+    each host was in every sample so far.
 
     A single host has no faults: methods raise the errors of its `Engine`.
     """
@@ -66,10 +65,10 @@ class Sampler:
     def __init__(
         self, connectors: Mapping[str, Connector], options: Options, deadline_s: float = math.inf
     ) -> None:
-        """Connect to the engine if it is the only one; its errors are raised. Nothing is read yet.
+        """Connect to the engine if it is the only one, and raise its errors. Read nothing yet.
 
-        A host has the name of its connector until its engine says its own; each of several has
-        `deadline_s` for a sample.
+        A host has the name of its connector until its engine reports its own name. Each of several
+        hosts has `deadline_s` for a sample.
         """
         self._deadline_s = deadline_s
         self._changed = threading.Event()
@@ -91,13 +90,13 @@ class Sampler:
             self._only.follow()
 
     def resume(self) -> None:
-        """Go on after the only engine was away; nothing is read twice or missed. Raises
-        `UnavailableError` if it is still away. Of several, each is asked again at each sample."""
+        """Continue after the only engine was away, so that nothing is read twice or missed. Raises
+        `UnavailableError` if it is still away. With several engines each sample asks each again."""
         if self._only is not None:
             self._only.resume()
 
     def wait_for_change(self, seconds: float) -> bool:
-        """Wait until a container starts or exits, but so long at most; tell whether one has."""
+        """Wait until a container starts or exits, at most `seconds`; tell whether one has."""
         return await_change(self._changed, seconds)
 
     def counters(self) -> list[Row]:
@@ -108,8 +107,8 @@ class Sampler:
     def sample(self) -> list[Row]:
         """Return a whole sample: new progress and events, then counters and limits.
 
-        If it raises, the next sample has what was already read. Of several hosts it raises
-        `UnavailableError` if none has ever answered.
+        If it raises, the next sample has what was already read. With several hosts it raises
+        `UnavailableError` only if none has ever answered.
         """
         return self._read(_HostSampler.sample)
 
@@ -146,12 +145,12 @@ def _connected(connect: Connector, options: Options, changed: threading.Event) -
 
 
 def _gap(host: str, fault: str) -> Row:
-    """Return the row of a host that was not reached: all that is known is why."""
+    """Return the row of a host that was not reached, with the reason."""
     return {"time": datetime.now(UTC), "host": host, "kind": "node", "gap": f"no sample: {fault}"}
 
 
 class _Names:
-    """Which engine has which host name: two hosts of one name would be taken for one."""
+    """Keeps the host names of the engines unique: two hosts of one name would be taken for one."""
 
     def __init__(self) -> None:
         self._owners: dict[str, _Host] = {}
@@ -169,7 +168,7 @@ class _Names:
 
 
 class _Host:
-    """One host: its sampler, once its engine has answered, and what it has read."""
+    """One host: its sampler, once its engine has answered, and the rows read so far."""
 
     def __init__(self, address: str, names: _Names, make: Callable[[], _HostSampler]) -> None:
         self.address = self.name = address
@@ -195,13 +194,13 @@ class _Host:
         return made
 
     def begin(self, read: Callable[[_HostSampler], list[Row]]) -> None:
-        """Begin to read in the background, unless that is still under way."""
+        """Begin to read in the background, unless the last reading still runs."""
         if not self.is_busy:
             self._thread = threading.Thread(target=self._run, args=(read,), daemon=True)
             self._thread.start()
 
     def wait(self, seconds: float) -> None:
-        """Wait until it has been read, but so long at most."""
+        """Wait until it has been read, at most `seconds`."""
         if self._thread is not None:
             self._thread.join(max(0.0, seconds))
 
@@ -210,7 +209,7 @@ class _Host:
         return f"no answer within {deadline_s:g} s" if self.is_busy else self._fault
 
     def take(self) -> list[Row]:
-        """Return what has been read since the last call."""
+        """Return the rows read since the last call."""
         rows, self._rows = self._rows, []
         return rows
 
@@ -230,7 +229,7 @@ class _Host:
             self._fault, self._is_lost = None, False
         except DltoolsError as error:
             self._fault, self._is_lost = str(error), True
-        except Exception as error:  # what an engine answers may be anything; others go on
+        except Exception as error:  # an engine may answer anything, and must not stop the others
             self._fault, self._is_lost = f"{type(error).__name__}: {error}", True
 
 
@@ -239,7 +238,7 @@ class _HostSampler:
     during a sample is not in it."""
 
     def __init__(self, engine: Engine, options: Options, changed: threading.Event) -> None:
-        """Nothing is read yet. `changed` is set when a container starts or exits."""
+        """Read nothing yet. `changed` is set when a container starts or exits."""
         self._engine = engine
         self._options = options
         self._begun = time.time()
@@ -271,7 +270,7 @@ class _HostSampler:
         self._events.follow(self._begun)
 
     def resume(self) -> None:
-        """Go on following after the engine was away; nothing is read twice or missed.
+        """Continue after the engine was away, so that nothing is read twice or missed.
 
         Raises `UnavailableError` if it is still away.
         """
@@ -323,8 +322,7 @@ class _HostSampler:
         return self._events.past(self._since, time.time())
 
     def _add_missed_exits(self) -> None:
-        """Add the exits of containers that ran before the engine was away, and that no event has
-        told."""
+        """Add the exits, without events, of containers that ran before the engine was away."""
         if not self._is_back:
             self._is_back = True
             return
@@ -347,8 +345,8 @@ class _HostSampler:
                 self._keep(watched, source.stop())
 
     def _read_progress(self, *, only_windows: bool = False) -> None:
-        """Read the sources, side by side if they may wait; with `only_windows` only those that give
-        points over the time between two readings."""
+        """Read the sources, in parallel if they may wait. With `only_windows` read only those whose
+        points are about the time between two readings."""
         now = time.monotonic()
 
         def read(due: _Due) -> None:
@@ -385,7 +383,7 @@ class _HostSampler:
 
 
 def _has_restarted(container: Container, before: Run) -> bool:
-    """Tell whether a container runs that was started after a run of it."""
+    """Tell whether a container runs again, in a later run than `before`."""
     if container.started is None or before.started is None:
         return False
     return container.started > before.started

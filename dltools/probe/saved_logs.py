@@ -1,4 +1,4 @@
-"""Saved logs as observations: the points in them, and their times; called by the tool dl-probe."""
+"""Reads saved logs as observations: points with their times; called by the tool dl-probe."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ from dltools.probe.progress.confirm import Tagged
 from dltools.probe.rows import progress_row
 
 HOST = "log"
-"""The host of rows that come from no host."""
+"""The host name in rows of saved logs."""
 
 START = datetime(1970, 1, 1, tzinfo=UTC)
-"""When a log began if it does not say so: its times then read as time elapsed."""
+"""The begin of a log that does not name it: its times can then be read as time elapsed."""
 
 _PIECE = 1 << 20
-"""Bytes of a log that are read at a time, at most."""
+"""Most bytes of a log that are read at a time."""
 
 _BATCH = 8_192
-"""Rows of several logs that are given at a time."""
+"""Most rows of several logs that are yielded at a time."""
 
 
 def progress_batches(
@@ -41,13 +41,13 @@ def progress_batches(
     start: datetime = START,
     dropped: dict[str, int] | None = None,
 ) -> Iterator[list[Row]]:
-    """Yield the points of a log as rows of kind `progress`, of the container `name`: in parts, what
-    each piece of the log holds, as it comes.
+    """Yield the points of a log as rows of kind `progress` of the container `name`, in batches: the
+    rows of each piece of the log, as it is read.
 
-    A point's time is that of its line (`PointTimes`). Rows come in the order of the log, but for
-    points that were doubtful at first: they come when they are certain, with their line's time. At
-    the end `dropped` gets the number of points of each metric that were taken for no series.
-    Raises `DataError` for a line that is too long.
+    A point's time is that of its line (`PointTimes`). Rows are in the order of the log, except for
+    doubtful points: they follow once they are certain, with the time of their line. At the end
+    `dropped` gets the number of points by metric that belong to no series. Raises `DataError` for a
+    line that is too long.
     """
     id_ = hashlib.sha256(name.encode(errors="replace")).hexdigest()
     times = PointTimes(start, is_assumed=start == START)
@@ -93,8 +93,8 @@ def _points(
 
 
 def container_names(files: Sequence[str]) -> list[str]:
-    """Return the names of containers that stand for files: the stem of each, with as many of its
-    folders as make it unique; "stdin" for "-"."""
+    """Return container names for files: the stem of each file, with as many of its folders as make
+    it unique; "stdin" for "-"."""
     paths = [Path("stdin") if file == "-" else Path(file) for file in files]
     depth = [1] * len(paths)
     while True:

@@ -1,1 +1,1 @@
-"""What happened, for people: runs of jobs as tables and plots. Knows no Docker and no clock."""
+"""Shows runs of jobs to people, as tables and plots. It uses no Docker and no clock."""

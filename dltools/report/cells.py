@@ -1,4 +1,4 @@
-"""Rows of numbers as cells of text, for tables on a terminal, in Markdown and on a page."""
+"""Turns rows of numbers into cells of text, for tables on a terminal, in Markdown and in HTML."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ _COUNTS = (
 
 @dataclass(frozen=True, slots=True)
 class Cells:
-    """A table of texts; `right` tells which columns are numbers, aligned to the right."""
+    """A table of texts. `right`: for each column whether it has numbers, aligned to the right."""
 
     headers: tuple[str, ...]
     right: tuple[bool, ...]
@@ -64,8 +64,8 @@ class Cells:
 
 
 def cells(rows: Sequence[Mapping[str, Any]]) -> Cells:
-    """Return the cells of runs or jobs: times with their ratios to the baseline in brackets. Empty
-    columns are left out."""
+    """Return the cells of rows about runs or jobs. A time has its ratio to the baseline in
+    brackets. Empty columns are left out."""
     known = [{**row, "finish": row.get("finish") or row.get("exit_code")} for row in rows]
     shown = [key for key in _HEADERS if any(row.get(key) not in (None, "", 0) for row in known)]
     return Cells(

@@ -1,7 +1,7 @@
-"""A recording as a run: when each job came and went, what CPU it got, and what it reported.
+"""Turns a recording into a run: when each job started and ended, its CPU use, and its reports.
 
-dl-report reads recordings so (`observed_run`). Containers become jobs. Each job gets a timeline, a
-result and, if it serves, the time for which it kept its response-time target.
+`observed_run` is what dl-report calls for a recording. Containers become jobs. Each job gets a
+timeline and a result; a server also the time for which it met its response-time target.
 """
 
 from __future__ import annotations
@@ -34,15 +34,14 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 _STOPPED = (130, 137, 143)
-"""Exit codes of containers that were told to end."""
+"""Exit codes of containers that a signal ended on request."""
 
 
 def observed_run(table: pa.Table, label: str, name: str) -> Run:
-    """Return what a recording shows.
+    """Return the run that a recording shows.
 
-    The jobs of a saved log, whose host showed no container, are known from their progress alone:
-    not what CPU they used, nor whether they finished. Raises `DataError` where there is neither a
-    container nor progress.
+    The recording of a saved log has no containers. Its jobs have only progress, without CPU use and
+    without an end. Raises `DataError` if there is neither a container nor progress.
     """
     records = read_containers(table)
     if not records.containers:
@@ -94,8 +93,8 @@ def _time_of_meeting(job: ObservedJob, target: float | None, begun: float) -> fl
 
 @dataclass(frozen=True, slots=True)
 class ObservedJob:
-    """One job: its containers in order of time, more than one where it has migrated, its targets,
-    and its progress points by metric."""
+    """One job: its containers in order of time, of which there are several if it has migrated; its
+    targets; its progress points by metric."""
 
     name: str
     containers: tuple[ContainerRecord, ...]
@@ -109,34 +108,34 @@ class ObservedJob:
 
     @property
     def metric(self) -> str:
-        """The metric to judge it by, "" where it reported none."""
+        """The metric to judge it by, "" if it reported none."""
         wanted = self.containers[0].labels.get(METRIC)
         return self.targets.metric or main_metric(self.series, wanted)
 
     @property
     def latencies(self) -> Series:
-        """Its response times (s), [] where it reported none."""
+        """Its response times (s), [] if it reported none."""
         names = metric_names.latencies(self.series)
         return self.series[names[0]] if names else []
 
 
 def observed_jobs(containers: Iterable[ContainerRecord]) -> list[ObservedJob]:
-    """Return the jobs by their first appearance.
+    """Return the jobs in order of their first appearance.
 
-    Containers of one name on different hosts, one after the other, are one job. Others of the same
-    name are told apart by a number.
+    Containers of one name that ran one after the other on different hosts are one job. Other
+    containers of the same name get a number.
     """
     found: dict[str, list[ContainerRecord]] = {}
     for one in sorted(containers, key=lambda one: (one.first_seen, one.host, one.id)):
         title, number = one.name, 2
-        while title in found and not _goes_on(found[title][-1], one):
+        while title in found and not _is_migration(found[title][-1], one):
             title, number = f"{one.name} ({number})", number + 1
         found.setdefault(title, []).append(one)
     return [_job(title, parts) for title, parts in found.items()]
 
 
-def _goes_on(before: ContainerRecord, after: ContainerRecord) -> bool:
-    """Tell whether one container may be another's job on a new host."""
+def _is_migration(before: ContainerRecord, after: ContainerRecord) -> bool:
+    """Tell whether the second container may be the job of the first one on a new host."""
     return before.host != after.host and before.last_seen <= after.first_seen
 
 
@@ -154,14 +153,14 @@ Weights = Mapping[tuple[float, str], float]
 """The sum of the weights of a host's containers that are not paused, by time and host."""
 
 _MOST_OF_A_HOST = 0.95
-"""Part of a host's CPUs from which what a job is allowed is no limit."""
+"""A job that may use this part of the host's CPUs or more has no limit."""
 
 _LITTLE = 0.05
-"""Cores of which a job that is allowed, and uses, less is held back by its limits."""
+"""A job that may use, and does use, fewer cores than this is held back by its limits."""
 
 
 def weight_sums(containers: Iterable[ContainerRecord]) -> Weights:
-    """Return the sum of weights at each sample of each host."""
+    """Return the sum of weights at each sample of each host, without paused containers."""
     sums: dict[tuple[float, str], float] = {}
     for one in containers:
         for sample in one.samples:
@@ -171,8 +170,8 @@ def weight_sums(containers: Iterable[ContainerRecord]) -> Weights:
 
 
 def timeline(job: ObservedJob, weights: Weights, begun: float, last_sampled: float) -> Timeline:
-    """Return a job's timeline in seconds since `begun`. A job that is still there at the last
-    sample of all, and has not exited, has not ended."""
+    """Return a job's timeline in seconds since `begun`. A job that is in the last sample of all and
+    has not exited has no end."""
     found = Timeline(metric=job.metric)
     for container in job.containers:
         if found.limit:
@@ -191,7 +190,8 @@ def timeline(job: ObservedJob, weights: Weights, begun: float, last_sampled: flo
 
 
 def _ended(last: ContainerRecord, last_sampled: float) -> float | None:
-    """Return when a job's last container exited, or else was last seen; None while it is there."""
+    """Return when a job's last container exited, or else was last seen; None if it is still
+    there."""
     if not last.is_sampled:
         return None
     if not math.isnan(last.exited):
@@ -200,7 +200,7 @@ def _ended(last: ContainerRecord, last_sampled: float) -> float | None:
 
 
 def settings(sample: ContainerSample) -> FoundSettings:
-    """Return the settings in force at a sample, defaults left out."""
+    """Return the settings in force at a sample, without those at their defaults."""
     listed = len(parse_cpus(sample.cpuset))
     found = {
         "cpus": sample.cpu_limit < sample.host_cpus and sample.cpu_limit,
@@ -214,7 +214,7 @@ def settings(sample: ContainerSample) -> FoundSettings:
 
 
 def _migrate(found: Timeline, time: float) -> None:
-    """Note that a job starts on another host. It had no CPU on the way."""
+    """Add the start of a job on another host. It used no CPU in between."""
     found.migrated.append(time)
     found.limit.append(SeriesPoint(found.limit[-1].time, 0.0))
     found.bound.append(SeriesPoint(found.limit[-1].time, math.nan))
@@ -242,8 +242,8 @@ def _add_cpu(found: Timeline, container: ContainerRecord, weights: Weights, begu
 
 
 def _allowed(sample: ContainerSample, weights: float) -> float:
-    """Return the cores that a container may use: what its state, quota and CPU list allow; where
-    that is the whole host, its share by weight."""
+    """Return the cores that a container may use, by its state, quota and CPU list; if these allow
+    the whole host, its share by weight."""
     cpus, allowed = sample.host_cpus, sample.allowed_cores()
     cores = cpus if math.isnan(allowed) else min(allowed, cpus)
     if weights > 0 and abs(cores - cpus) < 1e-9:
@@ -253,7 +253,7 @@ def _allowed(sample: ContainerSample, weights: float) -> float:
 
 @dataclass(frozen=True, slots=True)
 class Service:
-    """For how many seconds a job answered, and for how many of them within its target."""
+    """The seconds for which a job served, and for how many of them it met its target."""
 
     served: float
     satisfied: float
@@ -266,7 +266,7 @@ class _Change(NamedTuple):
 
 
 def service(job: ObservedJob) -> Service:
-    """Return how long a job served; a response time holds until the next one."""
+    """Return how long a job served, and met its target. A response time holds until the next."""
     served = satisfied = 0.0
     for begin, end in pairwise(job.latencies):
         served += end.time - begin.time
@@ -276,7 +276,7 @@ def service(job: ObservedJob) -> Service:
 
 
 def satisfied_jobs(jobs: Iterable[ObservedJob], run: Run, begun: float) -> Series:
-    """Return how many jobs keep their response-time targets, at each time that this changes."""
+    """Return how many jobs meet their response-time targets, at each time when this changes."""
     changes = sorted(change for job in jobs for change in _changes(job, run, begun))
     if not changes:
         return []

@@ -1,4 +1,4 @@
-"""Runs as one HTML page that needs no other file: tables and pictures."""
+"""Shows runs as one HTML page with tables and pictures, which needs no other file."""
 
 from __future__ import annotations
 
@@ -14,24 +14,29 @@ _STYLE = """
 :root { color-scheme: light; }
 body { font: 15px/1.45 system-ui, sans-serif; margin: 2rem auto; max-width: 80rem; padding: 0 1rem;
        color: #1a1a1a; background: #ffffff; }
-h1 { font-size: 1.5rem; } h2 { font-size: 1.1rem; margin-top: 2rem; }
+h1 { font-size: 1.5rem; overflow-wrap: anywhere; } h2 { font-size: 1.1rem; margin-top: 2rem; }
 .wide { overflow-x: auto; }
 table { border-collapse: collapse; font-variant-numeric: tabular-nums; width: 100%; }
 th, td { padding: .25rem .7rem; border-bottom: 1px solid #d0d0d0; text-align: left; }
-th { border-bottom: 2px solid #555555; } .number { text-align: right; }
+td, th { white-space: nowrap; } th { border-bottom: 2px solid #555555; }
+.number { text-align: right; }
 figure { margin: 1rem 0; } svg { width: 100%; height: auto; } .phone { display: none; }
 footer { color: #555555; margin-top: 2rem; font-size: .85rem; }
 @media (max-width: 56rem) {
   body { margin: 1rem auto; padding: 0 .75rem; }
+  th, td { padding: .25rem .35rem; }
   .laptop { display: none; } .phone { display: block; max-width: 36rem; }
 }
 @media print { body { margin: 0; } figure { break-inside: avoid; } }
 """
 
+_SHORT = 20
+"""Rows of a table that leaves room for pictures."""
+
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """A table under its heading."""
+    """A table with its heading."""
 
     heading: str
     cells: Cells
@@ -39,7 +44,7 @@ class Table:
 
 @dataclass(frozen=True, slots=True)
 class Picture:
-    """A picture (SVG), for wide and for narrow screens, and what it shows."""
+    """A picture (SVG) for wide screens, one for narrow screens, and the heading of both."""
 
     heading: str
     svg: bytes
@@ -47,14 +52,15 @@ class Picture:
 
 
 def page(title: str, tables: Sequence[Table], pictures: Sequence[Picture], footer: str) -> str:
-    """Return the page: first the tables, then the pictures."""
-    headings = [f"<h2>{_escaped(table.heading)}</h2>\n{_table(table.cells)}" for table in tables]
+    """Return the page: first the tables, then the pictures, then the tables that are long."""
+    short = [_headed(table) for table in tables if len(table.cells.rows) <= _SHORT]
+    long = [_headed(table) for table in tables if len(table.cells.rows) > _SHORT]
     figures = [_figure(picture, number) for number, picture in enumerate(pictures)]
     return (
         '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
         f"<title>{_escaped(title)}</title>\n<style>{_STYLE}</style>\n</head>\n<body>\n"
-        f"<h1>{_escaped(title)}</h1>\n{''.join(headings)}{''.join(figures)}"
+        f"<h1>{_escaped(title)}</h1>\n{''.join([*short, *figures, *long])}"
         f"<footer>{_escaped(footer)}</footer>\n</body>\n</html>\n"
     )
 
@@ -66,6 +72,10 @@ def _figure(picture: Picture, number: int) -> str:
         f'<figure role="img" aria-label="{label}">\n<div class="laptop">{wide}</div>'
         f'<div class="phone">{narrow}</div></figure>\n'
     )
+
+
+def _headed(table: Table) -> str:
+    return f"<h2>{_escaped(table.heading)}</h2>\n{_table(table.cells)}"
 
 
 def _table(table: Cells) -> str:
@@ -87,7 +97,7 @@ def _escaped(text: str) -> str:
 
 
 def _inlined(svg: bytes, prefix: str) -> str:
-    """Return an SVG without its prologue, with ids that no other picture of the page has."""
+    """Return an SVG without its prologue, with ids that are unique on the page."""
     text = svg.decode()
     text = text[text.index("<svg") :]
     text = re.sub(r'\bid="', f'id="{prefix}-', text)

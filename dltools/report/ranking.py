@@ -1,6 +1,6 @@
-"""Runs compared: a row per policy or job, and which of several candidates is best.
+"""Compares runs: a row per policy, job or user, and a ranking of candidates.
 
-dl-report and dl-sim show the rows; `dl-sim --best` ranks.
+dl-report and dl-sim show the rows; `dl-sim --best` shows the ranking.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Any
 from dltools.observations.outcomes import JobResult, Summary, summarise
 
 Runs = Sequence[Sequence[JobResult]]
-"""The results of the jobs, for each repeat of one policy's run."""
+"""The results of the jobs in each repetition of one policy's run."""
 
 _COMPARED = ("makespan", "mean_completion", "time_to_first", "satisfied")
 
@@ -23,8 +23,8 @@ _COMPARED = ("makespan", "mean_completion", "time_to_first", "satisfied")
 def by_policy(
     runs: Mapping[str, Runs], baseline: str | None = None, key: str = "policy"
 ) -> list[dict[str, Any]]:
-    """Return a row per policy, named under `key`: means over the repeats, and ratios to the
-    baseline, by default the first."""
+    """Return a row per policy: its name under `key`, means over the repetitions, and ratios to the
+    baseline, which is the first policy by default."""
     found = {name: means(repeats) for name, repeats in runs.items()}
     base = found[baseline if baseline is not None else next(iter(runs))] if found else {}
     return [
@@ -36,8 +36,8 @@ def by_policy(
 def ratio_spreads(
     runs: Mapping[str, Runs], baseline: str
 ) -> dict[str, dict[str, tuple[float, float]]]:
-    """Return the least and the greatest ratio of each repeat to the same repeat of the baseline, by
-    run and field; {} where nothing was repeated, or not as often."""
+    """Return the least and the greatest ratio of a repetition to the same repetition of the
+    baseline, by run and field. Runs without repetitions, or with another number, are left out."""
     base = [dataclasses.asdict(summarise(results)) for results in runs[baseline]]
     found: dict[str, dict[str, tuple[float, float]]] = {}
     for name, repeats in runs.items():
@@ -68,8 +68,9 @@ def by_job(
 
 
 def by_user(runs: Mapping[str, Runs], key: str = "run") -> list[dict[str, Any]]:
-    """Return a row per run and user, by name: how many jobs, the CPU and GPU hours that they used,
-    how many hours they waited, how many finished and failed; means over the repeats."""
+    """Return a row per run and user, sorted by name: the number of jobs, the CPU and GPU hours that
+    they used, the hours that they waited, and how many finished and failed; means over the
+    repetitions."""
     rows = []
     for name, repeats in runs.items():
         for user in sorted({job.user for results in repeats for job in results}):
@@ -93,12 +94,12 @@ _HOUR_S = 3600.0
 
 
 def _mean_of(repeats: Runs, value: Callable[[JobResult], float]) -> float:
-    """Return the sum over the jobs, in the mean of the repeats."""
+    """Return the sum over the jobs, averaged over the repetitions."""
     return math.fsum(value(job) for results in repeats for job in results) / len(repeats)
 
 
 def means(repeats: Runs) -> dict[str, Any]:
-    """Return the mean of each field of `Summary` over the repeats that have it, else None."""
+    """Return the mean of each field of `Summary` over the repetitions that have it, else None."""
     summaries = [dataclasses.asdict(summarise(results)) for results in repeats]
     found: dict[str, Any] = {}
     for key in summaries[0]:
@@ -108,24 +109,24 @@ def means(repeats: Runs) -> dict[str, Any]:
 
 
 def ratio(value: float | None, base: float | None) -> float | None:
-    """Return a value over its base, None where one is missing or the base is 0."""
+    """Return a value divided by its base, None if one is missing or the base is 0."""
     return None if value is None or not base else value / base
 
 
 _ALIKE = 0.01
-"""The part of a value by which two are called equal: no model is that exact."""
+"""Two values are called equal if they differ by less than this part: no model is more exact."""
 
 
 @dataclass(frozen=True, slots=True)
 class Criterion:
-    """What is compared: a field of `Summary`, and whether more of it is better."""
+    """What is compared: a field of `Summary`, and whether more is better."""
 
     field: str
     more_is_better: bool = False
 
     def score(self, summary: Summary) -> float:
-        """Return what a run is worth: less is better. Infinity for a run that did not end, or that
-        does not have the field."""
+        """Return the score of a run; less is better. It is infinity for a run that did not end, or
+        that does not have the field."""
         value: float = getattr(summary, self.field)
         if math.isnan(value) or summary.unfinished:
             return math.inf
@@ -143,8 +144,8 @@ CRITERIA = {
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """What was tried: a policy with its realisation and settings, the dl-plan command that does the
-    same, its runs, and a number that is less for what is simpler."""
+    """A candidate that was tried: a policy with its mode and parameters, the dl-plan command that
+    does the same, and its runs. `complexity` is less for a simpler candidate."""
 
     policy: str
     realize: str
@@ -154,14 +155,13 @@ class Trial:
     complexity: int = 0
 
     def scores(self, criterion: Criterion) -> list[float]:
-        """Return what each of its runs is worth."""
+        """Return the score of each of its runs."""
         return [criterion.score(summarise(results)) for results in self.runs]
 
 
 def ranked(trials: Sequence[Trial], criterion: Criterion) -> list[dict[str, Any]]:
-    """Return a row per trial, with its ratio to the first trial; [] where no run has what the
-    criterion compares. First are those that are as good as the best, the simplest of them on top.
-    """
+    """Return a row per trial, with its ratio to the first trial; [] if no run has the field of the
+    criterion. Trials as good as the best one come first, the simplest of them on top."""
     scores = [trial.scores(criterion) for trial in trials]
     worth = [math.fsum(found) / len(found) for found in scores]
     if all(map(math.isinf, worth)):
@@ -182,8 +182,8 @@ def ranked(trials: Sequence[Trial], criterion: Criterion) -> list[dict[str, Any]
 
 
 def _is_as_good(scores: Sequence[float], best: Sequence[float]) -> bool:
-    """Tell whether runs are worth what the best ones are: the mean difference is below a hundredth,
-    or not above its spread over the repeats."""
+    """Tell whether runs are as good as the best ones: the mean difference is below a hundredth, or
+    not above its spread over the repetitions."""
     if any(map(math.isinf, scores)):
         return False
     differences = [one - other for one, other in zip(scores, best, strict=True)]

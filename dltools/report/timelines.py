@@ -1,7 +1,6 @@
-"""A run as a report sees it: its jobs, what was measured of them, what was planned and done.
+"""A run, as reports need it: its jobs with their timelines, the plans, and the results of actions.
 
-`dltools.report.observed_run` makes a run of a recording. Plans and the results of actions are added
-to it.
+`dltools.report.observed_run` makes a run from a recording. Plans and results are added to it.
 """
 
 from __future__ import annotations
@@ -24,11 +23,11 @@ from dltools.plan.records import Plan
 class Run:
     """Jobs that shared hosts.
 
-    `repeats`: the jobs' results, a list for each time that the run was repeated; times are in
-    seconds since it began. `begun`: when that was (Unix seconds; None for virtual time).
-    `timelines`: by job name. `satisfied`: how many serving jobs kept their response-time targets,
-    over time. `results`: how many actions had each status. `is_sampled`: a container was observed,
-    and not progress alone.
+    `repeats`: the results of the jobs, a list for each repetition; times are in seconds since the
+    run began. `begun`: when that was (Unix seconds; None for virtual time). `timelines`: by job
+    name. `satisfied`: how many serving jobs met their response-time targets, over time. `results`:
+    the number of actions by status. `is_sampled`: whether containers were observed, not only
+    progress.
     """
 
     label: str
@@ -41,7 +40,7 @@ class Run:
 
     @property
     def jobs(self) -> Sequence[JobResult]:
-        """The jobs of the first repeat."""
+        """The jobs of the first repetition."""
         return self.repeats[0] if self.repeats else ()
 
     @property
@@ -58,13 +57,13 @@ class Run:
 class Timeline:
     """What was measured of one job, in seconds since the run began.
 
-    `limit`: the cores that it may use, `bound` the same while its settings hold it back, else NaN.
-    `use`: the cores that it used. `classes`: those that a policy put it into. `metric`: the one to
-    judge it by, and `progress` its finite values. `has_diverged`: its last value was no number.
-    `migrated`: when it came to another host. `ended`: when it exited, or else was last seen; None
-    for a job that was there at the end. `paused`: the seconds in which it was paused, `held_back`:
-    in which its weight or quota let it do next to nothing. `settings`: its limits when it was last
-    seen, defaults left out.
+    `limit`: the cores that it may use; `bound`: the same while its settings hold it back, else NaN.
+    `use`: the cores that it used. `classes`: the classes that a policy put it into. `metric`: the
+    metric to judge it by; `progress`: its finite values. `has_diverged`: whether its last value was
+    not finite. `migrated`: when it came to another host. `ended`: when it exited, or else was last
+    seen; None for a job that was there at the end. `paused`: the seconds for which it was paused;
+    `held_back`: for which its weight or quota let it do almost nothing. `settings`: its limits when
+    it was last seen, without those at their defaults.
     """
 
     limit: Series = field(default_factory=list)

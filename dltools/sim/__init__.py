@@ -1,4 +1,4 @@
-"""Jobs on hosts in virtual time, under any policy.
+"""The simulator: runs jobs on hosts in virtual time, under any policy.
 
-Pure: no Docker, no files, no clock, and no randomness without a seed.
+It uses no Docker, no files and no clock, and random numbers only from a seed.
 """

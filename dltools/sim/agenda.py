@@ -1,7 +1,7 @@
-"""When things happen in a simulation: the events to come, and how soon settings follow them.
+"""The events of a simulation in order of time, and the delay until settings follow an event.
 
-The simulation takes one event after the other from the agenda. `Reaction` stands for dl-probe,
-dl-plan and dl-apply, which need time to see and to act.
+The simulation takes its next event from the agenda. `Reaction` models the time that dl-probe,
+dl-plan and dl-apply need to see and to act.
 """
 
 from __future__ import annotations
@@ -18,27 +18,28 @@ from dltools.sim.workload import Job
 
 
 class Arrival(NamedTuple):
-    """A job arrives, or has waited for room."""
+    """A job arrives, or gets room after waiting."""
 
     job: Job
 
 
 class Landing(NamedTuple):
-    """A job that has migrated goes on."""
+    """A job continues on the host that it has migrated to."""
 
     job: SimulatedJob
     host: SimulatedHost
 
 
 class Wake(NamedTuple):
-    """Something happens on a host by itself; out of date where its version is another."""
+    """A change on a host is due: a job starts up, reports, ends, or a round is due. The event is
+    out of date if the host's version differs from this one."""
 
     host: SimulatedHost
     version: int
 
 
 class Observation(NamedTuple):
-    """The observer looks at a host."""
+    """The observer samples a host."""
 
     host: SimulatedHost
 
@@ -47,7 +48,7 @@ Event = Arrival | Landing | Wake | Observation
 
 
 class Agenda:
-    """The events to come; those of one time in the order in which they were added."""
+    """The events to come. Events of one time stay in the order in which they were added."""
 
     def __init__(self) -> None:
         self._events: list[tuple[float, int, Event]] = []
@@ -60,40 +61,40 @@ class Agenda:
 
     @property
     def next_time(self) -> float | None:
-        """When the next event is, None where there is none."""
+        """The time of the next event (s), None without one."""
         return self._events[0][0] if self._events else None
 
     def pop(self) -> tuple[float, Event]:
-        """Take away the next event, and return its time and what it is."""
+        """Remove the next event; return its time (s) and the event."""
         time, _, event = heapq.heappop(self._events)
         return time, event
 
     def has_work(self) -> bool:
-        """Tell whether more is to come than observations."""
+        """Tell whether events other than observations are left."""
         return any(not isinstance(event, Observation) for *_, event in self._events)
 
 
 DELAY_S = 0.1
-"""From the start or exit of a container, or from a sample, to settings in force: dl-probe, dl-plan
-and dl-apply together (measured, Docker 20.10 on two busy CPUs: 0.03 to 0.14 s)."""
+"""Seconds from a sample, or from the start or exit of a container, until settings are in force:
+dl-probe, dl-plan and dl-apply together (measured, Docker 20.10 on two busy CPUs: 0.03 to 0.14)."""
 
 _EPSILON = 1e-9
 
 
 @dataclass(frozen=True, slots=True)
 class Reaction:
-    """What dl-probe, dl-plan and dl-apply take to react.
+    """How soon dl-probe, dl-plan and dl-apply react.
 
-    `interval_s`: seconds between two samples, in which reports and the ends of turns are seen; 0
-    where they are seen at once. Starts and exits are always seen at once. `delay_s`: seconds from
-    then until settings are in force.
+    `interval_s`: seconds between two samples; reports and ends of turns are seen at the next
+    sample, or at once if it is 0. Starts and exits are always seen at once. `delay_s`: seconds from
+    seeing a change until settings are in force.
     """
 
     interval_s: float = 0.0
     delay_s: float = 0.0
 
     def to_event(self, time: float) -> float:
-        """Return when settings follow the start or exit of a container (s)."""
+        """Return when settings follow the start or exit of a container at a time (s)."""
         return time + self.delay_s
 
     def to_report(self, time: float) -> float:
@@ -106,16 +107,16 @@ class Reaction:
     def to_due_time(self, time: float) -> float:
         """Return when settings follow a turn of the queue that is due at a time (s).
 
-        Times that are due have been counted from settings in force, with the delay in them.
+        Due times are counted from the time when settings were in force, so they include the delay.
         """
         return max(time, self.to_report(time - self.delay_s))
 
     def to_interval(self, last: float, interval_s: float) -> float:
-        """Return when the round follows that is due an interval after the last one (s)."""
+        """Return when the next round follows the last one (s), with `interval_s` between them."""
         if self.interval_s <= 0:
             return last + interval_s
         return self.to_due_time(last + interval_s * (1 - JITTER))
 
 
 AT_ONCE = Reaction()
-"""All is seen and acted on at once."""
+"""Everything is seen and acted on at once."""

@@ -1,10 +1,11 @@
-"""A recording as a workload: each container becomes a job that another policy can run again.
+"""Turns a recording into a workload: each container becomes a job that the simulator can run again.
 
-A training's work is what its CPU seconds were worth under the contention of the time (see
-`dltools.sim.sharing`), its curve what it reported over that work. Only jobs that ran at the same
-time were in each other's way: not those that were paused, and no one on a host with idle CPUs.
-There, a start shows, on one CPU before the first report, and so does how much a job sleeps. The
-cost of a request is its response time, times the cores that the container used.
+The work of a training is the useful part of its CPU seconds, given the contention at that time (see
+`dltools.sim.sharing`). Its curve is what it reported over that work. Jobs slow each other only
+while they run at the same time and the host has no idle CPU; paused jobs slow nobody. While the
+host has idle CPUs, the recording also shows the start-up (one CPU before the first report) and the
+share of the time in which a job sleeps. The cost of a request is its response time, multiplied by
+the cores that the container used.
 """
 
 from __future__ import annotations
@@ -38,32 +39,32 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 _MOST_POINTS = 200
-_HELD = 0.9
-"""Share of its quota from which a container's quota holds it back."""
+_HELD_BACK = 0.9
+"""A quota holds back a container that uses this share of it or more."""
 
 _FULL = 0.9
-"""Share of its CPUs from which a host is full: then jobs are in each other's way."""
+"""A host is full if this share of its CPUs is used, or more: then jobs slow each other."""
 _ONE_CPU = 1.15
-"""Cores up to which one thread works, with what the clock of the samples errs."""
+"""Most cores that one thread seems to use, with the errors of the samples' times."""
 _FEWEST_S = 5.0
-"""Seconds without others in its way that tell how much a job sleeps."""
+"""Least time (s) with idle CPUs that shows how much a job sleeps."""
 _AWAKE = 0.9
-"""Share of the CPUs that it could use from which a job does not sleep."""
+"""A job that uses this share of the CPUs that it could use, or more, does not sleep."""
 
 _NO_TRAININGS = (Role.SERVER, Role.INTERACTIVE, Role.OTHER)
 
 _MOST_OTHERS = 0.1
-"""Share of a host's CPUs from which the use of others than its containers matters."""
+"""Processes outside containers distort a replay if they use more than this share of the CPUs."""
 
 _UseByTime = Mapping[float, float]
-"""Cores of a host that were used, by the time of the sample up to which they were."""
+"""Used cores of a host, by the time of the sample that ends the span."""
 
 
 def recorded_workload(
     table: pa.Table, name: str, warn: Callable[[str], object] = lambda _: None
 ) -> Workload:
-    """Return the jobs and hosts of a recording. Calls `warn` where a replay cannot be compared with
-    it. Raises `DataError` where no container has a CPU counter."""
+    """Return the jobs and hosts of a recording. Calls `warn` with each reason why a replay cannot
+    be compared with it. Raises `DataError` if no container has a CPU counter."""
     records = read_containers(table)
     cpus = {host.name: host.cpus or 1.0 for host in records.hosts}
     counted = [one.counted_samples() for one in records.containers]
@@ -85,7 +86,7 @@ def recorded_workload(
     ]
     jobs = _joined(found)
     if not jobs:
-        raise DataError(f"{name}: no container has CPU counters, so no job can be run again")
+        raise DataError(f"{name}: no container has CPU counters, so no job can be replayed")
     for doubt in _doubts(recorded, used):
         warn(f"{name}: {doubt}")
     hosts = [HostSpec(host, count, gpus=len(gpus[host])) for host, count in sorted(cpus.items())]
@@ -94,7 +95,8 @@ def recorded_workload(
 
 @dataclass(frozen=True, slots=True)
 class _Recorded:
-    """What a container used, on a host of so many CPUs, in a recording that began at `begun`."""
+    """A container of a recording that began at `begun`, on a host of `host_cpus` CPUs. `uses` is
+    its CPU use from sample to sample."""
 
     record: ContainerRecord
     uses: tuple[CpuUse, ...]
@@ -107,7 +109,8 @@ class _Recorded:
         return self.uses[0].begin.time - self.begun
 
     def job(self, used: _UseByTime) -> Job | None:
-        """Return the job, None where it used nothing that could be run again."""
+        """Return the job, None if the container used too little to be replayed. `used`: the CPU use
+        of the whole host."""
         if not self.uses:
             return None
         qoe = parse(self.record.labels).qoe_s
@@ -119,8 +122,8 @@ class _Recorded:
         return self._training(used)
 
     def _program(self) -> Job | None:
-        """Return what is neither a training nor reports response times: it uses as much CPU in each
-        second as it did in the mean."""
+        """Return the job of a container that neither trains nor reports response times. In each
+        second it uses as much CPU as the container did in the mean."""
         span = self.uses[-1].end.time - self.uses[0].begin.time
         cores = math.fsum(use.seconds for use in self.uses) / span if span > 0 else 0.0
         if cores <= 0:
@@ -138,7 +141,7 @@ class _Recorded:
         )
 
     def _owner(self) -> dict[str, Any]:
-        """Return the limits that the owner asked for, those alone that dl-probe saw."""
+        """Return the limits that the owner asked for, as far as the recording has them."""
         found: dict[str, Any] = {}
         if 0 < self.record.owner_cpus < self.host_cpus:
             found["cpus"] = self.record.owner_cpus
@@ -185,8 +188,8 @@ class _Recorded:
         return [point for point in points if math.isfinite(point.value)]
 
     def _threads(self, used: _UseByTime) -> int:
-        """Return how many threads were busy: those alive, but no more than the most cores that it
-        ever used, rounded up."""
+        """Return how many threads were busy: all that were alive, but at most the most cores that
+        it ever used, rounded up."""
         alive = self.record.threads
         most = max(use.cores for use in self.uses)
         busy = max(1, math.ceil(most - 0.1))
@@ -195,7 +198,7 @@ class _Recorded:
         return min(alive, busy)
 
     def _shows_its_speed(self, used: _UseByTime) -> bool:
-        """Tell whether nothing held the job back for some seconds after its first report."""
+        """Tell whether, for some seconds after its first report, nothing held the job back."""
         first = self._first_report
         free = (
             use.span_s for use in self.uses if use.begin.time >= first and self._is_free(use, used)
@@ -208,8 +211,8 @@ class _Recorded:
         return min(reports, default=-math.inf)
 
     def _begun(self, used: _UseByTime) -> int:
-        """Return after how many samples a job of several threads worked: before its first report,
-        and with idle CPUs beside it, it used no more than one."""
+        """Return how many samples belong to the start-up of a job of several threads: those before
+        its first report in which it used at most one CPU although others were idle."""
         first = self._first_report
         if self._threads(used) == 1 or first == -math.inf:
             return 0
@@ -222,14 +225,14 @@ class _Recorded:
         return count
 
     def _is_free(self, use: CpuUse, used: _UseByTime) -> bool:
-        """Tell whether nothing held a job back: its host had idle CPUs, and no quota or pause was
-        in its way."""
-        is_held = was_paused(use) or use.cores >= _HELD * use.end.cpu_limit
+        """Tell whether nothing held a job back: its host had idle CPUs, and neither a quota nor a
+        pause limited it."""
+        is_held = was_paused(use) or use.cores >= _HELD_BACK * use.end.cpu_limit
         return not is_held and used.get(use.end.time, 0.0) < _FULL * self.host_cpus
 
     def _wait(self, used: _UseByTime, begun: int) -> float:
-        """Return the seconds that the job sleeps for each useful CPU second, as far as is seen
-        where nothing holds it back."""
+        """Return the seconds that the job sleeps for each useful CPU second, measured while nothing
+        held it back."""
         most = min(float(self._threads(used)), self.host_cpus)
         free = [use for use in self.uses[begun:-1] if self._is_free(use, used)]
         span, seconds = (
@@ -240,11 +243,11 @@ class _Recorded:
         return span / seconds - 1 / most
 
     def _works(self, used: _UseByTime, begun: int) -> list[float]:
-        """Return the useful work done by each sample; a start is none.
+        """Return the useful work (CPU seconds) done by each sample; start-up is no work.
 
-        A quota costs no more than what it holds back, and CPUs that were idle were free for the
-        job: the use of the others tells how much they were in the way. Of a job that was paused
-        for a part of the time, no sample tells what it had in the rest: it had its turn then.
+        A quota costs only what it holds back. Idle CPUs were free for the job, so the use of the
+        other containers shows how much they slowed it. If a job was paused for a part of the time
+        between two samples, the rest was its turn, in which no other job slowed it.
         """
         threads, cpus = self._threads(used), self.host_cpus
         works = [0.0]
@@ -258,7 +261,7 @@ class _Recorded:
 
     @property
     def has_limits(self) -> bool:
-        """Whether it was paused, or had a quota or another weight than Docker's, at some time."""
+        """Whether it was ever paused, had a quota, or had another weight than Docker's default."""
         return any(
             use.end.is_paused
             or use.end.cpu_limit < self.host_cpus
@@ -267,14 +270,14 @@ class _Recorded:
         )
 
     def is_guessed(self, used: _UseByTime) -> bool:
-        """Tell whether its speed alone is a guess: limits held back its threads, and no time shows
-        what they do without."""
+        """Tell whether its speed alone is a guess: limits held it back, and at no time was it
+        free."""
         is_alone = self._shows_its_speed(used) or any(map(was_paused, self.uses))
         return self.has_limits and not is_alone and self._threads(used) > 1
 
 
 def _doubts(recorded: Sequence[_Recorded], used: Mapping[str, _UseByTime]) -> Iterator[str]:
-    """Yield why a replay cannot be compared with what was recorded, and what would make it so."""
+    """Yield each reason why a replay cannot be compared with the recording, and the remedy."""
     by_host: dict[str, list[_Recorded]] = {}
     for one in recorded:
         if one.uses:
@@ -298,15 +301,15 @@ def _doubts(recorded: Sequence[_Recorded], used: Mapping[str, _UseByTime]) -> It
 
 
 def was_paused(use: CpuUse) -> bool:
-    """Tell whether a container was paused for a part of the time between two samples: it was so at
-    one of them, or its turn is shorter than the time."""
+    """Tell whether a container was paused for a part of the time between two samples: it was paused
+    at one of them, or its turn is shorter than that time."""
     ends = (use.begin, use.end)
     return any(one.is_paused or one.turn_s < use.span_s for one in ends)
 
 
 def _use_by_host(recorded: Sequence[_Recorded], table: pa.Table) -> dict[str, dict[float, float]]:
-    """Return what was used of each host, by its own counter: also by processes outside containers.
-    Where it has none, what all containers used."""
+    """Return the CPU use of each host by its own counter, which includes processes outside
+    containers; for a host without a counter, the sum over its containers."""
     found: dict[str, dict[float, float]] = {}
     for one in recorded:
         sums = found.setdefault(one.record.host, {})
@@ -320,7 +323,7 @@ def _use_by_host(recorded: Sequence[_Recorded], table: pa.Table) -> dict[str, di
 
 
 def _host_counters(table: pa.Table) -> dict[str, list[tuple[float, float]]]:
-    """Return the times and CPU seconds of each host that knows them."""
+    """Return the times and CPU seconds of each host that has a counter."""
     nodes = table.filter(is_one_of(table.column("kind"), (Kind.NODE,)))
     found: dict[str, list[tuple[float, float]]] = {}
     names, times = texts(nodes, "host"), integers(nodes, "time")
@@ -331,7 +334,7 @@ def _host_counters(table: pa.Table) -> dict[str, list[tuple[float, float]]]:
 
 
 def _on_gpus(job: Job, held: Collection[str], gpus: Sequence[str]) -> Job:
-    """Return a job with the GPUs that it held, of a host's: what it slept for, it waited for
+    """Return a job with the GPUs of the host that it held. Its sleep counts as waiting for
     them."""
     if not held:
         return job
@@ -340,7 +343,7 @@ def _on_gpus(job: Job, held: Collection[str], gpus: Sequence[str]) -> Job:
 
 
 def _joined(found: Sequence[tuple[ContainerRecord, Job]]) -> list[Job]:
-    """Return the jobs, those of several containers on one host as one."""
+    """Return the jobs; several containers of one job on a host become one job."""
     members: dict[tuple[str, str], list[Job]] = {}
     for record, job in found:
         members.setdefault((record.host, record.job or f"alone {record.id}"), []).append(job)
@@ -352,7 +355,7 @@ def _joined(found: Sequence[tuple[ContainerRecord, Job]]) -> list[Job]:
 
 
 def _one_job(jobs: Sequence[Job]) -> Job:
-    """Return the job that trainings make together; the first that reports tells its metric."""
+    """Return several trainings as one job, with the metric of the first one that reports."""
     reporter = next((job for job in jobs if not job.silent), jobs[0])
     numbers = {number for job in jobs for number in job.listed_gpus}
     return replace(
@@ -367,7 +370,7 @@ def _one_job(jobs: Sequence[Job]) -> Job:
 
 
 def _with_unique_names(jobs: Sequence[Job]) -> list[Job]:
-    """Return the jobs, with a number behind names that another job has."""
+    """Return the jobs, with a number added to names that come twice."""
     found: dict[str, Job] = {}
     for job in jobs:
         name, number = job.name, 2
@@ -380,8 +383,8 @@ def _with_unique_names(jobs: Sequence[Job]) -> list[Job]:
 def _curve_table(
     points: Sequence[SeriesPoint], uses: Sequence[CpuUse], works: Sequence[float]
 ) -> tuple[tuple[float, float], ...]:
-    """Return (share of the work, value) of up to 200 points; between samples the work grows
-    evenly."""
+    """Return up to 200 pairs (share of the work, value). Between samples the work is
+    interpolated."""
     stride = max(1, math.ceil(len(points) / _MOST_POINTS))
     found, at = [], 0
     for time, value in sorted(points)[::stride]:

@@ -1,4 +1,4 @@
-"""Generated workloads: arrivals that are fixed, random, in bursts or of a Poisson process."""
+"""Generates workloads: arrivals at fixed gaps, at random, in a burst, or as a Poisson process."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ TRAININGS = (
     Job("mlp", work=60.0, threads=1, curve=LearningCurve("loss", "exponential", 2.3, 0.3, 3.0)),
     Job("lstm", work=120.0, threads=2, curve=LearningCurve("loss", "power", 6.0, 2.0, 20.0)),
 )
-"""Kinds of trainings: works and threads of three real ones (23, 21 and 15 s alone on two CPUs,
-measured), and two longer ones."""
+"""Kinds of trainings: three with the work and threads of real ones (23, 21 and 15 s alone on two
+CPUs, measured), and two longer ones."""
 
 
 def arrivals(kind: str, n: int, gap: float, chance: random.Random) -> list[float]:
-    """Return n arrival times in seconds, sorted, `gap` apart in the mean.
+    """Return n arrival times in seconds, sorted, with a mean gap of `gap`.
 
-    `fixed`: each gap the same; `random`: anywhere in n gaps; `poisson`: gaps drawn from an
+    `fixed`: all gaps are the same; `random`: anywhere within n gaps; `poisson`: gaps drawn from an
     exponential distribution; `burst`: all at once.
     """
     if kind == "burst":
@@ -42,7 +42,7 @@ def arrivals(kind: str, n: int, gap: float, chance: random.Random) -> list[float
 
 
 def trainings(n: int, kind: str, gap: float, seed: int) -> list[Job]:
-    """Return n trainings of kinds drawn at random, each with half to double its usual work."""
+    """Return n trainings of random kinds, each with half to double the usual work of its kind."""
     chance = random.Random(f"{seed} {kind} {n}")
     jobs = []
     for number, arrival in enumerate(arrivals(kind, n, gap, chance), 1):

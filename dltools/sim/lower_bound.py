@@ -1,8 +1,8 @@
-"""Times that no policy can beat, from knowing all works and arrivals beforehand.
+"""Lower bounds: times that no policy can beat, even if it knows all works and arrivals.
 
-The hosts are taken as one that serves a job at a time with all CPUs. It can do all that they can;
-shortest remaining time first gives it the least mean completion time (Schrage 1968), and contention
-costs it nothing. And no job ends before its arrival plus its work at full speed.
+All hosts are replaced by one host that runs one job at a time on all their CPUs, without
+contention. It can do whatever they can. Shortest remaining time first gives it the least mean
+completion time (Schrage 1968). Also, no job ends before its arrival plus its work at full speed.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from dltools.sim.workload import Job, Workload
 
 
 def mean_completion(workload: Workload, works: Sequence[float] | None = None) -> float:
-    """Return the least mean of completion times (s) of a workload's trainings; `works` instead of
-    their own, such as those to a target."""
+    """Return the least mean completion time (s) of a workload's trainings. `works` replaces their
+    own works, for example by the works to a target."""
     jobs = [job for job in workload.jobs if not job.serves]
     if not jobs:
         return math.nan
@@ -54,7 +54,8 @@ def _full_speed_seconds(job: Job, workload: Workload, work: float) -> float:
 
 
 def _srpt(jobs: Sequence[tuple[float, float]], speed: float) -> float:
-    """Return the mean completion time of shortest remaining time first at one server."""
+    """Return the mean completion time (s) of shortest remaining time first on one server of this
+    speed; `jobs` are (arrival, work)."""
     coming = sorted(jobs)
     left: list[tuple[float, float]] = []  # remaining work, arrival
     now, total, at = 0.0, 0.0, 0

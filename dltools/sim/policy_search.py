@@ -1,4 +1,4 @@
-"""What `dl-sim --best` tries: policies, realisations and a few parameters."""
+"""The candidates of `dl-sim --best`: policies with realisations and a few parameters."""
 
 from __future__ import annotations
 
@@ -19,8 +19,11 @@ _SIMPLEST = (_BASELINE, "fair")
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A policy with its settings. `complexity` tells which of two is simpler: noop, fair, those
-    that look at one host, and those that look at others; of these, the fewer settings."""
+    """A policy with its mode and parameters.
+
+    `complexity` orders candidates, the simplest first: noop, fair, policies that look at one host,
+    policies that look at several; among equals, the one with fewer parameters.
+    """
 
     policy: str
     mode: str
@@ -35,7 +38,7 @@ class Candidate:
 
 
 def candidates() -> Iterator[Candidate]:
-    """Yield what is tried; the first changes nothing."""
+    """Yield the candidates. The first one changes nothing."""
     own = registry.policies([])
     yield from _candidates(own.pop(_BASELINE))
     for policy in own.values():

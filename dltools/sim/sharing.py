@@ -1,28 +1,28 @@
-"""How a host shares its CPUs and GPUs, as the kernel does, and what jobs make of their shares.
+"""How a host shares its CPUs and GPUs, like the kernel, and how fast jobs run with their shares.
 
 CPUs go to the jobs that can use them in proportion to their weights, but no job gets more than its
 quota, its CPU list or its threads allow; the others get what it cannot use (weighted max-min
 fairness).
 
-Threads of one job wait for each other at barriers, and spin while they do. A job of k threads that
-has the share f of the CPUs that it could use makes f^(3 (1 - 1/k)) of its CPU time, but not less
-than 0.21 of f: one thread loses nothing, two at half the CPUs run at 0.18 of their speed, two at a
-third of them at 0.07. tests/sim/test_sharing.py has the measured rows, and how far off the law
-is. Where a job has more threads than there are CPUs, its threads sleep at barriers (libgomp spins
-much less then), and lose nothing. Where jobs take turns, each change costs 0.16 s.
+Threads of one job wait for each other at barriers, and spin while they wait. A job of k threads
+with the share f of the CPUs that it could use makes useful a part f^(3 (1 - 1/k)) of its CPU time,
+but not less than 0.21. One thread loses nothing; two threads on half their CPUs run at 0.18 of
+their speed, on a third at 0.07. tests/sim/test_sharing.py has the measured rows and the errors of
+this law. If a job has more threads than there are CPUs, its threads sleep at barriers (libgomp
+spins much less then), and lose nothing. If jobs take turns, each change of turns costs 0.16 s.
 
-Measured, Docker 20.10, PyTorch trainings on two CPUs: two at once (7.1 s of work each alone) are
-done after 35 s in free competition, after 14.5 and 21.9 s with weights 1024 : 300, 8.4 and 16.7 s
-with 1024 : 2, 16.5 s in turns of 2 s. Two, three, four and six at once in free competition run at
-0.25, 0.09, 0.08 and 0.04 of their speed in the mean.
+Measured with Docker 20.10 and PyTorch trainings on two CPUs. Two trainings at once (7.1 s of work
+each alone) end after 35 s in free competition, after 14.5 and 21.9 s with weights 1024 : 300, after
+8.4 and 16.7 s with 1024 : 2, and after 16.5 s in turns of 2 s. Two, three, four and six at once in
+free competition run at 0.25, 0.09, 0.08 and 0.04 of their speed in the mean.
 
-Trainings that hold one GPU, measured: 330 pairs on a V100 that fit its memory together (636 entries
-of the table of throughputs of Gavel, Narayanan et al., OSDI 2020, which has most pairs twice). Each
-one's rate counts against its rate alone. The sum of both is 1.37 in the median, from 0.35 to 2; the
-slower one has 0.43 of it in the median, from 0.17 to 0.5. Here a pair's sum and the slower one's
-part are drawn from these two distributions, each by itself (in the table they correlate by 0.44),
-and always alike for the same two jobs. Of three and more on a GPU each other one costs its factor
-(ours).
+Trainings on one GPU, measured by others: 330 pairs on a V100 that fit its memory together (636
+entries in the table of throughputs of Gavel, Narayanan et al., OSDI 2020, which has most pairs
+twice). Each rate is taken relative to the rate alone. The median of the sum of both rates is 1.37,
+from 0.35 to 2; the median of the slower one's part of it is 0.43, from 0.17 to 0.5. Here the sum
+and the slower one's part are drawn independently from these two distributions (in the table their
+correlation is 0.44); the same two jobs always get the same values. With three or more jobs on a
+GPU, each other job multiplies the rate by its factor (ours).
 """
 
 from __future__ import annotations
@@ -36,12 +36,12 @@ from typing import NamedTuple
 
 @dataclass(slots=True)
 class Limits:
-    """What is set for a job.
+    """The limits of a job.
 
-    `cpus`: its quota in cores, None for none. `weight`: that of each of its `containers`. `listed`:
-    how many CPUs its list holds, None for all. Where jobs take turns, `group` is the number of its
-    group and `turn_s` the length of that group's turn; `queue` names the GPUs on which they do, ""
-    for the CPUs.
+    `cpus`: its quota in cores, None for no quota. `weight`: the weight of each of its `containers`.
+    `listed`: the number of CPUs in its CPU list, None for all. If jobs take turns, `group` is the
+    number of its group and `turn_s` the length of that group's turn; `queue` names the GPUs for
+    which they take turns, "" for the CPUs.
     """
 
     cpus: float | None = None
@@ -60,10 +60,10 @@ class Limits:
 
 
 def allocate(wanted: Sequence[float], limits: Sequence[Limits], cpus: float) -> list[float]:
-    """Return the cores that each job gets, of a host's CPUs.
+    """Return the cores that each job gets on a host with this many CPUs.
 
-    `wanted` are the cores that each job could use alone: its threads, or less where it waits for
-    requests. A CPU list counts as a cap, too: jobs without one compete for all CPUs.
+    `wanted`: the cores that each job could use alone, which are its threads, or less if it waits
+    for requests. A CPU list counts only as a cap: all jobs compete for all CPUs.
     """
     got = [0.0] * len(wanted)
     levels: list[tuple[float, int]] = []
@@ -100,7 +100,7 @@ class Turn(NamedTuple):
 
 
 def turns(limits: Sequence[Limits]) -> list[Turn]:
-    """Return the turns of a cycle on the CPUs; without groups one, all the time.
+    """Return the turns of a cycle on the CPUs: a single turn if there are no groups.
 
     Jobs in no group compete with the group that has its turn, as with dl-apply.
     """
@@ -123,7 +123,7 @@ def _in_turn(limit: Limits, group: int) -> Limits:
 
 
 def parts_of_gpu_turns(limits: Sequence[Limits]) -> list[float]:
-    """Return the part of the time that the turns on GPUs leave each job: 1 for one without."""
+    """Return the part of the time that each job has by its turns on GPUs, 1 for a job without."""
     lengths: dict[str, dict[int, float]] = {}
     for limit in limits:
         if limit.queue and limit.group is not None:
@@ -146,13 +146,14 @@ def change_over_loss(limits: Limits) -> float:
 
 _SPIN = 3.0
 LEAST_SPEED = 0.21
-"""What a job of several threads makes of its CPU time at the least (measured: three competing
-trainings 0.12 to 0.46, in the mean 0.19, with large batches; with batches of 64 three 0.27, four
-0.31 and six 0.25)."""
+"""Least useful part of the CPU time of a job of several threads (measured: three competing
+trainings 0.12 to 0.46, mean 0.19, with large batches; with batches of 64 three 0.27, four 0.31, six
+0.25)."""
 
 
 def speed_exponent(threads: int, spin: float = 1.0) -> float:
-    """Return the power of the share of its CPUs with which a job's speed falls."""
+    """Return the exponent of the law: a job with the share f of the CPUs that it could use makes
+    f to this power of its CPU time useful."""
     return 1 + _SPIN * spin * (1 - 1 / max(1, threads))
 
 
@@ -161,11 +162,11 @@ def speed(
 ) -> float:
     """Return the useful CPU seconds per second of a job that has these cores of a host's CPUs.
 
-    `spin` is the part of the measured loss that its threads suffer: 1 where they spin at barriers,
-    0 where they sleep (OMP_WAIT_POLICY=passive; measured: two trainings at once take 17.1 s, one
-    after the other 19.3 s). `without_quota` are the cores that it would have without its own quota:
-    a quota stops all threads of a job at once, so that none waits for another (measured: a training
-    held to one of two CPUs, alone on the host, takes twice as long).
+    `spin`: the part of the measured loss that its threads suffer, 1 if they spin at barriers, 0 if
+    they sleep (OMP_WAIT_POLICY=passive; measured: two trainings at once take 17.1 s, one after the
+    other 19.3 s). `without_quota`: the cores that it would have without its own quota. A quota
+    stops all threads of a job at once, so that none waits for another (measured: a training that a
+    quota limits to one of two CPUs, alone on the host, takes twice as long).
     """
     most = min(float(threads), cpus)
     if cores <= 0 or most <= 0:
@@ -180,16 +181,16 @@ def speed(
 
 _SUMS = (0.35, 0.68, 0.91, 1.21, 1.28, 1.37, 1.43, 1.53, 1.65, 1.81, 2.0)
 _PARTS = (0.17, 0.30, 0.35, 0.38, 0.41, 0.43, 0.45, 0.46, 0.48, 0.5, 0.5)
-"""Deciles, from the least to the most, of the pairs' sums and of the slower one's part."""
+"""Deciles, from the minimum to the maximum, of the pairs' sums and of the slower one's part."""
 
 
 def kept_on_gpu(name: str, others: Iterable[str]) -> float:
-    """Return the part of its speed alone that a job keeps on a GPU that these others use too."""
+    """Return the part of its speed that a job keeps on a GPU beside these other jobs."""
     return math.prod(_of_pair(name, other) for other in others)
 
 
 def _of_pair(one: str, other: str) -> float:
-    """Return the first one's rate beside the other, against its rate alone."""
+    """Return the rate of one job beside the other, relative to its rate alone."""
     first, second = sorted((one, other))
     digest = hashlib.blake2b(f"{first}\0{second}".encode(), digest_size=9).digest()
     total = _drawn(_SUMS, digest[:4])
@@ -199,7 +200,7 @@ def _of_pair(one: str, other: str) -> float:
 
 
 def _drawn(deciles: Sequence[float], chance: bytes) -> float:
-    """Return a value of a distribution with these deciles."""
+    """Return a value of the distribution with these deciles, chosen by the bytes of `chance`."""
     at = int.from_bytes(chance, "big") / 2**32 * (len(deciles) - 1)
     low = int(at)
     return deciles[low] + (at - low) * (deciles[low + 1] - deciles[low])

@@ -1,5 +1,6 @@
-"""A host in virtual time: its jobs, how it shares its CPUs, and what the policy knows of them; and
-which of several hosts a job goes to.
+"""A host in virtual time: its jobs, their CPU shares, and their history for the policy.
+
+`Placement` chooses the host of a job that arrives.
 """
 
 from __future__ import annotations
@@ -27,19 +28,19 @@ from dltools.sim.simulated_job import Report, SimulatedJob
 from dltools.sim.workload import HostSpec, Job
 
 _LOOKS_AT_OTHERS = 4
-"""How often jobs that sleep are adapted to each other's use of the CPUs; more changes little."""
+"""Iterations by which the CPU shares of jobs that sleep converge; more change little."""
 
 
 class SimulatedHost:
-    """One host.
+    """One host. Times are in seconds.
 
-    `jobs`: by id. `history`: what the policy knows. `now`: the time (s) that it has been brought up
-    to. `memory` (bytes) is in use; `held` are the numbers of the GPUs that a job holds, by its
-    name. `cpu_seconds`: handed out so far. `version` counts its changes: an event of an older
-    version is out of date. `look_at`: when a round may be due. `changed_at`: when settings follow
-    the first start or exit since the last look. `looks`: when to look again, since what jobs get,
-    or want, has changed. `reports`: where an observer finds what the jobs have reported, None where
-    there is no observer.
+    `jobs`: by id. `history`: the history that the policy sees. `now`: the time up to which the jobs
+    have worked. `memory`: bytes in use. `held_gpus`: the numbers of the GPUs that each job holds,
+    by name of the job. `cpu_seconds`: CPU time used so far. `version` counts changes: an event of
+    an older version is out of date. `look_at`: when a round may be due. `changed_at`: when settings
+    follow the first start or exit since the last look. `looks`: further times to look, because the
+    shares or demands of jobs have changed. `reports`: the reports for an observer, None without
+    one.
     """
 
     def __init__(self, spec: HostSpec, *, is_observed: bool = False) -> None:
@@ -50,17 +51,17 @@ class SimulatedHost:
         self.jobs: dict[str, SimulatedJob] = {}
         self.now = 0.0
         self.memory = 0
-        self.held: dict[str, tuple[int, ...]] = {}
+        self.held_gpus: dict[str, tuple[int, ...]] = {}
         self.cpu_seconds = 0.0
         self.version = 0
         self.look_at = self.changed_at = math.inf
         self.looks: list[float] = []
         self.reports: list[Report] | None = [] if is_observed else None
 
-    # Jobs that come and go
+    # Jobs
 
     def has_room_for(self, job: Job) -> bool:
-        """Tell whether its free memory and GPUs hold a job."""
+        """Tell whether its free memory and GPUs suffice for a job."""
         if self.spec.memory and self.memory + job.memory > self.spec.memory:
             return False
         if not job.gpus and not job.gpu_list:
@@ -70,21 +71,21 @@ class SimulatedHost:
         return self.spec.holds(job) and job.gpus <= len(set(free) - listed)
 
     def _free_gpus(self) -> list[int]:
-        held = {number for numbers in self.held.values() for number in numbers}
+        held = {number for numbers in self.held_gpus.values() for number in numbers}
         return [number for number in range(self.spec.gpus) if number not in held]
 
     def reserve(self, job: Job) -> None:
-        """Set memory and GPUs aside for a job."""
+        """Reserve the memory and GPUs of a job."""
         self.memory += job.memory
         if job.gpus or job.gpu_list:
             listed = job.listed_gpus
             free = [number for number in self._free_gpus() if number not in listed]
-            self.held[job.name] = tuple(sorted((*listed, *free[: job.gpus])))
+            self.held_gpus[job.name] = tuple(sorted((*listed, *free[: job.gpus])))
 
     def release(self, job: Job) -> None:
-        """Give back what was set aside for a job."""
+        """Free the memory and GPUs of a job."""
         self.memory -= job.memory
-        self.held.pop(job.name, None)
+        self.held_gpus.pop(job.name, None)
 
     def add(self, job: SimulatedJob) -> None:
         """Start a job."""
@@ -92,11 +93,11 @@ class SimulatedHost:
         self.history.containers[job.history.id] = job.history
         self.history.containers_changed()
         self.reserve(job.job)
-        job.gpus = self.held.get(job.job.name, ())
+        job.gpus = self.held_gpus.get(job.job.name, ())
         job.observed = self.reports
 
     def remove(self, job: SimulatedJob) -> None:
-        """Take a job away."""
+        """Remove a job."""
         del self.jobs[job.history.id]
         del self.history.containers[job.history.id]
         self.history.containers_changed()
@@ -109,7 +110,7 @@ class SimulatedHost:
     # Time
 
     def advance(self, now: float, *, reports_all: bool) -> None:
-        """Let the jobs work until a time. `reports_all`: every report is read."""
+        """Let the jobs work until a time (s). `reports_all`: whether every report is kept."""
         span = now - self.now
         if span > 0:
             for job in self.jobs.values():
@@ -117,11 +118,11 @@ class SimulatedHost:
         self.now = max(now, self.now)
 
     def next_change(self) -> float:
-        """Return when a job has started up, done its work or ended, infinity for never."""
+        """Return when a job next finishes its start-up or its work, or ends; infinity for never."""
         return min([job.next_change(self.now) for job in self.jobs.values()], default=math.inf)
 
     def next_news(self) -> float:
-        """Return when a job has reported, or will report, what a round is due for."""
+        """Return when a job has made, or will make, a report that a round is due for."""
         return min([job.next_news(self.now) for job in self.jobs.values()], default=math.inf)
 
     # The policy
@@ -143,9 +144,9 @@ class SimulatedHost:
             _set_limits(job.limits, setting, takes_turns=realisation.takes_turns)
 
     def share_cpus(self) -> bool:
-        """Share the CPUs among the jobs anew; tell whether a job gets or wants other than before.
+        """Share the CPUs among the jobs; tell whether the share or demand of a job has changed.
 
-        A job that waits for its GPU, or sleeps, leaves its CPUs to the others meanwhile.
+        A job that sleeps or waits for its GPU leaves its CPUs to the others meanwhile.
         """
         jobs = list(self.jobs.values())
         before = [_portion(job) for job in jobs]
@@ -177,11 +178,11 @@ class SimulatedHost:
         asleep: list[float],
         parts: list[float],
     ) -> tuple[list[float], list[float]]:
-        """Return the cores of each job while it is awake, and the part of the time in which it is.
+        """Return the cores of each job while it is awake, and the part of the time for which it is.
 
-        A job that sleeps competes while it is awake with all others, as far as these are awake.
-        `asleep`: seconds of sleep for each useful CPU second; `parts`: of the time that turns on
-        GPUs leave each job.
+        While a job that sometimes sleeps is awake, it competes with all others that are awake.
+        `asleep`: seconds of sleep for each useful CPU second; `parts`: the part of the time that
+        each job has by its turns on GPUs.
         """
         cpus = self.spec.cpus
         cores, awake = allocate(wanted, limits, cpus), [1.0] * len(jobs)
@@ -190,7 +191,7 @@ class SimulatedHost:
         is_contested = sum(wanted) > cpus
         for number in range(1 + _LOOKS_AT_OTHERS if is_contested else 1):
             for at in sleepy:
-                if number > 0:  # at first each as if it were alone
+                if number > 0:  # the first iteration takes each as if it were alone
                     others = [*used[:at], wanted[at], *used[at + 1 :]]
                     cores[at] = allocate(others, limits, cpus)[at]
                 else:
@@ -205,8 +206,8 @@ class SimulatedHost:
         return cores, awake
 
     def _gpu_speed_kept(self, job: SimulatedJob) -> float:
-        """Return the part of its speed that a job keeps on its GPUs, beside those that work there
-        at the same time."""
+        """Return the part of its speed that a job keeps on its GPUs beside the other jobs that use
+        them at the same time."""
         if not job.is_working or not job.gpus or job.job.device <= 0:
             return 1.0
         beside = [
@@ -234,17 +235,17 @@ class SimulatedHost:
 
 
 def _asleep(job: SimulatedJob, kept_on_gpus: float) -> float:
-    """Return the seconds that a job sleeps, or waits for its GPU, for each useful CPU second."""
+    """Return for how many seconds a job sleeps, or waits for its GPU, per useful CPU second."""
     return job.job.wait + job.job.device / kept_on_gpus if job.is_working else 0.0
 
 
 def _portion(job: SimulatedJob) -> tuple[float, ...]:
-    """Return what a job wants, gets, and makes of it."""
+    """Return the demand, cores and speed of a job."""
     return job.wanted, job.cores, job.rate, job.awake, job.gpu_use
 
 
 def _take_turns(one: Limits, other: Limits) -> bool:
-    """Tell whether two jobs never run at the same time, as they take turns on a GPU."""
+    """Tell whether two jobs take turns on a GPU, so that they never run at the same time."""
     is_one_queue = bool(one.queue) and one.queue == other.queue
     return is_one_queue and one.group != other.group
 
@@ -264,8 +265,8 @@ def _set_limits(limits: Limits, setting: Settings, *, takes_turns: bool) -> None
 
 
 class Placement:
-    """Finds the host for a job that arrives: its own host, else the one with the fewest jobs, if it
-    has room. Among equals the first is chosen. All hosts are empty at first."""
+    """Finds the host for a job that arrives: the host that the job names, else the host with the
+    fewest jobs that has room, the first among equals. All hosts are empty at first."""
 
     def __init__(self, hosts: Iterable[SimulatedHost]) -> None:
         self._hosts = list(hosts)
@@ -273,11 +274,11 @@ class Placement:
         self._emptiest = [(0, number) for number in range(len(self._hosts))]  # some out of date
 
     def note_change(self, host: SimulatedHost) -> None:
-        """Note that a host has more or fewer jobs than before."""
+        """Record that the number of jobs of a host has changed."""
         heapq.heappush(self._emptiest, (len(host.jobs), self._numbers[host.spec.name]))
 
     def host_for(self, job: Job) -> SimulatedHost | None:
-        """Return the host, None where no host has room."""
+        """Return the host, None if no host has room."""
         if job.node:
             own = self._hosts[self._numbers[job.node]]
             return own if own.has_room_for(job) else None

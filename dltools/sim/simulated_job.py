@@ -25,7 +25,7 @@ ROUND_OFF = 1e-9
 
 
 class Report(NamedTuple):
-    """What a job reported: when (s), its value, and its epoch."""
+    """A value that a job reported, with its time (s) and epoch."""
 
     job: SimulatedJob
     time: float
@@ -37,17 +37,19 @@ class Report(NamedTuple):
 class SimulatedJob:
     """A job on a host.
 
-    `startup_left` and `shutdown_left`: CPU seconds that are left of them. `done`: useful CPU
-    seconds of its work. `phases`: that are to come before it goes on; of the first one `phase_cpu`
-    (CPU seconds) and `phase_sleep` (s) are left. `reported`: how many epochs, or response times, it
-    has reported. `cpu`: CPU seconds that it used on this host. `wanted`, `cores`, `rate` (useful
-    CPU seconds per second), `awake` (the part of the time in which it wants them) and `gpu_use`
-    (the part of the time in which its GPUs work) hold until the next event. `gpus`: the numbers of
-    those that it holds. `ends_at`: when a serving job ends. `first_epoch` and `final_epoch`:
-    those that meet its targets; the policy wants to know at once where it `watches_targets`.
-    `unread`: reports that the policy's history does not have yet; `news`: time of the first of them
-    that a round is due for. `observed`: where an observer collects its reports, None where there is
-    no observer.
+    `startup_left` and `shutdown_left`: CPU seconds left of start-up and shutdown. `done`: useful
+    CPU seconds done of its work. `phases`: the phases that interrupt its work now; of the first one
+    `phase_cpu` (CPU seconds) and `phase_sleep` (s) are left. `reported`: how many epochs, or
+    response times, it has reported. `cpu`: CPU seconds used on this host.
+
+    These hold until the next event: `wanted` and `cores`, the cores that it could use and that it
+    gets; `rate`, useful CPU seconds per second; `awake`, the part of the time in which it wants
+    CPUs; `gpu_use`, the part of the time in which its GPUs work.
+
+    `gpus`: the numbers of the GPUs that it holds. `ends_at`: when a serving job ends. `first_epoch`
+    and `final_epoch`: the epochs that meet its targets; `watches_targets`: whether these start a
+    round. `unread`: reports that are not yet in the policy's history; `news`: the time of the first
+    of them that a round is due for. `observed`: the reports for an observer, None without one.
     """
 
     job: Job
@@ -96,7 +98,7 @@ class SimulatedJob:
 
     @property
     def busy_threads(self) -> float:
-        """How many of its threads want a CPU while it is awake."""
+        """The number of its threads that want a CPU while it is awake."""
         job = self.job
         if self.startup_left > 0 or self._has_worked:
             return float(job.members)
@@ -108,7 +110,7 @@ class SimulatedJob:
 
     @property
     def demand(self) -> float:
-        """The CPUs that its threads want in the mean."""
+        """The mean number of CPUs that its threads want."""
         return self.busy_threads * (self.awake if self.is_working else 1.0)
 
     def wanted_cores(self, host_cpus: float) -> float:
@@ -117,7 +119,7 @@ class SimulatedJob:
 
     @property
     def is_working(self) -> bool:
-        """Whether it neither starts up nor shuts down, nor is in another phase."""
+        """Whether it does its work: not its start-up, its shutdown or a phase."""
         return self.startup_left == 0 and not self.phases and not self._has_worked
 
     @property
@@ -130,7 +132,7 @@ class SimulatedJob:
     def advance(self, now: float, span: float, *, reports_all: bool) -> float:
         """Work for `span` seconds from `now`; return the CPU seconds used.
 
-        Unless it reports all, it only reports its first value, and meets its targets.
+        Without `reports_all` it reports only its first value and those that meet its targets.
         """
         used = self.cores * span
         self.cpu += used
@@ -208,14 +210,15 @@ class SimulatedJob:
 
     @property
     def _next_phase(self) -> float:
-        """The work (useful CPU seconds) at which its next phase begins, all its work for none."""
+        """The work (useful CPU seconds) at which its next phase begins; all its work without
+        one."""
         job, epoch_work = self.job, self.epoch_work
         epoch = self.done / epoch_work + ROUND_OFF
         goals = [(math.floor(epoch / phase.every) + 1) * phase.every for phase in job.phases]
         return min(job.work, epoch_work * min(goals, default=job.epochs))
 
     def _phases_at(self, work: float) -> list[Phase]:
-        """Return the phases that begin when so much work is done; none after the last of it."""
+        """Return the phases that begin when this much work is done; none at the end of the work."""
         if self.job.work - work <= _round_off(self.job.work):
             return []
         epoch = round(work / self.epoch_work)
@@ -235,13 +238,13 @@ class SimulatedJob:
 
     def sample(self, micros: int, requirements: Requirements, *, sees_threads: bool = True) -> bool:
         """Bring the policy's history up to date; tell whether a target was met. `sees_threads`:
-        what its threads want is known."""
+        whether the demand of its threads is observed."""
         history, limits = self.history, self.limits
         self.news = math.inf
         if not history.samples or history.samples[-1][0] < micros:
             takes_turns = limits.group is not None
             demand = self.demand
-            # A job that has work is paused, as a rule, when a sample is taken between its turns.
+            # At most samples a job that takes turns is paused, although it has work.
             state = "paused" if takes_turns and demand > 0 else "running"
             wanted = demand if sees_threads else math.nan
             history.note_demand([micros], [wanted], [self.cpu], [state])
@@ -275,20 +278,20 @@ class SimulatedJob:
 
     @property
     def holds_gpus(self) -> bool:
-        """Whether dl-probe sees it on GPUs. Those that a trace alone says it has stand for CPUs."""
+        """Whether dl-probe would see it on GPUs. GPUs that only a trace names stand for CPUs."""
         return bool(self.gpus) and (self.job.device > 0 or bool(self.job.gpu_list))
 
     # What comes next
 
     def is_finished(self, now: float) -> bool:
-        """Tell whether it has ended: done its work and shut down, or served its time."""
+        """Tell whether it has ended: it has shut down after its work, or served its time."""
         if self.job.serves:
             return self.startup_left == 0 and now + ROUND_OFF >= self.ends_at
         return self._has_worked and self.shutdown_left == 0
 
     def next_change(self, now: float) -> float:
-        """Return when it will have started up, done its work, or ended; infinity where nothing
-        will happen at this speed."""
+        """Return when its start-up, its work or its life ends, at its present speed; infinity for
+        never."""
         left = self.startup_left or (self.shutdown_left if self._has_worked else 0.0)
         if left > 0:
             return now + left / self.cores if self.cores > 0 else math.inf
@@ -301,8 +304,8 @@ class SimulatedJob:
         return now + (self._next_phase - self.done) / self.rate if self.rate > 0 else math.inf
 
     def next_news(self, now: float) -> float:
-        """Return when it has reported, or will report, what a round is due for: its first two
-        values and, where they are watched, the targets that it meets. Infinity for never."""
+        """Return when it has made, or will make, a report that a round is due for: one of its first
+        two, or one that meets a watched target. Infinity for never."""
         if self.news < math.inf or self.startup_left > 0 or self.phases or not self.job.reports:
             return self.news
         if self.job.serves:
@@ -314,7 +317,7 @@ class SimulatedJob:
         return now + (goal - self.done) / self.rate
 
     def _next_goal(self) -> float | None:
-        """Return the work (useful CPU seconds) at which there is news."""
+        """Return the work (useful CPU seconds) at which it makes the next such report."""
         epochs = [self.reported + 1] if self.reported < min(2, self.job.epochs) else []
         if self.watches_targets:
             epochs += [
@@ -326,7 +329,7 @@ class SimulatedJob:
 
 
 def gpu_name(number: int) -> str:
-    """Return what a GPU of this number is called."""
+    """Return the name of the GPU of this number."""
     return f"GPU-{number}"
 
 
@@ -335,5 +338,5 @@ def _round_off(seconds: float) -> float:
 
 
 def _without(left: float, used: float) -> float:
-    """Return the seconds that are left, 0 where it is rounding alone."""
+    """Return the seconds left after `used`, 0 if only a rounding error is left."""
     return left - used if left - used > ROUND_OFF else 0.0

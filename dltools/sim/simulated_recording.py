@@ -1,6 +1,4 @@
-"""A simulation as dl-probe would have recorded it, for `dl-sim --record`: observations in the one
-schema.
-"""
+"""Records a simulation as dl-probe would, for `dl-sim --record`."""
 
 from __future__ import annotations
 
@@ -21,17 +19,17 @@ if TYPE_CHECKING:
 
 
 BEGUN = datetime(2026, 1, 1, tzinfo=UTC)
-"""When virtual time begins in the observations."""
+"""The time of the observations at which virtual time begins."""
 
 
 class Recorder:
-    """Collects a sample of a host whenever it is called, as `Observer.observe`."""
+    """Collects a sample of a host at each call. It serves as `Observer.observe`."""
 
     def __init__(self) -> None:
         self._rows: list[Row] = []
 
     def __call__(self, now: float, host: SimulatedHost) -> None:
-        """Record a host, its containers, and what they have reported since the last call."""
+        """Record a host, its containers, and their reports since the last call."""
         node: Row = {
             "time": _moment(now),
             "host": host.spec.name,
@@ -50,12 +48,12 @@ class Recorder:
             host.reports.clear()
 
     def table(self) -> pa.Table:
-        """Return all that was recorded."""
+        """Return all recorded observations."""
         return to_table(self._rows)
 
 
 def _container_row(job: SimulatedJob, number: int, host: SimulatedHost, now: float) -> Row:
-    """Return the row of a container of a job, of this number."""
+    """Return the row of the container of this number of a job."""
     limits, one = job.limits, job.job
     role = role_of(one, is_remote=host.spec.remote)
     quota = host.spec.cpus if limits.cpus is None else limits.cpus / one.members
@@ -90,7 +88,7 @@ def _container_row(job: SimulatedJob, number: int, host: SimulatedHost, now: flo
 
 
 def _gpu_rows(job: SimulatedJob, number: int, host: SimulatedHost, now: float) -> Iterator[Row]:
-    """Yield a row for each GPU that a container holds; members hold those of their job in turn."""
+    """Yield a row for each GPU that a container holds. Members of a job hold its GPUs in turn."""
     for gpu in job.gpus[number :: job.job.members] if job.holds_gpus else ():
         row: Row = {
             "time": _moment(now),

@@ -1,10 +1,10 @@
-"""Jobs on hosts in virtual time, under the policies and realisations of dl-plan.
+"""Runs jobs on hosts in virtual time, under the policies and realisations of dl-plan.
 
-Between two events nothing changes: each job has its cores, works at its speed and reports when an
-epoch's work is done. Events are arrivals, ends of start-ups, of works and of jobs, and looks of the
-policy: after a start or an exit, a first report, a target met, and when a round or a turn of the
-queue is due. At each the jobs of its host are brought up to now, and the CPUs are shared anew.
-`dltools.sim.agenda` says how soon after its cause a look comes.
+Between two events nothing changes: each job keeps its cores and its speed, and reports when the
+work of an epoch is done. An event is an arrival, the end of a start-up, of a work or of a job, or a
+look of the policy: after a start or an exit, a first report or a met target, and when a round or a
+turn of the queue is due. At each event the jobs of its host work up to now, and the CPUs are shared
+anew. `dltools.sim.agenda` says how soon a look follows its cause.
 """
 
 from __future__ import annotations
@@ -31,14 +31,14 @@ from dltools.sim.workload import Job, Workload, labels_of, role_of
 _LEAST_STEP = 1e-6  # seconds; an event that is sooner than the clock can tell would never come
 
 _LOOKS_S = (2.0, 5.0, 12.0)
-"""Seconds after a change at which the policy looks again: by then it has seen three samples, CPUs
-have been idle for long enough, and who has fallen asleep counts as idle."""
+"""Seconds after a change at which the policy looks again. By then it has three samples, it has seen
+whether CPUs stay idle, and jobs that fell asleep count as idle."""
 
 
 @dataclass(frozen=True, slots=True)
 class Observer:
-    """Calls `observe` with a time (s) and a host that has been brought up to it, for each host
-    every `every_s` seconds. It changes nothing."""
+    """Calls `observe` every `every_s` seconds for each host, with the time (s) and the host. It
+    changes nothing."""
 
     observe: Callable[[float, SimulatedHost], None]
     every_s: float = 5.0
@@ -58,8 +58,11 @@ class Simulation:
         observer: Observer | None = None,
         reaction: Reaction = AT_ONCE,
     ) -> None:
-        """`clairvoyant` lets the policy know how many epochs each job will train. `reaction`: how
-        soon settings follow what happens."""
+        """Set up the hosts and the arrivals.
+
+        `clairvoyant` lets the policy know how many epochs each job will train. `reaction`: how soon
+        settings follow an event.
+        """
         self._rounds = Rounds(policy, parameters, options, {})
         self._requirements = self._rounds.requirements
         self._reports_all = bool(
@@ -85,11 +88,12 @@ class Simulation:
         self.events = 0
 
     def run(self, until: float = math.inf) -> list[JobResult]:
-        """Run until all jobs have ended, or a time; return their results in order of arrival."""
+        """Run until all jobs have ended, or until a time (s); return the results of the jobs in
+        order of arrival."""
         for job in self._jobs:
             self._agenda.add(job.arrival, Arrival(job))
         for host in self._hosts.values() if self._requirements.cluster else ():
-            self._note_change(host)  # a host that is idle from the first may take a job, too
+            self._note_change(host)  # a host that is idle from the start may take a job, too
             self._plan_next_event(host)
         for host in self._hosts.values() if self._observer else ():
             self._agenda.add(0.0, Observation(host))
@@ -104,11 +108,11 @@ class Simulation:
 
     def _handle(self, now: float, event: Event) -> None:
         if isinstance(event, Wake) and event.version != event.host.version:
-            return  # something has happened there since
+            return  # the host has changed since
         self.events += 1
         if isinstance(event, Wake):
             self._bring_up_to(event.host, now)
-            self._go_on(event.host)
+            self._update(event.host)
         elif isinstance(event, Arrival):
             self._arrive(event.job, now)
         elif isinstance(event, Landing):
@@ -125,7 +129,7 @@ class Simulation:
             self._agenda.add(now + self._observer.every_s, Observation(host))
 
     def _bring_up_to(self, host: SimulatedHost, now: float) -> None:
-        """Let a host's jobs work until now, and take away those that have ended."""
+        """Let a host's jobs work until now, and remove those that have ended."""
         host.advance(now, reports_all=self._reports_all)
         ended = host.finished_jobs()
         if not ended:
@@ -169,7 +173,7 @@ class Simulation:
         self._add(host, started, now)
 
     def _land(self, job: SimulatedJob, host: SimulatedHost, now: float) -> None:
-        """Let a job go on where it has migrated to."""
+        """Start a job on the host that it has migrated to."""
         job.result.node = host.spec.name
         job.history = self._history(job.job, host, now, job.result.migrations)
         job.limits, job.startup_left, job.cpu = _limits(job.job), job.job.startup, 0.0
@@ -181,21 +185,21 @@ class Simulation:
         host.add(job)
         self._placement.note_change(host)
         self._note_change(host)
-        self._go_on(host)
+        self._update(host)
 
     def _remove(self, host: SimulatedHost, job: SimulatedJob) -> None:
         host.remove(job)
         self._placement.note_change(host)
 
     def _note_change(self, host: SimulatedHost) -> None:
-        """Have the policy look at a host on which a job has just started or ended."""
+        """Schedule a look at a host on which a job has just started or ended."""
         host.changed_at = min(host.changed_at, self._reaction.to_event(host.now))
         host.look_at = min(host.look_at, host.changed_at)
 
     def _history(
         self, job: Job, host: SimulatedHost, now: float, migrations: int = 0
     ) -> ContainerHistory:
-        """Return what the policy knows of a job that starts on a host."""
+        """Return the history, for the policy, of a job that starts on a host."""
         micros = round(now * MICRO)
         container_id = f"{job.name}#{migrations}" if migrations else job.name
         history = ContainerHistory(
@@ -205,7 +209,7 @@ class Simulation:
             micros,
             started=micros,
             threads=job.all_threads + job.idle_threads,
-            observed=role_of(job, is_remote=host.spec.remote),
+            observed_role=role_of(job, is_remote=host.spec.remote),
             owner=Owner(job.cpus or None, job.cpu_weight / DEFAULT_CPU_WEIGHT, is_known=True),
         )
         if job.members > 1:
@@ -220,8 +224,8 @@ class Simulation:
     def _sample(self, host: SimulatedHost) -> bool:
         return host.sample(round(host.now * MICRO), self._requirements)
 
-    def _go_on(self, host: SimulatedHost) -> None:
-        """Let the policy look if it is time, share the CPUs anew, and note what comes next."""
+    def _update(self, host: SimulatedHost) -> None:
+        """Let the policy look if that is due, share the CPUs anew, and schedule the next event."""
         if host.now >= host.look_at:
             self._look(host)
         if host.share_cpus() and len(host.jobs) > 1 and self._requirements.shares:
@@ -245,7 +249,7 @@ class Simulation:
                 self._migrate(host, job, self._hosts[action.to])
 
     def _histories(self, host: SimulatedHost) -> dict[str, HostHistory]:
-        """Return the histories of all hosts, brought up to the time of one of them."""
+        """Return the histories of all hosts, updated to the time of this one."""
         for other in self._hosts.values():
             if other is not host:
                 other.advance(host.now, reports_all=self._reports_all)
@@ -253,7 +257,8 @@ class Simulation:
         return {name: other.history for name, other in self._hosts.items()}
 
     def _migrate(self, host: SimulatedHost, job: SimulatedJob, target: SimulatedHost) -> None:
-        """Let a job leave for another host that has room. The room is kept until it lands."""
+        """Let a job leave for another host, if that has room. The room is reserved until the job
+        lands."""
         if not target.has_room_for(job.job):
             return
         self._remove(host, job)
@@ -270,7 +275,7 @@ class Simulation:
             self._agenda.add(time, Wake(host, host.version))
 
     def _next_look(self, host: SimulatedHost) -> float:
-        """Return when the policy looks at a host next (s)."""
+        """Return when the policy next looks at a host (s)."""
         if not host.jobs:
             return host.changed_at
         timer, due = host.history.timer, host.history.queue.due
@@ -279,12 +284,12 @@ class Simulation:
             time = min(time, self._reaction.to_report(host.looks[0]))
         if timer.interval_s is not None and timer.last is not None and timer.run_ids:
             time = min(time, self._reaction.to_interval(timer.last / MICRO, timer.interval_s))
-        if due:  # 0 is for the change that changed_at tells of
+        if due:  # 0 means the change of which changed_at has the time
             time = min(time, self._reaction.to_due_time(due / MICRO))
         return time
 
 
 def _limits(job: Job) -> Limits:
-    """Return the limits that a job begins with."""
+    """Return the limits with which a job starts."""
     quota = job.cpus * job.members if job.cpus else None
     return Limits(quota, job.cpu_weight, containers=job.members)

@@ -1,19 +1,19 @@
-"""Published traces of clusters as jobs, for `dl-sim --trace`: Gavel, Pollux, Philly and Alibaba.
+"""Reads published traces of clusters as jobs, for `dl-sim --trace`.
 
-A GPU of a trace is a CPU here: what is shared out is the same. No trace tells a learning curve: the
-jobs have the usual one.
+A GPU of a trace becomes a CPU here: the simulator shares it in the same way. No trace has learning
+curves, so the jobs have the default curve.
 
 Gavel (Narayanan et al., OSDI 2020): a line per job, separated by tabs: kind, command, directory,
-flag, data, steps, scale factor, priority, deadline, arrival. How long a job takes is its steps over
-the throughput of its kind at its scale, from the table of throughputs that the authors published.
+flag, data, steps, scale factor, priority, deadline, arrival. The length of a job is its steps
+divided by the throughput of its kind at its scale, from the table that the authors published.
 
-Pollux (Qiao et al., OSDI 2021): name, time, application, replicas and batch size. How long an
-application takes is not in the file. It is taken from the profiles that the authors published.
+Pollux (Qiao et al., OSDI 2021): name, time, application, replicas and batch size. The file does not
+say how long an application runs; that is taken from the profiles that the authors published.
 
-Philly (Jeon et al., ATC 2019): Microsoft's job log of that cluster, or run times alone.
+Philly (Jeon et al., ATC 2019): Microsoft's job log of that cluster, or a table of run times.
 
 Alibaba's GPU trace of 2023 (Weng et al., ATC 2023), and the node lists of 2023 and 2026: a row per
-pod: what CPU it asked for, from when it was scheduled until it was deleted.
+pod, with the CPUs that it asked for and the times when it was scheduled and deleted.
 """
 
 from __future__ import annotations
@@ -36,14 +36,14 @@ KINDS = ("gavel", "pollux", "philly", "alibaba")
 
 
 class _Row(NamedTuple):
-    """A row, and where it stands."""
+    """A row, and its place (file and line) for messages."""
 
     where: str
     values: dict[str, str]
 
 
 def _columns_of(text: str, name: str) -> Sequence[str]:
-    """Return the names of a CSV file's columns. Raises `DataError` for what is no CSV."""
+    """Return the names of a CSV file's columns. Raises `DataError` for text that is no CSV."""
     try:
         return list(csv.DictReader(io.StringIO(text)).fieldnames or ())
     except csv.Error as error:
@@ -51,7 +51,7 @@ def _columns_of(text: str, name: str) -> Sequence[str]:
 
 
 def _rows_of(text: str, name: str) -> Iterator[_Row]:
-    """Yield the rows of a CSV file. Raises `DataError` for what is no CSV."""
+    """Yield the rows of a CSV file. Raises `DataError` for text that is no CSV."""
     try:
         for line, values in enumerate(csv.DictReader(io.StringIO(text)), 2):
             yield _Row(f"{name}: line {line}", values)
@@ -73,10 +73,8 @@ _GAVEL_FIELDS = 10
 def gavel_jobs(
     text: str, throughputs: Mapping[str, Any], name: str, gpu: str = "v100"
 ) -> list[Job]:
-    """Return the jobs of a trace; `throughputs` are steps a second by GPU and (kind, scale).
-
-    Raises `DataError` with the line and what is wrong.
-    """
+    """Return the jobs of a Gavel trace; `throughputs` are steps per second by GPU and (kind,
+    scale). Raises `DataError` with the line and the error."""
     known = throughputs.get(gpu)
     if not isinstance(known, Mapping):
         raise DataError(f"{name}: the throughputs have no GPU called {gpu}")
@@ -112,16 +110,16 @@ GPU_SECONDS = {
     "imagenet": 532_000.0,
     "ncf": 1_800.0,
 }
-"""GPU seconds of each application: iterations of the smallest batch, times a step's time on one GPU
-without synchronisation (petuum/adaptdl, simulator/traces and applications.py: 39,070 of 0.104 s;
-14,774 of 0.92 s; 28,539 of 0.68 s; 103,444 of 0.326 s; 576,526 of 0.92 s). The step time of ncf is
-not published: its value is the middle of its class, up to an hour."""
+"""GPU seconds of each application: the iterations of the smallest batch, multiplied by the time of
+a step on one GPU without synchronisation (petuum/adaptdl, simulator/traces and applications.py:
+39,070 of 0.104 s; 14,774 of 0.92 s; 28,539 of 0.68 s; 103,444 of 0.326 s; 576,526 of 0.92 s). The
+step time of ncf is not published: its value is the middle of its class, which is up to an hour."""
 
 _POLLUX_COLUMNS = ("name", "time", "application", "num_replicas")
 
 
 def pollux_jobs(text: str, name: str) -> list[Job]:
-    """Return the jobs of a workload. Raises `DataError` with the line and what is wrong."""
+    """Return the jobs of a Pollux workload. Raises `DataError` with the line and the error."""
     _check_columns(text, _POLLUX_COLUMNS, name, "a Pollux workload")
     return [_pollux_job(row) for row in _rows_of(text, name)]
 
@@ -143,16 +141,16 @@ def _pollux_job(row: _Row) -> Job:
 
 @dataclass(frozen=True, slots=True)
 class _PhillyAttempt:
-    """One attempt to run a job: how many GPUs it had, for how many seconds."""
+    """One attempt to run a job, with its number of GPUs and its length."""
 
     gpus: int
     seconds: float
 
 
 def philly_jobs(text: str, name: str, gap: float, seed: int = 0) -> list[Job]:
-    """Return the jobs of the log (JSON), or of a table of run times.
+    """Return the jobs of Philly's log (JSON), or of a table of run times.
 
-    Jobs of run times have a GPU each and arrive `gap` seconds apart, in an order that the seed
+    Jobs from a table have one GPU each and arrive `gap` seconds apart, in an order that the seed
     decides. Raises `DataError`.
     """
     if text.lstrip()[:1] in ("[", "{"):
@@ -207,7 +205,7 @@ def _philly_attempts(entry: Mapping[str, Any]) -> Iterator[_PhillyAttempt]:
 
 
 def _since_the_first(found: list[tuple[datetime, Job]]) -> list[Job]:
-    """Return the jobs; they arrive in seconds since the first of all was submitted."""
+    """Return the jobs with arrivals in seconds since the first job was submitted."""
     begun = min((submitted for submitted, _ in found), default=None)
     return [
         replace(job, arrival=(submitted - begun).total_seconds() if begun else 0.0)
@@ -226,7 +224,7 @@ _POD_COLUMNS = (
 
 
 def alibaba_jobs(text: str, name: str) -> list[Job]:
-    """Return the pods that ran to their end. Raises `DataError` with the line."""
+    """Return the pods that ran to their end, as jobs. Raises `DataError` with the line."""
     _check_columns(text, _POD_COLUMNS, name, "an Alibaba pod list")
     found = (
         _pod_job(row)
@@ -237,7 +235,7 @@ def alibaba_jobs(text: str, name: str) -> list[Job]:
 
 
 def _pod_job(row: _Row) -> Job | None:
-    """Return a pod's job, None where it took no time or no CPU."""
+    """Return a pod's job, None if it used no time or no CPU."""
     where, values = row
     try:
         begin, end = float(values["scheduled_time"]), float(values["deletion_time"])

@@ -1,7 +1,7 @@
 """The workload of a simulation: jobs with their learning curves, and hosts.
 
-A workload file, a trace, a recording or chance gives it. `labels_of` and `role_of` say what a job's
-container would show to dl-probe.
+It comes from a workload file, a trace, a recording or a generator. `labels_of` and `role_of` give
+what dl-probe would see of a job's container.
 """
 
 from __future__ import annotations
@@ -35,12 +35,13 @@ CURVE_KINDS = ("exponential", "power", "linear", "points")
 
 @dataclass(frozen=True, slots=True)
 class LearningCurve:
-    """A metric from `start` (nothing learned) towards `end`, over the share u of the work done.
+    """A metric that goes from `start` (nothing learned) towards `end`, over the share u of the work
+    done.
 
     `exponential` end + (start - end) exp(-rate u); `power` end + (start - end) (1 + rate u)^-1;
-    `linear` straight from start to end; `points` straight lines between `table`, pairs of
-    (share of the work, value). `noise` is a standard deviation, as a fraction of |start - end|. It
-    is drawn from the job's name and the point's number: the same run has the same noise.
+    `linear` straight from start to end; `points` straight lines between the pairs (share of the
+    work, value) of `table`. `noise` is a standard deviation, as a fraction of |start - end|. The
+    job's name and the point's number decide the noise, so that the same run has the same noise.
     """
 
     metric: str = "loss"
@@ -96,7 +97,7 @@ def _normal(name: str, number: int) -> float:
 
 @dataclass(frozen=True, slots=True)
 class ContainerSpec:
-    """How to start a job as a real container: `docker` are options of docker run. The simulator
+    """How to start a job as a real container; `docker` are options of docker run. The simulator
     does not use it."""
 
     image: str = ""
@@ -107,9 +108,9 @@ class ContainerSpec:
 
 @dataclass(frozen=True, slots=True)
 class Phase:
-    """What a training does after every `every` epochs instead of learning, such as a validation, a
-    checkpoint or the loading of data: `cpu` CPU seconds on `threads` threads, then it sleeps for
-    `sleep` seconds."""
+    """An interruption of a training after every `every` epochs, such as a validation, a checkpoint
+    or the loading of data: `cpu` CPU seconds on `threads` threads, then `sleep` seconds of sleep.
+    """
 
     every: int = 1
     cpu: float = 0.0
@@ -123,23 +124,27 @@ class Job:
 
     `arrival`: seconds. `work`: useful CPU seconds. `epochs`: how often it reports its metric.
     `startup` and `shutdown`: seconds on one CPU before and after its work. `memory` (bytes) and
-    `gpus` are its own while it runs; the GPUs of `gpu_list`, such as 0-1, others may hold too.
+    `gpus` are reserved for it while it runs; the GPUs of `gpu_list`, such as 0-1, may be shared.
     `first` and `final`: targets of the curve's metric.
-    With `request` (CPU seconds) it serves for `duration` seconds instead of training: on each
-    thread one request after the other, `think` seconds apart, to be answered in `qoe` seconds.
-    `role`: what it is, "" for a server if it serves, else a training. Only trainings that are not
-    `silent`, and servers, report.
-    `node`: the host that it starts on, "" for the one with the fewest jobs.
-    `wait`: the seconds that a training sleeps for each useful CPU second, as for data or requests.
-    `device`: the GPU seconds that it waits for, for each useful CPU second, while it has its GPUs
-    to itself. `idle_threads` are alive and sleep. `phases` interrupt its work.
-    `members`: the containers that it consists of, each with `threads`; they wait for each other as
-    threads do. `cpus` (0: none) and `cpu_weight` are the limits that its owner asked for, of each
-    container. `protected`: its owner forbids any change.
-    `user`: whose it is, "" for nobody's; `priority`: its part among the jobs of its user.
-    `checkpoint`: the seconds that it takes to stop and start elsewhere. `spin`: the fraction of the
-    measured contention that its threads suffer, from 0 (they sleep at barriers) to 1 (they spin).
-    `seed` gives its curve another noise. `container` is for those who start real containers.
+
+    A job with `request` (CPU seconds) serves for `duration` seconds instead of training. Each of
+    its threads answers one request after the other, `think` seconds apart; `qoe` is the target of
+    its response time (s).
+
+    `role`: its role, "" for the usual one: server if it serves, else training. Servers and
+    trainings that are not `silent` report. `node`: the host that it starts on, "" for the one with
+    the fewest jobs. `wait`: seconds that a training sleeps, for data or requests, per useful CPU
+    second. `device`: GPU seconds that it waits for per useful CPU second while it has its GPUs to
+    itself. `idle_threads` are alive and sleep. `phases` interrupt its work.
+
+    `members`: the number of containers that it consists of, each with `threads` threads. They wait
+    for each other as threads do. `cpus` (0: none) and `cpu_weight` are the limits that its owner
+    asked for, per container. `protected`: its owner forbids any change. `user`: whose job it is, ""
+    if unknown; `priority`: its part among the jobs of its user.
+
+    `checkpoint`: seconds that it takes to stop and to start on another host. `spin`: the fraction
+    of the measured contention that its threads suffer, from 0 (they sleep at barriers) to 1 (they
+    spin). `seed` varies the noise of its curve. `container` says how to start it for real.
     """
 
     name: str
@@ -184,33 +189,33 @@ class Job:
 
     @property
     def acts_as(self) -> Role:
-        """What it is."""
+        """Its role."""
         if self.role:
             return Role(self.role)
         return Role.SERVER if self.serves else Role.TRAINING
 
     @property
     def reports(self) -> bool:
-        """Whether it reports a metric, or its response times."""
+        """Whether it reports a metric or response times."""
         return not self.silent and self.acts_as in (Role.TRAINING, Role.SERVER)
 
     @property
     def all_threads(self) -> int:
-        """The threads that work, of all its containers."""
+        """The number of working threads of all its containers."""
         return self.threads * self.members
 
     @property
     def listed_gpus(self) -> tuple[int, ...]:
-        """The numbers of the GPUs that it holds, and others may hold too."""
+        """The numbers of the GPUs that it may share with other jobs."""
         return tuple(parse_cpus(self.gpu_list)) if self.gpu_list else ()
 
     def reported(self, epoch: int) -> float:
-        """Return the value that it reports after an epoch, from 1."""
+        """Return the value that it reports after an epoch; epochs count from 1."""
         name = f"{self.name} {self.seed}" if self.seed else self.name
         return self.curve.reported(epoch / self.epochs, name, epoch)
 
     def epoch_that_meets(self, target: float | None) -> int | None:
-        """Return the first epoch whose value meets a target, None where none does."""
+        """Return the first epoch whose value meets a target, None if none does."""
         if target is None:
             return None
         falls = self.curve.falls
@@ -222,8 +227,8 @@ class Job:
 
 
 def labels_of(job: Job, *, clairvoyant: bool = False) -> dict[str, str]:
-    """Return a job's targets, whose it is and its priority, and with `clairvoyant` how many epochs
-    it will train."""
+    """Return the labels of a job's targets, user and priority; with `clairvoyant` also of the
+    number of epochs that it will train."""
     found = {PROTECT: "true"} if job.protected else {}
     if job.user:
         found[USER] = job.user
@@ -242,14 +247,14 @@ def labels_of(job: Job, *, clairvoyant: bool = False) -> dict[str, str]:
 
 
 def labels_text(job: Job) -> str | None:
-    """Return a job's labels as a container row has them, None where there are none."""
+    """Return a job's labels as they stand in a container's row, None without labels."""
     found = labels_of(job)
     return json.dumps(found) if found else None
 
 
 def role_of(job: Job, *, is_remote: bool = False) -> Judgement:
-    """Return what dl-probe would say that a job's container is, before it has reported; if it
-    `is_remote`, dl-probe cannot look into it."""
+    """Return the role that dl-probe would report for a job's container before its first report. If
+    the container `is_remote`, dl-probe cannot look into it."""
     if is_remote and not job.reports:
         return NO_SIGN
     return Judgement(job.acts_as, "simulated, silent" if job.silent else "simulated")
@@ -257,10 +262,10 @@ def role_of(job: Job, *, is_remote: bool = False) -> Judgement:
 
 @dataclass(frozen=True, slots=True)
 class HostSpec:
-    """One host: its `memory` in bytes (0: as much as jobs ask for), and how many `gpus` it has.
+    """One host: its number of CPUs, its `memory` in bytes (0: unlimited), its number of `gpus`.
 
-    `remote`: dl-probe is elsewhere, and sees of it what the engine tells: neither how busy its
-    CPUs are, nor what threads want, nor what runs in containers.
+    `remote`: dl-probe runs on another machine, and sees only what the engine reports: neither how
+    busy the CPUs are, nor the demand of threads, nor the programs in containers.
     """
 
     name: str
@@ -270,7 +275,7 @@ class HostSpec:
     remote: bool = False
 
     def holds(self, job: Job) -> bool:
-        """Tell whether a job has room on it while it is empty."""
+        """Tell whether the empty host has room for a job."""
         roomy = not self.memory or job.memory <= self.memory
         listed = job.listed_gpus
         return roomy and max(job.gpus, listed[-1] + 1 if listed else 0) <= self.gpus
@@ -285,8 +290,8 @@ class Workload:
 
 
 def workload_of(jobs: Sequence[Job], hosts: Sequence[HostSpec], name: str) -> Workload:
-    """Return a workload in order of arrival. Raises `DataError` where there is no job, for names
-    that come twice, and for a job that fits no host; `name` says where they come from."""
+    """Return a workload in order of arrival. `name` names the source in errors. Raises `DataError`
+    if there is no job, if a name comes twice, and for a job that fits no host."""
     if not jobs:
         raise DataError(f"{name}: no jobs")
     for kind, names in (("job", [j.name for j in jobs]), ("node", [host.name for host in hosts])):

@@ -1,6 +1,6 @@
-"""From the text of a workload file (TOML, dltools-workload(5)) to a workload.
+"""Reads a workload file (TOML, dltools-workload(5)).
 
-What the file leaves to chance, a seed decides: streams of jobs, and how jobs differ between seeds.
+A seed decides what the file leaves to chance: streams of jobs, and variations of jobs.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def _no_files(file: str) -> str:
 
 def read_workload(text: str, name: str, seed: int = 0, load: Loader = _no_files) -> Workload:
     """Return the workload of a file. `load` reads the curve files that it names. Raises `DataError`
-    with the file, the table and what is wrong."""
+    with the file, the table and the error."""
     data = _parsed(text, name)
     vary = read_variation(data.get("vary", {}), name)
     hosts = [_host(table, number) for number, table in enumerate(tables(data, "node", name), 1)]
@@ -75,7 +75,7 @@ _LONGEST_S = 1e9
 
 @dataclass(frozen=True, slots=True)
 class Stream:
-    """Many jobs by a rule: `count` of some kinds, picked at random or in turn."""
+    """A rule that makes `count` jobs of some kinds, which are picked at random or in turn."""
 
     count: int = 1
     arrivals: str = "poisson"
@@ -86,15 +86,15 @@ class Stream:
 
 @dataclass(frozen=True, slots=True)
 class Variation:
-    """What differs between seeds: the fractions by which works and requests are at most more or
-    less, and the seconds by which a job may come later."""
+    """How jobs vary with the seed: works and requests by at most this fraction up or down; arrivals
+    by at most this many seconds later."""
 
     work: float = 0.0
     request: float = 0.0
     arrival: float = 0.0
 
     def applied_to(self, job: Job, chance: random.Random, seed: int) -> Job:
-        """Return a job as it is under a seed."""
+        """Return the variation of a job under a seed."""
         return replace(
             job,
             seed=seed,
@@ -105,7 +105,7 @@ class Variation:
 
 
 def read_variation(data: Any, name: str) -> Variation:
-    """Return what a file's table [vary] says. Raises `DataError`."""
+    """Return the variation of a file's table [vary]. Raises `DataError`."""
     if not isinstance(data, dict):
         raise DataError(f"{name}: write [vary] once")
     table = Table(f"{name}: vary", data)
@@ -119,7 +119,8 @@ def read_variation(data: Any, name: str) -> Variation:
 
 
 def read_stream(table: Table, kinds: Kinds, chance: random.Random, before: int) -> list[Job]:
-    """Return the jobs of a stream, behind `before` other jobs. Raises `DataError`."""
+    """Return the jobs of a stream; `before` is the number of jobs before them, for their names.
+    Raises `DataError`."""
     stream = _stream(table)
     models = _models(table, kinds)
     times = arrivals(stream.arrivals, stream.count, stream.gap, chance)

@@ -1,6 +1,6 @@
-"""The tables of a workload file, read and checked: jobs, kinds of jobs, curves, containers.
+"""Reads and checks the tables of a workload file: jobs, kinds of jobs, curves, containers.
 
-A curve is a formula, a table of points, or a CSV file. A container is how a job is started for
+A curve is a formula, a table of points, or a CSV file. A container says how to start a job for
 real.
 """
 
@@ -23,7 +23,7 @@ from dltools.sim.workload import CURVE_KINDS, ContainerSpec, Job, LearningCurve,
 MOST = 1_000_000
 _LARGEST_NUMBER = 1e300
 _NOT_FOR_FILES = ("curve", "table", "seed", "container", "phases")
-"""Fields of the classes that no file sets."""
+"""Fields of the classes that a workload file cannot set directly."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -43,8 +43,8 @@ class Table:
         return Table(self.where, rest)
 
     def fields(self, cls: type[Any]) -> dict[str, Any]:
-        """Return its values as the fields of a class. Raises `DataError` for unknown keys and
-        values of another type."""
+        """Return its values as fields of a class. Raises `DataError` for unknown keys and for
+        values of a wrong type."""
         known = {
             field.name: str(field.type)
             for field in dataclasses.fields(cls)
@@ -114,11 +114,11 @@ _MOST_OF = {
     "cpus": 1e6,
     "cpu_weight": 262144,
 }
-"""Bounds of what can be simulated: 1e9 seconds are 30 years, and each epoch is a report."""
+"""Upper bounds for the simulator: 1e9 seconds are 30 years, and each epoch is a report."""
 
 
 def read_kinds(tables: Iterable[Table], load: Loader) -> Kinds:
-    """Return the usual kinds and those of a file. Raises `DataError`."""
+    """Return the built-in kinds and those of a file. Raises `DataError`."""
     kinds = {kind.name: kind for kind in TRAININGS}
     for number, table in enumerate(tables, 1):
         if "kind" in table.data:
@@ -136,14 +136,14 @@ def read_jobs(tables: Iterable[Table], kinds: Kinds, load: Loader) -> list[Job]:
 
 
 def kind_of(named: Any, kinds: Kinds, table: Table) -> Job:
-    """Return a kind by its name. Raises `DataError` that lists the known ones."""
+    """Return a kind by its name. Raises `DataError` with the known names."""
     if not isinstance(named, str) or named not in kinds:
         raise table.error(f"no kind is called {named!r}; known: {', '.join(kinds)}")
     return kinds[named]
 
 
 def _model(table: Table, kinds: Kinds, number: int) -> Job:
-    """Return what a job is where its table is silent."""
+    """Return the job from which a table takes what it does not set."""
     if "kind" not in table.data:
         return Job(f"job-{number}")
     kind = kind_of(table.data["kind"], kinds, table)
@@ -252,8 +252,8 @@ def _points(points: Any, table: Table) -> _Pairs:
 
 
 def _from_csv(text: str, where: str, x: Any, y: Any) -> _Pairs:
-    """Return the pairs of a CSV file: column x, by default the first, over its largest value, and
-    column y, by default metric, value or the second."""
+    """Return the pairs of a CSV file: column x divided by its largest value, and column y. By
+    default x is the first column, y the column metric, value or the second one."""
     rows = csv.DictReader(io.StringIO(text))
     try:
         fields = list(rows.fieldnames or ())
@@ -270,7 +270,8 @@ def _from_csv(text: str, where: str, x: Any, y: Any) -> _Pairs:
 
 
 def _csv_column(named: Any, usual: Sequence[str], fields: Sequence[str], where: str) -> str:
-    """Return the name of a column: the one that is named, else the first usual one."""
+    """Return the name of a column: the one that the table names, else the first of `usual` that the
+    file has."""
     column = named or next(iter(usual), "")
     if column not in fields:
         raise DataError(f"{where}: no column {column!r}; it has {', '.join(fields)}")
@@ -278,7 +279,7 @@ def _csv_column(named: Any, usual: Sequence[str], fields: Sequence[str], where: 
 
 
 def _curve_table(table: Mapping[str, Any], where: str) -> Table:
-    """Return a job's table `curve`. Raises `DataError` where it is no table."""
+    """Return a job's table `curve`. Raises `DataError` if it is no table."""
     curve = table.get("curve", {})
     if not isinstance(curve, dict):
         raise DataError(f'{where}: curve must be a table, such as {{ kind = "power", end = 0.2 }}')
@@ -289,8 +290,8 @@ _CONTAINER_KEYS = ("image", "command", "labels", "docker")
 
 
 def _read_container(table: Table, model: ContainerSpec) -> ContainerSpec:
-    """Return the container of a job's table; `model` is that of its kind, for keys that the table
-    does not have. Raises `DataError`."""
+    """Return the container of a job's table; `model`, that of its kind, fills in missing keys.
+    Raises `DataError`."""
     image = table.data.get("image", model.image)
     if not isinstance(image, str) or (not image and "image" in table.data):
         raise table.error(f"image must be text, not {image!r}")

@@ -331,7 +331,7 @@ def rows(pool: ProcessPoolExecutor, experiment: Experiment) -> Iterable[str]:
             yield (
                 f"| {experiment.title} | {threads} | {name} "
                 f"| {'' if headline is None else format(headline, '.2f')} "
-                f"| {_spread(faithful[name])} | {_spread(best[name])} "
+                f"| {spread(faithful[name])} | {spread(best[name])} "
                 f"| {least[name]:.2f} | {note} |"
             )
         yield (f"| | | *faithful:* `{plain}` | | | *best:* `{fancy}` | | |")
@@ -343,7 +343,8 @@ def _worse(name: str, ours: float, headline: float) -> bool:
     return ours > headline * 1.005  # equal to the digits that the table shows
 
 
-def _spread(values: Sequence[float]) -> str:
+def spread(values: Sequence[float]) -> str:
+    """Return the mean and the standard deviation, as the table shows them."""
     return f"{fmean(values):.2f} ± {stdev(values):.2f}"
 
 

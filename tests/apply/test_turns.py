@@ -105,6 +105,36 @@ def test_a_container_that_stays_paused_keeps_its_note_and_is_named(
     assert fake.states["b"] == "running"
 
 
+@pytest.mark.parametrize("signal", [KeyboardInterrupt, SystemExit])
+def test_a_pause_on_its_way_when_a_signal_comes_is_undone_too(
+    rotation: Rotation,
+    fake: FakeEngine,
+    engine: DockerEngine,
+    monkeypatch: pytest.MonkeyPatch,
+    signal: type[BaseException],
+) -> None:
+    """The engine has read the request, and carries it out after the first unpause."""
+    pause, looks = engine.pause, []
+
+    def interrupted(_: str) -> None:
+        raise signal
+
+    def look(seconds: float) -> None:
+        if not seconds:  # the engine's thread
+            return
+        looks.append(fake.states["b"])
+        if len(looks) == 2:
+            pause("b")
+
+    monkeypatch.setattr(engine, "pause", interrupted)
+    monkeypatch.setattr(rotation_module.time, "sleep", look)
+    with pytest.raises(signal):
+        rotation.set_turns(turns("a", "b"))
+    rotation.end()
+    assert looks == ["running", "running"]
+    assert fake.states == {"a": "running", "b": "running", "c": "running"}
+
+
 def test_a_turn_that_was_refused_is_tried_again(
     rotation: Rotation, fake: FakeEngine, clock: Clock
 ) -> None:

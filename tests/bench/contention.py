@@ -125,13 +125,34 @@ def jobs(count: int, options: argparse.Namespace) -> Iterator[list[Job]]:
             for number in range(count):
                 path = Path(folder) / str(number)
                 path.write_bytes(bytes(8))
-                started.append(docker(
-                    "run", "-d", "--label", LABEL, *_environment(options),
-                    "-v", f"{folder}:/cells", "--entrypoint", "python3", IMAGE,
-                    "-c", JOB, f"/cells/{number}", "--silent", "--epochs", "1000000",
-                    "--model", options.model, "--batch", str(options.batch),
-                    "--threads", str(options.threads), "--seed", str(number),
-                ))  # fmt: skip
+                started.append(
+                    docker(
+                        "run",
+                        "-d",
+                        "--label",
+                        LABEL,
+                        *_environment(options),
+                        "-v",
+                        f"{folder}:/cells",
+                        "--entrypoint",
+                        "python3",
+                        IMAGE,
+                        "-c",
+                        JOB,
+                        f"/cells/{number}",
+                        "--silent",
+                        "--epochs",
+                        "1000000",
+                        "--model",
+                        options.model,
+                        "--batch",
+                        str(options.batch),
+                        "--threads",
+                        str(options.threads),
+                        "--seed",
+                        str(number),
+                    )
+                )
                 found.append(_trains(started[-1], path))
             yield found
         finally:

@@ -59,10 +59,27 @@ def docker(*words: str) -> str:
 
 
 def start(name: str, out: Path, *command: str) -> str:
-    return docker("run", "-d", "--pull", "never", "--label", LABEL, "--name", f"feeders-{name}",
-                  "-v", f"{STRANGERS}:/strangers:ro", "-v", f"{out}:/out", "--entrypoint",
-                  "python3", IMAGE, "/strangers/stranger.py", *command, "--out",
-                  f"/out/{name}.json")  # fmt: skip
+    return docker(
+        "run",
+        "-d",
+        "--pull",
+        "never",
+        "--label",
+        LABEL,
+        "--name",
+        f"feeders-{name}",
+        "-v",
+        f"{STRANGERS}:/strangers:ro",
+        "-v",
+        f"{out}:/out",
+        "--entrypoint",
+        "python3",
+        IMAGE,
+        "/strangers/stranger.py",
+        *command,
+        "--out",
+        f"/out/{name}.json",
+    )
 
 
 def steps(out: Path, name: str) -> int:

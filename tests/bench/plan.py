@@ -33,10 +33,27 @@ BEGUN = datetime(2026, 1, 1, tzinfo=UTC)
 
 def recording(samples: int, containers: int = CONTAINERS) -> pa.Table:
     """Rows of one node, its containers and a point of each, column by column."""
-    columns: dict[str, list[object]] = {name: [] for name in (
-        "time", "host", "kind", "container_id", "container_name", "state", "started_at", "labels",
-        "cpu_count", "cpu_seconds", "cpu_limit_cores", "cpu_weight", "thread_count", "metric",
-        "value", "step")}  # fmt: skip
+    columns: dict[str, list[object]] = {
+        name: []
+        for name in (
+            "time",
+            "host",
+            "kind",
+            "container_id",
+            "container_name",
+            "state",
+            "started_at",
+            "labels",
+            "cpu_count",
+            "cpu_seconds",
+            "cpu_limit_cores",
+            "cpu_weight",
+            "thread_count",
+            "metric",
+            "value",
+            "step",
+        )
+    }
     width = len(columns)
     add = [column.append for column in columns.values()]
     ids = [f"{number:064x}" for number in range(containers)]
@@ -56,10 +73,26 @@ def recording(samples: int, containers: int = CONTAINERS) -> pa.Table:
             metric = "latency_seconds" if serves else "loss"
             value = 0.1 + 0.002 * n if serves else (1 + sample / (20 + n)) ** -0.5
             for row in (
-                [now, "node", "container", ids[n], names[n], "running", BEGUN, labels[n], None,
-                 0.32 * sample, 16.0, 1024.0, 1 + n % 3, None, None, None],
+                [
+                    now,
+                    "node",
+                    "container",
+                    ids[n],
+                    names[n],
+                    "running",
+                    BEGUN,
+                    labels[n],
+                    None,
+                    0.32 * sample,
+                    16.0,
+                    1024.0,
+                    1 + n % 3,
+                    None,
+                    None,
+                    None,
+                ],
                 [now, "node", "progress", ids[n], names[n], *[None] * 8, metric, value, sample],
-            ):  # fmt: skip
+            ):
                 for put, item in zip(add, row, strict=True):
                     put(item)
     schema = arrow_schema()

@@ -6,7 +6,7 @@ five in a hundred, and the median.
 An arm is a policy, and a realisation behind a colon; without one dl-plan chooses. By default all
 policies with all realisations run. `slowed` is the median of the trainings that others slow under
 Docker alone, `late` counts those that end later than who waits as long as it may
-(dltools-policies(7)), `less` the others that do less than 0.9; the worst of these are named.
+(dltools-modes(7)), `less` the others that do less than 0.9; the worst of these are named.
 `hosts` compares the mean completion times of the hosts on which others slow some.
 Nothing is asserted; tests/sim/test_strangers.py keeps the worst cases.
 """

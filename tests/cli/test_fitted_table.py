@@ -40,16 +40,34 @@ def results() -> Table:
 
 
 def best() -> Table:
-    row = {"policy": "specon", "realize": "priority", "set": "itval=30 within=srtf",
-           "makespan": 12367.64, "makespan_ratio": 0.8812, "mean_completion": 7615.52,
-           "mean_completion_ratio": 1.25, "longest_completion": 12367.6, "time_to_first": 3446.3,
-           "satisfied": 12.34, "unfinished": 17, "failed": 3}  # fmt: skip
+    row = {
+        "policy": "specon",
+        "realize": "priority",
+        "set": "itval=30 within=srtf",
+        "makespan": 12367.64,
+        "makespan_ratio": 0.8812,
+        "mean_completion": 7615.52,
+        "mean_completion_ratio": 1.25,
+        "longest_completion": 12367.6,
+        "time_to_first": 3446.3,
+        "satisfied": 12.34,
+        "unfinished": 17,
+        "failed": 3,
+    }
     return runs_table([row, {**row, "policy": "noop", "realize": "quota"}])
 
 
 def jobs() -> Table:
-    row = {"policy": "noop", "name": LONG, "node": "a-host-of-a.cluster.org", "arrival": 5.0,
-           "finish": 12367.6, "completion": 12362.6, "first": 5867.6, "cpu": 21848.4}  # fmt: skip
+    row = {
+        "policy": "noop",
+        "name": LONG,
+        "node": "a-host-of-a.cluster.org",
+        "arrival": 5.0,
+        "finish": 12367.6,
+        "completion": 12362.6,
+        "first": 5867.6,
+        "cpu": 21848.4,
+    }
     return runs_table([row, {**row, "finish": None, "exit_code": 137}])
 
 
@@ -96,12 +114,28 @@ def test_wide_letters_count_twice(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_a_long_metric_leaves_its_value_whole(monkeypatch: pytest.MonkeyPatch) -> None:
     metric = "validation_accuracy_of_the_top_five_classes_weighted"
-    row = {"kind": "container", "container_id": "i", "container_name": LONG, "state": "running",
-           "host": "h", "cpu_limit_cores": None, "thread_count": 128,
-           "memory_working_set_bytes": 1 << 33, "cpu_seconds": 1.0, "time": NOON,
-           "started_at": NOON, "labels": None}  # fmt: skip
-    point = {"kind": "progress", "container_id": "i", "metric": metric, "value": 0.123456,
-             "container_name": LONG, "source": "keras"}  # fmt: skip
+    row = {
+        "kind": "container",
+        "container_id": "i",
+        "container_name": LONG,
+        "state": "running",
+        "host": "h",
+        "cpu_limit_cores": None,
+        "thread_count": 128,
+        "memory_working_set_bytes": 1 << 33,
+        "cpu_seconds": 1.0,
+        "time": NOON,
+        "started_at": NOON,
+        "labels": None,
+    }
+    point = {
+        "kind": "progress",
+        "container_id": "i",
+        "metric": metric,
+        "value": 0.123456,
+        "container_name": LONG,
+        "source": "keras",
+    }
     metrics = Metrics()
     metrics.add(point)
     for table in (containers_table(observed_hosts([row, point])), metrics.table(wide=False)):

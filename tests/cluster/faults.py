@@ -318,8 +318,14 @@ def _table(tallies: dict[str, Tally]) -> str:
 
 
 def _counts(one: Tally) -> tuple[str, ...]:
-    counts = (one.cases, one.moved, one.cases - one.moved, len(one.lost), len(one.doubled),
-              len(one.damaged))  # fmt: skip
+    counts = (
+        one.cases,
+        one.moved,
+        one.cases - one.moved,
+        len(one.lost),
+        len(one.doubled),
+        len(one.damaged),
+    )
     return tuple(map(str, counts))
 
 

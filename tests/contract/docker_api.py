@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from contract.subject import Job, Relay, Subject, Traits
-from helpers.containers import Containers, build_image
+from helpers.containers import Containers, build_image, eventually
 from helpers.containers import Job as Made
 
 from dltools.engine.address import Address
@@ -73,7 +73,14 @@ class _Job:
         return "frozen 1" in (self.made.directory("cpu") / "cgroup.events").read_text()
 
     def pause(self) -> None:
-        self.client.pause(self.id)
+        from docker.errors import APIError
+
+        def paused() -> bool:
+            with suppress(APIError):  # runc loses races with processes that start
+                self.client.pause(self.id)
+            return self.is_frozen
+
+        eventually(paused)
 
     def unpause(self) -> None:
         self.client.unpause(self.id)

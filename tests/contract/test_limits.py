@@ -112,8 +112,9 @@ def test_a_paused_container_is_changed_and_undone(
     )
     (result,) = records(done.stdout)
     assert (result["status"], complaint(done.stderr).split(": ")[-1]) == (
-        "applied", "paused, not by dl-apply",
-    )  # fmt: skip
+        "applied",
+        "paused, not by dl-apply",
+    )
     assert undone(subject, tool) == ["applied"]
     assert job.is_frozen
     assert (job.kernel(), job.record()) == (kernel, record)
@@ -194,9 +195,13 @@ def test_a_container_that_ends_in_between_is_stale(
 
 
 BAD: list[dict[str, Any]] = [
-    {"cpus": 0.001}, {"cpus": -1}, {"cpu_weight": 1}, {"cpu_weight": 262_145}, {"cpuset": "7777"},
+    {"cpus": 0.001},
+    {"cpus": -1},
+    {"cpu_weight": 1},
+    {"cpu_weight": 262_145},
+    {"cpuset": "7777"},
     {"cpuset": "x"},
-]  # fmt: skip
+]
 
 
 def test_what_the_kernel_would_refuse_is_never_sent(

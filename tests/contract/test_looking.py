@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import itertools
+import os
+import signal
 import time
-from datetime import datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
@@ -57,23 +59,25 @@ def test_a_single_sample_has_the_whole_log_with_its_times(subject: Subject, tool
 
 def test_a_stream_has_each_line_once_and_the_last_one_too(subject: Subject, tool: Tools) -> None:
     line = "i=$((i+1)); echo step $i loss: 0.$i; usleep 40000"
-    subject.start(f"sleep 1; i=0; while [ $i -lt 60 ]; do {line}; done")
+    waits = "trap go=1 USR1; until [ $go ]; do usleep 20000; done"
+    job = subject.start(f"go=; {waits}; i=0; while [ $i -lt 60 ]; do {line}; done")
     process = tool.begin(
-        "dl-probe",
-        "--host",
-        subject.url,
-        *subject.only,
-        "-i",
-        "0.4",
-        "-c",
-        "14",
-        "--format",
-        "jsonl",
+        "dl-probe", "--host", subject.url, *subject.only, "-i", "0.4", "--format", "jsonl"
     )
-    output, stderr = process.communicate(timeout=120)
-    assert process.returncode == 0, stderr
-    seen = [row["step"] for row in rows(output, "progress")]
-    assert seen == list(range(1, 61)), rows(output, "container")
+    assert process.stdout is not None
+    output = [process.stdout.readline()]  # it looks now
+    os.kill(subject.engine.inspect(job.id).pid, signal.SIGUSR1)
+    eventually(lambda: job.id not in [one.id for one in subject.engine.containers()])
+    ended = datetime.now(UTC) + timedelta(seconds=2)
+    for text in process.stdout:
+        output.append(text)
+        if datetime.fromisoformat(records(text)[0]["time"]) > ended:
+            break
+    process.terminate()
+    output.append(process.stdout.read())
+    process.communicate(timeout=60)
+    seen = [row["step"] for row in rows(b"".join(output), "progress")]
+    assert seen == list(range(1, 61)), rows(b"".join(output), "container")
 
 
 def test_a_stream_tells_of_starts_exits_and_restarts(subject: Subject, tool: Tools) -> None:

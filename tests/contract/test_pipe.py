@@ -53,6 +53,30 @@ def test_the_pipe_as_typed_changes_and_undo_restores(
     assert [(job.kernel(), job.record()) for job in busy] == before
 
 
+def test_what_the_engine_cannot_is_not_planned(
+    subject: Subject, tool: Tools, busy: list[Job], tmp_path: Path
+) -> None:
+    before = [(job.kernel(), job.record()) for job in busy]
+    recording = str(tmp_path / "seen.arrows")
+    probe = tool("dl-probe", "--host", subject.url, *subject.only, "-i", "1", "-c", "5")
+    Path(recording).write_bytes(probe.stdout)
+    missing = subject.engine.capabilities.missing(subject.engine.inspect(busy[0].id))
+    for mode, needed in (*MODES.items(), ("rotate", frozenset({"pause"}))):
+        planned = records(tool("dl-plan", "-p", "fair", "--realize", mode, recording).stdout)
+        refused = [one["nothing"] for one in planned if one.get("nothing")][-1:]
+        if needed.isdisjoint(missing):
+            assert not refused or "is not possible" not in refused[0]
+        else:
+            assert not [one for one in planned if one["kind"] == "action"]
+            assert refused[0].startswith(f"--realize {mode} is not possible: the engine ")
+    plans = tool("dl-plan", recording).stdout
+    applied = ("dl-apply", "--host", subject.url, "--lease", "5", "--hold", "1s")
+    done = tool(*applied, input=plans)
+    assert not [one for one in records(done.stdout) if one["status"] == "skipped"], done.stderr
+    assert tool("dl-apply", "--host", subject.url, "--undo").returncode == 0
+    assert [(job.kernel(), job.record()) for job in busy] == before
+
+
 # Leases
 
 
@@ -137,8 +161,9 @@ def test_what_the_engine_cannot_is_refused_in_a_line_and_not_sent(
     if not unable:
         pytest.skip(f"{subject.name} can do all")
     before = job.kernel(), job.record()
-    done = tool("dl-apply", "--host", relay.url if relay else subject.url,
-                input=plan(subject, *unable))  # fmt: skip
+    done = tool(
+        "dl-apply", "--host", relay.url if relay else subject.url, input=plan(subject, *unable)
+    )
     results = records(done.stdout)
     assert [result["status"] for result in results] == ["skipped"] * len(unable), done.stderr
     for result in results:

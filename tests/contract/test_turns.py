@@ -19,6 +19,7 @@ from helpers.containers import eventually
 from helpers.examples import repeated
 from helpers.tools import Tools, complaint, records
 
+from dltools.engine.interface import GoneError
 from dltools.plan.records import Op
 
 STAGES = ("dl-probe", "dl-plan", "dl-apply")
@@ -107,15 +108,23 @@ def test_somebody_unpauses_in_between(subject: Subject, tool: Tools, busy: list[
     assert frozen(busy) == [False, False]
 
 
+def _has_processes(subject: Subject, job: Job) -> bool:
+    try:
+        return subject.engine.inspect(job.id).state in ("running", "paused")
+    except GoneError:
+        return False
+
+
 def test_a_frozen_container_is_killed(subject: Subject, tool: Tools, busy: list[Job]) -> None:
     with rotating(subject, tool, busy) as process:
         (victim,) = [job for job in busy if job.is_frozen][:1]
+        (other,) = [job for job in busy if job.id != victim.id]
         victim.kill()
-        time.sleep(2)
+        eventually(lambda: not _has_processes(subject, victim))
+        eventually(lambda: not other.is_frozen)
         process.send_signal(signal.SIGTERM)
         _, stderr = process.communicate(timeout=60)
         assert b"Traceback" not in stderr
-    (other,) = [job for job in busy if job.id != victim.id]
     assert not other.is_frozen
     tool("dl-apply", "--host", subject.url, "--undo")
     assert b"paused" not in tool("dl-apply", "--host", subject.url, "--undo").stderr

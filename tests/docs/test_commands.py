@@ -40,13 +40,28 @@ ELSEWHERE = {
     "pipx": "installs: the tests of installation",
     "make": "its targets are checked below",
     "cp": "needs an installation",
+    "mkdir": "makes room for what cp copies",
+    "rm": "removes an installation",
 }
 """Words of lines that are not run here, and why."""
 
 FILES = ("dltools.service", "dltools.timer", "dltools.prom")
 """What looks like a label."""
 
-SHELL = ("jq", "tee", "sudo", "ssh", "docker", "journalctl", "pipx", "make", "cp", "$EDITOR")
+SHELL = (
+    "jq",
+    "tee",
+    "sudo",
+    "ssh",
+    "docker",
+    "journalctl",
+    "pipx",
+    "make",
+    "mkdir",
+    "cp",
+    "rm",
+    "$EDITOR",
+)
 """Programs beside the tools that a page may show."""
 
 _OPERATOR = re.compile(r"[|;()<>&]+")

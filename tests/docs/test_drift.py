@@ -29,8 +29,13 @@ from dltools.plan.records import Op, Status
 from dltools.probe.progress import FAMILIES
 
 ROOT = Path(__file__).parents[2]
-TOOLS = {"probe": probe.app, "plan": plan.app, "apply": apply.app, "sim": sim.app,
-         "report": report.app}  # fmt: skip
+TOOLS = {
+    "probe": probe.app,
+    "plan": plan.app,
+    "apply": apply.app,
+    "sim": sim.app,
+    "report": report.app,
+}
 
 
 def test_make_docs_changes_nothing() -> None:
@@ -153,7 +158,7 @@ def test_every_policy_and_mode_is_described_and_completed() -> None:
     for name in registry.policies([]):
         assert f".It Cm {name}\n" in page("dl-plan.1")
     for mode in ("auto", *Mode):
-        assert f".It Cm {mode}\n" in page("dltools-policies.7")
+        assert f".It Cm {mode}\n" in page("dltools-modes.7")
         assert f".It Cm {mode}\n" in page("dl-plan.1")
     for file in (ROOT / "dltools" / "completions").glob("*"):
         text = file.read_text()
@@ -204,6 +209,12 @@ def test_man_pages_are_sound() -> None:
     said = (done.stdout + done.stderr).splitlines()
     # EXAMPLES stand where they are read first, and not near the end.
     assert [line for line in said if not line.endswith("order: Sh ENVIRONMENT")] == []
+
+
+@pytest.mark.parametrize("name", sorted(file.name for file in (ROOT / "man").iterdir()))
+def test_a_page_can_be_shown_without_utf_8(name: str) -> None:
+    # Where LANG is not set, man warns of each other character before it shows the page.
+    assert page(name).isascii()
 
 
 @pytest.mark.parametrize("name", sorted(file.name for file in (ROOT / "man").iterdir()))

@@ -139,6 +139,7 @@ def test_there_is_a_recipe_for_each_thing_that_is_added_often() -> None:
     ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("title", recipes())
 def test_a_recipe_followed_gives_what_it_shows(title: str, following: Following) -> None:
     recipe, copy = recipes()[title], following(title)
@@ -153,6 +154,7 @@ def test_a_recipe_followed_gives_what_it_shows(title: str, following: Following)
         assert copy.run(line) == output, line
 
 
+@pytest.mark.slow
 def test_a_new_column_is_in_parquet_and_in_prometheus(following: Following) -> None:
     copy = following("Add a column")
     line = "5045: 0.87, 0.99 avg loss, 0.0002 rate, 1.5 seconds, 242160 images"
@@ -163,6 +165,7 @@ def test_a_new_column_is_in_parquet_and_in_prometheus(following: Following) -> N
     assert "# TYPE dltools_progress_elapsed_seconds gauge\n" in text
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("title", "document", "said"),
     [

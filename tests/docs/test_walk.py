@@ -5,6 +5,8 @@ from __future__ import annotations
 import pytest
 from helpers.walk import BELOW, BESIDE, Step, anew, told, walk
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.mark.parametrize(("row", "what"), told().rows, ids=lambda part: str(part)[:60])
 def test_the_value_passes_each_function_of_the_table(row: Step, what: str) -> None:

@@ -23,8 +23,8 @@
 # has no network card; a Docker image named `bb` (static busybox) is loaded.
 # The machine's disk is thrown back to its built state at each boot.
 #
-# Settings from the environment: for the build MIRROR, SUITE (bookworm) and
-# GUEST_NAME (node-v2); for each boot GUEST_CPUS (2), GUEST_MB (4096) and
+# Settings from the environment: for the build MIRROR, SUITE (bookworm),
+# GUEST_NAME (node-v2) and MORE_PACKAGES (a,b: installed too); for each boot GUEST_CPUS (2), GUEST_MB (4096) and
 # KERNEL_ARGS (added to the kernel command line). As of Debian 12 a build takes
 # about a minute and needs 1.5 GB while it runs, 0.7 GB after; a boot with an
 # empty payload takes about 40 s on two cores.
@@ -38,7 +38,7 @@ GUEST_CPUS=${GUEST_CPUS:-2}
 GUEST_MB=${GUEST_MB:-4096}
 KERNEL_ARGS=${KERNEL_ARGS:-}
 PACKAGES=systemd,systemd-sysv,dbus,kmod,udev,linux-image-cloud-amd64,docker.io
-PACKAGES=$PACKAGES,iptables,iproute2,procps,python3,curl,busybox-static
+PACKAGES=$PACKAGES,iptables,iproute2,procps,python3,curl,busybox-static${MORE_PACKAGES:+,$MORE_PACKAGES}
 
 say() { echo "boot-v2: $*" >&2; }
 usage() { sed -n '2,/^set -euo/{/^set -euo/d;s/^# \{0,1\}//;p}' "$0" >&2; exit 2; }
@@ -166,7 +166,9 @@ build_machine() {
     need_tools debootstrap
     [ "$(id -u)" = 0 ] || { say "building the machine needs root"; exit 3; }
     local root=$work/root.dir
-    rm -rf "$root"
+    # A build that was killed has left this machine's /proc mounted there.
+    umount "$root/proc" 2>/dev/null || true
+    rm -rf --one-file-system "$root"
     say "building the machine in $work (log: build.log)"
     # A subshell of its own shell: `set -e` holds in it, which it would not in
     # a function called under `if`.

@@ -3,8 +3,12 @@
 #
 #   install-site.sh FOLDER
 set -euo pipefail
-mkdir -p "$1"
-python3 -m pip install --quiet --disable-pip-version-check --upgrade --target "$1" \
-    --python-version 3.11 --only-binary=:all: \
-    'typer>=0.26,<0.29' 'rich>=13.7' 'docker>=7.1' 'nvidia-ml-py' 'pyarrow>=18'
-rm -rf "$1"/pyarrow/{include,tests,src}
+site=$(realpath -m "$1")
+cd "$(dirname "$0")/../.."
+mapfile -t needed < <(python3 -c '
+import tomllib
+print(*tomllib.load(open("pyproject.toml", "rb"))["project"]["dependencies"], sep="\n")')
+mkdir -p "$site"
+python3 -m pip install --quiet --disable-pip-version-check --upgrade --target "$site" \
+    --python-version 3.11 --only-binary=:all: "${needed[@]}"
+rm -rf "$site"/pyarrow/{include,tests,src}

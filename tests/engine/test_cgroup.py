@@ -174,3 +174,54 @@ def test_a_cgroup_at_a_path_has_the_processes_below(tmp_path: Path) -> None:
     assert found.directory("cpu") is None
     assert (found.exists, found.processes) == (True, [5, 8])
     assert cgroup.of_container(7, "x", "/slurm/job_1", mounted, tmp_path) is None
+
+
+ID = "4f2a" * 16
+OTHER = "9c1b" * 16
+
+
+@pytest.mark.parametrize(
+    ("present", "own"),
+    [
+        # Podman 5.4 with crun, systemd as its manager of cgroups (tests/emulated)
+        (f"/machine.slice/libpod-{ID}.scope/container", f"/machine.slice/libpod-{ID}.scope"),
+        (
+            f"/user.slice/user-1000.slice/user@1000.service/user.slice/libpod-{ID}.scope/container",
+            f"/user.slice/user-1000.slice/user@1000.service/user.slice/libpod-{ID}.scope",
+        ),
+        (f"/libpod_parent/libpod-{ID}", f"/libpod_parent/libpod-{ID}"),
+        # Docker, by systemd and without it, and with a systemd inside
+        (f"/system.slice/docker-{ID}.scope", f"/system.slice/docker-{ID}.scope"),
+        (f"/system.slice/docker-{ID}.scope/init.scope", f"/system.slice/docker-{ID}.scope"),
+        (f"/docker/{ID}", f"/docker/{ID}"),
+        (f"/docker/{OTHER}/docker/{ID}/x/{ID}", f"/docker/{OTHER}/docker/{ID}"),
+        # kubelet, by systemd and without it
+        (
+            f"/kubepods.slice/kubepods-burstable.slice/kubepods-burstable-pod1.slice/"
+            f"cri-containerd-{ID}.scope",
+            f"/kubepods.slice/kubepods-burstable.slice/kubepods-burstable-pod1.slice/"
+            f"cri-containerd-{ID}.scope",
+        ),
+        (f"/kubepods/besteffort/pod1/{ID}/a/b", f"/kubepods/besteffort/pod1/{ID}"),
+    ],
+)
+def test_a_containers_cgroup_is_the_one_that_is_named_after_it(
+    tmp_path: Path, present: str, own: str
+) -> None:
+    (tmp_path / "proc/self").mkdir(parents=True)
+    (tmp_path / "proc/self/mountinfo").write_text(
+        "30 25 0:26 / /sys/fs/cgroup rw - cgroup2 cgroup rw\n"
+    )
+    (tmp_path / "proc/7").mkdir()
+    (tmp_path / "proc/7/cgroup").write_text(f"0::{present}\n")
+    top = tmp_path / "sys/fs/cgroup"
+    for folder in (top, *reversed((top / present[1:]).relative_to(top).parents)):
+        (top / folder).mkdir(parents=True, exist_ok=True)
+        (top / folder / "cgroup.procs").write_text("")
+    (top / present[1:]).mkdir(exist_ok=True)
+    (top / present[1:] / "cgroup.procs").write_text("7\n")
+    found = cgroup.of_process(7, cgroup.mounts(tmp_path), tmp_path, container_id=ID)
+    assert found is not None
+    assert found.unified == top / own[1:]
+    assert found.processes == [7]
+    assert found.parent == own.rpartition("/")[0]

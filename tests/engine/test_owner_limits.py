@@ -75,7 +75,12 @@ def test_an_entry_is_read_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
 @pytest.mark.parametrize(
     "text",
     [
-        "", "{", "[]", "null", "3", '{"v": 1}',
+        "",
+        "{",
+        "[]",
+        "null",
+        "3",
+        '{"v": 1}',
         '{"v": 2, "fields": {}, "settings": {}, "kernel": {}}',
         '{"v": 1, "fields": [], "settings": {}, "kernel": {}}',
         '{"v": 1, "fields": {}, "settings": {"cpus": "1"}, "kernel": {}}',
@@ -86,7 +91,7 @@ def test_an_entry_is_read_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
         '{"v": 1, "fields": {}, "settings": {"cpuset": 3}, "kernel": {}}',
         "[" * 100_000,
     ],
-)  # fmt: skip
+)
 def test_a_damaged_entry_is_a_reason_of_its_container_alone(tmp_path: Path, text: str) -> None:
     add(tmp_path, OTHER)
     (tmp_path / "journal" / f"{ID}.json").write_text(text)

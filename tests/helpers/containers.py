@@ -104,8 +104,14 @@ class Job:
         files = {}
         for controller in ("cpu", "cpuset"):
             directory = self.directory(controller)
-            for name in ("cpu.cfs_quota_us", "cpu.cfs_period_us", "cpu.shares", "cpu.max",
-                         "cpu.weight", "cpuset.cpus"):  # fmt: skip
+            for name in (
+                "cpu.cfs_quota_us",
+                "cpu.cfs_period_us",
+                "cpu.shares",
+                "cpu.max",
+                "cpu.weight",
+                "cpuset.cpus",
+            ):
                 if (directory / name).exists():
                     files[name] = (directory / name).read_text().strip()
         return files
@@ -226,9 +232,16 @@ def plan_for(job: Job, wanted: Settings, expect: Settings | None = None, **chang
     import datetime
 
     now = format_time(datetime.datetime.now(datetime.UTC))
-    action = {"id": 1, "op": Op.UPDATE, "host": job.engine.host, "container_id": job.id,
-              "container_name": job.name, "set": wanted, "expect": expect or {},
-              "reason": "test"}  # fmt: skip
+    action = {
+        "id": 1,
+        "op": Op.UPDATE,
+        "host": job.engine.host,
+        "container_id": job.id,
+        "container_name": job.name,
+        "set": wanted,
+        "expect": expect or {},
+        "reason": "test",
+    }
     at = changes.pop("at", now)
     return dump_plan(Plan("test", at, {}, {}, None, (Action(**(action | changes)),), {})).encode()
 

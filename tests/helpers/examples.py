@@ -14,13 +14,16 @@ _TESTS = os.environ.get("DLTOOLS_TESTS", "")
 QUICK, TRUST = _TESTS == "quick", _TESTS == "trust"
 """Whether `make check` or `make trust` runs the tests."""
 
-HYPOTHESIS_EXAMPLES = 10 if QUICK else 100
+_PART = 10 if QUICK else 1 if TRUST else 2
+"""`make check` tries a tenth of the examples, `make test` half of them, `make trust` all."""
+
+HYPOTHESIS_EXAMPLES = 100 // _PART
 """Of a property that does not say how many."""
 
 
 def examples(count: int) -> hypothesis.settings:
-    """Try a property on so many examples, on a tenth in `make check`."""
-    return hypothesis.settings(max_examples=max(3, count // 10) if QUICK else count)
+    """Try a property on so many examples in `make trust`, and on a part of them else."""
+    return hypothesis.settings(max_examples=max(3, count // _PART))
 
 
 def some_of(values: Iterable[T], few: int) -> list[T]:

@@ -177,8 +177,16 @@ def _change_state(one: FakeContainer, before: str, after: str) -> tuple[int, Any
 
 def action(wanted: Settings, op: Op = Op.UPDATE, **changes: Any) -> Action:
     """Return an action on the container. `changes` replace what it would be."""
-    values = {"id": 1, "op": op, "host": HOST, "container_id": ID, "container_name": NAME,
-              "set": wanted, "expect": {}, "reason": "test"}  # fmt: skip
+    values = {
+        "id": 1,
+        "op": op,
+        "host": HOST,
+        "container_id": ID,
+        "container_name": NAME,
+        "set": wanted,
+        "expect": {},
+        "reason": "test",
+    }
     return Action(**(values | changes))
 
 

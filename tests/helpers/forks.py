@@ -22,9 +22,18 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 SERVER = "from helpers.forks import serve; serve({handle})"
-_USED = ("pyarrow.parquet", "pyarrow.csv", "pyarrow.ipc", "pyarrow.compute", "rich.table",
-         "matplotlib.figure", "matplotlib.backends.backend_agg", "importlib.metadata", "tomllib",
-         "re2")  # fmt: skip
+_USED = (
+    "pyarrow.parquet",
+    "pyarrow.csv",
+    "pyarrow.ipc",
+    "pyarrow.compute",
+    "rich.table",
+    "matplotlib.figure",
+    "matplotlib.backends.backend_agg",
+    "importlib.metadata",
+    "tomllib",
+    "re2",
+)
 """What the tools import when they need it."""
 
 STREAMS = ("stdin", "stdout", "stderr")

@@ -27,7 +27,7 @@ LIFE_S = 400.0
 
 INTERVAL_S = 2.0
 PATIENCE_S = 100.0
-"""The longest wait of one of two jobs for its turn (dltools-policies(7))."""
+"""The longest wait of one of two jobs for its turn (dltools-modes(7))."""
 
 
 @dataclass(frozen=True, slots=True)

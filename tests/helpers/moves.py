@@ -42,8 +42,15 @@ def limit(node: Node, id_: str, cpus: float) -> bytes:
 
 
 def _plan(node: Node, id_: str, name: str, **changes: Any) -> bytes:
-    values = {"id": 1, "host": node.name, "container_name": name, "container_id": id_, "set": {},
-              "expect": {}, "reason": "test"}  # fmt: skip
+    values = {
+        "id": 1,
+        "host": node.name,
+        "container_name": name,
+        "container_id": id_,
+        "set": {},
+        "expect": {},
+        "reason": "test",
+    }
     at = format_time(datetime.now(UTC))
     return dump_plan(Plan("test", at, {}, {}, None, (Action(**(values | changes)),))).encode()
 

@@ -13,7 +13,15 @@ from helpers.located_containers import container
 from dltools.engine.cgroup_files import Usage
 from dltools.engine.docker.answers import event_of, usage_of
 from dltools.engine.docker.limit_fields import recorded_limits
-from dltools.engine.interface import Container, Event, GoneError, Listed, RecordedLimits
+from dltools.engine.interface import (
+    ALL_CAPABILITIES,
+    Capabilities,
+    Container,
+    Event,
+    GoneError,
+    Listed,
+    RecordedLimits,
+)
 from dltools.errors import UnavailableError
 
 BEGUN = datetime(2026, 1, 31, 12, tzinfo=UTC)
@@ -57,6 +65,7 @@ class ScriptedEngine:
     logged: dict[str, list[bytes]] = field(default_factory=dict)
     flows: dict[str, ScriptedFlow] = field(default_factory=dict)
     counted: dict[str, dict[str, Any]] = field(default_factory=dict)
+    capabilities: Capabilities = ALL_CAPABILITIES
 
     def start(self, name: str, labels: Mapping[str, str] | None = None, at: int = 0) -> str:
         """Start a container, or start it again, `at` seconds after the beginning."""

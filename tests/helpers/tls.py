@@ -42,9 +42,23 @@ with socket.create_server((address, int(port))) as listening:
 def make_authority(folder: Path) -> None:
     """Make an authority's key and certificate."""
     folder.mkdir()
-    _openssl("req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes",
-             "-days", "2", "-subj", "/CN=test authority", "-keyout", f"{folder}/ca-key.pem",
-             "-out", f"{folder}/ca.pem")  # fmt: skip
+    _openssl(
+        "req",
+        "-x509",
+        "-newkey",
+        "ec",
+        "-pkeyopt",
+        "ec_paramgen_curve:prime256v1",
+        "-nodes",
+        "-days",
+        "2",
+        "-subj",
+        "/CN=test authority",
+        "-keyout",
+        f"{folder}/ca-key.pem",
+        "-out",
+        f"{folder}/ca.pem",
+    )
 
 
 def make_certificate(authority: Path, folder: Path, address: str = "") -> None:
@@ -68,9 +82,23 @@ def make_certificate(authority: Path, folder: Path, address: str = "") -> None:
     usage = "serverAuth" if address else "clientAuth"
     names = f"\nsubjectAltName=IP:{address}" if address else ""
     (folder / "extensions").write_text(f"extendedKeyUsage={usage}{names}\n")
-    _openssl("x509", "-req", "-in", f"{folder}/request.pem", "-CA", f"{authority}/ca.pem",
-             "-CAkey", f"{authority}/ca-key.pem", "-CAcreateserial", "-days", "2",
-             "-extfile", f"{folder}/extensions", "-out", f"{folder}/cert.pem")  # fmt: skip
+    _openssl(
+        "x509",
+        "-req",
+        "-in",
+        f"{folder}/request.pem",
+        "-CA",
+        f"{authority}/ca.pem",
+        "-CAkey",
+        f"{authority}/ca-key.pem",
+        "-CAcreateserial",
+        "-days",
+        "2",
+        "-extfile",
+        f"{folder}/extensions",
+        "-out",
+        f"{folder}/cert.pem",
+    )
     shutil.copy(authority / "ca.pem", folder / "ca.pem")
 
 

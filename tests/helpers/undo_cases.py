@@ -33,9 +33,14 @@ from dltools.plan.realisation.settings import Settings
 from dltools.plan.records import Action, Op, Plan, dump_plan
 
 STARTS: tuple[dict[str, Any], ...] = (
-    {}, {"nano_cpus": 1_500_000_000}, {"cpu_quota": 120_000}, {"cpu_shares": 512},
-    {"cpu_quota": 60_000, "cpu_period": 50_000}, {"cpu_period": 50_000}, {"cpuset_cpus": "0"},
-)  # fmt: skip
+    {},
+    {"nano_cpus": 1_500_000_000},
+    {"cpu_quota": 120_000},
+    {"cpu_shares": 512},
+    {"cpu_quota": 60_000, "cpu_period": 50_000},
+    {"cpu_period": 50_000},
+    {"cpuset_cpus": "0"},
+)
 """The ways to start a container with or without CPU limits."""
 
 JOBS = 3

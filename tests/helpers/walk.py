@@ -45,8 +45,15 @@ BESIDE = "On its way the value also passes"
 
 NAME, OTHER, OTHER_NAME = "job", "e" * 64, "other"
 
-BELOW = ("dltools/cli/", "dltools/notation/", "dltools/files.py", "dltools/inputs.py",
-         "dltools/text.py", "dltools/labels.py", "dltools/errors.py")  # fmt: skip
+BELOW = (
+    "dltools/cli/",
+    "dltools/notation/",
+    "dltools/files.py",
+    "dltools/inputs.py",
+    "dltools/text.py",
+    "dltools/labels.py",
+    "dltools/errors.py",
+)
 """What starts the walk in each process, and what all folders share: no part of the walk."""
 
 _MOST_LOOKS, _MOST_PARTS = 400, 3_000

@@ -32,6 +32,8 @@ SUFFIXES = {
     "{cpu}": ("_count", "_cores"),
     "{gpu}": ("_count",),
     "{thread}": ("_count",),
+    "{epoch}": ("_count",),
+    "{step}": ("_count",),
 }
 """How a name ends that holds a value of a unit."""
 
@@ -59,8 +61,25 @@ def test_names_end_in_their_unit() -> None:
 
 
 def test_units_are_base_units() -> None:
-    scaled = {"ms", "us", "ns", "millis", "micros", "nanos", "minutes", "hours", "percent",
-              "kb", "mb", "gb", "kib", "mib", "gib", "milliwatts", "millijoules"}  # fmt: skip
+    scaled = {
+        "ms",
+        "us",
+        "ns",
+        "millis",
+        "micros",
+        "nanos",
+        "minutes",
+        "hours",
+        "percent",
+        "kb",
+        "mb",
+        "gb",
+        "kib",
+        "mib",
+        "gib",
+        "milliwatts",
+        "millijoules",
+    }
     assert offenders(lambda c: not scaled & set(c.name.split("_"))) == []
 
 

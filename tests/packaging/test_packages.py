@@ -111,8 +111,15 @@ def test_the_sdist_and_the_repository_make_the_same_wheel(wheel: Path, tmp_path:
 def test_a_plain_install_needs_neither_pictures_nor_clusters(metadata: Message) -> None:
     wanted = metadata.get_all("Requires-Dist") or []
     plain = {re.split(r"[^\w-]", one)[0] for one in wanted if "extra ==" not in one}
-    assert plain == {"typer", "rich", "docker", "nvidia-ml-py", "prometheus-client", "pyarrow",
-                     "google-re2"}  # fmt: skip
+    assert plain == {
+        "typer",
+        "rich",
+        "docker",
+        "nvidia-ml-py",
+        "prometheus-client",
+        "pyarrow",
+        "google-re2",
+    }
     extras = set(metadata.get_all("Provides-Extra") or [])
     assert {"plots", "interop", "test", "lint", "release"} <= extras
 
@@ -152,8 +159,11 @@ def installed(empty: Path, wheel: Path) -> Iterator[Path]:
     run(*pip, "uninstall", "-q", "-y", "dltools")
     left = files(empty) - before
     folders = {name for name in left if (empty / name).is_dir()}
-    assert left == folders <= {"share", *(str(above) for name in shared()
-                                          for above in Path(name).parents)}  # fmt: skip
+    assert (
+        left
+        == folders
+        <= {"share", *(str(above) for name in shared() for above in Path(name).parents)}
+    )
 
 
 def test_an_installed_wheel_has_the_tools_the_pages_and_the_completions(installed: Path) -> None:
@@ -175,6 +185,11 @@ def test_an_installed_wheel_plans(installed: Path, tmp_path: Path) -> None:
     plan = run(installed / "bin/dl-plan", *words, XDG_STATE_HOME=str(tmp_path))
     assert '"op":"update"' in plan
     assert '"kind":"end"' in plan
-    dry = subprocess.run([installed / "bin/dl-apply", "--dry-run", "--offline"], input=plan,
-                         capture_output=True, text=True, cwd="/")  # fmt: skip
+    dry = subprocess.run(
+        [installed / "bin/dl-apply", "--dry-run", "--offline"],
+        input=plan,
+        capture_output=True,
+        text=True,
+        cwd="/",
+    )
     assert (dry.returncode, dry.stderr) == (0, "")

@@ -117,7 +117,7 @@ def test_it_is_said_what_was_set() -> None:
 # A loop
 
 
-@pytest.mark.parametrize("policy", ["srtf", "flowcon", "las"])
+@pytest.mark.parametrize("policy", some_of(["srtf", "flowcon", "las"], 1))
 def test_a_container_that_somebody_else_has_changed_holds_no_place(policy: str) -> None:
     rows = follow(planner(policy), SPINS, 140, meddle)
     before, first, second, back = (decided(until(rows, now), policy) for now in (60, 62, 64, 126))
@@ -131,7 +131,7 @@ def test_a_container_that_somebody_else_has_changed_holds_no_place(policy: str) 
 
 
 @pytest.mark.parametrize("mode", some_of(MODES, 2))
-@pytest.mark.parametrize("policy", some_of(["srtf", "flowcon", "las", "slaq", "tradl"], 2))
+@pytest.mark.parametrize("policy", some_of(["srtf", "flowcon", "las", "slaq", "tradl"], 1))
 def test_plans_that_are_followed_find_nobody_else(policy: str, mode: Mode | None) -> None:
     rows = follow(planner(policy, mode), SPINS, 140)
     made = planner(policy, mode)
@@ -146,9 +146,9 @@ def followed(recorded: str) -> list[Row]:
 
 
 @pytest.mark.parametrize(
-    "policy", some_of(["srtf", "flowcon", "las", "slaq", "tradl", "fair", "noop"], 3)
+    "policy", some_of(["flowcon", "srtf", "las", "slaq", "tradl", "fair", "noop"], 2)
 )
-@pytest.mark.parametrize("recorded", some_of(["srtf", "flowcon", "las"], 2))
+@pytest.mark.parametrize("recorded", some_of(["srtf", "flowcon", "las"], 1))
 def test_the_plans_of_another_pipe_are_nobody_else_s(recorded: str, policy: str) -> None:
     """A dry run of a policy beside the pipe of another one."""
     made = planner(policy)

@@ -68,7 +68,7 @@ def server(
 
 @pytest.mark.parametrize(("gpus", "threads"), some_of([(True, 60), (False, 96), (False, 128)], 2))
 @pytest.mark.parametrize("demand", some_of([11.0, None, 2.0], 2))
-@pytest.mark.parametrize("policy", some_of(["flowcon", "srtf", "fair"], 2))
+@pytest.mark.parametrize("policy", some_of(["flowcon", "srtf", "fair"], 1))
 def test_no_training_waits_for_cpus_that_are_idle(
     policy: str, threads: int, demand: float | None, gpus: bool
 ) -> None:
@@ -79,7 +79,7 @@ def test_no_training_waits_for_cpus_that_are_idle(
         assert found[-1].params["realize_why"] == "CPUs 25 % busy: nothing to win"
 
 
-@pytest.mark.parametrize("policy", some_of(POLICIES, 2))
+@pytest.mark.parametrize("policy", some_of(POLICIES, 1))
 @pytest.mark.parametrize("mode", [None, Mode.PRIORITY, Mode.ROTATE])
 def test_two_jobs_on_each_gpu_are_left_to_share_it(policy: str, mode: Mode | None) -> None:
     jobs = [f"{letter}{number}" for letter in "ab" for number in range(8)]
@@ -185,7 +185,7 @@ def test_feeders_are_as_all_others_where_that_is_asked_for() -> None:
 
 
 @pytest.mark.parametrize("mode", [Mode.ROTATE, Mode.QUOTA, Mode.CORES])
-@pytest.mark.parametrize("policy", some_of(POLICIES, 2))
+@pytest.mark.parametrize("policy", some_of(POLICIES, 1))
 def test_a_gpu_feeder_goes_first_in_every_mode_and_is_never_paused_or_capped(
     policy: str, mode: Mode
 ) -> None:
@@ -226,7 +226,7 @@ def test_an_unknown_use_of_a_gpu_counts_as_use() -> None:
     assert weights(plans(planner("fair"), samples)[-1])["gpu0"] == FIRST_BESIDE_TURNS
 
 
-@pytest.mark.parametrize("policy", some_of(POLICIES, 2))
+@pytest.mark.parametrize("policy", some_of(POLICIES, 1))
 @pytest.mark.slow
 def test_a_state_between_any_two_rows_of_a_gpu_server_gives_the_same_plan(policy: str) -> None:
     """One of the jobs on GPUs begins on the CPU, and one ends its use of the GPU."""

@@ -156,8 +156,15 @@ def test_a_container_that_has_left_is_dropped_and_a_new_one_arrives() -> None:
 
 
 def test_a_restarted_container_begins_anew() -> None:
-    rows = [*sample(2, "a", "b"), point(1, "a", 9.0), point(3, "a", 8.0), point(3.7, "a", 1.0),
-            node(4), container(4, "a", 0.1, started_at=at(3.5)), container(4, "b", 2)]  # fmt: skip
+    rows = [
+        *sample(2, "a", "b"),
+        point(1, "a", 9.0),
+        point(3, "a", 8.0),
+        point(3.7, "a", 1.0),
+        node(4),
+        container(4, "a", 0.1, started_at=at(3.5)),
+        container(4, "b", 2),
+    ]
     host = begin(new(), *rows)
     read(host, 1)
     host.history.containers[A].managed = True

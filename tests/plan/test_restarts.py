@@ -60,7 +60,7 @@ def test_a_restarted_job_does_not_wait_at_its_old_weight(policy: str) -> None:
     assert (
         reasons["b"]
         == "training: has reported before it restarted; runs alone, so that it reports soon; "
-        "1. of 2 in the queue"
+        "1 of 2 in the queue"
     )
     assert sets(plan)["a"] == {"cpu_weight": 10}
 

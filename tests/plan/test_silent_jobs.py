@@ -67,7 +67,7 @@ def test_newcomers_go_one_by_one_in_order_of_arrival() -> None:
     )
     assert weights(plan) == {"b": SECOND, "c": LAST}
     assert reasons(plan)["b"] == (
-        f"training: {SILENT}; runs alone, so that it reports soon; 2. of 3 in the queue"
+        f"training: {SILENT}; runs alone, so that it reports soon; 2 of 3 in the queue"
     )
 
 
@@ -119,9 +119,15 @@ def test_rotate_never_pauses_a_silent_job_that_seems_to_train() -> None:
 
 @pytest.mark.parametrize(
     "more",
-    [{"role": None}, {"role": "other"}, {"role": "interactive"}, {"role": "server"},
-     {"labels": '{"dltools.role": "other"}'}, {"role": "gardening"}],
-)  # fmt: skip
+    [
+        {"role": None},
+        {"role": "other"},
+        {"role": "interactive"},
+        {"role": "server"},
+        {"labels": '{"dltools.role": "other"}'},
+        {"role": "gardening"},
+    ],
+)
 @pytest.mark.parametrize("mode", [None, Mode.PRIORITY, Mode.ROTATE])
 def test_a_busy_container_that_is_no_training_is_left_alone(
     more: dict[str, Any], mode: Mode | None

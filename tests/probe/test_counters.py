@@ -10,6 +10,7 @@ from helpers.scripted_engine import ScriptedEngine
 
 from dltools.engine.cgroup import Cgroup
 from dltools.engine.distributed import Membership
+from dltools.engine.interface import ALL_CAPABILITIES, Capabilities
 from dltools.engine.process_search import NO_OPENMP, OpenMP, Processes
 from dltools.observations.table import Row
 from dltools.probe import container_watch, counters
@@ -46,6 +47,22 @@ def test_openmp_is_in_the_row_or_a_gap_says_why_not(
     row: Row = Counters(engine).read(inventory)[1]
     assert (row["openmp_runtime"], row["openmp_settings"]) == (found.runtime, found.settings)
     assert (row["thread_count"], row["gap"]) == (threads, gap)
+
+
+@pytest.mark.parametrize(
+    ("can", "cannot"),
+    [
+        (ALL_CAPABILITIES, None),
+        (Capabilities(frozenset({"cpus", "cpu_weight"}), creates=False), "cpuset+move"),
+        (Capabilities(frozenset(), pauses=False), "cpus+cpu_weight+cpuset+pause"),
+    ],
+)
+def test_rows_say_what_the_engine_cannot_do(can: Capabilities, cannot: str | None) -> None:
+    engine = ScriptedEngine(capabilities=can)
+    engine.start("job")
+    inventory = Inventory(engine, {})
+    inventory.refresh()
+    assert Counters(engine).read(inventory)[1]["cannot"] == cannot
 
 
 def test_rows_name_the_job(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

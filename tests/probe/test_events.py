@@ -47,9 +47,15 @@ def test_an_event_without_nanoseconds_has_the_time_of_its_text() -> None:
 
 
 @pytest.mark.parametrize(
-    "raw", [event("exec_start: ls", "c1", "job"), event("attach", "c1", "job"), {},
-            {"Action": "start"}, {"Action": "start", "Actor": "c1"}],
-)  # fmt: skip
+    "raw",
+    [
+        event("exec_start: ls", "c1", "job"),
+        event("attach", "c1", "job"),
+        {},
+        {"Action": "start"},
+        {"Action": "start", "Actor": "c1"},
+    ],
+)
 def test_other_events_give_no_row(raw: dict[str, Any]) -> None:
     assert event_row(event_of(raw), "host") is None
 

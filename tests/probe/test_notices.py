@@ -40,9 +40,14 @@ def job(seconds: float, cpu_seconds: float, **more: Any) -> list[Row]:
 
 def event(seconds: float, name: str, **more: Any) -> Row:
     return {
-        "time": at(seconds), "host": "node", "kind": "event", "container_id": job_id("job"),
-        "container_name": "job", "event": name, "exit_code": None,
-    } | more  # fmt: skip
+        "time": at(seconds),
+        "host": "node",
+        "kind": "event",
+        "container_id": job_id("job"),
+        "container_name": "job",
+        "event": name,
+        "exit_code": None,
+    } | more
 
 
 def gone(seconds: float, *rows: Row) -> list[Row]:
@@ -198,7 +203,7 @@ def test_a_rhythm_of_long_epochs_makes_long_silences() -> None:
         {"role": "server"},
         {"role": "other"},
     ],
-)  # fmt: skip
+)
 def test_no_stall_while_anything_moves_or_may_not(more: dict[str, Any]) -> None:
     rates = more.pop("rate", {})
     cores = more.pop("cores", 0.0)
@@ -240,9 +245,15 @@ def test_a_gpu_that_a_notebook_holds_and_leaves_idle() -> None:
 
 @pytest.mark.parametrize(
     "more",
-    [{"role": "server"}, {"ratio": None}, {"ratio": math.nan}, {"ratio": 0.02}, {"used": 0},
-     {"state": "paused"}],
-)  # fmt: skip
+    [
+        {"role": "server"},
+        {"ratio": None},
+        {"ratio": math.nan},
+        {"ratio": 0.02},
+        {"used": 0},
+        {"state": "paused"},
+    ],
+)
 def test_no_gpu_is_idle_that_a_server_holds_or_that_is_in_use(more: dict[str, Any]) -> None:
     assert events(held(t, **more) for t in range(0, 7200, 10)) == []
 

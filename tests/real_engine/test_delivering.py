@@ -208,9 +208,22 @@ def training() -> Iterator[str]:
         ).items()
     ]
     subprocess.run(
-        ["docker", "run", "-d", "--name", name, "--network=none", *labels, "dltools-torch",
-         "--threads=1", "--epochs=500", "--best=/best.pt"], check=True, capture_output=True,
-    )  # fmt: skip
+        [
+            "docker",
+            "run",
+            "-d",
+            "--name",
+            name,
+            "--network=none",
+            *labels,
+            "dltools-torch",
+            "--threads=1",
+            "--epochs=500",
+            "--best=/best.pt",
+        ],
+        check=True,
+        capture_output=True,
+    )
     yield name
     subprocess.run(["docker", "rm", "-f", name], capture_output=True, check=True)
 

@@ -101,7 +101,10 @@ def test_dl_apply_leaves_its_own_container_alone(run: Containers, name: str) -> 
     docker(own, name)
     inside = api().inspect_container(name)["Id"]
     plan = plan_for(job, {"cpus": 0.5}, container_id=inside, container_name=name)
-    done = subprocess.run(["docker", "exec", "-i", "-e", "DLTOOLS_BESIDE=any", name, "dl-apply"],
-                          input=plan, capture_output=True)  # fmt: skip
+    done = subprocess.run(
+        ["docker", "exec", "-i", "-e", "DLTOOLS_BESIDE=any", name, "dl-apply"],
+        input=plan,
+        capture_output=True,
+    )
     assert b"skipped" in done.stdout
     assert api().inspect_container(name)["HostConfig"]["NanoCpus"] == 0

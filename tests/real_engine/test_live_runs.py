@@ -18,6 +18,7 @@ pytestmark = [pytest.mark.engine, pytest.mark.slow]
 
 RUN = Path(__file__).parents[2] / "samples" / "live" / "run"
 LABEL = "dltools-live"
+QUICK = ("--crowded", "--endless", "3")
 COUNT = "for i in 1 2 3 4 5 6 7 8; do usleep 300000; echo epoch $i loss 0.$((99-i)); done"
 KINDS = f"""
 [[kind]]
@@ -83,10 +84,10 @@ def runner(engine: object, image: str, tmp_path: Path) -> Iterator[Runner]:  # n
 COUNT = '[[job]]\nkind = "count"\n'
 JOBS = """
 [[job]]
-kind = "endless"
-[[job]]
 kind = "count"
 name = "first"
+[[job]]
+kind = "endless"
 [[job]]
 kind = "count"
 name = "second"
@@ -94,10 +95,22 @@ arrival = 1
 """
 
 
-def test_a_list_is_run_simulated_and_shown(runner: Runner) -> None:
-    code, out, error = runner(JOBS, "--crowded", "--arms", "fair=-p fair --realize rotate")
+@pytest.fixture(scope="module")
+def measured(
+    engine: object,  # noqa: ARG001
+    image: str,  # noqa: ARG001
+    tmp_path_factory: pytest.TempPathFactory,
+) -> tuple[Runner, str]:
+    """A list that has been measured under two arms, and what the script printed."""
+    runner = Runner(tmp_path_factory.mktemp("measured"))
+    code, out, error = runner(JOBS, *QUICK, "--arms", "noop,fair=-p fair --realize rotate")
     assert code == 0, error
     assert ours() == []
+    return runner, out
+
+
+def test_a_list_is_run_simulated_and_shown(measured: tuple[Runner, str]) -> None:
+    runner, out = measured
     text = (runner.output / "RESULTS.md").read_text()
     assert out.strip() == text.strip()
     assert "| noop |" in text
@@ -106,23 +119,25 @@ def test_a_list_is_run_simulated_and_shown(runner: Runner) -> None:
     assert [run["arm"] for run in kept["runs"]] == ["noop", "fair"]
     for run in kept["runs"]:
         times = {job["name"]: job for job in run["jobs"]}
-        assert times["endless-1"]["completion"] is None
+        assert times["endless-2"]["completion"] is None
         assert 2.4 <= times["first"]["completion"] <= run["makespan"]
         assert [value for _, value in times["second"]["progress"]][-1] == 0.91
         assert 1.2 <= times["second"]["to_first"] < times["second"]["completion"]
         assert run["own_cpu"] > 0
     simulations = kept["simulated"]["fair"]
-    assert [set(found) for found in simulations] == 5 * [{"endless-1", "first", "second"}]
+    assert [set(found) for found in simulations] == 5 * [{"endless-2", "first", "second"}]
     pytest.importorskip("matplotlib")
     assert (runner.output / "plots/list.svg").read_bytes().startswith(b"<?xml")
 
 
-def test_runs_are_added_to_those_of_the_same_jobs(runner: Runner) -> None:
-    for _ in range(2):
-        code, out, error = runner(COUNT, "--crowded", "--arms", "noop", "--add")
-        assert code == 0, error
-    assert ", 2 repetitions" in out
-    code, _, error = runner(COUNT + COUNT, "--crowded", "--arms", "noop", "--add")
+def test_runs_are_added_to_those_of_the_same_jobs(measured: tuple[Runner, str]) -> None:
+    runner, _ = measured
+    code, out, error = runner(JOBS, *QUICK, "--arms", "noop", "--add")
+    assert code == 0, error
+    assert ", 1 to 2 repetitions" in out
+    kept = json.loads((runner.output / "runs/list/measured.json").read_text())
+    assert [run["arm"] for run in kept["runs"]] == ["noop", "fair", "noop"]
+    code, _, error = runner(COUNT, *QUICK, "--arms", "noop", "--add")
     assert code == 2
     assert "other jobs were measured: do without --add" in error
 

@@ -18,9 +18,13 @@ from helpers.tools import Tools
 SAMPLES = Path(__file__).parents[2] / "samples" / "notify"
 TRAINING = {"dltools.role": "training"}
 NOTICE = {
-    "event": "failed", "time": "2026-01-31T12:00:00.000000Z", "host": "lab1",
-    "message": "bert: failed after 3 min: exit code 1", "container_name": "bert", "exit_code": 1,
-}  # fmt: skip
+    "event": "failed",
+    "time": "2026-01-31T12:00:00.000000Z",
+    "host": "lab1",
+    "message": "bert: failed after 3 min: exit code 1",
+    "container_name": "bert",
+    "exit_code": 1,
+}
 
 
 def notices(file: Path) -> list[dict[str, Any]]:
@@ -43,8 +47,16 @@ def test_ends_divergence_and_targets_are_told_once(
     lost = "for v in 1.5 nan nan nan nan; do echo loss: $v; sleep 0.1; done; sleep 60"
     run(f"{gate.passed()}; {lost}", name="lost", labels=TRAINING, **gate.limits)
     file = tmp_path / "told"
-    probe = tool.begin("dl-probe", *run.only, "-i", "0.3", "--notify", f"tee -a {file}",
-                       "-o", tmp_path / "all.arrows")  # fmt: skip
+    probe = tool.begin(
+        "dl-probe",
+        *run.only,
+        "-i",
+        "0.3",
+        "--notify",
+        f"tee -a {file}",
+        "-o",
+        tmp_path / "all.arrows",
+    )
     eventually(lambda: notices(file))  # it samples, as the target is told
     gate.open()
     eventually(lambda: len(notices(file)), lambda count: count >= 4)
@@ -54,8 +66,11 @@ def test_ends_divergence_and_targets_are_told_once(
     found = {one["container_name"].rpartition("-")[2]: one for one in notices(file)}
     assert len(notices(file)) == len(found) == 4
     assert {name: one["event"] for name, one in found.items()} == {
-        "met": "target_met", "good": "finished", "bad": "failed", "lost": "diverged"
-    }  # fmt: skip
+        "met": "target_met",
+        "good": "finished",
+        "bad": "failed",
+        "lost": "diverged",
+    }
     assert found["bad"]["exit_code"] == 3
     assert found["lost"]["value"] == "NaN"
     assert found["met"]["tier"] == "first"
@@ -67,8 +82,18 @@ def test_a_command_that_hangs_delays_no_sample(
     for number in range(8):
         run("sleep 1; exit 1", name=f"n{number}", labels=TRAINING)
     begun = time.monotonic()
-    probe = tool.begin("dl-probe", *run.only, "-i", "0.5", "--notify", "sleep 600",
-                       "--format", "jsonl", "-o", tmp_path / "all.jsonl")  # fmt: skip
+    probe = tool.begin(
+        "dl-probe",
+        *run.only,
+        "-i",
+        "0.5",
+        "--notify",
+        "sleep 600",
+        "--format",
+        "jsonl",
+        "-o",
+        tmp_path / "all.jsonl",
+    )
     eventually(lambda: (tmp_path / "all.jsonl").exists())
     time.sleep(6.0)
     probe.terminate()

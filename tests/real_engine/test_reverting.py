@@ -52,10 +52,17 @@ def entries(state: Path) -> list[Path]:
 
 @pytest.mark.parametrize(
     "wanted",
-    [{"cpus": 1e-9}, {"cpus": 0.001}, {"cpus": 0.0099}, {"cpu_weight": 1}, {"cpu_weight": 10.7},
-     {"cpu_weight": 262_145}, {"cpus": 1e-9, "cpu_weight": 300}],
+    [
+        {"cpus": 1e-9},
+        {"cpus": 0.001},
+        {"cpus": 0.0099},
+        {"cpu_weight": 1},
+        {"cpu_weight": 10.7},
+        {"cpu_weight": 262_145},
+        {"cpus": 1e-9, "cpu_weight": 300},
+    ],
     ids=str,
-)  # fmt: skip
+)
 def test_settings_out_of_bounds_are_refused_before_they_are_sent(
     run: Containers, tool: Tools, state: Path, wanted: Settings
 ) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dltools.report.cells import cells
-from dltools.report.page import Table, page
+from dltools.report.page import Picture, Table, page
 
 
 def test_a_page_escapes_what_it_is_told() -> None:
@@ -11,3 +11,17 @@ def test_a_page_escapes_what_it_is_told() -> None:
     text = page('"<b>', [Table("<i>", table)], [], "<u>")
     for tag in ("<script>", "<b>", "<i>", "<u>"):
         assert tag not in text
+
+
+def test_a_long_table_stands_behind_the_pictures() -> None:
+    runs = Table("Runs", cells([{"run": "a", "makespan": 1.0}]))
+    jobs = Table("Jobs", cells([{"run": "a", "job": f"job-{number}"} for number in range(21)]))
+    picture = Picture("Jobs done", b"<svg></svg>", b"<svg></svg>")
+    text = page("a", [jobs, runs], [picture], "")
+    assert text.index(">Runs<") < text.index("<figure") < text.index(">Jobs<")
+
+
+def test_a_cell_is_one_line_and_a_wide_table_scrolls() -> None:
+    text = page("a", [Table("Jobs", cells([{"job": "cnn-8", "finish": 122.6}]))], [], "")
+    assert "td, th { white-space: nowrap; }" in text
+    assert '<div class="wide"><table>' in text

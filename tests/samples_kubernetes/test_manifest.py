@@ -7,6 +7,7 @@ import re
 import shlex
 import signal
 import subprocess
+import time
 from pathlib import Path
 from typing import Any
 
@@ -75,6 +76,7 @@ def test_its_shell_is_one_and_its_options_are_known() -> None:
 @pytest.mark.engine
 @pytest.mark.skipif(not ENDPOINT, reason="no containerd: see tests/engines/containerd")
 def test_its_command_changes_and_undoes_when_kubelet_ends_it(tmp_path: Path) -> None:
+    from contract.plans import watchdogs
     from helpers.containers import Job
     from helpers.cri_pods import Pods
 
@@ -94,27 +96,29 @@ def test_its_command_changes_and_undoes_when_kubelet_ends_it(tmp_path: Path) -> 
             id_ = pods.run_container(pod, "main", ["sh", "-c", script])
             jobs.append(Job(engine, id_, f"manifest/{name}/main"))
         before = [job.kernel() for job in jobs]
-        script = CONTAINER["args"][0].replace("-i 10s", "-i 1s")
-        script = script.replace("--policy flowcon --set itval=20", "--policy srtf")  # acts at once
-        script = script.replace("dl-apply ", f"dl-apply --state-dir {tmp_path}/state ")
         process = subprocess.Popen(
-            ["sh", "-c", script],
+            [*CONTAINER["command"], *CONTAINER["args"]],
             env={
                 **os.environ,
                 "PATH": f"{tmp_path}:{os.environ['PATH']}",
                 "RUNTIME": url,
                 "NODE_NAME": os.uname().nodename,
+                "DLTOOLS_STATE_DIR": f"{tmp_path}/state",
             },
             start_new_session=True,
             stdout=subprocess.DEVNULL,
         )
         try:
-            eventually(lambda: [job.kernel() for job in jobs] != before, seconds=60)
+            eventually(lambda: [job.kernel() for job in jobs] != before, seconds=180)
+            begun = time.monotonic()
             process.send_signal(signal.SIGTERM)  # kubelet: to the first process alone
-            process.wait(60)
+            process.wait(POD["terminationGracePeriodSeconds"])
+            print(f"it ended {time.monotonic() - begun:.1f} s after SIGTERM")
         finally:
             if process.poll() is None:
                 os.killpg(process.pid, signal.SIGKILL)
         assert [job.kernel() for job in jobs] == before
+        assert list((tmp_path / "state/journal").glob("*")) == []
+        eventually(lambda: watchdogs(tmp_path / "state") == [])
     finally:
         pods.close()

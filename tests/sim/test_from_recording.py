@@ -57,10 +57,18 @@ def test_what_a_quota_held_back_was_not_lost_to_contention() -> None:
         time = begin + timedelta(seconds=10 * number)
         rows += [
             {"time": time, "host": "h", "kind": "node", "cpu_count": 2.0},
-            {"time": time, "host": "h", "kind": "container", "container_id": "a",
-             "container_name": "a", "state": "running", "thread_count": 2,
-             "cpu_seconds": 5.0 * number, "cpu_limit_cores": 0.5},
-        ]  # fmt: skip
+            {
+                "time": time,
+                "host": "h",
+                "kind": "container",
+                "container_id": "a",
+                "container_name": "a",
+                "state": "running",
+                "thread_count": 2,
+                "cpu_seconds": 5.0 * number,
+                "cpu_limit_cores": 0.5,
+            },
+        ]
     (job,) = recorded_workload(to_table(rows), "t").jobs
     assert (job.threads, job.work) == (2, pytest.approx(50.0))
 
@@ -75,9 +83,17 @@ def test_work_before_and_after_a_restart_counts() -> None:
         started = begin + timedelta(seconds=25) if number > 2 else begin
         rows += [
             {"time": time, "host": "h", "kind": "node", "cpu_count": 1.0},
-            {"time": time, "host": "h", "kind": "container", "container_id": "a",
-             "container_name": "a", "thread_count": 1, "cpu_seconds": cpu, "started_at": started},
-        ]  # fmt: skip
+            {
+                "time": time,
+                "host": "h",
+                "kind": "container",
+                "container_id": "a",
+                "container_name": "a",
+                "thread_count": 1,
+                "cpu_seconds": cpu,
+                "started_at": started,
+            },
+        ]
     (job,) = recorded_workload(to_table(rows), "t").jobs
     assert job.work == pytest.approx(50.0)
 
@@ -164,9 +180,15 @@ def test_a_start_on_one_cpu_is_a_start_and_no_contention() -> None:
     for number in range(11):
         cpu = min(number, 3) * 5.0 + max(0, number - 3) * 10.0
         rows += recorded_at(BEGIN, 5.0 * number, cpu, cpu_seconds=cpu)
-    report: Row = {"time": BEGIN + timedelta(seconds=20.0), "host": "h", "kind": "progress",
-                   "container_id": "a", "container_name": "a", "metric": "loss",
-                   "value": 1.0}  # fmt: skip
+    report: Row = {
+        "time": BEGIN + timedelta(seconds=20.0),
+        "host": "h",
+        "kind": "progress",
+        "container_id": "a",
+        "container_name": "a",
+        "metric": "loss",
+        "value": 1.0,
+    }
     rows.append(report)
     rows.sort(key=lambda row: str(row["time"]))
     (job,) = recorded_workload(to_table(rows), "t").jobs

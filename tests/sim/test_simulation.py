@@ -266,7 +266,7 @@ def test_no_host_ever_gives_more_memory_or_gpus_than_it_has(seed: int) -> None:
 
     def look(_: float, host: SimulatedHost) -> None:
         assert host.memory <= host.spec.memory
-        assert sum(map(len, host.held.values())) <= host.spec.gpus
+        assert sum(map(len, host.held_gpus.values())) <= host.spec.gpus
         assert host.memory >= sum(job.job.memory for job in host.jobs.values())
 
     policy = registry.get("specon", [])

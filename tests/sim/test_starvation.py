@@ -71,7 +71,7 @@ SILENT = {"reports each epoch": 30, "reports three times": 3, "reports at its en
 
 @pytest.mark.parametrize("epochs", SILENT.values(), ids=SILENT)
 @pytest.mark.parametrize("others", repeated([1], [1, 3]))
-@pytest.mark.parametrize("policy", some_of(POLICIES, 5))
+@pytest.mark.parametrize("policy", some_of(POLICIES, 3))
 def test_a_job_that_says_little_is_no_worse_off(policy: str, others: int, epochs: int) -> None:
     beside = tuple(endless(f"endless-{number}") for number in range(others))
     late = short(epochs=epochs)
@@ -92,7 +92,7 @@ def test_a_job_that_says_little_is_no_worse_off(policy: str, others: int, epochs
     ),
 )
 @pytest.mark.parametrize("mode", [None, slow(Mode.PRIORITY), slow(Mode.WEIGHT)])
-@pytest.mark.parametrize("policy", some_of(POLICIES, 5))
+@pytest.mark.parametrize("policy", some_of(POLICIES, 3))
 def test_the_wait_is_bounded_whatever_runs_beside(
     policy: str, mode: Mode | None, others: list[int], cpus: float, spin: float, late: Job
 ) -> None:

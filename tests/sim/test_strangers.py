@@ -274,12 +274,15 @@ def test_a_planner_makes_the_same_of_the_recording_as_the_simulation() -> None:
 @pytest.mark.parametrize("policy", some_of(["flowcon", "srtf"], 1))
 @pytest.mark.parametrize(
     ("seed", "what_it_was"),
-    [
-        (9, "databases got twice their CPU time, which twelve trainings lost"),
-        (58, "trainings that sleep nine tenths of the time took turns"),
-        (62, "trainings beside databases ended a quarter later in the mean"),
-        (67, "trainings beside databases ended a quarter later in the mean"),
-    ],
+    some_of(
+        [
+            (9, "databases got twice their CPU time, which twelve trainings lost"),
+            (67, "trainings beside databases ended a quarter later in the mean"),
+            (58, "trainings that sleep nine tenths of the time took turns"),
+            (62, "trainings beside databases ended a quarter later in the mean"),
+        ],
+        2,
+    ),
 )
 def test_nobody_on_the_worst_random_hosts_is_harmed(
     seed: int, what_it_was: str, policy: str

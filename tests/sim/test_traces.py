@@ -54,16 +54,37 @@ def test_a_fault_of_pollux_is_named_with_its_place(text: str, fault: str) -> Non
     assert fault in str(caught.value)
 
 
-LOG = [{"jobid": "a", "submitted_time": "2017-10-07 01:11:39", "attempts": [
-            {"start_time": "2017-10-07 01:12:00", "end_time": "2017-10-07 01:13:00",
-             "detail": [{"ip": "m1", "gpus": ["gpu0", "gpu1"]}]},
-            {"start_time": "2017-10-07 01:14:00", "end_time": "2017-10-07 01:14:10",
-             "detail": [{"ip": "m1", "gpus": ["gpu0"]}, {"ip": "m2", "gpus": ["gpu0", "gpu1"]}]},
-            {"start_time": "None", "end_time": None, "detail": []}]},
-       {"jobid": "b", "submitted_time": "2017-10-07 01:11:29", "attempts": [
-            {"start_time": "2017-10-07 01:12:00", "end_time": "2017-10-07 01:12:05",
-             "detail": [{"ip": "m1", "gpus": ["gpu0"]}]}]},
-       {"jobid": "never", "submitted_time": "2017-10-07 01:11:00", "attempts": []}]  # fmt: skip
+LOG = [
+    {
+        "jobid": "a",
+        "submitted_time": "2017-10-07 01:11:39",
+        "attempts": [
+            {
+                "start_time": "2017-10-07 01:12:00",
+                "end_time": "2017-10-07 01:13:00",
+                "detail": [{"ip": "m1", "gpus": ["gpu0", "gpu1"]}],
+            },
+            {
+                "start_time": "2017-10-07 01:14:00",
+                "end_time": "2017-10-07 01:14:10",
+                "detail": [{"ip": "m1", "gpus": ["gpu0"]}, {"ip": "m2", "gpus": ["gpu0", "gpu1"]}],
+            },
+            {"start_time": "None", "end_time": None, "detail": []},
+        ],
+    },
+    {
+        "jobid": "b",
+        "submitted_time": "2017-10-07 01:11:29",
+        "attempts": [
+            {
+                "start_time": "2017-10-07 01:12:00",
+                "end_time": "2017-10-07 01:12:05",
+                "detail": [{"ip": "m1", "gpus": ["gpu0"]}],
+            }
+        ],
+    },
+    {"jobid": "never", "submitted_time": "2017-10-07 01:11:00", "attempts": []},
+]
 
 
 def test_a_philly_job_is_the_sum_of_its_attempts() -> None:

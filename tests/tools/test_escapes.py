@@ -11,6 +11,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
+from helpers.examples import some_of
 from helpers.observed_rows import observed_hosts
 from helpers.terminals import Stage
 from helpers.tools import Tools, command
@@ -48,7 +49,7 @@ def test_dl_sim(tool: Tools) -> None:
     assert_harmless(done.stdout.decode())
 
 
-@pytest.mark.parametrize("format_", ["table", "markdown", "html"])
+@pytest.mark.parametrize("format_", some_of(["table", "markdown", "html"], 2))
 def test_dl_report(tool: Tools, recording: Path, format_: str) -> None:
     if format_ == "html":
         pytest.importorskip("matplotlib")
@@ -68,9 +69,15 @@ def test_dl_plan(tool: Tools) -> None:
     common = {"time": "2026-01-01T00:00:00Z", "host": f"evil-{NAME}"}
     rows = [
         {**common, "kind": "node", "cpu_count": 2.0},
-        {**common, "kind": "container", "container_id": "f" * 64, "container_name": NAME,
-         "state": "running", "cpu_seconds": 1.0},
-    ]  # fmt: skip
+        {
+            **common,
+            "kind": "container",
+            "container_id": "f" * 64,
+            "container_name": NAME,
+            "state": "running",
+            "cpu_seconds": 1.0,
+        },
+    ]
     lines = "".join(json.dumps(row) + "\n" for row in rows).encode()
     done = tool("dl-plan", "--format", "table", input=lines)
     assert done.returncode == 0, done.stderr

@@ -166,6 +166,7 @@ def host(tool: Tools) -> str:
     return str(json.loads(rows.splitlines()[0])["host"])
 
 
+@pytest.mark.slow
 def test_half_of_a_surrogate_pair_is_no_text(tool: Tools, place: Path) -> None:
     plan = fake_engine.plan({"cpus": 0.5}).replace(b'"name":"', b'"name":"\\ud800')
     done = tool("dl-apply", "--dry-run", "--offline", input=plan)

@@ -204,9 +204,18 @@ def test_a_reader_of_a_fifo_that_goes_ends_the_tool(
 def looks(path: Path) -> str:
     """The format that a file's first bytes show."""
     data = path.read_bytes()
-    known = {b"PAR1": "parquet", b"\xff\xff\xff\xff": "arrow", b"{": "jsonl", b'"time",': "csv",
-             b"run,": "csv", b"# HELP": "prom", b"<!DOCTYPE": "html", b"| RUN": "markdown",
-             b"\x89PNG": "png", b"<?xml": "svg"}  # fmt: skip
+    known = {
+        b"PAR1": "parquet",
+        b"\xff\xff\xff\xff": "arrow",
+        b"{": "jsonl",
+        b'"time",': "csv",
+        b"run,": "csv",
+        b"# HELP": "prom",
+        b"<!DOCTYPE": "html",
+        b"| RUN": "markdown",
+        b"\x89PNG": "png",
+        b"<?xml": "svg",
+    }
     return next((name for start, name in known.items() if data.startswith(start)), "?")
 
 

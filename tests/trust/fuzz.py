@@ -31,10 +31,23 @@ HAS_ATHERIS = importlib.util.find_spec("atheris") is not None
 LONGEST = 1 << 16
 _BATCH = 1_000
 _TOKENS = (
-    *b"0 -1 1e400 nan NaN -inf 1e-320 null true {} [] = , : loss 0001-01-01".split(), b'""',
-    b"9999-12-31T23:59:59Z", b"\\ud800", b"\0", b"\xff", b"\r", b"\n", b"\t", b"\x1b[2J",
-    b"\xef\xbb\xbf", "\u202e".encode(), b"9" * 400, b"1" * 5000, b"[" * 2000, b'{"a":' * 500,
-)  # fmt: skip
+    *b"0 -1 1e400 nan NaN -inf 1e-320 null true {} [] = , : loss 0001-01-01".split(),
+    b'""',
+    b"9999-12-31T23:59:59Z",
+    b"\\ud800",
+    b"\0",
+    b"\xff",
+    b"\r",
+    b"\n",
+    b"\t",
+    b"\x1b[2J",
+    b"\xef\xbb\xbf",
+    "\u202e".encode(),
+    b"9" * 400,
+    b"1" * 5000,
+    b"[" * 2000,
+    b'{"a":' * 500,
+)
 
 
 @dataclass
@@ -106,10 +119,19 @@ def by_atheris(name: str, seconds: float) -> Tried:
     with tempfile.TemporaryDirectory() as home:
         corpus = Path(home) / "corpus"
         corpus.mkdir()
-        words = [sys.executable, str(Path(__file__).with_name("fuzz_atheris.py")), name,
-                 f"-max_total_time={seconds:.0f}", f"-max_len={LONGEST}", "-print_final_stats=1",
-                 "-timeout=30", "-rss_limit_mb=4096", f"-artifact_prefix={home}/", str(corpus),
-                 str(SEEDS / (PARSERS[name].seeds_of or name))]  # fmt: skip
+        words = [
+            sys.executable,
+            str(Path(__file__).with_name("fuzz_atheris.py")),
+            name,
+            f"-max_total_time={seconds:.0f}",
+            f"-max_len={LONGEST}",
+            "-print_final_stats=1",
+            "-timeout=30",
+            "-rss_limit_mb=4096",
+            f"-artifact_prefix={home}/",
+            str(corpus),
+            str(SEEDS / (PARSERS[name].seeds_of or name)),
+        ]
         done = subprocess.run(words, capture_output=True, text=True, errors="replace")
         found = [path.read_bytes() for path in Path(home).iterdir() if path.is_file()]
     said = done.stderr

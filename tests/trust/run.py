@@ -74,7 +74,7 @@ SHOWN_BY = {
         "plan/test_planner.py", "plan/test_foreign_settings.py", "plan/test_gpu_server.py",
     ],
     "the simulator gives what theory says, and the same digits each time": [
-        "sim/test_simulation.py", "cli/sim/test_sim.py",
+        "sim/test_simulation.py", "sim/test_papers.py", "cli/sim/test_sim.py",
     ],
     "many hosts take no longer than in proportion; slow ones hold up no other": [
         "probe/test_sampler_hosts.py", "plan/test_many_hosts.py",

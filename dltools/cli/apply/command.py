@@ -239,6 +239,7 @@ def apply(
             is_forced=force,
         ),
         beside=None if beside is None else beside_process(beside),
+        ends_service=service is not None,
     )
     run_request(request, context)
     if service is not None:

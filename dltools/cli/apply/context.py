@@ -52,7 +52,7 @@ class Request:
 
     `rules`: what may be changed; where they are forced, jobs without a checkpoint are moved, too.
     `beside`: the process of another dl-apply that may write to the same engine, -1 for any, None
-    for none.
+    for none. `ends_service`: the service has just stopped, which undid what it had set.
     `hold_s` is how long the turns of a single plan go on (s), None for as long as containers wait;
     `lease_s` how long settings hold without a plan (s), None for the default; `patience_s`
     the longest wait for an engine that restarts (s); `deliver_hook` the command to run for each
@@ -76,6 +76,7 @@ class Request:
     is_verbose: bool
     rules: Rules
     beside: int | None
+    ends_service: bool = False
 
     def __post_init__(self) -> None:
         """Raise `BadParameter` for options that contradict each other."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -11,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from dltools.cli.destinations import make_console, printable_on_terminal
 from dltools.cli.exits import print_message
 from dltools.cli.formats import RecordFormat
+from dltools.cli.remarks import as_root
 from dltools.cli.words import settings_in_words
 
 if TYPE_CHECKING:
@@ -171,6 +173,7 @@ def nothing_to_undo(engine: Engine, directories: Sequence[Path]) -> str:
     may have changed."""
     from dltools.apply.changed_containers import journal_entries, paused_elsewhere, unusual_settings
     from dltools.apply.refusals import PAUSED_ELSEWHERE
+    from dltools.engine.state_folder import SYSTEM
     from dltools.engine.turn_notes import listed
 
     line = f"nothing to undo on {engine.host}: no entry in {directories[0] / 'journal'}"
@@ -189,4 +192,6 @@ def nothing_to_undo(engine: Engine, directories: Sequence[Path]) -> str:
             f". Containers with other settings than the default: {listed(shown)}; "
             "if dl-apply set them, give its state directory with --state-dir"
         )
+        if os.geteuid() != 0 and SYSTEM.exists():
+            line += f"; if root's, as the service's: {as_root('dl-apply', '--status')}"
     return line

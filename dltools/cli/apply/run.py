@@ -69,7 +69,8 @@ def _undo(request: Request, apply_context: ApplyContext, printer: ResultsPrinter
     with apply_context.actuator(request.is_dry_run, is_undo=True) as actuator:
         results = printer.show(actuator.migrator.undo) if actuator.migrator else []
         results += printer.show(partial(actuator.undo, None))
-        if not results and not apply_context.has_unpaused:
+        is_told = request.ends_service or apply_context.has_unpaused
+        if not results and not is_told:
             for engine in actuator.engines:
                 print_message(nothing_to_undo(engine, apply_context.state_directories()))
         for fault in actuator.unreachable:

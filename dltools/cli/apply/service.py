@@ -20,7 +20,7 @@ from pathlib import Path
 import typer
 
 from dltools.cli.exits import print_message
-from dltools.cli.remarks import print_remark
+from dltools.cli.remarks import as_root, print_remark
 from dltools.engine.state_folder import SYSTEM
 from dltools.errors import AccessError, ConfigError, OutputError, UnavailableError
 from dltools.files import atomic_file
@@ -136,8 +136,9 @@ class Service:
             f"wrote {self.file} and started it, now and at each boot: {self.pipe}",
             "whatever ends it, all settings are put back",
             f"journalctl -u {NAME} -f      shows each change in a line",
-            "dl-apply --status                   shows what is changed now",
-            "dl-apply --remove-service           stops it, puts everything back, removes it",
+            f"{as_root('dl-apply', '--status')}              shows what is changed now",
+            f"{as_root('dl-apply', '--remove-service')}      stops it, puts everything back, "
+            "removes it",
         ):
             print(line)
 
@@ -164,7 +165,7 @@ class Service:
 
     def _check(self) -> None:
         if os.geteuid() != 0:
-            raise AccessError("a service needs root: type sudo before dl-apply")
+            raise AccessError(f"a service needs root: type {as_root('dl-apply')} for dl-apply")
         if not self.running.exists() or shutil.which("systemctl") is None:
             raise UnavailableError(
                 "systemd does not run here: cron can run the tools, see samples/cron/dltools"

@@ -20,6 +20,7 @@ import typer
 from dltools.cli.destinations import make_console
 from dltools.cli.exits import Exit
 from dltools.cli.probe.findings import Finding, Health, of_sample
+from dltools.cli.remarks import as_root
 from dltools.engine import cgroup, state_folder
 from dltools.engine.kernel_files import ROOT
 from dltools.errors import AccessError, DataError, DltoolsError
@@ -99,7 +100,7 @@ def _opened(address: object) -> Engine:
 
 def _how_to_reach(error: DltoolsError) -> str:
     if isinstance(error, AccessError):
-        return "sudo dl-probe --doctor"
+        return as_root("dl-probe", "--doctor")
     return "systemctl status docker" if "dockerd" in str(error) else "docker context ls"
 
 
@@ -184,7 +185,7 @@ def _of_directory(directory: Path) -> Iterator[Finding]:
         if directory == state_folder.state_directory(None):
             yield Finding(Health.FAILURE, "state", str(error), f"ls -ld {directory}")
         else:
-            yield Finding(Health.WARNING, "state", str(error), "sudo dl-probe --doctor")
+            yield Finding(Health.WARNING, "state", str(error), as_root("dl-probe", "--doctor"))
     except DataError as error:
         yield Finding(Health.FAILURE, "state", str(error), "dl-apply --status")
 
@@ -214,7 +215,7 @@ def _of_rights() -> Iterator[Finding]:
     who = "root" if os.geteuid() == 0 else f"user {os.geteuid()}"
     if missing:
         text = f"{who} without {' and '.join(missing)}: files and runtimes in containers are unseen"
-        yield Finding(Health.WARNING, "rights", text, "sudo dl-probe --doctor")
+        yield Finding(Health.WARNING, "rights", text, as_root("dl-probe", "--doctor"))
     else:
         yield Finding(Health.OK, "rights", f"{who}: may look into files and processes")
 

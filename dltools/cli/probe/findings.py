@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
+from dltools.cli.remarks import as_root
 from dltools.labels import ROLE, Role
 from dltools.plan.planner import Planner
 from dltools.plan.policy.flowcon import FLOWCON
@@ -93,7 +94,7 @@ def _of_container(row: Row, metrics: Mapping[str, int], gpus: int) -> Finding:
     text = f"{role or 'unknown role'}; read: {', '.join(read) or 'nothing'}"
     name, gap = str(row["container_name"]), row.get("gap")
     if gap:
-        advice = "sudo dl-probe --doctor" if any(word in gap for word in _NEEDS_ROOT) else ""
+        advice = as_root("dl-probe", "--doctor") if any(word in gap for word in _NEEDS_ROOT) else ""
         return Finding(Health.WARNING, name, f"{text}; not read: {gap}", advice)
     is_training = row.get("role") == Role.TRAINING
     if is_training and not metrics:

@@ -22,6 +22,7 @@ from dltools.engine.cgroup import Cgroup
 from dltools.engine.cgroups.cgroup_tree import CgroupTree, Process
 from dltools.engine.cgroups.plain_logs import PlainFlow, PlainLog, outputs_of
 from dltools.engine.interface import (
+    LIMITS,
     Capabilities,
     Container,
     CpuLimits,
@@ -194,7 +195,11 @@ class CgroupEngine(Engine):
         identity = self.identity(path)
         if identity is None:
             raise GoneError(f"the cgroup {path} no longer exists")
-        main, naming = self.main_process(processes), self.naming(path, processes)
+        main, naming, can = (
+            self.main_process(processes),
+            self.naming(path, processes),
+            self.can(path),
+        )
         began = processes[0].began if processes else None
         proc = self._tree.root / "proc" / str(main.pid if main else 0)
         return Container(
@@ -209,6 +214,8 @@ class CgroupEngine(Engine):
             environ=_environ(proc),
             host_name=self.host,
             network=Network(is_shared=True),
+            pause_refusal="" if can.pauses else "its cgroup has no freezer",
+            unsettable=frozenset(LIMITS) - can.limits,
             limit_fields=limit_files.read_files(self._located(path)),
             cgroup_path=path,
         )

@@ -124,24 +124,23 @@ class SlurmEngine(CgroupEngine):
 
     def inspect(self, id_: str) -> Container:
         """Return one job, by id or name. Slurm is asked whether it is suspended: it stops the
-        processes a moment later."""
+        processes a moment later; and on how many nodes it runs."""
         found = super().inspect(id_)
         if found.state == "running":
             with suppress(RefusedError):
-                described = self._described(job_number(found.cgroup_path))
-                if described.get("JobState") == "SUSPENDED":
-                    return replace(found, state="paused")
+                number = job_number(found.cgroup_path)
+                described = self._described(number)
+                refusal = found.pause_refusal or _pause_refusal(number, described)
+                state = "paused" if described.get("JobState") == "SUSPENDED" else found.state
+                return replace(found, state=state, pause_refusal=refusal)
         return found
 
     def pause(self, id_: str) -> None:
         """Suspend a job, and wait until its processes have stopped."""
         path = self._path_of(id_)
         number = job_number(path)
-        nodes = self._described(number).get("NumNodes", "1")
-        if nodes != "1":
-            raise RefusedError(
-                f"job {number} runs on {nodes} nodes: suspending it would stop it on all"
-            )
+        if refusal := _pause_refusal(number, self._described(number)):
+            raise RefusedError(refusal)
         _scontrol("suspend", number)
         self._wait(path, is_paused=True)
 
@@ -188,6 +187,14 @@ class SlurmEngine(CgroupEngine):
 def job_number(path: str) -> str:
     """Return the number of the job whose cgroup is at a path."""
     return path.rpartition("/job_")[2]
+
+
+def _pause_refusal(number: str, described: Mapping[str, str]) -> str:
+    """Return why a job must not be suspended, given what Slurm says of it, "" if it may be."""
+    nodes = described.get("NumNodes", "1")
+    if nodes == "1":
+        return ""
+    return f"job {number} runs on {nodes} nodes: suspending it would stop it on all"
 
 
 def _has_scontrol() -> bool:

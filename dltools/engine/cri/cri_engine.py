@@ -154,10 +154,22 @@ class CriEngine(Engine):
             self._cgroups.pop(found.id, None)
             return found
         place = cgroup.of_process(found.pid, self._mounts, container_id=found.id)
+        place = place or self._cgroup_of_the_rest(found)
         if place is None:
             return found
         self._cgroups[found.id] = place
         return replace(found, state="paused") if freezer.is_frozen(place) else found
+
+    def _cgroup_of_the_rest(self, container: Container) -> Cgroup | None:
+        """Return the cgroup of a container whose first process is ending, and has left it: if the
+        others were frozen meanwhile, they can only end when they are thawed."""
+        known = self._cgroups.get(container.id)
+        if known is not None and known.exists:
+            return known
+        spec = container.native.get("runtimeSpec") or {}
+        path = str((spec.get("linux") or {}).get("cgroupsPath") or "")
+        found = cgroup.at_path(path, self._mounts) if path.startswith("/") else None
+        return found if found is not None and found.exists else None
 
     def _list(self) -> list[messages.Container]:
         from dltools.engine.cri import runtime_pb2 as messages

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 from urllib.parse import quote
@@ -69,6 +70,14 @@ def connect(address: Address | None = None) -> Transport:
     from dltools.engine.docker.remote import Remote
 
     return Remote(address.url, address.settings)
+
+
+_FREEZES_AGAIN_S = (0.02, 0.1, 0.5)
+"""After what times a pause is tried again (ours)."""
+
+_LOST_RACE = ("unable to freeze", "while freezing", "failed: exit status")
+"""What runc says where processes start faster than it can freeze a cgroup of version 1, and what
+Podman says then."""
 
 
 class DockerEngine(Engine):
@@ -181,7 +190,16 @@ class DockerEngine(Engine):
         self._transport.json("POST", f"{self._path(id_)}/update", body=dict(fields))
 
     def pause(self, id_: str) -> None:
-        """Freeze a container's processes."""
+        """Freeze a container's processes; again where runc has lost a race with new ones."""
+        for wait_s in _FREEZES_AGAIN_S:
+            try:
+                self._transport.json("POST", f"{self._path(id_)}/pause")
+            except RefusedError as error:
+                if not any(sign in str(error) for sign in _LOST_RACE):
+                    raise
+                time.sleep(wait_s)
+            else:
+                return
         self._transport.json("POST", f"{self._path(id_)}/pause")
 
     def unpause(self, id_: str) -> None:

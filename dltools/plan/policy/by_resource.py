@@ -1,9 +1,9 @@
-"""Asks a policy for the jobs that compete for one thing: for CPUs, or for the same GPUs.
+"""Asks a policy once for each resource: the CPUs, and each set of GPUs that jobs share.
 
-What a job makes of a CPU second does not compare with what another makes of a GPU second, and jobs
-on different GPUs take nothing from each other. So a policy that goes by efforts shares the CPUs
-among the jobs that do not use a GPU, as if these were alone, and the GPUs among those that share
-them. All of it ours.
+Progress per CPU second cannot be compared with progress per GPU second, and jobs on different GPUs
+take nothing from each other. So a policy that compares efforts decides once for the jobs that use
+no GPU, as if they were alone on the CPUs, and once for each group of jobs that share GPUs. The rule
+is ours.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ _NO_GAIN = "none predicted: all jobs are on GPUs"
 
 
 def decide(policy: Policy, cluster: Cluster, parameters: Any, state: State) -> Decision:
-    """Decide a round of a policy. If the policy goes by efforts, decide for each part of the host's
-    jobs alone."""
+    """Decide a round of a policy. A policy that compares efforts is asked once for each resource of
+    the host."""
     host = cluster.host
     if not policy.requirements(parameters).efforts or not any(job.uses_gpu for job in host.jobs):
         return policy.decide(cluster, parameters, state)
@@ -47,8 +47,8 @@ def decide(policy: Policy, cluster: Cluster, parameters: Any, state: State) -> D
 
 
 def sharing_gpus(jobs: Iterable[ContainerHistory]) -> list[list[ContainerHistory]]:
-    """Return the containers that hold GPUs, in groups: those together that share a GPU, directly or
-    through others."""
+    """Return groups of the containers that hold GPUs. Two containers are in one group if they share
+    a GPU, or if a chain of shared GPUs connects them."""
     groups: list[tuple[set[str], list[ContainerHistory]]] = []
     for job in jobs:
         gpus, joined = set(job.gpus), [job]
@@ -65,8 +65,8 @@ def sharing_gpus(jobs: Iterable[ContainerHistory]) -> list[list[ContainerHistory
 
 
 def _parts(host: HostState) -> list[HostState]:
-    """Return parts of the host: one with the jobs on CPUs, if there are any, then one for the jobs
-    of each set of GPUs, where the number of these is its size."""
+    """Return the host once for each resource: with the jobs on CPUs, if there are any, then with
+    the jobs on each set of GPUs. The size of the latter (`cpus`) is the number of GPUs."""
     on_cpus = [job for job in host.jobs if not job.uses_gpu]
     on_gpus = [job for job in host.jobs if job.uses_gpu]
     groups = [*sharing_gpus(on_gpus), *([job] for job in on_gpus if not job.gpus)]
@@ -86,7 +86,8 @@ def _part(host: HostState, size: float, jobs: Sequence[ContainerHistory]) -> Hos
 
 
 def joined_state(host: str, parts: Sequence[Decision]) -> State:
-    """Return what a policy remembers after all parts: for the host, what it remembers of each."""
+    """Return one state for a host from the decisions of a policy on parts of it. Mappings are
+    merged, lists of runs are joined and sorted."""
     found = {key: value for part in parts for key, value in part.state.items()}
     kept = [part.state[host] for part in parts if host in part.state]
     if kept and all(isinstance(one, dict) for one in kept):

@@ -1,9 +1,10 @@
-"""Shares a host among users first, then among the jobs of each.
+"""Shares a host among users first, then among the jobs of each user.
 
-Each user gets the same, however many jobs they have; of one user's jobs each gets in proportion to
-what the policy gives it and to its priority. Jobs of which nobody says whose they are belong to one
-user together. A policy that compares the efforts of jobs is asked for each user's jobs alone, on a
-host of the user's part; of another one the shares are taken as they are. All of it ours.
+Every user gets the same part of the host, however many jobs they run. Within that part, a job gets
+in proportion to its share by the policy times its priority. All jobs without a user count as jobs
+of one user. A policy that compares efforts is asked once for each user, with this user's jobs on a
+host of this user's part. Any other policy is asked once for all jobs, and its shares are scaled.
+The rule is ours.
 """
 
 from __future__ import annotations
@@ -34,14 +35,14 @@ def by_user(jobs: Iterable[ContainerHistory]) -> dict[str, list[ContainerHistory
     return dict(sorted(found.items()))
 
 
-def is_plain(jobs: Sequence[ContainerHistory]) -> bool:
-    """Tell whether all jobs are one user's, and of one priority."""
+def are_of_one_user(jobs: Sequence[ContainerHistory]) -> bool:
+    """Tell whether all jobs belong to one user and have the same priority."""
     return len({(job.user, job.priority) for job in jobs}) < 2
 
 
 def user_shares(jobs: Sequence[ContainerHistory], shares: Mapping[str, float]) -> dict[str, float]:
-    """Return shares that sum to 1: the same for each user, and for each of a user's jobs in
-    proportion to its share and its priority."""
+    """Return shares that sum to 1. Each user gets the same; a user's jobs get in proportion to
+    share times priority."""
     users = by_user(job for job in jobs if job.id in shares)
     found: dict[str, float] = {}
     for own in users.values():
@@ -52,10 +53,10 @@ def user_shares(jobs: Sequence[ContainerHistory], shares: Mapping[str, float]) -
 
 
 class FairAmongUsers:
-    """A policy as it is where users come first."""
+    """A policy whose decisions give each user the same part of the host."""
 
     def __init__(self, policy: Policy) -> None:
-        """Nothing of the policy changes but its decisions."""
+        """Take name, help and parameters from the policy that decides within a user's part."""
         self._policy = policy
         self.name, self.help, self.parameters = policy.name, policy.help, policy.parameters
 
@@ -64,18 +65,18 @@ class FairAmongUsers:
         return self._policy.requirements(parameters)
 
     def decide(self, cluster: Cluster, parameters: Any, state: State) -> Decision:
-        """Decide a round; that of the policy alone where all jobs are alike."""
+        """Decide a round. Jobs of one user and one priority get what the policy decides."""
         jobs = cluster.host.jobs
-        if is_plain(jobs):
+        if are_of_one_user(jobs):
             return self._policy.decide(cluster, parameters, state)
         if self.requirements(parameters).efforts:
-            decision = self._apart(cluster, parameters, state)
+            decision = self._decide_per_user(cluster, parameters, state)
         else:
             decision = self._policy.decide(cluster, parameters, state)
         return replace(decision, allocations=_shared(jobs, decision.allocations))
 
-    def _apart(self, cluster: Cluster, parameters: Any, state: State) -> Decision:
-        """Ask the policy for each user's jobs alone."""
+    def _decide_per_user(self, cluster: Cluster, parameters: Any, state: State) -> Decision:
+        """Ask the policy once for each user, and join the answers."""
         host = cluster.host
         users = by_user(host.jobs)
         parts = []

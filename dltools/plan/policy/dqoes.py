@@ -2,18 +2,19 @@
 
 Mao et al.: Differentiate Quality of Experience Scheduling for Deep Learning Inferences with Docker
 Containers in the Cloud, arXiv 2020. The goal and the classes are the paper's; the constants and
-what the docstrings below mark are our reconstruction. The label `dltools.qoe` is a container's
-target o in seconds, p its response time over the last interval, q = o - p its quality:
+what the docstrings below mark as ours are a reconstruction. The label `dltools.qoe` is a
+container's target o in seconds, p its response time over the last interval, q = o - p its quality:
 
     G over-achieving    q > alpha o
     S satisfied         |q| <= alpha o
     B under-performing  q < -alpha o
 
-With `gain=fixed` a round takes beta L q / Q from each of G, in proportion to its slack, and gives
-what it took to B, in proportion to need. L is a container's share of the host, Q the sum of q over
-its class. By default (ours) each model gets what its response time asks for at once: a model that
-used U of the host and took p needs U p / o. U p is what a request costs, and changes less than the
-share does: it is taken over the last five intervals. See `direct_shares`.
+With `gain=fixed` a round takes beta L q / Q from each container in G, in proportion to its slack,
+and gives the sum to those in B, in proportion to their need. L is a container's share of the host,
+Q the sum of q over its class. By default (ours) a round gives each model at once the share that its
+response time calls for: a model that used U of the host and took p needs U p / o. U p is the cost
+of a request. It changes less than the share does, so it is measured over the last five intervals.
+See `direct_shares`.
 """
 
 from __future__ import annotations
@@ -53,8 +54,8 @@ CLASSES = (
 _WORDS = {one.name: one.word for one in CLASSES}
 
 
-_MEMORY = 5
-"""Over so many intervals the cost of a request is taken (ours)."""
+_COST_INTERVALS = 5
+"""Number of intervals over which the cost of a request is measured (ours)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,8 +103,8 @@ class Dqoes:
     classes = CLASSES
 
     def requirements(self, parameters: Parameters) -> Requirements:
-        """Windows of the interval, which doubles while the classes stay."""
-        windows = _MEMORY if parameters.gain == "direct" else 1
+        """A round each interval, which doubles while no class changes; servers as jobs."""
+        windows = _COST_INTERVALS if parameters.gain == "direct" else 1
         return Requirements(
             parameters.itval, parameters.itval_max, windows=windows, silent_jobs=False, servers=True
         )
@@ -115,7 +116,7 @@ class Dqoes:
         classes = {model.job.id: model.job_class for model in models}
         moved_shares = _new_shares(models, parameters)
         shares, note = moved_shares.shares, moved_shares.note
-        allocations = {job.id: Allocation(None, "-", _bystander(job)) for job in host.jobs}
+        allocations = {job.id: Allocation(None, "-", _why_left_alone(job)) for job in host.jobs}
         for model in models:
             share = shares[model.job.id]
             signal = "" if model.latency is None else f"{model.metric} {model.latency:.3g}"
@@ -137,7 +138,7 @@ DQOES = Dqoes()
 
 
 def classify(target: float, latency: float | None, alpha: float) -> str:
-    """Return a model's class; one of unknown response time has none."""
+    """Return a model's class: UNKNOWN if its response time is unknown."""
     if latency is None:
         return UNKNOWN
     quality = target - latency
@@ -159,7 +160,7 @@ def _new_shares(models: Sequence[Model], parameters: Parameters) -> NewShares:
 
 
 def _models(host: HostState, now: int, interval_s: float, parameters: Parameters) -> list[Model]:
-    jobs = [job for job in host.jobs if job.targets.qoe_s is not None and _names(job)]
+    jobs = [job for job in host.jobs if job.targets.qoe_s is not None and _latency_metrics(job)]
     shares = _present_shares(host, jobs)
     models = []
     for job in jobs:
@@ -177,23 +178,23 @@ def _models(host: HostState, now: int, interval_s: float, parameters: Parameters
 def _demand(
     job: ContainerHistory, now: int, interval: int, cpus: float, quantile: float
 ) -> float | None:
-    """Return how long the whole host needs for a request (s), None where unknown: the use of CPU
-    times the response time, over up to five intervals (microseconds).
+    """Return how long the whole host needs for one request (s), None where that is unknown: CPU use
+    times response time, over up to five intervals of `interval` microseconds.
 
-    Where requests follow each other, the use over a span is requests times cost, and the response
-    time span over requests: whatever the shares in it were, the product is the cost.
+    Where requests follow each other without a gap, CPU use over a span is requests x cost / span,
+    and the response time is span / requests. The product is the cost, whatever the shares were.
     """
     name = _latency(job, now, interval, quantile).metric
     first = job.metrics[name].times[0]
-    span = min(max(now - first, interval), _MEMORY * interval)
+    span = min(max(now - first, interval), _COST_INTERVALS * interval)
     latency = _latency(job, now, span, quantile).seconds
     used = cpu_use(job, now, span, cpus).share
     return None if latency is None or used is None else used * latency
 
 
 def _present_shares(host: HostState, jobs: Sequence[ContainerHistory]) -> dict[str, float]:
-    """Return L of each: its last share; 1/n for newcomers. After one came or went they are scaled
-    to sum to 1 (ours)."""
+    """Return L of each job: its last share, or 1/n for a new job. After a job has come or gone, all
+    shares are scaled to sum to 1 (ours)."""
     n = len(jobs)
     old = {key: allocation.share for key, allocation in host.previous.items()}
     known = {job.id: share for job in jobs if (share := old.get(job.id)) is not None}
@@ -205,11 +206,9 @@ def _present_shares(host: HostState, jobs: Sequence[ContainerHistory]) -> dict[s
     return {key: share / total for key, share in shares.items()}
 
 
-def _names(job: ContainerHistory) -> list[str]:
-    """Return what a model may be judged by, of what it has reported as finite numbers, best first.
-
-    The label `dltools.metric`, else the response times.
-    """
+def _latency_metrics(job: ContainerHistory) -> list[str]:
+    """Return the metrics that a model may be judged by, best first: the one that the label
+    `dltools.metric` names, else its response times. Each has had a finite value."""
     wanted = job.labels.get(METRIC)
     if wanted:
         return [wanted] if has_values(job, wanted) else []
@@ -218,16 +217,16 @@ def _names(job: ContainerHistory) -> list[str]:
 
 @dataclass(frozen=True, slots=True)
 class _Latency:
-    """The metric that a model is judged by, and its value (s), None where the window has none."""
+    """The metric that a model is judged by, and its value in the window (s), None for none."""
 
     metric: str
     seconds: float | None
 
 
 def _latency(job: ContainerHistory, now: int, interval: int, quantile: float) -> _Latency:
-    """Return the latency over the last interval (microseconds), of the first of a model's metrics
-    that has one."""
-    names = _names(job)
+    """Return the latency over the last interval (microseconds), by the first of a model's metrics
+    that has a value there."""
+    names = _latency_metrics(job)
     for name in names:
         window = job.metrics[name].window(now - interval, now)
         values = sorted(value for value in window if math.isfinite(value) and value >= 0)
@@ -239,12 +238,12 @@ def _latency(job: ContainerHistory, now: int, interval: int, quantile: float) ->
     return _Latency(names[0], None)
 
 
-def _bystander(job: ContainerHistory) -> str:
-    """Return why a job is left alone."""
+def _why_left_alone(job: ContainerHistory) -> str:
+    """Return why the policy changes nothing for a job that is no model with a target."""
     if job.targets.qoe_s is None:
         return "no response-time target: left alone"
     named = (name for name in sorted(job.metrics) if has_values(job, name))
-    reported = ", ".join(named) or "what is not finite"
+    reported = ", ".join(named) or "values that are not finite"
     wanted = job.labels.get(METRIC) or "latency"
     return f"no {wanted} yet, only {reported}: left alone until it reports one"
 
@@ -273,19 +272,22 @@ def _gain(models: Sequence[Model], note: str) -> str:
 
 
 _MOST_GAIN = 5.0
-"""Up to so many times beta, where the gain is adaptive (ours)."""
+"""An adaptive gain is at most this many times beta (ours)."""
 
 _LEAST = 0.1
 """The least share of a model, as a part of an equal share (ours)."""
 
 _STEADY = 0.05
-"""Shares stay where none would change by more than this part of itself (ours)."""
+"""If no share would change by more than this fraction of itself, all shares stay (ours)."""
 
 
 @dataclass(frozen=True, slots=True)
 class Model:
-    """A container with a target: its class, share, target o, response time p (seconds), and the
-    seconds that the whole host needs for one of its requests, None where unknown."""
+    """A container with a target.
+
+    `target` is o and `latency` is p, in seconds; `metric` names the metric that p comes from.
+    `demand`: seconds that the whole host needs for one of its requests, None where unknown.
+    """
 
     job: ContainerHistory
     job_class: str
@@ -297,8 +299,8 @@ class Model:
 
     @property
     def need(self) -> float:
-        """The share of the host with which it would meet its target: its present one where
-        nothing is known."""
+        """The share of the host with which it would meet its target; the present share where its
+        demand is unknown."""
         if self.latency is None or not self.demand:
             return self.share
         return min(1.0, self.demand / self.target)
@@ -318,12 +320,12 @@ class NewShares:
 
 
 def direct_shares(models: Sequence[Model], alpha: float) -> NewShares:
-    """Give each model what it needs (ours); `alpha` is the part by which it may miss its target.
+    """Give each model the share that it needs (ours).
 
-    Where all needs together are more than the host by that part or less, each gets that much less.
-    Where they are more, models get theirs in order, the smallest first, so that as many as possible
-    meet their targets; the others share what is left in proportion to their needs. No model gets
-    less than a tenth of an equal share. Where all shares would nearly stay, they do.
+    If the needs sum to at most 1 + `alpha`, all are scaled to fit: each model misses its target by
+    alpha at most. If they sum to more, the smallest needs are met first, so that as many models as
+    possible meet their targets; the others share the rest in proportion to their needs. No model
+    gets less than a tenth of an equal share. If all shares would nearly stay, none changes.
     """
     if not models:
         return NewShares({})
@@ -372,7 +374,7 @@ def exchanged_shares(
             return NewShares(shares, "trimmed")
         return NewShares(shares)
     if not over:
-        # Ours: all suffer alike.
+        # Ours: every model misses its target by about the same factor.
         mean = math.fsum(model.share for model in under) / len(under)
         for model in under:
             shares[model.job.id] += beta * (mean - model.share)

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from dltools.plan.policy.by_user import by_user, is_plain, user_shares
+from dltools.plan.policy.by_user import are_of_one_user, by_user, user_shares
 from dltools.plan.policy.interface import Allocation, Cluster, Decision, Requirements, State
 
 
@@ -31,7 +31,7 @@ class Fair:
     def decide(self, cluster: Cluster, parameters: Any, state: State) -> Decision:  # noqa: ARG002
         """Share the host equally."""
         jobs = cluster.host.jobs
-        if is_plain(jobs):
+        if are_of_one_user(jobs):
             allocation = Allocation(1 / max(1, len(jobs)), "-", f"equal share of {len(jobs)}")
             return Decision({job.id: allocation for job in jobs}, state, gain="none: equal shares")
         shares = user_shares(jobs, {job.id: 1.0 for job in jobs})

@@ -2,13 +2,16 @@
 
 Zheng, Tynes, Gorelick, Mao, Cheng, Hou: FlowCon: Elastic Flow Configuration for Containerized
 Deep Learning Applications, ICPP 2019. Classes, transitions, limits, back-off and listeners follow
-the authors' published code, with these exceptions, which are ours. Limits are not truncated to
-whole CPUs. A job whose growth is unknown does not count as converged: a new one has no limit; one
-that was found slow keeps its class and limit for four intervals, and is new again after that. While
-any growth is unknown, G/S says too much, and completing jobs get no more than the floor. No growing
-job gets less than the floor either (`floor`). Until two intervals are over, a new job's first
-reports say how it grows (`early`), but do not change its class. `signed`, `backoff=false` and
-`itval_max` are additions.
+the authors' published code. The following is ours:
+
+- Limits are not truncated to whole CPUs.
+- A job whose growth is unknown does not count as converged. A new job has no limit; a slow job
+  keeps its class and limit for four intervals, then counts as new.
+- While the growth of any job is unknown, G/S is too large, so completing jobs get only the floor.
+- No growing job gets less than the floor (`floor`).
+- Until two intervals are over, a new job's growth is taken from its first reports (`early`). They
+  do not change its class.
+- The parameters `signed`, `backoff=false` and `itval_max`.
 """
 
 from __future__ import annotations
@@ -39,8 +42,8 @@ CLASSES = (
     JobClass(WATCHING, "watching", "slow for one round", Tone.WATCHED),
     JobClass(COMPLETING, "completing", "slow for two rounds or more: it makes room", Tone.DONE),
 )
-_FORGET = 4
-"""Intervals for which a slow job of unknown growth keeps its class (ours)."""
+_KEPT_INTERVALS = 4
+"""Number of intervals for which a slow job of unknown growth keeps its class (ours)."""
 
 _RANKS = {NEW: 0, WATCHING: 1, COMPLETING: 2}
 _WORDS = {one.name: one.word for one in CLASSES}
@@ -88,7 +91,7 @@ class FlowCon:
     classes = CLASSES
 
     def requirements(self, parameters: Parameters) -> Requirements:
-        """Two windows of the interval, which backs off."""
+        """A round each interval, which backs off; a history of two intervals."""
         longest = parameters.itval_max if parameters.backoff else parameters.itval
         return Requirements(parameters.itval, longest, windows=2, efforts=True)
 
@@ -183,12 +186,13 @@ def _unknown(cluster: Cluster, growths: Mapping[str, Growth], state: State) -> d
 
 
 def _is_forgotten(cluster: Cluster, since: int | None) -> bool:
-    """Tell whether growth has been unknown for so long that its class says nothing any more."""
-    return since is not None and cluster.now - since >= _FORGET * cluster.interval_s * MICRO
+    """Tell whether growth has been unknown since a time (microseconds) too long ago for the class
+    to mean anything."""
+    return since is not None and cluster.now - since >= _KEPT_INTERVALS * cluster.interval_s * MICRO
 
 
 def _gain(allocations: Mapping[str, Allocation]) -> str:
-    """Say for how many jobs the others make room."""
+    """Return how many jobs are growing, for which the others make room."""
     growing = sum(allocation.job_class == NEW for allocation in allocations.values())
     if not growing or growing == len(allocations):
         return "none yet: no job makes room for another"

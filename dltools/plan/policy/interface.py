@@ -1,6 +1,6 @@
 """The interface of policies: what a policy requires, what it sees, and what it decides.
 
-This is the public API of plug-ins, with five functions beside it; all else may change:
+This is the public API of plug-ins. Anything that this list does not name may change:
 
 - the names in `__all__` below;
 - `dltools.plan.policy.parameters.parameter` declares a parameter;
@@ -9,11 +9,10 @@ This is the public API of plug-ins, with five functions beside it; all else may 
 - `dltools.plan.signals.prediction.refit` and `dltools.plan.signals.prediction.remaining` say what a
   job still needs (with `Requirements.curves`): `refit` is called once in a round, before the other.
 
-Of a job, which is a `ContainerHistory`, these are public: `id`, `name`, `run_id`, `arrived`,
-`threads`, `labels`, `user`, `priority`, `targets`, `metrics`, `epoch`, `step`, `uses_gpu`, `effort`
-and `effort_unit`.
-`metrics` has a series for each metric, of which `times` (microseconds), `values` and `steps` are
-public.
+Of a job, which is a `ContainerHistory`, these attributes are public: `id`, `name`, `run_id`,
+`arrived`, `threads`, `labels`, `user`, `priority`, `targets`, `metrics`, `epoch`, `step`,
+`uses_gpu`, `effort` and `effort_unit`. `metrics` has a series for each metric, of which `times`
+(microseconds), `values` and `steps` are public.
 
 A plug-in names an object with the attributes of `Policy` in the entry-point group dltools.policies.
 """
@@ -59,12 +58,12 @@ class Requirements:
     `curves`: whether it predicts learning curves.
     `targets`: whether a job that meets a target starts a round.
     `cluster`: whether it looks at other hosts.
-    `shares`: whether it gives shares; else all realisations come to the same.
+    `shares`: whether it gives shares; if not, every realisation gives the same plan.
     `silent_jobs`: whether jobs that have reported nothing yet compete with the others.
     `servers`: whether servers are jobs too; else it sees trainings alone, and touches no server.
-    `users`: whether it shares a host among users itself; another policy does so where asked to.
-    `efforts`: whether it compares what jobs make of their efforts. Then it is asked for the jobs
-    on CPUs, and for those that share GPUs, apart (see `by_resource`), and what it remembers of a
+    `users`: whether it shares a host among users itself; for other policies `by_user` can do so.
+    `efforts`: whether it compares jobs by progress per effort. Such a policy is asked once for the
+    jobs on CPUs and once for each group that shares GPUs (see `by_resource`), and its state for a
     host is a mapping or a list of runs.
     """
 
@@ -130,15 +129,15 @@ class Allocation:
 class HostState:
     """A host at a sample: its usable CPUs and its jobs, always in the same order.
 
-    Where a policy is asked for jobs that share GPUs alone, `cpus` is the number of these GPUs.
+    If a policy is asked only for jobs that share GPUs, `cpus` is the number of these GPUs.
 
     A job is a running training (or server, where the policy requires `servers`) that may be touched
     and has reported progress at least once. `previous` holds the allocations of the round before,
     by job id; new and restarted jobs are not in it.
     `sampled_at`: the time of its newest sample (microseconds), None where that does not matter.
-    `is_contested`: whether its CPUs are all busy, and `busy_share`: which part of them is; None
-    where that is unknown. `jobs_elsewhere`: jobs of which other hosts run containers. `others`: the
-    share of the CPUs that programs use which are no jobs, None where that is unknown.
+    `is_contested`: whether its CPUs are all busy; `busy_share`: the share of its CPUs that is busy;
+    `others`: the share of its CPUs that programs use that are not jobs; None where unknown.
+    `jobs_elsewhere`: jobs that also have containers on other hosts.
     """
 
     name: str
@@ -154,9 +153,10 @@ class HostState:
 
 @dataclass(frozen=True, slots=True)
 class Cluster:
-    """All hosts as last seen. Host `sampled` has just been sampled, at `now` (microseconds).
+    """All hosts, each at its newest sample.
 
-    `interval_s` is the interval in force there, in seconds.
+    `sampled` names the host that has just been sampled, at `now` (microseconds); `interval_s` is
+    the interval in force there, in seconds.
     """
 
     now: int
@@ -171,7 +171,7 @@ class Cluster:
 
 
 class ActionKind(StrEnum):
-    """What a policy can do to a job beside giving it a share."""
+    """What a policy can order for a job besides a share."""
 
     MIGRATE = "migrate"
     DELIVER = "deliver"
@@ -179,8 +179,8 @@ class ActionKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class JobAction:
-    """Something to be done once: migrate a job to the host `to`, or deliver its model, which has
-    met the target `met`."""
+    """An order that is carried out once: migrate a job to the host `to`, or deliver its model,
+    which has met the target `met`."""
 
     kind: ActionKind
     job_id: str
@@ -190,7 +190,7 @@ class JobAction:
 
 
 class IntervalChange(StrEnum):
-    """What becomes of the interval after a round."""
+    """How the interval changes after a round."""
 
     KEEP = "keep"
     DOUBLE = "double"  # nothing changes: look less often

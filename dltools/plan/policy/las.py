@@ -1,10 +1,10 @@
 """Least attained service: the job that has had the least CPU goes first.
 
-Gu et al.: Tiresias: A GPU Cluster Manager for Distributed Deep Learning, NSDI 2019, discretised:
-attained service puts a job into one of a few queues. Tiresias counts GPU seconds, and serves a
-queue in order of arrival. Here a job that uses a GPU counts GPU seconds, any other CPU seconds of
-the container. The queues' borders are ours. So is the order within a queue, which is by attained
-service too: equal jobs take turns.
+Gu et al.: Tiresias: A GPU Cluster Manager for Distributed Deep Learning, NSDI 2019, the discretised
+form: a job's attained service decides in which of a few queues it is. Tiresias counts GPU seconds,
+and serves a queue in order of arrival. Here the service of a job is its GPU seconds if it uses a
+GPU, else its CPU seconds. The bounds of the queues are ours. So is the order within a queue: least
+attained service first, so that equal jobs take turns.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ class Las:
         allocations = {}
         for number, job in enumerate(order, 1):
             signal = f"{job.effort:.3g} {job.effort_unit} attained"
-            reason = f"queue {queues[job.id]}, {number}. of {len(order)}: {signal}"
+            reason = f"queue {queues[job.id]}, {number} of {len(order)}: {signal}"
             allocations[job.id] = Allocation(shares[job.id], f"Q{queues[job.id]}", reason, signal)
         gain = f"{order[0].name} has had the least CPU and goes first" if order else "none: no job"
         return Decision(allocations, state, gain=gain)

@@ -1,4 +1,5 @@
-"""Policies by name: the toolkit's own, and plug-ins by the entry-point group dltools.policies."""
+"""Finds policies by name: those of dltools, and plug-ins of the entry-point group
+dltools.policies."""
 
 from __future__ import annotations
 
@@ -33,13 +34,13 @@ def policies(plugins: Collection[str] | None = None) -> dict[str, Policy]:
 
 
 def faults(plugins: Collection[str] | None = None) -> dict[str, str]:
-    """Return what is wrong with the plug-ins that do not load, by name."""
+    """Return the error of each plug-in that does not load, by name."""
     return _loaded(_key(plugins))[1]
 
 
 def get(name: str, plugins: Collection[str] | None = None) -> Policy:
-    """Return a policy by name. Raises `ConfigError` that says what is wrong with it, or lists the
-    known ones."""
+    """Return a policy by name. Raises `ConfigError` with the error of a plug-in that does not load,
+    or with the names of all policies."""
     known = policies(plugins)
     if name not in known:
         wrong = faults(plugins).get(name)
@@ -53,7 +54,7 @@ def _key(plugins: Collection[str] | None) -> frozenset[str] | None:
 
 @functools.cache
 def _loaded(plugins: frozenset[str] | None) -> tuple[dict[str, Policy], dict[str, str]]:
-    """Return the plug-ins that load, and what is wrong with the others."""
+    """Return the plug-ins that load, and the errors of the others, by name."""
     found: dict[str, Policy] = {}
     wrong: dict[str, str] = {}
     if plugins is not None and not plugins:

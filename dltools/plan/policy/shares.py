@@ -1,4 +1,4 @@
-"""Ways to share a host that several policies use."""
+"""Rules for sharing a host that several policies use."""
 
 from __future__ import annotations
 
@@ -32,9 +32,9 @@ def queue_shares(order: Sequence[ContainerHistory], cpus: float, floor: float) -
 
 
 def with_leftover(shares: Mapping[str, float], left: float) -> dict[str, float]:
-    """Return shares, each raised by what no job can use, to at most 1.
+    """Return shares, each raised by `left`, the share that no job can use, to at most 1.
 
-    All jobs have what their threads can use then, and none needs a limit.
+    Every job already has what its threads can use, so that none needs a limit.
     """
     if left <= _EPSILON:
         return dict(shares)
@@ -42,7 +42,7 @@ def with_leftover(shares: Mapping[str, float], left: float) -> dict[str, float]:
 
 
 def in_proportion(weights: Mapping[str, float], total: float, floor: float) -> dict[str, float]:
-    """Return shares of `total` in proportion to weights, none below `floor` where that can be.
+    """Return shares of `total` in proportion to weights, none below `floor` if `total` allows it.
 
     A job that would get less than the floor gets the floor, and the others share the rest.
     """

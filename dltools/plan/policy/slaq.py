@@ -1,10 +1,10 @@
 """Greatest predicted quality gain per CPU second first.
 
 Zhang, Stafman, Or, Freedman: SLAQ: Quality-Driven Scheduling for Distributed Machine Learning,
-SoCC 2017: the host is cut into small parts, and each goes to the job whose loss, normalised by the
-largest change it has shown, falls most for it in the next interval. The curves are ours
-(dltools.plan.signals.curves). Ours too: a job of unknown curve counts for an equal share, and has
-no limit; jobs that gain nothing any more share equally what the others leave.
+SoCC 2017. The host is cut into small parts. Each part goes to the job whose loss it would lower
+most in the next interval; losses are normalised by the largest change that each has shown. The
+curves are ours (dltools.plan.signals.curves). Also ours: a job whose curve is unknown has an equal
+share set aside and no limit; jobs that gain nothing any more share equally what the others leave.
 """
 
 from __future__ import annotations
@@ -68,28 +68,29 @@ class Slaq:
                 continue
             gain = ahead(share * budget)
             effort = f"{share * budget:.3g} {job.effort_unit}"
-            note = f"{shown[job.id].metric} gains {gain:.2%} of its way in {effort}"
+            metric = shown[job.id].metric
+            note = f"{metric} improves by {gain:.2%} of its change so far in {effort}"
             if shown[job.id].has_diverged:
                 note = shown[job.id].note
             attained = f"{job.effort:.3g} {job.effort_unit} attained"
-            rank = int(ahead(budget) < _NOTHING)
+            rank = int(ahead(budget) < _NO_GAIN)
             allocations[job.id] = Allocation(share, "-", note, attained, note, rank=rank)
         return Decision(allocations, state, gain=_gain(host.jobs, quality, shares, budget))
 
 
 SLAQ = Slaq()
 
-_NOTHING = 1e-3
-"""A job that gains less of its way than this, with the whole host for an interval, counts as
-converged (ours)."""
+_NO_GAIN = 1e-3
+"""A job counts as converged if its metric would gain less than this fraction of its change
+so far with the whole host for an interval (ours)."""
 
 Quality = Callable[[float], float]
-"""From an effort to the part of its whole way so far that a job's metric gains by them."""
+"""Maps an effort to the gain of a job's metric, as a fraction of its change so far."""
 
 
 def _quality(job: ContainerHistory, shown: Evidence, budget: float) -> Quality | None:
-    """Return what a job gains by an effort, None where that is unknown; `budget` is what the
-    whole host gives until the next round."""
+    """Return a function from an effort to a job's gain, None where the curve is unknown. `budget`
+    is the effort that the whole host gives until the next round."""
     found = shown.curve
     if shown.has_diverged:
         return lambda _: 0.0
@@ -101,7 +102,7 @@ def _quality(job: ContainerHistory, shown: Evidence, budget: float) -> Quality |
     def gained(seconds: float) -> float:
         return max(0.0, sign * (found.soon(job.effort + seconds) - now) / way) if way else 0.0
 
-    return None if shown.fluctuates and gained(budget) < _NOTHING else gained
+    return None if shown.fluctuates and gained(budget) < _NO_GAIN else gained
 
 
 def _greedy(
@@ -112,7 +113,7 @@ def _greedy(
     cpus: float,
     parameters: Parameters,
 ) -> None:
-    """Share what the jobs of unknown curve leave among the known, part by part."""
+    """Give the jobs of known curve, part by part, what those of unknown curve leave."""
     total = sum(shares[job.id] for job in known)
     floor = parameters.floor * total / len(known)
     part = (total - floor * len(known)) / (max(1, int(parameters.parts)) * len(known))
@@ -134,7 +135,7 @@ def _greedy(
         ahead = quality[job.id]
         assert ahead is not None
         reached[job.id] = ahead(floor * budget)
-        if ahead(budget) < _NOTHING:
+        if ahead(budget) < _NO_GAIN:
             flat.append(job)
         else:
             offer(job)

@@ -1,22 +1,22 @@
 """SpeCon: speculative migration of slow-growing models away from fast-growing ones.
 
 Mao et al.: Speculative Container Scheduling for Deep Learning Applications in a Kubernetes Cluster,
-arXiv 2020. That slow models make room, the classes and the interval are the paper's
-and the authors' logs'; the ladder and the choice of source, candidate and target are our
-reconstruction. A job is slow when its growth efficiency is below alpha times its own best so far:
+arXiv 2020. The idea, the classes and the interval are from the paper and the authors' logs. The
+transitions, and the choice of source, job and target, are our reconstruction. A job is slow when
+its growth efficiency is below alpha times its own best so far:
 
     slow:      PC progressing -> WC watching -> CC converged
     not slow:  -> PC
 
-A round orders at most one migration: of the converged job that grows least, from the host with the
-most load that holds one next to a progressing one, to the host with the least load, if that lowers
-the heaviest load and is predicted to save more time than the pause costs. A host that falls idle
-takes a job from the busiest. No limits are set; with `within` each host also shares its CPUs as
-another policy does, which is ours.
-Where the two want different things of a job, placement goes first, and the reason says so.
+A round orders at most one migration. The source is the most loaded host that runs both a converged
+and a progressing job; the job is its converged job that grows least; the target is the least loaded
+host. The migration must lower the heaviest load, and must be predicted to save more time than its
+pause costs. An idle host takes a job from the busiest one. No limits are set, unless `within` names
+a policy by which each host also shares its CPUs (ours). If that policy and the migration disagree
+about a job, the migration wins, and the reason says so.
 
-`specon_migration` chooses the migration. What loads a host is remembered from its last round, so
-that a round costs little where there are many hosts.
+`specon_migration` chooses the migration. The load of each host is kept from its last round, so that
+a round is cheap with many hosts.
 """
 
 from __future__ import annotations
@@ -113,7 +113,8 @@ class Specon:
     classes = CLASSES
 
     def requirements(self, parameters: Parameters) -> Requirements:
-        """Two windows of the interval, all hosts, and learning curves for what a move saves."""
+        """A history of two intervals, all hosts, and learning curves that predict what a move
+        saves."""
         return Requirements(
             parameters.itval,
             windows=2,
@@ -140,7 +141,7 @@ class Specon:
         last = state.get("last")
         choice = Choice(None, "no migration")
         if last is None or cluster.now - last >= parameters.cooldown * MICRO * (1 - JITTER):
-            # A plan's actions are of the host sampled last: its own round orders a job's move.
+            # A plan acts only on the host sampled last: a job moves in a round of its own host.
             choice = Chooser(
                 cluster,
                 loads,
@@ -193,7 +194,7 @@ def _order(job: ContainerHistory, source: str, target: str, own: OwnJobs, why: s
 def _classified(
     host: HostState, growths: Mapping[str, Growth], before: OwnJobs, alpha: float
 ) -> dict[str, KnownJob]:
-    """Return what is known of each job of a host after its growth has been judged."""
+    """Return each job of a host with its new class, its best and its newest growth."""
     found = {}
     for job in host.jobs:
         known, efficiency = before.get(job.run_id, KnownJob()), growths[job.id].efficiency
@@ -213,8 +214,8 @@ def transition(job_class: str, efficiency: float | None, best: float, alpha: flo
 
 
 def _own_jobs(saved: Any, host: HostState) -> OwnJobs:
-    """Return what is remembered of the jobs of a host that still run, and whose growth is in the
-    same unit as then."""
+    """Return the saved records of the jobs that still run on a host, without those whose growth
+    is now in another unit."""
     runs = saved.get(host.name) or {}
     known = {
         job.run_id: (job, KnownJob(**runs[job.run_id])) for job in host.jobs if job.run_id in runs
@@ -238,8 +239,8 @@ def _reason(job_class: str, found: Growth, best: float, alpha: float) -> str:
 
 @dataclass(frozen=True, slots=True)
 class HostShares:
-    """What a host gives its jobs, by job id: allocations, notes for the reasons, and what the
-    policy within the host has to remember."""
+    """The shares by the policy within a host, by job id: `allocations`, `notes` for the reasons,
+    and that policy's state (`memory`)."""
 
     allocations: Mapping[str, Allocation] = field(default_factory=dict)
     notes: Mapping[str, str] = field(default_factory=dict)

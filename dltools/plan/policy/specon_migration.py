@@ -24,8 +24,8 @@ PROGRESSING, WATCHING, CONVERGED = "PC", "WC", "CC"
 
 @dataclass(frozen=True, slots=True)
 class KnownJob:
-    """What is remembered of a job: its best growth efficiency, its class, its newest growth
-    efficiency; `on_gpu`: these are per GPU second."""
+    """A job's record: its best growth efficiency, its class and its newest growth efficiency
+    (`growth`). `on_gpu`: growth is per GPU second."""
 
     best: float = 0.0
     job_class: str = PROGRESSING
@@ -72,10 +72,12 @@ Loads = Sequence[tuple[Any, ...]]
 
 
 class HostLoad(NamedTuple):
-    """What loads a host, as of its last round. The first that differs of two tells which is more.
+    """The load of a host at its last round. Tuples compare field by field, so that the first field
+    that differs decides which host is loaded more.
 
-    `first`: the load of the kind asked for; jobs and CPU use (in shares of the host) decide among
-    equals. `converged` and `free`: how many of its jobs may move, converged ones and all.
+    `first`: the load by the parameter `load`; among equals `jobs`, then `cpu` decide (CPU use as a
+    share of the host). `converged` and `free`: how many converged jobs, and how many jobs in all,
+    may move.
     """
 
     first: float
@@ -92,7 +94,7 @@ class HostLoad(NamedTuple):
         return self.first, self.jobs
 
     def with_jobs(self, more: int, kind: str) -> tuple[float, int]:
-        """Return the load with so many converged jobs more."""
+        """Return the load after adding `more` converged jobs."""
         first = self.first + more if kind == "jobs" else self.first
         return first, self.jobs + more
 
@@ -105,15 +107,15 @@ def load_of(
     interval_s: float,
     kind: str = "progressing",
 ) -> HostLoad:
-    """Return what loads a host at a time (microseconds), by its CPU use in the interval before.
+    """Return the load of a host at a time (microseconds), with its CPU use in the interval before.
 
-    `kind`: what makes a host loaded (progressing, jobs or cpu). `moved`: names of jobs that stay.
+    `kind`: what counts as load (progressing, jobs or cpu). `moved`: names of jobs that must stay.
     """
     interval = round(interval_s * MICRO)
     classes = {job.id: own.get(job.run_id, _UNKNOWN).job_class for job in host.jobs}
     progressing = sum(one == PROGRESSING for one in classes.values())
     cpu = math.fsum(cpu_use(job, now, interval, host.cpus).share or 0.0 for job in host.jobs)
-    free = [job for job in host.jobs if job.job_name not in moved and not job.uses_gpu]
+    free = [job for job in host.jobs if job.job_name not in moved and _can_move(job)]
     by_kind = {"progressing": progressing, "jobs": len(host.jobs), "cpu": cpu}
     return HostLoad(
         first=float(by_kind[kind]),
@@ -124,6 +126,10 @@ def load_of(
         converged=sum(classes[job.id] == CONVERGED for job in free),
         free=len(free),
     )
+
+
+def _can_move(job: ContainerHistory) -> bool:
+    return not job.uses_gpu and "move" not in job.cannot
 
 
 _UNKNOWN = KnownJob()
@@ -138,9 +144,9 @@ class Chooser:
     """Chooses among the jobs of a cluster.
 
     `loads`: the fields of `HostLoad` of each host of known size, by name. `known`: the jobs of the
-    source. `load`: what makes a host loaded; `pause_s`: seconds that a migration takes a job out of
-    training; `moved`: names of jobs that stay where they are; `stale_s`: seconds without a sample
-    after which a host counts as gone.
+    source. `load`: what counts as load; `pause_s`: seconds for which a migration interrupts a job;
+    `moved`: names of jobs that must stay; `stale_s`: seconds without a sample after which a host
+    counts as gone.
     """
 
     cluster: Cluster
@@ -154,9 +160,9 @@ class Chooser:
     def choose(self, only: str | None = None) -> Choice:
         """Return a migration that lowers the heaviest load and saves more than it costs.
 
-        The job is the converged one that grows least, of the host with the most load that holds one
-        next to a progressing one; a host that is idle takes any job of the busiest. If that host is
-        not the `only` one, there is no migration.
+        The source is the most loaded host that runs both a converged and a progressing job; the job
+        is its converged job that grows least. If the target is idle, the source is the busiest host
+        and the job any of its jobs. With `only`, other sources give no migration.
         """
         if len(self.loads) < 2:
             return Choice(None, "no migration: no other host is known")
@@ -181,7 +187,7 @@ class Chooser:
         return self._weighed(job, source, target)
 
     def _lightest(self, loads: Loads) -> HostLoad | None:
-        """Return the host with the least load that was sampled of late, None where none was."""
+        """Return the recently sampled host with the least load, None if there is none."""
         found = HostLoad(*min(loads))
         if self._is_fresh(found.name):
             return found
@@ -189,8 +195,8 @@ class Chooser:
         return HostLoad(*min(fresh)) if fresh else None
 
     def _heaviest(self, loads: Loads, target: HostLoad) -> HostLoad | None:
-        """Return the host with the most load of which a job may move, the one sampled last among
-        equals; None where there is none."""
+        """Return the host with the most load that has a job that may move, None if there is none.
+        Among equals it is the host that was sampled last."""
         candidates = [
             one
             for one in loads
@@ -227,7 +233,7 @@ class Chooser:
         jobs = [
             job
             for job in source.jobs
-            if job.job_name not in self.moved and job.job is None and not job.uses_gpu
+            if job.job_name not in self.moved and job.job is None and _can_move(job)
         ]
         classes = {job.id: self._known_of(source.name, job).job_class for job in source.jobs}
         converged = [job for job in jobs if classes[job.id] == CONVERGED]
@@ -267,9 +273,9 @@ def saved_seconds(
 ) -> float:
     """Return the job seconds that a migration saves, in equal shares on both hosts (ours).
 
-    The job itself goes faster or slower and pauses; its neighbours on the source are rid of it for
-    as long as it would have stayed, those on the target have it. What it still needs is predicted;
-    where that is unknown it is as much as it has had.
+    The job itself pauses, then runs faster or slower. Its neighbours on the source run faster for
+    as long as it would have stayed; its neighbours on the target run slower. The effort that the
+    job still needs is predicted; if unknown, it is taken to be as much as the job has had.
     """
     refit([job])
     left = remaining(job).seconds
@@ -285,7 +291,8 @@ _LONGEST_S = 86400.0
 
 @dataclass(frozen=True, slots=True)
 class Moved:
-    """A migration ordered earlier: from which host, when (microseconds), and how often in all."""
+    """A migration ordered earlier: its source, its time (microseconds), and the number of orders
+    so far."""
 
     source: str
     at: int
@@ -293,8 +300,8 @@ class Moved:
 
 
 class OrderedMoves:
-    """The orders so far, by job. `staying` are the jobs that no order is for now: they have moved,
-    or may yet do so, or an order for them was not carried out of late."""
+    """The migrations ordered so far, by job. `staying`: jobs that must not be ordered to move now,
+    because they have moved, may still move, or did not follow a recent order."""
 
     def __init__(self, saved: Any, cluster: Cluster, cooldown_s: float) -> None:
         """Take on what was saved; `cooldown_s` as SpeCon's parameter."""
@@ -308,7 +315,7 @@ class OrderedMoves:
         }
 
     def order(self, name: str, source: str) -> None:
-        """Note that a job is ordered to leave its source."""
+        """Record that a job is ordered to leave its source."""
         before = self._moves.get(name)
         orders = before.orders + 1 if before and before.source == source else 1
         self._moves[name] = Moved(source, self._now, orders)
@@ -328,5 +335,5 @@ def _is_on(host: HostState | None, name: str) -> bool:
 
 
 def _wait_s(move: Moved, cooldown_s: float) -> float:
-    """Return how long an order that is not carried out keeps the next one away (s)."""
+    """Return for how long a job is not ordered again after an order that it did not follow (s)."""
     return min(_LONGEST_S, 2.0 * cooldown_s * float(1 << min(move.orders - 1, 20)))

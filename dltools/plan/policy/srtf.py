@@ -1,10 +1,10 @@
 """Shortest predicted remaining time first.
 
-Best for the mean completion time where remaining times are known (Schrage 1968). Here they are
-predicted: from epochs or steps where a label or the log gives their number, else from the learning
-curve and the target. A job of unknown length goes before all others until it has had `explore` CPU
-seconds, so that it becomes known. After that it is taken to need as much as it has had. All of it
-ours.
+This order gives the least mean completion time if remaining times are known (Schrage 1968). Here
+they are predicted: from epochs or steps if a label or the log gives their number, else from the
+learning curve and the target. A job of unknown length goes first until it has had `explore` CPU
+seconds, so that a prediction becomes possible. After that it is taken to need as much as it has
+had. All of this is ours.
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ class Srtf:
             note = found[job.id].note
             rank = ranks[job.id][0]
             job_class = GUESSED if rank == 1 and found[job.id].seconds is None else _CLASSES[rank]
-            reason = f"{number}. of {len(order)}: {note}"
+            reason = f"{number} of {len(order)}: {note}"
             if job_class == GUESSED:
                 had = f"{job.effort:.3g} {job.effort_unit}"
                 reason += f"; taken to need the {had} that it has had once more"
@@ -108,10 +108,11 @@ _CLASSES = (NEW, KNOWN, ENDLESS, ENDLESS)
 
 
 def _rank(job: ContainerHistory, found: Remaining, parameters: Parameters) -> tuple[int, float]:
-    """Return the key by which jobs are sorted.
+    """Return the key by which jobs are sorted, least first.
 
-    First unknown jobs that are still explored, then jobs by what they need, then jobs without an
-    end in sight, then jobs that have converged and yet go on; these two by attained service.
+    0: jobs of unknown length that have had less than `explore`; 1: jobs by the effort that they
+    need; 2: jobs without an end in sight; 3: jobs that have converged and still run. Jobs of 2 and
+    3 are sorted by attained service.
     """
     if found.seconds is None:
         return (0 if job.effort < parameters.explore else 1), job.effort
@@ -121,7 +122,7 @@ def _rank(job: ContainerHistory, found: Remaining, parameters: Parameters) -> tu
 
 
 def _leader(last: object) -> str:
-    """Return the known job with the largest share of the round before, "" where there is none."""
+    """Return the job with the largest share of the round before, "" where there is none."""
     every: dict[str, Allocation] = dict(last)  # type: ignore[call-overload]
     allocations = {key: allocation for key, allocation in every.items() if not allocation.unlimited}
     return max(sorted(allocations), key=lambda key: allocations[key].share or 0.0, default="")

@@ -7,7 +7,7 @@ reconstruction. A job is in phase 1 (P1) until its metric first meets the label
 that; it never goes back. Meeting the first orders one delivery: the model can go to its clients
 while training goes on. Phase 1 comes first, weighted by the CPU seconds that its learning curves
 still ask for; phase 2 shares what is left; phase 3 has the floor. A job whose metric has not
-appeared in `explore` CPU seconds competes as phase 2 until it does: its label may be misspelt.
+appeared in `explore` CPU seconds counts as phase 2 until it appears: its label may be misspelt.
 """
 
 from __future__ import annotations
@@ -134,7 +134,7 @@ TRADL = Tradl()
 def phase(job: ContainerHistory, found: Remaining) -> str:
     """Return a job's phase.
 
-    A job is in phase 2, too, if it has no target, if its curve ends short of its first target or if
+    A job is also in phase 2 if it has no target, if its curve ends short of its first target, or if
     its metric does not appear. A job past its only target is in phase 3.
     """
     targets = job.targets
@@ -152,7 +152,7 @@ def _remaining(job: ContainerHistory, explore: float) -> Remaining:
     if targets.first is None:
         return Remaining(None, "")
     if not has_values(job, targets.metric) and job.effort >= explore:
-        others = ", ".join(sorted(candidates(job))) or "what is not finite"
+        others = ", ".join(sorted(candidates(job))) or "values that are not finite"
         return Remaining(
             math.inf, f"no {targets.metric} in {job.effort:.3g} {job.effort_unit}, only {others}"
         )
@@ -210,7 +210,8 @@ def _filled(
 def _weights(
     jobs: Sequence[ContainerHistory], found: Mapping[str, Remaining], favour: str
 ) -> dict[str, float]:
-    """Return weights by the CPU seconds to the first target; the unknown count as their mean."""
+    """Return weights by the CPU seconds to the first target. Jobs whose time is unknown are taken
+    to need the mean of the others."""
     known = {
         job.id: max(1e-3, seconds) for job in jobs if (seconds := found[job.id].seconds) is not None
     }

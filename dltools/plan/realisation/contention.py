@@ -111,7 +111,7 @@ class Contention:
             return Contention(since=now, moves=self.moves)
         if self.is_trial or not may_try or not self._is_patient(now):
             return self
-        why = f"tried for {TRIAL_S:g} s on {cpus:g} CPUs: does competing lose time?"
+        why = f"equal weights for {TRIAL_S:g} s on {cpus:g} CPUs: does competing lose time?"
         return Contention(Mode.WEIGHT, why, now, self.moves + 1, is_trial=True)
 
     def _moved(self, mode: Mode, why: str, now: int) -> Contention:

@@ -108,6 +108,7 @@ class ModeChoice:
     `is_even`: no job is held back, whatever the shares. `is_mild`: weights differ by a
     factor of four at most, as what is set may stay for good. `on_gpus`: what becomes of jobs that
     share GPUs. `weights_order`: whether jobs of far smaller weights leave the first almost alone.
+    `unable`: why nothing of it can be done, "" where it can.
     """
 
     mode: Mode
@@ -118,6 +119,7 @@ class ModeChoice:
     is_mild: bool = False
     on_gpus: GpuSharing = field(default_factory=GpuSharing)
     weights_order: bool = True
+    unable: str = ""
 
     def mild(self, *, as_asked: bool) -> ModeChoice:
         """Return the choice for settings that may stay for good: nobody is paused, unless that was

@@ -154,9 +154,7 @@ def priorities(host: SharedHost) -> Realisation:
     for number, group in enumerate(groups):
         for job in group:
             settings[job.id] = {"cpu_weight": levels[min(number, len(levels) - 1)]}
-            notes[job.id] = (
-                f"{number + 1}. of {len(groups)} in the queue" if len(groups) > 1 else ""
-            )
+            notes[job.id] = f"{number + 1} of {len(groups)} in the queue" if len(groups) > 1 else ""
     first, waiting = groups[0] if groups else [], [job for group in groups[1:] for job in group]
     if not host.choice.is_mild:
         settings |= _first_weights(host, groups, first)
@@ -276,6 +274,7 @@ def _in_turn(
 
 
 _DOUBTFUL = "never paused before it reports, or its owner says what it is"
+_UNPAUSABLE = "runs beside the turns"
 
 _SMALL = 0.25
 """A job that needs at most this part of the CPUs has its turn beside a full group: alone it would
@@ -307,7 +306,11 @@ def rotation(host: SharedHost) -> Realisation:
     beside = _queue_beside(host, doubtful, len(groups))
     settings = {**dict.fromkeys((job.id for job in trainings), _TURN_WEIGHT), **beside.settings}
     queue = beside.queue
-    doubts = {key: (_DOUBTFUL, beside.notes.get(key)) for key in beside.settings}
+    unpausable = {job.id for job in doubtful if "pause" in job.cannot}
+    doubts = {
+        key: (_UNPAUSABLE if key in unpausable else _DOUBTFUL, beside.notes.get(key))
+        for key in beside.settings
+    }
     notes |= {key: "; ".join(filter(None, both)) for key, both in doubts.items()}
     if len(groups) < 2:
         note = "no job is paused: the trainings fit the CPUs together"

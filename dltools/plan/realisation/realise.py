@@ -8,6 +8,7 @@ from dataclasses import replace
 
 from dltools.notation.cpu_weights import DEFAULT_CPU_WEIGHT
 from dltools.plan.policy.interface import Allocation, HostState
+from dltools.plan.realisation.engine_bounds import within_engines
 from dltools.plan.realisation.feeders import NEAR_WEIGHT, feeders
 from dltools.plan.realisation.mode import Mode, ModeChoice
 from dltools.plan.realisation.order import priorities, rotation
@@ -62,7 +63,7 @@ def realise(
     leaving: Sequence[ContainerHistory] = (),
 ) -> Realisation:
     """Return the settings of each job that was last allocated a share, within what their owners
-    asked for.
+    asked for and their engines can do.
 
     `cpuset`: the CPUs that containers may have. `without_progress`: containers that have reported
     nothing yet; one that restarted, or still has the weight of a waiting job, gets the defaults
@@ -74,12 +75,15 @@ def realise(
     shares = _given_shares(host)
     reset = _reset(choice.mode, without_progress, competing, has_shares=bool(shares))
     reset |= {job.id: _DEFAULTS[choice.mode] for job in leaving}
-    found = _in_mode(choice, host, cpuset, shares, competing, queue or Queue(), now)
+    found = Realisation(choice.mode, choice.why, queue=queue or Queue(), unable=choice.unable)
+    if not choice.unable:
+        found = _in_mode(choice, host, cpuset, shares, competing, queue or Queue(), now)
     notes = dict.fromkeys(reset, "what containers begin with") | dict(found.notes)
     found = replace(found, settings={**reset, **found.settings}, notes=notes)
+    everyone = (*host.jobs, *without_progress, *silent, *leaving)
+    found = within_engines(found, everyone)
     if not choice.queue.respects_owners:
         return found
-    everyone = (*host.jobs, *without_progress, *silent, *leaving)
     owners = {job.id: job.owner for job in everyone}
     return within_owners(found, owners, host.cpus)
 

@@ -24,7 +24,7 @@ class Realisation:
 
     `takes_turns`: the settings are turns, and a job is paused outside its own. `note` says what
     the settings guarantee, `notes` what there is to say of single jobs. `queue`: the queue after
-    the change.
+    the change. `unable`: why nothing of it can be done, "" where it can.
     """
 
     mode: Mode
@@ -34,6 +34,7 @@ class Realisation:
     settings: Mapping[str, Settings] = field(default_factory=dict)
     notes: Mapping[str, str] = field(default_factory=dict)
     queue: Queue = field(default_factory=Queue)
+    unable: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from dltools.notation.cpu_weights import DEFAULT_CPU_WEIGHT, LEAST_WEIGHT, MOST_WEIGHT, whole_weight
 from dltools.notation.resources import format_cpus, parse_cpus
-from dltools.plan.policy.by_user import is_plain
+from dltools.plan.policy.by_user import are_of_one_user
 from dltools.plan.realisation.order import in_order, standing
 from dltools.plan.realisation.queue import Bound, Queue
 from dltools.plan.realisation.settings import LEAST_CPUS, Settings
@@ -45,7 +45,7 @@ def weights(host: SharedHost) -> Realisation:
     Weights are work-conserving: what one job leaves the others take. Where the choice is even, each
     job has 1024, unless users come first and differ.
     """
-    is_by_user = host.choice.queue.is_fair_among_users and not is_plain(host.jobs)
+    is_by_user = host.choice.queue.is_fair_among_users and not are_of_one_user(host.jobs)
     if host.choice.is_even and not is_by_user:
         even: dict[str, Settings] = {
             job.id: {"cpu_weight": DEFAULT_CPU_WEIGHT} for job in host.jobs

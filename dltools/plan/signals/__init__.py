@@ -1,5 +1,5 @@
-"""What policies go by: the history of each container, and what follows from it.
+"""Signals: what policies compute from the history of each container.
 
-Growth, learning curves and what they predict, paces, efforts, targets, busy threads and CPUs: each
-is a pure function or a value of what was observed. Nothing here knows a policy.
+Growth, learning curves and predictions, paces, efforts, targets, busy threads and busy CPUs. Each
+depends on observations alone. Nothing here knows a policy.
 """

@@ -1,8 +1,8 @@
 """How busy a host's CPUs are, and whether they are contested, from its own counters.
 
-Threads that are alive say nothing about that: eight trainings on GPUs may keep 480 threads alive
-and a quarter of 64 CPUs busy. Where CPUs are idle no job waits for one, and an order of jobs has
-nothing to win. All bounds are ours.
+The number of threads does not show it: eight trainings on GPUs may have 480 threads and keep only a
+quarter of 64 CPUs busy. While CPUs are idle, no job waits for one, and ordering jobs gains nothing.
+All bounds are ours.
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ from dataclasses import dataclass
 from dltools.notation.times import MICRO
 
 WINDOW_S = 10.0
-"""CPUs are no longer contested when they were less busy over so many seconds."""
+"""CPUs stop being contested when their load over this many seconds is below the bound."""
 
 _LEAST_S = 0.75
-"""Least time (s) over which CPUs are found contested."""
+"""CPUs can be found contested only over this time (s) or longer."""
 
 CONTESTED, CALM = 0.9, 0.8
-"""Share of the CPUs that is busy from which they are contested, and below which no longer."""
+"""CPUs become contested at the first share of busy CPUs, and stop being so below the second."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,10 +37,10 @@ class BusyCpus:
     def after(
         self, times: Sequence[int], busy: Sequence[float], sizes: Sequence[float], cpus: float
     ) -> BusyCpus:
-        """Return the load after new samples of a host of these sizes, in order of time; before them
-        it had `cpus`, and where a size is unknown it has as many as before.
+        """Return the load after new samples, in order of time: `busy` are CPU seconds, `sizes` the
+        host's CPUs at each. An unknown size is that of the sample before; the first is `cpus`.
 
-        A sample without a counter (NaN) is left out; a counter that goes back begins anew.
+        A sample without a counter (NaN) is left out; a counter that falls starts a new record.
         """
         found = self
         for time, seconds, size in zip(times, busy, sizes, strict=True):
@@ -65,12 +65,12 @@ class BusyCpus:
 
     def share(self, cpus: float, over_s: float | None = None) -> float | None:
         """Return the share of a host's CPUs that was busy over the window, or over the newest
-        samples that are `over_s` apart at the least (s); None where unknown."""
+        samples that are at least `over_s` seconds apart; None if unknown."""
         return self._share(over_s or 0.0, cpus, of_all=over_s is None)
 
     def _share(self, least_s: float, cpus: float, *, of_all: bool = False) -> float | None:
-        """Return the share that was busy over the newest samples that are `least_s` apart at the
-        least, or over all of them."""
+        """Return the share that was busy over the newest samples that are at least `least_s`
+        seconds apart, or over all of them."""
         if len(self.samples) < 2 or cpus <= 0:
             return None
         end, used = self.samples[-1]

@@ -1,6 +1,6 @@
-"""How many CPUs a job needs: how many threads it keeps busy, and whether they spin while they wait.
+"""How many threads a job keeps busy, how many CPUs it can use, and whether its threads spin.
 
-The choice of a mode, the order of jobs and the advice to owners go by it.
+The choice of a mode, the order of jobs and the advice to owners use these.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ from dltools.labels import Role
 from dltools.plan.signals.container_history import ContainerHistory
 
 _NEAR = 0.25
-"""A demand up to this much above a whole number is that number of threads (ours): a job of one
-thread wants 1.05 CPUs, one of two that wait for each other 1.8."""
+"""A demand up to this much above a whole number counts as that number of threads (ours): a job of
+one thread wants 1.05 CPUs, a job of two threads that wait for each other 1.8."""
 
 
 _LEAST_NEED = 0.1
@@ -27,8 +27,8 @@ _LEAST_QUOTA = 0.001
 def busy_threads(job: ContainerHistory) -> int:
     """Return how many threads a job keeps busy: as many as were seen to want a CPU.
 
-    Where nothing tells that: all it has, 1 where that is unknown or where its pace shows that the
-    others sleep.
+    If its demand is unknown: 1 if its pace shows that its other threads sleep, or if its number of
+    threads is unknown too; else all its threads.
     """
     if job.cpu.demand is not None:
         return max(1, math.ceil(job.cpu.demand - _NEAR))
@@ -38,8 +38,8 @@ def busy_threads(job: ContainerHistory) -> int:
 
 
 def needed_cpus(job: ContainerHistory) -> float:
-    """Return the CPUs that a job can use: the least of its busy threads, and of the quota and the
-    list that its owner asked for."""
+    """Return the number of CPUs that a job can use: the least of its busy threads, its owner's
+    quota and its owner's CPU list."""
     need = float(busy_threads(job))
     if job.cpu.demand is not None and job.cpu.demand < 1 - _NEAR:
         need = max(_LEAST_NEED, round(job.cpu.demand, 1))
@@ -61,8 +61,9 @@ _THROTTLED = 100
 
 
 def spinning_threads(job: ContainerHistory) -> int:
-    """Return how many threads may spin, 0 for none: all it has, or OMP_NUM_THREADS of them."""
-    if not stoppers(job):
+    """Return how many threads of a job may spin while they wait: OMP_NUM_THREADS or else all of
+    them; 0 if none do."""
+    if not settings_against_spinning(job):
         return 0
     threads = busy_threads(job)
     wanted = re.match(r"\d+", _settings(job).get("OMP_NUM_THREADS", ""))
@@ -70,9 +71,9 @@ def spinning_threads(job: ContainerHistory) -> int:
     return threads if threads > 1 else 0
 
 
-def stoppers(job: ContainerHistory) -> list[str]:
-    """Return the variables that would keep the threads of a job's runtimes from spinning; [] where
-    they do not spin."""
+def settings_against_spinning(job: ContainerHistory) -> list[str]:
+    """Return the environment settings (NAME=VALUE) that would keep a job's threads from spinning,
+    one for each OpenMP runtime that spins."""
     settings = _settings(job)
     found = {
         _STOPPERS[name](settings)

@@ -1,8 +1,8 @@
-"""What is remembered of a container: its progress points and CPU counter, as far back as needed.
+"""The history of a container: its progress points and CPU counter, as far back as a policy needs.
 
-Policies see it as a job. Times are integer microseconds since the epoch, so that window borders are
-exact. Points may come late, twice, or out of order; values may be NaN or infinite. Nothing here
-raises on data.
+Policies see it as a job. Times are integer microseconds since the epoch, so that the bounds of
+windows are exact. Points may come late, twice, or out of order; values may be NaN or infinite. No
+data makes this module raise.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ from dltools.plan.signals.paces import GpuPace, Pace
 from dltools.plan.signals.targets import NONE, STEP, Length, Targets, length, parse
 
 JITTER = 0.05
-"""Share of an interval by which samples may come early (ours): two that should be an interval apart
-may be some milliseconds less, and a round should not wait for the sample after."""
+"""Share of an interval by which a sample may come early (ours). Without it a sample that comes some
+milliseconds early would delay the round until the next sample."""
 
 _SWARM_ID = re.compile("[a-z0-9]{25}")
 
@@ -49,20 +49,21 @@ _NEW_S = 5.0
 """A silent container counts as busy from its start, if it is seen this early (s)."""
 
 _FEEDS_S = 300.0
-"""For how long (s) a container that has used a GPU is taken to go on with it (ours)."""
+"""For how long (s) after its last use of a GPU a container counts as using it (ours)."""
 
 WAITING_WEIGHT = V2_STEP
-"""A container of this weight or less may be idle because it waits: the second level of `priority`
-is 10 in version 1 of cgroups, and reads as the least weight in version 2."""
+"""A container of this weight or less may be idle because it waits in the queue: the second weight
+of the mode `priority` is 10 in cgroup v1, and the least possible weight in cgroup v2."""
 
 
 @dataclass(frozen=True, slots=True)
 class Owner:
-    """What the owner of a container asked for at its start; `realisation.owner_bounds` learns it.
+    """The limits that the owner of a container set at its start. `realisation.owner_bounds` finds
+    them.
 
-    `cpus` and `cpuset`: a quota in cores and a list of CPUs, None where the owner asked for none.
-    `ratio`: the weight as a multiple of the default. `planned`: the last values that plans have
-    set, by setting. `is_known`: a sample has told it.
+    `cpus` and `cpuset`: a quota in cores and a CPU list, None for no limit. `ratio`: the weight as
+    a multiple of the default. `planned`: by setting, the last values that plans have set.
+    `is_known`: whether a sample has shown the limits.
     """
 
     cpus: float | None = None
@@ -73,7 +74,7 @@ class Owner:
 
     @property
     def most_cpus(self) -> float:
-        """The CPUs that it can use at most, infinity where the owner has set no bound."""
+        """The most CPUs that the owner lets it use, infinity for no bound."""
         listed = len(parse_cpus(self.cpuset)) if self.cpuset else math.inf
         return min(listed, math.inf if self.cpus is None else self.cpus)
 
@@ -84,7 +85,7 @@ UNKNOWN_OWNER = Owner()
 
 @dataclass(frozen=True, slots=True)
 class Member:
-    """A container of a job that has several: its state and the limits in force, as in
+    """One of several containers of a job, with its state and the limits in force; fields as in
     `ContainerHistory`."""
 
     id: str
@@ -98,31 +99,30 @@ class Member:
 
 @dataclass(slots=True)
 class ContainerHistory:
-    """One container, or a job of several: identity, limits in force, counter samples and metrics.
+    """One container, or a job of several containers. Times are microseconds.
 
-    `arrived` is when it was first seen (it starts anew when the container restarts); `samples` are
-    (microseconds, cumulative CPU seconds); `cpus` the quota in force in cores and `weight` the
-    relative weight, None where unknown; `turn_s` the length of its turn (s), None where it takes
-    none. `openmp_runtime` and `openmp_settings` are as the columns of these names. `met_first` and
-    `met_final` are the times of the first points that met its targets; `epoch` and `step` the
-    newest that it reported, `epoch_count` and `step_count` how many it says that it will train,
-    `epoch_cost` what each takes where a label or the job says how many there are;
-    `reports` counts the times of its points up to 2; `has_news`: the second was after the last
-    round; `managed` whether this container has ever been given a share or a setting, in an earlier
-    run too; `is_busy` whether it uses CPU, kept while it has reported nothing; `pace` is its
-    progress for each CPU second, None where that is not followed; `run_id` tells this run of the
-    container from its earlier ones; `cpu` says how many CPUs it wanted and got at the last samples;
-    `cgroup_parent` is the cgroup among whose children its weight counts; `gpu_seconds` are those of
-    the GPUs that it holds, `gpu_used_at` is when it was last seen to use one, or to hold one of
-    which that is unknown (microseconds); `gpu_pace` is its progress each second there, None where
-    not followed. `job` is the job that it is a member of, if any, and `members` are the containers
-    of that job, () for a container that is alone here; the job has `job_containers` in all, None
-    where that is unknown; `owner` is what its owner asked for; `observed_user` whose its rows say
-    that it is.
-
-    `judged` is what it is, and why. That follows from what the user has `said`, its labels, its
-    metrics, what an `earlier` run of it has reported, and what its rows say: `observed`. If it is
-    `left_out` the user wants it left alone, as its owner has not labelled it.
+    Identity. `arrived`: when it was first seen in this run; `run_id` differs for each run of a
+    container. `job`: the job that it is a member of; `members`: the containers of that job here, ()
+    for a container alone; `job_containers`: how many the job has in all, None if unknown.
+    Limits in force. `cpus` is the quota in cores and `weight` the relative weight, None if unknown;
+    `turn_s` is the length of its turn (s), None if it takes no turns; `cgroup_parent` is the cgroup
+    among whose children its weight counts. `owner`: the limits that its owner asked for. `managed`:
+    whether a plan has ever given it a share or a setting, also in an earlier run. `cannot`: what
+    its engine cannot do with it: names of limits, pause, move.
+    Use. `samples` are (time, CPU seconds so far); `cpu` is how many CPUs it wanted and got at the
+    newest samples; `is_busy`: whether it uses CPU, updated until it reports. `openmp_runtime` and
+    `openmp_settings` are as the columns of these names. `gpu_seconds` are those of the GPUs that it
+    holds; `gpu_used_at` is when it was last seen to use one, or to hold one of unknown use.
+    Progress. `metrics` has the points of each metric; `met_first` and `met_final` are the times of
+    the first points that met its targets; `epoch` and `step` are its newest; `epoch_count` and
+    `step_count` are how many it says that it will train; `epoch_cost` is the effort that each
+    takes, if a label or the job says how many there are. `reports` counts the different times of
+    its points, up to 2; `has_news`: the second was after the last round. `pace` is its progress per
+    CPU second, `gpu_pace` its progress per second on GPUs; None while not tracked.
+    Role. `judgement` is its role and the reason. It follows from `role_by_option`, from labels,
+    from metrics, from the `earlier_role` that an earlier run has shown, and from `observed_role`,
+    which its rows report. `is_left_alone`: the user wants it left alone because its owner has not
+    labelled it. `observed_user`: the user that its rows name.
     """
 
     id: str
@@ -157,6 +157,7 @@ class ContainerHistory:
     run_id: str = ""
     cpu: CpuDemand = field(default_factory=CpuDemand)
     cgroup_parent: str | None = None
+    cannot: frozenset[str] = frozenset()
     gpu_seconds: GpuSeconds = field(default_factory=GpuSeconds)
     gpu_used_at: int | None = None
     gpu_pace: GpuPace | None = None
@@ -165,47 +166,48 @@ class ContainerHistory:
     job_containers: int | None = None
     owner: Owner = UNKNOWN_OWNER
     observed_user: str | None = None
-    said: Judgement | None = None
-    earlier: Role | None = None
-    observed: Judgement | None = None
-    left_out: bool = False
-    judged: Judgement = roles.NO_SIGN
+    role_by_option: Judgement | None = None
+    earlier_role: Role | None = None
+    observed_role: Judgement | None = None
+    is_left_alone: bool = False
+    judgement: Judgement = roles.NO_SIGN
 
     def __post_init__(self) -> None:
-        """Note what tells this run of the container from its earlier ones, and what it is."""
+        """Compute `run_id` and `judgement`."""
         self.run_id = f"{self.id}@{self.arrived}"
         self.judge()
 
     def judge(self) -> None:
-        """Find what it is from what is known of it."""
-        said = roles.by_word(self.said, self.labels)
-        self.judged = said or self._by_reports() or self.observed or roles.NO_SIGN
+        """Compute its role from all that is known of it."""
+        said = roles.by_word(self.role_by_option, self.labels)
+        self.judgement = said or self._by_reports() or self.observed_role or roles.NO_SIGN
 
     def _by_reports(self) -> Judgement | None:
-        if self.metrics or self.earlier is None:
+        if self.metrics or self.earlier_role is None:
             return roles.by_reports(self.metrics)
-        return Judgement(self.earlier, "has reported before it restarted")
+        return Judgement(self.earlier_role, "has reported before it restarted")
 
     @property
     def role(self) -> Role:
-        """What it is: a training, a server, interactive, or other."""
-        return self.judged.role
+        """Its role: training, server, interactive or other."""
+        return self.judgement.role
 
     @property
     def reported_role(self) -> Role | None:
-        """What this or an earlier run of it has shown to be by its reports, None without any."""
+        """The role that its reports show, in this run or an earlier one; None without reports."""
         found = self._by_reports()
         return None if found is None else found.role
 
     @property
     def may_be_paused(self) -> bool:
-        """Whether it is a training beyond doubt: it has reported, or somebody has said so."""
-        is_sure = self.judged.is_said or self.reported_role is Role.TRAINING
-        return self.role is Role.TRAINING and is_sure
+        """Whether it can be paused, and is certainly a training: it has reported, or a label or an
+        option says so."""
+        is_sure = self.judgement.is_said or self.reported_role is Role.TRAINING
+        return self.role is Role.TRAINING and is_sure and "pause" not in self.cannot
 
     @property
     def user(self) -> str:
-        """Whose job it is, "" where nothing says so."""
+        """The user whose job it is, "" if unknown."""
         return self.labels.get(USER, "").strip() or self.observed_user or ""
 
     @property
@@ -215,29 +217,29 @@ class ContainerHistory:
 
     @property
     def may_be_touched(self) -> bool:
-        """Whether neither its owner nor the user forbids any change."""
-        return not self.protected and not self.left_out
+        """Whether dltools may change it: neither a label nor an option forbids that."""
+        return not self.protected and not self.is_left_alone
 
     @property
     def job_name(self) -> str:
-        """What its name has in common with those of the containers that go on with its job: all but
-        the last part of the name that Swarm gives, SERVICE.SLOT.TASK."""
+        """The part of its name that stays when its job continues in another container: of Swarm's
+        names SERVICE.SLOT.TASK all but the last part."""
         if "." not in self.name:
             return self.name
         job, _, task = self.name.rpartition(".")
         return job if "." in job and _SWARM_ID.fullmatch(task) else self.name
 
     def label(self, labels: Mapping[str, str]) -> None:
-        """Take on labels, and the targets that they give."""
+        """Set its labels, and the targets that they give."""
         if labels != self.labels:
             self.labels = labels
             self.targets = parse(labels)
             self.judge()
 
     def observe(self, observed: Judgement | None) -> None:
-        """Take on what its newest row says that it is."""
-        if observed != self.observed:
-            self.observed = observed
+        """Set the role that its newest row reports."""
+        if observed != self.observed_role:
+            self.observed_role = observed
             self.judge()
 
     def add_points(
@@ -287,19 +289,19 @@ class ContainerHistory:
 
     @property
     def length(self) -> Length | None:
-        """How long it will train, None where neither its labels nor its log say it."""
+        """How long it will train, None if neither its labels nor its log say so."""
         return length(self.targets, self.epoch_count, self.step_count)
 
     def note_counts(self, epochs: int | None, steps: int | None) -> None:
-        """Note how many epochs, or else steps, it says that it will train."""
+        """Record how many epochs, or else steps, the job says that it will train."""
         before = self.length
         self.epoch_count, self.step_count = epochs, steps
         if before and self.length and before.unit != self.length.unit:
             self.epoch_cost = None
 
     def note_positions(self, reports: Iterable[tuple[int, int | None, float | None]]) -> None:
-        """Learn what an epoch or step costs from reports: times with steps and epochs, in order of
-        time. The samples up to these times come first."""
+        """Measure what an epoch or a step costs, from reports (time, step, epoch) in order of time.
+        Samples up to these times must be added before."""
         known = self.length
         for time, step, epoch in reports if known is not None else ():
             position = step if known and known.unit == STEP else epoch
@@ -316,13 +318,13 @@ class ContainerHistory:
             setattr(self, name, next(met, None))
 
     def add_sample(self, time: int, cpu_seconds: float) -> None:
-        """Remember a counter sample; one that goes back in time or count starts the record anew."""
+        """Add a counter sample. One that goes back in time or count starts a new record."""
         if self.samples and (time <= self.samples[-1][0] or cpu_seconds < self.samples[-1][1]):
             self.samples.clear()
         self.samples.append((time, cpu_seconds))
 
     def add_samples(self, times: Sequence[int], seconds: Sequence[float]) -> None:
-        """Remember counter samples, at least one, with times that rise; NaN is none."""
+        """Add counter samples, at least one, with rising times. NaN means no sample."""
         # Never true with a NaN among them: those after a NaN are not greater, nor is it.
         last = self.samples[-1] if self.samples else _BEFORE
         if (
@@ -343,11 +345,11 @@ class ContainerHistory:
         weights: Sequence[float | None],
         demands: Sequence[float],
     ) -> None:
-        """Note from new counter samples, before they are added, whether the container is busy.
+        """Update `is_busy` from new counter samples, before they are added.
 
-        `weights` are those in force at each, `demands` the CPUs wanted (NaN: unknown): one that
-        others keep from the CPUs is busy too. A container that waits, or whose weight is unknown,
-        is not found idle.
+        `weights`: the weight in force at each sample; `demands`: the CPUs wanted (NaN: unknown).
+        A container that others keep from the CPUs is busy, too. One that waits in the queue, or
+        whose weight is unknown, never becomes idle.
         """
         started = self.started
         last = self.samples[-1] if self.samples else None
@@ -374,7 +376,7 @@ class ContainerHistory:
         seconds: Sequence[float],
         states: Sequence[str | None],
     ) -> None:
-        """Note from new samples, before their counters are added, how many CPUs it wants."""
+        """Update `cpu` from new samples, before their counters are added."""
         last = self.samples[-1] if self.samples else None
         self.cpu = self.cpu.after(
             times, demands, seconds, states, last, self.state, takes_turns=self.turn_s is not None
@@ -385,10 +387,10 @@ class ContainerHistory:
         return weight <= WAITING_WEIGHT * max(1.0, self.owner.ratio)
 
     def note_gpus(self, times: Sequence[int], uses: Sequence[Mapping[str, GpuUse] | None]) -> None:
-        """Note from new samples, before their points are added, which GPUs it holds and uses.
+        """Record from new samples, before their points are added, which GPUs it holds and uses.
 
-        What its learning and its epochs took in CPU seconds is forgotten when GPU seconds begin to
-        count: the two do not mix.
+        When its effort begins to count in GPU seconds, the costs of its learning and epochs in CPU
+        seconds are dropped: the two units do not mix.
         """
         for time, use in zip(times, uses, strict=True):
             if use and any(not one.ratio < GPU_USED for one in use.values()):
@@ -405,19 +407,19 @@ class ContainerHistory:
 
     @property
     def container_ids(self) -> tuple[str, ...]:
-        """The ids of its containers: of one that is alone its own."""
+        """The ids of its containers: its own id if it has no members."""
         return tuple(member.id for member in self.members) or (self.id,)
 
     @property
     def lacks_members(self) -> bool:
-        """Whether the job that it is a member of has containers that are not seen here."""
+        """Whether its job has containers that this history does not include."""
         if self.job is None:
             return False
         return max(1, len(self.members)) < (self.job_containers or 2)
 
     def feeds_gpu(self, now: int) -> bool:
-        """Tell whether it trains or serves on a GPU: it has used one within some minutes, which
-        leaves room for a validation or a checkpoint."""
+        """Tell whether it trains or serves on a GPU: it has used one within the last minutes, so
+        that a validation or a checkpoint does not count as the end."""
         return self.has_used_gpu(now, _FEEDS_S)
 
     def has_used_gpu(self, now: int, seconds: float) -> bool:
@@ -426,7 +428,7 @@ class ContainerHistory:
 
     @property
     def is_idle(self) -> bool:
-        """Whether it has wanted next to no CPU for a while: it sleeps, and waits for nobody."""
+        """Whether it has wanted almost no CPU for a while: it sleeps, and waits for no CPU."""
         return bool(self.samples) and self.cpu.is_quiet_at(self.samples[-1][0])
 
     @property
@@ -436,7 +438,7 @@ class ContainerHistory:
 
     @property
     def effort_unit(self) -> str:
-        """What its effort counts in, in short."""
+        """The unit of its effort, abbreviated."""
         return "GPU s" if self.uses_gpu else "CPU s"
 
     @property
@@ -447,15 +449,15 @@ class ContainerHistory:
 
     @property
     def effort(self) -> float:
-        """The CPU seconds that it has had; the GPU seconds, once it uses a GPU."""
+        """The CPU seconds that it has had; the GPU seconds since it began to use a GPU."""
         return self.gpu_seconds.samples[-1][1] if self.uses_gpu else self.attained
 
     def effort_at(self, time: int) -> float:
-        """Return its effort by a time, on the straight line between samples (ours)."""
+        """Return its effort up to a time, interpolated between samples (ours)."""
         return value_at(self.gpu_seconds.samples, time) if self.uses_gpu else self.work_at(time)
 
     def work_at(self, time: int) -> float:
-        """Return the CPU seconds used by a time, on the straight line between samples (ours)."""
+        """Return the CPU seconds used up to a time, interpolated between samples (ours)."""
         if not self.samples or time > self.samples[0][0]:
             return value_at(self.samples, time)
         end, used = self.samples[0]
@@ -465,8 +467,8 @@ class ContainerHistory:
         return used * max(0.0, (time - start) / (end - start))
 
     def explores(self, seconds: float) -> bool:
-        """Tell whether it has had less than so many CPU seconds, and has not reported twice: one
-        report does not tell how fast it gets on."""
+        """Tell whether it has had less than this many CPU seconds and has not reported twice: one
+        report does not show how fast it progresses."""
         return self.reports < 2 and self.attained < seconds
 
     @property
@@ -475,7 +477,7 @@ class ContainerHistory:
         return self.samples[-1][1] if self.samples else 0.0
 
     def forget(self, until: int) -> None:
-        """Drop what no window that starts at `until` or later needs."""
+        """Drop the samples and points that no window from `until` on needs."""
         for series in self.metrics.values():
             series.forget(until)
         for samples in (self.samples, self.gpu_seconds.samples):

@@ -1,7 +1,7 @@
-"""How many CPUs a container wants, and how many it gets: what its newest samples say.
+"""How many CPUs a container wants, and how many it gets, by its newest samples.
 
-`ContainerHistory` keeps it. What a job needs, whether it sleeps, and whether it is held back
-follows.
+`ContainerHistory` keeps the result. It shows what a job needs, whether it sleeps, and whether it is
+held back.
 """
 
 from __future__ import annotations
@@ -13,34 +13,34 @@ from dataclasses import dataclass
 from dltools.notation.times import MICRO
 
 _QUIET, _QUIET_S = 0.25, 4.0
-"""A container that wants fewer CPUs than this for so many seconds is idle (ours): a notebook that
+"""A container that wants fewer CPUs than this for this many seconds is idle (ours). A notebook that
 computes for 50 ms each second costs others little, and cannot wake while it is paused."""
 
 _LEAST_LOOK_S = 0.75
-"""Least time between two samples that tell of sleep (s, ours): one burst fills a shorter one."""
+"""Least time (s) between two samples that can show sleep (ours): a burst may fill a shorter one."""
 
 _GETS_ALL = 0.95
-"""Part of the CPUs wanted from which on a job got all (ours). Of two threads that wait for each
-other, one spins while the other is held back: so half of what they lose shows."""
+"""A job that gets this part of the CPUs that it wants, or more, is not held back (ours). If one of
+two threads that wait for each other is held back, the other spins: only half of the loss shows."""
 
 _STARVES = 0.5
 """Part of the CPUs wanted below which a job starves (ours)."""
 
 _A_THREAD = 0.75
-"""CPUs wanted from which on one thread always wants one (ours)."""
+"""If a job wants this many CPUs or more, at least one of its threads always wants one (ours)."""
 
 _LOOKS = 3
-"""Samples whose largest demand counts (ours): the kernel counts a wait when it ends, so that one
-sample of a job that is held back may miss it."""
+"""Number of newest samples whose largest demand counts (ours): the kernel counts a wait when it
+ends, so that a single sample of a job that is held back may miss it."""
 
 
 @dataclass(frozen=True, slots=True)
 class CpuDemand:
-    """What the last samples say.
+    """A container's demand and use at its newest samples.
 
-    `cores`: the CPUs that the container used. `demands`: the CPUs that its threads wanted at the
-    last samples that tell it, `uses`: those that it got there (NaN: unknown). `quiet_since`: since
-    when it has wanted next to none (microseconds), None while it wants some.
+    `cores`: the CPUs that it used. `demands`: the CPUs that its threads wanted at the newest
+    samples with a known demand, `uses`: the CPUs that it got there (NaN: unknown). `quiet_since`:
+    the time since which it has wanted almost no CPU (microseconds), None while it wants some.
     """
 
     cores: tuple[float, ...] = ()
@@ -60,11 +60,10 @@ class CpuDemand:
         takes_turns: bool,
     ) -> CpuDemand:
         """Return the demand after new samples: their times, the CPUs wanted, the CPU seconds used,
-        and the states. `last`: time and CPU seconds of the sample before, `before`: the state
-        there.
+        and the states. `last`: time and CPU seconds of the sample before; `before`: its state.
 
-        NaN is unknown, and what was known is forgotten then, but for a pause. Where it takes turns
-        its demand says nothing of sleep, but one that was not paused and has used no CPU sleeps.
+        A NaN (unknown) drops what was known, except during a pause. The demand of a container that
+        takes turns does not show sleep; it sleeps if it was not paused and used no CPU.
         """
         cores, demands, uses, quiet_since = self.cores, self.demands, self.uses, self.quiet_since
         for time, wanted, used, state in zip(times, wanted_cpus, seconds, states, strict=True):
@@ -95,13 +94,13 @@ class CpuDemand:
 
     @property
     def demand(self) -> float | None:
-        """The most CPUs that its threads wanted at the last samples, None where that is unknown."""
+        """The largest demand (CPUs) at the newest samples, None if unknown."""
         return max(self.demands, default=None)
 
     @property
     def is_held_back(self) -> bool | None:
-        """Whether it got clearly fewer CPUs than its threads wanted at the last samples, None where
-        that is unknown."""
+        """Whether it got clearly fewer CPUs than its threads wanted at the newest samples, None if
+        unknown."""
         both = zip(self.uses, self.demands, strict=True)
         pairs = [(got, wanted) for got, wanted in both if not math.isnan(got)]
         if not pairs:
@@ -109,16 +108,16 @@ class CpuDemand:
         return sum(got for got, _ in pairs) < _GETS_ALL * sum(wanted for _, wanted in pairs)
 
     def is_quiet_at(self, time: int) -> bool:
-        """Tell whether it has wanted next to no CPU for a while by a time (microseconds)."""
+        """Tell whether, at a time (microseconds), it has wanted almost no CPU for a while."""
         return self.quiet_since is not None and time - self.quiet_since >= round(_QUIET_S * MICRO)
 
 
 def _last_looks(
     demands: tuple[float, ...], uses: tuple[float, ...]
 ) -> tuple[tuple[float, ...], tuple[float, ...]]:
-    """Return the last looks. A job that starves seems to want less than it does: threads sleep
-    while they wait for the one that has no CPU. So while one thread always wants a CPU, the largest
-    demand stays until the job gets half of what it wants."""
+    """Return the demands and uses that count. A starving job seems to want less than it does: its
+    threads sleep while they wait for the one that has no CPU. So while at least one thread wants a
+    CPU, the largest demand is kept until the job gets half of what it wants."""
     if len(demands) <= _LOOKS:
         return demands, uses
     starves = uses[-1] < _STARVES * demands[-1] and demands[-1] >= _A_THREAD

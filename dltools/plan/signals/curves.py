@@ -3,11 +3,11 @@
 `prediction` fits a job's curve and asks it; `metric_series` keeps it beside its points.
 
 A fit leaves out the first fifth of a history, which falls faster than any of the shapes. The rest
-is reduced to the medians of up to 24 blocks, on which noise, spikes and NaN have little hold, and
-read off on a fixed grid from its first to its last point. On the grid each shape has a closed
-least-squares fit a + b shape(u), by one dot product with a basis that is computed once. The shapes
-that fit nearly as well as the best one vote: a prediction is their weighted median, and what they
-disagree about is not known.
+is reduced to the medians of up to 24 blocks, which noise, spikes and NaN change little, and
+interpolated on a fixed grid from its first to its last point. On the grid each shape has a closed
+least-squares fit a + b shape(u): one dot product with a basis that is computed once. The shapes
+that fit nearly as well as the best one vote: a prediction is their weighted median, and their
+spread shows how uncertain it is.
 
 The shapes, for u from 0 to 1:
 
@@ -17,7 +17,7 @@ The shapes, for u from 0 to 1:
     line          u                  no asymptote
 
 The families are those of SLAQ (Zhang et al., SoCC 2017) and Optimus (Peng et al., EuroSys 2018).
-Slow tails are likelier beforehand than quick ends, as real curves have it (tests/bench/curves.py).
+The priors favour slow tails over quick ends, as in real curves (tests/bench/curves.py).
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from operator import itemgetter, mul
 from typing import Any
 
 FEWEST = 5
-"""Finite points that a fit takes."""
+"""Least number of finite points for a fit."""
 
 WARM_UP = 0.2
 """Part of a history, at its beginning, that no fit looks at."""
@@ -45,8 +45,8 @@ _SHARPNESS = 5.0
 def fit(works: Sequence[float], values: Sequence[float]) -> Curve | None:
     """Fit a history: the work (CPU seconds, not falling) and value of each point.
 
-    Values that are not finite are passed over. None where there are too few points or no work lies
-    between them: then nothing is known.
+    Values that are not finite are skipped. None if there are too few points, or no work between
+    them.
     """
     points = _usable(works, values)
     if len(points) < FEWEST:
@@ -103,7 +103,7 @@ def _voters(fits: Iterable[_Fit], best: float, levels: Sequence[float]) -> tuple
 
 
 def _usable(works: Sequence[float], values: Sequence[float]) -> list[tuple[float, float]]:
-    """Return the (work, value) that are finite and whose squares are."""
+    """Return the (work, value) pairs that are finite, as are their squares."""
     points = list(zip(works, values, strict=True))
     if not (all(map(math.isfinite, values)) and all(map(math.isfinite, works))):
         points = [(w, v) for w, v in points if math.isfinite(w) and math.isfinite(v)]
@@ -152,7 +152,7 @@ def _on_grid(knots: list[tuple[float, float]]) -> list[float]:
 
 
 _FLAT = 1e-3
-"""Way, as a part of its level, under which a curve counts as flat."""
+"""A curve whose whole change is less than this part of its level counts as flat."""
 
 
 Voter = tuple[int, float, float, float]
@@ -161,7 +161,7 @@ Voter = tuple[int, float, float, float]
 
 @dataclass(frozen=True, slots=True)
 class Asymptote:
-    """The value that a curve tends to, and the least and the greatest that any voter has."""
+    """The value that a curve tends to, with the least and the greatest asymptote of its voters."""
 
     value: float
     least: float
@@ -186,7 +186,7 @@ class Curve:
     def soon(self, work: float) -> float:
         """Return the value at a work not far ahead, by the shape that fits best.
 
-        So near all shapes agree, and one is faster than a vote.
+        This is faster than a vote, and all shapes agree so near to the last point.
         """
         k, a, b, _ = self.voters[0]
         return a + b * SHAPES[k].at(self._position(work))
@@ -199,8 +199,8 @@ class Curve:
     def work_to(self, target: float) -> float:
         """Return the work (CPU seconds) beyond the last point until the curve meets the target.
 
-        0 where it is met already in the sense that the curve is past it; infinity where the
-        curve ends short of the target or goes the other way.
+        0 if the curve is past the target already; infinity if it ends short of the target or moves
+        away from it.
         """
         if target not in self._known:
             self._known[target] = self._work_to(target)
@@ -218,7 +218,7 @@ class Curve:
         return _median(votes)
 
     def asymptote(self) -> Asymptote | None:
-        """Return where the curve ends; None where the voters with most weight know no end."""
+        """Return the value that the curve tends to; None if most of the vote has no asymptote."""
         if "end" not in self._known:
             self._known["end"] = self._asymptote()
         found: Asymptote | None = self._known["end"]
@@ -226,7 +226,7 @@ class Curve:
 
     def convergence(self, left: float) -> float:
         """Return the work (CPU seconds) beyond the last point until only this part of the curve's
-        whole way is left; infinity where it has no end."""
+        whole change is left; infinity if it has no asymptote."""
         key = ("left", left)
         if key not in self._known:
             end = self.asymptote()

@@ -1,16 +1,16 @@
-"""What a job's effort counts in: its GPU seconds, and what an epoch or a step takes.
+"""A job's effort: its GPU seconds, and the effort that an epoch or a step takes.
 
-Each `ContainerHistory` has one `GpuSeconds`, and an `EpochCost` where labels say how long it
-trains. All rules are ours.
+Each `ContainerHistory` has one `GpuSeconds`, and an `EpochCost` if labels say how long it trains.
+All rules are ours.
 
-GPU seconds are the sum, over the GPUs that a job holds, of the share of time in which it had a
-kernel there times that time. They count from the first sample at which a use is known, and CPU
-seconds count before: a job whose use is never known stays with these. Later a use that is unknown
-counts as the last one known on that GPU, and as none where there was none.
+GPU seconds are the sum, over the GPUs that a job holds, of time multiplied by the share of it in
+which the job had a kernel there. They count from the first sample with a known use. Before that,
+and for a job whose use is never known, CPU seconds count. Later, an unknown use is taken to be the
+last known use of that GPU, or none.
 
-The effort before the first report is start-up as well, so only what lies between two reports says
-what an epoch takes. A job that competes uses CPU time without getting on, so the least of the
-newest intervals is nearest to what it needs.
+The effort before the first report includes start-up, so the cost of an epoch is measured between
+two reports. A job that competes wastes CPU time, so the least of the newest costs is nearest to
+what it needs.
 """
 
 from __future__ import annotations
@@ -24,16 +24,16 @@ from dltools.notation.times import MICRO
 from dltools.observations.host_samples import GpuUse
 
 GPU_USED = 0.05
-"""Share of the time from which on a GPU is in use (ours)."""
+"""A GPU is in use if it is busy for this share of the time or more (ours)."""
 
 
 @dataclass(slots=True)
 class GpuSeconds:
     """The GPU seconds of one run of a job.
 
-    `since`: from when they count (microseconds), None where CPU seconds count. `samples`:
-    (microseconds, GPU seconds since then). `gpus`: the GPUs that it holds, and the newest use of
-    each, with the last share that was known and the most memory that it has held.
+    `since`: the time from which they count (microseconds), None while CPU seconds count.
+    `samples`: (microseconds, GPU seconds since then). `gpus`: the newest use of each GPU that it
+    holds, with the last known share and the most memory that it has held.
     """
 
     since: int | None = None
@@ -41,8 +41,8 @@ class GpuSeconds:
     gpus: Mapping[str, GpuUse] = field(default_factory=dict)
 
     def add(self, time: int, uses: Mapping[str, GpuUse]) -> bool:
-        """Take a sample: the job's use of the GPUs that it holds since the one before. Tell whether
-        its GPU seconds count from now on."""
+        """Add a sample: how the job has used the GPUs that it holds since the last sample. Tell
+        whether its GPU seconds begin to count with it."""
         self.gpus = {gpu: _after(self.gpus.get(gpu), use) for gpu, use in sorted(uses.items())}
         if self.since is None:
             if not any(use.ratio >= GPU_USED for use in uses.values()):
@@ -61,8 +61,8 @@ class GpuSeconds:
 
 
 def value_at(samples: Sequence[tuple[int, float]], time: int) -> float:
-    """Return a counter's value at a time, on the straight line between its samples; before the
-    first it is that one, and 0 where there is none."""
+    """Return a counter's value at a time, interpolated between its samples. Before the first sample
+    it is the first value; without samples it is 0."""
     at = bisect.bisect_left(samples, (time,))
     if at == 0:
         return samples[0][1] if samples else 0.0
@@ -83,17 +83,21 @@ def _after(before: GpuUse | None, use: GpuUse) -> GpuUse:
 
 
 _SHORTEST = 0.5
-"""CPU seconds between two reports that are compared: less is lost in the sampling."""
+"""Least effort (CPU seconds) between two reports that are compared: sampling is too coarse for
+less."""
 
 _NEWEST = 8
-"""Intervals that count: an epoch may become longer."""
+"""Number of newest intervals that count: later epochs may take longer."""
 
 
 @dataclass(frozen=True, slots=True)
 class EpochCost:
-    """The newest report that closed an interval: its `position` (epoch or step), the CPU seconds
-    by then, how far the interval went (`advance`), and the CPU seconds for each unit in the newest
-    intervals."""
+    """The cost of an epoch or a step, by intervals between reports.
+
+    Of the newest interval: `position` is its last epoch or step, `work` the CPU seconds up to then,
+    `advance` its length in epochs or steps. `needs`: CPU seconds per epoch or step in each of the
+    newest intervals.
+    """
 
     position: float
     work: float
@@ -101,7 +105,7 @@ class EpochCost:
     needs: tuple[float, ...] = ()
 
     def after(self, position: float, work: float) -> EpochCost:
-        """Return the cost after a report; training that begins anew tells none yet."""
+        """Return the cost after a report. It is unknown again if training has begun anew."""
         if position < self.position / 2:
             return EpochCost(position, work)
         if position <= self.position or work - self.work < _SHORTEST:
@@ -111,10 +115,10 @@ class EpochCost:
         return EpochCost(position, work, advance, needs[-_NEWEST:])
 
     def left(self, total: float, newest: float, attained: float) -> float | None:
-        """Return the CPU seconds that are left to a total, None before two reports.
+        """Return the CPU seconds that are left until the position `total`, None before two reports.
 
-        `newest` is the newest position; `attained` the CPU seconds so far, which count for one
-        more interval at most.
+        `newest` is the newest position; `attained` the CPU seconds so far. Those since the newest
+        report count as one more interval at most.
         """
         if not self.needs:
             return None

@@ -1,14 +1,15 @@
-"""Which of a job's metrics it is judged by, in which direction that metric gets better, and when a
-metric says nothing of how the job gets on (all of this is ours).
+"""Chooses the metric that a job is judged by, and says when a metric shows nothing.
 
-- A metric that has never been a finite number judges nobody: the next one does.
-- A job has diverged when its metric is lost, which means finite once and not finite in its newest
-  three reports, and its training loss, if it reports one, is lost too. Else a lost metric is passed
-  over until it is finite again.
-- Rewards, and losses beside an adversarial pair, judge while they change by more than they
-  fluctuate. Flat, they say nothing.
-- A metric that is worse than at first by a twentieth, and has never been better by as much, warms
-  up: that it gets worse says nothing yet.
+The rules are ours:
+
+- A metric that has never been finite is skipped: the next one counts.
+- A metric is lost if it was finite once, and not in its newest three reports. A job has diverged if
+  its metric is lost and its training loss, if it reports one, is lost too. Otherwise a lost metric
+  is skipped until it is finite again.
+- Rewards, and losses of adversarial networks, count only while they change by more than they
+  fluctuate. While they are flat, they show nothing.
+- A metric that is worse than its first value by a twentieth, and has never been better by as much,
+  is warming up: getting worse shows nothing yet.
 """
 
 from __future__ import annotations
@@ -22,14 +23,15 @@ from dltools.plan.signals.container_history import ContainerHistory
 from dltools.plan.signals.metric_series import Series
 
 _CLEARLY = 0.05
-"""Part of its first value by which a metric is clearly worse or better than at first."""
+"""A metric is clearly worse or better than at first if it differs by this part of its first
+value."""
 
 _FEWEST, _ERRORS = 3, 3.0
-"""What fluctuates has changed if there are so many finite values before and after, and their means
-differ by more than so many times the standard error of that difference."""
+"""A fluctuating metric has changed if there are this many finite values before and after, and the
+difference of their means is more than this many standard errors."""
 
 _ROUNDING = 1e-9
-"""Part of the largest value by which the means of equal values may differ."""
+"""Means of equal values may differ by this part of the largest value, by rounding."""
 
 
 def objective(job: ContainerHistory, metric: str) -> str:
@@ -49,8 +51,8 @@ def has_values(job: ContainerHistory, metric: str | None) -> bool:
 def candidates(job: ContainerHistory) -> list[str]:
     """Return the job's metrics that have had finite values, best evaluation metric first.
 
-    The order (ours): the label `dltools.metric`, where the job reports that; else as
-    `dltools.observations.metric_names.evaluation_order` has it.
+    The metric of the label `dltools.metric` comes first if the job reports it; the order of the
+    others is that of `dltools.observations.metric_names.evaluation_order` (ours).
     """
     wanted = job.labels.get(METRIC)
     if wanted is not None and has_values(job, wanted):
@@ -66,8 +68,8 @@ def candidates(job: ContainerHistory) -> list[str]:
 def metric_of(job: ContainerHistory) -> str | None:
     """Return the metric that a job's learning is judged by.
 
-    Its target's, where it reports that, else the first one that is not lost or with which the job
-    has diverged. One that has never been finite only where there is no other.
+    It is the metric of its target if the job reports it, else the first candidate that is not lost
+    or with which the job has diverged. If no metric has ever been finite, it is the first one.
     """
     if has_values(job, job.targets.metric):
         return job.targets.metric
@@ -78,8 +80,9 @@ def metric_of(job: ContainerHistory) -> str | None:
 
 
 def has_diverged(job: ContainerHistory, metric: str) -> bool:
-    """Tell whether a job that is judged by a metric has diverged: it is lost, and so is every
-    training loss; without one, every other loss, and without any, every metric."""
+    """Tell whether a job that is judged by a metric has diverged: the metric is lost, and so is
+    every training loss. Without a training loss every loss must be lost, without any loss every
+    metric."""
     if not job.metrics[metric].is_lost:
         return False
     known = {name: one for name, one in job.metrics.items() if one.count}
@@ -89,8 +92,7 @@ def has_diverged(job: ContainerHistory, metric: str) -> bool:
 
 
 def fluctuating(job: ContainerHistory) -> frozenset[str]:
-    """Return those of a job's metrics that judge it only while they change by more than they
-    fluctuate."""
+    """Return the metrics of a job that count only while they change by more than they fluctuate."""
     return metric_names.fluctuating(name for name, one in job.metrics.items() if one.count)
 
 
@@ -111,15 +113,15 @@ def has_changed(before: Sequence[float], after: Sequence[float]) -> bool:
 
 
 def why_flat(metric: str) -> str:
-    """Return why a metric that fluctuates, and has changed by no more than that, says nothing."""
+    """Return why a fluctuating metric that has not changed shows nothing."""
     if metric_names.is_loss(metric):
-        return f"{metric} is flat, as losses beside an adversarial pair may be while it learns"
-    return f"{metric} is flat or fluctuates, as rewards may while an agent learns"
+        return f"{metric} is flat, which does not show whether an adversarial network learns"
+    return f"{metric} is flat or fluctuates, which does not show whether an agent learns"
 
 
 def is_warming_up(series: Series, aim: str, value: float) -> bool:
-    """Tell whether a metric that is now at a value, and gets better as `aim` says, warms up: it is
-    worse than at first and has never been better, as a loss while the learning rate rises."""
+    """Tell whether a metric is warming up: its value is worse than its first one, and it has never
+    been better, like a loss while the learning rate rises. `aim` is "min" or "max"."""
     first = series.first
     if first is None:
         return False

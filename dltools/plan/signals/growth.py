@@ -9,12 +9,15 @@ code unless marked as ours):
 - R, the mean CPU use over the interval as a share of the host;
 - growth efficiency G = P / R.
 
-Ours: of a job that uses a GPU, R is how many GPUs it keeps busy (GPU seconds per second), and so G
-is growth per GPU second; unknown until it has used one for two intervals, as units do not mix.
+The following is ours:
 
-Ours: an unknown G is None, not 0, so that a new job does not count as converged; so is that of a
-job whose metrics say nothing, see `dltools.plan.signals.evaluation_metric`; a job that has diverged
-has P = 0; `signed` counts only change for the better, and none before a warm-up is over.
+- For a job that uses a GPU, R is the number of GPUs that it keeps busy (GPU seconds per second), so
+  that G is growth per GPU second. It is unknown until the job has used a GPU for two intervals,
+  because the units do not mix.
+- An unknown G is None, not 0, so that a new job does not count as converged. G is also unknown
+  while the job's metrics show nothing, see `dltools.plan.signals.evaluation_metric`.
+- A job that has diverged has P = 0.
+- `signed` counts only change for the better, and none before a warm-up is over.
 """
 
 from __future__ import annotations
@@ -38,17 +41,17 @@ from dltools.plan.signals.evaluation_metric import (
 from dltools.plan.signals.metric_series import Series
 
 _IDLE = 1e-6
-"""Share of a host under which a job counts as having used no CPU."""
+"""A job that used less than this share of the host counts as having used no CPU."""
 
 
 @dataclass(frozen=True, slots=True)
 class Growth:
     """How fast a job grows, and how much CPU or GPU time that takes.
 
-    `metric` is "" where there is none; `progress` is P (1/s), `use` R (share of the host's CPUs, or
-    GPUs), `efficiency` G (1/s); None means unknown. `note` qualifies them in a few words. `per`:
-    what G counts by, "" for CPU time. `is_early`: from its first reports, before two intervals are
-    over.
+    `metric` is "" if there is none. `progress` is P (1/s), `use` is R (share of the host's CPUs, or
+    number of GPUs), `efficiency` is G (1/s); None means unknown. `note` qualifies them in a few
+    words. `per`: the unit of effort in texts, "" for CPU time. `is_early`: computed from the first
+    reports, before two intervals are over.
     """
 
     metric: str
@@ -62,8 +65,8 @@ class Growth:
 
 @dataclass(frozen=True, slots=True)
 class Use:
-    """Mean use over an interval, of CPUs as a share of the host, of GPUs as their number; None
-    where unknown; and a note."""
+    """Mean use over an interval: of CPUs as a share of the host, of GPUs as a number, None if
+    unknown; and a note for people."""
 
     share: float | None
     note: str
@@ -74,8 +77,8 @@ def growth(
 ) -> Growth:
     """Return the growth of a job over the interval of `interval_s` seconds that ends at `now`.
 
-    `cpus` is the host's size. The evaluation metric is the first candidate that says something in
-    this interval and in the one before; without one, growth is unknown.
+    `cpus` is the host's size. The evaluation metric is the first candidate with values that show
+    something in this interval and in the one before. Without one, growth is unknown.
     """
     interval = round(interval_s * MICRO)
 
@@ -101,8 +104,8 @@ def early_growth(
 ) -> Growth | None:
     """Return the growth of a job whose first report is less than two intervals old (ours).
 
-    Between the means of the earlier and the later half of its reports; None before it has reported
-    twice. P and R are over the time between the mean times of both halves.
+    It compares the means of the earlier and the later half of the job's reports; None before two
+    reports. P and R are over the time between the mean times of both halves.
     """
 
     def halves_of(series: Series) -> _Halves | None:
@@ -123,7 +126,7 @@ def early_growth(
 
 
 def signal_of(found: Growth) -> str:
-    """Return a growth in a few words."""
+    """Return a growth as a short text."""
     if found.efficiency is None:
         return found.note
     return f"G {found.efficiency:.3g}{found.per or '/s'} of {found.metric}"
@@ -131,8 +134,10 @@ def signal_of(found: Growth) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _Halves:
-    """The values of a metric in two spans of time, one after the other, both not empty; their means
-    are those at `begin` and `end` (microseconds). `peak`: the largest absolute value seen so far.
+    """The values of a metric in two successive spans of time, neither of them empty.
+
+    The mean of each counts as the value at `begin` and at `end` (microseconds). `peak`: the largest
+    absolute value seen so far.
     """
 
     before: Sequence[float]
@@ -154,8 +159,8 @@ class _Halves:
 
 @dataclass(frozen=True, slots=True)
 class _Judged:
-    """The metric that judges a job, and its halves, None where no metric says anything; `note` says
-    why ("": none has points)."""
+    """The metric that a job is judged by, and its values in two spans; None if no metric shows
+    anything. `note` says why ("": no metric has points)."""
 
     metric: str
     halves: _Halves | None = None
@@ -164,7 +169,7 @@ class _Judged:
 
 
 def _judged(job: ContainerHistory, halves_of: Callable[[Series], _Halves | None]) -> _Judged:
-    """Return the first candidate that has halves and says something."""
+    """Return the first candidate that has values in both spans and shows something."""
     names, doubtful = candidates(job), fluctuating(job)
     flat: list[str] = []
     note = ""
@@ -193,8 +198,8 @@ def _judged(job: ContainerHistory, halves_of: Callable[[Series], _Halves | None]
 def _growth(
     job: ContainerHistory, metric: str, halves: _Halves, use: Use, *, is_signed: bool
 ) -> Growth:
-    """Return the growth between two halves of a metric, of which each holds a finite value;
-    `is_signed` counts only change for the better."""
+    """Return the growth between two spans of a metric, each with a finite value. `is_signed` counts
+    only change for the better."""
     series, aim = job.metrics[metric], objective(job, metric)
     before, after = _mean(halves.before, halves.peak), _mean(halves.after, halves.peak)
     change = after - before
@@ -216,7 +221,7 @@ def _growth(
 
 
 def _mean(values: Sequence[float], peak: float) -> float:
-    """Return the mean of the finite values, at least one, as fractions of the peak."""
+    """Return the mean of the finite values, at least one, as a fraction of the peak."""
     total = sum(values)
     if math.isfinite(total) and peak > 0:
         return total / len(values) / peak
@@ -225,8 +230,8 @@ def _mean(values: Sequence[float], peak: float) -> float:
 
 
 def effort_use(job: ContainerHistory, now: int, interval: int, cpus: float) -> Use:
-    """Return the mean use of what a job's effort counts in, over the interval (microseconds) that
-    ends at `now`: of CPUs as `cpu_use` does, or how many GPUs it kept busy."""
+    """Return a job's mean use of the resource that its effort is counted in, over the interval
+    (microseconds) that ends at `now`: of CPUs as `cpu_use`, or the number of busy GPUs."""
     if not job.uses_gpu:
         return cpu_use(job, now, interval, cpus)
     if job.effort_since > now - 2 * interval * (1 - JITTER):
@@ -237,7 +242,7 @@ def effort_use(job: ContainerHistory, now: int, interval: int, cpus: float) -> U
 def cpu_use(job: ContainerHistory, now: int, interval: int, cpus: float) -> Use:
     """Return the mean CPU use over the interval (microseconds) that ends at `now`.
 
-    From the two counter samples that bracket the interval; else from those inside it; else the
+    It uses the two counter samples that bracket the interval, else those inside it, else the
     average since the container's start (ours).
     """
     if cpus <= 0:

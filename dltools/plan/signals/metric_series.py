@@ -1,7 +1,7 @@
-"""What is remembered of one metric of a container: its points, and its learning history.
+"""One metric of a container: its points, and its learning history.
 
-Points may come late, twice, or out of order; values may be NaN or infinite. Nothing here raises on
-data.
+Points may come late, twice, or out of order; values may be NaN or infinite. No data makes this
+module raise.
 """
 
 from __future__ import annotations
@@ -16,16 +16,16 @@ from operator import lt
 from dltools.plan.signals.curves import Curve
 
 LOST = 3
-"""Reports in a row without a finite value after which a metric is lost (ours): one or two may be a
-step that mixed precision skips, or an evaluation that failed."""
+"""A metric is lost after this many reports in a row without a finite value (ours). One or two may
+be steps that mixed precision skips, or an evaluation that failed."""
 
 _LONGEST = 128
-"""Points that a learning history keeps; at twice as many every other one is dropped."""
+"""Points of a learning history after thinning: at twice as many, every other one is dropped."""
 
 
 @dataclass(slots=True)
 class LearningHistory:
-    """A whole run's learning curve in at most 128 points: `works` are CPU seconds, not falling.
+    """A whole run's learning curve in fewer than 256 points: `works` are CPU seconds, not falling.
 
     Every `stride`-th finite point is kept, so that the points stay spread evenly over the run.
     """
@@ -43,7 +43,7 @@ class LearningHistory:
         values: Sequence[float],
         steps: Sequence[int | None],
     ) -> None:
-        """Take finite points; a step that falls to less than half says that training began anew.
+        """Add finite points. A step that falls to less than half shows that training began anew.
 
         `work_at` gives the CPU seconds at a time.
         """
@@ -69,11 +69,11 @@ class LearningHistory:
 class Series:
     """Points of one metric in order of time: `times` (microseconds), `values`, `steps` (or None).
 
-    `first` is the first finite value since the job started (None where that is not known), `low`
-    and `high` are the least and the greatest one, `count` is how many there were, those included
-    that are forgotten. `not_finite` is how many of the newest points, up to `LOST`, have no finite
-    value. `learning` is kept where a policy asks for curves; `curve` is its last fit (None: too few
-    points), made when `fitted` points had been seen.
+    `first` is the first finite value since the job started (None if unknown); `low` and `high` are
+    the least and the greatest finite value; `count` is the number of points so far, including
+    dropped ones. `not_finite`: how many of the newest points, up to `LOST`, are not finite.
+    `learning` is kept if a policy needs curves; `curve` is its last fit (None: too few points),
+    made when `fitted` points had been seen.
     """
 
     times: list[int] = field(default_factory=list)
@@ -95,11 +95,11 @@ class Series:
 
     @property
     def is_lost(self) -> bool:
-        """Whether its newest points, several in a row, have no finite value."""
+        """Whether its newest `LOST` points are all not finite."""
         return self.not_finite >= LOST
 
     def add(self, time: int, value: float, step: int | None) -> bool:
-        """Insert a point, unless the very same was reported already; tell whether it was new."""
+        """Insert a point, unless it is there already; tell whether it was new."""
         at = bisect.bisect_right(self.times, time)
         twin = at
         while twin > 0 and self.times[twin - 1] == time:
@@ -120,8 +120,8 @@ class Series:
     def extend(
         self, times: Sequence[int], values: Sequence[float], steps: Sequence[int | None]
     ) -> Sequence[int] | None:
-        """Insert points in order of time; return the indices of those that were new, None for all
-        of them."""
+        """Insert points, which are in order of time. Return the indices of the new ones, None if
+        all are new."""
         if (len(times) > 1 and not all(map(lt, times, islice(times, 1, None)))) or (
             self.times and times[0] <= self.times[-1]
         ):
@@ -157,13 +157,14 @@ class Series:
         return self.values[low : bisect.bisect_right(self.times, until)]
 
     def forget(self, until: int) -> None:
-        """Drop the points with time <= `until`, but the newest; what was noted of them stays."""
+        """Drop the points with time <= `until`, except the newest one. `first`, `low`, `high` and
+        `count` still include them."""
         low = min(bisect.bisect_right(self.times, until), len(self.times) - 1)
         if low > 0:
             del self.times[:low], self.values[:low], self.steps[:low]
 
     def forget_learning(self) -> None:
-        """Drop the learning history and its fit, as what is kept of it is in another unit."""
+        """Drop the learning history and its fit, because the unit of effort has changed."""
         if self.learning is not None:
             self.learning = LearningHistory()
         self.curve, self.fitted = None, 0

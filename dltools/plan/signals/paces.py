@@ -1,16 +1,18 @@
 """A job's pace: how fast it progresses on the CPUs and on the GPUs that it gets.
 
-`pace_tracking` follows the paces of a host's jobs from round to round. `Pace` and `GpuPace` count
-progress in the job's steps, or in its reports where it names no steps (on GPUs: where the first
-report names none).
+`pace_tracking` updates the paces of a host's jobs at each round. `Pace` and `GpuPace` count
+progress in steps, or in reports if the job names no steps (on GPUs: if its first report names
+none).
 
-On CPUs a pace is progress for each CPU second, against the job's own best so far. A window runs
-from one report to a later one, in one place. Where a report is overdue, the CPU time without one
-bounds the rate.
+On CPUs, a pace is progress per CPU second, compared with the job's own best. It is measured over
+windows: from one report to a later one, while the job's place among the others stays the same. If a
+report is overdue, the CPU time since the last report gives an upper bound of the rate.
 
-On GPUs it is progress each second, alone there and beside others. A window runs from a report to
-the first one `GPU_WINDOW_S` later, in one company. A validation or a checkpoint makes one window
-slow, or a few: so only medians count, of `_FEWEST_WINDOWS` or more. All of it ours.
+On GPUs, a pace is progress per second, alone and beside other jobs. A window runs from a report to
+the first one `GPU_WINDOW_S` later, while the other jobs there stay the same. A validation or a
+checkpoint slows a few windows, so only the median of `_FEWEST_WINDOWS` or more counts.
+
+All rules are ours.
 """
 
 from __future__ import annotations
@@ -24,42 +26,42 @@ from enum import StrEnum
 from dltools.notation.times import MICRO
 
 _LEAST_CPU_S = 4.0
-"""Least CPU time of a window (s). It is taken to be even between two samples; for the third of a
-second in which a setting changes it is not."""
+"""Least CPU time of a window (s). CPU time is interpolated between samples, which is wrong for the
+third of a second in which a setting changes."""
 
 _OVERDUE = 1.5
-"""A report is overdue after so many times the CPU time that it takes at best."""
+"""A report is overdue after this many times the least CPU time between two reports."""
 
 _HELD_BACK = 0.75
-"""A job that gets less than this part of the most CPUs that it has had is held back."""
+"""A job that gets less than this part of the most CPUs that it has ever had is held back."""
 
 _ONE_CPU = 1.1
-"""A job that never had more CPUs than this, though it could, keeps one thread busy."""
+"""A job that never used more CPUs than this, although more were free, keeps one thread busy."""
 
 _FREE_CPU_S = 1.5
-"""Least CPU time (s), with a report in it, over which a job must show that: one look is enough."""
+"""Least CPU time (s), with a report in it, that shows how many threads a job keeps busy."""
 
 _DOUBT = 0.5
-"""A job that falls under this part of its best rate, though nobody is before it, must show again
-how many threads it keeps busy: beside others, two threads that spin look like one that works."""
+"""If a job that nobody goes before falls under this part of its best rate, the number of its busy
+threads is measured again: beside others, two spinning threads look like one that works."""
 
 _FREE_SPAN_S = 1.0
-"""Least time (s) between two samples that tell how many CPUs a job has."""
+"""Least time (s) between two samples that show how many CPUs a job uses."""
 
 
 class Place(StrEnum):
-    """What a job competes as."""
+    """How a job competes with the others of its host."""
 
-    SHARES = "shares"  # with all others
-    FIRST = "first"  # others wait at lower weights
-    WAITS = "waits"  # at a lower weight
-    TURN = "turn"  # the others are paused
+    SHARES = "shares"  # it shares the CPUs with all others
+    FIRST = "first"  # the others wait at lower weights
+    WAITS = "waits"  # it waits at a lower weight
+    TURN = "turn"  # it has its turn, and the others are paused
 
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """Where a job was at a time (microseconds): reports so far, step, CPU seconds; `is_report`
-    tells that it had just reported."""
+    """A job's position at a time (microseconds): CPU seconds (`work`), reports so far, step.
+    `is_report`: it had just reported."""
 
     time: int
     work: float
@@ -72,12 +74,12 @@ class Mark:
 class Pace:
     """The pace of one run of a job.
 
-    `metric`: whose points are its reports. `newest`: its newest report. `begin`: of the window.
-    `best`: its best rate (progress per CPU second), 0 where unknown; `stride`: progress in a
-    report; `peak`: the most CPUs that it has had. `used`: the sample from which on its CPU time is
-    to be taken; `free_cpu_s` and `free_reports`: its CPU time, and its reports, since its first
-    report, while it could have had more CPUs. `shared` and `ahead`: its rate while others held it
-    back, and while it was first; None where unknown.
+    `metric`: the metric whose points are its reports. `newest`: its newest report. `begin`: the
+    begin of the window. `best`: its best rate (progress per CPU second), 0 if unknown. `stride`:
+    progress from report to report. `peak`: the most CPUs that it has used. `used`: the sample from
+    which its CPU use is measured. `free_cpu_s` and `free_reports`: its CPU time and its reports
+    since its first report, while it could have used more CPUs. `shared` and `ahead`: its rate while
+    others held it back, and while it went first; None if unknown.
     """
 
     metric: str
@@ -96,7 +98,8 @@ class Pace:
     def reported(
         self, times: Sequence[int], steps: Sequence[int | None], work_at: Callable[[int], float]
     ) -> Pace:
-        """Return the pace after points of its metric, in order of time."""
+        """Return the pace after new points of its metric, in order of time. `work_at` gives the CPU
+        seconds at a time."""
         first = bisect.bisect_right(times, self.newest.time)
         if first == len(times):
             return self
@@ -112,11 +115,11 @@ class Pace:
         return replace(self, begin=begin, newest=mark(len(times) - 1))
 
     def measured(self, now: int, work: float) -> Pace:
-        """Return the pace at a time (microseconds), at which a job has had `work` CPU seconds."""
+        """Return the pace at a time (microseconds) at which the job has had `work` CPU seconds."""
         return self._with_use(now, work)._with_rate(now, work)
 
     def _with_use(self, now: int, work: float) -> Pace:
-        """Note how many CPUs the job has had since the sample before."""
+        """Update `peak` and the free times by the CPU use since the sample before."""
         mark = Mark(now, work, self.newest.reports)
         if self.used is None:
             return replace(self, used=mark)
@@ -130,7 +133,7 @@ class Pace:
         return replace(found, free_cpu_s=self.free_cpu_s + cpu_s, free_reports=reports)
 
     def _with_rate(self, now: int, work: float) -> Pace:
-        """Note the rate of a window that has ended, or that a report is overdue."""
+        """Update the rates by a window that has ended, or by a report that is overdue."""
         begin, newest = self.begin, self.newest
         if newest.reports == begin.reports:
             return self._overdue(now, work)
@@ -150,10 +153,8 @@ class Pace:
         return found._with_seen_rate(progress / cpu_s, cpu_s / span_s)
 
     def in_place(self, place: Place | None, now: int, work: float) -> Pace:
-        """Return the pace in a place from now on (None: it need not compete).
-
-        A window does not reach across two roles.
-        """
+        """Return the pace with a place from now on (None: nothing competes with it). A new place
+        begins a new window."""
         if place == self.place:
             return self
         begin = replace(self.newest, time=now, work=work, is_report=False)
@@ -161,17 +162,17 @@ class Pace:
 
     @property
     def report_cpu_s(self) -> float | None:
-        """CPU seconds from report to report at best, None where unknown."""
+        """The least CPU seconds from report to report, None if unknown."""
         return self.stride / self.best if self.best > 0 else None
 
     @property
     def has_one_busy_thread(self) -> bool:
-        """Whether it has shown that it keeps one thread busy, however many it has."""
+        """Whether it has shown that it keeps only one thread busy, however many it has."""
         return self.has_been_free and self.peak <= _ONE_CPU
 
     @property
     def has_been_free(self) -> bool:
-        """Whether it has had time to show how many threads it keeps busy."""
+        """Whether it has used free CPUs for long enough to show how many threads it keeps busy."""
         return self.free_reports > 0 and self.free_cpu_s >= _FREE_CPU_S
 
     def _overdue(self, now: int, work: float) -> Pace:
@@ -182,7 +183,7 @@ class Pace:
         return self._with_seen_rate(self.stride / cpu_s, cpu_s / span_s)
 
     def _with_seen_rate(self, rate: float, cores: float) -> Pace:
-        """Note a rate in the present place; the newest counts for half."""
+        """Blend a rate into that of the present place; the newest counts for half."""
         if self.place in (Place.SHARES, Place.WAITS) and cores < _HELD_BACK * self.peak:
             return replace(self, shared=_blend(self.shared, rate))
         if self.place is Place.FIRST:
@@ -206,19 +207,19 @@ GPU_WINDOW_S = 10.0
 """Least length of a window."""
 
 _FEWEST_WINDOWS, _MOST_WINDOWS = 3, 5
-"""So many windows, the newest, make a median."""
+"""Least and greatest number of newest windows of which a median is taken."""
 
 
 @dataclass(frozen=True, slots=True)
 class GpuPace:
-    """The pace of one run of a job.
+    """The pace of one run of a job on GPUs. Times are microseconds.
 
-    `metric`: whose points are its reports. `company`: the runs that use a GPU of its, () while it
-    is alone there, None while it is not followed. `newest`: time of its newest report, `begin`:
-    that of the one that began the window (microseconds, None: none yet), `step`: the step there;
-    `reports`: how many came since. `in_steps`: whether progress is steps, None before the first
-    report. `rates`: progress per second of the newest windows in this company. `alone`: the best
-    median so far of windows alone, 0 where unknown.
+    `metric`: the metric whose points are its reports. `company`: the runs of other jobs that use a
+    GPU that it holds, () while it is alone there, None while it is not tracked. `newest`: the time
+    of its newest report. `begin`: the time of the report that began the window, None before one;
+    `step`: the step of that report; `reports`: the number of reports since. `in_steps`: whether
+    progress is counted in steps, None before the first report. `rates`: progress per second in the
+    newest windows in this company. `alone`: the best median of windows alone so far, 0 if unknown.
     """
 
     metric: str
@@ -233,13 +234,14 @@ class GpuPace:
 
     @property
     def kept(self) -> float | None:
-        """The part of its best rate alone that it keeps beside others, at most 1; None where that
-        is unknown."""
+        """The part of its best rate alone that it keeps beside others, at most 1; None if
+        unknown."""
         rate = _median(self.rates) if self.company else None
         return None if rate is None or self.alone <= 0 else min(1.0, rate / self.alone)
 
     def beside(self, company: tuple[str, ...] | None, now: int) -> GpuPace:
-        """Return the pace in a company from now on (microseconds): no window reaches across two."""
+        """Return the pace beside these runs from `now` on (microseconds). A new company begins a
+        new window."""
         if company == self.company:
             return self
         newest = max(self.newest, now)
@@ -248,7 +250,8 @@ class GpuPace:
         )
 
     def reported(self, times: Sequence[int], steps: Sequence[int | None]) -> GpuPace:
-        """Return the pace after points of its metric, in order of time; late ones are left out."""
+        """Return the pace after new points of its metric, in order of time. Late points are left
+        out."""
         if self.company is None:
             return self
         found = self

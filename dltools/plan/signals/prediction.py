@@ -1,5 +1,6 @@
-"""What a job's learning curve predicts: the effort that the job still needs, in CPU seconds; in GPU
-seconds, if it uses a GPU.
+"""Predicts the effort that a job still needs, from its labels or its learning curve.
+
+The effort is in CPU seconds; in GPU seconds, if the job uses a GPU.
 """
 
 from __future__ import annotations
@@ -26,18 +27,21 @@ from dltools.plan.signals.metric_series import Series
 from dltools.plan.signals.targets import EPOCH, STEP, Length
 
 _REFIT = 1.2
-"""Growth of a history (in points) after which its curve is fitted anew."""
+"""A curve is fitted anew when its history has this many times the points of the last fit."""
 
 _FITS = 12
 _TOO_FEW = "too few points to predict"
 
 _CONVERGED = 0.02
-"""Share of a curve's whole way that is left when it counts as converged (ours)."""
+"""A curve counts as converged when this part of its whole change is left (ours)."""
 
 
 def refit(jobs: Iterable[ContainerHistory]) -> None:
-    """Fit the learning curves anew whose histories have grown by a fifth: at most 12 of a round,
-    those that have grown most, so that no round takes long. A policy calls it before it looks."""
+    """Fit the learning curves anew whose histories have grown by a fifth.
+
+    At most 12 curves are fitted in a round, those that have grown most first, so that no round
+    takes long. A policy calls this before it asks for predictions.
+    """
     grown = []
     for job in jobs:
         metric = metric_of(job)
@@ -56,9 +60,11 @@ def refit(jobs: Iterable[ContainerHistory]) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """What a metric tells of a job's learning: its curve over its effort, None where it tells
-    nothing, or that the job has diverged; `note` says why. One that `fluctuates` tells nothing by
-    standing still."""
+    """What a metric shows of a job's learning.
+
+    `curve`: the metric over the effort, None if it shows nothing or the job has diverged; `note`
+    says why. If the metric `fluctuates`, a flat curve does not show convergence.
+    """
 
     metric: str
     curve: Curve | None = None
@@ -68,7 +74,7 @@ class Evidence:
 
 
 def evidence(job: ContainerHistory, metric: str | None) -> Evidence:
-    """Return what a metric tells of a job's learning (see `evaluation_metric`)."""
+    """Return what a metric shows of a job's learning (see `evaluation_metric`)."""
     if metric is None or not has_values(job, metric):
         return Evidence(metric or "", None, _TOO_FEW)
     if has_diverged(job, metric):
@@ -85,7 +91,7 @@ def evidence(job: ContainerHistory, metric: str | None) -> Evidence:
 
 
 def _has_changed(series: Series) -> bool:
-    """Tell whether the later half of what a fit looks at differs from the earlier half."""
+    """Tell whether the later half of the points that a fit uses differs from the earlier half."""
     values = series.learning.values if series.learning else []
     values = values[int(len(values) * curves.WARM_UP) :]
     half = len(values) // 2
@@ -94,8 +100,11 @@ def _has_changed(series: Series) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Remaining:
-    """The effort that a job still needs (infinite: it will not get there; None: unknown), how that
-    is known, and whether it has converged and goes on for nothing."""
+    """The effort that a job still needs, as predicted.
+
+    `seconds`: CPU or GPU seconds, infinity if it will not reach its end, None if unknown. `note`
+    says how that is known. `converged`: it has converged and still runs.
+    """
 
     seconds: float | None
     note: str
@@ -132,7 +141,8 @@ def _end(found: Curve, metric: str) -> str:
 
 
 def _by_slope(job: ContainerHistory, series: Series, target: float) -> Remaining:
-    """Extrapolate the straight line through the first and last point (too few for a curve)."""
+    """Extrapolate the straight line through the first and last point, where there are too few
+    points for a curve."""
     kept = series.learning
     if kept is None or len(kept.values) < 2 or not kept.works[-1] > kept.works[0]:
         return Remaining(None, _TOO_FEW)
@@ -147,9 +157,9 @@ def _by_slope(job: ContainerHistory, series: Series, target: float) -> Remaining
 def remaining(job: ContainerHistory) -> Remaining:
     """Return the effort until a job is done.
 
-    By its epochs or steps, where labels say how many it will train; else until its final (or only)
-    target, where it reports that metric; else by the epochs or steps that it says itself; else
-    until its curve has come 98 % of its way (ours).
+    A job is done after the epochs or steps that its labels name; else when it meets its final (or
+    only) target, if it reports that metric; else after the epochs or steps that its log names; else
+    when its curve has made 98 % of its whole change (ours).
     """
     targets = job.targets
     labelled = ((targets.epochs, job.epoch, EPOCH), (targets.steps, job.step, STEP))
@@ -165,8 +175,8 @@ def remaining(job: ContainerHistory) -> Remaining:
 def _to_length(
     job: ContainerHistory, lengths: Iterable[tuple[float | None, float | None, str]]
 ) -> Remaining | None:
-    """Return the effort until the first of these lengths, of which so much is done, None where that
-    is unknown."""
+    """Return the effort until the first known length. `lengths` are (total, done, unit). None if no
+    length is known."""
     for total, done, unit in lengths:
         if total is not None and done is not None and done > 0:
             seconds = _at_its_cost(job, Length(total, unit), done)
@@ -176,8 +186,8 @@ def _to_length(
 
 
 def _at_its_cost(job: ContainerHistory, length: Length, done: float) -> float | None:
-    """Return the effort until so many epochs or steps; before the cost is known, by what those that
-    are `done` took together. How many GPU seconds these took is not known (None)."""
+    """Return the effort until so many epochs or steps. Before the cost of one is measured, it is
+    the mean of those `done`; their GPU seconds are unknown (None)."""
     if job.epoch_cost is not None and length == job.length:
         left = job.epoch_cost.left(length.total, done, job.effort)
         if left is not None:
@@ -196,7 +206,7 @@ def _to_convergence(job: ContainerHistory) -> Remaining:
     if found.is_flat or seconds <= job.effort - found.last:
         if shown.fluctuates:
             return Remaining(None, why_flat(metric))
-        return Remaining(math.inf, f"{metric} has converged, yet it goes on", converged=True)
+        return Remaining(math.inf, f"{metric} has converged, but the job runs on", converged=True)
     if end is None or math.isinf(seconds):
         return Remaining(math.inf, f"{metric} has no end in sight")
     seconds -= job.effort - found.last

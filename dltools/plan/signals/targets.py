@@ -1,6 +1,6 @@
-"""What a job is to reach: two tiers of a metric, a response time, or a number of epochs or steps.
+"""A job's targets: two values of a metric, a response time, or a number of epochs or steps.
 
-Labels say it (`parse`), or a targets file for containers that were started without labels
+They come from labels (`parse`), or, for containers without labels, from a targets file
 (`read_targets_file`):
 
     [mlp]                       # a container's name, or a pattern as in a shell: "bert-*"
@@ -8,7 +8,7 @@ Labels say it (`parse`), or a targets file for containers that were started with
     target = 0.9
     final = 0.95
 
-`TargetMet` is what plans and deliveries say of a target that a job has met.
+`TargetMet` describes a met target in plans and deliveries.
 """
 
 from __future__ import annotations
@@ -39,12 +39,12 @@ from dltools.text import suggestion
 
 @dataclass(frozen=True, slots=True)
 class Targets:
-    """A job's targets; what is absent is None.
+    """A job's targets; None for those that it does not have.
 
-    `first` and `final` are values of `metric`, which is better when larger if `objective` is
-    "max", smaller if "min". `qoe_s` is a response time in seconds. `epochs` and `steps` are how
-    long it will train. `faults` are what is wrong with the labels, a line each; a target at fault
-    is left out.
+    `first` and `final` are values of `metric`; `objective` is "max" if larger is better, "min" if
+    smaller is. `qoe_s` is a response time in seconds. `epochs` and `steps` are the length of its
+    training. `faults` are the errors in its labels, a line each; a target with an error is left
+    out.
     """
 
     metric: str | None = None
@@ -81,7 +81,7 @@ def length(targets: Targets, epochs: float | None, steps: float | None) -> Lengt
 
 
 def parse(labels: Mapping[str, str]) -> Targets:
-    """Read a job's targets from its labels. Never raises: what is wrong is in `faults`."""
+    """Read a job's targets from its labels. Never raises: errors are in `faults`."""
     if not any(name in labels for name in (TARGET, FINAL, QOE, EPOCHS, STEPS)):
         return NONE
     faults: list[str] = []
@@ -178,11 +178,12 @@ _KEYS = {
 }
 
 GivenLabels = list[tuple[str, dict[str, str]]]
-"""Patterns of names and the labels that such containers get; later ones win."""
+"""Pairs of a pattern of container names, and the labels that such containers get; later pairs
+win."""
 
 
 def read_targets_file(text: str, name: str) -> GivenLabels:
-    """Read a targets file. Raises `ConfigError` with the file, the container and the fault."""
+    """Read a targets file. Raises `ConfigError` with the file, the container and the error."""
     import tomllib  # only here: labels are read wherever plans are made
 
     try:

@@ -1,7 +1,7 @@
 """Response times of serving containers, from their Prometheus endpoints.
 
-`inventory` asks for the source of each container. Most hosts need no HTTP: it is imported for the
-first endpoint.
+`inventory` asks for the source of each container. HTTP is imported for the first endpoint, because
+most hosts need none.
 """
 
 from __future__ import annotations

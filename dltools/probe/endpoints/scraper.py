@@ -1,6 +1,6 @@
-"""One serving container's endpoint, scraped at each sample: response times between two scrapes.
+"""Scrapes the endpoint of a serving container at each sample: response times between two scrapes.
 
-A scrape may take half a second, and 4 MiB: a server that hangs must not hold up the sample.
+A scrape takes at most half a second and 4 MiB, so that a server that hangs does not delay a sample.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ class EndpointSource(ProgressSource):
     needs_two_readings = True
 
     def __init__(self, candidates: Sequence[str], *, wanted: bool) -> None:
-        """`candidates` are the URLs to try, see `where`; if a label named them they are `wanted`,
-        and their failure is a `gap`."""
+        """Take the URLs to try, see `where`. `wanted`: a label named them, so that their failure is
+        a `gap`."""
         self._wanted = wanted
         self._begin(candidates)
 
@@ -57,12 +57,12 @@ class EndpointSource(ProgressSource):
         return [TimedPoint(at, point) for point in window(before[1], scrape, now - before[0])]
 
     def stop(self) -> list[TimedPoint]:
-        """Ask no more: another container may get the address."""
+        """Stop scraping: another container may get the address."""
         self._begin(())
         return []
 
     def restart(self, target: Target) -> None:
-        """Begin again: the server counts from zero, maybe at another address."""
+        """Begin again: the server counts from zero, perhaps at another address."""
         self._begin(endpoint_urls(target))
 
     def _scrape(self, now: float) -> Scrape | None:
@@ -92,8 +92,8 @@ _LARGEST = 4 << 20
 
 
 def fetch(url: str) -> str:
-    """Return the text behind a URL: no redirects, no proxies, 4 MiB and `TIMEOUT_S` at most (more
-    only to look up a name).
+    """Return the text behind a URL, without redirects and proxies, in at most 4 MiB and `TIMEOUT_S`
+    (the lookup of a name may take longer).
 
     Raises OSError, HTTPException or ValueError.
     """
@@ -110,8 +110,8 @@ def fetch(url: str) -> str:
 
 
 def _text_of(response: http.client.HTTPResponse, until: float) -> str:
-    """Return the text of an answer. If the answer does not say how long it is, a last line without
-    an end is left out: it may be cut."""
+    """Return the text of an answer. If the answer does not name its length, a last line without a
+    newline is left out, because it may be cut."""
     if response.status != 200:
         raise ValueError(f"status {response.status}")
     data = b""
@@ -129,7 +129,7 @@ def _text_of(response: http.client.HTTPResponse, until: float) -> str:
 
 
 class _Socket(socket.socket):
-    """A socket whose reads end at a fixed time: a timeout alone begins again with every byte."""
+    """A socket whose reads end at a fixed time. A plain timeout begins again with every byte."""
 
     until = 0.0
 

@@ -1,4 +1,4 @@
-"""Where a container may serve Prometheus metrics; asked when it starts."""
+"""Finds the URLs where a container may serve Prometheus metrics, when the container starts."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ PATHS: dict[int, tuple[str, ...]] = {
 
 
 def endpoint_urls(target: Target) -> list[str]:
-    """Return the URLs where a container may serve metrics. None of an engine on another machine:
-    the addresses of its containers mean other machines here."""
+    """Return the URLs where a container may serve metrics. There are none for an engine on another
+    machine, because the addresses of its containers mean something else here."""
     if not target.engine.is_local:
         return []
     container = target.container

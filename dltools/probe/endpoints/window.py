@@ -1,8 +1,7 @@
-"""Response times over the time between two scrapes of a server; called by `scraper`.
+"""Computes response times between two scrapes of a server; called by `scraper`.
 
-A scrape is Prometheus text, read as numbers: cumulative series by labels, and the buckets of
-histograms. The names of the series are those of well-known serving programs, or look like those of
-a histogram of response times.
+A scrape is Prometheus text: cumulative series by labels, and the buckets of histograms. The series
+are those of well-known serving programs, or any histogram whose name looks like response times.
 """
 
 from __future__ import annotations
@@ -17,8 +16,9 @@ from dltools.probe.progress.base import Point
 
 @dataclass(frozen=True, slots=True)
 class Server:
-    """One program's series: `total` is the time spent on requests, in `unit` seconds, `count` the
-    number of requests; with `histogram` both are a histogram's sum and count. "" for none."""
+    """The names of a serving program's series, "" for none. `total` is the time spent on requests,
+    in `unit` seconds, `count` the number of requests. `histogram`: the histogram that has both as
+    its sum and count."""
 
     name: str
     total: str
@@ -119,7 +119,7 @@ def _server(scrape: Scrape) -> Server | None:
 _Labels = frozenset[tuple[str, str]]
 
 _SCRAPES = "/metrics"
-"""Exporters that count requests by path also count the scrapes."""
+"""Exporters that count requests by path count the scrapes, too, under this path."""
 
 
 @dataclass(slots=True)
@@ -198,10 +198,10 @@ def bucket_rises(before: Scrape, after: Scrape, name: str) -> dict[float, float]
 
 
 def quantile(share: float, rises: dict[float, float]) -> float | None:
-    """Return the quantile of what a histogram counted, from its cumulative counts by upper bound.
+    """Return a quantile from a histogram's cumulative counts by upper bound.
 
-    It is computed as histogram_quantile of Prometheus does: linear within a bucket, the last finite
-    bound beyond it. None if nothing was counted, or without a bucket to infinity.
+    It is computed like Prometheus' histogram_quantile: linear within a bucket, and the last finite
+    bound beyond it. None if nothing was counted, or if there is no bucket to infinity.
     """
     bounds = sorted(rises)
     counts = [rises[bound] for bound in bounds]

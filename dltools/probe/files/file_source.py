@@ -1,4 +1,4 @@
-"""Progress from a container's files: which may hold some, found or named by a label.
+"""Reads progress from files in a container: files of well-known names, or those that a label names.
 
 `inventory` asks for the source of each container. Files are read in place as they grow.
 """
@@ -33,7 +33,7 @@ _MOST_REMEMBERED = 20_000
 _LONGEST_GAP = 120
 
 _LAST_SECOND = 4e9
-"""Times beyond this one (in the year 2096) are no times."""
+"""A number beyond this one (the year 2096) is no time."""
 
 
 def file_source(target: Target) -> ProgressSource | None:
@@ -53,12 +53,12 @@ def _root_of(target: Target) -> str:
 
 
 class FileSource(ProgressSource):
-    """Points from the files of one container. A file that is replaced is read again, but no point
-    is given twice."""
+    """Reads the points in the files of one container. A file that is replaced is read again, but no
+    point is returned twice."""
 
     def __init__(self, root: str, paths: Sequence[str] | None, folders: Sequence[str] = ()) -> None:
-        """`root` is the container's root as seen from here, /proc/PID/root; `paths` are names and
-        patterns inside it; None means well-known names in `folders`."""
+        """Take the container's root as seen from here, /proc/PID/root. `paths`: names and patterns
+        inside it; None means well-known names in `folders`."""
         self._root: str | None = root
         self._paths = paths
         self._folders = folders
@@ -67,10 +67,10 @@ class FileSource(ProgressSource):
     def _forget(self) -> None:
         self._followed: dict[str, FollowedFile] = {}
         self._searched = float("-inf")
-        self._given = _Given()
+        self._returned = _ReturnedPoints()
 
     def read(self, now: float, since: float = 0.0) -> list[TimedPoint]:
-        """Return what is new in the files."""
+        """Return the new points in the files."""
         if self._root is None:
             return []
         try:
@@ -114,18 +114,18 @@ class FileSource(ProgressSource):
             is_absent = error.errno == errno.ENOENT
             self.gap = None if is_absent else f"{path}: {error.strerror}"[:_LONGEST_GAP]
             return []
-        return self._given.new(path, news)
+        return self._returned.new(path, news)
 
 
-class _Given:
-    """The points that were given, the newest of them: some files are written again as a whole."""
+class _ReturnedPoints:
+    """Remembers the newest returned points, because some files are written anew as a whole."""
 
     def __init__(self) -> None:
         self._known: set[tuple[object, ...]] = set()
         self._order: deque[tuple[object, ...]] = deque()
 
-    def new(self, path: str, news: News) -> list[TimedPoint]:
-        """Return the points of a file that were not given before."""
+    def new(self, path: str, news: NewPoints) -> list[TimedPoint]:
+        """Return the points of a file that were not returned before."""
         found = []
         for seconds, point in news.timed:
             key = (path, point.metric, point.step, point.epoch, repr(point.value), seconds)
@@ -140,22 +140,22 @@ class _Given:
 
 
 def _moment(seconds: float | None, changed: float) -> datetime:
-    """Return the time that a file says, or when the file was changed."""
+    """Return the time that the file gives for a point, or else when the file was changed."""
     known = seconds if seconds is not None and 0 < seconds < _LAST_SECOND else changed
     return datetime.fromtimestamp(known, UTC)
 
 
 @dataclass(frozen=True, slots=True)
-class News:
-    """What is new in a file: points, with the time that the file says, and when it was changed
-    (seconds since the epoch)."""
+class NewPoints:
+    """The new points of a file with their times, and when the file was changed (seconds since the
+    epoch)."""
 
     timed: list[Timed] = field(default_factory=list)
     changed: float = 0.0
 
 
 class FollowedFile:
-    """One file: its reader, and how far it has been read."""
+    """A file with its reader, and the position up to which it has been read."""
 
     def __init__(self, path: str, reader: Reader) -> None:
         self._path = path
@@ -164,8 +164,8 @@ class FollowedFile:
         self._at = 0
         self._changed = -1.0
 
-    def read(self, root: Root) -> News:
-        """Return what is new. Raises OSError."""
+    def read(self, root: Root) -> NewPoints:
+        """Return the new points. Raises OSError."""
         handle = root.open(self._path)
         try:
             info = os.fstat(handle)
@@ -175,10 +175,10 @@ class FollowedFile:
             timed = read(handle, info)
         finally:
             os.close(handle)
-        return News(_newest(timed) if is_first else timed, info.st_mtime)
+        return NewPoints(_newest(timed) if is_first else timed, info.st_mtime)
 
     def _note_replacement(self, info: os.stat_result) -> None:
-        """Begin again with a file that was replaced or cut."""
+        """Start at the beginning of a file that was replaced or truncated."""
         if info.st_ino == self._inode and info.st_size >= self._at:
             return
         if self._inode is not None:
@@ -199,8 +199,8 @@ class FollowedFile:
 
 
 def _newest(timed: list[Timed]) -> list[Timed]:
-    """Return the points of a file that already had some: those with a time, and those of the newest
-    record, since the times of the older ones are unknown."""
+    """Return the points to use of a file that existed before: those with a time, and those of the
+    newest record, because the times of older records are unknown."""
     last = next((point for seconds, point in reversed(timed) if seconds is None), None)
     newest = last and (last.step, last.epoch)
     return [
@@ -228,14 +228,14 @@ _USUAL = (
     "/root",
     "/train",
 )
-"""Where jobs write whose working directory is the root directory."""
+"""Folders where jobs write if their working directory is the root directory."""
 
 _SYSTEM = ("/etc/", "/proc", "/sys", "/dev", "/run/secrets", "/usr", "/lib")
 
 
 def folders_of(pid: int) -> list[str]:
-    """Return where a container's job may write, as paths inside it: its working directory and the
-    volumes mounted into it."""
+    """Return the folders where a container's job may write, as paths inside it: its working
+    directory and its volumes."""
     found = []
     with suppress(OSError):
         found.append(str(Path(f"/proc/{pid}/cwd").readlink()))
@@ -250,7 +250,7 @@ def folders_of(pid: int) -> list[str]:
 
 
 def well_known(root: Root, folders: Sequence[str]) -> Iterable[str]:
-    """Yield the paths of files with well-known names below some folders."""
+    """Yield the paths of the files with well-known names below these folders."""
     for folder in dict.fromkeys(folders):
         for path in root.files(folder, depth=_DEPTH, most=_NAMES):
             if reader_of(path) is not None:
@@ -258,7 +258,7 @@ def well_known(root: Root, folders: Sequence[str]) -> Iterable[str]:
 
 
 def matching(root: Root, patterns: Sequence[str]) -> Iterable[str]:
-    """Yield the paths that some patterns match; one without a wildcard is a path."""
+    """Yield the paths that match these patterns. A pattern without a wildcard is a path."""
     for pattern in patterns:
         parts = pattern.split("/")
         wild = next((i for i, part in enumerate(parts) if any(c in part for c in "*?[")), None)

@@ -1,8 +1,8 @@
 """Readers of files of metrics, chosen by a file's well-known name; called by `file_source`.
 
 Text files are CSV, JSON lines, trainer_state.json and MLflow's; the CSV files are those of Keras'
-CSVLogger, Lightning (metrics.csv), Ultralytics (results.csv) and DVCLive (TSV). A last line without
-an end waits for its end.
+CSVLogger, Lightning (metrics.csv), Ultralytics (results.csv) and DVCLive (TSV). A last line is read
+once its newline is there.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class Timed(NamedTuple):
 
 
 class Reader(Protocol):
-    """Reads one file; a `whole` reader gets all of it each time it has changed."""
+    """Reads one file. A `whole` reader gets the whole file each time it has changed."""
 
     whole: bool
 
@@ -111,7 +111,7 @@ class Csv(_TextFile):
     """A CSV file with a header."""
 
     def __init__(self) -> None:
-        """Before the header."""
+        """Start before the header."""
         super().__init__()
         self._names: list[str] = []
         self._delimiter = ","

@@ -1,7 +1,7 @@
-"""Files inside a container's file system, opened from the host so that no link leads out of it.
+"""Opens files inside a container's file system from the host, so that no link leads out of it.
 
-The kernel walks a path with the container's root as its root (openat2, RESOLVE_IN_ROOT). If the
-kernel has no such call, this module walks the components itself and resolves the links. Only
+The kernel resolves a path with the container's root as its root (openat2, RESOLVE_IN_ROOT). On a
+kernel without this call, this module walks the components itself and resolves the links. Only
 regular files are opened: a pipe would block, and a device may do anything.
 """
 
@@ -144,9 +144,9 @@ def _target_of(link: int) -> str:
 
 
 def _reopened(handle: int, path: str, flags: int) -> int:
-    """Open for reading what a handle was opened for as a path alone.
+    """Open for reading the file of a handle that was opened as a path only (O_PATH).
 
-    This cannot race: the descriptor is the very thing that the walk found.
+    This cannot race: the descriptor is the file that the walk found.
     """
     mode = os.fstat(handle).st_mode
     if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):

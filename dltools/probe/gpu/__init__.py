@@ -1,1 +1,1 @@
-"""GPUs, measured by NVML: what each does, and which containers use it."""
+"""Measures GPUs by NVML: the use of each, and the containers that use it."""

@@ -1,4 +1,4 @@
-"""Samples of a host's GPUs: a row for each GPU, and one for each container on it.
+"""Samples a host's GPUs: a row for each GPU, and one for each container on it.
 
 `counters` asks `Gpus` at each sample. NVML names processes; their cgroups name the containers.
 """
@@ -32,9 +32,9 @@ NO_PLACES: Mapping[str, str] = {}
 def container_of(cgroup_text: str, places: Mapping[str, str] = NO_PLACES) -> str | None:
     """Return the container id in the text of a /proc/PID/cgroup, None if there is none.
 
-    It is the first word of 64 digits in a path: docker/ID, docker-ID.scope, kubepods/.../ID. This
-    engine knows only the outer one of two nested containers. `places` are the ids of containers
-    that have none in their paths, by those.
+    It is the first word of 64 digits in a path: docker/ID, docker-ID.scope, kubepods/.../ID. Of two
+    nested containers it is the outer one, which the engine knows. `places`: by path, the ids of
+    containers whose paths do not contain their ids.
     """
     for line in cgroup_text.splitlines():
         path = line.split(":", 2)[-1]
@@ -60,7 +60,7 @@ _RETRY_S = 60.0
 
 
 class Gpus:
-    """The GPUs of this host. `sample` never raises: `gap` says why something is missing."""
+    """The GPUs of this host. `sample` never raises: `gap` says why values are missing."""
 
     def __init__(self, owners_of: OwnersOf = owners) -> None:
         """Without a driver there are no GPUs, and NVML is not loaded."""
@@ -72,7 +72,7 @@ class Gpus:
         self.gap: str | None = None
 
     def sample(self, now: float) -> list[Row]:
-        """Return the rows of kind `gpu`, less time and host.
+        """Return the rows of kind `gpu`, without time and host.
 
         `now` is a time in seconds on any clock: a lost GPU is tried again after a minute. A row
         without a container is the GPU as a whole. A row with a container says what its processes
@@ -148,8 +148,8 @@ def _whole_row(nvml: Nvml, device: Device) -> Row:
 
 
 def _container_row(whole: Row, id_: str, use: Use, alone: float | None) -> Row:
-    """Return the row of a container on a GPU; `alone` is the utilisation of a GPU that no other
-    container uses."""
+    """Return the row of a container on a GPU. `alone`: the utilisation of the GPU if no other
+    container uses it, else None."""
     ratio = use.ratio if alone is None else alone
     gaps = []
     if use.memory is None:
@@ -170,8 +170,8 @@ def _container_row(whole: Row, id_: str, use: Use, alone: float | None) -> Row:
 
 @dataclass(slots=True)
 class Use:
-    """What the processes of one container use of one GPU: bytes, and the share of multiprocessors
-    that they kept busy; None for unknown."""
+    """The use of one GPU by the processes of one container: bytes, and the share of multiprocessors
+    that they kept busy; None if unknown."""
 
     memory: int | None = 0
     ratio: float | None = 0.0
@@ -183,7 +183,7 @@ class Use:
 
 
 def uses_by_container(nvml: Nvml, device: Device, owners_of: OwnersOf) -> dict[str, Use]:
-    """Return what containers use; a process that has ended is not counted."""
+    """Return the use of a GPU by container. Processes that have ended do not count."""
     sizes: dict[int, int | None] = {}
     for kind in ("Compute", "Graphics"):
         for process in nvml.call(f"DeviceGet{kind}RunningProcesses", device.handle) or ():

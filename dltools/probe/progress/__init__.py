@@ -1,17 +1,17 @@
-"""Progress points in what a job prints: a pipeline, each step a module, and a file a family.
+"""Finds progress points in what a job prints, by a pipeline with a module for each step.
 
-1. `lines` cuts the bytes of a log into lines, and a bar that is redrawn into its drawings.
-2. `prefix` takes off what an engine, a launcher or a rank put before a line.
-3. `match` asks the families of formats for the points in it, then the generic reader, `named`.
-4. `rank` follows one of several processes that print the same metric.
-5. `repeats` drops points that were there before.
-6. `confirm` keeps a doubtful point until a second one like it comes.
+1. `lines` cuts the bytes of a log into lines, and a redrawn bar into its drawings.
+2. `prefix` removes what an engine, a launcher or a rank has put before a line.
+3. `match` asks the families of formats for the points in a line, then the generic reader, `named`.
+4. `rank` selects one of several processes that print the same metric.
+5. `repeats` drops points that the log had before.
+6. `confirm` holds a doubtful point back until a similar one follows.
 
 `length` adds how long the job says that it will train.
 
-`pipeline` runs these steps for a log: `PointReader` takes bytes, and gives points. `shapes`
-remembers what lines have in common that differ in their digits alone, `base` says what a family
-must do, `pattern` reads by a user's expression instead of `match`. `source` is the interface of all
+`pipeline` runs these steps for a log: `PointReader` takes bytes, and returns points. `shapes`
+caches what is known of lines that differ only in their digits, `base` says what a family must do,
+`pattern` reads by a user's expression instead of `match`. `source` is the interface of everything
 that progress is read from: logs, files and endpoints.
 """
 

@@ -33,10 +33,10 @@ class Point(NamedTuple):
 class Reading(NamedTuple):
     """The points of one line, and who found them.
 
-    `is_sure` says that the line stands for itself: a family's, or one with a counter and a metric
-    with a fraction. `rivals` is how many lines a family has that found none in this one: the
-    generic reader's points are doubtful beside such a family. `has_fraction` says that the generic
-    reader found a number of a metric that is printed with one, be it `.00`.
+    `is_sure`: the line needs no confirmation, because a family has read it, or because it has a
+    counter and a metric with a fraction. `rivals`: how many lines another family of this log has
+    read; beside it, the points of the generic reader are doubtful. `has_fraction`: the generic
+    reader found a metric whose number is printed with a fraction, even `.00`.
     """
 
     points: list[Point]
@@ -58,20 +58,20 @@ class Extractor(Protocol):
 class Family(Extractor, Protocol):
     """An extractor of one family of formats; an instance reads one log, from its first line on.
 
-    It gives points only for lines that are unmistakably its own, since every family is tried on
-    every log until one is known. It remembers itself what later lines need (the epoch, a header
-    row). A redrawn bar may give the same step again: `PointReader` drops that.
+    It returns points only for lines that are unmistakably of its format, because every family is
+    tried on every log until one is known. It keeps what later lines need (the epoch, a header row).
+    A redrawn bar may give the same step again: `PointReader` drops it.
     """
 
     name: ClassVar[str]
     """What `source` says."""
 
     partial: ClassVar[bool]
-    """Whether the format's lines come beside those of another that has the losses, as MLPerf's."""
+    """Whether its lines stand beside those of another family with the losses, like MLPerf's."""
 
     needs: ClassVar[tuple[str, ...]]
-    """Texts in small letters, without digits. A line that has none of them, in small letters, says
-    nothing to the family, neither a point nor what later lines need; () if any line may."""
+    """Texts in small letters, without digits. A line without any of them (ignoring case) has
+    nothing for this family, neither a point nor what later lines need. () means any line may."""
 
 
 class Regex:

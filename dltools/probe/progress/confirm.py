@@ -1,8 +1,8 @@
-"""Doubtful points, which wait for a second one like them; the last step of the pipeline.
+"""Holds doubtful points back until a similar one follows; the last step of the pipeline.
 
-A line of settings, of source code or of debug text looks like a point. It comes once; the lines of
-a training come again. So a doubtful point waits until a line of the same metrics comes with another
-value.
+A line of settings, of source code or of debug text may look like a point, but it comes only once.
+The lines of a training come again. So a doubtful point waits until a line with the same metrics and
+another value follows.
 """
 
 from __future__ import annotations
@@ -13,13 +13,13 @@ from typing import Generic, TypeVar
 from dltools.probe.progress.base import Point, Reading
 
 T = TypeVar("T")
-"""What the reader of a log notes of a line: its tag, such as its time."""
+"""The tag that the reader of a log gives to a line, such as its time."""
 
 _AGAIN = 2
-"""Lines of one form, with different values, that make a series."""
+"""Number of lines of one form that make a series if their values differ."""
 
 _SAME_AGAIN = 4
-"""Lines of one form that make a series if all values are the same."""
+"""Number of lines of one form that make a series if their values are the same."""
 
 _MOST_FORMS = 1_000
 _MOST_WAITING = 4_096
@@ -47,7 +47,7 @@ class Confirmation(Generic[T]):
     """Keeps the doubtful points of one log until others like them come."""
 
     def __init__(self) -> None:
-        """Nothing waits."""
+        """Start without waiting points."""
         self._seen: dict[_Form, _Seen[T]] = {}
         self._waiting = 0
         self._has_points = self._has_rivals = False
@@ -56,8 +56,8 @@ class Confirmation(Generic[T]):
         self._lost: dict[str, int] = {}
 
     def confirmed(self, points: list[Point], reading: Reading, tag: T) -> list[Tagged[T]]:
-        """Return the points that are certain now, earlier ones first; `points` are those of a
-        reading that are new."""
+        """Return the points that are certain now, earlier ones first. `points`: the new points of a
+        reading."""
         now = [(tag, point) for point in points]
         if reading.is_sure:
             self._has_points = True
@@ -88,10 +88,11 @@ class Confirmation(Generic[T]):
         return now
 
     def end(self) -> list[Tagged[T]]:
-        """Return the points that wait and count at the end of a log.
+        """Return the waiting points that count at the end of a log.
 
-        These are all if there is no other series; else, if no family of formats knows the log, the
-        results of an evaluation: of a phase and with a fraction, such as `Test accuracy: 0.91`.
+        Without another series all of them count. Otherwise, if no family of formats knows the log,
+        only results of an evaluation count: metrics of a phase with a fraction, such as
+        `Test accuracy: 0.91`.
         """
         found = []
         for seen in self._seen.values():
@@ -106,7 +107,7 @@ class Confirmation(Generic[T]):
         return found
 
     def dropped(self) -> dict[str, int]:
-        """Return how many points of each metric wait still, or did not count at the end."""
+        """Return by metric how many points still wait, or did not count at the end."""
         found = dict(self._lost)
         for seen in self._seen.values():
             for _, point in seen.waiting:
@@ -114,7 +115,7 @@ class Confirmation(Generic[T]):
         return found
 
     def _released(self, points: list[Point]) -> list[Tagged[T]]:
-        """Return the points that waited for a line of the form of these, which are certain."""
+        """Return the waiting points of the same form as these, which are certain."""
         seen = self._seen.get(_form_of(points))
         if seen is None or seen.values == tuple(point.value for point in points):
             return []
@@ -140,8 +141,8 @@ class Confirmation(Generic[T]):
             self._waiting += len(points)
 
     def _is_known(self, point: Point) -> bool:
-        """Tell whether a point goes on with a series that is certain; a whole number does if its
-        step is a later one."""
+        """Tell whether a point continues a certain series. A whole number does so only with a later
+        step."""
         if point.metric not in self._sure:
             return False
         newest = self._sure[point.metric]

@@ -1,13 +1,13 @@
-"""The lines of what a job writes; the first step of the pipeline.
+"""Cuts the output of a job into lines; the first step of the pipeline.
 
-A log comes in pieces of any size, as bytes of any kind: bars redrawn in place, escape codes,
+A log comes in pieces of any size and may hold any bytes: bars redrawn in place, escape codes,
 endless lines.
 
 A saved log may be a file of an engine, whose entries hold a time stamp, a stream, and a line or a
 part of one. Docker's json-file (`{"log":"...","stream":"stderr","time":"..."}`) and CRI
 (`2026-01-31T12:00:00Z stderr F ...`) cut lines of more than 16 KiB. In json-file only the last part
-ends with a line end, where no other program took the line ends away; CRI calls it F, for full, and
-the other parts P.
+ends with a newline, unless another program has removed the newlines; CRI marks the last part F, for
+full, and the other parts P.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from itertools import repeat
 from typing import NamedTuple
 
 LONGEST_LINE = 16_384
-"""Bytes of a line that are read: a line of a million characters takes no more memory."""
+"""Most bytes of a line that are read, so that a line of a million characters takes no more."""
 
 _LONGEST_ENTRY = 8 * LONGEST_LINE
 """Bytes of an entry of an engine's file that are read: it holds up to 16 KiB, and escapes."""
@@ -40,8 +40,8 @@ _BACK = bytes.maketrans(b"\x08\x0b\x0c", b"\r\r\r")
 _BACK_TEXT = str.maketrans("\x08\x0b\x0c", "\r\r\r")
 
 _LEAST_PART = 4_096
-"""Characters of an entry of json-file without a line end that is a part of a line: it has 16 KiB,
-and a character up to four bytes."""
+"""Least characters of an entry of json-file without a newline that count as a part of a line: a
+part has 16 KiB, and a character has up to four bytes."""
 
 _CRI = re.compile(
     r"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,9})?(?:Z|[+-]\d\d:?\d\d)) (std(?:out|err)) ([FP])"
@@ -71,9 +71,9 @@ class LogLines:
     """Cuts a log, given in pieces of any size, into lines.
 
     A bar that is redrawn by carriage returns or backspaces gives a line for each drawing. Escape
-    codes and a byte order mark are removed, bytes that are no UTF-8 replaced, and what follows the
-    first `LONGEST_LINE` bytes of a line dropped, and lines that are no text. Parts of a line that
-    are several entries of an engine's file are joined.
+    codes and a byte order mark are removed, and bytes that are no UTF-8 are replaced. Of each line
+    only the first `LONGEST_LINE` bytes are kept; lines that are no text are dropped. Parts of a
+    line in several entries of an engine's file are joined.
     """
 
     def __init__(self) -> None:
@@ -191,8 +191,8 @@ class _Part(NamedTuple):
 
 
 def _is_binary(line: str) -> bool:
-    """Tell whether a line holds so many control characters that no program prints to a terminal
-    that it is no text: bytes cost more to read than text, and say nothing."""
+    """Tell whether a line is no text, by its many control characters that no program prints to a
+    terminal. Such lines are slow to read, and have no points."""
     if line.isprintable():
         return False
     begin = line[:_JUDGED]
@@ -200,8 +200,8 @@ def _is_binary(line: str) -> bool:
 
 
 class _Entry(NamedTuple):
-    """What an entry holds: a line without its end, or a part of one, which the next entry of the
-    stream goes on with."""
+    """The content of an entry: a line without its newline, or a part of a line, which the next
+    entry of the stream continues."""
 
     text: str
     stream: str
@@ -246,8 +246,8 @@ def _plain(data: bytes) -> bool:
 
 
 def _plain_lines(lines: list[str]) -> Iterator[LogLine]:
-    """Return lines, those that are not blank, each as a `LogLine`; made in C, which saves a tenth
-    of the time that a usual line takes."""
+    """Yield the lines that are not blank, as `LogLine`. They are made in C, which saves a tenth of
+    the time for a usual line."""
     shown = [line[:LONGEST_LINE] for line in lines if line and not line.isspace()]
     rest = (repeat(False), repeat(""), repeat(""), repeat(True))
     return map(partial(tuple.__new__, LogLine), zip(shown, *rest, strict=False))

@@ -1,6 +1,6 @@
-"""The families of formats that a log belongs to, found by trying all on its first lines.
+"""Finds the families of formats that a log belongs to, by trying all on its first lines.
 
-It is the third step of the pipeline, and the module where a family is registered.
+It is the third step of the pipeline, and registers the families (`FAMILIES`).
 """
 
 from __future__ import annotations
@@ -45,17 +45,17 @@ FAMILIES: tuple[str, ...] = (
 """Modules of `families`, each with a class `Log`. If several claim a line, the first one counts."""
 
 MANY = 20
-"""Lines with points after which the families seen so far are kept, and no other is tried."""
+"""After this many lines with points the families seen so far are kept, and no other is tried."""
 
 _ALWAYS = ("mlperf", "serving")
-"""Families that are kept in any log: their lines may begin late."""
+"""Families that are always kept, because their lines may begin late."""
 
 LONGEST_TEXT = 4_096
-"""Characters of a line that all other families look at: what an expression costs can grow with the
-square of it."""
+"""Most characters of a line that other families read: the cost of an expression can grow with the
+square of the length."""
 
 _LOST = 200
-"""Lines without a point after which all families are tried again, and the generic reader too."""
+"""After this many lines without a point all families are tried again, and the generic reader."""
 
 
 _CERTAIN = partial(tuple.__new__, Reading)
@@ -65,11 +65,11 @@ _CERTAIN = partial(tuple.__new__, Reading)
 class Automatic:
     """Finds the families of one log, and its points.
 
-    Every family sees every line until `MANY` lines had points; then only those that found some go
-    on. A family that is `partial` claims its lines, never the log. The generic reader (`Named`)
-    reads what no family claims; it retires when families have claimed `MANY` lines and more than it
-    has, and comes back when they fall silent. Lines that differ in their digits alone are asked of
-    the same families: of those that need something which is in them.
+    Every family reads every line until `MANY` lines had points; then only families that found some
+    are kept. A `partial` family claims lines, never the whole log. The generic reader (`Named`)
+    reads the lines that no family claims. It stops when families have claimed `MANY` lines, and
+    more than it has, and resumes when they find nothing any more. For lines that differ only in
+    their digits, the same families are asked: those whose `needs` the line has.
     """
 
     def __init__(self) -> None:
@@ -107,7 +107,7 @@ class Automatic:
         return NOTHING
 
     def _of_kept(self, line: str, questions: Sequence[Question]) -> list[Point]:
-        """Return the points that the first of the families finds that are kept."""
+        """Return the points of the first kept family that finds some."""
         for points_of, needs_all, _, is_partial, _ in questions:
             if found := points_of(line if needs_all else line[:LONGEST_TEXT]):
                 self._idle = 0
@@ -119,7 +119,7 @@ class Automatic:
         return []
 
     def _of_all(self, line: str, questions: Sequence[Question]) -> list[Point]:
-        """Return the points that the first family finds; all see the line, until some are kept."""
+        """Return the points of the first family that finds some. All families read the line."""
         found: list[Point] = []
         for points_of, needs_all, name, is_partial, _ in questions:
             points = points_of(line if needs_all else line[:LONGEST_TEXT])

@@ -1,4 +1,4 @@
-"""What the tokens of a line mean: metrics, counters, the phase; called by `named`.
+"""Finds which tokens of a line are metrics, counters and phases; called by `named`.
 
 `candidates` says which names are a metric's, and why others give no point. `place` is one grammar
 for epochs and steps: `Epoch 3/10`, `Epoch: [3][40/500]`, `Epoch:[1/1](10/39695)`,
@@ -41,14 +41,14 @@ _UNIT = Regex(
 _ONE_OF = Regex(r"\b(?:class|category|label) #?\d{1,6}:? $", re.IGNORECASE)
 
 _BEST = Regex(r"(?:(?<![\w.-])best(?!\w)|\u6700[\u4f18\u4f73])\s?([^|;)\]]*)", re.IGNORECASE)
-"""What was best so far, in English or Chinese, and what is said of it."""
+"""The best value so far, in English or Chinese, and the text about it."""
 
 _CELL = Regex(r"\s*(?:[|\u2502]|$)")
 
 
 class Candidate(NamedTuple):
-    """A token whose name is a metric's, its name with the words before it, and where that begins;
-    `why_not` says why it gives no point, "" where it does."""
+    """A token with the name of a metric; `name` includes the words before it, and begins at
+    `start`. `why_not` says why it gives no point, "" if it gives one."""
 
     token: Token
     name: str
@@ -86,7 +86,7 @@ def candidates(line: str, found: Sequence[Token]) -> list[Candidate]:
 
 
 def _of_trials(found: Sequence[Token]) -> Sequence[Token]:
-    """Return tokens with the value of a trial, of a search for settings, under a metric's name."""
+    """Return tokens in which the value of a trial, in a search for settings, is called a metric."""
     if not any(token.name.lower() == "trial" for token in found):
         return found
     return [token._replace(name="trial_value") if token.name.lower() == "value" else token
@@ -109,8 +109,8 @@ def _why_not_here(line: str, token: Token, start: int) -> str:
 
 
 def _without_bests(line: str, found: Sequence[Token], result: list[Candidate]) -> list[Candidate]:
-    """Return candidates, those that say again what was best so far with why they give no point:
-    `New best model saved (Dice: 0.91)`, unlike `best epoch 3, loss 0.5`."""
+    """Return the candidates; those that repeat the best value so far get the reason why they give
+    no point: `New best model saved (Dice: 0.91)`, unlike `best epoch 3, loss 0.5`."""
     names = {token.start for token in found} | {one.start for one in result}
     spans = [match.span() for match in _BEST.finditer(line)
              if not names.intersection((match.start(), match.start(1)))]  # fmt: skip
@@ -169,7 +169,7 @@ def _full_name(line: str, token: Token, left: int) -> tuple[str, int]:
 
 
 class Place(NamedTuple):
-    """Where in a line its step and its epoch stand; the step counts in units of `scale`."""
+    """The places of step and epoch in a line; the step counts in units of `scale`."""
 
     step: Span | None
     scale: int
@@ -177,7 +177,7 @@ class Place(NamedTuple):
 
 
 class Count(NamedTuple):
-    """The step and the epoch that a line says, None for neither."""
+    """The step and the epoch in a line, each None if it has none."""
 
     step: int | None
     epoch: float | None
@@ -237,7 +237,7 @@ def place(line: str, found: Sequence[Token], metrics: int = 0) -> Place:
 
 
 def count(step: str | None, scale: int, epoch: str | None) -> Count:
-    """Return where a line stands, from the counters as printed."""
+    """Return the step and the epoch, from the counters as printed."""
     return Count(
         None if step is None else _whole(step, scale), None if epoch is None else _epoch(epoch)
     )

@@ -1,8 +1,8 @@
-"""The generic reader: names and values in any text, where no family reads a line.
+"""The generic reader: finds names and values in the lines that no family reads. `match` calls it.
 
-It reads `Loss: 0.52 Time: 12.1`, `val_acc=0.9`, `grpo_loss is 0.013`: it cuts a line into `tokens`,
-lets the words of the names decide which are metrics (`meaning`), and finds the step, the epoch and
-the phase wherever they stand. `match` asks it.
+It reads `Loss: 0.52 Time: 12.1`, `val_acc=0.9`, `grpo_loss is 0.013`. It cuts a line into `tokens`,
+decides by the words of the names which are metrics (`meaning`), and finds the step, the epoch and
+the phase anywhere in the line.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ _CODE = Regex(
     r"|config param|namespace|args?|hparams?|usage|warning)\b|\bself\.|[+*]=|[^=]==[^=]|\blambda\b"
     r"|\s#\s|;\s*$|^\s*#|^\s*//|\bTODO\b|\.(?:ckpt|pth?|safetensors|h5|pkl|bin|onnx|keras)\b"
 )
-"""What source code, settings and names of files look like."""
+"""Patterns of source code, settings and names of files."""
 
 _LONGEST_HEADING = 100
 
@@ -102,7 +102,7 @@ class Named:
         return NOTHING
 
     def _metrics(self, line: str, lower: str, layout: Layout) -> Reading:
-        """Read a line of a layout that is new: by what is known of its shape, if that is known."""
+        """Read a line of a new layout, by the meaning of its shape if that is known."""
         shape = layout.shape
         has_shape = layout.is_kept and not has_doubtful_comma(line)
         is_numbered = has_shape and shape.has_numbers
@@ -172,7 +172,7 @@ def _count(step: str | None, scale: int, epoch: str | None) -> Count:
 
 
 def _shares(points: list[Point], totals: Sequence[str | None]) -> list[Point]:
-    """Return points with those that are so many of a total as a share of it."""
+    """Return the points; a number of a total becomes a share of it."""
     found = []
     for point, total in zip(points, totals, strict=True):
         whole = 0.0 if total is None else number(total)
@@ -181,7 +181,7 @@ def _shares(points: list[Point], totals: Sequence[str | None]) -> list[Point]:
 
 
 def _understand(line: str, lower: str) -> Meaning:
-    """Return what lines of the shape of a line mean."""
+    """Return the meaning of a line, which all lines of its shape have."""
     found = tokens(line)
     chosen = [one for one in candidates(line, found) if not one.why_not]
     if not chosen and (others := boxed(line) or named_behind(line) or losses_of_phases(found)):
@@ -249,7 +249,7 @@ def _below(above: Count, at: Count) -> Count:
 def _names(
     chosen: Sequence[Candidate], phases: Sequence[PhaseWord], *, has_step: bool
 ) -> list[tuple[str, Candidate]]:
-    """Return the metrics, each once, under their normal names with the phase that the line says."""
+    """Return the metrics, each once, by their normal names with the phase that the line names."""
     names = [normal_name(one.name) for one in chosen]
     outside = [
         word

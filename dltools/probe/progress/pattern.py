@@ -1,8 +1,8 @@
-"""Regular expressions of users, in labels of containers and in options, and points found by one.
+"""Compiles regular expressions of users, from labels and options, and finds points by them.
 
 Google's RE2 matches them in time linear in the text, so that no expression can stop a tool. Its
 syntax is that of Perl without lookaround and backreferences; the Docker engine uses it too. The
-command line compiles names of containers here as well.
+command line also compiles the option --name here.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from dltools.probe.progress.base import Point, number
 _SPECIAL = ("step", "epoch", "metric", "value")
 
 _MOST_MATCHES = 100
-"""Matches of one line that are looked at: each may search the rest of the line."""
+"""Most matches of one line that are used: each may search the rest of the line."""
 
 
 class Pattern:

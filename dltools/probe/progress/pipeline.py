@@ -1,4 +1,4 @@
-"""The points of one log, given as bytes: all steps of the pipeline, in order.
+"""Runs all steps of the pipeline, in order, on the bytes of one log.
 
 The sources of logs use it: `log_source` of containers, `saved_logs` and `explained_line`.
 """
@@ -19,14 +19,14 @@ from dltools.probe.progress.repeats import Repeats
 from dltools.probe.progress.shapes import Layout, Shapes
 
 TagOf = Callable[[LogLine, list[Point]], T]
-"""Returns what a caller notes of a line and of the points in it, certain or not."""
+"""Returns a caller's tag for a line, from the line and its points, certain or not."""
 
 
 class PointReader(Generic[T]):
     """Reads one log, given in pieces of any size.
 
-    `tag_of` is called for each line in order; a point comes with what it returned for the point's
-    line. Points that are doubtful come later than their line, those of one metric in order.
+    `tag_of` is called for each line in order, and a point is returned with the tag of its line. A
+    doubtful point is returned later than its line; the points of one metric stay in order.
     """
 
     def __init__(self, extractor: Extractor, tag_of: TagOf[T] | None = None) -> None:
@@ -58,15 +58,15 @@ class PointReader(Generic[T]):
         return found
 
     def likely(self) -> list[Tagged[T]]:
-        """Return those of the points that wait that are likely enough if the log ends here."""
+        """Return the waiting points that count if the log ends here."""
         return [one for one in self._confirmation.end() if not one[1].value.is_integer()]
 
     def dropped(self) -> dict[str, int]:
-        """Return how many points of each metric were taken for no series so far."""
+        """Return by metric how many points belong to no series so far."""
         return self._confirmation.dropped()
 
     def _read_line(self, line: LogLine, found: list[Tagged[T]]) -> None:
-        """Take the prefix off a line, if it has one, and read what is left."""
+        """Remove the prefix of a line, if it has one, and read the rest."""
         layout = self._layout(line[0])
         if layout.prefix is None:
             self._read(line, layout, found)

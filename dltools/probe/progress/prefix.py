@@ -1,6 +1,6 @@
-"""What stands before a program's own line; the second step of the pipeline.
+"""Finds and removes the prefix of a line; the second step of the pipeline.
 
-Engines, journals, launchers and ranks put it there: Docker's time stamps
+Engines, journals, launchers and ranks add prefixes: Docker's time stamps
 (`2026-01-31T12:00:00Z ...`), journald, kubectl (`[pod/job/main] ...`), compose
 (`trainer-1  | ...`), mpirun (`[1,0]<stdout>:`), Slurm (`0: ...`), torchrun (`[rank0]: ...`), Ray
 (`(Worker pid=7) ...`).
@@ -17,10 +17,10 @@ from dltools.probe.progress.base import Regex
 from dltools.probe.progress.lines import LogLine
 
 Span = tuple[int, int]
-"""Where something begins and ends in a line."""
+"""Begin and end of a part of a line."""
 
 _MOST = 4
-"""Prefixes that are peeled from one line."""
+"""Most prefixes that are removed from one line."""
 
 _ISO = Regex(
     r"(?P<stamp>\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:[.,]\d{1,9})?(?:Z|[+-]\d\d:?\d\d))[ \t]"
@@ -45,8 +45,8 @@ _DIGITS = frozenset("0123456789")
 
 
 class Prefix(NamedTuple):
-    """What stands before a program's own line: where it ends, and where in it the time stamp and
-    the rank are. `is_journal` says that the line is a record of journald's JSON instead."""
+    """The prefix of a line: where it ends, and where its time stamp and its rank stand.
+    `is_journal`: the line is a record of journald's JSON instead."""
 
     end: int = 0
     stamp: Span | None = None
@@ -59,8 +59,8 @@ _JOURNALD = Prefix(is_journal=True)
 
 
 def prefix_of(text: str) -> Prefix | None:
-    """Return what stands before a program's own line, None for nothing. It does not depend on the
-    digits in the line."""
+    """Return the prefix of a line, None if it has none. It does not depend on the digits in the
+    line."""
     head = text[:1]
     if head == "{":
         return _JOURNALD if '"MESSAGE"' in text else None
@@ -97,8 +97,8 @@ def _match(text: str, at: int) -> re.Match[str] | None:
 
 
 def peel(line: LogLine, prefix: Prefix) -> list[LogLine]:
-    """Return a program's own line, without the prefix that it has, whose time stamp and rank it
-    gets; a wrapped line may hold several drawings."""
+    """Return the program's own line without this prefix, with the prefix's time stamp and rank. A
+    record of journald may hold several drawings."""
     if prefix.is_journal:
         return _of_journal(line)
     text, stamp, rank = line.text, line.stamp, ""

@@ -1,6 +1,5 @@
-"""Ranks: processes of one training that print the same metrics, each of its own data.
-
-The fourth step of the pipeline follows one of them.
+"""Selects one of several ranks: processes of one training that print the same metrics, each about
+its own data. It is the fourth step of the pipeline.
 """
 
 from __future__ import annotations
@@ -11,7 +10,7 @@ from dltools.probe.progress.base import Point, Regex
 from dltools.probe.progress.lines import LogLine
 
 _SILENT = 200
-"""Points of other ranks after which a rank that says nothing more is no longer followed."""
+"""A rank is no longer followed after this many points of other ranks without one of its own."""
 
 _HINTS = ("ank", "RANK", "gpu", "GPU", "orker", "rocess", "] (")
 _INSIDE = Regex(
@@ -21,7 +20,7 @@ _INSIDE = Regex(
     re.IGNORECASE,
 )
 _LOOKED_AT = 160
-"""Characters of a line in which a rank may stand."""
+"""Characters at the start of a line in which a rank may stand."""
 
 _At = tuple[str, int | None, float | None]
 """A rank, a step and an epoch."""
@@ -30,10 +29,10 @@ _At = tuple[str, int | None, float | None]
 class Ranks:
     """Follows one of several ranks that print the same metric: the first that does.
 
-    A number before a colon may be a step as well: it is a rank if it comes back after another one,
-    or if the rest of the line has a step or an epoch of its own. What looks like a rank inside of a
-    line (`[GPU1] Epoch 3`, `Epoch 3, Rank 1`, icefall's `] (1/8) Epoch 3`) may be the rank of a
-    matrix: it counts once two of them print one metric at the same step and epoch.
+    A number before a colon may also be a step. It is a rank if it comes again after another one, or
+    if the rest of the line has a step or an epoch of its own. What looks like a rank within a line
+    (`[GPU1] Epoch 3`, `Epoch 3, Rank 1`, icefall's `] (1/8) Epoch 3`) may be the rank of a matrix.
+    It counts once two of them print one metric at the same step and epoch.
     """
 
     def __init__(self) -> None:
@@ -46,7 +45,7 @@ class Ranks:
         self._last: dict[str, _At] = {}  # by metric, of ranks inside of lines
 
     def followed(self, line: LogLine, points: list[Point]) -> list[Point]:
-        """Return the points of a line that are of the rank that is followed."""
+        """Return the points of a line that belong to the followed rank."""
         if line.rank:
             if line.is_certain:
                 known = [point for point in points if not _is_of_no_loss(point)]
@@ -81,7 +80,8 @@ class Ranks:
         return self._are_ranks or point.step is not None or point.epoch is not None
 
     def _is_of(self, rank: str, point: Point) -> bool:
-        """Tell whether a point with what looks like a rank inside of its line is one to follow."""
+        """Tell whether a point, whose line has what looks like a rank, belongs to the followed
+        one."""
         metric, step, epoch = point.metric, point.step, point.epoch
         before, self._last[metric] = self._last.get(metric), (rank, step, epoch)
         if before is not None and not self._are_inside:
@@ -93,12 +93,12 @@ class Ranks:
 
 
 def _is_of_no_loss(point: Point) -> bool:
-    """Tell whether a point is what a stage of a pipeline prints that computes no loss."""
+    """Tell whether a point comes from a stage of a pipeline that computes no loss."""
     return point.value == -1 and "loss" in point.metric
 
 
 def rank_inside(text: str) -> str:
-    """Return the number that looks like a rank inside of a line, "" for none."""
+    """Return the number within a line that looks like a rank, "" for none."""
     head = text[:_LOOKED_AT]
     match = _INSIDE.search(head) if any(hint in head for hint in _HINTS) else None
     return (match["named"] or match["of"]) if match else ""

@@ -1,6 +1,5 @@
-"""Points that a log shows twice: bars drawn again, programs that print each point twice.
-
-The fifth step of the pipeline drops them.
+"""Drops points that a log shows twice: redrawn bars, programs that print each point twice. It is
+the fifth step of the pipeline.
 """
 
 from __future__ import annotations
@@ -11,16 +10,17 @@ _Seen = tuple[int | None, float | None, float | None]
 """A point's step, epoch and value."""
 
 _MOST = 2**63
-"""Steps that no column holds begin here: such a point has none."""
+"""Steps from here on do not fit into a column: such a point has no step."""
 
 
 class Repeats:
-    """Drops the points of one log that were there before.
+    """Drops the repeated points of one log.
 
-    A point with the step and the epoch of the one before is dropped if its line was drawn over that
-    one, or if its value is the same too. A bar that moves on shows the old value until there is a
-    new one: after each change of the value, the first such point is dropped. So is a point without
-    step and epoch with the value of the one before: `saved the best model (loss 0.31)`.
+    A point with the same step and epoch as the point before is dropped if its line was drawn over
+    that one, or if its value is the same too. A bar may move on before its value changes: after
+    each change of the value, the first point with the old value is dropped. A point without step
+    and epoch is dropped if its value is that of the point before: `saved the best model (loss
+    0.31)`.
     """
 
     def __init__(self) -> None:
@@ -28,7 +28,7 @@ class Repeats:
         self._stale: dict[str, int] = {}  # the step that shows an old value
 
     def new(self, points: list[Point], *, is_redrawn: bool) -> list[Point]:
-        """Return the points of a line that were not there before, and remember them."""
+        """Return the new points of a line, and remember them."""
         found = []
         are_stale = is_redrawn or bool(self._stale)
         for point in points:

@@ -13,7 +13,7 @@ from dltools.probe.progress.base import Extractor, Point
 
 @dataclass(frozen=True, slots=True)
 class TimedPoint:
-    """A point, and when the job reported it."""
+    """A point, with the time when the job reported it."""
 
     time: datetime
     point: Point
@@ -38,7 +38,7 @@ class ProgressSource(ABC):
     """One way to learn the progress of one container. It outlives a stop of the container."""
 
     needs_two_readings: ClassVar[bool] = False
-    """Whether a reading gives points over the time since the reading before."""
+    """Whether the points of a reading are about the time since the reading before."""
 
     gap: str | None = None
     """Why points may be missing, None if nothing is known to be missing."""
@@ -53,8 +53,8 @@ class ProgressSource(ABC):
         """Return the points that are new since the last reading, [] for none.
 
         `now` is a time in seconds on any steady clock; points from before `since` (seconds since
-        the epoch) are left out. Raises `UnavailableError` if the engine does not answer. What is
-        wrong with the container is no error but a `gap`.
+        the epoch) are left out. Raises `UnavailableError` if the engine does not answer. A fault of
+        the container raises nothing, and is told in `gap`.
         """
 
     def stop(self) -> list[TimedPoint]:
@@ -63,10 +63,10 @@ class ProgressSource(ABC):
 
     @abstractmethod
     def restart(self, target: Target) -> None:
-        """Go on with the container, which has started again."""
+        """Continue with the container, which has started again."""
 
     def reconnect(self) -> None:  # noqa: B027
-        """Go on after the engine was away."""
+        """Continue after the engine was away."""
 
     def close(self) -> None:  # noqa: B027
-        """Read no more: the container was removed."""
+        """Stop reading, because the container was removed."""

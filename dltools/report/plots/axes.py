@@ -1,6 +1,6 @@
-"""What panels share: looks of runs and lines, axes of time, names of rows, legends, series.
+"""Styles of runs and lines, time axes, names of rows, legends and series, for all panels.
 
-A panel answers one question. The modules beside this one make panels; `figure` puts them together.
+A panel answers one question. The modules beside this one make panels; `figure` joins them.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Panel:
-    """A panel: its kind and title, its height in inches, and what draws it."""
+    """A panel: its kind and title, its height in inches, and the function that draws it."""
 
     kind: str
     title: str
@@ -33,9 +33,9 @@ class Panel:
 
 @dataclass(frozen=True, slots=True)
 class TimeFrame:
-    """A run, and the seconds that its time axis shows: the same for all runs of a plot.
+    """A run, and the length of its time axis (s), which is the same for all runs of a plot.
 
-    `names_run`: titles name the run, because the plot shows several; `colour` is that of the run.
+    `names_run`: whether titles name the run, because the plot shows several; `colour`: the run's.
     """
 
     run: Run
@@ -52,8 +52,8 @@ _MOST_NAMES = 40
 _LONGEST_NAME = 24
 _UNITS = ((86400.0, "days"), (3600.0, "hours"), (60.0, "minutes"), (1.0, "seconds"))
 
-# Okabe and Ito's colours, told apart by the colour-blind, in an order in which neighbours differ in
-# grey too; and dashes, for print.
+# Okabe and Ito's colours, which colour-blind people can distinguish, ordered so that neighbours
+# also differ in grey; and dashes, for print.
 _COLOURS = ("#0072B2", "#E69F00", "#000000", "#56B4E9", "#D55E00", "#009E73", "#CC79A7", "#777777")
 _DASHES: tuple[Any, ...] = (
     "-",
@@ -69,7 +69,7 @@ _DASHES: tuple[Any, ...] = (
 
 @dataclass(frozen=True, slots=True)
 class RunStyle:
-    """How a run looks in all pictures: its colour, the hatch of its bars, the dashes of its
+    """The style of a run in all pictures: its colour, the hatch of its bars, the dashes of its
     lines."""
 
     colour: str
@@ -98,7 +98,7 @@ _POLICIES = {
     "dqoes": RunStyle("#E69F00", "", "-"),
     "specon": RunStyle("#882255", "", "-"),
 }
-"""The looks of policies: Okabe and Ito's colours, two darker, and one more."""
+"""The styles of policies: Okabe and Ito's colours, two of them darker, and one more."""
 
 _OTHER_RUNS = (
     RunStyle("#332288", "", "-"),
@@ -111,10 +111,11 @@ _OTHER_RUNS = (
 
 
 def run_styles(labels: Sequence[str]) -> dict[str, RunStyle]:
-    """Return how each run of a plot looks, by its label.
+    """Return the style of each run of a plot, by its label.
 
-    A run whose label names a policy, as in `night/srtf` or `fair-rotate`, has that policy's colour
-    in every plot; a second run of it has other dashes and hatches. Others have what is left.
+    A run whose label names a policy, such as `night/srtf` or `fair-rotate`, has that policy's
+    colour in every plot; a second run of the policy has other dashes and hatches. Other runs get
+    the remaining styles.
     """
     found: dict[str, RunStyle] = {}
     others = 0
@@ -136,24 +137,26 @@ def run_styles(labels: Sequence[str]) -> dict[str, RunStyle]:
 
 
 def line_style(number: int) -> dict[str, Any]:
-    """Return the colour and dashes of the line of this number, from 0. 64 differ."""
+    """Return the colour and dashes of the line of this number, from 0. The first 64 differ."""
     place = number + number // len(_COLOURS)
     return {"color": _COLOURS[number % len(_COLOURS)], "linestyle": _DASHES[place % len(_DASHES)]}
 
 
 def safe(text: str) -> str:
-    """Return a text in which matplotlib finds no formula, and SVG's comments no escapes."""
+    """Return a text that matplotlib does not take for a formula, and that is safe in a comment of
+    SVG."""
     return printable(text).replace("$", r"\$")
 
 
 def short(name: str) -> str:
-    """Return a name that fits beside an axis, cut in its middle: ends of names differ most."""
+    """Return a name that fits beside an axis. A long one is cut in the middle, because the ends of
+    names differ most."""
     half = (_LONGEST_NAME - 3) // 2
     return safe(name if len(name) <= _LONGEST_NAME else f"{name[:half]}...{name[-half:]}")
 
 
 def name_rows(ax: Axes, names: list[str]) -> None:
-    """Name the rows of an axis, or say how many there are."""
+    """Name the rows of an axis; if there are too many, write only their number."""
     if len(names) > _MOST_NAMES:
         ax.set_yticks([])
         ax.set_ylabel(f"{len(names)} jobs")
@@ -163,15 +166,14 @@ def name_rows(ax: Axes, names: list[str]) -> None:
 
 
 _BELOW_INCHES = 0.42
-"""From the axes to the legend: the ticks and the name of the axis lie between."""
+"""Distance from the axes to the legend, with room for the ticks and the name of the axis."""
 _MOST_COLUMNS = 6
 _HANDLE_LETTERS, _LETTERS_IN_AN_INCH = 9, 13.0
-"""Width of a legend's line with its gaps, in letters, and letters of its text in an inch."""
+"""Width of a legend's line sample with its gaps, in letters, and letters of its text per inch."""
 
 
 def legend(ax: Axes, **options: Any) -> None:
-    """Add a legend below the axes, so that it takes nothing from their width; without entries,
-    none."""
+    """Add a legend below the axes, where it costs no width. Without entries there is no legend."""
     from matplotlib.transforms import ScaledTranslation
 
     figure = cast("Figure", ax.figure)
@@ -200,7 +202,7 @@ _LINE_INCHES = 0.19
 
 
 def legend_inches(ax: Axes) -> float:
-    """Return the height of the legend below the axes, 0 without one."""
+    """Return the height of the legend below the axes (inches), 0 without one."""
     found = ax.get_legend()
     if found is None:
         return 0.0
@@ -210,7 +212,7 @@ def legend_inches(ax: Axes) -> float:
 
 
 def clock(ax: Axes, end: float) -> None:
-    """Make the axis one of time, from 0 to `end` seconds, in a unit that suits."""
+    """Make the x axis show time, from 0 to `end` seconds, in a suitable unit."""
     from matplotlib.ticker import FuncFormatter, MaxNLocator
 
     end = end or 1.0
@@ -226,7 +228,8 @@ _MOST_POINTS = 1000
 
 
 def thinned(series: Series, most: int = _MOST_POINTS) -> Series:
-    """Return a series of at most so many points: means of neighbours, at the last one's time."""
+    """Return a series of at most `most` points: means of neighbouring points, at the time of the
+    last one."""
     size = -(-len(series) // most)
     if size <= 1:
         return series
@@ -235,7 +238,7 @@ def thinned(series: Series, most: int = _MOST_POINTS) -> Series:
 
 
 def changes(series: Series) -> Series:
-    """Return the points of a series of steps at which its value changes, and its last point."""
+    """Return the points at which the value of a step function changes, and its last point."""
     last = len(series) - 1
     found = [
         point

@@ -1,4 +1,4 @@
-"""Panels in which all runs stand together: ratios, completion times, satisfied models."""
+"""Panels that compare all runs: ratios, completion times, satisfied models."""
 
 from __future__ import annotations
 
@@ -71,8 +71,8 @@ class _Ratios:
 
 
 def ratios_panel(runs: Sequence[Run], baseline: str) -> Panel | None:
-    """Return the panel of ratios: what each run comes to, compared with the baseline. None where
-    fewer than two runs have a ratio in common."""
+    """Return the panel of each run's ratios to the baseline, None if there is no ratio that two
+    runs have."""
     if len(runs) < 2:
         return None
     rows = by_policy({run.label: run.repeats for run in runs}, baseline, "run")
@@ -92,12 +92,12 @@ def ratios_panel(runs: Sequence[Run], baseline: str) -> Panel | None:
 
 
 _FEWEST = 3
-"""Completion times that make a distribution."""
+"""Least number of completion times that make a distribution."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Completions:
-    """The completion times (s) of a run's trainings in order, and how many trainings it has."""
+    """The sorted completion times (s) of a run's trainings; `jobs`: how many trainings it has."""
 
     label: str
     times: list[float]
@@ -130,13 +130,13 @@ class _Completions:
         )
 
     def part_by(self, time: float) -> float:
-        """Return the fraction of the jobs that were done by a time."""
+        """Return the fraction of the jobs that were done at a time (s)."""
         return bisect.bisect_right(self.times, time) / self.jobs if self.jobs else 0.0
 
 
 def completions_panel(runs: Sequence[Run]) -> Panel | None:
     """Return the panel of completion times: the fraction of the jobs that were done within a time.
-    None where no run has enough trainings that are done."""
+    None if no run has enough finished trainings."""
     found = [_completions(run) for run in runs]
     styles = run_styles([run.label for run in runs])
     bands = (
@@ -172,8 +172,8 @@ def _completed(
 
 
 def satisfied_panel(runs: Sequence[Run]) -> Panel | None:
-    """Return the panel of how many serving jobs kept their response-time targets, None where no
-    job has one."""
+    """Return the panel of the number of serving jobs that met their response-time targets, None if
+    no job has such a target."""
     shown = [run for run in runs if run.satisfied]
     if not shown:
         return None

@@ -1,6 +1,6 @@
-"""The kinds of panels that there are, panels as one picture, and the picture as a file.
+"""Selects panels by kind, joins them into a picture, and renders it.
 
-dl-report asks for `panels` and their `picture`. matplotlib is imported by the picture alone.
+dl-report calls `panels`, `picture` and `rendered`. Only these last two import matplotlib.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _OVER_TIME: dict[str, Callable[[TimeFrame], Panel | None]] = {
     "responses": responses_panel,
 }
 OVER_TIME = tuple(_OVER_TIME)
-"""Those of them whose axis is a run's time: one panel per run."""
+"""The kinds whose x axis is the time of a run, with one panel per run."""
 
 
 def panels(runs: Sequence[Run], kinds: Sequence[str], baseline: str) -> list[Panel]:
@@ -58,8 +58,8 @@ def panels(runs: Sequence[Run], kinds: Sequence[str], baseline: str) -> list[Pan
 
 
 WIDE, NARROW = 9.0, 3.4
-"""Widths in inches: for a page or a laptop, and for a phone, where letters of 9 points have 12 px
-on a screen of 360."""
+"""Widths in inches for a page or laptop, and for a phone. On a phone's screen of 360 px, letters of
+9 points then have 12 px."""
 _DPI = 100
 _STYLE = {
     "svg.hashsalt": "dltools",
@@ -77,8 +77,8 @@ _STYLE = {
 
 
 def picture(panels: Sequence[Panel], width: float = WIDE) -> Figure:
-    """Return panels below each other, so many inches wide. Raises `UnavailableError` without
-    matplotlib."""
+    """Return the panels below each other in a picture of this width (inches). Raises
+    `UnavailableError` without matplotlib."""
     try:
         import matplotlib
         from matplotlib.figure import Figure
@@ -104,7 +104,7 @@ def picture(panels: Sequence[Panel], width: float = WIDE) -> Figure:
 
 
 _LETTERS_IN_AN_INCH, _NAMES = 11.0, 1.25
-"""Letters of a title, and the inches that names beside the axes may take of a narrow figure."""
+"""Most letters of a title, and most inches for the names beside the axes, in a narrow figure."""
 
 
 def rendered(figure: Figure, format_: str, scale: float = 1.0) -> bytes:
@@ -125,11 +125,11 @@ _GLOBAL_PIPX = "/opt/pipx"
 
 
 def command_to_add(package: str, prefix: Path) -> str:
-    """Return the command that adds a package to the environment in `prefix` (sys.prefix): one of
-    pipx, of uv, or any other.
+    """Return the command that adds a package to the environment in `prefix` (sys.prefix), which
+    pipx, uv or anybody else has made.
 
-    Of uv's it is not `uv tool install --with`: that would look up the name dltools in an index,
-    where another project may have it.
+    For uv it is not `uv tool install --with`, because that would look up the name dltools in an
+    index, where another project may have it.
     """
     if (prefix / "pipx_metadata.json").exists():
         option = " --global" if prefix.is_relative_to(_GLOBAL_PIPX) else ""

@@ -1,6 +1,6 @@
-"""The Gantt chart: when each job waited and ran, and in which class it was.
+"""The Gantt chart: when each job waited and ran, and in which class.
 
-The tones of the policies decide how classes look.
+A class has the look of its tone.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """A fill colour and a hatch, so that classes differ in grey too."""
+    """A fill colour and a hatch, so that classes also differ in grey."""
 
     fill: str
     hatch: str = ""
@@ -28,7 +28,7 @@ class Look:
 
 NO_CLASS = Look("#d4d4d4")
 
-# A job that is to go first is dark, one that makes room is light.
+# A job that should go first is dark; a job that makes room is light.
 _BY_TONE = {
     Tone.GROWING: Look("#08519c"),
     Tone.WATCHED: Look("#6baed6", "///"),
@@ -46,7 +46,7 @@ _OTHERS = (
 
 
 class ClassLooks:
-    """The looks of the classes in one chart, each class its own. What has no class has the colour
+    """The looks of the classes in one chart, all different. Without a class, a job has the colour
     of the run."""
 
     def __init__(self, colour: str = NO_CLASS.fill) -> None:
@@ -55,7 +55,7 @@ class ClassLooks:
         self._has_unclassed = False
 
     def __getitem__(self, job_class: JobClass | None) -> Look:
-        """Return a class's look: that of its tone, or the next other where that is taken."""
+        """Return a class's look: that of its tone, or another one if that is taken."""
         if job_class is None:
             self._has_unclassed = True
             return self._plain
@@ -67,7 +67,7 @@ class ClassLooks:
         return self._looks[job_class]
 
     def __iter__(self) -> Iterator[tuple[str, Look]]:
-        """Yield the label and the look of each class in use."""
+        """Yield label and look of each class in use."""
         for job_class, look in self._looks.items():
             name, word = job_class.name, job_class.word
             label = name if word == name else f"{name} {word}".strip()
@@ -78,7 +78,7 @@ class ClassLooks:
 
 @dataclass(frozen=True, slots=True)
 class Stretch:
-    """A time (s) in which a job is in one class, None before its first one is known."""
+    """A span of time (s) in which a job is in one class, None before its first class is known."""
 
     begin: float
     end: float
@@ -86,7 +86,7 @@ class Stretch:
 
 
 def stretches(changes: Sequence[ClassChange], begin: float, end: float) -> list[Stretch]:
-    """Return the stretches that fill a job's life."""
+    """Return the spans of classes that fill a job's life, from `begin` to `end` (s)."""
     found: list[Stretch] = []
     since, now = begin, None
     for time, job_class in changes:
@@ -150,8 +150,8 @@ class _Chart:
             self._label_end(ax, place, job, stop)
 
     def _label_end(self, ax: Axes, place: int, job: JobResult, stop: float) -> None:
-        """Write behind a bar whether the job goes on or has failed; on the bar's end where the
-        legend leaves no room."""
+        """Write behind a bar whether the job still runs or has failed; on the end of the bar if
+        there is no room behind it."""
         label = "..." if job.exit_code is None else f"failed ({job.exit_code})"
         is_inside = job.exit_code is not None and stop > _NEAR_END * self.span_s
         paper = {"facecolor": "#ffffff", "edgecolor": "none", "pad": 1.0}

@@ -1,4 +1,4 @@
-"""Panels of one run over time: what CPU each job was allowed and used, and what it reported."""
+"""Panels of one run over time: the CPUs that each job could use and used, and its reports."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ class _Rows:
 
 
 def limits_panel(frame: TimeFrame) -> Panel | None:
-    """Return the panel of the jobs of a run that used most, None where no CPU is known."""
+    """Return the panel of the CPUs of the jobs that used most, None if no CPU use is known."""
     known = {name: line for name, line in frame.run.timelines.items() if line.limit or line.use}
     if not known:
         return None
@@ -95,12 +95,12 @@ def _has_limit(line: Timeline) -> bool:
 
 _MOST_LINES = 8
 _FLOOR = 0.001
-"""Of the first value: less is drawn there."""
+"""Lower end of the axis, as a part of the first value. Smaller values are drawn there."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Line:
-    """A job's metric. What it reported before the run began is left out."""
+    """A job's metric, without the points from before the run."""
 
     job: str
     metric: str
@@ -109,7 +109,7 @@ class _Line:
 
     @property
     def label(self) -> str:
-        """What the legend says of it."""
+        """Its text in the legend."""
         if not self.has_diverged:
             return f"{self.job} {self.metric}"
         return f"{self.job} {self.metric}{', then NaN' if self.is_drawn else ': NaN'}"
@@ -155,11 +155,12 @@ class _Lines:
 
 
 def relative_error(points: Series, metric: str) -> Series:
-    """Return a metric as an error over its first one: on a scale of powers of ten the error of a
-    job that has nearly converged is not flat, and metrics of all sizes compare.
+    """Return a metric as an error relative to its first error. Metrics of all sizes can be
+    compared so, and on a log scale a job that has nearly converged is not flat.
 
-    A loss is its own error, and that of a score up to 1 is what it lacks of 1. Of a metric that has
-    other values, such as rewards, it is what lacks of its best value and a twentieth of its range.
+    The error of a loss is the loss, that of a score up to 1 is 1 minus the score. For a metric with
+    other values, such as rewards, it is the distance to a value that lies a twentieth of the range
+    beyond the best one.
     """
     values = [value for _, value in points]
     if metric_names.objective(metric) == "max":
@@ -181,13 +182,13 @@ _BEYOND = 0.05
 
 
 def progress_panel(frame: TimeFrame) -> Panel | None:
-    """Return the panel of the trainings that reported most, None where none reported two values."""
-    title = "Progress: loss, or what lacks of a score, relative to the first"
+    """Return the panel of the trainings with most points, None if none has two points."""
+    title = "Progress: loss, or 1 - score, relative to the first value"
     return _lines_panel(frame, "progress", title, "of the first, log scale", is_serving=False)
 
 
 def responses_panel(frame: TimeFrame) -> Panel | None:
-    """Return the panel of the servers that reported most, None where none reported two times."""
+    """Return the panel of the servers with most response times, None if none has two."""
     return _lines_panel(frame, "responses", "Response times", "seconds, log scale", is_serving=True)
 
 

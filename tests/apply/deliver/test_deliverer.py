@@ -98,9 +98,18 @@ def test_a_model_is_delivered_with_a_manifest(runs: Runs) -> None:
     assert (result.id, result.status, result.after) == (7, "applied", said)
     assert (runs.delivered / "checkpoint" / "model.pt").read_bytes() == MODEL
     manifest = json.loads((runs.delivered / "manifest.json").read_text())
-    expected = {"container": {"id": ID, "name": NAME}, "host": HOST, "metric": "val_loss",
-                "target": 0.5, "value": 0.48, "time": MET.time, "objective": "min",
-                "checkpoint": "/ckpt/model.pt", "size": len(MODEL), "sha256": sha256}  # fmt: skip
+    expected = {
+        "container": {"id": ID, "name": NAME},
+        "host": HOST,
+        "metric": "val_loss",
+        "target": 0.5,
+        "value": 0.48,
+        "time": MET.time,
+        "objective": "min",
+        "checkpoint": "/ckpt/model.pt",
+        "size": len(MODEL),
+        "sha256": sha256,
+    }
     assert manifest.items() >= expected.items()
 
 

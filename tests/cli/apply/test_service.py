@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import sys
 from pathlib import Path
@@ -74,9 +75,7 @@ def test_it_is_written_enabled_and_started(
 ) -> None:
     service = machine.service("team=a", policy="srtf")
     service.install()
-    assert machine.asked == [
-        "daemon-reload", "enable dltools-stream", "restart dltools-stream",
-    ]  # fmt: skip
+    assert machine.asked == ["daemon-reload", "enable dltools-stream", "restart dltools-stream"]
     text = service.file.read_text()
     assert text.startswith("# Written by dl-apply --install-service;")
     assert f"PATH={machine.bin}:" in text
@@ -85,6 +84,19 @@ def test_it_is_written_enabled_and_started(
     assert service.file.stat().st_mode & 0o777 == 0o644
     said = capsys.readouterr().out
     assert "dl-apply --remove-service" in said and pipe in said
+
+
+def test_what_is_said_can_be_typed_where_sudo_does_not_find_the_tools(
+    machine: Machine, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    apart = machine.bin.parent / "apart"
+    apart.mkdir()
+    shutil.copy(machine.bin / "systemctl", apart)
+    monkeypatch.setenv("PATH", f"{apart}:/usr/bin:/bin")
+    machine.service().install()
+    said = capsys.readouterr().out
+    assert f"sudo {machine.bin}/dl-apply --status " in said
+    assert f"sudo {machine.bin}/dl-apply --remove-service " in said
 
 
 def test_one_that_does_not_stay_up_is_an_error(machine: Machine) -> None:
@@ -136,7 +148,9 @@ def test_without_root_or_systemd_it_says_what_to_do(
     with pytest.raises(UnavailableError, match="cron can run the tools"):
         machine.service().install()
     monkeypatch.setattr("os.geteuid", lambda: 1000)
-    with pytest.raises(DltoolsError, match="needs root"):
+    # By its path, as sudo does not look where pipx has put it.
+    typed = re.escape(f"a service needs root: type sudo {machine.bin}/dl-apply for dl-apply")
+    with pytest.raises(DltoolsError, match=f"^{typed}$"):
         machine.service().install()
 
 

@@ -243,3 +243,24 @@ def test_a_quantum_without_turns_is_told(
         assert complaint(done.stderr) == (
             f"dl-plan: --quantum has no effect with --realize {mode}: only rotate gives turns"
         )
+
+
+@pytest.mark.parametrize("stream", [ARROW, JSONL], ids=["stream", "recording"])
+def test_a_mode_that_no_engine_can_do_is_refused_once(
+    decide: Callable[..., Any], stream: Format
+) -> None:
+    out = io.BytesIO()
+    made = stream.writer(out)
+    for number in range(SAMPLES):
+        rows = sample(number)
+        for row in rows:
+            if row["kind"] == "container":
+                row["cannot"] = "cpus+cpu_weight+cpuset+move"
+        made.write(to_table(rows))
+    made.close()
+    done = decide("--realize", "quota", "--format", "table", input=out.getvalue())
+    assert done.returncode == 0
+    assert complaint(done.stderr) == (
+        "dl-plan: nothing to do: --realize quota is not possible: the engine sets no quota on any "
+        "job here; --realize rotate is possible"
+    )

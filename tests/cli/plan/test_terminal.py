@@ -6,6 +6,7 @@ from __future__ import annotations
 import shlex
 from pathlib import Path
 
+import pytest
 from helpers.fake_engine import FakeEngine
 from helpers.terminals import Stage
 from helpers.tools import command
@@ -32,6 +33,7 @@ def test_a_live_table_takes_the_place_of_the_one_before(fake_engine: FakeEngine)
     assert stage.shown.count("nothing to do: 1 container runs") == 1
 
 
+@pytest.mark.slow
 def test_lines_of_json_are_not_drawn_in_place(fake_engine: FakeEngine) -> None:
     stage = pipe("--format", "jsonl", engine=fake_engine)
     try:
@@ -53,6 +55,7 @@ def test_one_that_is_typed_alone_says_what_to_pipe_in() -> None:
     )
 
 
+@pytest.mark.slow
 def test_the_last_tool_speaks(fake_engine: FakeEngine, tmp_path: Path) -> None:
     """A plan that goes to a file has no reader that would say why it is empty."""
     line = f"{shlex.join(command('dl-probe'))} | {shlex.join(command('dl-plan'))}"

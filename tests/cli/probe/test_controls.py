@@ -27,9 +27,13 @@ class Live:
             for row in rows:
                 if row["kind"] == "container":
                     number = NAMES.index(row["container_name"])
-                    row |= {"cpu_seconds": float(number * second), "role": "training",
-                            "role_reason": "reports loss", "cpu_weight": 1024.0 + number,
-                            "turn_seconds": 8.0 if number == 29 else None}  # fmt: skip
+                    row |= {
+                        "cpu_seconds": float(number * second),
+                        "role": "training",
+                        "role_reason": "reports loss",
+                        "cpu_weight": 1024.0 + number,
+                        "turn_seconds": 8.0 if number == 29 else None,
+                    }
             self.hosts.take(rows)
         self.controls = Controls()
         self._console = Console(

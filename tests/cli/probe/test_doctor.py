@@ -41,8 +41,9 @@ def test_what_a_dead_run_has_left(tool: Tools, fake_engine: FakeEngine) -> None:
     assert done.returncode == PARTIAL
 
 
-@pytest.mark.parametrize("more", [["-i", "1"], ["x.log"], ["-o", "x"], ["--list-metrics"],
-                                  ["--format", "csv"]])  # fmt: skip
+@pytest.mark.parametrize(
+    "more", [["-i", "1"], ["x.log"], ["-o", "x"], ["--list-metrics"], ["--format", "csv"]]
+)
 def test_what_it_excludes(tool: Tools, more: list[str]) -> None:
     done = tool("dl-probe", "--doctor", *more)
     assert done.returncode == USAGE

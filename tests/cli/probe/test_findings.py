@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
 from helpers.observed_rows import container, node, point
 
 from dltools.cli.probe.findings import Finding, Health, of_sample
@@ -35,7 +36,8 @@ def test_a_training_that_is_read_is_well() -> None:
     assert {finding.health for finding in one.values()} == {Health.OK}
 
 
-def test_what_is_not_read_is_a_warning() -> None:
+def test_what_is_not_read_is_a_warning(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", "/usr/bin:/bin")
     gap = "this user may not read its processes"
     one = found(node(0), container(0, "a", 1.0, gap=gap))["a"]
     assert (one.health, one.next) == (Health.WARNING, "sudo dl-probe --doctor")

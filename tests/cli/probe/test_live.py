@@ -23,9 +23,15 @@ def sample(second: int, names: list[str], **changes: object) -> list[Row]:
     time = NOON + timedelta(seconds=second)
     common = {"time": time, "host": "node-1"}
     rows: list[Row] = [
-        common | {"kind": "node", "cpu_count": 4.0, "cpu_seconds": 3.0 * second,
-                  "memory_total_bytes": 8 << 30, "memory_available_bytes": 6 << 30}
-    ]  # fmt: skip
+        common
+        | {
+            "kind": "node",
+            "cpu_count": 4.0,
+            "cpu_seconds": 3.0 * second,
+            "memory_total_bytes": 8 << 30,
+            "memory_available_bytes": 6 << 30,
+        }
+    ]
     for number, name in enumerate(names):
         id_ = f"{number:064x}"
         rows.append(
@@ -203,8 +209,14 @@ def test_whatever_holds_a_container_is_its_limit(settings: dict[str, object], sh
 
 
 def test_gpus_have_a_column_where_there_are_some() -> None:
-    gpu: Row = {"time": NOON, "host": "node-1", "kind": "gpu", "container_id": f"{0:064x}",
-                "gpu_utilization_ratio": 0.97, "gpu_memory_used_bytes": 11 << 30}  # fmt: skip
+    gpu: Row = {
+        "time": NOON,
+        "host": "node-1",
+        "kind": "gpu",
+        "container_id": f"{0:064x}",
+        "gpu_utilization_ratio": 0.97,
+        "gpu_memory_used_bytes": 11 << 30,
+    }
     lines = drawn(100, 24, [[*sample(1, ["job"]), gpu]])
     assert "GPU" in lines[1]
     assert "97 % 11 GiB" in lines[3]

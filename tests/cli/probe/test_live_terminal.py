@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from helpers.examples import some_of
 from helpers.fake_engine import FakeEngine
 from helpers.terminals import Stage
 from helpers.tools import command
@@ -56,7 +57,7 @@ def test_what_was_typed_is_not_left_for_the_shell(live: Stage) -> None:
     assert live.end() == 0
 
 
-@pytest.mark.parametrize("columns", [40, 120, 200])
+@pytest.mark.parametrize("columns", some_of([40, 120, 200], 1))
 def test_another_size_is_drawn_at_once_on_an_empty_screen(live: Stage, columns: int) -> None:
     drawn = len(live.shown)
     live.resize(columns)
@@ -71,7 +72,9 @@ def test_another_size_is_drawn_at_once_on_an_empty_screen(live: Stage, columns: 
 
 @pytest.mark.parametrize(
     ("number", "code"),
-    [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, -1), (signal.SIGQUIT, -3)],
+    some_of(
+        [(signal.SIGTERM, 143), (signal.SIGQUIT, -3), (signal.SIGINT, 130), (signal.SIGHUP, -1)], 2
+    ),
 )
 def test_whatever_kills_it_leaves_a_sound_terminal(live: Stage, number: int, code: int) -> None:
     os.kill(live.pid, number)

@@ -177,6 +177,7 @@ def test_empty_results_are_those_of_a_run_that_changed_nothing(tool: Tools, tmp_
     assert (alone.returncode, alone.stdout) == (65, b"")
 
 
+@pytest.mark.slow
 def test_a_page_needs_nothing_else(tool: Tools, made: Path, tmp_path: Path) -> None:
     pytest.importorskip("matplotlib")
     page = tmp_path / "page.html"
@@ -327,6 +328,7 @@ def test_saved_logs_are_reported(tool: Tools, tmp_path: Path) -> None:
     assert (job["name"], job["finish"], job["exit_code"]) == ("gru", None, None)
 
 
+@pytest.mark.slow
 def test_a_page_of_a_saved_log_has_its_progress(tool: Tools, tmp_path: Path) -> None:
     pytest.importorskip("matplotlib")
     page = tool("dl-report", recorded_log(tool, tmp_path), "--format", "html")

@@ -16,10 +16,18 @@ from dltools.errors import ConfigError
 
 def source(**changes: Any) -> Source:
     given: dict[str, Any] = {
-        "file": "-", "recording": "", "trace": "", "throughputs": None, "generate": "",
-        "mean_gap_s": 30.0, "cpus": 2.0, "nodes": 1, "seed": 0, "repeat": 1,
+        "file": "-",
+        "recording": "",
+        "trace": "",
+        "throughputs": None,
+        "generate": "",
+        "mean_gap_s": 30.0,
+        "cpus": 2.0,
+        "nodes": 1,
+        "seed": 0,
+        "repeat": 1,
         "spin": None,
-    }  # fmt: skip
+    }
     return Source(**given | changes)
 
 

@@ -13,9 +13,15 @@ _WORD = re.compile(
     r"(?P<after>[,.;:)]*)$"
 )
 _SENTENCE_END = re.compile(r"(?<=[a-z0-9)\]'][.?]) +(?=[-A-Z0-9]|[a-z]+:)")
-_SECTIONS = {"dltools-observations": "5", "dltools-plan": "5", "dltools-workload": "5",
-             "dltools-policies": "7", "dltools-cluster": "7",
-             "dltools-engines": "7"}  # fmt: skip
+_SECTIONS = {
+    "dltools-observations": "5",
+    "dltools-plan": "5",
+    "dltools-workload": "5",
+    "dltools-policies": "7",
+    "dltools-modes": "7",
+    "dltools-cluster": "7",
+    "dltools-engines": "7",
+}
 
 
 def paragraph(text: str, page: str, values: Collection[str] = ()) -> str:

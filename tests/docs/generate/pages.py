@@ -27,12 +27,17 @@ def parts(tools: Iterable[Tool]) -> dict[str, dict[str, str]]:
     found["man/dl-probe.1"]["families"] = "\n".join(map(_family, FAMILIES))
     found["man/dltools-observations.5"] = {"columns": "\n".join(map(_column, COLUMNS))}
     found["man/dltools-policies.7"] = {
-        **{f"classes of {name}": _classes(policy) for name, policy in policies.items()
-           if classes_of(policy)},
-        **{f"parameters of {name}": _parameters(policy.parameters)
-           for name, policy in policies.items()},
+        **{
+            f"classes of {name}": _classes(policy)
+            for name, policy in policies.items()
+            if classes_of(policy)
+        },
+        **{
+            f"parameters of {name}": _parameters(policy.parameters)
+            for name, policy in policies.items()
+        },
         "parameters of every policy": _parameters(QueueParameters),
-    }  # fmt: skip
+    }
     return found
 
 

@@ -10,16 +10,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from xml.sax.saxutils import escape
 
+from dltools.report.plots.axes import run_styles
+
 ROOT = Path(__file__).parents[3]
 RESULTS = "samples/live/RESULTS.md"
 PICTURE = "docs/three-jobs.svg"
 
-ARMS = {
-    "noop": ("Docker alone", "#777777"),
-    "flowcon": ("flowcon (default)", "#0072B2"),
-    "srtf": ("srtf", "#E69F00"),
-}
-"""The arms that README shows, with the name and the colour of each."""
+ARMS = {"noop": "Docker alone", "flowcon": "flowcon (default)", "srtf": "srtf"}
+"""The arms that README shows, with the name of each."""
 
 _SPREAD = re.compile(r"([\d.]+)(?: \(([\d.]+) to ([\d.]+)\))?")
 
@@ -97,7 +95,7 @@ def _measured() -> str:
         "",
         "| | mean completion | all done after |",
         "|---|---|---|",
-        *(_row(name, three.arms[arm]) for arm, (name, _) in ARMS.items()),
+        *(_row(name, three.arms[arm]) for arm, name in ARMS.items()),
         "",
         f"The same trainings with **one thread each** took {one.arms['noop']['mean']} s under "
         f"Docker alone, and {one.arms['flowcon']['mean']} s with dltools:",
@@ -114,6 +112,7 @@ _WIDTH, _RIGHT = 760, 56
 
 
 def _svg(bars: list[tuple[str, str, float, float]], last: float) -> str:
+    styles = run_styles(list(ARMS))  # the colours that dl-report gives them
     per_second = (_WIDTH - _LEFT - _RIGHT) / last
     count = len(bars) // len(ARMS)
     bottom = _TOP + len(ARMS) * (count * _ROW + _GAP) - _GAP
@@ -132,13 +131,13 @@ def _svg(bars: list[tuple[str, str, float, float]], last: float) -> str:
         ]
     lines.append(f'<text x="{_WIDTH - 8}" y="{bottom + 38}" text-anchor="end">seconds</text>')
     for number, (arm, job, begin, seconds) in enumerate(bars):
-        name, colour = ARMS[arm]
+        name, colour = ARMS[arm], styles[arm].colour
         group, row = divmod(number, count)
         y = _TOP + group * (count * _ROW + _GAP) + row * _ROW
         x, width = _LEFT + begin * per_second, seconds * per_second
         if row == 0:
             lines.append(f'<text x="8" y="{y + 15}" font-weight="bold">{escape(name)}</text>')
-        ink = "#000000" if arm == "srtf" else "#ffffff"
+        ink = "#000000" if arm == "noop" else "#ffffff"
         lines += [
             f'<rect x="{x:.1f}" y="{y}" width="{width:.1f}" height="{_BAR}" fill="{colour}"/>',
             f'<text x="{x + 6:.1f}" y="{y + 15}" fill="{ink}">{escape(job)}</text>',

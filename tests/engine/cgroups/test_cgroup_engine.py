@@ -193,6 +193,19 @@ def test_a_cgroup_without_a_controller_that_others_have_is_refused(tmp_path: Pat
     engine = engine_of(machine)
     with pytest.raises(RefusedError, match="cannot hold cpus: it has no controller cpu"):
         engine.set_limits(located(engine, "/jobs/b"), {"cpus": 0.5}, lambda: True)
+    can = engine.capabilities
+    assert can.missing(engine.inspect("jobs/a")) == ["move"]
+    assert can.missing(engine.inspect("jobs/b")) == ["cpus", "cpu_weight", "move"]
+
+
+def test_a_cgroup_without_a_freezer_says_so(tmp_path: Path) -> None:
+    machine = Machine(tmp_path)
+    machine.add("/jobs/a", 11)
+    machine.add("/jobs/b", 12, only=("cpu", "cpuset"))
+    engine = engine_of(machine)
+    found = engine.inspect("jobs/b")
+    assert found.pause_refusal == "its cgroup has no freezer"
+    assert engine.capabilities.missing(found) == ["pause", "move"]
 
 
 def test_processes_outside_the_freezer_are_not_paused(tmp_path: Path) -> None:

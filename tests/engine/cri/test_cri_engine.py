@@ -8,7 +8,9 @@ from typing import Any
 
 import pytest
 from helpers.fake_runtime import FakeRuntime
+from helpers.made_cgroups import Machine
 
+from dltools.engine import cgroup
 from dltools.engine.cri import runtime_pb2 as messages
 from dltools.engine.cri.cpu_resources import pod_quota, recorded_limits, restoring_updates
 from dltools.engine.cri.cri_engine import CriEngine
@@ -261,6 +263,26 @@ def test_a_pod_that_does_not_allow_it_is_not_paused(
 def test_a_pod_allows_pauses_by_an_annotation(engine: CriEngine, runtime: FakeRuntime) -> None:
     runtime.add("a1", annotations={"dltools.pause": "allow"})
     assert engine.inspect("a1").pause_refusal == ""
+
+
+def test_what_is_left_of_an_ending_container_is_thawed(
+    engine: CriEngine, runtime: FakeRuntime, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As seen with containerd 1.6: its first process, killed, waits for others that are frozen, and
+    is in the root cgroup already."""
+    machine = Machine(tmp_path / "machine")
+    machine.add("/kubepods/a1", 11)
+    monkeypatch.setattr(engine, "_mounts", cgroup.mounts(machine.root))
+    state = machine.folder("freezer", "/kubepods/a1") / "freezer.state"
+    state.write_text("FROZEN")
+    info = spec()
+    info["runtimeSpec"]["linux"]["cgroupsPath"] = "/kubepods/a1"
+    runtime.add("a1", annotations={"dltools.pause": "allow"}, info={**info, "pid": 1 << 22})
+    assert engine.inspect("a1").state == "paused"
+    assert [one.state for one in engine.containers()] == ["paused"]
+    engine.unpause("a1")
+    assert state.read_text() == "THAWED"
+    assert engine.inspect("a1").state == "running"
 
 
 def test_files_are_not_copied_out(engine: CriEngine) -> None:

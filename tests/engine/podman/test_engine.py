@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
@@ -12,6 +13,7 @@ from helpers.fake_engine import ID, FakeEngine, action
 
 from dltools.apply.refusals import is_own, unsupported
 from dltools.engine.address import Address
+from dltools.engine.docker import engine as docker_engine
 from dltools.engine.docker import transport
 from dltools.engine.docker.engine import DockerEngine
 from dltools.engine.interface import CpuLimits, Engine, GoneError, RefusedError
@@ -29,19 +31,33 @@ class FakePodman(FakeEngine):
     cgroups: tuple[str, list[str]] = ("v1", ["cpu", "cpuset"])
     unknown: tuple[str, ...] = ()
     database = "sqlite"
+    lost_races: Sequence[str] = ()
+    events: Sequence[tuple[str, float]] = ()
 
     def answer(self, method: str, path: str, body: Any) -> tuple[int, Any]:
         if path.endswith("/libpod/info"):
             version, controllers = self.cgroups
-            host = {"cgroupVersion": version, "cgroupControllers": controllers,
-                    "databaseBackend": self.database,
-                    "security": {"rootless": self.rootless}}  # fmt: skip
+            host = {
+                "cgroupVersion": version,
+                "cgroupControllers": controllers,
+                "databaseBackend": self.database,
+                "security": {"rootless": self.rootless},
+            }
             return 200, {"host": host, "store": {"graphRoot": "/var/lib/containers/storage"}}
         if path.endswith(self.unknown) and self.unknown:
             return 404, b"Not Found\n"
         if "/libpod/" in path and path.endswith("/update"):
             self.updates.append(body)
             return 201, f"{ID}\n".encode()
+        if path.endswith("/events"):
+            told = [
+                {"Action": action, "Actor": {"ID": ID}, "timeNano": int(time * 1e9)}
+                for action, time in self.events
+            ]
+            return 200, "\n".join(map(json.dumps, told)).encode()
+        if path.endswith("/pause") and self.lost_races:
+            said, *self.lost_races = self.lost_races
+            return 500, {"message": said}
         if path.endswith("/pause") and self.state == "paused":
             return 500, {"message": "already paused: container state improper"}
         return super().answer(method, path, body)
@@ -85,8 +101,9 @@ def test_lists_ask_for_paused_containers_too(fake: FakePodman) -> None:
         ]
     states = ["running", "paused"]
     assert list(map(json.loads, asked)) == [
-        {"label": ["a=b"], "name": ["x"], "status": states}, {"status": states},
-    ]  # fmt: skip
+        {"label": ["a=b"], "name": ["x"], "status": states},
+        {"status": states},
+    ]
 
 
 def test_limits_are_set_by_its_own_api(fake: FakePodman) -> None:
@@ -105,6 +122,27 @@ def test_its_quota_is_no_nano_cpus(fake: FakePodman) -> None:
         assert container.recorded.cpus == 1.5
         fake.host_config |= {"NanoCpus": -10_000, "CpuQuota": -1}
         assert opened(fake).inspect(ID).recorded.cpus is None
+
+
+@pytest.mark.parametrize("server", ["Libpod/4.3.1 (linux)", "Docker/20.10.24 (linux)"])
+@pytest.mark.parametrize("losses", [1, 3, 4])
+def test_a_pause_that_lost_a_race_is_tried_again(
+    fake: FakePodman, server: str, losses: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What runc says where processes start faster than it freezes."""
+    monkeypatch.setattr(docker_engine.time, "sleep", lambda _: None)
+    said = "`/usr/bin/runc pause 4f2a` failed: exit status 1"
+    if server.startswith("Docker"):
+        said = "Cannot pause container 4f2a: OCI runtime pause failed: unable to freeze: unknown"
+    with fake:
+        engine = opened(fake, server)
+        fake.lost_races = [said] * losses
+        if losses > 3:
+            with pytest.raises(RefusedError, match=r"freeze|exit status"):
+                engine.pause(ID)
+        else:
+            engine.pause(ID)
+        assert fake.state == ("running" if losses > 3 else "paused")
 
 
 def test_a_second_pause_is_done(fake: FakePodman) -> None:
@@ -137,6 +175,18 @@ def test_it_tells_no_past(fake: FakePodman) -> None:
         fake.asked.clear()
         assert engine.past_events(0, 1) == []
         assert fake.asked == []
+
+
+def test_a_stream_begins_where_it_was_asked_to(fake: FakePodman) -> None:
+    """As seen in 4.3 and 5.4: some events from before the time come first."""
+    fake.ends_events = True
+    fake.events = [("die", 9.9), ("start", 10.0), ("die", 12.5)]
+    with fake:
+        found = opened(fake).events(10.0)
+        assert [(one.action, one.nanos) for one in found] == [
+            ("start", 10_000_000_000),
+            ("exit", 12_500_000_000),
+        ]
 
 
 @pytest.mark.parametrize(
@@ -246,8 +296,10 @@ def test_what_is_set_on_a_stopped_container_counts_although_it_is_not_shown(
         wanted: CpuLimits = {"cpu_weight": 1024.0, "cpuset": None}
         engine.restore_limits(located, original, wanted, lambda: True)
         assert settings_in_force(Locator(engine).find(ID)) == {
-            "cpus": None, "cpu_weight": 1024.0, "cpuset": None,
-        }  # fmt: skip
+            "cpus": None,
+            "cpu_weight": 1024.0,
+            "cpuset": None,
+        }
         assert len(fake.updates) == 1
         opened(fake, "Libpod/4.3.1 (linux)").restore_limits(located, original, wanted, lambda: True)
         assert len(fake.updates) == 1, "it keeps no limits: there is nothing to restore"

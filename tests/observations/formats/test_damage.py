@@ -170,9 +170,18 @@ def test_foreign_input_is_refused(data: bytes, message: str) -> None:
 
 @pytest.mark.parametrize(
     "magic",
-    [b"PAR1", b"PAR1PAR1", b"ARROW1", b"ARROW1\0\0", b"\xff\xff\xff\xff", b"{", b'{"', b"time,",
-     b'"time"'],
-)  # fmt: skip
+    [
+        b"PAR1",
+        b"PAR1PAR1",
+        b"ARROW1",
+        b"ARROW1\0\0",
+        b"\xff\xff\xff\xff",
+        b"{",
+        b'{"',
+        b"time,",
+        b'"time"',
+    ],
+)
 @examples(40)
 @given(rest=st.binary(max_size=200))
 def test_noise_after_a_magic_is_refused(magic: bytes, rest: bytes) -> None:
@@ -325,11 +334,22 @@ _JUNK = st.recursive(
 @examples(150)
 @given(
     cells=st.dictionaries(
-        st.sampled_from(["time", "host", "kind", "state", "started_at", "cpu_seconds",
-                         "thread_count", "dltools.schema", "unknown"]),
+        st.sampled_from(
+            [
+                "time",
+                "host",
+                "kind",
+                "state",
+                "started_at",
+                "cpu_seconds",
+                "thread_count",
+                "dltools.schema",
+                "unknown",
+            ]
+        ),
         _JUNK,
     )
-)  # fmt: skip
+)
 def test_no_json_value_breaks_a_reader(cells: dict[str, object]) -> None:
     row = {"time": "2026-01-31T12:00:00Z", "host": "h", "kind": "node", **cells}
     _try(json.dumps(row).encode())

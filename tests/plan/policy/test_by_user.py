@@ -6,6 +6,7 @@ import math
 from typing import Any
 
 import pytest
+from helpers.examples import some_of
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -21,11 +22,13 @@ from dltools.sim.workload import Workload
 from dltools.sim.workload_file import read_workload
 
 POLICIES = [name for name in registry.policies([]) if name not in ("noop", "specon", "fair")]
+MODES = (None, Mode.PRIORITY, Mode.ROTATE, Mode.QUOTA, Mode.WEIGHT)
 
 OWNED = st.lists(
     st.tuples(st.sampled_from(["", "ann", "bob", "eve"]), st.sampled_from([0.5, 1.0, 2.0, 100.0])),
-    min_size=1, max_size=8,
-)  # fmt: skip
+    min_size=1,
+    max_size=8,
+)
 
 
 def job(number: int, user: str, priority: float = 1.0) -> ContainerHistory:
@@ -124,13 +127,16 @@ def used_by(
     return [one.cpu - explore for one in simulation.run(until)]
 
 
-@pytest.mark.parametrize("mode", [None, Mode.QUOTA, Mode.WEIGHT, Mode.PRIORITY, Mode.ROTATE])
+@pytest.mark.parametrize(
+    "mode", some_of([None, Mode.QUOTA, Mode.WEIGHT, Mode.PRIORITY, Mode.ROTATE], 3)
+)
 def test_one_job_gets_as_much_cpu_as_five_in_each_mode(mode: Mode | None) -> None:
     bob, *ann = used_by(one_against(5), 400.0, "fair", mode)
     assert bob == pytest.approx(math.fsum(ann), rel=0.1)
     assert max(ann) < 1.6 * min(ann)
 
 
+@pytest.mark.slow
 def test_one_job_gets_as_much_cpu_as_twenty_by_turns() -> None:
     bob, *ann = used_by(one_against(20), 1000.0, "fair", Mode.PRIORITY)
     assert bob == pytest.approx(math.fsum(ann), rel=0.1)

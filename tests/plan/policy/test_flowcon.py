@@ -293,9 +293,18 @@ def test_limits_off_are_off_for_all_in_a_queue_too() -> None:
 @pytest.mark.parametrize(("early", "shares"), [("true", {"a": 1 / 3, "b": 2 / 3}), ("false", None)])
 def test_first_reports_rank_new_jobs(early: str, shares: dict[str, float] | None) -> None:
     # Both use one CPU of two. a falls by 1/10 of its peak in 1 s, b by 2/10: G is 0.2 and 0.4.
-    rows = [node(1), container(1, "a", 1.0), container(1, "b", 1.0), point(1, "a", 10.0),
-            point(1, "b", 10.0), node(2), container(2, "a", 2.0), container(2, "b", 2.0),
-            point(2, "a", 9.0), point(2, "b", 8.0)]  # fmt: skip
+    rows = [
+        node(1),
+        container(1, "a", 1.0),
+        container(1, "b", 1.0),
+        point(1, "a", 10.0),
+        point(1, "b", 10.0),
+        node(2),
+        container(2, "a", 2.0),
+        container(2, "b", 2.0),
+        point(2, "a", 9.0),
+        point(2, "b", 8.0),
+    ]
     found = decisions_of(planner_of(rows, mode=Mode.PRIORITY, early=early))
     if shares is None:
         assert all(one.allocation.unlimited for one in found.values())

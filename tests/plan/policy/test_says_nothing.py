@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from datetime import timedelta
 
 import pytest
-from helpers.examples import examples
+from helpers.examples import examples, some_of
 from helpers.observed_rows import container, decisions_of, node, planner_of, point
 from hypothesis import given
 from hypothesis import strategies as st
@@ -24,6 +24,7 @@ from dltools.plan.realisation.mode import Mode
 
 NAN = math.nan
 ALL = ("flowcon", "specon", "srtf", "slaq", "tradl", "las", "fair", "dqoes", "noop")
+NEVER_FINITE = ("val_accuracy", "val_loss", "reward", "fid", "loss_g")
 JUDGING = ("flowcon", "specon", "srtf", "slaq", "tradl")
 Values = Mapping[str, Sequence[float]]
 
@@ -78,7 +79,9 @@ def essence(found: Allocation) -> tuple[object, ...]:
 
 
 @pytest.mark.parametrize("name", ALL)
-@pytest.mark.parametrize("metric", ["val_accuracy", "val_loss", "reward", "fid", "loss_g"])
+@pytest.mark.parametrize(
+    "metric", some_of(["val_accuracy", "val_loss", "reward", "fid", "loss_g"], 2)
+)
 def test_a_metric_that_is_never_finite_changes_nothing(name: str, metric: str) -> None:
     alone = {"loss": learning()}
     with_it = {**alone, metric: [NAN] * 30}
@@ -148,7 +151,7 @@ def test_what_is_never_finite_changes_no_decision(
 
 
 @pytest.mark.parametrize("name", JUDGING)
-@pytest.mark.parametrize("count", [1, 2, 3, 10])
+@pytest.mark.parametrize("count", some_of([2, 3, 1, 10], 2))
 def test_a_job_diverges_with_the_third_report_in_a_row_that_is_not_finite(
     name: str, count: int
 ) -> None:
@@ -168,7 +171,7 @@ def test_a_job_diverges_with_the_third_report_in_a_row_that_is_not_finite(
 
 
 @pytest.mark.parametrize("name", ["las", "fair", "dqoes", "noop"])
-@pytest.mark.parametrize("count", [1, 2, 3, 10])
+@pytest.mark.parametrize("count", some_of([2, 3, 1, 10], 2))
 def test_policies_that_do_not_look_at_losses_go_on(name: str, count: int) -> None:
     values = learning(30 - count) + [NAN] * count
     assert allocation(name, {"loss": values}) == allocation(name, {"loss": learning()})
@@ -205,7 +208,7 @@ def test_a_flat_adversarial_pair_says_nothing(name: str, size: float) -> None:
     found = allocation(name, pair(size))
     classes = {**VERDICTS, "srtf": "guessed"}
     assert (found.job_class, found.rank) == (classes[name], 0)
-    assert "loss_d is flat, as losses beside an adversarial pair may be" in found.reason
+    assert "loss_d is flat, which does not show whether an adversarial" in found.reason
     assert found.unlimited is (name in ("flowcon", "slaq"))
 
 
@@ -265,7 +268,7 @@ def test_a_reward_that_fluctuates_about_a_level_says_nothing(name: str) -> None:
     found = allocation(name, {"ep_rew_mean": wave(20.0, 0.0), "loss": learning()})
     classes = {**VERDICTS, "srtf": "guessed"}
     assert (found.job_class, found.rank) == (classes[name], 0)
-    assert "ep_rew_mean is flat or fluctuates, as rewards may" in found.reason
+    assert "ep_rew_mean is flat or fluctuates, which does not show" in found.reason
     assert found.unlimited is (name in ("flowcon", "slaq"))
 
 

@@ -166,12 +166,18 @@ def test_the_next_runs_beside_a_first_job_that_leaves_cpus_idle_where_others_com
     found = host(*jobs, cpus=4.0, shares={"narrow": 0.5, "a": 0.2, "b": 0.2, "c": 0.1})
     alone = settings_of(Mode.PRIORITY, found)
     assert {k: v["cpu_weight"] for k, v in alone.items()} == {
-        "narrow": 1024, "a": 10, "b": 2, "c": 2,
-    }  # fmt: skip
+        "narrow": 1024,
+        "a": 10,
+        "b": 2,
+        "c": 2,
+    }
     beside = settings_of(Mode.PRIORITY, replace(found, others=0.5))
     assert {k: v["cpu_weight"] for k, v in beside.items()} == {
-        "narrow": 1024, "a": 2458, "b": 10, "c": 2,
-    }  # fmt: skip
+        "narrow": 1024,
+        "a": 2458,
+        "b": 10,
+        "c": 2,
+    }
 
 
 def test_the_containers_of_a_job_share_its_weight_where_others_compete() -> None:

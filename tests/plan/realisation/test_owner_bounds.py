@@ -81,7 +81,7 @@ def test_levels_are_multiplied_by_the_owner_s_weight_and_stay_in_bounds() -> Non
         "b": 40.0,
         "c": 2.0,
     }
-    assert made.notes["b"] == "2. of 3 in the queue; its owner asked for a weight of 4096"
+    assert made.notes["b"] == "2 of 3 in the queue; its owner asked for a weight of 4096"
     largest = within_owner({"cpu_weight": 1024.0}, Owner(ratio=1000.0), 2.0)
     assert largest == {"cpu_weight": 262144.0}
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from helpers.histories import history
 
-from dltools.plan.signals.busy_threads import spinning_threads, stoppers
+from dltools.plan.signals.busy_threads import settings_against_spinning, spinning_threads
 from dltools.plan.signals.container_history import ContainerHistory
 
 
@@ -44,7 +44,7 @@ def job(
 def test_what_stops_the_spinning(
     runtime: str | None, settings: str | None, expected: list[str]
 ) -> None:
-    assert stoppers(job(runtime, settings)) == expected
+    assert settings_against_spinning(job(runtime, settings)) == expected
 
 
 @pytest.mark.parametrize(

@@ -158,7 +158,7 @@ def wave(base: float, rise: float, many: int = 3) -> list[tuple[float, float]]:
                                    ("critic_loss", "generator_loss")])  # fmt: skip
 def test_an_adversarial_pair_that_is_flat_says_nothing(names: tuple[str, str]) -> None:
     flat = [(second, 0.7) for second in (2.0, 5.0, 8.0, 12.0, 15.0, 18.0)]
-    note = "is flat, as losses beside an adversarial pair may be while it learns"
+    note = "is flat, which does not show whether an adversarial network learns"
     for points in (flat, wave(9.0, 0.0)):
         found = grown(history(dict.fromkeys((*names, "d_x", "rec_loss"), points)))
         assert found == Growth(min(names), None, 0.25, None, f"{min(names)} {note}")
@@ -180,7 +180,7 @@ def test_an_adversarial_pair_is_judged_by_what_measures_its_samples(measure: str
 
 def test_a_reward_counts_where_it_changes_by_more_than_it_fluctuates() -> None:
     """Ten values of 9 or 11 in each interval: a spread of 1.054, so 3 standard errors are 1.414."""
-    note = "reward is flat or fluctuates, as rewards may while an agent learns"
+    note = "reward is flat or fluctuates, which does not show whether an agent learns"
     found = grown(history({"reward": wave(10.0, 0.0, 10), "loss": [(5, 2), (15, 1)]}))
     assert found == Growth("reward", None, 0.25, None, note)  # its loss says even less
     for rise, is_growth in ((0.12, False), (0.2, True)):

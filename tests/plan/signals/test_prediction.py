@@ -104,7 +104,7 @@ def test_a_flat_curve_never_meets_a_target_and_has_converged() -> None:
     assert remaining(job).seconds == math.inf
     found = remaining(made_without_labels(job))
     assert (found.seconds, found.converged) == (math.inf, True)
-    assert found.note == "loss has converged, yet it goes on"
+    assert found.note == "loss has converged, but the job runs on"
 
 
 def made_without_labels(job: ContainerHistory) -> ContainerHistory:

@@ -8,11 +8,20 @@ from types import SimpleNamespace
 from typing import Any
 
 ERRORS = {
-    "UNINITIALIZED": 1, "INVALID_ARGUMENT": 2, "NOT_SUPPORTED": 3, "NO_PERMISSION": 4,
-    "NOT_FOUND": 6, "INSUFFICIENT_SIZE": 7, "DRIVER_NOT_LOADED": 9, "TIMEOUT": 10,
-    "LIBRARY_NOT_FOUND": 12, "GPU_IS_LOST": 15, "RESET_REQUIRED": 16,
-    "LIB_RM_VERSION_MISMATCH": 18, "UNKNOWN": 999,
-}  # fmt: skip
+    "UNINITIALIZED": 1,
+    "INVALID_ARGUMENT": 2,
+    "NOT_SUPPORTED": 3,
+    "NO_PERMISSION": 4,
+    "NOT_FOUND": 6,
+    "INSUFFICIENT_SIZE": 7,
+    "DRIVER_NOT_LOADED": 9,
+    "TIMEOUT": 10,
+    "LIBRARY_NOT_FOUND": 12,
+    "GPU_IS_LOST": 15,
+    "RESET_REQUIRED": 16,
+    "LIB_RM_VERSION_MISMATCH": 18,
+    "UNKNOWN": 999,
+}
 WORDS = {
     "NOT_FOUND": "Not Found",
     "NOT_SUPPORTED": "Not Supported",

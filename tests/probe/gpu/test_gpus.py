@@ -195,8 +195,16 @@ def test_a_gpu_that_cannot_be_opened_is_counted(install: Callable[..., FakeNvml]
     assert (gpus.count, gpus.gap) == (2, "NVML: 1 of 2 GPUs cannot be opened")
 
 
-@pytest.mark.parametrize("error", ["DRIVER_NOT_LOADED", "LIB_RM_VERSION_MISMATCH", "TIMEOUT",
-                                   "LIBRARY_NOT_FOUND", "NO_PERMISSION"])  # fmt: skip
+@pytest.mark.parametrize(
+    "error",
+    [
+        "DRIVER_NOT_LOADED",
+        "LIB_RM_VERSION_MISMATCH",
+        "TIMEOUT",
+        "LIBRARY_NOT_FOUND",
+        "NO_PERMISSION",
+    ],
+)
 def test_nvml_that_does_not_start_is_told_and_tried_again(
     install: Callable[..., FakeNvml], error: str
 ) -> None:
@@ -212,10 +220,21 @@ def test_nvml_that_does_not_start_is_told_and_tried_again(
     assert (gpus.count, gpus.gap) == (1, None)
 
 
-CALLS = ["DeviceGetCount", "DeviceGetHandleByIndex", "DeviceGetUUID", "DeviceGetMigMode",
-         "DeviceGetMemoryInfo", "DeviceGetUtilizationRates", "DeviceGetPowerUsage",
-         "DeviceGetTotalEnergyConsumption", "DeviceGetComputeRunningProcesses",
-         "DeviceGetGraphicsRunningProcesses", "DeviceGetProcessUtilization", "Shutdown", "Init"]  # fmt: skip
+CALLS = [
+    "DeviceGetCount",
+    "DeviceGetHandleByIndex",
+    "DeviceGetUUID",
+    "DeviceGetMigMode",
+    "DeviceGetMemoryInfo",
+    "DeviceGetUtilizationRates",
+    "DeviceGetPowerUsage",
+    "DeviceGetTotalEnergyConsumption",
+    "DeviceGetComputeRunningProcesses",
+    "DeviceGetGraphicsRunningProcesses",
+    "DeviceGetProcessUtilization",
+    "Shutdown",
+    "Init",
+]
 
 
 @given(

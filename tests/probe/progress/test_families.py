@@ -33,9 +33,9 @@ def test_each_log_has_its_points_beside_it() -> None:
 
 
 @by_name
-@pytest.mark.parametrize("piece", [1, 7, 100])
-def test_pieces_of_any_size_give_the_same(excerpt: Excerpt, piece: int) -> None:
-    assert repr(read(excerpt.log, piece)) == repr(read(excerpt.log))
+def test_pieces_of_any_size_give_the_same(excerpt: Excerpt) -> None:
+    whole = repr(read(excerpt.log))
+    assert [piece for piece in (1, 7, 100) if repr(read(excerpt.log, piece)) != whole] == []
 
 
 @by_name

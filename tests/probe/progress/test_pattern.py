@@ -82,10 +82,17 @@ def test_a_pattern_that_the_compiler_chokes_on_is_refused(expression: str) -> No
 
 @pytest.mark.parametrize(
     "expression",
-    [r"(?<!\w)loss (?P<loss>\d+)", r"(?<=loss )(?P<loss>\d+)", r"(?P<loss>\d+)(?= s)",
-     r"(?P<loss>\d+)(?! s)", r"(?P<a>\d)(?P=a)", r"(?P<a>\d)\1", r"(?>x)(?P<loss>\d)",
-     r"(?P<loss>\d++)"],
-)  # fmt: skip
+    [
+        r"(?<!\w)loss (?P<loss>\d+)",
+        r"(?<=loss )(?P<loss>\d+)",
+        r"(?P<loss>\d+)(?= s)",
+        r"(?P<loss>\d+)(?! s)",
+        r"(?P<a>\d)(?P=a)",
+        r"(?P<a>\d)\1",
+        r"(?>x)(?P<loss>\d)",
+        r"(?P<loss>\d++)",
+    ],
+)
 def test_what_takes_more_than_linear_time_is_refused_with_a_way_out(expression: str) -> None:
     with pytest.raises(ConfigError, match="not supported: write the context plainly"):
         Pattern(expression)
@@ -112,9 +119,17 @@ def test_of_a_line_with_endless_matches_the_first_count() -> None:
 
 @pytest.mark.parametrize(
     "expression",
-    ["", "loss", r"loss (\d+)", r"(?P<step>\d+)", r"(?P<epoch>\d+)", r"(?P<metric>\w+)",
-     r"(?P<value>\d+)", r"(?P<step>\d+) (?P<value>\d+)"],
-)  # fmt: skip
+    [
+        "",
+        "loss",
+        r"loss (\d+)",
+        r"(?P<step>\d+)",
+        r"(?P<epoch>\d+)",
+        r"(?P<metric>\w+)",
+        r"(?P<value>\d+)",
+        r"(?P<step>\d+) (?P<value>\d+)",
+    ],
+)
 def test_a_pattern_that_names_no_metric_is_refused(expression: str) -> None:
     with pytest.raises(ConfigError, match="has no named group such as"):
         Pattern(expression)

@@ -123,6 +123,7 @@ def test_repeats_show_their_spread() -> None:
     assert len(cdf.collections) == 2
 
 
+@pytest.mark.slow
 def test_a_pdf_is_always_the_same() -> None:
     pytest.importorskip("matplotlib")
     first, second = (

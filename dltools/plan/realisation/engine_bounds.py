@@ -1,0 +1,114 @@
+"""What the engines of a host's jobs cannot do: which mode remains, what is left out of settings.
+
+`rounds` asks for the mode that remains, `realise` keeps settings within it. Samples say what cannot
+be done with each container; where they say nothing, all can be done.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from dltools.plan.realisation.mode import OTHERS, Mode, ModeChoice
+from dltools.plan.realisation.settings import Settings, Turn, only
+from dltools.plan.realisation.shared_host import Realisation
+from dltools.plan.signals.container_history import ContainerHistory
+
+_PAUSE = "pause"
+_NEEDS: Mapping[Mode, str] = {
+    Mode.QUOTA: "cpus",
+    Mode.WEIGHT: "cpu_weight",
+    Mode.PRIORITY: "cpu_weight",
+    Mode.ROTATE: _PAUSE,
+    Mode.CORES: "cpuset",
+}
+"""What each mode needs."""
+
+_LACKS: Mapping[str, str] = {
+    "cpus": "sets no quota on any job here",
+    "cpu_weight": "sets no weight on any job here",
+    "cpuset": "sets no CPU list on any job here",
+    _PAUSE: "pauses no job here",
+}
+
+_NEED_STREAM = "and a plan that may stay pauses nobody: a stream of plans, as of dl-probe -i, does"
+
+
+def possible(
+    choice: ModeChoice,
+    jobs: Sequence[ContainerHistory],
+    *,
+    is_asked: bool,
+    is_lasting: bool = False,
+    others: float | None = None,
+) -> ModeChoice:
+    """Return the choice if it can be done with any of the jobs, else what remains.
+
+    A mode that was asked for (`is_asked`) stays, and is `unable`. Else weights and turns stand in
+    for each other, as far as one may pause: not by a plan that may stay (`is_lasting`), nor where
+    `others` use much of the CPUs.
+    """
+    if _can(choice.mode, jobs) or not (jobs[1:] or (jobs and is_asked)):
+        return choice
+    lacks = f"the engine {_LACKS[_NEEDS[choice.mode]]}"
+    if is_asked:
+        unable = f"--realize {choice.mode} is not possible: {lacks}; {_alternatives(jobs)}"
+        return replace(choice, why=f"as asked; {unable}", unable=unable)
+    if choice.mode is Mode.ROTATE and _can(Mode.PRIORITY, jobs):
+        return replace(choice, mode=Mode.PRIORITY, why=f"{choice.why}; {lacks}")
+    if choice.is_even:
+        return choice
+    if choice.mode is not Mode.PRIORITY or not _can_take_turns(jobs):
+        unable = f"{lacks}; {_alternatives(jobs)}"
+    elif is_lasting:
+        unable = f"{lacks}, {_NEED_STREAM}"
+    elif others is not None and others >= OTHERS:
+        unable = f"{lacks}, and other programs use {100 * others:.0f} % of the CPUs: no turns"
+    else:
+        return replace(choice, mode=Mode.ROTATE, why=f"{choice.why}; {lacks}: jobs take turns")
+    return replace(choice, mode=Mode.WEIGHT, is_even=True, why=unable, unable=unable)
+
+
+def within_engines(found: Realisation, jobs: Sequence[ContainerHistory]) -> Realisation:
+    """Return a realisation without what cannot be done with its jobs."""
+    bound = {job.id: job.cannot for job in jobs if job.cannot and job.id in found.settings}
+    if not bound:
+        return found
+    settings, notes = {**found.settings}, {**found.notes}
+    need = _NEEDS[found.mode]
+    for key, cannot in bound.items():
+        settings[key] = _able(found.settings[key], cannot)
+        if need in cannot and not found.unable:
+            notes[key] = "; ".join(filter(None, (notes.get(key), _NOT_HERE[need])))
+    return replace(found, settings=settings, notes=notes)
+
+
+_NOT_HERE: Mapping[str, str] = {
+    "cpus": "its engine sets no quota on it",
+    "cpu_weight": "its engine sets no weight on it",
+    "cpuset": "its engine sets no CPU list on it",
+    _PAUSE: "its engine does not pause it",
+}
+
+
+def _able(wanted: Settings, cannot: frozenset[str]) -> Settings:
+    lost = {*cannot, *(Turn.__annotations__ if _PAUSE in cannot else ())}
+    return only(wanted, wanted.keys() - lost)
+
+
+def _can(mode: Mode, jobs: Sequence[ContainerHistory]) -> bool:
+    need = _NEEDS[mode]
+    return any(need not in job.cannot for job in jobs)
+
+
+def _can_take_turns(jobs: Sequence[ContainerHistory]) -> bool:
+    return sum(_PAUSE not in job.cannot for job in jobs) > 1
+
+
+def _alternatives(jobs: Sequence[ContainerHistory]) -> str:
+    """Return in words which modes can be done with jobs."""
+    modes = [mode.value for mode in Mode if _can(mode, jobs)]
+    if not modes:
+        return "it can only be looked at"
+    named = " or ".join(filter(None, (", ".join(modes[:-1]), modes[-1])))
+    return f"--realize {named} is possible"

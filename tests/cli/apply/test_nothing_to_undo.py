@@ -1,0 +1,39 @@
+"""What is said where the journal is empty."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+
+from dltools.apply import changed_containers
+from dltools.cli.apply.printing import nothing_to_undo
+from dltools.engine import state_folder
+
+
+@pytest.fixture
+def said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
+    """Return what is said to a user of a machine on which `fast` has a weight."""
+    monkeypatch.setenv("PATH", "/usr/bin:/bin")
+    monkeypatch.setattr(state_folder, "SYSTEM", tmp_path)
+    for name, found in (("unusual_settings", {"fast": {"cpu_weight": 10.0}}),
+                        ("paused_elsewhere", []), ("journal_entries", {})):  # fmt: skip
+        monkeypatch.setattr(changed_containers, name, lambda *_, found=found: found)
+
+    def ask(user: int) -> str:
+        monkeypatch.setattr("os.geteuid", lambda: user)
+        return nothing_to_undo(cast(Any, SimpleNamespace(host="vm")), [Path("/home/ada/state")])
+
+    return ask
+
+
+def test_a_user_learns_how_to_see_what_root_has_changed(said: Any) -> None:
+    line = said(1000)
+    assert line.startswith("nothing to undo on vm: no entry in /home/ada/state/journal. ")
+    assert line.endswith("; if root's, as the service's: sudo dl-apply --status")
+
+
+def test_root_does_not(said: Any) -> None:
+    assert said(0).endswith("give its state directory with --state-dir")

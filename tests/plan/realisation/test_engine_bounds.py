@@ -1,0 +1,202 @@
+"""What is planned where an engine cannot do everything."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from helpers.observed_rows import container, job_id, node, point, reread
+
+from dltools.observations.table import Row, to_table
+from dltools.plan.planner import Planner
+from dltools.plan.policy import registry
+from dltools.plan.policy.specon_migration import KnownJob, load_of
+from dltools.plan.realisation.mode import Mode, RealisationOptions
+from dltools.plan.records import Op, Plan
+
+SLURM_V1 = "cpus+cpu_weight+cpuset+move"
+CRI = "cpuset+pause+move"
+LOOK = "cpus+cpu_weight+cpuset+pause+move"
+JOBS = ("a", "b", "c")
+
+
+def rows_for(cannot: dict[str, str | None], **more: Any) -> list[Row]:
+    """A minute of trainings of two threads on two CPUs, which learn at different speeds."""
+    rows = []
+    for now in range(0, 60, 2):
+        rows.append(node(now))
+        for number, name in enumerate(JOBS, 1):
+            threads = {"thread_count": 2, "cannot": cannot.get(name), **more}
+            rows.append(container(now, name, 20 + now / 2, **threads))
+            rows.append(point(now - 0.1, name, 3 / (1 + now / 10) ** number))
+    return sorted(rows, key=lambda row: row["time"])
+
+
+def everywhere(cannot: str | None, **more: Any) -> list[Row]:
+    return rows_for(dict.fromkeys(JOBS, cannot), **more)
+
+
+def planner(rows: list[Row], mode: Mode | None = None, state: Any = None) -> Planner:
+    policy = registry.get("srtf", [])
+    made = Planner(policy, policy.parameters(), RealisationOptions(mode), state)
+    made.add(to_table(rows))
+    return made
+
+
+def plan_of(rows: list[Row], mode: Mode | None = None) -> Plan:
+    return reread(planner(rows, mode).plan({}))
+
+
+def set_by(plan: Plan) -> dict[str, set[str]]:
+    found: dict[str, set[str]] = {}
+    for action in plan.actions:
+        found.setdefault(action.container_name, set()).update(action.set)
+    return found
+
+
+def test_the_default_is_weights_where_all_can_be_done() -> None:
+    found = plan_of(everywhere(None))
+    assert found.params["realize"] == "priority"
+    assert [*set_by(found).values()] == [{"cpu_weight"}]
+
+
+@pytest.mark.parametrize("weight", [1024.0, None])
+def test_jobs_take_turns_where_there_are_no_weights(weight: float | None) -> None:
+    """As Slurm's on version 1, whose jobs have no controller cpu."""
+    unknown = {"cpu_weight": weight, "cpu_limit_cores": None}
+    found = plan_of(everywhere(SLURM_V1, **unknown))
+    assert found.params["realize"] == "rotate"
+    assert found.params["realize_why"] == (
+        "6 busy threads of 3 jobs on 2 CPUs: jobs of several threads that compete lose time; "
+        "the engine sets no weight on any job here: jobs take turns"
+    )
+    assert {action.op for action in found.actions} == {Op.ROTATE}
+    assert set_by(found) == {name: {"group", "turn_s"} for name in JOBS}
+    assert {action.container_name: action.set["group"] for action in found.actions} == {
+        "c": 0,
+        "a": 1,
+        "b": 2,
+    }
+
+
+@pytest.mark.parametrize(
+    ("mode", "cannot", "said"),
+    [
+        (
+            Mode.QUOTA,
+            SLURM_V1,
+            "--realize quota is not possible: the engine sets no quota on any job here; "
+            "--realize rotate is possible",
+        ),
+        (
+            Mode.PRIORITY,
+            SLURM_V1,
+            "--realize priority is not possible: the engine sets no weight on any job here; "
+            "--realize rotate is possible",
+        ),
+        (
+            Mode.ROTATE,
+            CRI,
+            "--realize rotate is not possible: the engine pauses no job here; "
+            "--realize quota, weight or priority is possible",
+        ),
+        (
+            Mode.CORES,
+            CRI,
+            "--realize cores is not possible: the engine sets no CPU list on any job here; "
+            "--realize quota, weight or priority is possible",
+        ),
+        (
+            Mode.WEIGHT,
+            LOOK,
+            "--realize weight is not possible: the engine sets no weight on any job here; "
+            "it can only be looked at",
+        ),
+    ],
+)
+def test_a_mode_that_is_asked_for_and_cannot_be_done_is_refused(
+    mode: Mode, cannot: str, said: str
+) -> None:
+    made = planner(everywhere(cannot), mode)
+    found = made.plan({})
+    assert found.actions == ()
+    assert found.nothing == made.explain().nothing == said
+    assert found.params["realize_why"] == f"as asked; {said}"
+
+
+@pytest.mark.parametrize(
+    ("mode", "setting"), [(Mode.QUOTA, "cpus"), (Mode.PRIORITY, "cpu_weight"), (None, "cpu_weight")]
+)
+def test_what_can_be_done_is_planned_as_ever(mode: Mode | None, setting: str) -> None:
+    able, bound = plan_of(everywhere(None), mode), plan_of(everywhere(CRI), mode)
+    assert able.actions == bound.actions
+    assert {setting} in set_by(bound).values()
+
+
+def test_a_host_that_can_only_be_looked_at_says_so() -> None:
+    found = plan_of(everywhere(LOOK))
+    assert found.actions == ()
+    assert found.nothing == ("the engine sets no weight on any job here; it can only be looked at")
+
+
+def test_one_job_alone_needs_nothing() -> None:
+    rows = [row for row in everywhere(LOOK) if row.get("container_name") in (None, "a")]
+    assert plan_of(rows).nothing == "one job alone, a: nothing to share"
+
+
+def test_a_plan_that_may_stay_pauses_nobody() -> None:
+    found = planner(everywhere(SLURM_V1)).plan({}, is_single=True)
+    assert found.actions == ()
+    assert found.nothing == (
+        "the engine sets no weight on any job here, and a plan that may stay pauses nobody: "
+        "a stream of plans, as of dl-probe -i, does"
+    )
+
+
+def test_turns_are_for_those_that_can_be_paused() -> None:
+    """As pods on Kubernetes, of which some allow it."""
+    rows = rows_for({"a": "cpuset+move", "b": "cpuset+move", "c": CRI})
+    made = planner(rows, Mode.ROTATE)
+    found = made.plan({})
+    turns = [action.container_name for action in found.actions if action.op is Op.ROTATE]
+    assert sorted(turns) == ["a", "b"]
+    (beside,) = (one for one in made.explain().decisions if one.name == "c")
+    assert beside.setting is None or set(beside.setting) == {"cpu_weight"}
+    assert "runs beside the turns" in beside.reason
+    assert "its engine does not pause it" in beside.reason
+
+
+def test_what_one_container_cannot_have_is_left_out() -> None:
+    made = planner(rows_for({"b": "cpu_weight"}), Mode.PRIORITY)
+    assert set_by(made.plan({})) == {"a": {"cpu_weight"}}
+    (without,) = (one for one in made.explain().decisions if one.name == "b")
+    assert without.setting is None
+    assert without.reason.endswith("its engine sets no weight on it")
+
+
+def test_members_of_a_job_can_do_what_all_of_them_can() -> None:
+    rows = rows_for({"a": "pause", "b": "cpuset"})
+    for row in rows:
+        if row.get("container_name") in ("a", "b") and row["kind"] == "container":
+            row |= {"job": "both", "job_containers": 2}
+    made = planner(rows)
+    job = made.newest_hosts()[0].containers["job:both"]
+    assert job.cannot == {"pause", "cpuset"}
+
+
+def test_the_state_keeps_what_cannot_be_done() -> None:
+    rows = everywhere(SLURM_V1)
+    whole = planner(rows).plan({})
+    state = reread(planner(rows[:-20]).plan({})).state
+    assert planner(rows[-40:], state=state).plan({}).actions == whole.actions
+    assert "cannot" not in str(planner(everywhere(None)).plan({}).state)
+
+
+def test_a_job_that_cannot_move_is_not_chosen() -> None:
+    hosts = {
+        cannot: planner(everywhere(cannot)).newest_hosts()[0].state() for cannot in ("", "move")
+    }
+    known = {job.run_id: KnownJob() for job in hosts[""].jobs}
+    free = {cannot: load_of(host, known, (), 0, 20.0).free for cannot, host in hosts.items()}
+    assert free == {"": 3, "move": 0}
+    assert job_id("a") in hosts[""].previous
