@@ -137,9 +137,8 @@ class Container:
     it cannot move, in sentences. `pause_refusal`: why it must not be paused, "" if it may be.
     `unsettable`: limits that it cannot have, though others of its engine may.
     `cgroup_path` is that of its cgroup, "" where the path holds its id: such a cgroup is all that
-    there is of it, and has its limits, with no engine's record beside. `lasting_id`: the id of its
-    place where another container takes that when it is started again, "" where none does.
-    `limit_fields` is for the journal, `native` all that the engine has said.
+    there is of it, and has its limits, with no engine's record beside. `lasting_id` is that of its
+    place in a pod, or "". `limit_fields` is for the journal, `native` all that the engine has said.
     """
 
     id: str
@@ -312,9 +311,7 @@ class Node(NamedTuple):
 class ServiceManager(Protocol):
     """A manager's view of the services of a cluster. Methods raise as `Engine`'s do."""
 
-    is_fixed_while_running: bool
-    """Whether constraints can change only while a service has no tasks, at the moment when it gets
-    one; else at any time."""
+    is_fixed_while_running: bool  # whether constraints change only when the first task comes
 
     def ties(self, service_id: str) -> Iterable[str]:
         """Return why a service cannot be moved, in sentences."""
@@ -337,8 +334,7 @@ class ServiceManager(Protocol):
         labels: Mapping[str, str | None] | None = None,
     ) -> None:
         """Change what is not None of a service, unless it is so already. A label that is None is
-        removed, and others stay. Where constraints are fixed while it runs, those that come with
-        no replicas are left out."""
+        removed, and others stay. Fixed ones wait until there are replicas."""
 
 
 class Engine(Protocol):
@@ -387,13 +383,11 @@ class Engine(Protocol):
         """Return one container, by id or name."""
 
     def known_as(self, id_: str) -> str:
-        """Return the id that `inspect` gives a container, given the one that a plan has: on the
-        same machine another engine may have observed it."""
+        """Return the id that `inspect` gives, given one that another engine may have observed."""
         return id_
 
     def usage(self, id_: str) -> Usage | None:
-        """Return a container's counters, for one whose cgroup is on another machine; None where the
-        engine tells none."""
+        """Return counters of a container on another machine, None where the engine tells none."""
         return None
 
     def logs(self, container: Container, since: float) -> Iterator[list[bytes]]:
