@@ -59,7 +59,7 @@ $(VENV)/.plots: $(VENV)/.run
 
 $(VENV)/.test: pyproject.toml | $(VENV)/bin/python
 	@echo "Setting up $(VENV) ..."
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[test,interop,plots,cri]'
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[test,interop,plots,cri,kubernetes]'
 	@touch $@ $(VENV)/.run $(VENV)/.plots
 
 $(VENV)/.lint: $(VENV)/.test

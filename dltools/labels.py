@@ -25,6 +25,7 @@ STEPS = "dltools.steps"  # how many steps it will train
 CHECKPOINT = "dltools.checkpoint"  # path inside it of its model: a file or a folder
 ORIGIN = "dltools.origin"  # id of its first container, if dl-apply has moved it
 PROTECT = "dltools.protect"  # never touch it
+PLACED = "dltools.placed"  # of a service: the constraint that dl-apply has given it
 JOB = "dltools.job"  # the name of a job that has several containers
 ROLE = "dltools.role"  # training, server, interactive or other
 USER = "dltools.user"  # whose job it is
@@ -44,6 +45,7 @@ KNOWN = (
     CHECKPOINT,
     ORIGIN,
     PROTECT,
+    PLACED,
     JOB,
     ROLE,
     USER,

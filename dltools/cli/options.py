@@ -184,8 +184,9 @@ Hosts = Annotated[
     typer.Option(
         "--host",
         metavar="URL",
-        help="Engine to use: unix:///PATH, tcp://HOST:PORT or ssh://HOST; on this machine also "
-        "cri:///PATH, cgroup:/PATTERN, slurm: or kubepods:. Repeatable. See dltools-engines(7).",
+        help="Engine to use: unix:///PATH, tcp://HOST:PORT, ssh://HOST or, to change pods, "
+        "kubernetes:NODE; on this machine also cri:///PATH, cgroup:/PATTERN, slurm: or kubepods:. "
+        "Repeatable. See dltools-engines(7).",
     ),
 ]
 Contexts = Annotated[

@@ -9,7 +9,7 @@ Where others must keep some of them (in the journal, in the record of a migratio
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
@@ -137,8 +137,8 @@ class Container:
     it cannot move, in sentences. `pause_refusal`: why it must not be paused, "" if it may be.
     `unsettable`: limits that it cannot have, though others of its engine may.
     `cgroup_path` is that of its cgroup, "" where the path holds its id: such a cgroup is all that
-    there is of it, and has its limits, with no engine's record beside. `limit_fields` is for the
-    journal, `native` all that the engine has said.
+    there is of it, and has its limits, with no engine's record beside. `lasting_id` is that of its
+    place in a pod, or "". `limit_fields` is for the journal, `native` all that the engine has said.
     """
 
     id: str
@@ -171,6 +171,7 @@ class Container:
     limit_fields: Fields = field(default_factory=dict)
     native: Fields = field(default_factory=dict)
     cgroup_path: str = ""
+    lasting_id: str = ""
 
     @property
     def origin(self) -> str:
@@ -310,6 +311,11 @@ class Node(NamedTuple):
 class ServiceManager(Protocol):
     """A manager's view of the services of a cluster. Methods raise as `Engine`'s do."""
 
+    is_fixed_while_running: bool  # whether constraints change only when the first task comes
+
+    def ties(self, service_id: str) -> Iterable[str]:
+        """Return why a service cannot be moved, in sentences."""
+
     def service(self, id_: str) -> Service:
         """Return one service, by id or name."""
 
@@ -328,7 +334,7 @@ class ServiceManager(Protocol):
         labels: Mapping[str, str | None] | None = None,
     ) -> None:
         """Change what is not None of a service, unless it is so already. A label that is None is
-        removed, and others stay."""
+        removed, and others stay. Fixed ones wait until there are replicas."""
 
 
 class Engine(Protocol):
@@ -376,9 +382,12 @@ class Engine(Protocol):
     def inspect(self, id_: str) -> Container:
         """Return one container, by id or name."""
 
+    def known_as(self, id_: str) -> str:
+        """Return the id that `inspect` gives, given one that another engine may have observed."""
+        return id_
+
     def usage(self, id_: str) -> Usage | None:
-        """Return a container's counters, for one whose cgroup is on another machine; None where the
-        engine tells none."""
+        """Return counters of a container on another machine, None where the engine tells none."""
         return None
 
     def logs(self, container: Container, since: float) -> Iterator[list[bytes]]:
@@ -459,7 +468,7 @@ class Engine(Protocol):
 
     def describe_look(self, container: Container, image: str) -> Fields:
         """Return what a target creates a container from that has the volumes of a service's task
-        and does nothing."""
+        and does nothing; {} where a volume is the same on all nodes of a cluster."""
         raise _unable()
 
     def create(self, name: str, body: Fields) -> str:

@@ -31,10 +31,6 @@ class Step(StrEnum):
     UNDONE = "undone"  # on the source
 
 
-PLACED = "dltools.placed"
-"""The label of a service that names the placement constraint which dl-apply has given it."""
-
-
 @dataclass(frozen=True, slots=True)
 class Migration:
     """One job on its way. `source` and `target` are hosts, `new_id` the container on the target, ""

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from dltools.apply.migrate.migration import PLACED
 from dltools.engine.interface import Container, Engine, GpuAccess, Service, ServiceManager
-from dltools.labels import CHECKPOINT, PROTECT, is_true
+from dltools.labels import CHECKPOINT, PLACED, PROTECT, is_true
 
 
 def refusal(container: Container, target: Engine, *, force: bool) -> str | None:
@@ -87,6 +86,7 @@ def _service_refusals(
 ) -> Iterator[str]:
     if is_true(service.labels.get(PROTECT)):
         yield f"its service is protected by its label {PROTECT}"
+    yield from swarm.ties(service.id)
     if service.replicas is None:
         yield f"its service is {service.mode}; a replicated one of one task can be moved"
     if service.replicas != 1:
@@ -99,7 +99,7 @@ def _service_refusals(
         if constraint != own and node.is_forbidden_by(constraint):
             yield f"the constraint {constraint} of its service forbids {target.host}"
     if (node.state, node.availability) != ("ready", "active"):
-        yield f"Swarm says of {target.host}: {node.state}, {node.availability}"
+        yield f"its cluster says of {target.host}: {node.state}, {node.availability}"
     live = [one for one in swarm.tasks(service.id) if one.is_live]
     if [one.container_id for one in live] != [container.id]:
         yield "its service is being updated"

@@ -14,7 +14,6 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
 from dltools.apply.migrate.migration import (
-    PLACED,
     FailedError,
     Migration,
     Step,
@@ -25,7 +24,7 @@ from dltools.apply.migrate.migration import (
 )
 from dltools.engine.interface import Engine, GoneError, RefusedError, Service, ServiceManager, Task
 from dltools.errors import UnavailableError
-from dltools.labels import ORIGIN
+from dltools.labels import ORIGIN, PLACED
 
 START_S = 60.0
 """How long Swarm may take to start a task, or to stop one beyond its grace period (ours)."""
@@ -75,7 +74,7 @@ class ServiceSteps:
                 raise FailedError("the container has stopped since the plan was made")
         except GoneError as error:
             raise FailedError("the container no longer exists") from error
-        if migration.checkpoint:
+        if migration.checkpoint and migration.body:
             self._remove_look(migration)
             try:
                 look = target.create(_look_name(migration), migration.body)
@@ -139,17 +138,19 @@ class ServiceSteps:
 
     def _resume(self, migration: Migration) -> Migration:
         """Have the task run on the source again, then take the constraints back; where the source
-        is gone, Swarm chooses the node."""
+        is gone, Swarm chooses the node. So does a cluster that fixes constraints at the start."""
         swarm = self._swarm(migration)
         undone = replace(migration, step=Step.UNDONE)
         try:
             if swarm.service(migration.service).replicas == 0:
                 self._await_end(migration, swarm, migration.source)
-            there = f"node.id=={self._node_id(migration.source)}"
-            self._scale_up(migration, swarm, (*_without_nodes(migration.constraints), there))
-            with suppress(FailedError):
-                self._await_start(migration, swarm, migration.source)
+            if not swarm.is_fixed_while_running:
+                there = f"node.id=={self._node_id(migration.source)}"
+                self._scale_up(migration, swarm, (*_without_nodes(migration.constraints), there))
+                with suppress(FailedError):
+                    self._await_start(migration, swarm, migration.source)
             self._scale_up(migration, swarm, migration.constraints)
+            swarm.change(migration.service, labels={PLACED: migration.earlier or None})
         except GoneError:
             why = f"{migration.why}; somebody has removed its service"
             return replace(undone, why=why)
@@ -250,6 +251,12 @@ def free(engines: Mapping[str, Engine], migration: Migration) -> None:
         service = swarm.service(migration.service)
         kept = [one for one in service.constraints if one != migration.constraint]
         swarm.change(migration.service, constraints=kept, labels={PLACED: None})
+
+
+def is_fixed(engines: Mapping[str, Engine], migration: Migration) -> bool:
+    """Tell whether the constraint of a service that has moved stays while it runs."""
+    swarm = manager(engines, migration.service)
+    return swarm is not None and swarm.is_fixed_while_running
 
 
 def is_free(engines: Mapping[str, Engine], migration: Migration) -> bool:

@@ -14,11 +14,11 @@ from helpers.fake_swarm import SwarmWorld
 from hypothesis import event, given
 from hypothesis import strategies as st
 
-from dltools.apply.migrate.migration import PLACED
 from dltools.apply.migrate.migrator import Migrator
 from dltools.apply.migrate.mover import Mover
 from dltools.engine.interface import RefusedError
 from dltools.errors import UnavailableError
+from dltools.labels import PLACED
 from dltools.plan.records import Op, Result, Status
 
 

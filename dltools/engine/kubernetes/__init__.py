@@ -1,0 +1,1 @@
+"""Kubernetes through its API server: lasting quotas of pods, which kubelet sets."""
