@@ -201,7 +201,7 @@ def of_process(
     For a container's process, only cgroups whose path holds the container's id, or which are at its
     path or below, count: the kernel moves an ending process to the root, on version 1 one
     controller at a time. Given a path, it is the cgroup at that path, with those below; given an
-    id, that whose own name holds it, as libpod-ID.scope of a process in libpod-ID.scope/container.
+    id, that whose own name holds it, as docker-ID.scope of a process in docker-ID.scope/init.scope.
     """
     v1: dict[str, Path | None] = {}
     unified: Path | None = None
@@ -271,9 +271,14 @@ def _is_inside(present: str, container_id: str, path: str) -> bool:
 
 def _own_part(present: str, container_id: str) -> str:
     """Return the path of a container's own cgroup, of one at or below it: as far as the first name
-    that holds the id. Whoever runs in a container may make cgroups below its own."""
+    that holds the id. Whoever runs in a container may make cgroups below its own.
+
+    But crun makes the cgroup `container` in the scope of a container of Podman, and sets limits
+    there alone.
+    """
     names = present.split("/")
-    own = next((at for at, name in enumerate(names, 1) if _holds(name, container_id)), None)
+    own = next((at for at, name in enumerate(names, 1) if _holds(name, container_id)), len(names))
+    own += names[own - 1].startswith("libpod-") and names[own : own + 1] == ["container"]
     return "/".join(names[:own]) if container_id else present
 
 

@@ -183,12 +183,17 @@ OTHER = "9c1b" * 16
 @pytest.mark.parametrize(
     ("present", "own"),
     [
-        # Podman 5.4 with crun, systemd as its manager of cgroups (tests/emulated)
-        (f"/machine.slice/libpod-{ID}.scope/container", f"/machine.slice/libpod-{ID}.scope"),
+        # Podman with crun, systemd as its manager of cgroups: limits are those of the cgroup
+        # `container`, as root and as a user (tests/emulated)
+        (
+            f"/machine.slice/libpod-{ID}.scope/container/init.scope",
+            f"/machine.slice/libpod-{ID}.scope/container",
+        ),
         (
             f"/user.slice/user-1000.slice/user@1000.service/user.slice/libpod-{ID}.scope/container",
-            f"/user.slice/user-1000.slice/user@1000.service/user.slice/libpod-{ID}.scope",
+            f"/user.slice/user-1000.slice/user@1000.service/user.slice/libpod-{ID}.scope/container",
         ),
+        (f"/machine.slice/libpod-{ID}.scope", f"/machine.slice/libpod-{ID}.scope"),
         (f"/libpod_parent/libpod-{ID}", f"/libpod_parent/libpod-{ID}"),
         # Docker, by systemd and without it, and with a systemd inside
         (f"/system.slice/docker-{ID}.scope", f"/system.slice/docker-{ID}.scope"),

@@ -85,6 +85,8 @@ class DockerEngine(Engine):
 
     capabilities = ALL_CAPABILITIES
 
+    _product = "Docker"
+
     _states: Sequence[str] = ()
     """The states by which lists are filtered; (): the engine lists what runs or is paused."""
 
@@ -95,7 +97,7 @@ class DockerEngine(Engine):
         info = self._transport.json("GET", "/info")
         self.id: str = info.get("ID") or ""
         self.host: str = info.get("Name") or ""
-        self.version: str = f"Docker {info.get('ServerVersion') or ''}".strip()
+        self.version: str = f"{self._product} {info.get('ServerVersion') or ''}".strip()
         self.cgroup_driver: str = info.get("CgroupDriver") or ""
         swarm = info.get("Swarm") or {}
         self.node_id: str = swarm.get("NodeID") or ""

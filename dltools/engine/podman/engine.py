@@ -44,6 +44,8 @@ memory, processes (podman#24610)."""
 class PodmanEngine(DockerEngine):
     """A connection to one Podman."""
 
+    _product = "Podman"
+
     _states: Sequence[str] = ("running", "paused")
 
     def __init__(self, transport: Transport) -> None:

@@ -79,6 +79,7 @@ def test_the_first_answer_says_which_engine_it_is(fake: FakePodman) -> None:
         assert [one.partition("?")[0] for one in fake.asked] == ["GET /version", "GET /v1.41/info"]
         assert isinstance(opened(fake), PodmanEngine)
         assert isinstance(open_engine(Address(fake.url, "--host"), patience_s=1.0), PodmanEngine)
+        assert opened(fake).version.startswith("Podman")
 
 
 def test_it_is_known_again_although_its_id_changes(fake: FakePodman) -> None:
