@@ -311,7 +311,7 @@ class Node(NamedTuple):
 class ServiceManager(Protocol):
     """A manager's view of the services of a cluster. Methods raise as `Engine`'s do."""
 
-    is_fixed_while_running: bool  # whether constraints change only when the first task comes
+    is_fixed_while_running: bool  # whether constraints change only while no task runs
 
     def ties(self, service_id: str) -> Iterable[str]:
         """Return why a service cannot be moved, in sentences."""
