@@ -212,14 +212,16 @@ class Originals:
 
 def is_foreign(engine: Engine, located: LocatedContainer, entry: Entry) -> bool:
     """Tell whether somebody else has changed the settings of a container since dl-apply did. For a
-    task, Swarm does so by itself, so that does not count. Nor does a restart count, where the
-    engine's record does not keep what dl-apply has set."""
+    task, Swarm does so by itself, so that does not count. Nor do the original settings count where
+    nobody keeps a record of what dl-apply has set: a restart puts them back, and so does systemd,
+    which writes those of a unit again at each reload."""
     if located.container.is_task:
         return False
     if not entry.ours or (entry.kernel and located.controller("cpu") is None):
         return False
     present = settings_in_force(located)
-    known = entry.ours if engine.capabilities.keeps else (*entry.ours, entry.settings)
+    is_recorded = engine.capabilities.keeps and not located.container.cgroup_path
+    known = entry.ours if is_recorded else (*entry.ours, entry.settings)
     names = {name for ours in entry.ours for name in ours}
     return any(
         all(

@@ -290,6 +290,15 @@ def test_a_restart_that_loses_settings_is_nobody_s_wish(
     assert is_foreign(engine, v1, replace(found, settings=original)) is keeps
 
 
+def test_what_systemd_writes_again_is_nobody_s_wish(engine: Engine, v1: LocatedContainer) -> None:
+    """Of a cgroup without an engine there is no record that would keep what was set."""
+    unit = replace(v1, container=replace(v1.container, cgroup_path="/train.slice/a.scope"))
+    found = journal_entry(ours=({"cpus": 1.0, "cpu_weight": 2.0},))
+    original: CpuLimits = {"cpus": 0.5, "cpu_weight": 300.0}
+    assert not is_foreign(engine, unit, replace(found, settings=original))
+    assert is_foreign(engine, unit, replace(found, settings={"cpus": 0.5, "cpu_weight": 900.0}))
+
+
 def test_a_container_that_has_not_changed_is_as_it_was(
     engine: Engine, originals: Originals, v1: LocatedContainer
 ) -> None:
