@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from contract.subject import Job, Relay, Subject, Traits
-from helpers.containers import eventually
+from helpers.containers import PATIENCE, eventually
 
 from dltools.engine.address import Address
 from dltools.engine.interface import Capabilities
@@ -101,7 +101,7 @@ class _Job:
                 os.kill(pid, signal.SIGKILL)
         self.unpause()
         if self.first is not None:
-            self.first.wait(10)
+            self.first.wait(10 * PATIENCE)
         eventually(lambda: not self.pids)
 
     def restart(self) -> None:
@@ -153,6 +153,8 @@ def _made(hierarchy: Path, top: str, name: str) -> Path:
         (hierarchy / top).mkdir(exist_ok=True)
         for folder in (hierarchy, hierarchy / top):
             (folder / "cgroup.subtree_control").write_text("+cpu +cpuset +memory +pids")
+        # Where CPUs are emulated, and slow, the tools come before the jobs.
+        (hierarchy / top / "cpu.weight").write_text("5")
     folder = hierarchy / top / name
     folder.mkdir(parents=True)
     for one in (folder.parent, folder) if (folder / "cpuset.mems").exists() else ():
@@ -187,7 +189,7 @@ def subject(name: str) -> Iterator[Subject]:
 
 
 def _removed(folder: Path) -> None:
-    until = time.monotonic() + 10
+    until = time.monotonic() + 10 * PATIENCE
     while folder.is_dir() and time.monotonic() < until:
         with suppress(OSError):
             for one in [*folder.iterdir(), folder]:

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from contract.conftest import TRAINING
 from contract.subject import Job, Subject
-from helpers.containers import eventually
+from helpers.containers import PATIENCE, eventually
 from helpers.tools import Tools, records
 
 
@@ -75,7 +75,7 @@ def test_a_stream_has_each_line_once_and_the_last_one_too(subject: Subject, tool
             break
     process.terminate()
     output.append(process.stdout.read())
-    process.communicate(timeout=60)
+    process.communicate(timeout=60 * PATIENCE)
     seen = [row["step"] for row in rows(b"".join(output), "progress")]
     assert seen == list(range(1, 61)), rows(b"".join(output), "container")
 
@@ -90,7 +90,7 @@ def test_a_stream_tells_of_starts_exits_and_restarts(subject: Subject, tool: Too
 
     def until(what: str, id_: str) -> dict[str, Any]:
         assert process.stdout is not None
-        end = time.monotonic() + 20
+        end = time.monotonic() + 20 * PATIENCE
         for line in process.stdout:
             row = records(line)[0]
             if row["kind"] == "event" and (row["event"], row["container_id"]) == (what, id_):
@@ -106,7 +106,7 @@ def test_a_stream_tells_of_starts_exits_and_restarts(subject: Subject, tool: Too
     first.kill()
     assert until("exit", first.id).get("exit_code") == codes[1]
     process.terminate()
-    process.communicate(timeout=60)
+    process.communicate(timeout=60 * PATIENCE)
 
 
 @pytest.mark.parametrize("state", ["running", "paused"])
@@ -131,7 +131,7 @@ def test_events_are_not_told_twice(subject: Subject, tool: Tools, job: Job, stat
     if state == "paused":
         job.pause()
     output = process.stdout.read()  # not by communicate: it would miss what was read ahead
-    assert process.wait(60) == 0
+    assert process.wait(60 * PATIENCE) == 0
     found = rows(first + output, "container")
     assert {row["time"] for row in found} == {row["time"] for row in rows(first + output, "node")}
     assert found[-1]["state"] == state

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from contract.plans import lease, plan, update, watchdogs
 from contract.subject import Job, Relay, Subject
-from helpers.containers import eventually
+from helpers.containers import PATIENCE, eventually
 from helpers.tools import Tools, records
 
 from dltools.plan.records import Op, dump_close
@@ -113,7 +113,7 @@ def test_a_lease_ends(
     eventually(lambda: (job.kernel(), job.record()), lambda found: found == before, seconds=60)
     if end == "silent":
         process.send_signal(signal.SIGTERM)
-    process.wait(60)
+    process.wait(60 * PATIENCE)
     eventually(lambda: watchdogs(state) == [], seconds=60)
     assert list((state / "journal").glob("*")) == []
 
@@ -131,7 +131,7 @@ def test_the_next_run_undoes_what_the_watchdog_could_not(
     (watchdog,) = eventually(lambda: watchdogs(state))
     os.kill(watchdog, signal.SIGSTOP)
     process.kill()
-    process.wait(60)
+    process.wait(60 * PATIENCE)
     os.kill(watchdog, signal.SIGKILL)
     assert job.kernel() != before[0]
     done = tool("dl-apply", "--host", subject.url, input=plan(subject))

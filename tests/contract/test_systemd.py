@@ -18,7 +18,7 @@ from contract.bare_cgroups import CGROUPS
 from contract.conftest import SPIN, TRAINING
 from contract.plans import turns, update
 from contract.subject import MEANT, Traits
-from helpers.containers import eventually
+from helpers.containers import PATIENCE, eventually
 from helpers.tools import Tools, records
 
 from dltools.engine.address import Address
@@ -102,7 +102,9 @@ class Systemd:
         )
 
     def write_again(self, how: str, unit: Unit) -> None:
-        subprocess.run(["systemctl", *how.format(unit.unit).split()], check=True, timeout=60)
+        subprocess.run(
+            ["systemctl", *how.format(unit.unit).split()], check=True, timeout=60 * PATIENCE
+        )
 
     def _place(self, hierarchy: str, path: str) -> Path:
         return CGROUPS / ("" if IS_V2 else hierarchy) / path.lstrip("/")
@@ -129,9 +131,9 @@ def subject() -> Iterator[Systemd]:
         finally:
             for unit in made.units:  # a frozen one would not end
                 words = ["systemctl", "kill", "--signal=KILL", unit]
-                subprocess.run(words, capture_output=True, check=False, timeout=60)
+                subprocess.run(words, capture_output=True, check=False, timeout=60 * PATIENCE)
             words = ["systemctl", "stop", *made.units, slice_]
-            subprocess.run(words, capture_output=True, check=False, timeout=120)
+            subprocess.run(words, capture_output=True, check=False, timeout=120 * PATIENCE)
 
 
 @pytest.fixture(params=["scope", "service"])
@@ -234,7 +236,7 @@ def test_a_stream_sets_again_what_systemd_took_back(
         subject.write_again("daemon-reload", units[0])
         eventually(are_changed)
     os.killpg(pipe.pid, signal.SIGINT)
-    pipe.communicate(timeout=120)
+    pipe.communicate(timeout=120 * PATIENCE)
     undone(subject, tool)
     assert [unit.kernel() for unit in units] == kernel
 
@@ -249,5 +251,5 @@ def test_turns_go_on_and_nothing_stays_frozen(subject: Systemd, tool: Tools) -> 
         eventually(lambda unit=unit: unit.is_frozen)
         subject.write_again("daemon-reload", unit)
     process.send_signal(signal.SIGINT)
-    process.communicate(timeout=120)
+    process.communicate(timeout=120 * PATIENCE)
     assert [unit.is_frozen for unit in units] == [False, False]

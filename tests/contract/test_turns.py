@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 from contract.plans import lease, plan, turns, update, watchdogs
 from contract.subject import Job, Subject
-from helpers.containers import eventually
+from helpers.containers import PATIENCE, eventually
 from helpers.examples import repeated
 from helpers.tools import Tools, complaint, records
 
@@ -77,7 +77,7 @@ def test_one_runs_at_a_time_and_all_run_afterwards(
         (one, two) = records(tool("dl-apply", "--host", subject.url, "--status").stdout)
         assert {one["container"]["id"], two["container"]["id"]} == {job.id for job in busy}
         process.send_signal(signal.SIGINT)
-        process.communicate(timeout=60)
+        process.communicate(timeout=60 * PATIENCE)
     assert ran == {0, 1}
     assert frozen(busy) == [False, False]
     assert [job.kernel() for job in busy] == kernel
@@ -104,7 +104,7 @@ def test_somebody_unpauses_in_between(subject: Subject, tool: Tools, busy: list[
             time.sleep(0.3)
         assert process.poll() is None
         process.send_signal(signal.SIGTERM)
-        process.communicate(timeout=60)
+        process.communicate(timeout=60 * PATIENCE)
     assert frozen(busy) == [False, False]
 
 
@@ -123,7 +123,7 @@ def test_a_frozen_container_is_killed(subject: Subject, tool: Tools, busy: list[
         eventually(lambda: not _has_processes(subject, victim))
         eventually(lambda: not other.is_frozen)
         process.send_signal(signal.SIGTERM)
-        _, stderr = process.communicate(timeout=60)
+        _, stderr = process.communicate(timeout=60 * PATIENCE)
         assert b"Traceback" not in stderr
     assert not other.is_frozen
     tool("dl-apply", "--host", subject.url, "--undo")
@@ -136,7 +136,7 @@ def test_after_kill_9_the_next_run_unpauses(
 ) -> None:
     with rotating(subject, tool, busy, "--lease", "0") as process:
         process.kill()
-        process.wait(60)
+        process.wait(60 * PATIENCE)
     assert sum(frozen(busy)) >= 1
     done = tool("dl-apply", "--host", subject.url, *arguments, input=plan(subject))
     assert done.returncode == 0
@@ -158,7 +158,7 @@ def test_killed_at_any_moment_nothing_stays_frozen(
         eventually(lambda: any(frozen(busy)), seconds=30)
         time.sleep(random.uniform(0.0, 0.7))
         process.kill()
-        process.wait(60)
+        process.wait(60 * PATIENCE)
         done = tool("dl-apply", "--host", subject.url, "--undo")
         assert done.returncode == 0, done.stderr
         assert frozen(busy) == [False, False]
@@ -171,7 +171,7 @@ def test_the_lease_ends_what_a_dead_run_has_paused(
     with rotating(subject, tool, busy, live=True) as process:
         eventually(lambda: watchdogs(state))
         process.kill()
-        process.wait(60)
+        process.wait(60 * PATIENCE)
     eventually(lambda: frozen(busy), lambda found: found == [False, False], seconds=60)
     eventually(lambda: watchdogs(state) == [], seconds=60)
 

@@ -6,6 +6,7 @@ import fcntl
 import functools
 import inspect
 import io
+import os
 import tarfile
 import tempfile
 import time
@@ -23,6 +24,9 @@ from dltools.plan.records import Action, Op, Plan, dump_plan
 IMAGE = "dltools-test-busybox"
 BUSYBOX = Path("/bin/busybox")
 APPLETS = ("sh", "awk", "cat", "echo", "head", "printf", "seq", "sleep", "tr", "usleep", "yes")
+
+PATIENCE = float(os.environ.get("DLTOOLS_PATIENCE", "1"))
+"""How many times as long as elsewhere things take on this machine: an emulated one is slow."""
 
 
 class ImageError(Exception):
@@ -252,8 +256,9 @@ def eventually(
     """Look again and again until what is seen is as awaited, and return it.
 
     Fails with what was awaited and what was last seen. The time is a net for what never comes true,
-    ample for a machine under any load.
+    ample for a machine under any load; an emulated one takes `PATIENCE` times as long.
     """
+    seconds *= PATIENCE
     end = time.monotonic() + seconds
     while not until(seen := look()):
         if time.monotonic() >= end:

@@ -1,0 +1,13 @@
+#!/bin/bash
+# The contract of tests/contract on cgroups of version 2, plain ones and units of systemd: run in the emulated machine
+# by contract-v2.sh, with the folders checkout and site-of-tests. The file arguments, where there is one, says which tests.
+set -u
+export HOME=/root
+mapfile -t arguments < <(cat arguments 2>/dev/null || echo tests/contract)
+# Logs of jobs, state directories: in memory, since the disk is emulated too.
+mount -t tmpfs tmpfs /tmp
+site=$PWD/site-of-tests
+cp -r checkout /tmp/checkout
+cd /tmp/checkout || exit 1
+PYTHONPATH=$site:$PWD DLTOOLS_CONTRACT=bare-v2,systemd DLTOOLS_PATIENCE=10 exec python3 -m pytest -p no:cacheprovider \
+    --ignore tests/contract/test_kubernetes.py -v --tb=short --no-header "${arguments[@]}"
