@@ -2,7 +2,8 @@
 # make check       run the tests that need no engine, in two minutes: no slow ones, fewer examples
 # make test        run all tests, on a real engine if one answers
 # make test-cluster  move jobs between three real Swarm nodes on this machine; needs root
-# make test-engines  start Podman, containerd and Slurm beside Docker, and run the same tests over each; root
+# make test-engines  start Podman, systemd, containerd and Slurm beside Docker, and run the same tests over each; root
+# make test-engines-v2  run the same tests over cgroups and systemd in an emulated machine with cgroup v2; root
 # make faults      break moves between three Swarm nodes in all ways; needs root, 25 minutes
 # make lint        check style, types and import contracts
 # make package     build wheel and sdist into dist/, and try them in empty environments; a minute
@@ -38,7 +39,7 @@ endif
 # Tests start many processes: let them find what is compiled.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: fuzz demo check test test-cluster test-engines faults test-v2 test-units lint package bench bench-contention live live-full live-cluster live-strangers strangers papers record \
+.PHONY: fuzz demo check test test-cluster test-engines test-engines-v2 faults test-v2 test-units lint package bench bench-contention live live-full live-cluster live-strangers strangers papers record \
   load trust structure docs clean
 
 $(VENV)/bin/python:
@@ -87,6 +88,9 @@ test-cluster: $(VENV)/.test
 test-engines: $(VENV)/.test
 	@tests/engines/each
 	@tests/contract/run
+
+test-engines-v2:
+	@tests/contract/run bare-v2
 
 faults: $(VENV)/.test
 	@PYTHONPATH=tests $(BIN)/python -c 'from helpers.containers import build_image; build_image()'

@@ -94,7 +94,7 @@ def measure(kind: Kind, root: Path, top: Path, pipe: str) -> None:
         tools, results = None, folder / "results"
         if pipe:
             env = {**os.environ, "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
-                   "DLTOOLS_STATE_DIR": f"{folder}/state"}  # fmt: skip
+                   "DLTOOLS_STATE_DIR": f"{top}/state"}  # fmt: skip
             with results.open("wb") as out:
                 tools = subprocess.Popen(
                     ["sh", "-c", pipe], stdout=out, start_new_session=True, env=env
@@ -113,6 +113,10 @@ def measure(kind: Kind, root: Path, top: Path, pipe: str) -> None:
             for name, path in done.items()
         }
         print(f"== {pipe or 'left alone'}")
+        for name in JOBS:
+            last = (folder / f"{name}.log").read_text().splitlines()[-1:]
+            if last != ["done"]:
+                print(f"{name} has failed: {last}")
         print(", ".join(f"{name} {end:.1f} s" for name, end in ends.items()), end="; ")
         print(f"mean {sum(ends.values()) / len(ends):.1f} s, makespan {max(ends.values()):.1f} s")
         if tools is not None:

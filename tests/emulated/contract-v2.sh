@@ -1,6 +1,6 @@
 #!/bin/bash
 # Run tests/contract over cgroups of version 2, plain ones and units of systemd, in an emulated machine: tests/contract/run
-# bare-v2. Needs what pipe-v2.sh needs; about forty minutes on two cores.
+# bare-v2, make test-engines-v2. Needs what pipe-v2.sh needs; about forty minutes on two cores.
 #
 #   contract-v2.sh [ARG...]    arguments for pytest; DLTOOLS_V2 is where the machine is kept, default
 #                              ${TMPDIR:-/tmp}/dltools-v2
@@ -14,6 +14,6 @@ mkdir -p "$given/checkout/tests"
 cp -r ../../dltools ../../pyproject.toml "$given/checkout"
 cp -r ../conftest.py ../contract ../helpers "$given/checkout/tests"
 find "$given" -name __pycache__ -prune -exec rm -r {} +
-if [ $# -gt 0 ]; then printf '%s\n' "$@" >"$given/arguments"; else echo tests/contract >"$given/arguments"; fi
+printf '%s\n' "${@:-tests/contract}" >"$given/arguments"
 ./boot-v2.sh -w "$work/machine" -o "$work/contract-$$" -t 5400 \
     payload-contract.sh "$given/checkout" "$given/arguments" "$work/site-of-tests"

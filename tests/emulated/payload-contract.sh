@@ -1,9 +1,9 @@
 #!/bin/bash
 # The contract of tests/contract on cgroups of version 2, plain ones and units of systemd: run in the emulated machine
-# by contract-v2.sh, with the folders checkout and site-of-tests. The file arguments, where there is one, says which tests.
+# by contract-v2.sh, with the folders checkout and site-of-tests. The file arguments says which tests.
 set -u
 export HOME=/root
-mapfile -t arguments < <(cat arguments 2>/dev/null || echo tests/contract)
+mapfile -t arguments <arguments
 # Logs of jobs, state directories: in memory, since the disk is emulated too.
 mount -t tmpfs tmpfs /tmp
 site=$PWD/site-of-tests
