@@ -139,6 +139,7 @@ def test_rows_come_out_while_the_log_is_read() -> None:
         process.stdin.close()
 
 
+@pytest.mark.slow
 def test_memory_does_not_grow_with_the_log() -> None:
     def peak(lines: int) -> int:
         pieces = iter([f"step {n}: train loss 3.5, val loss 3.25\n".encode() for n in range(99)])

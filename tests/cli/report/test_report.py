@@ -225,6 +225,7 @@ def test_a_page_says_what_became_of_actions(tool: Tools, made: Path) -> None:
     assert text.count("<figure") == 1
 
 
+@pytest.mark.slow
 def test_a_diverged_loss_is_named() -> None:
     pytest.importorskip("matplotlib")
     from dltools.observations.formats.registry import read_table
@@ -341,6 +342,7 @@ def test_a_failed_job_stays_one_when_its_row_is_read_again(tool: Tools) -> None:
     assert "failed (3)" in markdown
 
 
+@pytest.mark.slow
 def test_without_matplotlib_tables_work_and_pictures_say_what_is_missing(made: Path) -> None:
     code = (
         "import sys; sys.modules['matplotlib'] = None; sys.argv[0] = 'dl-report';"
