@@ -15,5 +15,5 @@ cp -r ../../dltools ../../pyproject.toml "$given/checkout"
 cp -r ../conftest.py ../contract ../helpers "$given/checkout/tests"
 find "$given" -name __pycache__ -prune -exec rm -r {} +
 printf '%s\n' "${@:-tests/contract}" >"$given/arguments"
-./boot-v2.sh -w "$work/machine" -o "$work/contract-$$" -t 5400 \
+./boot-v2.sh -w "$work/machine" -o "$work/contract-$$" -t ${DLTOOLS_V2_SECONDS:-5400} \
     payload-contract.sh "$given/checkout" "$given/arguments" "$work/site-of-tests"

@@ -9,5 +9,5 @@ mount -t tmpfs tmpfs /tmp
 site=$PWD/site-of-tests
 cp -r checkout /tmp/checkout
 cd /tmp/checkout || exit 1
-PYTHONPATH=$site:$PWD DLTOOLS_CONTRACT=bare-v2,systemd DLTOOLS_PATIENCE=10 exec python3 -m pytest -p no:cacheprovider \
+PYTHONPATH=$site:$PWD DLTOOLS_CONTRACT=bare-v2,systemd DLTOOLS_PATIENCE=10 exec python3 -u -m pytest -p no:cacheprovider \
     --ignore tests/contract/test_kubernetes.py -v --tb=short --no-header "${arguments[@]}"
