@@ -34,7 +34,7 @@ IS_V2 = (CGROUPS / "cgroup.controllers").exists()
 FILES = ("cpu.shares", "cpu.cfs_quota_us", "cpu.cfs_period_us", "cpu.weight", "cpu.max")
 PROPERTIES = ("CPUAccounting=yes", "CPUWeight=50", "MemoryAccounting=yes")
 """Without them a unit has no cgroup of these controllers."""
-QUOTA = "CPUQuota=80%"
+LIMITED = (*PROPERTIES, "CPUQuota=80%")
 REWRITES = ("daemon-reload", "daemon-reexec", "set-property --runtime {} TasksMax=500")
 """What makes systemd write the settings of a unit again."""
 
@@ -80,7 +80,7 @@ class Systemd:
         unit = f"{self.slice.removesuffix('.slice')}{len(self.units)}.{kind}"
         self.units.append(unit)
         words = ["-q", f"--slice={self.slice}", f"--unit={unit}"]
-        words += [f"--property={one}" for one in (*PROPERTIES, *properties)]
+        words += [f"--property={one}" for one in (properties or PROPERTIES)]
         log, shell = self.folder / unit, ["/bin/busybox", "sh", "-c", script]
         if kind == "scope":
             with log.open("wb") as file:
@@ -144,7 +144,7 @@ def kind(request: pytest.FixtureRequest) -> str:
 @pytest.fixture
 def unit(subject: Systemd, kind: str) -> Unit:
     """A unit that does nothing."""
-    return subject.start(kind, "while :; do sleep 1; done", QUOTA)
+    return subject.start(kind, "while :; do sleep 1; done", *LIMITED)
 
 
 def changed(subject: Systemd, tool: Tools, unit: Unit, **wanted: float) -> str:
@@ -160,7 +160,7 @@ def undone(subject: Systemd, tool: Tools) -> list[str]:
 
 
 def test_a_unit_is_measured(subject: Systemd, tool: Tools, kind: str) -> None:
-    unit = subject.start(kind, TRAINING, QUOTA)
+    unit = subject.start(kind, TRAINING, *LIMITED)
     done = eventually(
         lambda: tool("dl-probe", "--host", subject.url, "--format", "jsonl"),
         lambda done: b'"progress"' in done.stdout,
@@ -216,6 +216,20 @@ def test_a_property_that_an_administrator_sets_is_left_alone(
     assert "somebody else" in changed(subject, tool, unit, cpu_weight=400)
     assert undone(subject, tool) == ["skipped"]
     assert unit.kernel() == theirs
+
+
+def test_limits_end_with_the_controller_that_a_unit_had_by_another_one(
+    subject: Systemd, tool: Tools, kind: str, state: Path
+) -> None:
+    beside = subject.start("service", "while :; do sleep 1; done")
+    unit = subject.start(kind, "while :; do sleep 1; done", "TasksMax=500")
+    assert changed(subject, tool, unit, cpus=0.4, cpu_weight=300) == "applied"
+    subject.write_again("stop " + beside.unit, unit)
+    subject.write_again("daemon-reload", unit)
+    eventually(lambda: unit.kernel() == {})
+    assert "applied" not in changed(subject, tool, unit, cpu_weight=400)
+    assert tool("dl-apply", "--host", subject.url, "--undo").returncode == 0
+    assert list((state / "journal").glob("*")) == []
 
 
 def test_a_stream_sets_again_what_systemd_took_back(

@@ -7,7 +7,7 @@
 set -euo pipefail
 cd "$(dirname "$0")"
 work=${DLTOOLS_V2:-${TMPDIR:-/tmp}/dltools-v2}
-./install-site.sh "$work/site-of-tests" pytest hypothesis
+./install-site.sh "$work/site-of-tests" pytest pytest-xdist hypothesis
 given=$(mktemp -d)
 trap 'rm -rf "$given"' EXIT
 mkdir -p "$given/checkout/tests"
