@@ -242,7 +242,7 @@ def is_restored(engine: Engine, located: LocatedContainer, entry: Entry) -> bool
     container = located.container
     if container.gpu is GpuAccess.FRAGILE and not container.pid:
         return True
-    if entry.kernel and not limit_files.are_same(limit_files.read_files(located), entry.kernel):
+    if entry.kernel and not limit_files.are_original(located, entry.kernel):
         return False
     recorded = recorded_settings(located)
     original = recorded_settings(located, engine.recorded(entry.fields))
@@ -277,7 +277,7 @@ def _has_lost_cpu_list(located: LocatedContainer, entry: Entry) -> bool:
 def _are_original(located: LocatedContainer, entry: Entry) -> bool:
     """Tell whether the kernel's files are as an entry says, as far as anybody knows."""
     current = limit_files.read_files(located)
-    return not entry.kernel or not current or limit_files.are_same(current, entry.kernel)
+    return not entry.kernel or not current or limit_files.are_original(located, entry.kernel)
 
 
 def _restore_files(located: LocatedContainer, entry: Entry) -> None:

@@ -58,12 +58,15 @@ class _Job:
         return []
 
     def kernel(self) -> dict[str, str]:
-        return {
+        found = {
             name: (folder / name).read_text().strip()
             for folder in self.folders
             for name in _KERNEL
             if (folder / name).exists()
         }
+        # The kernel takes no empty list back while there are processes.
+        found["cpuset.cpus"] = found["cpuset.cpus"] or _all_cpus(self.folders[0])
+        return found
 
     def record(self) -> Mapping[str, object]:
         return {}
@@ -162,6 +165,10 @@ def _made(hierarchy: Path, top: str, name: str) -> Path:
             if (hierarchy / "cpuset.effective_cpus").exists():
                 (one / file).write_text((hierarchy / file).read_text())
     return folder
+
+
+def _all_cpus(folder: Path) -> str:
+    return (folder.parent / "cpuset.cpus.effective").read_text().strip()
 
 
 def _command(process: subprocess.Popen[bytes] | None) -> bytes:

@@ -13,7 +13,8 @@ from helpers.tools import Tools, complaint, records
 
 from dltools.engine.interface import LIMITS
 
-WANTED: dict[str, Any] = {"cpus": 0.4, "cpu_weight": 300, "cpuset": "0"}
+WANTED: dict[str, Any] = {"cpus": 0.4, "cpu_weight": 256, "cpuset": "0"}
+"""Version 2 has weights in steps of 10.24."""
 
 
 @pytest.fixture(params=LIMITS)
@@ -70,7 +71,7 @@ def test_all_limits_at_once_many_times(
     subject: Subject, tool: Tools, job: Job, limits: dict[str, Any], state: Path
 ) -> None:
     kernel, record = job.kernel(), job.record()
-    other = {"cpus": 0.7, "cpu_weight": 2000, "cpuset": "0"}
+    other = {"cpus": 0.7, "cpu_weight": 2048, "cpuset": "0"}
     for number in range(4):
         wanted = limits if number % 2 == 0 else {name: other[name] for name in limits}
         (result,) = applied(subject, tool, update(subject, job, **wanted))

@@ -73,12 +73,29 @@ def _write_own(located: LocatedContainer, texts: Mapping[str, str]) -> None:
 
 
 def _write_line(path: Path, text: str) -> None:
-    """Write a text; of an empty one a line end, without which nothing would be written."""
-    path.write_text(text or "\n")
+    """Write a text. Of an empty one that is a line end, without which nothing would be written. An
+    empty list of CPUs the kernel refuses while there are processes: then it is all CPUs."""
+    if text or path.name != CPUSET:
+        path.write_text(text or "\n")
+        return
+    with suppress(OSError):
+        path.write_text("\n")
+    if read_text(path).strip():
+        path.write_text(_cpus_above(path))
 
 
-def are_same(current: Mapping[str, str], original: Mapping[str, str]) -> bool:
-    """Tell whether the files have their original texts, as far as those are known."""
+def _cpus_above(path: Path) -> str:
+    """Return the list of CPUs that a cgroup of version 2 has without a list of its own."""
+    return read_text(path.parent.parent / f"{CPUSET}.effective").strip()
+
+
+def are_original(located: LocatedContainer, original: Mapping[str, str]) -> bool:
+    """Tell whether the files have their original texts, as far as those are known: an empty list of
+    CPUs is the same as all CPUs."""
+    current, cpuset = read_files(located), located.controller("cpuset")
+    original = dict(original)
+    if cpuset is not None and original.get(CPUSET) == "" != current.get(CPUSET):
+        original[CPUSET] = _cpus_above(cpuset.path / CPUSET)
     return bool(current) and all(current.get(name) == text for name, text in original.items())
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import shutil
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
@@ -17,6 +18,7 @@ from dltools.engine.cgroups import cgroup_engine
 from dltools.engine.cgroups.cgroup_engine import CgroupEngine
 from dltools.engine.interface import Container, CpuLimits, GoneError, RefusedError
 from dltools.engine.limits.cpu_limits import settings_in_force
+from dltools.engine.limits.limit_files import are_original
 from dltools.engine.members.opening import host_address, open_engine
 from dltools.errors import ConfigError
 
@@ -123,6 +125,31 @@ def test_limits_are_set_and_restored_to_the_letter(machine: Machine, wanted: Cpu
     assert machine.texts("/jobs/b") == texts
     engine.restore_limits(before, before.container.limit_fields, {}, lambda: True)
     assert machine.texts("/jobs/a") == texts
+
+
+def test_where_the_kernel_takes_no_empty_cpu_list_back_it_is_all_cpus(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Version 2, Linux 6.1: a cgroup with processes keeps a list that it once had."""
+    machine = Machine(tmp_path, ())
+    machine.add("/jobs/a", 11)
+    (machine.folder("v2", "/jobs") / "cpuset.cpus.effective").write_text("0-1\n")
+    engine = engine_of(machine)
+    before = located(engine, "/jobs/a")
+    original = before.container.limit_fields
+    engine.set_limits(before, {"cpuset": "0"}, lambda: True)
+    assert not are_original(before, original)
+    write = Path.write_text
+
+    def refuse_empty(path: Path, text: str) -> int:
+        if path.name == "cpuset.cpus" and not text.strip():
+            raise OSError(errno.ENOSPC, "No space left on device", str(path))
+        return write(path, text)
+
+    monkeypatch.setattr(Path, "write_text", refuse_empty)
+    engine.restore_limits(before, original, {}, lambda: True)
+    assert machine.texts("/jobs/a")["cpuset.cpus"] == "0-1"
+    assert are_original(before, original)
 
 
 def test_a_burst_is_lowered_and_restored(machine: Machine) -> None:
