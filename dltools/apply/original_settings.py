@@ -222,7 +222,7 @@ def is_foreign(engine: Engine, located: LocatedContainer, entry: Entry) -> bool:
     present = settings_in_force(located)
     is_recorded = engine.capabilities.keeps and not located.container.cgroup_path
     known = entry.ours if is_recorded else (*entry.ours, entry.settings)
-    names = {name for ours in entry.ours for name in ours}
+    names = present.keys() & {name for ours in entry.ours for name in ours}
     return any(
         all(
             differs({name: ours.get(name)}, present, located.usable_cpus)

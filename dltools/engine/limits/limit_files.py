@@ -91,11 +91,14 @@ def _cpus_above(path: Path) -> str:
 
 def are_original(located: LocatedContainer, original: Mapping[str, str]) -> bool:
     """Tell whether the files have their original texts, as far as those are known: an empty list of
-    CPUs is the same as all CPUs."""
+    CPUs is the same as all CPUs. Of a container that has no other record, a file that is gone with
+    its controller, as systemd takes it away, holds no limit any more."""
     current, cpuset = read_files(located), located.controller("cpuset")
     original = dict(original)
     if cpuset is not None and original.get(CPUSET) == "" != current.get(CPUSET):
         original[CPUSET] = _cpus_above(cpuset.path / CPUSET)
+    if located.container.cgroup_path and located.cgroup is not None and located.cgroup.exists:
+        return all(original.get(name, text) == text for name, text in current.items())
     return bool(current) and all(current.get(name) == text for name, text in original.items())
 
 

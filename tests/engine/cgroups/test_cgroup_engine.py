@@ -152,6 +152,22 @@ def test_where_the_kernel_takes_no_empty_cpu_list_back_it_is_all_cpus(
     assert are_original(before, original)
 
 
+def test_limits_are_gone_with_a_controller_that_is_taken_away(tmp_path: Path) -> None:
+    machine = Machine(tmp_path, ())
+    machine.add("/jobs/a", 11)
+    engine = engine_of(machine)
+    before = located(engine, "/jobs/a")
+    original = before.container.limit_fields
+    engine.set_limits(before, {"cpus": 0.5, "cpu_weight": 256.0}, lambda: True)
+    assert not are_original(before, original)
+    for file in machine.folder("v2", "/jobs/a").glob("cpu.*"):
+        file.unlink()
+    after = located(engine, "/jobs/a")
+    assert are_original(after, original)
+    assert after.container.unsettable >= {"cpus", "cpu_weight"}
+    assert not settings_in_force(after).keys() & {"cpus", "cpu_weight"}
+
+
 def test_a_burst_is_lowered_and_restored(machine: Machine) -> None:
     burst = {"v2": ("v2", "cpu.max.burst")}.get(machine.hierarchies[0], ("cpu", "cpu.cfs_burst_us"))
     file = machine.folder(burst[0], "/jobs/a") / burst[1]
