@@ -61,11 +61,11 @@ class Capabilities:
     leases_only: bool = False
     why: str = ""
 
-    def missing(self, container: Container) -> list[str]:
-        """Return what cannot be done with a container: names of limits, pause, move."""
-        limits = self.limits - container.unsettable.keys()
+    def missing(self, one: Container | None = None) -> list[str]:
+        """Return what cannot be done with one container, or any: names of limits, pause, move."""
+        limits = self.limits - (one.unsettable.keys() if one else set())
         missing = [name for name in LIMITS if name not in limits]
-        missing += ["pause"] if container.pause_refusal or not self.pauses else []
+        missing += ["pause"] if (one and one.pause_refusal) or not self.pauses else []
         return missing if self.creates else [*missing, "move"]
 
 

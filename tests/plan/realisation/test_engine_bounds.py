@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
 import pytest
-from helpers.observed_rows import container, job_id, node, point, reread
+from helpers.observed_rows import at, container, job_id, node, point, reread
 
 from dltools.observations.table import Row, to_table
 from dltools.plan.planner import Planner
@@ -15,7 +16,7 @@ from dltools.plan.policy import registry
 from dltools.plan.policy.specon_migration import KnownJob, load_of
 from dltools.plan.realisation.engine_bounds import possible
 from dltools.plan.realisation.mode import Mode, ModeChoice, RealisationOptions
-from dltools.plan.records import Op, Plan
+from dltools.plan.records import Action, Op, Plan
 
 SLURM_V1 = "cpus+cpu_weight+cpuset+move"
 CRI = "cpuset+pause+move"
@@ -309,6 +310,47 @@ def test_the_state_keeps_what_cannot_be_done() -> None:
     state = reread(planner(rows[:-20]).plan({})).state
     assert planner(rows[-40:], state=state).plan({}).actions == whole.actions
     assert "cannot" not in str(planner(everywhere(None)).plan({}).state)
+
+
+@pytest.mark.parametrize("cut", range(1, 12))
+def test_what_a_host_cannot_do_is_known_wherever_a_recording_is_cut(cut: int) -> None:
+    rows = [row for row in everywhere(CRI) if row["time"] < at(8)]
+    for row in rows:
+        if row["kind"] == "node":
+            row["cannot"] = "cpuset+move" if row["time"] >= at(4) else None
+    whole = planner(rows)
+    state = reread(planner(rows[:-cut]).plan({})).state
+    for made in (whole, planner(rows[-cut:], state=state)):
+        assert made.newest_hosts()[0].cannot == {"cpuset", "move"}
+    assert planner(rows[:9]).newest_hosts()[0].cannot == frozenset()
+
+
+def test_no_plan_moves_jobs_to_hosts_that_take_none() -> None:
+    """A Docker host whose jobs converge, beside an idle host of another engine."""
+    moves = {}
+    for cannot in (None, "cpus+cpu_weight+cpuset+pause+move"):
+        rows = crowded()
+        rows += [node(now, host="other") | {"cannot": cannot} for now in range(0, 300, 5)]
+        policy = registry.get("specon", [])
+        made = Planner(policy, policy.parameters(), RealisationOptions(None))
+        found: list[Action] = []
+        for begin in range(0, 300, 5):
+            one = [row for row in rows if at(begin) <= row["time"] < at(begin + 5)]
+            made.add(to_table(sorted(one, key=lambda row: row["time"])))
+            found += reread(made.plan({})).actions
+        moves[cannot] = {action.to for action in found if action.op is Op.MIGRATE}
+    assert [*moves.values()] == [{"other"}, set()]
+
+
+def crowded() -> list[Row]:
+    rows = []
+    for now in range(0, 300, 5):
+        rows.append(node(now))
+        for number, name in enumerate(JOBS):
+            rows.append(container(now, name, 20 + now / 2, thread_count=2))
+            loss = 0.5 + math.exp(-now / (5 if number else 300))
+            rows.append(point(now - 0.1, name, loss))
+    return rows
 
 
 def test_a_job_that_cannot_move_is_not_chosen() -> None:
