@@ -226,12 +226,13 @@ class ApplyContext:
 
     @contextmanager
     def _locked_state(self, home: Path, advice: str) -> Iterator[None]:
-        """Lock the state. `advice` is for those whom another run keeps out."""
-        from dltools.apply.locks import locked_state
+        """Lock the state. `advice` is for those whom another run keeps out; only a watchdog is
+        waited for."""
+        from dltools.apply.locks import state_after_watchdog
         from dltools.engine.state_folder import prepare
 
         prepare(home)
-        with locked_state(home, advice) as self._state:
+        with state_after_watchdog(home, advice, self._patience, print_message) as self._state:
             yield
 
     def _engine_actuator(
