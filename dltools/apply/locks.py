@@ -60,7 +60,7 @@ def locked_state(home: Path, advice: str = "try again") -> Iterator[LockedState]
 WATCHDOG = "dltools.apply.leases"
 """The module that a watchdog runs."""
 
-_QUIET_S = 2.0
+QUIET_S = 2.0
 """How long a run waits for a watchdog before it says so."""
 
 _LOOKS_EVERY_S = 0.1
@@ -68,10 +68,14 @@ _LOOKS_EVERY_S = 0.1
 
 @contextmanager
 def state_after_watchdog(
-    home: Path, advice: str, patience_s: float, report: Callable[[str], object]
+    home: Path,
+    advice: str,
+    patience_s: float,
+    report: Callable[[str], object],
+    quiet_s: float = QUIET_S,
 ) -> Iterator[LockedState]:
     """Lock a state directory as `locked_state` does. While a watchdog has it, which undoes what a
-    run has left, wait for so long; `report` is told of a wait that takes long."""
+    run has left, wait for so long; `report` is told of a wait that takes longer than `quiet_s`."""
     begun, is_told, unknown = time.monotonic(), False, 0
     with ExitStack() as stack:
         while True:
@@ -83,7 +87,7 @@ def state_after_watchdog(
                 unknown = unknown + 1 if pid == 0 else 0
                 if pid is None or waited_s >= patience_s or unknown > _TRIES:
                     raise
-            if waited_s >= _QUIET_S and pid and not is_told:
+            if waited_s >= quiet_s and pid and not is_told:
                 is_told = True
                 report(
                     f"waiting for process {pid}, the watchdog of an earlier run, which undoes its "

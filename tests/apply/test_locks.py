@@ -162,11 +162,10 @@ def test_a_run_waits_for_a_watchdog_that_undoes(tmp_path: Path) -> None:
     assert told == [], "it is short"
 
 
-def test_a_long_wait_is_told_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "_QUIET_S", 0.1)
+def test_a_long_wait_is_told_once(tmp_path: Path) -> None:
     told: list[str] = []
     with held(tmp_path, WATCHDOG, 0.8) as pid:
-        with state_after_watchdog(tmp_path, "no", 30.0, told.append):
+        with state_after_watchdog(tmp_path, "no", 30.0, told.append, quiet_s=0.1):
             pass
         assert told == [
             f"waiting for process {pid}, the watchdog of an earlier run, which undoes its settings"
