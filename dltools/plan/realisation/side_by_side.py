@@ -26,6 +26,11 @@ MILD_WEIGHTS = (512.0, 2048.0)
 _FILLED_FLOOR = 0.25
 """Least quota that nobody has asked for, as a part of an equal share (ours)."""
 
+_LEAST_SHARE = 1e-6
+
+_HALVINGS = 60
+"""Steps that find how much of the host a share comes to, to the last digit."""
+
 
 def quotas(host: SharedHost) -> Realisation:
     """Return a hard cap of share * cpus cores for each job, to 0.001; a share of 1 is without one.
@@ -50,21 +55,19 @@ def quotas(host: SharedHost) -> Realisation:
 def _filled(host: SharedHost, shares: Mapping[str, float]) -> dict[str, float]:
     """Return shares that come to the whole host where the jobs can use it; 1 for a job that can use
     no more than its part."""
-    floor = _FILLED_FLOOR / len(host.jobs)
-    wanted = {job.id: max(floor, shares[job.id]) for job in host.jobs}
     most = {job.id: min(host.most_cpus(job), needed_cpus(job)) / host.cpus for job in host.jobs}
-    found: dict[str, float] = {}
-    left = 1.0
-    while wanted:
-        unit = left / math.fsum(wanted.values())
-        full = [key for key, part in wanted.items() if part * unit >= most[key]]
-        if not full:
-            return found | {key: part * unit for key, part in wanted.items()}
-        for key in full:
-            del wanted[key]
-            found[key] = 1.0
-            left -= most[key]
-    return found
+    least = {key: min(_FILLED_FLOOR / len(most), part) for key, part in most.items()}
+
+    def parts(unit: float) -> dict[str, float]:
+        return {key: min(most[key], max(least[key], unit * shares[key])) for key in most}
+
+    if math.fsum(most.values()) <= 1:
+        return dict.fromkeys(most, 1.0)
+    low, high = 0.0, max(most[key] / max(_LEAST_SHARE, shares[key]) for key in most)
+    for _ in range(_HALVINGS):
+        middle = (low + high) / 2
+        low, high = (middle, high) if math.fsum(parts(middle).values()) <= 1 else (low, middle)
+    return {key: 1.0 if part >= most[key] else part for key, part in parts(low).items()}
 
 
 def weights(host: SharedHost) -> Realisation:
