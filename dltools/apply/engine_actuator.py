@@ -210,7 +210,8 @@ class EngineActuator:
             return replace(found, error=reason)
         try:
             container = self.engine.inspect(action.container_id)
-            if reason := self._rules.refusal(container):
+            reason = self._rules.refusal(container) or refusals.unsettable(action, container)
+            if reason:
                 return replace(found, error=reason)
             self._look_who_paused(container)
             if action.op is Op.DELIVER:

@@ -145,13 +145,15 @@ class Guard:
     def watch(self, still_s: float) -> None:
         """See that a watchdog runs, and tell it that this run may be stopped for so long (s). It is
         in a session of its own: what is sent to the whole pipe does not reach it."""
+        from dltools.apply.locks import WATCHDOG
+
         if self._process is not None:
             if self._process.poll() is None and self._say(beat(still_s)):
                 return
             os.close(self._pipe)
         theirs, self._pipe = os.pipe()
         self._process = subprocess.Popen(
-            [sys.executable, "-P", "-m", "dltools.apply.leases", *self._words],
+            [sys.executable, "-P", "-m", WATCHDOG, *self._words],
             stdin=theirs,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,

@@ -13,8 +13,8 @@ import socket
 import struct
 import threading
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -55,6 +55,59 @@ def locked_state(home: Path, advice: str = "try again") -> Iterator[LockedState]
         for folder in ("journal", "rotation", "migrations", "deliveries"):
             StateFolder(home / folder).remove_staged()
         yield LockedState(home, holder_died=holder_died)
+
+
+WATCHDOG = "dltools.apply.leases"
+"""The module that a watchdog runs."""
+
+QUIET_S = 2.0
+"""How long a run waits for a watchdog before it says so."""
+
+_LOOKS_EVERY_S = 0.1
+
+
+@contextmanager
+def state_after_watchdog(
+    home: Path,
+    advice: str,
+    patience_s: float,
+    report: Callable[[str], object],
+    quiet_s: float = QUIET_S,
+) -> Iterator[LockedState]:
+    """Lock a state directory as `locked_state` does. While a watchdog has it, which undoes what a
+    run has left, wait for so long; `report` is told of a wait that takes longer than `quiet_s`."""
+    begun, is_told, unknown = time.monotonic(), False, 0
+    with ExitStack() as stack:
+        while True:
+            try:
+                state = stack.enter_context(locked_state(home, advice))
+                break
+            except RetryError:
+                waited_s, pid = time.monotonic() - begun, _watchdog_with_lock(home)
+                unknown = unknown + 1 if pid == 0 else 0
+                if pid is None or waited_s >= patience_s or unknown > _TRIES:
+                    raise
+            if waited_s >= quiet_s and pid and not is_told:
+                is_told = True
+                report(
+                    f"waiting for process {pid}, the watchdog of an earlier run, which undoes its "
+                    "settings"
+                )
+            time.sleep(_LOOKS_EVERY_S)
+        yield state
+
+
+def _watchdog_with_lock(home: Path) -> int | None:
+    """Return the watchdog that holds the lock of a state directory: 0 where nobody does any more,
+    None where it is another process."""
+    with suppress(OSError, ValueError):
+        text = (home / "apply.lock").read_text(errors="replace")
+        if not text:  # it has just ended, or has not said yet who it is
+            return 0
+        pid = int(text.removeprefix("process ").partition(":")[0])
+        words = Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
+        return pid if WATCHDOG.encode() in words else None
+    return 0
 
 
 ANY = -1

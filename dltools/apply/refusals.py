@@ -124,6 +124,14 @@ def unsupported(
     return f"the engine of host {host} cannot {cannot}{why}"
 
 
+def unsettable(action: Action, container: Container) -> str | None:
+    """Return why a container cannot have what an action would set, None if it can."""
+    if action.op is not Op.UPDATE:
+        return None
+    reasons = (container.unsettable[name] for name in action.set if name in container.unsettable)
+    return "; ".join(dict.fromkeys(reasons)) or None
+
+
 def unleased(action: Action, engine_can: Capabilities, *, is_leased: bool) -> str | None:
     """Return why an action that would stay is not carried out, None if it may be. Turns end with
     their run by themselves."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from rich import box
 from rich.cells import cell_len
@@ -65,43 +65,98 @@ _STEPS = (
 class FittedTable(Table):
     """A table of texts that is as narrow as the screen; each column has a header and a look.
 
-    Looks: "name" (as the first column) is shortened; "right", numbers, and "left", words and
-    settings, are never shortened, but a line may end between two of them; "wrap" are sentences.
+    Looks: "name" (as the first column, if it is "left") is shortened; "right", numbers, and "left",
+    words and settings, are never shortened, but a line may end between two of them; "wrap" are
+    sentences.
     Columns that still do not fit beside each other go into further tables below the first.
     """
 
     def __init__(self, *columns: tuple[str, str]) -> None:
         """Make a table without rows."""
         super().__init__()
-        self._looks = ["name" if n == 0 else look for n, (_, look) in enumerate(columns)]
+        self._looks = [
+            "name" if (n, look) == (0, "left") else look for n, (_, look) in enumerate(columns)
+        ]
         for header, _ in columns:
             self.add_column(header)
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         """Yield the table or tables that fit the width."""
         del console
-        columns = [
+        for number, part in enumerate(_parts(self.texts(), options.max_width)):
+            if number:
+                yield ""
+            yield self.laid_out(part, _Layout(*_widths(part, options.max_width)))
+
+    def texts(self) -> list[_Column]:
+        """Return its columns as they are printed."""
+        return [
             _Column(str(column.header), look, [printable(str(cell)) for cell in column.cells])
             for column, look in zip(self.columns, self._looks, strict=True)
         ]
-        styles = [row.style or "" for row in self.rows]
-        for number, part in enumerate(_parts(columns, options.max_width)):
-            if number:
-                yield ""
-            widths, gap = _widths(part, options.max_width)
-            table = bare_table(gap)
-            for column, width in zip(part, widths, strict=True):
-                table.add_column(
-                    column.header,
-                    width=width,
-                    justify="right" if column.look == "right" else "left",
-                    no_wrap=column.look == "name",
-                    overflow="ellipsis" if column.look == "name" else "fold",
-                )
-            texts = [_broken(column, width) for column, width in zip(part, widths, strict=True)]
-            for *cells, style in zip(*texts, styles, strict=True):
-                table.add_row(*cells, style=style)
-            yield table
+
+    def laid_out(
+        self, part: Sequence[_Column], layout: _Layout, *, has_header: bool = True
+    ) -> Table:
+        """Return a table of some of its columns."""
+        table = bare_table(layout.gap)
+        table.show_header = has_header
+        for column, width in zip(part, layout.widths, strict=True):
+            table.add_column(
+                column.header,
+                width=width,
+                justify="right" if column.look == "right" else "left",
+                no_wrap=column.look == "name",
+                overflow="ellipsis" if column.look == "name" else "fold",
+            )
+        texts = [_broken(column, width) for column, width in zip(part, layout.widths, strict=True)]
+        for *cells, style in zip(*texts, (row.style or "" for row in self.rows), strict=True):
+            table.add_row(*cells, style=style)
+        return table
+
+
+class _Layout(NamedTuple):
+    """The widths of columns, and the gap between them."""
+
+    widths: Sequence[int]
+    gap: int
+
+
+class TableStream:
+    """Prints tables of the same columns as one that goes on: a header stands above the first, and
+    again where rows do not fit its columns any more."""
+
+    def __init__(self, console: Console, usual: FittedTable) -> None:
+        """`usual` has rows as wide as they may be expected: there is room for them at once."""
+        self._console = console
+        self._usual = usual
+        self._layout: _Layout | None = None
+
+    def print(self, table: FittedTable) -> None:
+        """Print the rows of a table."""
+        width, columns = self._console.width, table.texts()
+        layout = self._layout
+        if layout is not None and _fits_layout(columns, layout):
+            self._console.print(table.laid_out(columns, layout, has_header=False))
+            return
+        self._layout = None
+        if not _fits(columns, width):
+            self._console.print(table)
+            return
+        wide = [
+            _Column(one.header, one.look, [*one.cells, *more.cells])
+            for one, more in zip(columns, self._usual.texts(), strict=True)
+        ]
+        widths, gap = _widths(wide if _fits(wide, width) else columns, width)
+        widths[-1] = max(widths[-1], width - _sum(widths[:-1], gap) - gap)
+        self._layout = _Layout(widths, gap)
+        self._console.print(table.laid_out(columns, self._layout))
+
+
+def _fits_layout(columns: Sequence[_Column], layout: _Layout) -> bool:
+    """Tell whether the cells of columns can be broken so that they fit widths."""
+    pairs = zip(columns, layout.widths, strict=True)
+    return all(column.least(column.look) <= width for column, width in pairs)
 
 
 def bare_table(gap: int = WIDE_GAP) -> Table:

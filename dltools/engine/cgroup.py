@@ -282,6 +282,15 @@ def _own_part(present: str, container_id: str) -> str:
     return "/".join(names[:own]) if container_id else present
 
 
+def is_alone_in_scope(pid: int, container_id: str, root: Path = ROOT) -> bool:
+    """Tell whether the cgroup of a container's process is the only one in the container's own
+    scope: there a weight competes with nobody's."""
+    found = [line.split(":", 2) for line in read_text(f"{root}/proc/{pid}/cgroup").splitlines()]
+    version1 = [fields for fields in found if "cpu" in fields[1].split(",")]
+    names = [_own_part(fields[-1], container_id).split("/") for fields in version1 or found]
+    return bool(container_id) and any(_holds(one[-2], container_id) for one in names if one[1:])
+
+
 def _holds(text: str, container_id: str) -> bool:
     """Tell whether a text holds an id, as a word of its own."""
     at = text.find(container_id)

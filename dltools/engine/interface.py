@@ -61,11 +61,11 @@ class Capabilities:
     leases_only: bool = False
     why: str = ""
 
-    def missing(self, container: Container) -> list[str]:
-        """Return what cannot be done with a container: names of limits, pause, move."""
-        limits = self.limits - container.unsettable
+    def missing(self, one: Container | None = None) -> list[str]:
+        """Return what cannot be done with one container, or any: names of limits, pause, move."""
+        limits = self.limits - (one.unsettable.keys() if one else set())
         missing = [name for name in LIMITS if name not in limits]
-        missing += ["pause"] if container.pause_refusal or not self.pauses else []
+        missing += ["pause"] if (one and one.pause_refusal) or not self.pauses else []
         return missing if self.creates else [*missing, "move"]
 
 
@@ -135,7 +135,7 @@ class Container:
     (as in a /proc/PID/environ) are those that it was started with, `user` whom its first process
     runs as. `slot`: for a task of a service, what stays the same when the task moves. `ties`: why
     it cannot move, in sentences. `pause_refusal`: why it must not be paused, "" if it may be.
-    `unsettable`: limits that it cannot have, though others of its engine may.
+    `unsettable`: limits that it cannot have, though others of its engine may, and why.
     `cgroup_path` is that of its cgroup, "" where the path holds its id: such a cgroup is all that
     there is of it, and has its limits, with no engine's record beside. `lasting_id` is that of its
     place in a pod, or "". `limit_fields` is for the journal, `native` all that the engine has said.
@@ -165,7 +165,7 @@ class Container:
     is_task: bool = False
     ties: tuple[str, ...] = ()
     pause_refusal: str = ""
-    unsettable: frozenset[str] = frozenset()
+    unsettable: Mapping[str, str] = field(default_factory=dict)
     gpu: GpuAccess = GpuAccess.NONE
     recorded: RecordedLimits = NOTHING_RECORDED
     limit_fields: Fields = field(default_factory=dict)

@@ -173,6 +173,7 @@ class HostSamples:
 
     `times`: microseconds. `sizes`: CPUs of the host, and `busy`: the CPU seconds that everything on
     it has used (NaN: unknown). `first_rows`: the position of each sample's first row in the table.
+    `cannot`: what its engine can do with no container, as text (None: not said).
     `rows`: the container rows of all samples by column; those of sample i are from `bounds[i]` to
     before `bounds[i + 1]`. `points`: all progress points. `gpus`: the use of GPUs.
     """
@@ -185,6 +186,7 @@ class HostSamples:
     rows: Rows
     points: PointsByMetric
     gpus: GpuUses = field(default_factory=dict)
+    cannot: list[str | None] = field(default_factory=list)
 
     @classmethod
     def empty(cls) -> HostSamples:
@@ -239,6 +241,7 @@ class Remainder:
     rows: Rows = field(default_factory=lambda: {name: [] for name in ROW_COLUMNS})
     points: list[Point] = field(default_factory=list)
     gpus: GpuUses = field(default_factory=dict)
+    cannot: str | None = None
 
 
 def pending_sample(remainder: Remainder) -> HostSamples:
@@ -256,5 +259,6 @@ def pending_sample(remainder: Remainder) -> HostSamples:
         remainder.rows,
         points,
         remainder.gpus,
+        [remainder.cannot],
     )
     return without_duplicates(samples)

@@ -71,7 +71,7 @@ in microseconds (None: unknown)."""
 _COUNTS = ("epoch_count", "step_count")
 _PLACE = ("time", "position", "host")
 _COLUMNS_OF: Mapping[Kind, Sequence[str]] = {
-    Kind.NODE: (*_PLACE, "cpu_count", "cpu_seconds"),
+    Kind.NODE: (*_PLACE, "cpu_count", "cpu_seconds", "cannot"),
     Kind.CONTAINER: (*_PLACE, *ROW_COLUMNS),
     Kind.PROGRESS: ("time", "host", "container_id", "metric", "value", "step", "epoch", *_COUNTS),
     Kind.GPU: (
@@ -134,7 +134,7 @@ def samples_by_host(
         remainder = (remainders or {}).get(name) or Remainder()
         samples = _host_samples(
             rows.get(name) or _TimedRows([], [], {column: [] for column in ROW_COLUMNS}),
-            sizes.get(name) or _TimedRows([], [], {"size": [], "busy": []}),
+            sizes.get(name) or _TimedRows([], [], {"size": [], "busy": [], "cannot": []}),
             remainder,
             (sampled_at or {}).get(name),
         )
@@ -203,12 +203,16 @@ def _by_host(table: pa.Table, columns: Callable[[pa.Table], Rows]) -> dict[str, 
 
 
 def _host_columns(nodes: pa.Table) -> Rows:
-    """Return the sizes of hosts and the CPU seconds used there: NaN where the host was not reached,
-    what is said otherwise."""
+    """Return the sizes of hosts (NaN where the host was not reached), the CPU seconds used there,
+    and what cannot be done there."""
     import pyarrow.compute as pc
 
     column = pc.fill_null(nodes.column("cpu_count").combine_chunks(), math.nan)
-    return {"size": buffer_values(column, "d"), "busy": reals(nodes, "cpu_seconds")}
+    return {
+        "size": buffer_values(column, "d"),
+        "busy": reals(nodes, "cpu_seconds"),
+        "cannot": [text or "" for text in texts(nodes, "cannot")],
+    }
 
 
 def _container_columns(containers: pa.Table) -> Rows:
@@ -240,7 +244,8 @@ def _host_samples(
         many, time = len(remainder.rows["container_id"]), remainder.time
         rows = rows.with_earlier(time, remainder.rows)
         size = _UNKNOWN if math.isnan(remainder.size) else remainder.size
-        sizes = sizes.with_earlier(time, {"size": [size], "busy": [remainder.busy]})
+        own: Rows = {"size": [size], "busy": [remainder.busy], "cannot": [remainder.cannot]}
+        sizes = sizes.with_earlier(time, own)
         if any(one < time for one in (*rows.times[: many + 1], *sizes.times[:2])):
             rows, sizes = rows.in_order(), sizes.in_order()
     return _grouped_by_time(rows, sizes)
@@ -252,9 +257,11 @@ def _grouped_by_time(rows: _TimedRows, sizes: _TimedRows) -> HostSamples:
     begins = {times[i]: i for i in starts}
     size_at: dict[int, float] = {}
     busy_at: dict[int, float] = {}
+    cannot_at: dict[int, str | None] = {}
     position_at = {times[i]: rows.positions[i] for i in starts}
-    for time, position, size, busy in zip(
-        sizes.times, sizes.positions, sizes.columns["size"], sizes.columns["busy"], strict=True
+    columns = (sizes.columns[name] for name in ("size", "busy", "cannot"))
+    for time, position, size, busy, cannot in zip(
+        sizes.times, sizes.positions, *columns, strict=True
     ):
         is_valid = 0 < size < math.inf
         if math.isnan(size) and time not in begins:
@@ -263,6 +270,7 @@ def _grouped_by_time(rows: _TimedRows, sizes: _TimedRows) -> HostSamples:
             size_at[time] = size if is_valid else math.nan
         if math.isfinite(busy):
             busy_at[time] = busy
+        cannot_at[time] = cannot
         position_at[time] = min(position, position_at.get(time, position))
     ordered = sorted(position_at)
     bounds, at = [], len(times)
@@ -278,6 +286,7 @@ def _grouped_by_time(rows: _TimedRows, sizes: _TimedRows) -> HostSamples:
         [*bounds, len(times)],
         rows.columns,
         {},
+        cannot=[cannot_at.get(time) for time in ordered],
     )
 
 

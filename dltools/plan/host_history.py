@@ -43,7 +43,8 @@ class HostHistory:
     the name of their queue. `busy`: how busy its CPUs are.
     `jobs_elsewhere`: jobs of which other hosts run containers. `watched`: what came of the settings
     that plans have asked for, by container id; `foreign`: ids of containers that somebody else has
-    changed: they are left alone, and take part in nothing. `has_servers`: whether servers are jobs
+    changed: they are left alone, and take part in nothing. `cannot`: what its engine can do with no
+    container: names of limits, pause, move. `has_servers`: whether servers are jobs
     too, and not trainings alone. `looks_after_changes`: who samples it looks again after each
     change by itself, and in between there is nothing new to see, as in a simulation.
     """
@@ -64,6 +65,7 @@ class HostHistory:
     jobs_elsewhere: frozenset[str] = frozenset()
     watched: dict[str, WatchedSettings] = field(default_factory=dict)
     foreign: frozenset[str] = frozenset()
+    cannot: frozenset[str] = frozenset()
     has_servers: bool = False
     looks_after_changes: bool = False
 
@@ -151,6 +153,7 @@ class HostHistory:
             self.busy.is_contested,
             self.busy.share(self.cpus),
             self.jobs_elsewhere,
+            cannot=self.cannot,
         )
 
     def start_round(self, requirements: Requirements, *, is_interrupted: bool) -> Jobs:

@@ -109,7 +109,7 @@ def _one_row(rows: Mapping[str, list[Any]], at: Sequence[int]) -> dict[str, Any]
         "role": rows["role"][trains],
         "role_reason": rows["role_reason"][trains],
         "cpuset": union_of_cpus(None, known) if len(known) == len(order) else None,
-        "cgroup_parent": _common(all_of("cgroup_parent")),
+        "cgroup_parent": _parents(all_of("cgroup_parent")),
         "cannot": "+".join(filter(None, all_of("cannot"))) or None,
         "cpu_seconds": sum(all_of("cpu_seconds")),
         "demand_cores": sum(all_of("demand_cores")),
@@ -165,8 +165,10 @@ def _labels(texts: Sequence[str | None]) -> str | None:
     return json.dumps(found, sort_keys=True) if found else None
 
 
-def _common(values: Sequence[Any]) -> Any:
-    return values[0] if len(set(values)) == 1 else None
+def _parents(values: Sequence[str | None]) -> str | None:
+    """Return the cgroups under which members are, joined by +; None where one is unknown."""
+    known = {one for one in values if one is not None}
+    return "+".join(sorted(known)) if None not in values else None
 
 
 def _points(points: PointsByMetric, ids: set[str], reporters: dict[str, str]) -> dict[str, Any]:

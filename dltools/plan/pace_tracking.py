@@ -79,7 +79,7 @@ def _followed(host: HostHistory) -> list[ContainerHistory]:
 def _place(job: ContainerHistory, found: Realisation) -> Place:
     if "turn_s" in found.settings.get(job.id, {}):
         return Place.TURN
-    if found.mode is Mode.WEIGHT:
+    if found.mode in (Mode.WEIGHT, Mode.QUOTA):
         return Place.SHARES
     if found.mode is Mode.ROTATE:
         return Place.TURN

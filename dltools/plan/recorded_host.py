@@ -111,9 +111,8 @@ class RecordedHost:
         if not all_complete and count:
             low, high = samples.bounds[count - 1], samples.bounds[count]
             rows = {name: column[low:high] for name, column in samples.rows.items()}
-            self.remainder = Remainder(
-                samples.times[-1], samples.sizes[-1], samples.busy[-1], rows, points, gpus
-            )
+            size, busy, cannot = samples.sizes[-1], samples.busy[-1], samples.cannot[-1]
+            self.remainder = Remainder(samples.times[-1], size, busy, rows, points, gpus, cannot)
         self.raw = self.samples = HostSamples.empty()
         self.reporters = {
             job: one for job, one in self.reporters.items() if job in self.history.containers
@@ -234,6 +233,8 @@ class RecordedHost:
         sizes = self.samples.sizes[begin:end]
         before = history.cpus
         history.cpus = next((size for size in reversed(sizes) if size > 0), None) or before
+        said = [text for text in self.samples.cannot[begin:end] if text is not None]
+        history.cannot = _names(said[-1]) if said else history.cannot
         times = self.samples.times[begin:end]
         history.busy = history.busy.after(times, self.samples.busy[begin:end], sizes, before)
         low, high, many = self.samples.bounds[begin], self.samples.bounds[end], len(order)
@@ -276,7 +277,7 @@ class RecordedHost:
         container.threads = rows["thread_count"][row]
         container.cpuset = rows["cpuset"][row]
         container.cgroup_parent = rows["cgroup_parent"][row]
-        container.cannot = frozenset(filter(None, (rows["cannot"][row] or "").split("+")))
+        container.cannot = _names(rows["cannot"][row])
         container.openmp_runtime = rows["openmp_runtime"][row]
         container.openmp_settings = rows["openmp_settings"][row]
         container.job = rows["job"][row]
@@ -431,6 +432,11 @@ def _by_time(report: tuple[int, int | None, float | None]) -> tuple[int, float, 
     """Return a sort key that does not depend on which metric was read first."""
     time, step, epoch = report
     return time, -1 if step is None else step, -1.0 if epoch is None else epoch
+
+
+def _names(text: str | None) -> frozenset[str]:
+    """Return the names that are joined by + in a cell."""
+    return frozenset(filter(None, (text or "").split("+")))
 
 
 def _known(value: float | None) -> float | None:

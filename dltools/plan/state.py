@@ -79,7 +79,7 @@ def load(saved: Mapping[str, Any], policy: str, requirements: Requirements) -> S
 
 def _save_host(host: RecordedHost) -> dict[str, Any]:
     history = host.history
-    saved = {
+    saved: dict[str, Any] = {
         "cpus": history.cpus,
         "cpuset": history.cpuset,
         "sampled_at": history.sampled_at,
@@ -98,6 +98,9 @@ def _save_host(host: RecordedHost) -> dict[str, Any]:
         },
         "reporters": host.reporters,
     }
+    if history.cannot or host.remainder.cannot:
+        saved["cannot"] = sorted(history.cannot)
+        saved["remainder"]["cannot"] = host.remainder.cannot
     if history.contention != Contention():
         saved["contention"] = _save_contention(history.contention)
     if history.gpu_sharing:
@@ -132,6 +135,7 @@ def _load_host(name: str, saved: Mapping[str, Any], requirements: Requirements) 
             }
             for key, watched in saved.get("watched", {}).items()
         },
+        cannot=frozenset(map(str, saved.get("cannot", ()))),
         has_servers=requirements.servers,
     )
     history.foreign = history.changed_by_others()
@@ -264,4 +268,4 @@ def _load_remainder(saved: Mapping[str, Any]) -> Remainder:
     for one in saved["gpus"]:
         uses = gpus.setdefault(int(one["time"]), {}).setdefault(str(one["container"]), {})
         uses[str(one["gpu"])] = load_use(one)
-    return Remainder(saved["time"], size, busy, rows, points, gpus)
+    return Remainder(saved["time"], size, busy, rows, points, gpus, saved.get("cannot"))

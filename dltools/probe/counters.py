@@ -77,6 +77,7 @@ class Counters:
             inventory.expire()
         usable = None if elsewhere else host.usable_cpu_list(inventory.shared_cgroups)
         self._owners.add(found, host_row, usable)
+        host_row["cannot"] = "+".join(self._engine.capabilities.missing()) or None
         rows = [host_row, *(row for _, row in found), *_with_names(gpus, inventory.running)]
         return [common | row for row in rows]
 

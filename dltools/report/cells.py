@@ -13,6 +13,7 @@ _HEADERS = {
     "policy": "POLICY",
     "realize": "REALIZE",
     "set": "SET",
+    "seed": "SEED",
     "name": "JOB",
     "user": "USER",
     "job_count": "JOBS",
@@ -65,8 +66,16 @@ class Cells:
 
 def cells(rows: Sequence[Mapping[str, Any]]) -> Cells:
     """Return the cells of rows about runs or jobs. A time has its ratio to the baseline in
-    brackets. Empty columns are left out."""
-    known = [{**row, "finish": row.get("finish") or row.get("exit_code")} for row in rows]
+    brackets. Empty columns are left out, and a seed that all rows have."""
+    is_repeated = len({row.get("seed") for row in rows}) > 1
+    known = [
+        {
+            **row,
+            "finish": row.get("finish") or row.get("exit_code"),
+            "seed": is_repeated and row.get("seed") is not None,
+        }
+        for row in rows
+    ]
     shown = [key for key in _HEADERS if any(row.get(key) not in (None, "", 0) for row in known)]
     return Cells(
         tuple(_HEADERS[key] for key in shown),
@@ -79,6 +88,8 @@ def _cell(row: Mapping[str, Any], key: str) -> str:
     value, ratio = row.get(key), row.get(f"{key}_ratio")
     if key == "finish" and row.get("exit_code") is not None:
         return f"failed ({row['exit_code']})"
+    if key == "seed":
+        return str(value)
     if value is None:
         return "-"
     if isinstance(value, str):

@@ -24,10 +24,10 @@ class Run:
     """Jobs that shared hosts.
 
     `repeats`: the results of the jobs, a list for each repetition; times are in seconds since the
-    run began. `begun`: when that was (Unix seconds; None for virtual time). `timelines`: by job
-    name. `satisfied`: how many serving jobs met their response-time targets, over time. `results`:
-    the number of actions by status. `is_sampled`: whether containers were observed, not only
-    progress.
+    run began. `seeds`: the seed of each repetition, () where none is known. `begun`: when that was
+    (Unix seconds; None for virtual time). `timelines`: by job name. `satisfied`: how many
+    serving jobs met their response-time targets, over time. `results`: the number of actions by
+    status. `is_sampled`: whether containers were observed, not only progress.
     """
 
     label: str
@@ -37,6 +37,7 @@ class Run:
     satisfied: Series = field(default_factory=list)
     results: dict[str, int] = field(default_factory=dict)
     is_sampled: bool = True
+    seeds: Sequence[int] = ()
 
     @property
     def jobs(self) -> Sequence[JobResult]:

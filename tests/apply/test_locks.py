@@ -5,8 +5,10 @@ The mark of the dl-apply that writes to an engine's containers.
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
+import time
 import uuid
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,9 +16,17 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from helpers.state_locks import WATCHDOG, held
 
 from dltools.apply import locks as module
-from dltools.apply.locks import ANY, SETTLING_S, WriterMarks, locked_state, writer_of
+from dltools.apply.locks import (
+    ANY,
+    SETTLING_S,
+    WriterMarks,
+    locked_state,
+    state_after_watchdog,
+    writer_of,
+)
 from dltools.errors import RetryError
 
 
@@ -140,3 +150,37 @@ def test_the_kernel_frees_the_mark_of_a_killed_run(engine: Any) -> None:
 def nothing_stays(engine: Any) -> Iterator[None]:
     yield
     assert writer_of(engine) is None
+
+
+# The watchdog, which undoes what a run has left, holds the lock meanwhile
+
+
+def test_a_run_waits_for_a_watchdog_that_undoes(tmp_path: Path) -> None:
+    told: list[str] = []
+    with held(tmp_path, WATCHDOG, 0.5), state_after_watchdog(tmp_path, "no", 30.0, told.append):
+        assert (tmp_path / "apply.lock").read_text().startswith(f"process {os.getpid()}: ")
+    assert told == [], "it is short"
+
+
+def test_a_long_wait_is_told_once(tmp_path: Path) -> None:
+    told: list[str] = []
+    with held(tmp_path, WATCHDOG, 0.8) as pid:
+        with state_after_watchdog(tmp_path, "no", 30.0, told.append, quiet_s=0.1):
+            pass
+        assert told == [
+            f"waiting for process {pid}, the watchdog of an earlier run, which undoes its settings"
+        ]
+
+
+@pytest.mark.parametrize(("who", "patience_s"), [("dltools.cli.apply", 30.0), (WATCHDOG, 0.3)])
+def test_nobody_waits_for_another_run_or_without_end(
+    tmp_path: Path, who: str, patience_s: float
+) -> None:
+    began = time.monotonic()
+    with (
+        held(tmp_path, who, 60.0) as pid,
+        pytest.raises(RetryError, match=rf"another dl-apply is running, process {pid}.*; end it$"),
+        state_after_watchdog(tmp_path, "end it", patience_s, print),
+    ):
+        pass
+    assert time.monotonic() - began < 20

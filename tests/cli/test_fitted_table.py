@@ -11,7 +11,7 @@ import pytest
 from helpers.observed_rows import observed_hosts
 from rich.table import Table
 
-from dltools.cli.apply.tables import results_table
+from dltools.cli.apply.tables import results_stream, results_table
 from dltools.cli.destinations import make_console
 from dltools.cli.fitted_table import FittedTable, runs_table
 from dltools.cli.probe.tables import Metrics, containers_table
@@ -142,3 +142,63 @@ def test_a_long_metric_leaves_its_value_whole(monkeypatch: pytest.MonkeyPatch) -
         lines = shown(table, 60, monkeypatch)
         assert "0.1235" in "\n".join(lines)
         assert max(map(len, lines)) <= 60
+
+
+# Results of one plan after the other
+
+
+def streamed(
+    width: int, monkeypatch: pytest.MonkeyPatch, *groups: tuple[str, list[Result]]
+) -> list[str]:
+    monkeypatch.setenv("COLUMNS", str(width))
+    out = io.StringIO()
+    stream = results_stream(make_console(out))
+    for time, found in groups:
+        stream.print(results_table(found, time))
+    return [line.rstrip() for line in out.getvalue().splitlines()]
+
+
+def quota(name: str, before: float | None, after: float | None, note: str = "") -> Result:
+    status = Status.STALE if note else Status.APPLIED
+    return Result(1, status, "i", name, {"cpus": before}, {"cpus": after}, note or None)
+
+
+def test_a_stream_has_one_header_and_its_rows_are_below_each_other(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    lines = streamed(
+        100,
+        monkeypatch,
+        ("12:00:00", [quota("resnet", None, 0.667), quota("lstm", None, 1.333)]),
+        ("12:00:02", [quota("a-training", 0.667, None)]),
+        ("12:00:04", [quota("lstm", 1.333, 0.5, "the container is exited")]),
+    )
+    assert [line.split()[0] for line in lines if "TIME" in line or "12:00" in line] == [
+        "TIME",
+        "12:00:00",
+        "12:00:02",
+        "12:00:04",
+    ]
+    rows = [line for line in lines if "cpus" in line]
+    assert len(rows) == len(lines) - 2
+    for word in ("CONTAINER", "RESULT", "BEFORE", "AFTER"):
+        at = lines[0].index(word)
+        assert all(row[at - 1] == " " != row[at] for row in rows), word
+    assert lines[-1].endswith("the container is exited")
+    assert rows[1].startswith("           lstm")
+
+
+def test_a_header_comes_again_where_a_row_does_not_fit(monkeypatch: pytest.MonkeyPatch) -> None:
+    wide = Result(1, Status.APPLIED, "i", "a", {"cpus": 1.0}, {"turn_s": 16.0, "group": 123456789})
+    found = ("12:00:00", [quota("resnet", None, 0.667)]), ("12:00:02", [wide])
+    lines = streamed(100, monkeypatch, *found, found[0])
+    assert 1 <= sum("TIME" in line for line in lines) <= 2
+    assert max(map(len, lines)) <= 100
+
+
+@pytest.mark.parametrize("width", [20, 40, 60, 80, 200])
+def test_a_stream_is_as_narrow_as_the_screen(width: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    groups = [("12:00:00", [quota(LONG, None, 0.667)]), ("12:00:02", [quota("lstm", 1.5, 0.25)])]
+    lines = streamed(width, monkeypatch, *groups, groups[0])
+    assert max(map(len, lines)) <= max(width, 20)
+    assert "0.667" in "".join(lines)

@@ -13,9 +13,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from contract.conftest import SPIN, TRAINING
 from contract.cri_node import CriNode as Node
 from contract.plans import plan, update
 from contract.subject import MEANT, Job
+from helpers.containers import Job as Made
 from helpers.tools import Tools, command, environment, records
 
 from dltools.plan.records import Op
@@ -90,6 +92,39 @@ def test_no_quota_above_the_pods_own_is_sent(node: Node, tool: Tools) -> None:
     assert node.engine.inspect(id_).limit_fields["cpu_quota"] == 20_000
     tool("dl-apply", "--host", node.url, "--undo")
     assert node.engine.inspect(id_).limit_fields == record
+
+
+def test_trainings_in_pods_of_their_own_have_quotas_within_their_limits(
+    node: Node, tool: Tools, tmp_path: Path
+) -> None:
+    """A weight counts among the containers of one pod alone."""
+    jobs = []
+    for name, quota in (("free", 0), ("limited", 50_000)):
+        pod = node.pods.run_pod(name, parent=f"{node.pods.parent}{name}")
+        script = f"({SPIN}) & ({SPIN}) & {TRAINING}"
+        id_ = node.pods.run_container(pod, "main", ["sh", "-c", script], cpu_quota=quota)
+        jobs.append(Made(node.engine, id_, name))
+    before = [one.kernel() for one in jobs]
+    probe = f"dl-probe --host {node.url} {' '.join(node.only)} -i 1 -c 6"
+    line = f"{probe} | dl-plan -p srtf | tee plans | dl-apply --host {node.url} --lease 60"
+    done = tool.shell(f"cd {tmp_path} && {line} --hold 1s", tmp_path / "bin")
+    plans = [one for one in records((tmp_path / "plans").read_bytes()) if one["kind"] == "plan"]
+    assert plans[-1]["params"]["realize"] == "quota"
+    assert "weights do nothing here" in plans[-1]["params"]["realize_why"]
+    results = records(done.stdout)
+    assert results, done.stderr
+    assert {one["status"] for one in results} <= {"applied", "unchanged"}
+    set_ = {one["container"]["name"].split("/")[1]: one["after"]["cpus"] for one in results}
+    assert 1 <= set_["free"] < 2
+    assert set_.get("limited", 0.5) <= 0.5
+    assert tool("dl-apply", "--host", node.url, "--undo").returncode == 0
+    assert [one.kernel() for one in jobs] == before
+
+    asked = f"{probe} | dl-plan -p srtf --realize weight | dl-apply --host {node.url} --lease 60"
+    done = tool.shell(asked, tmp_path / "bin")
+    assert records(done.stdout) == []
+    assert b"--realize weight is not possible: weights do nothing here" in done.stderr
+    assert [one.kernel() for one in jobs] == before
 
 
 def test_a_stream_reads_on_across_kubelets_rotations(node: Node, tool: Tools) -> None:

@@ -117,7 +117,8 @@ def _has_processes(subject: Subject, job: Job) -> bool:
 
 def test_a_frozen_container_is_killed(subject: Subject, tool: Tools, busy: list[Job]) -> None:
     with rotating(subject, tool, busy) as process:
-        (victim,) = [job for job in busy if job.is_frozen][:1]
+        # Looked at one after the other, none may be frozen: the turn has changed in between.
+        victim = eventually(lambda: next((job for job in busy if job.is_frozen), None))
         (other,) = [job for job in busy if job.id != victim.id]
         victim.kill()
         eventually(lambda: not _has_processes(subject, victim))

@@ -2,7 +2,8 @@
 # Podman without root, in a systemd and cgroups of version 2: run in the emulated machine by boot-v2.sh, with the
 # folders dltools and site. The machine needs MORE_PACKAGES=podman,netavark,uidmap,dbus-user-session,crun,passwd.
 # Two containers of a user are probed; quotas are set and undone with what systemd delegates by itself, and with
-# all that it can delegate. Exits 1 where something is not as it should be.
+# all that it can delegate. crun sets a weight where it competes with nobody: none is set, and auto gives turns.
+# Exits 1 where something is not as it should be.
 set -u
 bad=0
 fail() { echo "FAILED: $*"; bad=1; }
@@ -28,7 +29,7 @@ start() {
     (cd /home/lab && as systemctl --user start podman.socket)
     for name in a b; do
         (cd /home/lab && as podman run -d --name $name --network none bb sh -c \
-            'i=0; while :; do i=$((i+1)); [ $((i%20000)) = 0 ] && echo "step $i loss: 0.$((900000 - i/20000))"; done')
+            '(while :; do :; done) & i=0; while :; do i=$((i+1)); [ $((i%20000)) = 0 ] && echo "step $i loss: 0.$((900000 - i/20000))"; done')
     done
     sleep 5
 }
@@ -36,7 +37,10 @@ kernel() {
     find "/sys/fs/cgroup/user.slice/user-$uid.slice" -path '*libpod-*' -name cpu.max -o -path '*libpod-*' \
         -name cpu.weight | sort | while read -r file; do echo "${file#/sys/fs/cgroup/user.slice/} $(cat "$file")"; done
 }
-pipe() { tool probe --host "$socket" -i 3 -c 3 | tool plan "$@" | tool apply --host "$socket"; }
+pipe() {
+    tool probe --host "$socket" -i 3 -c 6 | tool plan "$@" | tee "$OUT/plans" |
+        tool apply --host "$socket" 2>&1 | tee "$OUT/applied"
+}
 tar -c -C /usr/local/share/bb . >/tmp/bb.tar
 chmod 644 /tmp/bb.tar
 (cd /home/lab && as podman import /tmp/bb.tar bb >/dev/null)
@@ -62,11 +66,21 @@ for mode in quota weight; do
     pipe --policy fair --realize $mode
     kernel >"$OUT/$mode"
     tool apply --host "$socket" --status
-    # The lease of a pipe that has ended may be about to undo it, which takes seconds here.
-    for _ in $(seq 20); do tool apply --host "$socket" --undo && break; sleep 3; done
+    tool apply --host "$socket" --undo || fail "--undo after $mode"
     kernel >"$OUT/end"
     diff "$OUT/start" "$OUT/end" || fail "$mode was not undone"
 done
+diff "$OUT/start" "$OUT/weight" || fail 'a weight was set'
+grep -q -- '--realize weight is not possible' "$OUT/applied" || fail 'a weight was not refused'
+echo '-- auto'
+pipe --policy srtf
+grep -o '"realize":"[a-z]*","realize_why":"[^"]*"' "$OUT/plans" | sort | uniq -c
+grep -q '"realize":"rotate"' "$OUT/plans" || fail 'auto gave no turns'
+grep -q '"cpu_weight"' "$OUT/applied" && fail 'auto has set a weight'
+tool apply --host "$socket" --undo
+(cd /home/lab && as podman ps --format '{{.Names}} {{.Status}}')
+kernel >"$OUT/end"
+diff "$OUT/start" "$OUT/end" || fail 'auto was not undone'
 diff "$OUT/start" "$OUT/quota" >/dev/null && fail "quotas changed nothing"
 cat "$OUT/quota"
 exit $bad

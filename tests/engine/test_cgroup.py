@@ -230,3 +230,31 @@ def test_a_containers_cgroup_is_the_one_that_is_named_after_it(
     assert found.unified == top / own[1:]
     assert found.processes == [7]
     assert found.parent == own.rpartition("/")[0]
+
+
+@pytest.mark.parametrize(
+    ("text", "is_alone"),
+    [
+        (f"0::/machine.slice/libpod-{ID}.scope/container\n", True),
+        (f"0::/machine.slice/libpod-{ID}.scope/container/init.scope\n", True),
+        (f"0::/machine.slice/libpod-{ID}.scope\n", False),
+        (f"0::/libpod_parent/libpod-{ID}\n", False),
+        (f"0::/system.slice/docker-{ID}.scope/init.scope\n", False),
+        (f"0::/kubepods/burstable/pod1/{ID}\n", False),
+        # weights are version 1's here, where crun makes no cgroup in the scope
+        (
+            f"4:cpu,cpuacct:/machine.slice/libpod-{ID}.scope\n"
+            f"0::/machine.slice/libpod-{ID}.scope/container\n",
+            False,
+        ),
+        ("0::/\n", False),
+        ("", False),
+    ],
+)
+def test_a_container_may_be_alone_in_a_scope_of_its_own(
+    tmp_path: Path, text: str, is_alone: bool
+) -> None:
+    (tmp_path / "proc/7").mkdir(parents=True)
+    (tmp_path / "proc/7/cgroup").write_text(text)
+    assert cgroup.is_alone_in_scope(7, ID, tmp_path) is is_alone
+    assert not cgroup.is_alone_in_scope(7, "", tmp_path)

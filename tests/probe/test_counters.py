@@ -62,7 +62,9 @@ def test_rows_say_what_the_engine_cannot_do(can: Capabilities, cannot: str | Non
     engine.start("job")
     inventory = Inventory(engine, {})
     inventory.refresh()
-    assert Counters(engine).read(inventory)[1]["cannot"] == cannot
+    host_row, row = Counters(engine).read(inventory)
+    assert row["cannot"] == cannot
+    assert host_row["cannot"] == ("+".join(can.missing()) or None)
 
 
 def test_rows_name_the_job(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

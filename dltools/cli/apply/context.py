@@ -229,12 +229,15 @@ class ApplyContext:
 
     @contextmanager
     def _locked_state(self, home: Path, advice: str) -> Iterator[None]:
-        """Lock the state. `advice` is for those whom another run keeps out."""
-        from dltools.apply.locks import locked_state
+        """Lock the state. `advice` is for those whom another run keeps out; only a watchdog is
+        waited for."""
+        from dltools.apply.locks import QUIET_S, state_after_watchdog
         from dltools.engine.state_folder import prepare
 
         prepare(home)
-        with locked_state(home, advice) as self._state:
+        quiet_s = 0.0 if self._request.is_verbose else QUIET_S
+        patience_s = self._patience
+        with state_after_watchdog(home, advice, patience_s, print_message, quiet_s) as self._state:
             yield
 
     def _engine_actuator(

@@ -107,6 +107,8 @@ class PlanStream:
         try:
             for plan in load_plans(lines, name, print_message, close):
                 self._go_on_with_migrations()
+                if plan.is_live:
+                    self._printer.go_on()
                 self._leases.begin(plan)
                 self.last = self._printer.show(partial(self._actuator.apply, plan))
                 self._leases.renew()

@@ -6,6 +6,7 @@ import json
 import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,22 +15,33 @@ from dltools.cli.exits import print_message
 from dltools.cli.formats import RecordFormat
 from dltools.cli.remarks import as_root
 from dltools.cli.words import settings_in_words
+from dltools.notation.times import format_time
 
 if TYPE_CHECKING:
     from dltools.apply.changed_containers import ChangedContainer
     from dltools.apply.engine_actuator import OnResult
     from dltools.apply.migrate.migration import Migration
+    from dltools.cli.fitted_table import TableStream
     from dltools.engine.interface import Engine
     from dltools.plan.realisation.settings import FoundSettings
     from dltools.plan.records import Result
 
 
 class ResultsPrinter:
-    """Prints each result as a JSON line, or all results of a plan as a table."""
+    """Prints each result as a JSON line, or all results of a plan as a table; those of a stream of
+    plans as one table, which goes on."""
 
     def __init__(self, format_: RecordFormat) -> None:
         """`format_` is table or jsonl."""
         self._is_table = format_ is RecordFormat.TABLE
+        self._stream: TableStream | None = None
+
+    def go_on(self) -> None:
+        """Print what comes from now on as one table."""
+        if self._is_table and self._stream is None:
+            from dltools.cli.apply.tables import results_stream
+
+            self._stream = results_stream(make_console())
 
     def show(self, work: Callable[[OnResult], object]) -> list[Result]:
         """Do work that reports results, print these, and return them."""
@@ -47,10 +59,17 @@ class ResultsPrinter:
             work(on_result)
         finally:
             if shown and self._is_table:
-                from dltools.cli.apply.tables import results_table
-
-                make_console().print(results_table(shown))
+                self._show_table(shown)
         return shown
+
+    def _show_table(self, results: Sequence[Result]) -> None:
+        from dltools.cli.apply.tables import results_table
+
+        if self._stream is None:
+            make_console().print(results_table(results))
+        else:
+            now = format_time(datetime.now(UTC))[11:19]  # as in --status
+            self._stream.print(results_table(results, now))
 
 
 def show_migrations(directories: Sequence[Path], *, is_table: bool) -> bool:

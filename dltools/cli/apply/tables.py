@@ -7,29 +7,38 @@ from typing import TYPE_CHECKING
 
 from rich.table import Table
 
-from dltools.cli.fitted_table import FittedTable
+from dltools.cli.fitted_table import FittedTable, TableStream
 from dltools.cli.words import changes_in_words, settings_in_words
+from dltools.plan.records import Result, Status
 
 if TYPE_CHECKING:
+    from rich.console import Console
+
     from dltools.apply.changed_containers import ChangedContainer
     from dltools.apply.migrate.migration import Migration
-    from dltools.plan.records import Result
+    from dltools.plan.realisation.settings import FoundSettings
+
+_USUAL_NAME = 14
+"""Columns that names of containers seldom fill."""
 
 _STATUS_COLOURS = {"applied": "green", "planned": "cyan", "failed": "red", "stale": "yellow"}
 
 
-def results_table(results: Iterable[Result]) -> Table:
-    """Return a row per action: what became of it, the setting before and after."""
+def results_table(results: Iterable[Result], time: str = "") -> FittedTable:
+    """Return a row per action: what became of it, the setting before and after. A `time` stands
+    beside the first."""
     table = FittedTable(
-        ("CONTAINER", "left"),
+        *([("TIME", "right")] if time else []),
+        ("CONTAINER", "name"),
         ("RESULT", "left"),
         ("BEFORE", "left"),
         ("AFTER", "left"),
         ("NOTE", "wrap"),
     )
-    for result in results:
+    for number, result in enumerate(results):
         before, after = changes_in_words(result.before, result.after)
         table.add_row(
+            *([] if not time else [""] if number else [time]),
             result.container_name,
             result.status.value,
             before,
@@ -38,6 +47,13 @@ def results_table(results: Iterable[Result]) -> Table:
             style=_STATUS_COLOURS.get(result.status.value, ""),
         )
     return table
+
+
+def results_stream(console: Console) -> TableStream:
+    """Return what prints the results of one plan after the other below one header."""
+    usual: FoundSettings = {"cpu_weight": 65536.0}
+    widest = Result(0, Status.UNCHANGED, "", "-" * _USUAL_NAME, usual, usual)
+    return TableStream(console, results_table([widest], "00:00:00"))
 
 
 def migrations_table(rows: Iterable[Migration]) -> Table:

@@ -206,6 +206,10 @@ def _until_damage(parts: Iterator[_Part]) -> Iterator[_Part]:
         print_message(f"{error}; what came before it is reported")
 
 
+_LONGEST_SEED = 20
+"""Digits of a seed that is named."""
+
+
 def read_job_table(data: bytes, name: str, label: str) -> list[Run]:
     """Return a run per policy of a table of jobs, with a repeat per seed. Raises `DataError`."""
     found: dict[str, dict[str, list[JobResult]]] = {}
@@ -218,8 +222,12 @@ def read_job_table(data: bytes, name: str, label: str) -> list[Run]:
         raise DataError(f"{name}: a table of jobs without jobs")
     several = len(found) > 1
     return [
-        Run((f"{label}/{policy}" if several else label) if label else policy, list(seeds.values()))
-        for policy, seeds in found.items()
+        Run(
+            (f"{label}/{policy}" if several else label) if label else policy,
+            list(repeats.values()),
+            seeds=[int(one) for one in repeats if one.isdecimal() and len(one) < _LONGEST_SEED],
+        )
+        for policy, repeats in found.items()
     ]
 
 

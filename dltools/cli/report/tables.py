@@ -52,8 +52,11 @@ def rows_by_job(runs: Sequence[Run]) -> Rows:
     that it had last, where any job was or had some."""
     from dltools.report.ranking import by_job
 
-    longest = max(len(one.repeats) for one in runs)
-    rows = by_job({one.label: one.repeats for one in runs}, range(longest), "run")
+    rows: Rows = []
+    for one in runs:
+        many = len(one.repeats)
+        seeds = one.seeds if len(one.seeds) == many else range(many)
+        rows += by_job({one.label: one.repeats}, seeds, "run")
     timelines = {(one.label, name): line for one in runs for name, line in one.timelines.items()}
     for key in ("paused", "held_back"):
         if any(getattr(line, key) for line in timelines.values()):

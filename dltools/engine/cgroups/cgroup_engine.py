@@ -215,7 +215,7 @@ class CgroupEngine(Engine):
             host_name=self.host,
             network=Network(is_shared=True),
             pause_refusal="" if can.pauses else "its cgroup has no freezer",
-            unsettable=frozenset(LIMITS) - can.limits,
+            unsettable={name: _lacks(path, name) for name in LIMITS if name not in can.limits},
             limit_fields=limit_files.read_files(self._located(path)),
             cgroup_path=path,
         )
@@ -264,10 +264,7 @@ class CgroupEngine(Engine):
         path = located.container.cgroup_path
         missing = [name for name in wanted if not self._has(located, name)]
         if missing:
-            raise RefusedError(
-                f"the cgroup {path} cannot hold {' and '.join(missing)}: it has no controller "
-                f"{_FILES[missing[0]][0][0]}"
-            )
+            raise RefusedError("; ".join(dict.fromkeys(_lacks(path, name) for name in missing)))
         _written(path, lambda: limit_files.write_settings(located, wanted))
 
     def restore_limits(
@@ -389,6 +386,11 @@ def _changes(id_: str, seen: _Seen, before: _Seen | None, now: datetime) -> Iter
     if was_paused != (seen.state == "paused"):
         action = "unpause" if was_paused else "pause"
         yield Event(id_, seen.name, action, now, None, None, seen.labels)
+
+
+def _lacks(path: str, name: str) -> str:
+    """Return why a cgroup cannot hold a limit."""
+    return f"the cgroup {path} cannot hold {name}: it has no controller {_FILES[name][0][0]}"
 
 
 def _has_file(group: Cgroup, limit: str) -> bool:

@@ -13,11 +13,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from dltools.engine.cgroup import belongs_to
+from dltools.engine.cgroup import belongs_to, is_alone_in_scope
 from dltools.engine.docker.engine import DockerEngine
 from dltools.engine.docker.limit_fields import FIELDS, recorded_limits
 from dltools.engine.docker.transport import Transport
 from dltools.engine.interface import (
+    LIMITS,
     Capabilities,
     Container,
     Event,
@@ -69,7 +70,11 @@ class PodmanEngine(DockerEngine):
         if not found.pid and started == found.started_text:
             fields |= unshown
         memory = {"Memory": host_config.get("Memory")}
-        return replace(found, limit_fields=fields, recorded=recorded_limits({**fields, **memory}))
+        recorded = recorded_limits({**fields, **memory})
+        found = replace(found, limit_fields=fields, recorded=recorded)
+        if self.is_local and found.pid and is_alone_in_scope(found.pid, found.id):
+            return replace(found, unsettable={"cpu_weight": _ALONE})
+        return found
 
     def update(self, id_: str, fields: Fields) -> None:
         """Set limits, under Docker's names."""
@@ -139,6 +144,8 @@ class PodmanEngine(DockerEngine):
         return path if not first or entry_of(first) is not None else None
 
 
+_ALONE = "crun sets its weight in a scope of its own, where it competes with nobody's"
+
 _NO_MOVES = "dl-apply moves containers between Docker engines alone"
 
 
@@ -154,13 +161,17 @@ def _capabilities(
         why = "this Podman does not say what is in force: run dl-apply on its host"
     if why:
         return Capabilities(limits=frozenset(), creates=False, keeps=False, why=why)
-    if not (host.get("security") or {}).get("rootless"):
-        return Capabilities(creates=False, keeps=keeps, why=_NO_MOVES)
     is_v2 = host.get("cgroupVersion") == "v2"
+    runtime = (host.get("ociRuntime") or {}).get("name"), host.get("cgroupManager")
+    hidden = {"cpu_weight"} if is_v2 and not is_local and runtime == ("crun", "systemd") else set()
+    if not (host.get("security") or {}).get("rootless"):
+        why = f"{_ALONE}; {_NO_MOVES}" if hidden else _NO_MOVES
+        return Capabilities(frozenset(LIMITS) - hidden, creates=False, keeps=keeps, why=why)
     controllers = host.get("cgroupControllers") or [] if is_v2 else []
     limits = {"cpu": ("cpus", "cpu_weight"), "cpuset": ("cpuset",)}
     return Capabilities(
-        limits=frozenset(name for key in limits if key in controllers for name in limits[key]),
+        limits=frozenset(name for key in limits if key in controllers for name in limits[key])
+        - hidden,
         pauses=is_v2,
         creates=False,
         keeps=keeps,

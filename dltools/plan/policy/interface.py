@@ -137,7 +137,8 @@ class HostState:
     `sampled_at`: the time of its newest sample (microseconds), None where that does not matter.
     `is_contested`: whether its CPUs are all busy; `busy_share`: the share of its CPUs that is busy;
     `others`: the share of its CPUs that programs use that are not jobs; None where unknown.
-    `jobs_elsewhere`: jobs that also have containers on other hosts.
+    `jobs_elsewhere`: jobs that also have containers on other hosts. `cannot`: what its engine can
+    do with no container, such as move.
     """
 
     name: str
@@ -149,6 +150,7 @@ class HostState:
     busy_share: float | None = None
     jobs_elsewhere: frozenset[str] = frozenset()
     others: float | None = None
+    cannot: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)

@@ -171,12 +171,10 @@ class Chooser:
         ]  # tuples: there may be many, and these are fast
         target = self._lightest(loads)
         if target is None:
-            return Choice(None, "no migration: no host was sampled of late")
+            return Choice(None, "no migration: no host that takes jobs was sampled of late")
         source = self._heaviest(loads, target)
         if source is None:
-            return Choice(
-                None, "no migration: no host holds a converged job next to a progressing one"
-            )
+            return Choice(None, f"no migration: {self._why_no_source(loads)}")
         if only not in (None, source.name):
             return Choice(None, "")
         host, is_target_idle = self.cluster.hosts[source.name], not target.jobs
@@ -187,12 +185,23 @@ class Chooser:
         return self._weighed(job, source, target)
 
     def _lightest(self, loads: Loads) -> HostLoad | None:
-        """Return the recently sampled host with the least load, None if there is none."""
+        """Return the recently sampled host with the least load that jobs can move to, None if there
+        is none."""
         found = HostLoad(*min(loads))
-        if self._is_fresh(found.name):
+        if self._takes_jobs(found.name):
             return found
-        fresh = [one for one in loads if self._is_fresh(one[_NAME])]
-        return HostLoad(*min(fresh)) if fresh else None
+        able = [one for one in loads if self._takes_jobs(one[_NAME])]
+        return HostLoad(*min(able)) if able else None
+
+    def _takes_jobs(self, name: str) -> bool:
+        return self._is_fresh(name) and "move" not in self.cluster.hosts[name].cannot
+
+    def _why_no_source(self, loads: Loads) -> str:
+        hosts = (self.cluster.hosts.get(one[_NAME]) for one in loads)
+        able = [host.name for host in hosts if host and "move" not in host.cannot]
+        if len(able) == 1:
+            return f"no host but {able[0]} takes jobs from others"
+        return "no host holds a converged job next to a progressing one"
 
     def _heaviest(self, loads: Loads, target: HostLoad) -> HostLoad | None:
         """Return the host with the most load that has a job that may move, None if there is none.

@@ -1,11 +1,13 @@
 """What the engines of a host's jobs cannot do: which mode remains, what is left out of settings.
 
 `rounds` asks for the mode that remains, `realise` keeps settings within it. Samples say what cannot
-be done with each container; where they say nothing, all can be done.
+be done with each container, and under which cgroup its weight counts; where they say nothing, all
+can be done. Where no two jobs are under one cgroup, as in pods of their own, weights do nothing.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
@@ -31,7 +33,9 @@ _LACKS: Mapping[str, str] = {
     _PAUSE: "pauses no job here",
 }
 
-_NEED_STREAM = "and a plan that may stay pauses nobody: a stream of plans, as of dl-probe -i, does"
+_APART = "weights do nothing here, as no two jobs are under one cgroup"
+
+_NEED_STREAM = "and a plan that may stay {}: a stream of plans, as of dl-probe -i, does"
 
 
 def possible(
@@ -45,12 +49,12 @@ def possible(
     """Return the choice if it can be done with any of the jobs, else what remains.
 
     A mode that was asked for (`is_asked`) stays, and is `unable`. Else weights and turns stand in
-    for each other, as far as one may pause: not by a plan that may stay (`is_lasting`), nor where
-    `others` use much of the CPUs.
+    for each other, as far as one may pause: not where `others` use much of the CPUs. Where neither
+    is possible, and for shares, quotas do. A plan that may stay (`is_lasting`) does neither.
     """
     if _can(choice.mode, jobs) or not (jobs[1:] or (jobs and is_asked)):
         return choice
-    lacks = f"the engine {_LACKS[_NEEDS[choice.mode]]}"
+    lacks = _lacking(_NEEDS[choice.mode], jobs)
     if is_asked:
         unable = f"--realize {choice.mode} is not possible: {lacks}; {_alternatives(jobs)}"
         return replace(choice, why=f"as asked; {unable}", unable=unable)
@@ -58,14 +62,23 @@ def possible(
         return replace(choice, mode=Mode.PRIORITY, why=f"{choice.why}; {lacks}")
     if choice.is_even:
         return choice
-    if choice.mode is not Mode.PRIORITY or not _can_take_turns(jobs):
-        unable = f"{lacks}; {_alternatives(jobs)}"
-    elif is_lasting:
-        unable = f"{lacks}, {_NEED_STREAM}"
-    elif others is not None and others >= OTHERS:
-        unable = f"{lacks}, and other programs use {100 * others:.0f} % of the CPUs: no turns"
-    else:
+    takes_turns = choice.mode is Mode.PRIORITY and _can_take_turns(jobs)
+    is_crowded_out = others is not None and others >= OTHERS
+    if is_lasting and (takes_turns or _can(Mode.QUOTA, jobs)):
+        unable = (
+            f"{lacks}, {_NEED_STREAM.format('pauses nobody' if takes_turns else 'sets no quotas')}"
+        )
+    elif takes_turns and not is_crowded_out:
         return replace(choice, mode=Mode.ROTATE, why=f"{choice.why}; {lacks}: jobs take turns")
+    elif _can(Mode.QUOTA, jobs):
+        why = f"{choice.why}; {lacks}: jobs have quotas"
+        return replace(choice, mode=Mode.QUOTA, why=why, fills=True)
+    elif takes_turns:
+        unable = (
+            f"{lacks}, and other programs use {100 * (others or 0):.0f} % of the CPUs: no turns"
+        )
+    else:
+        unable = f"{lacks}; {_alternatives(jobs)}"
     return replace(choice, mode=Mode.WEIGHT, is_even=True, why=unable, unable=unable)
 
 
@@ -97,8 +110,23 @@ def _able(wanted: Settings, cannot: frozenset[str]) -> Settings:
 
 
 def _can(mode: Mode, jobs: Sequence[ContainerHistory]) -> bool:
-    need = _NEEDS[mode]
-    return any(need not in job.cannot for job in jobs)
+    able = _able_to(_NEEDS[mode], jobs)
+    return bool(able) and not (_NEEDS[mode] == "cpu_weight" and _are_apart(able))
+
+
+def _able_to(need: str, jobs: Sequence[ContainerHistory]) -> list[ContainerHistory]:
+    return [job for job in jobs if need not in job.cannot]
+
+
+def _are_apart(jobs: Sequence[ContainerHistory]) -> bool:
+    """Tell whether each of several jobs is under another cgroup. A job whose parent is unknown is
+    with others."""
+    counts = Counter(job.cgroup_parent for job in jobs)
+    return len(jobs) > 1 and None not in counts and max(counts.values()) == 1
+
+
+def _lacking(need: str, jobs: Sequence[ContainerHistory]) -> str:
+    return _APART if _able_to(need, jobs) else f"the engine {_LACKS[need]}"
 
 
 def _can_take_turns(jobs: Sequence[ContainerHistory]) -> bool:

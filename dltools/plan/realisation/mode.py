@@ -108,7 +108,8 @@ class ModeChoice:
     `is_even`: no job is held back, whatever the shares. `is_mild`: weights differ by a
     factor of four at most, as what is set may stay for good. `on_gpus`: what becomes of jobs that
     share GPUs. `weights_order`: whether jobs of far smaller weights leave the first almost alone.
-    `unable`: why nothing of it can be done, "" where it can.
+    `unable`: why nothing of it can be done, "" where it can. `fills`: quotas hold nobody below a
+    quarter of an equal share, and what a job cannot use is the others'.
     """
 
     mode: Mode
@@ -120,6 +121,7 @@ class ModeChoice:
     on_gpus: GpuSharing = field(default_factory=GpuSharing)
     weights_order: bool = True
     unable: str = ""
+    fills: bool = False
 
     def mild(self, *, as_asked: bool) -> ModeChoice:
         """Return the choice for settings that may stay for good: nobody is paused, unless that was

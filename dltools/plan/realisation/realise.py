@@ -81,7 +81,7 @@ def realise(
     notes = dict.fromkeys(reset, "what containers begin with") | dict(found.notes)
     found = replace(found, settings={**reset, **found.settings}, notes=notes)
     everyone = (*host.jobs, *without_progress, *silent, *leaving)
-    found = within_engines(found, everyone)
+    found = within_engines(_without_old_quotas(found, everyone), everyone)
     if not choice.queue.respects_owners:
         return found
     owners = {job.id: job.owner for job in everyone}
@@ -184,6 +184,16 @@ def _no_longer_first(mode: Mode, jobs: Sequence[ContainerHistory]) -> dict[str, 
         for job in jobs
         if job.managed and (job.weight or 0.0) > raised * max(1.0, job.owner.ratio)
     }
+
+
+def _without_old_quotas(found: Realisation, jobs: Sequence[ContainerHistory]) -> Realisation:
+    """Return a realisation that takes away the quotas of earlier plans, in modes that set none."""
+    if found.mode is Mode.QUOTA:
+        return found
+    free: Settings = {"cpus": None}
+    capped = [job.id for job in jobs if any(job.owner.planned.get("cpus", ()))]
+    freed = {key: free | found.settings.get(key, {}) for key in capped}
+    return replace(found, settings={**found.settings, **freed})
 
 
 def _bystanders(mode: Mode, jobs: Sequence[ContainerHistory]) -> dict[str, str]:

@@ -5,6 +5,7 @@ With quotas and weights each job gets its share all the time; `cores` gives each
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -15,28 +16,58 @@ from dltools.plan.realisation.order import in_order, standing
 from dltools.plan.realisation.queue import Bound, Queue
 from dltools.plan.realisation.settings import LEAST_CPUS, Settings
 from dltools.plan.realisation.shared_host import MILD_NOTE, TURN_NOTE, Realisation, SharedHost
-from dltools.plan.signals.busy_threads import busy_threads, is_serving
+from dltools.plan.signals.busy_threads import busy_threads, is_serving, needed_cpus
 from dltools.plan.signals.container_history import ContainerHistory
 
 MILD_WEIGHTS = (512.0, 2048.0)
 """Bounds where what is set may stay for good (ours)."""
 
 
+_FILLED_FLOOR = 0.25
+"""Least quota that nobody has asked for, as a part of an equal share (ours)."""
+
+_LEAST_SHARE = 1e-6
+
+_HALVINGS = 60
+"""Steps that find how much of the host a share comes to, to the last digit."""
+
+
 def quotas(host: SharedHost) -> Realisation:
     """Return a hard cap of share * cpus cores for each job, to 0.001; a share of 1 is without one.
 
-    Quotas isolate, and leave CPU idle where a job does not use its share.
+    Quotas isolate, and leave CPU idle where a job does not use its share. Where nobody has asked
+    for them, they are filled: a job that can use no more than its quota has none, and the others
+    have what it leaves.
     """
     fair = _without_starvation(host)
+    shares = _filled(host, fair.shares) if host.choice.fills else fair.shares
     settings: dict[str, Settings] = {}
     total = 0.0
     for job in host.jobs:
-        share = 1.0 if host.is_unlimited(job) else fair.shares[job.id]
+        share = 1.0 if host.is_unlimited(job) else shares[job.id]
         cores = round(max(LEAST_CPUS, share * host.cpus), 3)
         settings[job.id] = {"cpus": None if cores >= host.cpus else cores}
         total += min(cores, host.most_cpus(job))
     note = f"quotas sum to {total:.3g} of {host.cpus:g} CPUs; what a job leaves of its own is lost"
     return host.realisation(note, settings=settings, notes=fair.notes, queue=fair.queue)
+
+
+def _filled(host: SharedHost, shares: Mapping[str, float]) -> dict[str, float]:
+    """Return shares that come to the whole host where the jobs can use it; 1 for a job that can use
+    no more than its part."""
+    most = {job.id: min(host.most_cpus(job), needed_cpus(job)) / host.cpus for job in host.jobs}
+    least = {key: min(_FILLED_FLOOR / len(most), part) for key, part in most.items()}
+
+    def parts(unit: float) -> dict[str, float]:
+        return {key: min(most[key], max(least[key], unit * shares[key])) for key in most}
+
+    if math.fsum(most.values()) <= 1:
+        return dict.fromkeys(most, 1.0)
+    low, high = 0.0, max(most[key] / max(_LEAST_SHARE, shares[key]) for key in most)
+    for _ in range(_HALVINGS):
+        middle = (low + high) / 2
+        low, high = (middle, high) if math.fsum(parts(middle).values()) <= 1 else (low, middle)
+    return {key: 1.0 if part >= most[key] else part for key, part in parts(low).items()}
 
 
 def weights(host: SharedHost) -> Realisation:

@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 from helpers import fake_engine as faked
 from helpers.fake_engine import FakeEngine
-from helpers.tools import Tools, complaint
+from helpers.state_locks import WATCHDOG, held
+from helpers.tools import Tools, complaint, records
 
 ALONE = {"DLTOOLS_BESIDE": ""}
 
@@ -72,6 +73,20 @@ def test_an_undo_during_a_run_says_to_end_it_first(
     told = complaint(done.stderr)
     assert f"process {first.pid}: " in told
     assert told.endswith("end it first, then undo")
+
+
+def test_an_undo_right_after_a_pipe_waits_for_its_watchdog(
+    tool: Tools, fake_engine: FakeEngine, plan: bytes, state: Path
+) -> None:
+    first = tool("dl-apply", "--host", fake_engine.url, input=plan)
+    assert first.returncode == 0
+    with held(state, WATCHDOG, 3.0) as pid:
+        done = tool("dl-apply", "--host", fake_engine.url, "--undo")
+        assert (done.returncode, records(done.stdout)[0]["status"]) == (0, "applied")
+        assert f"waiting for process {pid}, the watchdog" in complaint(done.stderr)
+    with held(state, WATCHDOG, 30.0):
+        done = tool("dl-apply", "--host", fake_engine.url, "--undo", "--patience", "0")
+        assert done.returncode == 75
 
 
 @pytest.mark.parametrize("text", ["-1", "x", "1.5", "٣"])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from dltools.cli.report.loading import read_job_table
+from dltools.cli.report.tables import rows_by_job
 from dltools.errors import DataError
 
 CSV = b"policy,seed,name,arrival,finish\nnoop,0,a,0,10\nnoop,1,a,0,12\nsrtf,0,a,0,9\n"
@@ -39,3 +40,11 @@ def test_a_name_stands_before_the_policies_or_for_a_single_one() -> None:
 def test_what_is_malformed_is_named(data: bytes, fault: str) -> None:
     with pytest.raises(DataError, match="^" + fault):
         read_job_table(data, "f", "")
+
+
+def test_jobs_are_listed_with_the_seeds_of_their_table() -> None:
+    lines = [f"noop,{seed},a,0" for seed in (7, 8)] + ["srtf,8,a,0", "fair,x,a,0", "fair,y,a,0"]
+    lines += [f"las,{'9' * 5000},a,0"]
+    runs = read_job_table("\n".join(["policy,seed,name,arrival", *lines]).encode(), "f", "")
+    found = [(row["run"], row["seed"]) for row in rows_by_job(runs)]
+    assert found == [("noop", 7), ("noop", 8), ("srtf", 8), ("fair", 0), ("fair", 1), ("las", 0)]

@@ -9,9 +9,12 @@ from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
-from helpers.fake_engine import ID, FakeEngine, action
+from helpers.fake_engine import ID, FakeEngine, action, plan_of
 
+from dltools.apply.engine_actuator import EngineActuator
+from dltools.apply.original_settings import Journal
 from dltools.apply.refusals import is_own, unsupported
+from dltools.apply.turns import Rotation
 from dltools.engine.address import Address
 from dltools.engine.docker import engine as docker_engine
 from dltools.engine.docker import transport
@@ -19,9 +22,10 @@ from dltools.engine.docker.engine import DockerEngine
 from dltools.engine.interface import CpuLimits, Engine, GoneError, RefusedError
 from dltools.engine.limits.cpu_limits import Locator, settings_in_force
 from dltools.engine.members.opening import host_address, open_engine
+from dltools.engine.podman import engine as podman_engine
 from dltools.engine.podman.engine import PodmanEngine
 from dltools.errors import ConfigError, UnavailableError
-from dltools.plan.records import Op
+from dltools.plan.records import Op, Status
 
 
 class FakePodman(FakeEngine):
@@ -31,6 +35,7 @@ class FakePodman(FakeEngine):
     cgroups: tuple[str, list[str]] = ("v1", ["cpu", "cpuset"])
     unknown: tuple[str, ...] = ()
     database = "sqlite"
+    runtime = "runc"
     lost_races: Sequence[str] = ()
     events: Sequence[tuple[str, float]] = ()
 
@@ -41,6 +46,8 @@ class FakePodman(FakeEngine):
                 "cgroupVersion": version,
                 "cgroupControllers": controllers,
                 "databaseBackend": self.database,
+                "ociRuntime": {"name": self.runtime},
+                "cgroupManager": "systemd",
                 "security": {"rootless": self.rootless},
             }
             return 200, {"host": host, "store": {"graphRoot": "/var/lib/containers/storage"}}
@@ -48,6 +55,9 @@ class FakePodman(FakeEngine):
             return 404, b"Not Found\n"
         if "/libpod/" in path and path.endswith("/update"):
             self.updates.append(body)
+            known = {own: docker for docker, own in podman_engine._NAMES.items()}
+            if self.state == "running":  # else it shows what its last run had
+                self.first.host_config |= {known[own]: value for own, value in body["cpu"].items()}
             return 201, f"{ID}\n".encode()
         if path.endswith("/events"):
             told = [
@@ -238,6 +248,40 @@ def test_without_root_it_can_do_what_is_delegated(
     assert (can.limits, can.pauses) == (limits, pauses)
     refused = unsupported(action({"cpuset": "0"}), engine.host, can)
     assert "cpuset" in limits or (refused and ROOTLESS in refused)
+
+
+@pytest.mark.parametrize("is_alone", [True, False])
+def test_a_weight_in_a_scope_of_its_own_is_refused_before_it_is_sent(
+    fake: FakePodman, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, is_alone: bool
+) -> None:
+    """As crun does it under systemd, on version 2."""
+    monkeypatch.setattr(podman_engine, "is_alone_in_scope", lambda *_: is_alone)
+    fake.first.pid = 1
+    with fake:
+        engine = opened(fake)
+        container = engine.inspect(ID)
+        missing = engine.capabilities.missing(container)
+        actuator = EngineActuator(engine, Journal(tmp_path / "j"), Rotation(engine, tmp_path / "r"))
+        (weighed,) = actuator.apply(plan_of(action({"cpu_weight": 2.0})), lambda _: None)
+        (capped,) = actuator.apply(plan_of(action({"cpus": 1.0})), lambda _: None)
+    assert missing == (["cpu_weight", "move"] if is_alone else ["move"])
+    assert weighed.status is (Status.SKIPPED if is_alone else Status.APPLIED)
+    assert (weighed.error == podman_engine._ALONE) is is_alone
+    assert capped.status is Status.APPLIED
+    sent = [*({"shares": 2} for _ in range(not is_alone)), {"period": 100_000, "quota": 100_000}]
+    assert [one["cpu"] for one in fake.updates] == sent
+
+
+@pytest.mark.parametrize("rootless", [True, False])
+def test_from_elsewhere_the_runtime_tells_of_such_scopes(rootless: bool) -> None:
+    with FakePodman.over_tcp("far") as fake:
+        fake.server, fake.runtime, fake.rootless = "Libpod/5.4.2 (linux)", "crun", rootless
+        fake.cgroups = "v2", ["cpu", "cpuset"]
+        can = open_engine(Address(fake.url, "--host")).capabilities
+        assert can.limits == {"cpus", "cpuset"}
+        fake.cgroups = "v1", ["cpu", "cpuset"]
+        can = open_engine(Address(fake.url, "--host")).capabilities
+        assert ("cpu_weight" in can.limits) is not rootless
 
 
 def test_from_elsewhere_an_old_one_is_looked_at_alone() -> None:

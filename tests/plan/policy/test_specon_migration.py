@@ -268,3 +268,48 @@ def test_a_host_that_was_not_sampled_of_late_neither_gives_nor_takes() -> None:
     assert migrated(between(fresh, fresh)) == ("c", "h", "i")
     assert between(fresh, late).migration is None
     assert between(late, fresh) != between(fresh, fresh)
+
+
+# Hosts whose engines move nothing
+
+
+def with_engines(cannot: Mapping[str, str], classes: Mapping[str, Mapping[str, str]]) -> Choice:
+    """The choice where each host, and each of its jobs, cannot do what is given."""
+    hosts, known = {}, {}
+    for name, own in classes.items():
+        jobs = [job(one) for one in own]
+        for one in jobs:
+            one.cannot = frozenset(filter(None, cannot[name].split("+")))
+        known[name] = {one.run_id: KnownJob(1.0, own[one.name], 0.01) for one in jobs}
+        hosts[name] = HostState(
+            name, 2.0, tuple(jobs), cannot=frozenset(filter(None, cannot[name].split("+")))
+        )
+    cluster = Cluster(round(NOW_S * MICRO), next(iter(hosts)), hosts, 10.0)
+    return chooser(cluster, known).choose()
+
+
+CROWDED = {"a": PROGRESSING, "c": CONVERGED, "e": CONVERGED}
+
+
+def test_no_job_moves_to_a_host_that_takes_none() -> None:
+    """Docker hosts beside cgroups that no engine has made."""
+    classes = {"docker-1": CROWDED, "cgroups": {}, "docker-2": {"f": CONVERGED}}
+    found = with_engines({"docker-1": "", "cgroups": "move", "docker-2": ""}, classes)
+    assert migrated(found) == ("c", "docker-1", "docker-2")
+    every = with_engines(dict.fromkeys(classes, ""), classes)
+    assert migrated(every)[1:] == ("docker-1", "cgroups")
+
+
+@pytest.mark.parametrize("busy", ["docker", "cgroups"])
+def test_one_host_alone_that_takes_jobs_gets_none(busy: str) -> None:
+    classes = {name: CROWDED if name == busy else {} for name in ("docker", "cgroups")}
+    found = with_engines({"docker": "", "cgroups": "cpuset+move"}, classes)
+    assert (found.migration, found.why) == (
+        None,
+        "no migration: no host but docker takes jobs from others",
+    )
+
+
+def test_no_host_that_takes_jobs_is_no_target() -> None:
+    found = with_engines({"h": "move", "i": "move"}, {"h": CROWDED, "i": {}})
+    assert found.why == "no migration: no host that takes jobs was sampled of late"

@@ -2,20 +2,28 @@
 
 from __future__ import annotations
 
+import math
+from dataclasses import replace
+from datetime import timedelta
 from typing import Any
 
 import pytest
-from helpers.observed_rows import container, job_id, node, point, reread
+from helpers.observed_rows import at, container, job_id, node, point, reread
 
 from dltools.observations.table import Row, to_table
 from dltools.plan.planner import Planner
 from dltools.plan.policy import registry
 from dltools.plan.policy.specon_migration import KnownJob, load_of
-from dltools.plan.realisation.mode import Mode, RealisationOptions
-from dltools.plan.records import Op, Plan
+from dltools.plan.realisation.engine_bounds import possible
+from dltools.plan.realisation.mode import Mode, ModeChoice, RealisationOptions
+from dltools.plan.records import Action, Op, Plan
 
 SLURM_V1 = "cpus+cpu_weight+cpuset+move"
 CRI = "cpuset+pause+move"
+CRUN = "cpu_weight+move"
+"""Podman with crun and systemd on version 2: each container is alone in a scope of its own."""
+
+APART = "weights do nothing here, as no two jobs are under one cgroup"
 LOOK = "cpus+cpu_weight+cpuset+pause+move"
 JOBS = ("a", "b", "c")
 
@@ -30,6 +38,16 @@ def rows_for(cannot: dict[str, str | None], **more: Any) -> list[Row]:
             rows.append(container(now, name, 20 + now / 2, **threads))
             rows.append(point(now - 0.1, name, 3 / (1 + now / 10) ** number))
     return sorted(rows, key=lambda row: row["time"])
+
+
+def in_pods(cannot: str | None, pods: str = "pqr", **more: Any) -> list[Row]:
+    """The jobs a, b and c, each in the pod of its place."""
+    rows = everywhere(cannot, **more)
+    for row in rows:
+        if row["kind"] == "container":
+            pod = pods[JOBS.index(row["container_name"])]
+            row["cgroup_parent"] = f"/kubepods/burstable/pod{pod}"
+    return rows
 
 
 def everywhere(cannot: str | None, **more: Any) -> list[Row]:
@@ -52,6 +70,10 @@ def set_by(plan: Plan) -> dict[str, set[str]]:
     for action in plan.actions:
         found.setdefault(action.container_name, set()).update(action.set)
     return found
+
+
+def wanted(plan: Plan) -> dict[str, dict[str, Any]]:
+    return {action.container_name: {**action.set} for action in plan.actions}
 
 
 def test_the_default_is_weights_where_all_can_be_done() -> None:
@@ -133,6 +155,104 @@ def test_what_can_be_done_is_planned_as_ever(mode: Mode | None, setting: str) ->
     assert {setting} in set_by(bound).values()
 
 
+def test_jobs_in_pods_of_their_own_have_quotas() -> None:
+    """Weights count among the containers of a pod; nothing can be paused unasked there."""
+    found = plan_of(in_pods(CRI))
+    assert (found.params["realize"], {action.op for action in found.actions}) == (
+        "quota",
+        {Op.UPDATE},
+    )
+    assert found.params["realize_why"].endswith(f"compete lose time; {APART}: jobs have quotas")
+    assert {name for keys in set_by(found).values() for name in keys} == {"cpus"}
+
+
+def test_quotas_in_pods_are_within_what_the_pods_ask_for() -> None:
+    rows = in_pods(CRI, cpu_limit_cores=1.5, owner_cpu_limit_cores=1.5)
+    set_ = [action.set["cpus"] for action in plan_of(rows).actions]
+    assert set_
+    assert max(set_) <= 1.5
+
+
+def test_pods_that_allow_pauses_take_turns() -> None:
+    assert plan_of(in_pods("cpuset+move")).params["realize"] == "rotate"
+
+
+def test_jobs_of_one_pod_have_weights() -> None:
+    found = plan_of(in_pods(CRI, "ppp"))
+    assert found.actions == plan_of(everywhere(CRI)).actions
+    assert found.params["realize"] == "priority"
+
+
+@pytest.mark.parametrize(("pods", "mode"), [("ppr", "priority"), ("pqr", "quota")])
+def test_weights_count_for_those_that_share_a_pod(pods: str, mode: str) -> None:
+    jobs = planner(in_pods(CRI, pods)).newest_hosts()[0].jobs()
+    assert possible(ModeChoice(Mode.PRIORITY, "crowded"), jobs, is_asked=False).mode == mode
+
+
+def test_a_weight_asked_for_in_pods_of_their_own_is_refused() -> None:
+    made = planner(in_pods(CRI), Mode.WEIGHT)
+    assert made.plan({}).nothing == (
+        f"--realize weight is not possible: {APART}; --realize quota is possible"
+    )
+    assert made.plan({}).actions == ()
+
+
+def test_jobs_alone_in_their_scopes_take_turns() -> None:
+    found = plan_of(everywhere(CRUN))
+    assert found.params["realize"] == "rotate"
+    for mode in (Mode.WEIGHT, Mode.PRIORITY):
+        assert planner(everywhere(CRUN), mode).plan({}).nothing == (
+            f"--realize {mode} is not possible: the engine sets no weight on any job here; "
+            "--realize quota, rotate or cores is possible"
+        )
+
+
+def test_where_other_programs_run_jobs_have_quotas_instead_of_turns() -> None:
+    rows = everywhere(CRUN)
+    host = planner(rows).newest_hosts()[0]
+    jobs = host.jobs()
+    choice = ModeChoice(Mode.PRIORITY, "crowded")
+    found = possible(choice, jobs, is_asked=False, others=0.3)
+    assert (found.mode, found.unable) == (Mode.QUOTA, "")
+    found = possible(replace(choice, mode=Mode.WEIGHT), jobs, is_asked=False)
+    assert found.mode is Mode.QUOTA
+    even = replace(choice, mode=Mode.WEIGHT, is_even=True)
+    assert possible(even, jobs, is_asked=False) == even
+
+
+def test_a_plan_that_may_stay_sets_no_quotas() -> None:
+    found = planner(in_pods(CRI)).plan({}, is_single=True)
+    assert found.actions == ()
+    assert found.nothing == (
+        f"{APART}, and a plan that may stay sets no quotas: a stream of plans, as of dl-probe -i, "
+        "does"
+    )
+
+
+def test_quotas_of_earlier_plans_are_taken_away_in_other_modes() -> None:
+    rows = in_pods(CRI)
+    state = reread(planner(rows).plan({})).state
+    later = in_pods(CRI, "ppp", cpu_limit_cores=0.2)
+    found = planner(
+        [row | {"time": row["time"] + timedelta(minutes=1)} for row in later], state=state
+    ).plan({})
+    assert found.params["realize"] == "priority"
+    assert {
+        name: action_set["cpus"] for name, action_set in wanted(found).items()
+    } == dict.fromkeys(JOBS)
+
+
+def test_members_in_several_pods_are_under_none_of_the_others() -> None:
+    rows = in_pods(CRI)
+    for row in rows:
+        if row.get("container_name") in ("a", "b") and row["kind"] == "container":
+            row |= {"job": "both", "job_containers": 2}
+    host = planner(rows).newest_hosts()[0]
+    assert host.containers["job:both"].cgroup_parent == (
+        "/kubepods/burstable/podp+/kubepods/burstable/podq"
+    )
+
+
 def test_a_host_that_can_only_be_looked_at_says_so() -> None:
     found = plan_of(everywhere(LOOK))
     assert found.actions == ()
@@ -190,6 +310,47 @@ def test_the_state_keeps_what_cannot_be_done() -> None:
     state = reread(planner(rows[:-20]).plan({})).state
     assert planner(rows[-40:], state=state).plan({}).actions == whole.actions
     assert "cannot" not in str(planner(everywhere(None)).plan({}).state)
+
+
+@pytest.mark.parametrize("cut", range(1, 12))
+def test_what_a_host_cannot_do_is_known_wherever_a_recording_is_cut(cut: int) -> None:
+    rows = [row for row in everywhere(CRI) if row["time"] < at(8)]
+    for row in rows:
+        if row["kind"] == "node":
+            row["cannot"] = "cpuset+move" if row["time"] >= at(4) else None
+    whole = planner(rows)
+    state = reread(planner(rows[:-cut]).plan({})).state
+    for made in (whole, planner(rows[-cut:], state=state)):
+        assert made.newest_hosts()[0].cannot == {"cpuset", "move"}
+    assert planner(rows[:9]).newest_hosts()[0].cannot == frozenset()
+
+
+def test_no_plan_moves_jobs_to_hosts_that_take_none() -> None:
+    """A Docker host whose jobs converge, beside an idle host of another engine."""
+    moves = {}
+    for cannot in (None, "cpus+cpu_weight+cpuset+pause+move"):
+        rows = crowded()
+        rows += [node(now, host="other") | {"cannot": cannot} for now in range(0, 300, 5)]
+        policy = registry.get("specon", [])
+        made = Planner(policy, policy.parameters(), RealisationOptions(None))
+        found: list[Action] = []
+        for begin in range(0, 300, 5):
+            one = [row for row in rows if at(begin) <= row["time"] < at(begin + 5)]
+            made.add(to_table(sorted(one, key=lambda row: row["time"])))
+            found += reread(made.plan({})).actions
+        moves[cannot] = {action.to for action in found if action.op is Op.MIGRATE}
+    assert [*moves.values()] == [{"other"}, set()]
+
+
+def crowded() -> list[Row]:
+    rows = []
+    for now in range(0, 300, 5):
+        rows.append(node(now))
+        for number, name in enumerate(JOBS):
+            rows.append(container(now, name, 20 + now / 2, thread_count=2))
+            loss = 0.5 + math.exp(-now / (5 if number else 300))
+            rows.append(point(now - 0.1, name, loss))
+    return rows
 
 
 def test_a_job_that_cannot_move_is_not_chosen() -> None:
