@@ -25,6 +25,7 @@ _MODULES = {
     "slurm": "contract.slurm_jobs",
     "containerd-1.6": "contract.cri_node",
     "containerd-1.7": "contract.cri_node",
+    "kubernetes": "contract.kubelet_node",
 }
 """The adapter of each engine, by the engine's name."""
 
