@@ -32,6 +32,7 @@ from dltools.plan.records import Op
 KUBECONFIG = os.environ.get("KUBECONFIG", "")
 CPUS = {"limits": {"cpu": "300m"}, "requests": {"cpu": "100m"}}
 IDLE = "while :; do sleep 1; done"
+CHECKPOINT = {"dltools.checkpoint": "/ckpt/model.pt"}
 
 pytestmark = [
     pytest.mark.engine,
@@ -166,7 +167,7 @@ def test_a_node_has_its_pods(cluster: ClusterPods, tool: Tools) -> None:
     assert row["container_name"] == f"{cluster.namespace}/trainer/main"
     assert row["cpu_limit_cores"] == 0.3
     (node,) = (one for one in rows if one["kind"] == "node")
-    assert (node["host"], node["cpus"]) == ("n1", os.cpu_count())
+    assert (node["host"], node["cpu_count"]) == ("n1", os.cpu_count())
 
 
 @pytest.mark.usefixtures("account")
@@ -242,8 +243,11 @@ def job(cluster: ClusterPods, request: pytest.FixtureRequest) -> Iterator[str]:
 
 @pytest.mark.usefixtures("account")
 def test_the_pod_of_a_job_is_not_moved_before_1_36(
-    cluster: ClusterPods, tool: Tools, job: str
+    cluster: ClusterPods, tool: Tools, tmp_path: Path
 ) -> None:
+    cluster.add_volume("data", tmp_path / "data")
+    cluster.start_job("moved", IDLE, annotations=CHECKPOINT, claims={"data": "/ckpt"})
+    job = f"{cluster.namespace}/moved"
     if not _has_node(cluster, "n2"):
         cluster.core.create_node(_node("n2"))
     engine = KubernetesEngine("n1")
@@ -301,7 +305,7 @@ def test_a_patch_is_merged_as_the_tests_server_merges_it(cluster: ClusterPods, j
         cluster.batch.read_namespaced_job(name, cluster.namespace)
     )
     patch = {
-        "metadata": {"annotations": {PLACED: "x", "gone": None}, "labels": {"a": "b"}},
+        "metadata": {"annotations": {PLACED: "x"}, "labels": {"a": "b"}},
         "spec": {"template": {"spec": {"affinity": None}}, "parallelism": 1},
     }
     expected = merged(raw, patch)

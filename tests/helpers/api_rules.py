@@ -161,7 +161,7 @@ def job_refusals(new: Object, old: Object, minor: int) -> Iterator[str]:
         for one in (now, before):
             _leave_out_placing(one)
     if now != before:
-        yield "spec.template: Invalid value: ...: field is immutable"
+        yield f"spec.template: Invalid value: {_as_go_shows_it(now)}: field is immutable"
     yield from _selector_refusals(new["spec"]["template"]["spec"].get("affinity") or {})
 
 
@@ -173,6 +173,14 @@ def may_place(job: Object, minor: int) -> bool:
     if "startTime" not in status:
         return True
     return minor >= 36 and is_suspended(job) and not status.get("active")
+
+
+def _as_go_shows_it(template: Object) -> str:
+    """Return a template as servers put it into what they say: with all fields."""
+    meta = "".join(
+        f'{name}:"", ' for name in ("Name", "GenerateName", "Namespace", "SelfLink") * 20
+    )
+    return f"core.PodTemplateSpec{{ObjectMeta:v1.ObjectMeta{{{meta}}}, Spec:{template['spec']}}}"
 
 
 def is_suspended(job: Object) -> bool:

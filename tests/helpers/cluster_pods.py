@@ -53,12 +53,41 @@ class ClusterPods:
         self.core.create_namespaced_pod(self.namespace, template)
         return self.running(name)
 
-    def start_job(self, name: str, script: str, **spec: Any) -> Any:
-        """Start a Job of one pod, and return its pod when that runs."""
-        body = {"metadata": {"name": name}, "spec": {"template": _template(script, None, {}, spec)}}
+    def start_job(
+        self,
+        name: str,
+        script: str,
+        *,
+        annotations: Mapping[str, str] | None = None,
+        claims: Mapping[str, str] | None = None,
+    ) -> Any:
+        """Start a Job of one pod, and return its pod when that runs. `claims` are mounted at
+        paths."""
+        template = _template(script, None, annotations, {})
+        (container,), spec = template["spec"]["containers"], template["spec"]
+        spec["volumes"] = [
+            {"name": claim, "persistentVolumeClaim": {"claimName": claim}} for claim in claims or ()
+        ]
+        container["volumeMounts"] = [
+            {"name": claim, "mountPath": path} for claim, path in (claims or {}).items()
+        ]
+        body = {"metadata": {"name": name}, "spec": {"template": template}}
         self.batch.create_namespaced_job(self.namespace, body)
         made = eventually(lambda: self._of_job(name), seconds=30)
         return self.running(made)
+
+    def add_volume(self, name: str, folder: Path) -> None:
+        """Add a volume, and a claim of that name that has it, in a folder of this machine."""
+        folder.mkdir()
+        size, modes = {"storage": "1Mi"}, ["ReadWriteMany"]
+        volume = f"{self.namespace}-{name}"
+        shared = {"accessModes": modes, "storageClassName": ""}
+        made = {**shared, "capacity": size, "hostPath": {"path": str(folder)}}
+        claim = {**shared, "resources": {"requests": size}, "volumeName": volume}
+        self.core.create_persistent_volume({"metadata": {"name": volume}, "spec": made})
+        self.core.create_namespaced_persistent_volume_claim(
+            self.namespace, {"metadata": {"name": name}, "spec": claim}
+        )
 
     def _of_job(self, name: str) -> str:
         found = self.core.list_namespaced_pod(self.namespace, label_selector=f"job-name={name}")

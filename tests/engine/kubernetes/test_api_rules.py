@@ -94,7 +94,7 @@ STARTED = {"startTime": "2026-01-31T12:00:00Z"}
     [
         ({}, 34, placing(on("n2")), ""),
         (STARTED, 36, placing(on("n2")), ""),
-        (STARTED, 35, placing(on("n2")), "spec.template: Invalid value: ...: field is immutable"),
+        (STARTED, 35, placing(on("n2")), "}: field is immutable"),
         ({**STARTED, "active": 1}, 36, placing(on("n2")), "field is immutable"),
         ({}, 36, placing(), "must have at least one node selector term"),
         ({}, 36, placing(on("n1", "n2")), "must be only one value"),
