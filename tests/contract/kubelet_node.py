@@ -6,6 +6,7 @@ import itertools
 import os
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
+from dataclasses import replace
 
 from contract.cri_node import TRAITS, CriJob
 from contract.subject import Job, Relay, Subject
@@ -21,7 +22,7 @@ from dltools.errors import DltoolsError
 class KubeletNode:
     """Each container is a pod's own, as of most trainings: weights do not compare then."""
 
-    traits = TRAITS
+    traits = replace(TRAITS, weights_compare=False)
 
     def __init__(self, name: str, address: str, kubeconfig: str) -> None:
         self.name = name
