@@ -84,7 +84,7 @@ _dl_plan() {
         --format) _dltools_reply auto table jsonl ;;
         *)
             if [[ $text == -* ]]; then
-                _dltools_reply --policy --set --params --realize --quantum --targets --role --only-labelled --state --save-state --every --no-state --format --list-policies --verbose --quiet --version --help
+                _dltools_reply --policy --set --params --realize --quantum --targets --role --only-labelled --state --save-state --every --format --list-policies --verbose --quiet --version --help
             else
                 _dltools_files -f
             fi ;;

@@ -7,7 +7,6 @@ complete -c dl-report -l by -x -d 'Print one row per user: CPU and GPU hours, wa
 complete -c dl-report -l plot -x -a 'compare gantt limits progress responses cdf satisfied' -d 'Kind of picture: compare, gantt, limits, progress, responses, cdf or satisfied'
 complete -c dl-report -s o -l output -r -d 'Write to FILE, completely or not at all'
 complete -c dl-report -l format -x -a 'auto table markdown csv jsonl html svg png pdf' -d 'Output format'
-complete -c dl-report -l scale -x -d 'Resolution of png, as for a screen of scale N'
 complete -c dl-report -l title -x -d 'Heading of an HTML page'
 complete -c dl-report -s q -l quiet -d 'Print errors and warnings alone on standard error, and no remarks, such as why there was nothing to do'
 complete -c dl-report -l version -d 'Print the version and exit'

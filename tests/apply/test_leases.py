@@ -212,6 +212,7 @@ def test_a_run_may_leave_leases_behind(watched: Watched) -> None:
     assert watched.run.is_alive
 
 
+@pytest.mark.slow
 def test_a_run_that_is_stopped_for_longer_than_it_may_is_ended(watched: Watched) -> None:
     os.write(watched.ours, beat(600) + beat(0.6))
     watched.process.send_signal(signal.SIGSTOP)
@@ -234,6 +235,7 @@ def test_a_run_that_is_continued_in_time_goes_on(watched: Watched) -> None:
     assert watched.run.is_alive
 
 
+@pytest.mark.slow
 def test_a_run_that_may_be_stopped_for_long_is_left_alone(watched: Watched) -> None:
     os.write(watched.ours, beat(600))
     watched.process.send_signal(signal.SIGSTOP)

@@ -9,6 +9,7 @@ import math
 import random
 from dataclasses import dataclass, field
 
+import pytest
 from helpers.examples import examples
 from hypothesis import given
 from hypothesis import strategies as st
@@ -239,6 +240,7 @@ def test_a_turn_ends_for_one_that_has_waited_too_long() -> None:
     life_s=st.floats(2, 200),
     first=st.integers(2, 6),
 )
+@pytest.mark.slow
 def test_nobody_waits_past_the_bound_whatever_happens(
     seed: int, gap_s: float, turn_s: float, life_s: float, first: int
 ) -> None:

@@ -157,7 +157,7 @@ def test_a_choice_is_offered_after_an_equals_sign(shell: Callable[[str], list[st
 
 
 @SHELLS
-@pytest.mark.parametrize("option", ["--compact ", ""])
+@pytest.mark.parametrize("option", ["--state-dir ", ""])
 def test_directories_and_files_are_offered(
     shell: Callable[[str], list[str]], option: str, tmp_path: Path
 ) -> None:

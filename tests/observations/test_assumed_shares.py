@@ -61,6 +61,7 @@ def test_no_rows_need_no_assumption() -> None:
     assert assume_equal_shares(to_table([])).hosts == []
 
 
+@pytest.mark.slow
 def test_a_long_log_gets_a_bounded_number_of_samples() -> None:
     table = assume_equal_shares(to_table(points("a", range(20_000), -1))).table
     assert table.column("kind").to_pylist().count("node") <= 5_002

@@ -181,7 +181,7 @@ def test_an_installed_wheel_has_the_tools_the_pages_and_the_completions(installe
 
 def test_an_installed_wheel_plans(installed: Path, tmp_path: Path) -> None:
     recording = ROOT / "samples" / "digits" / "recording.parquet"
-    words = ("--no-state", "--realize", "quota", recording)
+    words = ("--realize", "quota", recording)
     plan = run(installed / "bin/dl-plan", *words, XDG_STATE_HOME=str(tmp_path))
     assert '"op":"update"' in plan
     assert '"kind":"end"' in plan

@@ -197,6 +197,7 @@ def test_a_gpu_feeder_goes_first_in_every_mode_and_is_never_paused_or_capped(
     assert {action.set["cpu_weight"] for action in given} == {wanted}
 
 
+@pytest.mark.slow
 def test_a_feeder_that_feeds_no_gpu_any_more_gets_its_weight_back_under_quotas() -> None:
     samples = contested(1, seconds=800)
     for step, rows in enumerate(samples):
@@ -208,6 +209,7 @@ def test_a_feeder_that_feeds_no_gpu_any_more_gets_its_weight_back_under_quotas()
     assert given[-1] == 1024.0
 
 
+@pytest.mark.slow
 def test_who_has_not_used_its_gpu_for_five_minutes_stands_in_line() -> None:
     """A validation on the CPU for some minutes does not cost a job its place."""
     samples = contested(1, seconds=800)

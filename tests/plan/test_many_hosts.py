@@ -94,6 +94,7 @@ def carried_out(rows: list[Row], done: Mapping[str, str | None]) -> list[Row]:
     ]
 
 
+@pytest.mark.slow
 def test_a_cluster_moves_one_job_at_a_time_and_none_twice() -> None:
     made, done, times = planner(pause=0.0), {}, []
     for number in range(25):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+from pathlib import Path
 
 import pytest
 from helpers.tools import Tools
@@ -71,7 +72,7 @@ def test_a_line_that_is_not_there_has_no_explanation(number: int) -> None:
 
 
 def test_the_command_names_a_label_that_helps(tool: Tools) -> None:
-    done = tool("dl-probe", "-", "--explain-line", "7", input=LOG.encode())
+    done = tool("dl-probe", "/dev/stdin:7", input=LOG.encode())
     assert done.stdout.decode().splitlines() == [
         "text      my_thing: 0.25",
         "left out  my_thing 0.25: no well-known metric's name",
@@ -84,6 +85,15 @@ def test_the_command_names_a_label_that_helps(tool: Tools) -> None:
 
 def test_the_command_shows_escapes_as_text(tool: Tools) -> None:
     log = b"\x1b[31mloss\x1b[0m: 0.5\xff\n" * 3
-    done = tool("dl-probe", "-", "--explain-line", "2", input=log)
+    done = tool("dl-probe", "/dev/stdin:2", input=log)
     assert done.returncode == 0, done.stderr
     assert b"\x1b" not in done.stdout
+
+
+def test_a_file_whose_name_ends_so_is_a_log(tool: Tools, tmp_path: Path) -> None:
+    (tmp_path / "job").write_text("loss: 0.5\n" * 3)
+    (tmp_path / "job:2").write_text("loss: 0.25\n" * 3)
+    found = tool("dl-probe", tmp_path / "job:2", "--format", "jsonl")
+    assert {json.loads(line)["value"] for line in found.stdout.splitlines()} == {0.25}
+    explained = tool("dl-probe", tmp_path / "job:3")
+    assert explained.stdout.startswith(b"text      loss: 0.5")

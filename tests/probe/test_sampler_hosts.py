@@ -185,6 +185,7 @@ def test_dl_probe_samples_several_hosts(tool: Tools, engines: dict[str, FakeEngi
     assert "HOST" in table and "\nb " in table
 
 
+@pytest.mark.slow
 def test_dl_probe_says_which_host_is_not_in_a_sample(
     tool: Tools, engines: dict[str, FakeEngine]
 ) -> None:

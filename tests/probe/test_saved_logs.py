@@ -139,6 +139,7 @@ def test_rows_come_out_while_the_log_is_read() -> None:
         process.stdin.close()
 
 
+@pytest.mark.slow
 def test_memory_does_not_grow_with_the_log() -> None:
     def peak(lines: int) -> int:
         pieces = iter([f"step {n}: train loss 3.5, val loss 3.25\n".encode() for n in range(99)])
@@ -251,11 +252,11 @@ def test_a_table_of_a_log_shows_its_metrics(tool: Tools) -> None:
         (["-", "-i", "1"], 2, "--interval is for containers"),
         (["--start", "2026-01-31"], 2, "--start is for saved logs: give a LOG"),
         (["-", "--start", "soon"], 2, "is not a time"),
-        (["--explain-line", "1"], 2, "--explain-line is for a saved log"),
-        (["-", "--explain-line", "1", "--list-metrics"], 2, "--explain-line excludes"),
-        (["-", "--explain-line", "9"], 65, "line 9 is blank, or the log is shorter"),
+        (["no-such.log:1"], 74, "no-such.log:1: no such file"),
+        (["/dev/stdin:1", "-"], 2, "/dev/stdin:1 explains one line: give no other LOG beside it"),
+        (["/dev/stdin:1", "--list-metrics"], 2, "LOG:LINE excludes --list-metrics and --output"),
+        (["/dev/stdin:9"], 65, "line 9 is blank, or the log is shorter"),
         (["--list-metrics", "-i", "1"], 2, "--list-metrics excludes"),
-        (["--compact", "no-such-dir"], 74, "no-such-dir: no such directory"),
         (["-", "--format", "csv", "-o", "/tmp/"], 2, "a directory holds Parquet"),
     ],
 )

@@ -62,6 +62,7 @@ def test_it_is_not_privileged_and_writes_to_its_state_alone() -> None:
     }
 
 
+@pytest.mark.slow
 def test_its_shell_is_one_and_its_options_are_known() -> None:
     (script,) = CONTAINER["args"]
     subprocess.run(["sh", "-n", "-c", script], check=True)

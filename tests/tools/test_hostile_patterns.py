@@ -25,6 +25,7 @@ def log(tmp_path: Path) -> Path:
 
 
 @pytest.mark.parametrize("pattern", [CATASTROPHIC, *EMPTY])
+@pytest.mark.slow
 def test_dl_probe_reads_a_log_by_any_pattern(tool: Tools, log: Path, pattern: str) -> None:
     begun = time.monotonic()
     done = tool("dl-probe", log, "--pattern", pattern, "--format", "jsonl")

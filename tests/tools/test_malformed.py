@@ -137,6 +137,7 @@ def test_a_log_at_the_end_of_the_calendar_is_read(tool: Tools, file: str) -> Non
 @pytest.mark.parametrize(
     "name", ["dl-plan", pytest.param("dl-apply", marks=pytest.mark.engine), "dl-report", "dl-sim"]
 )
+@pytest.mark.slow
 def test_a_text_without_a_line_is_refused_early(tool: Tools, tmp_path: Path, name: str) -> None:
     done = tool.shell(f"(printf '{{'; cat {ZERO}) | {name}", tmp_path / "bin")
     assert done.returncode == DATA

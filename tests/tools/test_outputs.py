@@ -186,6 +186,7 @@ def test_links_in_a_circle_are_refused(kind: str, write: Write, tmp_path: Path) 
     assert (tmp_path / "a").is_symlink()
 
 
+@pytest.mark.slow
 def test_a_reader_of_a_fifo_that_goes_ends_the_tool(
     tool: Tools, fake_engine: FakeEngine, tmp_path: Path
 ) -> None:

@@ -157,19 +157,10 @@ def apply(
         typer.Option(
             metavar="COMMAND",
             help="Run this command, without a shell, for each model delivered, with its folder as "
-            "the last argument.",
+            "the last argument; it is killed after ten minutes.",
             rich_help_panel=options.EXPERT,
         ),
     ] = None,
-    hook_timeout: Annotated[
-        float,
-        typer.Option(
-            parser=options.duration,
-            metavar="TIME",
-            help="Kill a hook that takes longer than this.",
-            rich_help_panel=options.EXPERT,
-        ),
-    ] = "60s",  # type: ignore[assignment]
     lease: Annotated[
         float | None,
         typer.Option(
@@ -226,7 +217,6 @@ def apply(
         lease_s=lease,
         deliver_directory=deliver_dir,
         deliver_hook=hook_command(deliver_hook),
-        hook_limit_s=hook_timeout,
         patience_s=patience,
         state_directory=state_dir if service is None else service.home,
         format=format_,

@@ -46,6 +46,10 @@ class Task(Enum):
     SHOW_STATUS = auto()
 
 
+HOOK_LIMIT_S = 600.0
+"""The longest that the hook of a delivery may take; timeout(1) before it kills it sooner."""
+
+
 @dataclass(frozen=True, slots=True)
 class Request:
     """What to do, and how.
@@ -56,7 +60,7 @@ class Request:
     `hold_s` is how long the turns of a single plan go on (s), None for as long as containers wait;
     `lease_s` how long settings hold without a plan (s), None for the default; `patience_s`
     the longest wait for an engine that restarts (s); `deliver_hook` the command to run for each
-    model that is delivered into `deliver_directory`, in `hook_limit_s` at most.
+    model that is delivered into `deliver_directory`.
     """
 
     task: Task
@@ -71,7 +75,6 @@ class Request:
     state_directory: Path | None
     deliver_directory: Path | None
     deliver_hook: tuple[str, ...]
-    hook_limit_s: float
     format: RecordFormat
     is_verbose: bool
     rules: Rules
@@ -292,7 +295,7 @@ class ApplyContext:
         asked = self._request
         if asked.deliver_directory is None:
             return None
-        hook = Hook(asked.deliver_hook, asked.hook_limit_s) if asked.deliver_hook else None
+        hook = Hook(asked.deliver_hook, HOOK_LIMIT_S) if asked.deliver_hook else None
         return Deliverer(engine, DeliveryFiles(records), asked.deliver_directory, hook)
 
     def _report_left_paused(self, engine: Engine) -> None:

@@ -75,20 +75,12 @@ def plan(
         Path | None,
         typer.Option(
             metavar="FILE",
-            help="Write the state to FILE at the end, and after each plan of a stream. If --state "
-            "names the same FILE, it need not exist.",
+            help="Write the state to FILE, and not into the plans: at the end, and after each plan "
+            "of a stream. If --state names the same FILE, it need not exist.",
         ),
     ] = None,
     every: Annotated[
         bool, typer.Option("--every", help="Print a plan for every sample of a recording.")
-    ] = False,
-    no_state: Annotated[
-        bool,
-        typer.Option(
-            "--no-state",
-            help="Leave the state out of the printed plans.",
-            rich_help_panel=options.EXPERT,
-        ),
     ] = False,
     format_: Annotated[
         RecordFormat, format_option("a table with the reasons on a terminal, else JSON Lines")
@@ -130,7 +122,6 @@ def plan(
         state_file=state,
         saved_state_file=save_state,
         plans_every_sample=every,
-        prints_state=not no_state,
         format=format_for_stdout(format_),
         is_verbose=verbose,
     )

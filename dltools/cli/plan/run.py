@@ -77,7 +77,6 @@ class Request:
     state_file: Path | None
     saved_state_file: Path | None
     plans_every_sample: bool
-    prints_state: bool
     format: RecordFormat
     is_verbose: bool
 
@@ -224,7 +223,8 @@ class _Session:
 
     def _print_plan(self, *, is_last: bool, pending: bool) -> None:
         may_be_last = is_last or (self._samples.is_live and not self._request.plans_every_sample)
-        has_state = self._request.prints_state and may_be_last and not sys.stdout.isatty()
+        is_saved_apart = self._request.saved_state_file is not None
+        has_state = may_be_last and not is_saved_apart and not sys.stdout.isatty()
         plan = self._planner.plan(
             self._account.to_json(), pending=pending, state=has_state, is_single=self._is_single
         )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -33,8 +32,10 @@ def probe(
     logs: Annotated[
         list[str] | None,
         typer.Argument(
-            metavar="[LOG]...",
-            help="Saved logs to read progress from, instead of containers; - is standard input.",
+            metavar="[LOG[:LINE]]...",
+            help="Saved logs to read progress from, instead of containers; - is standard input. "
+            "LOG:LINE says how the line of that number was read: what was found in it, what not "
+            "and why, and which label helps.",
         ),
     ] = None,
     interval: Annotated[
@@ -152,17 +153,6 @@ def probe(
             "and exit.",
         ),
     ] = False,
-    explain_line: Annotated[
-        int | None,
-        typer.Option(
-            "--explain-line",
-            min=1,
-            metavar="NUMBER",
-            help="Say how this line of the saved log was read: what was found in it, what not and "
-            "why, and which label helps.",
-            rich_help_panel=options.EXPERT,
-        ),
-    ] = None,
     notify: Annotated[
         str | None,
         typer.Option(
@@ -192,14 +182,6 @@ def probe(
             rich_help_panel=options.EXPERT,
         ),
     ] = "1h",  # type: ignore[assignment]
-    compact: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="DIR",
-            help="Merge the small files of a directory of recordings, and exit.",
-            rich_help_panel=options.EXPERT,
-        ),
-    ] = None,
     host: Hosts = None,
     context_: Contexts = None,
     swarm: Swarm = False,
@@ -234,13 +216,14 @@ def probe(
     progress in saved logs instead.
     """
     _leave_numpy_out()
-    if compact is not None:
-        from dltools.cli.probe.run import compact_directory
-
-        compact_directory(compact)
-        return
     from dltools.cli.observation_formats import choose_observation_format, option_before_environment
-    from dltools.cli.probe.request import Request, Selection, parse_log_files, parse_start
+    from dltools.cli.probe.request import (
+        Request,
+        Selection,
+        parse_log_files,
+        parse_logs,
+        parse_start,
+    )
     from dltools.cli.probe.run import run_request
 
     wanted = option_before_environment(format_, output, context)
@@ -254,6 +237,7 @@ def probe(
         user_from=user_from,
         log_files=parse_log_files(log or ()),
     )
+    saved_logs, explained_line = parse_logs(logs or ())
     request = Request(
         selection=selection,
         interval_s=interval,
@@ -262,11 +246,11 @@ def probe(
         engines=Engines(tuple(host or ()), tuple(context_ or ()), is_swarm=swarm),
         deadline_s=deadline,
         window_s=window,
-        logs=tuple(logs or ()),
+        logs=saved_logs,
         logs_start=parse_start(start),
         lists_metrics=list_metrics,
         is_diagnosis=doctor,
-        explained_line=explain_line,
+        explained_line=explained_line,
         output=output,
         rotate_s=rotate,
         patience_s=patience,
@@ -300,7 +284,6 @@ EXITS = exit_codes(
         Exit.PARTIAL: "Of several hosts one did not answer: a sample lacks it. Or --doctor warns.",
         Exit.DATA: "A log or a recording is malformed.",
         Exit.UNAVAILABLE: "No engine answers, or --doctor has found a failure.",
-        Exit.RETRY: "Another --compact works on the same directory: try again.",
         Exit.PERMISSION: "Permission denied: join the group docker, or be root.",
         Exit.CONFIG: "A setting is wrong, such as a pattern that is no regular expression or a "
         "DOCKER_HOST that is no address.",

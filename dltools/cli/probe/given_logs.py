@@ -124,8 +124,8 @@ class _Account:
         """Say that nothing was found; with --verbose, what was."""
         if not self._rows:
             print_remark(
-                f"no progress found in {', '.join(self._request.logs)}; --explain-line 1 says how "
-                "a line was read, --pattern finds more"
+                f"no progress found in {', '.join(self._request.logs)}; LOG:LINE says how a line "
+                "was read, --pattern finds more"
             )
         if self._request.is_verbose:
             print_message(f"sampled {self._rows} progress")

@@ -106,7 +106,7 @@ def _in_large_parts(writers: Iterator[Writer]) -> Iterator[Writer]:
 def _to_directory(root: Path, rotate: float | None, since: float) -> Iterator[Writer]:
     from dltools.observations.recording.recorder import Recorder
 
-    made = Recorder(root, rotate_s=rotate, since_s=since)
+    made = Recorder(root, rotate_s=rotate, since_s=since, warn=print_message)
     if made.recovered:
         print_message(f"{root}: recovered the rows of {made.recovered} killed recorder(s)")
     try:

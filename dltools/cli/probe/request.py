@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -105,10 +105,8 @@ class Request:
                 )
             if self.format.value not in _OF_DIAGNOSES:
                 raise typer.BadParameter("--doctor prints lines, or --format jsonl")
-        if self.explained_line is not None and len(self.logs) != 1:
-            raise typer.BadParameter("--explain-line is for a saved log: give one LOG")
         if self.explained_line is not None and (self.lists_metrics or self.output is not None):
-            raise typer.BadParameter("--explain-line excludes --list-metrics and --output")
+            raise typer.BadParameter("LOG:LINE excludes --list-metrics and --output")
 
     @property
     def is_stream(self) -> bool:
@@ -131,6 +129,21 @@ def parse_log_files(texts: Iterable[str]) -> dict[str, tuple[str, ...]]:
             raise typer.BadParameter(f"--log {text!r} is not NAME=PATH")
         found[name] = (*found.get(name, ()), path)
     return found
+
+
+def parse_logs(texts: Sequence[str]) -> tuple[tuple[str, ...], int | None]:
+    """Return the paths of saved logs, and the number of the line to explain where one is named so:
+    LOG:LINE, unless there is a file of that name. Raises `BadParameter` where others are beside it.
+    """
+    for text in texts:
+        log, _, line = text.rpartition(":")
+        is_line = line.isdecimal() and int(line) > 0 and Path(log).exists()
+        if not is_line or Path(text).exists():
+            continue
+        if len(texts) > 1:
+            raise typer.BadParameter(f"{text} explains one line: give no other LOG beside it")
+        return (log,), int(line)
+    return tuple(texts), None
 
 
 def parse_start(text: str | None) -> datetime | None:

@@ -11,7 +11,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from importlib import import_module
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import typer
@@ -20,9 +19,8 @@ from dltools.cli.exits import Exit, print_message
 from dltools.cli.observation_formats import ObservationFormat
 from dltools.cli.probe.outputs import open_output
 from dltools.cli.probe.request import takes_log_files
-from dltools.cli.progress_bar import ProgressBar
 from dltools.cli.remarks import Remarks, is_last_in_pipe, print_remark
-from dltools.errors import InputOutputError, UnavailableError
+from dltools.errors import UnavailableError
 from dltools.probe.progress import Pattern
 from dltools.probe.progress.pattern import compiled
 
@@ -245,7 +243,7 @@ def _nothing_reported(rows: list[Row], request: Request) -> str:
     if not names:
         return _none_runs(rows, request)
     return (
-        f"no progress found in the logs of {listed(names)}; dl-probe LOG --explain-line NUMBER "
+        f"no progress found in the logs of {listed(names)}; dl-probe LOG:LINE "
         "says how a line of a saved log was read, --pattern finds more"
     )
 
@@ -288,24 +286,3 @@ def _warn_of_faults(faults: dict[str, str], before: dict[str, str]) -> dict[str,
     for host in before.keys() - faults.keys():
         print_message(f"{host}: answers again")
     return faults
-
-
-def compact_directory(root: Path) -> None:
-    """Merge small files, and say what became of them. Raises `InputOutputError`, and what `compact`
-    raises."""
-    from dltools.cli.words import size
-    from dltools.observations.recording.compaction import compact
-    from dltools.observations.recording.directory import RecordingDirectory
-
-    if not root.is_dir():
-        raise InputOutputError(f"{root}: no such directory")
-    directory = RecordingDirectory(root)
-    with ProgressBar("merging files", len(directory.files())) as bar:
-        done = compact(directory, bar.advance)
-    if not done.files_before:
-        print_remark(f"{root}: nothing to merge")
-    else:
-        print_message(
-            f"{root}: merged {done.files_before} files of {size(done.bytes_before)} into "
-            f"{done.files_after} of {size(done.bytes_after)}, {done.rows} rows"
-        )

@@ -59,9 +59,6 @@ def report(
             "the name of --output decides; else a table on a terminal, JSON Lines in a pipe"
         ),
     ] = ReportFormat.AUTO,
-    scale: Annotated[
-        float, typer.Option(metavar="N", help="Resolution of png, as for a screen of scale N.")
-    ] = 1.0,
     title: Annotated[str, typer.Option(metavar="TEXT", help="Heading of an HTML page.")] = "",
     quiet: Quiet = False,  # noqa: ARG001
     version: Version = False,  # noqa: ARG001
@@ -81,7 +78,6 @@ def report(
         pictures=choose_pictures(plot or ()),
         output=output,
         format=choose_report_format(format_, output),
-        scale=scale,
         title=title,
     )
     run_request(request, context)

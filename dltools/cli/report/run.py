@@ -45,19 +45,16 @@ class Request:
     pictures: tuple[str, ...]
     output: Path | None
     format: ReportFormat
-    scale: float
     title: str
 
     def __post_init__(self) -> None:
-        """Raise `ConfigError` for a scale out of range, `OutputError` for an impossible output."""
+        """Raise `OutputError` for an impossible output, `ConfigError` for what nobody groups by."""
         if self.output is not None:
             destinations.check(self.output)
         if self.by not in ("", "user"):
             raise ConfigError(f"--by must be user, not {self.by}")
         if self.by and self.is_by_job:
             raise ConfigError("--by user and --jobs exclude each other")
-        if not 0.1 <= self.scale <= 10:
-            raise ConfigError("--scale must be between 0.1 and 10")
 
 
 def choose_pictures(asked: Sequence[str]) -> tuple[str, ...]:
@@ -119,7 +116,7 @@ def _picture(runs: Sequence[Run], baseline: str, request: Request) -> bytes:
     if not chosen:
         kinds = ", ".join(request.pictures)
         raise ConfigError(f"nothing to draw: these runs have no data for {kinds}")
-    return figure.rendered(figure.picture(chosen), request.format.value, request.scale)
+    return figure.rendered(figure.picture(chosen), request.format.value)
 
 
 def _page(runs: Sequence[Run], baseline: str, request: Request) -> bytes:

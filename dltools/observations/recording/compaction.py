@@ -2,14 +2,16 @@
 
 Files with a row group for each sample cost four times the bytes and two hundred times the reading
 time (measured). The new file appears before the old ones are removed. A note in `.staging/` names
-them: readers leave them out, and the next compaction completes one that was killed.
+them: readers leave them out, and the next compaction completes one that was killed. A recorder
+merges the days before when a new one begins.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import os
+from collections.abc import Iterator
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -20,7 +22,6 @@ from dltools.notation.times import to_micros
 from dltools.observations.formats.parquet import MOST_ROWS, ParquetFile
 from dltools.observations.formats.registry import read_table
 from dltools.observations.recording.directory import Merge, RecordingDirectory, new_stem
-from dltools.observations.recording.recorder import recover_journals
 from dltools.observations.schema import arrow_schema
 from dltools.observations.table import concat
 
@@ -28,46 +29,29 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 
-@dataclass(frozen=True, slots=True)
-class Compacted:
-    """What was done: files and bytes before and after, and rows, of the folders that changed."""
+def compact(directory: RecordingDirectory, before: date) -> int:
+    """Merge the files of each host and day before a day; return how many there were to merge.
 
-    files_before: int = 0
-    files_after: int = 0
-    bytes_before: int = 0
-    bytes_after: int = 0
-    rows: int = 0
-
-    def __add__(self, other: Compacted) -> Compacted:
-        """Return what both did."""
-        return Compacted(
-            self.files_before + other.files_before,
-            self.files_after + other.files_after,
-            self.bytes_before + other.bytes_before,
-            self.bytes_after + other.bytes_after,
-            self.rows + other.rows,
-        )
-
-
-def compact(
-    directory: RecordingDirectory, done: Callable[[int], None] = lambda _: None
-) -> Compacted:
-    """Merge the files of each day and host; tell `done` how many files each had.
-
-    Raises `RetryError` where another compaction runs, `DataError` for a file that is no recording
-    (before anything is removed), `InputOutputError` where the disk fails or is full.
+    A day that is not over is left: its files are still being added. Raises `RetryError` where
+    another compaction runs, `DataError` for a file that is no recording (before anything is
+    removed), `InputOutputError` where the disk fails or is full.
     """
-    total = Compacted()
-    directory.prepare()
+    if not any(directory.staging.glob("*.compaction")) and not _mergeable(directory, before):
+        return 0
+    count = 0
     with locked(directory.staging / "compaction.lock", "compaction"):
         complete(directory)
-        recover_journals(directory)
-        for folder, group in groupby(directory.files(), key=lambda file: file.parent):
-            files = list(group)
-            if len(files) > 1:
-                total += _merge(directory, folder, files)
-            done(len(files))
-    return total
+        for folder, files in _mergeable(directory, before).items():
+            _merge(directory, folder, files)
+            count += len(files)
+    return count
+
+
+def _mergeable(directory: RecordingDirectory, before: date) -> dict[Path, list[Path]]:
+    """Return the folders with more than one file, of the days before a day."""
+    groups = groupby(directory.files(before), key=lambda file: file.parent)
+    folders = {folder: list(files) for folder, files in groups}
+    return {folder: files for folder, files in folders.items() if len(files) > 1}
 
 
 def complete(directory: RecordingDirectory) -> None:
@@ -80,24 +64,22 @@ def complete(directory: RecordingDirectory) -> None:
         note.unlink(missing_ok=True)
 
 
-def _merge(directory: RecordingDirectory, folder: Path, files: list[Path]) -> Compacted:
-    sizes = [file.stat().st_size for file in files]
+def _merge(directory: RecordingDirectory, folder: Path, files: list[Path]) -> None:
     merge = Merge(folder / f"{new_stem()}.parquet", tuple(files))
+    changed = max(file.stat().st_mtime for file in files)
     note = directory.staging / f"{merge.new.stem}.compaction"
-    rows = 0
     try:
         note.write_text(merge.to_note(directory.root))
         with directory.new_file(merge.new) as file, ParquetFile(file) as out:
             for group in _groups(_files_by_time(files)):
                 out.add(group)
-                rows += group.num_rows
+        os.utime(merge.new, (changed, changed))  # recorders read again what has changed lately
     except OSError as error:
         raise InputOutputError(f"cannot write {merge.new}: {error.strerror or error}") from error
     finally:
         if not merge.new.exists():
             note.unlink(missing_ok=True)
     complete(directory)
-    return Compacted(len(files), 1, sum(sizes), merge.new.stat().st_size, rows)
 
 
 @dataclass(frozen=True, slots=True, order=True)

@@ -53,9 +53,15 @@ class RecordingDirectory:
         for file in self.staging.glob("*.tmp"):
             _remove_if_abandoned(file)
 
-    def files(self) -> list[Path]:
-        """Return the files of the tree, by date, host and time."""
-        return sorted(self.root.glob("date=*/host=*/*.parquet"))
+    def files(self, before: date = date.max) -> list[Path]:
+        """Return the files of the tree of the days before a day, by date, host and time."""
+        end = f"date={before.isoformat()}"
+        days = [day for day in self.root.glob("date=*") if day.name < end]
+        return sorted(file for day in days for file in day.glob("host=*/*.parquet"))
+
+    def has_day(self, day: date) -> bool:
+        """Tell whether any host has rows of a day."""
+        return (self.root / f"date={day.isoformat()}").exists()
 
     def add(self, tables: Iterable[pa.Table], stem: str) -> None:
         """Add rows as new files, one for each day and host, all of the name `stem`.

@@ -107,8 +107,10 @@ _LETTERS_IN_AN_INCH, _NAMES = 11.0, 1.25
 """Most letters of a title, and most inches for the names beside the axes, in a narrow figure."""
 
 
-def rendered(figure: Figure, format_: str, scale: float = 1.0) -> bytes:
-    """Return a picture as "png", "svg" or "pdf". The same runs always give the same bytes."""
+def rendered(figure: Figure, format_: str) -> bytes:
+    """Return a picture as "png", for a screen of scale 2, "svg" or "pdf". The same runs always give
+    the same bytes."""
+    scale = 2 if format_ == "png" else 1
     out = io.BytesIO()
     metadata: Mapping[str, Any] = _NO_DATES[format_]
     figure.savefig(out, format=format_, dpi=_DPI * scale, metadata=metadata)

@@ -62,7 +62,6 @@ class Trainings:
         """Return lines that make a shell's tools see these trainings alone, and keep `state`."""
         by_tool = {
             "dl-probe": f"--label {self._label} --state-dir {state}",
-            "dl-plan": "--no-state",
             "dl-apply": f"--state-dir {state}",
         }
         return "\n".join(

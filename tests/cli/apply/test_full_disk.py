@@ -112,6 +112,7 @@ def test_undo_on_a_read_only_disk_changes_nothing_and_can_be_tried_again(
     assert fake_engine.host_config["CpuQuota"] == -1
 
 
+@pytest.mark.slow
 def test_a_stream_whose_disk_fills_ends_and_takes_its_lease_back(
     tool: Tools, fake_engine: FakeEngine, disk: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

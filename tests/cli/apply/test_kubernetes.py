@@ -69,6 +69,7 @@ def test_a_quota_lasts_and_undo_puts_the_pod_s_own_back(
     assert list((state / "journal").iterdir()) == []
 
 
+@pytest.mark.slow
 def test_a_dry_run_sends_nothing(tool: Tools, server: FakeApiServer, state: Path) -> None:
     server.add()
     code, (result,) = apply(tool, state, "--dry-run", input=plan(1.0))
@@ -76,6 +77,7 @@ def test_a_dry_run_sends_nothing(tool: Tools, server: FakeApiServer, state: Path
     assert server.patches() == []
 
 
+@pytest.mark.slow
 def test_an_infeasible_resize_fails_and_leaves_nothing(
     tool: Tools, server: FakeApiServer, state: Path
 ) -> None:
@@ -88,6 +90,7 @@ def test_an_infeasible_resize_fails_and_leaves_nothing(
     assert list((state / "journal").iterdir()) == []
 
 
+@pytest.mark.slow
 def test_a_run_that_is_killed_while_kubelet_waits_is_undone(
     tool: Tools, server: FakeApiServer, state: Path
 ) -> None:
@@ -106,6 +109,7 @@ def test_a_run_that_is_killed_while_kubelet_waits_is_undone(
     assert server.specified()["limits"] == server.actual()["limits"] == {"cpu": "2"}
 
 
+@pytest.mark.slow
 def test_what_somebody_else_has_resized_is_left_alone(
     tool: Tools, server: FakeApiServer, state: Path
 ) -> None:
@@ -119,6 +123,7 @@ def test_what_somebody_else_has_resized_is_left_alone(
     assert (code, server.specified()["limits"]) == (0, {"cpu": "2"})
 
 
+@pytest.mark.slow
 def test_the_next_run_takes_over_the_lease_of_one_before(
     tool: Tools, server: FakeApiServer, state: Path
 ) -> None:
@@ -143,6 +148,7 @@ def test_the_next_run_takes_over_the_lease_of_one_before(
         (plan(0.0, op=Op.UPDATE, set={"cpuset": "0"}), "n1 cannot set cpuset"),
     ],
 )
+@pytest.mark.slow
 def test_what_the_server_cannot_do_is_refused_in_one_line(
     tool: Tools, server: FakeApiServer, state: Path, order: bytes, said: str
 ) -> None:
@@ -153,6 +159,7 @@ def test_what_the_server_cannot_do_is_refused_in_one_line(
     assert server.patches() == []
 
 
+@pytest.mark.slow
 def test_without_a_right_that_is_one_line(tool: Tools, server: FakeApiServer, state: Path) -> None:
     said = 'nodes "n1" is forbidden: User "me" cannot get resource "nodes"'
     server.errors["GET", "/nodes/n1"] = (403, said)
@@ -161,6 +168,7 @@ def test_without_a_right_that_is_one_line(tool: Tools, server: FakeApiServer, st
     assert said in complaint(done.stderr)
 
 
+@pytest.mark.slow
 def test_dl_probe_shows_limits_and_says_where_to_measure(
     tool: Tools, server: FakeApiServer
 ) -> None:

@@ -19,7 +19,7 @@ def request(**changes: Any) -> Request:
         "is_offline": False, "restores": False, "hold_s": None, "lease_s": None,
         "patience_s": 60.0, "state_directory": None, "format": RecordFormat.AUTO,
         "is_verbose": False,
-        "deliver_directory": None, "deliver_hook": (), "hook_limit_s": 60.0,
+        "deliver_directory": None, "deliver_hook": (),
         "rules": Rules(), "beside": None,
     }  # fmt: skip
     return Request(**given | changes)

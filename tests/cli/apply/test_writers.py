@@ -26,6 +26,7 @@ def plan() -> bytes:
     return faked.plan({"cpu_weight": 300.0})
 
 
+@pytest.mark.slow
 def test_a_second_writer_is_refused_and_told_of_the_first(
     tool: Tools, fake_engine: FakeEngine, plan: bytes, tmp_path: Path
 ) -> None:

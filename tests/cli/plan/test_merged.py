@@ -152,6 +152,7 @@ def test_a_pipe_that_is_cut_off_ends_no_other(tool: Tools, fifos: list[Path]) ->
     assert plans[-1]["input"]["rows"] == (SAMPLES + 2) * 5
 
 
+@pytest.mark.slow
 def test_a_pipe_that_waits_holds_up_no_other(tool: Tools, fifos: list[Path]) -> None:
     written(fifos[0], "a")
     quiet = os.open(fifos[1], os.O_RDWR)  # its writer says nothing

@@ -55,6 +55,14 @@ def states(output: bytes) -> list[bool]:
     return ["state" in record for record in records(output) if record["kind"] == "end"]
 
 
+def without_states(output: bytes) -> list[dict[str, Any]]:
+    """The records of plans, without the states that the last or each has."""
+    found = records(output)
+    for record in found:
+        record.pop("state", None)
+    return found
+
+
 def at_a_terminal(run: Callable[..., Any], *arguments: object, input: bytes) -> str:
     """What a tool prints on a terminal of 80 columns."""
     master, slave = pty.openpty()
@@ -89,10 +97,14 @@ def test_a_plan_that_is_wanted_on_a_terminal_comes_without_its_state(
     assert states(shown.encode()) == [False]
 
 
-def test_a_pipe_gets_the_plan_with_its_state_or_without(decide: Callable[..., Any]) -> None:
+def test_a_pipe_gets_the_plan_with_its_state_unless_a_file_does(
+    decide: Callable[..., Any], tmp_path: Path
+) -> None:
     data = recorded(PARQUET)
     assert states(decide(input=data).stdout) == [True]
-    assert states(decide("--no-state", input=data).stdout) == [False]
+    done = decide("--save-state", tmp_path / "state", input=data)
+    assert states(done.stdout) == [False]
+    assert states((tmp_path / "state").read_bytes()) == [True]
     assert decide("--format", "table", input=data).stdout.startswith(b"CONTAINER")
 
 
@@ -112,10 +124,12 @@ def test_a_plan_for_every_sample_has_the_state_once(
     assert found == [False] * (SAMPLES - 1) + [True]
 
 
-def test_each_plan_of_a_live_stream_has_the_state(decide: Callable[..., Any]) -> None:
+def test_each_plan_of_a_live_stream_has_the_state(
+    decide: Callable[..., Any], tmp_path: Path
+) -> None:
     data = recorded(ARROW)
     assert states(decide(input=data).stdout) == [True] * SAMPLES
-    assert states(decide("--no-state", input=data).stdout) == [False] * SAMPLES
+    assert states(decide("--save-state", tmp_path / "s", input=data).stdout) == [False] * SAMPLES
     assert states(decide("--every", input=data).stdout) == [False] * SAMPLES
 
 
@@ -124,16 +138,16 @@ def test_a_file_of_a_stream_gives_the_plans_of_the_stream(
 ) -> None:
     file = tmp_path / "recording.arrows"
     file.write_bytes(recorded(ARROW))
-    live = records(decide("--no-state", input=file.read_bytes()).stdout)
+    live = without_states(decide(input=file.read_bytes()).stdout)
     assert live.pop() == {"kind": "close"}
     assert all(record.pop("live") for record in live if record["kind"] == "plan")
-    assert records(decide("--no-state", file).stdout) == live
+    assert without_states(decide(file).stdout) == live
 
 
 @pytest.mark.parametrize("lost", [0, 8, 9, 500])
 def test_only_a_live_stream_that_is_closed_is_closed(decide: Callable[..., Any], lost: int) -> None:
     data = recorded(ARROW)
-    found = records(decide("--no-state", input=data[: len(data) - lost]).stdout)
+    found = records(decide(input=data[: len(data) - lost]).stdout)
     assert ("close" in {record["kind"] for record in found}) == (lost == 0)
     assert found[0]["live"]
 
@@ -150,10 +164,10 @@ def test_when_the_clock_is_set_back_all_begins_anew(
     data = recorded(ARROW, [*ahead, *back])
     file = tmp_path / "recording.arrows"
     file.write_bytes(data)
-    done = decide("--no-state", file) if is_file else decide("--no-state", input=data)
+    done = decide(file) if is_file else decide(input=data)
     assert complaint(done.stderr).endswith("the clock was set back: dl-plan forgets what it knew")
-    alone = records(decide("--no-state", input=recorded(ARROW, back)).stdout)
-    found = records(done.stdout)
+    alone = without_states(decide(input=recorded(ARROW, back)).stdout)
+    found = without_states(done.stdout)
     kinds = ("plan", "action", "end")
     anew = [one for one in found if one["kind"] in kinds][-len(alone[:-1]) :]
     for one in (*anew, *alone):
@@ -163,7 +177,7 @@ def test_when_the_clock_is_set_back_all_begins_anew(
 
 
 def test_a_small_step_back_is_made_up_for(decide: Callable[..., Any]) -> None:
-    done = decide("--no-state", input=recorded(ARROW, [20, 21, 5, 6, 22]))
+    done = decide(input=recorded(ARROW, [20, 21, 5, 6, 22]))
     assert done.stderr == b""
     at = [one["at"] for one in records(done.stdout) if one["kind"] == "plan"]
     assert at[1:4] == [at[1]] * 3
@@ -186,7 +200,8 @@ def test_a_killed_stream_is_gone_on_with(
     tool: Tools, decide: Callable[..., Any], tmp_path: Path, kept: str
 ) -> None:
     state = tmp_path / "state"
-    process = tool.begin("dl-plan", "--set", "itval=4", "--save-state", state)
+    saving = ("--save-state", state) if kept == "a file" else ()
+    process = tool.begin("dl-plan", "--set", "itval=4", *saving)
     assert process.stdin is not None
     assert process.stdout is not None
     process.stdin.write(recorded(ARROW, range(5))[:-8])  # without the mark of the end
@@ -197,8 +212,8 @@ def test_a_killed_stream_is_gone_on_with(
     if kept == "the plans":
         state.write_bytes(plans)
     else:  # the file is written after the plan: wait for the fifth
-        end = plans.splitlines()[-1]
-        eventually(lambda: state.exists() and end in state.read_bytes())
+        plan = next(one for one in reversed(records(plans)) if one["kind"] == "plan")
+        eventually(lambda: state.exists() and plan["at"] == records(state.read_bytes())[0]["at"])
     process.kill()
     process.wait()
     rest = decide("--state", state, input=recorded(ARROW, range(5, SAMPLES)))
@@ -216,7 +231,7 @@ def test_plans_without_state_are_nothing_to_go_on_from(
 ) -> None:
     data = recorded(PARQUET)
     file = tmp_path / "plan.jsonl"
-    file.write_bytes(decide("--no-state", input=data).stdout)
+    file.write_bytes(decide("--save-state", tmp_path / "state", input=data).stdout)
     done = decide("--state", file, input=data)
     assert done.returncode == 65
     assert complaint(done.stderr) == (

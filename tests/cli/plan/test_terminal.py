@@ -20,6 +20,7 @@ def pipe(*plan: str, engine: FakeEngine) -> Stage:
     return Stage(["bash", "-c", line], DOCKER_HOST=engine.url)
 
 
+@pytest.mark.slow
 def test_a_live_table_takes_the_place_of_the_one_before(fake_engine: FakeEngine) -> None:
     stage = pipe(engine=fake_engine)
     try:

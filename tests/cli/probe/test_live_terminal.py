@@ -51,6 +51,7 @@ def test_keys_are_not_echoed_and_q_quits(live: Stage) -> None:
     assert live.shown.endswith("\x1b[?25h\r\n")
 
 
+@pytest.mark.slow
 def test_what_was_typed_is_not_left_for_the_shell(live: Stage) -> None:
     live.type("Q")
     live.type("rm -r x\n")
@@ -76,6 +77,7 @@ def test_another_size_is_drawn_at_once_on_an_empty_screen(live: Stage, columns: 
         [(signal.SIGTERM, 143), (signal.SIGQUIT, -3), (signal.SIGINT, 130), (signal.SIGHUP, -1)], 2
     ),
 )
+@pytest.mark.slow
 def test_whatever_kills_it_leaves_a_sound_terminal(live: Stage, number: int, code: int) -> None:
     os.kill(live.pid, number)
     assert live.end() == code
@@ -89,6 +91,7 @@ def test_ctrl_c_ends_it(live: Stage) -> None:
     assert live.echoes
 
 
+@pytest.mark.slow
 def test_an_error_comes_below_the_table_on_a_sound_terminal(
     fake_engine: FakeEngine, stages: list[Stage]
 ) -> None:
@@ -105,6 +108,7 @@ def test_an_error_comes_below_the_table_on_a_sound_terminal(
     assert shown.rfind("\x1b[?25h") >= shown.rfind("\x1b[?25l")
 
 
+@pytest.mark.slow
 def test_lines_on_standard_error_come_above_the_table(
     fake_engine: FakeEngine, stages: list[Stage]
 ) -> None:
@@ -149,6 +153,7 @@ def said(shell: Stage, line: str, pattern: str) -> str:
     return shell.shown[begin:end]
 
 
+@pytest.mark.slow
 def test_a_stopped_table_leaves_the_terminal_to_the_shell(shell: Stage) -> None:
     said(shell, "dl-probe -i 600", "fake-job")
     shell.until_it(lambda: not shell.echoes)
@@ -165,6 +170,7 @@ def test_a_stopped_table_leaves_the_terminal_to_the_shell(shell: Stage) -> None:
     assert " echo " in said(shell, "stty -a; echo 'do''ne'", "done\r\n")
 
 
+@pytest.mark.slow
 def test_in_the_background_it_draws_nothing_and_takes_no_keys(shell: Stage) -> None:
     said(shell, "dl-probe -i 0.1", "fake-job")
     begin = len(shell.shown)
@@ -179,6 +185,7 @@ def test_in_the_background_it_draws_nothing_and_takes_no_keys(shell: Stage) -> N
     assert "code=0" in said(shell, "echo co''de=$?", r"code=\d+")
 
 
+@pytest.mark.slow
 def test_started_in_the_background_it_is_not_stopped_by_the_terminal(shell: Stage) -> None:
     said(shell, "dl-probe -i 0.1 &", "fake-job")
     assert "Running" in said(shell, "jobs; echo 'do''ne'", "done\r\n")

@@ -108,6 +108,7 @@ def test_a_chatty_one_is_read_to_its_end(capfd: pytest.CaptureFixture[str], tmp_
     assert len(capfd.readouterr().err) < 400
 
 
+@pytest.mark.slow
 def test_children_at_a_time_and_notices_that_wait_are_bounded(
     tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
@@ -121,6 +122,7 @@ def test_children_at_a_time_and_notices_that_wait_are_bounded(
     assert dropped > 0
 
 
+@pytest.mark.slow
 def test_an_interruption_waits_shortly(tmp_path: Path) -> None:
     begun = time.monotonic()
     command = parse_command(script(tmp_path, "sleep 600"))

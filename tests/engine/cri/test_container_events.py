@@ -98,6 +98,7 @@ class Follower:
         return found
 
 
+@pytest.mark.slow
 def test_a_runtime_with_events_and_one_without_tell_the_same(runtime: FakeRuntime) -> None:
     runtime.add("a1", labels={"app": "x"})
     follower = Follower(CriEngine(runtime.url))

@@ -17,6 +17,8 @@ from dltools.observations.recording.directory import RecordingDirectory, new_ste
 from dltools.observations.schema import COLUMNS, Type
 from dltools.observations.table import to_table
 
+LATER = NOON.date() + timedelta(days=1)
+
 
 def test_a_day_becomes_one_file_sorted_by_time(tmp_path: Path) -> None:
     made = recording(tmp_path)
@@ -27,13 +29,15 @@ def test_a_day_becomes_one_file_sorted_by_time(tmp_path: Path) -> None:
             [to_table([node(t) for t in shuffled[number * 10 : number * 10 + 10]])], new_stem()
         )
     before = made.read()
-    done = compact(made)
+    (*_, newest) = sorted(file.stat().st_mtime for file in made.files())
+    bytes_before = sum(file.stat().st_size for file in made.files())
+    assert compact(made, LATER) == 10
     (file,) = made.files()
-    assert (done.files_before, done.files_after, done.rows) == (10, 1, 100)
-    assert done.bytes_after == file.stat().st_size < done.bytes_before
+    assert file.stat().st_size < bytes_before
+    assert file.stat().st_mtime == pytest.approx(newest, abs=1e-3)
     assert times(pq.ParquetFile(file).read()) == moments
     assert made.read().equals(before)
-    assert compact(made).files_before == 0
+    assert compact(made, LATER) == 0
 
 
 @pytest.mark.slow
@@ -43,7 +47,7 @@ def test_large_row_groups_zstd_and_split_floats(tmp_path: Path) -> None:
         first = NOON + timedelta(hours=part)
         rows = [node(first + timedelta(milliseconds=n)) for n in range(60_000)]
         made.add([to_table(rows)], new_stem())
-    compact(made)
+    compact(made, LATER)
     (file,) = made.files()
     meta = pq.read_metadata(file)
     assert meta.num_rows == 180_000
@@ -63,14 +67,16 @@ def test_a_foreign_file_is_an_error_before_anything_is_removed(tmp_path: Path) -
     foreign = made.folder(NOON.date(), "h") / "zz.parquet"
     foreign.write_bytes(b"not ours")
     with pytest.raises(DataError, match=r"zz\.parquet: not a recording, nothing was changed"):
-        compact(made)
+        compact(made, LATER)
     assert len(made.files()) == 3
 
 
 def test_a_second_compaction_is_an_error_to_try_again(tmp_path: Path) -> None:
     made = recording(tmp_path)
+    for _ in range(2):
+        made.add([to_table([node(NOON)])], new_stem())
     with locked(made.staging / "compaction.lock", "compaction"), pytest.raises(RetryError):
-        compact(made)
+        compact(made, LATER)
 
 
 def test_a_compaction_killed_after_the_new_file_is_completed(
@@ -88,10 +94,10 @@ def test_a_compaction_killed_after_the_new_file_is_completed(
 
     with monkeypatch.context() as patch, pytest.raises(Killed):
         patch.setattr(Path, "unlink", kill)
-        compact(made)
+        compact(made, LATER)
     for file in made.staging.glob("*.tmp"):
         file.unlink()
-    compact(made)
+    compact(made, LATER)
     assert times(made.read()) == [NOON + timedelta(seconds=n) for n in range(3)]
     assert not list(made.staging.glob("*.compaction"))
 
@@ -109,7 +115,7 @@ def test_rows_are_read_once_while_the_merged_files_are_still_there(
             seen.append(times(directory.read()))
 
     monkeypatch.setattr("dltools.observations.recording.compaction.complete", look)
-    compact(made)
+    compact(made, LATER)
     assert seen == [[NOON + timedelta(seconds=n) for n in range(3)]]
 
 
@@ -125,7 +131,7 @@ def test_rows_are_read_once_while_their_files_are_merged(
     def list_and_merge(directory: RecordingDirectory) -> list[Path]:
         found = listed(directory)
         monkeypatch.setattr(RecordingDirectory, "files", listed)
-        compact(directory)
+        compact(directory, LATER)
         return found
 
     monkeypatch.setattr(RecordingDirectory, "files", list_and_merge)
@@ -138,6 +144,14 @@ def test_a_compaction_killed_before_the_new_file_is_forgotten(tmp_path: Path) ->
     (file,) = made.files()
     note = made.staging / "x.compaction"
     note.write_text(f'{{"new": "date=2026-01-31/host=h/x.parquet", "old": ["{file.name}"]}}')
-    compact(made)
+    compact(made, LATER)
     assert made.files() == [file]
     assert not note.exists()
+
+
+def test_a_day_that_is_not_over_is_left(tmp_path: Path) -> None:
+    made = recording(tmp_path)
+    for second in range(2):
+        made.add([to_table([node(NOON + timedelta(seconds=second))])], new_stem())
+    assert compact(made, NOON.date()) == 0
+    assert len(made.files()) == 2

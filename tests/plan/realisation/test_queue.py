@@ -113,6 +113,7 @@ def test_a_queue_survives_a_round_trip() -> None:
 )
 @example([(1, 0.125, 0)] * 3, 1, 1)  # all wait: they are three groups, not four
 @pytest.mark.parametrize("mode", some_of([Mode.PRIORITY, Mode.WEIGHT, Mode.QUOTA], 1))
+@pytest.mark.slow
 def test_no_job_waits_longer_than_the_bound(
     mode: Mode, given_: list[tuple[int, float, int]], cpus: int, every: int
 ) -> None:

@@ -112,6 +112,7 @@ def page(handler: http.server.BaseHTTPRequestHandler) -> None:
 
 
 @pytest.mark.parametrize("answer", [slow, endless, huge, redirecting, dying, garbage, page])
+@pytest.mark.slow
 def test_a_bad_server_is_a_gap_and_never_waited_for(server: Server, answer: Any) -> None:
     server.answer = answer
     source = EndpointSource([server.url], wanted=True)
@@ -151,6 +152,7 @@ def cut(handler: http.server.BaseHTTPRequestHandler) -> None:
 
 
 @pytest.mark.parametrize(("answer", "reason"), [(dripping, "timed out"), (cut, "IncompleteRead")])
+@pytest.mark.slow
 def test_headers_that_drip_and_answers_cut_short(server: Server, answer: Any, reason: str) -> None:
     server.answer = answer
     source = EndpointSource([server.url], wanted=True)

@@ -100,6 +100,7 @@ def several_runs() -> list[Run]:
 
 
 @pytest.mark.parametrize(("width", "screen_px"), [(NARROW, 360 - 24), (WIDE, 900 - 32)])
+@pytest.mark.slow
 def test_text_has_twelve_pixels_on_the_screens_of_a_page(width: float, screen_px: float) -> None:
     pytest.importorskip("matplotlib")
     runs = several_runs()
