@@ -48,7 +48,7 @@ from dltools.apply.settings_update import read_back
 from dltools.apply.turns import set_state, unpause
 from dltools.engine.identity import own_records
 from dltools.engine.interface import Container, Engine, GoneError, LocatedContainer, RefusedError
-from dltools.engine.limits.cpu_limits import Locator, current_settings
+from dltools.engine.limits.cpu_limits import Locator, current_settings, recorded_settings
 from dltools.engine.runs import UNKNOWN_RUN, ApplyRun
 from dltools.engine.turn_notes import TurnNotes
 from dltools.plan.realisation.settings import FoundSettings, as_found, only
@@ -117,7 +117,8 @@ class _Undoing:
         if not is_restored(self._engine, located, entry):
             if self._is_left_alone(located, entry):
                 return replace(found, status=Status.SKIPPED, error=FOREIGN)
-            return replace(found, status=Status.PLANNED, after=_settings_to_restore(entry, found))
+            after = self._settings_to_restore(located, entry, found)
+            return replace(found, status=Status.PLANNED, after=after)
         changes_state = _state_to_restore(located.container, entry) is not None
         return replace(found, status=Status.PLANNED if changes_state else Status.UNCHANGED)
 
@@ -133,15 +134,22 @@ class _Undoing:
         if self._is_left_alone(located, entry):
             return replace(found, status=Status.SKIPPED, error=FOREIGN)
         restore(self._engine, located, entry)
-        result = read_back(self._engine, found, located, _settings_to_restore(entry, found))
+        wanted = self._settings_to_restore(located, entry, found)
+        result = read_back(self._engine, found, located, wanted)
         if result.status is Status.STALE:
             raise GoneError(str(result.error))
         return result
 
-
-def _settings_to_restore(entry: Entry, found: Result) -> FoundSettings:
-    """Return the original settings that can be seen on the container now."""
-    return as_found(only(entry.settings, found.before))
+    def _settings_to_restore(
+        self, located: LocatedContainer, entry: Entry, found: Result
+    ) -> FoundSettings:
+        """Return the original settings that can be seen on the container now. Of one that has
+        ended, only the record shows: there a quota counts that counted as none below a cgroup that
+        gave no more, as the cgroup of a pod."""
+        settings = entry.settings
+        if entry.kernel and located.controller("cpu") is None:
+            settings = recorded_settings(located, self._engine.recorded(entry.fields))
+        return as_found(only(settings, found.before.keys() & entry.settings.keys()))
 
 
 def _state_to_restore(container: Container, entry: Entry) -> str | None:

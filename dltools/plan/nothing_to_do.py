@@ -8,6 +8,7 @@ from dltools.labels import ROLE, Role
 from dltools.notation.cpu_weights import DEFAULT_CPU_WEIGHT
 from dltools.plan.decisions import JobDecision, Realised
 from dltools.plan.host_history import HostHistory
+from dltools.plan.realisation.realise import NO_COMPARISON
 from dltools.plan.realisation.settings import Settings
 from dltools.plan.realisation.shared_host import Realisation
 from dltools.plan.signals.container_history import ContainerHistory
@@ -96,12 +97,19 @@ def _no_training(running: Sequence[ContainerHistory]) -> str:
 def _as_planned(found: Realisation, decided: Sequence[JobDecision], jobs: int) -> str:
     ours = [one for one in decided if one.container_id in found.settings]
     if any(_is_limited(one.present) for one in ours):
-        return f"{AS_PLANNED} ({found.mode}: {found.why})"
+        apart = [f"{one.name} ({why})" for one in ours if (why := _lies_apart(one, found))]
+        return "; ".join([f"{AS_PLANNED} ({found.mode}: {found.why})", *apart[:_NAMED]])
     if jobs == 1:
         return f"one job alone, {_listed([one.name for one in ours])}: nothing to share"
     if found.why == _AS_ASKED:
         return f"no job needs a limit: {_listed([f'{one.name} ({one.reason})' for one in ours])}"
     return found.why.removeprefix(f"{_AS_ASKED}; ")
+
+
+def _lies_apart(job: JobDecision, found: Realisation) -> str:
+    """Return why a weight of this job would say nothing, "" if it would."""
+    note = found.notes.get(job.container_id, "")
+    return note if NO_COMPARISON in note else ""
 
 
 def _is_limited(present: Settings) -> bool:

@@ -55,6 +55,27 @@ def test_a_container_that_is_as_it_was_is_left_alone(
     assert journal.all() == []
 
 
+def test_one_that_has_ended_gets_what_its_record_had(
+    fake_engine: FakeEngine, engine: Engine, journal: Journal
+) -> None:
+    """Its own quota was as much as that of the cgroup above it, as of a pod's only container: so it
+    counted as none."""
+    original = {"NanoCpus": 0, "CpuQuota": 30_000, "CpuPeriod": 100_000, "CpuShares": 102}
+    journal.add(
+        journal_entry(
+            fields=original,
+            settings={"cpus": None, "cpu_weight": 102.0},
+            kernel={"cpu.cfs_quota_us": "30000", "cpu.shares": "102"},
+        )
+    )
+    fake_engine.state = "exited"
+    fake_engine.host_config.update({**original, "CpuQuota": 20_000})
+    (result,) = undone(engine, journal)
+    assert (result.status, result.error) == ("applied", None)
+    assert result.after["cpus"] == 0.3
+    assert journal.all() == []
+
+
 def test_a_container_that_is_gone_is_forgotten(engine: Engine, journal: Journal) -> None:
     journal.add(journal_entry("0" * 64, "gone"))
     assert undone(engine, journal, dry_run=True) == []

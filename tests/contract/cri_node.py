@@ -33,7 +33,9 @@ TRAITS = Traits(
 
 
 @dataclass(frozen=True)
-class _Job:
+class CriJob:
+    """A container of a pod, as the contract tests see it."""
+
     made: Made
     pods: Pods
 
@@ -103,7 +105,7 @@ class CriNode:
             self._pod = self.pods.run_pod("pod", annotations=allowed, parent=self.pods.parent)
         called = f"{name}-{next(self._numbers)}"
         id_ = self.pods.run_container(self._pod, called, ["sh", "-c", script])
-        return _Job(Made(self.engine, id_, f"{self.pods.namespace}/pod/{called}"), self.pods)
+        return CriJob(Made(self.engine, id_, f"{self.pods.namespace}/pod/{called}"), self.pods)
 
     def relay(self) -> AbstractContextManager[Relay]:
         raise NotImplementedError("requests of gRPC are not cut off here")

@@ -25,6 +25,7 @@ _MODULES = {
     "slurm": "contract.slurm_jobs",
     "containerd-1.6": "contract.cri_node",
     "containerd-1.7": "contract.cri_node",
+    "kubernetes": "contract.kubelet_node",
 }
 """The adapter of each engine, by the engine's name."""
 
@@ -78,7 +79,7 @@ class Traits:
     `can` is what the engine must say of itself. `restarts`: a container can be started again.
     `tells_past`: events from before. `is_relayed`: requests can be counted and cut off.
     `tells_exit_codes`: with what a container has ended. `stamps_lines`: each line of a log has a
-    time of its own.
+    time of its own. `weights_compare`: the containers of a test are under one cgroup.
     """
 
     can: Capabilities
@@ -87,6 +88,7 @@ class Traits:
     is_relayed: bool = False
     tells_exit_codes: bool = True
     stamps_lines: bool = True
+    weights_compare: bool = True
 
 
 class Subject(Protocol):

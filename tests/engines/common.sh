@@ -39,6 +39,22 @@ lock() {
 unlock() { exec 9>&-; }
 
 # --- packages ----------------------------------------------------------------
+# private_apt FOLDER KIND SUITE STATUS: read the lists of a Debian release (KIND is deb or deb-src) into a
+# folder. `options` are apt-get's for it. The machine's proxy settings are read as ever; its sources, lists and
+# packages are not.
+private_apt() {
+    local apt=$1 kind=$2 suite=$3 status=$4
+    mkdir -p "$apt"/{lists,archives}/partial
+    : >"$apt/none"
+    echo "$kind [signed-by=/usr/share/keyrings/debian-archive-keyring.gpg]" \
+        "${MIRROR:-http://deb.debian.org/debian} $suite main" >"$apt/sources.list"
+    options=(-qq -o "Dir::Etc::SourceList=$apt/sources.list" -o Dir::Etc::SourceParts=-
+        -o "Dir::State::Lists=$apt/lists" -o "Dir::State::status=${status:-$apt/none}" -o "Dir::Cache=$apt"
+        -o "Dir::Cache::archives=$apt/archives" -o APT::Sandbox::User=root -o Acquire::Languages=none
+        -o Debug::NoLocking=1)
+    apt-get "${options[@]}" update
+}
+
 # unpack TREE SUITE STATUS PACKAGE...: unpack packages and all that they depend on, but for what STATUS
 # (a dpkg status file) lists, into the cache. Their scripts do not run. Afterwards no network is needed.
 unpack() {
@@ -48,16 +64,8 @@ unpack() {
     echo "engines/$engine: unpacking $* of Debian $suite into $tree" >&2
     apt=$tree.apt
     rm -rf "$tree" "$apt"
-    mkdir -p "$apt"/{lists,archives}/partial "$tree/usr"/{bin,sbin,lib,lib64}
-    : >"$apt/none"
-    echo "deb [signed-by=/usr/share/keyrings/debian-archive-keyring.gpg]" \
-        "${MIRROR:-http://deb.debian.org/debian} $suite main" >"$apt/sources.list"
-    # The machine's proxy settings are read as ever; its sources, lists and packages are not.
-    options=(-qq -o "Dir::Etc::SourceList=$apt/sources.list" -o Dir::Etc::SourceParts=-
-        -o "Dir::State::Lists=$apt/lists" -o "Dir::State::status=${status:-$apt/none}" -o "Dir::Cache=$apt"
-        -o "Dir::Cache::archives=$apt/archives" -o APT::Sandbox::User=root -o Acquire::Languages=none
-        -o Debug::NoLocking=1)
-    { apt-get "${options[@]}" update &&
+    mkdir -p "$apt" "$tree/usr"/{bin,sbin,lib,lib64}
+    { private_apt "$apt" deb "$suite" "$status" &&
         apt-get "${options[@]}" install -y --download-only --no-install-recommends "$@"; } >"$apt/log" 2>&1 ||
         fail "cannot download $*: $(grep -m1 '^[EW]:' "$apt/log" || echo "see $apt/log")"
     # Debian 12 ships files under /lib that belong under /usr/lib: the links come first, and tar keeps them.

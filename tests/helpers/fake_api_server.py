@@ -1,9 +1,8 @@
 """An API server that answers from memory: nodes, pods, and their resizes by an imagined kubelet.
 
 What it answers goes through the models of the official client, which are made from the published
-OpenAPI schema: a field that the schema does not have, or that has another type, is refused. The
-texts of its refusals are those of Kubernetes 1.35: pkg/apis/core/validation, ValidatePodResize, and
-apimachinery's errors.
+OpenAPI schema: a field that the schema does not have, or that has another type, is refused. What it
+refuses, and in which words, is in `api_rules`.
 """
 
 from __future__ import annotations
@@ -18,10 +17,9 @@ from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 import yaml
+from helpers.api_rules import merged, qos_class, resize_refusals
 from helpers.fake_jobs import FakeJobs
 from kubernetes import client
-
-from dltools.engine.kubernetes.pod_resources import cores
 
 SAMPLES = Path(__file__).parents[2] / "samples/kubernetes"
 VERSION = {
@@ -47,6 +45,7 @@ class FakeApiServer:
         self.errors: dict[tuple[str, str], tuple[int, str]] = {}
         self.conflicts = 0
         self.requests: list[tuple[str, str, Any]] = []
+        self.merges: list[tuple[Any, Any, Any]] = []
         self.nodes = {node: node_of(node, cpus)}
         self.version = dict(VERSION)
         self.claims: dict[str, dict[str, Any]] = {}
@@ -89,17 +88,19 @@ class FakeApiServer:
         *,
         limit: str = "2",
         request: str = "500m",
-        class_: str = "Burstable",
+        memory: str = "",
         name: str = "main",
         container_id: str = "c1",
         annotations: Mapping[str, str] | None = None,
         **spec: Any,
     ) -> dict[str, Any]:
-        """Add a running pod of one container, and return it."""
+        """Add a running pod of one container, and return it. It requests the memory to which it is
+        limited."""
         resources: dict[str, Any] = {}
         for kind, value in (("limits", limit), ("requests", request)):
+            given = {"cpu": value, "memory": memory}
             if value:
-                resources[kind] = {"cpu": value}
+                resources[kind] = {name: one for name, one in given.items() if one}
         made: dict[str, Any] = {
             "apiVersion": "v1",
             "kind": "Pod",
@@ -117,7 +118,7 @@ class FakeApiServer:
             },
             "status": {
                 "phase": "Running",
-                "qosClass": class_,
+                "qosClass": "",
                 "conditions": [],
                 "containerStatuses": [
                     {
@@ -134,6 +135,7 @@ class FakeApiServer:
                 ],
             },
         }
+        made["status"]["qosClass"] = qos_class(made)
         self.pods["lab", pod] = made
         return made
 
@@ -207,6 +209,12 @@ class FakeApiServer:
                 return _missing("pods", parts[3])
             return (200, pod) if method == "GET" else self._resize(pod, body)
 
+    def merged(self, old: dict[str, Any], patch: Any) -> dict[str, Any]:
+        """Return an object as a patch leaves it; it, the patch and that are kept in `merges`."""
+        new = merged(old, patch)
+        self.merges.append((copy.deepcopy(old), patch, copy.deepcopy(new)))
+        return new
+
     def _list(self, selector: str) -> dict[str, Any]:
         node = selector.removeprefix("spec.nodeName=")
         return self._items(
@@ -225,19 +233,12 @@ class FakeApiServer:
         if body["metadata"]["resourceVersion"] != meta["resourceVersion"]:
             text = "the object has been modified; please apply your changes to the latest version"
             return 409, failure(409, f'Operation cannot be fulfilled on pods "{name}": {text}')
-        (wanted,) = body["spec"]["containers"]
-        (own,) = (one for one in pod["spec"]["containers"] if one["name"] == wanted["name"])
-        new = {
-            kind: {**own["resources"].get(kind, {}), **wanted["resources"].get(kind, {})}
-            for kind in {*own["resources"], *wanted["resources"]}
-        }
-        class_ = pod["status"]["qosClass"]
-        cpus = [cores((new.get(kind) or {}).get("cpu")) for kind in ("limits", "requests")]
-        if (class_ == "Guaranteed") != (cpus[0] == cpus[1]):
-            text = "Pod QOS Class may not change as a result of resizing"
-            said = f'Pod "{name}" is invalid: spec: Invalid value: "{class_}": {text}'
-            return 422, failure(422, said)
-        own["resources"] = new
+        new = self.merged(pod, body)
+        if said := ", ".join(resize_refusals(new, pod)):
+            return 422, failure(422, f'Pod "{name}" is invalid: {said}')
+        if new["spec"] == pod["spec"]:
+            return 200, pod
+        pod["spec"] = new["spec"]
         meta["resourceVersion"] = str(int(meta["resourceVersion"]) + 1)
         meta["generation"] += 1
         self._sync(pod)

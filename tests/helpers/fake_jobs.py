@@ -1,15 +1,16 @@
 """Jobs of one pod, and what their controller, the scheduler and kubelet do with them, in memory.
 
-What goes on does so with each request, one step at a time. Fields and words of refusals are those
-of Kubernetes 1.36: pkg/apis/batch/validation, pkg/controller/job.
+What goes on does so with each request, one step at a time, as in Kubernetes 1.36
+(pkg/controller/job). What is refused is in `api_rules`.
 """
 
 from __future__ import annotations
 
 import copy
-from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
+
+from helpers.api_rules import is_suspended, job_refusals
 
 if TYPE_CHECKING:
     from helpers.fake_api_server import FakeApiServer
@@ -111,28 +112,19 @@ class FakeJobs:
         meta, spec, name = job["metadata"], job["spec"], job["metadata"]["name"]
         if body["metadata"]["resourceVersion"] != meta["resourceVersion"]:
             return 409, _failure(409, f'Operation cannot be fulfilled on jobs.batch "{name}"')
-        wanted = body.get("spec", {})
-        if "template" in wanted:
-            if not self._may_change(job):
-                said = f'Job.batch "{name}" is invalid: spec.template: Invalid value: ...: '
-                return 422, _failure(422, f"{said}field is immutable")
-            assert wanted["template"].keys() == {"spec"}
-            assert wanted["template"]["spec"].keys() == {"affinity"}
-            _merge(spec["template"]["spec"], wanted["template"]["spec"])
-        if "suspend" in wanted:
-            spec["suspend"] = wanted["suspend"]
-        _merge(meta["annotations"], body["metadata"].get("annotations", {}))
-        self._touch(job)
+        new = self._server.merged(job, body)
+        if said := ", ".join(job_refusals(new, job, self._minor)):
+            return 422, _failure(422, f'Job.batch "{name}" is invalid: {said}')
+        if (new["spec"], new["metadata"]) != (spec, meta):
+            for old, changed in ((meta, new["metadata"]), (spec, new["spec"])):
+                old.clear()
+                old.update(changed)
+            self._touch(job)
         return 200, job
 
-    def _may_change(self, job: Object) -> bool:
-        """Tell whether a template's scheduling directives can change: JobMutableScheduling..."""
-        is_suspended = any(
-            one["type"] == "Suspended" and one["status"] == "True"
-            for one in job["status"]["conditions"]
-        )
-        has_gate = int(self._server.version["minor"]) >= 36
-        return bool(job["spec"].get("suspend")) and is_suspended and has_gate
+    @property
+    def _minor(self) -> int:
+        return int(self._server.version["minor"])
 
     # What goes on
 
@@ -154,23 +146,26 @@ class FakeJobs:
             for pod in active:
                 pod["metadata"]["deletionTimestamp"] = self._now()
                 self._ages[pod["metadata"]["name"]] = 0
-            if not any(one["type"] == "Suspended" for one in status["conditions"]) or not _holds(
-                status["conditions"], "Suspended"
-            ):
+            if not is_suspended(job):
                 status["conditions"] = [_condition("Suspended", True)]
-                status.pop("startTime", None)
+                if self._minor >= 36:
+                    status.pop("startTime", None)
                 self._touch(job)
+            active = []
         else:
-            if _holds(status["conditions"], "Suspended"):
+            if is_suspended(job):
                 status["conditions"] = [_condition("Suspended", False)]
                 self._touch(job)
             if "startTime" not in status:
                 status["startTime"] = self._now()
                 self._touch(job)
             if not active:
-                self._make(job)
+                active = [self._make(job)]
+        if status.get("active", 0) != len(active):
+            status["active"] = len(active)
+            self._touch(job)
 
-    def _make(self, job: Object) -> None:
+    def _make(self, job: Object) -> Object:
         self._made += 1
         name = f"{job['metadata']['name']}-{self._made}"
         template = copy.deepcopy(job["spec"]["template"])
@@ -193,14 +188,17 @@ class FakeJobs:
             "status": {"phase": "Pending", "qosClass": "BestEffort", "conditions": []},
         }
         self._server.pods["lab", name] = pod
+        return pod
 
     def _kubelet(self, pod: Object) -> None:
         """Schedule, start or stop a pod."""
         meta, status = pod["metadata"], pod["status"]
         age = self._ages[meta["name"]] = self._ages.get(meta["name"], 0) + 1
         if "deletionTimestamp" in meta:
-            if status["phase"] == "Pending" or (age > self.stops_in and not self.stuck):
+            if status["phase"] in ("Pending", "Failed"):
                 del self._server.pods["lab", meta["name"]]
+            elif age > self.stops_in and not self.stuck:
+                status["phase"] = "Failed"  # kubelet says so before it lets go of the pod
             return
         if not pod["spec"].get("nodeName"):
             fit = [one for one in _nodes(pod, list(self._server.nodes)) if one not in self.full]
@@ -249,21 +247,6 @@ def _nodes(pod: Object, names: list[str]) -> list[str]:
             for term in required["nodeSelectorTerms"]
         )
     ]
-
-
-def _merge(old: Object, new: Mapping[str, Any]) -> None:
-    """Merge a patch into an object; null takes a field away, and lists are replaced."""
-    for key, value in new.items():
-        if value is None:
-            old.pop(key, None)
-        elif isinstance(value, dict):
-            _merge(old.setdefault(key, {}), value)
-        else:
-            old[key] = copy.deepcopy(value)
-
-
-def _holds(conditions: list[Object], type_: str) -> bool:
-    return any(one["type"] == type_ and one["status"] == "True" for one in conditions)
 
 
 def _condition(type_: str, is_true: bool) -> Object:

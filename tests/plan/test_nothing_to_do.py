@@ -11,13 +11,14 @@ from dltools.observations.table import Row, to_table
 from dltools.plan.planner import Planner
 from dltools.plan.policy import registry
 from dltools.plan.policy.parameters import build
-from dltools.plan.realisation.mode import RealisationOptions
+from dltools.plan.realisation.mode import Mode, RealisationOptions
 
 
-def why(rows: list[Row], name: str = "flowcon") -> str:
+def why(rows: list[Row], name: str = "flowcon", mode: Mode | None = None) -> str:
     """Return what the plan for some rows says, and what the explanation for people does."""
     policy = registry.get(name)
-    planner = Planner(policy, build(policy.parameters, {}), RealisationOptions())
+    options = RealisationOptions() if mode is None else RealisationOptions(mode)
+    planner = Planner(policy, build(policy.parameters, {}), options)
     if rows:
         planner.add(to_table(rows))
     found = planner.plan({})
@@ -66,6 +67,19 @@ def test_hosts_with_one_reason_are_named_together() -> None:
     rows.append(container(0, "a", 1.0, host="two"))
     assert why(rows).startswith("one, three: no container runs, ")
     assert "; two: 1 container runs, it is not known to train: a (other); " in why(rows)
+
+
+def test_jobs_whose_weights_do_not_compare_are_told() -> None:
+    """As pods of one container each, to which kubelet gives the weight 2."""
+    kubelets = {"cpu_weight": 2.0, "owner_cpu_weight": 2.0}
+    rows = [
+        row for name in "ab" for row in training(name, cgroup_parent=f"/pod-{name}", **kubelets)
+    ]
+    assert why([node(0), *rows], "srtf", Mode.PRIORITY) == (
+        "limits are already as planned (priority: as asked); "
+        "b (under /pod-b, others under /pod-a: weights do not compare; "
+        "its owner asked for a weight of 2)"
+    )
 
 
 @pytest.mark.parametrize("policy", ["flowcon", "srtf", "fair"])

@@ -22,6 +22,9 @@ TIMEOUT_S = 30.0
 _MERGE = "application/strategic-merge-patch+json"
 """A patch whose list of containers is merged by their names."""
 
+_LONGEST = 300
+"""How much of an answer is told (ours)."""
+
 _AWAY = (429, 502, 503, 504)
 
 NO_RESIZE = "its API server has no pods/resize: Kubernetes 1.33 or later is needed"
@@ -195,4 +198,9 @@ def _message(body: Any) -> str:
 
 
 def _line(said: object) -> str:
-    return " ".join(str(said).split())[:500]
+    """Return what was said in one line. A server puts the whole value that it refuses into what it
+    says, and the reason after it: a long line is cut in the middle."""
+    line = " ".join(str(said).split())
+    return (
+        line if len(line) <= _LONGEST else f"{line[: _LONGEST // 2]} ... {line[-_LONGEST // 2 :]}"
+    )

@@ -51,6 +51,9 @@ _EXPLORES = "runs alone, so that it reports soon"
 _SILENT = "competes all the same"
 _IDLE = "uses next to no CPU: holds no place"
 
+NO_COMPARISON = "weights do not compare"
+"""In the note of a job for which a weight would say nothing: it has a parent of its own."""
+
 
 def realise(
     choice: ModeChoice,
@@ -212,7 +215,7 @@ def _under_other_parents(jobs: Sequence[ContainerHistory]) -> dict[str, str]:
         return {}
     most = min(counts, key=lambda parent: (-counts[parent], parent))
     return {
-        job.id: f"under {job.cgroup_parent}, others under {most}: weights do not compare"
+        job.id: f"under {job.cgroup_parent}, others under {most}: {NO_COMPARISON}"
         for job in jobs
         if job.cgroup_parent not in (None, most)
     }

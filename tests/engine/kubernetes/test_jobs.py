@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from helpers import api_rules
 from helpers.fake_api_server import FakeApiServer, node_of, rights_of
 from helpers.fake_engine import action
 from hypothesis import event, given
@@ -183,7 +184,7 @@ def test_a_target_without_room_gives_the_job_back(cluster: Cluster) -> None:
 def test_a_server_that_says_1_36_and_cannot_gives_the_job_back(
     cluster: Cluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(cluster.server.jobs, "_may_change", lambda _: False)
+    monkeypatch.setattr(api_rules, "may_place", lambda *_: False)
     result = cluster.move()
     assert result.status is Status.FAILED
     assert "field is immutable" in (result.error or "")

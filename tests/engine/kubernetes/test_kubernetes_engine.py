@@ -83,12 +83,14 @@ def test_a_burstable_pod_keeps_what_it_requests(
 
 
 def test_a_guaranteed_pod_stays_guaranteed(engine: KubernetesEngine, server: FakeApiServer) -> None:
-    server.add(limit="2", request="2", class_="Guaranteed")
+    server.add(limit="2", request="2", memory="1Gi")
     before = engine.inspect("c1").limit_fields
     set_quota(engine, 0.5)
-    assert server.actual() == {"limits": {"cpu": "500m"}, "requests": {"cpu": "500m"}}
+    lowered, own = ({"cpu": cpu, "memory": "1Gi"} for cpu in ("500m", "2"))
+    assert server.actual() == {"limits": lowered, "requests": lowered}
+    assert server.pods["lab", "train"]["status"]["qosClass"] == "Guaranteed"
     engine.restore_limits(located(engine), before, {}, lambda: True)
-    assert server.actual() == {"limits": {"cpu": "2"}, "requests": {"cpu": "2"}}
+    assert server.actual() == {"limits": own, "requests": own}
 
 
 def test_no_quota_is_all_cpus_of_the_node(engine: KubernetesEngine, server: FakeApiServer) -> None:
@@ -100,7 +102,7 @@ def test_no_quota_is_all_cpus_of_the_node(engine: KubernetesEngine, server: Fake
 @pytest.mark.parametrize(
     ("pod", "said"),
     [
-        ({"limit": "", "request": "", "class_": "BestEffort"}, "its pod is BestEffort"),
+        ({"limit": "", "request": ""}, "its pod is BestEffort"),
         ({"limit": ""}, "it has no limit of CPUs, and Kubernetes would not take one away again"),
         ({"request": "800m"}, "its pod requests 0.8 CPUs, and a limit cannot be below that"),
         (
@@ -180,13 +182,13 @@ def test_a_resize_of_somebody_else_is_not_cut_into(
 def test_an_undo_that_is_deferred_stays_asked_for(
     engine: KubernetesEngine, server: FakeApiServer
 ) -> None:
-    server.add(limit="2", request="2", class_="Guaranteed")
+    server.add(limit="2", request="2", memory="1Gi")
     before = engine.inspect("c1").limit_fields
     set_quota(engine, 0.5)
     server.kubelet = "deferred"
     with pytest.raises(RefusedError, match=r"the pod asks for its own again, and kubelet .*Defer"):
         engine.restore_limits(located(engine), before, {}, lambda: True)
-    assert server.specified()["limits"] == {"cpu": "2"}
+    assert server.specified()["limits"] == {"cpu": "2", "memory": "1Gi"}
 
 
 # Answers of the server
@@ -208,10 +210,10 @@ def test_a_pod_that_changes_meanwhile_is_read_again(
 def test_what_would_change_the_class_of_a_pod_is_the_server_s_to_refuse(
     engine: KubernetesEngine, server: FakeApiServer
 ) -> None:
-    server.add(limit="2", request="1")
+    server.add(limit="2", request="1", memory="1Gi")
     with pytest.raises(RefusedError, match="Pod QOS Class may not change as a result of resizing"):
         set_quota(engine, 1.0)
-    assert server.specified()["limits"] == {"cpu": "2"}
+    assert server.specified()["limits"] == {"cpu": "2", "memory": "1Gi"}
 
 
 def test_a_server_before_1_33_is_named(engine: KubernetesEngine, server: FakeApiServer) -> None:
