@@ -70,15 +70,23 @@ def test_hosts_with_one_reason_are_named_together() -> None:
 
 
 def test_jobs_whose_weights_do_not_compare_are_told() -> None:
-    """As pods of one container each, to which kubelet gives the weight 2."""
+    """As containers of two pods, to which kubelet gives the weight 2."""
     kubelets = {"cpu_weight": 2.0, "owner_cpu_weight": 2.0}
+    pods = {"a": "/pod-1", "b": "/pod-1", "c": "/pod-2"}
     rows = [
-        row for name in "ab" for row in training(name, cgroup_parent=f"/pod-{name}", **kubelets)
+        row for name, pod in pods.items() for row in training(name, cgroup_parent=pod, **kubelets)
     ]
+    assert "c (under /pod-2, others under /pod-1: weights do not compare; " in why(
+        [node(0), *rows], "srtf", Mode.PRIORITY
+    )
+
+
+def test_that_weights_do_nothing_is_told() -> None:
+    """As pods of one container each."""
+    rows = [row for name in "ab" for row in training(name, cgroup_parent=f"/pod-{name}")]
     assert why([node(0), *rows], "srtf", Mode.PRIORITY) == (
-        "limits are already as planned (priority: as asked); "
-        "b (under /pod-b, others under /pod-a: weights do not compare; "
-        "its owner asked for a weight of 2)"
+        "--realize priority is not possible: weights do nothing here, as no two jobs are under one "
+        "cgroup; --realize quota, rotate or cores is possible"
     )
 
 
