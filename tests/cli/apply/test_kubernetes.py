@@ -45,6 +45,7 @@ def apply(tool: Tools, state: Path, *arguments: str, input: bytes = b"") -> tupl
     return done.returncode, records(done.stdout)
 
 
+@pytest.mark.slow
 def test_a_quota_lasts_and_undo_puts_the_pod_s_own_back(
     tool: Tools, server: FakeApiServer, state: Path
 ) -> None:

@@ -75,6 +75,7 @@ def test_an_undo_during_a_run_says_to_end_it_first(
     assert told.endswith("end it first, then undo")
 
 
+@pytest.mark.slow
 def test_an_undo_right_after_a_pipe_waits_for_its_watchdog(
     tool: Tools, fake_engine: FakeEngine, plan: bytes, state: Path
 ) -> None:

@@ -129,6 +129,7 @@ def test_events_come_also_after_the_stream_has_broken(tmp_path: Path) -> None:
         runtime.stop()
 
 
+@pytest.mark.slow
 def test_the_stream_ends_with_the_runtime(runtime: FakeRuntime) -> None:
     runtime.add("a1")
     follower = Follower(CriEngine(runtime.url))

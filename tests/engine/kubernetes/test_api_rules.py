@@ -129,6 +129,7 @@ def test_the_template_of_a_job_that_runs_is_immutable(server: FakeApiServer) -> 
 
 
 @pytest.mark.skipif(KUBECTL is None, reason="needs kubectl")
+@pytest.mark.slow
 def test_what_is_sent_is_merged_as_kubernetes_merges_it(
     server: FakeApiServer, engine: KubernetesEngine, tmp_path: Path
 ) -> None:
