@@ -12,7 +12,7 @@ from pathlib import Path
 import hypothesis
 import pytest
 from helpers.containers import IMAGE, Containers, Gate, ImageError, build_image
-from helpers.examples import HYPOTHESIS_EXAMPLES
+from helpers.examples import HYPOTHESIS_EXAMPLES, QUICK, few_of_each
 from helpers.fake_engine import FakeEngine
 from helpers.sharing import in_order, turn
 from helpers.tools import Tools
@@ -72,6 +72,10 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     for item in items:
         if needs_engine(item) or item.path.is_relative_to(ENGINE_TESTS):
             item.add_marker(pytest.mark.engine)
+    if QUICK:
+        few = few_of_each(items)
+        config.hook.pytest_deselected(items=[*set(items).difference(few)])
+        items[:] = few
     if runs_in_parallel(config):
         items[:] = in_order(items)
 
@@ -85,9 +89,9 @@ def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
 
 
 def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
-    """Return how many processes `-n auto` starts: more than there are CPUs, since some tests wait,
-    and those on an engine mostly do."""
-    spare = 1 if "not engine" in config.option.markexpr else 2
+    """Return how many processes `-n auto` starts: more than there are CPUs where tests wait, as
+    those on an engine mostly do, but no more in `make check`."""
+    spare = 0 if QUICK else 1 if "not engine" in config.option.markexpr else 2
     return len(os.sched_getaffinity(0)) + spare
 
 

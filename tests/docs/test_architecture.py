@@ -135,6 +135,7 @@ def test_the_folders_are_those_of_the_package() -> None:
     assert {*folders(), "notation"} == real
 
 
+@pytest.mark.slow
 def test_the_folders_import_what_the_table_says() -> None:
     graph = this_package().unit_graph
     shown = folders()

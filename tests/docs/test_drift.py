@@ -237,6 +237,7 @@ def shown_commands() -> list[tuple[str, str]]:
 
 
 @pytest.mark.parametrize(("command", "output"), shown_commands())
+@pytest.mark.slow
 def test_what_a_page_shows_is_what_happens(command: str, output: str) -> None:
     tool, _, arguments = command.partition(" ")
     name = tool.removeprefix("dl-")

@@ -43,6 +43,7 @@ def own_machine(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Mach
 
 
 @pytest.mark.parametrize("own_machine", TREES, indirect=True)
+@pytest.mark.slow
 def test_quota_of_the_parent_bounds_the_host(own_machine: Machine) -> None:
     found = groups(own_machine)
     above = found[0].directory("cpu")
@@ -68,6 +69,7 @@ def test_quota_of_one_container_does_not_bound_the_host(own_machine: Machine) ->
 
 
 @pytest.mark.parametrize("own_machine", TREES, indirect=True)
+@pytest.mark.slow
 def test_cpuset_of_the_parent_bounds_the_host(own_machine: Machine) -> None:
     found = groups(own_machine)
     above = found[0].directory("cpuset")

@@ -4,11 +4,16 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 import hypothesis
 
+if TYPE_CHECKING:
+    import pytest
+
 T = TypeVar("T")
+
+_MOST_CASES = 4
 
 _TESTS = os.environ.get("DLTOOLS_TESTS", "")
 QUICK, TRUST = _TESTS == "quick", _TESTS == "trust"
@@ -29,6 +34,19 @@ def examples(count: int) -> hypothesis.settings:
 def some_of(values: Iterable[T], few: int) -> list[T]:
     """Return the values that a test is run with: the first few in `make check`, else all."""
     return list(values)[: few if QUICK else None]
+
+
+def few_of_each(tests: Iterable[pytest.Item]) -> list[pytest.Item]:
+    """Return the tests of `make check`: of one with many cases a few, evenly spread."""
+    cases: dict[str, list[pytest.Item]] = {}
+    for test in tests:
+        cases.setdefault(test.nodeid.partition("[")[0], []).append(test)
+    return [
+        each[number * len(each) // count]
+        for each in cases.values()
+        for count in (min(_MOST_CASES, len(each)),)
+        for number in range(count)
+    ]
 
 
 def repeated(few: T, many: T) -> T:

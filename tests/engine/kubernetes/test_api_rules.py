@@ -22,6 +22,8 @@ from dltools.engine.interface import LocatedContainer
 from dltools.engine.kubernetes.kubernetes_engine import KubernetesEngine
 from dltools.plan.records import Op, Result, Status
 
+pytestmark = pytest.mark.slow  # the client takes 0.4 s to import
+
 KUBECTL = shutil.which("kubectl")
 REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 
@@ -129,7 +131,6 @@ def test_the_template_of_a_job_that_runs_is_immutable(server: FakeApiServer) -> 
 
 
 @pytest.mark.skipif(KUBECTL is None, reason="needs kubectl")
-@pytest.mark.slow
 def test_what_is_sent_is_merged_as_kubernetes_merges_it(
     server: FakeApiServer, engine: KubernetesEngine, tmp_path: Path
 ) -> None:

@@ -21,6 +21,8 @@ from dltools.engine.kubernetes.kubernetes_engine import KubernetesEngine
 from dltools.labels import PLACED
 from dltools.plan.records import Op, Result, Status
 
+pytestmark = pytest.mark.slow  # the client takes 0.4 s to import
+
 B = "node.id==n2"
 TERM = {"matchExpressions": [{"key": "disk", "operator": "In", "values": ["ssd"]}]}
 FIELD = {"key": "metadata.name", "operator": "In", "values": ["n2"]}
@@ -193,7 +195,6 @@ def test_a_server_that_says_1_36_and_cannot_gives_the_job_back(
     assert cluster.server.jobs.running() == ["n1"]
 
 
-@pytest.mark.slow
 def test_a_pod_that_does_not_stop_is_waited_for_by_the_next_run(cluster: Cluster) -> None:
     cluster.server.jobs.stuck = True
     result = cluster.move()
@@ -233,7 +234,6 @@ class KilledError(BaseException):
     is_full=st.booleans(),
     undoes=st.booleans(),
 )
-@pytest.mark.slow
 def test_a_job_never_runs_twice_whenever_dl_apply_is_killed(
     tmp_path_factory: pytest.TempPathFactory,
     kills: dict[int, bool],

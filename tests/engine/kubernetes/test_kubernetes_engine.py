@@ -16,6 +16,8 @@ from dltools.engine.members.opening import host_address, open_engine
 from dltools.engine.patience import Patience
 from dltools.errors import AccessError, ConfigError, UnavailableError
 
+pytestmark = pytest.mark.slow  # the client takes 0.4 s to import
+
 
 def located(engine: KubernetesEngine, id_: str = "c1") -> LocatedContainer:
     return LocatedContainer(engine.inspect(id_), None, float(engine.cpus), "0-3")
