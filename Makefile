@@ -30,6 +30,10 @@ BIN := $(VENV)/bin
 PYTEST_ARGS ?=
 PARALLEL := -n auto --dist loadfile --no-loadscope-reorder
 
+# Hundreds of tests sync small files: in memory they need not wait for a disk. 150 MB, until the end.
+MEMORY := $(shell test -w /dev/shm && echo /dev/shm)
+KEPT := -o tmp_path_retention_policy=failed -o tmp_path_retention_count=1
+
 # A virtual environment holds absolute paths: set it up again in a checkout that has moved.
 MOVED := $(shell test -e $(BIN)/dl-plan && ! grep -qF '$(CURDIR)/$(BIN)/' $(BIN)/dl-plan && echo yes)
 ifdef MOVED
@@ -75,8 +79,8 @@ demo: $(VENV)/.plots
 	@PATH="$(CURDIR)/$(BIN):$$PATH" sh samples/demo.sh
 
 check: $(VENV)/.test
-	@DLTOOLS_TESTS=quick $(BIN)/python -m pytest -q -m "not slow and not engine" $(PARALLEL) \
-	  --durations=10 $(PYTEST_ARGS)
+	@TMPDIR=$${TMPDIR:-$(MEMORY)} DLTOOLS_TESTS=quick $(BIN)/python -m pytest -q \
+	  -m "not slow and not engine" $(PARALLEL) --durations=10 $(KEPT) $(PYTEST_ARGS)
 
 test: $(VENV)/.test
 	@$(BIN)/python -m pytest -q $(PARALLEL) --durations=10 $(PYTEST_ARGS)

@@ -29,15 +29,18 @@ def package(tmp_path: Path) -> Measured:
     return measured
 
 
+@pytest.mark.slow
 def test_few_modules_are_at_the_root() -> None:
     assert len(this_package().root_modules) <= ROOT_MODULES, this_package().root_modules
 
 
+@pytest.mark.slow
 def test_nothing_breaks_a_bound() -> None:
     assert structure().breaches(this_package()) == [], "`make structure` lists them all"
 
 
 @pytest.mark.parametrize("graph", ["module_graph", "folder_graph", "unit_graph"])
+@pytest.mark.slow
 def test_nothing_imports_in_a_circle(graph: str) -> None:
     assert structure().circles(getattr(this_package(), graph)) == []
 

@@ -70,6 +70,7 @@ def test_the_unit_is_the_sample() -> None:
     assert Service().text().splitlines() == sample
 
 
+@pytest.mark.slow
 def test_it_is_written_enabled_and_started(
     machine: Machine, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -86,6 +87,7 @@ def test_it_is_written_enabled_and_started(
     assert "dl-apply --remove-service" in said and pipe in said
 
 
+@pytest.mark.slow
 def test_what_is_said_can_be_typed_where_sudo_does_not_find_the_tools(
     machine: Machine, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -121,6 +123,7 @@ def test_removal_leaves_nothing(machine: Machine, capsys: pytest.CaptureFixture[
     assert "no service to remove" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_a_state_that_others_need_is_kept(
     machine: Machine, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -92,6 +92,7 @@ def test_a_failing_one_gives_one_line(tmp_path: Path, capfd: pytest.CaptureFixtu
     assert "tell: exit code 3, no route: failed of job is not told" in err
 
 
+@pytest.mark.slow
 def test_a_slow_one_does_not_delay_and_is_killed_and_reaped(
     tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
