@@ -91,7 +91,7 @@ def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
 def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
     """Return how many processes `-n auto` starts: more than there are CPUs, since some tests wait,
     and those on an engine mostly do."""
-    spare = 1 if "not engine" in config.option.markexpr else 2
+    spare = 1 if "not engine" in config.option.markexpr else 3
     return len(os.sched_getaffinity(0)) + spare
 
 
