@@ -286,11 +286,12 @@ def outlive_leases(directory: Path, addresses: Sequence[Address]) -> None:
 
 def release(directory: Path, addresses: Sequence[Address]) -> bool:
     """Undo what is under a lease that is over on some engines. Waits for one that is away, while
-    other runs may go on. Tell whether no other run was in the way."""
+    other runs may go on, unless the directory is removed: then nothing is on record. Tell whether
+    no other run was in the way."""
     from dltools.apply.locks import locked_state
 
     ends, tries, left = time.monotonic() + _PATIENCE_S, _LOCK_TRIES, list(addresses)
-    while left and tries and time.monotonic() < ends:
+    while left and tries and time.monotonic() < ends and directory.exists():
         try:
             with locked_state(directory) as state, ThreadPoolExecutor(len(left)) as pool:
                 done = pool.map(partial(_is_released, state), left)  # one that hangs holds up none

@@ -14,6 +14,7 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -28,11 +29,13 @@ from dltools.apply.leases import (
     End,
     Lease,
     beat,
+    release,
     watch,
 )
 from dltools.apply.original_settings import Journal
 from dltools.apply.refusals import Rules
 from dltools.apply.turns import Rotation
+from dltools.engine.address import Address
 from dltools.engine.interface import Engine
 from dltools.engine.runs import UNKNOWN_RUN, ApplyRun, process_start
 from dltools.probe.progress.pattern import compiled
@@ -242,3 +245,11 @@ def test_a_run_that_may_be_stopped_for_long_is_left_alone(watched: Watched) -> N
     threading.Timer(2, os.write, [watched.ours, FAREWELL]).start()
     assert watch(watched.theirs, watched.run, 600) is End.IN_ORDER
     assert watched.run.is_alive
+
+
+def test_a_watchdog_whose_state_was_removed_has_nothing_to_undo(tmp_path: Path) -> None:
+    away = Address(f"unix://{tmp_path}/none.sock", "--host", name="away")
+    begun = time.monotonic()
+    assert release(tmp_path / "state", [away])
+    assert time.monotonic() - begun < 60
+    assert not (tmp_path / "state").exists()
