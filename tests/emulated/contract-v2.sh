@@ -1,6 +1,6 @@
 #!/bin/bash
 # Run tests/contract over cgroups of version 2, plain ones and units of systemd, in an emulated machine: tests/contract/run
-# bare-v2, make test-engines-v2. Needs what pipe-v2.sh needs; about twenty minutes on two cores.
+# bare-v2, make test-engines-v2. Needs what pipe-v2.sh needs; about twelve minutes on two cores.
 #
 #   contract-v2.sh [ARG...]    arguments for pytest; DLTOOLS_V2 is where the machine is kept, default
 #                              ${TMPDIR:-/tmp}/dltools-v2
