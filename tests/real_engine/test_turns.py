@@ -170,19 +170,6 @@ def test_a_later_pause_by_the_owner_is_left_alone(run: Containers, tool: Tools) 
 # Turns
 
 
-@pytest.mark.alone
-def test_each_container_gets_its_turn_and_two_never_run_at_once(
-    run: Containers, tool: Tools
-) -> None:
-    jobs = [run(SPIN, name=name) for name in ("a", "b", "c")]
-    with rotating(tool, jobs) as process:
-        turns_taken = eventually(lambda: ran_alone(jobs), lambda taken: len(taken) >= 9)
-        process.terminate()
-        assert process.wait(120) == 143
-    assert turns_taken == [jobs[number % 3] for number in range(len(turns_taken))]
-    assert [state(job) for job in jobs] == ["running"] * 3
-
-
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
 def test_no_container_stays_paused_after_a_signal(
     run: Containers, tool: Tools, number: signal.Signals
