@@ -29,6 +29,7 @@ from dltools.engine.interface import (
 )
 from dltools.engine.kernel_files import read_text
 from dltools.engine.log_files import FollowedFile, entry_of, read_entries
+from dltools.engine.scales import PERIOD_US
 
 _NAMES = {"CpuPeriod": "period", "CpuQuota": "quota", "CpuShares": "shares", "CpusetCpus": "cpus"}
 """Podman's own names of Docker's fields. It derives NanoCpus from the quota."""
@@ -77,8 +78,10 @@ class PodmanEngine(DockerEngine):
         return found
 
     def update(self, id_: str, fields: Fields) -> None:
-        """Set limits, under Docker's names."""
+        """Set limits, under Docker's names. crun ignores "no quota" without a period."""
         wanted = {_NAMES[name]: value for name, value in fields.items()}
+        if wanted.get("quota") == -1:
+            wanted.setdefault("period", PERIOD_US)
         self._transport.json("POST", f"/libpod{self._path(id_)}/update", body={"cpu": wanted})
 
     def _update_until(

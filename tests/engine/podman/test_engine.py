@@ -125,6 +125,13 @@ def test_limits_are_set_by_its_own_api(fake: FakePodman) -> None:
         assert fake.updates == [{"cpu": {"period": 100_000, "quota": -1, "cpus": "0-3"}}]
 
 
+def test_no_quota_is_set_with_its_period(fake: FakePodman) -> None:
+    """crun of Debian 12 leaves cpu.max as it is where the period is missing."""
+    with fake:
+        opened(fake).update(ID, {"CpuQuota": -1})
+        assert fake.updates == [{"cpu": {"period": 100_000, "quota": -1}}]
+
+
 def test_its_quota_is_no_nano_cpus(fake: FakePodman) -> None:
     with fake:
         fake.host_config |= {"NanoCpus": 1_500_000_000, "CpuQuota": 150_000, "CpuPeriod": 100_000}
