@@ -2,17 +2,32 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from contextlib import ExitStack
+from typing import TYPE_CHECKING
 
 import pytest
 from contract.subject import MEANT, NAMES, Job, Subject, open_subject
+
+if TYPE_CHECKING:
+    from helpers.cluster_pods import ClusterPods
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if "subject" in getattr(item, "fixturenames", ()):
             item.add_marker(pytest.mark.engine)
+
+
+@pytest.fixture(scope="module")
+def cluster() -> Iterator[ClusterPods]:
+    """The Kubernetes of KUBECONFIG, for tests of what only a real one can show."""
+    from helpers.cluster_pods import ClusterPods
+
+    made = ClusterPods(os.environ["KUBECONFIG"])
+    yield made
+    made.close()
 
 
 @pytest.fixture(params=NAMES)

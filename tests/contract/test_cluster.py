@@ -43,13 +43,6 @@ pytestmark = [
 
 
 @pytest.fixture(scope="module")
-def cluster() -> Iterator[ClusterPods]:
-    made = ClusterPods(KUBECONFIG)
-    yield made
-    made.close()
-
-
-@pytest.fixture(scope="module")
 def token(cluster: ClusterPods) -> str:
     """That of the account of samples/kubernetes, with the rights that its manifests give."""
     return cluster.give_rights("resize.yaml", "move.yaml")

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -27,13 +26,6 @@ pytestmark = [
         "kubernetes" not in MEANT or not KUBECONFIG, reason="DLTOOLS_CONTRACT names no kubernetes"
     ),
 ]
-
-
-@pytest.fixture(scope="module")
-def cluster() -> Iterator[ClusterPods]:
-    made = ClusterPods(KUBECONFIG)
-    yield made
-    made.close()
 
 
 class Target:
