@@ -5,9 +5,11 @@ from __future__ import annotations
 import gc
 import os
 import signal
+import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import ModuleType
 
 import hypothesis
 import pytest
@@ -20,6 +22,8 @@ from helpers.tools import Tools
 from dltools.engine.docker.engine import DockerEngine
 from dltools.errors import DltoolsError
 from dltools.observations.formats.base import Format
+
+ReplaceSleep = Callable[[ModuleType, Callable[[float], object]], None]
 
 ENGINE_TESTS = Path(__file__).parent / "real_engine"
 
@@ -169,6 +173,21 @@ def tool(state: Path) -> Iterator[Tools]:  # noqa: ARG001
         yield tools
     finally:
         tools.kill()
+
+
+@pytest.fixture
+def replace_sleep(monkeypatch: pytest.MonkeyPatch) -> ReplaceSleep:
+    """Call something else where one module calls time.sleep: `replace_sleep(module, look)`. Threads
+    that other tests have left behind sleep on."""
+
+    def replace(module: ModuleType, sleep: Callable[[float], object]) -> None:
+        class Replaced:
+            def __getattr__(self, name: str) -> object:
+                return sleep if name == "sleep" else getattr(time, name)
+
+        monkeypatch.setattr(module, "time", Replaced())
+
+    return replace
 
 
 @pytest.fixture

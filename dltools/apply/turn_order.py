@@ -11,8 +11,9 @@ engine and no clock: every time is an argument, in seconds. All rules are ours:
 - Nobody waits much longer than `Bound.patience_s`, the bound that the mode `priority` keeps: a
   group that has waited so long goes before new ones, and ends a turn that has lasted
   `Bound.turn_s`, whatever lengths the plans ask for.
-- A container that uses next to nothing in its turn sleeps: it runs on while others have their
-  turns, since it cannot wake while it is frozen. When it wakes, its turn is next.
+- A container that wants next to no CPU in its turn sleeps: it runs on while others have their
+  turns, since it cannot wake while it is frozen. When it wakes, its turn is next. Who waits for a
+  CPU that other programs use wants it, and does not sleep.
 - Where the group whose turn it is leaves CPUs idle (a start on one thread, a download), the groups
   that are next run beside it, until it wants more CPUs itself; from then on they wait for the rest
   of its turn. That is not their turn: they keep their place.
@@ -26,14 +27,15 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 from dltools.plan.realisation.queue import Bound
 
 ASLEEP_S, ASLEEP_CORES = 1.5, 0.25
-"""A container that used fewer CPUs for so many seconds sleeps."""
+"""A container that wanted fewer CPUs for so many seconds sleeps."""
 
 AWAKE_S, AWAKE_CORES = 0.5, 0.4
-"""A sleeping container that used more CPUs for so many seconds is awake."""
+"""A sleeping container that wanted more CPUs for so many seconds is awake."""
 
 IDLE_S, IDLE_CPUS = 0.75, 0.75
 """A turn in which so many CPUs were idle for so many seconds has room for another group."""
@@ -52,6 +54,10 @@ class Turn:
     group: int
     seconds: float
     queue: str = ""
+
+
+Place = Literal["has its turn", "sleeps", "waits"]
+"""What a container does in its queue; one that waits may run beside the one that has its turn."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,9 +86,21 @@ class _Room:
 
 
 @dataclass(slots=True)
+class _Stretch:
+    """A stretch of time over which a container either sleeps or does not: when it began (s), what
+    the container had used by then (CPU seconds), when it was last looked at (s), and what it has
+    wanted so far (CPU seconds), as far as that is known."""
+
+    began: float
+    used_s: float
+    looked: float
+    wanted_s: float = 0.0
+
+
+@dataclass(slots=True)
 class _Member:
     """A container. `waits_since`: None while it has its turn or sleeps; `had_turn`: when its last
-    turn began; `used`: when its CPU use was last looked at, and its CPU seconds then."""
+    turn began; `stretch`: None while it is frozen, or nothing is known of its use."""
 
     turn: Turn
     place: int
@@ -91,7 +109,7 @@ class _Member:
     had_turn: float = -math.inf
     sleeps: bool = False
     has_woken: bool = False
-    used: tuple[float, float] | None = None
+    stretch: _Stretch | None = None
 
 
 class TurnOrder:
@@ -123,6 +141,12 @@ class TurnOrder:
     def has_turn(self, container_id: str) -> bool:
         """Tell whether it is the turn of a container's group."""
         return self._members[container_id].turn.group == self._current
+
+    def place(self, container_id: str) -> Place:
+        """Return what a container does."""
+        if self.has_turn(container_id):
+            return "has its turn"
+        return "sleeps" if self._members[container_id].sleeps else "waits"
 
     def may_run(self, container_id: str) -> bool:
         """Tell whether a container runs now: it has its turn, runs beside it, or sleeps."""
@@ -169,7 +193,7 @@ class TurnOrder:
         have been idle (CPU seconds since any time), None where that is unknown.
         """
         for key, one in self._members.items():
-            self._note_use(one, now, uses[key].cpu_s if key in uses else None)
+            self._note_use(one, now, uses.get(key))
         if not self._members:
             self._current = None
             return
@@ -218,19 +242,22 @@ class TurnOrder:
         group = min(frozen, key=lambda group: self._rank(group, now))
         return {one.turn.container_id for one in self._group(group)}
 
-    def _note_use(self, one: _Member, now: float, used: float | None) -> None:
+    def _note_use(self, one: _Member, now: float, use: Use | None) -> None:
         """Note whether a container that may run sleeps, or has woken."""
-        if used is None or not (one.sleeps or one.turn.group == self._current):
-            one.used = None
+        stretch = one.stretch
+        if use is None or not (one.sleeps or one.turn.group == self._current):
+            one.stretch = None
             return
-        if one.used is None or used < one.used[1]:
-            one.used = now, used
+        if stretch is None or use.cpu_s < stretch.used_s:
+            one.stretch = _Stretch(now, use.cpu_s, now)
             return
-        span = now - one.used[0]
+        stretch.wanted_s += (use.wanted or 0.0) * (now - stretch.looked)
+        stretch.looked = now
+        span = now - stretch.began
         if span < (AWAKE_S if one.sleeps else ASLEEP_S):
             return
-        cores = (used - one.used[1]) / span
-        one.used = now, used
+        cores = max(use.cpu_s - stretch.used_s, stretch.wanted_s) / span
+        one.stretch = _Stretch(now, use.cpu_s, now)
         if one.sleeps and cores >= AWAKE_CORES:
             one.sleeps = False
             has_turn = one.turn.group == self._current
@@ -271,7 +298,7 @@ class TurnOrder:
             if one.sleeps or one.turn.group == self._current:
                 one.waits_since = None
             elif one.waits_since is None:
-                one.waits_since, one.used = now, None
+                one.waits_since, one.stretch = now, None
 
     def _cut_for_new(self, group: int, now: float) -> None:
         """Cut a turn short for that of a new container, where the rules allow it."""
@@ -353,12 +380,10 @@ class TurnQueues:
         """Tell whether the container of a turn runs now."""
         return self._orders[turn.queue].may_run(turn.container_id)
 
-    def on_cpus(self) -> dict[str, bool]:
-        """Return the containers in the queue for the CPUs, and whether each has its turn."""
+    def on_cpus(self) -> dict[str, Place]:
+        """Return what each container in the queue for the CPUs does."""
         order = self._orders.get(CPUS)
-        if order is None:
-            return {}
-        return {turn.container_id: order.has_turn(turn.container_id) for turn in order.turns}
+        return {t.container_id: order.place(t.container_id) for t in order.turns} if order else {}
 
     def replace(self, turns: Sequence[Turn], now: float) -> None:
         """Replace all turns by those of a plan, in its order. A container has one turn, the last

@@ -16,10 +16,10 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 
 from dltools.apply.original_settings import timestamp
-from dltools.apply.turn_order import Turn, TurnQueues, Use
+from dltools.apply.turn_order import Place, Turn, TurnQueues, Use
 from dltools.engine import host
 from dltools.engine.cgroup_counters import cpu_seconds
-from dltools.engine.demand import DemandWatch
+from dltools.engine.demand import DemandWatch, threads_wait
 from dltools.engine.interface import Engine, GoneError, LocatedContainer, RefusedError
 from dltools.engine.limits.cpu_limits import Locator
 from dltools.engine.runs import ApplyRun
@@ -156,22 +156,27 @@ class _Counters:
         ]
         return host.idle_seconds() if everywhere and all(everywhere) else None
 
-    def read(self, ids: Mapping[str, bool]) -> dict[str, Use]:
-        """Return what each of these containers has used, by id, and what those whose turn it is
-        (True) want."""
+    def read(self, places: Mapping[str, Place]) -> dict[str, Use]:
+        """Return what each of these containers has used, by id. Return what it wants, too, if it
+        has its turn, or sleeps where threads wait for CPUs: there it may want more than it gets.
+        """
+        crowded = threads_wait(self._engine.cpus)
         found = {}
-        for id_, has_turn in ids.items():
+        for id_, place in places.items():
             used = self._read(id_)
             if used is None:
                 continue
-            group = self._located[id_].cgroup if has_turn and id_ in self._located else None
-            if group is None:
+            found[id_] = Use(used)
+            group = self._located[id_].cgroup if id_ in self._located else None
+            if group is None or place == "waits" or (place == "sleeps" and not crowded):
                 self._demands.pop(id_, None)
-                found[id_] = Use(used)
-            else:
-                watch = self._demands.setdefault(id_, DemandWatch())
-                found[id_] = Use(used, watch.look(group, used))
-        for id_ in self._located.keys() - ids.keys():
+            elif id_ in self._demands:
+                wanted = self._demands[id_].look(group, used, may_starve=crowded)
+                found[id_] = Use(used, wanted)
+            else:  # the first look says what it has wanted since its start
+                self._demands[id_] = DemandWatch()
+                self._demands[id_].look(group, used)
+        for id_ in self._located.keys() - places.keys():
             del self._located[id_]
             self._demands.pop(id_, None)
         return found

@@ -16,6 +16,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from conftest import ReplaceSleep
 from helpers.state_locks import WATCHDOG, held
 
 from dltools.apply import locks as module
@@ -31,9 +32,9 @@ from dltools.errors import RetryError
 
 
 @pytest.fixture
-def waits(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+def waits(replace_sleep: ReplaceSleep) -> list[float]:
     found: list[float] = []
-    monkeypatch.setattr(module.time, "sleep", found.append)
+    replace_sleep(module, found.append)
     return found
 
 

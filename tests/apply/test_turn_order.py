@@ -23,9 +23,11 @@ CHECK_S = 0.25
 @dataclass
 class World:
     """Containers on a machine of so many CPUs, the order, and when each ran. `busy`: CPUs that each
-    would use; those that run share what there is in proportion."""
+        would use, and `others`, what other programs would; those that run share what there is in
+    proportion."""
 
     cpus: float = math.inf
+    others: float = 0.0
     idle_s: float | None = None
     order: TurnOrder = field(default_factory=TurnOrder)
     now: float = 0.0
@@ -59,7 +61,7 @@ class World:
         for _ in range(round(seconds / CHECK_S)):
             self.now += CHECK_S
             running = self.running()
-            wanted = sum(self.busy[name] for name in running)
+            wanted = self.others + sum(self.busy[name] for name in running)
             for name in running:
                 part = min(1.0, self.cpus / wanted) if wanted else 0.0
                 self.used[name] += self.busy[name] * part * CHECK_S
@@ -168,6 +170,28 @@ def test_bursts_of_a_notebook_do_not_wake_it() -> None:
     world.plan("a", "b", "c")
     world.go(60)
     assert world.longest.get("a", 0.0) == 0
+
+
+def test_who_waits_for_cpus_that_other_programs_use_does_not_sleep() -> None:
+    """Ten busy threads of others leave a container 0.17 of two CPUs: it took itself out of turn."""
+    world = World(cpus=2.0, others=10.0)
+    world.plan("a", "b")
+    world.go(7)
+    assert world.running() == {"a"}
+    world.go(8)
+    assert world.running() == {"b"}
+
+
+def test_who_wakes_beside_other_programs_is_next() -> None:
+    world = World(cpus=2.0, others=10.0, busy={"a": 0.0, "b": 1.0, "c": 1.0})
+    world.plan("a", "b", "c")
+    world.go(3)
+    assert world.running() == {"a", "b"}
+    world.busy["a"] = 1.0
+    world.go(2)
+    assert world.running() == {"b"}
+    world.go(5)
+    assert world.running() == {"a"}
 
 
 def test_a_turn_that_leaves_a_cpu_idle_has_room_for_the_next_group() -> None:

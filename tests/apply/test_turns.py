@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from conftest import ReplaceSleep
 from helpers.fake_engine import FakeEngine
 
 from dltools.apply import turns as rotation_module
@@ -26,8 +27,8 @@ def fake(fake_engine: FakeEngine) -> FakeEngine:
 
 
 @pytest.fixture(autouse=True)
-def no_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(rotation_module.time, "sleep", lambda _: None)
+def no_waiting(replace_sleep: ReplaceSleep) -> None:
+    replace_sleep(rotation_module, lambda _: None)
 
 
 class Clock:
@@ -111,6 +112,7 @@ def test_a_pause_on_its_way_when_a_signal_comes_is_undone_too(
     fake: FakeEngine,
     engine: DockerEngine,
     monkeypatch: pytest.MonkeyPatch,
+    replace_sleep: ReplaceSleep,
     signal: type[BaseException],
 ) -> None:
     """The engine has read the request, and carries it out after the first unpause."""
@@ -119,15 +121,13 @@ def test_a_pause_on_its_way_when_a_signal_comes_is_undone_too(
     def interrupted(_: str) -> None:
         raise signal
 
-    def look(seconds: float) -> None:
-        if not seconds:  # the engine's thread
-            return
+    def look(_: float) -> None:
         looks.append(fake.states["b"])
         if len(looks) == 2:
             pause("b")
 
     monkeypatch.setattr(engine, "pause", interrupted)
-    monkeypatch.setattr(rotation_module.time, "sleep", look)
+    replace_sleep(rotation_module, look)
     with pytest.raises(signal):
         rotation.set_turns(turns("a", "b"))
     rotation.end()

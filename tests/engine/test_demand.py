@@ -7,6 +7,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+from conftest import ReplaceSleep
 
 from dltools.engine import demand
 from dltools.engine.cgroup import Cgroup
@@ -109,8 +110,8 @@ def test_threads_wait_where_more_are_ready_than_there_are_cpus(
 
 
 @pytest.fixture(autouse=True)
-def no_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(demand.time, "sleep", lambda _: None)
+def no_waiting(replace_sleep: ReplaceSleep) -> None:
+    replace_sleep(demand, lambda _: None)
 
 
 def process(root: Path, pid: int, *states: str, name: str = "job") -> None:
@@ -139,12 +140,12 @@ def test_a_name_may_hold_anything(tmp_path: Path) -> None:
 
 
 def test_the_most_of_several_counts_is_returned(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, replace_sleep: ReplaceSleep
 ) -> None:
     process(tmp_path, 10, "S")
     stat = tmp_path / "proc/10/task/10/stat"
     texts = iter(["10 (job) R 1\n", "10 (job) S 1\n", "10 (job) S 1\n", "10 (job) S 1\n"])
-    monkeypatch.setattr(demand.time, "sleep", lambda _: stat.write_text(next(texts)))
+    replace_sleep(demand, lambda _: stat.write_text(next(texts)))
     assert demand.count_busy(group(tmp_path, 10), tmp_path) == 1
 
 

@@ -288,10 +288,10 @@ def test_who_sleeps_gives_up_its_turn_and_gets_the_next_when_it_wakes(
 ) -> None:
     sleeps = run(f"until [ -e /gate/open ]; do sleep 0.5; done; {SPIN}", name="a", **gate.limits)
     busy = run(SPIN, name="b")
-    with rotating(tool, [sleeps, busy], seconds=20.0):
+    with rotating(tool, [sleeps, busy], seconds=10.0):
         begun = time.monotonic()
         eventually(lambda: [state(sleeps), state(busy)], lambda states: states == ["running"] * 2)
-        assert time.monotonic() - begun < 10  # of the 20 s of its turn
+        assert time.monotonic() - begun < 8  # of the 10 s of its turn
         time.sleep(2)
         assert state(sleeps) == "running"
         gate.open()

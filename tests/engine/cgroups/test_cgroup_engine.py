@@ -10,6 +10,7 @@ from itertools import islice
 from pathlib import Path
 
 import pytest
+from conftest import ReplaceSleep
 from helpers.made_cgroups import V1, Machine, located
 
 from dltools.apply.refusals import Rules
@@ -281,7 +282,9 @@ def test_cgroups_of_other_engines_are_left_out(machine: Machine) -> None:
     assert names(engine_of(machine, "/*/*")) == ["jobs/a", "jobs/b"]
 
 
-def test_events_tell_what_changes(machine: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_events_tell_what_changes(
+    machine: Machine, monkeypatch: pytest.MonkeyPatch, replace_sleep: ReplaceSleep
+) -> None:
     steps: list[Callable[[], object]] = [
         lambda: machine.add("/jobs/c", 13),
         lambda: engine.pause("jobs/c"),
@@ -294,7 +297,7 @@ def test_events_tell_what_changes(machine: Machine, monkeypatch: pytest.MonkeyPa
         lambda: [shutil.rmtree(machine.folder(one, "/jobs/c")) for one in machine.hierarchies],
     ]
     monkeypatch.setattr(freezer, "_stands", lambda _: True)
-    monkeypatch.setattr(cgroup_engine.time, "sleep", lambda _: steps.pop(0)())
+    replace_sleep(cgroup_engine, lambda _: steps.pop(0)())
     engine = engine_of(machine)
     found = list(islice(engine.events(2e9), 7))
     expected = ["start", "pause", "unpause", "exit", "start", "exit", "remove"]

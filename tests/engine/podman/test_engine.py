@@ -9,6 +9,7 @@ from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
+from conftest import ReplaceSleep
 from helpers.fake_engine import ID, FakeEngine, action, plan_of
 
 from dltools.apply.engine_actuator import EngineActuator
@@ -145,10 +146,10 @@ def test_its_quota_is_no_nano_cpus(fake: FakePodman) -> None:
 @pytest.mark.parametrize("server", ["Libpod/4.3.1 (linux)", "Docker/20.10.24 (linux)"])
 @pytest.mark.parametrize("losses", [1, 3, 4])
 def test_a_pause_that_lost_a_race_is_tried_again(
-    fake: FakePodman, server: str, losses: int, monkeypatch: pytest.MonkeyPatch
+    fake: FakePodman, server: str, losses: int, replace_sleep: ReplaceSleep
 ) -> None:
     """What runc says where processes start faster than it freezes."""
-    monkeypatch.setattr(docker_engine.time, "sleep", lambda _: None)
+    replace_sleep(docker_engine, lambda _: None)
     said = "`/usr/bin/runc pause 4f2a` failed: exit status 1"
     if server.startswith("Docker"):
         said = "Cannot pause container 4f2a: OCI runtime pause failed: unable to freeze: unknown"
