@@ -30,8 +30,8 @@ BIN := $(VENV)/bin
 PYTEST_ARGS ?=
 PARALLEL := -n auto --dist loadfile --no-loadscope-reorder
 
-# Hundreds of tests sync small files: in memory they need not wait for a disk. 150 MB, until the end.
-MEMORY := $(shell test -w /dev/shm && echo /dev/shm)
+# Hundreds of tests sync small files: in memory they need not wait for a disk. 500 MB, until the end.
+MEMORY := $(shell test -w /dev/shm && df -Pk /dev/shm | awk 'NR == 2 && $$4 > 2000000 { print $$6 }')
 KEPT := -o tmp_path_retention_policy=failed -o tmp_path_retention_count=1
 
 # A virtual environment holds absolute paths: set it up again in a checkout that has moved.
@@ -83,7 +83,7 @@ check: $(VENV)/.test
 	  -m "not slow and not engine" $(PARALLEL) --durations=10 $(KEPT) $(PYTEST_ARGS)
 
 test: $(VENV)/.test
-	@$(BIN)/python -m pytest -q $(PARALLEL) --durations=10 $(PYTEST_ARGS)
+	@TMPDIR=$${TMPDIR:-$(MEMORY)} $(BIN)/python -m pytest -q $(PARALLEL) --durations=10 $(KEPT) $(PYTEST_ARGS)
 
 test-cluster: $(VENV)/.test
 	@PYTHONPATH=tests $(BIN)/python -c 'from helpers.containers import build_image; build_image()'

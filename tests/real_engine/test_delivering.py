@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import subprocess
+import tempfile
 import time
 import uuid
 from collections.abc import Iterator
@@ -112,12 +114,14 @@ def test_a_folder_is_delivered_and_a_path_that_is_not_there_is_told(
 
 
 def test_a_path_cannot_climb_out_of_the_container(
-    tool: Tools, run: Containers, tmp_path: Path
+    tool: Tools, run: Containers, tmp_path: Path, request: pytest.FixtureRequest
 ) -> None:
-    secret = tmp_path / "secret"
+    place = Path(tempfile.mkdtemp(dir="/var/tmp"))  # a container has a /dev/shm of its own
+    request.addfinalizer(lambda: shutil.rmtree(place))
+    secret = place / "secret"
     secret.write_text("of the host")
     script = (
-        f"busybox mkdir -p {tmp_path}; echo own > {secret}; busybox ln -s {secret} /link; "
+        f"busybox mkdir -p {place}; echo own > {secret}; busybox ln -s {secret} /link; "
         "echo ready; sleep 999"
     )
     for number, path in enumerate((f"../../../..{secret}", "/link", f"/link/../{secret}")):

@@ -83,7 +83,6 @@ def roles(tool: Tools, run: Containers, jobs: dict[str, Job], *options: str) -> 
     return {names[row["container_name"]]: f"{row['role']}: {row['role_reason']}" for row in rows}
 
 
-@pytest.mark.alone
 def test_each_is_what_it_is_and_no_more_are_touched_than_train(
     run: Containers, tool: Tools, jobs: dict[str, Job], tmp_path: Path
 ) -> None:

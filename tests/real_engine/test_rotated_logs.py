@@ -49,7 +49,7 @@ def files_of(job: Job) -> int:
 def test_no_point_is_lost_or_doubled_when_the_engine_rotates(run: Containers, steps: Any) -> None:
     """A file of the log holds a hundred steps: it is rotated every second."""
     job = run(training(10_000), log_config=ROTATING)
-    found = list(itertools.islice(steps(), repeated(600, 1500)))
+    found = list(itertools.islice(steps(), repeated(400, 1500)))
     assert found == list(range(found[0], found[0] + len(found)))
     assert files_of(job) == 2
 

@@ -1,0 +1,39 @@
+"""A container that logs ten thousand lines a second: the probe reads all, and keeps its ticks."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+from helpers.containers import Containers, api, eventually
+from real_engine.test_hostile_logs import sampled
+
+pytestmark = [pytest.mark.slow, pytest.mark.alone]
+
+LINES_A_SECOND = 10_000
+FLOOD = (
+    "while :; do awk 'BEGIN { for (i = 0; i < 1000; i++) "
+    'printf "step %d loss: %.4f lr: 0.001\\n", i, 0.5 }\'; usleep 90000; done'
+)
+
+
+def test_ten_thousand_lines_a_second_are_read(
+    run: Containers, tmp_path: Path, record_property: Any
+) -> None:
+    job = run(FLOOD, name="flood")
+    eventually(lambda: b"loss" in api().logs(job.id, tail=1))
+    rows, peak = sampled(run, 8, tmp_path)
+    times = [datetime.fromisoformat(row["time"]) for row in rows if row["kind"] == "node"]
+    gaps = [(later - before).total_seconds() for before, later in pairwise(times)]
+    points = sum(row["kind"] == "progress" for row in rows)
+    record_property(
+        "tried", f"{points / (times[-1] - times[0]).total_seconds():.0f} points a second"
+    )
+    record_property("tried", f"ticks of 1 s took {min(gaps):.2f} to {max(gaps):.2f} s")
+    assert points > 0.5 * LINES_A_SECOND * 7
+    assert [row for row in rows if row.get("gap")] == []
+    assert sum(gaps) / len(gaps) < 1.3
+    assert peak < 300
