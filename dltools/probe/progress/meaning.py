@@ -59,6 +59,7 @@ class Candidate(NamedTuple):
 def candidates(line: str, found: Sequence[Token]) -> list[Candidate]:
     """Return the tokens of a line that could be metrics."""
     result, left, has_metric = [], 0, False
+    names = {token.start for token in found}
     for token in _of_trials(found):
         what = name_kind(token.name)
         name, start = (token.name, token.start)
@@ -70,7 +71,7 @@ def candidates(line: str, found: Sequence[Token]) -> list[Candidate]:
         if what >= NameKind.BESIDE:
             if what is NameKind.WEAK:
                 token = _in_a_cell(line, token, start)
-            why_not = _why_not(token, name, what) or _why_not_here(line, token, start)
+            why_not = _why_not(token, name, what) or _why_not_here(line, token, start, names)
             result.append(Candidate(token, name, start, why_not))
             has_metric = has_metric or (not why_not and what > NameKind.BESIDE)
         left = token.end
@@ -99,9 +100,14 @@ def _in_a_cell(line: str, token: Token, start: int) -> Token:
     return token._replace(delimiter="|") if is_cell and _CELL.match(line, token.end) else token
 
 
-def _why_not_here(line: str, token: Token, start: int) -> str:
-    """Return why a token gives no point because of what stands around it, "" if it does."""
-    if _UNIT.match(line, token.end):
+def _why_not_here(line: str, token: Token, start: int, names: set[int]) -> str:
+    """Return why a token gives no point because of what stands around it, "" if it does.
+
+    A unit that has a number behind it is the name of that one, `loss 0.5 images/s 7758`; `names`
+    are the places of such.
+    """
+    unit = _UNIT.match(line, token.end)
+    if unit and not names.intersection(range(unit.start(), unit.end())):
         return "a time, a size or a rate"
     if _ONE_OF.search(line, max(0, start - _LOOK_BACK), start):
         return "of one class alone"
