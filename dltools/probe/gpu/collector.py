@@ -88,7 +88,7 @@ class Gpus:
         for device in self._devices:
             nvml.gaps.clear()
             try:
-                rows += self._rows(nvml, device)
+                rows += self._rows(nvml, device, now)
             except LostError as error:
                 is_lost = True
                 rows.append({"kind": "gpu", "gpu_uuid": device.uuid, "gap": f"GPU lost: {error}"})
@@ -119,10 +119,10 @@ class Gpus:
             self._nvml.close()
         self._nvml, self._devices, self._tried = None, [], float("-inf")
 
-    def _rows(self, nvml: Nvml, device: Device) -> Iterator[Row]:
+    def _rows(self, nvml: Nvml, device: Device, now: float) -> Iterator[Row]:
         """Yield the row of a GPU, and those of the containers on it."""
         whole = _whole_row(nvml, device)
-        uses = uses_by_container(nvml, device, self.owners_of)
+        uses = uses_by_container(nvml, device, self.owners_of, now)
         yield whole
         alone = whole["gpu_utilization_ratio"] if len(uses) == 1 else None
         for id_, use in sorted(uses.items()):
@@ -130,7 +130,7 @@ class Gpus:
 
 
 def _whole_row(nvml: Nvml, device: Device) -> Row:
-    memory = nvml.call("DeviceGetMemoryInfo", device.handle)
+    memory = nvml.memory(device.handle)
     rates = nvml.call("DeviceGetUtilizationRates", device.handle)
     power = nvml.call("DeviceGetPowerUsage", device.board)
     energy = nvml.call("DeviceGetTotalEnergyConsumption", device.board)
@@ -138,9 +138,9 @@ def _whole_row(nvml: Nvml, device: Device) -> Row:
     return {
         "kind": "gpu",
         "gpu_uuid": device.uuid,
-        "gpu_memory_limit_bytes": None if memory is None else known_bytes(memory.total),
+        "gpu_memory_limit_bytes": memory.limit,
         "gpu_utilization_ratio": None if rates is None or rates.gpu > 100 else rates.gpu / 100,
-        "gpu_memory_used_bytes": None if memory is None else known_bytes(memory.used),
+        "gpu_memory_used_bytes": memory.used,
         "gpu_power_watts": None if power is None else power / 1000,
         "gpu_energy_joules": None if energy is None else energy / 1000,
         "gap": f"utilisation: {reason}" if rates is None else None,
@@ -182,13 +182,16 @@ class Use:
         self.ratio = None if self.ratio is None or ratio is None else min(1.0, self.ratio + ratio)
 
 
-def uses_by_container(nvml: Nvml, device: Device, owners_of: OwnersOf) -> dict[str, Use]:
-    """Return the use of a GPU by container. Processes that have ended do not count."""
+def uses_by_container(
+    nvml: Nvml, device: Device, owners_of: OwnersOf, now: float
+) -> dict[str, Use]:
+    """Return the use of a GPU by container at a time in seconds. Processes that have ended do not
+    count."""
     sizes: dict[int, int | None] = {}
     for kind in ("Compute", "Graphics"):
         for process in nvml.call(f"DeviceGet{kind}RunningProcesses", device.handle) or ():
             sizes[process.pid] = known_bytes(process.usedGpuMemory)
-    ratios = _ratios(nvml, device)
+    ratios = _ratios(nvml, device, now)
     uses: dict[str, Use] = {}
     for pid, id_ in owners_of(sizes).items():
         use = uses.setdefault(id_, Use())
@@ -196,11 +199,12 @@ def uses_by_container(nvml: Nvml, device: Device, owners_of: OwnersOf) -> dict[s
     return uses
 
 
-_LONGEST_US = 120 * MICRO
-"""A utilisation sample further ahead of the newest known one than this is impossible."""
+_AHEAD_US = 120 * MICRO
+"""A utilisation sample that is further ahead than this of the time that has passed since the newest
+known one is impossible."""
 
 
-def _ratios(nvml: Nvml, device: Device) -> dict[int, float] | None:
+def _ratios(nvml: Nvml, device: Device, now: float) -> dict[int, float] | None:
     """Return each process's mean share of multiprocessors since the last call; None for unknown."""
     if device.parent is not None:
         return None
@@ -209,12 +213,17 @@ def _ratios(nvml: Nvml, device: Device) -> dict[int, float] | None:
     if samples is None:  # NotFound: nothing ran in between
         is_idle = "ot found" in nvml.gaps.get("DeviceGetProcessUtilization", "").lower()
         return {} if is_idle and not is_first else None
-    good = [sample for sample in samples if _is_credible(sample, device.seen)]
+    latest = device.seen + round((now - device.seen_at) * MICRO) + _AHEAD_US
+    good = [
+        sample
+        for sample in samples
+        if _is_credible(sample) and (is_first or device.seen < sample.timeStamp <= latest)
+    ]
     if not good:
         return None if samples or is_first else {}
     newest = max(sample.timeStamp for sample in good)
     oldest = newest - MICRO if is_first else device.seen  # the first call gives old ones
-    device.seen = newest
+    device.seen, device.seen_at = newest, now
     shares: dict[int, list[float]] = {}
     for sample in good:
         if sample.timeStamp >= oldest:
@@ -222,13 +231,10 @@ def _ratios(nvml: Nvml, device: Device) -> dict[int, float] | None:
     return {pid: sum(values) / len(values) for pid, values in shares.items()}
 
 
-def _is_credible(sample: Any, seen: int) -> bool:
-    """Tell whether a utilisation sample may be true and is new.
+def _is_credible(sample: Any) -> bool:
+    """Tell whether a utilisation sample may be true, but for its time.
 
     NVML keeps some seconds of samples, also of processes that have ended. After a process ends some
     samples are impossible: shares over 100 %, process 0, times in the future.
     """
-    is_near = seen == 0 or sample.timeStamp - seen <= _LONGEST_US
-    return bool(
-        sample.pid > 0 and 0 <= sample.smUtil <= 100 and sample.timeStamp > seen and is_near
-    )
+    return bool(sample.pid > 0 and 0 <= sample.smUtil <= 100 and sample.timeStamp > 0)

@@ -17,6 +17,7 @@ ERRORS = {
     "DRIVER_NOT_LOADED": 9,
     "TIMEOUT": 10,
     "LIBRARY_NOT_FOUND": 12,
+    "FUNCTION_NOT_FOUND": 13,
     "GPU_IS_LOST": 15,
     "RESET_REQUIRED": 16,
     "LIB_RM_VERSION_MISMATCH": 18,
@@ -51,6 +52,8 @@ class Gpu:
     samples: list[tuple[int, int, int]] = field(default_factory=list)  # pid, time, smUtil
     mig: list[Gpu | None] | None = None
     faults: dict[str, str] = field(default_factory=dict)  # call -> error
+    reserved: int = 0  # by the driver; its first call for sizes counts it as used
+    is_old: bool = False  # its driver has that call alone
 
 
 class FakeNvml:
@@ -61,7 +64,7 @@ class FakeNvml:
         self.faults: dict[str, str] = {}
         self.calls: list[str] = []
         self.inits = 0
-        self.NVMLError = NVMLError
+        self.NVMLError, self.nvmlMemory_v2 = NVMLError, 0x02000028
         for name, code in ERRORS.items():
             setattr(self, f"NVML_ERROR_{name}", code)
 
@@ -106,8 +109,13 @@ class FakeNvml:
             raise NVMLError("NOT_FOUND")
         return part
 
-    def _DeviceGetMemoryInfo(self, gpu: Gpu) -> Any:
-        return SimpleNamespace(total=gpu.memory[0], used=gpu.memory[1])
+    def _DeviceGetMemoryInfo(self, gpu: Gpu, version: int | None = None) -> Any:
+        total, used = gpu.memory
+        if version is None:
+            return SimpleNamespace(total=total, used=used + gpu.reserved)
+        if gpu.is_old:
+            raise NVMLError("FUNCTION_NOT_FOUND")
+        return SimpleNamespace(total=total, used=used, reserved=gpu.reserved)
 
     def _DeviceGetUtilizationRates(self, gpu: Gpu) -> Any:
         return SimpleNamespace(gpu=gpu.utilization, memory=0)

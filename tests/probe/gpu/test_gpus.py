@@ -118,6 +118,29 @@ def test_rubbish_after_a_death_is_no_measurement(install: Callable[..., FakeNvml
     assert by_owner(gpus.sample(2))[A]["gpu_sm_ratio"] == 0.3
 
 
+def test_a_gpu_is_measured_again_after_it_was_idle_for_long(
+    install: Callable[..., FakeNvml],
+) -> None:
+    gpu = Gpu("GPU-1", 0, processes={100: 1, 200: 1}, samples=[(100, SECOND, 50)])
+    install(gpu)
+    gpus = Gpus(owned)
+    gpus.sample(0)
+    gpus.sample(300)
+    gpu.samples = [(100, 599 * SECOND, 40), (200, 999 * SECOND, 7)]  # the second is impossible
+    rows = by_owner(gpus.sample(600))
+    assert [rows[key]["gpu_sm_ratio"] for key in (A, B)] == [0.4, 0.0]
+
+
+@pytest.mark.parametrize(("is_old", "limit", "used"), [(False, 79, 3), (True, 80, 4)])
+def test_memory_that_the_driver_keeps_is_not_used(
+    install: Callable[..., FakeNvml], is_old: bool, limit: int, used: int
+) -> None:
+    install(Gpu("GPU-1", memory=(80 << 30, 3 << 30), reserved=1 << 30, is_old=is_old))
+    (row,) = Gpus(owned).sample(0)
+    assert row["gpu_memory_limit_bytes"] == limit << 30
+    assert row["gpu_memory_used_bytes"] == used << 30
+
+
 def test_old_samples_do_not_count_at_first(install: Callable[..., FakeNvml]) -> None:
     install(
         Gpu(
