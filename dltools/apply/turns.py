@@ -171,8 +171,7 @@ class _Counters:
             if group is None or place == "waits" or (place == "sleeps" and not crowded):
                 self._demands.pop(id_, None)
             elif id_ in self._demands:
-                wanted = self._demands[id_].look(group, used, may_starve=crowded)
-                found[id_] = Use(used, wanted)
+                found[id_] = Use(used, self._demands[id_].look(group, used))
             else:  # the first look says what it has wanted since its start
                 self._demands[id_] = DemandWatch()
                 self._demands[id_].look(group, used)

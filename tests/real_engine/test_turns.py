@@ -286,7 +286,7 @@ def test_the_turns_of_a_stream_end_with_it(run: Containers, tool: Tools, tmp_pat
 def test_who_sleeps_gives_up_its_turn_and_gets_the_next_when_it_wakes(
     run: Containers, tool: Tools, gate: Gate
 ) -> None:
-    sleeps = run(f"until [ -e /gate/open ]; do sleep 0.5; done; {SPIN}", name="a", **gate.limits)
+    sleeps = run(f"until [ -e /gate/open ]; do sleep 1; done; {SPIN}", name="a", **gate.limits)
     busy = run(SPIN, name="b")
     with rotating(tool, [sleeps, busy], seconds=10.0):
         begun = time.monotonic()
