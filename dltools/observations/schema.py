@@ -175,7 +175,7 @@ COLUMNS: tuple[Column, ...] = (
     Column("gpu_memory_used_bytes", _I, (_G,), _GA, "By", "hw.gpu.memory.usage",
            "GPU memory that its processes hold."),
     Column("gpu_memory_limit_bytes", _I, (_G,), _GA, "By", "hw.gpu.memory.limit",
-           "Memory of the GPU."),
+           "Memory of the GPU that programs can have."),
     Column("gpu_power_watts", _F, (_G,), _GA, "W", "hw.power", "Power that the GPU draws."),
     Column("gpu_energy_joules", _F, (_G,), _CO, "J", "hw.energy", "Energy that the GPU has used."),
     Column("metric", _S, (_P,), _A, "", "",
