@@ -110,6 +110,13 @@ class Rounds:
             self._decide(host, jobs, all_hosts)
         elif not host.queue.is_due(host.sampled_at or 0):
             return None
+        found = self._settle(host)
+        if self.watches_others:  # what the plan says: with the places that jobs have from now on
+            host.note_asked(self.realise(host).settings)
+        return found
+
+    def _settle(self, host: HostHistory) -> Realisation:
+        """Return the settings that now hold, and keep the queue."""
         if not self.measures:
             found = self._settings(host)
             host.queue = found.queue
@@ -130,8 +137,6 @@ class Rounds:
             container = host.containers[key]
             container.managed = True
             container.owner = owner_after_plan(container.owner, setting)
-        if self.watches_others:
-            host.note_asked(found.settings)
         for one in host.no_longer_jobs():  # the last word to it is what it began with
             present = present_settings(one, host.cpus, host.cpuset)
             one.managed = differs(found.settings.get(one.id, {}), present, host.cpus)

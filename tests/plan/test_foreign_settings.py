@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from helpers.closed_loop import Training, follow
 from helpers.examples import repeated, some_of
-from helpers.observed_rows import job_id, reread
+from helpers.observed_rows import container, job_id, node, point, reread
 
 from dltools.observations.table import Row, to_table
 from dltools.plan.foreign_settings import Value, Watched, foreign_in_words
@@ -128,6 +128,27 @@ def test_a_container_that_somebody_else_has_changed_holds_no_place(policy: str) 
     # The two that are left have 0.85 of the weights of two beside it.
     assert sorted(wanted[name]["cpu_weight"] for name in ("j0", "j2")) == [10, 1741]
     assert job_id("j1") not in {action.container_id for action in second.plan({}).actions}
+
+
+def test_who_is_changed_after_the_first_plan_is_seen_too() -> None:
+    """That plan orders equals by arrival, and not by what they have had, as the round before it."""
+    made, weights = planner("las"), {"a": 1024.0, "b": 1024.0, "c": 1024.0, "d": 1024.0}
+    for step in range(6):
+        now = float(step)
+        rows = [
+            container(now, name, 8.0 - number, cpu_weight=weight, thread_count=2, role="training")
+            for number, (name, weight) in enumerate(weights.items())
+        ]
+        reports = [point(now, name, 0.5 - step / 100) for name in weights]
+        made.add(to_table([node(now, CPUS), *rows, *reports]))
+        made.complete()
+        for action in made.plan({}, state=False).actions:
+            if (name := action.container_name) != "a" or step < 2:
+                weights[name] = action.set.get("cpu_weight", weights[name])
+        if step == 2:
+            assert weights["a"] == 10
+            weights["a"] = 700.0
+    assert strangers(made) == {"a": "its weight was set to 700 by somebody else: left alone"}
 
 
 @pytest.mark.parametrize("mode", some_of(MODES, 2))
