@@ -262,8 +262,16 @@ def restore(engine: Engine, located: LocatedContainer, entry: Entry) -> None:
     wanted: CpuLimits = {"cpu_weight": entry.settings.get("cpu_weight", DEFAULT_CPU_WEIGHT)}
     if _has_lost_cpu_list(located, entry):
         wanted["cpuset"] = entry.settings["cpuset"]
-    engine.restore_limits(located, entry.fields, wanted, lambda: _are_original(located, entry))
+    engine.restore_limits(located, entry.fields, wanted, lambda: _has_its_weight(located, entry))
     _restore_files(located, entry)
+
+
+def _has_its_weight(located: LocatedContainer, entry: Entry) -> bool:
+    """Tell whether the weight in force is an entry's, as far as anybody knows. A quota may yet
+    differ: one of all CPUs may stand for none."""
+    directory = located.controller("cpu")
+    found = directory.weight() if directory else None
+    return found in (None, entry.settings.get("cpu_weight", DEFAULT_CPU_WEIGHT))
 
 
 def _has_lost_cpu_list(located: LocatedContainer, entry: Entry) -> bool:
@@ -284,11 +292,5 @@ def _restore_files(located: LocatedContainer, entry: Entry) -> None:
     """Write the files that still differ after the engine's update, if permissions allow it."""
     if _are_original(located, entry):
         return
-    current = limit_files.read_files(located)
-    texts = {
-        name: text
-        for name, text in entry.kernel.items()
-        if name != limit_files.CPUSET or current.get(name) != text
-    }
     with suppress(OSError):  # the caller reads back what is in force
-        limit_files.write_files(located, texts)
+        limit_files.write_files(located, entry.kernel)

@@ -8,6 +8,7 @@ from 1 to 10000, on which 100 is the default.
 from __future__ import annotations
 
 import math
+import re
 
 from dltools.notation.cpu_weights import DEFAULT_CPU_WEIGHT, LEAST_WEIGHT, MOST_WEIGHT, V2_STEP
 
@@ -25,6 +26,9 @@ _V2_DEFAULT = 100
 _V2_LARGEST = 10_000
 _V2_OF_DEFAULT = 39
 """What the first formula of runc makes of the default of version 1."""
+
+_QUADRATIC_SINCE = (1, 3, 2)
+"""The first version of runc with its second formula."""
 
 
 def quota_in_cores(quota_us: int | None, period_us: int | None) -> float | None:
@@ -55,14 +59,27 @@ def asked_weight(shares: int | None, in_force: float, *, is_v2: bool) -> float:
     0: none).
 
     What an engine makes of shares on version 2 is not in proportion to them: there the record
-    counts, where it agrees with what is in force.
+    counts, where it agrees with what is in force. But for the default in force: it is what has no
+    record, also where an undo could only record shares that give it.
     """
     if not is_v2:
         return in_force
     steps = weight_to_v2(in_force)
+    if steps == _V2_DEFAULT:
+        return DEFAULT_CPU_WEIGHT
     if shares and steps in _steps_of(shares):
         return float(shares)
-    return DEFAULT_CPU_WEIGHT if steps in (_V2_OF_DEFAULT, _V2_DEFAULT) else in_force
+    return DEFAULT_CPU_WEIGHT if steps == _V2_OF_DEFAULT else in_force
+
+
+def default_shares(cgroup_version: str, runc: str) -> int:
+    """Return the shares that have the effect of none, with a version of runc; of another runtime,
+    those of runc's first formula."""
+    if cgroup_version != "2":
+        return int(DEFAULT_CPU_WEIGHT)
+    found = re.match(r"v?(\d+)\.(\d+)\.(\d+)", runc)
+    is_quadratic = found is not None and tuple(map(int, found.groups())) >= _QUADRATIC_SINCE
+    return (_quadratic_shares if is_quadratic else _linear_shares)(_V2_DEFAULT)
 
 
 def shares_for_v2(steps: int) -> tuple[int, int]:

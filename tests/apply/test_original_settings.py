@@ -396,6 +396,21 @@ def test_a_container_is_restored(
     assert is_restored(engine, Locator(engine).find(ID), entry)
 
 
+def test_on_version_2_the_shares_are_those_that_give_the_weight(
+    engine: Engine, journal: Journal, fake_engine: FakeEngine, tmp_path: Path
+) -> None:
+    """The quota, of all CPUs for none, does not count: its text was never the original one."""
+    (tmp_path / "cpu.max").write_text("max 100000\n")
+    (tmp_path / "cpu.weight").write_text("20\n")
+    fake_engine.host_config |= {"CpuShares": 512}
+    there = replace(on_version_2(tmp_path), container=engine.inspect(ID))
+    entry = Originals(engine, journal, RUN).describe(there)
+    (tmp_path / "cpu.max").write_text("200000 100000\n")
+    restore(engine, there, entry)
+    assert [update["CpuShares"] for update in fake_engine.updates] == [512]
+    assert (tmp_path / "cpu.max").read_text() == "max 100000"
+
+
 def test_a_cpu_list_that_has_not_changed_is_not_sent(
     engine: Engine, journal: Journal, fake_engine: FakeEngine
 ) -> None:

@@ -9,7 +9,7 @@ from helpers.located_containers import located
 
 from dltools.engine.docker.limit_fields import recorded_limits, setting_updates
 from dltools.engine.limits.cpu_limits import recorded_settings
-from dltools.engine.scales import quota_in_cores, weight_from_v2, weight_to_v2
+from dltools.engine.scales import asked_weight, quota_in_cores, weight_from_v2, weight_to_v2
 
 
 @pytest.mark.parametrize(
@@ -63,3 +63,20 @@ def test_version_2_has_the_nearest_step(weight: float, steps: int) -> None:
 @pytest.mark.parametrize("steps", [1, 50, 100, 9999, 10_000])
 def test_a_step_of_version_2_comes_back(steps: int) -> None:
     assert weight_to_v2(weight_from_v2(steps)) == steps
+
+
+@pytest.mark.parametrize(
+    ("shares", "steps", "asked"),
+    [
+        (None, 100, 1024),
+        (None, 39, 1024),
+        (512, 20, 512),  # runc 1.1
+        (2048, 79, 2048),
+        (2598, 100, 1024),  # what an undo records where nobody had asked for anything
+        (1024, 39, 1024),
+        (1024, 100, 1024),  # runc 1.3.2
+        (512, 29, 296.96),  # somebody else has set another
+    ],
+)
+def test_what_was_asked_for_on_version_2(shares: int | None, steps: int, asked: float) -> None:
+    assert asked_weight(shares, weight_from_v2(steps), is_v2=True) == asked

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 from urllib.parse import quote
 
@@ -45,6 +46,7 @@ from dltools.engine.interface import (
     RefusedError,
     ServiceManager,
 )
+from dltools.engine.scales import default_shares
 from dltools.errors import DltoolsError
 from dltools.inputs import LineSplitter
 
@@ -99,6 +101,8 @@ class DockerEngine(Engine):
         self.host: str = info.get("Name") or ""
         self.version: str = f"{self._product} {info.get('ServerVersion') or ''}".strip()
         self.cgroup_driver: str = info.get("CgroupDriver") or ""
+        runc = (info.get("RuncCommit") or {}).get("ID") or ""
+        self._default_shares = default_shares(str(info.get("CgroupVersion")), runc)
         swarm = info.get("Swarm") or {}
         self.node_id: str = swarm.get("NodeID") or ""
         self.services: ServiceManager | None = (
@@ -132,7 +136,9 @@ class DockerEngine(Engine):
         raw = self._transport.json("GET", f"{self._path(id_)}/json")
         if not isinstance(raw, dict) or "State" not in raw:  # the name is that of another path
             raise GoneError(f"{id_!r} is not the name of a container")
-        return container_of(raw)
+        found = container_of(raw)
+        recorded = self.recorded({**found.limit_fields, "Memory": found.recorded.memory})
+        return replace(found, recorded=recorded)
 
     def _path(self, id_: str) -> str:
         """Return the path of requests on a container."""
@@ -155,12 +161,13 @@ class DockerEngine(Engine):
         and CPU list that are wanted."""
         equivalent = equivalent_original(located, original, self.cpus)
         try:
-            updates = restoring_updates(located, original, wanted)
+            updates = restoring_updates(located, original, wanted, self._default_shares)
             self._update_until(located, updates, is_in_force)
         except RefusedError:
             if not equivalent:
                 raise
-            updates = restoring_updates(located, equivalent, wanted)
+            equivalent |= {"CpuShares": original.get("CpuShares")}
+            updates = restoring_updates(located, equivalent, wanted, self._default_shares)
             self._update_until(located, updates, is_in_force)
 
     def _update_until(
@@ -177,7 +184,7 @@ class DockerEngine(Engine):
 
     def recorded(self, limit_fields: Fields) -> RecordedLimits:
         """Return the limits for which the fields of a journal's entry stand."""
-        return recorded_limits(limit_fields)
+        return recorded_limits(limit_fields, self._default_shares)
 
     def can_open_gpu(self, container: Container) -> bool | None:
         """Tell whether a container can open its GPU, None if it cannot be asked."""

@@ -31,14 +31,15 @@ FIELDS = ("NanoCpus", "CpuPeriod", "CpuQuota", "CpuShares", "CpusetCpus")
 _NANO = 1_000_000_000
 
 
-def recorded_limits(fields: Mapping[str, Any]) -> RecordedLimits:
-    """Return the limits for which fields of a container stand."""
-    nano = fields.get("NanoCpus") or 0
+def recorded_limits(fields: Mapping[str, Any], default_shares: int = 0) -> RecordedLimits:
+    """Return the limits for which fields of a container stand. `default_shares`: those that have
+    the effect of none."""
+    nano, shares = fields.get("NanoCpus") or 0, fields.get("CpuShares")
     return RecordedLimits(
         float(nano / _NANO)
         if nano > 0
         else quota_in_cores(fields.get("CpuQuota"), fields.get("CpuPeriod")),
-        None if fields.get("CpuShares") in (None, 0) else fields["CpuShares"],
+        None if shares in (None, 0, default_shares) else shares,
         fields.get("CpusetCpus") or "",
         fields.get("Memory") or None,
     )
@@ -55,10 +56,10 @@ def setting_updates(
 
 
 def restoring_updates(
-    located: LocatedContainer, original: Mapping[str, Any], wanted: CpuLimits
+    located: LocatedContainer, original: Mapping[str, Any], wanted: CpuLimits, default_shares: int
 ) -> Iterator[dict[str, Any]]:
-    """Yield the updates that may restore original fields of the quota, and set the weight and CPU
-    list that are wanted."""
+    """Yield the updates that may restore original fields, and set the weight and CPU list that are
+    wanted. An update cannot say "no shares": `default_shares` have the same effect."""
     if nano := original.get("NanoCpus"):
         fields = {"NanoCpus": nano}
     else:
@@ -66,7 +67,12 @@ def restoring_updates(
             "CpuPeriod": original.get("CpuPeriod") or PERIOD_US,
             "CpuQuota": original.get("CpuQuota") or -1,
         }
-    yield from _with_the_rest(located, wanted, fields)
+    shares = original.get("CpuShares") or 0
+    if located.cgroup is None:  # nobody can read back: the record alone counts, as at a start
+        if shares != (located.container.limit_fields.get("CpuShares") or 0):
+            fields["CpuShares"] = shares or default_shares
+        wanted = {"cpuset": wanted["cpuset"]} if "cpuset" in wanted else {}
+    yield from _with_the_rest(located, wanted, fields, shares)
 
 
 def equivalent_original(
@@ -105,25 +111,26 @@ def _quota_fields(
 
 
 def _with_the_rest(
-    located: LocatedContainer, wanted: CpuLimits, fields: dict[str, Any]
+    located: LocatedContainer, wanted: CpuLimits, fields: dict[str, Any], known_shares: int = 0
 ) -> Iterator[dict[str, Any]]:
     """Yield the fields of a quota with those of the other limits: one for each way in which the
-    weight may be meant."""
+    weight may be meant. `known_shares` may be what it was set with, 0 if nothing was."""
     if "cpuset" in wanted:  # the engine wants all CPUs named
         fields = {**fields, "CpusetCpus": wanted["cpuset"] or located.usable_cpu_list}
     if "cpu_weight" not in wanted:
         yield fields
         return
-    for shares in _shares(located, wanted["cpu_weight"]):
+    for shares in _shares(located, wanted["cpu_weight"], known_shares):
         yield {**fields, "CpuShares": shares}
 
 
-def _shares(located: LocatedContainer, weight: float) -> tuple[int, ...]:
-    """Return the shares that may set a weight. Version 2 has a scale of its own: only reading back
-    tells which of two is right."""
+def _shares(located: LocatedContainer, weight: float, known_shares: int) -> tuple[int, ...]:
+    """Return the shares that may set a weight. Version 2 has a scale of its own, on which many
+    shares are one weight: only reading back tells which are right."""
     if located.cgroup_version == 1:
         return (max(LEAST_SHARES, round(weight)),)
-    return shares_for_v2(weight_to_v2(weight))
+    known = (known_shares,) if known_shares else ()
+    return (*known, *shares_for_v2(weight_to_v2(weight)))
 
 
 def _nano_cpus(cores: float) -> int:

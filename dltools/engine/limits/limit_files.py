@@ -113,7 +113,7 @@ def write_files(located: LocatedContainer, texts: Mapping[str, str]) -> None:
     for name, text in sorted(texts.items(), key=lambda item: item[0] == _QUOTA_V1):
         if name != CPUSET:
             (directory / name).write_text(text)
-    if texts.get(CPUSET):
+    if texts.get(CPUSET) and read_files(located).get(CPUSET) != texts[CPUSET]:
         _write_cpu_list(located, texts[CPUSET])
 
 

@@ -15,7 +15,7 @@ from typing import Any
 
 from dltools.engine.cgroup import belongs_to, is_alone_in_scope
 from dltools.engine.docker.engine import DockerEngine
-from dltools.engine.docker.limit_fields import FIELDS, recorded_limits
+from dltools.engine.docker.limit_fields import FIELDS
 from dltools.engine.docker.transport import Transport
 from dltools.engine.interface import (
     LIMITS,
@@ -71,7 +71,7 @@ class PodmanEngine(DockerEngine):
         if not found.pid and started == found.started_text:
             fields |= unshown
         memory = {"Memory": host_config.get("Memory")}
-        recorded = recorded_limits({**fields, **memory})
+        recorded = self.recorded({**fields, **memory})
         found = replace(found, limit_fields=fields, recorded=recorded)
         if self.is_local and found.pid and is_alone_in_scope(found.pid, found.id):
             return replace(found, unsettable={"cpu_weight": _ALONE})

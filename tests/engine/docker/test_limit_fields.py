@@ -24,7 +24,8 @@ from dltools.engine.docker.limit_fields import (
     restoring_updates,
     setting_updates,
 )
-from dltools.engine.interface import Container, GpuAccess, LocatedContainer, RefusedError
+from dltools.engine.interface import Container, CpuLimits, GpuAccess, LocatedContainer, RefusedError
+from dltools.engine.scales import default_shares
 from dltools.errors import UnavailableError
 
 
@@ -104,10 +105,56 @@ def test_the_original_fields_never_say_unchanged(
     started: dict[str, int], fields: dict[str, int]
 ) -> None:
     """The engine takes 0 for "as it is": it would reset nothing."""
-    assert next(restoring_updates(located(), started, {})) == fields
+    assert next(restoring_updates(located(**started), started, {}, 1024)) == fields
 
 
 # Weights
+
+
+@pytest.mark.parametrize(
+    ("original", "present", "fields"),
+    [
+        (0, 0, {}),
+        (512, 512, {}),
+        (512, 2, {"CpuShares": 512}),
+        (0, 2, {"CpuShares": 2598}),
+        (0, 737, {"CpuShares": 2598}),
+    ],
+)
+def test_of_a_stopped_container_the_record_is_restored(
+    original: int, present: int, fields: dict[str, int]
+) -> None:
+    """It starts next with what is on record, on a host of version 2 too."""
+    there = located(CpuShares=present)
+    wanted: CpuLimits = {"cpu_weight": 1024.0}
+    (found,) = restoring_updates(there, {"CpuShares": original}, wanted, 2598)
+    assert found == {"CpuPeriod": 100_000, "CpuQuota": -1} | fields
+
+
+def test_of_a_running_one_the_shares_that_it_began_with_come_first(tmp_path: Path) -> None:
+    there, original = on_version_2(tmp_path, CpuShares=2), {"CpuShares": 512}
+    found = restoring_updates(there, original, {"cpu_weight": 204.8}, 2598)
+    assert [fields["CpuShares"] for fields in found] == [512, 501, 126]
+
+
+@pytest.mark.parametrize(
+    ("version", "runc", "shares"),
+    [
+        ("1", "1.1.5", 1024),
+        ("2", "1.1.5+ds1-1+deb12u1", 2598),
+        ("2", "v1.1.12-0-g51d5e94", 2598),
+        ("2", "v1.3.1-0-g1", 2598),
+        ("2", "v1.3.2-0-g2", 1024),
+        ("2", "1.10.0", 1024),
+        ("2", "", 2598),
+        ("2", "N/A", 2598),
+        ("None", "", 1024),
+    ],
+)
+def test_some_shares_have_the_effect_of_none(version: str, runc: str, shares: int) -> None:
+    assert default_shares(version, runc) == shares
+    if version == "2":
+        assert (quadratic if shares == 1024 else linear)(shares) == 100
 
 
 def linear(shares: int) -> int:
