@@ -118,7 +118,16 @@ class Job:
             ):
                 if (directory / name).exists():
                     files[name] = (directory / name).read_text().strip()
+        if "cpu.max" in files and not files["cpuset.cpus"]:  # all, and the engine says which
+            files["cpuset.cpus"] = (
+                (self.directory("cpuset") / "cpuset.cpus.effective").read_text().strip()
+            )
         return files
+
+    @property
+    def has_v2(self) -> bool:
+        """Whether its limits are in files of cgroup version 2, which has weights of its own."""
+        return "cpu.max" in self.kernel()
 
     @property
     def kernel_cpus(self) -> float | None:
@@ -162,6 +171,11 @@ class Job:
 
     def log(self) -> bytes:
         return bytes(self._api.logs(self.id))
+
+
+def on_every_cpu(work: str) -> str:
+    """Return shell that does this work as often as there are CPUs, in the background."""
+    return f"for _ in $(seq {os.cpu_count()}); do ({work}) & done;"
 
 
 class Gate:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from helpers.containers import Containers, eventually, plan_for
+from helpers.containers import Containers, eventually, on_every_cpu, plan_for
 from helpers.tools import Tools, complaint, records
 from real_engine.test_pipe import TRAINING
 
@@ -61,13 +61,14 @@ def test_a_container_that_is_killed_is_not_taken_for_changed(run: Containers) ->
     seen: list[Settings] = []
     for name in "abcd":
         job = run(name=name, nano_cpus=1_500_000_000, cpu_shares=700)
+        weight = round(job.kernel_weight, 2)
         locator, killer = Locator(job.engine), threading.Thread(target=job.remove)
         killer.start()
         with suppress(GoneError):
             while True:
                 seen.append(settings_in_force(locator.find(job.id)))
         killer.join()
-    expected = {"cpus": 1.5, "cpu_weight": 700.0, "cpuset": None}
+    expected = {"cpus": 1.5, "cpu_weight": weight, "cpuset": None}
     assert [one for one in seen if one != expected] == []
 
 
@@ -100,7 +101,7 @@ def test_a_plan_orders_the_others_around_what_somebody_else_has_changed(
     tool: Tools, run: Containers, tmp_path: Path
 ) -> None:
     busy = TRAINING.replace("RATE", "2")
-    jobs = [run(busy, name=name) for name in "abcd"]
+    jobs = [run(on_every_cpu(busy) + " wait", name=name) for name in "abcd"]
     plan = f"dl-plan --policy las --set explore=0 --realize priority --state {tmp_path}/known"
     pipe = (
         f"dl-probe {' '.join(run.only)} -i 1 -c 18 | {plan.replace('--state', '--save-state')}"

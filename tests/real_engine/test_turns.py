@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from helpers.containers import Containers, Gate, Job, api, eventually, plan_for
+from helpers.containers import Containers, Gate, Job, api, eventually, on_every_cpu, plan_for
 from helpers.tools import Tools, complaint, records
 
 from dltools.plan.records import Action, Op, Plan, dump_plan
@@ -256,7 +256,7 @@ def test_the_pipe_rotates_trainings_and_leaves_them_running(
     run: Containers, tool: Tools, tmp_path: Path
 ) -> None:
     script = "i=0; while :; do i=$((i+1)); echo loss: 0.$((1000-i)); usleep 100000; done"
-    jobs = [run(f"({SPIN}) & ({SPIN}) & {script}", name=name) for name in ("a", "b")]
+    jobs = [run(f"{on_every_cpu(SPIN)} {script}", name=name) for name in ("a", "b")]
     eventually(lambda: all(job.log() for job in jobs))
     line = (
         f"dl-probe {' '.join(run.only)} | dl-plan --policy fair --realize rotate --quantum 0.5"
@@ -270,7 +270,7 @@ def test_the_pipe_rotates_trainings_and_leaves_them_running(
 
 def test_the_turns_of_a_stream_end_with_it(run: Containers, tool: Tools, tmp_path: Path) -> None:
     jobs = [
-        run(f"({SPIN}) & ({SPIN}) & while :; do echo loss: 0.5; sleep 1; done", name=name)
+        run(f"{on_every_cpu(SPIN)} while :; do echo loss: 0.5; sleep 1; done", name=name)
         for name in ("a", "b")
     ]
     eventually(lambda: all(job.log() for job in jobs))

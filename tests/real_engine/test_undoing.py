@@ -72,10 +72,10 @@ def test_many_changes_are_undone_at_once(change: Any, undo: Any, job: Job, state
     assert entries(state) == []
 
 
-def job_cores(kernel: dict[str, str]) -> float:
+def job_cores(kernel: dict[str, str]) -> float | None:
     if "cpu.max" in kernel:
         quota, period = kernel["cpu.max"].split()
-        return int(quota) / int(period)
+        return None if quota == "max" else int(quota) / int(period)
     return int(kernel["cpu.cfs_quota_us"]) / int(kernel["cpu.cfs_period_us"])
 
 
