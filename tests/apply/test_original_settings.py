@@ -397,7 +397,11 @@ def test_a_container_is_restored(
 
 
 def test_on_version_2_the_shares_are_those_that_give_the_weight(
-    engine: Engine, journal: Journal, fake_engine: FakeEngine, tmp_path: Path
+    engine: Engine,
+    journal: Journal,
+    fake_engine: FakeEngine,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """The quota, of all CPUs for none, does not count: its text was never the original one."""
     (tmp_path / "cpu.max").write_text("max 100000\n")
@@ -406,8 +410,18 @@ def test_on_version_2_the_shares_are_those_that_give_the_weight(
     there = replace(on_version_2(tmp_path), container=engine.inspect(ID))
     entry = Originals(engine, journal, RUN).describe(there)
     (tmp_path / "cpu.max").write_text("200000 100000\n")
+    (tmp_path / "cpu.weight").write_text("1\n")
+    fake_engine.host_config |= {"CpuShares": 2}
+    there = replace(there, container=engine.inspect(ID))
+    sent = []
+
+    def update(_: str, fields: dict[str, Any]) -> None:
+        sent.append(fields["CpuShares"])
+        (tmp_path / "cpu.weight").write_text({512: "20\n"}[fields["CpuShares"]])
+
+    monkeypatch.setattr(engine, "update", update)
     restore(engine, there, entry)
-    assert [update["CpuShares"] for update in fake_engine.updates] == [512]
+    assert sent == [512]
     assert (tmp_path / "cpu.max").read_text() == "max 100000"
 
 

@@ -59,7 +59,7 @@ class _Job:
         every = f"0-{(os.cpu_count() or 1) - 1}"
         return {
             "cpus": 0 if cpus >= (os.cpu_count() or 1) else cpus,
-            "weight": config["CpuShares"] or 1024,
+            "weight": self.made.inspect().recorded.weight or 1024,
             "cpuset": config["CpusetCpus"] or every,
             "restart": config["RestartPolicy"],
             "memory": config["Memory"],
@@ -68,7 +68,7 @@ class _Job:
 
     @property
     def is_frozen(self) -> bool:
-        with suppress(AssertionError):
+        with suppress(AssertionError, FileNotFoundError):  # version 2 has no such controller
             return "FROZEN" in (self.made.directory("freezer") / "freezer.state").read_text()
         return "frozen 1" in (self.made.directory("cpu") / "cgroup.events").read_text()
 

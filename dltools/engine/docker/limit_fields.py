@@ -68,9 +68,11 @@ def restoring_updates(
             "CpuQuota": original.get("CpuQuota") or -1,
         }
     shares = original.get("CpuShares") or 0
-    if located.cgroup is None:  # nobody can read back: the record alone counts, as at a start
-        if shares != (located.container.limit_fields.get("CpuShares") or 0):
-            fields["CpuShares"] = shares or default_shares
+    is_recorded = shares == (located.container.limit_fields.get("CpuShares") or 0)
+    directory = located.controller("cpu")
+    if directory is None and not is_recorded:  # the record alone counts, as at its next start
+        fields["CpuShares"] = shares or default_shares
+    if directory is None or (is_recorded and directory.weight() == wanted.get("cpu_weight")):
         wanted = {"cpuset": wanted["cpuset"]} if "cpuset" in wanted else {}
     yield from _with_the_rest(located, wanted, fields, shares)
 

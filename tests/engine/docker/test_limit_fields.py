@@ -137,6 +137,12 @@ def test_of_a_running_one_the_shares_that_it_began_with_come_first(tmp_path: Pat
     assert [fields["CpuShares"] for fields in found] == [512, 501, 126]
 
 
+def test_a_weight_that_is_as_it_was_is_not_sent(tmp_path: Path) -> None:
+    (tmp_path / "cpu.weight").write_text("100\n")
+    (found,) = restoring_updates(on_version_2(tmp_path), {}, {"cpu_weight": 1024.0}, 2598)
+    assert "CpuShares" not in found
+
+
 @pytest.mark.parametrize(
     ("version", "runc", "shares"),
     [
