@@ -3,7 +3,7 @@
 # make test        run all tests, on a real engine if one answers
 # make test-cluster  move jobs between three real Swarm nodes on this machine; needs root
 # make test-engines  start Podman, systemd, containerd and Slurm beside Docker, and run the same tests over each; root
-# make test-engines-v2  run the same tests over cgroups and systemd in an emulated machine with cgroup v2; root
+# make test-engines-v2  run the same tests over cgroups, systemd and Docker in an emulated machine with cgroup v2; root
 # make faults      break moves between three Swarm nodes in all ways; needs root, 25 minutes
 # make lint        check style, types and import contracts
 # make package     build wheel and sdist into dist/, and try them in empty environments; a minute
@@ -94,7 +94,7 @@ test-engines: $(VENV)/.test
 	@tests/contract/run
 
 test-engines-v2:
-	@tests/contract/run bare-v2
+	@tests/contract/run bare-v2 docker-v2
 
 faults: $(VENV)/.test
 	@PYTHONPATH=tests $(BIN)/python -c 'from helpers.containers import build_image; build_image()'

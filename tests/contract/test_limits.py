@@ -167,7 +167,7 @@ def test_what_somebody_else_has_changed_is_left_alone(
             "--host",
             subject.url,
             *lease(subject),
-            input=update(subject, job, cpu_weight=200),
+            input=update(subject, job, cpu_weight=800),
         ).stdout
     )
     assert result["status"] in ("skipped", "stale")
