@@ -49,7 +49,7 @@ def sampled(run: Containers, count: int, tmp_path: Path) -> tuple[list[dict[str,
 def test_a_flood_without_a_line_end_takes_no_memory(
     run: Containers, tmp_path: Path, record_property: Any
 ) -> None:
-    size = repeated(400_000_000, 1_000_000_000)  # more than the memory that it may take
+    size = repeated(320_000_000, 1_000_000_000)  # more than the memory that it may take
     job = run(
         f"head -c {size} /dev/zero | tr '\\0' x; echo; while :; do echo loss: 0.5; sleep 0.2; done"
     )

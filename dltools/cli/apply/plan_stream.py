@@ -71,6 +71,8 @@ class PlanStream:
         except (SystemExit, KeyboardInterrupt, DataError):
             self._end_leases()
             raise
+        finally:
+            signals.close()
         self._end_leases()
 
     def _end_leases(self) -> None:
@@ -145,7 +147,7 @@ class PlanStream:
             self._signals.check()
             self._actuator.advance_turns()
             self._end_lease()
-            if not select.select([stream], [], [], self._seconds_until_due())[0]:
+            if not self._signals.wait_for(stream, self._seconds_until_due()):
                 self._retry_deliveries()
                 continue
             data = os.read(stream.fileno(), 1 << 16)
@@ -316,18 +318,35 @@ class LeaseKeeper:
 class FirstSignal:
     """Ends the run at the first SIGTERM, SIGINT or SIGHUP. Later signals are ignored, so that they
     do not interrupt what is done at the end. Python drops an exception that is raised while it
-    frees an object: so a run that waits must `check`."""
+    frees an object: so a run that waits must `check`, and wait by `wait_for`."""
 
     def __init__(self) -> None:
         """Handle the signals from now on."""
         self._is_armed = True
         self._number: int | None = None
+        self._woken, self._wake = os.pipe()
+        os.set_blocking(self._wake, False)
+        signal.set_wakeup_fd(self._wake, warn_on_full_buffer=False)
         for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
             signal.signal(number, self._handle)
+
+    def wait_for(self, stream: BinaryIO, seconds: float | None) -> bool:
+        """Wait until a stream can be read, a signal has come, or so many seconds are over (None:
+        for ever). Tell whether the stream can be read."""
+        ready, _, _ = select.select([stream.fileno(), self._woken], [], [], seconds)
+        if self._woken in ready:
+            os.read(self._woken, 1 << 10)
+        return stream.fileno() in ready
 
     def ignore(self) -> None:
         """Ignore all signals from now on."""
         self._is_armed = False
+
+    def close(self) -> None:
+        """Wait for nothing any more."""
+        signal.set_wakeup_fd(-1)
+        os.close(self._wake)
+        os.close(self._woken)
 
     def _handle(self, number: int, _frame: object) -> None:
         if not self._is_armed:

@@ -27,7 +27,9 @@ class Freed:
 def signals() -> Iterator[FirstSignal]:
     numbers = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
     before = {number: signal.getsignal(number) for number in numbers}
-    yield FirstSignal()
+    made = FirstSignal()
+    yield made
+    made.close()
     for number, handler in before.items():
         signal.signal(number, handler)
 
@@ -44,3 +46,24 @@ def test_a_signal_whose_exception_was_dropped_ends_the_run_at_the_next_check(
     del made
     with pytest.raises(error):
         signals.check()
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+def test_it_ends_a_wait_that_begins_after_the_check(signals: FirstSignal) -> None:
+    """It came in between, and a select would have waited for a plan for ever."""
+    reading, writing = os.pipe()
+    with os.fdopen(reading, "rb") as stream, os.fdopen(writing, "wb"):
+        signals.check()
+        made = Freed(signal.SIGINT)
+        del made
+        assert not signals.wait_for(stream, None)
+        with pytest.raises(KeyboardInterrupt):
+            signals.check()
+
+
+def test_a_stream_is_waited_for(signals: FirstSignal) -> None:
+    reading, writing = os.pipe()
+    with os.fdopen(reading, "rb") as stream, os.fdopen(writing, "wb", buffering=0) as other:
+        assert not signals.wait_for(stream, 0.01)
+        other.write(b"x")
+        assert signals.wait_for(stream, None)
