@@ -35,7 +35,13 @@ def in_order(items: list[pytest.Item]) -> list[pytest.Item]:
         else:
             others.append(tests)
     others.reverse()  # the longest of them are those of the simulator and of whole tools
+    others.sort(key=_slow, reverse=True)  # a long file that comes last is waited for
     return [item for tests in (*_spread(on_engine, others), *last) for item in tests]
+
+
+def _slow(tests: File) -> int:
+    """Return how many tests of a file are slow."""
+    return sum(item.get_closest_marker("slow") is not None for item in tests)
 
 
 def _spread(few: list[File], many: list[File]) -> Iterator[File]:

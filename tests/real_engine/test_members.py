@@ -14,7 +14,7 @@ from helpers.tools import Tools
 
 pytestmark = [pytest.mark.engine, pytest.mark.slow, pytest.mark.alone]
 
-WATCHED_S = repeated(10, 30)
+WATCHED_S = repeated(8, 30)
 WORK = "work() { awk 'BEGIN { for (i = 0; i < 200000; i++) x += i }'; }\n"
 MEMBER = (
     WORK

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from helpers.containers import Containers, eventually
+from helpers.examples import repeated
 from helpers.tools import Tools
 
 pytestmark = [pytest.mark.engine, pytest.mark.slow, pytest.mark.alone]
@@ -21,11 +22,12 @@ n=1
 ENDLESS = EPOCH + "while :; do epoch 0.5; done"
 SHORT = EPOCH + "while [ $n -le 25 ]; do epoch 0.$((99-n)); done"
 
+POLICIES = ["flowcon --set itval=4", "srtf --set itval=4", "fair"]
 EVEN = 1 / 3
 """What Docker alone gives each of three jobs that want all they can get."""
 
 
-@pytest.mark.parametrize("policy", ["flowcon --set itval=4", "fair", "srtf --set itval=4"])
+@pytest.mark.parametrize("policy", repeated(POLICIES[:2], POLICIES))
 def test_a_late_short_job_has_no_less_than_under_docker_alone(
     policy: str, run: Containers, tool: Tools, tmp_path: Path
 ) -> None:

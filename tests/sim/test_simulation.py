@@ -91,7 +91,7 @@ def test_the_mean_of_an_m_g_1_ps_queue(spread: str) -> None:
         "constant": lambda: 1.0,
         "two kinds": lambda: chance.choice([0.25, 1.75]),
     }[spread]
-    times = arrivals("poisson", repeated(10_000, 40_000), 2.0, chance)
+    times = arrivals("poisson", repeated(6_000, 40_000), 2.0, chance)
     jobs = [Job(f"j{k}", arrival=t, work=draw(), epochs=1) for k, t in enumerate(times)]
     found = summarise(simulate(workload(*jobs, nodes=(HostSpec("n", 1.0),))))
     assert found.mean_completion == pytest.approx(2.0, rel=repeated(0.04, 0.02))
