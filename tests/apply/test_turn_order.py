@@ -153,8 +153,10 @@ def test_who_sleeps_gives_its_turn_up_and_is_not_frozen() -> None:
     assert world.running() == {"a", "b"}
 
 
-def test_who_wakes_is_next_when_the_turn_ends() -> None:
-    world = World(busy={"a": 0.0})
+@pytest.mark.parametrize("others", [0.0, 10.0])
+def test_who_wakes_is_next_when_the_turn_ends(others: float) -> None:
+    """Also where other programs leave it a tenth of a CPU."""
+    world = World(cpus=2.0, others=others, busy={"a": 0.0, "b": 1.0, "c": 1.0})
     world.plan("a", "b", "c")
     world.go(3)
     assert world.running() == {"a", "b"}
@@ -180,18 +182,6 @@ def test_who_waits_for_cpus_that_other_programs_use_does_not_sleep() -> None:
     assert world.running() == {"a"}
     world.go(8)
     assert world.running() == {"b"}
-
-
-def test_who_wakes_beside_other_programs_is_next() -> None:
-    world = World(cpus=2.0, others=10.0, busy={"a": 0.0, "b": 1.0, "c": 1.0})
-    world.plan("a", "b", "c")
-    world.go(3)
-    assert world.running() == {"a", "b"}
-    world.busy["a"] = 1.0
-    world.go(2)
-    assert world.running() == {"b"}
-    world.go(5)
-    assert world.running() == {"a"}
 
 
 def test_a_turn_that_leaves_a_cpu_idle_has_room_for_the_next_group() -> None:

@@ -200,8 +200,8 @@ def uses_by_container(
 
 
 _AHEAD_US = 120 * MICRO
-"""A utilisation sample that is further ahead than this of the time that has passed since the newest
-known one is impossible."""
+"""How much later a utilisation sample may be than the newest known one, beyond the time that has
+passed since that was read (us); one that is later still is impossible."""
 
 
 def _ratios(nvml: Nvml, device: Device, now: float) -> dict[int, float] | None:
