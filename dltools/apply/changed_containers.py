@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from dltools.apply.migrate.migration import Migration, MigrationFiles
-from dltools.apply.original_settings import Entry, Journal
+from dltools.apply.original_settings import Entry, Journal, is_foreign
 from dltools.engine.identity import own_records
-from dltools.engine.interface import Engine, GoneError
+from dltools.engine.interface import Engine, GoneError, LocatedContainer
 from dltools.engine.limits.cpu_limits import Locator, current_settings, settings_in_force
-from dltools.engine.runs import ApplyRun
+from dltools.engine.runs import UNKNOWN_RUN, ApplyRun
 from dltools.engine.turn_notes import TurnNote, read_notes
 from dltools.errors import AccessError, DataError
 from dltools.notation.cpu_weights import DEFAULT_CPU_WEIGHT
@@ -23,9 +23,12 @@ from dltools.plan.realisation.settings import FoundSettings, Turn, as_found, onl
 class ChangedContainer:
     """A container that dl-apply has changed.
 
-    `original`: its settings before; `current`: its settings now (None: it is gone). `since`: when
-    it was changed (RFC 3339, "" if unknown), and by which `run`. `state_directory`: whose journal
-    says so. `until`: when its lease ends, "" if no end is known.
+    `name`: its present one. `original`: its settings before; `current`: its settings now (None: it
+    is gone), with its state where that is not running. `since`: when it was changed (RFC 3339, ""
+    if unknown), and by which `run`. `state_directory`: whose journal says so. `until`: when its
+    lease ends, "" if no end is known. `ends_with`: the run whose end is the end of the change,
+    `UNKNOWN_RUN` where that is no run's. `is_foreign`: somebody else has changed it since: it is
+    left alone.
     """
 
     container_id: str
@@ -36,6 +39,8 @@ class ChangedContainer:
     run: ApplyRun
     state_directory: Path
     until: str = ""
+    ends_with: ApplyRun = UNKNOWN_RUN
+    is_foreign: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,28 +94,31 @@ def _changed_container(
     entry, note = known.entry, known.note
     record = entry or note
     assert record is not None
-    try:
-        current: FoundSettings | None = _current(engine, locator, known)
-    except GoneError:
-        current = None
+    located, current = None, None
+    with suppress(GoneError):
+        located = locator.find(known.container_id)
+        current = _current(engine, located, known)
+    leased_by = entry.leased_by if entry else UNKNOWN_RUN
     return ChangedContainer(
         container_id=known.container_id,
-        name=record.container_name,
+        name=located.container.name if located else record.container_name,
         original=_original(known, current),
         current=current,
         since=record.since,
         run=note.run if note and (note.run.is_alive or not entry) else record.run,
         state_directory=known.state_directory,
         until=entry.until if entry else "",
+        ends_with=note.run if note and not entry else leased_by,
+        is_foreign=bool(current and located and entry and is_foreign(engine, located, entry)),
     )
 
 
-def _current(engine: Engine, locator: Locator, known: _ContainerRecords) -> FoundSettings:
+def _current(engine: Engine, located: LocatedContainer, known: _ContainerRecords) -> FoundSettings:
     """Return the settings that a container has now, with its state and turn where these may have
-    been changed."""
-    located = locator.find(known.container_id)
+    been changed, or where it does not run."""
     current = as_found(current_settings(engine, located))
-    if known.note or (known.entry and known.entry.state):
+    may_have_state = known.note or (known.entry and known.entry.state)
+    if may_have_state or located.container.state != "running":
         current["state"] = located.container.state
     if known.note and known.note.seconds and known.note.run.is_alive:
         current["group"], current["turn_s"] = known.note.group, known.note.seconds

@@ -8,6 +8,8 @@ takes both before it connects; `dl-apply --status` asks who has the mark.
 
 from __future__ import annotations
 
+import os
+import re
 import shlex
 import socket
 import struct
@@ -19,13 +21,16 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from dltools.engine.interface import Engine
-from dltools.engine.runs import process_start
+from dltools.engine.runs import ApplyRun, process_start
 from dltools.engine.state_folder import StateFolder
 from dltools.errors import RetryError
 from dltools.files import locked
+from dltools.text import printable
 
 SETTLING_S = 1.0
 """How long an engine may take to carry out what a killed run has asked of it (ours)."""
+
+_LOCK = "apply.lock"
 
 
 class LockedState:
@@ -51,7 +56,7 @@ def locked_state(home: Path, advice: str = "try again") -> Iterator[LockedState]
     Raises `RetryError`, which ends with the `advice`, where another run holds it, and
     `OutputError`.
     """
-    with locked(home / "apply.lock", "dl-apply", advice) as holder_died:
+    with locked(home / _LOCK, "dl-apply", advice) as holder_died:
         for folder in ("journal", "rotation", "migrations", "deliveries"):
             StateFolder(home / folder).remove_staged()
         yield LockedState(home, holder_died=holder_died)
@@ -101,13 +106,62 @@ def _watchdog_with_lock(home: Path) -> int | None:
     """Return the watchdog that holds the lock of a state directory: 0 where nobody does any more,
     None where it is another process."""
     with suppress(OSError, ValueError):
-        text = (home / "apply.lock").read_text(errors="replace")
-        if not text:  # it has just ended, or has not said yet who it is
+        pid, _ = _holder(home)
+        if not pid:  # it has just ended, or has not said yet who it is
             return 0
-        pid = int(text.removeprefix("process ").partition(":")[0])
         words = Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
         return pid if WATCHDOG.encode() in words else None
     return 0
+
+
+def _holder(home: Path) -> tuple[int, str]:
+    """Return the process that the lock of a state directory names, 0 for none, and what it says of
+    it: "process 7: dl-apply". Raises OSError and ValueError."""
+    said = printable((home / _LOCK).read_text(errors="replace").strip())
+    return (int(said.removeprefix("process ").partition(":")[0]) if said else 0), said
+
+
+def end_run(home: Path, patience_s: float) -> str:
+    """End the run of dl-apply that holds the lock of a state directory, as SIGTERM does; return
+    its process and command, "" where none holds it. A watchdog is left to its work.
+
+    A process counts that the lock names and that has it open: a number may be another's by now.
+    Raises `RetryError` for a run that has not ended after so long (s), or that a service would
+    start again, and `AccessError`.
+    """
+    try:
+        pid, said = _holder(home)
+        run = ApplyRun(pid, process_start(pid))
+        if not _has_open(pid, home / _LOCK) or _watchdog_with_lock(home):
+            return ""
+        unit = _UNIT.search(Path(f"/proc/{pid}/cgroup").read_text())
+    except (OSError, ValueError):
+        return ""
+    if unit is not None:
+        raise RetryError(
+            f"{said} is of a service, which would start again: systemctl stop {unit[1]} ends it "
+            "and undoes"
+        )
+    if not run.end(patience_s):
+        raise RetryError(
+            f"{said} has not ended within {patience_s:g} s of SIGTERM; after kill -9 {pid} its "
+            "watchdog undoes what is under lease"
+        )
+    return said
+
+
+def _has_open(pid: int, path: Path) -> bool:
+    """Tell whether a process has a file open. Raises OSError where that may not be seen."""
+    wanted = path.stat()
+    for one in Path(f"/proc/{pid}/fd").iterdir():
+        with suppress(FileNotFoundError):  # closed meanwhile
+            if os.path.samestat(one.stat(), wanted):
+                return True
+    return False
+
+
+_UNIT = re.compile(r"/(dltools[\w-]*)\.service$", re.MULTILINE)
+"""The unit of a process, in its list of cgroups; those of dltools have such names."""
 
 
 ANY = -1

@@ -106,7 +106,8 @@ class _Undoing:
         try:
             located = self._locator.find(entry.container_id)
             before = as_found(current_settings(self._engine, located))
-            found = replace(found, before=before, after=before)
+            name = located.container.name  # it may have been renamed
+            found = replace(found, container_name=name, before=before, after=before)
             return (self._plan if self._dry_run else self._restore)(located, entry, found)
         except RefusedError as error:
             return _without_settings(found, Status.FAILED, str(error))

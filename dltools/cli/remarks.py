@@ -11,6 +11,8 @@ import re
 import shutil
 import stat
 import sys
+import time
+from collections.abc import Callable
 from pathlib import Path
 
 from dltools.cli.exits import print_message
@@ -58,15 +60,25 @@ def is_last_in_pipe() -> bool:
         return True
 
 
-class Remarks:
-    """Remarks that are made again and again, of which each is told when it changes; one that
-    differs in its measured numbers alone is the same."""
+STEADY_S = 10.0
+"""How long a new reason stands until it is told (s): a stream begins with some that soon pass."""
 
-    def __init__(self) -> None:
-        self._told = ""
+
+class Remarks:
+    """Remarks that are made again and again: the first is told at once, another when it has stood
+    for a while. One that differs in its measured numbers alone is the same."""
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._told = self._new = ""
+        self._since = 0.0
 
     def tell(self, remark: str) -> None:
-        """Print a remark, unless it was the last one."""
-        if remark and (words := _NUMBER.sub("", remark)) != self._told:
+        """Print a remark that is new; "" is none, after which an earlier one is not new."""
+        words, now = _NUMBER.sub("", remark), self._clock()
+        if words != self._new:
+            self._new, self._since = words, now
+        is_steady = not self._told or now - self._since >= STEADY_S
+        if remark and words != self._told and is_steady:
             self._told = words
             print_remark(remark)

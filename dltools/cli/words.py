@@ -72,7 +72,7 @@ def settings_in_words(
     words = [str(settings["state"])] if settings.get("state", "running") != "running" else []
     if settings.get("turn_s"):
         place = f"turn {settings['group'] + 1}," if "group" in settings else "turns of"
-        words.append(f"{place} {settings['turn_s']:g} s{_on_gpu(settings.get('queue'))}")
+        words.append(f"{place} {settings['turn_s']:.3g} s{_on_gpu(settings.get('queue'))}")
     if settings.get("cpus") is not None:
         words.append(f"{settings['cpus']:g} cpus")
     weight = settings.get("cpu_weight")
@@ -102,12 +102,23 @@ def settings_in_words(
     return ", ".join(words) or "-"
 
 
+def gist(reason: str) -> str:
+    """Return the part of an action's reason that says most: its place in the queue, else how it
+    begins."""
+    first, *more = reason.split("; ")
+    places = [one for one in more if one.endswith(_PLACE)]
+    return places[0] if places else first.partition(": ")[0]
+
+
+_PLACE = " in the queue"
+
+
 def _on_gpu(queue: str | None) -> str:
     return f" on {printable(short_gpu(queue))}" if queue else ""
 
 
 def changes_in_words(before: FoundSettings, after: FoundSettings) -> tuple[str, str]:
-    """Return what differs between settings before and after; where nothing does, all of them."""
+    """Return what differs between settings before and after; where nothing does, what limits."""
     from dltools.plan.realisation.settings import only
 
     names = [
@@ -115,6 +126,7 @@ def changes_in_words(before: FoundSettings, after: FoundSettings) -> tuple[str, 
         for name in {**before, **after}
         if before.get(name, _UNKNOWN) != after.get(name, _UNKNOWN)
     ]
-    names = names or [*before]
+    if not names:
+        return (settings_in_words(before),) * 2
     old, new = only(before, names), only(after, names)
     return settings_in_words(old, old, whole=False), settings_in_words(new, new, whole=False)

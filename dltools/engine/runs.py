@@ -3,8 +3,14 @@
 from __future__ import annotations
 
 import os
+import signal
+import time
 from dataclasses import dataclass
 from pathlib import Path
+
+from dltools.errors import AccessError
+
+_LOOKS_EVERY_S = 0.1
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,8 +28,8 @@ class ApplyRun:
         """Whether its process still runs, and not another one that got its number."""
         if self.pid <= 0:
             return False
-        began = process_start(self.pid)
-        return began == self.began if began else _exists(self.pid)
+        state, began = _state_and_start(self.pid)
+        return began == self.began and state != "Z" if began else _exists(self.pid)
 
     @property
     def is_stopped(self) -> bool:
@@ -38,6 +44,22 @@ class ApplyRun:
     def of_this_process(cls, command: str) -> ApplyRun:
         """Return the run that this process is."""
         return cls(os.getpid(), process_start(os.getpid()), command)
+
+    def end(self, patience_s: float) -> bool:
+        """Send SIGTERM to its process, which may be stopped, and tell whether it has ended within
+        so long (s). Raises `AccessError` where the process is another user's."""
+        until = time.monotonic() + patience_s
+        try:
+            for number in (signal.SIGTERM, signal.SIGCONT):
+                if self.is_alive:
+                    os.kill(self.pid, number)
+        except ProcessLookupError:
+            return True
+        except PermissionError as error:
+            raise AccessError(f"process {self.pid} belongs to another user: be root") from error
+        while self.is_alive and time.monotonic() < until:
+            time.sleep(_LOOKS_EVERY_S)
+        return not self.is_alive
 
 
 UNKNOWN_RUN = ApplyRun()

@@ -18,6 +18,7 @@ from dltools.apply.changed_containers import (
 from dltools.apply.engine_actuator import EngineActuator
 from dltools.apply.migrate.migration import Migration, MigrationFiles, Step
 from dltools.apply.original_settings import Journal
+from dltools.cli.apply.tables import changed_table
 from dltools.engine.interface import Engine
 from dltools.engine.runs import ApplyRun
 from dltools.engine.turn_notes import TurnNote, TurnNotes
@@ -101,6 +102,36 @@ def test_a_run_that_goes_on_is_named_before_one_that_has_ended(
     assert one.run == named
 
 
+def test_one_that_has_ended_or_was_renamed_is_shown_as_it_is(
+    engine: Engine, journal: Journal, tmp_path: Path, fake_engine: FakeEngine
+) -> None:
+    journal.add(journal_entry(name="before", settings={"cpus": None}))
+    fake_engine.state = "exited"
+    (one,) = changed_containers(engine, [tmp_path])
+    assert one.name == NAME
+    assert one.current is not None
+    assert (one.current["state"], one.original["state"]) == ("exited", "running")
+
+
+@pytest.mark.parametrize(
+    ("leased_by", "until", "shown"),
+    [
+        (ApplyRun(), "", "--undo"),
+        (ApplyRun(), "2026-11-24T13:05:07Z", "11-24 13:05:07"),
+        (ApplyRun(), "2026-11-24T12:59:59Z", "next run"),
+        (HERE, "", "run ends"),
+        (ENDED, "", "next run"),
+    ],
+)
+def test_what_ends_a_change(
+    engine: Engine, journal: Journal, tmp_path: Path, leased_by: ApplyRun, until: str, shown: str
+) -> None:
+    journal.add(journal_entry(settings={"cpus": 0.5}, leased_by=leased_by, until=until))
+    table = changed_table(changed_containers(engine, [tmp_path]), "2026-11-24T13:00:00Z")
+    (cell,) = table.columns[4].cells
+    assert cell == shown
+
+
 def test_a_container_that_is_gone(engine: Engine, journal: Journal, tmp_path: Path) -> None:
     journal.add(journal_entry("0" * 64, "gone", settings={"cpus": 0.5}))
     (one,) = changed_containers(engine, [tmp_path])
@@ -112,7 +143,7 @@ def test_the_first_directory_that_knows_a_container_counts(engine: Engine, tmp_p
         directory = tmp_path / str(number)
         Journal(directory / "journal").add(journal_entry(name=f"job{number}"))
     found = changed_containers(engine, [tmp_path / "1", tmp_path / "0"])
-    assert [(one.name, one.state_directory) for one in found] == [("job1", tmp_path / "1")]
+    assert [one.state_directory for one in found] == [tmp_path / "1"]
 
 
 def test_a_journal_that_cannot_be_read_is_passed_over(engine: Engine, tmp_path: Path) -> None:

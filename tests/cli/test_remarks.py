@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from dltools.cli.remarks import as_root
+from dltools.cli import remarks
+from dltools.cli.remarks import Remarks, as_root
 
 
 @pytest.fixture
@@ -39,3 +40,41 @@ def test_a_tool_that_was_called_by_its_path_has_that(
 ) -> None:
     monkeypatch.setattr(sys, "argv", [str(place)])
     assert as_root("dl-apply") == f"sudo {place}"
+
+
+class Told:
+    """Remarks on a clock of its own, and what they have told."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.now, self.lines = 0.0, list[str]()
+        monkeypatch.setattr(remarks, "print_message", self.lines.append)
+        self.remarks = Remarks(lambda: self.now)
+
+    def tell(self, at: float, remark: str) -> None:
+        self.now = at
+        self.remarks.tell(remark)
+
+
+@pytest.fixture
+def told(monkeypatch: pytest.MonkeyPatch) -> Told:
+    return Told(monkeypatch)
+
+
+def test_the_first_remark_is_told_at_once_and_others_that_pass_are_not(told: Told) -> None:
+    for at, remark in enumerate(["no progress yet", "one job", "no round is due", "as planned"]):
+        told.tell(2.0 * at, remark)
+    assert told.lines == ["no progress yet"]
+
+
+def test_a_remark_that_stands_is_told_once(told: Told) -> None:
+    told.tell(0.0, "no progress yet")
+    for at in range(1, 40):
+        told.tell(float(at), f"2 jobs, {at} of 10")
+    assert told.lines == ["no progress yet", "2 jobs, 11 of 10"]
+
+
+def test_what_comes_between_makes_a_remark_stand_anew(told: Told) -> None:
+    told.tell(0.0, "first")
+    for at in range(1, 40):
+        told.tell(float(at), "second" if at % 8 else "")
+    assert told.lines == ["first"]

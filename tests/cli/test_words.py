@@ -11,6 +11,7 @@ from dltools.cli.words import (
     changes_in_words,
     clip,
     cpu_use,
+    gist,
     limits,
     listed_cpus,
     settings_in_words,
@@ -110,4 +111,17 @@ def test_named_defaults_are_said() -> None:
 def test_changes_are_what_differs_or_everything() -> None:
     before = {"cpus": None, "cpu_weight": 1024}
     assert changes_in_words(before, {"cpus": 0.5, "cpu_weight": 1024}) == ("no quota", "0.5 cpus")
-    assert changes_in_words(before, before) == ("weight 1024, no quota", "weight 1024, no quota")
+    assert changes_in_words(before, before) == ("no limit", "no limit")
+
+
+@pytest.mark.parametrize(
+    ("reason", "said"),
+    [
+        ("2 of 3: epoch 602 of 5000: 45.3 CPU s left", "2 of 3"),
+        ("growing: efficiency 0.2; 2 of 3 in the queue", "2 of 3 in the queue"),
+        ("equal share of 3; 5.333 s of every cycle", "equal share of 3"),
+        ("", ""),
+    ],
+)
+def test_the_gist_of_a_reason(reason: str, said: str) -> None:
+    assert gist(reason) == said

@@ -271,7 +271,7 @@ def _settle(nodes: list[Node], work: Path) -> list[str]:
         )
         said += [one["status"] for one in records(done.stdout)] if done.stdout else []
         shown = subprocess.run(
-            command("dl-apply", *words, "--status"),
+            command("dl-apply", *words, "--status", "--format", "jsonl"),
             capture_output=True,
             env=environment(),
             timeout=300,

@@ -157,7 +157,7 @@ def test_the_next_run_goes_on_after_kill_9_at_each_step(
     assert killed.returncode == -signal.SIGKILL
     shown = [
         one
-        for one in records(tool("dl-apply", *swarm, "--status").stdout)
+        for one in records(tool("dl-apply", *swarm, "--status", "--format", "jsonl").stdout)
         if one["kind"] == "migration"
     ]
     is_open = not ((before and step is Step.CREATE) or (not before and step is Step.DONE))

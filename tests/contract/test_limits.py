@@ -126,7 +126,9 @@ def test_status_tells_what_is_changed(
     subject: Subject, tool: Tools, job: Job, limits: dict[str, Any]
 ) -> None:
     applied(subject, tool, update(subject, job, **limits))
-    (held,) = records(tool("dl-apply", "--host", subject.url, "--status").stdout)
+    (held,) = records(
+        tool("dl-apply", "--host", subject.url, "--status", "--format", "jsonl").stdout
+    )
     assert held["container"] == {"id": job.id, "name": job.name}
     assert {name: held["now"][name] for name in limits} == limits
     undone(subject, tool)

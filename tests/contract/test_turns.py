@@ -55,7 +55,9 @@ def test_a_pause_is_undone(subject: Subject, tool: Tools, job: Job) -> None:
     assert job.is_frozen
     again = tool(*apply, input=plan(subject, (Op.PAUSE, job, {})))
     assert [result["status"] for result in records(again.stdout)] == ["unchanged"]
-    (held,) = records(tool("dl-apply", "--host", subject.url, "--status").stdout)
+    (held,) = records(
+        tool("dl-apply", "--host", subject.url, "--status", "--format", "jsonl").stdout
+    )
     assert (held["found"]["state"], held["now"]["state"]) == ("running", "paused")
     (result,) = records(tool("dl-apply", "--host", subject.url, "--undo").stdout)
     assert result["status"] == "applied"
@@ -74,7 +76,9 @@ def test_one_runs_at_a_time_and_all_run_afterwards(
             assert sum(now) <= 1 or process.poll() is None
             ran |= {number for number, is_frozen in enumerate(now) if not is_frozen}
             time.sleep(0.05)
-        (one, two) = records(tool("dl-apply", "--host", subject.url, "--status").stdout)
+        (one, two) = records(
+            tool("dl-apply", "--host", subject.url, "--status", "--format", "jsonl").stdout
+        )
         assert {one["container"]["id"], two["container"]["id"]} == {job.id for job in busy}
         process.send_signal(signal.SIGINT)
         process.communicate(timeout=60 * PATIENCE)

@@ -173,7 +173,7 @@ def test_a_stopped_dl_apply_is_taken_for_dead_when_its_lease_is_over(tool: Tools
     process = tool.begin("dl-apply", "--lease", "2")
     feed(process, live(job, {"cpus": 0.4}))
     process.send_signal(signal.SIGSTOP)
-    (held,) = records(tool("dl-apply", "--status").stdout)
+    (held,) = records(tool("dl-apply", "--status", "--format", "jsonl").stdout)
     assert (held["run"]["alive"], held["run"]["stopped"]) == (True, True)
     assert job.kernel_cpus == pytest.approx(0.4)
     eventually(lambda: job.kernel() == before)

@@ -158,7 +158,7 @@ def test_an_error_names_paused_containers_of_an_engine_that_stays_away(
         done = tool(name, *arguments, input=turns(*jobs))
         assert done.returncode == 0
         assert f"docker unpause {stuck[0]}" in complaint(done.stderr)
-    done = tool("dl-apply", "--status")
+    done = tool("dl-apply", "--status", "--format", "jsonl")
     changed = {record["container"]["name"]: record for record in records(done.stdout)}
     assert changed[stuck[0]]["now"]["state"] == "paused"
     assert not changed[stuck[0]]["run"]["alive"]

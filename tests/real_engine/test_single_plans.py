@@ -33,7 +33,7 @@ def job(run: Containers) -> Job:
 
 
 def until(tool: Tools) -> str | None:
-    (held,) = records(tool("dl-apply", "--status").stdout)
+    (held,) = records(tool("dl-apply", "--status", "--format", "jsonl").stdout)
     return held["until"]
 
 

@@ -16,7 +16,7 @@ SPEAK = "i=0; while :; do i=$((i+1)); echo loss: 0.$((1000-i)); usleep 100000; d
 
 
 def status(tool: Tools, *arguments: str) -> list[dict[str, Any]]:
-    done = tool("dl-apply", "--status", *arguments)
+    done = tool("dl-apply", "--status", "--format", "jsonl", *arguments)
     told = [line for line in done.stderr.splitlines() if b"paused, not by dl-apply" not in line]
     assert (done.returncode, told) == (0, [])  # others may use the engine, too
     return records(done.stdout)
@@ -65,7 +65,61 @@ def test_turns_and_the_run_that_gives_them(run: Containers, tool: Tools) -> None
         assert {one["now"]["state"] for one in changed} <= {"running", "paused"}
         process.terminate()
         process.communicate(timeout=20)
-    assert tool("dl-apply", "--status").stdout == b""
+    assert tool("dl-apply", "--status", "--format", "jsonl").stdout == b""
+
+
+def test_piped_it_is_a_table_for_people(run: Containers, tool: Tools, state: Path) -> None:
+    job = run()
+    tool("dl-apply", input=plan_for(job, {"cpus": 0.5}))
+    done = tool("dl-apply", "--status", env={"COLUMNS": "160"})
+    assert done.stdout.decode().split()[:3] == ["CONTAINER", "BEFORE", "NOW"]
+    last = done.stdout.decode().splitlines()[-1]
+    assert last == f"state in {state}; dl-apply --undo restores the settings before"
+
+
+def test_one_that_has_ended_and_one_that_has_another_name_are_shown_so(
+    run: Containers, tool: Tools
+) -> None:
+    ended, renamed = run(), run(name="other")
+    for job in (ended, renamed):
+        tool("dl-apply", input=plan_for(job, {"cpu_weight": 10}))
+    api().stop(ended.id, timeout=0)
+    api().rename(renamed.id, f"{renamed.name}-new")
+    shown = {one["container"]["id"]: one for one in status(tool)}
+    assert shown[ended.id]["now"]["state"] == "exited"
+    assert shown[renamed.id]["container"]["name"] == f"{renamed.name}-new"
+    table = tool("dl-apply", "--status", env={"COLUMNS": "160"}).stdout.decode()
+    (line,) = (line for line in table.splitlines() if ended.name in line)
+    assert "exited" in line
+    undone = {one["container"]["name"] for one in records(tool("dl-apply", "--undo").stdout)}
+    assert undone == {ended.name, f"{renamed.name}-new"}
+
+
+def test_what_would_not_be_restored_is_not_promised(run: Containers, tool: Tools) -> None:
+    job = run()
+    tool("dl-apply", input=plan_for(job, {"cpu_weight": 10}))
+    api().update_container(job.id, cpu_shares=77)
+    done = tool("dl-apply", "--status", env={"COLUMNS": "160"})
+    assert (
+        done.stdout.decode()
+        .splitlines()[-1]
+        .endswith(": nothing that dl-apply --undo would restore")
+    )
+    assert f"{job.name}: somebody else has changed its settings" in done.stderr.decode()
+    assert [
+        one["foreign"] for one in records(tool("dl-apply", "--status", "--format", "jsonl").stdout)
+    ] == [True]
+
+
+def test_while_a_run_goes_on_the_table_says_how_to_end_it(run: Containers, tool: Tools) -> None:
+    jobs = [run(SPIN, name=name) for name in ("a", "b")]
+    with rotating(tool, jobs, "--restore") as process:
+        text = tool("dl-apply", "--status", env={"COLUMNS": "160"}).stdout.decode()
+        assert text.count("run ends") == 2
+        assert f"dl-apply --undo --stop ends process {process.pid} and restores" in text
+        assert tool("dl-apply", "--undo", "--stop").returncode == 0
+        process.communicate(timeout=20)
+    assert [state(job) for job in jobs] == ["running"] * 2
 
 
 def test_the_table_shows_it_too(run: Containers, tool: Tools, state: Path) -> None:
@@ -120,7 +174,14 @@ def test_entries_in_another_directory_are_counted(
     tool("dl-apply", "--state-dir", old, input=plan_for(job, {"cpu_weight": 10}))
     told = complaint(tool("dl-apply", "--undo", env={"HOME": str(home)}).stderr)
     assert f"1 in {old}: use --state-dir {old}" in told
-    assert len(records(tool("dl-apply", "--status", env={"HOME": str(home)}).stdout)) == 1
+    assert (
+        len(
+            records(
+                tool("dl-apply", "--status", "--format", "jsonl", env={"HOME": str(home)}).stdout
+            )
+        )
+        == 1
+    )
     tool("dl-apply", "--undo", "--state-dir", old)
 
 

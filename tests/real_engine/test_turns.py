@@ -339,7 +339,10 @@ def test_queues_of_two_gpus_go_on_side_by_side(run: Containers, tool: Tools, gat
     both = {"running", "paused"}
     for pair in queues.values():
         eventually(lambda pair=pair: {state(job) for job in pair}, lambda found: found == both)
-    held = [json.loads(line) for line in tool("dl-apply", "--status").stdout.splitlines()]
+    held = [
+        json.loads(line)
+        for line in tool("dl-apply", "--status", "--format", "jsonl").stdout.splitlines()
+    ]
     assert sorted(one["now"]["queue"] for one in held) == ["GPU-1", "GPU-1", "GPU-2", "GPU-2"]
     seen = records(tool("dl-probe", *run.only, "--format", "jsonl").stdout)
     told = {row["container_name"]: row["turn_queue"] for row in seen if row["kind"] == "container"}

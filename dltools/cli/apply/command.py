@@ -44,6 +44,12 @@ def apply(
         bool,
         typer.Option("--undo", help="Restore every container that dl-apply has changed, and exit."),
     ] = False,
+    stop: Annotated[
+        bool,
+        typer.Option(
+            "--stop", help="With --undo: first end the dl-apply that is running, as SIGTERM does."
+        ),
+    ] = False,
     status: Annotated[
         bool,
         typer.Option(
@@ -196,7 +202,9 @@ def apply(
         removes=remove_service,
         policy=policy,
         labels=label or (),
-        is_other=bool(undo or status or restore or name or host or context_ or swarm or state_dir),
+        is_other=bool(
+            undo or stop or status or restore or name or host or context_ or swarm or state_dir
+        ),
     )
     if service is not None and dry_run:
         print(service.text(), end="")
@@ -230,6 +238,7 @@ def apply(
         ),
         beside=None if beside is None else beside_process(beside),
         ends_service=service is not None,
+        stops=stop,
     )
     run_request(request, context)
     if service is not None:

@@ -56,7 +56,8 @@ class Request:
 
     `rules`: what may be changed; where they are forced, jobs without a checkpoint are moved, too.
     `beside`: the process of another dl-apply that may write to the same engine, -1 for any, None
-    for none. `ends_service`: the service has just stopped, which undid what it had set.
+    for none. `ends_service`: the service has just stopped, which undid what it had set. `stops`:
+    the run that holds the state is ended first.
     `hold_s` is how long the turns of a single plan go on (s), None for as long as containers wait;
     `lease_s` how long settings hold without a plan (s), None for the default; `patience_s`
     the longest wait for an engine that restarts (s); `deliver_hook` the command to run for each
@@ -80,6 +81,7 @@ class Request:
     rules: Rules
     beside: int | None
     ends_service: bool = False
+    stops: bool = False
 
     def __post_init__(self) -> None:
         """Raise `BadParameter` for options that contradict each other."""
@@ -91,6 +93,10 @@ class Request:
             raise typer.BadParameter("--offline asks no engine: leave --host, --context, --swarm")
         if self.task is Task.UNDO and self.input != "-":
             raise typer.BadParameter(f"{self.input}: --undo takes no plan")
+        if self.stops and self.task is not Task.UNDO:
+            raise typer.BadParameter("--stop needs --undo")
+        if self.stops and self.is_dry_run:
+            raise typer.BadParameter("--stop ends a run: leave --dry-run")
         if self.restores and self.task in (Task.UNDO, Task.SHOW_STATUS):
             raise typer.BadParameter("give only one of --undo, --restore and --status")
 
@@ -200,7 +206,9 @@ class ApplyContext:
         from dltools.engine import state_folder
 
         home = state_folder.state_directory(self._state_directory)
-        advice = "end it first, then undo" if is_undo else "try again"
+        advice = "dl-apply --undo --stop ends it and undoes" if is_undo else "try again"
+        if self._request.stops:
+            self._end_run(home)
         with (
             nullcontext() if dry_run else self._locked_state(home, advice),
             nullcontext() if dry_run or is_undo else self._marked(),
@@ -215,6 +223,13 @@ class ApplyContext:
             )
             connectors = {name: partial(connect, one) for name, one in by_name.items()}
             yield Actuator(connectors, migrator=self._migrator(home, dry_run=dry_run))
+
+    def _end_run(self, home: Path) -> None:
+        """End the run that holds the state, and say so."""
+        from dltools.apply.locks import end_run
+
+        if ended := end_run(home, self._patience):
+            print_message(f"ended {ended}")
 
     @contextmanager
     def _marked(self) -> Iterator[None]:

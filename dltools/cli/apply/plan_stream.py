@@ -112,7 +112,8 @@ class PlanStream:
                 if plan.is_live:
                     self._printer.go_on()
                 self._leases.begin(plan)
-                self.last = self._printer.show(partial(self._actuator.apply, plan))
+                reasons = {action.id: action.reason for action in plan.actions}
+                self.last = self._printer.show(partial(self._actuator.apply, plan), reasons)
                 self._leases.renew()
                 if self._leases.is_for_good:
                     self._sets_for_good |= any(map(_is_lasting, self.last))
@@ -135,6 +136,7 @@ class PlanStream:
         is as planned, which is the rule once something has been set."""
         self._is_changed |= bool(plan.actions)
         if plan.actions:
+            self._remarks.tell("")
             return
         reason = plan.nothing or "the plan has no actions"
         if not (self._is_changed and plan.is_live and reason.startswith(AS_PLANNED)):

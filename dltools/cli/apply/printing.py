@@ -16,6 +16,7 @@ from dltools.cli.formats import RecordFormat
 from dltools.cli.remarks import as_root
 from dltools.cli.words import settings_in_words
 from dltools.notation.times import format_time
+from dltools.text import printable
 
 if TYPE_CHECKING:
     from dltools.apply.changed_containers import ChangedContainer
@@ -43,8 +44,11 @@ class ResultsPrinter:
 
             self._stream = results_stream(make_console())
 
-    def show(self, work: Callable[[OnResult], object]) -> list[Result]:
-        """Do work that reports results, print these, and return them."""
+    def show(
+        self, work: Callable[[OnResult], object], reasons: Mapping[int, str] | None = None
+    ) -> list[Result]:
+        """Do work that reports results, print these, and return them. A table gives the `reasons`,
+        by the results' ids; that of a stream shows what changes or fails alone."""
         shown: list[Result] = []
 
         def on_result(result: Result) -> None:
@@ -59,17 +63,17 @@ class ResultsPrinter:
             work(on_result)
         finally:
             if shown and self._is_table:
-                self._show_table(shown)
+                self._show_table(shown, reasons or {})
         return shown
 
-    def _show_table(self, results: Sequence[Result]) -> None:
+    def _show_table(self, results: Sequence[Result], reasons: Mapping[int, str]) -> None:
         from dltools.cli.apply.tables import results_table
 
         if self._stream is None:
-            make_console().print(results_table(results))
-        else:
+            make_console().print(results_table(results, reasons=reasons))
+        elif told := [one for one in results if one.status != "unchanged" or one.error]:
             now = format_time(datetime.now(UTC))[11:19]  # as in --status
-            self._stream.print(results_table(results, now))
+            self._stream.print(results_table(told, now, reasons))
 
 
 def show_migrations(directories: Sequence[Path], *, is_table: bool) -> bool:
@@ -95,7 +99,10 @@ def show_status(
     say so, unless there is more to undo. The first of the state directories must be one that can
     be trusted."""
     from dltools.apply.changed_containers import changed_containers
+    from dltools.apply.original_settings import timestamp
+    from dltools.apply.refusals import FOREIGN
     from dltools.engine.state_folder import check
+    from dltools.engine.turn_notes import listed
 
     check(directories[0])
     found = changed_containers(engine, directories)
@@ -103,19 +110,39 @@ def show_status(
         if not is_more:
             print_message(nothing_to_undo(engine, directories))
     elif is_table:
-        from dltools.cli.apply.tables import changed_table
+        from dltools.cli.apply.tables import changed_table, how_it_is
 
         console = make_console()
-        console.print(changed_table(found))
-        for directory in dict.fromkeys(one.state_directory for one in found):
-            line = f"state in {directory}; dl-apply --undo restores the settings before"
+        console.print(changed_table(found, timestamp()))
+        for run in dict.fromkeys(one.run for one in found if one.run.command):
+            line = f"pid {run.pid}{how_it_is(run)}: {printable(run.command)}"
             console.print(line, soft_wrap=True)
+        for directory in dict.fromkeys(one.state_directory for one in found):
+            own = [one for one in found if one.state_directory == directory]
+            console.print(_how_to_undo(own, is_first=directory == directories[0]), soft_wrap=True)
     else:
         sys.stdout.write("".join(json.dumps(_record(one)) + "\n" for one in found))
     if message := left_paused_message(engine, directories):
         print_message(message)
+    if foreign := [one.name for one in found if one.is_foreign]:
+        print_message(f"{listed(foreign)}: {FOREIGN}")
     if found and (message := _paused_elsewhere_message(engine, directories, found)):
         print_message(message)
+
+
+def _how_to_undo(found: Sequence[ChangedContainer], *, is_first: bool) -> str:
+    """Say how to restore the changed containers of a state directory."""
+    directory = found[0].state_directory
+    if not any(one.current is not None and not one.is_foreign for one in found):
+        return f"state in {directory}: nothing that dl-apply --undo would restore"
+    there = "" if is_first else f" --state-dir {directory}"
+    alive = next((one.run.pid for one in found if one.run.is_alive), None)
+    if alive is None:
+        return f"state in {directory}; dl-apply --undo{there} restores the settings before"
+    return (
+        f"state in {directory}; dl-apply --undo --stop{there} ends process {alive} and restores "
+        "the settings before"
+    )
 
 
 def _paused_elsewhere_message(
@@ -160,6 +187,7 @@ def _record(one: ChangedContainer) -> Mapping[str, Any]:
         "now": one.current,
         "since": one.since or None,
         "until": one.until or None,
+        "foreign": one.is_foreign,
         "run": {
             "pid": run.pid,
             "alive": run.is_alive,

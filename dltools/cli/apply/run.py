@@ -32,12 +32,11 @@ _INPUT_S = 5.0
 
 def run_request(request: Request, context: typer.Context) -> None:
     """Do what was asked for; exit with 1 if an action failed, 75 if the last plan was stale."""
-    format_ = format_for_stdout(request.format)
     apply_context = ApplyContext(request)
-    printer = ResultsPrinter(format_)
     if request.task is Task.SHOW_STATUS:
-        _show_status(apply_context, is_table=format_ is RecordFormat.TABLE)
+        _show_status(apply_context, is_table=request.format is not RecordFormat.JSONL)
         return
+    printer = ResultsPrinter(format_for_stdout(request.format))
     if request.task is Task.UNDO:
         results = _undo(request, apply_context, printer)
     elif request.is_offline:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
 from rich.table import Table
 
 from dltools.cli.fitted_table import FittedTable, TableStream
-from dltools.cli.words import changes_in_words, settings_in_words
+from dltools.cli.words import changes_in_words, gist, settings_in_words
 from dltools.plan.records import Result, Status
 
 if TYPE_CHECKING:
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
     from dltools.apply.changed_containers import ChangedContainer
     from dltools.apply.migrate.migration import Migration
+    from dltools.engine.runs import ApplyRun
     from dltools.plan.realisation.settings import FoundSettings
 
 _USUAL_NAME = 14
@@ -24,9 +25,11 @@ _USUAL_NAME = 14
 _STATUS_COLOURS = {"applied": "green", "planned": "cyan", "failed": "red", "stale": "yellow"}
 
 
-def results_table(results: Iterable[Result], time: str = "") -> FittedTable:
-    """Return a row per action: what became of it, the setting before and after. A `time` stands
-    beside the first."""
+def results_table(
+    results: Iterable[Result], time: str = "", reasons: Mapping[int, str] | None = None
+) -> FittedTable:
+    """Return a row per action: what became of it, the setting before and after, and what is wrong,
+    else why, where `reasons` tell that by the action's id. A `time` stands beside the first."""
     table = FittedTable(
         *([("TIME", "right")] if time else []),
         ("CONTAINER", "name"),
@@ -43,7 +46,7 @@ def results_table(results: Iterable[Result], time: str = "") -> FittedTable:
             result.status.value,
             before,
             after,
-            result.error or "",
+            result.error or gist((reasons or {}).get(result.id, "")),
             style=_STATUS_COLOURS.get(result.status.value, ""),
         )
     return table
@@ -80,35 +83,48 @@ def migrations_table(rows: Iterable[Migration]) -> Table:
     return table
 
 
-def changed_table(rows: Iterable[ChangedContainer]) -> Table:
-    """Return a row per changed container: its settings before and now, since when, until when,
-    where that is known of any, and by which run."""
-    changed = list(rows)
-    has_end = any(one.until for one in changed)
+def changed_table(rows: Iterable[ChangedContainer], now: str) -> Table:
+    """Return a row per changed container: its settings before and now, since when, what ends that,
+    and by which run. `now` is the time (RFC 3339)."""
     table = FittedTable(
         ("CONTAINER", "left"),
         ("BEFORE", "left"),
         ("NOW", "left"),
         ("SINCE", "left"),
-        *([("UNTIL", "left")] if has_end else []),
+        ("UNTIL", "left"),
         ("BY", "wrap"),
     )
-    for one in changed:
-        before, now = changes_in_words(
+    for one in rows:
+        before, current = changes_in_words(
             one.original, {"state": "gone"} if one.current is None else one.current
         )
-        run, ended = one.run, "" if one.run.is_alive else " (ended)"
-        ended = " (stopped)" if run.is_stopped else ended
+        run, ended = one.run, how_it_is(one.run)
         table.add_row(
             one.name,
             settings_in_words(one.original) if before == "-" else before,
-            now,
+            current,
             _short(one.since),
-            *([_short(one.until)] if has_end else []),
-            f"{run.policy or '-'}, pid {run.pid}{ended}: {run.command}" if run.pid else "-",
+            _until(one, now),
+            f"{run.policy or '-'}, pid {run.pid}{ended}" if run.pid else "-",
             style="yellow" if ended else "",
         )
     return table
+
+
+def how_it_is(run: ApplyRun) -> str:
+    """Return " (ended)" or " (stopped)" of a run that does not go on."""
+    return " (stopped)" if run.is_stopped else "" if run.is_alive else " (ended)"
+
+
+def _until(one: ChangedContainer, now: str) -> str:
+    """Return what ends a change: a time, the end of its run, --undo, or nothing."""
+    if one.current is None or one.is_foreign:
+        return "-"
+    if one.ends_with.is_alive:
+        return "run ends"
+    if one.until > now:
+        return _short(one.until)
+    return "next run" if one.until or one.ends_with.pid else "--undo"
 
 
 def _short(time: str) -> str:

@@ -254,8 +254,8 @@ class _Session:
 
     def _remark(self, nothing: str) -> None:
         """Say why there is nothing to do, unless the reader of the plan does."""
-        if nothing and (self._request.format is RecordFormat.TABLE or is_last_in_pipe()):
-            self._remarks.tell(f"nothing to do: {nothing}")
+        if self._request.format is RecordFormat.TABLE or is_last_in_pipe():
+            self._remarks.tell(nothing and f"nothing to do: {nothing}")
 
 
 def _with_equal_shares(table: pa.Table) -> Any:

@@ -102,7 +102,7 @@ def test_undo_on_a_read_only_disk_changes_nothing_and_can_be_tried_again(
 ) -> None:
     apply(input=plan({"cpus": 1.5}))
     make_read_only(disk)
-    assert records(apply("--status").stdout)[0]["found"]["cpus"] is None
+    assert records(apply("--status", "--format", "jsonl").stdout)[0]["found"]["cpus"] is None
     assert records(apply("--undo", "--dry-run").stdout)[0]["status"] == "planned"
     done = apply("--undo")
     assert done.returncode in (Exit.CANT_CREATE, Exit.IO)

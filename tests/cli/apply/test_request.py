@@ -45,6 +45,8 @@ def test_the_task_is_chosen_by_options() -> None:
         ({"task": Task.UNDO, "input": "plan.jsonl"}, "plan.jsonl: --undo takes no plan"),
         ({"task": Task.UNDO, "restores": True}, "only one of --undo, --restore and --status"),
         ({"task": Task.SHOW_STATUS, "restores": True}, "only one of"),
+        ({"stops": True}, "--stop needs --undo"),
+        ({"task": Task.UNDO, "stops": True, "is_dry_run": True}, "--stop ends a run"),
     ],
 )
 def test_options_that_contradict_each_other_are_wrong_usage(

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import signal
+import subprocess
+import sys
 import uuid
 from pathlib import Path
 
 import pytest
 from helpers import fake_engine as faked
 from helpers.fake_engine import FakeEngine
-from helpers.state_locks import WATCHDOG, held
+from helpers.state_locks import HOLDS_STATE, WATCHDOG, held
 from helpers.tools import Tools, complaint, records
 
 ALONE = {"DLTOOLS_BESIDE": ""}
@@ -59,20 +62,84 @@ def test_a_second_writer_is_refused_and_told_of_the_first(
     assert tool("dl-apply", *there, input=plan, env=ALONE).returncode == 0
 
 
-def test_an_undo_during_a_run_says_to_end_it_first(
-    tool: Tools, fake_engine: FakeEngine, plan: bytes
-) -> None:
-    first = tool.begin("dl-apply", "--host", fake_engine.url)
+def begun(tool: Tools, engine: FakeEngine, plan: bytes) -> subprocess.Popen[bytes]:
+    """Return a run that has applied a plan, and waits for more."""
+    first = tool.begin("dl-apply", "--host", engine.url)
     assert first.stdin is not None
     assert first.stdout is not None
     first.stdin.write(plan)
     first.stdin.flush()
-    first.stdout.readline()
+    assert b"applied" in first.stdout.readline()
+    return first
+
+
+def test_an_undo_during_a_run_says_how_to_end_it(
+    tool: Tools, fake_engine: FakeEngine, plan: bytes
+) -> None:
+    first = begun(tool, fake_engine, plan)
     done = tool("dl-apply", "--host", fake_engine.url, "--undo")
     assert done.returncode == 75
     told = complaint(done.stderr)
     assert f"process {first.pid}: " in told
-    assert told.endswith("end it first, then undo")
+    assert told.endswith("; dl-apply --undo --stop ends it and undoes")
+
+
+@pytest.mark.parametrize("is_stopped", [False, True], ids=["running", "stopped by Ctrl-Z"])
+def test_an_undo_may_end_the_run_that_holds_the_state(
+    tool: Tools, fake_engine: FakeEngine, plan: bytes, *, is_stopped: bool
+) -> None:
+    first = begun(tool, fake_engine, plan)
+    if is_stopped:
+        os.kill(first.pid, signal.SIGSTOP)
+    done = tool("dl-apply", "--host", fake_engine.url, "--undo", "--stop")
+    assert done.returncode == 0
+    assert [one["status"] for one in records(done.stdout)] == ["applied"]
+    told = complaint(done.stderr)
+    assert told.startswith(f"dl-apply: ended process {first.pid}: dl-apply --host ")
+    assert first.wait(10) == 143
+
+
+def test_without_a_run_stop_is_an_undo(tool: Tools, fake_engine: FakeEngine, plan: bytes) -> None:
+    host = ("--host", fake_engine.url)
+    assert tool("dl-apply", *host, input=plan).returncode == 0
+    done = tool("dl-apply", *host, "--undo", "--stop")
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert [one["status"] for one in records(done.stdout)] == ["applied"]
+
+
+def test_a_process_that_only_the_lock_names_is_not_ended(
+    tool: Tools, fake_engine: FakeEngine, state: Path
+) -> None:
+    """Its number may be another process's by now."""
+    with subprocess.Popen(["sleep", "60"]) as other:
+        state.mkdir(mode=0o700, parents=True, exist_ok=True)
+        with (state / "apply.lock").open("w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            lock.write(f"process {other.pid}: dl-apply\n")
+            lock.flush()
+            done = tool("dl-apply", "--host", fake_engine.url, "--undo", "--stop")
+            assert done.returncode == 75
+            assert "another dl-apply is running" in complaint(done.stderr)
+        assert other.poll() is None
+        other.kill()
+
+
+def test_a_run_that_does_not_end_is_named(
+    tool: Tools, fake_engine: FakeEngine, state: Path
+) -> None:
+    code = "import signal; signal.signal(signal.SIGTERM, signal.SIG_IGN);" + HOLDS_STATE
+    words = [sys.executable, "-c", code, "x", str(state), "60"]
+    with subprocess.Popen(words, stdout=subprocess.PIPE) as other:
+        assert other.stdout is not None
+        assert other.stdout.readline() == b"ready\n"
+        undo = ("--host", fake_engine.url, "--patience", "1s", "--undo", "--stop")
+        done = tool("dl-apply", *undo)
+        assert done.returncode == 75
+        told = complaint(done.stderr)
+        assert f"process {other.pid}" in told
+        assert "has not ended within 1 s of SIGTERM" in told
+        assert other.poll() is None
+        other.kill()
 
 
 @pytest.mark.slow
