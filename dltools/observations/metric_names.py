@@ -213,12 +213,25 @@ def fluctuating(names: Iterable[str]) -> frozenset[str]:
     known = list(names)
     has_pair = is_adversarial(known)
     return frozenset(name for name in known
-                     if _group_of(name) <= 1 or (has_pair and is_loss(name)))  # fmt: skip
+                     if is_achieved(name) or (has_pair and is_loss(name)))  # fmt: skip
 
 
 def is_loss(name: str) -> bool:
     """Tell whether a metric is a loss, of an evaluation or of a part too."""
     return "loss" in name.lower() or bool(_player_of(name))
+
+
+def is_achieved(name: str) -> bool:
+    """Tell whether a metric says what somebody achieved, in a game as well as in a training: a
+    reward, a score, a rate of success."""
+    return _group_of(name) <= 1
+
+
+def is_whole_loss(name: str) -> bool:
+    """Tell whether a metric is the whole loss of a training or an evaluation, and not another
+    thing's: `val_loss`, but not `packet_loss`."""
+    words = frozenset(name.lower().split("_"))
+    return "loss" in words and words <= _WHOLES
 
 
 def is_training_loss(name: str) -> bool:
@@ -345,7 +358,7 @@ def is_serving(names: Iterable[str]) -> bool:
     """Tell whether these are the metrics of a job that answers requests: response times, rates or a
     queue, and nothing that a training reports."""
     known = list(names)
-    if any("loss" in name.lower() or evaluation_rank(name)[0] <= 1 for name in known):
+    if any(is_loss(name) or is_achieved(name) for name in known):
         return False
     return any(name.startswith("latency") or name in _SERVING for name in known)
 

@@ -4,21 +4,40 @@ Only trainings are ordered, and only servers have their response times kept. Wha
 such as a notebook or a database, is never touched. Evidence, the strongest first (ours):
 
 1. what somebody has said: the option --role, the label dltools.role, or a response-time target;
-2. what it reports: response times and rates make a server, any other metric a training;
+2. what it reports, where that is certain: response times and rates make a server; two of these make
+   a training: a loss, a step or an epoch beside a metric, a deep-learning runtime or a GPU; and so
+   does a metric that its owner's labels are about;
 3. a notebook, an editor or an ssh server in it: interactive, although it publishes a port;
 4. a published port, its own or that of its Swarm service: a server;
-5. a deep-learning runtime in its processes, or a GPU in use: a training that is silent.
+5. a metric with a step or an epoch: a training; not a reward or score, which games and chains have;
+6. a deep-learning runtime in its processes, or a GPU in use: a training, silent or not;
+7. a loss alone, where this user may not look for a runtime: it seems to be a training.
+
+A metric alone shows nothing: servers print error rates, mail filters scores, networks their loss.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 
 from dltools import labels as known_labels
 from dltools.errors import ConfigError
-from dltools.labels import EPOCHS, FINAL, QOE, ROLE, STEPS, TARGET, Role, has_labels
+from dltools.labels import (
+    EPOCHS,
+    FILES,
+    FINAL,
+    METRIC,
+    OBJECTIVE,
+    PATTERN,
+    QOE,
+    ROLE,
+    STEPS,
+    TARGET,
+    Role,
+    has_labels,
+)
 from dltools.observations import metric_names
 from dltools.text import suggestion
 
@@ -27,6 +46,11 @@ _OPTION, _LABEL = "--role", f"label {ROLE}"
 
 _OPT_IN = (TARGET, FINAL, QOE, EPOCHS, STEPS)
 """Labels by which an owner asks for what dltools does, beside those of a role."""
+
+_OF_TRAININGS = (METRIC, PATTERN, FILES, OBJECTIVE, TARGET, FINAL, EPOCHS, STEPS)
+"""Labels by which an owner says what its training reports."""
+
+_UNCOUNTED = "without a step or an epoch"
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,21 +66,51 @@ class Judgement:
         return self.reason.startswith((_OPTION, _LABEL))
 
     @property
+    def is_doubtful(self) -> bool:
+        """Whether it only seems to be one."""
+        return self.reason.endswith(_UNCOUNTED)
+
+    @property
     def text(self) -> str:
         """Both in one: "server: publishes port 5432"."""
         return f"{self.role}: {self.reason}" if self.reason else str(self.role)
 
 
 NO_SIGN = Judgement(Role.OTHER, "no sign of a training")
+UNREADABLE = Judgement(Role.OTHER, f"{NO_SIGN.reason}; its processes cannot be read")
+
+
+@dataclass(frozen=True, slots=True)
+class Reports:
+    """What a container has reported: the names of its metrics, and whether one of them came with a
+    step or an epoch. `labels` are the container's."""
+
+    metrics: Collection[str] = ()
+    is_counted: bool = False
+    labels: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def has_loss(self) -> bool:
+        """Whether one is the loss that a training minimises."""
+        return any(map(metric_names.is_whole_loss, self.metrics))
+
+    @property
+    def best(self) -> str:
+        """The metric to judge by."""
+        return min(self.metrics, key=metric_names.evaluation_rank)
+
+
+NO_REPORTS = Reports()
 
 
 @dataclass(frozen=True, slots=True)
 class Signs:
-    """What can be seen of a container that has reported nothing.
+    """What can be seen of a container beside its reports.
 
     `program`: the name of an interactive program in it, "" for none. `ports`: those that it
     publishes. `runtimes`: the deep-learning runtimes in its processes. `has_gpu`: whether a process
-    of it is on a GPU. `is_readable`: whether this user may look at its processes.
+    of it is on a GPU. `is_readable`: whether its processes are
+    here, and this user may look at them.
     `has_service_port`: whether the Swarm service of which it is a task publishes a port.
     """
 
@@ -132,19 +186,25 @@ def by_word(said: Judgement | None, labels: Mapping[str, str]) -> Judgement | No
     return None
 
 
-def by_reports(metrics: Iterable[str]) -> Judgement | None:
-    """Return what the metrics that a container has reported show, None without any."""
-    names = list(metrics)
-    if not names:
+def by_reports(reports: Reports, *, has_runtime: bool = False) -> Judgement | None:
+    """Return what reports show, whatever else is seen, None where they show nothing for certain.
+    `has_runtime`: whether a deep-learning runtime or a GPU bears them out."""
+    if not reports.metrics:
         return None
-    if metric_names.is_serving(names):
-        return Judgement(Role.SERVER, f"reports {_first(names, metric_names.latencies(names))}")
-    best = min(names, key=metric_names.evaluation_rank)
-    return Judgement(Role.TRAINING, f"reports {best}")
+    if metric_names.is_serving(reports.metrics):
+        return Judgement(Role.SERVER, f"reports {_first_of_server(reports.metrics)}")
+    is_said = any(name in reports.labels for name in _OF_TRAININGS)
+    if is_said or reports.has_loss + reports.is_counted + has_runtime > 1:
+        return Judgement(Role.TRAINING, f"reports {reports.best}")
+    return None
 
 
-def by_signs(signs: Signs) -> Judgement:
-    """Return what can be seen of a container that has reported nothing."""
+def by_evidence(signs: Signs, reports: Reports = NO_REPORTS) -> Judgement:
+    """Return what a container's reports and what can be seen of it show together."""
+    runtimes = ", ".join(signs.runtimes)
+    runtime = f"{runtimes} in its processes" if runtimes else "uses a GPU" if signs.has_gpu else ""
+    if found := by_reports(reports, has_runtime=bool(runtime)):
+        return found
     if signs.program:
         return Judgement(Role.INTERACTIVE, signs.program)
     if signs.ports:
@@ -152,14 +212,28 @@ def by_signs(signs: Signs) -> Judgement:
         return Judgement(Role.SERVER, f"publishes {noun} {', '.join(map(str, signs.ports))}")
     if signs.has_service_port:
         return Judgement(Role.SERVER, "its Swarm service publishes a port")
-    if signs.runtimes:
-        found = ", ".join(signs.runtimes)
-        return Judgement(Role.TRAINING, f"{found} in its processes, silent")
-    if signs.has_gpu:
-        return Judgement(Role.TRAINING, "uses a GPU, silent")
-    if not signs.is_readable:
-        return Judgement(Role.OTHER, f"{NO_SIGN.reason}; this user may not read its processes")
-    return NO_SIGN
+    best = f"reports {reports.best}" if reports.metrics else ""
+    if reports.is_counted and not all(map(metric_names.is_achieved, reports.metrics)):
+        return Judgement(Role.TRAINING, best)
+    if runtime:
+        return Judgement(Role.TRAINING, f"{runtime}, {best or 'silent'}")
+    if best:
+        seems = reports.has_loss and not signs.is_readable
+        why = f"{best} without a runtime" if reports.is_counted else f"{best} {_UNCOUNTED}"
+        return Judgement(Role.TRAINING if seems else Role.OTHER, why)
+    return NO_SIGN if signs.is_readable else UNREADABLE
+
+
+def by_row(row: Judgement | None, reports: Reports) -> Judgement:
+    """Return what a container is by the role in its row, and by all that it has reported since it
+    started, which may be more than the row's writer knew."""
+    if row is None:  # written by a program that does not look for runtimes
+        return by_reports(reports, has_runtime=True) or by_evidence(Signs(), reports)
+    if row.is_said or not reports.metrics:
+        return row
+    if row.role is Role.OTHER:
+        return by_evidence(Signs(is_readable=row != UNREADABLE), reports)
+    return by_reports(reports) or row
 
 
 def from_row(role: str | None, reason: str | None) -> Judgement | None:
@@ -170,5 +244,5 @@ def from_row(role: str | None, reason: str | None) -> Judgement | None:
     return Judgement(Role(word), reason or "") if word in list(Role) else None
 
 
-def _first(names: Sequence[str], latencies: Sequence[str]) -> str:
-    return latencies[0] if latencies else sorted(names)[0]
+def _first_of_server(names: Collection[str]) -> str:
+    return next(iter(metric_names.latencies(names)), min(names))

@@ -89,7 +89,9 @@ def _of_host(
 def _no_training(running: Sequence[ContainerHistory]) -> str:
     count = len(running)
     run = f"{count} containers run" if count > 1 else "1 container runs"
-    named = _listed([f"{one.name} ({one.role})" for one in running])
+    named = _listed(
+        [f"{one.name} ({one.judgement.text if one.metrics else one.role})" for one in running]
+    )
     what = "none is known to train" if count > 1 else "it is not known to train"
     return f"{run}, {what}: {named}; {_HOW_TO_SHOW}"
 

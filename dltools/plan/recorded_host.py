@@ -12,10 +12,10 @@ import math
 from array import array
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import islice
 from typing import Any, TypeVar
 
 from dltools.notation.resources import union_of_cpus
-from dltools.observations import roles
 from dltools.observations.host_samples import (
     HostSamples,
     Layout,
@@ -24,7 +24,7 @@ from dltools.observations.host_samples import (
     pending_sample,
     points_after,
 )
-from dltools.observations.roles import from_row
+from dltools.observations.roles import Reports, from_row
 from dltools.plan.host_history import HostHistory
 from dltools.plan.job_members import Reporters, merged
 from dltools.plan.policy.interface import Requirements
@@ -343,8 +343,11 @@ class RecordedHost:
             epoch_counts += _last(times, found.epoch_counts[low:high])
             step_counts += _last(times, found.step_counts[low:high])
             news.append((times, steps, epochs))
+        was_counted = container.reported.is_counted
         container.step = max(newest_steps, default=(0, container.step))[1]
         container.epoch = max(newest_epochs, default=(0, container.epoch))[1]
+        if container.reported.is_counted and not was_counted:
+            container.judge()
         container.note_counts(
             max(epoch_counts, default=(0, container.epoch_count))[1],
             max(step_counts, default=(0, container.step_count))[1],
@@ -403,20 +406,30 @@ def _is_constant(values: Sequence[Any]) -> bool:
 
 
 def _role_changes_at(container: ContainerHistory, points: Mapping[str, Points]) -> int | None:
-    """Return when a job reports another metric by which it serves, where it seemed to train, or
-    trains, where it seemed to serve; None for never."""
-    if not container.metrics or container.metrics.keys() >= points.keys():
+    """Return when a job reports another metric, or its first step or epoch, by which it serves,
+    where it seemed to train, or trains, where it did not seem to; None for never."""
+    now = container.reported
+    if not now.metrics or (now.is_counted and container.metrics.keys() >= points.keys()):
         return None
-    started, known, firsts = container.started or 0, list(container.metrics), []
+    news = []
     for name, found in points.items():
-        first = next((time for time in found.times[found.at :] if time >= started), None)
-        if first is not None and name not in container.metrics:
-            firsts.append((first, name))
-    for first, name in sorted(firsts):
-        known.append(name)
-        judged = roles.by_reports(known)
-        if judged is not None and judged.role is not container.reported_role:
-            return first
+        first = bisect.bisect_left(found.times, container.started or 0, found.at)
+        news += [(time, name, False) for time in found.times[first : first + 1]]
+        if not now.is_counted:
+            places = zip(found.times, found.steps, found.epochs, strict=True)
+            counted = (
+                time
+                for time, step, epoch in islice(places, first, None)
+                if step is not None or _known(epoch) is not None
+            )
+            news += [(time, name, True) for time in islice(counted, 1)]
+    known, is_counted, before = set(now.metrics), now.is_counted, container.judged_by(now)
+    for time, name, has_place in sorted(news):
+        known.add(name)
+        is_counted = is_counted or has_place
+        judged = container.judged_by(Reports(known, is_counted, now.labels))
+        if (judged.role, judged.is_doubtful) != (before.role, before.is_doubtful):
+            return time
     return None
 
 

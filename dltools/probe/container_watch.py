@@ -9,15 +9,16 @@ searches only as many as a tenth of its time allows.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from dltools.engine.cgroup import Cgroup
 from dltools.engine.interface import Container
 from dltools.engine.process_search import Processes, interactive_program, search
 from dltools.observations import roles
-from dltools.observations.roles import Judgement, Rules, Signs
+from dltools.observations.roles import NO_REPORTS, Judgement, Reports, Rules, Signs
+from dltools.probe.progress import Pattern, Point
 
 SEARCH_PART = 0.1
 """Part of the time for reading counters that searches of known containers may take (ours)."""
@@ -104,45 +105,56 @@ def search_due(candidates: Iterable[Searchable], budget_s: float) -> None:
         one.watch.search(now, one.group, one.threads, shares_network=one.shares_network)
 
 
-@dataclass(slots=True)
 class RoleWatch:
-    """Finds the role of one container. `metrics`: the names of all metrics that it has reported
-    since this dl-probe started, also in earlier runs of the container."""
+    """Finds the role of one container. `reports`: all that it has reported since this dl-probe
+    started, also in earlier runs of the container."""
 
-    metrics: set[str] = field(default_factory=set)
-    _judged_on: Any = None
-    _judgement: Judgement = roles.NO_SIGN
+    def __init__(self) -> None:
+        self.reports = NO_REPORTS
+        self._judged_on: Any = None
+        self._judgement: Judgement = roles.NO_SIGN
 
     @property
-    def has_reported(self) -> bool:
-        """Whether its reports show its role, which counts more than its processes."""
-        return bool(self.metrics)
+    def is_known(self) -> bool:
+        """Whether its reports alone show its role, which counts more than its processes."""
+        return roles.by_reports(self.reports) is not None
+
+    def note(self, points: Iterable[Point], labels: Mapping[str, str]) -> None:
+        """Note what it reports. An expression that finds a metric is as good as a step: somebody
+        has said what to look for."""
+        known = self.reports
+        metrics, is_counted = set(known.metrics), known.is_counted
+        for point in points:
+            metrics.add(point.metric)
+            is_counted = is_counted or not (
+                point.step is None and point.epoch is None and point.source != Pattern.name
+            )
+        if metrics and (len(metrics), is_counted) != (len(known.metrics), known.is_counted):
+            self.reports = Reports(frozenset(metrics), is_counted, labels)
 
     def look(
         self, container: Container, rules: Rules, processes: Processes | None, *, has_gpu: bool
     ) -> Judgement:
         """Return the role of the container; `processes` is None if they are not on this machine."""
-        basis = (container.name, len(self.metrics), processes, has_gpu)
+        basis = (container.name, self.reports, processes, has_gpu)
         if basis != self._judged_on:
             self._judged_on = basis
-            self._judgement = self._judge(container, rules, processes or Processes(), has_gpu)
+            found = processes or Processes(is_readable=False)
+            self._judgement = self._judge(container, rules, found, has_gpu)
         return self._judgement
 
     def _judge(
         self, container: Container, rules: Rules, processes: Processes, has_gpu: bool
     ) -> Judgement:
         labels = container.labels
-        word = roles.by_word(rules.said(container.name, labels), labels)
-        if known := word or roles.by_reports(self.metrics):
-            return known
-        program = interactive_program(container.command) or processes.program
-        return roles.by_signs(
-            Signs(
-                program,
-                container.network.ports,
-                processes.runtimes,
-                has_gpu,
-                processes.is_readable,
-                container.network.serves_nodes,
-            )
+        if said := roles.by_word(rules.said(container.name, labels), labels):
+            return said
+        signs = Signs(
+            interactive_program(container.command) or processes.program,
+            container.network.ports,
+            processes.runtimes,
+            has_gpu,
+            processes.is_readable,
+            container.network.serves_nodes,
         )
+        return roles.by_evidence(signs, self.reports)

@@ -167,7 +167,7 @@ def _search_processes(rows: Sequence[tuple[Watched, Row]], budget_s: float) -> N
                 one.processes,
                 one.cgroup,
                 row["thread_count"],
-                one.role.has_reported,
+                one.role.is_known,
                 one.container.network.is_shared,
             )
             for one, row in rows

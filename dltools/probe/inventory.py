@@ -215,7 +215,7 @@ class Inventory:
         watched = Watched(container, group, _gap(container, is_here, group), parent)
         if known is not None:
             watched.sources = known.sources
-            watched.role.metrics = known.role.metrics
+            watched.role.reports = known.role.reports
         watched.sources.start(
             Target(self._engine, container, self._pattern, group is not None, self.is_followed)
         )

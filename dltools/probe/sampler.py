@@ -374,7 +374,7 @@ class _HostSampler:
         """Keep the points of the metrics that the user wants for the sample."""
         wanted, container = self._options.metrics, watched.container
         found = list(points)
-        watched.role.metrics.update(one.point.metric for one in found)
+        watched.role.note([one.point for one in found], container.labels)
         self._pending += [
             progress_row(one.time, self._engine.host, container.id, container.name, one.point)
             for one in found

@@ -7,7 +7,16 @@ import pytest
 from dltools.errors import ConfigError
 from dltools.labels import Role
 from dltools.observations import roles
-from dltools.observations.roles import NO_SIGN, Judgement, Rule, Rules, Signs, parse_rule
+from dltools.observations.roles import (
+    NO_SIGN,
+    UNREADABLE,
+    Judgement,
+    Reports,
+    Rule,
+    Rules,
+    Signs,
+    parse_rule,
+)
 
 TRAINING, SERVER, INTERACTIVE, OTHER = Role
 
@@ -25,10 +34,7 @@ TRAINING, SERVER, INTERACTIVE, OTHER = Role
         ),
         (Signs(has_gpu=True), "training: uses a GPU, silent"),
         (Signs(), "other: no sign of a training"),
-        (
-            Signs(is_readable=False),
-            "other: no sign of a training; this user may not read its processes",
-        ),
+        (Signs(is_readable=False), "other: no sign of a training; its processes cannot be read"),
         # The stronger of two.
         (Signs("sshd", [22, 8888], ["libtorch"], has_gpu=True), "interactive: sshd"),
         (Signs("", [6006], ["libtorch"], has_gpu=True), "server: publishes port 6006"),
@@ -39,27 +45,93 @@ TRAINING, SERVER, INTERACTIVE, OTHER = Role
     ],
 )
 def test_what_can_be_seen(signs: Signs, expected: str) -> None:
-    assert roles.by_signs(signs).text == expected
+    assert roles.by_evidence(signs).text == expected
+
+
+PORT, TORCH, GPU = Signs(ports=[8080]), Signs(runtimes=["libtorch"]), Signs(has_gpu=True)
+NOTHING, HIDDEN = Signs(), Signs(is_readable=False)
 
 
 @pytest.mark.parametrize(
-    ("metrics", "expected"),
+    ("metrics", "is_counted", "signs", "expected"),
     [
-        (["loss"], "training: reports loss"),
-        (["learning_rate", "val_loss", "loss"], "training: reports val_loss"),
-        (["latency_seconds"], "server: reports latency_seconds"),
-        (["request_rate"], "server: reports request_rate"),
-        (["latency_seconds", "loss"], "training: reports loss"),
+        # A loss with a step, whatever else is seen.
+        (["loss"], True, NOTHING, "training: reports loss"),
+        (["learning_rate", "val_loss", "loss"], True, PORT, "training: reports val_loss"),
+        (["loss"], True, Signs("sshd", [22]), "training: reports loss"),
+        # A loss alone: by the runtime, or where nobody can tell.
+        (["loss"], False, TORCH, "training: reports loss"),
+        (["loss"], False, Signs("sshd", [22], ["libtorch"]), "training: reports loss"),
+        (["loss"], False, GPU, "training: reports loss"),
+        (["loss"], False, NOTHING, "other: reports loss without a step or an epoch"),
+        (["loss"], False, HIDDEN, "training: reports loss without a step or an epoch"),
+        (["loss"], False, PORT, "server: publishes port 8080"),
+        # Another metric with a step: unless a port is published.
+        (["rmse"], True, NOTHING, "training: reports rmse"),
+        (["rmse"], True, PORT, "server: publishes port 8080"),
+        (["reward"], True, NOTHING, "other: reports reward without a runtime"),
+        (["reward", "entropy"], True, NOTHING, "training: reports reward"),
+        (["reward"], True, Signs(ports=[1], runtimes=["libtorch"]), "training: reports reward"),
+        # Another metric alone.
+        (["accuracy"], False, NOTHING, "other: reports accuracy without a step or an epoch"),
+        (["packet_loss"], False, HIDDEN, "other: reports packet_loss without a step or an epoch"),
+        (["packet_loss"], False, PORT, "server: publishes port 8080"),
+        (["accuracy"], False, TORCH, "training: libtorch in its processes, reports accuracy"),
+        (["accuracy"], False, GPU, "training: uses a GPU, reports accuracy"),
+        (["accuracy"], False, Signs(ports=[1], runtimes=["libtorch"]), "server: publishes port 1"),
+        # Responses.
+        (["latency_seconds"], False, NOTHING, "server: reports latency_seconds"),
+        (["request_rate"], False, TORCH, "server: reports request_rate"),
+        (["accuracy", "latency_seconds"], False, NOTHING, "server: reports latency_seconds"),
+        (["latency_seconds", "loss"], True, NOTHING, "training: reports loss"),
     ],
 )
-def test_what_reports_show(metrics: list[str], expected: str) -> None:
-    found = roles.by_reports(metrics)
-    assert found is not None
-    assert found.text == expected
+def test_what_reports_show_beside_what_is_seen(
+    metrics: list[str], is_counted: bool, signs: Signs, expected: str
+) -> None:
+    assert roles.by_evidence(signs, Reports(metrics, is_counted)).text == expected
 
 
-def test_no_reports_show_nothing() -> None:
-    assert roles.by_reports([]) is None
+@pytest.mark.parametrize("label", ["dltools.metric", "dltools.pattern", "dltools.epochs"])
+def test_what_an_owner_says_of_a_metric_makes_a_training(label: str) -> None:
+    labelled = Reports(["accuracy"], labels={label: "x"})
+    assert roles.by_evidence(PORT, labelled).text == "training: reports accuracy"
+    assert (
+        roles.by_evidence(PORT, Reports(["accuracy"], labels={"dltools.user": "x"})).role == SERVER
+    )
+
+
+LOSS, SCORE, COUNTED = Reports(["loss"]), Reports(["score"]), Reports(["loss"], is_counted=True)
+WEB, SILENT = Judgement(SERVER, "publishes port 80"), Judgement(TRAINING, "libtorch, silent")
+
+
+@pytest.mark.parametrize(
+    ("row", "reports", "expected"),
+    [
+        (WEB, COUNTED, "training: reports loss"),
+        (WEB, LOSS, "server: publishes port 80"),
+        (SILENT, SCORE, "training: libtorch, silent"),
+        (SILENT, Reports(), "training: libtorch, silent"),
+        (NO_SIGN, Reports(), "other: no sign of a training"),
+        (NO_SIGN, COUNTED, "training: reports loss"),  # from before this dl-probe
+        (NO_SIGN, LOSS, "other: reports loss without a step or an epoch"),
+        (UNREADABLE, LOSS, "training: reports loss without a step or an epoch"),
+        (Judgement(OTHER, "--role x=other"), COUNTED, "other: --role x=other"),
+        (None, LOSS, "training: reports loss"),
+        (None, SCORE, "other: reports score without a step or an epoch"),
+        (None, Reports(), "other: no sign of a training"),
+    ],
+)
+def test_a_row_and_what_was_reported_before_it(
+    row: Judgement | None, reports: Reports, expected: str
+) -> None:
+    assert roles.by_row(row, reports).text == expected
+
+
+def test_a_loss_alone_only_seems_to_be_a_training() -> None:
+    assert roles.by_evidence(HIDDEN, LOSS).is_doubtful
+    assert not roles.by_evidence(HIDDEN, COUNTED).is_doubtful
+    assert not roles.by_evidence(TORCH, LOSS).is_doubtful
 
 
 @pytest.mark.parametrize(

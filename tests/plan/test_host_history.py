@@ -79,7 +79,7 @@ def test_servers_are_jobs_where_the_policy_keeps_response_times() -> None:
 
 
 def test_what_seemed_to_train_and_serves_is_no_longer_a_job() -> None:
-    one = history({"accuracy": [(0.0, 1.0)]}, name="a")
+    one = history({"accuracy": [(0.0, 1.0)]}, name="a", labels={"dltools.metric": "accuracy"})
     host = host_history(one, history(name="never-touched"))
     one.managed = True
     assert host.no_longer_jobs() == ()

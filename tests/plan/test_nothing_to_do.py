@@ -47,6 +47,15 @@ def test_none_is_known_to_train() -> None:
     )
 
 
+def test_what_reports_without_a_step_is_named_with_the_reason() -> None:
+    other = {"role": "other", "role_reason": "no sign of a training"}
+    rows = [node(0), container(0, "a", 1.0, **other), point(0, "a", 0.4, "packet_loss")]
+    assert why(rows).startswith(
+        "1 container runs, it is not known to train: a (other: reports packet_loss without a step "
+        "or an epoch); "
+    )
+
+
 def test_one_job_alone() -> None:
     assert why([node(0), *training("a")]) == "one job alone, a: nothing to share"
 

@@ -90,8 +90,50 @@ def test_a_silent_container_is_what_its_row_says_or_its_labels(
 def test_reports_are_stronger_than_rows_and_words_are_stronger_than_reports(
     metrics: Sequence[str], more: dict[str, Any], expected: str
 ) -> None:
-    rows = [point(0, "x", 1.0, metric) for metric in metrics]
+    rows = [point(0, "x", 1.0, metric, step=1) for metric in metrics]
     assert judged(node(1), busy(1, "x", **more), *rows) == expected
+
+
+WEB = {"role": "server", "role_reason": "publishes port 6006"}
+NO_SIGN = {"role": "other", "role_reason": "no sign of a training"}
+HIDDEN = {"role": "other", "role_reason": "no sign of a training; its processes cannot be read"}
+
+
+@pytest.mark.parametrize(
+    ("metric", "more", "expected"),
+    [
+        ("packet_loss", WEB, "server: publishes port 6006"),
+        ("loss", WEB, "server: publishes port 6006"),
+        ("loss", NO_SIGN, "other: reports loss without a step or an epoch"),
+        ("loss", HIDDEN, "training: reports loss without a step or an epoch"),
+        ("loss", SEEMS, "training: libtorch in its processes, silent"),
+    ],
+)
+def test_a_metric_without_a_step_is_borne_out_by_the_row(
+    metric: str, more: dict[str, Any], expected: str
+) -> None:
+    rows = [point(now, "x", 1.0, metric) for now in (0, 1)]
+    assert judged(node(1), busy(1, "x", **more), *rows) == expected
+
+
+@pytest.mark.parametrize(
+    ("more", "may_pause"), [(HIDDEN, False), (SEEMS, True), (NO_SIGN | {"role": "training"}, True)]
+)
+def test_what_only_seems_to_train_is_never_paused(more: dict[str, Any], may_pause: bool) -> None:
+    rows = [node(now) for now in range(5)]
+    for name in ("a", "b"):
+        rows += [busy(now, name, **more) for now in range(5)]
+        rows += [point(now, name, 1.0 / (now + 1)) for now in range(5)]
+    plan = feed(planner("fair", Mode.ROTATE), *rows)
+    assert any(action.op is Op.ROTATE for action in plan.actions) is may_pause
+
+
+def test_its_first_step_makes_a_training_of_what_served() -> None:
+    rows = [node(now) for now in range(4)] + [busy(now, "x", **WEB) for now in range(4)]
+    points = [point(now, "x", 1.0 / (now + 1)) for now in range(3)]
+    assert judged(*rows, *points) == "server: publishes port 6006"
+    points += [point(3, "x", 0.2, step=3)]
+    assert judged(*rows, *points) == "training: reports loss"
 
 
 def test_the_user_overrules_reports_rows_and_labels() -> None:

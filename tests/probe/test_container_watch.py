@@ -18,6 +18,7 @@ from dltools.engine.process_search import OpenMP, Processes
 from dltools.observations.roles import NO_RULES, Rules, parse_rule
 from dltools.probe import container_watch
 from dltools.probe.container_watch import ProcessWatch, RoleWatch, Searchable, search_due
+from dltools.probe.progress import Point
 
 GROUP = Cgroup({}, None)
 
@@ -219,7 +220,7 @@ SHOWN = {"NetworkSettings": {"Ports": {"80/tcp": [{"HostPort": "8080"}], "81/tcp
 @pytest.mark.parametrize(
     ("container", "processes", "has_gpu", "expected"),
     [
-        (made(), None, False, "other: no sign of a training"),
+        (made(), None, False, "other: no sign of a training; its processes cannot be read"),
         (made(), Processes(), False, "other: no sign of a training"),
         (made(), TORCH, False, "training: libtorch in its processes, silent"),
         (made(), Processes(), True, "training: uses a GPU, silent"),
@@ -244,14 +245,35 @@ def test_signs(
 def test_a_report_is_stronger_than_a_port_and_a_notebook_and_stays() -> None:
     watch, container = RoleWatch(), made("jupyter lab", **PUBLISHED)
     assert watch.look(container, NO_RULES, TORCH, has_gpu=False).text == "interactive: jupyter-lab"
-    watch.metrics.add("loss")
+    watch.note([Point("loss", 0.5, None, 3.0, "keras", "loss")], {})
+    watch.note([Point("loss", 0.5, None, None, "named", "loss")], {})
     assert watch.look(container, NO_RULES, TORCH, has_gpu=False).text == "training: reports loss"
     assert watch.look(container, NO_RULES, None, has_gpu=False).text == "training: reports loss"
+
+
+@pytest.mark.parametrize(
+    ("point", "labels", "is_known"),
+    [
+        (Point("loss", 0.5, 7, None, "named", "loss"), {}, True),
+        (Point("loss", 0.5, None, None, "named", "loss"), {}, False),
+        (Point("loss", 0.5, None, None, "pattern", "loss"), {}, True),  # somebody has said it
+        (Point("loss", 0.5, None, None, "named", "loss"), {"dltools.metric": "loss"}, True),
+        (Point("packet_loss", 0.5, 7, None, "named", "packet loss"), {}, False),
+        (Point("latency_seconds", 0.5, None, None, "latency", "latency"), {}, True),
+    ],
+)
+def test_processes_are_searched_until_reports_show_the_role(
+    point: Point, labels: dict[str, str], is_known: bool
+) -> None:
+    watch = RoleWatch()
+    watch.note([point], labels)
+    assert watch.is_known is is_known
 
 
 def test_the_user_overrules_all() -> None:
     rules = Rules([parse_rule("label:team=x=other")])
     container = made(labels={"team": "x", "dltools.role": "training"})
-    watch = RoleWatch({"loss"})
+    watch = RoleWatch()
+    watch.note([Point("loss", 0.5, 7, None, "keras", "loss")], container.labels)
     found = watch.look(container, rules, TORCH, has_gpu=True)
     assert found.text == "other: --role label:team=x=other"

@@ -15,7 +15,7 @@ from helpers.containers import Containers, Job, api, eventually, plan_for
 pytestmark = pytest.mark.slow
 
 ROOT = Path(__file__).parents[2]
-SPEAK = "i=0; while :; do i=$((i+1)); echo loss: 0.$((1000-i)); usleep 100000; done"
+SPEAK = "i=0; while :; do i=$((i+1)); echo step $i loss: 0.$((1000-i)); usleep 100000; done"
 LOOK, ACT, UNDO = [
     line.replace("\\\n", " ")
     for line in re.findall(

@@ -11,7 +11,7 @@ from helpers.tools import Tools
 from real_engine.test_turns import SPIN
 
 PIPE = "dl-probe {only} | dl-plan {plan} | dl-apply {apply}"
-LOSS = "echo loss: 0.5; sleep 0.1; echo loss: 0.4; "
+LOSS = "echo step 1 loss: 0.5; sleep 0.1; echo step 2 loss: 0.4; "
 
 
 def said(tool: Tools, run: Containers, directory: Path, plan: str = "", apply: str = "") -> str:

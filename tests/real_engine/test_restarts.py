@@ -175,7 +175,7 @@ def test_the_pipe_outlives_a_restart(
     daemon: Daemon, tool: Tools, run: Containers, tmp_path: Path
 ) -> None:
     """Turns go on, and plans come again."""
-    script = "i=0; while :; do i=$((i+1)); echo loss: 0.$((1000-i)); usleep 100000; done"
+    script = "i=0; while :; do i=$((i+1)); echo step $i loss: 0.$((1000-i)); usleep 100000; done"
     jobs = [run(f"({SPIN}) & ({SPIN}) & {script}", name=name) for name in ("a", "b")]
     line = (
         f"dl-probe -i 1 {' '.join(run.only)} | dl-plan -p fair --realize rotate --quantum 0.5"

@@ -19,7 +19,17 @@ pytestmark = [pytest.mark.engine, pytest.mark.slow]
 CALM = {"nano_cpus": 250_000_000}
 """Busy enough to count, and room for others."""
 
-LOSS = f"({SPIN}) & ({SPIN}) & while :; do echo loss: 0.5; sleep 0.5; done"
+LOSS = f"({SPIN}) & ({SPIN}) & while :; do echo step 1 loss: 0.5; sleep 0.5; done"
+LINES = "n=0; while :; do n=$(((n + 1) % 5)); echo {}; usleep 200000; done"
+OTHERS = {
+    "uplink": "packet loss: 0.$n%",
+    "link": "loss=0.$n jitter=1.$n",
+    "mail": "message from lists score: 1.$n required: 5.0",
+    "model": "accuracy: 0.94$n requests: 1200",
+    "health": "success_rate=0.99$n availability=0.999",
+}
+"""Programs that report what is no training's, by name."""
+
 MAPS = """
 import mmap
 with open("/fake/libtorch_cpu.so", "rb") as file:
@@ -36,6 +46,12 @@ EXPECTED = {
     "notebook": "interactive: jupyter-lab",
     "labelled": "training: label dltools.role=training",
     "torch": "training: libtorch in its processes, silent",
+    "torch-loss": "training: reports loss",
+    "uplink": "server: publishes port 8080",
+    "link": "other: reports loss without a step or an epoch",
+    "mail": "server: publishes port 8080",
+    "model": "server: publishes port 8080",
+    "health": "other: reports success_rate without a step or an epoch",
     "reports-1": "training: reports loss",
     "reports-2": "training: reports loss",
 }
@@ -48,7 +64,7 @@ EVERY = tuple(
 SOME = tuple(EVERY[number] for number in (0, 2, 4, 5, 9, 11))
 """Policies and modes: each policy twice, each mode at least once."""
 
-UNTOUCHED = ("loop", "postgres", "web", "notebook")
+UNTOUCHED = ("loop", "postgres", "web", "notebook", *OTHERS)
 
 
 @pytest.fixture
@@ -61,6 +77,16 @@ def jobs(run: Containers, tmp_path: Path) -> dict[str, Job]:
     (fake / "jupyter-lab").chmod(0o755)
     (fake / "maps.py").write_text(MAPS)
     python = Path(sys.base_prefix) / "bin" / "python3"
+    served = {"network": "bridge", "port_bindings": {8080: None}}
+    others = {
+        name: run(
+            f"({SPIN}) & {LINES.format(line)}",
+            name=name,
+            **CALM,
+            **(served if EXPECTED[name].startswith("server") else {}),
+        )
+        for name, line in OTHERS.items()
+    }
     places = [str(fake), sys.base_prefix, "/lib", "/lib64", "/usr/lib"]
     binds = [f"{place}:{'/fake' if place == str(fake) else place}:ro" for place in places]
     return {
@@ -70,8 +96,12 @@ def jobs(run: Containers, tmp_path: Path) -> dict[str, Job]:
         "notebook": run("exec /fake/jupyter-lab", name="notebook", binds=binds, **CALM),
         "labelled": run(SPIN, name="labelled", labels={"dltools.role": "training"}, **CALM),
         "torch": run(f"exec {python} /fake/maps.py", name="torch", binds=binds),
+        "torch-loss": run(
+            f"{python} /fake/maps.py & {LINES.format('loss: 0.$n')}", name="torch-loss", binds=binds
+        ),
         "reports-1": run(LOSS, name="reports-1"),
         "reports-2": run(LOSS, name="reports-2"),
+        **others,
     }
 
 

@@ -12,7 +12,7 @@ from helpers.containers import Containers, api, plan_for
 from helpers.tools import Tools, complaint, records
 from real_engine.test_turns import SPIN, rotating, state
 
-SPEAK = "i=0; while :; do i=$((i+1)); echo loss: 0.$((1000-i)); usleep 100000; done"
+SPEAK = "i=0; while :; do i=$((i+1)); echo step $i loss: 0.$((1000-i)); usleep 100000; done"
 
 
 def status(tool: Tools, *arguments: str) -> list[dict[str, Any]]:

@@ -255,7 +255,7 @@ def test_a_dry_run_pauses_no_container(run: Containers, tool: Tools) -> None:
 def test_the_pipe_rotates_trainings_and_leaves_them_running(
     run: Containers, tool: Tools, tmp_path: Path
 ) -> None:
-    script = "i=0; while :; do i=$((i+1)); echo loss: 0.$((1000-i)); usleep 100000; done"
+    script = "i=0; while :; do i=$((i+1)); echo step $i loss: 0.$((1000-i)); usleep 100000; done"
     jobs = [run(f"{on_every_cpu(SPIN)} {script}", name=name) for name in ("a", "b")]
     eventually(lambda: all(job.log() for job in jobs))
     line = (
@@ -270,7 +270,7 @@ def test_the_pipe_rotates_trainings_and_leaves_them_running(
 
 def test_the_turns_of_a_stream_end_with_it(run: Containers, tool: Tools, tmp_path: Path) -> None:
     jobs = [
-        run(f"{on_every_cpu(SPIN)} while :; do echo loss: 0.5; sleep 1; done", name=name)
+        run(f"{on_every_cpu(SPIN)} while :; do echo step 1 loss: 0.5; sleep 1; done", name=name)
         for name in ("a", "b")
     ]
     eventually(lambda: all(job.log() for job in jobs))

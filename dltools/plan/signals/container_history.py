@@ -23,7 +23,7 @@ from dltools.notation.resources import parse_cpus
 from dltools.notation.times import MICRO
 from dltools.observations import roles
 from dltools.observations.host_samples import GpuUse
-from dltools.observations.roles import Judgement
+from dltools.observations.roles import Judgement, Reports
 from dltools.plan.signals.cpu_demand import CpuDemand
 from dltools.plan.signals.effort import GPU_USED, EpochCost, GpuSeconds, value_at
 from dltools.plan.signals.metric_series import LearningHistory, Series
@@ -35,6 +35,9 @@ JITTER = 0.05
 milliseconds early would delay the round until the next sample."""
 
 _SWARM_ID = re.compile("[a-z0-9]{25}")
+
+_REPORTING = (Role.TRAINING, Role.SERVER)
+"""Roles that reports can show."""
 
 _BEFORE = (-math.inf, -math.inf)
 _EVER = -(2**63)
@@ -120,9 +123,9 @@ class ContainerHistory:
     its points, up to 2; `has_news`: the second was after the last round. `pace` is its progress per
     CPU second, `gpu_pace` its progress per second on GPUs; None while not tracked.
     Role. `judgement` is its role and the reason. It follows from `role_by_option`, from labels,
-    from metrics, from the `earlier_role` that an earlier run has shown, and from `observed_role`,
-    which its rows report. `is_left_alone`: the user wants it left alone because its owner has not
-    labelled it. `observed_user`: the user that its rows name.
+    from what it has `reported`, from the `earlier_role` that an earlier run has shown, and from
+    `observed_role`, which its rows report. `is_left_alone`: the user wants it left alone because
+    its owner has not labelled it. `observed_user`: the user that its rows name.
     """
 
     id: str
@@ -180,12 +183,19 @@ class ContainerHistory:
     def judge(self) -> None:
         """Compute its role from all that is known of it."""
         said = roles.by_word(self.role_by_option, self.labels)
-        self.judgement = said or self._by_reports() or self.observed_role or roles.NO_SIGN
+        self.judgement = said or self.judged_by(self.reported)
 
-    def _by_reports(self) -> Judgement | None:
-        if self.metrics or self.earlier_role is None:
-            return roles.by_reports(self.metrics)
-        return Judgement(self.earlier_role, "has reported before it restarted")
+    def judged_by(self, reports: Reports) -> Judgement:
+        """Return what it would be by its reports and its row, unless somebody has said it."""
+        if self.earlier_role is not None and not reports.metrics:
+            return Judgement(self.earlier_role, "has reported before it restarted")
+        return roles.by_row(self.observed_role, reports)
+
+    @property
+    def reported(self) -> Reports:
+        """What it has reported in this run."""
+        is_counted = self.step is not None or self.epoch is not None
+        return Reports(self.metrics, is_counted, self.labels)
 
     @property
     def role(self) -> Role:
@@ -194,9 +204,12 @@ class ContainerHistory:
 
     @property
     def reported_role(self) -> Role | None:
-        """The role that its reports show, in this run or an earlier one; None without reports."""
-        found = self._by_reports()
-        return None if found is None else found.role
+        """The role that its reports show, in this run or an earlier one; None without reports, and
+        where it only seems to be one."""
+        if not self.metrics:
+            return self.earlier_role
+        found = self.judged_by(self.reported)
+        return found.role if found.role in _REPORTING and not found.is_doubtful else None
 
     @property
     def may_be_paused(self) -> bool:

@@ -194,7 +194,7 @@ def test_signed_counts_change_for_the_better_alone(signed: bool, job_class: str)
 
 def test_rising_accuracy_is_growth_when_signed() -> None:
     made = [
-        row | ({"metric": "val_accuracy"} if row["kind"] == "progress" else {})
+        row | ({"metric": "val_accuracy", "epoch": 1.0} if row["kind"] == "progress" else {})
         for row in rows({"a": [0.2, 0.5, 0.8]}, {"a": 1})
     ]
     assert decisions_of(planner_of(made, itval=10, signed=True))["a"].job_class == "NL"
