@@ -306,6 +306,7 @@ def release(directory: Path, addresses: Sequence[Address]) -> bool:
 
 def _is_released(state: LockedState, address: Address) -> bool:
     """Undo what is under lease on one engine, and tell whether no more can be done there."""
+    from dltools.apply.history import BY_LEASE, History
     from dltools.apply.recovery import end_dead_leases, unpause_leftovers
     from dltools.engine.members.opening import open_engine
 
@@ -314,7 +315,8 @@ def _is_released(state: LockedState, address: Address) -> bool:
         state.settle()
         for _ in unpause_leftovers(engine, state.home / "rotation"):
             pass
-        end_dead_leases(engine, state.home)
+        ended = end_dead_leases(engine, state.home)
+        History(state.home).note_undone(ended, BY_LEASE)
     except UnavailableError:
         return False
     except DltoolsError:  # nobody hears it; the next run tries again

@@ -57,7 +57,7 @@ def locked_state(home: Path, advice: str = "try again") -> Iterator[LockedState]
     `OutputError`.
     """
     with locked(home / _LOCK, "dl-apply", advice) as holder_died:
-        for folder in ("journal", "rotation", "migrations", "deliveries"):
+        for folder in ("journal", "rotation", "migrations", "deliveries", "history"):
             StateFolder(home / folder).remove_staged()
         yield LockedState(home, holder_died=holder_died)
 

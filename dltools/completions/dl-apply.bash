@@ -13,7 +13,7 @@ _dl_apply() {
         --format) _dltools_reply auto table jsonl ;;
         *)
             if [[ $text == -* ]]; then
-                _dltools_reply --dry-run --offline --undo --stop --status --restore --install-service --remove-service --policy --label --name --max-changes --max-age --hold --host --context --swarm --force --beside --deliver-dir --deliver-hook --lease --patience --state-dir --format --verbose --quiet --version --help
+                _dltools_reply --dry-run --offline --undo --stop --status --history --restore --install-service --remove-service --policy --label --name --max-changes --max-age --hold --host --context --swarm --force --beside --deliver-dir --deliver-hook --lease --patience --state-dir --format --verbose --quiet --version --help
             else
                 _dltools_files -f
             fi ;;

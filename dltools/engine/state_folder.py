@@ -24,6 +24,7 @@ from dltools.notation.resources import format_bytes
 _LONGEST = 16 << 20
 _DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+_GROWING = os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
@@ -75,11 +76,11 @@ class StateFolder:
         """The folder is made with the first record."""
         self.path = path
 
-    def names(self) -> list[str]:
-        """Return the names of all records, in order."""
+    def names(self, suffix: str = ".json") -> list[str]:
+        """Return the names of all records, in order; or of the files with another suffix."""
         with self._opened() as folder:
             found = _names(folder)
-        return sorted(name for name in found if name.endswith(".json"))
+        return sorted(name for name in found if name.endswith(suffix))
 
     def read(self, name: str) -> bytes | None:
         """Return a record, None if it is not there. Raises `DataError` where it is too long."""
@@ -123,6 +124,22 @@ class StateFolder:
                 with suppress(FileNotFoundError):
                     os.unlink(staged, dir_fd=folder)
                 raise
+
+    def append(self, name: str, lines: bytes) -> int:
+        """Append lines to a file by one write, and return its size then. Half a line that a killed
+        run has left there is ended first. Raises `OutputError` and OSError."""
+        with self._opened(is_made=True) as folder:
+            try:
+                handle = os.open(name, _GROWING, 0o600, dir_fd=folder)
+            except OSError as error:
+                raise OutputError(f"cannot create {self.path / name}: {error.strerror}") from error
+            try:
+                _check(handle, self.path / name, stat.S_ISREG)
+                size = os.fstat(handle).st_size
+                is_cut = size > 0 and os.pread(handle, 1, size - 1) != b"\n"
+                return size + os.write(handle, b"\n" * is_cut + lines)
+            finally:
+                os.close(handle)
 
     def remove(self, name: str) -> None:
         """Remove a record, if it is there."""

@@ -58,6 +58,14 @@ def apply(
             "when, by which run) and every job that is being moved, and exit.",
         ),
     ] = False,
+    history: Annotated[
+        bool,
+        typer.Option(
+            "--history",
+            help="Print what was changed, when, why, by which run and how that ended, the newest "
+            "first, and exit; FILE is then a container's name or id.",
+        ),
+    ] = False,
     restore: Annotated[
         bool,
         typer.Option(
@@ -203,7 +211,16 @@ def apply(
         policy=policy,
         labels=label or (),
         is_other=bool(
-            undo or stop or status or restore or name or host or context_ or swarm or state_dir
+            undo
+            or stop
+            or status
+            or history
+            or restore
+            or name
+            or host
+            or context_
+            or swarm
+            or state_dir
         ),
     )
     if service is not None and dry_run:
@@ -215,7 +232,7 @@ def apply(
     if service is not None and not service.stop():
         return
     request = Request(
-        task=choose_task(is_undo=undo or remove_service, is_status=status),
+        task=choose_task(is_undo=undo or remove_service, is_status=status, is_history=history),
         engines=Engines(tuple(host or ()), tuple(context_ or ()), is_swarm=swarm),
         input=input_,
         is_dry_run=dry_run,

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
+from dltools.apply.history import BY_LEASE, History
 from dltools.apply.refusals import Rules
 from dltools.cli.exits import print_message
 from dltools.cli.formats import RecordFormat
@@ -44,6 +45,7 @@ class Task(Enum):
     APPLY = auto()
     UNDO = auto()
     SHOW_STATUS = auto()
+    SHOW_HISTORY = auto()
 
 
 HOOK_LIMIT_S = 600.0
@@ -97,8 +99,8 @@ class Request:
             raise typer.BadParameter("--stop needs --undo")
         if self.stops and self.is_dry_run:
             raise typer.BadParameter("--stop ends a run: leave --dry-run")
-        if self.restores and self.task in (Task.UNDO, Task.SHOW_STATUS):
-            raise typer.BadParameter("give only one of --undo, --restore and --status")
+        if self.restores and self.task is not Task.APPLY:
+            raise typer.BadParameter(_ONE_TASK)
 
 
 def hook_command(text: str | None) -> tuple[str, ...]:
@@ -124,11 +126,16 @@ def beside_process(text: str) -> int:
     return int(text)
 
 
-def choose_task(*, is_undo: bool, is_status: bool) -> Task:
+_ONE_TASK = "give only one of --undo, --restore, --status and --history"
+
+
+def choose_task(*, is_undo: bool, is_status: bool, is_history: bool = False) -> Task:
     """Return what the options ask for. Raises `BadParameter` if they contradict each other."""
-    if is_undo and is_status:
-        raise typer.BadParameter("give only one of --undo, --restore and --status")
-    return Task.UNDO if is_undo else Task.SHOW_STATUS if is_status else Task.APPLY
+    if is_undo + is_status + is_history > 1:
+        raise typer.BadParameter(_ONE_TASK)
+    if is_undo:
+        return Task.UNDO
+    return Task.SHOW_STATUS if is_status else Task.SHOW_HISTORY if is_history else Task.APPLY
 
 
 class ApplyContext:
@@ -145,6 +152,8 @@ class ApplyContext:
         self.guard: Guard | None = None
         """What outlives the run, and undoes what it holds under lease; made with the actuator."""
         self._run = UNKNOWN_RUN
+        self.history = History()
+        """What is written down of this run's changes; nothing before the actuator is made."""
         self._ends_leases = True
         self._marks: WriterMarks | None = None
         self.has_unpaused = False  # whether an earlier run had left containers paused
@@ -216,6 +225,7 @@ class ApplyContext:
             addresses = self.addresses()
             self._ends_leases = not is_undo
             self._run = ApplyRun.of_this_process(" ".join(["dl-apply", *sys.argv[1:]]))
+            self.history = History(None if dry_run else home, self._run)
             self.guard = self._made_guard(home, addresses)
             by_name = {one.name: one for one in addresses}
             connect = partial(
@@ -274,7 +284,7 @@ class ApplyContext:
             self._state.settle()
             self._unpause_left_paused(engine, home / "rotation")
             if self._ends_leases:
-                _end_dead_leases(engine, home, self._run)
+                self._end_dead_leases(engine, home)
         rotation = Rotation(engine, home / "rotation", self._run)
         if is_only_one:
             self._rotation = rotation
@@ -331,11 +341,14 @@ class ApplyContext:
             became = failure if one.refusal else "it is unpaused now"
             print_message(f"{one.name}: an earlier dl-apply had left it paused; {became}")
 
+    def _end_dead_leases(self, engine: Engine, home: Path) -> None:
+        from dltools.apply.recovery import end_dead_leases
 
-def _end_dead_leases(engine: Engine, home: Path, own: ApplyRun) -> None:
-    from dltools.apply.recovery import end_dead_leases
-
-    for one in end_dead_leases(engine, home, own):
-        failure = f"its settings cannot be undone: {one.error}"
-        became = failure if one.error else "its settings are undone now"
-        print_message(f"{one.container_name}: the lease of an earlier dl-apply is over; {became}")
+        ended = end_dead_leases(engine, home, self._run)
+        self.history.note_undone(ended, BY_LEASE)
+        for one in ended:
+            failure = f"its settings cannot be undone: {one.error}"
+            became = failure if one.error else "its settings are undone now"
+            print_message(
+                f"{one.container_name}: the lease of an earlier dl-apply is over; {became}"
+            )

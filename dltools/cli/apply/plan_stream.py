@@ -12,15 +12,17 @@ import signal
 import sys
 import time
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, BinaryIO
 
+from dltools.apply.history import BY_BREAK, BY_LEASE, BY_RESTORE, History
 from dltools.apply.leases import BEAT_S, STILL_S
 from dltools.apply.original_settings import timestamp
 from dltools.apply.refusals import FOREIGN, PAUSED_ELSEWHERE
 from dltools.cli.exits import Exit, print_message
 from dltools.cli.remarks import Remarks, print_remark
-from dltools.errors import DataError, DltoolsError
+from dltools.errors import DataError, DltoolsError, UnavailableError
 from dltools.inputs import InputLines
 from dltools.plan.nothing_to_do import AS_PLANNED
 from dltools.plan.records import Op
@@ -39,12 +41,18 @@ class PlanStream:
     plan."""
 
     def __init__(
-        self, actuator: Actuator, printer: ResultsPrinter, request: Request, leases: LeaseKeeper
+        self,
+        actuator: Actuator,
+        printer: ResultsPrinter,
+        request: Request,
+        leases: LeaseKeeper,
+        history: History,
     ) -> None:
         self._actuator = actuator
         self._printer = printer
         self._request = request
         self._leases = leases
+        self._history = history
         self.failed: list[Result] = []
         self.last: list[Result] = []
         self._told: set[tuple[str, str]] = set()
@@ -95,6 +103,7 @@ class PlanStream:
         self._actuator.stop_deliveries()
         try:
             self._actuator.end_turns()
+            self._history.end_turns(how=BY_RESTORE)
         finally:
             if self._request.restores or self._leases.is_orphaned:
                 self._sets_for_good = False
@@ -113,7 +122,9 @@ class PlanStream:
                     self._printer.go_on()
                 self._leases.begin(plan)
                 reasons = {action.id: action.reason for action in plan.actions}
-                self.last = self._printer.show(partial(self._actuator.apply, plan), reasons)
+                apply = self._history.of_plan(plan, partial(self._actuator.apply, plan))
+                self.last = self._printer.show(apply, reasons)
+                self._note_ended()
                 self._leases.renew()
                 if self._leases.is_for_good:
                     self._sets_for_good |= any(map(_is_lasting, self.last))
@@ -130,6 +141,13 @@ class PlanStream:
                 f"{name}: the plans broke off: dl-plan or dl-probe has died; "
                 "undoing what this run has set"
             )
+
+    def _note_ended(self) -> None:
+        """Write down which of the changed containers have ended."""
+        for engine in self._actuator.engines if self._history.hosts else ():
+            with suppress(UnavailableError):
+                running = {one.id for one in engine.containers()}
+                self._history.note_running(engine.host, running)
 
     def _remark(self, plan: Plan) -> None:
         """Say why a plan has no actions, each reason when it changes; in a live stream not that all
@@ -195,7 +213,7 @@ class PlanStream:
         """Undo what this run has set if no plan has come for too long."""
         if (length_s := self._leases.expire()) is not None:
             print_message(f"no plan for {length_s:.3g} s: undoing what this run has set")
-            self._printer.show(self._actuator.release)
+            self._printer.show(self._history.of_undo(self._actuator.release, BY_LEASE))
 
     def _continue_turns(self) -> None:
         """Go on with the turns of a single plan until no container waits for its turn, or the time
@@ -217,8 +235,10 @@ class PlanStream:
     def _restore(self) -> None:
         """Restore what this run changed. If an error has ended the run, that error is raised."""
         has_error = isinstance(sys.exc_info()[1], DltoolsError)
+        how = BY_BREAK if self._leases.is_orphaned else BY_RESTORE
+        undo = partial(self._actuator.undo, self._actuator.changed)
         try:
-            self._printer.show(partial(self._actuator.undo, self._actuator.changed))
+            self._printer.show(self._history.of_undo(undo, how))
         except DltoolsError as error:
             if not has_error:
                 raise type(error)(

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import heapq
+import itertools
 import json
 import os
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,12 +18,14 @@ from dltools.cli.exits import print_message
 from dltools.cli.formats import RecordFormat
 from dltools.cli.remarks import as_root
 from dltools.cli.words import settings_in_words
+from dltools.errors import AccessError
 from dltools.notation.times import format_time
 from dltools.text import printable
 
 if TYPE_CHECKING:
     from dltools.apply.changed_containers import ChangedContainer
     from dltools.apply.engine_actuator import OnResult
+    from dltools.apply.history import Change
     from dltools.apply.migrate.migration import Migration
     from dltools.cli.fitted_table import TableStream
     from dltools.engine.interface import Engine
@@ -128,6 +133,65 @@ def show_status(
         print_message(f"{listed(foreign)}: {FOREIGN}")
     if found and (message := _paused_elsewhere_message(engine, directories, found)):
         print_message(message)
+
+
+_ROWS = 200
+"""Changes in a table: one that scrolls has its headers again."""
+
+_SHORTEST_ID = 4
+"""Fewest digits by which a container is known."""
+
+
+def show_history(directories: Sequence[Path], name: str, *, is_table: bool) -> None:
+    """Print the changes in state directories, or those of the container with a name or an id, the
+    newest first: tables, or a JSON line each. Those of other users are left out. Raises
+    `AccessError` where the first directory cannot be trusted."""
+    from dltools.apply.history import read_history
+    from dltools.apply.original_settings import timestamp
+    from dltools.engine.state_folder import check
+
+    check(directories[0])
+    logs = [_trusted(read_history(one)) for one in directories]
+    changes = heapq.merge(*logs, key=lambda one: one.at, reverse=True)
+    found = (one for one in changes if not name or _is_of(one, name))
+    is_empty = True
+    while part := list(itertools.islice(found, _ROWS)):
+        is_empty = False
+        if is_table:
+            from dltools.cli.apply.tables import history_table
+
+            make_console().print(history_table(part, timestamp()[:10]))
+        else:
+            sys.stdout.write("".join(json.dumps(_change_record(one)) + "\n" for one in part))
+    if is_empty:
+        of = f" of {name}" if name else ""
+        print_message(f"no change{of} is on record in {directories[0] / 'history'}")
+
+
+def _trusted(changes: Iterator[Change]) -> Iterator[Change]:
+    with suppress(AccessError):
+        yield from changes
+
+
+def _is_of(change: Change, name: str) -> bool:
+    is_id = len(name) >= _SHORTEST_ID and change.container_id.startswith(name)
+    return change.container_name == name or is_id
+
+
+def _change_record(one: Change) -> Mapping[str, Any]:
+    run = one.run
+    return {
+        "kind": "change",
+        "at": one.at,
+        "container": {"id": one.container_id, "name": one.container_name},
+        "host": one.host,
+        "before": one.before,
+        "after": one.after,
+        "reason": one.reason,
+        "run": {"pid": run.pid, "policy": run.policy, "command": run.command},
+        "ended": one.ended or None,
+        "how": one.how or None,
+    }
 
 
 def _how_to_undo(found: Sequence[ChangedContainer], *, is_first: bool) -> str:

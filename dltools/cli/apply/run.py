@@ -11,9 +11,16 @@ from typing import TYPE_CHECKING, BinaryIO
 
 import typer
 
+from dltools.apply.history import BY_UNDO
 from dltools.cli.apply.context import ApplyContext, Task
 from dltools.cli.apply.plan_stream import LeaseKeeper, PlanStream
-from dltools.cli.apply.printing import ResultsPrinter, nothing_to_undo, show_migrations, show_status
+from dltools.cli.apply.printing import (
+    ResultsPrinter,
+    nothing_to_undo,
+    show_history,
+    show_migrations,
+    show_status,
+)
 from dltools.cli.exits import Exit, failure_before, print_message
 from dltools.cli.formats import RecordFormat, format_for_stdout
 from dltools.cli.input_streams import open_input
@@ -33,8 +40,13 @@ _INPUT_S = 5.0
 def run_request(request: Request, context: typer.Context) -> None:
     """Do what was asked for; exit with 1 if an action failed, 75 if the last plan was stale."""
     apply_context = ApplyContext(request)
+    is_table = request.format is not RecordFormat.JSONL
     if request.task is Task.SHOW_STATUS:
-        _show_status(apply_context, is_table=request.format is not RecordFormat.JSONL)
+        _show_status(apply_context, is_table=is_table)
+        return
+    if request.task is Task.SHOW_HISTORY:
+        name = "" if request.input == "-" else request.input
+        show_history(apply_context.state_directories(), name, is_table=is_table)
         return
     printer = ResultsPrinter(format_for_stdout(request.format))
     if request.task is Task.UNDO:
@@ -67,7 +79,8 @@ def _show_status(apply_context: ApplyContext, *, is_table: bool) -> None:
 def _undo(request: Request, apply_context: ApplyContext, printer: ResultsPrinter) -> list[Result]:
     with apply_context.actuator(request.is_dry_run, is_undo=True) as actuator:
         results = printer.show(actuator.migrator.undo) if actuator.migrator else []
-        results += printer.show(partial(actuator.undo, None))
+        undo = apply_context.history.of_undo(partial(actuator.undo, None), BY_UNDO)
+        results += printer.show(undo)
         is_told = request.ends_service or apply_context.has_unpaused
         if not results and not is_told:
             for engine in actuator.engines:
@@ -104,7 +117,11 @@ def _apply(
             _leave_to_input(stream)
             raise
         plans = PlanStream(
-            actuator, printer, request, _lease_keeper(request, apply_context, actuator)
+            actuator,
+            printer,
+            request,
+            _lease_keeper(request, apply_context, actuator),
+            apply_context.history,
         )
         plans.apply_all(stream, name)
     return [*plans.failed, *plans.last]

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from dltools.apply.changed_containers import ChangedContainer
+    from dltools.apply.history import Change
     from dltools.apply.migrate.migration import Migration
     from dltools.engine.runs import ApplyRun
     from dltools.plan.realisation.settings import FoundSettings
@@ -107,6 +108,36 @@ def changed_table(rows: Iterable[ChangedContainer], now: str) -> Table:
             _until(one, now),
             f"{run.policy or '-'}, pid {run.pid}{ended}" if run.pid else "-",
             style="yellow" if ended else "",
+        )
+    return table
+
+
+def history_table(changes: Iterable[Change], today: str) -> Table:
+    """Return a row per change: when, the settings before and after, what ended it and when, why,
+    and by which run. `today` is the date (RFC 3339), which times of that day lack."""
+    table = FittedTable(
+        ("CONTAINER", "left"),
+        ("AT", "left"),
+        ("BEFORE", "left"),
+        ("AFTER", "left"),
+        ("ENDED", "left"),
+        ("WHY", "wrap"),
+        ("BY", "left"),
+    )
+    for one in changes:
+        before, after = changes_in_words(one.before, one.after)
+        at, ended = (
+            text[11:19] if text[:10] == day else _short(text)
+            for text, day in ((one.at, today), (one.ended, one.at[:10]))
+        )
+        table.add_row(
+            one.container_name,
+            at,
+            before,
+            after,
+            ", ".join(filter(None, (one.ended and ended, one.how))) or "-",
+            gist(one.reason),
+            f"{one.run.policy or '-'}, pid {one.run.pid}" if one.run.pid else "-",
         )
     return table
 

@@ -29,7 +29,9 @@ def test_the_task_is_chosen_by_options() -> None:
     assert choose_task(is_undo=False, is_status=False) is Task.APPLY
     assert choose_task(is_undo=True, is_status=False) is Task.UNDO
     assert choose_task(is_undo=False, is_status=True) is Task.SHOW_STATUS
-    with pytest.raises(typer.BadParameter, match="only one of --undo, --restore and --status"):
+    with pytest.raises(
+        typer.BadParameter, match="only one of --undo, --restore, --status and --history"
+    ):
         choose_task(is_undo=True, is_status=True)
 
 
@@ -43,7 +45,10 @@ def test_the_task_is_chosen_by_options() -> None:
             "--offline asks no engine",
         ),
         ({"task": Task.UNDO, "input": "plan.jsonl"}, "plan.jsonl: --undo takes no plan"),
-        ({"task": Task.UNDO, "restores": True}, "only one of --undo, --restore and --status"),
+        (
+            {"task": Task.UNDO, "restores": True},
+            "only one of --undo, --restore, --status and --history",
+        ),
         ({"task": Task.SHOW_STATUS, "restores": True}, "only one of"),
         ({"stops": True}, "--stop needs --undo"),
         ({"task": Task.UNDO, "stops": True, "is_dry_run": True}, "--stop ends a run"),

@@ -1,0 +1,287 @@
+"""What dl-apply has changed, when, by which run and why, and how each change ended: a log of
+bounded size in the state directory, for `dl-apply --history`.
+
+The folder `history` has numbered files of JSON Lines. The newest grows by one write for each
+change; at `SEGMENT` bytes it is packed, and the oldest packed files are removed beyond `PACKED`
+bytes. The line of a change names its run, which a line before it in the same file describes.
+Whoever writes holds the state's lock. A killed run may leave half a line, which readers pass over.
+
+The log helps people. Nothing depends on it, so that a full disk ends no undo.
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+import threading
+import zlib
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from contextlib import suppress
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from dltools.apply.original_settings import timestamp
+from dltools.apply.refusals import FOREIGN
+from dltools.engine.runs import UNKNOWN_RUN, ApplyRun
+from dltools.engine.state_folder import StateFolder
+from dltools.engine.state_records import decode
+from dltools.errors import DltoolsError
+from dltools.notation.json_values import parse_json
+from dltools.plan.realisation.settings import FoundSettings, Turn, as_found, only
+from dltools.plan.records import Op, Plan, Result, Status
+
+OnResult = Callable[[Result], None]
+Work = Callable[[OnResult], Any]
+"""What is done and reports results, which it may also return."""
+
+SEGMENT, PACKED = 4 << 20, 5 << 20
+"""Most bytes of the newest file, and of all packed ones."""
+
+_LONGEST_REASON = 200
+
+BY_UNDO, BY_RESTORE, BY_LEASE, BY_BREAK = "--undo", "run ended", "lease over", "plans broke off"
+BY_PLAN, BY_OTHERS, BY_EXIT, BY_TURN = "changed again", "changed by others", "exited", "left turns"
+"""How changes end."""
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One change: when (RFC 3339), of which container on which host, the settings before and after,
+    why, and by which run. `ended`: when and `how` it ended, "" while it has not."""
+
+    at: str
+    container_id: str
+    container_name: str
+    before: FoundSettings
+    after: FoundSettings
+    host: str = ""
+    reason: str = ""
+    run: ApplyRun = UNKNOWN_RUN
+    ended: str = ""
+    how: str = ""
+
+
+class History:
+    """Writes down what one run changes; without a state directory, nothing."""
+
+    def __init__(self, home: Path | None = None, run: ApplyRun = UNKNOWN_RUN) -> None:
+        """`home` is the state directory, which this run has locked."""
+        self._folder = None if home is None else StateFolder(home / "history")
+        self._run = run
+        self._said = UNKNOWN_RUN  # the run that the newest file describes
+        self._open: dict[str, FoundSettings] = {}  # what this run has made of containers
+        self._hosts: dict[str, str] = {}  # where those are
+        self._number: int | None = None
+        self._lock = threading.Lock()
+
+    @property
+    def hosts(self) -> set[str]:
+        """Hosts of the containers that this run has changed, and that have not ended since."""
+        return set(self._hosts.values())
+
+    def of_plan(self, plan: Plan, work: Work) -> Work:
+        """Return work that also writes down what a plan changes."""
+        self._run = replace(self._run, policy=plan.policy)
+        actions = {action.id: action for action in plan.actions}
+        self.end_turns(action.container_id for action in plan.actions if action.op is Op.ROTATE)
+
+        def note(result: Result) -> None:
+            if result.error == FOREIGN:
+                self._end(result.container_id, BY_OTHERS)
+            if result.status is not Status.APPLIED or self._is_known(result):
+                return
+            action = actions.get(result.id)
+            reason = action.reason[:_LONGEST_REASON] if action else ""
+            host = action.host if action else ""
+            known = self._open.get(result.container_id, {})
+            self._open[result.container_id] = as_found({**known, **result.after})
+            self._hosts[result.container_id] = host
+            record = asdict(_change_of(result, host, reason)) | {"run": _key(self._run)}
+            self._write({name: one for name, one in record.items() if one != ""})
+
+        return _noting(work, note)
+
+    def of_undo(self, work: Work, how: str) -> Work:
+        """Return work that also writes down which changes it ends."""
+        return _noting(work, lambda result: self.note_undone((result,), how))
+
+    def note_undone(self, results: Iterable[Result], how: str) -> None:
+        """Write down which changes have ended by an undo."""
+        for result in results:
+            if result.error == FOREIGN:
+                self._end(result.container_id, BY_OTHERS)
+            elif result.status in (Status.APPLIED, Status.UNCHANGED):
+                self._end(result.container_id, how)
+
+    def note_running(self, host: str, ids: Collection[str]) -> None:
+        """Write down which of a host's changed containers have ended: those that do not run."""
+        for id_ in [one for one, its in self._hosts.items() if its == host and one not in ids]:
+            self._end(id_, BY_EXIT)
+
+    def end_turns(self, staying: Iterable[str] = (), how: str = BY_TURN) -> None:
+        """Write down which containers take no more turns: all but those with the ids `staying`."""
+        stay = set(staying)
+        for id_, settings in self._open.items():
+            if id_ not in stay and "turn_s" in settings:
+                self._open[id_] = only(settings, settings.keys() - Turn.__annotations__.keys())
+                names = sorted(Turn.__annotations__)
+                self._write(_end_of(id_, how) | {"names": names})
+
+    def _is_known(self, result: Result) -> bool:
+        """Tell whether a container takes turns already: each plan gives it another one."""
+        return "turn_s" in result.after and "turn_s" in self._open.get(result.container_id, {})
+
+    def _end(self, container_id: str, how: str) -> None:
+        self._open.pop(container_id, None)
+        self._hosts.pop(container_id, None)
+        self._write(_end_of(container_id, how))
+
+    def _write(self, record: Mapping[str, Any]) -> None:
+        if self._folder is None:
+            return
+        with self._lock, suppress(OSError, DltoolsError):
+            number = self._number or _current(self._folder)
+            lines = [record]
+            if self._said != self._run:
+                lines.insert(0, {"described": _key(self._run), **asdict(self._run)})
+            text = "".join(json.dumps(one, separators=(",", ":")) + "\n" for one in lines)
+            size = self._folder.append(f"{number}.jsonl", text.encode())
+            self._number, self._said = number, self._run
+            if size >= SEGMENT:
+                self._number, self._said = None, UNKNOWN_RUN
+                _pack(self._folder, number)
+
+
+def _noting(work: Work, note: OnResult) -> Work:
+    def noted(on_result: OnResult) -> Any:
+        def both(result: Result) -> None:
+            note(result)
+            on_result(result)
+
+        return work(both)
+
+    return noted
+
+
+def _change_of(result: Result, host: str, reason: str) -> Change:
+    names = [one for one in result.after if result.before.get(one) != result.after.get(one)]
+    return Change(
+        timestamp(),
+        result.container_id,
+        result.container_name,
+        only(result.before, names),
+        only(result.after, names),
+        host,
+        reason,
+    )
+
+
+def _end_of(container_id: str, how: str) -> dict[str, Any]:
+    return {"ended": timestamp(), "container_id": container_id, "how": how}
+
+
+def _key(run: ApplyRun) -> str:
+    return f"{run.pid}-{run.began}-{run.policy}"
+
+
+def _numbers(folder: StateFolder, suffix: str) -> list[int]:
+    names = (name.removesuffix(suffix) for name in folder.names(suffix))
+    return sorted(int(name) for name in names if name.isascii() and name.isdigit())
+
+
+def _current(folder: StateFolder) -> int:
+    """Return the number of the newest file; one that was packed, and not removed, is removed."""
+    plain, packed = _numbers(folder, ".jsonl"), _numbers(folder, ".jsonl.gz")
+    for number in set(plain) & set(packed):
+        folder.remove(f"{number}.jsonl")
+    return max((*(number for number in plain if number not in packed), max(packed, default=0) + 1))
+
+
+def _pack(folder: StateFolder, number: int) -> None:
+    """Pack a file, and remove the oldest packed ones beyond the bound."""
+    data = folder.read(f"{number}.jsonl") or b""
+    folder.write(f"{number}.jsonl.gz", gzip.compress(data, 6))
+    folder.remove(f"{number}.jsonl")
+    total = 0
+    for one in reversed(_numbers(folder, ".jsonl.gz")):
+        total += len(folder.read(f"{one}.jsonl.gz") or b"")
+        if total > PACKED:
+            folder.remove(f"{one}.jsonl.gz")
+
+
+def read_history(home: Path) -> Iterator[Change]:
+    """Yield the changes in a state directory, the newest first, each with how it ended. What is
+    damaged is passed over. Raises `AccessError` where the directory cannot be trusted."""
+    folder = StateFolder(home / "history")
+    ends = _Ends()
+    plain, packed = _numbers(folder, ".jsonl"), _numbers(folder, ".jsonl.gz")
+    for number in sorted({*plain, *packed}, reverse=True):
+        is_plain = number in plain
+        data = folder.read(f"{number}.jsonl" if is_plain else f"{number}.jsonl.gz") or b""
+        yield from _with_ends(_records(data if is_plain else _unpacked(data)), ends)
+
+
+class _Ends:
+    """How the changes end that come next, while a log is read backwards."""
+
+    def __init__(self) -> None:
+        self._ends: dict[str, dict[str, tuple[str, str]]] = {}  # by container and setting, "": all
+
+    def note(self, record: Mapping[str, Any]) -> None:
+        """Take note of the end of changes."""
+        end = str(record["ended"]), str(record["how"])
+        id_, names = str(record["container_id"]), record.get("names")
+        if names is None:
+            self._ends[id_] = {"": end}
+        else:
+            self._ends.setdefault(id_, {}).update({str(name): end for name in names})
+
+    def of(self, change: Change) -> tuple[str, str]:
+        """Return when and how a change ends, and take note that it ends the ones before."""
+        known = self._ends.setdefault(change.container_id, {})
+        own = [known[name] for name in change.after if name in known]
+        found = min(own, default=known.get("", ("", "")))
+        if not found[1] and "turn_s" in change.after and not change.run.is_alive:
+            found = "", BY_RESTORE
+        known |= dict.fromkeys(change.after, (change.at, BY_PLAN))
+        return found
+
+
+def _with_ends(records: list[Mapping[str, Any]], ends: _Ends) -> Iterator[Change]:
+    """Yield the changes of a file, the newest first."""
+    runs = {one["described"]: _run_of(one) for one in records if "described" in one}
+    for record in reversed(records):
+        with suppress(ValueError, TypeError, KeyError):
+            if "at" in record:
+                run = runs.get(record["run"], UNKNOWN_RUN)
+                change: Change = decode(Change, {**record, "run": asdict(run)})
+                ended, how = ends.of(change)
+                yield replace(change, ended=ended, how=how)
+            elif "how" in record:
+                ends.note(record)
+
+
+def _run_of(record: Mapping[str, Any]) -> ApplyRun:
+    with suppress(ValueError, TypeError):
+        values = {name: one for name, one in record.items() if name != "described"}
+        found: ApplyRun = decode(ApplyRun, values)
+        return found
+    return UNKNOWN_RUN
+
+
+def _records(data: bytes) -> list[Mapping[str, Any]]:
+    found: list[Mapping[str, Any]] = []
+    for line in data.splitlines():
+        with suppress(ValueError, RecursionError):
+            record = parse_json(line)
+            if isinstance(record, dict):
+                found.append(record)
+    return found
+
+
+def _unpacked(data: bytes) -> bytes:
+    """Return as much of a packed file as a file may have."""
+    with suppress(zlib.error):
+        return zlib.decompressobj(wbits=31).decompress(data, 2 * SEGMENT)
+    return b""
