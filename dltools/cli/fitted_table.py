@@ -1,4 +1,5 @@
-"""Tables that fit the screen: names are shortened, numbers never. All tools print them."""
+"""Tables that fit the screen: sentences and names are shortened, numbers never. All tools print
+them."""
 
 from __future__ import annotations
 
@@ -8,21 +9,23 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from rich import box
-from rich.cells import cell_len
+from rich.cells import cell_len, chop_cells
 from rich.console import Console, ConsoleOptions, RenderResult
 from rich.table import Table
 
+from dltools.cli.words import clip
 from dltools.text import printable
 
 WIDE_GAP = 3
 """Blanks between two columns where there is room."""
-_NAME, _SHORT_NAME = 12, 6
-"""Columns to which names shrink: before values go onto two lines, and after."""
-_TEXT = 24
-"""Columns that sentences keep as long as names and values can be narrower."""
+_LONG_NAME, _NAME, _SHORT_NAME = 34, 20, 6
+"""Columns to which names shrink: before sentences have but a few words a line, before these are as
+narrow as their longest words, and after."""
+_TEXT, _NARROW_TEXT = 24, 16
+"""Columns that sentences keep before values go onto two lines, and before names are cut."""
 _LONGEST_WORD = 30
 
-_BREAKS = {"left": r"(?<=,) ", "right": r"(?<=,) | (?=\(\d+\.)", "wrap": r" "}
+_BREAKS = {"left": r"(?<=,) | (?=-> )", "right": r"(?<=,) | (?=\(\d+\.)", "wrap": r" "}
 """Where a line of a cell may end, by look: between settings, before a ratio, between words."""
 
 
@@ -52,14 +55,17 @@ class _Column:
 
 _STEPS = (
     (WIDE_GAP, "wrap", _TEXT),
-    (WIDE_GAP, "name", _NAME),
     (2, "", 0),
     (2, "right", 0),
     (2, "left", 0),
-    (2, "name", _SHORT_NAME),
+    (2, "name", _LONG_NAME),
+    (2, "wrap", _NARROW_TEXT),
+    (2, "name", _NAME),
     (2, "wrap", 0),
+    (2, "name", _SHORT_NAME),
 )
-"""The order in which a table is narrowed: the gap between columns, a look, and its least width."""
+"""The order in which a table is narrowed: the gap between columns, a look, and its least width. A
+name is what a row is found by, so it gives way last."""
 
 
 class FittedTable(Table):
@@ -67,13 +73,14 @@ class FittedTable(Table):
 
     Looks: "name" (as the first column, if it is "left") is shortened; "right", numbers, and "left",
     words and settings, are never shortened, but a line may end between two of them; "wrap" are
-    sentences.
+    sentences, of which those words are shown that fit `most_lines`.
     Columns that still do not fit beside each other go into further tables below the first.
     """
 
-    def __init__(self, *columns: tuple[str, str]) -> None:
+    def __init__(self, *columns: tuple[str, str], most_lines: int | None = None) -> None:
         """Make a table without rows."""
         super().__init__()
+        self._most_lines = most_lines
         self._looks = [
             "name" if (n, look) == (0, "left") else look for n, (_, look) in enumerate(columns)
         ]
@@ -107,9 +114,11 @@ class FittedTable(Table):
                 width=width,
                 justify="right" if column.look == "right" else "left",
                 no_wrap=column.look == "name",
-                overflow="ellipsis" if column.look == "name" else "fold",
             )
-        texts = [_broken(column, width) for column, width in zip(part, layout.widths, strict=True)]
+        texts = [
+            _broken(column, width, self._most_lines)
+            for column, width in zip(part, layout.widths, strict=True)
+        ]
         for *cells, style in zip(*texts, (row.style or "" for row in self.rows), strict=True):
             table.add_row(*cells, style=style)
         return table
@@ -213,11 +222,16 @@ def _widths(columns: Sequence[_Column], width: int) -> tuple[list[int], int]:
     return widths, gap
 
 
-def _broken(column: _Column, width: int) -> list[str]:
-    """Return the cells of a column with line ends that fit a width."""
-    if column.look not in ("left", "right"):
+def _broken(column: _Column, width: int, most_lines: int | None) -> list[str]:
+    """Return the cells of a column with line ends that fit a width, and no more than `most_lines`
+    lines of a sentence."""
+    if column.look == "name":
+        return [clip(cell, width) for cell in column.cells]
+    if column.look in ("left", "right"):
+        return [_lines(re.split(_BREAKS[column.look], cell), width) for cell in column.cells]
+    if most_lines is None:
         return column.cells
-    return [_lines(re.split(_BREAKS[column.look], cell), width) for cell in column.cells]
+    return [_first_words(cell, width, most_lines) for cell in column.cells]
 
 
 def _lines(pieces: Sequence[str], width: int) -> str:
@@ -228,6 +242,21 @@ def _lines(pieces: Sequence[str], width: int) -> str:
         else:
             lines.append(piece)
     return "\n".join(lines)
+
+
+def _first_words(text: str, width: int, most_lines: int) -> str:
+    """Return the first words of a sentence that fit so many lines."""
+    words = text.split(" ")
+    kept = words
+    while len(kept) > 1 and _count_lines(kept, width) > most_lines:
+        words = words[:-1]
+        kept = [*words[:-1], f"{words[-1].rstrip(';,:')}…"]
+    return " ".join(kept)
+
+
+def _count_lines(words: Iterable[str], width: int) -> int:
+    pieces = [piece for word in words for piece in chop_cells(word, width) or [""]]
+    return _lines(pieces, width).count("\n") + 1
 
 
 _LOOKS = {"REALIZE": "left", "SET": "wrap", "ACTIONS": "left", "LIMITS": "left"}

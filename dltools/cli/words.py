@@ -18,9 +18,23 @@ _UNKNOWN = object()
 
 
 def clip(name: str, width: int) -> str:
-    """Return a name made printable and cut to a width."""
+    """Return a name made printable and cut to a width, two thirds of it from the end: names of one
+    project begin alike."""
     text = printable(name)
-    return text if cell_len(text) <= width else set_cell_size(text, max(0, width - 1)) + "…"
+    if cell_len(text) <= width:
+        return text
+    room = max(0, width - 1)
+    tail = set_cell_size(text[::-1], room * 2 // 3)[::-1]
+    return set_cell_size(text, room - room * 2 // 3) + "…" + tail
+
+
+def named(row: Mapping[str, Any]) -> str:
+    """Return a container's name, with a state that its limits do not say."""
+    state = row["state"]
+    return printable(row["container_name"] + ("" if state in _USUAL else f" ({state})"))
+
+
+_USUAL = ("running", "paused", None)
 
 
 def listed_cpus(rows: Iterable[Mapping[str, Any]]) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
@@ -27,6 +28,10 @@ _OPS = {ActionKind.MIGRATE: Op.MIGRATE, ActionKind.DELIVER: Op.DELIVER}
 
 Realised = Mapping[str, Realisation]
 """Realisations by host name."""
+
+
+_LEFT_ALONE = ", left alone"
+_RANK = re.compile(r"\d+ of \d+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +62,19 @@ class JobDecision:
         if self.reason.startswith(self.role):
             return self.reason
         return f"{self.role}; {self.reason}"
+
+    @property
+    def in_short(self) -> str:
+        """The explanation, what says most in front: a job's place in line, and what it is doing;
+        then the numbers behind it, then what it is."""
+        if self.reason.startswith(self.role):
+            return self.reason.removesuffix(_LEFT_ALONE)
+        first, *more = self.allocation.reason.split("; ")
+        head, _, numbers = first.partition(": ")
+        notes = self.reason.removeprefix(self.allocation.reason).removeprefix("; ")
+        if notes and _RANK.fullmatch(head):
+            head = ""
+        return "; ".join(filter(None, (notes, head, numbers, *more, self.role)))
 
     @property
     def job_class(self) -> str:
@@ -129,8 +147,8 @@ def _left_alone(host: HostHistory, container: ContainerHistory) -> str:
     if container.id in host.foreign:
         return f"{foreign_in_words(host.watched[container.id])}: left alone"
     why = ", as no label of its owner asks for more" if container.is_left_alone else ""
-    what = "protected" if container.protected else f"left alone{why}"
-    return f"{container.judgement.text}, {what}"
+    what = ", protected" if container.protected else f"{_LEFT_ALONE}{why}"
+    return f"{container.judgement.text}{what}"
 
 
 def _part(job: ContainerHistory, setting: Settings | None) -> Settings | None:

@@ -14,8 +14,12 @@ from rich.table import Table
 from dltools.cli.apply.tables import results_stream, results_table
 from dltools.cli.destinations import make_console
 from dltools.cli.fitted_table import FittedTable, runs_table
+from dltools.cli.plan.tables import decisions_table
 from dltools.cli.probe.tables import Metrics, containers_table
-from dltools.plan.records import Result, Status
+from dltools.plan.decisions import JobDecision
+from dltools.plan.policy.interface import Allocation
+from dltools.plan.realisation.settings import FoundSettings
+from dltools.plan.records import Op, Result, Status
 
 NOON = datetime(2026, 1, 31, 12, tzinfo=UTC)
 LONG = "a-container-with-a-name-of-many-words-and-a-number-at-its-end-12345"
@@ -138,10 +142,87 @@ def test_a_long_metric_leaves_its_value_whole(monkeypatch: pytest.MonkeyPatch) -
     }
     metrics = Metrics()
     metrics.add(point)
-    for table in (containers_table(observed_hosts([row, point])), metrics.table(wide=False)):
+    for table in (containers_table(observed_hosts([row, point]), 60), metrics.table(wide=False)):
         lines = shown(table, 60, monkeypatch)
         assert "0.1235" in "\n".join(lines)
         assert max(map(len, lines)) <= 60
+
+
+COMPOSED = [
+    f"vision-team-{name}-{n}" for name in ("resnet-trainer", "gru-trainer", "db") for n in (1, 2)
+]
+TWENTY = [f"{name}{n}" for n in range(4) for name in COMPOSED[:5]]
+WEIGHTS: FoundSettings = {"cpu_weight": 1024.0}
+
+
+def planned(names: list[str], reason: str = "growing: growth of loss 1.57") -> Table:
+    """The table of a plan by which each job waits."""
+    return decisions_table(
+        [
+            JobDecision(
+                "h", name, name, Allocation(0.3, "NL", reason), WEIGHTS, {"cpu_weight": 10.0},
+                f"{reason}; {number} of {len(names)} in the queue", Op.UPDATE,
+                role="training: reports loss",
+            )
+            for number, name in enumerate(names, 1)
+        ],
+        {},
+        wide=False,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("width", [80, 100, 120])
+@pytest.mark.parametrize(
+    "names", [COMPOSED[:3], [f"{one}-{n}" for n in range(4) for one in COMPOSED]]
+)
+def test_names_of_compose_are_whole_and_a_row_has_two_lines(
+    width: int, names: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lines = shown(planned(names), width, monkeypatch)
+    assert [line.split()[0] for line in lines[2:] if not line.startswith(" ")] == names
+    assert len(lines) - 2 <= 2 * len(names)
+    assert max(map(len, lines)) <= width
+    assert f"1 of {len(names)} in the" in "\n".join(lines)
+
+
+def test_the_gist_of_a_reason_comes_first_and_the_rest_where_there_is_room(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    assert shown(planned(["a"]), 300, monkeypatch)[-1].endswith(
+        "weight 1024 -> 10   1 of 1 in the queue; growing; growth of loss 1.57; "
+        "training: reports loss"
+    )
+    short = " ".join(shown(planned(["a"]), 66, monkeypatch)[2:])
+    assert "1 of 1 in the queue" in " ".join(short.split())
+    assert short.rstrip().endswith("…")
+
+
+def test_long_names_of_one_project_are_told_apart(monkeypatch: pytest.MonkeyPatch) -> None:
+    kinds = ("embedding", "ranking")
+    names = [f"recommendation-team-of-the-lab-{kind}-trainer-{n}" for kind in kinds for n in "12"]
+    lines = shown(planned(names), 80, monkeypatch)
+    cells = [line.split()[0] for line in lines[2:] if not line.startswith(" ")]
+    assert len(set(cells)) == len(names)
+    assert all(
+        "…" in cell and cell[-10:] == name[-10:] for cell, name in zip(cells, names, strict=True)
+    )
+
+
+def observed(state: str = "running") -> Table:
+    row = {"time": NOON, "host": "h", "kind": "container", "container_id": "i", "state": state,
+           "container_name": COMPOSED[0], "cpu_limit_cores": 2.0, "thread_count": 4,
+           "cpu_seconds": 1.0, "started_at": NOON, "labels": None, "role": "server",
+           "memory_working_set_bytes": 1 << 27, "role_reason": "publishes port 3000"}  # fmt: skip
+    return containers_table(observed_hosts([row]), 80)
+
+
+def test_a_narrow_table_of_containers_says_the_role_in_a_word(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    assert shown(observed(), 80, monkeypatch)[-1].split() == [
+        COMPOSED[0], "-", "2", "128", "MiB", "-", "server"
+    ]  # fmt: skip
+    assert f"{COMPOSED[0]} (restarting)" in shown(observed("restarting"), 80, monkeypatch)[-1]
 
 
 # Results of one plan after the other

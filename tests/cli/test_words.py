@@ -23,7 +23,13 @@ NOON = datetime(2026, 1, 31, 12, tzinfo=UTC)
 
 @pytest.mark.parametrize(
     ("name", "width", "expected"),
-    [("abc", 3, "abc"), ("abcd", 3, "ab…"), ("a\x1b[31m", 9, "a?[31m"), ("深度学习", 5, "深度…")],
+    [
+        ("abc", 3, "abc"),
+        ("abcd", 3, "a…d"),
+        ("team-job-12", 8, "tea…b-12"),
+        ("a\x1b[31m", 9, "a?[31m"),
+        ("深度学习", 5, "深…习"),
+    ],
 )
 def test_a_name_is_clipped(name: str, width: int, expected: str) -> None:
     assert clip(name, width) == expected

@@ -98,7 +98,7 @@ def test_the_table_of_dl_probe(monkeypatch: pytest.MonkeyPatch) -> None:
         {**row, "kind": "progress", "metric": NAME, "value": 0.5},
     ]
     out = io.StringIO()
-    make_console(out).print(containers_table(observed_hosts(to_table(rows).to_pylist())))
+    make_console(out).print(containers_table(observed_hosts(to_table(rows).to_pylist()), 80))
     assert_harmless(out.getvalue())
 
 

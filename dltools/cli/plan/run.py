@@ -51,7 +51,7 @@ if TYPE_CHECKING:
 
 _WHOLE_COLLECTION = 100
 """Plans of a stream after which all memory is searched for garbage, and not the newest alone."""
-_WIDE = 120
+_WIDE = 140
 """Columns from which the table shows signals and predictions apart."""
 Targets = list[tuple[str, dict[str, str]]]
 """Labels by patterns of container names."""

@@ -26,12 +26,19 @@ _STYLES = {
 }
 
 
+_MOST_LINES = 2
+"""Lines of a reason; the records of the plan have all of it."""
+
+
+_WEIGHT = "weight "
+
+
 def decisions_table(
     decisions: Iterable[JobDecision], classes: Mapping[str, JobClass], *, wide: bool
 ) -> Table:
-    """Return a row per container: its class, share, present and planned setting, role and reasons;
-    a wide table adds signal and prediction. Classes have the colours of their tones. Users have a
-    column where any is known."""
+    """Return a row per container: its class, share, settings now and then, and what says most of
+    why; a wide table adds signal and prediction. Classes have the colours of their tones. Users
+    have a column where any is known."""
     decisions = list(decisions)
     has_users = any(decision.user for decision in decisions)
     table = FittedTable(
@@ -39,10 +46,10 @@ def decisions_table(
         *([("USER", "left")] if has_users else []),
         ("CLASS", "left"),
         ("SHARE", "right"),
-        ("NOW", "left"),
-        ("THEN", "left"),
+        ("SETTINGS", "left"),
         *([("SIGNAL", "left"), ("PREDICTION", "left")] if wide else []),
         ("WHY", "wrap"),
+        most_lines=_MOST_LINES,
     )
     for decision in decisions:
         wanted = decision.setting or {}
@@ -53,13 +60,22 @@ def decisions_table(
             *([decision.user or "-"] if has_users else []),
             decision.job_class,
             "-" if share is None else f"{share:.0%}",
-            settings_in_words(decision.present, wanted),
-            _then(decision.present, wanted) if wanted else "as now",
+            _settings(decision.present, wanted),
             *(more if wide else ()),
-            decision.explanation,
+            decision.in_short,
             style=_STYLES[known.tone] if (known := classes.get(decision.job_class)) else "",
         )
     return table
+
+
+def _settings(present: FoundSettings, wanted: Settings) -> str:
+    """Return the settings in force, and behind an arrow what they become: weight 1024 -> 10."""
+    now = settings_in_words(present, wanted)
+    if not wanted:
+        return now
+    then = _then(present, wanted)
+    is_weight = now.startswith(_WEIGHT) and "," not in f"{now}{then}"
+    return f"{now} -> {then.removeprefix(_WEIGHT) if is_weight else then}"
 
 
 def _then(present: FoundSettings, wanted: Settings) -> str:

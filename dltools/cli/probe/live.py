@@ -21,7 +21,7 @@ from dltools.cli.fitted_table import WIDE_GAP, bare_table
 from dltools.cli.probe.controls import HELP, Controls
 from dltools.cli.probe.observed_hosts import ObservedContainer, ObservedHosts, ObservedNode
 from dltools.cli.screen import Screen
-from dltools.cli.words import clip, cpu_use, limits, listed_cpus, size
+from dltools.cli.words import clip, cpu_use, limits, listed_cpus, named, size
 from dltools.text import printable
 
 if TYPE_CHECKING:
@@ -36,8 +36,6 @@ _LONGEST_HOST = 32
 _SHORT_HOST = 16
 """Columns of a host's name where there are several."""
 _FEWEST_BARS = 4
-_IN_LIMIT = ("running", "paused")
-"""States that the column LIMIT shows."""
 _BARS = "▁▂▃▄▅▆▇█"
 
 
@@ -133,7 +131,7 @@ def _details(observed: ObservedHosts, shown: Sequence[ObservedContainer]) -> Tab
         weight = row.get("cpu_weight")
         role = ": ".join(filter(None, (row.get("role"), row.get("role_reason"))))
         table.add_row(
-            clip(_name(one), _LONGEST_HOST),
+            clip(named(one.row), _LONGEST_HOST),
             "-" if weight is None else f"{weight:g}",
             "-" if quota in (None, cpus) else f"{quota:.3g}",
             f"{turn:g} s" if turn else "-",
@@ -183,7 +181,7 @@ def _table(
 ) -> Table:
     is_wide = width >= _WIDE
     numbers = _numbers(observed, shown, is_wide=is_wide)
-    names = [_name(one) for one in shown]
+    names = [named(one.row) for one in shown]
     hosts = [clip(str(one.row["host"]), _SHORT_HOST) for one in shown]
     host_width = max(map(cell_len, [*hosts, "HOST"])) if len(observed.nodes) > 1 else 0
     room = width - host_width - WIDE_GAP if host_width else width
@@ -215,7 +213,7 @@ def _fit(
     """Return the widths of names and of progress; drop the last columns of numbers where even the
     narrowest names leave no room."""
     longest = max(map(cell_len, [*names, "CONTAINER"]))
-    name_width = min(longest, 40 if width >= _WIDE else 20)
+    name_width = min(longest, 40)
     needed = max(map(_narrowest, shown), default=1)
 
     def room() -> int:
@@ -244,12 +242,6 @@ def _numbers(
         found.append(_Numbers("THREADS", 7, ["-" if n is None else str(n) for n in threads]))
         found.append(_Numbers("HELD BACK", 9, [_held_back(one) for one in shown]))
     return found
-
-
-def _name(container: ObservedContainer) -> str:
-    state = container.row["state"]
-    suffix = "" if state in _IN_LIMIT else f" ({state})"
-    return printable(f"{container.row['container_name']}{suffix}")
 
 
 def _gpu_use(container: ObservedContainer) -> str:
@@ -282,7 +274,7 @@ def _values(container: ObservedContainer, metrics: Sequence[str], width: int = 1
 def _narrowest(container: ObservedContainer) -> int:
     """Return the columns of the first metric's value and a few letters of its name."""
     metrics = container.metrics
-    return len(f"{container.points[metrics[0]][-1]:.4g}") + _SHORT_NAME if metrics else 1
+    return len(f" {container.points[metrics[0]][-1]:.4g}") + _SHORT_NAME if metrics else 1
 
 
 def _progress(container: ObservedContainer, width: int, bars: int, *, is_wide: bool) -> Text:

@@ -164,7 +164,8 @@ class _TableWriter:
 
         rows = table.to_pylist()
         self._hosts.take(rows)
-        make_console(self._out).print(containers_table(self._hosts))
+        console = make_console(self._out)
+        console.print(containers_table(self._hosts, console.width))
         if not any(row["kind"] in ("container", "progress") for row in rows):
             print_message("no containers are running, or the filters match none")
 

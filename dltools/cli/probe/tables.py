@@ -12,7 +12,7 @@ from rich.table import Table
 from dltools.cli.destinations import make_console
 from dltools.cli.fitted_table import FittedTable
 from dltools.cli.probe.observed_hosts import ObservedHosts
-from dltools.cli.words import clip, cpu_use, limits, listed_cpus, size
+from dltools.cli.words import clip, cpu_use, limits, listed_cpus, named, size
 from dltools.labels import METRIC, parse_labels
 from dltools.observations import metric_names
 from dltools.observations.metric_names import Seen
@@ -22,44 +22,53 @@ Dropped = Mapping[str, Mapping[str, int]]
 """Points that were taken for no series: their number by metric, by container."""
 
 _MOST_NAMED = 8
+_WIDE = 120
+"""Columns from which on the table of containers says everything."""
 
 
-def containers_table(hosts: ObservedHosts) -> Table:
-    """Return a row per container, with its host where there are several.
+def containers_table(hosts: ObservedHosts, width: int) -> Table:
+    """Return a row per container, with its host where there are several. On a screen of `width`
+    that is narrow, it leaves out what the name, the limits and the role say too.
 
     CPU is the mean since the sample before, or since the container's start where there is none.
     """
+    is_wide = width >= _WIDE
     several = len(hosts.nodes) > 1
     has_users = any(one.row.get("user") for one in hosts.containers)
     table = FittedTable(
         *([("HOST", "left")] if several else []),
         ("CONTAINER", "left"),
         *([("USER", "left")] if has_users else []),
-        ("STATE", "left"),
+        *([("STATE", "left")] if is_wide else []),
         ("CPU", "right"),
         ("LIMIT", "right"),
         ("MEMORY", "right"),
-        ("THREADS", "right"),
+        *([("THREADS", "right")] if is_wide else []),
         ("PROGRESS", "wrap"),
         ("ROLE", "wrap"),
+        most_lines=2,
     )
     listed = listed_cpus(one.row for one in hosts.containers)
     for one in hosts.containers:
         row = one.row
-        values = [f"{clip(name, 18)}={points[-1]:.4g}" for name, points in one.points.items()]
+        values = [f"{clip(name, 18)}={one.points[name][-1]:.4g}" for name in one.metrics]
         table.add_row(
             *([row["host"]] if several else []),
-            row["container_name"],
+            row["container_name"] if is_wide else named(row),
             *([_whose(row)] if has_users else []),
-            row["state"],
+            *([row["state"]] if is_wide else []),
             cpu_use(row, one.before),
             limits(row, hosts.cpus_of(one), listed),
             size(row["memory_working_set_bytes"]),
-            "-" if row["thread_count"] is None else str(row["thread_count"]),
+            *([_count(row["thread_count"])] if is_wide else []),
             " ".join(values) or "-",
-            _role(row),
+            _role(row) if is_wide else row.get("role") or "-",
         )
     return table
+
+
+def _count(number: int | None) -> str:
+    return "-" if number is None else str(number)
 
 
 def _whose(row: Row) -> str:

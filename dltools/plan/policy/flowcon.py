@@ -226,13 +226,13 @@ def limit(job_class: str, efficiency: float | None, total: float, n: int) -> flo
 def _reason(before: str, after: str, found: Growth, alpha: float, share: float | None) -> str:
     word = _WORDS[after]
     if found.efficiency is None:
-        kept = "" if after == NEW else "; limit kept"
+        kept = "" if after == NEW else "; share kept"
         return f"{word}: growth efficiency unknown ({found.note}){kept}"
     if found.is_early:
         return f"{word}: {_numbers(found)}"
     relation = "<" if found.efficiency < alpha else ">="
     moved = f" ({before} to {after})" if before != after else ""
-    kept = "; limit kept" if share is None else ""
+    kept = "; share kept" if share is None else ""
     return f"{word}{moved}: {_numbers(found)} {relation} alpha {alpha:g}{kept}"
 
 

@@ -204,7 +204,7 @@ def test_whatever_holds_a_container_is_its_limit(settings: dict[str, object], sh
     rows = to_table(sample(1, ["job"], **({"cpu_limit_cores": None} | settings))).to_pylist()
     out = Console(file=io.StringIO(), width=120)
     with out.capture() as capture:
-        out.print(containers_table(observed_hosts(rows)))
+        out.print(containers_table(observed_hosts(rows), out.width))
     assert f" {shown} " in capture.get().splitlines()[2]
 
 
