@@ -150,9 +150,10 @@ def dump_plan(plan: Plan) -> str:
     return "".join(_line(record) for record in records)
 
 
-def dump_close() -> str:
-    """Return the line that ends a live stream in order."""
-    return _line({"kind": "close"})
+def dump_close(state: Mapping[str, Any] | None = None) -> str:
+    """Return the line that ends a live stream in order, maybe with the state after its last
+    plan."""
+    return _line({"kind": "close"} | ({"state": state} if state else {}))
 
 
 def dump_result(result: Result) -> str:
@@ -182,12 +183,12 @@ def load_plans(
     lines: Iterable[bytes],
     name: str,
     warn: Warn = lambda _: None,
-    on_close: Callable[[], object] = lambda: None,
+    on_close: Callable[[Mapping[str, Any]], object] = lambda _: None,
 ) -> Iterator[Plan]:
     """Yield each plan of a stream as soon as its `end` has arrived.
 
     Calls `warn` for a plan that was edited: more or fewer actions than announced, or two of one id;
-    `on_close` for a record that ends a live stream.
+    `on_close` for a record that ends a live stream, with its state.
     An action without an id, or with that of one before it, gets the next free number.
     Raises `DataError`, with the line's number, for anything that is not a whole, valid plan; what
     was complete before has been yielded by then.
@@ -212,7 +213,7 @@ def load_plans(
             _check_version(record, where)
             head, actions, ids = record, [], []
         elif head is None and kind == "close":
-            on_close()
+            on_close(_optional(record, "state", dict, where, {}))
         elif head is None:
             raise DataError(f"{where}: not a dltools plan: its first record is not a plan record")
         elif kind == "action":

@@ -112,11 +112,11 @@ class PlanStream:
     def _apply(self, stream: BinaryIO, name: str) -> None:
         from dltools.plan.records import load_plans
 
-        lines, close = self._lines(stream, name), self._leases.close
+        lines = self._lines(stream, name)
         self._retry_deliveries()
         self._go_on_with_migrations()
         try:
-            for plan in load_plans(lines, name, print_message, close):
+            for plan in load_plans(lines, name, print_message, self._leases.close):
                 self._go_on_with_migrations()
                 if plan.is_live:
                     self._printer.go_on()
@@ -298,7 +298,7 @@ class LeaseKeeper:
         if self._is_leased:
             self._lease.renew()
 
-    def close(self) -> None:
+    def close(self, _: object = None) -> None:
         """Take note that the stream has ended in order."""
         self.has_closed = True
         self._awaits_close = False

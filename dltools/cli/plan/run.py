@@ -6,6 +6,7 @@ import dataclasses
 import gc
 import sys
 import tomllib
+from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -120,7 +121,8 @@ def run_request(request: Request, context: typer.Context) -> None:
 class _Session:
     """A planner, its input, and what has been read of it so far.
 
-    The state is in the last plan alone; of a live stream any plan may be the last.
+    The state is in the last plan alone; that of a live stream, of which no plan is known to be the
+    last, is in the record that closes it.
     """
 
     def __init__(
@@ -183,7 +185,7 @@ class _Session:
             self._print(is_last=True)
         is_table = self._request.format is RecordFormat.TABLE
         if self._samples.is_live and self._samples.are_closed and not is_table:
-            sys.stdout.write(dump_close())
+            sys.stdout.write(printable_on_terminal(dump_close(self._last_state())))
 
     @property
     def _is_single(self) -> bool:
@@ -222,9 +224,7 @@ class _Session:
             self.save_state()  # the process may be killed before the stream ends
 
     def _print_plan(self, *, is_last: bool, pending: bool) -> None:
-        may_be_last = is_last or (self._samples.is_live and not self._request.plans_every_sample)
-        is_saved_apart = self._request.saved_state_file is not None
-        has_state = may_be_last and not is_saved_apart and not sys.stdout.isatty()
+        has_state = is_last and self._prints_state
         plan = self._planner.plan(
             self._account.to_json(), pending=pending, state=has_state, is_single=self._is_single
         )
@@ -232,6 +232,15 @@ class _Session:
         sys.stdout.write(printable_on_terminal(dump_plan(plan)))
         sys.stdout.flush()
         self._remark(plan.nothing)
+
+    @property
+    def _prints_state(self) -> bool:
+        """Whether the state is printed after all, and not written into a file."""
+        return self._request.saved_state_file is None and not sys.stdout.isatty()
+
+    def _last_state(self) -> Mapping[str, Any]:
+        """Return the state that ends a live stream."""
+        return self._planner.plan(self._account.to_json()).state if self._prints_state else {}
 
     def _print_table(self, *, pending: bool) -> None:
         from dltools.cli.plan.tables import decisions_table
@@ -302,19 +311,27 @@ def _from_file(file: Path | None) -> dict[str, object]:
 
 
 def load_state(file: Path | None, *, may_be_missing: bool) -> Mapping[str, Any] | None:
-    """Return the state of a file's last plan, None without a file. Raises `DataError`."""
+    """Return the state of a file's last plan, or of the close after it; None without a file. Raises
+    `DataError`."""
     if file is None:
         return None
+    states: deque[Mapping[str, Any]] = deque([{}], maxlen=1)
+
+    def close(state: Mapping[str, Any]) -> None:
+        states.extend([state] if state else [])
+
     try:
         with file.open("rb") as stream:
-            plans = list(load_plans(inputs.read_lines(stream, str(file)), str(file), print_message))
+            lines = inputs.read_lines(stream, str(file))
+            for plan in load_plans(lines, str(file), print_message, close):
+                states.append(plan.state)
     except FileNotFoundError:
         if may_be_missing:
             return None
         raise DataError(f"{file}: no such file") from None
-    if not plans or not plans[-1].state:
+    if not states[0]:
         raise DataError(f"{file}: its last plan has no state: write one with --save-state")
-    return plans[-1].state
+    return states[0]
 
 
 def save_state(file: Path, plan: Plan) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import json
 import os
 import pty
 import re
@@ -124,13 +125,43 @@ def test_a_plan_for_every_sample_has_the_state_once(
     assert found == [False] * (SAMPLES - 1) + [True]
 
 
-def test_each_plan_of_a_live_stream_has_the_state(
-    decide: Callable[..., Any], tmp_path: Path
+@pytest.mark.parametrize("every", [(), ("--every",)])
+def test_a_live_stream_has_the_state_at_its_close_alone(
+    decide: Callable[..., Any], tmp_path: Path, every: tuple[str, ...]
 ) -> None:
     data = recorded(ARROW)
-    assert states(decide(input=data).stdout) == [True] * SAMPLES
-    assert states(decide("--save-state", tmp_path / "s", input=data).stdout) == [False] * SAMPLES
-    assert states(decide("--every", input=data).stdout) == [False] * SAMPLES
+    done = decide(*every, input=data)
+    assert states(done.stdout) == [False] * SAMPLES
+    assert "state" in records(done.stdout)[-1]
+    done = decide(*every, "--save-state", tmp_path / "s", input=data)
+    assert states(done.stdout) == [False] * SAMPLES
+    assert records(done.stdout)[-1] == {"kind": "close"}
+
+
+def test_a_stream_is_gone_on_with_from_its_close(
+    decide: Callable[..., Any], tmp_path: Path
+) -> None:
+    file = tmp_path / "plans"
+    file.write_bytes(decide(input=recorded(ARROW, range(5))).stdout)
+    rest = decide("--state", file, input=recorded(ARROW, range(5, SAMPLES)))
+    whole = decide(input=recorded(ARROW))
+    assert records(rest.stdout)[-1]["state"] == records(whole.stdout)[-1]["state"]
+    head = decide(input=recorded(ARROW, range(5))).stdout.splitlines(keepends=True)
+    file.write_bytes(b"".join([*head, *head[:-1]]))  # a stream that was killed comes after it
+    assert decide("--state", file, input=recorded(ARROW)).returncode == 65
+
+
+def test_plans_that_each_have_their_state_are_gone_on_with(
+    decide: Callable[..., Any], tmp_path: Path
+) -> None:
+    """Earlier versions wrote the state with each plan of a live stream."""
+    *plans, close = records(decide(input=recorded(ARROW, range(5))).stdout)
+    plans[-1]["state"] = close["state"]
+    file = tmp_path / "plans"
+    file.write_text("".join(json.dumps(one) + "\n" for one in plans))
+    rest = decide("--state", file, input=recorded(ARROW, range(5, SAMPLES)))
+    whole = decide(input=recorded(ARROW))
+    assert records(rest.stdout)[-1]["state"] == records(whole.stdout)[-1]["state"]
 
 
 def test_a_file_of_a_stream_gives_the_plans_of_the_stream(
@@ -194,14 +225,12 @@ def test_of_a_stream_that_is_cut_the_last_whole_sample_counts(
     assert states(done.stdout) == [False] * (SAMPLES - 2) + [True]
 
 
-@pytest.mark.parametrize("kept", ["the plans", "a file"])
 @pytest.mark.slow
 def test_a_killed_stream_is_gone_on_with(
-    tool: Tools, decide: Callable[..., Any], tmp_path: Path, kept: str
+    tool: Tools, decide: Callable[..., Any], tmp_path: Path
 ) -> None:
     state = tmp_path / "state"
-    saving = ("--save-state", state) if kept == "a file" else ()
-    process = tool.begin("dl-plan", "--set", "itval=4", *saving)
+    process = tool.begin("dl-plan", "--set", "itval=4", "--save-state", state)
     assert process.stdin is not None
     assert process.stdout is not None
     process.stdin.write(recorded(ARROW, range(5))[:-8])  # without the mark of the end
@@ -209,21 +238,14 @@ def test_a_killed_stream_is_gone_on_with(
     plans = b""
     while plans.count(b'"kind":"end"') < 5:
         plans += process.stdout.readline()
-    if kept == "the plans":
-        state.write_bytes(plans)
-    else:  # the file is written after the plan: wait for the fifth
-        plan = next(one for one in reversed(records(plans)) if one["kind"] == "plan")
-        eventually(lambda: state.exists() and plan["at"] == records(state.read_bytes())[0]["at"])
+    # The file is written after the plan: wait for the fifth.
+    plan = next(one for one in reversed(records(plans)) if one["kind"] == "plan")
+    eventually(lambda: state.exists() and plan["at"] == records(state.read_bytes())[0]["at"])
     process.kill()
     process.wait()
     rest = decide("--state", state, input=recorded(ARROW, range(5, SAMPLES)))
     whole = decide(input=recorded(ARROW))
-    assert _decided(rest.stdout)[-1] == _decided(whole.stdout)[-1]
-
-
-def _decided(output: bytes) -> list[dict[str, Any]]:
-    """The plans' ends, whose states tell all that was decided."""
-    return [record for record in records(output) if record["kind"] == "end"]
+    assert records(rest.stdout)[-1]["state"] == records(whole.stdout)[-1]["state"]
 
 
 def test_plans_without_state_are_nothing_to_go_on_from(
