@@ -17,7 +17,7 @@
 # make strangers   see who is worse off than under Docker alone: on 500 simulated hosts, and on a real one
 # make live-strangers  the same on a real one for ten minutes under each of six arms; takes 70 minutes
 # make live-full   all lists of samples/live under all arms, three times; takes a night
-# make trust       try all that SECURITY.md promises, and print what held; root, 25 minutes
+# make trust       try all that SECURITY.md promises, and print what held; root, 45 minutes
 # make load        run the pipe over 200 containers that come and go: SECONDS=1800 CONTAINERS=200; root
 # make fuzz        try every parser with hostile input, ten minutes each: SECONDS=600 PARSERS="log plan"
 # make papers      run the papers' experiments over twenty seeds: samples/papers/results.md

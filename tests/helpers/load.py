@@ -51,7 +51,9 @@ class Size:
 class Pipe:
     """dl-probe | tee | dl-plan | dl-apply, on one engine, with a state of its own."""
 
-    def __init__(self, url: str, home: Path) -> None:
+    def __init__(
+        self, url: str, home: Path, stages: Mapping[str, tuple[str, ...]] = STAGES
+    ) -> None:
         self._env = environment(DOCKER_HOST=url, XDG_STATE_HOME=str(home / "state"))
         self._observed, self._results, self._said = (
             home / name for name in ("observations", "results", "said")
@@ -60,7 +62,7 @@ class Pipe:
         self.stages: dict[str, subprocess.Popen[bytes]] = {}
         source: Any = subprocess.DEVNULL
         with self._said.open("wb") as said, self._results.open("wb") as results:
-            for name, arguments in STAGES.items():
+            for name, arguments in stages.items():
                 target = results if name == "dl-apply" else subprocess.PIPE
                 stage = subprocess.Popen(
                     command(name, *arguments),

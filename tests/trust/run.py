@@ -2,11 +2,11 @@
 
     python tests/trust/run.py [KILLS] [SEED]
 
-Needs root and Docker. Runs the harness of tests/trust/undo.py with so many kills (500), the load of
-tests/trust/load.py for two minutes, every parser of tests/trust/parsers.py for a few seconds, and
-the tests that show the other promises, with all their repetitions. Fails if a promise is broken or
-could not be tried. The variables LOAD_SECONDS, LOAD_CONTAINERS and FUZZ_SECONDS (a parser) ask for
-more.
+Needs root and Docker. Runs the harness of tests/trust/undo.py with so many kills (500), 500
+commands of the owners of tests/trust/owners_hand.py, the load of tests/trust/load.py for two
+minutes, every parser of tests/trust/parsers.py for a few seconds, and the tests that show the other
+promises, with all their repetitions. Fails if a promise is broken or could not be tried. The
+variables OWNERS_COMMANDS, LOAD_SECONDS, LOAD_CONTAINERS and FUZZ_SECONDS (a parser) ask for more.
 """
 
 from __future__ import annotations
@@ -27,6 +27,7 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from fuzz import fuzz
 from helpers.held_load import hold
+from owners_hand import try_owners
 from parsers import PARSERS
 from undo import try_cases
 
@@ -106,6 +107,17 @@ def undo_row(kills: int, seed: int) -> Row:
     return Row(promise, tried, len(tally.broken), time.monotonic() - begun)
 
 
+def owners_row(commands: int, seed: int) -> Row:
+    """Let owners give commands, and say on standard error what became of them."""
+    begun = time.monotonic()
+    hand = try_owners(commands, seed)
+    for text in hand.broken:
+        print(text, file=sys.stderr)
+    promise = "what owners do ends as on Docker alone, and nothing of theirs is reverted"
+    tried = f"{hand.commands} commands; {hand.figures}; seed {seed}"
+    return Row(promise, tried, len(hand.broken), time.monotonic() - begun)
+
+
 def load_row(seconds: float, most: int, seed: int) -> Row:
     """Hold the pipe under load, and say on standard error what was broken."""
     begun = time.monotonic()
@@ -155,12 +167,18 @@ def rows(kills: int, seed: int) -> list[Callable[[], Row]]:
     """Return what makes each row of the table."""
     asked = {
         name: float(os.environ.get(name, usual))
-        for name, usual in (("LOAD_SECONDS", 120), ("LOAD_CONTAINERS", 60), ("FUZZ_SECONDS", 4))
+        for name, usual in (
+            ("OWNERS_COMMANDS", 500),
+            ("LOAD_SECONDS", 120),
+            ("LOAD_CONTAINERS", 60),
+            ("FUZZ_SECONDS", 4),
+        )
     }
     most = int(asked["LOAD_CONTAINERS"])
     return [
         partial(undo_row, kills, seed),
         *(partial(tests_row, promise, files) for promise, files in SHOWN_BY.items()),
+        partial(owners_row, int(asked["OWNERS_COMMANDS"]), seed),
         partial(load_row, asked["LOAD_SECONDS"], most, seed),
         partial(fuzz_row, asked["FUZZ_SECONDS"]),
     ]

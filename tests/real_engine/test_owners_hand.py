@@ -1,0 +1,26 @@
+"""Owners use their containers beside the pipe, and all ends as on Docker alone: a short run of
+tests/trust/owners_hand.py."""
+
+from __future__ import annotations
+
+import os
+import random
+
+import pytest
+from helpers.owners_hand import Stages, try_hand
+
+from dltools.engine.docker.engine import DockerEngine
+
+pytestmark = pytest.mark.slow
+
+HARMLESS = ("rename", "cp", "top", "start")
+COMMANDS = 4
+
+
+@pytest.mark.parametrize("stages", [Stages("flowcon", "auto"), Stages("srtf", "rotate")], ids=str)
+def test_owners_commands_end_as_on_docker_alone(engine: DockerEngine, stages: Stages) -> None:
+    del engine
+    seed = random.randrange(1 << 32)
+    url = os.environ.get("DOCKER_HOST", "unix:///var/run/docker.sock")
+    hand = try_hand(url, seed, [stages], COMMANDS, HARMLESS)
+    assert not hand.broken, "\n\n".join(hand.broken)
