@@ -30,7 +30,8 @@ JOB = "dltools.job"  # the name of a job that has several containers
 ROLE = "dltools.role"  # training, server, interactive or other
 USER = "dltools.user"  # whose job it is
 PRIORITY = "dltools.priority"  # its part among the jobs of its user, 1 without it
-MAY_PAUSE = "dltools.pause"  # allow: on a Kubernetes node it may be paused
+MAY_PAUSE = "dltools.pause"  # allow: it may be paused although others look whether it answers
+LONGEST_PAUSE = "dltools.longest_pause"  # the longest time for which it may be paused, 0: never
 KNOWN = (
     METRIC,
     PATTERN,
@@ -51,7 +52,11 @@ KNOWN = (
     USER,
     PRIORITY,
     MAY_PAUSE,
+    LONGEST_PAUSE,
 )
+
+SHORTEST_PAUSE_S = 2.0
+"""A container that bears less is never paused: a pause takes 0.16 s to begin and end (ours)."""
 
 
 class Role(StrEnum):
@@ -87,6 +92,18 @@ def response_time_s(text: str) -> float | None:
     return seconds if 0 < seconds < math.inf else None
 
 
+def longest_pause_s(labels: Mapping[str, str]) -> float:
+    """Return for how many seconds a container may be paused in one stretch: 0 for never, infinity
+    where no label says, 0 where the label is no duration."""
+    if LONGEST_PAUSE not in labels:
+        return math.inf
+    try:
+        seconds = parse_duration(labels[LONGEST_PAUSE])
+    except ValueError:
+        return 0.0
+    return seconds if seconds >= SHORTEST_PAUSE_S else 0.0
+
+
 def is_true(label: str | None) -> bool:
     """Tell whether a label means yes: it is there, and its text is not 0, false, no or off."""
     return label is not None and label.strip().lower() not in ("0", "false", "no", "off")
@@ -113,13 +130,16 @@ def parse_labels(text: str | None) -> dict[str, str]:
 
 
 def unknown_labels(labels: Mapping[str, str]) -> list[str]:
-    """Return a warning for each label under our prefix that is unknown, for an unknown role and for
-    a priority that is none."""
+    """Return a warning for each label under our prefix that is unknown, and for a role, a priority
+    and a pause that are none."""
     unknown = (name for name in sorted(labels) if name.startswith(PREFIX) and name not in KNOWN)
     found = [f"unknown label {name}{suggestion(name, KNOWN, PREFIX)}" for name in unknown]
     if ROLE in labels and role(labels) is None:
         word = labels[ROLE]
         found.append(f"unknown role {word!r} in the label {ROLE}{suggestion(word, list(Role))}")
+    if longest_pause_s(labels) == 0 and labels[LONGEST_PAUSE].strip(" 0.smh"):
+        said = f"{LONGEST_PAUSE} is a duration of {SHORTEST_PAUSE_S:g}s or more, or 0 for never"
+        found.append(f"{said}, not {labels[LONGEST_PAUSE]!r}; 0 counts")
     if PRIORITY in labels and priority(labels) is None:
         bounds = f"{cpu_weights.LEAST_PRIORITY:g} to {cpu_weights.MOST_PRIORITY:g}"
         found.append(f"{PRIORITY} is a number from {bounds}, not {labels[PRIORITY]!r}; 1 counts")

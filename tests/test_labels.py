@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
+import math
 
 import pytest
 
-from dltools.labels import is_true, parse_labels, unknown_labels
+from dltools.labels import is_true, longest_pause_s, parse_labels, unknown_labels
 
 
 @pytest.mark.parametrize("text", [None, "", "{", "[]", "1", "null", "[" * 100_000])
@@ -31,6 +32,18 @@ def test_names_and_values_become_text_that_can_be_written() -> None:
 def test_an_unknown_label_is_named_with_what_was_meant(name: str, said: str) -> None:
     (found,) = unknown_labels({name: "", "dltools.metric": "", "other": ""})
     assert said in found
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds", "is_said"),
+    [("30s", 30, False), ("2m", 120, False), ("2", 2, False), ("0", 0, False), ("0s", 0, False),
+     ("1s", 0, True), ("soon", 0, True), ("", 0, False), ("-5s", 0, True)],
+)  # fmt: skip
+def test_what_is_no_longest_pause_means_never(text: str, seconds: float, is_said: bool) -> None:
+    labels = {"dltools.longest_pause": text}
+    assert longest_pause_s(labels) == seconds
+    assert len(unknown_labels(labels)) == is_said
+    assert longest_pause_s({}) == math.inf
 
 
 @pytest.mark.parametrize(

@@ -21,7 +21,9 @@ from dltools.apply.turns import Rotation, set_state
 from dltools.engine.identity import own_records
 from dltools.engine.interface import Container, Engine, GoneError, LocatedContainer, RefusedError
 from dltools.engine.limits.cpu_limits import Locator, attainable_settings, out_of_bounds
+from dltools.engine.pauses import why_no_pause
 from dltools.errors import UnavailableError
+from dltools.labels import longest_pause_s
 from dltools.notation.times import parse_time
 from dltools.plan.realisation.settings import FoundSettings, as_found
 from dltools.plan.records import Action, Op, Plan, Result, Status
@@ -295,8 +297,8 @@ class EngineActuator:
             return refused
         if container.state == wanted:
             return replace(found, status=Status.UNCHANGED)
-        if wanted == "paused" and container.pause_refusal:
-            return replace(found, error=container.pause_refusal)
+        if wanted == "paused" and (refusal := why_no_pause(container)):
+            return replace(found, error=refusal)
         if self._dry_run:
             return replace(found, status=Status.PLANNED, after={"state": wanted})
         located = self._locator.locate(container)
@@ -324,6 +326,7 @@ class EngineActuator:
             action.set["group"],
             action.set["turn_s"],
             action.set.get("queue", ""),
+            longest_pause_s(container.labels),
         )
         self._turns.append(turn)
         status = Status.UNCHANGED if turn == known else Status.APPLIED

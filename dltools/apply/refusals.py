@@ -23,6 +23,7 @@ from dltools.engine.interface import (
     GoneError,
 )
 from dltools.engine.kernel_files import ROOT, read_text
+from dltools.engine.pauses import why_no_pause
 from dltools.errors import DltoolsError
 from dltools.labels import PROTECT, QOE, has_labels, is_true
 from dltools.plan.records import Action, Op, Result, Status
@@ -168,7 +169,7 @@ def refusal_of_turn(container: Container, *, has_turn: bool) -> str | None:
         return f"it serves (label {QOE}): dl-apply never pauses it"
     if container.state == "paused" and not has_turn:
         return "it is paused already, and not by dl-apply"
-    return container.pause_refusal or None
+    return why_no_pause(container) or None
 
 
 def job_takes_no_turns(name: str) -> str:

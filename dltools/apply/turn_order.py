@@ -11,6 +11,8 @@ engine and no clock: every time is an argument, in seconds. All rules are ours:
 - Nobody waits much longer than `Bound.patience_s`, the bound that the mode `priority` keeps: a
   group that has waited so long goes before new ones, and ends a turn that has lasted
   `Bound.turn_s`, whatever lengths the plans ask for.
+- Nobody is paused in one stretch for longer than it bears (`Turn.longest_pause_s`): it runs for
+  `BREATH_S` beside the one that has its turn, and keeps its place.
 - A container that wants next to no CPU in its turn sleeps: it runs on while others have their
   turns, since it cannot wake while it is frozen. When it wakes, its turn is next. Who waits for a
   CPU that other programs use wants it, and does not sleep.
@@ -40,6 +42,10 @@ AWAKE_S, AWAKE_CORES = 0.5, 0.4
 IDLE_S, IDLE_CPUS = 0.75, 0.75
 """A turn in which so many CPUs were idle for so many seconds has room for another group."""
 
+BREATH_S, EARLY_S = 1.0, 0.5
+"""For how long a container runs that bears no longer pause, and how early that begins: two looks,
+as an engine takes its time."""
+
 GROWTH_CPUS = 0.5
 """A group that wants so many CPUs more than when it had room needs them for itself."""
 
@@ -47,13 +53,14 @@ GROWTH_CPUS = 0.5
 @dataclass(frozen=True, slots=True)
 class Turn:
     """A container's place in a rotation: its group, and the length of the group's turn (s); the
-    name of its queue, "" for that of the CPUs."""
+    name of its queue, "" for that of the CPUs; the longest pause that it bears (s)."""
 
     container_id: str
     name: str
     group: int
     seconds: float
     queue: str = ""
+    longest_pause_s: float = math.inf
 
 
 Place = Literal["has its turn", "sleeps", "waits"]
@@ -100,7 +107,8 @@ class _Stretch:
 @dataclass(slots=True)
 class _Member:
     """A container. `waits_since`: None while it has its turn or sleeps; `had_turn`: when its last
-    turn began; `stretch`: None while it is frozen, or nothing is known of its use."""
+    turn began; `stretch`: None while it is frozen, or nothing is known of its use; `paused_since`:
+    None while it runs; `breath_ends`: None unless it runs for a moment only."""
 
     turn: Turn
     place: int
@@ -110,6 +118,8 @@ class _Member:
     sleeps: bool = False
     has_woken: bool = False
     stretch: _Stretch | None = None
+    paused_since: float | None = None
+    breath_ends: float | None = None
 
 
 class TurnOrder:
@@ -149,9 +159,11 @@ class TurnOrder:
         return "sleeps" if self._members[container_id].sleeps else "waits"
 
     def may_run(self, container_id: str) -> bool:
-        """Tell whether a container runs now: it has its turn, runs beside it, or sleeps."""
-        is_beside = container_id in self._room.beside
-        return self.has_turn(container_id) or is_beside or self._members[container_id].sleeps
+        """Tell whether a container runs now: it has its turn, runs beside it, sleeps, or has been
+        paused for as long as it bears."""
+        one = self._members[container_id]
+        is_beside = container_id in self._room.beside or one.breath_ends is not None
+        return self.has_turn(container_id) or is_beside or one.sleeps
 
     def replace(self, turns: Sequence[Turn], now: float) -> None:
         """Replace all turns by those of a plan, in its order.
@@ -181,6 +193,7 @@ class TurnOrder:
             self._note_waits(now)
             self._ends = min(self._ends, self._began + self._length(stays))
             self._cut_for_new(stays, now)
+        self._let_breathe(now)
 
     def remove(self, container_id: str) -> None:
         """Forget a container that has ended."""
@@ -192,6 +205,22 @@ class TurnOrder:
         `uses`: of each container whose counters can be read. `idle_s`: for how long the host's CPUs
         have been idle (CPU seconds since any time), None where that is unknown.
         """
+        self._move_on(now, uses, idle_s)
+        self._let_breathe(now)
+
+    def _let_breathe(self, now: float) -> None:
+        """Let those run for a moment that have been paused for as long as they bear."""
+        for key, one in self._members.items():
+            if one.breath_ends is not None and now >= one.breath_ends:
+                one.breath_ends = None
+            if self.may_run(key):
+                one.paused_since = None
+            elif one.paused_since is None:
+                one.paused_since = now
+            elif now - one.paused_since >= one.turn.longest_pause_s - EARLY_S:
+                one.paused_since, one.breath_ends = None, now + BREATH_S
+
+    def _move_on(self, now: float, uses: Mapping[str, Use], idle_s: float | None) -> None:
         for key, one in self._members.items():
             self._note_use(one, now, uses.get(key))
         if not self._members:

@@ -33,12 +33,20 @@ VARIABLES = (
     "OMPI_MCA_ess_base_jobid",
     "TF_CONFIG",
     "RAY_ADDRESS",
+    "PMI_SIZE",
+    "MPI_LOCALNRANKS",
+    "NCCL_COMM_ID",
+    "JAX_COORDINATOR_ADDRESS",
+    "HOSTNAME",
 )
 
 _LONGEST = 4096
 """Longest value that is read, in bytes."""
 
 _NAME = re.compile(r"[\w.:@%\[\]/-]{1,200}")
+_RAY = re.compile(r"raylet\b|gcs_server\b|ray::|(python[\d.]* )?ray start\b")
+"""Begins the titles of Ray's processes."""
+
 _LOOPBACK = re.compile(r"localhost|127\.[\d.]+|\[?::1\]?|0\.0\.0\.0")
 
 
@@ -82,13 +90,18 @@ def membership_of(
     """Return the job of a container of whose processes these are the variables and the words of the
     commands, None for none.
 
-    The first that names a job counts. Else, where one says that all members are in this container,
+    A process of Ray counts before all others: it reports to a head every few seconds. Then the
+    first that names a job counts. Else, where one says that all members are in this container,
     those that say less, as a launcher's, do not count. `shares_network`: whether the container has
     the host's network, or another container's; only there do members in two containers meet at a
     loopback address.
     """
     is_alone = False
     unnamed: Membership | None = None
+    processes = list(processes)
+    for variables, command in processes:
+        if (ray := _ray(variables, command)) is not None:
+            return ray
     for variables, command in processes:
         for found in _claims(variables, command):
             is_here = _LOOPBACK.fullmatch(found.host) and not shares_network
@@ -109,7 +122,7 @@ def _claims(given: Mapping[str, str], command: Sequence[str]) -> Iterator[Member
         _horovod(given),
         _mpi(given),
         _tensorflow(given),
-        _ray(given),
+        _meeting_elsewhere(given),
     ):
         if found is not None:
             yield found
@@ -154,11 +167,11 @@ def _horovod(given: Mapping[str, str]) -> Membership | None:
 
 
 def _mpi(given: Mapping[str, str]) -> Membership | None:
-    size = _number(given.get("OMPI_COMM_WORLD_SIZE"))
+    size = _number(given.get("OMPI_COMM_WORLD_SIZE") or given.get("PMI_SIZE"))
     if size is None or size < 2:
         return None
     name = given.get("PMIX_NAMESPACE") or given.get("OMPI_MCA_ess_base_jobid")
-    local = _number(given.get("OMPI_COMM_WORLD_LOCAL_SIZE"))
+    local = _number(given.get("OMPI_COMM_WORLD_LOCAL_SIZE") or given.get("MPI_LOCALNRANKS"))
     return Membership(f"mpi/{name}" if name else "", _containers(size, local))
 
 
@@ -172,9 +185,24 @@ def _tensorflow(given: Mapping[str, str]) -> Membership | None:
     return Membership(f"tf/{tasks[0]}", len(tasks)) if len(tasks) > 1 else None
 
 
-def _ray(given: Mapping[str, str]) -> Membership | None:
+def _ray(given: Mapping[str, str], command: Sequence[str]) -> Membership | None:
+    """A process of Ray: its workers and daemons are told by their titles."""
     place = given.get("RAY_ADDRESS", "").removeprefix("ray://")
-    return Membership(f"ray/{place}") if re.search(r":\d+$", place) else None
+    if re.search(r":\d+$", place) and _NAME.fullmatch(place):
+        return Membership(f"ray/{place}")
+    title = " ".join(word.rpartition("/")[2] for word in command[:3])
+    return Membership("") if place or _RAY.match(title) else None
+
+
+def _meeting_elsewhere(given: Mapping[str, str]) -> Membership | None:
+    """A process that is told where to meet others, not how many: they are not in its container,
+    unless the place is its own."""
+    own = given.get("HOSTNAME")
+    places = [given.get(name, "") for name in ("NCCL_COMM_ID", "JAX_COORDINATOR_ADDRESS")]
+    hosts = [place.rpartition(":")[0] for place in places]
+    hosts += [given.get("MASTER_ADDR", "")] if "WORLD_SIZE" not in given else []
+    away = any(host and host != own and not _LOOPBACK.fullmatch(host) for host in hosts)
+    return Membership("") if away else None
 
 
 def _containers(size: int, local: int | None) -> int:

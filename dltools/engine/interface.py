@@ -134,7 +134,7 @@ class Container:
     last started, in the engine's words: it tells one start from the next. `command` and `environ`
     (as in a /proc/PID/environ) are those that it was started with, `user` whom its first process
     runs as. `slot`: for a task of a service, what stays the same when the task moves. `ties`: why
-    it cannot move, in sentences. `pause_refusal`: why it must not be paused, "" if it may be.
+    it cannot move, in sentences. `pause_refusal`: why its engine must not pause it, "" if it may.
     `unsettable`: limits that it cannot have, though others of its engine may, and why.
     `cgroup_path` is that of its cgroup, "" where the path holds its id: such a cgroup is all that
     there is of it, and has its limits, with no engine's record beside. `lasting_id` is that of its

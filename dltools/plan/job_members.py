@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping, MutableMapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from dltools.labels import PROTECT, Role, is_true, parse_labels
+from dltools.labels import LONGEST_PAUSE, PROTECT, Role, is_true, longest_pause_s, parse_labels
 from dltools.notation.resources import format_cpus, parse_cpus, union_of_cpus
 from dltools.observations.host_samples import GpuUse, GpuUses, HostSamples, PointsByMetric
 from dltools.plan.signals.container_history import Member
@@ -155,13 +155,16 @@ def _member(rows: Mapping[str, list[Any]], at: int) -> Member:
 
 
 def _labels(texts: Sequence[str | None]) -> str | None:
-    """Return the labels of all members, the first one's first; who protects one protects all."""
+    """Return the labels of all members, the first one's first; who protects one protects all, and
+    the job bears the shortest pause that one of them bears."""
     found: dict[str, str] = {}
     every = [parse_labels(text) for text in texts]
     for labels in reversed(every):
         found |= labels
     if any(is_true(labels.get(PROTECT)) for labels in every):
         found[PROTECT] = "true"
+    if LONGEST_PAUSE in found:
+        found[LONGEST_PAUSE] = f"{min(map(longest_pause_s, every))}"
     return json.dumps(found, sort_keys=True) if found else None
 
 

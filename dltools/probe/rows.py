@@ -19,6 +19,7 @@ from dltools.engine.cgroup_files import CpuUsage, MemoryUsage, Transfer, Usage
 from dltools.engine.distributed import Membership, membership, variables_in
 from dltools.engine.interface import Container, Engine, RecordedLimits
 from dltools.engine.owner_limits import JournaledLimits, OwnerLimits
+from dltools.engine.pauses import why_no_pause
 from dltools.engine.scales import asked_weight
 from dltools.labels import JOB, USER, priority
 from dltools.notation.cpu_weights import DEFAULT_CPU_WEIGHT
@@ -178,7 +179,8 @@ def add_job_columns(rows: Sequence[tuple[Watched, Row]]) -> None:
     """Add the columns of jobs to the rows of a host's containers.
 
     The name of a job is its label; else the address where its members meet; else, for distributed
-    members, the Swarm service that they are tasks of.
+    members, the Swarm service that they are tasks of. Whoever must not be paused, as a member or by
+    its label, cannot be.
     """
     found = [(one.container, row, _membership(one)) for one, row in rows]
     given = Counter(_meeting(container, member) for container, _, member in found if member)
@@ -187,6 +189,9 @@ def add_job_columns(rows: Sequence[tuple[Watched, Row]]) -> None:
             row["job"] = printable(said)[:_LONGEST]
         elif member is not None and (name := _name(container, member, given)):
             row["job"], row["job_containers"] = name, member.containers
+        cannot = row.get("cannot") or ""
+        if "pause" not in cannot and why_no_pause(container, member):
+            row["cannot"] = "+".join(filter(None, (cannot, "pause")))
 
 
 def _membership(watched: Watched) -> Membership | None:

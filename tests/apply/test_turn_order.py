@@ -35,6 +35,7 @@ class World:
     used: dict[str, float] = field(default_factory=dict)
     frozen_since: dict[str, float | None] = field(default_factory=dict)
     longest: dict[str, float] = field(default_factory=dict)
+    bears: dict[str, float] = field(default_factory=dict)
     log: list[tuple[float, str]] = field(default_factory=list)
 
     def plan(self, *groups: list[str] | str, seconds: float | list[float] = 8.0) -> None:
@@ -43,7 +44,8 @@ class World:
         for number, group in enumerate(groups):
             for name in [group] if isinstance(group, str) else group:
                 length = seconds if isinstance(seconds, float) else seconds[number]
-                turns.append(Turn(name, name, number, length))
+                bears = self.bears.get(name, math.inf)
+                turns.append(Turn(name, name, number, length, longest_pause_s=bears))
                 self.busy.setdefault(name, 2.0)
                 self.used.setdefault(name, 0.0)
         for name in list(self.frozen_since):
@@ -96,6 +98,29 @@ def test_two_alternate_with_the_planned_lengths() -> None:
     world.plan("a", "b", seconds=[8.0, 4.0])
     world.go(36)
     assert world.log == [(0, "a"), (8, "b"), (12, "a"), (20, "b"), (24, "a"), (32, "b"), (36, "a")]
+
+
+def test_nobody_is_paused_for_longer_than_it_bears_and_the_turns_go_on_as_ever() -> None:
+    """Of four that take turns of 20 s, c bears 10 s: it runs for a second in between, and the
+    others' turns begin when they would have begun."""
+    world, plain = World(bears={"c": 10.0}), World()
+    for one in (world, plain):
+        one.plan("a", "b", "c", "d", seconds=20.0)
+        one.go(400)
+    assert 9 < world.longest["c"] <= 10
+    assert [entry for entry in world.log if entry[1] != "c"] == [
+        entry for entry in plain.log if entry[1] != "c"
+    ]
+    assert world.log[:4] == [(0, "a"), (9.5, "c"), (20, "b"), (20, "c")]
+    assert {entry for entry in plain.log if entry[1] == "c"} <= set(world.log)
+
+
+def test_many_that_bear_little_starve_nobody() -> None:
+    world = World(bears=dict.fromkeys("abc", 2.0))
+    world.plan("a", "b", "c", "d", seconds=8.0)
+    world.go(400)
+    assert max(world.longest[name] for name in "abc") <= 2
+    assert world.longest["d"] <= 25
 
 
 def test_after_a_newcomer_whoever_has_waited_longest_is_next() -> None:

@@ -40,7 +40,10 @@ def test_members_of_torch_distributed_meet_at_the_master() -> None:
     "alone",
     [
         {},
-        {"MASTER_ADDR": "a", "MASTER_PORT": "1"},
+        {"MASTER_ADDR": "a", "MASTER_PORT": "1", "WORLD_SIZE": "1"},
+        {"MASTER_ADDR": "a", "MASTER_PORT": "1", "HOSTNAME": "a"},
+        {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": "1"},
+        {"NCCL_COMM_ID": "localhost:1"},
         {"MASTER_ADDR": "localhost", "WORLD_SIZE": "2"},
         {"WORLD_SIZE": "2", "LOCAL_WORLD_SIZE": "2"},
         TORCH | {"WORLD_SIZE": "1"},
@@ -58,7 +61,6 @@ def test_members_of_torch_distributed_meet_at_the_master() -> None:
         {"TF_CONFIG": "{"},
         {"TF_CONFIG": "[]"},
         {"TF_CONFIG": json.dumps({"cluster": {"worker": ["a:1"]}})},
-        {"RAY_ADDRESS": "auto"},
     ],
 )
 def test_a_job_in_one_container_is_none(alone: dict[str, str]) -> None:
@@ -133,6 +135,29 @@ def test_of_a_container_s_processes_those_that_say_more_count() -> None:
     assert membership_of([(container, ["sh"]), (local, ["python"])]) is None
     assert membership_of([(container, ["torchrun", "--standalone", "train.py"])]) is None
     assert membership_of([(local, []), (TORCH, [])]) == Membership("10.0.0.2:29500", 2)
+
+
+@pytest.mark.parametrize(
+    ("given", "command"),
+    [
+        ({"MASTER_ADDR": "10.0.0.2", "MASTER_PORT": "1", "HOSTNAME": "a"}, ""),
+        ({"NCCL_COMM_ID": "10.0.0.2:5000"}, "python train.py"),
+        ({"JAX_COORDINATOR_ADDRESS": "node0:1234"}, "python train.py"),
+        ({"RAY_ADDRESS": "auto"}, "python tune.py"),
+        ({}, "ray::train_fn"),
+        ({}, "/usr/lib/python3/ray/core/src/ray/raylet/raylet --node_ip=10.0.0.2"),
+        ({}, "/usr/bin/python3 /usr/local/bin/ray start --address=head:6379 --block"),
+        ({}, "gcs_server --port=6379"),
+    ],
+)
+def test_who_talks_to_others_may_not_say_how_many(given: dict[str, str], command: str) -> None:
+    assert membership(given, command.split()) == Membership("")
+
+
+def test_ray_counts_before_what_its_workers_say() -> None:
+    local = {"WORLD_SIZE": "2", "LOCAL_WORLD_SIZE": "2"}
+    assert membership_of([(local, ["python"]), ({}, ["ray::IDLE"])]) == Membership("")
+    assert membership_of([({}, ["cat", "ray", "start"]), ({}, ["ray", "status"])]) is None
 
 
 @given(

@@ -212,6 +212,8 @@ class Containers:
         labels: dict[str, str] | None = None,
         tty: bool = False,
         network: str = "none",
+        healthcheck: dict[str, Any] | None = None,
+        environment: dict[str, str] | None = None,
         **limits: Any,
     ) -> Job:
         """Start a shell script in a container. `limits` are docker-py's host_config arguments."""
@@ -224,6 +226,8 @@ class Containers:
             name=f"dltools-test-{self._case}-{name}",
             tty=tty,
             labels=own | (labels or {}),
+            healthcheck=healthcheck,
+            environment=environment,
             host_config=client.create_host_config(network_mode=network, **limits),
         )
         job = Job(self._engine, created["Id"], f"dltools-test-{self._case}-{name}", self._client)

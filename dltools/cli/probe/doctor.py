@@ -9,11 +9,11 @@ import json
 import os
 import shutil
 import subprocess
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import typer
 
@@ -23,7 +23,9 @@ from dltools.cli.probe.findings import Finding, Health, of_sample
 from dltools.cli.remarks import as_root
 from dltools.engine import cgroup, state_folder
 from dltools.engine.kernel_files import ROOT
+from dltools.engine.pauses import ELSEWHERE, why_no_pause
 from dltools.errors import AccessError, DataError, DltoolsError
+from dltools.labels import Role
 from dltools.notation.resources import format_bytes
 from dltools.observations.roles import Rules, parse_rule
 
@@ -118,11 +120,21 @@ def _of_engine(
         yield Finding(Health.FAILURE, "sample", str(error))
     else:
         yield from of_sample(rows, rules, expects_gpus=engine.has_gpu)
+        yield from _of_pauses(engine, rows)
     yield from _of_journal(engine, request)
     if engine.is_local:
         yield from _of_writer(engine)
         driver = f", driver {engine.cgroup_driver}" if engine.cgroup_driver else ""
         yield _of_cgroups(driver)
+
+
+def _of_pauses(engine: Engine, rows: Iterable[Mapping[str, Any]]) -> Iterator[Finding]:
+    """Yield why trainings are never paused, though the engine could pause them."""
+    for row in rows if engine.capabilities.pauses else ():
+        if row.get("role") == Role.TRAINING and "pause" in (row.get("cannot") or ""):
+            with suppress(DltoolsError):
+                why = why_no_pause(engine.inspect(row["container_id"])) or ELSEWHERE
+                yield Finding(Health.OK, str(row["container_name"]), f"never paused: {why}")
 
 
 def _of_cgroups(driver: str) -> Finding:

@@ -41,6 +41,7 @@ from dltools.engine.interface import (
 from dltools.engine.kernel_files import ROOT, read_text
 from dltools.engine.log_files import FollowedFile, read_rotated, rotated
 from dltools.engine.patience import Patience
+from dltools.engine.pauses import may_pause, why_no_pause
 from dltools.errors import ConfigError, DltoolsError, UnavailableError
 from dltools.labels import has_labels
 
@@ -125,7 +126,7 @@ class CriEngine(Engine):
 
     def _state(self, id_: str, labels: Mapping[str, str]) -> str:
         """Return the state of a container that CRI calls running."""
-        return "paused" if pod_containers.may_pause(labels) and self._is_paused(id_) else "running"
+        return "paused" if may_pause(labels) and self._is_paused(id_) else "running"
 
     def _is_paused(self, id_: str) -> bool:
         try:
@@ -266,7 +267,7 @@ class CriEngine(Engine):
                 life = self._life(one, pod)
             if life is None:
                 continue
-            if pod_containers.may_pause(life.labels):
+            if may_pause(life.labels):
                 is_paused = one.state == _RUNNING and self._is_paused(one.id)
                 life = replace(life, is_paused=is_paused)
             found[one.id] = life
@@ -336,8 +337,8 @@ class CriEngine(Engine):
     def pause(self, id_: str) -> None:
         """Freeze a container's processes, where its pod allows it."""
         container = self.inspect(id_)
-        if container.pause_refusal:
-            raise RefusedError(container.pause_refusal)
+        if refusal := why_no_pause(container):
+            raise RefusedError(refusal)
         freezer.freeze(self._running_cgroup(container))
 
     def unpause(self, id_: str) -> None:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from dltools.engine.cri.cpu_resources import limit_fields, recorded_limits
 from dltools.engine.interface import Container, GpuAccess, Mount, Network
+from dltools.engine.pauses import may_pause
 from dltools.labels import MAY_PAUSE, PREFIX
 
 if TYPE_CHECKING:
@@ -53,11 +54,6 @@ def labels_of(
     for given in (pod.annotations, annotations or {}):
         found |= {key: value for key, value in given.items() if key.startswith(PREFIX)}
     return {**found, **own}
-
-
-def may_pause(labels: Mapping[str, str]) -> bool:
-    """Tell whether a pod allows that its containers are paused."""
-    return labels.get(MAY_PAUSE, "").strip().lower() == "allow"
 
 
 def container_of(

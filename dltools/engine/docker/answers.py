@@ -14,6 +14,7 @@ from dltools.engine.docker.configuration import is_own_network
 from dltools.engine.docker.limit_fields import FIELDS, gpu_access, recorded_limits
 from dltools.engine.docker.swarm import SERVICE
 from dltools.engine.interface import Container, Event, Listed, Mount, Network
+from dltools.engine.pauses import HEALTH_CHECK, may_pause
 from dltools.notation.times import parse_time
 
 _SWARM_TASK = "com.docker.swarm.task.id"
@@ -69,8 +70,17 @@ def container_of(raw: Mapping[str, Any]) -> Container:
         gpu=gpu_access(raw),
         recorded=recorded_limits(host_config),
         limit_fields={name: host_config.get(name) or 0 for name in FIELDS},
+        pause_refusal=HEALTH_CHECK if _has_health_check(raw) and not may_pause(labels) else "",
         native=raw,
     )
+
+
+def _has_health_check(raw: Mapping[str, Any]) -> bool:
+    """Tell whether the engine looks again and again whether an inspected container is well. Podman
+    shows the state of the check, and not always the check."""
+    test = _object(raw, "Config", "Healthcheck").get("Test")
+    status = str(_object(raw, "State", "Health").get("Status") or "none").lower()
+    return status != "none" or (isinstance(test, list) and bool(test) and test[0] != "NONE")
 
 
 def network_of(raw: Mapping[str, Any], *, has_service: bool = False) -> Network:

@@ -48,18 +48,21 @@ def possible(
 ) -> ModeChoice:
     """Return the choice if it can be done with any of the jobs, else what remains.
 
-    A mode that was asked for (`is_asked`) stays, and is `unable`. Else weights and turns stand in
-    for each other, as far as one may pause: not where `others` use much of the CPUs. Where neither
-    is possible, and for shares, quotas do. A plan that may stay (`is_lasting`) does neither.
+    Where fewer than two jobs may be paused, nobody takes turns: they queue by weights. Else a mode
+    that was asked for (`is_asked`) stays, and is `unable`. Weights and turns stand in for each
+    other, as far as one may pause: not where `others` use much of the CPUs. Where neither is
+    possible, and for shares, quotas do. A plan that may stay (`is_lasting`) does neither.
     """
+    is_alone = choice.mode is Mode.ROTATE and not _can_take_turns(jobs)
+    if jobs[1:] and is_alone and _can(Mode.PRIORITY, jobs):
+        why = f"{choice.why}; fewer than two jobs may be paused: they queue by weights"
+        return replace(choice, mode=Mode.PRIORITY, why=why)
     if _can(choice.mode, jobs) or not (jobs[1:] or (jobs and is_asked)):
         return choice
     lacks = _lacking(_NEEDS[choice.mode], jobs)
     if is_asked:
         unable = f"--realize {choice.mode} is not possible: {lacks}; {_alternatives(jobs)}"
         return replace(choice, why=f"as asked; {unable}", unable=unable)
-    if choice.mode is Mode.ROTATE and _can(Mode.PRIORITY, jobs):
-        return replace(choice, mode=Mode.PRIORITY, why=f"{choice.why}; {lacks}")
     if choice.is_even:
         return choice
     takes_turns = choice.mode is Mode.PRIORITY and _can_take_turns(jobs)

@@ -15,7 +15,7 @@ from typing import Any
 
 from dltools.notation.cpu_weights import DEFAULT_CPU_WEIGHT, whole_weight
 from dltools.plan.policy.by_user import by_user
-from dltools.plan.realisation.queue import Bound
+from dltools.plan.realisation.queue import Bound, longest_pauses
 from dltools.plan.realisation.settings import SHORTEST_TURN, Settings
 from dltools.plan.realisation.shared_host import MILD_NOTE, TURN_NOTE, Realisation, SharedHost
 from dltools.plan.signals.busy_threads import is_serving, needed_cpus
@@ -144,7 +144,12 @@ def priorities(host: SharedHost) -> Realisation:
     found = standings(host)
     jobs = in_order(host, found)
     turns = _turns(host, jobs, found)
-    bound = Bound(turns.groups, host.choice.queue.max_slowdown, runs_in_no_order(host, jobs))
+    bound = Bound(
+        turns.groups,
+        host.choice.queue.max_slowdown,
+        runs_in_no_order(host, jobs),
+        longest_pauses(jobs),
+    )
     urgent = host.queue.urgent((job.run_id for job in jobs), bound, host.now)
     groups = groups_that_fit(_in_turn(host, jobs, turns, urgent), host.cpus)
     groups = _filled(host, groups)

@@ -12,11 +12,13 @@ The queue is a value: the same positions at the same time give the same order.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
+from dltools.labels import longest_pause_s
 from dltools.notation.times import MICRO
-from dltools.plan.signals.container_history import JITTER
+from dltools.plan.signals.container_history import JITTER, ContainerHistory
 
 TURN_S = 5.0
 """Seconds that a job keeps the first level before another of equal standing gets it."""
@@ -37,12 +39,14 @@ class Bound:
     """How long a job waits at most in a queue of so many groups, and how long its turn is.
 
     `equal`: runs of jobs whose turns come as if all jobs were equal, since nothing tells their
-    place in the order.
+    place in the order. `longest`: the longest pause (s) that a run bears, where its owner says so:
+    it waits no longer, as far as equal turns of all jobs allow.
     """
 
     groups: int
     max_slowdown: float = MAX_SLOWDOWN
     equal: frozenset[str] = frozenset()
+    longest: Mapping[str, float] = field(default_factory=dict)
 
     @property
     def turn_s(self) -> float:
@@ -57,11 +61,23 @@ class Bound:
 
     def turn_of(self, run_id: str) -> float:
         """Length of a job's turn (s)."""
-        return TURN_S if run_id in self.equal else self.turn_s
+        if run_id in self.equal:
+            return TURN_S
+        return max(TURN_S, self.turn_s * self.patience_of(run_id) / self.patience_s)
 
     def patience_of(self, run_id: str) -> float:
         """Longest wait of a job for its turn (s)."""
-        return (self.groups - 1) * TURN_S if run_id in self.equal else self.patience_s
+        equal_s = (self.groups - 1) * TURN_S
+        if run_id in self.equal:
+            return equal_s
+        return min(self.patience_s, max(equal_s, self.longest.get(run_id, math.inf)))
+
+
+def longest_pauses(jobs: Iterable[ContainerHistory]) -> dict[str, float]:
+    """Return the longest pause (s) that each of some jobs bears whose owner has said one, by run;
+    a job that is never paused waits by weights as all others do."""
+    found = {job.run_id: longest_pause_s(job.labels) for job in jobs}
+    return {run_id: seconds for run_id, seconds in found.items() if 0 < seconds < math.inf}
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ from dltools.notation.cpu_weights import DEFAULT_CPU_WEIGHT, LEAST_WEIGHT, MOST_
 from dltools.notation.resources import format_cpus, parse_cpus
 from dltools.plan.policy.by_user import are_of_one_user
 from dltools.plan.realisation.order import in_order, standing
-from dltools.plan.realisation.queue import Bound, Queue
+from dltools.plan.realisation.queue import Bound, Queue, longest_pauses
 from dltools.plan.realisation.settings import LEAST_CPUS, Settings
 from dltools.plan.realisation.shared_host import MILD_NOTE, TURN_NOTE, Realisation, SharedHost
 from dltools.plan.signals.busy_threads import busy_threads, is_serving, needed_cpus
@@ -111,7 +111,8 @@ def _without_starvation(host: SharedHost) -> _FairShares:
     jobs = [job for job in host.jobs if not is_serving(job)]
     shares = {job.id: host.share(job) for job in host.jobs}
     low = [job for job in jobs if shares[job.id] < 1 / (2 * len(host.jobs)) - 1e-12]
-    bound = Bound(len(low) + (len(low) < len(jobs)), host.choice.queue.max_slowdown)
+    groups = len(low) + (len(low) < len(jobs))
+    bound = Bound(groups, host.choice.queue.max_slowdown, longest=longest_pauses(low))
     urgent = set(host.queue.urgent((job.run_id for job in low), bound, host.now))
     notes = {job.id: TURN_NOTE for job in low if job.run_id in urgent}
     shares |= {key: max(shares.values()) for key in notes}

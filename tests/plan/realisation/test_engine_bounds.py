@@ -118,9 +118,9 @@ def test_jobs_take_turns_where_there_are_no_weights(weight: float | None) -> Non
         ),
         (
             Mode.ROTATE,
-            CRI,
+            CRUN + "+pause",
             "--realize rotate is not possible: the engine pauses no job here; "
-            "--realize quota, weight or priority is possible",
+            "--realize quota or cores is possible",
         ),
         (
             Mode.CORES,
@@ -144,6 +144,20 @@ def test_a_mode_that_is_asked_for_and_cannot_be_done_is_refused(
     assert found.actions == ()
     assert found.nothing == made.explain().nothing == said
     assert found.params["realize_why"] == f"as asked; {said}"
+
+
+@pytest.mark.parametrize("able", ["", "a"])
+def test_where_fewer_than_two_may_be_paused_they_queue_by_weights(able: str) -> None:
+    """As those with a health check: one that takes turns with nobody would compete with all."""
+    rows = rows_for({name: None if name in able else "pause" for name in JOBS})
+    found, plain = plan_of(rows, Mode.ROTATE), plan_of(everywhere(None), Mode.PRIORITY)
+    assert found.params["realize_why"] == (
+        "as asked; fewer than two jobs may be paused: they queue by weights"
+    )
+    assert wanted(found) == wanted(plain)
+    assert {action.op for action in found.actions} == {Op.UPDATE}
+    two = plan_of(rows_for({"a": "pause"}), Mode.ROTATE)
+    assert {action.container_name for action in two.actions if action.op is Op.ROTATE} == {"b", "c"}
 
 
 @pytest.mark.parametrize(

@@ -36,6 +36,21 @@ def test_a_turn_is_a_part_of_a_cycle_of_100_s(
     assert (bound.turn_s, bound.patience_s) == pytest.approx((turn_s, patience_s))
 
 
+@pytest.mark.parametrize(
+    ("groups", "bears", "turn_s", "patience_s"),
+    [(2, 35.0, 15, 35), (2, 60.0, 30 * 60 / 70, 60), (2, 500.0, 30, 70), (2, 2.0, 5, 5),
+     (10, 30.0, 5, 45), (10, 50.0, 5, 50), (30, 30.0, 5, 145)],
+)  # fmt: skip
+def test_who_bears_no_long_pause_waits_less_for_a_shorter_turn(
+    groups: int, bears: float, turn_s: float, patience_s: float
+) -> None:
+    """As far as equal turns of all allow, so that nobody gains by saying so."""
+    bound = Bound(groups, longest={"a": bears})
+    assert bound.turn_of("a") == pytest.approx(turn_s)
+    assert bound.patience_of("a") == pytest.approx(patience_s)
+    assert (bound.turn_of("b"), bound.patience_of("b")) == (bound.turn_s, bound.patience_s)
+
+
 def test_equal_jobs_are_sorted_by_their_turns() -> None:
     queue = begun()
     middle = sorted("abcn", key=lambda run_id: queue.turn(run_id, TURN // 2))

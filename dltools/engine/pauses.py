@@ -1,0 +1,47 @@
+"""Why a container must not be paused, whatever a plan says.
+
+A pause looks like a failure to those who look whether a container answers: the engine's health
+check, and members of a distributed job, who count the seconds between two signs of life.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from dltools.engine.distributed import Membership, membership, variables_in
+from dltools.engine.interface import Container
+from dltools.labels import JOB, LONGEST_PAUSE, MAY_PAUSE, longest_pause_s
+
+HEALTH_CHECK = (
+    f"it has a health check, which fails while it is paused; the label {MAY_PAUSE}=allow permits it"
+)
+ELSEWHERE = f"it talks to members elsewhere; the label {MAY_PAUSE}=allow permits it"
+NEVER = f"its label {LONGEST_PAUSE} says never"
+
+
+def may_pause(labels: Mapping[str, str]) -> bool:
+    """Tell whether labels allow a pause that others could take for a failure."""
+    return labels.get(MAY_PAUSE, "").strip().lower() == "allow"
+
+
+def why_no_pause(container: Container, member: Membership | None = None) -> str:
+    """Return why a container must not be paused, "" if it may be.
+
+    `member`: what its processes show; without it, what it was started with does. A member waits
+    with the others of its job where all are known to be on its host. That cannot be known where
+    nobody says how many there are, or which.
+    """
+    if container.pause_refusal:
+        return container.pause_refusal
+    if longest_pause_s(container.labels) == 0:
+        return NEVER
+    if may_pause(container.labels):
+        return ""
+    if member is None:
+        shares_network = container.network.is_shared
+        variables = variables_in(container.environ)
+        member = membership(variables, container.command, shares_network=shares_network)
+    if member is None:
+        return ""
+    has_name = member.job or container.service or JOB in container.labels
+    return "" if has_name and member.containers is not None else ELSEWHERE

@@ -1,0 +1,107 @@
+"""Who looks whether a container is alive does not see a pause: checks of its health, members who
+wait for its next sign of life."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import os
+import signal
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from helpers.containers import Containers, Job, api, eventually
+from helpers.examples import repeated
+from helpers.tools import Tools
+from real_engine.test_turns import SPIN, rotating, state, turns
+
+pytestmark = [pytest.mark.engine, pytest.mark.slow]
+
+WATCHED_S = repeated(20, 60)
+EPOCHS = """
+work() { awk 'BEGIN { for (i = 0; i < 200000; i++) x += i }'; }
+n=1; while :; do work & work & wait; echo "epoch $n loss 0.$((999-n))"; n=$((n+1)); done
+"""
+CHECK = {"test": ["CMD-SHELL", "exit 0"], "interval": 2_000_000_000, "timeout": 30_000_000_000}
+TRAINING = {"dltools.role": "training"}
+
+
+def watch(jobs: list[Job], look: Callable[[Job], str]) -> list[str]:
+    """Return what was seen of jobs in a while."""
+    seen, until = [], time.monotonic() + WATCHED_S
+    while time.monotonic() < until:
+        seen += map(look, jobs)
+        time.sleep(0.2)
+    return seen
+
+
+def health(job: Job) -> str:
+    found: dict[str, Any] = api().inspect_container(job.id)["State"]
+    return f"{found['Status']}, {found.get('Health', {}).get('Status')}"
+
+
+@pytest.mark.parametrize("mode", ["rotate", "auto"])
+def test_health_checks_pass_while_jobs_queue(
+    mode: str, run: Containers, tool: Tools, tmp_path: Path
+) -> None:
+    jobs = [run(EPOCHS, name=name, labels=TRAINING, healthcheck=CHECK) for name in ("one", "two")]
+    only, rotate = " ".join(run.only), "--realize rotate --quantum 2s" if mode == "rotate" else ""
+    line = f"dl-probe -i 1 {only} | dl-plan -p fair {rotate} | dl-apply --restore"
+    pipe = tool.begin_shell(f"{line} >/dev/null", tmp_path / "bin")
+    eventually(lambda: min(job.kernel_weight for job in jobs), lambda weight: weight < 1024)
+    assert set(watch(jobs, health)) <= {"running, starting", "running, healthy"}
+    os.killpg(pipe.pid, signal.SIGINT)
+    pipe.wait(120)
+
+
+def test_doctor_says_who_is_never_paused(run: Containers, tool: Tools) -> None:
+    job = run(EPOCHS, labels=TRAINING, healthcheck=CHECK)
+    ray = run(EPOCHS, name="ray", labels=TRAINING, environment={"RAY_ADDRESS": "head:6379"})
+    done = tool("dl-probe", "--doctor", "--format", "jsonl", *run.only)
+    told = [json.loads(line) for line in done.stdout.splitlines()]
+    never = {one["subject"]: one["text"] for one in told if "never paused" in one["text"]}
+    assert never.keys() == {job.name, ray.name}
+    assert never[job.name].startswith("never paused: it has a health check")
+    assert never[ray.name].startswith("never paused: it talks to members elsewhere")
+
+
+def test_a_turn_is_refused_to_who_must_not_be_paused(run: Containers, tool: Tools) -> None:
+    jobs = [
+        run(SPIN, name="check", healthcheck=CHECK),
+        run(SPIN, name="never", labels={"dltools.longest_pause": "0"}),
+    ]
+    done = tool("dl-apply", input=turns(*jobs))
+    assert [json.loads(line)["status"] for line in done.stdout.splitlines()] == ["skipped"] * 2
+    assert [state(job) for job in jobs] == ["running"] * 2
+
+
+@pytest.mark.alone
+def test_nobody_is_paused_for_longer_than_its_label_says(run: Containers, tool: Tools) -> None:
+    """Of three that take turns of 6 s one bears 3 s: the engine's own events tell how long."""
+    bears = run(SPIN, name="bears", labels={"dltools.longest_pause": "3s"})
+    jobs = [run(SPIN, name=name) for name in ("a", "b")]
+    with rotating(tool, [*jobs, bears], seconds=6.0) as process:
+        time.sleep(WATCHED_S)
+        process.terminate()
+        assert process.wait(120) == 143
+    pauses = stretches(bears)
+    assert len(pauses) > WATCHED_S / 8
+    assert max(pauses) <= 3.0
+    assert max(max(stretches(job)) for job in jobs) > 5.0
+
+
+def stretches(job: Job) -> list[float]:
+    """Return for how many seconds a container was paused each time, by the engine's events."""
+    until = int(time.time()) + 1
+    told = api().events(
+        since=until - 3600,
+        until=until,
+        decode=True,
+        filters={"container": [job.id], "event": ["pause", "unpause"]},
+    )
+    times = [(event["Action"], event["timeNano"] / 1e9) for event in told]
+    pairs = itertools.pairwise(times)
+    return [end - begin for (what, begin), (_, end) in pairs if what == "pause"]
