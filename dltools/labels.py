@@ -55,9 +55,6 @@ KNOWN = (
     LONGEST_PAUSE,
 )
 
-_SHORTEST_PAUSE_S = 2.0
-"""A container that bears less is never paused: a pause takes 0.16 s to begin and end (ours)."""
-
 
 class Role(StrEnum):
     """What a container does, as its label dltools.role says."""
@@ -94,14 +91,15 @@ def response_time_s(text: str) -> float | None:
 
 def longest_pause_s(labels: Mapping[str, str]) -> float:
     """Return for how many seconds a container may be paused in one stretch: 0 for never, infinity
-    where no label says, 0 where the label is no duration."""
+    where no label says. One that bears less than 2 s is never paused, as a pause takes 0.16 s to
+    begin and to end; nor is one whose label is no duration."""
     if LONGEST_PAUSE not in labels:
         return math.inf
     try:
         seconds = parse_duration(labels[LONGEST_PAUSE])
     except ValueError:
         return 0.0
-    return seconds if seconds >= _SHORTEST_PAUSE_S else 0.0
+    return seconds if seconds >= 2 else 0.0
 
 
 def is_true(label: str | None) -> bool:
@@ -138,7 +136,7 @@ def unknown_labels(labels: Mapping[str, str]) -> list[str]:
         word = labels[ROLE]
         found.append(f"unknown role {word!r} in the label {ROLE}{suggestion(word, list(Role))}")
     if longest_pause_s(labels) == 0 and labels[LONGEST_PAUSE].strip(" 0.smh"):
-        said = f"{LONGEST_PAUSE} is a duration of {_SHORTEST_PAUSE_S:g}s or more, or 0 for never"
+        said = f"{LONGEST_PAUSE} is a duration of 2s or more, or 0 for never"
         found.append(f"{said}, not {labels[LONGEST_PAUSE]!r}; 0 counts")
     if PRIORITY in labels and priority(labels) is None:
         bounds = f"{cpu_weights.LEAST_PRIORITY:g} to {cpu_weights.MOST_PRIORITY:g}"
