@@ -221,9 +221,9 @@ class Listed(NamedTuple):
 
 
 class Event(NamedTuple):
-    """What happened to a container. `action` is start, exit, oom, pause, unpause, update or remove,
-    "" for what changes nothing, such as a command that is run in it, else the engine's word.
-    `nanos` is when, by the engine's clock (ns since 1970), None where it does not say."""
+    """What happened to a container. `action` is start, exit, oom, pause, unpause, update, unhealthy
+    or remove, "" for what changes nothing, such as a command that is run in it, else the engine's
+    word. `nanos` is when, by the engine's clock (ns since 1970), None where it does not say."""
 
     container_id: str
     name: str

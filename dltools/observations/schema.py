@@ -190,7 +190,7 @@ COLUMNS: tuple[Column, ...] = (
            "How many steps it will train, where it says so, and says no epochs."),
     Column("source", _S, (_P,), _A, "", "", "How it was found: the extractor's name."),
     Column("event", _S, (_E,), _A, "", "",
-           "start, exit, oom, pause, unpause, update, migrate or deliver."),
+           "start, exit, oom, pause, unpause, update, unhealthy, migrate or deliver."),
     Column("exit_code", _I, (_E,), _A, "", "", "The exit code of the container."),
 )  # fmt: skip
 

@@ -15,7 +15,7 @@ from dltools.errors import DltoolsError, UnavailableError
 from dltools.labels import has_labels
 from dltools.observations.table import Row
 
-_ACTIONS = ("start", "exit", "oom", "pause", "unpause", "update")
+_ACTIONS = ("start", "exit", "oom", "pause", "unpause", "update", "unhealthy")
 """The events that become rows."""
 
 _CHANGES = ("start", "exit")

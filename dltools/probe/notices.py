@@ -10,11 +10,12 @@
   before, and has been still for `STILL_S`.
 - gpu_idle: a container that is no server holds GPU memory, has used no GPU, and has been still for
   `GPU_IDLE_S`.
+- paused: a container that takes no turns has been paused for `PAUSED_S`.
+- waiting: a job has been held back for `WAITS_S`: in its turns, or by its weight.
+- unhealthy: its health check has failed, by the engine's word.
 
-A container is still if it has run all the time, has used almost no CPU, disk, network or GPU, and
-has not waited for a CPU or for input and output. So a validation, which computes, and a checkpoint,
-which writes, give no notice. An unknown use of a CPU or GPU counts as use. Only rows count, no
-clock. The rules are ours.
+`stillness` says when a container is still, and when it is held back. Only rows count, no clock. The
+rules are ours.
 """
 
 from __future__ import annotations
@@ -29,6 +30,7 @@ from typing import Any, Protocol
 
 from dltools.labels import METRIC, Role, parse_labels
 from dltools.observations import metric_names
+from dltools.probe.stillness import is_held_back, is_still, seconds_between
 from dltools.text import printable
 
 Row = Mapping[str, Any]
@@ -45,11 +47,11 @@ STILL_S = 300.0
 GPU_IDLE_S = 900.0
 """For how long a GPU must be held and idle (s)."""
 
-_CORES, _RATIO, _BYTES_PER_S = 0.05, 0.01, 10_000.0
-"""A container that uses less is still: cores, part of a GPU or of the time, bytes per second."""
+PAUSED_S = 60.0
+"""For how long a container that takes no turns has been paused (s)."""
 
-_BUSY_HOST = 0.9
-"""A container may wait for a CPU if this part of the host's CPUs is busy, or more."""
+WAITS_S = 60.0
+"""For how long a job has been held back (s)."""
 
 _LOST = 3
 """A metric is lost after this many reports in a row that are not finite."""
@@ -68,8 +70,6 @@ _SIGNALS = {130: "SIGINT", 137: "SIGKILL", 139: "SIGSEGV", 143: "SIGTERM, as doc
 _STOPPED = (130, 137, 143)
 """Exit codes of servers that were told to end."""
 
-_MOVED = ("io_read_bytes", "io_write_bytes", "network_receive_bytes", "network_transmit_bytes")
-
 
 class Event(StrEnum):
     """The kinds of notices."""
@@ -81,6 +81,9 @@ class Event(StrEnum):
     OUT_OF_MEMORY = "out_of_memory"
     TARGET_MET = "target_met"
     GPU_IDLE = "gpu_idle"
+    PAUSED = "paused"
+    WAITING = "waiting"
+    UNHEALTHY = "unhealthy"
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,8 +147,9 @@ class _Metric:
 @dataclass(slots=True)
 class _Watched:
     """A run of a container: its newest row and GPU rows, its metrics, the time of its newest report
-    and its longest silence, since when it has been still (None: it is not), whether the kernel has
-    killed a process of it, and the number of samples in which it was absent."""
+    and its longest silence, since when it has been still, paused and held back (None: it is not),
+    whether the kernel has killed a process of it, and the number of samples in which it was
+    absent."""
 
     row: Row
     targets: Targets
@@ -155,9 +159,15 @@ class _Watched:
     reported: datetime | None = None
     longest_s: float = 0.0
     still_since: datetime | None = None
+    paused_since: datetime | None = None
+    waits_since: datetime | None = None
     is_killed: bool = False
     gpus: Sequence[Row] = ()
     absent: int = 0
+
+    def seconds(self, since: datetime | None) -> float:
+        """Return for how long something has been so (s), 0 if it is not."""
+        return 0.0 if since is None else seconds_between(since, self.row["time"])
 
     @property
     def is_job(self) -> bool:
@@ -168,7 +178,7 @@ class _Watched:
         time = row["time"]
         if self.reported is None or time > self.reported:
             if self.reported is not None:
-                self.longest_s = max(self.longest_s, _seconds(self.reported, time))
+                self.longest_s = max(self.longest_s, seconds_between(self.reported, time))
             self.reports, self.reported = self.reports + 1, time
 
     def lost_metric(self) -> str | None:
@@ -236,10 +246,13 @@ class Notices:
             return
         node = self._nodes.get(row["host"])
         is_lost_gpu = bool(known.gpus) and not gpus
-        if is_lost_gpu or not is_still(known.row, row, gpus, node_before, node):
-            known.still_since = None
-        elif known.still_since is None:
-            known.still_since = known.row["time"]
+        is_stood = not is_lost_gpu and is_still(known.row, row, gpus, node_before, node)
+        is_paused = row.get("state") == "paused" and row.get("turn_seconds") is None
+        is_held = known.is_job and is_held_back(known.row, row)
+        then = known.row["time"]
+        known.still_since = (known.still_since or then) if is_stood else None
+        known.paused_since = (known.paused_since or row["time"]) if is_paused else None
+        known.waits_since = (known.waits_since or then) if is_held else None
         known.row, known.gpus, known.absent = row, gpus, 0
 
     def _forget(self, present: Sequence[tuple[str, str]], hosts: Iterable[str]) -> None:
@@ -282,6 +295,10 @@ class Notices:
             known.is_killed = True
             message = "the kernel has killed a process of it: out of memory"
             yield from self._tell(Event.OUT_OF_MEMORY, known, message, {}, time)
+        elif row["event"] == "unhealthy":
+            while_ = " while it is paused" if known.row.get("state") == "paused" else ""
+            message = f"unhealthy: its health check has failed{while_}"
+            yield from self._tell(Event.UNHEALTHY, known, message, {}, time)
         elif row["event"] == "exit":
             code, is_killed = row.get("exit_code"), known.is_killed
             known.is_killed, known.still_since = False, None
@@ -302,30 +319,9 @@ class Notices:
 
     def _states(self, key: tuple[str, str]) -> Iterable[Notice]:
         known = self._watched[key]
-        now, role = known.row["time"], known.row.get("role")
-        if role == Role.TRAINING and (metric := known.lost_metric()) is not None:
-            value = known.metrics[metric].value
-            message = f"diverged: {metric} is {value:g} in its newest {_LOST} reports"
-            yield from self._tell(
-                Event.DIVERGED, known, message, {"metric": metric, "value": value}, now
-            )
-        still_s = 0.0 if known.still_since is None else _seconds(known.still_since, now)
-        silent_s = 0.0 if known.reported is None else _seconds(known.reported, now)
-        is_silent = silent_s >= max(SILENT_S, _SILENCES * known.longest_s)
-        if role == Role.TRAINING and known.reports >= _REPORTS and is_silent and still_s >= STILL_S:
-            message = f"stalled: no report for {_span(silent_s)}, and nothing of it moves"
-            details = {"silent_seconds": silent_s, "still_seconds": still_s}
-            yield from self._tell(Event.STALLED, known, message, details, now)
-        held = [gpu for gpu in known.gpus if (gpu.get("gpu_memory_used_bytes") or 0) > 0]
-        if held and role != Role.SERVER and still_s >= GPU_IDLE_S:
-            size = sum(gpu["gpu_memory_used_bytes"] for gpu in held)
-            message = f"holds {size / 2**30:.3g} GiB of GPU memory, idle for {_span(still_s)}"
-            facts: dict[str, Any] = {
-                "gpu_uuid": [gpu["gpu_uuid"] for gpu in held],
-                "gpu_memory_used_bytes": size,
-                "still_seconds": still_s,
-            }
-            yield from self._tell(Event.GPU_IDLE, known, message, facts, now)
+        for event, judge in _STATES.items():
+            if (found := judge(known)) is not None:
+                yield from self._tell(event, known, *found, known.row["time"])
 
     def _tell(
         self,
@@ -348,62 +344,76 @@ class Notices:
         yield Notice(event, time, known.row, printable(f"{name}: {message}"), details)
 
 
-def is_still(
-    before: Row, now: Row, gpus: Iterable[Row], node_before: Row | None, node: Row | None
-) -> bool:
-    """Tell whether a container was still between two of its rows. `gpus` are its GPU rows, the
-    nodes are rows of its host. An unknown use of a CPU or GPU counts as use."""
-    span_s = _seconds(before["time"], now["time"])
-    states = (before.get("state"), now.get("state"))
-    if span_s <= 0 or states != ("running", "running") or now.get("turn_seconds") is not None:
-        return False
-    used = _rate(before, now, "cpu_seconds", span_s)
-    if used is None or used >= _CORES:
-        return False
-    if any((_rate(before, now, name, span_s) or 0.0) >= _BYTES_PER_S for name in _MOVED):
-        return False
-    waits = _rate(before, now, "io_pressure_seconds", span_s)
-    if waits is not None and waits >= _RATIO:
-        return False
-    ratios = [gpu.get("gpu_utilization_ratio") for gpu in gpus]
-    if any(ratio is None or not ratio < _RATIO for ratio in ratios):
-        return False
-    return not _may_wait_for_cpu(before, now, node_before, node, span_s)
-
-
-def _may_wait_for_cpu(
-    before: Row, now: Row, node_before: Row | None, node: Row | None, span_s: float
-) -> bool:
-    demand, waits = now.get("demand_cores"), _rate(before, now, "cpu_pressure_seconds", span_s)
-    if demand is not None:
-        return bool(demand >= _CORES)
-    if waits is not None:
-        return waits >= _CORES
-    if node is None or node_before is None or not node.get("cpu_count"):
-        return True
-    host_s = _seconds(node_before["time"], node["time"])
-    used = _rate(node_before, node, "cpu_seconds", host_s) if host_s > 0 else None
-    return used is None or bool(used >= _BUSY_HOST * node["cpu_count"])
-
-
-def _rate(before: Row, now: Row, name: str, span_s: float) -> float | None:
-    """Return the rise of a counter per second, None if it is unknown or was reset."""
-    first, last = before.get(name), now.get(name)
-    if first is None or last is None or last < first:
+def _diverged(known: _Watched) -> _Found | None:
+    metric = known.lost_metric() if known.row.get("role") == Role.TRAINING else None
+    if metric is None:
         return None
-    return float(last - first) / span_s
+    value = known.metrics[metric].value
+    message = f"diverged: {metric} is {value:g} in its newest {_LOST} reports"
+    return message, {"metric": metric, "value": value}
+
+
+def _stalled(known: _Watched) -> _Found | None:
+    still_s, silent_s = known.seconds(known.still_since), known.seconds(known.reported)
+    is_silent = silent_s >= max(SILENT_S, _SILENCES * known.longest_s)
+    is_known = known.row.get("role") == Role.TRAINING and known.reports >= _REPORTS
+    if not is_known or not is_silent or still_s < STILL_S:
+        return None
+    message = f"stalled: no report for {_span(silent_s)}, and nothing of it moves"
+    return message, {"silent_seconds": silent_s, "still_seconds": still_s}
+
+
+def _gpu_idle(known: _Watched) -> _Found | None:
+    still_s = known.seconds(known.still_since)
+    held = [gpu for gpu in known.gpus if (gpu.get("gpu_memory_used_bytes") or 0) > 0]
+    if not held or known.row.get("role") == Role.SERVER or still_s < GPU_IDLE_S:
+        return None
+    size = sum(gpu["gpu_memory_used_bytes"] for gpu in held)
+    message = f"holds {size / 2**30:.3g} GiB of GPU memory, idle for {_span(still_s)}"
+    return message, {
+        "gpu_uuid": [gpu["gpu_uuid"] for gpu in held],
+        "gpu_memory_used_bytes": size,
+        "still_seconds": still_s,
+    }
+
+
+def _paused(known: _Watched) -> _Found | None:
+    paused_s = known.seconds(known.paused_since)
+    if paused_s < PAUSED_S:
+        return None
+    message = f"paused for {_span(paused_s)}, and takes no turns: whoever paused it must unpause it"
+    return message, {"paused_seconds": paused_s}
+
+
+def _waiting(known: _Watched) -> _Found | None:
+    waits_s = known.seconds(known.waits_since)
+    if waits_s < WAITS_S:
+        return None
+    weight, is_paused = known.row.get("cpu_weight"), known.row.get("state") == "paused"
+    how = ", paused until its turn" if is_paused else f" at weight {weight:g}"
+    message = f"has waited for {_span(waits_s)}{how}: others go first"
+    return message, {"waiting_seconds": waits_s}
+
+
+_Found = tuple[str, dict[str, Any]]
+"""What is said of a container, and the facts."""
+
+_STATES: Mapping[Event, Callable[[_Watched], _Found | None]] = {
+    Event.DIVERGED: _diverged,
+    Event.STALLED: _stalled,
+    Event.GPU_IDLE: _gpu_idle,
+    Event.PAUSED: _paused,
+    Event.WAITING: _waiting,
+}
+"""What is told of a container's state, and how it is judged."""
 
 
 def _key(row: Row) -> tuple[str, str]:
     return row["host"], row["container_id"]
 
 
-def _seconds(before: datetime, now: datetime) -> float:
-    return (now - before).total_seconds()
-
-
 def _ran(started: datetime | None, ended: datetime) -> str:
-    return f" after {_span(_seconds(started, ended))}" if started and ended > started else ""
+    return f" after {_span(seconds_between(started, ended))}" if started and ended > started else ""
 
 
 def _span(seconds: float) -> str:

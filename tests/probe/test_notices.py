@@ -211,7 +211,7 @@ def test_no_stall_while_anything_moves_or_may_not(more: dict[str, Any]) -> None:
         job(t, 100 + cores * t, **more, **{name: rate * t for name, rate in rates.items()})
         for t in range(110, 7200, 10)
     ]
-    assert events([*reporting(100), *samples]) == []
+    assert Event.STALLED not in events([*reporting(100), *samples])
 
 
 def test_no_stall_on_a_busy_host_where_it_may_wait_for_a_cpu() -> None:
@@ -255,7 +255,7 @@ def test_a_gpu_that_a_notebook_holds_and_leaves_idle() -> None:
     ],
 )
 def test_no_gpu_is_idle_that_a_server_holds_or_that_is_in_use(more: dict[str, Any]) -> None:
-    assert events(held(t, **more) for t in range(0, 7200, 10)) == []
+    assert Event.GPU_IDLE not in events(held(t, **more) for t in range(0, 7200, 10))
 
 
 def test_no_gpu_is_idle_while_its_job_computes_on_cpus() -> None:
@@ -282,3 +282,64 @@ def test_a_host_that_does_not_answer_is_no_container_that_is_gone() -> None:
         gone(700, event(650, "exit", exit_code=0)),
     ]
     assert events(samples) == ["finished"]
+
+
+def waiting(begin: int, end: int, **more: Any) -> list[list[Row]]:
+    """Samples of a training that has done nothing since it began to wait."""
+    return [job(t, begin, **more) for t in range(begin, end + 1, 10)]
+
+
+def test_a_pause_that_is_no_turn_is_told_after_a_minute() -> None:
+    begun = reporting(20)
+    assert events([*begun, *waiting(30, 80, state="paused")]) == []
+    found = told([*begun, *waiting(30, 200, state="paused")])
+    assert [(one.event, one.time, one.details) for one in found] == [
+        ("paused", at(90), {"paused_seconds": 60.0})
+    ]
+    assert found[0].message.startswith("job: paused for 60 s, and takes no turns")
+    short = [*waiting(30, 80, state="paused"), *job_runs(90), *waiting(100, 150, state="paused")]
+    assert events([*begun, *short]) == []
+
+
+def job_runs(seconds: float) -> list[list[Row]]:
+    return [job(seconds, seconds)]
+
+
+def test_a_wait_for_a_turn_is_told_after_a_minute() -> None:
+    turn = {"state": "paused", "turn_seconds": 5.0}
+    found = told([*reporting(20), *waiting(30, 200, **turn)])
+    assert [(one.event, one.time, one.details) for one in found] == [
+        ("waiting", at(80), {"waiting_seconds": 60.0})
+    ]
+    assert found[0].message == ("job: has waited for 60 s, paused until its turn: others go first")
+    assert events([*reporting(20), *waiting(30, 200, **turn, role="other")]) == []
+
+
+@pytest.mark.parametrize(
+    ("more", "expected"),
+    [
+        ({}, ["waiting"]),
+        ({"cpu_weight": 1024.0}, []),  # nobody holds it back
+        ({"cpu_weight": 100.0, "owner_cpu_weight": 100.0}, []),  # as its owner asked
+        ({"demand_cores": 0.0}, []),  # it wants nothing
+        ({"demand_cores": None}, []),  # nothing is known
+    ],
+)
+def test_a_wait_at_a_low_weight_is_told(more: dict[str, Any], expected: list[str]) -> None:
+    low = {"cpu_weight": 10.0, "owner_cpu_weight": 1024.0, "demand_cores": 1.0} | more
+    assert events([*reporting(20), *waiting(30, 200, **low)]) == expected
+
+
+def test_a_job_at_a_low_weight_that_gets_what_it_wants_does_not_wait() -> None:
+    low = {"cpu_weight": 10.0, "demand_cores": 1.0}
+    assert events([*reporting(20), *after(30, 200, cores=0.5, **low)]) == []
+
+
+def test_a_health_check_that_fails_is_told_once() -> None:
+    failed = event(8, "unhealthy")
+    found = told([job(0, 1), [failed, *job(10, 2)], [failed, *job(20, 3)]])
+    assert [(one.event, one.message) for one in found] == [
+        ("unhealthy", "job: unhealthy: its health check has failed")
+    ]
+    (one,) = told([job(0, 1), [failed, *job(10, 2, state="paused")]])
+    assert one.message.endswith("has failed while it is paused")

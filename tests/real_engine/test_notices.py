@@ -147,3 +147,19 @@ def test_the_sample_that_posts(options: list[str]) -> None:
     else:
         assert body == b"bert: failed after 3 min: exit code 1"
         assert (headers["Title"], headers["Priority"]) == ("failed on lab1", "high")
+
+
+def test_a_health_check_that_fails_is_told(tool: Tools, run: Containers, tmp_path: Path) -> None:
+    file = tmp_path / "told"
+    job = run("sleep 100")
+    words = ("-i", "0.3", "--notify", f"tee -a {file}", "-o", tmp_path / "all.arrows")
+    probe = tool.begin("dl-probe", *run.only, *words)
+    second = 1_000_000_000
+    check = {"test": ["CMD-SHELL", "exit 1"], "interval": second, "retries": 1}
+    ill = run("sleep 100", name="ill", healthcheck=check)
+    eventually(lambda: notices(file))
+    probe.terminate()
+    probe.wait(timeout=60)
+    found = [(one["event"], one["container_name"]) for one in notices(file)]
+    assert found == [("unhealthy", ill.name)]
+    assert job.name != ill.name

@@ -28,7 +28,7 @@ _INGRESS = "ingress"
 _USUAL_NETWORKS = ("bridge", "host", "none", _INGRESS)
 """The networks that every engine has, or every Swarm."""
 
-_ACTIONS = {"die": "exit", "destroy": "remove"}
+_ACTIONS = {"die": "exit", "destroy": "remove", "health_status: unhealthy": "unhealthy"}
 """Docker's names of events that have other names here."""
 
 _HARMLESS = ("exec_", "health_status", "top")
@@ -175,7 +175,7 @@ def event_of(raw: Mapping[str, Any]) -> Event:
     return Event(
         str(actor.get("ID") or ""),
         attributes.get("name", ""),
-        "" if action.startswith(_HARMLESS) else _ACTIONS.get(action, action),
+        _ACTIONS.get(action, "" if action.startswith(_HARMLESS) else action),
         datetime.fromtimestamp(nanos / 1e9, UTC)
         if isinstance(nanos, int)
         else engine_time(str(raw.get("time"))) or datetime.now(UTC),
