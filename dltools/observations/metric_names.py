@@ -58,7 +58,7 @@ _RISING = ("acc", "f1", "auc", "bleu", "rouge", "precision", "recall", "map", "i
 
 _RISING_WORDS = frozenset({
     "ap", "ar", "arc", "auprc", "auroc", "boolq", "chrf", "cider", "comet", "core", "elo", "em",
-    "f2",
+    "f2", "fitness",
     "gsm", "gsm8k", "hellaswag", "hit", "hits", "humaneval", "is", "jaccard", "kappa", "lambada",
     "mbpp", "mcc", "meteor", "mmlu", "mrr", "openbookqa", "pass", "pearson", "pesq", "piqa",
     "plddt", "pck", "r", "sdr", "sensitivity", "snr", "spearman", "specificity", "spl", "stoi",

@@ -6,6 +6,7 @@
 4. `rank` selects one of several processes that print the same metric.
 5. `repeats` drops points that the log had before.
 6. `confirm` holds a doubtful point back until a similar one follows.
+7. `repeats` holds the points of a bar back, and returns those of the last drawing of a step.
 
 `length` adds how long the job says that it will train.
 

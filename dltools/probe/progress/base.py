@@ -36,13 +36,16 @@ class Reading(NamedTuple):
     `is_sure`: the line needs no confirmation, because a family has read it, or because it has a
     counter and a metric with a fraction. `rivals`: how many lines another family of this log has
     read; beside it, the points of the generic reader are doubtful. `has_fraction`: the generic
-    reader found a metric whose number is printed with a fraction, even `.00`.
+    reader found a metric whose number is printed with a fraction, even `.00`; `wholes` are the
+    metrics whose number is not. A line that `is_final` says a value again where the log had some.
     """
 
     points: list[Point]
     is_sure: bool = True
     rivals: int = 0
     has_fraction: bool = False
+    wholes: frozenset[str] = frozenset()
+    is_final: bool = False
 
 
 NOTHING = Reading([])

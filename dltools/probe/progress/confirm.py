@@ -1,4 +1,4 @@
-"""Holds doubtful points back until a similar one follows; the last step of the pipeline.
+"""Holds doubtful points back until a similar one follows; the sixth step of the pipeline.
 
 A line of settings, of source code or of debug text may look like a point, but it comes only once.
 The lines of a training come again. So a doubtful point waits until a line with the same metrics and
@@ -8,7 +8,7 @@ another value follows.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Generic, TypeVar
+from typing import Generic, NamedTuple, TypeVar
 
 from dltools.probe.progress.base import Point, Reading
 
@@ -21,26 +21,43 @@ _AGAIN = 2
 _SAME_AGAIN = 4
 """Number of lines of one form that make a series if their values are the same."""
 
+_WHOLES = 3
+"""Number of different values that make a series of whole numbers without a counter: fewer are the
+lines of a program's source, or the classes of a model."""
+
 _MOST_FORMS = 1_000
 _MOST_WAITING = 4_096
 _PHASES = ("val_", "test_", "eval_")
 
-_Form = tuple[tuple[str, bool], ...]
-"""The metrics of a line, each with whether its value is a whole number."""
+_Names = tuple[str, ...]
+"""The metrics of a line. Lines that print the same of them as whole numbers have one form."""
 
 Tagged = tuple[T, Point]
 """A point, behind the tag of its line."""
 
 
 @dataclass(slots=True)
-class _Seen(Generic[T]):
+class _Seen:
     """The lines of one form."""
 
     count: int = 0
     is_series: bool = False
-    differs: bool = False
-    values: tuple[float, ...] = ()
-    waiting: list[Tagged[T]] = field(default_factory=list)
+    values: set[tuple[float, ...]] = field(default_factory=set)
+    """The different ones, at most `_WHOLES` of them."""
+
+    def is_enough(self, rivals: int, *, is_plain: bool) -> bool:
+        """Tell whether these lines make a series beside as many of rivals. `is_plain`: they have
+        whole numbers only, and no counter."""
+        if is_plain and len(self.values) < _WHOLES:
+            return False
+        return self.count >= rivals + (_AGAIN if len(self.values) > 1 else _SAME_AGAIN)
+
+
+class _Waiting(NamedTuple, Generic[T]):
+    """A doubtful point. `is_whole`: its number is printed without a fraction."""
+
+    tagged: Tagged[T]
+    is_whole: bool
 
 
 class Confirmation(Generic[T]):
@@ -48,115 +65,118 @@ class Confirmation(Generic[T]):
 
     def __init__(self) -> None:
         """Start without waiting points."""
-        self._seen: dict[_Form, _Seen[T]] = {}
-        self._waiting = 0
+        self._seen: dict[tuple[_Names, frozenset[str]], _Seen] = {}
+        self._waiting: dict[_Names, list[_Waiting[T]]] = {}
+        self._waits = 0
         self._has_points = self._has_rivals = False
         self._sure: dict[str, int | None] = {}  # the newest step of each metric that is certain
-        self._series: set[tuple[str, ...]] = set()
+        self._series: set[_Names] = set()
         self._lost: dict[str, int] = {}
 
     def confirmed(self, points: list[Point], reading: Reading, tag: T) -> list[Tagged[T]]:
         """Return the points that are certain now, earlier ones first. `points`: the new points of a
         reading."""
         now = [(tag, point) for point in points]
-        if reading.is_sure:
+        if reading.is_sure and not reading.is_final:
             self._has_points = True
             for point in points:
                 self._sure[point[0]] = point[2]
-            return self._released(points) + now if self._waiting and reading.has_fraction else now
+            if self._waits and reading.has_fraction:
+                return self._released(points, reading) + now
+            return now
+        if reading.is_final and all(point.metric in self._sure for point in points):
+            return []
         self._has_rivals = self._has_rivals or reading.rivals > 0
         names = tuple(point.metric for point in points)
         is_known = (len(names) > 1 or reading.has_fraction) and names in self._series
-        is_known = is_known or all(self._is_known(point) for point in points)
+        is_known = is_known or all(self._is_known(point, reading) for point in points)
         if is_known and not reading.rivals:
             return now
-        seen = self._see(points)
+        seen = self._see(points, reading)
         if seen is None:
             return []
         if not seen.is_series:
-            needed = _AGAIN if seen.differs else _SAME_AGAIN
-            if seen.count < needed + reading.rivals:
-                self._keep(seen, now)
+            has_count = points[0].step is not None or points[0].epoch is not None
+            is_plain = len(reading.wholes) == len(names) and not has_count
+            if not seen.is_enough(reading.rivals, is_plain=is_plain):
+                self._keep(names, now, reading)
                 return []
             seen.is_series = True
             self._series.add(names)
             self._sure.update((point.metric, point.step) for point in points)
-        now = [*seen.waiting, *now]
-        self._waiting -= len(seen.waiting)
-        seen.waiting = []
         self._has_points = True
-        return now
+        return self._released(points, reading) + now
 
-    def end(self) -> list[Tagged[T]]:
-        """Return the waiting points that count at the end of a log.
+    def end(self, *, has_more: bool = False) -> list[Tagged[T]]:
+        """Return the waiting points that count at the end of a log; if it `has_more`, whole numbers
+        wait no longer, but do not count.
 
         Without another series all of them count. Otherwise, if no family of formats knows the log,
         only results of an evaluation count: metrics of a phase with a fraction, such as
         `Test accuracy: 0.91`.
         """
         found = []
-        for seen in self._seen.values():
-            waiting, seen.waiting = seen.waiting, []
-            for one in waiting:
-                metric = one[1].metric
-                if not self._has_points or self._is_result(one[1]):
-                    found.append(one)
-                else:
-                    self._lost[metric] = self._lost.get(metric, 0) + 1
-        self._waiting = 0
+        waiting, self._waiting, self._waits = self._waiting, {}, 0
+        for one in (one for of in waiting.values() for one in of):
+            point = one.tagged[1]
+            if not self._has_points or self._is_result(one):
+                found += [] if has_more and one.is_whole else [one.tagged]
+            else:
+                self._lost[point.metric] = self._lost.get(point.metric, 0) + 1
         return found
 
     def dropped(self) -> dict[str, int]:
         """Return by metric how many points still wait, or did not count at the end."""
         found = dict(self._lost)
-        for seen in self._seen.values():
-            for _, point in seen.waiting:
-                found[point.metric] = found.get(point.metric, 0) + 1
+        for one in (one for of in self._waiting.values() for one in of):
+            metric = one.tagged[1].metric
+            found[metric] = found.get(metric, 0) + 1
         return found
 
-    def _released(self, points: list[Point]) -> list[Tagged[T]]:
-        """Return the waiting points of the same form as these, which are certain."""
-        seen = self._seen.get(_form_of(points))
-        if seen is None or seen.values == tuple(point.value for point in points):
-            return []
-        waiting, seen.waiting, seen.is_series = seen.waiting, [], True
-        self._waiting -= len(waiting)
-        return waiting
+    def _released(self, points: list[Point], reading: Reading) -> list[Tagged[T]]:
+        """Return the waiting points with the names of these, which are certain. A whole number
+        beside fractions still waits if it has no counter: it may be a setting."""
+        names = tuple([point.metric for point in points])
+        found: list[_Waiting[T]] = []
+        kept: list[_Waiting[T]] = []
+        for one in self._waiting.pop(names, []):
+            metric, _, step, epoch = one.tagged[1][:4]
+            is_doubtful = one.is_whole and metric not in reading.wholes
+            may_be_setting = is_doubtful and step is None and epoch is None
+            (kept if may_be_setting else found).append(one)
+        if kept:
+            self._waiting[names] = kept
+        self._waits -= len(found)
+        return [one.tagged for one in found]
 
-    def _see(self, points: list[Point]) -> _Seen[T] | None:
-        form = _form_of(points)
+    def _see(self, points: list[Point], reading: Reading) -> _Seen | None:
+        form = tuple([point.metric for point in points]), reading.wholes
         seen = self._seen.get(form)
         if seen is None:
             if len(self._seen) >= _MOST_FORMS:
                 return None
             seen = self._seen[form] = _Seen()
-        values = tuple(point.value for point in points)
-        seen.differs = seen.differs or (seen.count > 0 and values != seen.values)
-        seen.count, seen.values = seen.count + 1, values
+        seen.count += 1
+        if len(seen.values) < _WHOLES:
+            seen.values.add(tuple(point.value for point in points))
         return seen
 
-    def _keep(self, seen: _Seen[T], points: list[Tagged[T]]) -> None:
-        if self._waiting + len(points) <= _MOST_WAITING:
-            seen.waiting += points
-            self._waiting += len(points)
+    def _keep(self, names: _Names, points: list[Tagged[T]], reading: Reading) -> None:
+        if self._waits + len(points) <= _MOST_WAITING:
+            kept = self._waiting.setdefault(names, [])
+            kept += [_Waiting(one, one[1].metric in reading.wholes) for one in points]
+            self._waits += len(points)
 
-    def _is_known(self, point: Point) -> bool:
+    def _is_known(self, point: Point, reading: Reading) -> bool:
         """Tell whether a point continues a certain series. A whole number does so only with a later
         step."""
         if point.metric not in self._sure:
             return False
         newest = self._sure[point.metric]
         is_later = newest is not None and point.step is not None and point.step > newest
-        return is_later or not point.value.is_integer()
+        return is_later or point.metric not in reading.wholes
 
-    def _is_result(self, point: Point) -> bool:
-        return (
-            not self._has_rivals
-            and point.metric.startswith(_PHASES)
-            and not point.value.is_integer()
-            and point.metric not in self._sure
-        )
-
-
-def _form_of(points: list[Point]) -> _Form:
-    return tuple((point.metric, point.value.is_integer()) for point in points)
+    def _is_result(self, one: _Waiting[T]) -> bool:
+        metric = one.tagged[1].metric
+        is_evaluation = metric.startswith(_PHASES) and not one.is_whole
+        return is_evaluation and not self._has_rivals and metric not in self._sure

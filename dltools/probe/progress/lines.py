@@ -57,7 +57,8 @@ class LogLine(NamedTuple):
 
     `stamp` is the time that a prefix of the line says, as text, "" for none. `rank` names the
     process that printed the line, "" where no prefix does. A rank that is only a number before a
-    colon may be a step as well: `is_certain` is False.
+    colon may be a step as well: `is_certain` is False. A line that `is_drawn_over` is a drawing
+    that is not the last one of a bar.
     """
 
     text: str
@@ -65,6 +66,7 @@ class LogLine(NamedTuple):
     stamp: str = ""
     rank: str = ""
     is_certain: bool = True
+    is_drawn_over: bool = False
 
 
 class LogLines:
@@ -177,9 +179,12 @@ class LogLines:
             self._parts[self._stream] = _Part(rest[:LONGEST_LINE], self._is_drawn)
 
     def _draw_text(self, line: str, found: list[LogLine]) -> None:
-        for drawing in line.split("\r"):
+        drawings = line.split("\r")
+        for number, drawing in enumerate(drawings, 1):
             if drawing and not drawing.isspace():
-                found.append(LogLine(drawing[:LONGEST_LINE], self._is_drawn, self._stamp))
+                head, is_over = drawing[:LONGEST_LINE], number < len(drawings)
+                one = LogLine(head, self._is_drawn, self._stamp, is_drawn_over=is_over)
+                found.append(one)
                 self._is_drawn, self._stamp = True, ""
 
 
@@ -249,7 +254,7 @@ def _plain_lines(lines: list[str]) -> Iterator[LogLine]:
     """Yield the lines that are not blank, as `LogLine`. They are made in C, which saves a tenth of
     the time for a usual line."""
     shown = [line[:LONGEST_LINE] for line in lines if line and not line.isspace()]
-    rest = (repeat(False), repeat(""), repeat(""), repeat(True))
+    rest = (repeat(False), repeat(""), repeat(""), repeat(True), repeat(False))
     return map(partial(tuple.__new__, LogLine), zip(shown, *rest, strict=False))
 
 

@@ -55,9 +55,13 @@ LONGEST_TEXT = 4_096
 square of the length."""
 
 _LOST = 200
-"""After this many lines without a point all families are tried again, and the generic reader."""
+"""After this many lines without a point all families are tried again."""
+
+_MOST_RIVALS = 3
+"""How many more lines like it a point of the generic reader needs, at most, beside a family's."""
 
 
+_NONE: frozenset[str] = frozenset()
 _CERTAIN = partial(tuple.__new__, Reading)
 """Makes a reading of its fields in C."""
 
@@ -67,9 +71,9 @@ class Automatic:
 
     Every family reads every line until `MANY` lines had points; then only families that found some
     are kept. A `partial` family claims lines, never the whole log. The generic reader (`Named`)
-    reads the lines that no family claims. It stops when families have claimed `MANY` lines, and
-    more than it has, and resumes when they find nothing any more. For lines that differ only in
-    their digits, the same families are asked: those whose `needs` the line has.
+    reads the lines that no family claims; its points are doubtful while families have claimed more
+    lines. For lines that differ only in their digits, the same families are asked: those whose
+    `needs` the line has.
     """
 
     def __init__(self) -> None:
@@ -77,7 +81,6 @@ class Automatic:
         self.shapes = Shapes(self._families)
         self._named = Named(self.shapes)
         self._kept: list[Family] = []
-        self._reads_names = True
         self._votes: dict[str, int] = {}
         self._claimed = 0  # lines claimed by families that are not partial
         self._idle = 0
@@ -91,30 +94,36 @@ class Automatic:
         shape = layout.shape
         ask = self._of_kept if self._kept else self._of_all
         if shape.questions and (found := ask(line, shape.questions)):
-            if found[0].source == "latency" and shape.may_be_named and self._reads_names:
+            if found[0].source == "latency" and shape.may_be_named:
                 read = self._named.read(line[:LONGEST_TEXT], layout)
                 found = [*read.points, *found] if read.is_sure else found
-            return _CERTAIN((found, True, 0, False))
-        if shape.may_be_named and self._reads_names:
+            return _CERTAIN((found, True, 0, False, _NONE, False))
+        if shape.may_be_named:
             read = self._named.read(line[:LONGEST_TEXT], layout)
             if read.points:
                 rivals = self._claimed - self._votes.get("", 0)
+                idle = self._idle
                 self._vote("")
-                return read if rivals <= 0 else read._replace(is_sure=False, rivals=rivals)
-        self._idle += 1
-        if self._idle > _LOST and (self._kept or not self._reads_names):
-            self._start_again()
+                if self._claimed >= MANY:
+                    self._wait(idle)
+                if rivals <= 0:
+                    return read
+                return read._replace(is_sure=False, rivals=min(rivals, _MOST_RIVALS))
+        self._wait(self._idle)
         return NOTHING
+
+    def _wait(self, idle: int) -> None:
+        """Count one more line that no family claims; after many, try all again."""
+        self._idle = idle + 1
+        if self._idle > _LOST and self._kept:
+            self._start_again()
 
     def _of_kept(self, line: str, questions: Sequence[Question]) -> list[Point]:
         """Return the points of the first kept family that finds some."""
         for points_of, needs_all, _, is_partial, _ in questions:
             if found := points_of(line if needs_all else line[:LONGEST_TEXT]):
                 self._idle = 0
-                if not is_partial:
-                    self._claimed += 1
-                if self._reads_names and self._claimed >= MANY:
-                    self._reads_names = self._claimed <= self._votes.get("", 0)
+                self._claimed += not is_partial
                 return found
         return []
 
@@ -139,13 +148,11 @@ class Automatic:
         if not self._kept and sum(self._votes.values()) >= MANY:
             self._kept = [f for f in self._families if f.name in (*self._votes, *_ALWAYS)]
             self.shapes.ask(self._kept)
-        if self._claimed >= MANY and self._claimed > self._votes.get("", 0):
-            self._reads_names = False
 
     def _start_again(self) -> None:
         self._kept, self._votes, self._idle = [], {}, 0
         self.shapes.ask(self._families)
-        self._claimed, self._reads_names = min(self._claimed, 2), True
+        self._claimed = min(self._claimed, 2)
 
 
 def _make(name: str) -> Family:

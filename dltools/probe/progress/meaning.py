@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from dltools.probe.progress.base import Regex, number
+from dltools.probe.progress.base import PLAIN_NUMBER, Regex, number
 from dltools.probe.progress.shapes import Span
 from dltools.probe.progress.tokens import NameKind, Token, name_kind, step_rank
 
@@ -43,6 +43,20 @@ _ONE_OF = Regex(r"\b(?:class|category|label) #?\d{1,6}:? $", re.IGNORECASE)
 _BEST = Regex(r"(?:(?<![\w.-])best(?!\w)|\u6700[\u4f18\u4f73])\s?([^|;)\]]*)", re.IGNORECASE)
 """The best value so far, in English or Chinese, and the text about it."""
 
+_SUM = Regex(rf"(?:\s?[-+*]\s?{PLAIN_NUMBER}){{1,9}}\s?=\s?({PLAIN_NUMBER})(?![\w.])")
+"""The other terms of a sum, and what it is."""
+
+_LOGGED = Regex(r"\d:\d\d|\b(?:INFO|DEBUG|WARN|WARNING|ERROR)\b")
+_OF_SOURCE = Regex(r"\]|:\s|\s(?:INFO|DEBUG|WARN|WARNING|ERROR)\b")
+"""What stands before and behind a module with the number of a line."""
+
+_TASK = Regex(
+    r"\b(?:evaluating|evaluation|task|dataset|benchmark)(?: of| on)?[:=]?\s{1,3}['\"]?"
+    r"([A-Za-z][\w/-]{1,40})['\"]?\s{0,3}[:|(,-]",
+    re.IGNORECASE,
+)
+"""What an evaluation is of, where each task has a line: `Evaluating arc: accuracy 0.25`."""
+
 _CELL = Regex(r"\s*(?:[|\u2502]|$)")
 
 
@@ -71,10 +85,17 @@ def candidates(line: str, found: Sequence[Token]) -> list[Candidate]:
         if what >= NameKind.BESIDE:
             if what is NameKind.WEAK:
                 token = _in_a_cell(line, token, start)
+            if total := _SUM.match(line, token.end):
+                token = token._replace(text=total[1], value=total.span(1))
             why_not = _why_not(token, name, what) or _why_not_here(line, token, start, names)
             result.append(Candidate(token, name, start, why_not))
             has_metric = has_metric or (not why_not and what > NameKind.BESIDE)
         left = token.end
+    if has_metric and (task := _TASK.search(line)):
+        result = [
+            one._replace(name=f"{task[1]} {one.name}") if one.start >= task.end() else one
+            for one in result
+        ]
     if has_metric and _BEST.search(line):
         result = _without_bests(line, found, result)
         has_metric = any(
@@ -111,6 +132,13 @@ def _why_not_here(line: str, token: Token, start: int, names: set[int]) -> str:
         return "a time, a size or a rate"
     if _ONE_OF.search(line, max(0, start - _LOOK_BACK), start):
         return "of one class alone"
+    if token.name.lower() == "cost" and line[:start].rstrip().lower().endswith("time"):
+        return "a time, a size or a rate"
+    if line.rfind("@[", 0, start) > line.rfind("]", 0, start):
+        return "a threshold"
+    is_place = token.delimiter == ":" and token.text.isdecimal() and line[token.value[0] - 1] == ":"
+    if is_place and _OF_SOURCE.match(line, token.end) and _LOGGED.search(line, 0, start):
+        return "a line of the program's source"
     return ""
 
 
@@ -136,7 +164,7 @@ def _why_not(token: Token, name: str, what: NameKind) -> str:
         return "a count in thousands"
     if token.total and "acc" not in name.lower():
         return "a share of a total"
-    if not token.delimiter and what is not NameKind.METRIC:
+    if not token.delimiter and what is NameKind.BESIDE:
         return "nothing between name and number"
     if what is NameKind.WEAK and not token.is_percent and "." not in token.text:
         return "a whole number beside a usual word"
@@ -206,10 +234,18 @@ _RATIO = Regex(
 )
 
 _OPENING = Regex(r"\s{0,9}\[\s{0,9}(\d{1,15})\s{0,3}/\s{0,3}\d{1,15}\s{0,3}\]")
-_FIRST = Regex(r"\s{0,9}(?:\[(\d{1,15})\]|(\d{1,15}))(?:\s{0,9}[:|](?!\d)|\s{1,9}\[|\t|,\s)")
+_FIRST = Regex(
+    r"\s{0,9}(?:\[(\d{1,15})\](?:(?=\s{1,9}[A-Za-z])|\s{0,9}[:|](?!\d)|\s{1,9}\[|\t|,\s)"
+    r"|(\d{1,15})(?:\s{0,9}[:|](?!\d)|\s{1,9}\[|\t|,\s))"
+)
 _JUST_BEFORE = Regex(r"[\[(]\s{0,9}(\d{1,15})\s{0,9}[\])][\s:,-]{0,4}$")
 _COLUMN = Regex(r"\s{1,9}(\d{1,15})\s*$")
-_OPENS = Regex(r"\s{0,4}\[\s{0,9}\d")
+_OPENS = Regex(r"\s{0,4}(?:\(\s{0,3}\d{1,3}%\)\s{0,4})?\[\s{0,9}\d")
+_AT_STEPS = Regex(
+    r"(?:@|\bat|\bafter) ?(\d{1,15}) ?(?:steps|iterations|iters|updates)\b", re.IGNORECASE
+)
+_TRIAL = step_rank("trial")
+_NUMBERS = frozenset({"index", "idx", "number", "num", "no"})
 _TIMM_PHASES = ("train", "test", "val", "valid", "validation", "training", "eval")
 _PARTS = ("rank", "Rank", "gpu", "GPU", "worker", "Worker", "node", "Node", "device", "Device")
 
@@ -223,23 +259,40 @@ def place(line: str, found: Sequence[Token], metrics: int = 0) -> Place:
     step, scale, rank, epoch, epoch_end = None, 1, 99, None, -1
     is_size = False
     for token in found:
-        what = name_kind(token.name)
+        name = counter_of(line, token)
+        what = name_kind(name)
         if what is NameKind.EPOCH and epoch is None and not token.is_percent:
             epoch, epoch_end = token.value, token.end
-        elif what is NameKind.STEP and (order := step_rank(token.name)) < rank:
+        elif what is NameKind.STEP and (order := step_rank(name)) < rank:
             if token.name.lower() == "steps" and (epoch is not None or step is not None):
                 continue  # how many an epoch or an episode has
-            if "." not in token.text or token.scale:
-                step, scale, rank = token.value, _SCALE[token.scale.lower()], order
+            begin = token.value[0]
+            text = token.text.removesuffix(".")  # of a sentence
+            if ("." not in text or token.scale) and not token.is_percent:
+                step, scale = (begin, begin + len(text)), _SCALE[token.scale.lower()]
+                rank = order
                 is_size = token.name.lower() == "batch" and 0 < metrics < token.start
         elif epoch is None and token.end < metrics and _is_timm(line, token):
             epoch, epoch_end = token.value, token.end
     if is_size and epoch is None and (match := _OPENING.match(line)):
         step = match.span(1)  # `[40/500] loss 0.5 | batch 16`
+    if epoch is not None and rank == _TRIAL:
+        step = None  # of the search, not of the training
+    if step is None and (match := _AT_STEPS.search(line)):
+        step = match.span(1)
     if step is None:
         step, other = _bare(line, found, epoch_end, metrics)
         epoch = epoch or other
     return Place(step, scale, epoch)
+
+
+def counter_of(line: str, token: Token) -> str:
+    """Return the name of a token, or the word before it if the name only says that it is a number:
+    `iteration index: 100`."""
+    if token.name.lower() in _NUMBERS:
+        words = line[max(0, token.start - _LOOK_BACK) : token.start].split()
+        return words[-1] if words else ""
+    return token.name
 
 
 def count(step: str | None, scale: int, epoch: str | None) -> Count:

@@ -7,6 +7,7 @@ the phase anywhere in the line.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 from dltools.observations.metric_names import normal_name
@@ -18,6 +19,7 @@ from dltools.probe.progress.meaning import (
     PhaseWord,
     candidates,
     count,
+    counter_of,
     phase_before,
     phase_words,
     place,
@@ -39,14 +41,15 @@ from dltools.probe.progress.shapes import (
 )
 from dltools.probe.progress.tokens import (
     COUNTERS,
-    HINTS,
     NameKind,
+    Stands,
     Token,
     boxed,
-    losses_of_phases,
     name_kind,
+    named_apart,
     named_behind,
     tokens,
+    with_losses_of_phases,
 )
 
 _CODE = Regex(
@@ -56,6 +59,13 @@ _CODE = Regex(
 )
 """Patterns of source code, settings and names of files."""
 
+_FRACTION = Regex(r"[.einy]", re.IGNORECASE)
+"""What a number has that is not whole by its looks: 0.0, 1e-5, nan, inf."""
+
+_LOGGED = Regex(r".{0,80}?\b(?:INFO|DEBUG|WARNING)\b[\]:]?\s")
+"""What a logger puts before a heading."""
+
+_FINAL = Regex(r"\bfinal\b", re.IGNORECASE)
 _LONGEST_HEADING = 100
 
 _NOTHING = Meaning((), False, (), 1, has_fraction=False, is_plain=False)
@@ -73,6 +83,7 @@ class Named:
         self._shapes = Shapes() if shapes is None else shapes
         self._above = _NO_COUNT
         self._epoch: float | None = None
+        self._title = ""
 
     def points(self, line: str) -> list[Point]:
         """Return one point for each name; if a name comes twice, the first one."""
@@ -83,23 +94,22 @@ class Named:
         line's, if it is known."""
         if layout is None:
             layout = self._shapes.of(line)
+        if layout.shape.stands is not Stands.ALONE:
+            return self._below_title(line, layout.shape)
         if (located := layout.located_for(line)) is not None:
             meaning, places = located
             texts = [None if place is None else line[place[0] : place[1]] for place in places]
-            return self._reading(meaning, texts) if meaning.metrics else NOTHING
-        lower = line.lower()
-        for hint in HINTS:
-            if hint in lower:
-                return self._metrics(line, lower, layout)
-        if len(line) < _LONGEST_HEADING:
-            for word in COUNTERS:
-                if word in lower:
-                    found = _heading(line)
-                    if found is not _NOTHING:
-                        step, epoch = found.texts(runs_of(line))
-                        self._above = _count(step, found.scale, epoch)
-                    break
-        return NOTHING
+            return self._reading(meaning, texts)
+        return self._metrics(line, line.lower(), layout)
+
+    def _below_title(self, line: str, shape: Shape) -> Reading:
+        """Remember a line that ends with a name, or read a number with the one above it."""
+        if shape.stands is Stands.ABOVE:
+            self._title = line.rstrip()
+            return NOTHING
+        title, self._title = self._title, ""
+        value = line.strip().strip("[]() ")
+        return self.read(f"{title} {value}")._replace(is_sure=False) if title else NOTHING
 
     def _metrics(self, line: str, lower: str, layout: Layout) -> Reading:
         """Read a line of a new layout, by the meaning of its shape if that is known."""
@@ -116,7 +126,7 @@ class Named:
                 is_numbered = self._remember(shape, meaning, line)
         if layout.is_kept:
             self._locate(layout, meaning, line, is_numbered=is_numbered)
-        return self._reading(meaning, meaning.texts(runs)) if meaning.metrics else NOTHING
+        return self._reading(meaning, meaning.texts(runs))
 
     def _remember(self, shape: Shape, meaning: Meaning, line: str) -> bool:
         """Remember what lines of a shape mean; tell whether the digits in their names count."""
@@ -140,7 +150,12 @@ class Named:
         layout.by_names[tuple([line[start:end] for start, end in layout.names])] = found
 
     def _reading(self, meaning: Meaning, texts: Sequence[str | None]) -> Reading:
+        if meaning is _NOTHING:
+            return NOTHING
         at = _count(texts[0], meaning.scale, texts[1])
+        if not meaning.metrics:
+            self._above = at
+            return NOTHING
         if at.step is None or at.epoch is None:
             at = _below(self._above, at)
         step, epoch = at
@@ -158,8 +173,9 @@ class Named:
             if self._epoch is not None:
                 points = [self._placed(point) for point in points]
             is_sure = meaning.is_plain and points[0].value != 0
-            return Reading(points, is_sure, 0, meaning.has_fraction)
-        return Reading(points, meaning.has_fraction, 0, meaning.has_fraction)
+        else:
+            is_sure = meaning.has_fraction and not meaning.is_doubtful
+        return Reading(points, is_sure, 0, meaning.has_fraction, meaning.wholes, meaning.is_final)
 
     def _placed(self, point: Point) -> Point:
         """Return a point of an evaluation with the epoch of the training before it."""
@@ -182,16 +198,21 @@ def _shares(points: list[Point], totals: Sequence[str | None]) -> list[Point]:
 
 def _understand(line: str, lower: str) -> Meaning:
     """Return the meaning of a line, which all lines of its shape have."""
-    found = tokens(line)
+    found = with_losses_of_phases(tokens(line))
     chosen = [one for one in candidates(line, found) if not one.why_not]
-    if not chosen and (others := boxed(line) or named_behind(line) or losses_of_phases(found)):
+    if not chosen and (others := boxed(line) or named_behind(line) or named_apart(line)):
         found = sorted([*found, *others], key=lambda token: token.start)
         chosen = [one for one in candidates(line, others) if not one.why_not]
-    if not chosen or _CODE.search(line):
+    if not chosen:
+        return _heading(line) if any(word in lower for word in COUNTERS) else _NOTHING
+    if _CODE.search(line):
         return _NOTHING
     where = place(line, found, chosen[0].start)
     named = _names(chosen, phase_words(line, lower), has_step=where.step is not None)
     kept = [one.token for _, one in named]
+    wholes = frozenset(
+        metric for metric, one in named if not (one.token.total or _FRACTION.search(one.token.text))
+    )
     totals = [_total_span(line, token) for token in kept]
     values = [token.value for token in kept]
     has_totals = any(totals)
@@ -200,9 +221,18 @@ def _understand(line: str, lower: str) -> Meaning:
         has_totals,
         tuple(sites(line, [where.step, where.epoch, *values, *(totals if has_totals else ())])),
         where.scale,
-        any("." in token.text or token.text[-1:] in "nNfFyY" for token in kept),
+        len(wholes) < len(named),
         _is_plain(line, chosen[0]),
+        wholes,
+        all(_is_doubtful(one) for _, one in named),
+        bool(_FINAL.search(line)),
     )
+
+
+def _is_doubtful(one: Candidate) -> bool:
+    """Tell whether a metric counts only if lines like its own come again."""
+    is_weak = name_kind(one.name) is NameKind.WEAK and not one.token.delimiter
+    return is_weak or one.token.delimiter == ","
 
 
 def _total_span(line: str, token: Token) -> Span | None:
@@ -221,18 +251,26 @@ def _is_plain(line: str, first: Candidate) -> bool:
         and token.delimiter + " " != line[token.start + len(token.name) + 1 :][:2]
         and name_kind(first.name) is NameKind.METRIC
         and "." in token.text
+        and not ("_" in token.name and token.name.isupper())
     )
 
 
 def _heading(line: str) -> Meaning:
-    """Return the counters for the lines below a line, which may be a heading: one counter alone."""
-    found = tokens(line)
-    if len(found) != 1 or name_kind(found[0].name) not in (NameKind.EPOCH, NameKind.STEP):
+    """Return the counters for the lines below a line, which may be a heading: counters alone."""
+    if len(line) > _LONGEST_HEADING:
         return _NOTHING
-    before = line[: found[0].start].split()
-    if sum(any(map(str.isalpha, word)) for word in before) > 2:
+    logged = _LOGGED.match(line)
+    begin = logged.end() if logged else 0
+    found = [token for token in tokens(line) if token.start >= begin]
+    sorts = [name_kind(counter_of(line, token)) for token in found]
+    if not sorts or not set(sorts) <= {NameKind.EPOCH, NameKind.STEP}:
         return _NOTHING
-    if any(map(str.isalpha, line[found[0].end :])):
+    before = line[begin : found[0].start].lower().split()
+    if sum(any(map(str.isalpha, word)) for word in before) > 2 or "total" in before:
+        return _NOTHING
+    ends = [token.end for token in found]
+    starts = [*[token.start for token in found[1:]], len(line)]
+    if any(any(map(str.isalpha, line[end:start])) for end, start in zip(ends, starts, strict=True)):
         return _NOTHING
     where = place(line, found)
     numbers = tuple(sites(line, [where.step, where.epoch]))

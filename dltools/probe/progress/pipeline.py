@@ -15,7 +15,7 @@ from dltools.probe.progress.lines import LogLine, LogLines
 from dltools.probe.progress.match import Automatic
 from dltools.probe.progress.prefix import peel
 from dltools.probe.progress.rank import Ranks
-from dltools.probe.progress.repeats import Repeats
+from dltools.probe.progress.repeats import BARS, Drawings, Repeats
 from dltools.probe.progress.shapes import Layout, Shapes
 
 TagOf = Callable[[LogLine, list[Point]], T]
@@ -37,6 +37,7 @@ class PointReader(Generic[T]):
         self._ranks, self._repeats = Ranks(), Repeats()
         self._length = SaidLength()
         self._confirmation: Confirmation[T] = Confirmation()
+        self._drawings: Drawings[T] = Drawings()
 
     def feed(self, data: bytes) -> list[Point]:
         """Return the points that are certain with the lines that are now complete."""
@@ -54,12 +55,12 @@ class PointReader(Generic[T]):
         if is_last:
             for line in self._lines.end():
                 self._read_line(line, found)
-            found += self._confirmation.end()
+            found += self._drawings.end() + self._confirmation.end()
         return found
 
     def likely(self) -> list[Tagged[T]]:
         """Return the waiting points that count if the log ends here."""
-        return [one for one in self._confirmation.end() if not one[1].value.is_integer()]
+        return self._confirmation.end(has_more=True) + self._drawings.end()
 
     def dropped(self) -> dict[str, int]:
         """Return by metric how many points belong to no series so far."""
@@ -89,8 +90,10 @@ class PointReader(Generic[T]):
                 points = self._ranks.followed(line, points)
             points = self._repeats.new(points, is_redrawn=line[1])
         tag: Any = self._tag_of(line, points) if self._tag_of else None
-        if points:
-            found += self._confirmation.confirmed(points, reading, tag)
+        certain = self._confirmation.confirmed(points, reading, tag) if points else []
+        if line[1] or line[5] or self._drawings.are_held or (points and points[0][4] in BARS):
+            certain = self._drawings.settled(certain, line)
+        found += certain
 
 
 def _match_of(extractor: Extractor) -> Callable[[str, Layout], Reading]:

@@ -106,7 +106,8 @@ def peel(line: LogLine, prefix: Prefix) -> list[LogLine]:
         stamp = text[slice(*prefix.stamp)]
     if prefix.rank:
         rank = text[slice(*prefix.rank)]
-    return [LogLine(text[prefix.end :], line.is_redrawn, stamp, rank, prefix.is_certain)]
+    own = text[prefix.end :]
+    return [line._replace(text=own, stamp=stamp, rank=rank, is_certain=prefix.is_certain)]
 
 
 def _of_journal(line: LogLine) -> list[LogLine]:

@@ -1,69 +1,85 @@
-"""Drops points that a log shows twice: redrawn bars, programs that print each point twice. It is
-the fifth step of the pipeline.
+"""Drops points that a log shows twice: redrawn bars, programs that print each point twice. They are
+the fifth and the last step of the pipeline.
 """
 
 from __future__ import annotations
 
-from dltools.probe.progress.base import Point
+from typing import Generic
 
-_Seen = tuple[int | None, float | None, float | None]
+from dltools.probe.progress.base import Point
+from dltools.probe.progress.confirm import T, Tagged
+from dltools.probe.progress.lines import LogLine
+
+_Seen = tuple[int | None, float | None, float]
 """A point's step, epoch and value."""
 
 _MOST = 2**63
 """Steps from here on do not fit into a column: such a point has no step."""
 
+BARS = ("tqdm", "lightning", "keras")
+"""Families of bars. Where a log is no terminal, each drawing may have a line of its own."""
+
 
 class Repeats:
     """Drops the repeated points of one log.
 
-    A point with the same step and epoch as the point before is dropped if its line was drawn over
-    that one, or if its value is the same too. A bar may move on before its value changes: after
-    each change of the value, the first point with the old value is dropped. A point without step
-    and epoch is dropped if its value is that of the point before: `saved the best model (loss
+    A point with the step, the epoch and the value of the point before is dropped. So is a point
+    without step and epoch if its value is that of a point that had one: `saved the best model (loss
     0.31)`.
     """
 
     def __init__(self) -> None:
-        self._last: dict[str, _Seen] = {}
-        self._stale: dict[str, int] = {}  # the step that shows an old value
+        self._last: dict[str, _Seen] = {}  # by metric, of points with a step or an epoch
 
     def new(self, points: list[Point], *, is_redrawn: bool) -> list[Point]:
         """Return the new points of a line, and remember them."""
         found = []
-        are_stale = is_redrawn or bool(self._stale)
         for point in points:
             metric, value, step, epoch = point[:4]
-            last = self._last.get(metric)
-            if step is None and epoch is None:
-                if last is None or last[2] != value:
-                    found.append(point)
-                continue
-            if last and step and last[0] != step and 0 < step < _MOST and not are_stale:
-                self._last[metric] = (step, epoch, value)
-                found.append(point)
-                continue
             if step is not None and not -_MOST <= step < _MOST:
                 step, point = None, point._replace(step=None)
-            if self._is_new(metric, (step, epoch, value), is_redrawn=is_redrawn):
+            last = self._last.get(metric)
+            is_same = last is not None and (last[2] == value or _are_nan(last[2], value))
+            if step is not None or epoch is not None:
+                self._last[metric] = (step, epoch, value)
+                if last is not None and is_same:
+                    is_same = step is not None and last[0] == step
+                    is_same = is_same and (is_redrawn or last[1] == epoch)
+            if not is_same:
                 found.append(point)
         return found
 
-    def _is_new(self, metric: str, now: _Seen, *, is_redrawn: bool) -> bool:
-        """Tell whether a point was not there before, and remember it."""
-        step, epoch, value = now
-        last = self._last.get(metric)
-        if last is None or step is None:
-            self._last[metric] = now
-            return True
-        before = last[2]
-        is_same = before == value or (before != before and value != value)
-        if last[0] == step and (is_same or is_redrawn) and (is_redrawn or last[1] == epoch):
-            if is_same or last[1] == epoch:
-                return False
-        elif is_same and is_redrawn and self._stale.get(metric) in (None, step):
-            self._stale[metric] = step
-            return False
-        if not is_same:
-            self._stale.pop(metric, None)
-        self._last[metric] = now
-        return True
+
+def _are_nan(one: float, other: float) -> bool:
+    return one != one and other != other
+
+
+class Drawings(Generic[T]):
+    """Holds the points of a bar back until it is drawn again: the last drawing of a step counts,
+    because a bar may move on before its values do, and the mean of an epoch is drawn at its end."""
+
+    def __init__(self) -> None:
+        self._held: list[Tagged[T]] = []
+
+    @property
+    def are_held(self) -> bool:
+        """Whether points are held back."""
+        return bool(self._held)
+
+    def settled(self, points: list[Tagged[T]], line: LogLine) -> list[Tagged[T]]:
+        """Return the points that no later drawing replaces, of those held and of a line's."""
+        held = self.end()
+        if line.is_redrawn or line.is_drawn_over or (points and points[-1][1].source in BARS):
+            drawn = {_place(point) for _, point in points if point.step is not None}
+            self._held = points
+            return [one for one in held if _place(one[1]) not in drawn]
+        return held + points
+
+    def end(self) -> list[Tagged[T]]:
+        """Return the points that are held back."""
+        found, self._held = self._held, []
+        return found
+
+
+def _place(point: Point) -> tuple[str, int | None, float | None]:
+    return point.metric, point.step, point.epoch

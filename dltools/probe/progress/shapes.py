@@ -17,7 +17,7 @@ from dltools.probe.progress.base import Family, Point
 from dltools.probe.progress.length import may_say
 from dltools.probe.progress.prefix import Prefix, prefix_of
 from dltools.probe.progress.rank import rank_inside
-from dltools.probe.progress.tokens import may_be_named
+from dltools.probe.progress.tokens import Stands, may_be_named, stands_of
 
 MOST = 4_096
 """Layouts that are remembered, and meanings beside them."""
@@ -64,8 +64,9 @@ class Meaning(NamedTuple):
     """What the generic reader understands of a line: its metrics, normal and as printed, with their
     numbers, and its counters. A heading has counters only.
 
-    `has_fraction` says that a number of a metric has a fraction, `is_plain` that the line begins
-    with a metric and a delimiter as programs print it, not as code assigns it.
+    `has_fraction` says that a number of a metric has a fraction, `wholes` which have none;
+    `is_plain` that the line begins with a metric and a delimiter as programs print it, not as code
+    assigns it. A metric `is_doubtful` until it comes again, and said again if it `is_final`.
     """
 
     metrics: tuple[tuple[str, str], ...]
@@ -74,6 +75,9 @@ class Meaning(NamedTuple):
     scale: int
     has_fraction: bool
     is_plain: bool
+    wholes: frozenset[str] = frozenset()
+    is_doubtful: bool = False
+    is_final: bool = False
 
     def texts(self, runs: list[str]) -> list[str | None]:
         """Return the step, the epoch, the metrics and their totals as printed, from the digits of a
@@ -102,15 +106,18 @@ class Shape:
     """Lines that differ in their numbers alone, be these longer or shorter.
 
     `meanings` are those of the lines by the digits in their names, if some metric `has_numbers` in
-    its name, as `q1_loss` has; else there is one, under "".
+    its name, as `q1_loss` has; else there is one, under "". `stands` says of a line whether its
+    name or its number has a line of its own.
     """
 
-    __slots__ = ("has_numbers", "may_be_named", "meanings", "questions")
+    __slots__ = ("has_numbers", "may_be_named", "meanings", "questions", "stands")
 
-    def __init__(self, questions: tuple[Question, ...], *, may_be_named: bool) -> None:
+    def __init__(
+        self, questions: tuple[Question, ...], *, may_be_named: bool, stands: Stands = Stands.ALONE
+    ) -> None:
         """Ask these questions; `may_be_named` says that the generic reader may find something."""
         self.questions = questions
-        self.may_be_named = may_be_named
+        self.may_be_named, self.stands = may_be_named, stands
         self.meanings: dict[str, Meaning] = {}
         self.has_numbers = False
 
@@ -195,7 +202,9 @@ class Shapes(dict[bytes, Layout]):
         shape = self._shapes.get(without_lengths)
         if shape is None:
             lower = _lower(without_lengths)
-            shape = Shape(self._asked(lower), may_be_named=may_be_named(lower))
+            stands = stands_of(lower)
+            is_named = stands is Stands.BELOW or may_be_named(lower)
+            shape = Shape(self._asked(lower), may_be_named=is_named, stands=stands)
             self._shapes[without_lengths] = shape
         line = key.decode("utf-8", "surrogatepass")
         found = self[key] = Layout(

@@ -11,7 +11,7 @@ from __future__ import annotations
 import functools
 import itertools
 import re
-from enum import IntEnum
+from enum import Enum, IntEnum
 from typing import NamedTuple
 
 from dltools.observations.metric_names import is_metric, normal_name
@@ -44,13 +44,13 @@ _NUMBER = (
 
 _TOKEN = Regex(
     r"(?<![\w./@\\-])([A-Za-z_][\w./@+-]*+"  # the name, and a unit or a phase in parentheses
-    r"(?: ?[(\[][A-Za-z%@][\w%@ ./-]{0,19}[)\]])?)"
-    r"(?:['\"*`]{0,2}\s{0,20}(:=|[:=]=?>?|-+>|\u2192)\s{0,20}|\s(is|was|of)\s"
+    r"(?: ?[(\[][A-Za-z%@][\w%@ ./=-]{0,19}[)\]])?)"
+    r"(?:['\"*`]{0,2}\s{0,20}(:=|[:=]=?>?|-+>|\u2192)\s{0,20}|\s(is|was|of):?\s"
     r"|(?<!\.)\s{1,20}(?:#|No\. ?)?)"
     r"['\"*`]{0,2}(?:<tf\.Tensor:[^>]{0,80}numpy=)?"
     r"(?:[A-Za-z_][\w.]{0,30}[(\[]|[(\[#])?[(\[]{0,2}\s{0,4}"
     rf"({_NUMBER})(?:\s?(/)\s{{0,6}}(\d++(?:\.\d++)?)|\s?(%)(?!\|)|([kKMGB])(?=[\s,;|\])}}]|$))?"
-    r"(?![\w]|:\d|/\w|\.\w|,\d|%\|)",
+    r"(?![\w]|:\d|/\w|\.\w|,\d|%\||-[A-Za-z])",
     re.IGNORECASE,
 )
 
@@ -105,18 +105,54 @@ def boxed(line: str) -> list[Token]:
     ]
 
 
-_PHASES = {"train": "train_loss", "val": "val_loss", "valid": "val_loss", "test": "test_loss"}
+_COMMA = Regex(rf"(?<![\w./@-])([A-Za-z_][\w/@]*+), ?(({_NUMBER})\s?(%)?)(?![\w.])", re.IGNORECASE)
+_NAMED_AT = Regex(
+    r"(?<![\w./@-])([A-Za-z_][\w/@]*+) (?:at|after) (?:step|iteration|epoch|iter) \d+ ?[:=] ?"
+    rf"(({_NUMBER})\s?(%)?)(?![\w.])",
+    re.IGNORECASE,
+)
 
 
-def losses_of_phases(found: list[Token]) -> list[Token]:
-    """Return the tokens that are losses by the name of their phase alone, `train 0.31 val 0.35`, of
-    a line without other metrics."""
-    losses = [
-        token._replace(name=_PHASES[token.name.lower()], delimiter=token.delimiter or " ")
+def named_apart(line: str) -> list[Token]:
+    """Return the names with a fraction behind a comma, `loss_train, 0.84`, or behind a counter,
+    `loss at step 100: 0.84`."""
+    return [
+        Token(m[1], ",", m[3], "", "", m[4] is not None, m.start(), m.end(), m.span(3))
+        for m in (*_COMMA.finditer(line), *_NAMED_AT.finditer(line))
+        if "." in m[3]
+    ]
+
+
+_PHASES = {"train": "train", "val": "val", "valid": "val", "test": "test"}
+
+
+def with_losses_of_phases(found: list[Token]) -> list[Token]:
+    """Return the tokens; those that a phase alone names get the name of what they are: of a loss,
+    `train 0.31 val 0.35`, or of what another phase of the line says, `train_mae=0.31, val=0.35`."""
+    alone = [
+        token
         for token in found
         if token.name.lower() in _PHASES and "." in token.text and not token.is_percent
     ]
-    return losses if len(losses) > 1 else []
+    if not alone:
+        return found
+    names = [normal_name(token.name).partition("_") for token in found if is_said(token)]
+    said = next((what for phase, _, what in names if what and phase in _PHASES), "")
+    if not said and (len(alone) == 1 or names):
+        return found
+    return [
+        token._replace(
+            name=f"{_PHASES[token.name.lower()]}_{said or 'loss'}", delimiter=token.delimiter or " "
+        )
+        if token in alone
+        else token
+        for token in found
+    ]
+
+
+def is_said(token: Token) -> bool:
+    """Tell whether a token is a metric by its name."""
+    return name_kind(token.name) is NameKind.METRIC
 
 
 class NameKind(IntEnum):
@@ -189,8 +225,8 @@ _STEPS = {name: rank for rank, names in enumerate((
      "total_steps_done", "total_env_steps", "num_env_steps", "frames", "frame"),
     ("batch", "minibatch", "mini_batch", "batch_idx", "batch_index", "batch_id", "batches",
      "train_batch"),
-    ("episode", "episodes", "ep", "eps", "game", "generation", "gen",
-     "trial"),
+    ("episode", "episodes", "ep", "eps", "game", "generation", "gen"),
+    ("trial",),
 ), 1) for name in names}  # fmt: skip
 
 _EPOCHS = frozenset({"epoch", "train_epoch", "current_epoch", "cur_epoch", "epoch_num", "epoch_idx",
@@ -226,6 +262,8 @@ def name_kind(name: str) -> NameKind:
     words = normal.split("_")
     if _SETTINGS.intersection(words) or words[-1] == "mask" or len(normal) > 80:
         return NameKind.OTHER
+    if words[-1] == "cost" and words[0] in ("avg", "reader", "batch", "data"):
+        return NameKind.OTHER  # the seconds that a batch takes in PaddlePaddle
     if any(_LOSS.fullmatch(word) for word in words):
         return NameKind.METRIC if ("max" not in words and "min" not in words) else NameKind.BESIDE
     if "max" in words and "norm" in words:
@@ -259,12 +297,39 @@ HINTS = (
     "lpips", "mrr", "mcc", "ndcg", "dice", "objective", "match", "recall", "precision", "eer",
     "likelihood", "@", "pearson", "spearman", "cost", "fitness", "snr", "hellaswag", "mmlu",
     "gsm8k", "top1", "r2", "bits", "auroc", "sensitivity", "correlation", "cider", "chrf", "sdr",
-    "l_", "d_", "g_", "entropy", "success", "trial ", " val",
+    "l_", "d_", "g_", "entropy", "success", "trial ", " val", "train", " test",
 )  # fmt: skip
 """A line without any of these, in small letters, has no metric: looking for them is quick."""
 
 COUNTERS = ("epoch", "iter", "step", "episode", "batch", "round")
 """A line without any of these, in small letters, is no heading."""
+
+
+class Stands(Enum):
+    """Where a line stands: a name and its number may have a line each."""
+
+    ALONE = 0
+    ABOVE = 1
+    BELOW = 2
+
+
+_NUMBER_ALONE = re.compile(r"\s*[\[(]?\s?[-+]?0*\.0+(?:e[-+]?0+)?\s?[\])]?\s*")
+_NAME_ALONE = re.compile(r"(?:.{0,60}\s)?([a-z][\w/]{1,40}):\s*")
+
+
+def stands_of(lower: str) -> Stands:
+    """Return where a line stands, from its small letters and with zeros for its digits: a number
+    alone, perhaps in brackets, or what ends with a metric's name and a colon."""
+    if len(lower) < _LONGEST_ALONE:
+        if _NUMBER_ALONE.fullmatch(lower):
+            return Stands.BELOW
+        match = _NAME_ALONE.fullmatch(lower)
+        if match and name_kind(match[1]) is NameKind.METRIC:
+            return Stands.ABOVE
+    return Stands.ALONE
+
+
+_LONGEST_ALONE = 100
 
 _WITH_ZEROS = frozenset(re.sub("[1-9]", "0", word) for word in (*HINTS, *COUNTERS))
 

@@ -61,6 +61,8 @@ class Log:
         is_near = self._names or "poch" in line
         if is_near and "INFO" in line[:_LONGEST_PREFIX] and (match := _LOGGED.match(line)):
             line = line[match.end() :]
+        if line[:1] == "#":  # as savetxt of NumPy begins a header
+            line = line.lstrip("# ")
         head = line.lstrip(" \t|\u2502\u2503")[:1]
         if self._names and (head.isdigit() or head == "-"):
             return self._row(line)

@@ -8,8 +8,8 @@ from __future__ import annotations
 import re
 from typing import ClassVar, NamedTuple
 
-from dltools.probe.progress.base import NUMBER, Point, Regex, clock, report
-from dltools.probe.progress.tokens import NameKind, name_kind
+from dltools.probe.progress.base import NUMBER, Point, Regex, clock, report, whole
+from dltools.probe.progress.tokens import NameKind, name_kind, step_rank
 
 _REST = (
     r"(?<!\d)(?P<n>\d++(?:\.\d+)?)(?P<unit>[kMGT]?)(?:/(?P<total>[\d.]+[kMGT]?|\?))?[a-zA-Z]*\s*"
@@ -31,6 +31,9 @@ _EPOCH = Regex(r"[Ee]poch\s*(?:[:=#\[(]\s*)?(\d+)")
 _PHASE = Regex(
     r"\b(val|valid|validat\w*|eval\w*|test\w*|sanity \w+)\b(?!\s?[=:]\s?[-\d.])", re.IGNORECASE
 )
+_GLOBAL = step_rank("env_step")
+"""A counter in the postfix that says as much as this goes on where a bar begins anew."""
+
 _SCALE = {"": 1.0, "k": 1e3, "M": 1e6, "G": 1e9, "T": 1e12}
 
 
@@ -67,16 +70,19 @@ class Log:
         about = self._known
         if about is None or about.text != description:
             about = self._known = _description(description)
-        pairs = [(m[1].strip(), m[2]) for m in _PAIR.finditer(match["postfix"] or "")]
-        pairs = _wanted(pairs + about.said)
+        said = [(m[1].strip(), m[2]) for m in _PAIR.finditer(match["postfix"] or "")]
+        pairs = _wanted(said + about.said)
         if not pairs:
             return []
         if about.epoch is not None:
             self._epoch = about.epoch
+        counters = [(step_rank(name), text) for name, text in said if text.isdecimal()]
+        rank, counter = min(counters, default=(_GLOBAL + 1, ""))
+        shown = round(float(match["n"]) * _SCALE[match["unit"]])
         return report(
             self.name,
             pairs,
-            step=round(float(match["n"]) * _SCALE[match["unit"]]),
+            step=whole(counter) if rank <= _GLOBAL else shown,
             epoch=self._epoch,
             phase=about.phase,
             elapsed_s=self._elapsed(match["spent"]),
