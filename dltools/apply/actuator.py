@@ -77,16 +77,9 @@ class Actuator:
         return frozenset().union(*(link.changed for link in self._links))
 
     @property
-    def foreign(self) -> dict[str, str]:
-        """Ids and names of the containers that were left alone: somebody else has changed them."""
-        return {key: name for _, one in self._connected() for key, name in one.foreign.items()}
-
-    @property
-    def paused_elsewhere(self) -> dict[str, str]:
-        """Ids and names of the containers of plans that somebody else has paused."""
-        return {
-            key: name for _, one in self._connected() for key, name in one.paused_elsewhere.items()
-        }
+    def left_alone(self) -> dict[tuple[str, str], str]:
+        """The names of the containers that are left alone, by id and reason."""
+        return {key: name for _, one in self._connected() for key, name in one.left_alone.items()}
 
     def apply(self, plan: Plan, on_result: OnResult) -> list[Result]:
         """Apply each action on the engine of its host, whatever becomes of the others."""
@@ -197,10 +190,12 @@ class Actuator:
         """Whether containers take turns. On an engine that has gone away they take none."""
         return any(actuator.rotation.has_turns for _, actuator in self._connected())
 
-    def advance_turns(self) -> None:
-        """Do what is due on each engine: end turns, and begin the next."""
+    def advance(self, wake: Callable[[], None]) -> None:
+        """Do what is due on each engine: attend to people at work on containers, end turns, and
+        begin the next. `wake` is called, in another thread, when there is more to do."""
         for link, actuator in self._connected():
             try:
+                actuator.attend(wake)
                 actuator.rotation.advance()
             except UnavailableError as error:
                 link.lose(error)
@@ -232,9 +227,9 @@ class Actuator:
             one.stop()
 
     def seconds_until_due(self) -> float | None:
-        """Return how long until turns or deliveries have something to do, None if they never
-        have."""
-        due = [actuator.rotation.seconds_until_due() for _, actuator in self._connected()]
+        """Return how long until turns, people or deliveries have something to do, None for
+        never."""
+        due = [actuator.seconds_until_due() for _, actuator in self._connected()]
         due += [one.seconds_until_due() for one in self._deliverers()]
         return min((seconds for seconds in due if seconds is not None), default=None)
 
@@ -314,8 +309,10 @@ class _Link:
         if self._is_alone:
             raise error
         self.owing, self.fault = self.changed, str(error)
-        if self.actuator is not None and self.actuator.deliverer is not None:
-            self.actuator.deliverer.stop()  # its hooks begin again when the engine is back
+        if self.actuator is not None:
+            self.actuator.close()
+            if self.actuator.deliverer is not None:
+                self.actuator.deliverer.stop()  # its hooks begin again when the engine is back
         self.lost, self.actuator = self.actuator or self.lost, None
 
     def apply(self, plan: Plan, report: OnResult, is_leased: bool) -> None:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from dltools.apply.migrate.migration import Migration, MigrationFiles
-from dltools.apply.original_settings import Entry, Journal, is_foreign
+from dltools.apply.original_settings import Entry, Journal, foreign_settings
 from dltools.engine.identity import own_records
 from dltools.engine.interface import Engine, GoneError, LocatedContainer
 from dltools.engine.limits.cpu_limits import Locator, current_settings, settings_in_force
@@ -109,7 +109,7 @@ def _changed_container(
         state_directory=known.state_directory,
         until=entry.until if entry else "",
         ends_with=note.run if note and not entry else leased_by,
-        is_foreign=bool(current and located and entry and is_foreign(engine, located, entry)),
+        is_foreign=bool(current and located and entry and foreign_settings(engine, located, entry)),
     )
 
 

@@ -5,27 +5,45 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterable, Sequence, Set
+from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime
 
 from dltools.apply import refusals
 from dltools.apply.deliver.deliverer import Deliverer
 from dltools.apply.migrate.migrator import Migrator
-from dltools.apply.original_settings import Entry, Journal, Originals, is_foreign
+from dltools.apply.original_settings import Entry, Journal, Originals, foreign_settings
+from dltools.apply.owners_hand import AT_WORK, Attendance, OwnSettings
 from dltools.apply.recovery import undo
 from dltools.apply.refusals import Rules
 from dltools.apply.settings_update import SettingsMade, SettingsUpdate, compare
 from dltools.apply.turn_order import Turn
 from dltools.apply.turns import Rotation, set_state
+from dltools.engine.event_feed import EventFeed
 from dltools.engine.identity import own_records
-from dltools.engine.interface import Container, Engine, GoneError, LocatedContainer, RefusedError
-from dltools.engine.limits.cpu_limits import Locator, attainable_settings, out_of_bounds
+from dltools.engine.interface import (
+    Container,
+    CpuLimits,
+    Engine,
+    Event,
+    GoneError,
+    LocatedContainer,
+    RefusedError,
+)
+from dltools.engine.left_alone import FOLDER, LeftAlone, LeftAloneRecords
+from dltools.engine.limits.cpu_limits import (
+    Locator,
+    attainable_settings,
+    out_of_bounds,
+    settings_in_force,
+)
 from dltools.engine.pauses import why_no_pause
 from dltools.errors import UnavailableError
 from dltools.labels import longest_pause_s
 from dltools.notation.times import parse_time
-from dltools.plan.realisation.settings import FoundSettings, as_found
+from dltools.plan.realisation.settings import FoundSettings, as_found, differs
 from dltools.plan.records import Action, Op, Plan, Result, Status
 
 OnResult = Callable[[Result], None]
@@ -64,10 +82,8 @@ class EngineActuator:
         """`rules` say what may be changed; without them, everything. Without a deliverer no model
         is delivered, without a migrator no job is moved."""
         self.engine = engine
-        self.foreign: dict[str, str] = {}
-        """Ids and names of the containers that were left alone: somebody else has changed them."""
-        self.paused_elsewhere: dict[str, str] = {}
-        """Ids and names of the containers of plans that somebody else has paused."""
+        self.left_alone: dict[tuple[str, str], str] = {}
+        """The names of the containers that are left alone, by id and reason."""
         self._rules = rules or Rules()
         self.rotation = rotation
         self.deliverer = None if dry_run else deliverer
@@ -80,6 +96,15 @@ class EngineActuator:
         self._locator = Locator(engine)
         self._originals = Originals(engine, journal, rotation.run)
         self._update = SettingsUpdate(engine, self._locator, self._originals)
+        self._attendance = Attendance()
+        self._attended: frozenset[str] = frozenset()
+        self._own = OwnSettings(journal, self._locator, self._update, self._made)
+        self._records = LeftAloneRecords(journal.home / FOLDER)
+        self._recorded: frozenset[str] = frozenset()
+        self._joined: dict[str, CpuLimits] = {}  # of those that take turns, when last set
+        self._begun = time.time()
+        self._feed: EventFeed | None = None
+        rotation.on_hand = self._leave_to_somebody
 
     def lease(self, is_leased: bool) -> None:
         """Set whether changes from now on end with this run."""
@@ -147,9 +172,101 @@ class EngineActuator:
             self.rotation.set_turns(self._turns)
         for id_ in self._originals.forget_gone():
             self._made.forget(id_)
-            self.foreign.pop(id_, None)
-            self.paused_elsewhere.pop(id_, None)
+            self._own.forget(id_)
+            self.left_alone = {key: name for key, name in self.left_alone.items() if key[0] != id_}
         return results
+
+    # Owners
+
+    def attend(self, wake: Callable[[], None]) -> None:
+        """Do what people at work on containers need, by what the engine has told since the last
+        call. `wake` is called, in another thread, when there is more to do."""
+        if self._dry_run:
+            return
+        if self._feed is None and self.engine.tells_hands and (self.changed or self._turns):
+            self._feed = EventFeed(self.engine, self._begun, wake)
+        now = time.monotonic()
+        for event in self._feed.take() if self._feed else ():
+            self._note(event, now)
+        self._heed_records()
+        attended = self._attendance.attended(now)
+        self.rotation.attended = attended
+        for id_ in attended - self._attended:
+            self._own.give(id_)
+        for id_ in self._attended - attended:
+            self._own.take_back(id_)
+        if attended != self._attended:
+            self.rotation.look()
+        self._attended = attended
+
+    def close(self) -> None:
+        """Hear no more of the engine."""
+        if self._feed is not None:
+            self._feed.close()
+
+    def seconds_until_due(self) -> float | None:
+        """Return how long until `attend` or the turns have something to do, None if they never
+        have."""
+        end = self._attendance.next_end()
+        left = None if end is None else max(0.0, end - time.monotonic())
+        due = (left, self.rotation.seconds_until_due())
+        return min((seconds for seconds in due if seconds is not None), default=None)
+
+    def _note(self, event: Event, now: float) -> None:
+        """Take note of what has happened to a container."""
+        id_ = event.container_id
+        self._attendance.note(event, now)
+        self.rotation.note_event(event)
+        if event.action == "start":
+            self._joined.pop(id_, None)
+        elif event.hand == "signal":
+            self.rotation.drop(id_, refusals.SIGNALLED)
+        elif event.action == "update" and id_ in self._joined:
+            with suppress(GoneError, RefusedError):
+                self._has_changed_in_turns(self._locator.find(id_))
+
+    def _has_changed_in_turns(self, located: LocatedContainer) -> bool:
+        """Tell whether somebody has changed settings of a container that takes turns, which it does
+        no longer then."""
+        id_, present = located.container.id, settings_in_force(located)
+        if not differs(self._joined.setdefault(id_, present), present, located.usable_cpus):
+            return False
+        self._joined.pop(id_)
+        self.rotation.drop(id_, refusals.UPDATED)
+        return True
+
+    def _leave_to_somebody(self, turn: Turn, why: str) -> None:
+        """Leave a container alone until it is started again."""
+        why = f"{why}: left alone until it is started again"
+        self.left_alone[turn.container_id, why] = turn.name
+        with suppress(GoneError, RefusedError):
+            started = self.engine.inspect(turn.container_id).started_text
+            self._records.write(
+                LeftAlone(
+                    self.engine.id, self.engine.host, turn.container_id, turn.name, why, started
+                )
+            )
+
+    def _heed_records(self) -> None:
+        """Restore the containers that are to be left alone from now on."""
+        names = self._records.names()
+        if names == self._recorded:
+            return
+        self._recorded = names
+        found = {
+            one.container_id: one for one in own_records(self.engine, self._records.readable())
+        }
+        for id_, one in found.items():
+            self.rotation.drop(id_, one.why)
+            if self._journal.find(id_):
+                self.left_alone[id_, one.why] = one.container_name
+                self._give_back(id_)
+
+    def _give_back(self, container_id: str) -> None:
+        """Restore a container, and want nothing more of it."""
+        self.undo([container_id])
+        self._made.forget(container_id)
+        self._own.forget(container_id)
 
     def _all_or_none(self, actions: Sequence[Action], results: Sequence[Result]) -> list[Result]:
         """Return the results, in which no container of a job takes turns where another one cannot:
@@ -189,6 +306,9 @@ class EngineActuator:
         plan."""
         self._turns = []
         self.rotation.end()
+        self._joined.clear()
+        for id_ in self.changed:
+            self._own.forget(id_)
         self.undo(self.changed, on_result)
 
     def _refused(
@@ -213,7 +333,7 @@ class EngineActuator:
         try:
             container = self.engine.inspect(action.container_id)
             reason = self._rules.refusal(container) or refusals.unsettable(action, container)
-            if reason:
+            if reason := reason or self._records.why(self.engine, container):
                 return replace(found, error=reason)
             self._look_who_paused(container)
             if action.op is Op.DELIVER:
@@ -238,7 +358,7 @@ class EngineActuator:
             return
         entry = self._journal.find(container.id)
         if entry is None or entry.state is None:
-            self.paused_elsewhere[container.id] = container.name
+            self.left_alone[container.id, refusals.PAUSED_ELSEWHERE] = container.name
 
     def _deliver(self, action: Action, container: Container, found: Result) -> Result:
         """Copy a container's model out of it."""
@@ -268,22 +388,29 @@ class EngineActuator:
         compared = compare(action, found, located, planned_at, made=made, is_forced=is_forced)
         if compared.status is not Status.PLANNED:
             return self._made.add(compared, located)
-        if self._is_left_alone(located):
+        if self._is_left_alone(located, action.set):
             after = compared.before
             return replace(compared, status=Status.SKIPPED, after=after, error=refusals.FOREIGN)
         if self._dry_run:
             return compared
         unchanged = replace(compared, status=Status.SKIPPED, after=compared.before)
         wanted = attainable_settings(located, action.set)
+        if container.id in self._attended:
+            self._own.defer(container.id, wanted)
+            return replace(unchanged, error=AT_WORK)
+        self._joined.pop(container.id, None)
         return self._made.add(self._update.apply(unchanged, located, wanted), located)
 
-    def _is_left_alone(self, located: LocatedContainer) -> bool:
-        """Tell whether somebody else has changed a container's settings."""
+    def _is_left_alone(self, located: LocatedContainer, names: Iterable[str]) -> bool:
+        """Tell whether somebody else has changed settings of these names in a container. Then what
+        this run has set there besides is restored."""
         container = located.container
         entry = None if self._rules.is_forced else self._journal.find(container.id)
-        if entry is None or not is_foreign(self.engine, located, entry):
+        if entry is None or not foreign_settings(self.engine, located, entry) & set(names):
             return False
-        self.foreign[container.id] = container.name
+        self.left_alone[container.id, refusals.FOREIGN] = container.name
+        if not self._dry_run:
+            self._give_back(container.id)
         return True
 
     def _apply_state(
@@ -320,6 +447,8 @@ class EngineActuator:
             return replace(found, error=reason)
         if self._dry_run:
             return replace(found, status=Status.PLANNED, after=as_found(action.set))
+        if self._has_changed_in_turns(self._locator.locate(container)):
+            return replace(found, error=self._records.why(self.engine, container))
         turn = Turn(
             container.id,
             container.name,

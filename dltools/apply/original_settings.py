@@ -11,7 +11,7 @@ restarts, and it fails every update.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
@@ -19,11 +19,11 @@ from typing import Any
 
 from dltools.engine.interface import CpuLimits, Engine, GpuAccess, LocatedContainer
 from dltools.engine.limits import limit_files
-from dltools.engine.limits.cpu_limits import recorded_settings, settings_in_force
+from dltools.engine.limits.cpu_limits import current_settings, recorded_settings, settings_in_force
 from dltools.engine.runs import UNKNOWN_RUN, ApplyRun
 from dltools.engine.state_records import Records
 from dltools.notation.cpu_weights import DEFAULT_CPU_WEIGHT
-from dltools.plan.realisation.settings import differs
+from dltools.plan.realisation.settings import differs, only
 
 _LONGEST_S = 1e9
 """Longest lease (s), about thirty years: later times need not be dates."""
@@ -43,8 +43,8 @@ class Entry:
     state counts until the container is started again. `leased_by` is the run that has changed the
     container under lease: when that run is over, so is the change. `until` (RFC 3339) is when the
     lease ends that a run has left behind. Both are empty where the change is to stay. `ours` are
-    the settings before and after the last changes: others are somebody else's. It is empty where
-    that cannot be told.
+    the settings before and after the last changes, of those that were changed: other values are
+    somebody else's. It is empty where that cannot be told.
     """
 
     engine: str
@@ -77,6 +77,11 @@ class Entry:
         the second)."""
         return bool(self.until) and self.until <= now
 
+    @property
+    def names(self) -> set[str]:
+        """The names of the settings that dl-apply has set; all, where that cannot be told."""
+        return set(self.ours[-1] if self.ours else self.settings)
+
     def with_state_of(self, newer: Entry) -> Entry:
         """Return the entry with the state of a newer one, if the newer one has a state and this
         entry has none for the container's present run."""
@@ -101,7 +106,9 @@ class Journal(Records[Entry]):
         known = self.find(entry.container_id)
         if known is not None:
             # The engine may yet carry out what a run asked for that was killed since.
-            ours = (*known.ours, *entry.ours)[-_MOST_OURS:]
+            last = known.ours[-1] if known.ours else {}
+            newer = (CpuLimits(**{**last, **one}) for one in entry.ours)
+            ours = (*known.ours, *newer)[-_MOST_OURS:]
             entry = replace(
                 known.with_state_of(entry), leased_by=entry.leased_by, ours=ours, until=entry.until
             )
@@ -181,7 +188,7 @@ class Originals:
             since=timestamp(),
             run=self.run,
             leased_by=self.run if self.is_leased else UNKNOWN_RUN,
-            ours=(present, {**present, **(wanted or {})}) if is_lasting else (),
+            ours=(only(present, wanted), wanted) if is_lasting and wanted else (),
         )
 
     def record(self, entry: Entry) -> bool:
@@ -210,53 +217,73 @@ class Originals:
         return gone
 
 
-def is_foreign(engine: Engine, located: LocatedContainer, entry: Entry) -> bool:
-    """Tell whether somebody else has changed the settings of a container since dl-apply did. For a
-    task, Swarm does so by itself, so that does not count. Nor do the original settings count where
-    nobody keeps a record of what dl-apply has set: a restart puts them back, and so does systemd,
-    which writes those of a unit again at each reload."""
+def foreign_settings(engine: Engine, located: LocatedContainer, entry: Entry) -> set[str]:
+    """Return the names of the settings that somebody else has changed since dl-apply set them. For
+    a task, Swarm does so by itself, so that does not count. Nor do the original settings count
+    where nobody keeps a record of what dl-apply has set: a restart puts them back, and so does
+    systemd, which writes those of a unit again at each reload."""
     if located.container.is_task:
-        return False
-    if not entry.ours or (entry.kernel and located.controller("cpu") is None):
-        return False
-    present = settings_in_force(located)
+        return set()
+    has_ended = bool(entry.kernel) and located.controller("cpu") is None
     is_recorded = engine.capabilities.keeps and not located.container.cgroup_path
-    known = entry.ours if is_recorded else (*entry.ours, entry.settings)
-    names = present.keys() & {name for ours in entry.ours for name in ours}
-    return any(
-        all(
+    if not entry.ours or (has_ended and (not is_recorded or "cpu.weight" in entry.kernel)):
+        return set()  # version 2 has weights of its own: a record does not tell them apart
+    present = settings_in_force(located)
+    known = list(entry.ours)
+    if has_ended or not is_recorded:
+        known += [entry.settings, recorded_settings(located, engine.recorded(entry.fields))]
+    return {
+        name
+        for name in present.keys() & entry.names
+        if all(
             differs({name: ours.get(name)}, present, located.usable_cpus)
             for ours in known
             if name in ours
         )
-        for name in names
-    )
+    }
 
 
-def is_restored(engine: Engine, located: LocatedContainer, entry: Entry) -> bool:
+def is_restored(
+    engine: Engine, located: LocatedContainer, entry: Entry, names: Collection[str] | None = None
+) -> bool:
     """Tell whether a container is as its entry says: the kernel's files where they were visible,
-    and the effect of the engine's record.
+    and the effect of the engine's record; of its settings those of these names (None: all).
 
     A restart of the container loses what was written to the kernel's files alone.
     """
     container = located.container
     if container.gpu is GpuAccess.FRAGILE and not container.pid:
         return True
-    if entry.kernel and not limit_files.are_original(located, entry.kernel):
+    is_partial = _has_others(located, entry, names)
+    if entry.kernel and not is_partial and not limit_files.are_original(located, entry.kernel):
         return False
     recorded = recorded_settings(located)
     original = recorded_settings(located, engine.recorded(entry.fields))
     if located.cgroup_version == 2:  # many shares stand for one weight there
         recorded["cpu_weight"] = original["cpu_weight"]
-    return recorded == original
+    if names is None or not is_partial:
+        return recorded == original
+    wanted, found = only(entry.settings, names), only(recorded, names)
+    is_in_force = not differs(wanted, settings_in_force(located), located.usable_cpus)
+    return is_in_force and found == only(original, names)
 
 
-def restore(engine: Engine, located: LocatedContainer, entry: Entry) -> None:
-    """Restore the CPU settings that an entry holds.
+def restore(
+    engine: Engine, located: LocatedContainer, entry: Entry, names: Collection[str] | None = None
+) -> None:
+    """Restore the CPU settings that an entry holds, or those of these names.
 
     Raises `GoneError`, `RefusedError` or OSError.
     """
-    if located.container.gpu is GpuAccess.FRAGILE:
+    is_fragile = located.container.gpu is GpuAccess.FRAGILE
+    if names is not None and _has_others(located, entry, names):
+        settings = only(entry.settings, names)
+        if is_fragile:
+            limit_files.write_settings(located, settings)
+        elif settings:
+            engine.set_limits(located, settings, lambda: _are_in_force(engine, located, settings))
+        return
+    if is_fragile:
         limit_files.write_files(located, entry.kernel)
         return
     wanted: CpuLimits = {"cpu_weight": entry.settings.get("cpu_weight", DEFAULT_CPU_WEIGHT)}
@@ -264,6 +291,20 @@ def restore(engine: Engine, located: LocatedContainer, entry: Entry) -> None:
         wanted["cpuset"] = entry.settings["cpuset"]
     engine.restore_limits(located, entry.fields, wanted, lambda: _has_its_weight(located, entry))
     _restore_files(located, entry)
+
+
+def _has_others(located: LocatedContainer, entry: Entry, names: Collection[str] | None) -> bool:
+    """Tell whether settings of other names than these are not as an entry says: they are somebody
+    else's, and stay."""
+    if names is None:
+        return False
+    others = {name: one for name, one in entry.settings.items() if name not in names}
+    present = settings_in_force(located)
+    return differs(only(others, present), present, located.usable_cpus)
+
+
+def _are_in_force(engine: Engine, located: LocatedContainer, settings: CpuLimits) -> bool:
+    return not differs(settings, current_settings(engine, located), located.usable_cpus)
 
 
 def _has_its_weight(located: LocatedContainer, entry: Entry) -> bool:

@@ -38,7 +38,7 @@ from pathlib import Path
 from dltools.apply.original_settings import (
     Entry,
     Journal,
-    is_foreign,
+    foreign_settings,
     is_restored,
     restore,
     timestamp,
@@ -81,7 +81,8 @@ def undo(
             if not dry_run:
                 journal.remove(entry)
             continue
-        if not dry_run and result.status in (Status.APPLIED, Status.UNCHANGED):
+        is_done = result.status in (Status.APPLIED, Status.UNCHANGED) and not result.error
+        if not dry_run and is_done:
             journal.remove(entry)
         results.append(result)
         on_result(result)
@@ -115,34 +116,40 @@ class _Undoing:
             return _without_settings(found, Status.FAILED, str(error.strerror or error))
 
     def _plan(self, located: LocatedContainer, entry: Entry, found: Result) -> Result:
-        if not is_restored(self._engine, located, entry):
-            if self._is_left_alone(located, entry):
-                return replace(found, status=Status.SKIPPED, error=FOREIGN)
-            after = self._settings_to_restore(located, entry, found)
-            return replace(found, status=Status.PLANNED, after=after)
+        names, error = self._names(located, entry)
+        if not is_restored(self._engine, located, entry, names):
+            after = self._settings_to_restore(located, entry, found, names)
+            return replace(found, status=Status.PLANNED, after=after, error=error)
+        if error:
+            return replace(found, status=Status.SKIPPED, error=error)
         changes_state = _state_to_restore(located.container, entry) is not None
         return replace(found, status=Status.PLANNED if changes_state else Status.UNCHANGED)
 
-    def _is_left_alone(self, located: LocatedContainer, entry: Entry) -> bool:
-        return not self._is_forced and is_foreign(self._engine, located, entry)
+    def _names(self, located: LocatedContainer, entry: Entry) -> tuple[set[str], str | None]:
+        """Return the names of the settings to restore, and why others are not, None for none."""
+        if self._is_forced:
+            return entry.names, None
+        foreign = foreign_settings(self._engine, located, entry)
+        return entry.names - foreign, FOREIGN if foreign else None
 
     def _restore(self, located: LocatedContainer, entry: Entry, found: Result) -> Result:
         state = _state_to_restore(located.container, entry)
         if state is not None:
             set_state(self._engine, entry.container_id, state)
-        if is_restored(self._engine, located, entry):
+        names, error = self._names(located, entry)
+        if is_restored(self._engine, located, entry, names):
+            if error:
+                return replace(found, status=Status.SKIPPED, error=error)
             return replace(found, status=Status.APPLIED if state else Status.UNCHANGED)
-        if self._is_left_alone(located, entry):
-            return replace(found, status=Status.SKIPPED, error=FOREIGN)
-        restore(self._engine, located, entry)
-        wanted = self._settings_to_restore(located, entry, found)
+        restore(self._engine, located, entry, names)
+        wanted = self._settings_to_restore(located, entry, found, names)
         result = read_back(self._engine, found, located, wanted)
         if result.status is Status.STALE:
             raise GoneError(str(result.error))
-        return result
+        return replace(result, error=result.error or error)
 
     def _settings_to_restore(
-        self, located: LocatedContainer, entry: Entry, found: Result
+        self, located: LocatedContainer, entry: Entry, found: Result, names: set[str]
     ) -> FoundSettings:
         """Return the original settings that can be seen on the container now. Of one that has
         ended, only the record shows: there a quota counts that counted as none below a cgroup that
@@ -150,7 +157,9 @@ class _Undoing:
         settings = entry.settings
         if entry.kernel and located.controller("cpu") is None:
             settings = recorded_settings(located, self._engine.recorded(entry.fields))
-        return as_found(only(settings, found.before.keys() & entry.settings.keys()))
+        others = {n: one for n, one in found.before.items() if n not in names}
+        wanted = only(settings, found.before.keys() & entry.settings.keys())
+        return as_found({**wanted, **only(others, wanted)})
 
 
 def _state_to_restore(container: Container, entry: Entry) -> str | None:
@@ -175,7 +184,8 @@ class Leftover:
 
 
 def unpause_leftovers(engine: Engine, directory: Path) -> Iterator[Leftover]:
-    """Unpause the containers that notes in a directory name, and yield those that were paused.
+    """Unpause the containers that notes in a directory name, and yield those that were paused;
+    what somebody else has paused stays so.
 
     Raises `DataError` for a damaged note.
     """
@@ -184,7 +194,7 @@ def unpause_leftovers(engine: Engine, directory: Path) -> Iterator[Leftover]:
         if not own_records(engine, [note]):
             continue
         try:
-            was_paused = unpause(engine, note.container_id)
+            was_paused = note.holds(engine) and unpause(engine, note.container_id)
         except RefusedError as error:
             yield Leftover(note.container_name, str(error))
             continue
@@ -208,5 +218,6 @@ def end_dead_leases(engine: Engine, directory: Path, run: ApplyRun = UNKNOWN_RUN
     }
     results = undo(engine, journal, lambda _: None, only=leased) if leased else []
     # What somebody else has changed since is not to be tried again and again.
-    journal.keep(leased[one.container_id] for one in results if one.status is Status.SKIPPED)
+    left = (one for one in results if one.error and one.status in (Status.SKIPPED, Status.APPLIED))
+    journal.keep(leased[one.container_id] for one in left)
     return results

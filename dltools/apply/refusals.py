@@ -31,6 +31,8 @@ from dltools.plan.records import Action, Op, Result, Status
 GONE = "the container no longer exists"
 FOREIGN = "somebody else has changed its settings since dl-apply did; --force overrides"
 PAUSED_ELSEWHERE = "paused, not by dl-apply"
+SIGNALLED = "somebody has sent it a signal"
+UPDATED = "somebody has changed its settings"
 CHANGED = "its settings have changed since the plan was made"
 NO_DELIVERIES = "give --deliver-dir to have models delivered"
 NO_MIGRATIONS = "name both hosts with --host to have jobs moved"

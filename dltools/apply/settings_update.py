@@ -80,7 +80,7 @@ class SettingsUpdate:
     """Changes settings of one engine's containers. The journal has their entries before."""
 
     def __init__(self, engine: Engine, locator: Locator, originals: Originals) -> None:
-        self._engine = engine
+        self.engine = engine
         self._locator = locator
         self._originals = originals
 
@@ -89,11 +89,11 @@ class SettingsUpdate:
         before = self._originals.describe(located, wanted=wanted)
         is_new = self._originals.record(before)
         container = located.container
-        had_gpu = container.gpu is not GpuAccess.NONE and self._engine.can_open_gpu(container)
+        had_gpu = container.gpu is not GpuAccess.NONE and self.engine.can_open_gpu(container)
         result = self._try(found, located, wanted)
         if result.status is not Status.APPLIED:
             return self._revert(result, before, is_new)
-        if had_gpu and self._engine.can_open_gpu(container) is False:
+        if had_gpu and self.engine.can_open_gpu(container) is False:
             reason = "the update has cut off its GPU: restart the container"
             return replace(result, status=Status.FAILED, error=reason)
         return result
@@ -103,13 +103,13 @@ class SettingsUpdate:
             if located.container.gpu is GpuAccess.FRAGILE:
                 limit_files.write_settings(located, wanted)
             else:
-                self._engine.set_limits(located, wanted, partial(self._has, located, wanted))
-            return read_back(self._engine, found, located, wanted)
+                self.engine.set_limits(located, wanted, partial(self._has, located, wanted))
+            return read_back(self.engine, found, located, wanted)
         except GoneError:
             return replace(found, status=Status.STALE, error=GONE)
         except RefusedError as error:
             failed = replace(found, status=Status.FAILED, error=str(error))
-            return ended_meanwhile(self._engine, failed)
+            return ended_meanwhile(self.engine, failed)
         except OSError as error:
             return replace(
                 found,
@@ -119,14 +119,14 @@ class SettingsUpdate:
 
     def _has(self, located: LocatedContainer, wanted: CpuLimits) -> bool:
         """Tell whether the limits in force now are those wanted."""
-        return not differs(wanted, current_settings(self._engine, located), located.usable_cpus)
+        return not differs(wanted, current_settings(self.engine, located), located.usable_cpus)
 
     def _revert(self, result: Result, before: Entry, is_new: bool) -> Result:
         """Restore what was in force before a change that failed, on the engine's record and in the
         kernel's files. Return the result with what is in force now."""
         try:
             located = self._restored(before)
-            current = current_settings(self._engine, located)
+            current = current_settings(self.engine, located)
         except GoneError:
             self._forget(before, is_new)
             return replace(result, status=Status.STALE, error=GONE)
@@ -142,9 +142,9 @@ class SettingsUpdate:
 
     def _restored(self, before: Entry) -> LocatedContainer:
         located = self._locator.find(before.container_id)
-        if is_restored(self._engine, located, before):
+        if is_restored(self.engine, located, before):
             return located
-        restore(self._engine, located, before)
+        restore(self.engine, located, before)
         return self._locator.find(before.container_id)
 
     def _forget(self, before: Entry, is_new: bool) -> None:
@@ -176,6 +176,10 @@ class SettingsMade:
     def of(self, container_id: str) -> FoundSettings:
         """Return the settings that the run has made in a container, {} if none."""
         return self._made.get(container_id, {})
+
+    def all(self) -> Mapping[str, FoundSettings]:
+        """Return the settings that the run has made, by container."""
+        return self._made
 
     def forget(self, container_id: str) -> None:
         """Forget a container that is gone."""

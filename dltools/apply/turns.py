@@ -5,22 +5,31 @@ unpause a container while no engine answers, but the engine would go on saying "
 its own unpause from then on: "container not paused" (measured, Docker 20.10). So if no engine
 answers, an error says which containers are paused, and how to unpause them.
 
-A note is on disk before its container is first paused. If dl-apply is killed, the watchdog, the
-next run or --undo finds the notes and unpauses the containers (`recovery`).
+A note is on disk before its container is paused. If dl-apply is killed, the watchdog, the next run
+or --undo finds the notes and unpauses the containers (`recovery`).
+
+Whoever pauses, unpauses, signals or changes a container that takes turns has it for himself: it
+takes none from then on, and what is not our own pause stays.
 """
 
 from __future__ import annotations
 
+import threading
 import time
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import replace
 from pathlib import Path
 
 from dltools.apply.original_settings import timestamp
 from dltools.apply.turn_order import Place, Turn, TurnQueues, Use
 from dltools.engine import host
+from dltools.engine.cgroup import Cgroup
 from dltools.engine.cgroup_counters import cpu_seconds
 from dltools.engine.demand import DemandWatch, threads_wait
-from dltools.engine.interface import Engine, GoneError, LocatedContainer, RefusedError
+from dltools.engine.freezer import thaw
+from dltools.engine.interface import Engine, Event, GoneError, LocatedContainer, RefusedError
 from dltools.engine.limits.cpu_limits import Locator
 from dltools.engine.runs import ApplyRun
 from dltools.engine.turn_notes import TurnNote, TurnNotes, how_to_unpause, listed
@@ -32,6 +41,14 @@ CHECK_S = 0.25
 _WAITS_S = (0.25, 0.5, 1.0, 2.0, 4.0)
 """Waits between attempts: an engine that is stopping refuses to unpause for a while."""
 
+
+OnHand = Callable[[Turn, str], None]
+"""Called with a container that leaves the turns for somebody's sake, and what that one did."""
+
+PAUSED, RESUMED = "somebody has paused it", "somebody has unpaused it"
+
+_PAUSES_WITHIN_S = 3.0
+"""How long a pause may take (ours): it takes milliseconds."""
 
 _ON_ITS_WAY_S, _LOOK_S = 1.0, 0.05
 """How long an engine may take to begin with a request, and how often it is looked whether it has,
@@ -51,6 +68,9 @@ class Rotation:
         """Start empty. Notes in `directory` name the containers that take turns, and `run`, the run
         of dl-apply that pauses them."""
         self.run = run or ApplyRun()
+        self.on_hand: OnHand | None = None
+        self.attended: Collection[str] = ()
+        """Ids of containers at which somebody is at work: they run, whosever turn it is."""
         self._clock = clock
         self._counters = _Counters(engine)
         self._pauser = _Pauser(engine, TurnNotes(directory))
@@ -79,7 +99,35 @@ class Rotation:
         self._queues.replace(turns, self._clock())
         if turns:
             self._pauser.refresh()
+            self._drop_taken()
             self._let_run()
+
+    def drop(self, container_id: str, why: str) -> None:
+        """Let a container take no more turns for somebody's sake, unless it takes none. If it is
+        paused, and not by somebody else, it goes on."""
+        turn = self.turn_of(container_id)
+        if turn is None:
+            return
+        self._queues.remove(turn)
+        if self.on_hand is not None:
+            self.on_hand(turn, why)
+        self._pauser.leave([turn])
+        self._unpause_leaving()
+
+    def note_event(self, event: Event) -> None:
+        """Take note of a pause or the end of one: whether it is our own."""
+        if event.action in ("pause", "unpause") and self._pauser.is_foreign(event):
+            self.drop(event.container_id, PAUSED if event.action == "pause" else RESUMED)
+
+    def look(self) -> None:
+        """Look at once, and not when it is due, as somebody has come or gone."""
+        self._due = 0.0
+
+    def _drop_taken(self) -> None:
+        """Drop the containers that somebody else has paused or unpaused since the last look."""
+        for turn in self._queues.turns:
+            if why := self._pauser.taken(turn):
+                self.drop(turn.container_id, why)
 
     def seconds_until_due(self) -> float | None:
         """Return the seconds until `advance` has something to do, None if it never has."""
@@ -98,6 +146,7 @@ class Rotation:
             if turn.container_id not in alive:
                 self._queues.remove(turn)
                 self._pauser.forget(turn)
+        self._drop_taken()
         self._pauser.leave(self._queues.drop_settled())
         if not self._queues.turns:
             self.end()  # no container waits for a turn
@@ -125,12 +174,15 @@ class Rotation:
 
     def _let_run(self) -> None:
         """Pause first, then unpause, so that nobody competes with whose turn it is."""
-        turns = self._queues.turns
-        for turn in turns:
-            if not self._queues.may_run(turn):
-                self._pauser.pause(turn)
-        for turn in turns:
-            if self._queues.may_run(turn):
+        runs = {
+            turn: self._queues.may_run(turn) or turn.container_id in self.attended
+            for turn in self._queues.turns
+        }
+        for turn, may_run in runs.items():
+            if not may_run and not self._pauser.pause(turn):
+                self.drop(turn.container_id, PAUSED)
+        for turn, may_run in runs.items():
+            if may_run:
                 self._pauser.unpause(turn)
         now = self._clock()
         self._due = min(now + CHECK_S, self._queues.next_end(now))
@@ -195,13 +247,17 @@ class _Counters:
 
 class _Pauser:
     """Pauses and unpauses containers of one engine. Those that leave the rotation are unpaused for
-    good, and their notes removed."""
+    good, unless somebody else has paused them, and their notes removed."""
 
     def __init__(self, engine: Engine, notes: TurnNotes) -> None:
         self._engine = engine
         self._notes = notes
         self._noted: dict[str, tuple[Turn, TurnNote]] = {}
         self._paused: set[str] = set()  # when last seen
+        self._locator = Locator(engine)
+        self._cgroups: dict[str, Cgroup | None] = {}
+        self._held: set[str] = set()  # those that this run has paused, or may have
+        self._asked: Counter[tuple[str, str]] = Counter()  # our own, whose events are yet to come
         self._on_their_way: set[str] = set()  # whose pause was asked for, and not answered
         self._leaving: list[Turn] = []
 
@@ -215,6 +271,29 @@ class _Pauser:
         states = {found.id: found.state for found in self._engine.containers()}
         self._paused = {key for key, state in states.items() if state == "paused"}
         return set(states)
+
+    def taken(self, turn: Turn) -> str:
+        """Return what somebody else has done to a container, by its state when last seen, "" for
+        nothing."""
+        is_paused, is_held = turn.container_id in self._paused, turn.container_id in self._held
+        if is_paused == is_held or turn.container_id in self._on_their_way:
+            return ""
+        self._held.discard(turn.container_id)
+        return PAUSED if is_paused else RESUMED
+
+    def is_foreign(self, event: Event) -> bool:
+        """Tell whether a pause, or the end of one, is none that was asked for here."""
+        if self._asked[event.container_id, event.action] > 0:
+            self._expect(event.container_id, event.action, -1)
+            return False
+        self._held.discard(event.container_id)
+        return True
+
+    def _expect(self, id_: str, action: str, number: int = 1) -> None:
+        """Expect so many more, or fewer, events of an action of our own."""
+        self._asked[id_, action] += number
+        if self._asked[id_, action] <= 0:
+            del self._asked[id_, action]
 
     def paused_names(self, turns: Iterable[Turn]) -> list[str]:
         """Return the names of these and of leaving containers that were paused when last seen."""
@@ -235,33 +314,75 @@ class _Pauser:
             since=note.since if note else timestamp(),
             run=run,
             queue=turn.queue,
+            paused_at=note.paused_at if note else None,
         )
+        self._write(turn, note)
+
+    def _write(self, turn: Turn, note: TurnNote) -> None:
         self._notes.write(note)
         self._noted[turn.container_id] = turn, note
 
-    def pause(self, turn: Turn) -> None:
-        """Pause a container unless it is paused or has ended."""
-        if turn.container_id in self._paused:
-            return
-        self._paused.add(turn.container_id)  # even if the engine goes away before it answers
+    def _note_pause(self, turn: Turn, at: float | None) -> None:
+        """Write down when a container is about to be paused, None when it goes on."""
+        known, note = self._noted[turn.container_id]
+        self._write(known, replace(note, paused_at=at))
+
+    def pause(self, turn: Turn) -> bool:
+        """Pause a container unless it is paused or has ended. Tell whether nobody else has."""
+        id_ = turn.container_id
+        if id_ in self._paused:
+            return True
+        self._note_pause(turn, time.time())
+        self._paused.add(id_)  # even if the engine goes away before it answers
+        self._held.add(id_)
+        self._expect(id_, "pause")
+        repeats = self._engine.repeats
         try:
-            self._engine.pause(turn.container_id)
+            with self._thawed_in_time(id_):
+                self._engine.pause(id_)
         except (GoneError, RefusedError):  # it has ended, or is paused already
-            self._paused.discard(turn.container_id)
+            if self._engine.repeats > repeats and is_paused(self._engine, id_):
+                return True  # by the request that the engine has not answered
+            self._expect(id_, "pause", -1)
+            self._paused.discard(id_)
+            self._held.discard(id_)
+            self._note_pause(turn, None)
+            return not is_paused(self._engine, id_)
         except (KeyboardInterrupt, SystemExit):
-            self._on_their_way.add(turn.container_id)
+            self._on_their_way.add(id_)
             raise
+        return True
+
+    @contextmanager
+    def _thawed_in_time(self, id_: str) -> Iterator[None]:
+        """Thaw a container if the block takes too long. A command that begins to run in it may be
+        frozen half-way; then neither that one nor the engine goes on."""
+        if id_ not in self._cgroups:
+            self._cgroups[id_] = self._locator.find(id_).cgroup
+        group = self._cgroups[id_]
+        rescue = threading.Timer(_PAUSES_WITHIN_S, _thaw, (group,))
+        rescue.daemon = True
+        if group is not None:
+            rescue.start()
+        try:
+            yield
+        finally:
+            rescue.cancel()
 
     def unpause(self, turn: Turn) -> None:
-        """Unpause a container that is paused. If the engine refuses, the next look tries again."""
-        if turn.container_id in self._paused:
+        """Unpause a container that this run has paused. If the engine refuses, the next look tries
+        again."""
+        if turn.container_id in self._held:
             try:
                 self._unpause(turn)
             except RefusedError:
                 return
+            self._note_pause(turn, None)
 
     def forget(self, turn: Turn) -> None:
         """Remove the note of a container that has ended or takes no more turns."""
+        self._held.discard(turn.container_id)
+        self._cgroups.pop(turn.container_id, None)
         _, note = self._noted.pop(turn.container_id, (None, None))
         if note is not None:
             self._notes.remove(note)
@@ -303,15 +424,40 @@ class _Pauser:
 
     def _unpause(self, turn: Turn) -> None:
         id_ = turn.container_id
-        was_paused = unpause(self._engine, id_)
+        if id_ not in self._held:
+            return
+        was_paused = self._has_unpaused(id_)
         if id_ in self._on_their_way:
             until = time.monotonic() + _ON_ITS_WAY_S
             while not was_paused and time.monotonic() < until:
                 time.sleep(_LOOK_S)
-                was_paused = unpause(self._engine, id_)
+                was_paused = self._has_unpaused(id_)
             self._on_their_way.discard(id_)
-        if was_paused:
-            self._paused.discard(id_)
+        self._held.discard(id_)
+        self._paused.discard(id_)
+
+    def _has_unpaused(self, id_: str) -> bool:
+        repeats, was_paused = self._engine.repeats, False
+        self._expect(id_, "unpause")
+        try:
+            was_paused = unpause(self._engine, id_)
+        finally:
+            if not was_paused and self._engine.repeats == repeats:
+                self._expect(id_, "unpause", -1)
+        return was_paused
+
+
+def _thaw(group: Cgroup) -> None:
+    with suppress(GoneError, RefusedError):
+        thaw(group)
+
+
+def is_paused(engine: Engine, container_id: str) -> bool:
+    """Tell whether a container is there, and paused."""
+    try:
+        return engine.inspect(container_id).state == "paused"
+    except (GoneError, RefusedError):
+        return False
 
 
 def set_state(engine: Engine, container_id: str, state: str) -> None:

@@ -223,7 +223,9 @@ class Listed(NamedTuple):
 class Event(NamedTuple):
     """What happened to a container. `action` is start, exit, oom, pause, unpause, update, unhealthy
     or remove, "" for what changes nothing, such as a command that is run in it, else the engine's
-    word. `nanos` is when, by the engine's clock (ns since 1970), None where it does not say."""
+    word. `nanos` is when, by the engine's clock (ns since 1970), None where it does not say. `hand`
+    says what somebody does to the container: signal, attach, enter or leave, which are the begin
+    and the end of a command that is run in it, with `hand_id`; "" for anything else."""
 
     container_id: str
     name: str
@@ -232,6 +234,8 @@ class Event(NamedTuple):
     nanos: int | None = None
     exit_code: int | None = None
     labels: Mapping[str, str] = {}
+    hand: str = ""
+    hand_id: str = ""
 
 
 LARGEST_BACKLOG = 8 << 20
@@ -369,6 +373,15 @@ class Engine(Protocol):
 
     services: ServiceManager | None = None
     """The services of its cluster, where it manages them."""
+
+    tells_hands: bool = False
+    """Whether its events tell what people do to containers: pauses, signals, commands run there."""
+
+    @property
+    def repeats(self) -> int:
+        """How many requests have been made again, as no answer had come: one that is refused then
+        may have been carried out before."""
+        return 0
 
     # What there is
 

@@ -31,6 +31,8 @@ class Patience:
         sleep: Callable[[float], None] = time.sleep,
     ) -> None:
         """`report_waiting` is told the reason, once for each time that the engine goes away."""
+        self.repeats = 0
+        """How many requests have been made again: each may have been carried out twice."""
         self._patience_s = patience_s
         self._report_waiting = report_waiting
         self._clock = clock
@@ -58,4 +60,5 @@ class Patience:
                 self._report_waiting(error)
         if now >= self._until:
             raise error
+        self.repeats += 1
         self._sleep(min(pause, self._until - now))

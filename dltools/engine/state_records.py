@@ -65,6 +65,15 @@ class Records(Generic[R]):
         """The directory is made with the first record."""
         self._folder = StateFolder(directory)
 
+    @property
+    def home(self) -> Path:
+        """The directory above: that of the state."""
+        return self._folder.path.parent
+
+    def names(self) -> frozenset[str]:
+        """Return the names of the records' files: they change when a record comes or goes."""
+        return frozenset(self._folder.names())
+
     def key(self, record: R) -> str:
         """Return what tells a record from the others of its kind."""
         return record.container_id

@@ -5,10 +5,12 @@ So dl-probe and the next dl-apply know which containers may have been left pause
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from dltools.engine.interface import Engine
 from dltools.engine.runs import UNKNOWN_RUN, ApplyRun
 from dltools.engine.state_records import Records
 
@@ -20,7 +22,9 @@ _NAMED = 5
 class TurnNote:
     """A container that takes turns: the number of its group, the length of its turn (s), since when
     (RFC 3339), and by which run; the name of the queue, "" for that of the CPUs. `engine` and
-    `host` tell where the container is."""
+    `host` tell where the container is. `paused_at` tells when dl-apply was about to pause it (s
+    since 1970; 0: an older version did not say), None while it has not done so: then another's
+    pause is another's."""
 
     engine: str
     host: str
@@ -31,6 +35,17 @@ class TurnNote:
     since: str
     run: ApplyRun = UNKNOWN_RUN
     queue: str = ""
+    paused_at: float | None = 0.0
+
+    def holds(self, engine: Engine) -> bool:
+        """Tell whether it was dl-apply that paused the container, if it is paused now. After a
+        crash somebody may have unpaused and paused it: then the engine remembers a second pause.
+        That is asked of engines here alone, as times are this machine's."""
+        if not self.paused_at or not engine.is_local:
+            return self.paused_at is not None
+        since = engine.past_events(self.paused_at, time.time())
+        pauses = [one for one in since if one.container_id == self.container_id]
+        return [one.action for one in pauses].count("pause") <= 1
 
 
 class TurnNotes(Records[TurnNote]):

@@ -5,11 +5,11 @@ from __future__ import annotations
 import queue
 import threading
 import time
-from collections import deque
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
+from dltools.engine.event_feed import SeenEvents
 from dltools.engine.interface import Engine, Event, GoneError
 from dltools.errors import DltoolsError, UnavailableError
 from dltools.labels import has_labels
@@ -26,18 +26,8 @@ _ONE_MOMENT_S = 0.05
 
 _LONGEST_REASON = 120
 
-_REMEMBERED = 1024
-"""Number of newest events by which repeated ones are recognised: four times as many as Docker
-repeats."""
-
-_OVERLAP_S = 1.0
-"""Events of one moment may come in another order than their times; so much is asked for again."""
-
 Listener = Callable[[str, str], None]
 """Called in a thread with the action of every event and the id of its container."""
-
-_Key = tuple[int, str, str]
-"""The time of an event (ns since the epoch), the id of its container, and its action."""
 
 
 def event_row(event: Event, host: str) -> Row | None:
@@ -121,10 +111,9 @@ class EventStream:
         self._listener = listener
         self._came: queue.SimpleQueue[Row | DltoolsError] = queue.SimpleQueue()
         self._kept: list[Row] = []
-        self._seen: deque[_Key] = deque(maxlen=_REMEMBERED)
+        self._seen = SeenEvents()
         self._told: set[str] = set()  # ids whose exit was told before its event came
         self._begun: dict[str, Run] = {}  # by events, and not yet ended
-        self._known_until = 0.0  # by the engine's clock, in seconds since the epoch
         self._thread: threading.Thread | None = None
         self._changed = changed
 
@@ -138,7 +127,7 @@ class EventStream:
         """Watch events from a time on (seconds since the epoch), unless they are watched
         already."""
         if self._thread is None:
-            self._known_until = max(self._known_until, since)
+            self._seen.known_until = max(self._seen.known_until, since)
             self._thread = threading.Thread(target=self._watch, args=(since,), daemon=True)
             self._thread.start()
 
@@ -148,7 +137,7 @@ class EventStream:
         while not self._came.empty():
             if not isinstance(item := self._came.get_nowait(), DltoolsError):
                 self._kept.append(item)
-        self.follow(self._known_until - _OVERLAP_S)
+        self.follow(self._seen.asked_since)
 
     def begun(self) -> list[Run]:
         """Return the runs whose start event has come, and whose exit event has not."""
@@ -158,10 +147,7 @@ class EventStream:
         """Return the row of the exit of a run, None if its event has come. Raises the engine's
         errors."""
         begun = run.started.timestamp() * 1e9 if run.started else 0.0
-        exits = [
-            nanos for nanos, id_, action in tuple(self._seen) if (id_, action) == (run.id, "exit")
-        ]
-        if any(nanos > begun for nanos in exits):
+        if any(nanos > begun for nanos in self._seen.times(run.id, "exit")):
             return None
         row = _exit_row(self._engine, run)
         self._begun.pop(run.id, None)
@@ -197,11 +183,8 @@ class EventStream:
 
     def _note(self, event: Event) -> None:
         id_ = event.container_id
-        if event.nanos is not None:
-            if (key := (event.nanos, id_, event.action)) in self._seen:
-                return
-            self._seen.append(key)
-            self._known_until = max(self._known_until, event.nanos / 1e9)
+        if not self._seen.is_new(event):
+            return
         self._listener(event.action, id_)
         row = self._row(event)
         if row is not None and row["event"] == "start":

@@ -20,7 +20,7 @@ from dltools.apply.original_settings import (
     Entry,
     Journal,
     Originals,
-    is_foreign,
+    foreign_settings,
     is_restored,
     restore,
 )
@@ -277,7 +277,7 @@ def test_of_many_changed_containers_those_that_are_gone_are_forgotten(
 def test_settings_that_runs_have_made_one_by_one_are_nobody_else_s(
     engine: Engine, v1: LocatedContainer, ours: tuple[Settings, ...], expected: bool
 ) -> None:
-    assert is_foreign(engine, v1, journal_entry(ours=ours)) is expected
+    assert bool(foreign_settings(engine, v1, journal_entry(ours=ours))) is expected
 
 
 @pytest.mark.parametrize("keeps", [True, False])
@@ -287,7 +287,7 @@ def test_a_restart_that_loses_settings_is_nobody_s_wish(
     engine.capabilities = Capabilities(keeps=keeps)
     found = journal_entry(ours=({"cpus": 1.0, "cpu_weight": 2.0},))
     original: CpuLimits = {"cpus": 0.5, "cpu_weight": 300.0}
-    assert is_foreign(engine, v1, replace(found, settings=original)) is keeps
+    assert bool(foreign_settings(engine, v1, replace(found, settings=original))) is keeps
 
 
 def test_what_systemd_writes_again_is_nobody_s_wish(engine: Engine, v1: LocatedContainer) -> None:
@@ -295,8 +295,9 @@ def test_what_systemd_writes_again_is_nobody_s_wish(engine: Engine, v1: LocatedC
     unit = replace(v1, container=replace(v1.container, cgroup_path="/train.slice/a.scope"))
     found = journal_entry(ours=({"cpus": 1.0, "cpu_weight": 2.0},))
     original: CpuLimits = {"cpus": 0.5, "cpu_weight": 300.0}
-    assert not is_foreign(engine, unit, replace(found, settings=original))
-    assert is_foreign(engine, unit, replace(found, settings={"cpus": 0.5, "cpu_weight": 900.0}))
+    assert not foreign_settings(engine, unit, replace(found, settings=original))
+    others: CpuLimits = {"cpus": 0.5, "cpu_weight": 900.0}
+    assert foreign_settings(engine, unit, replace(found, settings=others)) == {"cpu_weight"}
 
 
 def test_a_container_that_has_not_changed_is_as_it_was(

@@ -19,7 +19,6 @@ from typing import TYPE_CHECKING, BinaryIO
 from dltools.apply.history import BY_BREAK, BY_LEASE, BY_RESTORE, History
 from dltools.apply.leases import BEAT_S, STILL_S
 from dltools.apply.original_settings import timestamp
-from dltools.apply.refusals import FOREIGN, PAUSED_ELSEWHERE
 from dltools.cli.exits import Exit, print_message
 from dltools.cli.remarks import Remarks, print_remark
 from dltools.errors import DataError, DltoolsError, UnavailableError
@@ -128,7 +127,7 @@ class PlanStream:
                 self._leases.renew()
                 if self._leases.is_for_good:
                     self._sets_for_good |= any(map(_is_lasting, self.last))
-                self._tell_foreign()
+                self._tell_left_alone()
                 self.failed += [result for result in self.last if result.status == "failed"]
                 self._remark(plan)
                 if self._request.is_verbose:
@@ -165,7 +164,7 @@ class PlanStream:
         lines = InputLines(name)
         while True:
             self._signals.check()
-            self._actuator.advance_turns()
+            self._advance()
             self._end_lease()
             if not self._signals.wait_for(stream, self._seconds_until_due()):
                 self._retry_deliveries()
@@ -198,16 +197,16 @@ class PlanStream:
         tried = self._printer.show(work)
         self.failed += [result for result in tried if result.status == "failed"]
 
-    def _tell_foreign(self) -> None:
-        """Say once which containers somebody else has changed, or has paused."""
-        for found, what in (
-            (self._actuator.foreign, FOREIGN),
-            (self._actuator.paused_elsewhere, PAUSED_ELSEWHERE),
-        ):
-            for key, name in found.items():
-                if (key, what) not in self._told:
-                    self._told.add((key, what))
-                    print_message(f"{name}: {what}")
+    def _advance(self) -> None:
+        """Do what is due, and say once which containers are left alone, and why."""
+        self._actuator.advance(self._signals.wake)
+        self._tell_left_alone()
+
+    def _tell_left_alone(self) -> None:
+        for (id_, why), name in self._actuator.left_alone.items():
+            if (id_, why) not in self._told:
+                self._told.add((id_, why))
+                print_message(f"{name}: {why}")
 
     def _end_lease(self) -> None:
         """Undo what this run has set if no plan has come for too long."""
@@ -227,8 +226,8 @@ class PlanStream:
             left = ends - time.monotonic()
             if left <= 0:
                 return
-            time.sleep(min(self._actuator.seconds_until_due() or 0.0, left))
-            self._actuator.advance_turns()
+            self._signals.wait_for(None, min(self._actuator.seconds_until_due() or 0.0, left))
+            self._advance()
             self._retry_deliveries()
             self._leases.beat()
 
@@ -352,13 +351,19 @@ class FirstSignal:
         for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
             signal.signal(number, self._handle)
 
-    def wait_for(self, stream: BinaryIO, seconds: float | None) -> bool:
-        """Wait until a stream can be read, a signal has come, or so many seconds are over (None:
-        for ever). Tell whether the stream can be read."""
-        ready, _, _ = select.select([stream.fileno(), self._woken], [], [], seconds)
+    def wait_for(self, stream: BinaryIO | None, seconds: float | None) -> bool:
+        """Wait until a stream can be read, a signal has come, somebody calls `wake`, or so many
+        seconds are over (None: for ever). Tell whether the stream can be read."""
+        streams = [] if stream is None else [stream.fileno()]
+        ready, _, _ = select.select([*streams, self._woken], [], [], seconds)
         if self._woken in ready:
             os.read(self._woken, 1 << 10)
-        return stream.fileno() in ready
+        return bool({*streams} & {*ready})
+
+    def wake(self) -> None:
+        """End the wait, from any thread."""
+        with suppress(OSError):  # it has ended, or is to end anyway
+            os.write(self._wake, b"\0")
 
     def ignore(self) -> None:
         """Ignore all signals from now on."""
@@ -367,7 +372,8 @@ class FirstSignal:
     def close(self) -> None:
         """Wait for nothing any more."""
         signal.set_wakeup_fd(-1)
-        os.close(self._wake)
+        wake, self._wake = self._wake, -1
+        os.close(wake)
         os.close(self._woken)
 
     def _handle(self, number: int, _frame: object) -> None:

@@ -31,8 +31,22 @@ _USUAL_NETWORKS = ("bridge", "host", "none", _INGRESS)
 _ACTIONS = {"die": "exit", "destroy": "remove", "health_status: unhealthy": "unhealthy"}
 """Docker's names of events that have other names here."""
 
-_HARMLESS = ("exec_", "health_status", "top")
+_HARMLESS = ("exec", "health_status", "top")
 """Events whose names begin so change nothing."""
+
+_HANDS = {
+    "kill": "signal",
+    "attach": "attach",
+    "exec_create": "enter",
+    "exec_start": "enter",
+    "exec": "enter",
+    "exec_die": "leave",
+    "exec_died": "leave",
+}
+"""Docker's and Podman's names of what people do to a container."""
+
+OPEN_GPU = ("sh", "-c", ": < /dev/nvidiactl")
+"""The command by which dltools asks whether a container can open its GPU: nobody's hand."""
 
 
 def container_of(raw: Mapping[str, Any]) -> Container:
@@ -170,6 +184,7 @@ def event_of(raw: Mapping[str, Any]) -> Event:
     actor = actor if isinstance(actor, Mapping) else {}
     attributes: Mapping[str, str] = actor.get("Attributes") or {}
     nanos, action = raw.get("timeNano"), str(raw.get("Action") or "")
+    word, _, command = action.partition(": ")
     has_nanos = isinstance(nanos, int)
     code = str(attributes.get("exitCode", ""))
     return Event(
@@ -182,6 +197,8 @@ def event_of(raw: Mapping[str, Any]) -> Event:
         nanos if has_nanos else None,
         int(code) if code.lstrip("-").isdigit() else None,
         attributes,
+        "" if command == " ".join(OPEN_GPU) else _HANDS.get(word, ""),
+        attributes.get("execID", ""),
     )
 
 

@@ -12,7 +12,7 @@ from urllib.parse import quote
 from dltools.engine.address import Address
 from dltools.engine.cgroup_files import Usage
 from dltools.engine.docker.addresses import check, default_address, socket_of
-from dltools.engine.docker.answers import container_of, event_of, listed_of, usage_of
+from dltools.engine.docker.answers import OPEN_GPU, container_of, event_of, listed_of, usage_of
 from dltools.engine.docker.configuration import (
     NO_RESTART,
     creation_body,
@@ -50,7 +50,6 @@ from dltools.engine.scales import default_shares
 from dltools.errors import DltoolsError
 from dltools.inputs import LineSplitter
 
-_OPEN_GPU = ["sh", "-c", ": < /dev/nvidiactl"]
 _NO_SHELL = (126, 127)
 
 
@@ -87,6 +86,8 @@ class DockerEngine(Engine):
 
     capabilities = ALL_CAPABILITIES
 
+    tells_hands = True
+
     _product = "Docker"
 
     _states: Sequence[str] = ()
@@ -114,6 +115,11 @@ class DockerEngine(Engine):
         self.has_gpu: bool = "nvidia" in (info.get("Runtimes") or {}) or any(
             str(device.get("ID")).startswith("nvidia.com/gpu") for device in devices
         )
+
+    @property
+    def repeats(self) -> int:
+        """How many requests have been made again, as no answer had come."""
+        return self._transport.repeats
 
     def containers(self, labels: Sequence[str] = (), names: Sequence[str] = ()) -> list[Listed]:
         """Return the running and paused containers that have all these labels (KEY or KEY=VALUE)
@@ -189,7 +195,7 @@ class DockerEngine(Engine):
     def can_open_gpu(self, container: Container) -> bool | None:
         """Tell whether a container can open its GPU, None if it cannot be asked."""
         try:
-            status = self.run(container.id, _OPEN_GPU)
+            status = self.run(container.id, OPEN_GPU)
         except DltoolsError:
             return None
         return None if status in _NO_SHELL else status == 0

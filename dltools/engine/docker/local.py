@@ -38,6 +38,8 @@ class Local:
     http.client takes as long to import as a hundred requests (measured).
     """
 
+    repeats = 0
+
     def __init__(self, path: str, forwarded_to: str = "") -> None:
         """Ask the engine for its versions. The socket may be forwarded to an engine elsewhere.
 

@@ -52,6 +52,8 @@ class Remote:
 
     is_local = False
 
+    repeats = 0
+
     def __init__(self, where: str, settings: Mapping[str, Any]) -> None:
         """Connect, with the certificates in `settings`, else those that the environment names.
 

@@ -37,6 +37,10 @@ class Transport(Protocol):
     server: str
     """What the engine calls itself, such as Docker/20.10.24 (linux)."""
 
+    @property
+    def repeats(self) -> int:
+        """How many requests have been made again, as no answer had come."""
+
     def json(self, method: str, path: str, params: Params = NO_PARAMS, body: Any = None) -> Any:
         """Make a request and return its JSON answer, None for an empty one."""
 
@@ -155,6 +159,11 @@ class Patient:
         self.is_local, self.server = transport.is_local, transport.server
         self._transport = transport
         self._patience = Patience(patience_s, report_waiting, clock, sleep)
+
+    @property
+    def repeats(self) -> int:
+        """How many requests have been made again, as no answer had come."""
+        return self._patience.repeats
 
     def json(self, method: str, path: str, params: Params = NO_PARAMS, body: Any = None) -> Any:
         """Make a request and return its JSON answer, None for an empty one."""

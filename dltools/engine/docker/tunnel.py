@@ -37,6 +37,7 @@ class Tunnelled:
     """Requests through a tunnel, which is opened again after it has broken."""
 
     is_local = False
+    repeats = 0
 
     def __init__(self, url: str) -> None:
         """Open the tunnel. Raises `UnavailableError`."""

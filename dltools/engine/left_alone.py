@@ -1,0 +1,56 @@
+"""Containers that somebody has for himself: no plan touches them, of whichever run.
+
+A record is made where somebody pauses, signals or changes a container that takes turns, and by
+`dl-apply --release`. A dl-apply that runs meanwhile finds it. dl-probe shows such a container as
+protected, so that no plan gives it a place in the order.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from dltools.engine.interface import Container, Engine, GoneError
+from dltools.engine.state_records import Records
+
+FOLDER = "left-alone"
+"""The name of the records' folder in a state directory."""
+
+
+@dataclass(frozen=True, slots=True)
+class LeftAlone:
+    """A container that is left alone, and why; `started` is when that run of it began (the engine's
+    text), "" where it holds for as long as there is the container."""
+
+    engine: str
+    host: str
+    container_id: str
+    container_name: str
+    why: str
+    started: str = ""
+
+    def holds_for(self, container: Container) -> bool:
+        """Tell whether it holds for the run that a container is in."""
+        return self.started in ("", container.started_text)
+
+
+class LeftAloneRecords(Records[LeftAlone]):
+    """The records in one directory."""
+
+    record_type = LeftAlone
+    what = "record of a container that is left alone"
+
+    def why(self, engine: Engine, container: Container) -> str | None:
+        """Return why a container is left alone, None if it is not."""
+        found = self.find(container.id)
+        holds = found is not None and found.engine == engine.id and found.holds_for(container)
+        return found.why if found and holds else None
+
+    def forget_gone(self, engine: Engine) -> None:
+        """Remove the records of an engine's containers that are gone, or run anew."""
+        for one in self.readable():
+            try:
+                holds = one.engine != engine.id or one.holds_for(engine.inspect(one.container_id))
+            except GoneError:
+                holds = False
+            if not holds:
+                self.remove(one)

@@ -1,0 +1,285 @@
+"""What owners do to their containers, beside a dl-apply that holds these back: it comes first."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+from helpers.containers import Containers, Job, api, eventually, on_every_cpu, plan_for
+from helpers.tools import Tools, complaint, records
+from real_engine.test_turns import SPIN, rotating, state, turns
+
+from dltools.cli.exits import Exit
+
+
+def spend(seconds: float) -> str:
+    """Return shell that takes so many CPU seconds."""
+    used = 'getline s < "/proc/self/stat"; close("/proc/self/stat"); split(s, a, " ")'
+    work = f"do {{ for (i = 0; i < 20000; i++); {used} }}"
+    return f"awk 'BEGIN {{ {work} while (a[14] + a[15] < {100 * seconds:.0f}) }}'"
+
+
+SAVES = f"trap {json.dumps(spend(0.9) + '; echo saved; exit 0')} TERM; {SPIN}"
+"""A training that needs 0.9 CPU seconds to save when it is asked to end."""
+
+
+def lowered(*jobs: Job, first: Job, weight: float = 2.0, most: float = 1024.0) -> bytes:
+    """Return plans by which these jobs wait for the first one."""
+    plans = [plan_for(one, {"cpu_weight": weight}) for one in jobs]
+    return b"".join((*plans, plan_for(first, {"cpu_weight": most})))
+
+
+@contextmanager
+def applying(tool: Tools, plans: bytes, *arguments: str) -> Iterator[subprocess.Popen[bytes]]:
+    """Start a dl-apply that has applied these plans; its input stays open."""
+    process = tool.begin("dl-apply", *arguments)
+    assert process.stdin is not None
+    assert process.stdout is not None
+    process.stdin.write(plans)
+    process.stdin.flush()
+    for _ in range(plans.count(b'"kind":"end"') or plans.count(b'"end"')):
+        assert json.loads(process.stdout.readline())["status"] in ("applied", "unchanged")
+    yield process
+
+
+def say(process: subprocess.Popen[bytes], plans: bytes) -> list[dict[str, Any]]:
+    """Give a dl-apply that runs more plans of an action each, and return their results."""
+    assert process.stdin is not None
+    assert process.stdout is not None
+    process.stdin.write(plans)
+    process.stdin.flush()
+    number = plans.count(b'"container"')
+    return [json.loads(process.stdout.readline()) for _ in range(number)]
+
+
+def ended(process: subprocess.Popen[bytes]) -> bytes:
+    """End a dl-apply in order, and return what it says."""
+    process.terminate()
+    _, said = process.communicate(timeout=60)
+    assert process.returncode == Exit.TERMINATED
+    return said
+
+
+def stopped(job: Job, seconds: int = 10) -> tuple[int, bool, float]:
+    """Stop a container as docker stop does. Return its exit status, whether it has saved, and how
+    long that took."""
+    began = time.monotonic()
+    api().stop(job.id, timeout=seconds)
+    took = time.monotonic() - began
+    code = job.inspect().exit_code
+    assert code is not None
+    return code, b"saved" in job.log(), took
+
+
+def run_in(job: Job, script: str) -> float:
+    """Run shell in a container as docker exec does, and return how long that took (s)."""
+    client, began = api(), time.monotonic()
+    made = client.exec_create(job.id, ["sh", "-c", script])
+    client.exec_start(made["Id"])
+    assert client.exec_inspect(made["Id"])["ExitCode"] == 0
+    return time.monotonic() - began
+
+
+def stays(job: Job, wanted: str, seconds: float) -> None:
+    """Fail unless a container is in a state for so long."""
+    until = time.monotonic() + seconds
+    while time.monotonic() < until:
+        assert state(job) == wanted
+        time.sleep(0.1)
+
+
+# Turns
+
+
+def waiting(jobs: list[Job]) -> Job:
+    """Return a job that waits for its turn."""
+    return next(job for job in jobs if state(job) == "paused")
+
+
+def at_work(jobs: list[Job]) -> Job:
+    """Return the job whose turn it is."""
+    found: list[Job] = eventually(lambda: [job for job in jobs if state(job) == "running"])
+    return found[0]
+
+
+def test_a_job_that_waits_its_turn_saves_when_it_is_stopped(run: Containers, tool: Tools) -> None:
+    jobs = [run(SAVES, name=name) for name in "abcd"]
+    with rotating(tool, jobs, seconds=2.0) as process:
+        for job in (waiting(jobs), waiting(jobs)):
+            code, has_saved, _ = stopped(job)
+            assert (code, has_saved) == (0, True)
+        said = ended(process)
+    assert b"somebody has sent it a signal" in said
+
+
+def test_a_signal_takes_a_job_out_of_the_turns(run: Containers, tool: Tools) -> None:
+    jobs = [run(f"trap : USR1; {SPIN}", name=name) for name in "abc"]
+    with rotating(tool, jobs) as process:
+        job = waiting(jobs)
+        api().kill(job.id, signal="USR1")
+        eventually(lambda: state(job), lambda found: found == "running")
+        stays(job, "running", 2)
+        results = say(process, turns(*jobs))
+        assert [one["status"] for one in results if one["container"]["id"] == job.id] == ["skipped"]
+        job.restart()
+        results = say(process, turns(*jobs))
+        assert "skipped" not in [one["status"] for one in results]
+        ended(process)
+
+
+@pytest.mark.parametrize("look_s", [0.0, 1.0])
+def test_an_owner_s_pause_stays(run: Containers, tool: Tools, look_s: float) -> None:
+    jobs = [run(SPIN, name=name) for name in "abc"]
+    with rotating(tool, jobs, seconds=1.0) as process:
+        job = at_work(jobs)
+        api().pause(job.id)
+        time.sleep(look_s)
+        say(process, turns(*jobs))
+        stays(job, "paused", 3)
+        assert "running" in [state(one) for one in jobs]
+        said = ended(process)
+    assert said.count(job.name.encode()) == 1
+    assert b"paused" in said
+    assert {one.name: state(one) for one in jobs if one != job} == {
+        one.name: "running" for one in jobs if one != job
+    }
+    tool("dl-apply", "--undo")
+    assert state(job) == "paused"
+
+
+def test_an_owner_s_unpause_is_not_reverted(run: Containers, tool: Tools) -> None:
+    jobs = [run(SPIN, name=name) for name in "abc"]
+    with rotating(tool, jobs, seconds=5.0) as process:
+        job = waiting(jobs)
+        api().unpause(job.id)
+        say(process, turns(*jobs, seconds=5.0))
+        stays(job, "running", 2)
+        api().pause(job.id)
+        stays(job, "paused", 2)
+        ended(process)
+    assert state(job) == "paused"
+
+
+def test_a_commit_is_not_disturbed(run: Containers, tool: Tools) -> None:
+    jobs = [run(SPIN, name=name) for name in "abc"]
+    with rotating(tool, jobs) as process:
+        for _ in range(2):
+            job = at_work(jobs)
+            made = api().commit(job.id)
+            api().remove_image(made["Id"])
+        ended(process)
+    assert {state(job) for job in jobs} == {"running"}
+
+
+def test_a_pause_after_a_crash_stays(run: Containers, tool: Tools) -> None:
+    """What the dead run has paused goes on, also where its owner has touched another one."""
+    jobs = [run(SPIN, name=name) for name in "abc"]
+    with rotating(tool, jobs, "--lease", "0s", seconds=30.0) as process:
+        owned, again, left = at_work(jobs), *(job for job in jobs if state(job) == "paused")
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+        api().pause(owned.id)
+        api().unpause(again.id)
+        api().pause(again.id)
+        said = complaint(tool("dl-apply", "--undo").stderr)
+    assert [state(job) for job in (owned, again, left)] == ["paused", "paused", "running"]
+    assert left.name in said
+
+
+def test_an_update_of_a_job_in_turns_is_left_alone_and_named(run: Containers, tool: Tools) -> None:
+    jobs = [run(SPIN, name=name) for name in "abc"]
+    with rotating(tool, jobs) as process:
+        job = waiting(jobs)
+        job.engine.update(job.id, {"CpuShares": 1500})
+        eventually(lambda: state(job), lambda found: found == "running")
+        stays(job, "running", 2)
+        said = ended(process)
+    assert job.name.encode() in said
+    assert job.kernel_weight == pytest.approx(1500, rel=0.02)
+
+
+# Weights
+
+
+@pytest.mark.parametrize("most", [1024.0, 65536.0])
+def test_a_job_at_a_low_weight_saves_when_it_is_stopped(
+    run: Containers, tool: Tools, most: float
+) -> None:
+    first = run(on_every_cpu(SPIN) + " wait", name="first")
+    for number in range(2):
+        job = run(SAVES, name=f"job{number}")
+        with applying(tool, lowered(job, first=first, most=most)) as process:
+            assert stopped(job)[:2] == (0, True)
+            ended(process)
+
+
+@pytest.mark.alone
+@pytest.mark.parametrize("most", [1024.0, 65536.0])
+def test_a_command_in_a_job_is_not_held_back(run: Containers, tool: Tools, most: float) -> None:
+    first = run(on_every_cpu(SPIN) + " wait", name="first")
+    job = run(SPIN, name="job")
+    alone = min(run_in(job, spend(0.3)) for _ in range(3))
+    with applying(tool, lowered(job, first=first, most=most)) as process:
+        took = [run_in(job, spend(0.3)) for _ in range(3)]
+        eventually(lambda: job.kernel_weight, lambda weight: weight < 20)
+        ended(process)
+    assert sorted(took)[1] < 2 * alone + 0.5
+
+
+def test_what_a_plan_wants_meanwhile_comes_after(run: Containers, tool: Tools) -> None:
+    job, other = run(SPIN, name="job", cpu_shares=500), run(SPIN, name="other")
+    with applying(tool, lowered(job, first=other)) as process:
+        made = api().exec_create(job.id, ["sh", "-c", "sleep 3"])
+        api().exec_start(made["Id"], detach=True)
+        eventually(lambda: job.kernel_weight, lambda weight: weight == pytest.approx(500, rel=0.03))
+        (result,) = say(process, plan_for(job, {"cpu_weight": 30}))
+        assert result["status"] == "skipped"
+        assert "at work" in result["error"]
+        assert job.kernel_weight == pytest.approx(500, rel=0.03)
+        eventually(lambda: job.kernel_weight, lambda weight: weight == pytest.approx(30, rel=0.4))
+        ended(process)
+    assert tool("dl-apply", "--undo").returncode == 0
+    assert job.kernel_weight == pytest.approx(500, rel=0.03)
+
+
+# Each setting by itself
+
+
+@pytest.mark.parametrize("options", [(), ("--force",)])
+def test_our_weight_goes_back_and_an_owner_s_quota_stays(
+    run: Containers, tool: Tools, options: tuple[str, ...]
+) -> None:
+    job = run(cpu_shares=700)
+    before = job.kernel_weight
+    assert tool("dl-apply", input=plan_for(job, {"cpu_weight": 2})).returncode == 0
+    job.engine.update(job.id, {"NanoCpus": 1_500_000_000})
+    (result,) = records(tool("dl-apply", input=plan_for(job, {"cpu_weight": 10})).stdout)
+    assert result["status"] == "applied"
+    done = tool("dl-apply", "--undo", *options)
+    assert [one["status"] for one in records(done.stdout)] == ["applied"]
+    assert (job.kernel_weight, job.kernel_cpus) == (before, pytest.approx(1.5))
+    assert job.inspect().native["HostConfig"]["CpuShares"] == 700
+    assert records(tool("dl-apply", "--undo").stdout) == []
+
+
+def test_our_quota_goes_back_and_an_owner_s_weight_stays_until_force(
+    run: Containers, tool: Tools
+) -> None:
+    job = run(cpu_shares=700)
+    before = job.kernel_weight
+    assert tool("dl-apply", input=plan_for(job, {"cpu_weight": 2, "cpus": 0.5})).returncode == 0
+    job.engine.update(job.id, {"CpuShares": 2000})
+    (result,) = records(tool("dl-apply", "--undo").stdout)
+    assert result["status"] == "applied"
+    assert "somebody else" in result["error"]
+    assert job.kernel_weight == pytest.approx(2000, rel=0.02)
+    assert job.kernel_cpus in (None, pytest.approx(job.engine.cpus))
+    assert [one["status"] for one in records(tool("dl-apply", "--undo").stdout)] == ["skipped"]
+    tool("dl-apply", "--undo", "--force")
+    assert job.kernel_weight == before
