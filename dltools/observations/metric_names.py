@@ -137,7 +137,7 @@ def objective(name: str) -> str:
     return "max" if is_rising or _is_rising_rate(words) else "min"
 
 
-Rank = tuple[int, int, bool, str]
+Rank = tuple[int, int, int, bool, str]
 """A sort key of metrics, the best evaluation metric first."""
 
 
@@ -145,11 +145,13 @@ Rank = tuple[int, int, bool, str]
 def evaluation_rank(name: str) -> Rank:
     """Return a sort key that puts the best evaluation metric first.
 
-    The order is: rewards, scores and rates of success, by which reinforcement learning is judged,
-    those of an evaluation first; validation losses, other validation metrics, the training loss,
-    other losses, other metrics, norms of gradients and spreads. Within each of these a mean comes
-    before an extreme, a whole loss or reward before a part of one and a validation before a test,
-    then by name.
+    The order is: what an agent achieves, by which reinforcement learning is judged, that of an
+    evaluation first, and a score before a reward or rate of success, and these before a return;
+    validation losses, other validation metrics, parts of a detector's, the training loss,
+    other losses, other metrics, norms of gradients and spreads, and the losses of discriminators
+    and critics. Within each of these a mean comes before an extreme, a whole loss or reward before
+    a part of one, a precision over all thresholds before one at 50 % and a validation before a
+    test, then by name.
     """
     lower = name.lower()
     words = lower.split("_")
@@ -157,21 +159,42 @@ def evaluation_rank(name: str) -> Rank:
     group = _group(lower, frozenset(words))
     whole = _WHOLE_REWARDS if group <= 1 else _PLAIN
     part = 1 if (words[-1] == "loss" or group <= 1) and not whole.issuperset(words) else 0
-    return group, extreme + part, lower.startswith("test_"), name
+    part = part or (1 if _AT_ONE.search(lower) else 0)
+    achieved = _achieved(frozenset(words)) if group <= 1 else 0
+    return group, achieved, extreme + part, lower.startswith("test_"), name
+
+
+_AT_ONE = re.compile(r"ap_?(?:50|75)$")
+
+
+def _achieved(words: frozenset[str]) -> int:
+    """Return how much a word for what an agent achieves says, 0 most."""
+    if words & {"score", "scores"}:
+        return 0
+    return (2 if words & {"return", "returns"} else 1) + 2 * bool(words & _NORMALISED)
+
+
+_NORMALISED = frozenset({"normalized", "normalised", "norm", "scaled"})
+_OF_EVALUATIONS = frozenset({"ndcg", "mrr", "map", "miou", "bleu", "sacrebleu", "wer", "cer"})
+"""Words of what is measured by evaluations alone."""
+
+_OF_DETECTIONS = frozenset({"bbox", "box", "cls", "dfl", "kpt", "mask", "obj", "pose", "rpn"})
+"""Words of parts of a detector's loss, which its evaluation does not report as a whole."""
 
 
 class Seen(NamedTuple):
-    """What there has been of a metric: its largest absolute value, and how many points with a
-    finite value."""
+    """What there has been of a metric: its largest absolute value, how many points with a finite
+    value, and whether all these are the same."""
 
     peak: float
     points: int
+    is_constant: bool = False
 
 
 def seen(values: Iterable[float]) -> Seen:
     """Return what there has been of a metric with these values."""
-    sizes = [abs(value) for value in values if math.isfinite(value)]
-    return Seen(max(sizes, default=0.0), len(sizes))
+    finite = [value for value in values if math.isfinite(value)]
+    return Seen(max(map(abs, finite), default=0.0), len(finite), len(set(finite)) == 1)
 
 
 def evaluation_order(seen: Mapping[str, Seen]) -> list[str]:
@@ -180,20 +203,30 @@ def evaluation_order(seen: Mapping[str, Seen]) -> list[str]:
     A metric that has never been a finite number comes last: `val_accuracy` NaN from the first line.
     So does a loss that has never been other than 0, as some policy gradients have none to print.
     A result that came once comes after the others where one of these is a loss or better, and came
-    often: `loss` at each step, and a `val_loss` at the end. Beside the losses of an adversarial
-    pair, what measures samples comes first: `fid`, `inception_score`.
+    often: `loss` at each step, and a `val_loss` at the end. So does one that came often and never
+    changed, where another has. Beside the losses of an adversarial pair, what measures samples
+    comes first: `fid`, `inception_score`. Of metrics of one kind, one that came a tenth as often as
+    another comes after it.
     """
-    has_series = any(
-        one.points >= OFTEN and _group_of(name) <= _LOSS and not _is_empty(name, one.peak)
+    series = {
+        name: one
         for name, one in seen.items()
-    )
+        if one.points >= OFTEN and _group_of(name) <= _LOSS and not _is_empty(name, one.peak)
+    }
+    has_change = not all(one.is_constant for one in series.values())
     has_pair = is_adversarial(name for name, one in seen.items() if one.points)
+    most: dict[int, int] = {}
+    for name, one in seen.items():
+        most[_group_of(name)] = max(one.points, most.get(_group_of(name), 0))
 
-    def key(name: str) -> tuple[bool, bool, bool, bool, int, int, bool, str]:
-        peak, points = seen[name]
-        is_once = has_series and points == 1
+    def key(name: str) -> tuple[bool, bool, bool, bool, int, bool, Rank]:
+        peak, points, is_constant = seen[name]
+        is_still = has_change and is_constant and points >= OFTEN
+        is_once = (bool(series) and points == 1) or is_still
         is_second = has_pair and not _measures_samples(name)
-        return points == 0, _is_empty(name, peak), is_once, is_second, *evaluation_rank(name)
+        rank = evaluation_rank(name)
+        is_rare = points * _RARE <= most[rank[0]]
+        return points == 0, _is_empty(name, peak), is_once, is_second, rank[0], is_rare, rank
 
     return sorted(seen, key=key)
 
@@ -268,6 +301,7 @@ def _measures_samples(name: str) -> bool:
     return not _SAMPLES.isdisjoint(words) and _SPREADS.isdisjoint(words)
 
 
+_RARE = 10
 OFTEN = 3
 """Points of a metric that make a series, beside which a result that came once says less."""
 
@@ -290,15 +324,17 @@ _GROUPS = (
     "a reward or rate of success",
     "a loss of an evaluation",
     "a metric of an evaluation",
+    "a part of the loss of an evaluation",
     "the training loss",
     "a loss",
     "a metric",
     "a norm or spread",
+    "the loss of a discriminator or critic",
 )
 
 
-_TRAINING_LOSS = 4
-_LOSS = 5
+_TRAINING_LOSS = 5
+_LOSS = 6
 """The last group in `_GROUPS` of what a job can be judged by well."""
 
 
@@ -306,14 +342,18 @@ def _group(lower: str, words: frozenset[str]) -> int:
     """Return the place in `_GROUPS` of a metric."""
     is_evaluation = lower.startswith(("val_", "valid_", "eval_", "test_"))
     if "grad_norm" in lower or words & _SPREADS:
-        return 7
+        return 8
+    if _player_of(lower) == _DISCRIMINATOR:
+        return 9
     if _is_achieved(words):
         return 0 if is_evaluation else 1
-    if is_evaluation:
-        return 2 if any(word.endswith("loss") for word in words) else 3
+    if is_evaluation and any(word.endswith("loss") for word in words):
+        return 4 if words & _OF_DETECTIONS else 2
+    if is_evaluation or (words & _OF_EVALUATIONS and "train" not in words):
+        return 3
     if "loss" in words and words <= _WHOLES:
-        return 4
-    return 5 if is_loss(lower) else 6
+        return 5
+    return 6 if is_loss(lower) else 7
 
 
 def _is_achieved(words: frozenset[str]) -> bool:

@@ -124,16 +124,21 @@ TargetsOf = Callable[[Mapping[str, str]], Targets]
 @dataclass(slots=True)
 class _Metric:
     """A summary of one metric's points: the newest value, the number of finite values, the number
-    of newest values that are not finite (`lost`), and the largest absolute value."""
+    of newest values that are not finite (`lost`), the largest absolute value, and whether all
+    finite ones are the same."""
 
     value: float = math.nan
     finite: int = 0
     lost: int = 0
     peak: float = 0.0
+    first: float | None = None
+    is_constant: bool = True
 
     def add(self, value: float) -> None:
         self.value = value
         if math.isfinite(value):
+            self.first = value if self.first is None else self.first
+            self.is_constant = self.is_constant and value == self.first
             self.finite, self.lost = self.finite + 1, 0
             self.peak = max(self.peak, abs(value))
         else:
@@ -191,7 +196,10 @@ class _Watched:
         if not known:
             first = min(self.metrics, key=metric_names.evaluation_rank, default=None)
             return first if first is not None and self.metrics[first].is_lost else None
-        seen = {name: metric_names.Seen(one.peak, one.finite) for name, one in known.items()}
+        seen = {
+            name: metric_names.Seen(one.peak, one.finite, one.is_constant)
+            for name, one in known.items()
+        }
         wanted = [name for name in (self.targets.metric, self.labels.get(METRIC)) if name in known]
         judging = (wanted or metric_names.evaluation_order(seen))[0]
         return judging if known[judging].is_lost else None

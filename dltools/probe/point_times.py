@@ -59,6 +59,7 @@ class PointTimes:
         self._newest: datetime | None = None  # stamp
         self._is_new = False  # it came after the last line with points
         self._had_month = False  # and not only a time of day
+        self._is_elapsed = False  # the time of the newest line is one elapsed
         self._ahead = timedelta()
         self._undated: list[PointTime] = []
         self._guessed: list[PointTime] = []  # the year is not known yet
@@ -74,6 +75,7 @@ class PointTimes:
         found = PointTime(self._start)
         try:
             at = stamp or self._implied(elapsed)
+            self._is_elapsed = elapsed is not None
             if at is None and self._is_new:
                 at = self._newest
             self._is_new = False
@@ -90,6 +92,7 @@ class PointTimes:
         it is read."""
         if not self._has_stamps:
             self._give_up()
+            self._tell()
 
     def end(self) -> None:
         """Set all waiting times, because no stamp follows."""
@@ -98,10 +101,17 @@ class PointTimes:
 
     def _see(self, stamp: datetime) -> None:
         """Read a stamp. The first one is the begin of the log."""
+        is_first = not self._has_stamps
         if self._is_assumed and self._stamps.has_date:
-            self._know_year(self._shift_to(stamp))
-        if not self._has_stamps:
-            self._start, self._has_stamps = stamp, True
+            if is_first and self._guessed and self._last:  # times elapsed, before any stamp
+                shift, is_first = stamp - self._last, False
+                self._start += shift
+                self._know_year(shift)
+            else:
+                self._know_year(self._shift_to(stamp))
+        if is_first:
+            self._start = stamp
+        self._has_stamps = True
         self._newest, self._is_new = stamp, True
         self._had_month = self._stamps.has_month
 
@@ -127,14 +137,18 @@ class PointTimes:
     def _know_year(self, shift: timedelta) -> None:
         """Set the times that waited for a year."""
         self._is_assumed = False
-        for guess in self._guessed:
-            guess.time, guess.is_known = guess.time + shift, True
-        self._guessed = []
+        self._tell(shift)
         for moment in ("_last", "_newest"):
             if (at := getattr(self, moment)) is not None:
                 setattr(self, moment, at + shift)
         if self._has_stamps:
             self._start += shift
+
+    def _tell(self, shift: timedelta = timedelta()) -> None:
+        """Set the times that waited for a stamp with a year."""
+        for guess in self._guessed:
+            guess.time, guess.is_known = guess.time + shift, True
+        self._guessed = []
 
     def _implied(self, elapsed: float | None) -> datetime | None:
         """Return the start plus the time elapsed, but not before the newest stamp."""
@@ -168,7 +182,7 @@ class PointTimes:
 
     def _settle(self, found: PointTime, at: datetime) -> None:
         found.time = self._last = at
-        if self._is_assumed and self._has_stamps:
+        if self._is_assumed and (self._has_stamps or self._is_elapsed):
             self._guessed.append(found)
             if len(self._guessed) > _MOST_WAITING:
                 self._know_year(timedelta())
@@ -250,6 +264,8 @@ _FORMS = (
     _ascii(rf"(?<!\d)(?P<m>\d\d)/(?P<d>\d\d)/(?P<y>\d\d) {_CLOCK}"),
     # [11/09 14:34:10 d2.utils.events]   11/08 15:58:16 - mmengine
     _ascii(rf"(?<![\d/])(?P<m>\d\d)/(?P<d>\d\d) {_CLOCK}"),
+    # 04-07 09:02:50,
+    _ascii(rf"^\W{{0,2}}(?P<m>[01]\d)-(?P<d>[0-3]\d) {_CLOCK}(?![\d:])"),
     # [21/Nov/2026:01:30:37 +0000]
     _ascii(rf"(?P<d>\d\d)/(?P<b>[A-Z][a-z]{{2}})/(?P<Y>\d{{4}}):{_CLOCK}{_ZONE}"),
     # Nov 21 01:30:37

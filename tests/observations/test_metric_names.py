@@ -165,11 +165,44 @@ def test_beside_an_adversarial_pair_measures_of_samples_come_first() -> None:
     names = ("d_loss", "errd", "errg", "fid", "g_loss", "inception_score", "is_std", "val_g_loss")
     order = evaluation_order(dict.fromkeys(names, Seen(1.0, 9)))
     assert order[:2] == ["fid", "inception_score"]
-    assert order[2:] == ["val_g_loss", "errd", "errg", "d_loss", "g_loss", "is_std"]
+    assert order[2:] == ["val_g_loss", "errg", "g_loss", "is_std", "errd", "d_loss"]
     assert fluctuating(names) == {"d_loss", "errd", "errg", "g_loss", "val_g_loss"}
     once = {"d_loss": Seen(1.0, 9), "g_loss": Seen(1.0, 9), "fid": Seen(90.0, 1)}
-    assert evaluation_order(once) == ["d_loss", "g_loss", "fid"]
+    assert evaluation_order(once) == ["g_loss", "d_loss", "fid"]
     assert [objective(name) for name in ("fid", "is", "inception_score")] == ["min", "max", "max"]
+
+
+@pytest.mark.parametrize(
+    ("first", "others"),
+    [
+        ("critic_score_mean", ["critic_returns_mean", "critic_rewards_mean", "critic_score_max"]),
+        ("episode_reward", ["episode_return", "normalized_reward"]),
+        ("episode_return", ["normalized_return", "advantage_mean"]),
+        ("actor_loss", ["critic_loss", "discriminator_loss"]),
+        ("val_map", ["val_box_loss", "val_map50", "val_map75"]),
+        ("val_map50_95", ["val_cls_loss", "val_map50", "map50_95"]),
+        ("val_box_loss", ["box_loss", "loss"]),
+    ],
+)
+def test_what_says_more_comes_first(first: str, others: list[str]) -> None:
+    assert evaluation_order(dict.fromkeys([*others, first], Seen(1.0, 9)))[0] == first
+
+
+@pytest.mark.parametrize(
+    ("found", "best"),
+    [
+        ({"val_loss": seen([-1.0] * 5), "loss": seen([2.5, 2.0, 1.5])}, "loss"),
+        ({"val_loss": seen([-1.0] * 5)}, "val_loss"),
+        ({"val_loss": seen([2.5, 2.5]), "loss": seen([2.5, 2.0, 1.5])}, "val_loss"),
+        ({"reward": Seen(1.0, 90), "final_reward": Seen(1.0, 9)}, "reward"),
+        ({"a_loss": Seen(1.0, 9), "b_loss": Seen(1.0, 90)}, "b_loss"),
+        ({"a_loss": Seen(1.0, 10), "b_loss": Seen(1.0, 90)}, "a_loss"),
+    ],
+)
+def test_what_never_changes_or_is_rare_comes_after_the_others(
+    found: dict[str, Seen], best: str
+) -> None:
+    assert evaluation_order(found)[0] == best
 
 
 def test_rewards_fluctuate_and_losses_do_not() -> None:

@@ -48,6 +48,22 @@ def test_the_year_changes_with_stamps_of_two_forms() -> None:
     assert times(text) == ["2026-12-31 23:59:50", "2027-01-01 00:00:10", "2027-01-01 00:00:20"]
 
 
+def test_month_and_day_are_read_with_dashes() -> None:
+    text = (
+        "04-06 23:59:50,123 step 1 loss: 1.5\n04-07 09:02:50,456 step 2 loss: 1.25\n"
+        "2026-04-07 09:03:50 step 3 loss: 0.5\n"
+    )
+    assert times(text) == ["2026-04-06 23:59:50", "2026-04-07 09:02:50", "2026-04-07 09:03:50"]
+
+
+def test_a_stamp_that_comes_later_holds_for_the_time_elapsed_before() -> None:
+    bars = [f" 10%|#  | {n}/10 [00:{n:02}<00:09, 1.0it/s, loss={9.5 - n}]\n" for n in (1, 5, 9, 11)]
+    text = "".join([*bars[:3], "2026-04-28 00:00:10 saved\n", bars[3]])
+    assert times(text) == [
+        "2026-04-28 00:00:02", "2026-04-28 00:00:06", "2026-04-28 00:00:10", "2026-04-28 00:00:12"
+    ]  # fmt: skip
+
+
 def test_without_any_year_times_read_as_elapsed() -> None:
     assert times("[00:00:10] step 1 loss: 1.5\n") == ["1970-01-01 00:00:10"]
 

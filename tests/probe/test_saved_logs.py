@@ -200,7 +200,7 @@ def test_what_was_dropped_as_noise_is_said(tool: Tools) -> None:
         ("loss: nan", "judged by nothing: no metric has been a finite number"),
         (
             "Loss_D: 0.{n} Loss_G: 1.{n}",
-            "judged by loss_d: a loss, better when smaller; while "
+            "judged by loss_g: a loss, better when smaller; while "
             "it is flat it says nothing; the label dltools.metric chooses another",
         ),
     ],

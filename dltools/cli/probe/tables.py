@@ -107,6 +107,7 @@ class _Metric:
     peak: float = 0.0
     count: int = 0
     finite: int = 0
+    is_constant: bool = True
 
 
 @dataclass(slots=True)
@@ -133,6 +134,7 @@ class Metrics:
         metric.count, metric.last = metric.count + 1, value
         if math.isfinite(value):
             metric.peak, metric.finite = max(metric.peak, abs(value)), metric.finite + 1
+            metric.is_constant = metric.is_constant and value == metric.first
 
     def table(self, *, wide: bool) -> Table:
         """Return a row per container and metric, the metrics that judge a job first: the log family
@@ -191,8 +193,9 @@ class Metrics:
         seen: dict[str, dict[str, Seen]] = {}
         for (name, metric, _), one in self._found.items():
             own = seen.setdefault(name, {})
-            peak, count = own.get(metric, (0.0, 0))
-            own[metric] = Seen(max(peak, one.peak), count + one.finite)
+            peak, count, is_constant = own.get(metric, Seen(0.0, 0, is_constant=True))
+            is_constant = is_constant and one.is_constant
+            own[metric] = Seen(max(peak, one.peak), count + one.finite, is_constant)
         return seen
 
 

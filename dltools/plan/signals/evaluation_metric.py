@@ -61,7 +61,10 @@ def candidates(job: ContainerHistory) -> list[str]:
     if len(known) < 2:
         return list(known)
     return metric_names.evaluation_order(
-        {name: metric_names.Seen(one.peak, one.count) for name, one in known.items()}
+        {
+            name: metric_names.Seen(one.peak, one.count, one.low == one.high)
+            for name, one in known.items()
+        }
     )
 
 

@@ -85,6 +85,11 @@ class Named:
         self._epoch: float | None = None
         self._title = ""
 
+    @property
+    def epoch_above(self) -> float | None:
+        """The epoch of a heading, for the lines below that name none."""
+        return self._above.epoch
+
     def points(self, line: str) -> list[Point]:
         """Return one point for each name; if a name comes twice, the first one."""
         return self.read(line).points

@@ -179,7 +179,7 @@ _METRICS = frozenset({
     "mlogloss", "hellaswag", "mmlu", "gsm8k", "humaneval", "arc", "piqa", "winogrande",
     "top1", "top5", "objective", "em", "eer", "der", "sdr",
     "snr", "sisnr", "epe", "mpjpe", "chamfer", "silog", "absrel", "likelihood", "crps",
-    "smape", "mase", "spl", "softspl",
+    "smape", "mase", "spl", "softspl", "acc1", "acc5", "merror", "l2re", "hitrate",
 })  # fmt: skip
 
 _WEAK = frozenset({
@@ -211,7 +211,7 @@ _SETTINGS = frozenset({
     "schedule", "window", "history", "path", "use", "enable", "print", "save", "reduction",
     "multiplier", "best", "lower", "higher", "code", "codes", "baseline", "expected", "goal",
     "increment", "ignore", "denom", "offset", "seed", "chunk", "chunks",
-    "parallel",
+    "parallel", "packet", "packets",
 })  # fmt: skip
 
 _STEPS = {name: rank for rank, names in enumerate((
@@ -259,6 +259,8 @@ def name_kind(name: str) -> NameKind:
         return NameKind.STEP
     if not is_metric(normal):
         return NameKind.OTHER
+    if "bits_per_" in normal:
+        return NameKind.METRIC
     words = normal.split("_")
     if _SETTINGS.intersection(words) or words[-1] == "mask" or len(normal) > 80:
         return NameKind.OTHER

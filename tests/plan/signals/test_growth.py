@@ -161,7 +161,7 @@ def test_an_adversarial_pair_that_is_flat_says_nothing(names: tuple[str, str]) -
     note = "is flat, which does not show whether an adversarial network learns"
     for points in (flat, wave(9.0, 0.0)):
         found = grown(history(dict.fromkeys((*names, "d_x", "rec_loss"), points)))
-        assert found == Growth(min(names), None, 0.25, None, f"{min(names)} {note}")
+        assert found == Growth(names[1], None, 0.25, None, f"{names[1]} {note}")
     assert grown(history({names[0]: flat})).efficiency == 0.0  # alone it is any loss
     moving = {names[0]: flat, names[1]: [(second, 4.0 - second / 10) for second, _ in flat]}
     assert grown(history(moving)).metric == names[1]
@@ -175,7 +175,7 @@ def test_an_adversarial_pair_is_judged_by_what_measures_its_samples(measure: str
     found = grown(history({**pair, measure: [(2.0, 40.0), (12.0, 40.0)]}))
     assert (found.metric, found.efficiency) == (measure, 0.0)
     found = grown(history({**pair, measure: [(2.0, 40.0)]}))  # not in both intervals
-    assert (found.metric, found.efficiency) == ("loss_d", None)
+    assert (found.metric, found.efficiency) == ("loss_g", None)
 
 
 def test_a_reward_counts_where_it_changes_by_more_than_it_fluctuates() -> None:

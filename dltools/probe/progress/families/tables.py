@@ -12,7 +12,7 @@ from typing import ClassVar
 
 from dltools.observations.metric_names import normal_name
 from dltools.probe.progress.base import Point, Regex, clock, report, whole
-from dltools.probe.progress.tokens import NameKind, name_kind
+from dltools.probe.progress.tokens import NameKind, name_kind, step_rank
 
 _BARS = Regex(r"\s*[|\u2502\u2503]\s*")
 _BLANKS = Regex(r"\s{2,}|\t")
@@ -110,7 +110,7 @@ class Log:
         cells = _cells(line)
         if len(cells) > len(self._names) or len(cells) < 2:
             return []
-        pairs, epoch, step = [], None, None
+        pairs, epoch, step, rank = [], None, None, 99
         for name, what, text in zip(self._names, self._sorts, cells, strict=False):
             if what is NameKind.OTHER:
                 continue
@@ -122,8 +122,9 @@ class Log:
                 return []
             elif what is NameKind.EPOCH:
                 epoch = float(text.partition("/")[0].replace(",", "").rstrip("%"))
-            else:
+            elif step_rank(name) < rank:
                 step = whole(text.partition("/")[0].partition(".")[0].lstrip("+-"))
+                rank = step_rank(name)
         if not pairs or (len(cells) < len(self._names) and len(pairs) < 2):
             return []
         return report(self.name, pairs, step=step, epoch=epoch, elapsed_s=self._time(cells))
@@ -150,7 +151,7 @@ def _cells(line: str) -> list[str]:
     """Return the cells of a row, by what stands between them."""
     line = line.strip()
     if "|" in line or "\u2502" in line or "\u2503" in line:
-        return [cell.strip("*`") for cell in _BARS.split(line.strip("|\u2502\u2503 \t"))]
+        return [cell.strip("*`[]") for cell in _BARS.split(line.strip("|\u2502\u2503 \t"))]
     if "," in line:
         cells = [cell.strip() for cell in line.split(",")]
         if ", " not in line.rstrip(", ") or not any(" " in cell for cell in cells):

@@ -31,8 +31,8 @@ _EPOCH = Regex(r"[Ee]poch\s*(?:[:=#\[(]\s*)?(\d+)")
 _PHASE = Regex(
     r"\b(val|valid|validat\w*|eval\w*|test\w*|sanity \w+)\b(?!\s?[=:]\s?[-\d.])", re.IGNORECASE
 )
-_GLOBAL = step_rank("env_step")
-"""A counter in the postfix that says as much as this goes on where a bar begins anew."""
+_GLOBAL = (step_rank("global_step"), step_rank("env_step"))
+"""What a counter in the postfix is that goes on where a bar begins anew."""
 
 _SCALE = {"": 1.0, "k": 1e3, "M": 1e6, "G": 1e9, "T": 1e12}
 
@@ -77,12 +77,12 @@ class Log:
         if about.epoch is not None:
             self._epoch = about.epoch
         counters = [(step_rank(name), text) for name, text in said if text.isdecimal()]
-        rank, counter = min(counters, default=(_GLOBAL + 1, ""))
+        counter = next((text for rank, text in sorted(counters) if rank in _GLOBAL), "")
         shown = round(float(match["n"]) * _SCALE[match["unit"]])
         return report(
             self.name,
             pairs,
-            step=whole(counter) if rank <= _GLOBAL else shown,
+            step=whole(counter) if counter else shown,
             epoch=self._epoch,
             phase=about.phase,
             elapsed_s=self._elapsed(match["spent"]),
