@@ -1,7 +1,8 @@
 """What the processes of a container are: one look at their maps, command lines and environments.
 
-It finds runtimes of deep learning and of OpenMP, programs in which a person works (notebooks,
-editors, ssh servers), and the distributed job that the processes are members of.
+It finds runtimes of deep learning and of OpenMP, what else starts as many threads as the host has
+CPUs, programs in which a person works (notebooks, editors, ssh servers), and the distributed job
+that the processes are members of.
 
 Maps are long and costly to read, so that all that is looked for in them is looked for at once, and
 only once in processes that a training has made by fork, as data loaders are. Of an environment only
@@ -21,22 +22,45 @@ from pathlib import Path
 from dltools.engine.distributed import Membership, membership_of, variables_in
 from dltools.engine.kernel_files import ROOT
 
-_DEEP_LEARNING: tuple[tuple[str, bytes, re.Pattern[bytes]], ...] = tuple(
-    (name, part, re.compile(rb"/" + pattern + rb"[^/\n]*\.so\b[^/\n]*$", re.MULTILINE))
-    for name, part, pattern in (
-        ("libtorch", b"libtorch", rb"libtorch(?:_[a-z_]+)?(?=[-.])"),
-        ("libtensorflow", b"libtensorflow", rb"libtensorflow(?:_cc|_framework)?(?=[-.])"),
-        ("libtensorflow", b"_pywrap_tensorflow", rb"_pywrap_tensorflow"),
-        ("jaxlib", b"jaxlib", rb"jaxlib/(?:[^/\n]+/)*"),
-        ("jaxlib", b"xla_extension", rb"xla_extension"),
-        ("libmxnet", b"libmxnet", rb"libmxnet(?=[-.])"),
-        ("libpaddle", b"libpaddle", rb"libpaddle(?:_[a-z_]+)?(?=[-.])"),
-        ("libonnxruntime", b"onnxruntime", rb"(?:lib)?onnxruntime(?:_[a-z0-9_]+)?(?=[-.])"),
-        ("libcudart", b"libcudart", rb"libcudart(?=[-.])"),
+_Libraries = tuple[tuple[str, bytes, re.Pattern[bytes]], ...]
+"""Libraries: a name, bytes that maps with it have, and its files."""
+
+
+def _libraries(*known: tuple[str, bytes, bytes]) -> _Libraries:
+    return tuple(
+        (name, part, re.compile(rb"/" + pattern + rb"[^/\n]*\.so\b[^/\n]*$", re.MULTILINE))
+        for name, part, pattern in known
     )
+
+
+_DEEP_LEARNING = _libraries(
+    ("libtorch", b"libtorch", rb"libtorch(?:_[a-z_]+)?(?=[-.])"),
+    ("libtensorflow", b"libtensorflow", rb"libtensorflow(?:_cc|_framework)?(?=[-.])"),
+    ("libtensorflow", b"_pywrap_tensorflow", rb"_pywrap_tensorflow"),
+    ("jaxlib", b"jaxlib", rb"jaxlib/(?:[^/\n]+/)*"),
+    ("jaxlib", b"xla_extension", rb"xla_extension"),
+    ("libmxnet", b"libmxnet", rb"libmxnet(?=[-.])"),
+    ("libpaddle", b"libpaddle", rb"libpaddle(?:_[a-z_]+)?(?=[-.])"),
+    ("libonnxruntime", b"onnxruntime", rb"(?:lib)?onnxruntime(?:_[a-z0-9_]+)?(?=[-.])"),
+    ("libcudart", b"libcudart", rb"libcudart(?=[-.])"),
 )
-"""The runtimes of deep learning: a name, bytes that maps with it have, and its files. An OpenMP
-runtime alone is none: a database may have one."""
+"""The runtimes of deep learning. An OpenMP runtime alone is none: a database may have one."""
+
+_THREAD_POOLS = _libraries(
+    ("libopenblas", b"openblas", rb"lib(?:scipy_)?openblas"),
+    ("libmkl", b"libmkl", rb"libmkl_(?:rt|core|intel_thread|gnu_thread|tbb_thread)(?=[-.])"),
+    ("libtbb", b"libtbb", rb"libtbb(?:12)?(?=[-.])"),
+    ("polars", b"polars", rb"_?polars(?:_[a-z_]+)?(?=[-.])"),
+    ("rayon", b"tokenizers", rb"tokenizers(?=[-.])"),
+    ("llama.cpp", b"libllama", rb"libllama(?=[-.])"),
+    ("llama.cpp", b"libggml", rb"libggml(?:-[a-z0-9]+)*(?=[-.])"),
+)
+"""What starts threads, beside OpenMP, unless it is told how many."""
+
+_INDUCTOR = "torch/_inductor/compile_worker"
+"""The script of the processes in which PyTorch compiles."""
+
+_LLAMA = re.compile(r"llama-(?:server|cli|bench|run|batched|perplexity|embedding)")
 
 _OPENMP_VARIABLES = ("GOMP_SPINCOUNT", "KMP_BLOCKTIME", "OMP_NUM_THREADS", "OMP_WAIT_POLICY")
 
@@ -66,13 +90,14 @@ class Processes:
     """What is known of a container's processes.
 
     `openmp`: their OpenMP runtimes and settings. `runtimes`: their deep-learning runtimes, such as
-    libtorch. `program`: the name of an interactive program among them, "" for none. `membership`:
-    the distributed job that they are members of, None for none. `is_readable`: whether this user
-    may look at them.
+    libtorch. `thread_pools`: what else starts threads in them, such as libopenblas. `program`: the
+    name of an interactive program among them, "" for none. `membership`: the distributed job that
+    they are members of, None for none. `is_readable`: whether this user may look at them.
     """
 
     openmp: OpenMP = NO_OPENMP
     runtimes: tuple[str, ...] = ()
+    thread_pools: tuple[str, ...] = ()
     program: str = ""
     membership: Membership | None = None
     is_readable: bool = True
@@ -88,6 +113,7 @@ def search(pids: Iterable[int], root: Path = ROOT, *, shares_network: bool = Fal
     with_runtime: set[tuple[tuple[str, ...], bytes]] = set()  # their command lines and environments
     openmp: set[str] = set()
     deep: set[str] = set()
+    pools: set[str] = set()
     widest, settings, program = 0, "", ""
     is_readable = True
     for pid in sorted(pids)[:_MOST_PROCESSES]:
@@ -99,7 +125,9 @@ def search(pids: Iterable[int], root: Path = ROOT, *, shares_network: bool = Fal
                 continue
             program = program or interactive_program(command)
             launched.append((variables_in(environ), command))
+            pools |= _pools_of_program(command)
             maps = _read(process / "maps")
+            pools |= thread_pools_in(maps)
             if runtimes := deep_learning_in(maps):
                 deep |= runtimes
                 with_runtime.add(kind)
@@ -116,12 +144,28 @@ def search(pids: Iterable[int], root: Path = ROOT, *, shares_network: bool = Fal
             continue
     found_openmp = OpenMP("+".join(sorted(openmp)) or None, settings or None)
     member = membership_of(launched, shares_network=shares_network)
-    return Processes(found_openmp, tuple(sorted(deep)), program, member, is_readable)
+    libraries = tuple(sorted(deep)), tuple(sorted(pools))
+    return Processes(found_openmp, *libraries, program, member, is_readable)
 
 
 def deep_learning_in(maps: bytes) -> set[str]:
     """Return the deep-learning runtimes in the text of a /proc/PID/maps."""
-    return {name for name, part, files in _DEEP_LEARNING if part in maps and files.search(maps)}
+    return _found(_DEEP_LEARNING, maps)
+
+
+def thread_pools_in(maps: bytes) -> set[str]:
+    """Return what starts threads, beside OpenMP, in the text of a /proc/PID/maps."""
+    return _found(_THREAD_POOLS, maps)
+
+
+def _found(libraries: _Libraries, maps: bytes) -> set[str]:
+    return {name for name, part, files in libraries if part in maps and files.search(maps)}
+
+
+def _pools_of_program(command: Sequence[str]) -> set[str]:
+    """Return what a program starts threads or processes with that its maps do not show."""
+    found = {"llama.cpp"} if _LLAMA.fullmatch(_program_name(command[0])) else set()
+    return found | ({"inductor"} if any(_INDUCTOR in word for word in command[:4]) else set())
 
 
 def _command_line(process: Path) -> list[str]:

@@ -1,9 +1,15 @@
-"""Advice to the owners of jobs whose threads spin: what to start them with next time."""
+"""Advice to the owners of jobs that run more threads than they have CPUs: what to start them with.
+
+Counters say whether a job does: how many threads want a CPU, by the scheduler; how many CPUs it may
+use, by its quota, its list of CPUs and its host; for how long its quota stopped it. What is in its
+processes says which variable or option sets the number, whatever the runtime.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
+from dltools.labels import Role
 from dltools.plan.decisions import JobDecision
 from dltools.plan.host_history import HostHistory
 from dltools.plan.signals.busy_threads import (
@@ -17,6 +23,24 @@ _WORTH = (
     "measured on 2 CPUs, two trainings of two threads: 31 to 37 s as they are, 17 s with "
     "OMP_WAIT_POLICY=passive"
 )
+
+_STOPPED = 0.25
+"""Part of the time for which a quota stops a job that is worth a line, where nobody knows how many
+of its threads want a CPU (ours)."""
+
+_SHOWN = 0.01
+"""The least part of the time that is worth to be told."""
+
+_OPTIONS = {
+    "llama.cpp": "--threads {n}",
+    "libopenblas": "-e OPENBLAS_NUM_THREADS={n}",
+    "libmkl": "-e MKL_NUM_THREADS={n}",
+    "polars": "-e POLARS_MAX_THREADS={n}",
+    "rayon": "-e RAYON_NUM_THREADS={n}",
+    "inductor": "-e TORCHINDUCTOR_COMPILE_THREADS={n}",
+}
+"""By what is in a container, what sets the number of its threads. TBB has no variable, and takes as
+many as its list of CPUs has."""
 
 
 def advice(hosts: Sequence[HostHistory], decisions: Iterable[JobDecision]) -> list[str]:
@@ -39,25 +63,53 @@ def _quota(decision: JobDecision) -> float | None:
 def _of_host(host: HostHistory, quotas: dict[str, float | None]) -> Iterator[str]:
     jobs = _jobs(host)
     spinning = [job for job in jobs if spinning_threads(job)]
-    total = sum(spinning_threads(job) or busy_threads(job) for job in jobs)
-    is_crowded = len(jobs) > 1 and total > host.cpus > 0
-    for job in spinning:
+    reporting = [job for job in jobs if job.metrics or job in spinning]
+    total = sum(spinning_threads(job) or busy_threads(job) for job in reporting)
+    is_crowded = len(reporting) > 1 and total > host.cpus > 0
+    for job in jobs if host.cpus > 0 else ():
         quota = quotas.get(job.id)
-        if quota is not None and quota < min(spinning_threads(job), host.cpus):
-            yield (
-                f"warning: {_spins(job)}, which uses up its quota of {quota:g} CPUs: "
-                f"{_start(job, int(quota))}"
-            )
-        elif is_crowded:
-            yield f"advice: {_spins(job)}: {_start(job, int(host.cpus / len(jobs)))}"
+        if (found := _beyond(job, host.cpus, quota)) is not None:
+            yield f"warning: {found}"
+        elif is_crowded and job in spinning:
+            yield f"advice: {_spins(job)}: {_start(job, int(host.cpus / len(reporting)))}"
     if spinning and is_crowded:
-        yield f"{total} threads of {len(jobs)} jobs on {host.cpus:g} CPUs; {_WORTH}"
+        yield f"{total} threads of {len(reporting)} jobs on {host.cpus:g} CPUs; {_WORTH}"
 
 
 def _jobs(host: HostHistory) -> list[ContainerHistory]:
-    """Return the containers that train or serve, or whose threads spin, by name."""
-    found = (job for job in host.containers.values() if job.metrics or spinning_threads(job))
+    """Return the containers that train, or in which something starts threads, by name."""
+    found = (
+        job
+        for job in host.containers.values()
+        if job.metrics or job.role is Role.TRAINING or job.thread_pools or job.openmp_runtime
+    )
     return sorted(found, key=lambda job: (job.name, job.id))
+
+
+def _beyond(job: ContainerHistory, cpus: float, quota: float | None) -> str | None:
+    """Return how a job's threads are too many for its CPUs, and what to do; None where they are
+    not, or nobody knows. `quota` will be in force; other limits count if they are its owner's."""
+    spinning, own = spinning_threads(job), job.owner.cpus
+    if spinning and quota is not None and quota < min(spinning, cpus):
+        uses = f"which uses up its quota of {quota:g} CPUs{_stopped(job)}"
+        return f"{_spins(job)}, {uses}: {_start(job, int(quota))}"
+    most = min(job.owner.most_cpus, cpus)
+    threads = busy_threads(job) if job.cpu.demand is not None else None
+    if threads is not None and threads > max(1, most):
+        limit = f"the host has {cpus:g}"
+        if most < cpus:
+            limit = f"its quota is {own:g}{_stopped(job)}" if most == own else f"it has {most:g}"
+        return f"{job.name}: {threads} threads want a CPU at once, and {limit}: {_fewer(job, most)}"
+    is_stopped = own is not None and (job.throttled.part or 0.0) >= _STOPPED
+    if is_stopped and threads is None and (job.threads or 1) > 1:
+        return f"{job.name}: its quota is {own:g} CPUs{_stopped(job)}: {_fewer(job, most)}"
+    return None
+
+
+def _stopped(job: ContainerHistory) -> str:
+    """Return for how much of the time its quota stopped a job, "" if it did not."""
+    part = job.throttled.part or 0.0
+    return f", which stopped it {part:.0%} of the time" if part >= _SHOWN else ""
 
 
 def _spins(job: ContainerHistory) -> str:
@@ -66,9 +118,26 @@ def _spins(job: ContainerHistory) -> str:
 
 
 def _start(job: ContainerHistory, cpus: int) -> str:
-    """Return what to start a job with: what stops its spinning, or as many threads as `cpus`."""
+    """Return what to start a job with whose threads spin: what stops that, or as many as `cpus`."""
     calm = " ".join(f"-e {variable}" for variable in settings_against_spinning(job))
-    fewer = max(1, cpus)
-    if fewer >= spinning_threads(job):
+    if max(1, cpus) >= spinning_threads(job):
         return f"start it with {calm} next time"
-    return f"start it with {calm} next time, or with fewer threads: -e OMP_NUM_THREADS={fewer}"
+    return f"start it with {calm} next time, or with fewer threads: {options(job, cpus)}"
+
+
+def _fewer(job: ContainerHistory, cpus: float) -> str:
+    if found := options(job, cpus):
+        return f"start it with {found} next time"
+    return f"set the number of its threads to {max(1, int(cpus))}"
+
+
+def options(job: ContainerHistory, cpus: float) -> str:
+    """Return the options of `docker run`, or of the program, that set a job's number of threads, ""
+    where nothing in it is known."""
+    pools = (job.thread_pools or "").split("+")
+    found = [text for name, text in _OPTIONS.items() if name in pools]
+    if job.openmp_runtime and "llama.cpp" not in pools:
+        found.insert(0, "-e OMP_NUM_THREADS={n}")
+    if not found and "libtbb" in pools:
+        found = ["--cpuset-cpus of {n} CPUs"]
+    return " ".join(found).format(n=max(1, int(cpus)))

@@ -16,11 +16,12 @@ from dltools.notation.json_values import from_json_number, to_json_number
 from dltools.observations.host_samples import GpuUse
 from dltools.observations.metric_names import OFTEN
 from dltools.observations.roles import from_row
-from dltools.plan.signals.container_history import UNKNOWN_OWNER, ContainerHistory, Member, Owner
-from dltools.plan.signals.cpu_demand import CpuDemand
+from dltools.plan.signals.container_history import ContainerHistory, Member
+from dltools.plan.signals.cpu_demand import CpuDemand, Throttled
 from dltools.plan.signals.curves import curve_from_json
 from dltools.plan.signals.effort import EpochCost, GpuSeconds
 from dltools.plan.signals.metric_series import LearningHistory, Series
+from dltools.plan.signals.owner import UNKNOWN_OWNER, Owner
 from dltools.plan.signals.paces import GpuPace, Mark, Pace, Place
 
 _CONTAINER_FIELDS = (
@@ -72,6 +73,8 @@ def save_container(history: ContainerHistory) -> dict[str, Any]:
         "job": history.job,
         "members": [field_values(member) for member in history.members],
         "job_containers": history.job_containers,
+        **({"thread_pools": history.thread_pools} if history.thread_pools else {}),
+        **({"throttled": history.throttled._asdict()} if history.throttled.at is not None else {}),
         **({"user": history.observed_user} if history.observed_user else {}),
         **({"cannot": sorted(history.cannot)} if history.cannot else {}),
         **owner,
@@ -103,6 +106,8 @@ def load_container(id_: str, saved: Mapping[str, Any]) -> ContainerHistory:
     history.job, history.members = saved["job"], tuple(Member(**one) for one in saved["members"])
     history.job_containers = saved["job_containers"]
     history.observed_user = saved.get("user")
+    history.thread_pools = saved.get("thread_pools")
+    history.throttled = Throttled(**saved.get("throttled", {}))
     history.cannot = frozenset(map(str, saved.get("cannot", ())))
     history.owner = _load_owner(saved["owner"]) if "owner" in saved else UNKNOWN_OWNER
     history.label({str(key): str(value) for key, value in saved["labels"].items()})

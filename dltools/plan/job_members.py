@@ -112,6 +112,7 @@ def _one_row(rows: Mapping[str, list[Any]], at: Sequence[int]) -> dict[str, Any]
         "cgroup_parent": _parents(all_of("cgroup_parent")),
         "cannot": "+".join(filter(None, all_of("cannot"))) or None,
         "cpu_seconds": sum(all_of("cpu_seconds")),
+        "cpu_throttled_seconds": sum(all_of("cpu_throttled_seconds")),
         "demand_cores": sum(all_of("demand_cores")),
         "cpu_limit_cores": sum(all_of("cpu_limit_cores")),
         "cpu_weight": min(all_of("cpu_weight")),

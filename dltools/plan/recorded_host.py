@@ -245,6 +245,8 @@ class RecordedHost:
             demands = rows["demand_cores"][low + number : high : many]
             states = rows["state"][low + number : high : many]
             container.note_demand(times, demands, seconds, states)
+            throttled = rows["cpu_throttled_seconds"][low + number : high : many]
+            container.throttled = container.throttled.after(times, throttled)
             self._set_present(container, high - many + number)
             if self.samples.gpus or self.holds_gpus or container.uses_gpu:
                 uses = [self.samples.gpus.get(time, {}).get(key) for time in times]
@@ -280,6 +282,7 @@ class RecordedHost:
         container.cannot = _names(rows["cannot"][row])
         container.openmp_runtime = rows["openmp_runtime"][row]
         container.openmp_settings = rows["openmp_settings"][row]
+        container.thread_pools = rows["thread_pools"][row]
         container.job = rows["job"][row]
         container.observed_user = rows["user"][row]
         container.members = (rows["members"][row] if "members" in rows else None) or ()

@@ -217,7 +217,7 @@ def _load_sharing(saved: Mapping[str, Any]) -> dict[str, MeasuredSharing]:
     }
 
 
-_OPTIONAL = frozenset({"user", "cannot"})
+_OPTIONAL = frozenset({"user", "cannot", "thread_pools", "cpu_throttled_seconds"})
 """Columns of rows that a state has only where a row has a value."""
 
 

@@ -147,6 +147,7 @@ class Counters:
         if found is not None:
             columns["openmp_runtime"] = found.openmp.runtime
             columns["openmp_settings"] = found.openmp.settings
+            columns["thread_pools"] = "+".join(found.thread_pools) or None
             if not found.is_readable and (row["thread_count"] or 0) > 1:
                 columns["gap"] = "; ".join(filter(None, (row["gap"], _UNREADABLE)))
         judged = watched.role.look(watched.container, self._roles, found, has_gpu=has_gpu)

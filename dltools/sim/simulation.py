@@ -21,7 +21,8 @@ from dltools.plan.host_history import HostHistory
 from dltools.plan.policy.interface import ActionKind, Policy
 from dltools.plan.realisation.mode import RealisationOptions
 from dltools.plan.rounds import Rounds
-from dltools.plan.signals.container_history import ContainerHistory, Member, Owner
+from dltools.plan.signals.container_history import ContainerHistory, Member
+from dltools.plan.signals.owner import Owner
 from dltools.sim.agenda import AT_ONCE, Agenda, Arrival, Event, Landing, Observation, Reaction, Wake
 from dltools.sim.sharing import Limits
 from dltools.sim.simulated_host import Placement, SimulatedHost

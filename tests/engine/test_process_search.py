@@ -20,6 +20,7 @@ from dltools.engine.process_search import (
     openmp_runtimes_in,
     openmp_settings_in,
     search,
+    thread_pools_in,
 )
 
 
@@ -50,6 +51,48 @@ from dltools.engine.process_search import (
 )
 def test_deep_learning_is_known_by_the_names_of_files(path: str, expected: set[str]) -> None:
     assert deep_learning_in(maps(LIBC, path, LIBC).encode()) == expected
+
+
+@pytest.mark.parametrize(
+    ("path", "expected"),
+    [
+        ("/usr/lib/x86_64-linux-gnu/openblas-pthread/libopenblas.so.0.3.21", {"libopenblas"}),
+        ("/opt/numpy.libs/libscipy_openblas64_-ff651d7f.so", {"libopenblas"}),
+        ("/opt/numpy.libs/libopenblas64_p-r0-15028c96.3.21.so", {"libopenblas"}),
+        ("/opt/intel/libmkl_rt.so.2", {"libmkl"}),
+        ("/opt/conda/lib/libmkl_intel_thread.so.2", {"libmkl"}),
+        ("/usr/lib/libtbb.so.12.5", {"libtbb"}),
+        ("/opt/lib/libtbb12.so", {"libtbb"}),
+        ("/opt/tokenizers/tokenizers.abi3.so", {"rayon"}),
+        ("/opt/polars/polars.abi3.so", {"polars"}),
+        ("/opt/_polars_runtime_32/_polars_runtime.abi3.so", {"polars"}),
+        ("/usr/local/lib/libllama.so", {"llama.cpp"}),
+        ("/app/libggml-cpu-haswell.so", {"llama.cpp"}),
+        ("/usr/lib/libtbbmalloc.so.2", set()),
+        ("/data/openblas/notes.txt", set()),
+        (TORCH, set()),
+        (LIBC, set()),
+    ],
+)
+def test_what_starts_threads_is_known_by_the_names_of_files(path: str, expected: set[str]) -> None:
+    assert thread_pools_in(maps(LIBC, path, LIBC).encode()) == expected
+
+
+@pytest.mark.parametrize(
+    ("command", "expected"),
+    [
+        ("/app/llama-server -m m.gguf", ("llama.cpp",)),
+        ("llama-bench", ("llama.cpp",)),
+        ("python3 /opt/torch/_inductor/compile_worker/__main__.py --workers=32", ("inductor",)),
+        ("python3 train.py llama-server", ()),
+        ("llama-factory-cli train", ()),
+    ],
+)
+def test_what_starts_threads_is_known_by_the_program(
+    command: str, expected: tuple[str, ...], tmp_path: Path
+) -> None:
+    pid = process(tmp_path, 7, LIBC, command=command)
+    assert search([pid], tmp_path).thread_pools == expected
 
 
 def test_processes_without_a_runtime_have_none(tmp_path: Path) -> None:

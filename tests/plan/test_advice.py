@@ -18,6 +18,8 @@ from dltools.plan.realisation.mode import Mode, RealisationOptions
 from dltools.plan.realisation.settings import Settings
 from dltools.plan.realisation.shared_host import Realisation
 from dltools.plan.signals.container_history import ContainerHistory
+from dltools.plan.signals.cpu_demand import CpuDemand, Throttled
+from dltools.plan.signals.owner import Owner
 
 PASSIVE = "start it with -e OMP_WAIT_POLICY=passive next time"
 FEWER = f"{PASSIVE}, or with fewer threads: -e OMP_NUM_THREADS="
@@ -110,6 +112,86 @@ def test_a_planned_quota_is_warned_of_and_one_that_goes_is_not() -> None:
 @pytest.mark.parametrize("settings", ["OMP_NUM_THREADS=1", "OMP_WAIT_POLICY=passive"])
 def test_a_quota_of_a_job_that_does_not_spin_is_fine(settings: str) -> None:
     assert told(job("gru", openmp_settings=settings, cpus=1.0)) == []
+
+
+def wanting(threads: float, pools: str | None = None, **more: Any) -> ContainerHistory:
+    """A job whose threads were seen to want so many CPUs."""
+    more = {"runtime": None, "openmp_settings": "OMP_WAIT_POLICY=passive", "metrics": {}} | more
+    made = job("x", 40, **{"cpu": CpuDemand(demands=(threads,), uses=(1.0,))} | more)
+    made.thread_pools = pools
+    made.judge()
+    return made
+
+
+@pytest.mark.parametrize(
+    ("pools", "runtime", "start"),
+    [
+        ("llama.cpp", "libgomp", "start it with --threads 2 next time"),
+        ("libopenblas", None, "start it with -e OPENBLAS_NUM_THREADS=2 next time"),
+        ("libmkl", "libiomp5", "start it with -e OMP_NUM_THREADS=2 -e MKL_NUM_THREADS=2 next time"),
+        ("rayon", None, "start it with -e RAYON_NUM_THREADS=2 next time"),
+        ("polars", None, "start it with -e POLARS_MAX_THREADS=2 next time"),
+        ("inductor", None, "start it with -e TORCHINDUCTOR_COMPILE_THREADS=2 next time"),
+        ("libtbb", None, "start it with --cpuset-cpus of 2 CPUs next time"),
+        (None, "libgomp", "start it with -e OMP_NUM_THREADS=2 next time"),
+    ],
+)
+def test_what_sets_the_number_of_threads_is_named(
+    pools: str | None, runtime: str | None, start: str
+) -> None:
+    many = wanting(8.1, pools, runtime=runtime)
+    assert told(many) == [f"warning: x: 8 threads want a CPU at once, and the host has 2: {start}"]
+
+
+@pytest.mark.parametrize(
+    ("owner", "limit", "fewer"),
+    [
+        (Owner(cpus=4.0), "its quota is 4, which stopped it 38% of the time", 4),
+        (Owner(cpus=2.5), "its quota is 2.5, which stopped it 38% of the time", 2),
+        (Owner(cpus=0.5), "its quota is 0.5, which stopped it 38% of the time", 1),
+        (Owner(cpuset="0-2,5"), "it has 4", 4),
+    ],
+)
+def test_the_limits_of_its_owner_count(owner: Owner, limit: str, fewer: int) -> None:
+    many = wanting(7.9, "llama.cpp", owner=owner, throttled=Throttled(1, 1.0, 0.38))
+    assert told(many, cpus=16.0) == [
+        f"warning: x: 8 threads want a CPU at once, and {limit}: "
+        f"start it with --threads {fewer} next time"
+    ]
+
+
+def test_of_an_unknown_program_the_number_is_named() -> None:
+    line, *_ = told(wanting(4.0, metrics=ONE_POINT))
+    assert line.endswith("and the host has 2: set the number of its threads to 2")
+
+
+def test_a_quota_that_stops_a_job_is_enough_where_its_threads_come_and_go() -> None:
+    stopped = wanting(1.0, "libopenblas", cpu=CpuDemand(), owner=Owner(cpus=2.0))
+    assert told(stopped, cpus=16.0) == []
+    stopped.throttled = Throttled(1, 1.0, 0.5)
+    assert told(stopped, cpus=16.0) == [
+        "warning: x: its quota is 2 CPUs, which stopped it 50% of the time: "
+        "start it with -e OPENBLAS_NUM_THREADS=2 next time"
+    ]
+
+
+@pytest.mark.parametrize(
+    "fine",
+    [
+        wanting(2.2, "libopenblas"),
+        wanting(0.9, "libopenblas", owner=Owner(cpus=0.5), throttled=Throttled(1, 1.0, 0.5)),
+        wanting(3.9, "libopenblas", owner=Owner(cpus=4.0)),
+        wanting(30.0),  # a database
+    ],
+)
+def test_threads_that_fit_or_sleep_are_fine(fine: ContainerHistory) -> None:
+    cpus = 16.0 if fine.owner.cpus else 2.0
+    assert told(fine, cpus=cpus) == []
+
+
+def test_a_quota_that_a_plan_gives_is_no_matter_for_the_owner() -> None:
+    many = wanting(2.0, "libopenblas")
+    assert told(many, planned={many.id: {"cpus": 0.5}}) == []
 
 
 def observed(**more: Any) -> list[Row]:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from dltools.cli.remarks import as_root
 from dltools.labels import ROLE, Role
+from dltools.plan.advice import options
 from dltools.plan.planner import Planner
 from dltools.plan.policy.flowcon import FLOWCON
 from dltools.plan.policy.parameters import build
@@ -24,7 +25,6 @@ from dltools.plan.signals.busy_threads import busy_threads
 if TYPE_CHECKING:
     from dltools.observations.roles import Rules
     from dltools.plan.host_history import HostHistory
-    from dltools.plan.signals.container_history import ContainerHistory
 
 Row = Mapping[str, Any]
 
@@ -109,45 +109,27 @@ def _of_container(row: Row, metrics: Mapping[str, int], gpus: int) -> Finding:
 
 
 def _of_threads(host: HostHistory) -> Iterator[Finding]:
-    """Yield what is wrong between threads, quotas and CPUs."""
+    """Yield whether trainings have more busy threads than there are CPUs, as far as it is known."""
     trainings = [one for one in host.containers.values() if one.role is Role.TRAINING]
-    threads = {one.name: busy_threads(one) for one in trainings}
-    for one in sorted(trainings, key=lambda one: one.name):
-        if one.cpus is not None and _is_short(one, host.cpus):
-            yield Finding(
-                Health.WARNING,
-                one.name,
-                f"its quota of {one.cpus:g} CPUs is below its {threads[one.name]} busy threads",
-                f"docker update --cpus {min(threads[one.name], host.cpus):g} {one.name}",
-            )
+    threads = {one.id: busy_threads(one) for one in trainings if one.cpu.demand is not None}
     total, most = sum(threads.values()), max(threads.values(), default=0)
+    jobs = f"{len(threads)} training{'' if len(threads) == 1 else 's'}"
+    text = f"{total} busy threads of {jobs} on {host.cpus:g} CPUs"
     if total > host.cpus > 0 and most > 1:
+        known = [one for one in trainings if threads.get(one.id, 0) > 1]
         fewer = max(1, int(host.cpus / len(threads)))
-        jobs = f"{len(threads)} trainings" if len(threads) > 1 else "1 training"
-        yield Finding(
-            Health.WARNING,
-            "threads",
-            f"{total} busy threads of {jobs} on {host.cpus:g} CPUs; {_FEWER_THREADS}",
-            f"docker run -e OMP_NUM_THREADS={fewer} ...",
-        )
-    elif trainings:
-        yield Finding(
-            Health.OK, "threads", f"{total} busy threads of trainings on {host.cpus:g} CPUs"
-        )
-
-
-def _is_short(job: ContainerHistory, cpus: float) -> bool:
-    """Tell whether a job's quota, where it has one, is below what its threads want."""
-    has_quota = job.cpus is not None and job.cpus < cpus
-    is_known = job.cpu.demand is not None or job.threads is not None
-    return has_quota and is_known and (job.cpus or 0.0) < min(busy_threads(job), cpus)
+        found = sorted({options(one, fewer) for one in known} - {""})
+        advice = f"docker run {found[0]} ..." if found else ""
+        yield Finding(Health.WARNING, "threads", f"{text}; {_FEWER_THREADS}", advice)
+    elif threads:
+        yield Finding(Health.OK, "threads", text)
 
 
 def _of_plan(planner: Planner) -> Iterator[Finding]:
     explanation = planner.explain()
     for line in explanation.lines:
         if line.startswith(_ADVICE):
-            yield Finding(Health.WARNING, "spinning", line.partition(": ")[2])
+            yield Finding(Health.WARNING, "threads", line.partition(": ")[2])
     if explanation.nothing:
         trainings = any(one.role.startswith(Role.TRAINING) for one in explanation.decisions)
         containers = bool(explanation.decisions)

@@ -18,7 +18,7 @@ from dltools.notation.cpu_weights import DEFAULT_CPU_WEIGHT, whole_weight
 from dltools.notation.resources import format_cpus, parse_cpus
 from dltools.plan.realisation.settings import CPU_SETTINGS, Settings, differs, only
 from dltools.plan.realisation.shared_host import Realisation
-from dltools.plan.signals.container_history import Owner
+from dltools.plan.signals.owner import Owner
 
 _REMEMBERED = 6
 """Values of a setting that are remembered: a plan may be applied when the next ones are made."""

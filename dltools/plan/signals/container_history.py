@@ -14,19 +14,18 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice
 from operator import le
-from typing import Any
 
 from dltools import labels as known_labels
 from dltools.labels import PROTECT, USER, Role, is_true
 from dltools.notation.cpu_weights import V2_STEP
-from dltools.notation.resources import parse_cpus
 from dltools.notation.times import MICRO
 from dltools.observations import roles
 from dltools.observations.host_samples import GpuUse
 from dltools.observations.roles import Judgement, Reports
-from dltools.plan.signals.cpu_demand import CpuDemand
+from dltools.plan.signals.cpu_demand import NOT_THROTTLED, CpuDemand, Throttled
 from dltools.plan.signals.effort import GPU_USED, EpochCost, GpuSeconds, value_at
 from dltools.plan.signals.metric_series import LearningHistory, Series
+from dltools.plan.signals.owner import UNKNOWN_OWNER, Owner
 from dltools.plan.signals.paces import GpuPace, Pace
 from dltools.plan.signals.targets import NONE, STEP, Length, Targets, length, parse
 
@@ -60,33 +59,6 @@ of the mode `priority` is 10 in cgroup v1, and the least possible weight in cgro
 
 
 @dataclass(frozen=True, slots=True)
-class Owner:
-    """The limits that the owner of a container set at its start. `realisation.owner_bounds` finds
-    them.
-
-    `cpus` and `cpuset`: a quota in cores and a CPU list, None for no limit. `ratio`: the weight as
-    a multiple of the default. `planned`: by setting, the last values that plans have set.
-    `is_known`: whether a sample has shown the limits.
-    """
-
-    cpus: float | None = None
-    ratio: float = 1.0
-    cpuset: str | None = None
-    planned: Mapping[str, tuple[Any, ...]] = field(default_factory=dict)
-    is_known: bool = False
-
-    @property
-    def most_cpus(self) -> float:
-        """The most CPUs that the owner lets it use, infinity for no bound."""
-        listed = len(parse_cpus(self.cpuset)) if self.cpuset else math.inf
-        return min(listed, math.inf if self.cpus is None else self.cpus)
-
-
-UNKNOWN_OWNER = Owner()
-"""Nothing is known of the owner."""
-
-
-@dataclass(frozen=True, slots=True)
 class Member:
     """One of several containers of a job, with its state and the limits in force; fields as in
     `ContainerHistory`."""
@@ -113,9 +85,10 @@ class ContainerHistory:
     whether a plan has ever given it a share or a setting, also in an earlier run. `cannot`: what
     its engine cannot do with it: names of limits, pause, move.
     Use. `samples` are (time, CPU seconds so far); `cpu` is how many CPUs it wanted and got at the
-    newest samples; `is_busy`: whether it uses CPU, updated until it reports. `openmp_runtime` and
-    `openmp_settings` are as the columns of these names. `gpu_seconds` are those of the GPUs that it
-    holds; `gpu_used_at` is when it was last seen to use one, or to hold one of unknown use.
+    newest samples; `throttled`: for how much of the time its quota stopped it; `is_busy`: whether
+    it uses CPU, updated until it reports. `openmp_runtime`, `openmp_settings` and `thread_pools`
+    are as the columns of these names. `gpu_seconds` are those of the GPUs that it holds;
+    `gpu_used_at` is when it was last seen to use one, or to hold one of unknown use.
     Progress. `metrics` has the points of each metric; `met_first` and `met_final` are the times of
     the first points that met its targets; `epoch` and `step` are its newest; `epoch_count` and
     `step_count` are how many it says that it will train; `epoch_cost` is the effort that each
@@ -142,6 +115,8 @@ class ContainerHistory:
     cpuset: str | None = None
     openmp_runtime: str | None = None
     openmp_settings: str | None = None
+    thread_pools: str | None = None
+    throttled: Throttled = NOT_THROTTLED
     samples: list[tuple[int, float]] = field(default_factory=list)
     metrics: dict[str, Series] = field(default_factory=dict)
     met_first: int | None = None
@@ -299,6 +274,8 @@ class ContainerHistory:
             known = {time for series in self.metrics.values() for time in series.times[:2]}
             self.reports = min(2, len(known.union(times[:1], times[-1:])))
             self.has_news = self.reports == 2
+            if self.has_news:  # what compiled and loaded until then says nothing of its training
+                self.cpu = self.cpu.newest
 
     @property
     def length(self) -> Length | None:

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 from dltools.notation.times import MICRO
 
@@ -93,6 +94,11 @@ class CpuDemand:
         return CpuDemand(cores, demands, uses, quiet_since)
 
     @property
+    def newest(self) -> CpuDemand:
+        """What the newest sample alone shows."""
+        return replace(self, demands=self.demands[-1:], uses=self.uses[-1:])
+
+    @property
     def demand(self) -> float | None:
         """The largest demand (CPUs) at the newest samples, None if unknown."""
         return max(self.demands, default=None)
@@ -110,6 +116,32 @@ class CpuDemand:
     def is_quiet_at(self, time: int) -> bool:
         """Tell whether, at a time (microseconds), it has wanted almost no CPU for a while."""
         return self.quiet_since is not None and time - self.quiet_since >= round(_QUIET_S * MICRO)
+
+
+class Throttled(NamedTuple):
+    """For how much of the time a container's quota stopped it. `at` is the time of the newest
+    sample (microseconds), `seconds` the counter there; `part` of the time since the sample before,
+    0 to 1, None while unknown."""
+
+    at: int | None = None
+    seconds: float = 0.0
+    part: float | None = None
+
+    def after(self, times: Sequence[int], seconds: Sequence[float]) -> Throttled:
+        """Return it after new samples, with NaN for a counter that is unknown."""
+        known = [(time, value) for time, value in zip(times, seconds, strict=True)
+                 if not math.isnan(value)][-2:]  # fmt: skip
+        if self.at is not None:
+            known = [(self.at, self.seconds), *known][-2:]
+        if not known or known[-1][0] == self.at:
+            return self
+        (at, total), part = known[-1], None
+        if len(known) > 1 and known[0][0] < at and known[0][1] <= total:
+            part = min(1.0, (total - known[0][1]) * MICRO / (at - known[0][0]))
+        return Throttled(at, total, part)
+
+
+NOT_THROTTLED = Throttled()
 
 
 def _last_looks(

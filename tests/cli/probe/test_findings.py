@@ -12,13 +12,18 @@ from dltools.observations.roles import NO_RULES
 from dltools.observations.schema import COLUMNS
 from dltools.observations.table import Row
 
-TORCH = {"openmp_runtime": "libgomp", "thread_count": 4}
+TORCH = {"openmp_runtime": "libgomp"}
 
 
 def found(*rows: Row, expects_gpus: bool = False) -> dict[str, Finding]:
     """Return the findings by subject; of one subject the last."""
+    return {one.subject: one for one in findings(*rows, expects_gpus=expects_gpus)}
+
+
+def findings(*rows: Row, expects_gpus: bool = False) -> list[Finding]:
+    """Return all findings."""
     whole = [dict.fromkeys(one.name for one in COLUMNS) | row for row in rows]
-    return {one.subject: one for one in of_sample(whole, NO_RULES, expects_gpus=expects_gpus)}
+    return list(of_sample(whole, NO_RULES, expects_gpus=expects_gpus))
 
 
 def training(name: str, **more: Any) -> list[Row]:
@@ -27,7 +32,7 @@ def training(name: str, **more: Any) -> list[Row]:
 
 
 def test_a_training_that_is_read_is_well() -> None:
-    one = found(node(0), *training("a", thread_count=1))
+    one = found(node(0), *training("a", demand_cores=1.0))
     assert one["a"] == Finding(
         Health.OK, "a", "training: reports loss; read: counters, 1 points of loss"
     )
@@ -51,17 +56,46 @@ def test_a_training_without_progress_is_a_warning() -> None:
     assert one.next == "dl-probe --list-metrics --name '^a b$'"
 
 
+BUSY = {"thread_count": 9, "demand_cores": 4.0}
+
+
 def test_more_threads_than_cpus_and_runtimes_that_spin() -> None:
-    one = found(node(0), *training("a", **TORCH), *training("b", **TORCH))
-    assert one["threads"].text.startswith("8 busy threads of 2 trainings on 2 CPUs; the same jobs")
-    assert one["threads"].next == "docker run -e OMP_NUM_THREADS=1 ..."
-    assert one["spinning"].health is Health.WARNING
+    one = found(node(0), *training("a", **BUSY, **TORCH), *training("b", **BUSY, **TORCH))
+    said = one["threads"]
+    assert said.health is Health.WARNING
+    assert said.text.startswith("b: 4 threads want a CPU at once, and the host has 2")
+    spinning = BUSY | TORCH | {"cpu_limit_cores": 4.0}
+    rows = [node(0, cpus=4.0), *training("a", **spinning), *training("b", **spinning)]
+    every = [(one.subject, one.text, one.next) for one in findings(*rows)]
+    assert (
+        "threads",
+        "8 busy threads of 2 trainings on 4 CPUs; the same jobs with one thread each were faster "
+        "under every scheduler in our measurements",
+        "docker run -e OMP_NUM_THREADS=2 ...",
+    ) in every
+    spins = "a: up to 4 threads of libgomp spin while they wait: start it with"
+    assert any(text.startswith(spins) for _, text, _ in every)
+
+
+def test_sleeping_threads_and_shells_are_no_busy_threads() -> None:
+    shells = {"thread_count": 6, "demand_cores": 0.8}
+    one = found(node(0), *training("a", **shells), *training("b", thread_count=6))
+    assert one["threads"] == Finding(Health.OK, "threads", "1 busy threads of 1 training on 2 CPUs")
+
+
+def test_a_program_that_is_not_known_gets_no_variable() -> None:
+    one = found(node(0), *training("awk", **BUSY), *training("sh", **BUSY))
+    assert one["threads"].text.endswith("the host has 2: set the number of its threads to 2")
+    every = findings(node(0), *training("awk", **BUSY), *training("sh", **BUSY))
+    assert not any("OMP" in f"{one.text}{one.next}" for one in every)
 
 
 def test_a_quota_below_busy_threads() -> None:
-    one = found(node(0, cpus=8.0), *training("a", thread_count=4, cpu_limit_cores=1.5))
-    assert one["a"].text == "its quota of 1.5 CPUs is below its 4 busy threads"
-    assert one["a"].next == "docker update --cpus 4 a"
+    limits = {"cpu_limit_cores": 1.5, "owner_cpu_limit_cores": 1.5, "owner_cpu_weight": 1024.0}
+    one = found(node(0, cpus=8.0), *training("a", **BUSY, **limits))
+    assert one["threads"].text == (
+        "a: 4 threads want a CPU at once, and its quota is 1.5: set the number of its threads to 1"
+    )
 
 
 def test_gpus_that_cannot_be_seen() -> None:

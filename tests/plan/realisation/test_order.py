@@ -26,8 +26,9 @@ from dltools.plan.realisation.queue import Bound, Queue
 from dltools.plan.realisation.realise import realise
 from dltools.plan.realisation.settings import Settings
 from dltools.plan.realisation.shared_host import SharedHost
-from dltools.plan.signals.container_history import ContainerHistory, Member, Owner
+from dltools.plan.signals.container_history import ContainerHistory, Member
 from dltools.plan.signals.cpu_demand import CpuDemand
+from dltools.plan.signals.owner import Owner
 
 
 def turns(settings: Mapping[str, Settings]) -> dict[str, tuple[int, float]]:

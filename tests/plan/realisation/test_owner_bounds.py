@@ -28,7 +28,8 @@ from dltools.plan.realisation.owner_bounds import (
 )
 from dltools.plan.realisation.realise import realise
 from dltools.plan.signals.busy_threads import needed_cpus
-from dltools.plan.signals.container_history import UNKNOWN_OWNER, ContainerHistory, Owner
+from dltools.plan.signals.container_history import ContainerHistory
+from dltools.plan.signals.owner import UNKNOWN_OWNER, Owner
 
 IGNORE = QueueParameters(owners="ignore")
 

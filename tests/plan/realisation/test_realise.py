@@ -10,8 +10,9 @@ from helpers.shared_hosts import first_jobs, host, job, settings_of
 from dltools.plan.policy.interface import Allocation, HostState
 from dltools.plan.realisation.mode import Mode, ModeChoice
 from dltools.plan.realisation.realise import realise
-from dltools.plan.signals.container_history import ContainerHistory, Owner
+from dltools.plan.signals.container_history import ContainerHistory
 from dltools.plan.signals.cpu_demand import CpuDemand
+from dltools.plan.signals.owner import Owner
 
 
 def test_unlimited_jobs_take_turns_with_the_first_and_converged_jobs_stand_behind() -> None:

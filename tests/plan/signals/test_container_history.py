@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 
 import pytest
@@ -12,6 +13,7 @@ from hypothesis import strategies as st
 from dltools.notation.times import MICRO
 from dltools.observations.host_samples import GpuUse
 from dltools.plan.signals.container_history import ContainerHistory
+from dltools.plan.signals.cpu_demand import Throttled
 
 NAN = math.nan
 
@@ -206,6 +208,38 @@ def test_the_largest_of_the_last_demands_counts() -> None:
     steps = ((0, 4.0), (1, 0.0), (2, 2.0), (3, 1.0))
     assert demanding(*((t, d, float(t), "running") for t, d in steps)).cpu.demand == 2.0
     assert history().cpu.demand is None
+
+
+def test_what_compiles_before_the_first_reports_says_nothing_of_the_training() -> None:
+    """PyTorch compiles in 32 processes, which sleep from then on."""
+    compiling: list[Sample] = [(t, 32.0, 2.0 * t, "running") for t in range(4)]
+    waiting: list[Sample] = [(t, 2.0, 6.0 + 0.1 * (t - 3), "running") for t in range(4, 12)]
+    job = demanding(*compiling, *waiting)
+    assert job.cpu.demand == 32.0
+    job.add_points("loss", [10 * MICRO], [0.5], [1])
+    assert job.cpu.demand == 32.0
+    job.add_points("loss", [11 * MICRO], [0.4], [2])
+    assert job.cpu.demand == 2.0
+    job.add_points("loss", [12 * MICRO], [0.3], [3])
+    assert job.cpu.demands == (2.0,)
+
+
+def test_for_how_much_of_the_time_a_quota_stopped_a_container() -> None:
+    assert Throttled().after([0], [NAN]) == Throttled()
+    first = Throttled().after([0], [5.0])
+    assert (first.part, first.after([MICRO], [5.25]).part) == (None, 0.25)
+    assert first.after([MICRO, 3 * MICRO], [NAN, 6.5]).part == 0.5
+    assert first.after([MICRO], [9.0]).part == 1.0  # on several CPUs at once
+    assert first.after([MICRO], [0.0]).part is None  # another run of it
+    assert first.after([MICRO, 2 * MICRO], [9.0, 9.0]).part == 0.0
+
+
+@given(st.lists(st.floats(0, 2), max_size=8), st.integers(0, 8))
+def test_it_is_the_same_however_samples_come(steps: list[float], cut: int) -> None:
+    times = [number * MICRO for number in range(len(steps))]
+    seconds = list(itertools.accumulate(steps))
+    halves = Throttled().after(times[:cut], seconds[:cut]).after(times[cut:], seconds[cut:])
+    assert halves == Throttled().after(times, seconds)
 
 
 def test_a_job_that_is_held_back_is_taken_to_want_what_it_wanted_before() -> None:
