@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import queue
 import threading
+import time
 from collections import deque
 from collections.abc import Callable
 
@@ -33,8 +34,8 @@ class SeenEvents:
 
     @property
     def asked_since(self) -> float:
-        """The time from which to ask again (s since 1970)."""
-        return self.known_until - _OVERLAP_S
+        """The time from which to ask again (s since 1970); now, after the clock was set back."""
+        return min(self.known_until, time.time()) - _OVERLAP_S
 
     def is_new(self, event: Event) -> bool:
         """Tell whether an event comes for the first time, and remember it."""

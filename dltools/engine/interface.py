@@ -239,14 +239,18 @@ class Event(NamedTuple):
 
 
 LARGEST_BACKLOG = 8 << 20
-"""The most bytes of a log that wait in memory between two calls of `LogFlow.take`."""
+"""The most bytes of a log that are read at once, or wait in memory for the next call of
+`LogFlow.take`."""
 
 
 class LogFlow(Protocol):
     """A log as it goes on."""
 
-    is_behind: bool
+    is_behind: bool = False
     """Whether more came since the last call of `take` than is kept in memory."""
+
+    fault: str = ""
+    """Why it has ended, if the engine says so, "" otherwise."""
 
     @property
     def ended(self) -> bool:
@@ -406,7 +410,8 @@ class Engine(Protocol):
     def logs(self, container: Container, since: float) -> Iterator[list[bytes]]:
         """Yield what a container has logged since a time (seconds since 1970), as it comes. Each
         entry begins with the time stamp (RFC 3339) and a blank; one without a line end goes on in
-        the next."""
+        the next. Of a long log the newest `LARGEST_BACKLOG` bytes may be all, with `RefusedError`
+        at the end."""
 
     def follow(self, container: Container, since: float, *, is_new_only: bool = False) -> LogFlow:
         """Return a container's log as it comes, until it exits. `is_new_only` leaves out what is

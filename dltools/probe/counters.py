@@ -12,8 +12,9 @@ from pathlib import Path
 from dltools.engine import host
 from dltools.engine.cgroup_files import Usage
 from dltools.engine.demand import threads_wait
-from dltools.engine.interface import Engine, GoneError, RefusedError
+from dltools.engine.interface import Engine
 from dltools.engine.turn_notes import TurnNote, read_notes
+from dltools.errors import DltoolsError
 from dltools.observations.roles import NO_RULES, Rules
 from dltools.observations.table import Row
 from dltools.probe.container_watch import SEARCH_PART, Searchable, search_due
@@ -121,7 +122,7 @@ class Counters:
         def ask(one: Watched) -> tuple[str, Usage | None]:
             try:
                 return one.container.id, self._engine.usage(one.container.id)
-            except (GoneError, RefusedError):
+            except DltoolsError:
                 return one.container.id, None
 
         return dict(side_by_side(ask, watched))

@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
 from dltools.engine.event_feed import SeenEvents
-from dltools.engine.interface import Engine, Event, GoneError
+from dltools.engine.interface import Engine, Event
 from dltools.errors import DltoolsError, UnavailableError
 from dltools.labels import has_labels
 from dltools.observations.table import Row
@@ -59,7 +59,7 @@ def _exit_row(engine: Engine, run: Run) -> Row:
     }
     try:
         now = engine.inspect(run.id)
-    except GoneError:
+    except DltoolsError:
         return found
     found["time"] = now.finished or found["time"]
     if now.state == "exited":
@@ -116,6 +116,7 @@ class EventStream:
         self._begun: dict[str, Run] = {}  # by events, and not yet ended
         self._thread: threading.Thread | None = None
         self._changed = changed
+        self._ended: DltoolsError | None = None  # why nothing more comes
 
     def past(self, since: float, until: float) -> list[Row]:
         """Return the events between two times (seconds since the epoch) that the engine still
@@ -137,6 +138,7 @@ class EventStream:
         while not self._came.empty():
             if not isinstance(item := self._came.get_nowait(), DltoolsError):
                 self._kept.append(item)
+        self._ended = None
         self.follow(self._seen.asked_since)
 
     def begun(self) -> list[Run]:
@@ -144,8 +146,7 @@ class EventStream:
         return list(self._begun.copy().values())
 
     def missed_exit(self, run: Run) -> Row | None:
-        """Return the row of the exit of a run, None if its event has come. Raises the engine's
-        errors."""
+        """Return the row of the exit of a run, None if its event has come."""
         begun = run.started.timestamp() * 1e9 if run.started else 0.0
         if any(nanos > begun for nanos in self._seen.times(run.id, "exit")):
             return None
@@ -157,17 +158,20 @@ class EventStream:
     def take(self) -> list[Row]:
         """Return the events that have come since the last call.
 
-        Raises `UnavailableError` if the stream has ended; events before its end come later.
+        Raises a `DltoolsError` if the stream has ended, until `resume`; events before its end come
+        later.
         """
-        while True:
+        while self._ended is None:
             try:
                 item = self._came.get_nowait()
             except queue.Empty:
                 rows, self._kept = self._kept, []
                 return rows
             if isinstance(item, DltoolsError):
-                raise item
-            self._kept.append(item)
+                self._ended = item
+            else:
+                self._kept.append(item)
+        raise self._ended
 
     def _watch(self, since: float) -> None:
         try:

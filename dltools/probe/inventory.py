@@ -10,11 +10,13 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from typing import NamedTuple
 
 from dltools.engine import cgroup, host
 from dltools.engine.cgroup import Cgroup
 from dltools.engine.demand import DemandWatch
 from dltools.engine.interface import Container, Engine, GoneError, Listed
+from dltools.errors import DltoolsError
 from dltools.labels import unknown_labels
 from dltools.probe.container_watch import ProcessWatch, RoleWatch
 from dltools.probe.endpoints import endpoint_source
@@ -61,11 +63,12 @@ class SourceSet:
 @dataclass(slots=True)
 class Watched:
     """A container with its cgroup, if visible on this machine, and its sources of progress. `gap`:
-    why a part of it cannot be measured."""
+    why a part of it cannot be measured. `fault`: why the engine cannot describe it now."""
 
     container: Container
     cgroup: Cgroup | None
     gap: str | None
+    fault: str | None = None
     cgroup_parent: str | None = None
     sources: SourceSet = field(default_factory=SourceSet)
     processes: ProcessWatch = field(default_factory=ProcessWatch)
@@ -75,10 +78,21 @@ class Watched:
     @property
     def gaps(self) -> str | None:
         """Why a part of it cannot be measured now, None if all can."""
-        return "; ".join(filter(None, (self.gap, *self.sources.gaps))) or None
+        return "; ".join(filter(None, (self.gap, self.fault, *self.sources.gaps))) or None
 
 
 _RELIST_S = 30.0
+
+_REST = 10
+"""How many times as long as the engine took to fail to describe a container it is not asked."""
+
+
+class _Fault(NamedTuple):
+    """Why the engine cannot describe a container, and until when it is not asked again (s,
+    monotonic)."""
+
+    why: str
+    until: float
 
 
 class Inventory:
@@ -107,6 +121,7 @@ class Inventory:
         self._listed_at = 0.0
         self._started: set[str] = set()  # ids from events
         self._removed: set[str] = set()
+        self._faults: dict[str, _Fault] = {}  # by id, of what the engine cannot describe
         self._exited: set[str] = set()  # the engine may list them as running for a moment
 
     @property
@@ -157,8 +172,12 @@ class Inventory:
             listed.pop(id_, None)
         self._put_aside(self.running.keys() - listed.keys())
         self._forget_removed()
-        for container in self._inspect([id_ for id_ in listed if self._is_new(id_, started)]):
-            self._watch(container)
+        due = [id_ for id_ in listed if self._is_new(id_, started) and self._may_ask(id_, now)]
+        for id_, found in zip(due, self._inspect(due), strict=True):
+            if isinstance(found, Container):
+                self._watch(found)
+            elif found is not None:
+                self._put_up_with(listed[id_], found)
         self._started -= started
         for id_ in self.running.keys() & listed.keys():
             _update(self.running[id_], listed[id_])
@@ -168,6 +187,7 @@ class Inventory:
     def _put_aside(self, ids: Iterable[str]) -> None:
         for id_ in ids:
             watched = self._stopped[id_] = self.running.pop(id_)
+            self._faults.pop(id_, None)
             self._just_stopped.append(watched)
             if watched.cgroup is not None:
                 watched.cgroup.files.close()
@@ -180,29 +200,53 @@ class Inventory:
 
     def _is_new(self, id_: str, started: set[str]) -> bool:
         watched = self.running.get(id_)
-        if watched is None or id_ in started:
+        if watched is None or id_ in started or watched.fault:
             return True
         return watched.cgroup is not None and not watched.cgroup.exists
 
-    def _inspect(self, ids: list[str]) -> list[Container]:
-        """Return containers as the engine describes them.
+    def _inspect(self, ids: list[str]) -> list[Container | _Fault | None]:
+        """Return containers as the engine describes them, None for one that is gone, and for others
+        why they cannot be described.
 
         An engine on another machine is asked for many at once; on a local socket the threads would
         cost more than they save (measured).
         """
 
-        def inspect(id_: str) -> Container | None:
+        def inspect(id_: str) -> Container | _Fault | None:
+            begun = time.monotonic()
             try:
                 return self._engine.inspect(id_)
             except GoneError:
                 return None
+            except DltoolsError as error:
+                now = time.monotonic()
+                return _Fault(str(error), now + _REST * (now - begun))
 
-        found = map(inspect, ids) if self._engine.is_local else side_by_side(inspect, ids)
-        return [container for container in found if container is not None]
+        if self._engine.is_local:
+            return list(map(inspect, ids))
+        return side_by_side(inspect, ids)
+
+    def _may_ask(self, id_: str, now: float) -> bool:
+        fault = self._faults.get(id_)
+        return fault is None or now >= fault.until
+
+    def _put_up_with(self, listed: Listed, fault: _Fault) -> None:
+        """Keep what is known of a container that the engine cannot describe now. Raises
+        `UnavailableError` where the engine is away altogether."""
+        self._engine.containers()
+        self._faults[listed.id] = fault
+        self._is_stale = True  # it is asked for again
+        if listed.id not in self.running:
+            container = Container(listed.id, listed.name, state=listed.state)
+            self.running[listed.id] = Watched(container, None, None)
+        self.running[listed.id].fault = f"engine: {fault.why}"
 
     def _watch(self, container: Container) -> None:
         """Watch a container that has started, unless it is already watched since that start."""
         old = self.running.get(container.id)
+        self._faults.pop(container.id, None)
+        if old is not None:
+            old.fault = None
         if old is not None and old.container.started == container.started:
             return
         if old is not None and old.cgroup is not None:
@@ -212,7 +256,7 @@ class Inventory:
         is_here = bool(pid) and cgroup.belongs_to(pid, id_, path=path)
         group = cgroup.of_container(pid, id_, path, self._mounts) if is_here else None
         parent = group.parent if group else None
-        watched = Watched(container, group, _gap(container, is_here, group), parent)
+        watched = Watched(container, group, _gap(container, is_here, group), None, parent)
         if known is not None:
             watched.sources = known.sources
             watched.role.reports = known.role.reports

@@ -7,8 +7,8 @@ first all entries so far, then new ones as they come.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Iterator
-from contextlib import suppress
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -26,10 +26,20 @@ from dltools.notation.resources import format_bytes
 from dltools.notation.times import parse_time
 from dltools.probe.progress import Automatic, Extractor, Pattern, Point, PointReader
 from dltools.probe.progress.source import ProgressSource, Target, TimedPoint
+from dltools.probe.thinning import DUTY, Thinner
 
-_PATIENCE_S, _PATIENCE_S_PER_BYTE = 1.0, 1e-6
-"""CPU seconds that reading one log may take in a sample, about five times what a usual log
-takes."""
+_PATIENCE_S, _PATIENCE_S_PER_BYTE = 0.25, 5e-7
+"""CPU seconds that reading one log may take in a sample, several times what a usual log takes."""
+
+_SILENT_S = 300.0
+"""After how long a connection on which nothing comes is made again: a proxy may have cut it, and
+some log drivers stand still."""
+
+_SOONEST_S, _LATEST_S = 1.0, 60.0
+"""How long to wait before a connection that has ended is made again: ever longer."""
+
+_REST = 10
+"""How many times as long as it took to fail to read a log it is left alone."""
 
 _LONGEST_GAP = 120
 
@@ -37,7 +47,10 @@ _OVERLAP_S = 0.001
 """A stamp has more digits than a float, so a little more is asked for, and known entries
 skipped."""
 
-MOST_BYTES = 256 << 20
+_AHEAD_S = 1.0
+"""How far a stamp on this machine may be ahead of its clock."""
+
+MOST_BYTES = LARGEST_BACKLOG
 """Most bytes of a log that are read at once."""
 
 
@@ -88,6 +101,11 @@ class LogSource(ProgressSource):
         self._is_followed = is_followed
         self._is_read = False
         self._has_restarted = False
+        self._read_at = float("-inf")
+        self._rests_until = float("-inf")
+        self._again = _Again()
+        self._cost_s = 0.0
+        self._thinner = Thinner()
 
     @property
     def may_wait(self) -> bool:
@@ -96,21 +114,36 @@ class LogSource(ProgressSource):
 
     def read(self, now: float, since: float) -> list[TimedPoint]:
         """Return the points of the log, or of its new lines."""
-        del now
-        if not (self._is_read and self._is_followed):
-            found = self._read_all(since)
+        if now < self._rests_until:
+            return []
+        is_first = not (self._is_read and self._is_followed)
+        if not (is_first or self._has_restarted or DUTY.may_read(now, self._cost_s)):
+            return []
+        begun = time.thread_time()
+        if is_first or self._reader.is_connected:
+            self.gap = self._extractor_gap
+        if is_first:
+            found = self._read_all(now, since)
         elif self._has_restarted:
             found = self.stop()
         else:
-            return self._read_new()
-        self._is_read, self._has_restarted = True, False
-        self.reconnect()
+            found = self._read_new(now)
+        self._read_at = now
+        if is_first or self._has_restarted:
+            self._has_restarted = False
+            self.reconnect()
+        else:
+            self._cost_s = time.thread_time() - begun
+            DUTY.note(self._cost_s)
         return found
 
     def stop(self) -> list[TimedPoint]:
         """Wait a moment for the rest of the log, and return its points."""
+        entries = self._reader.read_new()
+        if self._reader.has_ended:  # with the container, or before
+            self.reconnect()
         self._reader.wait(_LAST_LINES_S)
-        return self._points([self._reader.read_new()])
+        return self._points(entries + self._reader.read_new(), 0.0)
 
     def restart(self, target: Target) -> None:
         """Continue with the container's log."""
@@ -121,71 +154,107 @@ class LogSource(ProgressSource):
         """Continue after the last line read."""
         if not (self._is_read and self._is_followed):
             return
-        try:
-            self._reader.connect()
-        except GoneError:
-            return
-        except DltoolsError as error:
-            self._complain(str(error))
+        with self._faults_told():
+            if self._reader.connect():
+                self._complain("the clock was set back: lines skipped")
 
     def close(self) -> None:
         """Close the connection."""
         self._reader.close()
 
-    def _read_new(self) -> list[TimedPoint]:
-        found = self._points([self._reader.read_new()])
+    def _read_new(self, now: float) -> list[TimedPoint]:
+        entries = self._reader.read_new()
+        found = self._points(entries, now - self._read_at)
+        if self._reader.fault:
+            self._complain(self._reader.fault)
         if self._reader.is_behind:
             most = format_bytes(LARGEST_BACKLOG)
             self._complain(f"more than {most} between two samples: lines skipped")
             self._points_of.tagged(b"\n")
-            with suppress(GoneError):
+            with self._faults_told():
                 self._reader.skip()
+        elif self._again.is_due(now, has_come=bool(entries), has_ended=self._reader.has_ended):
+            self._reader.close()
+            self.reconnect()
         return found
 
-    def _read_all(self, since: float) -> list[TimedPoint]:
-        try:
-            found = self._points(self._reader.read_all(since))
-            if not self._is_followed:
-                if self._reader.is_cut:
-                    self._complain(f"more than {format_bytes(MOST_BYTES)}: see --since")
-                for stamp, point in self._points_of.likely():
-                    found += _timed(stamp, point)
-            return found
-        except GoneError:
-            return []
-        except RefusedError as error:
-            self._complain(str(error))
-            return []
+    def _read_all(self, now: float, since: float) -> list[TimedPoint]:
+        begun = time.monotonic()
+        entries: list[bytes] = []
+        with self._faults_told():
+            for piece in self._reader.read_all(since):
+                entries += piece
+            self._is_read = True
+        if not self._is_read:
+            self._rests_until = now + _REST * (time.monotonic() - begun)
+        if self._reader.is_cut:
+            self._complain(f"more than {format_bytes(MOST_BYTES)}: see --since")
+        found = self._points(entries, time.time() - since)
+        if not self._is_followed:
+            for stamp, point in self._points_of.likely():
+                found += self._timed(stamp, point)
+        return found
 
-    def _points(self, pieces: Iterable[list[bytes]]) -> list[TimedPoint]:
+    def _points(self, entries: Sequence[bytes], seconds: float) -> list[TimedPoint]:
         found: list[TimedPoint] = []
-        read = skipped = 0
+        chosen = list(self._thinner.chosen(entries, seconds))
         until = time.thread_time() + _PATIENCE_S
-        for entries in pieces:
-            until += _PATIENCE_S_PER_BYTE * sum(map(len, entries))
-            for entry in entries:
-                if skipped or time.thread_time() > until:
-                    skipped += 1
-                    continue
-                read += 1
-                self._stamp, _, text = entry.partition(b" ")
-                for stamp, point in self._points_of.tagged(text):
-                    found += _timed(stamp, point)
-        if skipped:
-            lines = f"{skipped} of {read + skipped} lines skipped"
-            self._complain(f"{lines}: reading them takes too long")
+        until += _PATIENCE_S_PER_BYTE * sum(len(one.entry) for one in chosen)
+        for read, (entry, counts) in enumerate(chosen):
+            if time.thread_time() > until:
+                lines = f"{len(chosen) - read} of {len(chosen)} lines skipped"
+                self._complain(f"{lines}: reading them takes too long")
+                break
+            stamp, _, text = entry.partition(b" ")
+            self._stamp = stamp if counts else b""
+            for of, point in self._points_of.tagged(text):
+                found += self._timed(of, point)
         return found
+
+    def _timed(self, stamp: bytes, point: Point) -> list[TimedPoint]:
+        """Return a point with the time of its line, nothing for one that does not count."""
+        if not stamp:
+            return []
+        try:
+            return [TimedPoint(moment(stamp), point)]
+        except ValueError:
+            self._complain("lines without a time stamp are left out")
+            return []
+
+    @contextmanager
+    def _faults_told(self) -> Iterator[None]:
+        """Tell a fault of this log as a gap: other containers are sampled all the same."""
+        try:
+            yield
+        except GoneError:
+            pass
+        except RefusedError as error:  # that is an answer: asking again gives no other
+            self._is_read = True
+            self._complain(str(error))
+        except DltoolsError as error:
+            self._complain(str(error))
 
     def _complain(self, message: str) -> None:
         gap = f"logs: {message}"[:_LONGEST_GAP]
         self.gap = "; ".join(filter(None, (self._extractor_gap, gap)))
 
 
-def _timed(stamp: bytes, point: Point) -> list[TimedPoint]:
-    try:
-        return [TimedPoint(moment(stamp), point)]
-    except ValueError:
-        return []
+class _Again:
+    """Decides when a connection to a log is made again."""
+
+    def __init__(self) -> None:
+        self._since = float("-inf")
+        self._wait_s = _SOONEST_S
+
+    def is_due(self, now: float, *, has_come: bool, has_ended: bool) -> bool:
+        """Tell whether to connect again: soon after it has ended, or when it is silent for long.
+        `has_come`: whether anything came since the last call."""
+        if has_come or self._since > now or self._since == float("-inf"):
+            self._since, self._wait_s = now, _SOONEST_S
+        if now - self._since < (self._wait_s if has_ended else _SILENT_S):
+            return False
+        self._since, self._wait_s = now, min(_LATEST_S, 2 * self._wait_s)
+        return True
 
 
 def stamp_of(entry: bytes) -> bytes:
@@ -200,19 +269,31 @@ def moment(stamp: bytes) -> datetime:
 
 @dataclass(frozen=True, slots=True)
 class _Mark:
-    """The newest stamp that was read, and how many entries had it."""
+    """The newest stamp that was read, and how many entries had it. What is no time is passed
+    over."""
 
     stamp: bytes = b""
     count: int = 0
 
     def after(self, entries: list[bytes]) -> _Mark:
         """Return the mark after more entries."""
-        stamp = stamp_of(entries[-1])
+        end = next((n for n in range(len(entries), 0, -1) if _is_stamped(entries[n - 1])), 0)
+        if not end:
+            return self
+        stamp, known = stamp_of(entries[end - 1]), entries[:end]
         count = next(
-            (number for number, entry in enumerate(reversed(entries)) if stamp_of(entry) != stamp),
-            len(entries) + (self.count if stamp == self.stamp else 0),
+            (number for number, entry in enumerate(reversed(known)) if stamp_of(entry) != stamp),
+            end + (self.count if stamp == self.stamp else 0),
         )
         return _Mark(stamp, count)
+
+
+def _is_stamped(entry: bytes) -> bool:
+    try:
+        moment(stamp_of(entry))
+    except ValueError:
+        return False
+    return True
 
 
 class LogReader:
@@ -232,8 +313,18 @@ class LogReader:
 
     @property
     def is_connected(self) -> bool:
-        """Whether a connection has been made; it may have ended."""
+        """Whether there is a connection; it may have ended."""
         return self._flow is not None
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether nothing more will come, because there is no connection, or it has ended."""
+        return self._flow is None or self._flow.ended
+
+    @property
+    def fault(self) -> str:
+        """What the engine said when it ended the connection, "" for nothing."""
+        return self._flow.fault if self._flow is not None else ""
 
     def read_all(self, since: float) -> Iterator[list[bytes]]:
         """Yield the entries since a time (seconds since the epoch), at most `MOST_BYTES` of
@@ -260,14 +351,20 @@ class LogReader:
         if self._flow is not None:
             self._flow.wait(seconds)
 
-    def connect(self) -> None:
-        """Continue after the last entry read, unless a connection is still open."""
-        if self._flow is not None and not self._flow.ended:
-            return
+    def connect(self) -> bool:
+        """Continue after the last entry read, unless a connection is still open. Where that entry
+        is from the future, since the clock was set back, continue from now on, and return True."""
+        if not self.has_ended:
+            return False
         stamp = self._last.stamp
-        since = moment(stamp).timestamp() - _OVERLAP_S if stamp else self._since
+        at = moment(stamp).timestamp() if stamp else self._since
+        if self._engine.is_local and at > time.time() + _AHEAD_S:
+            self.skip()
+            return True
+        self.close()
         self._repeated = self._last
-        self._flow = self._engine.follow(self.container, since)
+        self._flow = self._engine.follow(self.container, at - _OVERLAP_S if stamp else at)
+        return False
 
     def skip(self) -> None:
         """Continue with the entries from now on."""
@@ -279,6 +376,7 @@ class LogReader:
         """Close the connection."""
         if self._flow is not None:
             self._flow.close()
+        self._flow = None
 
     def _note(self, entries: list[bytes]) -> list[bytes]:
         if entries:

@@ -31,6 +31,12 @@ from dltools.probe.progress import Pattern
 from dltools.probe.progress.source import ProgressSource, TimedPoint
 from dltools.probe.rows import progress_row
 
+_WATCH_AGAIN_S = 10.0
+"""Least time between two attempts to watch events: after each all containers are inspected."""
+
+_SLOW_S = 1.0
+"""After how many seconds the sources that remain are read side by side."""
+
 Connector = Callable[[], Engine]
 """Connects to an engine, and raises `DltoolsError` if that fails."""
 
@@ -179,6 +185,7 @@ class _Host:
         self._is_lost = False
         self._fault: str | None = None
         self._rows: list[Row] = []
+        self._rows_lock = threading.Lock()  # a late reading adds to them while they are taken
         self._thread: threading.Thread | None = None
 
     @property
@@ -210,7 +217,8 @@ class _Host:
 
     def take(self) -> list[Row]:
         """Return the rows read since the last call."""
-        rows, self._rows = self._rows, []
+        with self._rows_lock:
+            rows, self._rows = self._rows, []
         return rows
 
     def left_paused(self) -> list[str]:
@@ -225,7 +233,9 @@ class _Host:
                     made.follow()
             elif self._is_lost and self.is_followed:
                 made.resume()
-            self._rows += read(made)
+            rows = read(made)
+            with self._rows_lock:
+                self._rows += rows
             self._fault, self._is_lost = None, False
         except DltoolsError as error:
             self._fault, self._is_lost = str(error), True
@@ -244,6 +254,8 @@ class _HostSampler:
         self._begun = time.time()
         self._is_followed = self._has_window = False
         self._pending: list[Row] = []  # read, and not yet in a sample
+        self._lapse: str | None = None  # what is missing of this sample's events
+        self._watches_again = 0.0  # when they may be watched again
         self._ran: dict[str, Run] = {}  # before the engine was away
         self._is_back = False  # and its events have had time to come
         self._inventory = Inventory(engine, options.filters, options.pattern)
@@ -308,6 +320,8 @@ class _HostSampler:
         counters = self._counters.read(self._inventory)
         counters[0]["probe_cpu_seconds"] = time.process_time()
         counters[0]["probe_sample_seconds"] = time.perf_counter() - begun
+        if self._lapse is not None:
+            counters[0]["gap"] = "; ".join(filter(None, (counters[0].get("gap"), self._lapse)))
         rows, self._pending = self._pending, []
         return rows + counters
 
@@ -317,9 +331,23 @@ class _HostSampler:
         return self._counters.left_paused(self._inventory.running)
 
     def _new_events(self) -> list[Row]:
-        if self._is_followed:
-            return self._events.take()
-        return self._events.past(self._since, time.time())
+        """Return the new events. A stream that has ended is gone on with, if the engine still
+        answers; until it can be, the engine is asked which containers run. Raises
+        `UnavailableError` if it does not answer."""
+        self._lapse = None
+        try:
+            if self._is_followed:
+                return self._events.take()
+            return self._events.past(self._since, time.time())
+        except DltoolsError as error:
+            self._lapse = f"events: {error}"
+        now = time.monotonic()
+        if self._is_followed and now >= self._watches_again:
+            self._watches_again = now + _WATCH_AGAIN_S
+            self.resume()
+        else:
+            self._inventory.expire()
+        return []
 
     def _add_missed_exits(self) -> None:
         """Add the exits, without events, of containers that ran before the engine was away."""
@@ -342,23 +370,33 @@ class _HostSampler:
     def _read_last_points(self) -> None:
         for watched in self._inventory.take_stopped():
             for source in watched.sources.all:
-                self._keep(watched, source.stop())
+                self._read(_Due(watched, source), source.stop)
 
     def _read_progress(self, *, only_windows: bool = False) -> None:
-        """Read the sources, in parallel if they may wait. With `only_windows` read only those whose
-        points are about the time between two readings."""
+        """Read the sources, in parallel if they may wait, or if one was slow. With `only_windows`
+        read only those whose points are about the time between two readings."""
         now = time.monotonic()
 
         def read(due: _Due) -> None:
-            self._keep(due.watched, due.source.read(now, self._since))
+            self._read(due, lambda: due.source.read(now, self._since))
 
         waiting = []
         for due in self._due(only_windows):
-            if due.source.may_wait:
+            if due.source.may_wait or time.monotonic() - now > _SLOW_S:
                 waiting.append(due)
             else:
                 read(due)
         side_by_side(read, waiting)
+
+    def _read(self, due: _Due, read: Callable[[], list[TimedPoint]]) -> None:
+        """Keep what a source reads; tell as a gap why it cannot be read, whatever the reason:
+        others are sampled all the same."""
+        try:
+            self._keep(due.watched, read())
+        except DltoolsError as error:
+            due.source.gap = str(error)
+        except Exception as error:
+            due.source.gap = f"not read, which is a bug in dltools: {type(error).__name__}: {error}"
 
     def _due(self, only_windows: bool) -> list[_Due]:
         """Return the sources to read now."""

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from dltools.engine import log_files
-from dltools.engine.log_files import FollowedFile, entry_of, read_entries
+from dltools.engine.log_files import FollowedFile, entry_of, read_log
 
 NOON = datetime(2026, 1, 31, 12, tzinfo=UTC).timestamp()
 
@@ -30,7 +30,7 @@ def texts(entries: list[bytes]) -> list[bytes]:
 
 
 def everything(path: Path, since: float = 0.0) -> list[bytes]:
-    return [entry for some in read_entries(path, since) for entry in some]
+    return [entry for some in read_log(path, since) for entry in some]
 
 
 @pytest.mark.parametrize(
@@ -48,7 +48,12 @@ def everything(path: Path, since: float = 0.0) -> list[bytes]:
         (b"2026-01-31T12:00:00Z stdout F \n", b"2026-01-31T12:00:00.000000000Z \n"),
         (b"2026-01-31T12:00:00Z stdout F\n", b"2026-01-31T12:00:00.000000000Z \n"),
         (b"2026-01-31T12:00:00Z stdout X x\n", None),
-        (b'{"log":"a\\n","stream":"stdout","time":"2026"}\n', None),
+        (b'{"log":"loss: 1\\n","stream":"stdout","time":"2026-01-31T12:00:00.123456789Z"}\n',
+         b"2026-01-31T12:00:00.123456789Z loss: 1\n"),
+        (b'{"log":"a \\u003e \\"b\\"","stream":"stderr","attrs":{"a":"b","stream":"c"},'
+         b'"time":"2026-01-31T12:00:00.5Z"}\n', b'2026-01-31T12:00:00.500000000Z a > "b"'),
+        (b'{"log":"a\\n","stream":"stdout","time":"2026-01-31T12:0', None),
+        (b'{"log":3,"stream":"stdout","time":"2026-01-31T12:00:00Z"}\n', None),
         (b"\n", None),
     ],
 )  # fmt: skip

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import gzip
 import os
-from functools import partial
 from pathlib import Path
 
 import pytest
 
-from dltools.engine.log_files import FollowedFile, read_rotated, rotated
+from dltools.engine.log_files import FollowedFile, read_log, rotated
 
 
 class Log:
@@ -40,13 +39,7 @@ class Log:
         path.unlink()
 
     def follow(self, *, is_new_only: bool = False) -> FollowedFile:
-        return FollowedFile(
-            self.path,
-            0.0,
-            lambda: False,
-            is_new_only=is_new_only,
-            rotated=partial(rotated, self.path),
-        )
+        return FollowedFile(self.path, 0.0, lambda: False, is_new_only=is_new_only)
 
 
 @pytest.fixture
@@ -60,14 +53,14 @@ def texts(entries: list[bytes]) -> list[str]:
 
 def test_stamps_compare_as_texts_although_containerd_leaves_out_zeros(log: Log) -> None:
     log.line()
-    (entries,) = read_rotated(log.path, 0.0)
+    (entries,) = read_log(log.path, 0.0)
     assert entries == [b"2026-01-31T12:00:00.100000000Z 1\n"]
 
 
 def test_a_line_in_parts_is_one_line(log: Log) -> None:
     log.line("P", "loss: ")
     log.line("F", "0.5")
-    (entries,) = read_rotated(log.path, 0.0)
+    (entries,) = read_log(log.path, 0.0)
     assert b"".join(entry.partition(b" ")[2] for entry in entries) == b"loss: 0.5\n"
 
 
@@ -78,7 +71,7 @@ def test_rotated_files_are_read_first_packed_ones_too(log: Log) -> None:
         if log.rotations == 1:
             log.pack(old)
     log.line()
-    found = [entry for entries in read_rotated(log.path, 0.0) for entry in entries]
+    found = [entry for entries in read_log(log.path, 0.0) for entry in entries]
     assert texts(found) == ["1", "2", "3", "4"]
 
 
@@ -86,7 +79,7 @@ def test_files_from_before_the_time_are_passed_over(log: Log) -> None:
     log.line()
     os.utime(log.rotate(), (1.0, 1.0))
     log.line()
-    found = [entry for entries in read_rotated(log.path, 100.0) for entry in entries]
+    found = [entry for entries in read_log(log.path, 100.0) for entry in entries]
     assert texts(found) == ["2"]
 
 

@@ -34,6 +34,7 @@ class ScriptedFlow:
     came: list[bytes] = field(default_factory=list)
     ended: bool = False
     is_behind: bool = False
+    fault: str = ""
 
     def take(self) -> list[bytes]:
         taken, self.came = self.came, []

@@ -9,7 +9,9 @@ from typing import Any
 import pytest
 from helpers.scripted_engine import BEGUN, ScriptedEngine, event
 
+from dltools.engine.interface import Container, RefusedError
 from dltools.errors import UnavailableError
+from dltools.probe.log_source import LogSource
 from dltools.probe.sampler import Options, Sampler
 
 FROM_THE_BEGINNING = 1e9
@@ -83,7 +85,7 @@ def test_a_stream_gives_each_point_once_over_stop_and_start(is_local: bool) -> N
 
 
 @pytest.mark.parametrize("is_local", [True, False])
-def test_what_was_read_before_an_error_is_in_the_next_sample(
+def test_a_log_that_cannot_be_read_is_a_gap_and_read_at_the_next_sample(
     is_local: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     engine = ScriptedEngine(is_local=is_local)
@@ -92,7 +94,7 @@ def test_what_was_read_before_an_error_is_in_the_next_sample(
     found.follow()
     found.sample()
     engine.log(one, 1, "loss: 0.5")
-    engine.start("two")
+    two = engine.start("two")
     found.resume()
     logs = engine.logs
 
@@ -100,12 +102,82 @@ def test_what_was_read_before_an_error_is_in_the_next_sample(
         raise UnavailableError("no Docker engine answers")
 
     monkeypatch.setattr(engine, "logs", go_away)  # while the log of "two" is asked for
-    with pytest.raises(UnavailableError):
-        found.sample()
+    rows = found.sample()
+    assert values(rows) == [("loss", 0.5)]
+    (gap,) = (row["gap"] for row in rows if row.get("container_name") == "two")
+    assert gap == "counters: its processes are not on this machine; logs: no Docker engine answers"
     monkeypatch.setattr(engine, "logs", logs)
-    found.resume()
-    assert values(found.sample()) == [("loss", 0.5)]
+    engine.log(two, 2, "loss: 0.4")
+    rows = found.sample()
+    assert values(rows) == [("loss", 0.4)]
+    assert not [row for row in rows if "logs: " in str(row.get("gap"))]
     engine.raw_events.put(None)
+
+
+def test_an_event_stream_that_is_cut_is_gone_on_with() -> None:
+    """As by a proxy that ends what was silent for ten minutes."""
+    engine = ScriptedEngine()
+    engine.start("one")
+    found = sampler(engine)
+    found.follow()
+    found.sample()
+    engine.raw_events.put(None)
+    engine.start("two")
+    gaps: list[str] = []
+    while not gaps:
+        gaps += [row["gap"] for row in found.sample() if "events" in str(row.get("gap"))]
+    assert gaps[0].endswith("; events: the Docker engine closed the event stream")
+    rows = found.sample()
+    assert {row["container_name"] for row in rows if row["kind"] == "container"} == {"one", "two"}
+    assert not [row for row in rows if "events" in str(row.get("gap"))]
+    engine.raw_events.put(None)
+
+
+@pytest.mark.parametrize("fault", [RefusedError("timeout"), UnavailableError("cut off")])
+def test_a_container_that_cannot_be_described_is_a_gap_and_asked_for_again(
+    fault: Exception, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    engine = ScriptedEngine()
+    one, two = engine.start("one"), engine.start("two")
+    found, inspect = sampler(engine), engine.inspect
+    found.follow()
+
+    def fails(id_: str) -> Container:
+        if id_ == two:
+            raise fault
+        return inspect(id_)
+
+    monkeypatch.setattr(engine, "inspect", fails)
+    engine.log(one, 1, "loss: 0.5")
+    engine.log(two, 1, "loss: 0.4")
+    rows = found.sample()
+    assert values(rows) == [("loss", 0.5)]
+    gaps = {row["container_name"]: row["gap"] for row in rows if row["kind"] == "container"}
+    assert gaps["two"] == f"engine: {fault}"
+    monkeypatch.setattr(engine, "inspect", inspect)
+    rows = found.sample()
+    assert values(rows) == [("loss", 0.4)]
+    assert "engine: " not in str(rows)
+    engine.raw_events.put(None)
+
+
+def test_a_source_that_breaks_is_a_gap_of_its_container(monkeypatch: pytest.MonkeyPatch) -> None:
+    engine = ScriptedEngine()
+    one, two = engine.start("one"), engine.start("two")
+    engine.log(one, 1, "loss: 0.5")
+    engine.log(two, 1, "loss: 0.4")
+    read = LogSource.read
+
+    def breaks(source: LogSource, now: float, since: float) -> Any:
+        if source._reader.container.id == two:
+            raise KeyError("Stamp")
+        return read(source, now, since)
+
+    monkeypatch.setattr(LogSource, "read", breaks)
+    rows = sampler(engine).sample()
+    assert values(rows) == [("loss", 0.5)]
+    (gap,) = (row["gap"] for row in rows if row.get("container_name") == "two")
+    assert gap.endswith("not read, which is a bug in dltools: KeyError: 'Stamp'")
 
 
 def exits(rows: list[dict[str, Any]]) -> list[tuple[str, int | None]]:
@@ -116,10 +188,12 @@ def sampled_before_the_engine_goes(engine: ScriptedEngine) -> Sampler:
     found = sampler(engine)
     found.follow()
     found.sample()
+    engine.is_away = True
     engine.raw_events.put(None)  # the stream ends
     with pytest.raises(UnavailableError):
         while True:
             found.sample()
+    engine.is_away = False
     return found
 
 

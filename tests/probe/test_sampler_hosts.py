@@ -97,6 +97,36 @@ def test_a_slow_host_is_in_the_next_sample_and_loses_nothing() -> None:
     assert [row["value"] for row in second if row["kind"] == "progress"] == [0.5]
 
 
+def test_a_host_that_is_late_again_and_again_gives_each_row_once(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    slow = engine("slow")
+    (id_,) = slow.known
+    found = hosts({"a": lambda: engine("a"), "s": lambda: slow}, deadline_s=0.2)
+    found.follow()
+    rows = eventually(found.sample, lambda rows: "slow" in sampled(rows))
+    goes_on, is_asked, usage = threading.Event(), threading.Event(), slow.usage
+
+    def late(id_: str) -> Any:
+        is_asked.set()
+        goes_on.wait(60)
+        return usage(id_)
+
+    monkeypatch.setattr(slow, "usage", late)
+    for number in range(1, 5):
+        slow.log(id_, number, f"loss: 0.{number}")
+        goes_on.clear()
+        is_asked.clear()
+        rows += found.sample()  # the reading has begun, and takes what waits of the one before
+        assert is_asked.wait(60)
+        goes_on.set()
+        eventually(lambda: not found._hosts[1].is_busy)
+    rows += found.sample()
+    values = [row["value"] for row in rows if row["kind"] == "progress"]
+    assert values == [0.1, 0.2, 0.3, 0.4]
+    slow.raw_events.put(None)
+
+
 def test_a_host_that_comes_back_is_sampled_again() -> None:
     one = engine("b")
     found = hosts({"a": lambda: engine("a"), "b": lambda: one})

@@ -1,4 +1,4 @@
-"""A container that logs ten thousand lines a second: the probe reads all, and keeps its ticks."""
+"""A container that logs ten thousand lines a second: the probe keeps its ticks."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ FLOOD = (
 )
 
 
-def test_ten_thousand_lines_a_second_are_read(
+def test_of_ten_thousand_lines_a_second_a_few_are_read(
     run: Containers, tmp_path: Path, record_property: Any
 ) -> None:
     job = run(FLOOD, name="flood")
@@ -29,11 +29,11 @@ def test_ten_thousand_lines_a_second_are_read(
     times = [datetime.fromisoformat(row["time"]) for row in rows if row["kind"] == "node"]
     gaps = [(later - before).total_seconds() for before, later in pairwise(times)]
     points = sum(row["kind"] == "progress" for row in rows)
-    record_property(
-        "tried", f"{points / (times[-1] - times[0]).total_seconds():.0f} points a second"
-    )
+    record_property("tried", f"{points} points of {LINES_A_SECOND * 8} lines")
     record_property("tried", f"ticks of 1 s took {min(gaps):.2f} to {max(gaps):.2f} s")
-    assert points > 0.5 * LINES_A_SECOND * 7
+    ends = [number for number, row in enumerate(rows) if row["kind"] == "node"]
+    last = [row["metric"] for row in rows[ends[-3] : ends[-1]] if row["kind"] == "progress"]
+    assert 2 <= last.count("loss") <= 40
     assert [row for row in rows if row.get("gap")] == []
     assert sum(gaps) / len(gaps) < 1.3
-    assert peak < 300
+    assert peak < 200

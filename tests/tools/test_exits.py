@@ -132,7 +132,7 @@ def no_engine_to_apply_to(world: World) -> Done:
 
 @case(Exit.UNAVAILABLE)
 def an_engine_that_goes_away(world: World) -> Done:
-    world.engine.ends_events = True
+    world.engine.faults["GET /containers/json"] = 0
     return world.tool("dl-probe", "-i", "0.1", "--patience", "0", env=world.here)
 
 

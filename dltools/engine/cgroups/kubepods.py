@@ -15,7 +15,7 @@ from dltools.engine.cgroups.cgroup_engine import CgroupEngine, Naming
 from dltools.engine.cgroups.cgroup_tree import Process
 from dltools.engine.interface import Capabilities, Container, GoneError, LogFlow, RefusedError
 from dltools.engine.kernel_files import ROOT
-from dltools.engine.log_files import FollowedFile, read_entries
+from dltools.engine.log_files import FollowedFile, read_log
 
 PATTERNS = (
     "/kubepods/pod*/*",
@@ -87,7 +87,7 @@ class KubepodsEngine(CgroupEngine):
     def logs(self, container: Container, since: float) -> Iterator[list[bytes]]:
         """Yield what a container has logged since a time (seconds since 1970), as it comes."""
         with self._readable(container) as path:
-            yield from read_entries(path, since)
+            yield from read_log(path, since)
 
     def follow(self, container: Container, since: float, *, is_new_only: bool = False) -> LogFlow:
         """Return a container's log as it comes, until it exits."""

@@ -14,7 +14,6 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -39,7 +38,7 @@ from dltools.engine.interface import (
     RefusedError,
 )
 from dltools.engine.kernel_files import ROOT, read_text
-from dltools.engine.log_files import FollowedFile, read_rotated, rotated
+from dltools.engine.log_files import FollowedFile, read_log
 from dltools.engine.patience import Patience
 from dltools.engine.pauses import may_pause, why_no_pause
 from dltools.errors import ConfigError, DltoolsError, UnavailableError
@@ -227,7 +226,7 @@ class CriEngine(Engine):
     def logs(self, container: Container, since: float) -> Iterator[list[bytes]]:
         """Yield what a container has logged since a time, from its files on the node."""
         with _log_of(container) as path:
-            yield from read_rotated(path, since)
+            yield from read_log(path, since)
 
     def follow(self, container: Container, since: float, *, is_new_only: bool = False) -> LogFlow:
         """Return a container's log as it comes, until it exits."""
@@ -239,9 +238,7 @@ class CriEngine(Engine):
                 return True
 
         with _log_of(container) as path:
-            return FollowedFile(
-                path, since, has_ended, is_new_only=is_new_only, rotated=partial(rotated, path)
-            )
+            return FollowedFile(path, since, has_ended, is_new_only=is_new_only)
 
     def events(self, since: float) -> Iterator[Event]:
         """Yield container events from a time on (seconds since 1970), for ever."""

@@ -7,9 +7,9 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
-from urllib.parse import quote
 
 from dltools.engine.address import Address
+from dltools.engine.cgroup import belongs_to
 from dltools.engine.cgroup_files import Usage
 from dltools.engine.docker.addresses import check, default_address, socket_of
 from dltools.engine.docker.answers import OPEN_GPU, container_of, event_of, listed_of, usage_of
@@ -27,9 +27,9 @@ from dltools.engine.docker.limit_fields import (
     setting_updates,
 )
 from dltools.engine.docker.local import Local
-from dltools.engine.docker.streams import EntrySplitter, FollowedLog
+from dltools.engine.docker.streams import asked_log, followed_log, log_file
 from dltools.engine.docker.swarm import SERVICE, Swarm
-from dltools.engine.docker.transport import Params, Transport
+from dltools.engine.docker.transport import Transport, quoted, understood
 from dltools.engine.interface import (
     ALL_CAPABILITIES,
     Container,
@@ -46,6 +46,7 @@ from dltools.engine.interface import (
     RefusedError,
     ServiceManager,
 )
+from dltools.engine.log_files import FollowedFile, read_log
 from dltools.engine.scales import default_shares
 from dltools.errors import DltoolsError
 from dltools.inputs import LineSplitter
@@ -90,6 +91,9 @@ class DockerEngine(Engine):
 
     _product = "Docker"
 
+    _settled_s = 0.0
+    """How long a container's last lines may take to its log's file after its exit is known."""
+
     _states: Sequence[str] = ()
     """The states by which lists are filtered; (): the engine lists what runs or is paused."""
 
@@ -97,7 +101,11 @@ class DockerEngine(Engine):
         """Use a transport, or find the engine as `connect` does."""
         self._transport = transport or connect()
         self.is_local = self._transport.is_local
-        info = self._transport.json("GET", "/info")
+        with understood():
+            self._learn(self._transport.json("GET", "/info"))
+
+    def _learn(self, info: Mapping[str, Any]) -> None:
+        """Learn what the engine says of itself."""
         self.id: str = info.get("ID") or ""
         self.host: str = info.get("Name") or ""
         self.version: str = f"{self._product} {info.get('ServerVersion') or ''}".strip()
@@ -127,11 +135,13 @@ class DockerEngine(Engine):
         filters = {"label": list(labels), "name": list(names), "status": list(self._states)}
         given = {key: values for key, values in filters.items() if values}
         params = {"filters": json.dumps(given)} if given else {}
-        return [listed_of(one) for one in self._transport.json("GET", "/containers/json", params)]
+        with understood():
+            return [listed_of(one) for one in self._transport.json("GET", _LIST, params)]
 
     def ids(self) -> set[str]:
         """Return the ids of all containers, those that do not run too."""
-        return {one["Id"] for one in self._transport.json("GET", "/containers/json", {"all": 1})}
+        with understood():
+            return {str(one["Id"]) for one in self._transport.json("GET", _LIST, {"all": 1})}
 
     def has_task_of(self, service_id: str) -> bool:
         """Tell whether a task of a Swarm service runs here."""
@@ -142,13 +152,14 @@ class DockerEngine(Engine):
         raw = self._transport.json("GET", f"{self._path(id_)}/json")
         if not isinstance(raw, dict) or "State" not in raw:  # the name is that of another path
             raise GoneError(f"{id_!r} is not the name of a container")
-        found = container_of(raw)
-        recorded = self.recorded({**found.limit_fields, "Memory": found.recorded.memory})
-        return replace(found, recorded=recorded)
+        with understood():
+            found = container_of(raw)
+            recorded = self.recorded({**found.limit_fields, "Memory": found.recorded.memory})
+            return replace(found, recorded=recorded)
 
     def _path(self, id_: str) -> str:
         """Return the path of requests on a container."""
-        return f"/containers/{_quoted(id_)}"
+        return f"/containers/{quoted(id_)}"
 
     def set_limits(
         self, located: LocatedContainer, wanted: CpuLimits, is_in_force: Callable[[], bool]
@@ -257,16 +268,16 @@ class DockerEngine(Engine):
 
     def image_id(self, name: str) -> str | None:
         """Return the id of an image, None where it is absent."""
-        found = self._known(f"/images/{_quoted(name)}/json")
+        found = self._known(f"/images/{quoted(name)}/json")
         return found and str(found["Id"])
 
     def has_volume(self, name: str) -> bool:
         """Tell whether there is a volume of a name."""
-        return self._known(f"/volumes/{_quoted(name)}") is not None
+        return self._known(f"/volumes/{quoted(name)}") is not None
 
     def has_network(self, name: str) -> bool:
         """Tell whether there is a network of a name."""
-        return self._known(f"/networks/{_quoted(name)}") is not None
+        return self._known(f"/networks/{quoted(name)}") is not None
 
     def _known(self, path: str) -> Any:
         try:
@@ -278,7 +289,8 @@ class DockerEngine(Engine):
         """Return a container's counters, None where the engine tells none."""
         params = {"stream": "false", "one-shot": "true"}
         found = self._transport.json("GET", f"{self._path(id_)}/stats", params)
-        return usage_of(found) if isinstance(found, dict) and found else None
+        with understood():
+            return usage_of(found) if isinstance(found, dict) and found else None
 
     def run(self, id_: str, command: Sequence[str]) -> int:
         """Run a command inside a container and return its exit status."""
@@ -298,60 +310,44 @@ class DockerEngine(Engine):
         """Yield what a container has logged since a time (seconds since the epoch), as it comes.
 
         Each entry begins with the engine's time stamp and a blank. An entry without a line end goes
-        on in the next one: the engine cuts entries at 16 KiB.
+        on in the next one: the engine cuts entries at 16 KiB. Of a long log the newest part comes,
+        then `RefusedError`.
         """
-        path, params = _log_request(container, since, follow=False)
-        splitter = EntrySplitter(_is_terminal(container))
-        for data in self._transport.chunks(path, params):
-            yield splitter.feed(data)
-        yield splitter.end()
+        path = log_file(container) if self.is_local else None
+        return read_log(path, since) if path else asked_log(self._transport, container, since)
 
     def follow(self, container: Container, since: float, *, is_new_only: bool = False) -> LogFlow:
         """Return a container's log as it comes, until it exits. `is_new_only` leaves out what is
-        there already, through which the engine has to read."""
-        tail = "0" if is_new_only else "all"
-        path, params = _log_request(container, since, follow=True, tail=tail)
-        return FollowedLog(self._transport.follow(path, params), _is_terminal(container))
+        there already. Of what is there since a time the newest `FOLLOWED_LINES` come."""
+        if path := log_file(container) if self.is_local else None:
+            pid, id_ = container.pid, container.id
+            has_ended = lambda: not belongs_to(pid, id_)  # noqa: E731
+            return FollowedFile(
+                path, since, has_ended, is_new_only=is_new_only, settled_s=self._settled_s
+            )
+        return followed_log(self._transport, container, since, is_new_only=is_new_only)
 
     def events(self, since: float) -> Iterator[Event]:
         """Yield container events from a time on (seconds since 1970), for ever."""
         params = {"since": f"{since:.9f}", "filters": _CONTAINERS}
-        return map(event_of, _records(self._transport.chunks("/events", params, endless=True)))
+        yield from _events(self._transport.chunks("/events", params, None))
 
     def past_events(self, since: float, until: float) -> list[Event]:
         """Return the events between two times that the engine still remembers."""
         params = {"since": f"{since:.9f}", "until": f"{until:.9f}", "filters": _CONTAINERS}
-        return list(map(event_of, _records(self._transport.chunks("/events", params))))
+        return list(_events(self._transport.chunks("/events", params)))
 
 
 _CONTAINERS = json.dumps({"type": ["container"]})
 
 
-def _records(chunks: Iterable[bytes]) -> Iterator[dict[str, Any]]:
-    """Yield the JSON objects of a stream, one a line."""
+def _events(chunks: Iterable[bytes]) -> Iterator[Event]:
+    """Yield the events of a stream of JSON objects, one a line."""
     splitter = LineSplitter()
-    for chunk in chunks:
-        yield from (json.loads(line) for line in splitter.feed(chunk) if line.strip())
-    yield from (json.loads(line) for line in splitter.end() if line.strip())
+    with understood():
+        for chunk in chunks:
+            yield from (event_of(json.loads(line)) for line in splitter.feed(chunk) if line.strip())
+        yield from (event_of(json.loads(line)) for line in splitter.end() if line.strip())
 
 
-def _quoted(id_: str) -> str:
-    return quote(id_, safe="", errors="replace")
-
-
-def _log_request(
-    container: Container, since: float, *, follow: bool, tail: str = "all"
-) -> tuple[str, Params]:
-    params: Params = {
-        "stdout": 1,
-        "stderr": 1,
-        "timestamps": 1,
-        "follow": int(follow),
-        "tail": tail,
-        "since": f"{since:.9f}",
-    }
-    return f"/containers/{_quoted(container.id)}/logs", params
-
-
-def _is_terminal(container: Container) -> bool:
-    return bool((container.native.get("Config") or {}).get("Tty"))
+_LIST = "/containers/json"

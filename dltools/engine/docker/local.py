@@ -22,6 +22,7 @@ from dltools.engine.docker.transport import (
     Params,
     connection_errors,
     parse_answer,
+    pieces,
     raise_refusal,
 )
 
@@ -61,21 +62,23 @@ class Local:
             answer = self._ask(method, path, params, body)
             return parse_answer(b"".join(answer.rest()), answer.content_type)
 
-    def chunks(self, path: str, params: Params, *, endless: bool = False) -> Iterator[bytes]:
-        """Make a GET request and yield what comes as it comes; `endless` waits for ever."""
+    def chunks(self, path: str, params: Params, quiet_s: float | None = 0.0) -> Iterator[bytes]:
+        """Make a GET request and yield what comes as it comes; see `Transport`."""
         with connection_errors(self._where):
-            answer = self._ask("GET", path, params)
-            if endless:
-                answer.connection.settimeout(None)  # the engine keeps quiet while nothing happens
-        return answer.rest()
+            answer = self._ask("GET", path, params, quiet_s=quiet_s or transport.TIMEOUT_S)
+            if quiet_s is None:  # the engine keeps quiet while nothing happens
+                answer.connection.settimeout(None)
+        return pieces(self._where, answer.rest())
 
     def follow(self, path: str, params: Params) -> Flow:
         """Make a GET request whose answer goes on for long."""
         with connection_errors(self._where):
-            answer = self._ask("GET", path, params)
+            answer = self._ask("GET", path, params, quiet_s=transport.LOG_TIMEOUT_S)
         return self._streams.watch(answer.connection, answer.begun)
 
-    def _ask(self, method: str, path: str, params: Params, body: Any = None) -> _Answer:
+    def _ask(
+        self, method: str, path: str, params: Params, body: Any = None, quiet_s: float = 0.0
+    ) -> _Answer:
         """Make a request and return its answer, of which the head has come."""
         query = f"?{urlencode(params)}" if params else ""
         data = b"" if body is None else json.dumps(body).encode()
@@ -84,7 +87,7 @@ class Local:
             head += f"Content-Type: application/json\r\nContent-Length: {len(data)}\r\n"
         connection = socket.socket(socket.AF_UNIX)
         try:
-            connection.settimeout(transport.TIMEOUT_S)
+            connection.settimeout(quiet_s or transport.TIMEOUT_S)
             connection.connect(self._path)
             connection.sendall(head.encode() + b"\r\n" + data)
             answer = _Answer(connection)
@@ -137,7 +140,7 @@ class _Answer:
                 if not data:
                     break
             if self._left is not None:
-                raise ConnectionError("the answer was cut off")
+                raise ConnectionError(transport.CUT_OFF)
         finally:
             self.connection.close()
 
@@ -235,6 +238,7 @@ class _LocalFlow:
 
     def close(self) -> None:
         with self._lock:
+            self._received.clear()
             self._end()
 
     def _end(self) -> None:

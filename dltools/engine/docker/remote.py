@@ -6,14 +6,16 @@
 from __future__ import annotations
 
 import os
+import socket
 import threading
 from collections.abc import Iterator, Mapping
-from contextlib import suppress
+from contextlib import closing, suppress
 from typing import Any
 
 from docker.api.client import APIClient
 
 from dltools.engine.docker.transport import (
+    CUT_OFF,
     LARGEST,
     NO_PARAMS,
     TIMEOUT_S,
@@ -21,6 +23,7 @@ from dltools.engine.docker.transport import (
     Params,
     connection_errors,
     parse_answer,
+    pieces,
     raise_refusal,
 )
 
@@ -73,16 +76,20 @@ class Remote:
         """Make a request and return its JSON answer, None for an empty one."""
         with connection_errors(self._where, Exception):
             response = self._ask(method, path, params, body)
-        return parse_answer(response.content, response.headers.get("Content-Type"))
+            return parse_answer(response.content, response.headers.get("Content-Type"))
 
-    def chunks(self, path: str, params: Params, *, endless: bool = False) -> Iterator[bytes]:
-        """Make a GET request and yield what comes as it comes; `endless` waits for ever."""
+    def chunks(self, path: str, params: Params, quiet_s: float | None = 0.0) -> Iterator[bytes]:
+        """Make a GET request and yield what comes as it comes; see `Transport`."""
+        response = self._stream(path, params, quiet_s)
+        return pieces(self._where, _body(response), Exception)
+
+    def _stream(self, path: str, params: Params, quiet_s: float | None) -> Any:
+        """Return the answer to a GET request, which keeps quiet while nothing happens."""
         with connection_errors(self._where, Exception):
             response = self._ask("GET", path, params, is_stream=True)
-        if endless and (connection := response.raw.connection) is not None:
-            connection.sock.settimeout(None)  # the engine keeps quiet while nothing happens
-        found: Iterator[bytes] = response.iter_content(chunk_size=None)
-        return found
+            if quiet_s != 0 and (connection := _socket(response)) is not None:
+                connection.settimeout(quiet_s)
+        return response
 
     def _ask(
         self, method: str, path: str, params: Params, body: Any = None, *, is_stream: bool = False
@@ -102,22 +109,46 @@ class Remote:
 
     def follow(self, path: str, params: Params) -> Flow:
         """Make a GET request whose answer goes on for long."""
-        return _RemoteFlow(self.chunks(path, params, endless=True))
+        return _RemoteFlow(self._stream(path, params, None))
+
+
+def _socket(response: Any) -> socket.socket | None:
+    """Return the socket that an answer comes from, None where it has ended. The connection of an
+    answer that ends with it has let go of it, so that it is found as docker-py does."""
+    try:
+        found: socket.socket = response.raw._fp.fp.raw._sock
+    except AttributeError:
+        return None
+    return found
+
+
+def _body(response: Any) -> Iterator[bytes]:
+    """Yield the body of an answer as it comes. The package requests does so for chunks alone: of an
+    answer that ends with its connection, as proxies give, it would yield nothing before."""
+    if response.raw.chunked:
+        yield from response.iter_content(chunk_size=None)
+        return
+    answer = response.raw._fp
+    while data := answer.read1(1 << 16):
+        yield data
+    if answer.length:
+        raise ConnectionError(CUT_OFF)
 
 
 class _RemoteFlow:
     """A stream that its own thread reads; the thread waits while much is to be taken."""
 
-    def __init__(self, chunks: Iterator[bytes]) -> None:
-        self._chunks = chunks
+    def __init__(self, response: Any) -> None:
+        self._response = response
         self._received = bytearray()
+        self._is_closed = False
         self._room = threading.Condition()
         self._thread = threading.Thread(target=self._pump, daemon=True)
         self._thread.start()
 
     @property
     def ended(self) -> bool:
-        return not self._thread.is_alive()
+        return self._is_closed or not self._thread.is_alive()
 
     def take(self) -> bytes:
         with self._room:
@@ -130,11 +161,20 @@ class _RemoteFlow:
         self._thread.join(seconds)
 
     def close(self) -> None:
-        self._chunks = iter(())
+        """Wake the thread, which may wait for room or for the engine, and let it end."""
+        with self._room:
+            self._is_closed = True
+            self._received.clear()
+            self._room.notify()
+        if (connection := _socket(self._response)) is not None:
+            with suppress(OSError):  # it has ended by itself
+                connection.shutdown(socket.SHUT_RDWR)
 
     def _pump(self) -> None:
-        with suppress(Exception):  # the connection broke: it has ended
-            for data in self._chunks:
+        with suppress(Exception), closing(self._response):  # a connection that breaks has ended
+            for data in _body(self._response):
                 with self._room:
-                    self._room.wait_for(lambda: len(self._received) < LARGEST)
+                    self._room.wait_for(lambda: self._is_closed or len(self._received) < LARGEST)
+                    if self._is_closed:
+                        return
                     self._received += data

@@ -1,15 +1,130 @@
-"""The log of a container, cut from Docker's answer into entries."""
+"""The log of a container: from its file where that can be read, else cut from Docker's answer.
+
+Docker reads all of a log to find a time, but from its end to find the last lines: so these are
+asked for first, and more as long as they do not reach back far enough.
+"""
 
 from __future__ import annotations
 
+import os
+import time
+from collections import deque
+from collections.abc import Iterator
+from pathlib import Path
+
 from dltools.engine.docker import transport
-from dltools.engine.docker.transport import Flow
+from dltools.engine.docker.transport import CUT_OFF, LOG_TIMEOUT_S, Flow, Params, Transport, quoted
+from dltools.engine.interface import LARGEST_BACKLOG, Container, LogFlow, RefusedError
+from dltools.engine.log_files import cut_message, entry_of
+
+_FIRST_LINES, _MORE = 2_000, 8
+"""How many of the last lines are asked for first, and how many times more then."""
+
+FOLLOWED_LINES = 10_000
+"""The most lines of what a log already has with which following begins."""
+
+
+def log_file(container: Container) -> Path | None:
+    """Return the path of a container's log, None where there is none that can be read here."""
+    path = Path(str(container.native.get("LogPath") or "/"))
+    if not (path.is_file() and os.access(path, os.R_OK)):
+        return None
+    with path.open("rb") as file:
+        first = file.readline(1 << 16)
+    return path if not first or entry_of(first) is not None else None
+
+
+def asked_log(transport: Transport, container: Container, since: float) -> Iterator[list[bytes]]:
+    """Yield the entries of a log since a time (seconds since 1970), as the engine gives them. Of
+    more than `LARGEST_BACKLOG` bytes the newest come, then `RefusedError`."""
+    lines, first = _FIRST_LINES, b""
+    while True:
+        newest = _Newest()
+        for entries in _last_lines(transport, container, since, lines):
+            newest.add(entries)
+        is_whole = newest.count < lines // 2 or newest.first == first
+        if is_whole or newest.is_full:
+            break
+        lines, first = lines * _MORE, newest.first
+    yield from newest.pieces
+    if newest.is_full:
+        raise RefusedError(cut_message())
+
+
+class _Newest:
+    """The newest entries of a log, as many as are kept in memory."""
+
+    def __init__(self) -> None:
+        self.pieces: deque[list[bytes]] = deque()
+        self.count = 0
+        self.first = b""
+        self.is_full = False
+        self._size = 0
+
+    def add(self, entries: list[bytes]) -> None:
+        if entries and not self.count:
+            self.first = entries[0]
+        self.count += len(entries)
+        self.pieces.append(entries)
+        self._size += sum(map(len, entries))
+        while self._size > LARGEST_BACKLOG:
+            self.is_full = True
+            self._size -= sum(map(len, self.pieces.popleft()))
+
+
+def _last_lines(
+    transport: Transport, container: Container, since: float, lines: int
+) -> Iterator[list[bytes]]:
+    """Yield what comes of the last lines since a time. Raises `RefusedError` where the engine
+    fails on the way."""
+    path, params = _request(container, since, follow=False, tail=lines)
+    splitter = EntrySplitter(_is_terminal(container))
+    until = time.monotonic() + LOG_TIMEOUT_S
+    for data in transport.chunks(path, params, LOG_TIMEOUT_S):
+        yield splitter.feed(data)
+        if splitter.fault:
+            break
+        if time.monotonic() > until:
+            raise RefusedError(f"not read within {LOG_TIMEOUT_S:g} s")
+    yield splitter.end()
+    if splitter.fault:
+        raise RefusedError(splitter.fault)
+
+
+def followed_log(
+    transport: Transport, container: Container, since: float, *, is_new_only: bool
+) -> LogFlow:
+    """Return a log as it comes: the newest `FOLLOWED_LINES` since a time, or new ones only."""
+    lines = 0 if is_new_only else FOLLOWED_LINES
+    path, params = _request(container, since, follow=True, tail=lines)
+    return FollowedLog(transport.follow(path, params), _is_terminal(container))
+
+
+def _request(container: Container, since: float, *, follow: bool, tail: int) -> tuple[str, Params]:
+    params: Params = {
+        "stdout": 1,
+        "stderr": 1,
+        "timestamps": 1,
+        "follow": int(follow),
+        "tail": tail,
+        "since": f"{since:.9f}",
+    }
+    return f"/containers/{quoted(container.id)}/logs", params
+
+
+def _is_terminal(container: Container) -> bool:
+    return bool((container.native.get("Config") or {}).get("Tty"))
+
 
 LONGEST_ENTRY = 1 << 20
-"""Bytes after which a line of a terminal that never ends is cut."""
+"""Bytes after which a line of a terminal that never ends is cut, and beyond which no payload of a
+frame goes: the engine cuts lines at 16 KiB."""
 
 _HEAD = 8
-"""Bytes before each payload of a log that is no terminal's; the last four say its length."""
+"""Bytes before each payload of a log that is no terminal's: its stream, three zeros, its length."""
+
+_ERROR = 3
+"""The last number of a stream: what comes in it is the engine's own error."""
 
 
 class EntrySplitter:
@@ -17,25 +132,30 @@ class EntrySplitter:
     frames."""
 
     def __init__(self, tty: bool) -> None:
-        self._cut = _cut_lines if tty else _cut_frames
         self._has_lines = tty
         self._rest = b""
+        self.fault = ""
+        """Why nothing more can be read, "" while there is no reason."""
 
     def feed(self, data: bytes) -> list[bytes]:
-        """Return the entries that are now whole."""
+        """Return the entries that are now whole; none after a fault."""
+        if self.fault:
+            return []
         data = self._rest + data
-        found, end = self._cut(data)
-        self._rest = data[end:]
+        found, end, self.fault = (*_cut_lines(data), "") if self._has_lines else _cut_frames(data)
+        self._rest = b"" if self.fault else data[end:]
         return found
 
     def end(self) -> list[bytes]:
-        """Return a terminal's last line, if it has no end."""
+        """Return a terminal's last line, if it has no end. A frame without its end is a fault."""
         rest, self._rest = self._rest, b""
+        if rest and not self._has_lines:
+            self.fault = CUT_OFF
         return [rest] if self._has_lines and rest else []
 
 
-class FollowedLog:
-    """A log as it goes on: the interface's `LogFlow`."""
+class FollowedLog(LogFlow):
+    """A log as it goes on."""
 
     def __init__(self, flow: Flow, tty: bool) -> None:
         self._flow = flow
@@ -45,7 +165,7 @@ class FollowedLog:
     @property
     def ended(self) -> bool:
         """Whether nothing more will come."""
-        return self._flow.ended
+        return self._flow.ended or bool(self.fault)
 
     def take(self) -> list[bytes]:
         """Return the entries that have come since the last call, without waiting."""
@@ -55,6 +175,7 @@ class FollowedLog:
         entries = self._splitter.feed(came)
         if has_ended:
             entries += self._splitter.end()
+        self.fault = self._splitter.fault
         return entries
 
     def wait(self, seconds: float) -> None:
@@ -76,13 +197,22 @@ def _cut_lines(data: bytes) -> tuple[list[bytes], int]:
     return found, start
 
 
-def _cut_frames(data: bytes) -> tuple[list[bytes], int]:
-    """Return the payloads of whole frames, and where the last of them ends."""
-    found, start, size = [], 0, len(data)
+def _cut_frames(data: bytes) -> tuple[list[bytes], int, str]:
+    """Return the payloads of whole frames, where the last of them ends, and what is wrong with the
+    next one, "" for nothing."""
+    found: list[bytes] = []
+    start, size = 0, len(data)
     while size - start >= _HEAD:
-        end = start + _HEAD + int.from_bytes(data[start + 4 : start + _HEAD], "big")
+        stream, payload = data[start], start + _HEAD
+        length = int.from_bytes(data[start + 4 : payload], "big")
+        if data[start + 1 : start + 4] != b"\0\0\0" or length > LONGEST_ENTRY or stream > _ERROR:
+            return found, start, "the engine's answer is no log"
+        end = payload + length
         if end > size:
             break
-        found.append(data[start + _HEAD : end])
+        if stream == _ERROR:
+            said = data[payload:end].decode(errors="replace")
+            return found, start, " ".join(said.split()) or "the engine failed to read it"
+        found.append(data[payload:end])
         start = end
-    return found, start
+    return found, start, ""

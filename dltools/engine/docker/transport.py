@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Protocol
+from urllib.parse import quote
 
 from dltools.engine.interface import LARGEST_BACKLOG, GoneError, RefusedError
 from dltools.engine.patience import PATIENCE_S, Patience
@@ -19,10 +20,14 @@ from dltools.errors import AccessError, DltoolsError, UnavailableError
 
 TIMEOUT_S = 30
 
+LOG_TIMEOUT_S = 10.0
+"""How long a part of a log may take to come, and all of it."""
+
 LARGEST = LARGEST_BACKLOG
 """The most bytes of a stream that wait in memory."""
 
 NO_HTTP = "no answer, or not one of HTTP"
+CUT_OFF = "the answer was cut off"
 
 Params = Mapping[str, str | int]
 NO_PARAMS: Params = {}
@@ -44,8 +49,9 @@ class Transport(Protocol):
     def json(self, method: str, path: str, params: Params = NO_PARAMS, body: Any = None) -> Any:
         """Make a request and return its JSON answer, None for an empty one."""
 
-    def chunks(self, path: str, params: Params, *, endless: bool = False) -> Iterator[bytes]:
-        """Make a GET request and yield what comes as it comes; `endless` waits for ever."""
+    def chunks(self, path: str, params: Params, quiet_s: float | None = 0.0) -> Iterator[bytes]:
+        """Make a GET request and yield what comes as it comes. `quiet_s`: how long nothing may come
+        (s), 0 for as long as any answer may take, None for ever."""
 
     def follow(self, path: str, params: Params) -> Flow:
         """Make a GET request whose answer goes on for long, to be taken piece by piece."""
@@ -66,6 +72,11 @@ class Flow(Protocol):
 
     def close(self) -> None:
         """Take no more."""
+
+
+def quoted(name: str) -> str:
+    """Return a name as a part of a path."""
+    return quote(name, safe="", errors="replace")
 
 
 @contextmanager
@@ -93,6 +104,26 @@ def connection_errors(where: str, *kinds: type[Exception]) -> Iterator[None]:
         raise UnavailableError(f"no Docker engine answers at {where}: {why}") from error
 
 
+def pieces(where: str, body: Iterator[bytes], *kinds: type[Exception]) -> Iterator[bytes]:
+    """Yield the body of an answer as it comes; turn errors on the way as `connection_errors`
+    does."""
+    with connection_errors(where, *kinds):
+        yield from body
+
+
+@contextmanager
+def understood() -> Iterator[None]:
+    """Turn errors in reading the fields of an answer into `UnavailableError`: JSON of another form
+    than an engine's is no answer."""
+    try:
+        yield
+    except (KeyError, TypeError, ValueError, AttributeError, IndexError) as error:
+        why = f"{type(error).__name__}: {error}"[:_LONGEST_WHY]
+        raise UnavailableError(f"the Docker engine's answer makes no sense: {why}") from error
+
+
+_LONGEST_WHY = 80
+
 PODMAN_SOCKET = Path("/run/podman/podman.sock")
 
 _SILENT = "is dockerd running?"
@@ -107,6 +138,13 @@ _WHY = {
     "Network is unreachable": "no route to this host",
     "timed out": "no answer in time; is it the right host and port?",
     NO_HTTP: "what answers there is no Docker engine",
+    "Expecting value": "its answer is not JSON",
+    "column": "its answer is not JSON",
+    "utf-8": "its answer is not JSON",
+    CUT_OFF: "its answer was cut off",
+    "IncompleteRead": "its answer was cut off",
+    "reset": "it broke the connection off",
+    "Broken pipe": "it broke the connection off",
 }
 """What the words of an error mean; the first that fits counts."""
 
@@ -169,9 +207,10 @@ class Patient:
         """Make a request and return its JSON answer, None for an empty one."""
         return self._patience.repeat(lambda: self._transport.json(method, path, params, body))
 
-    def chunks(self, path: str, params: Params, *, endless: bool = False) -> Iterator[bytes]:
-        """Make a GET request and yield what comes as it comes; `endless` waits for ever."""
-        return self._transport.chunks(path, params, endless=endless)
+    def chunks(self, path: str, params: Params, quiet_s: float | None = 0.0) -> Iterator[bytes]:
+        """Make a GET request and yield what comes as it comes. `quiet_s`: how long nothing may come
+        (s), 0 for as long as any answer may take, None for ever."""
+        return self._transport.chunks(path, params, quiet_s)
 
     def follow(self, path: str, params: Params) -> Flow:
         """Make a GET request whose answer goes on for long, to be taken piece by piece."""

@@ -51,9 +51,9 @@ class Tunnelled:
         """Make a request and return its JSON answer, None for an empty one."""
         return self._standing().json(method, path, params, body)
 
-    def chunks(self, path: str, params: Params, *, endless: bool = False) -> Iterator[bytes]:
-        """Make a GET request and yield what comes as it comes; `endless` waits for ever."""
-        return self._standing().chunks(path, params, endless=endless)
+    def chunks(self, path: str, params: Params, quiet_s: float | None = 0.0) -> Iterator[bytes]:
+        """Make a GET request and yield what comes as it comes; see `Transport`."""
+        return self._standing().chunks(path, params, quiet_s)
 
     def follow(self, path: str, params: Params) -> Flow:
         """Make a GET request whose answer goes on for long."""

@@ -7,13 +7,11 @@ container was created with.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
-from dltools.engine.cgroup import belongs_to, is_alone_in_scope
+from dltools.engine.cgroup import is_alone_in_scope
 from dltools.engine.docker.engine import DockerEngine
 from dltools.engine.docker.limit_fields import FIELDS
 from dltools.engine.docker.transport import Transport
@@ -24,11 +22,10 @@ from dltools.engine.interface import (
     Event,
     Fields,
     LocatedContainer,
-    LogFlow,
     RefusedError,
 )
 from dltools.engine.kernel_files import read_text
-from dltools.engine.log_files import FollowedFile, entry_of, read_entries
+from dltools.engine.log_files import SETTLED_S
 from dltools.engine.scales import PERIOD_US
 
 _NAMES = {"CpuPeriod": "period", "CpuQuota": "quota", "CpuShares": "shares", "CpusetCpus": "cpus"}
@@ -47,6 +44,7 @@ class PodmanEngine(DockerEngine):
     """A connection to one Podman."""
 
     _product = "Podman"
+    _settled_s = SETTLED_S
 
     _states: Sequence[str] = ("running", "paused")
 
@@ -121,30 +119,6 @@ class PodmanEngine(DockerEngine):
         """Return none: of past events Podman gives a part, and each time another one."""
         del since, until
         return []
-
-    def logs(self, container: Container, since: float) -> Iterator[list[bytes]]:
-        """Yield what a container has logged since a time: from its file, where that is here, since
-        the API's stamps have whole seconds."""
-        path = self._log_file(container)
-        return read_entries(path, since) if path else super().logs(container, since)
-
-    def follow(self, container: Container, since: float, *, is_new_only: bool = False) -> LogFlow:
-        """Return a container's log as it comes, until it exits."""
-        if path := self._log_file(container):
-            pid, id_ = container.pid, container.id
-            return FollowedFile(
-                path, since, lambda: not belongs_to(pid, id_), is_new_only=is_new_only
-            )
-        return super().follow(container, since, is_new_only=is_new_only)
-
-    def _log_file(self, container: Container) -> Path | None:
-        """Return the path of a container's log, None where there is none that can be read."""
-        path = Path(str(container.native.get("LogPath") or "/"))
-        if not (self.is_local and path.is_file() and os.access(path, os.R_OK)):
-            return None
-        with path.open("rb") as file:
-            first = file.readline(1 << 16)
-        return path if not first or entry_of(first) is not None else None
 
 
 _ALONE = "crun sets its weight in a scope of its own, where it competes with nobody's"

@@ -95,7 +95,7 @@ def test_ctrl_c_ends_it(live: Stage) -> None:
 def test_an_error_comes_below_the_table_on_a_sound_terminal(
     fake_engine: FakeEngine, stages: list[Stage]
 ) -> None:
-    fake_engine.ends_events = True
+    fake_engine.faults["GET /containers/json"] = 0
     stages.append(
         Stage([*command("dl-probe"), "-i", "0.2", "--patience", "0"], DOCKER_HOST=fake_engine.url)
     )
@@ -103,8 +103,9 @@ def test_an_error_comes_below_the_table_on_a_sound_terminal(
     assert stages[-1].echoes
     shown = stages[-1].shown
     last = shown.split("\r\n")[-2]
-    assert last.rpartition("\x1b[?25h")[2] == "dl-probe: the Docker engine closed the event stream"
-    # Where the events end before the first sample, there is no table and no hidden cursor.
+    said = f"dl-probe: no Docker engine answers at {fake_engine.url}: "
+    assert last.rpartition("\x1b[?25h")[2] == f"{said}what answers there is no Docker engine"
+    # There may be no table and no hidden cursor before the first sample.
     assert shown.rfind("\x1b[?25h") >= shown.rfind("\x1b[?25l")
 
 

@@ -53,6 +53,23 @@ def test_a_line_that_never_ends_is_cut(monkeypatch: pytest.MonkeyPatch) -> None:
     assert splitter.feed(b"ab") == [b"0123456789ab"]
 
 
+@pytest.mark.parametrize(
+    ("data", "fault"),
+    [
+        (b"\x03\0\0\0\0\0\0\x1cError grabbing logs: \n   EOF", "Error grabbing logs: EOF"),
+        (b"\x03\0\0\0\0\0\0\0", "the engine failed to read it"),
+        (b"HTTP/1.1 502 Bad Gateway", "the engine's answer is no log"),
+        (b"\x01\0\0\0\xff\xff\xff\xff", "the engine's answer is no log"),
+        (frame(b"cut off")[:-1], "the answer was cut off"),
+    ],
+)
+def test_what_is_no_log_is_a_fault_after_the_entries_before_it(data: bytes, fault: str) -> None:
+    splitter = EntrySplitter(tty=False)
+    assert splitter.feed(frame(b"whole") + data) == [b"whole"]
+    assert splitter.feed(b"") == splitter.end() == []
+    assert splitter.fault == fault
+
+
 class Arriving:
     """An answer that goes on for long, in pieces."""
 
