@@ -21,22 +21,23 @@ if TYPE_CHECKING:
 
 
 @contextmanager
-def atomic_file(path: Path) -> Iterator[IO[bytes]]:
-    """Open a file that appears whole under its name when the block ends well, or not at all.
+def atomic_file(path: Path, mode: int | None = None) -> Iterator[IO[bytes]]:
+    """Open a file that appears whole under its name when the block ends well, or not at all. Its
+    mode is that of a new file, or as given.
 
     Raises `OutputError` where it cannot be created.
     """
     staged = path.with_name(f".{path.name}.{uuid.uuid4().hex[:8]}")
     with ExitStack() as open_file:
         try:
-            file = open_file.enter_context(staged_file(staged, path))
+            file = open_file.enter_context(staged_file(staged, path, mode))
         except OSError as error:
             raise OutputError(f"cannot create {path}: {error.strerror}") from error
         yield file
 
 
 @contextmanager
-def staged_file(staged: Path, path: Path) -> Iterator[IO[bytes]]:
+def staged_file(staged: Path, path: Path, mode: int | None = None) -> Iterator[IO[bytes]]:
     """Open a new file under the name `staged`, private to its owner. When the block ends well, it
     is synced and takes the name `path`, whose folder is made; otherwise it is removed.
 
@@ -48,7 +49,7 @@ def staged_file(staged: Path, path: Path) -> Iterator[IO[bytes]]:
             yield file
             file.flush()
             os.fsync(handle)
-            os.fchmod(handle, 0o666 & ~_umask())
+            os.fchmod(handle, 0o666 & ~_umask() if mode is None else mode)
             path.parent.mkdir(parents=True, exist_ok=True)
             staged.replace(path)
     except BaseException as error:

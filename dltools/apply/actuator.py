@@ -17,6 +17,7 @@ from functools import partial
 from dltools.apply.deliver.deliverer import Deliverer
 from dltools.apply.engine_actuator import EngineActuator, OnResult
 from dltools.apply.migrate.migrator import Migrator
+from dltools.apply.turn_order import TurnWait
 from dltools.engine.interface import Engine
 from dltools.errors import DltoolsError, RetryError, UnavailableError
 from dltools.plan.records import Action, Plan, Result, Status
@@ -189,6 +190,12 @@ class Actuator:
     def has_turns(self) -> bool:
         """Whether containers take turns. On an engine that has gone away they take none."""
         return any(actuator.rotation.has_turns for _, actuator in self._connected())
+
+    def waits(self) -> Iterator[tuple[str, TurnWait]]:
+        """Yield the containers that are paused until their turn, each with its host."""
+        for _, actuator in self._connected():
+            for wait in actuator.rotation.waits():
+                yield actuator.engine.host, wait
 
     def advance(self, wake: Callable[[], None]) -> None:
         """Do what is due on each engine: attend to people at work on containers, end turns, and

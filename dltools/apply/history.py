@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import math
 import threading
 import zlib
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
@@ -27,6 +28,7 @@ from dltools.engine.runs import UNKNOWN_RUN, ApplyRun
 from dltools.engine.state_folder import StateFolder
 from dltools.engine.state_records import decode
 from dltools.errors import DltoolsError
+from dltools.notation.cpu_weights import DEFAULT_CPU_WEIGHT
 from dltools.notation.json_values import parse_json
 from dltools.plan.realisation.settings import FoundSettings, Turn, as_found, only
 from dltools.plan.records import Op, Plan, Result, Status
@@ -62,6 +64,24 @@ class Change:
     how: str = ""
 
 
+@dataclass(frozen=True, slots=True)
+class Held:
+    """What a run has made of a container: where it is, its settings, those before the run first
+    changed them, and the newest reason."""
+
+    host: str
+    name: str
+    settings: FoundSettings
+    own: FoundSettings
+    reason: str
+
+    @property
+    def is_lower(self) -> bool:
+        """Whether its weight is lower than before."""
+        weight = self.settings.get("cpu_weight", math.inf)
+        return weight < self.own.get("cpu_weight", DEFAULT_CPU_WEIGHT)
+
+
 class History:
     """Writes down what one run changes; without a state directory, nothing."""
 
@@ -70,15 +90,14 @@ class History:
         self._folder = None if home is None else StateFolder(home / "history")
         self._run = run
         self._said = UNKNOWN_RUN  # the run that the newest file describes
-        self._open: dict[str, FoundSettings] = {}  # what this run has made of containers
-        self._hosts: dict[str, str] = {}  # where those are
+        self._held: dict[str, Held] = {}
         self._number: int | None = None
         self._lock = threading.Lock()
 
     @property
-    def hosts(self) -> set[str]:
-        """Hosts of the containers that this run has changed, and that have not ended since."""
-        return set(self._hosts.values())
+    def held(self) -> Mapping[str, Held]:
+        """The containers that this run has changed, and that have not ended since, by id."""
+        return self._held
 
     def of_plan(self, plan: Plan, work: Work) -> Work:
         """Return work that also writes down what a plan changes."""
@@ -94,9 +113,7 @@ class History:
             action = actions.get(result.id)
             reason = action.reason[:_LONGEST_REASON] if action else ""
             host = action.host if action else ""
-            known = self._open.get(result.container_id, {})
-            self._open[result.container_id] = as_found({**known, **result.after})
-            self._hosts[result.container_id] = host
+            self._hold(result, host, reason)
             record = asdict(_change_of(result, host, reason)) | {"run": _key(self._run)}
             self._write({name: one for name, one in record.items() if one != ""})
 
@@ -116,25 +133,39 @@ class History:
 
     def note_running(self, host: str, ids: Collection[str]) -> None:
         """Write down which of a host's changed containers have ended: those that do not run."""
-        for id_ in [one for one, its in self._hosts.items() if its == host and one not in ids]:
-            self._end(id_, BY_EXIT)
+        own = [id_ for id_, one in self._held.items() if one.host == host]
+        for id_ in own:
+            if id_ not in ids:
+                self._end(id_, BY_EXIT)
 
     def end_turns(self, staying: Iterable[str] = (), how: str = BY_TURN) -> None:
         """Write down which containers take no more turns: all but those with the ids `staying`."""
         stay = set(staying)
-        for id_, settings in self._open.items():
-            if id_ not in stay and "turn_s" in settings:
-                self._open[id_] = only(settings, settings.keys() - Turn.__annotations__.keys())
+        for id_, one in self._held.items():
+            if id_ not in stay and "turn_s" in one.settings:
+                others = one.settings.keys() - Turn.__annotations__.keys()
+                self._held[id_] = replace(one, settings=only(one.settings, others))
                 names = sorted(Turn.__annotations__)
                 self._write(_end_of(id_, how) | {"names": names})
 
     def _is_known(self, result: Result) -> bool:
         """Tell whether a container takes turns already: each plan gives it another one."""
-        return "turn_s" in result.after and "turn_s" in self._open.get(result.container_id, {})
+        known = self._held.get(result.container_id)
+        return known is not None and "turn_s" in result.after and "turn_s" in known.settings
+
+    def _hold(self, result: Result, host: str, reason: str) -> None:
+        known = self._held.get(result.container_id)
+        settings, own = (known.settings, known.own) if known else ({}, {})
+        self._held[result.container_id] = Held(
+            host,
+            result.container_name,
+            as_found({**settings, **result.after}),
+            as_found({**result.before, **own}),
+            reason,
+        )
 
     def _end(self, container_id: str, how: str) -> None:
-        self._open.pop(container_id, None)
-        self._hosts.pop(container_id, None)
+        self._held.pop(container_id, None)
         self._write(_end_of(container_id, how))
 
     def _write(self, record: Mapping[str, Any]) -> None:

@@ -20,6 +20,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from dltools.apply.waiting_file import remove_left
 from dltools.engine.interface import Engine
 from dltools.engine.runs import ApplyRun, process_start
 from dltools.engine.state_folder import StateFolder
@@ -57,8 +58,9 @@ def locked_state(home: Path, advice: str = "try again") -> Iterator[LockedState]
     `OutputError`.
     """
     with locked(home / _LOCK, "dl-apply", advice) as holder_died:
-        for folder in ("journal", "rotation", "migrations", "deliveries", "history"):
+        for folder in ("journal", "rotation", "migrations", "deliveries", "history", "told"):
             StateFolder(home / folder).remove_staged()
+        remove_left(home)
         yield LockedState(home, holder_died=holder_died)
 
 

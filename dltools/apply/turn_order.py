@@ -27,7 +27,7 @@ are plain there.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -65,6 +65,18 @@ class Turn:
 
 Place = Literal["has its turn", "sleeps", "waits"]
 """What a container does in its queue; one that waits may run beside the one that has its turn."""
+
+
+@dataclass(frozen=True, slots=True)
+class TurnWait:
+    """A container that is paused until its turn: for how long it has been (s), how long it will be
+    at the latest (s), and its group's place among so many groups; the first has its turn."""
+
+    turn: Turn
+    waited_s: float
+    left_s: float
+    place: int
+    groups: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,6 +176,17 @@ class TurnOrder:
         one = self._members[container_id]
         is_beside = container_id in self._room.beside or one.breath_ends is not None
         return self.has_turn(container_id) or is_beside or one.sleeps
+
+    def waits(self, now: float) -> Iterator[TurnWait]:
+        """Yield the containers that are paused until their turn, the next first."""
+        order = sorted(self._waiting(), key=lambda group: self._rank(group, now))
+        for place, group in enumerate(order, 2):
+            for one in self._group(group):
+                if one.waits_since is not None and not self.may_run(one.turn.container_id):
+                    waited_s = now - one.waits_since
+                    longest_s = min(self._bound().patience_s, one.turn.longest_pause_s)
+                    left_s = max(0.0, longest_s - waited_s)
+                    yield TurnWait(one.turn, waited_s, left_s, place, len(order) + 1)
 
     def replace(self, turns: Sequence[Turn], now: float) -> None:
         """Replace all turns by those of a plan, in its order.
@@ -413,6 +436,11 @@ class TurnQueues:
         """Return what each container in the queue for the CPUs does."""
         order = self._orders.get(CPUS)
         return {t.container_id: order.place(t.container_id) for t in order.turns} if order else {}
+
+    def waits(self, now: float) -> Iterator[TurnWait]:
+        """Yield the containers that are paused until their turn."""
+        for order in self._orders.values():
+            yield from order.waits(now)
 
     def replace(self, turns: Sequence[Turn], now: float) -> None:
         """Replace all turns by those of a plan, in its order. A container has one turn, the last

@@ -23,7 +23,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from dltools.apply.original_settings import timestamp
-from dltools.apply.turn_order import Place, Turn, TurnQueues, Use
+from dltools.apply.turn_order import Place, Turn, TurnQueues, TurnWait, Use
 from dltools.engine import host
 from dltools.engine.cgroup import Cgroup
 from dltools.engine.cgroup_counters import cpu_seconds
@@ -85,6 +85,10 @@ class Rotation:
     def turn_of(self, container_id: str) -> Turn | None:
         """Return a container's turn, None if it takes none."""
         return self._queues.turn_of(container_id)
+
+    def waits(self) -> Iterator[TurnWait]:
+        """Yield the containers that are paused until their turn."""
+        return self._queues.waits(self._clock())
 
     def paused_names(self) -> list[str]:
         """Return the names of the containers that were paused when last seen."""

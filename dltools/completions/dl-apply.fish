@@ -23,6 +23,8 @@ complete -c dl-apply -l force -d 'Also change settings that somebody else has ch
 complete -c dl-apply -l beside -x -d 'Write although another dl-apply writes to the same engine: process PID, or any'
 complete -c dl-apply -l deliver-dir -x -a '(__fish_complete_directories)' -d 'Deliver models into DIR, a folder for each'
 complete -c dl-apply -l deliver-hook -x -d 'Run this command, without a shell, for each model delivered, with its folder as the last argument'
+complete -c dl-apply -l tell -r -d 'Keep in FILE, for all users to read, which containers wait, and until when'
+complete -c dl-apply -l contact -x -d 'Whom to ask, as the file of --tell says'
 complete -c dl-apply -l lease -x -d 'Undo what this run has set when no plan has come for this long, 0s for never'
 complete -c dl-apply -l patience -x -d 'Wait this long for an engine that restarts'
 complete -c dl-apply -l state-dir -x -a '(__fish_complete_directories)' -d 'Directory where dl-apply keeps its journal and turns, if not the default one'

@@ -175,6 +175,16 @@ def apply(
             rich_help_panel=options.EXPERT,
         ),
     ] = None,
+    tell: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="Keep in FILE, for all users to read, which containers wait, and until when.",
+        ),
+    ] = None,
+    contact: Annotated[
+        str, typer.Option(metavar="TEXT", help="Whom to ask, as the file of --tell says.")
+    ] = "",
     lease: Annotated[
         float | None,
         typer.Option(
@@ -210,9 +220,11 @@ def apply(
         removes=remove_service,
         policy=policy,
         labels=label or (),
+        contact=contact,
         is_other=bool(
             undo
             or stop
+            or tell
             or status
             or history
             or restore
@@ -256,6 +268,8 @@ def apply(
         beside=None if beside is None else beside_process(beside),
         ends_service=service is not None,
         stops=stop,
+        tell=tell,
+        contact=contact,
     )
     run_request(request, context)
     if service is not None:

@@ -18,6 +18,7 @@ import typer
 
 from dltools.apply.history import BY_LEASE, History
 from dltools.apply.refusals import Rules
+from dltools.apply.waiting_file import WaitingFile
 from dltools.cli.exits import print_message
 from dltools.cli.formats import RecordFormat
 from dltools.cli.options import Engines
@@ -59,7 +60,8 @@ class Request:
     `rules`: what may be changed; where they are forced, jobs without a checkpoint are moved, too.
     `beside`: the process of another dl-apply that may write to the same engine, -1 for any, None
     for none. `ends_service`: the service has just stopped, which undid what it had set. `stops`:
-    the run that holds the state is ended first.
+    the run that holds the state is ended first. `tell`: the file that says who waits, and `contact`
+    whom to ask.
     `hold_s` is how long the turns of a single plan go on (s), None for as long as containers wait;
     `lease_s` how long settings hold without a plan (s), None for the default; `patience_s`
     the longest wait for an engine that restarts (s); `deliver_hook` the command to run for each
@@ -84,6 +86,8 @@ class Request:
     beside: int | None
     ends_service: bool = False
     stops: bool = False
+    tell: Path | None = None
+    contact: str = ""
 
     def __post_init__(self) -> None:
         """Raise `BadParameter` for options that contradict each other."""
@@ -95,6 +99,10 @@ class Request:
             raise typer.BadParameter("--offline asks no engine: leave --host, --context, --swarm")
         if self.task is Task.UNDO and self.input != "-":
             raise typer.BadParameter(f"{self.input}: --undo takes no plan")
+        if self.contact and self.tell is None:
+            raise typer.BadParameter("--contact needs --tell")
+        if self.tell is not None and self.task is not Task.APPLY:
+            raise typer.BadParameter("--tell is for a run that applies plans")
         if self.stops and self.task is not Task.UNDO:
             raise typer.BadParameter("--stop needs --undo")
         if self.stops and self.is_dry_run:
@@ -154,6 +162,8 @@ class ApplyContext:
         self._run = UNKNOWN_RUN
         self.history = History()
         """What is written down of this run's changes; nothing before the actuator is made."""
+        self.waiting = WaitingFile()
+        """What tells all users who waits; nothing before the actuator is made."""
         self._ends_leases = True
         self._marks: WriterMarks | None = None
         self.has_unpaused = False  # whether an earlier run had left containers paused
@@ -226,13 +236,18 @@ class ApplyContext:
             self._ends_leases = not is_undo
             self._run = ApplyRun.of_this_process(" ".join(["dl-apply", *sys.argv[1:]]))
             self.history = History(None if dry_run else home, self._run)
+            told = None if dry_run else self._request.tell
+            self.waiting = WaitingFile(told, home, self._request.contact)
             self.guard = self._made_guard(home, addresses)
             by_name = {one.name: one for one in addresses}
             connect = partial(
                 self._engine_actuator, home=home, dry_run=dry_run, is_only_one=len(by_name) == 1
             )
             connectors = {name: partial(connect, one) for name, one in by_name.items()}
-            yield Actuator(connectors, migrator=self._migrator(home, dry_run=dry_run))
+            try:
+                yield Actuator(connectors, migrator=self._migrator(home, dry_run=dry_run))
+            finally:
+                self.waiting.remove()
 
     def _end_run(self, home: Path) -> None:
         """End the run that holds the state, and say so."""

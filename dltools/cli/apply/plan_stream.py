@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from dltools.apply.actuator import Actuator
     from dltools.apply.engine_actuator import OnResult
     from dltools.apply.leases import Guard, Lease
+    from dltools.apply.waiting_file import WaitingFile
     from dltools.cli.apply.context import Request
     from dltools.cli.apply.printing import ResultsPrinter
     from dltools.plan.records import Plan, Result
@@ -46,12 +47,14 @@ class PlanStream:
         request: Request,
         leases: LeaseKeeper,
         history: History,
+        waiting: WaitingFile,
     ) -> None:
         self._actuator = actuator
         self._printer = printer
         self._request = request
         self._leases = leases
         self._history = history
+        self._waiting = waiting
         self.failed: list[Result] = []
         self.last: list[Result] = []
         self._told: set[tuple[str, str]] = set()
@@ -143,7 +146,7 @@ class PlanStream:
 
     def _note_ended(self) -> None:
         """Write down which of the changed containers have ended."""
-        for engine in self._actuator.engines if self._history.hosts else ():
+        for engine in self._actuator.engines if self._history.held else ():
             with suppress(UnavailableError):
                 running = {one.id for one in engine.containers()}
                 self._history.note_running(engine.host, running)
@@ -198,8 +201,9 @@ class PlanStream:
         self.failed += [result for result in tried if result.status == "failed"]
 
     def _advance(self) -> None:
-        """Do what is due, and say once which containers are left alone, and why."""
+        """Do what is due, tell who waits, and say once which containers are left alone, and why."""
         self._actuator.advance(self._signals.wake)
+        self._waiting.update(self._actuator.waits(), self._history.held)
         self._tell_left_alone()
 
     def _tell_left_alone(self) -> None:

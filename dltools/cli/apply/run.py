@@ -122,6 +122,7 @@ def _apply(
             request,
             _lease_keeper(request, apply_context, actuator),
             apply_context.history,
+            apply_context.waiting,
         )
         plans.apply_all(stream, name)
     return [*plans.failed, *plans.last]

@@ -37,6 +37,9 @@ _SAFE = re.compile(r"[\w./=:@,+-]+", re.ASCII)
 _STARTS_S = 3.0
 """How long a service is watched that has just been started: one that cannot work ends by then."""
 
+_WAITING = "/run/dltools/waiting"
+"""The file that tells all users who waits."""
+
 _BY_POLICY = {"flowcon": " --set itval=20"}
 """Parameters of policies that suit a sample every ten seconds."""
 
@@ -50,6 +53,8 @@ Requires=docker.service
 [Service]
 StateDirectory=dltools
 StateDirectoryMode=0700
+RuntimeDirectory=dltools
+RuntimeDirectoryMode=0755
 Environment=PATH={path}
 ExecStart=/bin/sh -c '{pipe}'
 # Whatever ended the pipe, and whatever was killed: every container is as it was before.
@@ -91,25 +96,28 @@ WantedBy=multi-user.target
 @dataclass(frozen=True, slots=True)
 class Service:
     """The unit's file, its pipe, where systemd shows that it runs, and the state directory of the
-    service. `labels`: only containers with all of these labels are seen and changed."""
+    service. `labels`: only containers with all of these labels are seen and changed; `contact`:
+    whom to ask."""
 
     policy: str = "flowcon"
     labels: Sequence[str] = ()
     file: Path = Path(f"/etc/systemd/system/{NAME}.service")
     running: Path = Path("/run/systemd/system")
     home: Path = SYSTEM
+    contact: str = ""
 
     @property
     def pipe(self) -> str:
         """The command line that the service runs."""
         chosen = "".join(f" --label {one}" for one in self.labels)
         policy = f"--policy {self.policy}{_BY_POLICY.get(self.policy, '')}"
-        return f"dl-probe -i 10s{chosen} | dl-plan {policy} | dl-apply{chosen}"
+        told = f" --tell {_WAITING}" + (f" --contact {self.contact}" if self.contact else "")
+        return f"dl-probe -i 10s{chosen} | dl-plan {policy} | dl-apply{chosen}{told}"
 
     def text(self, folder: str = "") -> str:
         """Return the unit, in which the tools are found in `folder` first. Raises `ConfigError` for
         what a unit cannot hold."""
-        for word in (*self.labels, *filter(None, (folder,))):
+        for word in (*self.labels, *filter(None, (folder, self.contact))):
             if not _SAFE.fullmatch(word):
                 raise ConfigError(
                     f"{word!r} cannot stand in a unit: edit samples/systemd/{NAME}.service by hand"
@@ -136,6 +144,7 @@ class Service:
             f"wrote {self.file} and started it, now and at each boot: {self.pipe}",
             "whatever ends it, all settings are put back",
             f"journalctl -u {NAME} -f      shows each change in a line",
+            f"cat {_WAITING}              tells every user who waits, and until when",
             f"{as_root('dl-apply', '--status')}              shows what is changed now",
             f"{as_root('dl-apply', '--remove-service')}      stops it, puts everything back, "
             "removes it",
@@ -228,7 +237,13 @@ def _remove_empty(home: Path) -> list[str]:
 
 
 def service_asked(
-    *, installs: bool, removes: bool, policy: str | None, labels: Sequence[str], is_other: bool
+    *,
+    installs: bool,
+    removes: bool,
+    policy: str | None,
+    labels: Sequence[str],
+    contact: str = "",
+    is_other: bool,
 ) -> Service | None:
     """Return the service that the options are about, None for none. `is_other`: options of other
     tasks are given. Raises `BadParameter` where they contradict each other, and `ConfigError` for
@@ -237,12 +252,17 @@ def service_asked(
         if policy is not None:
             raise typer.BadParameter("--policy is for --install-service; else give it to dl-plan")
         return None
-    if (installs and removes) or is_other or (removes and (policy is not None or labels)):
+    if (
+        (installs and removes)
+        or is_other
+        or (removes and (policy is not None or labels or contact))
+    ):
         raise typer.BadParameter(
-            "--install-service takes --policy, --label and --dry-run alone, --remove-service none"
+            "--install-service takes --policy, --label, --contact and --dry-run alone, "
+            "--remove-service none"
         )
     from dltools.plan.policy import registry
 
     name = policy or "flowcon"
     registry.get(name, ())
-    return Service(name, tuple(labels))
+    return Service(name, tuple(labels), contact=contact)

@@ -80,7 +80,10 @@ def test_it_is_written_enabled_and_started(
     text = service.file.read_text()
     assert text.startswith("# Written by dl-apply --install-service;")
     assert f"PATH={machine.bin}:" in text
-    pipe = "dl-probe -i 10s --label team=a | dl-plan --policy srtf | dl-apply --label team=a"
+    pipe = (
+        "dl-probe -i 10s --label team=a | dl-plan --policy srtf | "
+        "dl-apply --label team=a --tell /run/dltools/waiting"
+    )
     assert f"ExecStart=/bin/sh -c '{pipe}'" in text
     assert service.file.stat().st_mode & 0o777 == 0o644
     said = capsys.readouterr().out
@@ -99,6 +102,12 @@ def test_what_is_said_can_be_typed_where_sudo_does_not_find_the_tools(
     said = capsys.readouterr().out
     assert f"sudo {machine.bin}/dl-apply --status " in said
     assert f"sudo {machine.bin}/dl-apply --remove-service " in said
+
+
+def test_it_tells_whom_to_ask() -> None:
+    assert Service(contact="lab@example.org").pipe.endswith("--contact lab@example.org")
+    with pytest.raises(ConfigError, match="cannot stand in a unit"):
+        Service(contact="a'; rm -rf /").text()
 
 
 def test_one_that_does_not_stay_up_is_an_error(machine: Machine) -> None:
