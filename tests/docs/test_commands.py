@@ -49,6 +49,7 @@ FILES = ("dltools.service", "dltools.timer", "dltools.prom")
 """What looks like a label."""
 
 SHELL = (
+    "cat",
     "jq",
     "tee",
     "sudo",
