@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from dltools.apply.migrate.migration import Migration, MigrationFiles
-from dltools.apply.original_settings import Entry, Journal, foreign_settings
+from dltools.apply.original_settings import Entry, Journal, foreign_settings, is_restored
 from dltools.engine.identity import own_records
 from dltools.engine.interface import Engine, GoneError, LocatedContainer
 from dltools.engine.limits.cpu_limits import Locator, current_settings, settings_in_force
@@ -27,8 +27,8 @@ class ChangedContainer:
     is gone), with its state where that is not running. `since`: when it was changed (RFC 3339, ""
     if unknown), and by which `run`. `state_directory`: whose journal says so. `until`: when its
     lease ends, "" if no end is known. `ends_with`: the run whose end is the end of the change,
-    `UNKNOWN_RUN` where that is no run's. `is_foreign`: somebody else has changed it since: it is
-    left alone.
+    `UNKNOWN_RUN` where that is no run's. `is_foreign`: somebody else has changed it since: what
+    is not as it was is left alone.
     """
 
     container_id: str
@@ -109,8 +109,14 @@ def _changed_container(
         state_directory=known.state_directory,
         until=entry.until if entry else "",
         ends_with=note.run if note and not entry else leased_by,
-        is_foreign=bool(current and located and entry and foreign_settings(engine, located, entry)),
+        is_foreign=bool(current and located and entry and _is_left_alone(engine, located, entry)),
     )
+
+
+def _is_left_alone(engine: Engine, located: LocatedContainer, entry: Entry) -> bool:
+    """Tell whether somebody else has changed all settings that are not as they were."""
+    foreign = foreign_settings(engine, located, entry)
+    return bool(foreign) and is_restored(engine, located, entry, entry.names - foreign)
 
 
 def _current(engine: Engine, located: LocatedContainer, known: _ContainerRecords) -> FoundSettings:

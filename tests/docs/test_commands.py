@@ -39,6 +39,7 @@ ELSEWHERE = {
     "--notify": "sends notices: tests/real_engine",
     "pipx": "installs: the tests of installation",
     "make": "its targets are checked below",
+    "cat": "needs the file that a service keeps",
     "cp": "needs an installation",
     "mkdir": "makes room for what cp copies",
     "rm": "removes an installation",
