@@ -112,6 +112,11 @@ def _able(wanted: Settings, cannot: frozenset[str]) -> Settings:
     return only(wanted, wanted.keys() - lost)
 
 
+def can_weigh(jobs: Sequence[ContainerHistory]) -> bool:
+    """Tell whether weights can be set on any of the jobs, and compare."""
+    return _can(Mode.WEIGHT, jobs)
+
+
 def _can(mode: Mode, jobs: Sequence[ContainerHistory]) -> bool:
     able = _able_to(_NEEDS[mode], jobs)
     return bool(able) and not (_NEEDS[mode] == "cpu_weight" and _are_apart(able))

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from itertools import chain
 
 from dltools.notation.cpu_weights import DEFAULT_CPU_WEIGHT
 from dltools.plan.policy.interface import Allocation, HostState
-from dltools.plan.realisation.engine_bounds import within_engines
+from dltools.plan.realisation.engine_bounds import can_weigh, within_engines
 from dltools.plan.realisation.feeders import NEAR_WEIGHT, feeders
 from dltools.plan.realisation.mode import Mode, ModeChoice
 from dltools.plan.realisation.order import priorities, rotation
@@ -159,7 +160,7 @@ def _in_mode(
         host.jobs_elsewhere,
         host.others,
     )
-    found = _REALISERS[choice.mode](shared)
+    found = _by_wish(shared)
     notes |= found.notes
     for job in jobs:
         if job.id in shared.exploring or job.id in silent_ids:
@@ -173,6 +174,34 @@ def _in_mode(
         takes_turns=found.takes_turns or bool(feeding.note),
         settings={**settings, **own},
         notes=notes,
+    )
+
+
+def _by_wish(host: SharedHost) -> Realisation:
+    """Return the settings of jobs. Where owners asked for different weights, those who asked for
+    the same are a queue of their own, beside the others as under the engine alone; and nobody waits
+    at a smaller weight than who asked for less. Turns know no weights: there nobody is paused.
+    """
+    mode, wishes = host.choice.mode, host.wishes()
+    is_weighed = mode in _WEIGHTED or (mode is Mode.ROTATE and can_weigh(host.jobs))
+    if len(wishes) < 2 or not is_weighed:
+        return _REALISERS[mode](host)
+    weigh = weights if mode is Mode.WEIGHT else priorities
+    parts = [weigh(host.among(jobs)) for _, jobs in wishes]
+    settings: dict[str, Settings] = {}
+    least = 0.0
+    for (ratio, _), part in zip(wishes, parts, strict=True):
+        levels = {key: one["cpu_weight"] for key, one in part.settings.items()}
+        levels = {key: max(level, least / ratio) for key, level in levels.items()}
+        settings |= {key: {"cpu_weight": level} for key, level in levels.items()}
+        least = max(least, *(level * ratio for level in levels.values()))
+    positions = (part.queue.positions.items() for part in parts)
+    dues = (part.queue.due for part in parts)
+    return host.realisation(
+        f"work-conserving; a queue for each of {len(parts)} weights that owners asked for",
+        settings=settings,
+        notes={key: note for part in parts for key, note in part.notes.items()},
+        queue=Queue(dict(chain(*positions)), min(filter(None, dues), default=None)),
     )
 
 

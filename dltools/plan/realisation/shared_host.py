@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
+from dltools.notation.cpu_weights import DEFAULT_CPU_WEIGHT
 from dltools.plan.policy.interface import Allocation
 from dltools.plan.realisation.mode import Mode, ModeChoice
 from dltools.plan.realisation.queue import Queue
@@ -75,6 +76,25 @@ class SharedHost:
             if one.share is not None and not one.unlimited
         ]
         return math.fsum(known) / len(known) if known else 1 / len(self.jobs)
+
+    def wishes(self) -> list[tuple[float, list[ContainerHistory]]]:
+        """Return the jobs whose owners asked for the same weight, the smallest weight first, as a
+        multiple of the default; all together where owners do not count."""
+        if not self.choice.queue.respects_owners:
+            return [(1.0, self.jobs)]
+        found: dict[int, list[ContainerHistory]] = {}
+        for job in self.jobs:
+            found.setdefault(round(job.owner.ratio * DEFAULT_CPU_WEIGHT), []).append(job)
+        return [(jobs[0].owner.ratio, jobs) for _, jobs in sorted(found.items())]
+
+    def among(self, jobs: list[ContainerHistory]) -> SharedHost:
+        """Return what settings are made from where only these jobs share the host."""
+        total = math.fsum(map(self.share, jobs)) or 1.0
+        own = {job.id: self.allocations[job.id] for job in jobs}
+        for key, one in own.items():
+            if one.share is not None and not one.unlimited:
+                own[key] = replace(one, share=one.share / total)
+        return replace(self, jobs=jobs, allocations=own)
 
     def most_cpus(self, job: ContainerHistory) -> float:
         """Return the largest quota that a job can have, in cores."""

@@ -40,7 +40,8 @@ def quotas(host: SharedHost) -> Realisation:
     have what it leaves.
     """
     fair = _without_starvation(host)
-    shares = _filled(host, fair.shares) if host.choice.fills else fair.shares
+    shares = _as_wished(host, fair.shares)
+    shares = _filled(host, shares) if host.choice.fills else shares
     settings: dict[str, Settings] = {}
     total = 0.0
     for job in host.jobs:
@@ -50,6 +51,16 @@ def quotas(host: SharedHost) -> Realisation:
         total += min(cores, host.most_cpus(job))
     note = f"quotas sum to {total:.3g} of {host.cpus:g} CPUs; what a job leaves of its own is lost"
     return host.realisation(note, settings=settings, notes=fair.notes, queue=fair.queue)
+
+
+def _as_wished(host: SharedHost, shares: Mapping[str, float]) -> dict[str, float]:
+    """Return shares of which who asked for a larger weight has as many times more, or all."""
+    found, least = dict(shares), 0.0
+    for ratio, jobs in host.wishes():
+        own = {job.id: min(1.0, max(shares[job.id], least * ratio)) for job in jobs}
+        found |= own
+        least = max(least, *(share / ratio for share in own.values()))
+    return found
 
 
 def _filled(host: SharedHost, shares: Mapping[str, float]) -> dict[str, float]:

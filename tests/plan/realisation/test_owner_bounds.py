@@ -6,6 +6,7 @@ import itertools
 from typing import Any
 
 import pytest
+from helpers.examples import examples
 from helpers.observed_rows import container, decisions_of, node, planner_of, point, reread
 from helpers.recorded_hosts import A, begin, new, read
 from helpers.shared_hosts import host, job, settings_of
@@ -16,7 +17,7 @@ from dltools.notation.resources import format_cpus, parse_cpus
 from dltools.observations.table import Row, to_table
 from dltools.plan.planner import Planner
 from dltools.plan.policy.fair import FAIR
-from dltools.plan.policy.interface import HostState
+from dltools.plan.policy.interface import Allocation, HostState
 from dltools.plan.policy.parameters import build
 from dltools.plan.realisation.mode import Mode, ModeChoice, QueueParameters, RealisationOptions
 from dltools.plan.realisation.owner_bounds import (
@@ -26,6 +27,7 @@ from dltools.plan.realisation.owner_bounds import (
     owner_when_first_seen,
     within_owner,
 )
+from dltools.plan.realisation.queue import Queue
 from dltools.plan.realisation.realise import realise
 from dltools.plan.signals.busy_threads import needed_cpus
 from dltools.plan.signals.container_history import ContainerHistory
@@ -72,17 +74,58 @@ def test_weights_are_multiplied_by_the_owner_s() -> None:
     assert [free[name]["cpu_weight"] for name in "abc"] == [1024, 1024, 1024]
 
 
-def test_levels_are_multiplied_by_the_owner_s_weight_and_stay_in_bounds() -> None:
-    jobs = owned("a", 2, ratio=2.0), owned("b", 2, ratio=4.0), owned("c", 2, ratio=0.25)
-    made = realise(
-        ModeChoice(Mode.PRIORITY, ""), host(*jobs, shares={"a": 0.6, "b": 0.3, "c": 0.1})
-    )
-    assert {name: one["cpu_weight"] for name, one in made.settings.items()} == {
-        "a": 2048.0,
-        "b": 40.0,
-        "c": 2.0,
+def weights_of(mode: Mode, *jobs: ContainerHistory, **shares: float) -> dict[str, float]:
+    made = realise(ModeChoice(mode, ""), host(*jobs, shares={**shares}))
+    return {name: one["cpu_weight"] for name, one in made.settings.items()}
+
+
+@pytest.mark.parametrize("mode", [Mode.PRIORITY, Mode.ROTATE, Mode.WEIGHT])
+def test_who_asked_for_more_never_waits_behind_who_asked_for_less(mode: Mode) -> None:
+    """4096 beside 100, whatever the policy says: as under Docker alone."""
+    jobs = owned("a", 2, ratio=4.0), owned("b", 2, ratio=100 / 1024)
+    assert weights_of(mode, *jobs, a=0.1, b=0.9) == {"a": 4096.0, "b": 100.0}
+    made = realise(ModeChoice(mode, ""), host(*jobs, shares={"a": 0.1, "b": 0.9}))
+    assert not made.takes_turns
+    assert made.note.endswith("a queue for each of 2 weights that owners asked for")
+    assert made.notes["a"].endswith("its owner asked for a weight of 4096")
+
+
+def test_those_who_asked_for_the_same_queue_behind_each_other_alone() -> None:
+    """c waits behind b, but no lower than d, who asked for less and is the first of its queue."""
+    jobs = [owned(name, 2, ratio=2.0) for name in "bc"] + [owned(name, 2) for name in "de"]
+    assert weights_of(Mode.PRIORITY, *jobs, b=0.4, c=0.1, d=0.3, e=0.2) == {
+        "b": 2048.0,
+        "c": 1024.0,
+        "d": 1024.0,
+        "e": 10.0,
     }
-    assert made.notes["b"] == "2 of 3 in the queue; its owner asked for a weight of 4096"
+    heavy = [owned(name, 2, ratio=4.0) for name in "bcd"] + [owned("e", 2, ratio=0.01)]
+    assert weights_of(Mode.PRIORITY, *heavy, b=0.4, c=0.3, d=0.2, e=0.1) == {
+        "b": 4096.0,
+        "c": 40.0,
+        "d": 10.0,
+        "e": 10.0,
+    }
+
+
+def test_shares_become_weights_among_those_who_asked_for_the_same() -> None:
+    jobs = [owned(name, ratio=2.0) for name in "ab"] + [owned(name) for name in "cd"]
+    assert weights_of(Mode.WEIGHT, *jobs, a=0.3, b=0.1, c=0.2, d=0.4) == {
+        "a": 3072.0,  # 2048 * 0.75 / 0.5
+        "b": 1365.0,  # no less than d; its share alone gives 1024
+        "c": 683.0,
+        "d": 1365.0,
+    }
+
+
+def test_who_asked_for_more_has_the_larger_quota() -> None:
+    jobs = owned("a", ratio=4.0), owned("b", ratio=2.0), owned("c")
+    found = host(*jobs, shares={"a": 0.1, "b": 0.2, "c": 0.15})
+    made = realise(ModeChoice(Mode.QUOTA, ""), found).settings
+    assert [made[name]["cpus"] for name in "abc"] == [1.2, 0.6, 0.3]
+
+
+def test_weights_stay_in_bounds() -> None:
     largest = within_owner({"cpu_weight": 1024.0}, Owner(ratio=1000.0), 2.0)
     assert largest == {"cpu_weight": 262144.0}
 
@@ -203,6 +246,56 @@ def test_no_job_gets_more_than_its_owner_asked_for(
             assert set(parse_cpus(setting["cpuset"])) <= set(parse_cpus(one.owner.cpuset))
         if "cpu_weight" in setting:
             assert 2 <= setting["cpu_weight"] <= 262144
+
+
+@examples(50)
+@given(
+    asked=st.lists(
+        st.tuples(
+            st.sampled_from((2, 100, 512, 1023, 1024, 1500, 4096, 262144)),
+            st.integers(1, 4),
+            st.floats(0.001, 1),
+            st.booleans(),
+        ),
+        min_size=2,
+        max_size=6,
+    ),
+    cpus=st.integers(1, 8),
+    mode=st.sampled_from((Mode.WEIGHT, Mode.PRIORITY, Mode.ROTATE)),
+    is_mild=st.booleans(),
+    is_even=st.booleans(),
+    others=st.sampled_from((None, 0.1)),
+    later=st.lists(st.integers(1, 200), max_size=4),
+)
+def test_weights_in_force_keep_the_order_of_owners(
+    asked: list[tuple[int, int, float, bool]],
+    cpus: int,
+    mode: Mode,
+    is_mild: bool,
+    is_even: bool,
+    others: float | None,
+    later: list[int],
+) -> None:
+    """Also while one has waited for too long, and where nothing is known of some."""
+    jobs = [job(str(at), threads) for at, (_, threads, _, _) in enumerate(asked)]
+    for one, (weight, _, _, _) in zip(jobs, asked, strict=True):
+        one.owner = Owner(ratio=weight / 1024)
+    shares = {
+        str(at): Allocation(share, "-", "", unlimited=unknown)
+        for at, (_, _, share, unknown) in enumerate(asked)
+    }
+    state = HostState("h", float(cpus), tuple(jobs), shares, others=others)
+    choice = ModeChoice(mode, "", is_mild=is_mild, is_even=is_even)
+    queue, now = Queue(), 0
+    for seconds in (0, *later):
+        now += seconds * 1_000_000
+        found = realise(choice, state, f"0-{cpus - 1}", queue=queue, now=now)
+        queue = found.queue
+        set_ = [found.settings[one.id]["cpu_weight"] for one in jobs]
+        pairs = itertools.product(zip(asked, set_, strict=True), repeat=2)
+        for ((more, *_), weight), ((less, *_), other) in pairs:
+            assert weight >= other or more <= less
+        assert not found.takes_turns or len({weight for weight, *_ in asked}) == 1
 
 
 ASKED = {"owner_cpu_limit_cores": 0.5, "owner_cpu_weight": 2048.0, "owner_cpuset": "1"}
