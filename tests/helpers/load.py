@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 import subprocess
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -129,13 +129,18 @@ class Pipe:
     def rows(self) -> list[dict[str, Any]]:
         """Return the hosts' rows and the events."""
         wanted = ["time", "kind", "container_id", "event"]
+        return [row for row in self.observed(wanted) if row["kind"] in ("node", "event")]
+
+    def observed(self, columns: Sequence[str] = ()) -> list[dict[str, Any]]:
+        """Return all rows, with these columns or all."""
+        if not self.has_sampled():
+            return []
         with self._observed.open("rb") as file:
-            found = [
+            return [
                 row
                 for table in read(file, "observations").tables
-                for row in table.select(wanted).to_pylist()
+                for row in (table.select(columns) if columns else table).to_pylist()
             ]
-        return [row for row in found if row["kind"] in ("node", "event")]
 
 
 class Churn:

@@ -29,6 +29,7 @@ from fuzz import fuzz
 from helpers.held_load import hold
 from owners_hand import try_owners
 from parsers import PARSERS
+from stumbling import try_each
 from undo import try_cases
 
 ROOT = Path(__file__).parents[2]
@@ -118,6 +119,19 @@ def owners_row(commands: int, seed: int) -> Row:
     return Row(promise, tried, len(hand.broken), time.monotonic() - begun)
 
 
+def stumbling_row() -> Row:
+    """Let the engine stumble, and say on standard error what the tools did that they must not."""
+    begun = time.monotonic()
+    tried = try_each()
+    broken = [one for one in tried if one.outcome.broken]
+    for one in broken:
+        print(f"{one.kind}, {one.fault}, {one.tools}: {one.outcome}", file=sys.stderr)
+    kinds = len({one.kind for one in tried})
+    promise = "whatever goes wrong with a request, the tools go on, with one gap or one line"
+    said = f"{len(tried)} faults in {kinds} kinds of requests"
+    return Row(promise, said, len(broken), time.monotonic() - begun)
+
+
 def load_row(seconds: float, most: int, seed: int) -> Row:
     """Hold the pipe under load, and say on standard error what was broken."""
     begun = time.monotonic()
@@ -179,6 +193,7 @@ def rows(kills: int, seed: int) -> list[Callable[[], Row]]:
         partial(undo_row, kills, seed),
         *(partial(tests_row, promise, files) for promise, files in SHOWN_BY.items()),
         partial(owners_row, int(asked["OWNERS_COMMANDS"]), seed),
+        stumbling_row,
         partial(load_row, asked["LOAD_SECONDS"], most, seed),
         partial(fuzz_row, asked["FUZZ_SECONDS"]),
     ]

@@ -1,0 +1,33 @@
+"""The tools beside an engine that stumbles, request by request: a part of
+tests/trust/stumbling.py."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+
+import pytest
+from helpers.stumbles import Stumbles, faults_of
+
+from dltools.engine.docker.engine import DockerEngine
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture(scope="module")
+def stumbles(engine: DockerEngine) -> Iterator[Stumbles]:
+    del engine
+    with Stumbles(os.environ.get("DOCKER_HOST", "unix:///var/run/docker.sock")) as made:
+        yield made
+
+
+@pytest.mark.parametrize("kind", ["version", "info", "list"])
+def test_a_sample_is_taken_or_one_line_says_why_not(stumbles: Stumbles, kind: str) -> None:
+    outcomes = {fault: stumbles.once(kind, fault) for fault in faults_of(kind)}
+    assert not {fault: outcome for fault, outcome in outcomes.items() if outcome.broken}
+
+
+@pytest.mark.parametrize("kind", ["update", "pause"])
+def test_the_pipe_goes_on(stumbles: Stumbles, kind: str) -> None:
+    outcome = stumbles.pipe(kind, faults_of(kind))
+    assert not outcome.broken, outcome
