@@ -11,7 +11,7 @@ such as a notebook or a database, is never touched. Evidence, the strongest firs
 4. a published port, its own or that of its Swarm service: a server;
 5. a metric with a step or an epoch: a training; not a reward or score, which games and chains have;
 6. a deep-learning runtime in its processes, or a GPU in use: a training, silent or not;
-7. a loss alone, where this user may not look for a runtime: it seems to be a training.
+7. a loss, or a reward with a step, where nobody may look for a runtime: it seems to be a training.
 
 A metric alone shows nothing: servers print error rates, mail filters scores, networks their loss.
 """
@@ -50,7 +50,7 @@ _OPT_IN = (TARGET, FINAL, QOE, EPOCHS, STEPS)
 _OF_TRAININGS = (METRIC, PATTERN, FILES, OBJECTIVE, TARGET, FINAL, EPOCHS, STEPS)
 """Labels by which an owner says what its training reports."""
 
-_UNCOUNTED = "without a step or an epoch"
+_UNCOUNTED, _UNSEEN = "without a step or an epoch", "without a runtime in sight"
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +68,7 @@ class Judgement:
     @property
     def is_doubtful(self) -> bool:
         """Whether it only seems to be one."""
-        return self.reason.endswith(_UNCOUNTED)
+        return self.reason.endswith((_UNCOUNTED, _UNSEEN))
 
     @property
     def text(self) -> str:
@@ -218,9 +218,9 @@ def by_evidence(signs: Signs, reports: Reports = NO_REPORTS) -> Judgement:
     if runtime:
         return Judgement(Role.TRAINING, f"{runtime}, {best or 'silent'}")
     if best:
-        seems = reports.has_loss and not signs.is_readable
-        why = f"{best} without a runtime" if reports.is_counted else f"{best} {_UNCOUNTED}"
-        return Judgement(Role.TRAINING if seems else Role.OTHER, why)
+        seems = (reports.has_loss or reports.is_counted) and not signs.is_readable
+        what = _UNSEEN if reports.is_counted else _UNCOUNTED
+        return Judgement(Role.TRAINING if seems else Role.OTHER, f"{best} {what}")
     return NO_SIGN if signs.is_readable else UNREADABLE
 
 

@@ -24,6 +24,7 @@ from dltools.probe.parallel import side_by_side
 from dltools.probe.rows import OwnerColumns, add_job_columns, container_row, user_columns
 
 _BY_API = "counters are the engine's: no pressure, no OpenMP"
+ELSEWHERE = "the engine's host is not this machine"
 _UNREADABLE = "OpenMP: this user may not read its processes"
 
 
@@ -112,7 +113,7 @@ class Counters:
             "kind": "node",
             "cpu_count": float(self._engine.cpus),
             "memory_total_bytes": self._engine.memory,
-            "gap": "the engine's host is not this machine",
+            "gap": ELSEWHERE,
         }
 
     def _usage_elsewhere(self, watched: Sequence[Watched]) -> dict[str, Usage | None]:

@@ -69,7 +69,8 @@ NOTHING, HIDDEN = Signs(), Signs(is_readable=False)
         # Another metric with a step: unless a port is published.
         (["rmse"], True, NOTHING, "training: reports rmse"),
         (["rmse"], True, PORT, "server: publishes port 8080"),
-        (["reward"], True, NOTHING, "other: reports reward without a runtime"),
+        (["reward"], True, NOTHING, "other: reports reward without a runtime in sight"),
+        (["reward"], True, HIDDEN, "training: reports reward without a runtime in sight"),
         (["reward", "entropy"], True, NOTHING, "training: reports reward"),
         (["reward"], True, Signs(ports=[1], runtimes=["libtorch"]), "training: reports reward"),
         # Another metric alone.
@@ -130,6 +131,7 @@ def test_a_row_and_what_was_reported_before_it(
 
 def test_a_loss_alone_only_seems_to_be_a_training() -> None:
     assert roles.by_evidence(HIDDEN, LOSS).is_doubtful
+    assert roles.by_evidence(HIDDEN, Reports(["reward"], is_counted=True)).is_doubtful
     assert not roles.by_evidence(HIDDEN, COUNTED).is_doubtful
     assert not roles.by_evidence(TORCH, LOSS).is_doubtful
 

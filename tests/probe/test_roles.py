@@ -17,6 +17,8 @@ from dltools.probe.container_watch import RoleWatch
 HERE = Path(__file__).parent
 OTHERS: dict[str, str] = tomllib.loads((HERE / "other_programs.toml").read_text())
 TRAININGS = [one for one in excerpts() if one.name not in ("latency", "serving", "flowcon")]
+FORMS = tomllib.loads((HERE / "progress" / "unseen_forms.toml").read_text())
+SERVES = ("token_rate", "request_rate", "latency_seconds")
 TORCH, HIDDEN = Processes(runtimes=("libtorch",)), Processes(is_readable=False)
 
 
@@ -44,6 +46,13 @@ def test_no_log_of_another_program_makes_a_training(name: str, often: int) -> No
 def test_every_log_of_a_training_makes_one(excerpt: Excerpt) -> None:
     assert role(excerpt.log) is Role.TRAINING
     assert role(excerpt.log, TORCH, ports=(6006,)) is Role.TRAINING
+
+
+@pytest.mark.parametrize("name", FORMS)
+def test_every_form_of_a_training_makes_one_beside_a_runtime(name: str) -> None:
+    log = FORMS[name]["text"].replace("\\r", "\r").replace("\\t", "\t").encode()
+    expected = Role.SERVER if FORMS[name]["main"] in SERVES else Role.TRAINING
+    assert role(log, TORCH) is expected
 
 
 def test_a_loss_without_a_step_makes_a_training_of_a_program_with_a_runtime() -> None:

@@ -119,7 +119,7 @@ def _of_engine(
     except DltoolsError as error:
         yield Finding(Health.FAILURE, "sample", str(error))
     else:
-        yield from of_sample(rows, rules, expects_gpus=engine.has_gpu)
+        yield from of_sample(rows, rules, expects_gpus=engine.has_gpu, is_local=engine.is_local)
         yield from _of_pauses(engine, rows)
     yield from _of_journal(engine, request)
     if engine.is_local:

@@ -34,6 +34,11 @@ _ADVICE = ("warning: ", "advice: ")
 _NEEDS_ROOT = ("may not", "ermission", "not visible")
 """Words of gaps that more rights would close."""
 
+_IN_A_VM = (
+    "a virtual machine is behind this socket, as Docker Desktop's: its processes and cgroups are "
+    "not here, so that pressure, demand and runtimes are unseen; run the tools inside it"
+)
+
 _FEWER_THREADS = (
     "the same jobs with one thread each were faster under every scheduler in our measurements"
 )
@@ -57,14 +62,21 @@ class Finding:
     next: str = ""
 
 
-def of_sample(rows: Sequence[Row], rules: Rules, *, expects_gpus: bool) -> Iterator[Finding]:
-    """Yield the findings in a sample of one host. `expects_gpus`: its engine says that it has
-    GPUs."""
+def of_sample(
+    rows: Sequence[Row], rules: Rules, *, expects_gpus: bool, is_local: bool = False
+) -> Iterator[Finding]:
+    """Yield the findings in a sample of one host. `expects_gpus`: its engine says that it has GPUs;
+    `is_local`: it answers at a socket of this machine."""
     from dltools.observations.table import to_table
+    from dltools.probe.counters import ELSEWHERE
 
     planner = Planner(FLOWCON, build(FLOWCON.parameters, {}), RealisationOptions(), rules=rules)
     planner.add(to_table(map(dict, rows)))
-    yield from (_of_host(row, expects_gpus) for row in rows if row["kind"] == "node")
+    for row in rows:
+        if row["kind"] == "node" and row.get("gap") == ELSEWHERE and is_local:
+            yield Finding(Health.WARNING, "host", _IN_A_VM, "docker info -f '{{.OperatingSystem}}'")
+        elif row["kind"] == "node":
+            yield _of_host(row, expects_gpus)
     reported = (row for row in rows if row["kind"] == "progress")
     points = Counter((row["container_id"], row["metric"]) for row in reported)
     gpus = Counter(row.get("container_id") for row in rows if row["kind"] == "gpu")

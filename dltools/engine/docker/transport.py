@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, Protocol
 from urllib.parse import quote
@@ -92,8 +92,7 @@ def connection_errors(where: str, *kinds: type[Exception]) -> Iterator[None]:
         said = f"{error} {error.__cause__} {error.__context__}"
         if "Permission denied" in said:
             raise AccessError(
-                f"no permission to use the Docker engine at {where}; "
-                "run as root or join the group docker"
+                f"no permission to use the Docker engine at {where}; {_who_may(where)}"
             ) from error
         why = next((why for sign, why in _WHY.items() if sign in said), _SILENT)
         if "podman" in where:
@@ -123,6 +122,16 @@ def understood() -> Iterator[None]:
 
 
 _LONGEST_WHY = 80
+
+
+def _who_may(where: str) -> str:
+    """Return who may use an engine: the group of its socket, or root alone."""
+    socket = Path(where.removeprefix("unix://"))
+    with suppress(OSError):
+        if socket.stat().st_gid == 0:
+            return "run as root: its socket is root's alone, as that of Snap's Docker is"
+    return "run as root or join the group docker"
+
 
 PODMAN_SOCKET = Path("/run/podman/podman.sock")
 

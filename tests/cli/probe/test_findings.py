@@ -20,10 +20,10 @@ def found(*rows: Row, expects_gpus: bool = False) -> dict[str, Finding]:
     return {one.subject: one for one in findings(*rows, expects_gpus=expects_gpus)}
 
 
-def findings(*rows: Row, expects_gpus: bool = False) -> list[Finding]:
+def findings(*rows: Row, expects_gpus: bool = False, is_local: bool = False) -> list[Finding]:
     """Return all findings."""
     whole = [dict.fromkeys(one.name for one in COLUMNS) | row for row in rows]
-    return list(of_sample(whole, NO_RULES, expects_gpus=expects_gpus))
+    return list(of_sample(whole, NO_RULES, expects_gpus=expects_gpus, is_local=is_local))
 
 
 def training(name: str, **more: Any) -> list[Row]:
@@ -96,6 +96,15 @@ def test_a_quota_below_busy_threads() -> None:
     assert one["threads"].text == (
         "a: 4 threads want a CPU at once, and its quota is 1.5: set the number of its threads to 1"
     )
+
+
+def test_a_virtual_machine_behind_a_socket() -> None:
+    gap = "the engine's host is not this machine"
+    (one, *_) = findings(node(0) | {"gap": gap}, is_local=True)
+    assert (one.health, one.subject) == (Health.WARNING, "host")
+    assert one.text.startswith("a virtual machine is behind this socket")
+    (one, *_) = findings(node(0) | {"gap": gap})
+    assert one.text == gap
 
 
 def test_gpus_that_cannot_be_seen() -> None:

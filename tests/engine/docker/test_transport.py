@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from dltools.engine.docker.transport import Patient, raise_refusal
+from dltools.engine.docker.transport import Patient, connection_errors, raise_refusal
 from dltools.engine.interface import GoneError, RefusedError
-from dltools.errors import DltoolsError, UnavailableError
+from dltools.errors import AccessError, DltoolsError, UnavailableError
 
 DIALLING = (
     'Cannot unpause container 1: connection error: desc = "transport: Error while dialing dial '
@@ -118,3 +120,24 @@ def test_a_refusal_is_an_answer() -> None:
     with pytest.raises(RefusedError):
         patient(way).json("POST", "/x/pause")
     assert way.asked == [0.0]
+
+
+@pytest.mark.parametrize(
+    ("mine", "advice"),
+    [
+        (0, "run as root: its socket is root's alone, as that of Snap's Docker is"),
+        (12345, "run as root or join the group docker"),
+        (None, "run as root or join the group docker"),
+    ],
+)
+def test_who_may_use_an_engine_depends_on_the_group_of_its_socket(
+    mine: int | None, advice: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def stat(path: Path) -> SimpleNamespace:
+        if mine is None or str(path) != "/run/docker.sock":
+            raise FileNotFoundError(path)
+        return SimpleNamespace(st_gid=mine)
+
+    monkeypatch.setattr(Path, "stat", stat)
+    with pytest.raises(AccessError, match=advice), connection_errors("unix:///run/docker.sock"):
+        raise PermissionError(13, "Permission denied")
