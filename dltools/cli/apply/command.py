@@ -221,27 +221,11 @@ def apply(
         policy=policy,
         labels=label or (),
         contact=contact,
-        is_other=bool(
-            undo
-            or stop
-            or tell
-            or status
-            or history
-            or restore
-            or name
-            or host
-            or context_
-            or swarm
-            or state_dir
+        is_other=any(
+            (undo, stop, tell, status, history, restore, name, host, context_, swarm, state_dir)
         ),
     )
-    if service is not None and dry_run:
-        print(service.text(), end="")
-        return
-    if service is not None and install_service:
-        service.install()
-        return
-    if service is not None and not service.stop():
+    if service is not None and not service.begin(installs=install_service, is_dry_run=dry_run):
         return
     request = Request(
         task=choose_task(is_undo=undo or remove_service, is_status=status, is_history=history),

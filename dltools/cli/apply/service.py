@@ -125,6 +125,17 @@ class Service:
         path = f"{folder}:{_PLACES}" if folder else _PLACES
         return _UNIT.format(path=path, pipe=self.pipe)
 
+    def begin(self, *, installs: bool, is_dry_run: bool) -> bool:
+        """Print, install or stop the service; tell whether it was stopped, so that an undo is to
+        follow. Raises as these do."""
+        if is_dry_run:
+            print(self.text(), end="")
+        elif installs:
+            self.install()
+        else:
+            return self.stop()
+        return False
+
     def install(self) -> None:
         """Write, enable and start the unit, and say what was done. Raises `AccessError`,
         `ConfigError`, `OutputError` and `UnavailableError`."""
