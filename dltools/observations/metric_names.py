@@ -58,7 +58,7 @@ _RISING = ("acc", "f1", "auc", "bleu", "rouge", "precision", "recall", "map", "i
 
 _RISING_WORDS = frozenset({
     "ap", "ar", "arc", "auprc", "auroc", "boolq", "chrf", "cider", "comet", "core", "elo", "em",
-    "f2", "fitness",
+    "f", "f2", "fitness", "hitrate", "hr",
     "gsm", "gsm8k", "hellaswag", "hit", "hits", "humaneval", "is", "jaccard", "kappa", "lambada",
     "mbpp", "mcc", "meteor", "mmlu", "mrr", "openbookqa", "pass", "pearson", "pesq", "piqa",
     "plddt", "pck", "r", "sdr", "sensitivity", "snr", "spearman", "specificity", "spl", "stoi",
@@ -175,7 +175,9 @@ def _achieved(words: frozenset[str]) -> int:
 
 
 _NORMALISED = frozenset({"normalized", "normalised", "norm", "scaled"})
-_OF_EVALUATIONS = frozenset({"ndcg", "mrr", "map", "miou", "bleu", "sacrebleu", "wer", "cer"})
+_OF_EVALUATIONS = frozenset({
+    "bleu", "cer", "hitrate", "hr", "map", "miou", "mrr", "ndcg", "sacrebleu", "wer",
+})  # fmt: skip
 """Words of what is measured by evaluations alone."""
 
 _OF_DETECTIONS = frozenset({"bbox", "box", "cls", "dfl", "kpt", "mask", "obj", "pose", "rpn"})
@@ -353,7 +355,7 @@ def _group(lower: str, words: frozenset[str]) -> int:
         return 3
     if "loss" in words and words <= _WHOLES:
         return 5
-    return 6 if is_loss(lower) else 7
+    return 6 if is_loss(lower) or words <= {"perplexity", "train"} else 7
 
 
 def _is_achieved(words: frozenset[str]) -> bool:

@@ -108,11 +108,19 @@ def _left_out(text: str, points: list[Point], *, is_pattern: bool) -> list[LeftO
         metric = normal_name(token.name)
         if metric in taken or (is_pattern and _value(token) in values):
             continue
+        if any(_is_of(token, metric, point) for point in points):
+            continue
         why = why_not.get(token.start) or _why_not(token, has_points=bool(points))
         if is_pattern:
             why = "the pattern does not match it"
         result.append(LeftOut(token.name, token.text, why, _pattern(text, token, metric)))
     return result
+
+
+def _is_of(token: Token, metric: str, point: Point) -> bool:
+    """Tell whether a token gave a point whose name has more words, such as a phase."""
+    has_name = f"_{metric}_" in f"_{point.metric}_"
+    return has_name and (bool(token.total) or _value(token) == point.value)
 
 
 def _value(token: Token) -> float | None:

@@ -44,6 +44,21 @@ def test_a_point_and_what_is_none() -> None:
     }
 
 
+@pytest.mark.parametrize(
+    "line",
+    [
+        "epoch 1 validation loss: 0.5",
+        "Epoch 1 train 0.75 val 0.5",
+        "epoch 1 [train] loss: 0.5",
+        "Test set: epoch 1, Accuracy: 9812/10000 (98%)",
+    ],
+)
+def test_what_gave_a_point_is_not_left_out(line: str) -> None:
+    (found,) = explain_line(io.BytesIO(f"{line}\n".encode()), 1, None)
+    assert found.kept
+    assert set(why(found)) <= {"epoch", "Epoch"}
+
+
 def test_a_line_that_comes_once_is_held_as_noise() -> None:
     assert [point.metric for point in read(1).noise] == ["average_loss"]
     assert read(1).kept == []

@@ -267,3 +267,13 @@ def test_wrong_usage_is_said_in_a_line(
     assert done.returncode == code
     assert said in done.stderr.decode()
     assert done.stdout == b""
+
+
+def test_names_are_whole_in_a_file(tool: Tools, tmp_path: Path) -> None:
+    names = [f"val_{'very_' * 11}long_{which}_loss" for which in ("first", "second")]
+    lines = [f"epoch {n} {names[0]}: 0.{n}5 {names[1]}: 0.{n}6" for n in range(1, 5)]
+    log = tmp_path / f"{'job' * 30}.log"
+    log.write_text("\n".join(lines))
+    listed = tool("dl-probe", str(log), "--list-metrics", env={"COLUMNS": ""}).stdout.decode()
+    assert all(name in listed for name in names)
+    assert log.stem in listed.splitlines()[2]

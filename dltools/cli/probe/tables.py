@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -22,6 +23,8 @@ Dropped = Mapping[str, Mapping[str, int]]
 """Points that were taken for no series: their number by metric, by container."""
 
 _MOST_NAMED = 8
+_UNBOUNDED = 10_000
+"""Columns of a table that is printed into a file."""
 _WIDE = 120
 """Columns from which on the table of containers says everything."""
 
@@ -91,7 +94,10 @@ def print_metrics(rows: Iterable[Row], dropped: Dropped | None = None) -> None:
     found = Metrics()
     for row in rows:
         found.add(row)
-    console.print(found.table(wide=console.width >= 100))
+    is_wide = console.width >= 100
+    if not (console.is_terminal or os.environ.get("COLUMNS")):
+        console.width = _UNBOUNDED  # a file has room for whole names
+    console.print(found.table(wide=is_wide))
     for line in [*found.choices(), *_noise(dropped or {})]:
         console.print(line, soft_wrap=True, markup=False, highlight=False)
 

@@ -60,7 +60,7 @@ class EventFile:
 def _scalars(event: bytes) -> list[Scalar]:
     try:
         wall_time, step, summary = 0.0, 0, b""
-        for number, value in _fields(event):
+        for number, value in fields(event):
             if number == 1 and isinstance(value, bytes):
                 (wall_time,) = struct.unpack("<d", value)
             elif number == 2 and isinstance(value, int):
@@ -68,7 +68,7 @@ def _scalars(event: bytes) -> list[Scalar]:
             elif number == 5 and isinstance(value, bytes):
                 summary = value
         found = []
-        for number, value in _fields(summary):
+        for number, value in fields(summary):
             if number == 1 and isinstance(value, bytes) and (scalar := _value(value)):
                 found.append(Scalar(wall_time, step, *scalar))
         return found
@@ -78,7 +78,7 @@ def _scalars(event: bytes) -> list[Scalar]:
 
 def _value(data: bytes) -> tuple[str, float] | None:
     tag, number_found = "", None
-    for number, value in _fields(data):
+    for number, value in fields(data):
         if number == 1 and isinstance(value, bytes):
             tag = value.decode()
         elif number == 2 and isinstance(value, bytes) and len(value) == 4:
@@ -95,7 +95,7 @@ def _tensor(data: bytes) -> float | None:
     """Return a tensor's number, None unless it has just one."""
     dtype, numbers = 0, []
     content = b""
-    for number, value in _fields(data):
+    for number, value in fields(data):
         if number == 1 and isinstance(value, int):
             dtype = value
         elif number == 4 and isinstance(value, bytes):
@@ -123,7 +123,7 @@ def _half(bits: int, dtype: int) -> float:
     return float(struct.unpack("<e", struct.pack("<H", bits & 0xFFFF))[0])
 
 
-def _fields(data: bytes) -> Iterator[tuple[int, int | bytes]]:
+def fields(data: bytes) -> Iterator[tuple[int, int | bytes]]:
     """Yield a message's fields: number, and its integer or bytes."""
     at = 0
     while at < len(data):

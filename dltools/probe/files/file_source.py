@@ -17,7 +17,7 @@ from pathlib import Path
 
 from dltools.engine.kernel_files import read_text
 from dltools.labels import FILES
-from dltools.probe.files.readers import Reader, Timed, reader_of, reader_of_named
+from dltools.probe.files.readers import Reader, Timed, Trackio, reader_of, reader_of_named
 from dltools.probe.files.rooted import Root
 from dltools.probe.progress.source import ProgressSource, Target, TimedPoint
 
@@ -168,11 +168,13 @@ class FollowedFile:
         """Return the new points. Raises OSError."""
         handle = root.open(self._path)
         try:
-            info = os.fstat(handle)
+            info, changed = os.fstat(handle), 0.0
             is_first = self._inode is None
             self._note_replacement(info)
             read = self._read_whole if self._reader.whole else self._read_on
-            timed = read(handle, info)
+            if isinstance(self._reader, Trackio):
+                self._reader.log, changed = self._log_beside(root)
+            timed = read(handle, info, max(changed, info.st_mtime))
         finally:
             os.close(handle)
         return NewPoints(_newest(timed) if is_first else timed, info.st_mtime)
@@ -185,14 +187,25 @@ class FollowedFile:
             self._reader = reader_of(self._path) or type(self._reader)()
         self._inode, self._at = info.st_ino, 0
 
-    def _read_whole(self, handle: int, info: os.stat_result) -> list[Timed]:
-        if info.st_mtime == self._changed or info.st_size > _MOST_BYTES:
+    def _log_beside(self, root: Root) -> tuple[bytes, float]:
+        """Return the write-ahead log of a database, and when it was changed."""
+        try:
+            handle = root.open(f"{self._path}-wal")
+        except OSError:
+            return b"", 0.0
+        try:
+            return os.pread(handle, _MOST_BYTES, 0), os.fstat(handle).st_mtime
+        finally:
+            os.close(handle)
+
+    def _read_whole(self, handle: int, info: os.stat_result, changed: float) -> list[Timed]:
+        if changed == self._changed or info.st_size > _MOST_BYTES:
             return []
-        self._changed = info.st_mtime
+        self._changed = changed
         return self._reader.feed(os.pread(handle, _MOST_BYTES, 0))
 
-    def _read_on(self, handle: int, info: os.stat_result) -> list[Timed]:
-        del info
+    def _read_on(self, handle: int, info: os.stat_result, changed: float) -> list[Timed]:
+        del info, changed
         data = os.pread(handle, _MOST_BYTES, self._at)
         self._at += len(data)
         return self._reader.feed(data) if data else []

@@ -2,7 +2,8 @@
 
 Text files are CSV, JSON lines, trainer_state.json and MLflow's; the CSV files are those of Keras'
 CSVLogger, Lightning (metrics.csv), Ultralytics (results.csv) and DVCLive (TSV). A last line is read
-once its newline is there.
+once its newline is there. Of trackers that keep a run in one file, wandb (also offline), SwanLab
+and trackio are read.
 """
 
 from __future__ import annotations
@@ -10,13 +11,14 @@ from __future__ import annotations
 import csv
 import json
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import PurePosixPath
 from typing import Any, NamedTuple, Protocol
 
 from dltools.inputs import LineSplitter
 from dltools.observations.metric_names import is_metric, normal_name
 from dltools.probe.files.event_file import EventFile
+from dltools.probe.files.tracker_files import Database, Journal, Logged
 from dltools.probe.progress.base import Point, report
 from dltools.probe.progress.families.jsonlines import Log as JsonLog
 
@@ -56,6 +58,10 @@ def reader_of(path: str) -> Reader | None:
         return TensorBoard()
     if name == "trainer_state.json":
         return TrainerState()
+    if name.endswith((".wandb", ".swanlab")):
+        return TrackerJournal()
+    if name.endswith(".db") and "/trackio/" in path:
+        return Trackio()
     if "/metrics/" in path and "mlruns/" in path:
         return MLflow(path.partition("/metrics/")[2])
     if name.endswith((".jsonl", ".log.json")):
@@ -84,6 +90,46 @@ class TensorBoard:
             for time, step, tag, value in self._file.feed(data)
             if is_metric(normal_name(tag))
         ]  # fmt: skip
+
+
+class TrackerJournal:
+    """A journal of wandb or SwanLab."""
+
+    whole = False
+
+    def __init__(self) -> None:
+        self._journal = Journal()
+
+    def feed(self, data: bytes) -> list[Timed]:
+        """Return the points of the records that are now whole."""
+        return _of_tracker(self._journal.feed(data), self._journal.tracker)
+
+
+class Trackio:
+    """A database of trackio; `log` is its write-ahead log, which another file holds."""
+
+    whole = True
+
+    def __init__(self) -> None:
+        self._database = Database()
+        self.log = b""
+
+    def feed(self, data: bytes) -> list[Timed]:
+        """Return the points of the new rows of the whole database."""
+        return _of_tracker(self._database.feed(data, self.log), "trackio")
+
+
+def _of_tracker(logged: Iterable[Logged], source: str) -> list[Timed]:
+    return [
+        Timed(one.seconds, point)
+        for one in logged
+        for point in report(
+            source,
+            one.values.items(),
+            step=one.step if one.step is not None and abs(one.step) < 2**63 else None,
+            epoch=one.values.get("epoch", one.values.get("train/epoch")),
+        )
+    ]
 
 
 class _TextFile(ABC):

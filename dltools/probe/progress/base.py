@@ -37,7 +37,8 @@ class Reading(NamedTuple):
     counter and a metric with a fraction. `rivals`: how many lines another family of this log has
     read; beside it, the points of the generic reader are doubtful. `has_fraction`: the generic
     reader found a metric whose number is printed with a fraction, even `.00`; `wholes` are the
-    metrics whose number is not. A line that `is_final` says a value again where the log had some.
+    metrics whose number is not. A line that `is_final` says a value again where the log had some,
+    one that `is_indented` may be a setting of a printed configuration.
     """
 
     points: list[Point]
@@ -46,6 +47,7 @@ class Reading(NamedTuple):
     has_fraction: bool = False
     wholes: frozenset[str] = frozenset()
     is_final: bool = False
+    is_indented: bool = False
 
 
 NOTHING = Reading([])

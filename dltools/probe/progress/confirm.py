@@ -54,10 +54,12 @@ class _Seen:
 
 
 class _Waiting(NamedTuple, Generic[T]):
-    """A doubtful point. `is_whole`: its number is printed without a fraction."""
+    """A doubtful point. `is_whole`: its number is printed without a fraction; `is_setting`: it may
+    stand in a printed configuration."""
 
     tagged: Tagged[T]
     is_whole: bool
+    is_setting: bool
 
 
 class Confirmation(Generic[T]):
@@ -111,15 +113,15 @@ class Confirmation(Generic[T]):
         """Return the waiting points that count at the end of a log; if it `has_more`, whole numbers
         wait no longer, but do not count.
 
-        Without another series all of them count. Otherwise, if no family of formats knows the log,
-        only results of an evaluation count: metrics of a phase with a fraction, such as
-        `Test accuracy: 0.91`.
+        Without another series all of them count, but for indented ones. Otherwise, if no family of
+        formats knows the log, only results of an evaluation count: metrics of a phase with a
+        fraction, such as `Test accuracy: 0.91`.
         """
         found = []
         waiting, self._waiting, self._waits = self._waiting, {}, 0
         for one in (one for of in waiting.values() for one in of):
             point = one.tagged[1]
-            if not self._has_points or self._is_result(one):
+            if (not self._has_points and not one.is_setting) or self._is_result(one):
                 found += [] if has_more and one.is_whole else [one.tagged]
             else:
                 self._lost[point.metric] = self._lost.get(point.metric, 0) + 1
@@ -164,7 +166,10 @@ class Confirmation(Generic[T]):
     def _keep(self, names: _Names, points: list[Tagged[T]], reading: Reading) -> None:
         if self._waits + len(points) <= _MOST_WAITING:
             kept = self._waiting.setdefault(names, [])
-            kept += [_Waiting(one, one[1].metric in reading.wholes) for one in points]
+            kept += [
+                _Waiting(one, one[1].metric in reading.wholes, reading.is_indented)
+                for one in points
+            ]
             self._waits += len(points)
 
     def _is_known(self, point: Point, reading: Reading) -> bool:

@@ -179,7 +179,7 @@ def _full_name(line: str, token: Token, left: int) -> tuple[str, int]:
         return token.name, token.start
     words = before[:-1].split(" ")
     taken: list[str] = []
-    for word in reversed(words):
+    for word in (word.removesuffix("'s") for word in reversed(words)):
         if not word.replace("-", "").replace("_", "").replace("@", "").replace("/", "").isalnum():
             inner = word.lstrip("([{|,;:*'\"-")
             if inner and inner.isalnum() and inner[0].isalpha() and inner.lower() not in _DROPPED:
@@ -244,7 +244,7 @@ _OPENS = Regex(r"\s{0,4}(?:\(\s{0,3}\d{1,3}%\)\s{0,4})?\[\s{0,9}\d")
 _AT_STEPS = Regex(
     r"(?:@|\bat|\bafter) ?(\d{1,15}) ?(?:steps|iterations|iters|updates)\b", re.IGNORECASE
 )
-_TRIAL = step_rank("trial")
+_TRIAL, _UPDATE = step_rank("trial"), step_rank("update")
 _NUMBERS = frozenset({"index", "idx", "number", "num", "no"})
 _TIMM_PHASES = ("train", "test", "val", "valid", "validation", "training", "eval")
 _PARTS = ("rank", "Rank", "gpu", "GPU", "worker", "Worker", "node", "Node", "device", "Device")
@@ -276,6 +276,9 @@ def place(line: str, found: Sequence[Token], metrics: int = 0) -> Place:
             epoch, epoch_end = token.value, token.end
     if is_size and epoch is None and (match := _OPENING.match(line)):
         step = match.span(1)  # `[40/500] loss 0.5 | batch 16`
+    if epoch is None and rank == _UPDATE:
+        # Marian's `Ep. 1 : Up. 2000`
+        epoch = next((one.value for one in found if one.name.lower() == "ep."), None)
     if epoch is not None and rank == _TRIAL:
         step = None  # of the search, not of the training
     if step is None and (match := _AT_STEPS.search(line)):

@@ -180,7 +180,15 @@ class Named:
             is_sure = meaning.is_plain and points[0].value != 0
         else:
             is_sure = meaning.has_fraction and not meaning.is_doubtful
-        return Reading(points, is_sure, 0, meaning.has_fraction, meaning.wholes, meaning.is_final)
+        return Reading(
+            points,
+            is_sure,
+            0,
+            meaning.has_fraction,
+            meaning.wholes,
+            meaning.is_final,
+            meaning.is_indented and step is None and epoch is None,
+        )
 
     def _placed(self, point: Point) -> Point:
         """Return a point of an evaluation with the epoch of the training before it."""
@@ -231,6 +239,7 @@ def _understand(line: str, lower: str) -> Meaning:
         wholes,
         all(_is_doubtful(one) for _, one in named),
         bool(_FINAL.search(line)),
+        line[:2].isspace() and chosen[0].start == len(line) - len(line.lstrip()),
     )
 
 

@@ -66,7 +66,8 @@ class Meaning(NamedTuple):
 
     `has_fraction` says that a number of a metric has a fraction, `wholes` which have none;
     `is_plain` that the line begins with a metric and a delimiter as programs print it, not as code
-    assigns it. A metric `is_doubtful` until it comes again, and said again if it `is_final`.
+    assigns it. A metric `is_doubtful` until it comes again, and said again if it `is_final`;
+    a line that `is_indented` may be a setting.
     """
 
     metrics: tuple[tuple[str, str], ...]
@@ -78,6 +79,7 @@ class Meaning(NamedTuple):
     wholes: frozenset[str] = frozenset()
     is_doubtful: bool = False
     is_final: bool = False
+    is_indented: bool = False
 
     def texts(self, runs: list[str]) -> list[str | None]:
         """Return the step, the epoch, the metrics and their totals as printed, from the digits of a

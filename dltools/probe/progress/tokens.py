@@ -46,7 +46,7 @@ _TOKEN = Regex(
     r"(?<![\w./@\\-])([A-Za-z_][\w./@+-]*+"  # the name, and a unit or a phase in parentheses
     r"(?: ?[(\[][A-Za-z%@][\w%@ ./=-]{0,19}[)\]])?)"
     r"(?:['\"*`]{0,2}\s{0,20}(:=|[:=]=?>?|-+>|\u2192)\s{0,20}|\s(is|was|of):?\s"
-    r"|(?<!\.)\s{1,20}(?:#|No\. ?)?)"
+    r"|(?<!\w\w\w\.)\s{1,20}(?:#|No\. ?)?)"
     r"['\"*`]{0,2}(?:<tf\.Tensor:[^>]{0,80}numpy=)?"
     r"(?:[A-Za-z_][\w.]{0,30}[(\[]|[(\[#])?[(\[]{0,2}\s{0,4}"
     rf"({_NUMBER})(?:\s?(/)\s{{0,6}}(\d++(?:\.\d++)?)|\s?(%)(?!\|)|([kKMGB])(?=[\s,;|\])}}]|$))?"
@@ -186,6 +186,7 @@ _WEAK = frozenset({
     "error", "errors", "score", "scores", "return", "returns", "recall", "precision", "objective",
     "map", "per", "em", "arc", "ap", "ar", "dice", "roc", "comet", "top1", "der", "kid",
     "sensitivity", "specificity", "fitness", "cost", "correlation", "fid", "meteor", "success",
+    "hr",
 })  # fmt: skip
 
 _BESIDE = frozenset({
@@ -197,7 +198,8 @@ _PAIRS = frozenset({
     ("success", "rate"), ("win", "rate"), ("exact", "match"), ("bits", "byte"), ("pass", "rate"),
     ("cross", "entropy"), ("log", "likelihood"), ("solve", "rate"), ("error", "rate"),
     ("grad", "norm"), ("success", "ratio"), ("hit", "rate"), ("completion", "rate"),
-    ("trial", "value"), ("avg", "r"), ("mean", "r"), ("ep", "r"), ("episode", "r"),
+    ("ner", "f"), ("ents", "f"), ("trial", "value"), ("avg", "r"), ("mean", "r"), ("ep", "r"),
+    ("episode", "r"),
 })  # fmt: skip
 
 _SETTINGS = frozenset({
@@ -219,8 +221,9 @@ _STEPS = {name: rank for rank, names in enumerate((
     ("step", "current_step", "current_steps", "train_step", "training_step", "optimizer_step",
      "opt_step", "steps", "stp", "curr_step", "gradient_step", "local_step"),
     ("iter", "iteration", "itr", "it", "train_iter", "iters", "iteration_number", "n_iter",
-     "current_iteration", "train_iteration", "training_iteration", "current_iter", "round", "rnd"),
-    ("update", "updates", "num_updates", "policy_update", "n_updates"),
+     "current_iteration", "train_iteration", "training_iteration", "current_iter", "round", "rnd",
+     "itn"),
+    ("update", "updates", "up", "num_updates", "policy_update", "n_updates"),
     ("total_timesteps", "timesteps", "timestep", "num_timesteps", "env_steps", "env_step",
      "total_steps_done", "total_env_steps", "num_env_steps", "frames", "frame"),
     ("batch", "minibatch", "mini_batch", "batch_idx", "batch_index", "batch_id", "batches",

@@ -126,3 +126,8 @@ def test_the_results_of_a_client_of_a_server_are_read() -> None:
         "latency_token_seconds": [0.03125],
     }
     assert latencies(found)[0] == "latency_first_token_seconds"
+
+
+def test_a_printed_configuration_has_no_points() -> None:
+    assert series("train:\n  base_lr: 0.001\n  f_loss: 1.0\n  xy_loss: 5.0\n  steps: 500\n") == {}
+    assert series("val_loss: 0.5\n") == {"val_loss": [0.5]}

@@ -13,8 +13,8 @@ from dltools.probe.progress.base import NUMBER, Point, Regex, clock, report, who
 from dltools.probe.progress.tokens import NameKind, name_kind
 
 _DICT = Regex(r"\{'[^{}]*\}")
-_PAIR = Regex(rf"'([\w/@. -]+)': '?({NUMBER})'?(?=[,}}])", re.IGNORECASE)
-_STEPS = ("step", "global_step", "current_steps")
+_PAIR = Regex(rf"'([\w/@. -]+)': '?({NUMBER})(?:/\d+)?'?(?=[,}}])", re.IGNORECASE)
+_STEPS = ("step", "global_step", "current_steps", "global_step/max_steps")
 _BAR = Regex(r"\|\s*(\d+)/\d+ \[([\d:]+)<")
 
 

@@ -63,5 +63,7 @@ def _add(flat: dict[str, float], name: str, value: object) -> None:
     if isinstance(value, (int, float)):
         flat[name] = float(value) if abs(value) < 1e308 or value != value else float("inf")
     elif isinstance(value, str) and 0 < len(value) < 30:
+        if "/" in value and "/" in name:  # "global_step/max_steps": "5/900"
+            name, value = name.partition("/")[0], value.partition("/")[0]
         with contextlib.suppress(ValueError):
             flat[name] = float(value)

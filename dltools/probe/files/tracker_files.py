@@ -1,0 +1,220 @@
+"""Local files of experiment trackers: the journals of wandb and SwanLab, the database of trackio.
+
+A journal has LevelDB's log format: a header of 7 bytes, then blocks of 32 KiB with fragments, each
+with its CRC-32 (4 bytes), length (2) and type (1): a whole record, or the first, a middle or the
+last part of one. A record is a message of protobuf; these fields are read, of wandb's
+wandb_internal.proto: history 2, its item 1 (key 1, nested_key 2, integer 5, number 6, value_json
+16) and step 2; of SwanLab's record.proto: scalar 13 (key 1, step 2, timestamp 4, value 5).
+
+The database is SQLite's, with a table of JSON objects; what is still in the write-ahead log (file
+format 4) is read too. It is read in memory: nobody's lock is taken, nothing is written.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import struct
+import zlib
+from collections.abc import Iterator
+from datetime import datetime
+from typing import NamedTuple
+
+from dltools.probe.files.event_file import fields
+
+_BLOCK, _HEADER = 32_768, 7
+_FULL, _FIRST, _MIDDLE, _LAST = 1, 2, 3, 4
+_LARGEST = 8 << 20
+_NAMES = {b":W&B": "wandb", b":SWL": "swanlab"}
+
+
+class Logged(NamedTuple):
+    """What a tracker was told at a step: values by name, and when (seconds since the epoch)."""
+
+    seconds: float | None
+    step: int | None
+    values: dict[str, float]
+
+
+class Journal:
+    """Reads a journal of wandb or SwanLab as it grows. After damage it gives nothing."""
+
+    def __init__(self) -> None:
+        self._rest = b""
+        self._at = 0  # of the rest, in the file
+        self._parts: list[bytes] = []
+        self.tracker = ""
+        self.is_damaged = False
+
+    def feed(self, data: bytes) -> list[Logged]:
+        """Return what the records that are now whole say."""
+        self._rest += data
+        found: list[Logged] = []
+        for record in self._records():
+            with contextlib.suppress(struct.error, IndexError, ValueError, RecursionError):
+                read = _of_wandb(record) if self.tracker == "wandb" else _of_swanlab(record)
+                found += [read] if read is not None and read.values else []
+        return found
+
+    def _records(self) -> Iterator[bytes]:
+        if not self._at and len(self._rest) >= _HEADER:
+            self.tracker = _NAMES.get(self._rest[:4], "")
+            self.is_damaged = not self.tracker
+            self._take(_HEADER)
+        while not self.is_damaged and self._at:
+            left = _BLOCK - self._at % _BLOCK
+            if left < _HEADER:
+                if len(self._rest) < left:
+                    return
+                self._take(left)
+            if len(self._rest) < _HEADER:
+                return
+            check, length, kind = struct.unpack_from("<IHB", self._rest)
+            if not check and not length and not kind:
+                return  # made room for
+            if len(self._rest) < _HEADER + length:
+                return
+            part = self._take(_HEADER + length)[_HEADER:]
+            self.is_damaged = (
+                not _FULL <= kind <= _LAST or zlib.crc32(part, zlib.crc32(bytes([kind]))) != check
+            )
+            if not self.is_damaged:
+                yield from self._joined(part, kind)
+
+    def _joined(self, part: bytes, kind: int) -> Iterator[bytes]:
+        if kind in (_FULL, _FIRST):
+            self._parts = []
+        self._parts.append(part)
+        if sum(map(len, self._parts)) > _LARGEST:
+            self._parts = []
+        if kind in (_FULL, _LAST):
+            yield b"".join(self._parts)
+            self._parts = []
+
+    def _take(self, size: int) -> bytes:
+        taken, self._rest = self._rest[:size], self._rest[size:]
+        self._at += size
+        return taken
+
+
+def _of_wandb(record: bytes) -> Logged | None:
+    """Return the history in a record of wandb, None if it has none."""
+    history = next((value for number, value in fields(record) if number == 2), None)
+    if not isinstance(history, bytes):
+        return None
+    values: dict[str, float] = {}
+    step = None
+    for number, value in fields(history):
+        if number == 1 and isinstance(value, bytes):
+            _add_item(values, value)
+        elif number == 2 and isinstance(value, bytes):
+            step = next((v for n, v in fields(value) if n == 1 and isinstance(v, int)), 0)
+    own = values.pop("_step", None)
+    seconds = values.pop("_timestamp", None)
+    step = step if step is not None or own is None else int(own)
+    return Logged(seconds, step, {k: v for k, v in values.items() if not k.startswith("_")})
+
+
+def _add_item(values: dict[str, float], item: bytes) -> None:
+    names: list[str] = []
+    found: object = None
+    for number, value in fields(item):
+        if number in (1, 2) and isinstance(value, bytes) and value:
+            names.append(value.decode())
+        elif number == 5 and isinstance(value, int):
+            found = value >> 1 ^ -(value & 1)
+        elif number == 6 and isinstance(value, bytes):
+            (found,) = struct.unpack("<d", value)
+        elif number == 16 and isinstance(value, bytes):
+            found = json.loads(value)
+    if names and isinstance(found, (int, float)) and not isinstance(found, bool):
+        values["/".join(names)] = float(found)
+
+
+def _of_swanlab(record: bytes) -> Logged | None:
+    """Return the scalar in a record of SwanLab, None if it has none."""
+    scalar = next((value for number, value in fields(record) if number == 13), None)
+    if not isinstance(scalar, bytes):
+        return None
+    name, step, seconds, found = "", 0, None, 0.0
+    for number, value in fields(scalar):
+        if number == 1 and isinstance(value, bytes):
+            name = value.decode()
+        elif number == 2 and isinstance(value, int):
+            step = value
+        elif number == 4 and isinstance(value, bytes):
+            time = {n: v for n, v in fields(value) if isinstance(v, int)}
+            seconds = time.get(1, 0) + time.get(2, 0) / 1e9
+        elif number == 5 and isinstance(value, bytes):
+            for part, number_found in fields(value):
+                if part == 1 and isinstance(number_found, bytes):
+                    (found,) = struct.unpack("<d", number_found)
+    return Logged(seconds, step, {name: found})
+
+
+_MAGIC = b"SQLite format 3\0"
+_MOST_OPERATIONS = 400
+_MOST_ROWS = 100_000
+_ROWS = "SELECT id, timestamp, step, metrics FROM metrics WHERE id > ? ORDER BY id LIMIT ?"
+
+
+class Database:
+    """Reads a database of trackio, given as a whole, from the row after the last one read."""
+
+    def __init__(self) -> None:
+        self._newest = 0
+
+    def feed(self, data: bytes, log: bytes) -> list[Logged]:
+        """Return what the new rows say; `log` is the write-ahead log, b"" for none."""
+        import sqlite3
+
+        if not data.startswith(_MAGIC):
+            return []
+        found: list[Logged] = []
+        with contextlib.closing(sqlite3.connect(":memory:")) as memory:
+            ticks = iter(range(_MOST_OPERATIONS))
+            memory.set_progress_handler(lambda: next(ticks, None) is None, 10_000)
+            with contextlib.suppress(sqlite3.Error, ValueError, OverflowError):
+                memory.deserialize(_with_log(data, log))
+                memory.execute("PRAGMA trusted_schema = OFF")
+                for number, time, step, said in memory.execute(_ROWS, (self._newest, _MOST_ROWS)):
+                    self._newest = int(number)
+                    found += _of_row(time, step, said)
+        return found
+
+
+def _of_row(time: object, step: object, said: object) -> list[Logged]:
+    try:
+        record = json.loads(said if isinstance(said, (str, bytes)) else "")
+        seconds = datetime.fromisoformat(str(time)).timestamp()
+    except (ValueError, RecursionError, OverflowError):
+        return []
+    if not isinstance(record, dict):
+        return []
+    values = {
+        name: float(value)
+        for name, value in record.items()
+        if isinstance(value, (int, float)) and not isinstance(value, bool) and abs(value) < 1e300
+    }
+    return [Logged(seconds, step if isinstance(step, int) else None, values)] if values else []
+
+
+def _with_log(data: bytes, log: bytes) -> bytes:
+    """Return a database with the pages of its write-ahead log, up to the last transaction."""
+    pages = bytearray(data)
+    if len(log) >= 32:
+        (size,) = struct.unpack_from(">I", log, 8)
+        at, waiting = 32, []
+        while size and at + 24 + size <= len(log) and log[at + 8 : at + 16] == log[16:24]:
+            number, total = struct.unpack_from(">II", log, at)
+            waiting.append((number, log[at + 24 : at + 24 + size]))
+            at += 24 + size
+            if total:
+                if total * size > 2 * _LARGEST:
+                    break
+                pages = pages[: total * size].ljust(total * size, b"\0")
+                for page, content in waiting:
+                    pages[(page - 1) * size : page * size] = content
+                waiting = []
+    pages[18:20] = b"\1\1"  # no write-ahead log
+    return bytes(pages)
