@@ -10,7 +10,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import replace
 from functools import partial
 
@@ -85,19 +85,22 @@ class Actuator:
     def apply(self, plan: Plan, on_result: OnResult) -> list[Result]:
         """Apply each action on the engine of its host, whatever becomes of the others."""
         results: list[Result] = []
-        lock = threading.Lock()
+        lock, stopped = threading.Lock(), threading.Event()
 
         def report(result: Result) -> None:
             with lock:
                 results.append(result)
                 on_result(result)
+            if stopped.is_set():
+                raise _StoppedError
 
         parts = self._parts(plan)
         taken = {action.id for _, part in parts for action in part.actions}
         for action in plan.actions:
             if action.id not in taken:
                 report(self._unreached(action))
-        _at_once([partial(link.apply, part, report, self._is_leased) for link, part in parts])
+        work = [partial(link.apply, part, report, self._is_leased, stopped) for link, part in parts]
+        _at_once(work, stopped.set)
         for link in self._links:
             link.reconnect()
         return sorted(results, key=lambda result: result.id)
@@ -130,7 +133,7 @@ class Actuator:
         wanted = None if only is None else set(only)
         results: list[Result] = []
         faults = []
-        for link, actuator in self._connected():
+        for link, actuator in self._one_by_one():
             before = results[-1].id if results else 0
 
             def report(found: Result, before: int = before) -> None:
@@ -194,8 +197,8 @@ class Actuator:
     def waits(self) -> Iterator[tuple[str, TurnWait]]:
         """Yield the containers that are paused until their turn, each with its host."""
         for _, actuator in self._connected():
-            for wait in actuator.rotation.waits():
-                yield actuator.engine.host, wait
+            for one in actuator.rotation.waits():
+                yield actuator.engine.host, one
 
     def advance(self, wake: Callable[[], None]) -> None:
         """Do what is due on each engine: attend to people at work on containers, end turns, and
@@ -210,7 +213,7 @@ class Actuator:
     def end_turns(self) -> None:
         """Unpause all containers. Raises `UnavailableError` where some stay paused."""
         faults = []
-        for _, actuator in self._connected():
+        for _, actuator in self._one_by_one():
             try:
                 actuator.rotation.end()
             except UnavailableError as error:
@@ -246,6 +249,14 @@ class Actuator:
             if (actuator := link.actuator) is not None:
                 yield link, actuator
 
+    def _one_by_one(self) -> Iterator[tuple[_Link, EngineActuator]]:
+        """Yield the engines that answer, each once nothing else is done there: what a signal has
+        left under way ends with its action. Such engines come last."""
+        for link, _ in sorted(self._connected(), key=lambda pair: pair[0].busy.locked()):
+            with link.busy:
+                if link.actuator is not None:
+                    yield link, link.actuator
+
     def _known(self) -> Iterator[EngineActuator]:
         """Yield the engines that answer, and those that have answered once."""
         for link in self._links:
@@ -256,14 +267,26 @@ class Actuator:
         return [one.deliverer for _, one in self._connected() if one.deliverer is not None]
 
 
-def _at_once(work: Sequence[Callable[[], None]]) -> None:
+class _StoppedError(Exception):
+    """A signal has ended the run: no action is begun any more."""
+
+
+def _at_once(work: Sequence[Callable[[], None]], stop: Callable[[], None] = lambda: None) -> None:
     """Do several things at the same time. Raises the first error after that, which is no engine's
-    fault, such as a full disk. One thing alone is done in this thread, where signals end it."""
+    fault, such as a full disk. One thing alone is done in this thread, where signals end it; of
+    several, `stop` is called at a signal, which is not held up by them."""
     if len(work) == 1:
         work[0]()
         return
-    with ThreadPoolExecutor(len(work) or 1) as pool:
+    pool = ThreadPoolExecutor(len(work) or 1)
+    try:
         begun = [pool.submit(one) for one in work]
+        wait(begun)
+    except BaseException:
+        stop()
+        raise
+    finally:
+        pool.shutdown(wait=False)
     for one in begun:
         one.result()
 
@@ -279,6 +302,7 @@ class _Link:
         self.actuator: EngineActuator | None = None
         self.lost: EngineActuator | None = None  # the last one, of an engine that has gone away
         self.owing: frozenset[str] = frozenset()  # what was changed before that
+        self.busy = threading.Lock()  # held by whoever does something on the engine
         self._is_alone = is_alone
         self._connect = connect
         self._thread: threading.Thread | None = None
@@ -304,6 +328,8 @@ class _Link:
             self.connect()
         except DltoolsError as error:
             self.fault, self.is_held = str(error), isinstance(error, RetryError)
+        except Exception as error:  # an engine may answer anything
+            self.fault, self.is_held = f"{type(error).__name__}: {error}", False
 
     def wait(self, seconds: float) -> None:
         """Wait for the attempt to connect."""
@@ -322,34 +348,41 @@ class _Link:
                 self.actuator.deliverer.stop()  # its hooks begin again when the engine is back
         self.lost, self.actuator = self.actuator or self.lost, None
 
-    def apply(self, plan: Plan, report: OnResult, is_leased: bool) -> None:
-        """Apply a plan; where the engine goes away, report the actions that are left as failed."""
+    def apply(
+        self, plan: Plan, report: OnResult, is_leased: bool, stopped: threading.Event
+    ) -> None:
+        """Apply a plan, unless the run has been stopped; where the engine goes away, report the
+        actions that are left as failed."""
         done: set[int] = set()
 
         def on_result(result: Result) -> None:
             done.add(result.id)
             report(result)
 
-        assert self.actuator is not None
-        self.actuator.lease(is_leased)
-        try:
-            self.actuator.apply(plan, on_result)
-        except DltoolsError as error:
-            self.lose(error)
-            for action in plan.actions:
-                if action.id not in done:
-                    name = action.container_name
-                    found = Result(action.id, Status.FAILED, action.container_id, name)
-                    report(replace(found, error=str(error)))
+        with self.busy:
+            if self.actuator is None or stopped.is_set():
+                return
+            self.actuator.lease(is_leased)
+            try:
+                self.actuator.apply(plan, on_result)
+            except DltoolsError as error:
+                self.lose(error)
+                for action in plan.actions:
+                    if action.id not in done:
+                        name = action.container_name
+                        found = Result(action.id, Status.FAILED, action.container_id, name)
+                        report(replace(found, error=str(error)))
 
     def release(self, on_result: OnResult) -> None:
         """Undo what has been changed, also before the engine went away. It may go away again."""
-        assert self.actuator is not None
-        try:
-            self.actuator.release(on_result)
-            if self.owing:
-                self.actuator.undo(self.owing, on_result)
-        except UnavailableError as error:
-            self.lose(error)
-        else:
-            self.owing = frozenset()
+        with self.busy:
+            if self.actuator is None:
+                return
+            try:
+                self.actuator.release(on_result)
+                if self.owing:
+                    self.actuator.undo(self.owing, on_result)
+            except UnavailableError as error:
+                self.lose(error)
+            else:
+                self.owing = frozenset()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Protocol, TypeVar
 
 from dltools.engine.interface import Engine, GoneError
@@ -48,21 +48,36 @@ def _has(engine: Engine, container_id: str) -> bool:
     return True
 
 
-class DistinctEngines:
-    """The engines of a run by address. Two with the same ID or host name are refused: they would be
-    taken for one."""
+class DistinctEngines(Mapping[str, Engine]):
+    """The engines of a run by host name. Two with the same ID or host name are refused: they would
+    be taken for one. Threads add engines while others look at them: each sees those of a moment."""
 
     def __init__(self) -> None:
         self._addresses: dict[tuple[str, str], str] = {}
+        self._by_host: dict[str, Engine] = {}  # never changed, but replaced
         self._lock = threading.Lock()
 
     def add(self, engine: Engine, address: str) -> None:
-        """Raise `UnavailableError` if the engine at another address has the same ID or name."""
-        for kind, text in (("ID", engine.id), ("host name", engine.host)):
-            with self._lock:
+        """Add the engine at an address, or the one that has come back there. Raises
+        `UnavailableError` if the engine at another address has the same ID or name."""
+        with self._lock:
+            for kind, text in (("ID", engine.id), ("host name", engine.host)):
                 other = self._addresses.setdefault((kind, text), address)
-            if other != address:
-                raise UnavailableError(
-                    f"it has the {kind} of the engine at {other}, {text}: leave it out, or change "
-                    "that of one of them"
-                )
+                if other != address:
+                    raise UnavailableError(
+                        f"it has the {kind} of the engine at {other}, {text}: leave it out, or "
+                        "change that of one of them"
+                    )
+            self._by_host = {**self._by_host, engine.host: engine}
+
+    def __getitem__(self, host: str) -> Engine:
+        """Return the engine of a host."""
+        return self._by_host[host]
+
+    def __iter__(self) -> Iterator[str]:
+        """Yield the names of the hosts."""
+        return iter(self._by_host)
+
+    def __len__(self) -> int:
+        """Return how many engines there are."""
+        return len(self._by_host)

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import hashlib
 import json
+import signal
 import time
 from collections.abc import Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from pathlib import Path
 
@@ -180,3 +181,55 @@ def test_a_context_names_an_engine(tool: Tools, engines: Engines, tmp_path: Path
     )
     assert found.returncode == 0, found.stderr
     assert len(engines["b"].updates) == 1
+
+
+# Signals and threads
+
+
+class _Interrupted(BaseException):
+    """What a signal raises."""
+
+
+@contextmanager
+def signal_after(seconds: float) -> Iterator[None]:
+    def interrupt(*_: object) -> None:
+        raise _Interrupted
+
+    before = signal.signal(signal.SIGALRM, interrupt)
+    signal.setitimer(signal.ITIMER_REAL, seconds)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+
+
+@pytest.mark.slow
+def test_after_a_signal_only_the_actions_under_way_are_ended_and_then_undone(
+    engines: Engines, tmp_path: Path
+) -> None:
+    group = actuators(engines, tmp_path)
+    for fake in engines.values():
+        fake.delay_s = 0.1
+    several = plan(*"ab" * 20)
+    changed: list[Result] = []
+    begun = time.monotonic()
+    with pytest.raises(_Interrupted), signal_after(0.5):
+        group.apply(several, changed.append)
+    took = time.monotonic() - begun
+    group.end_turns()
+    count = len(changed)
+    undone = group.undo(group.changed, lambda _: None)
+    time.sleep(1.5)
+    assert took < 5
+    assert len(changed) == count < len(several.actions)
+    assert [result.status for result in undone] == [Status.APPLIED] * len(undone)
+    assert all(fake.host_config["CpuQuota"] != QUOTA["CpuQuota"] for fake in engines.values())
+
+
+def test_a_connector_that_fails_in_any_way_says_so(engines: Engines, tmp_path: Path) -> None:
+    def broken() -> EngineActuator:
+        raise ValueError("no such thing")
+
+    group = Actuator({"a": connector(engines["a"].url, tmp_path), "b": broken})
+    assert group.unreachable == ["b: ValueError: no such thing"]

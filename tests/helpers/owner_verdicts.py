@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
+from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
@@ -22,21 +23,37 @@ long, twice as long."""
 ENDED_WELL = {0, 1, 75, 141, 143}
 
 
-def verdicts(arm: Arm, alone: Arm) -> Iterator[str]:
-    """Yield what was not as on Docker alone: a text for each container, and for the tools."""
-    yield from _of_tools(arm)
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What was wrong with a container, or the tools, and whether it is a matter of time alone."""
+
+    text: str
+    is_of_time: bool = False
+
+
+_LATE, _SICK = "took ", "its health check "
+
+
+def verdicts(arm: Arm, alone: Arm) -> Iterator[Verdict]:
+    """Yield what was not as on Docker alone: one for each container, and for the tools."""
+    yield from map(Verdict, _of_tools(arm))
     usual = slowest(alone)
     for number, commands in arm.done.items():
         found = [
-            f"{index} {done.command}: {what}"
+            (f"{index} {done.command}: ", what)
             for index, (done, expected) in enumerate(zip(commands, alone.done[number], strict=True))
             for what in _of_command(arm, done, expected, usual[done.command.kind])
         ]
-        found += _of_updates(commands, alone.done[number])
-        found += _of_pauses(arm, number)
-        found += _of_end(arm, alone, number)
+        of_all = (
+            *_of_updates(commands, alone.done[number]),
+            *_of_pauses(arm, number),
+            *_of_end(arm, alone, number),
+        )
+        found += [("", what) for what in of_all]
         if found:
-            yield "\n  ".join([f"container {number}:", *found, *_story(arm, alone, number)])
+            lines = [where + what for where, what in found]
+            text = "\n  ".join([f"container {number}:", *lines, *_story(arm, alone, number)])
+            yield Verdict(text, all(what.startswith((_LATE, _SICK)) for _, what in found))
 
 
 def _of_tools(arm: Arm) -> Iterator[str]:
@@ -62,7 +79,7 @@ def _of_command(arm: Arm, done: Done, expected: Done, usual_s: float) -> Iterato
     if done.code != expected.code and not was_resumed:
         yield f"exit status {done.code} instead of {expected.code}: {done.said.strip()}"
     if done.seconds > max(usual_s + SLACK_S, 2 * usual_s):
-        yield f"took {done.seconds:.1f} s instead of {usual_s:.1f} s"
+        yield f"{_LATE}{done.seconds:.1f} s instead of {usual_s:.1f} s"
     if not done.after.agrees(expected.after, may_wait=arm.may_pause):
         yield f"then {done.after} instead of {expected.after}"
 
@@ -129,7 +146,7 @@ def _of_end(arm: Arm, alone: Arm, number: int) -> Iterator[str]:
     if not arm.marks[number] >= alone.marks[number]:
         yield f"it has {dict(arm.marks[number])} instead of {dict(alone.marks[number])}"
     if (sick := _sick(arm, number)) > _sick(alone, number):
-        yield f"its health check has failed {sick} times instead of {_sick(alone, number)}"
+        yield f"{_SICK}has failed {sick} times instead of {_sick(alone, number)}"
 
 
 def _sick(arm: Arm, number: int) -> int:

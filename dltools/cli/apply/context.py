@@ -155,7 +155,6 @@ class ApplyContext:
         self._state_directory = request.state_directory
         self._patience = request.patience_s
         self._rotation: Rotation | None = None
-        self._by_host: dict[str, Engine] = {}
         self._state: LockedState | None = None
         self.guard: Guard | None = None
         """What outlives the run, and undoes what it holds under lease; made with the actuator."""
@@ -208,7 +207,7 @@ class ApplyContext:
         print_message(f"{error} {paused}asking again for {self._patience:g} s")
 
     @cached_property
-    def _known_addresses(self) -> DistinctEngines:
+    def _answering(self) -> DistinctEngines:
         from dltools.engine.identity import DistinctEngines
 
         return DistinctEngines()
@@ -288,8 +287,7 @@ class ApplyContext:
         from dltools.apply.turns import Rotation
 
         engine = self.connect(address, is_only_one=is_only_one)
-        self._known_addresses.add(engine, address.name)
-        self._by_host[engine.host] = engine
+        self._answering.add(engine, address.name)
         if dry_run:
             self._report_left_paused(engine)
         else:
@@ -319,7 +317,7 @@ class ApplyContext:
         from dltools.apply.migrate.migrator import Migrator
         from dltools.apply.migrate.mover import Mover
 
-        mover = Mover(self._by_host, MigrationFiles(home / "migrations"))
+        mover = Mover(self._answering, MigrationFiles(home / "migrations"))
         return Migrator(mover, force=self._request.rules.is_forced, dry_run=dry_run)
 
     def _made_guard(self, home: Path, addresses: Sequence[Address]) -> Guard:
