@@ -150,14 +150,17 @@ _ONLY_IDLE = "jobs on one host lose nothing by competing: only idle hosts can be
 _CROWDED = "every host stays crowded, and a migration removes one job of many"
 _PAPERS_RANGE = {"alpha": ("0.01", "0.03", "0.05", "0.1", "0.15"), "itval": ("20", "30", "60")}
 
+_NO = ("false",)
+_PAPERS_RULES = {"floor": _NO, "early": _NO, "signed": _NO}
+
 
 def _flowcon(title: str, file: str, why: str = _MANY) -> Experiment:
     return Experiment(
         title,
         file,
         {"best single job": 1 - 0.4206, "makespan": 1.0, "mean completion": None},
-        _grid("flowcon", ("quota",), **_PAPERS_RANGE, floor=("false",), early=("false",)),
-        _grid("flowcon", _SHARED, alpha=("0.01", "0.03"), itval=("20", "30")),
+        _grid("flowcon", ("quota",), **_PAPERS_RANGE, **_PAPERS_RULES),
+        _grid("flowcon", _SHARED, alpha=("0.01", "0.03"), itval=("20", "30"), signed=_NO),
         why={0.0: why, 1.0: _CAPPED},
     )
 
@@ -357,7 +360,7 @@ def sweep(pool: ProcessPoolExecutor, spin: float) -> Iterable[str]:
         (
             "flowcon-fixed",
             spin,
-            Settings("flowcon", "quota", (("alpha", a), ("itval", i))),
+            Settings("flowcon", "quota", (("alpha", a), ("itval", i), ("signed", "false"))),
             tuple(SEEDS),
         )
         for a in alphas

@@ -11,7 +11,8 @@ the authors' published code. The following is ours:
 - No growing job gets less than the floor (`floor`).
 - Until two intervals are over, a new job's growth is taken from its first reports (`early`). They
   do not change its class.
-- The parameters `signed`, `backoff=false` and `itval_max`.
+- Only change for the better counts as growth; `signed=false` is the paper's rule.
+- The parameters `backoff=false` and `itval_max`.
 """
 
 from __future__ import annotations
@@ -73,7 +74,11 @@ class Parameters:
         high=86400.0,
         source="ours",
     )
-    signed: bool = parameter(False, "count only change for the better as growth", source="ours")
+    signed: bool = parameter(
+        True,
+        "count only change for the better as growth; the paper counts any change",
+        source="ours",
+    )
     floor: bool = parameter(
         True, "give a growing job no less than a completing one gets at the least", source="ours"
     )

@@ -238,8 +238,7 @@ def warm_up(many: int = 30) -> list[float]:
 @pytest.mark.parametrize("name", JUDGING)
 def test_a_loss_that_rises_in_a_warm_up_makes_no_job_wait(name: str) -> None:
     labels = TARGET if name == "tradl" else {}
-    given_ = {"signed": True} if name == "flowcon" else {}
-    found = allocation(name, {"loss": warm_up()}, labels, **given_)
+    found = allocation(name, {"loss": warm_up()}, labels)
     classes = {**VERDICTS, "srtf": "guessed"}
     assert (found.job_class, found.rank) == (classes[name], 0)
     if name != "specon":  # any change is growth there
@@ -257,7 +256,7 @@ def test_a_loss_that_falls_after_its_warm_up_is_judged(name: str) -> None:
 
 def test_a_loss_that_rises_after_it_has_fallen_is_no_warm_up() -> None:
     values = [*learning(12), *[1.8 + 0.2 * k for k in range(18)]]
-    assert allocation("flowcon", {"loss": values}, signed=True).job_class == "CL"
+    assert allocation("flowcon", {"loss": values}).job_class == "CL"
 
 
 # Rewards
