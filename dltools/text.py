@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 
 def writable(value: object) -> str:
@@ -23,6 +23,12 @@ def printable_lines(text: str) -> str:
     return "\n".join("\t".join(map(printable, line.split("\t"))) for line in text.split("\n"))
 
 
+def listed(names: Sequence[str], most: int = 10) -> str:
+    """Return names for a message: so many of them, and how many more there are."""
+    more = f" and {len(names) - most:,} more" if len(names) > most else ""
+    return ", ".join(names[:most]) + more
+
+
 def suggestion(word: str, known: Iterable[str], prefix: str = "") -> str:
     """Return the end of a message about an unknown word: the most similar known word, or all known
     words. All known words begin with `prefix`, which does not count as similar.
@@ -31,4 +37,4 @@ def suggestion(word: str, known: Iterable[str], prefix: str = "") -> str:
 
     rests = {name.removeprefix(prefix).lower(): name for name in known}
     near = get_close_matches(word.removeprefix(prefix).lower(), rests, 1)
-    return f": did you mean {rests[near[0]]}?" if near else f"; known: {', '.join(rests.values())}"
+    return f": did you mean {rests[near[0]]}?" if near else f"; known: {listed([*rests.values()])}"

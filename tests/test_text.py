@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dltools.text import printable, printable_lines, suggestion
+from dltools.text import listed, printable, printable_lines, suggestion
 
 
 @pytest.mark.parametrize(
@@ -47,3 +47,10 @@ def test_a_prefix_that_all_words_share_makes_none_alike() -> None:
         "; known"
     )
     assert suggestion("zz", ["metric"]).startswith("; known")
+
+
+def test_a_message_names_ten_and_counts_the_others() -> None:
+    assert listed(["a"]) == "a"
+    assert listed(list("abcdefghij")) == "a, b, c, d, e, f, g, h, i, j"
+    assert listed([f"job-{n}" for n in range(7_000)]).endswith(", job-9 and 6,990 more")
+    assert listed(["a", "b", "c"], 2) == "a, b and 1 more"

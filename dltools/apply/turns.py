@@ -32,8 +32,9 @@ from dltools.engine.freezer import thaw
 from dltools.engine.interface import Engine, Event, GoneError, LocatedContainer, RefusedError
 from dltools.engine.limits.cpu_limits import Locator
 from dltools.engine.runs import ApplyRun
-from dltools.engine.turn_notes import TurnNote, TurnNotes, how_to_unpause, listed
+from dltools.engine.turn_notes import TurnNote, TurnNotes, how_to_unpause
 from dltools.errors import DltoolsError, UnavailableError
+from dltools.text import listed
 
 CHECK_S = 0.25
 """How often the rotation looks at its containers: who has ended, who sleeps (ours)."""

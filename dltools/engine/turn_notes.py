@@ -13,9 +13,10 @@ from pathlib import Path
 from dltools.engine.interface import Engine
 from dltools.engine.runs import UNKNOWN_RUN, ApplyRun
 from dltools.engine.state_records import Records
+from dltools.text import listed
 
-_NAMED = 5
-"""How many containers a message names."""
+_UNPAUSED = 5
+"""How many containers an advice to unpause names."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,12 +69,6 @@ def read_notes(directories: Iterable[Path], engine: str | None) -> dict[str, Tur
     return found
 
 
-def listed(names: Sequence[str]) -> str:
-    """Return the first few names, and how many more there are."""
-    more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
-    return ", ".join(names[:_NAMED]) + more
-
-
 def left_paused(names: Sequence[str]) -> str:
     """Say that an earlier run has left containers paused, and how to unpause them."""
     return f"an earlier dl-apply has left {listed(names)} paused; {how_to_unpause(names)}"
@@ -83,5 +78,5 @@ def how_to_unpause(names: Sequence[str]) -> str:
     """Say how to unpause containers. One of Docker or Podman has no slash in its name."""
     others = any("/" in name for name in names)
     return "run dl-apply --undo" + (
-        "" if others else f", or docker unpause {' '.join(names[:_NAMED])}"
+        "" if others else f", or docker unpause {' '.join(names[:_UNPAUSED])}"
     )

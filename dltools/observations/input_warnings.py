@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from dltools import labels
 from dltools.observations.table import is_one_of
-from dltools.text import suggestion
+from dltools.text import listed, suggestion
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -28,14 +28,15 @@ class InputWarnings:
         self._hosts: set[str] = set()
 
     def of_labels(self, table: pa.Table) -> list[str]:
-        """Return a line for each unknown label of a container that no earlier table had."""
+        """Return a line for each unknown label of containers that no earlier table had."""
         self._names.update(filter(None, table.column("container_name").unique().to_pylist()))
         found: list[str] = []
         for text in table.column("labels").unique().to_pylist():
             if warnings := labels.unknown_labels(labels.parse_labels(text)):
                 new = {(name, text) for name in _names_with(table, text)} - self._label_texts
                 self._label_texts |= new
-                found += [f"{name}: {warning}" for name, _ in sorted(new) for warning in warnings]
+                names = listed(sorted(name for name, _ in new))
+                found += [f"{names}: {warning}" for warning in warnings if new]
         return found
 
     def of_sizes(self, table: pa.Table) -> list[str]:

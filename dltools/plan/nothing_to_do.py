@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from functools import partial
 
 from dltools.labels import ROLE, Role
 from dltools.notation.cpu_weights import DEFAULT_CPU_WEIGHT
@@ -12,9 +13,12 @@ from dltools.plan.realisation.realise import NO_COMPARISON
 from dltools.plan.realisation.settings import Settings
 from dltools.plan.realisation.shared_host import Realisation
 from dltools.plan.signals.container_history import ContainerHistory
+from dltools.text import listed
 
 _NAMED = 3
 """How many containers or hosts a reason names."""
+
+_listed = partial(listed, most=_NAMED)
 
 AS_PLANNED = "limits are already as planned"
 """How the reason begins where settings are in force that the plan would set."""
@@ -120,8 +124,3 @@ def _is_limited(present: Settings) -> bool:
     is_weighted = weight is not None and weight != DEFAULT_CPU_WEIGHT
     others = (value for name, value in present.items() if name != "cpu_weight")
     return is_weighted or any(value is not None for value in others)
-
-
-def _listed(names: Sequence[str]) -> str:
-    more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
-    return ", ".join(names[:_NAMED]) + more

@@ -29,6 +29,7 @@ from dltools.labels import (
 from dltools.notation.cpu_weights import DEFAULT_CPU_WEIGHT
 from dltools.notation.resources import parse_cpus
 from dltools.observations.roles import NO_SIGN, Judgement
+from dltools.text import listed
 
 CURVE_KINDS = ("exponential", "power", "linear", "points")
 
@@ -306,7 +307,7 @@ def workload_of(jobs: Sequence[Job], hosts: Sequence[HostSpec], name: str) -> Wo
         if job.device and not (job.gpus or job.gpu_list):
             raise DataError(f"{where}: device needs a GPU: set gpus or gpu_list")
         if job.node and job.node not in known:
-            raise DataError(f"{where}: no node is called {job.node!r}; known: {', '.join(known)}")
+            raise DataError(f"{where}: no node is called {job.node!r}; known: {listed([*known])}")
         if job.node and not known[job.node].holds(job):
             raise DataError(f"{where}: its node lacks the memory or GPUs that it needs")
         if (job.memory or job.gpus or job.gpu_list) and not any(host.holds(job) for host in hosts):

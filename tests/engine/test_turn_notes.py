@@ -7,14 +7,7 @@ from pathlib import Path
 import pytest
 
 from dltools.engine.runs import ApplyRun
-from dltools.engine.turn_notes import (
-    TurnNote,
-    TurnNotes,
-    how_to_unpause,
-    left_paused,
-    listed,
-    read_notes,
-)
+from dltools.engine.turn_notes import TurnNote, TurnNotes, how_to_unpause, left_paused, read_notes
 from dltools.errors import DataError
 
 
@@ -51,9 +44,7 @@ def test_notes_of_another_engine_are_left_out(tmp_path: Path) -> None:
     assert set(read_notes([tmp_path], None)) == {"c0", "c1"}
 
 
-def test_a_message_names_a_few_containers() -> None:
-    assert listed(["a"]) == "a"
-    assert listed(list("abcdefg")) == "a, b, c, d, e and 2 more"
+def test_a_message_says_how_to_unpause() -> None:
     assert how_to_unpause(["a", "b"]) == "run dl-apply --undo, or docker unpause a b"
     assert left_paused(["a"]) == (
         "an earlier dl-apply has left a paused; run dl-apply --undo, or docker unpause a"

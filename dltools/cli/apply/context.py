@@ -23,6 +23,7 @@ from dltools.cli.exits import print_message
 from dltools.cli.formats import RecordFormat
 from dltools.cli.options import Engines
 from dltools.engine.runs import UNKNOWN_RUN, ApplyRun
+from dltools.text import listed
 
 if TYPE_CHECKING:
     from dltools.apply.actuator import Actuator
@@ -195,11 +196,10 @@ class ApplyContext:
             if not names:
                 raise
             hint = turn_notes.how_to_unpause(names)
-            reason = f"{error} {turn_notes.listed(names)} may be paused; {hint}"
+            reason = f"{error} {listed(names)} may be paused; {hint}"
             raise UnavailableError(reason) from error
 
     def _report_waiting(self, error: UnavailableError) -> None:
-        from dltools.engine.turn_notes import listed
 
         names = self._rotation.paused_names() if self._rotation else []
         verb = "is" if len(names) == 1 else "are"

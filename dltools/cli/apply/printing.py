@@ -20,7 +20,7 @@ from dltools.cli.remarks import as_root
 from dltools.cli.words import settings_in_words
 from dltools.errors import AccessError
 from dltools.notation.times import format_time
-from dltools.text import printable
+from dltools.text import listed, printable
 
 if TYPE_CHECKING:
     from dltools.apply.changed_containers import ChangedContainer
@@ -107,7 +107,6 @@ def show_status(
     from dltools.apply.original_settings import timestamp
     from dltools.apply.refusals import FOREIGN
     from dltools.engine.state_folder import check
-    from dltools.engine.turn_notes import listed
 
     check(directories[0])
     found = changed_containers(engine, directories)
@@ -217,7 +216,6 @@ def _paused_elsewhere_message(
     from dltools.apply.changed_containers import paused_elsewhere
     from dltools.apply.locks import writer_of
     from dltools.apply.refusals import PAUSED_ELSEWHERE
-    from dltools.engine.turn_notes import listed
 
     names = paused_elsewhere(engine, directories)
     if not names:
@@ -285,7 +283,6 @@ def nothing_to_undo(engine: Engine, directories: Sequence[Path]) -> str:
     from dltools.apply.changed_containers import journal_entries, paused_elsewhere, unusual_settings
     from dltools.apply.refusals import PAUSED_ELSEWHERE
     from dltools.engine.state_folder import SYSTEM
-    from dltools.engine.turn_notes import listed
 
     line = f"nothing to undo on {engine.host}: no entry in {directories[0] / 'journal'}"
     for directory in directories[1:]:

@@ -28,6 +28,7 @@ from dltools.errors import AccessError, DataError, DltoolsError
 from dltools.labels import Role
 from dltools.notation.resources import format_bytes
 from dltools.observations.roles import Rules, parse_rule
+from dltools.text import listed
 
 if TYPE_CHECKING:
     from dltools.cli.probe.request import Request
@@ -153,7 +154,6 @@ def _of_cgroups(driver: str) -> Finding:
 def _of_journal(engine: Engine, request: Request) -> Iterator[Finding]:
     """Yield what dl-apply has changed on an engine and not put back."""
     from dltools.apply.changed_containers import changed_containers, open_migrations
-    from dltools.engine.turn_notes import listed
 
     directories = state_folder.state_directories(request.state_directory)
     try:

@@ -21,7 +21,7 @@ from dltools.labels import METRIC, PATTERN
 from dltools.probe import saved_logs
 from dltools.probe.explained_line import Drawing, LeftOut, explain_line
 from dltools.probe.progress import Automatic, Pattern
-from dltools.text import printable
+from dltools.text import listed, printable
 
 if TYPE_CHECKING:
     from dltools.cli.probe.request import Request
@@ -124,7 +124,7 @@ class _Account:
         """Say that nothing was found; with --verbose, what was."""
         if not self._rows:
             print_remark(
-                f"no progress found in {', '.join(self._request.logs)}; LOG:LINE says how a line "
+                f"no progress found in {listed(self._request.logs)}; LOG:LINE says how a line "
                 "was read, --pattern finds more"
             )
         if self._request.is_verbose:

@@ -23,6 +23,7 @@ from dltools.cli.remarks import Remarks, is_last_in_pipe, print_remark
 from dltools.errors import UnavailableError
 from dltools.probe.progress import Pattern
 from dltools.probe.progress.pattern import compiled
+from dltools.text import listed
 
 if TYPE_CHECKING:
     from dltools.cli.probe.notifier import Notifier
@@ -228,7 +229,7 @@ def _remark(rows: list[Row], request: Request, remarks: Remarks) -> None:
 
 
 def _none_runs(rows: list[Row], request: Request) -> str:
-    hosts = ", ".join(sorted({str(row["host"]) for row in rows if row["kind"] == "node"}))
+    hosts = listed(sorted({str(row["host"]) for row in rows if row["kind"] == "node"}))
     chosen = [f"--label {one}" for one in request.selection.labels]
     chosen += [f"--name {one}" for one in request.selection.names]
     which = f"no running container matches {' '.join(chosen)}" if chosen else "no container runs"
@@ -237,7 +238,6 @@ def _none_runs(rows: list[Row], request: Request) -> str:
 
 def _nothing_reported(rows: list[Row], request: Request) -> str:
     """Say why no metrics are listed."""
-    from dltools.engine.turn_notes import listed
 
     names = [str(row["container_name"]) for row in rows if row["kind"] == "container"]
     if not names:

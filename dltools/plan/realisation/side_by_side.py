@@ -18,6 +18,7 @@ from dltools.plan.realisation.settings import LEAST_CPUS, Settings
 from dltools.plan.realisation.shared_host import MILD_NOTE, TURN_NOTE, Realisation, SharedHost
 from dltools.plan.signals.busy_threads import busy_threads, is_serving, needed_cpus
 from dltools.plan.signals.container_history import ContainerHistory
+from dltools.text import listed
 
 MILD_WEIGHTS = (512.0, 2048.0)
 """Bounds where what is set may stay for good (ours)."""
@@ -170,7 +171,7 @@ def cores(host: SharedHost) -> Realisation:
     settings = everywhere | {key: {"cpuset": format_cpus(cpus)} for key, cpus in pinned.items()}
     shared = [job.name for job in jobs if job.id not in pinned]
     note = "each job has CPUs of its own"
-    note += f"; but not {', '.join(shared)}: others have CPUs of its owner's list" if shared else ""
+    note += f"; but not {listed(shared)}: others have CPUs of its owner's list" if shared else ""
     return host.realisation(note, settings=settings)
 
 
