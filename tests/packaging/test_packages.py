@@ -193,3 +193,9 @@ def test_an_installed_wheel_plans(installed: Path, tmp_path: Path) -> None:
         cwd="/",
     )
     assert (dry.returncode, dry.stderr) == (0, "")
+
+
+def test_an_installed_wheel_writes_readme_s_page(installed: Path, tmp_path: Path) -> None:
+    recording, page = ROOT / "samples" / "digits" / "recording.parquet", tmp_path / "night.html"
+    run(installed / "bin/dl-report", recording, "-o", page)
+    assert "matplotlib" in page.read_text()

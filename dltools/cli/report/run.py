@@ -13,18 +13,21 @@ from typing import TYPE_CHECKING
 from dltools import __version__
 from dltools.cli import destinations
 from dltools.cli.destinations import printable_file
+from dltools.cli.exits import print_message
 from dltools.cli.formats import ReportFormat, to_csv, to_jsonl
 from dltools.cli.progress_bar import ProgressBar
 from dltools.cli.report import tables
 from dltools.cli.report.loading import load_runs
-from dltools.errors import ConfigError
+from dltools.errors import ConfigError, UnavailableError
 from dltools.report import cells
 from dltools.report.page import Picture, Table, page
 from dltools.report.timelines import Run
-from dltools.text import writable
+from dltools.text import listed, writable
 
 if TYPE_CHECKING:
     import typer
+
+_PICTURES = (ReportFormat.SVG, ReportFormat.PNG, ReportFormat.PDF)
 
 _MOST_JOBS = 200
 """How many jobs a page lists."""
@@ -69,9 +72,10 @@ def choose_pictures(asked: Sequence[str]) -> tuple[str, ...]:
 
 def run_request(request: Request, context: typer.Context) -> None:
     """Read the runs, and write the report."""
+    lacking = _lacking(request.format)
     with ProgressBar("reading and drawing", len(request.inputs) + 1) as bar:
         runs = load_runs(bar.each(request.inputs), context)
-        report = _rendered(runs, _baseline(request.baseline, runs), request)
+        report = _rendered(runs, _baseline(request.baseline, runs), request, lacking)
     stdout = nullcontext(sys.stdout.buffer)
     with stdout if request.output is None else destinations.output_file(request.output) as out:
         # A table has colours, and its texts have been made printable already.
@@ -80,12 +84,25 @@ def run_request(request: Request, context: typer.Context) -> None:
         out.flush()
 
 
-def _rendered(runs: Sequence[Run], baseline: str, request: Request) -> bytes:
-    """Return a report in the format asked for."""
-    if request.format in (ReportFormat.SVG, ReportFormat.PNG, ReportFormat.PDF):
+def _lacking(format_: ReportFormat) -> str:
+    """Return what a page lacks without matplotlib, and say it. Raises `UnavailableError` for a
+    picture."""
+    from dltools.report.plots.figure import why_no_pictures
+
+    lacking = why_no_pictures() if format_ in (*_PICTURES, ReportFormat.HTML) else ""
+    if lacking and format_ in _PICTURES:
+        raise UnavailableError(f"{lacking}; or choose html, table, markdown or csv")
+    if lacking:
+        print_message(f"the page has tables alone: {lacking}")
+    return lacking
+
+
+def _rendered(runs: Sequence[Run], baseline: str, request: Request, lacking: str) -> bytes:
+    """Return a report in the format asked for; `lacking` says why a page has no pictures."""
+    if request.format in _PICTURES:
         return _picture(runs, baseline, request)
     if request.format is ReportFormat.HTML:
-        return _page(runs, baseline, request)
+        return _page(runs, baseline, request, lacking)
     is_by_job = request.is_by_job or len(runs) == 1
     if request.by:
         rows = tables.rows_by_user(runs)
@@ -103,7 +120,7 @@ def _rendered(runs: Sequence[Run], baseline: str, request: Request) -> bytes:
 def _baseline(named: str, runs: Sequence[Run]) -> str:
     names = [one.label for one in runs]
     if named and named not in names:
-        raise ConfigError(f"--baseline {named}: no run has this name; known: {', '.join(names)}")
+        raise ConfigError(f"--baseline {named}: no run has this name; known: {listed(names)}")
     return named or ("noop" if "noop" in names else names[0])
 
 
@@ -119,12 +136,12 @@ def _picture(runs: Sequence[Run], baseline: str, request: Request) -> bytes:
     return figure.rendered(figure.picture(chosen), request.format.value)
 
 
-def _page(runs: Sequence[Run], baseline: str, request: Request) -> bytes:
+def _page(runs: Sequence[Run], baseline: str, request: Request, lacking: str) -> bytes:
     """Return an HTML page that needs no other file."""
     title = writable(request.title) or _default_title(runs)
-    pictures = list(_pictures(runs, baseline, request.pictures))
-    made_by = f"dltools {__version__}"
-    return page(title, list(_tables(runs, baseline)), pictures, made_by).encode()
+    pictures = [] if lacking else list(_pictures(runs, baseline, request.pictures))
+    footer = "; ".join(filter(None, (f"dltools {__version__}", lacking)))
+    return page(title, list(_tables(runs, baseline)), pictures, footer).encode()
 
 
 def _tables(runs: Sequence[Run], baseline: str) -> Iterator[Table]:
@@ -155,4 +172,4 @@ def _pictures(runs: Sequence[Run], baseline: str, kinds: Sequence[str]) -> Itera
 def _default_title(runs: Sequence[Run]) -> str:
     if len(runs) == 1:
         return runs[0].label
-    return f"{len(runs)} runs: {', '.join(one.label for one in runs)}"
+    return f"{len(runs)} runs: {listed([one.label for one in runs])}"

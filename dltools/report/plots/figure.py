@@ -1,6 +1,7 @@
 """Selects panels by kind, joins them into a picture, and renders it.
 
-dl-report calls `panels`, `picture` and `rendered`. Only these last two import matplotlib.
+dl-report calls `why_no_pictures` before it reads anything, then `panels`, `picture` and `rendered`.
+`panels` alone needs no matplotlib.
 """
 
 from __future__ import annotations
@@ -13,7 +14,6 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from dltools.errors import UnavailableError
 from dltools.report.plots.axes import Panel, TimeFrame, legend_inches, run_styles, safe
 from dltools.report.plots.compare import completions_panel, ratios_panel, satisfied_panel
 from dltools.report.plots.gantt import gantt_panel
@@ -76,17 +76,20 @@ _STYLE = {
 }
 
 
-def picture(panels: Sequence[Panel], width: float = WIDE) -> Figure:
-    """Return the panels below each other in a picture of this width (inches). Raises
-    `UnavailableError` without matplotlib."""
+def why_no_pictures() -> str:
+    """Return why nothing can be drawn and what to install, "" where matplotlib is there."""
     try:
-        import matplotlib
-        from matplotlib.figure import Figure
-    except ImportError as error:
-        how = command_to_add("matplotlib", Path(sys.prefix))
-        raise UnavailableError(
-            f"pictures need matplotlib: {how}; or choose table, markdown or csv"
-        ) from error
+        import matplotlib.figure  # noqa: F401
+    except ImportError:
+        return f"pictures need matplotlib: {command_to_add('matplotlib', Path(sys.prefix))}"
+    return ""
+
+
+def picture(panels: Sequence[Panel], width: float = WIDE) -> Figure:
+    """Return the panels below each other in a picture of this width (inches)."""
+    import matplotlib
+    from matplotlib.figure import Figure
+
     matplotlib.rcParams.update(_STYLE)
     heights = [panel.height for panel in panels]
     figure = Figure(figsize=(width, sum(heights)), layout="constrained")
