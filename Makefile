@@ -124,6 +124,7 @@ bench: $(VENV)/.test
 	@$(BIN)/python tests/bench/plan.py
 	@$(BIN)/python tests/bench/curves.py
 	@$(BIN)/python tests/bench/sim.py
+	@$(BIN)/python tests/bench/day.py
 
 bench-contention: $(VENV)/.test
 	@samples/torch/build

@@ -7,13 +7,14 @@ each job gets an equal part of that CPU, as under Docker alone. Ours.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-from dltools.observations.schema import Kind
-from dltools.observations.table import Row, concat, is_one_of, to_table
+from dltools.observations.schema import SAMPLED, Kind
+from dltools.observations.table import Row, concat, hosts_of, is_one_of, to_table
+from dltools.text import listed
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -22,14 +23,6 @@ _MOST_SAMPLES = 5_000
 """Samples that a host gets at most: a year of logs needs no more to show its curves."""
 
 _CPUS = 1.0
-
-
-@dataclass(frozen=True, slots=True)
-class Assumed:
-    """A table with the rows that were assumed, and the hosts that they were assumed for."""
-
-    table: pa.Table
-    hosts: list[str]
 
 
 @dataclass(slots=True)
@@ -42,25 +35,39 @@ class _Job:
     used: float = 0.0
 
 
-def assume_equal_shares(table: pa.Table) -> Assumed:
-    """Return the table with node and container rows for each host that has progress alone."""
-    kinds, named = table.column("kind"), table.column("host")
-    counted = {Kind.NODE, Kind.CONTAINER} & set(kinds.unique().to_pylist())
-    if table.num_rows == 0 or (counted and len(named.unique()) == 1):
-        return Assumed(table, [])
-    known = set(named.filter(is_one_of(kinds, (Kind.NODE, Kind.CONTAINER))).unique().to_pylist())
-    reported = is_one_of(kinds, (Kind.PROGRESS,))
-    hosts = sorted(set(named.filter(reported).unique().to_pylist()) - known)
-    if not hosts:
-        return Assumed(table, [])
-    progress = table.filter(reported)
+def with_equal_shares(
+    tables: Iterable[pa.Table], tell: Callable[[str], object]
+) -> Iterator[pa.Table]:
+    """Yield the tables of a recording, with node and container rows for each host of which they
+    have progress alone; call `tell` with a line that names such hosts.
+
+    Whether a host has other rows is known at the end of the recording: from the first table on in
+    which one has none yet, the rest is yielded as one.
+    """
+    sampled: set[str] = set()
+    rest = iter(tables)
+    for table in rest:
+        sampled |= hosts_of(table, SAMPLED)
+        if not hosts_of(table, (Kind.PROGRESS,)) - sampled:
+            yield table
+            continue
+        whole = concat([table, *rest])
+        hosts = sorted(hosts_of(whole, (Kind.PROGRESS,)) - sampled - hosts_of(whole, SAMPLED))
+        if hosts:
+            tell(f"{listed(hosts)}: only progress is known: equal shares of one CPU are assumed")
+        yield _with_rows(whole, hosts) if hosts else whole
+
+
+def _with_rows(table: pa.Table, hosts: Iterable[str]) -> pa.Table:
+    """Return the table with node and container rows for these hosts."""
+    progress = table.filter(is_one_of(table.column("kind"), (Kind.PROGRESS,)))
     rows: list[Row] = []
     for host in hosts:
         of_host = progress.filter(is_one_of(progress.column("host"), (host,)))
         jobs = _jobs(of_host)
         rows += _rows(host, jobs, _sample_times(jobs, of_host.column("time").to_pylist()))
     more = to_table(rows).select(table.column_names)
-    return Assumed(concat([table, more]), hosts)
+    return concat([table, more])
 
 
 def _jobs(progress: pa.Table) -> dict[str, _Job]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
@@ -19,14 +19,24 @@ from dltools.notation.resources import parse_cpus
 from dltools.notation.times import MICRO
 from dltools.observations import metric_names
 from dltools.observations.host_samples import HostSamples, PointsByMetric
-from dltools.observations.samples_by_host import samples_by_host, table_chunks
-from dltools.observations.schema import Kind
-from dltools.observations.table import integers, is_one_of, optional_integers, texts
+from dltools.observations.samples_by_host import SAMPLE_COLUMNS, samples_by_host, table_chunks
+from dltools.observations.schema import SAMPLED, Kind
+from dltools.observations.table import (
+    concat,
+    hosts_of,
+    integers,
+    is_one_of,
+    optional_integers,
+    texts,
+)
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 PAUSED = "paused"
+
+RECORD_COLUMNS = (*SAMPLE_COLUMNS, "event", "exit_code")
+"""The columns that are read of a recording."""
 
 
 class SeriesPoint(NamedTuple):
@@ -160,12 +170,13 @@ def _restarted(begin: ContainerSample, end: ContainerSample) -> bool:
 
 @dataclass(slots=True)
 class HostRecord:
-    """One host of a recording: the most CPUs that it was seen to have (0: unknown), and the time of
-    its last sample."""
+    """One host of a recording: the most CPUs that it was seen to have (0: unknown), the time of its
+    last sample, and its own counter of CPU seconds with the times at which it was read."""
 
     name: str
     cpus: float = 0.0
     last_sampled: float = math.nan
+    cpu_seconds: list[tuple[float, float]] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,26 +207,37 @@ def main_metric(series: Mapping[str, Series], wanted: str | None) -> str:
 _Key = tuple[str, str]
 """Host and container id."""
 _Containers = dict[_Key, ContainerRecord]
+_Exits = dict[_Key, tuple[float, int | None]]
+"""Time and code by container."""
 
 
-def read_containers(table: pa.Table) -> ContainerRecords:
-    """Return the hosts and containers of a recording whose rows are in order of time.
+def read_containers(tables: Iterable[pa.Table]) -> ContainerRecords:
+    """Return the hosts and containers of a recording, whose tables and rows are in order of time.
+    None of the tables is kept.
 
     A host of which nothing but progress is known has containers without samples. Where the columns
     of events are missing, no exit is known.
     """
     hosts: dict[str, HostRecord] = {}
     containers: _Containers = {}
-    _add_unsampled(table, containers)
-    for chunk in table_chunks(table):
-        for name, samples in samples_by_host(chunk).items():
-            host = hosts.setdefault(name, HostRecord(name))
-            before = host.last_sampled
-            _add_host(host, samples)
-            _add_samples(name, samples, containers)
-            _add_points(name, samples.points, containers)
-            _add_gpus(name, samples, before, containers)
-    exits = _exits(table) if "event" in table.column_names else {}
+    exits: _Exits = {}
+    sampled: set[str] = set()
+    unsampled: list[pa.Table] = []
+    for table in tables:
+        sampled.update(hosts_of(table, SAMPLED))
+        if others := hosts_of(table, (Kind.PROGRESS,)) - sampled:
+            unsampled.append(table.filter(is_one_of(table.column("host"), others)))
+        for chunk in table_chunks(table):
+            for name, samples in samples_by_host(chunk).items():
+                host = hosts.setdefault(name, HostRecord(name))
+                before = host.last_sampled
+                _add_host(host, samples)
+                _add_samples(name, samples, containers)
+                _add_points(name, samples.points, containers)
+                _add_gpus(name, samples, before, containers)
+        if "event" in table.column_names:
+            _note_exits(table, exits)
+    _add_unsampled(concat(unsampled), sampled, containers)
     for key, (time, code) in exits.items():
         if key in containers:
             containers[key].exited, containers[key].exit_code = time, code
@@ -226,6 +248,11 @@ def _add_host(host: HostRecord, samples: HostSamples) -> None:
     host.cpus = max([host.cpus, *(size for size in samples.sizes if size > 0)])
     if samples.times:
         host.last_sampled = samples.times[-1] / MICRO
+    host.cpu_seconds += [
+        (micros / MICRO, busy)
+        for micros, busy in zip(samples.times, samples.busy, strict=True)
+        if not math.isnan(busy)
+    ]
 
 
 def _add_samples(host: str, samples: HostSamples, containers: _Containers) -> None:
@@ -300,15 +327,12 @@ def _add_gpus(host: str, samples: HostSamples, before: float, containers: _Conta
         earlier = time
 
 
-def _add_unsampled(table: pa.Table, containers: _Containers) -> None:
+def _add_unsampled(table: pa.Table, sampled: Collection[str], containers: _Containers) -> None:
     """Add the containers of hosts of which nothing but progress is known, as of a saved log."""
-    kinds = table.column("kind")
-    sampled = table.filter(is_one_of(kinds, (Kind.NODE, Kind.CONTAINER)))
-    sampled_hosts = set(sampled.column("host").unique().to_pylist())
-    points = table.filter(is_one_of(kinds, (Kind.PROGRESS,)))
+    points = table.filter(is_one_of(table.column("kind"), (Kind.PROGRESS,)))
     names = (texts(points, name) for name in ("host", "container_id", "container_name"))
     for host, container, name, micros in zip(*names, integers(points, "time"), strict=True):
-        if not container or host in sampled_hosts:
+        if not container or host in sampled:
             continue
         time = micros / MICRO
         found = containers.get((host, container))
@@ -318,18 +342,20 @@ def _add_unsampled(table: pa.Table, containers: _Containers) -> None:
             )
         found.name = name or container[:12]
         found.last_seen = time
+    for chunk in table_chunks(table):
+        for name, samples in samples_by_host(chunk).items():
+            if name not in sampled:
+                _add_points(name, samples.points, containers)
 
 
-def _exits(table: pa.Table) -> dict[_Key, tuple[float, int | None]]:
-    """Return the time and code of the exit of the containers whose last event is one, not another
+def _note_exits(table: pa.Table, last: _Exits) -> None:
+    """Note the time and code of the exit of the containers whose last event is one, not another
     start."""
     events = table.filter(is_one_of(table.column("kind"), (Kind.EVENT,)))
     events = events.filter(is_one_of(events.column("event"), ("start", "exit")))
-    last: dict[_Key, tuple[float, int | None]] = {}
     names = (texts(events, name) for name in ("host", "container_id", "event"))
     whens = zip(integers(events, "time"), optional_integers(events, "exit_code"), strict=True)
     for host, container, event, (micros, code) in zip(*names, whens, strict=True):
         last.pop((host, container), None)
         if event == "exit":
             last[host, container] = micros / MICRO, code
-    return last

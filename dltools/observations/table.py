@@ -85,6 +85,12 @@ def is_one_of(column: pa.ChunkedArray, words: Collection[str]) -> pa.ChunkedArra
     return pa.chunked_array(masks, pa.bool_())
 
 
+def hosts_of(table: pa.Table, kinds: Collection[str]) -> set[str]:
+    """Return the hosts that have rows of some kinds."""
+    rows = is_one_of(table.column("kind"), kinds)
+    return set(table.column("host").filter(rows).unique().to_pylist())
+
+
 def sort(table: pa.Table) -> pa.Table:
     """Return the rows in order of time; rows of one time keep their order."""
     import pyarrow.compute as pc

@@ -37,13 +37,13 @@ _STOPPED = (130, 137, 143)
 """Exit codes of containers that a signal ended on request."""
 
 
-def observed_run(table: pa.Table, label: str, name: str) -> Run:
+def observed_run(tables: Iterable[pa.Table], label: str, name: str) -> Run:
     """Return the run that a recording shows.
 
     The recording of a saved log has no containers. Its jobs have only progress, without CPU use and
     without an end. Raises `DataError` if there is neither a container nor progress.
     """
-    records = read_containers(table)
+    records = read_containers(tables)
     if not records.containers:
         raise DataError(f"{name}: no container and no progress was observed: nothing to report")
     begun = min(one.first_seen for one in records.containers)

@@ -11,7 +11,7 @@ the cores that the container used.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
@@ -20,20 +20,19 @@ from dltools.errors import DataError
 from dltools.labels import METRIC, Role
 from dltools.notation.cpu_weights import DEFAULT_CPU_WEIGHT
 from dltools.notation.resources import format_cpus
-from dltools.notation.times import MICRO
 from dltools.observations import metric_names
 from dltools.observations.container_records import (
     ContainerRecord,
     CpuUse,
+    HostRecord,
     SeriesPoint,
     main_metric,
     read_containers,
 )
-from dltools.observations.schema import Kind
-from dltools.observations.table import integers, is_one_of, reals, texts
 from dltools.plan.signals.targets import parse
 from dltools.sim.sharing import CHANGE_OVER_S, speed
 from dltools.sim.workload import HostSpec, Job, LearningCurve, Workload, workload_of
+from dltools.text import listed
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -61,11 +60,11 @@ _UseByTime = Mapping[float, float]
 
 
 def recorded_workload(
-    table: pa.Table, name: str, warn: Callable[[str], object] = lambda _: None
+    tables: Iterable[pa.Table], name: str, warn: Callable[[str], object] = lambda _: None
 ) -> Workload:
     """Return the jobs and hosts of a recording. Calls `warn` with each reason why a replay cannot
     be compared with it. Raises `DataError` if no container has a CPU counter."""
-    records = read_containers(table)
+    records = read_containers(tables)
     cpus = {host.name: host.cpus or 1.0 for host in records.hosts}
     counted = [one.counted_samples() for one in records.containers]
     begun = min((samples[0].time for samples in counted if samples), default=0.0)
@@ -73,7 +72,7 @@ def recorded_workload(
         _Recorded(one, tuple(one.cpu_uses()), cpus.get(one.host, 1.0), begun)
         for one in records.containers
     ]
-    used = _use_by_host(recorded, table)
+    used = _use_by_host(recorded, records.hosts)
     ordered = sorted(recorded, key=lambda one: (one.record.name, one.record.host, one.record.id))
     gpus = {
         host: sorted(set().union(*(one.record.gpus for one in recorded if one.record.host == host)))
@@ -295,7 +294,7 @@ def _doubts(recorded: Sequence[_Recorded], used: Mapping[str, _UseByTime]) -> It
             )
         if guessed := [one.record.name for one in jobs if one.is_guessed(used[host])]:
             yield (
-                f"limits held back {', '.join(guessed)} all the time: how fast they are alone "
+                f"limits held back {listed(guessed)} all the time: how fast they are alone "
                 "is a guess: record under Docker alone to compare"
             )
 
@@ -307,7 +306,9 @@ def was_paused(use: CpuUse) -> bool:
     return any(one.is_paused or one.turn_s < use.span_s for one in ends)
 
 
-def _use_by_host(recorded: Sequence[_Recorded], table: pa.Table) -> dict[str, dict[float, float]]:
+def _use_by_host(
+    recorded: Sequence[_Recorded], hosts: Iterable[HostRecord]
+) -> dict[str, dict[float, float]]:
     """Return the CPU use of each host by its own counter, which includes processes outside
     containers; for a host without a counter, the sum over its containers."""
     found: dict[str, dict[float, float]] = {}
@@ -315,21 +316,10 @@ def _use_by_host(recorded: Sequence[_Recorded], table: pa.Table) -> dict[str, di
         sums = found.setdefault(one.record.host, {})
         for use in one.uses:
             sums[use.end.time] = sums.get(use.end.time, 0.0) + use.cores
-    for host, counted in _host_counters(table).items():
-        for (begin, before), (end, after) in pairwise(counted):
+    for host in hosts:
+        for (begin, before), (end, after) in pairwise(host.cpu_seconds):
             if end > begin and after >= before:
-                found.setdefault(host, {})[end] = (after - before) / (end - begin)
-    return found
-
-
-def _host_counters(table: pa.Table) -> dict[str, list[tuple[float, float]]]:
-    """Return the times and CPU seconds of each host that has a counter."""
-    nodes = table.filter(is_one_of(table.column("kind"), (Kind.NODE,)))
-    found: dict[str, list[tuple[float, float]]] = {}
-    names, times = texts(nodes, "host"), integers(nodes, "time")
-    for host, micros, seconds in zip(names, times, reals(nodes, "cpu_seconds"), strict=True):
-        if not math.isnan(seconds):
-            found.setdefault(host, []).append((micros / MICRO, seconds))
+                found.setdefault(host.name, {})[end] = (after - before) / (end - begin)
     return found
 
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 
+import pyarrow as pa
 import pytest
 
-from dltools.observations.assumed_shares import assume_equal_shares
-from dltools.observations.table import Row, to_table
+from dltools.observations.assumed_shares import with_equal_shares
+from dltools.observations.table import Row, concat, to_table
 from dltools.plan.planner import Planner
 from dltools.plan.policy import registry
 from dltools.plan.realisation.mode import Mode, RealisationOptions
@@ -30,21 +31,25 @@ def points(name: str, times: range, slope: float, host: str = "log") -> list[Row
     ]
 
 
+def assumed(*tables: pa.Table) -> tuple[list[pa.Table], list[str]]:
+    """The tables as they are replayed, and what is said."""
+    said: list[str] = []
+    return list(with_equal_shares(tables, said.append)), said
+
+
 def test_jobs_share_one_cpu_while_they_run() -> None:
-    found = assume_equal_shares(
-        to_table(points("a", range(0, 11), -1) + points("b", range(4, 11), 0))
-    )
-    assert found.hosts == ["log"]
+    (table,), said = assumed(to_table(points("a", range(0, 11), -1) + points("b", range(4, 11), 0)))
+    assert said == ["log: only progress is known: equal shares of one CPU are assumed"]
     used = {
         (row["container_name"], (row["time"] - START).total_seconds()): row["cpu_seconds"]
-        for row in found.table.to_pylist()
+        for row in table.to_pylist()
         if row["kind"] == "container"
     }
     assert used["a", 4] == 4  # alone
     assert used["a", 10] == pytest.approx(7)  # then half
     assert used["b", 4] == 0
     assert used["b", 10] == pytest.approx(3)
-    nodes = [row for row in found.table.to_pylist() if row["kind"] == "node"]
+    nodes = [row for row in table.to_pylist() if row["kind"] == "node"]
     assert {row["cpu_count"] for row in nodes} == {1.0}
     assert len(nodes) == 11
 
@@ -52,18 +57,27 @@ def test_jobs_share_one_cpu_while_they_run() -> None:
 def test_a_host_that_was_measured_is_left_alone() -> None:
     node: Row = {"time": START, "host": "h", "kind": "node", "cpu_count": 4.0}
     table = to_table([node, *points("a", range(3), -1, host="h")])
-    found = assume_equal_shares(table)
-    assert found.hosts == []
-    assert found.table is table
+    assert assumed(table) == ([table], [])
+
+
+def test_a_host_that_is_measured_later_is_left_alone() -> None:
+    node: Row = {"time": START + timedelta(seconds=9), "host": "h", "kind": "node", "cpu_count": 4}
+    parts = [to_table(points("a", range(3), -1, host="h")), to_table([node])]
+    assert assumed(*parts) == ([concat(parts)], [])
+    parts.append(to_table(points("b", range(12, 14), -1)))
+    tables, said = assumed(*parts)
+    assert [line.split(":")[0] for line in said] == ["log"]
+    hosts = [row["host"] for row in concat(tables).to_pylist() if row["kind"] == "node"]
+    assert hosts == ["h", "log", "log"]
 
 
 def test_no_rows_need_no_assumption() -> None:
-    assert assume_equal_shares(to_table([])).hosts == []
+    assert assumed(to_table([])) == ([to_table([])], [])
 
 
 @pytest.mark.slow
 def test_a_long_log_gets_a_bounded_number_of_samples() -> None:
-    table = assume_equal_shares(to_table(points("a", range(20_000), -1))).table
+    (table,), _ = assumed(to_table(points("a", range(20_000), -1)))
     assert table.column("kind").to_pylist().count("node") <= 5_002
 
 
@@ -73,7 +87,7 @@ def test_every_policy_replays_logs(policy: str) -> None:
     parameters = found.parameters(itval=5.0) if policy == "flowcon" else found.parameters()
     fold = Planner(found, parameters, RealisationOptions(Mode.QUOTA))
     logs = to_table(points("a", range(60), -0.16) + points("b", range(60), 0))
-    for _ in fold.add_by_sample(assume_equal_shares(logs).table):
+    for _ in fold.add_by_sample(assumed(logs)[0][0]):
         pass
     plan = fold.plan({})
     assert plan.policy == policy

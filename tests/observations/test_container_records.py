@@ -142,7 +142,7 @@ def event(time: float, name: str, code: int | None = None) -> Row:
 
 
 def only(*rows: Row) -> ContainerRecord:
-    (found,) = read_containers(to_table(rows)).containers
+    (found,) = read_containers([to_table(rows)]).containers
     return found
 
 
@@ -184,7 +184,7 @@ def test_what_is_not_recorded_is_unknown_or_as_by_default() -> None:
 
 def test_hosts_have_the_most_cpus_and_their_last_sample() -> None:
     rows = [node(0, 4.0), node(10, 2.0), node(20, None), point(30, 1.0, "log")]
-    found = read_containers(to_table(rows))
+    found = read_containers([to_table(rows)])
     known = {host.name: (host.cpus, host.last_sampled - ZERO) for host in found.hosts}
     assert known["h"] == (4.0, 10)  # it was not reached later
     assert known["log"][0] == 0.0
@@ -216,12 +216,25 @@ def test_an_exit_code_is_that_of_the_last_event(
     assert only(node(0), container(0), *rows).exit_code == code
 
 
+@pytest.mark.parametrize("cut", range(9))
+def test_a_recording_in_parts_shows_the_same(cut: int) -> None:
+    rows = [node(0), container(0), point(1, 3.0, "log"), point(2, 2.0)]
+    rows += [node(5), container(5), point(6, 1.0, "log"), event(7, "exit", 3)]
+    table = to_table(rows)
+    parts = read_containers([table.slice(0, cut), table.slice(cut)])
+    whole = read_containers([table])
+    assert parts.last_sampled == whole.last_sampled
+    for one, other in zip(parts.containers, whole.containers, strict=True):
+        assert (one.id, one.is_sampled, one.series) == (other.id, other.is_sampled, other.series)
+        assert (one.exit_code, len(one.samples)) == (other.exit_code, len(other.samples))
+
+
 def test_an_empty_table_has_no_containers() -> None:
-    found = read_containers(to_table([]))
+    found = read_containers([to_table([])])
     assert (list(found.hosts), list(found.containers)) == ([], [])
 
 
 def test_a_table_of_the_deciding_columns_alone_is_read() -> None:
     table = to_table([node(0), container(0), point(1, 2.0), event(2, "exit", 3)])
-    (found,) = read_containers(table.select(list(SAMPLE_COLUMNS))).containers
+    (found,) = read_containers([table.select(list(SAMPLE_COLUMNS))]).containers
     assert (len(found.samples), len(found.series["loss"]), found.exit_code) == (1, 1, None)

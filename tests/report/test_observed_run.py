@@ -26,7 +26,7 @@ from dltools.report.timelines import Run, Timeline
 
 
 def observed(rows: list[Row]) -> Run:
-    return observed_run(recording(rows), "r", "test")
+    return observed_run([recording(rows)], "r", "test")
 
 
 TARGETS = json.dumps(

@@ -63,7 +63,7 @@ def test_a_recording_says_whose_jobs_are_and_what_gpus_they_used() -> None:
             "exit_code": 1,
         }
     )
-    run = observed_run(to_table(rows), "run", "file")
+    run = observed_run([to_table(rows)], "run", "file")
     found = {one.name: one for one in run.jobs}
     assert (found["ann's"].user, found["bob's"].user) == ("ann", "bob")
     assert found["ann's"].gpu == pytest.approx(40 * 0.5 + 30 * 0.25)

@@ -41,7 +41,7 @@ def test_what_was_recorded_asks_for_the_same_work(
     options = RealisationOptions(mode)
     parameters, observer = build(found.parameters, given), Observer(recorder, 0.25)
     Simulation(made, found, parameters, options, observer=observer).run()
-    again = recorded_workload(recorder.table(), "again")
+    again = recorded_workload([recorder.table()], "again")
     assert again.hosts == made.hosts
     for job, before in zip(again.jobs, made.jobs, strict=True):
         assert (job.name, job.threads) == (before.name, before.threads)
@@ -69,7 +69,7 @@ def test_what_a_quota_held_back_was_not_lost_to_contention() -> None:
                 "cpu_limit_cores": 0.5,
             },
         ]
-    (job,) = recorded_workload(to_table(rows), "t").jobs
+    (job,) = recorded_workload([to_table(rows)], "t").jobs
     assert (job.threads, job.work) == (2, pytest.approx(50.0))
 
 
@@ -94,7 +94,7 @@ def test_work_before_and_after_a_restart_counts() -> None:
                 "started_at": started,
             },
         ]
-    (job,) = recorded_workload(to_table(rows), "t").jobs
+    (job,) = recorded_workload([to_table(rows)], "t").jobs
     assert job.work == pytest.approx(50.0)
 
 
@@ -110,7 +110,7 @@ def test_response_times_are_judged_as_dqoes_judges_them() -> None:
             {**usual, "kind": "progress", "metric": "latency_p95_seconds", "value": 0.9},
             {**usual, "kind": "progress", "metric": "latency_mean_seconds", "value": 0.2},
         ]
-    (job,) = recorded_workload(to_table(rows), "t").jobs
+    (job,) = recorded_workload([to_table(rows)], "t").jobs
     assert (job.request, job.duration) == (pytest.approx(0.2), 20.0)
 
 
@@ -126,7 +126,7 @@ def test_a_training_is_judged_as_the_policies_judge_it() -> None:
             {**usual, "kind": "progress", "metric": "val_accuracy", "value": math.nan},
             {**usual, "kind": "progress", "metric": "loss", "value": 4.0 - number},
         ]
-    (job,) = recorded_workload(to_table(rows), "t").jobs
+    (job,) = recorded_workload([to_table(rows)], "t").jobs
     assert job.curve.metric == "loss"
     assert job.curve.value(1.0) == pytest.approx(1.0)
 
@@ -159,7 +159,7 @@ def test_pauses_are_not_taken_for_contention() -> None:
         turns = number // 4 * 20 + min(20, 10 * (number % 4))
         state = "paused" if number % 4 >= 2 else "running"
         rows += recorded_at(BEGIN, 5.0 * number, 10.0 * number, cpu_seconds=turns, state=state)
-    (job,) = recorded_workload(to_table(rows), "t").jobs
+    (job,) = recorded_workload([to_table(rows)], "t").jobs
     assert (job.threads, job.work, job.wait) == (2, pytest.approx(80.0), 0)
 
 
@@ -171,7 +171,7 @@ def test_turns_shorter_than_the_samples_are_not_taken_for_contention() -> None:
             BEGIN, 10.0 * number, 20.0 * number, turn_seconds=4.0, cpu_seconds=10.0 * number
         )
     ]
-    (job,) = recorded_workload(to_table(rows), "t").jobs
+    (job,) = recorded_workload([to_table(rows)], "t").jobs
     assert job.work == pytest.approx(100.0 * (1 - 0.16 / 4))
 
 
@@ -191,7 +191,7 @@ def test_a_start_on_one_cpu_is_a_start_and_no_contention() -> None:
     }
     rows.append(report)
     rows.sort(key=lambda row: str(row["time"]))
-    (job,) = recorded_workload(to_table(rows), "t").jobs
+    (job,) = recorded_workload([to_table(rows)], "t").jobs
     assert (job.startup, job.work) == (pytest.approx(15.0), pytest.approx(70.0))
 
 
@@ -208,7 +208,7 @@ def test_sleep_shows_where_cpus_are_idle_but_not_where_the_host_is_full() -> Non
                 cpu_seconds=2.0 * number,
             )
         ]
-        (job,) = recorded_workload(to_table(rows), "t").jobs
+        (job,) = recorded_workload([to_table(rows)], "t").jobs
         assert job.wait == pytest.approx(wait)
 
 
@@ -221,7 +221,7 @@ def test_what_cannot_be_compared_is_said_with_what_would_make_it_so() -> None:
             BEGIN, 5.0 * number, 10.0 * number, cpu_seconds=3.0 * number, cpu_weight=2.0
         )
     ]
-    recorded_workload(to_table(rows), "t", said.append)
+    recorded_workload([to_table(rows)], "t", said.append)
     others, limits = said
     assert others.startswith("t: processes outside containers used 70% of the CPUs of h")
     assert limits.startswith("t: limits held back a all the time")
@@ -236,7 +236,7 @@ def test_a_recording_under_docker_alone_can_be_compared() -> None:
             BEGIN, 5.0 * number, 9.0 * number, cpu_seconds=9.0 * number, cpu_weight=1024.0
         )
     ]
-    recorded_workload(to_table(rows), "t", said.append)
+    recorded_workload([to_table(rows)], "t", said.append)
     assert said == []
 
 
@@ -257,7 +257,7 @@ def test_roles_gpus_members_and_owners_limits_are_kept() -> None:
         RealisationOptions(),
         observer=Observer(recorder, 1.0),
     ).run()
-    again = recorded_workload(recorder.table(), "again")
+    again = recorded_workload([recorder.table()], "again")
     ddp, gpu, note, quiet = again.jobs
     assert (ddp.members, ddp.threads) == (2, 1)
     assert ddp.work == pytest.approx(200.0, rel=0.05)
@@ -267,3 +267,19 @@ def test_roles_gpus_members_and_owners_limits_are_kept() -> None:
     assert note.request / (note.request + note.think) == pytest.approx(0.25, rel=0.05)
     assert (quiet.silent, quiet.cpu_weight) == (True, 512.0)
     assert [one.gpus for one in again.hosts] == [1]
+
+
+def test_a_message_names_ten_of_many_jobs() -> None:
+    said: list[str] = []
+    rows = [
+        row | {"container_id": f"{job:064x}", "container_name": f"job-{job:02}"}
+        for number in range(3)
+        for job in range(40)
+        for row in recorded_at(
+            BEGIN, 5.0 * number, 10.0 * number, cpu_seconds=0.1 * number, cpu_weight=2.0
+        )
+        if row["kind"] != "node" or job == 0
+    ]
+    recorded_workload([to_table(rows)], "t", said.append)
+    assert any("job-09 and 30 more all the time" in line for line in said)
+    assert max(map(len, said)) < 250

@@ -21,7 +21,7 @@ def test_samples_and_reports_are_those_of_the_simulation() -> None:
     Simulation(
         made, NOOP, NOOP.parameters(), RealisationOptions(), observer=Observer(recorder, 2.0)
     ).run()
-    found = read_containers(recorder.table())
+    found = read_containers([recorder.table()])
     (host,) = found.hosts
     a, b = sorted(found.containers, key=lambda one: one.name)
     begun = BEGUN.timestamp()

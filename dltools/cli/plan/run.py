@@ -33,7 +33,7 @@ from dltools.cli.policies import (
 )
 from dltools.cli.remarks import Remarks, is_last_in_pipe
 from dltools.errors import ConfigError, DataError
-from dltools.observations.assumed_shares import assume_equal_shares
+from dltools.observations.assumed_shares import with_equal_shares
 from dltools.observations.roles import Rules, parse_rule
 from dltools.plan.planner import Planner
 from dltools.plan.policy import registry
@@ -41,6 +41,7 @@ from dltools.plan.policy.interface import classes_of
 from dltools.plan.policy.parameters import build
 from dltools.plan.records import dump_close, dump_plan, load_plans
 from dltools.plan.signals.targets import read_targets_file
+from dltools.text import listed
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -146,15 +147,18 @@ class _Session:
     def decide_on_recording(self) -> None:
         """Print the plan for the last sample, or one for every sample."""
         gc.disable()  # collecting takes a tenth of the time, and finds nothing
-        for sample in self._samples:
-            self._account.add(sample.table, sample.sha256)
-            table = _with_equal_shares(sample.table)
+        for table in with_equal_shares(self._counted_tables(), print_message):
             if not self._request.plans_every_sample:
                 self._planner.add(table)
                 continue
             for _ in self._planner.add_by_sample(table):
                 self._print(is_last=False, pending=False)
         self._print(is_last=True)
+
+    def _counted_tables(self) -> Iterator[pa.Table]:
+        for sample in self._samples:
+            self._account.add(sample.table, sample.sha256)
+            yield sample.table
 
     def follow(self) -> None:
         """Print a plan for each sample of a stream as it arrives; tables of a live one are drawn
@@ -195,8 +199,7 @@ class _Session:
     def _begin_anew_if_set_back(self, table: pa.Table) -> None:
         """Forget what is known where it lies in a future that is no more."""
         if hosts := self._planner.hosts_set_back(table):
-            names = ", ".join(hosts)
-            print_message(f"{names}: the clock was set back: dl-plan forgets what it knew")
+            print_message(f"{listed(hosts)}: the clock was set back: dl-plan forgets what it knew")
             self._planner = self._watching(self._make_new())
 
     def _watching(self, planner: Planner) -> Planner:
@@ -265,15 +268,6 @@ class _Session:
         """Say why there is nothing to do, unless the reader of the plan does."""
         if self._request.format is RecordFormat.TABLE or is_last_in_pipe():
             self._remarks.tell(nothing and f"nothing to do: {nothing}")
-
-
-def _with_equal_shares(table: pa.Table) -> Any:
-    """Return a recording with assumed CPU use where it has progress alone, and say so."""
-    assumed = assume_equal_shares(table)
-    if assumed.hosts:
-        hosts = ", ".join(assumed.hosts)
-        print_message(f"{hosts}: only progress is known: equal shares of one CPU are assumed")
-    return assumed.table
 
 
 def load_policy(name: str) -> Policy:

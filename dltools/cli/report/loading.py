@@ -94,9 +94,10 @@ def load_runs(arguments: Iterable[str], context: typer.Context) -> list[Run]:
 
 @dataclass(slots=True)
 class _Recording:
-    """A recording, its name for messages, and the run that it is, or is a part of."""
+    """A recording, its name for messages, and the run that it is, or is a part of. Its tables are
+    in order of time; they are read once."""
 
-    table: pa.Table
+    tables: Iterator[pa.Table]
     shown: str
     run: Run
 
@@ -111,18 +112,19 @@ def _read(label: str, file: str, context: typer.Context) -> _Input | None:
 
 def _recorded(given: _Input | None, label: str, file: str) -> _Recording:
     """Return a recording, a directory of them where there is no other input."""
+    from dltools.observations.container_records import RECORD_COLUMNS
     from dltools.observations.formats.registry import read
     from dltools.observations.recording.directory import RecordingDirectory
-    from dltools.observations.table import concat
 
+    tables: Iterator[pa.Table]
     if given is None:
-        table, shown = RecordingDirectory(Path(file)).read(), file
+        tables, shown = iter([RecordingDirectory(Path(file)).read()]), file
         stem = writable(Path(file).name or file)
     else:
         shown = given.shown
-        table = concat(_until_damage(read(io.BytesIO(given.data), shown).tables))
+        tables = _until_damage(read(io.BytesIO(given.data), shown, RECORD_COLUMNS).tables)
         stem = "standard input" if file == "-" else writable(Path(file).stem)
-    return _Recording(table, shown, Run(label or stem))
+    return _Recording(tables, shown, Run(label or stem))
 
 
 def _show(recordings: Sequence[_Recording]) -> None:
@@ -131,8 +133,10 @@ def _show(recordings: Sequence[_Recording]) -> None:
 
     if recordings:
         first = recordings[0]
-        table = concat([one.table for one in recordings])
-        observed = _observed(table, first.shown, first.run.label)
+        tables = first.tables
+        if len(recordings) > 1:
+            tables = iter([concat(table for one in recordings for table in one.tables)])
+        observed = _observed(tables, first.shown, first.run.label)
         for name in (field.name for field in fields(observed)):
             setattr(first.run, name, getattr(observed, name))
 
@@ -154,10 +158,10 @@ def _runs_of_jobs(given: _Input, content: Content) -> list[Run]:
     return read_job_table(given.data, given.shown, given.label)
 
 
-def _observed(table: pa.Table, shown: str, label: str) -> Run:
+def _observed(tables: Iterable[pa.Table], shown: str, label: str) -> Run:
     from dltools.report.observed_run import observed_run
 
-    run = observed_run(table, label, shown)
+    run = observed_run(tables, label, shown)
     if not run.is_sampled:
         print_message(
             f"{shown}: only progress is known: the report lacks the CPU use and the end of its jobs"

@@ -111,11 +111,10 @@ def _from_file(source: Source, context: typer.Context) -> list[Workload]:
 
 def _recorded(name: str, context: typer.Context) -> Workload:
     from dltools.cli.input_streams import open_recording
-    from dltools.observations.table import concat
     from dltools.sim.from_recording import recorded_workload
 
     recording, _ = open_recording(name, context)
-    return recorded_workload(concat(recording.tables), name, print_message)
+    return recorded_workload(recording.tables, name, print_message)
 
 
 def _generated(source: Source) -> list[Workload]:

@@ -56,7 +56,8 @@ class Reader:
 
     `begins`: tells it by its first eight bytes. `tables`: yields the tables of a stream that has a
     name for messages, only the columns that are asked for where the format can; raises `DataError`.
-    `is_stream`: each table is a sample that has just arrived; otherwise there is one table.
+    `is_stream`: each table is a sample that has just arrived; otherwise all tables together are a
+    recording, in order of time.
     """
 
     begins: Callable[[bytes], bool]

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator
+from itertools import pairwise
 from typing import IO, TYPE_CHECKING, Any, BinaryIO
 
 from dltools.contents import PARQUET_MARK
+from dltools.errors import DataError
 from dltools.observations.formats.base import Format, PrefixedStream, Reader, decoding
 from dltools.observations.schema import COLUMNS, NAMES, Type, arrow_schema
 from dltools.observations.table import conform
@@ -95,10 +97,32 @@ def _tables(
         file = pq.ParquetFile(pa.BufferReader(stream.read()))
         wanted = [name for name in NAMES if columns is None or name in columns]
         known = [column for column in wanted if column in file.schema_arrow.names]
-        table = file.read(columns=known)
-        table.validate(full=True)
-        table = conform(table, name, wanted)
-    yield table
+        parts = _parts_in_order(file)
+    newest: Any = None
+    for groups in parts:
+        with decoding(name, "Parquet file"):
+            table = file.read_row_groups(groups, columns=known)
+            table.validate(full=True)
+            table = conform(table, name, wanted)
+            times = table.column("time")
+            if newest is not None and len(times) and times[0].as_py() < newest:
+                raise DataError(f"{name}: the statistics of its row groups are wrong")
+            newest = times[-1].as_py() if len(times) else newest
+        yield table
+
+
+def _parts_in_order(file: Any) -> list[list[int]]:
+    """Return the numbers of the row groups: each by itself where they follow each other in time, so
+    that a reader need not hold all of them; else all together."""
+    numbers = list(range(file.num_row_groups))
+    column = file.schema.names.index("time") if "time" in file.schema.names else None
+    if column is None or len(numbers) < 2:
+        return [numbers]
+    known = [file.metadata.row_group(number).column(column).statistics for number in numbers]
+    if not all(one is not None and one.has_min_max for one in known):
+        return [numbers]
+    follow = all(one.max <= other.min for one, other in pairwise(known))
+    return [[number] for number in numbers] if follow else [numbers]
 
 
 FORMAT = Format(

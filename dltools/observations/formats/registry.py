@@ -56,8 +56,8 @@ _HEAD_BYTES = 8
 class Recording:
     """Observations being read.
 
-    `streaming`: each table is a sample of its own as it arrives (an Arrow stream); otherwise the
-    one table is the whole recording. Iterating may raise `DataError`.
+    `streaming`: each table is a sample of its own as it arrives (an Arrow stream); otherwise they
+    are parts of a recording, in order of time. Iterating may raise `DataError`.
     """
 
     streaming: bool

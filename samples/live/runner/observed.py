@@ -47,7 +47,7 @@ class Observed:
 def observed(recording: Path, begun: float, containers: Collection[str]) -> Observed:
     """Return what was seen of the containers with these ids, by the names of their jobs."""
     with recording.open("rb") as stream:
-        records = read_containers(read_table(stream, recording.name))
+        records = read_containers([read_table(stream, recording.name)])
     found = observed_jobs(one for one in records.containers if one.id in containers)
     return Observed({_job_name(job.name): job for job in found}, begun)
 

@@ -234,7 +234,7 @@ def test_a_diverged_loss_is_named() -> None:
 
     recording = Path(__file__).parents[3] / "samples" / "digits" / "recording.parquet"
     with recording.open("rb") as file:
-        found = observed_run(read_table(file, "r"), "r", "r")
+        found = observed_run([read_table(file, "r")], "r", "r")
     (axes,) = picture(panels([found], ["progress"], "r")).axes
     texts = [text.get_text() for text in axes.get_legend().get_texts()]
     assert texts[-1] == "diverged val_loss: NaN"
@@ -342,18 +342,39 @@ def test_a_failed_job_stays_one_when_its_row_is_read_again(tool: Tools) -> None:
     assert "failed (3)" in markdown
 
 
-@pytest.mark.slow
-def test_without_matplotlib_tables_work_and_pictures_say_what_is_missing(made: Path) -> None:
+def without_matplotlib(*arguments: object) -> subprocess.CompletedProcess[str]:
     code = (
         "import sys; sys.modules['matplotlib'] = None; sys.argv[0] = 'dl-report';"
         "from dltools.cli.report import main; main()"
     )
-    table = subprocess.run([sys.executable, "-c", code, made / "jobs.jsonl"], capture_output=True)
+    words = [sys.executable, "-c", code, *map(str, arguments)]
+    return subprocess.run(words, capture_output=True, text=True)
+
+
+RECORDING = Path(__file__).parents[3] / "samples" / "digits" / "recording.parquet"
+INSTALL = f"pictures need matplotlib: {sys.prefix}/bin/python3 -m pip install matplotlib"
+
+
+@pytest.mark.slow
+def test_without_matplotlib_tables_work_and_pictures_say_what_is_missing(made: Path) -> None:
+    table = without_matplotlib(made / "jobs.jsonl")
     assert table.returncode == 0, table.stderr
-    picture = subprocess.run(
-        [sys.executable, "-c", code, made / "jobs.jsonl", "--format", "svg"],
-        capture_output=True,
-        text=True,
-    )
+    picture = without_matplotlib(made / "jobs.jsonl", "--format", "svg")
     assert picture.returncode == 69
-    assert f"{sys.prefix}/bin/python3 -m pip install matplotlib" in picture.stderr
+    assert INSTALL in picture.stderr
+
+
+def test_a_picture_is_refused_before_anything_is_read(tmp_path: Path) -> None:
+    done = without_matplotlib(tmp_path / "none.parquet", "-o", tmp_path / "night.svg")
+    assert (done.returncode, INSTALL in done.stderr) == (69, True)
+
+
+def test_without_matplotlib_a_page_has_its_tables(tmp_path: Path) -> None:
+    page = tmp_path / "night.html"
+    done = without_matplotlib(RECORDING, "-o", page)
+    assert done.returncode == 0, done.stderr
+    assert done.stderr == f"dl-report: the page has tables alone: {INSTALL}\n"
+    text = page.read_text()
+    assert "<h2>Jobs</h2>" in text
+    assert INSTALL in text
+    assert "<svg" not in text

@@ -154,6 +154,23 @@ def test_many_samples_share_a_row_group() -> None:
     assert pq.ParquetFile(io.BytesIO(data)).num_row_groups == 1
 
 
+def in_row_groups(table: pa.Table, rows: int) -> list[pa.Table]:
+    """What is read of a Parquet file with so many rows in each row group."""
+    out = io.BytesIO()
+    pq.write_table(table, out, row_group_size=rows)
+    return list(read(io.BytesIO(out.getvalue()), "f").tables)
+
+
+def test_row_groups_that_follow_each_other_are_read_one_by_one() -> None:
+    table = losses(*map(float, range(20)))
+    parts = in_row_groups(table, 6)
+    assert [part.num_rows for part in parts] == [6, 6, 6, 2]
+    assert canonical(pa.concat_tables(parts)) == canonical(table)
+    later_first = pa.concat_tables([table.slice(10), table.slice(0, 10)])
+    (whole,) = in_row_groups(later_first, 5)
+    assert whole.column("time").to_pylist() == table.column("time").to_pylist()
+
+
 def test_names_new_in_a_later_sample_are_read_back() -> None:
     samples = [
         to_table([{"time": EPOCH + timedelta(seconds=n), "host": f"host-{n}", "kind": "node"}])

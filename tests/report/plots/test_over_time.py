@@ -54,7 +54,7 @@ def test_a_limit_is_known_only_while_there_is_one() -> None:
     for at, quota in enumerate(quotas):
         rows += [node(at), container(at, "a", 1.0 * at, cpu_limit_cores=quota)]
         rows += [container(at, "b", 1.0 * at, cpu_weight=10.0 if at == 3 else 1024.0)]
-    lines = observed_run(to_table(rows), "run", "file").timelines
+    lines = observed_run([to_table(rows)], "run", "file").timelines
     shown = {
         name: [None if math.isnan(cores) else round(cores, 2) for _, cores in line.bound]
         for name, line in lines.items()
