@@ -43,7 +43,7 @@ SEGMENT, PACKED = 4 << 20, 5 << 20
 _LONGEST_REASON = 200
 
 BY_UNDO, BY_RESTORE, BY_LEASE, BY_BREAK = "--undo", "run ended", "lease over", "plans broke off"
-BY_PLAN, BY_OTHERS, BY_EXIT, BY_TURN = "changed again", "changed by others", "exited", "left turns"
+BY_PLAN, BY_OTHERS, BY_EXIT, BY_TURN = "changed again", "by others", "exited", "left turns"
 """How changes end."""
 
 
@@ -107,7 +107,7 @@ class History:
 
         def note(result: Result) -> None:
             if result.error == FOREIGN:
-                self._end(result.container_id, BY_OTHERS)
+                self.leave(result.container_id)
             if result.status is not Status.APPLIED or self._is_known(result):
                 return
             action = actions.get(result.id)
@@ -131,12 +131,16 @@ class History:
             elif result.status in (Status.APPLIED, Status.UNCHANGED):
                 self._end(result.container_id, how)
 
+    def leave(self, container_id: str) -> None:
+        """Write down that somebody else has a container now, if this run has changed it."""
+        if container_id in self._held:
+            self._end(container_id, BY_OTHERS)
+
     def note_running(self, host: str, ids: Collection[str]) -> None:
         """Write down which of a host's changed containers have ended: those that do not run."""
-        own = [id_ for id_, one in self._held.items() if one.host == host]
-        for id_ in own:
-            if id_ not in ids:
-                self._end(id_, BY_EXIT)
+        own = {id_ for id_, one in self._held.items() if one.host == host}
+        for id_ in sorted(own.difference(ids)):
+            self._end(id_, BY_EXIT)
 
     def end_turns(self, staying: Iterable[str] = (), how: str = BY_TURN) -> None:
         """Write down which containers take no more turns: all but those with the ids `staying`."""

@@ -210,6 +210,7 @@ class PlanStream:
         for (id_, why), name in self._actuator.left_alone.items():
             if (id_, why) not in self._told:
                 self._told.add((id_, why))
+                self._history.leave(id_)
                 print_message(f"{name}: {why}")
 
     def _end_lease(self) -> None:

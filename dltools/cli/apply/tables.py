@@ -93,7 +93,7 @@ def changed_table(rows: Iterable[ChangedContainer], now: str) -> Table:
         ("NOW", "left"),
         ("SINCE", "left"),
         ("UNTIL", "left"),
-        ("BY", "wrap"),
+        ("BY", "left"),
     )
     for one in rows:
         before, current = changes_in_words(
