@@ -317,10 +317,10 @@ def _is_released(state: LockedState, address: Address) -> bool:
             pass
         ended = end_dead_leases(engine, state.home)
         History(state.home).note_undone(ended, BY_LEASE)
-    except UnavailableError:
+    except DltoolsError as error:  # nobody hears it; the next run tries again
+        return not isinstance(error, UnavailableError)
+    except Exception:  # an engine may answer anything, and must not keep the others from their undo
         return False
-    except DltoolsError:  # nobody hears it; the next run tries again
-        return True
     return True
 
 

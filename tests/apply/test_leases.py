@@ -36,7 +36,7 @@ from dltools.apply.original_settings import Journal
 from dltools.apply.refusals import Rules
 from dltools.apply.turns import Rotation
 from dltools.engine.address import Address
-from dltools.engine.interface import Engine
+from dltools.engine.interface import Engine, RefusedError
 from dltools.engine.runs import UNKNOWN_RUN, ApplyRun, process_start
 from dltools.probe.progress.pattern import compiled
 
@@ -253,3 +253,21 @@ def test_a_watchdog_whose_state_was_removed_has_nothing_to_undo(tmp_path: Path) 
     assert release(tmp_path / "state", [away])
     assert time.monotonic() - begun < 60
     assert not (tmp_path / "state").exists()
+
+
+def test_an_engine_that_answers_anything_keeps_no_other_from_its_undo(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[str] = []
+
+    def opened(address: Address, **_: object) -> None:
+        asked.append(address.name)
+        raise ValueError("no such thing") if address.name == "odd" else RefusedError("not now")
+
+    monkeypatch.setattr("dltools.engine.members.opening.open_engine", opened)
+    monkeypatch.setattr("dltools.apply.leases._PATIENCE_S", 0.5)
+    monkeypatch.setattr("dltools.apply.leases._BETWEEN_S", 0.05)
+    (tmp_path / "state").mkdir()
+    assert release(tmp_path / "state", [Address("", "--host", name=name) for name in ("odd", "b")])
+    assert asked.count("b") == 1
+    assert asked.count("odd") > 1

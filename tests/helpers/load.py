@@ -6,6 +6,7 @@ import random
 import subprocess
 import time
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -15,6 +16,7 @@ from helpers.containers import IMAGE
 from helpers.daemon import Daemon
 from helpers.tools import command, environment, records
 
+from dltools.errors import DataError
 from dltools.observations.formats.registry import read
 
 TRAINING = """\
@@ -132,15 +134,14 @@ class Pipe:
         return [row for row in self.observed(wanted) if row["kind"] in ("node", "event")]
 
     def observed(self, columns: Sequence[str] = ()) -> list[dict[str, Any]]:
-        """Return all rows, with these columns or all."""
+        """Return all rows, with these columns or all. A signal may have cut the last ones off."""
+        found: list[dict[str, Any]] = []
         if not self.has_sampled():
-            return []
-        with self._observed.open("rb") as file:
-            return [
-                row
-                for table in read(file, "observations").tables
-                for row in (table.select(columns) if columns else table).to_pylist()
-            ]
+            return found
+        with self._observed.open("rb") as file, suppress(DataError):
+            for table in read(file, "observations").tables:
+                found += (table.select(columns) if columns else table).to_pylist()
+        return found
 
 
 class Churn:

@@ -96,7 +96,10 @@ class Stumbles:
                 [TRAINING],
                 entrypoint=["/bin/sh", "-c"],
                 labels=dict([self._label.split("="), ("dltools.role", "training")]),
-                host_config=self._api.create_host_config(network_mode="none"),
+                host_config=self._api.create_host_config(
+                    network_mode="none",
+                    log_config={"type": "local"},  # other logs are read without the engine
+                ),
             )
             self._api.start(made["Id"])
             self._ids.append(made["Id"])

@@ -137,11 +137,13 @@ class Notifier:
             except queue.Empty:
                 continue
             try:
-                if fault := self._run(notice):
-                    what = f"{notice.event} of {_name(notice)}"
-                    print_message(f"--notify {self._words[0]}: {fault}: {what} is not told")
-            finally:
-                self._waiting.task_done()
+                fault = self._run(notice)
+            except Exception as error:  # the next notice is told all the same
+                fault = f"{type(error).__name__}: {error}"
+            if fault:
+                what = f"{notice.event} of {_name(notice)}"
+                print_message(f"--notify {self._words[0]}: {fault}: {what} is not told")
+            self._waiting.task_done()
 
     def _run(self, notice: Notice) -> str:
         """Run the command for a notice; return what went wrong, "" where nothing did."""

@@ -11,11 +11,11 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
 from dltools.engine.interface import Event
-from dltools.errors import DltoolsError
 
 LOOKS_EVERY_S = 1.0
 """How often to look where no event says when (ours): a list takes a millisecond."""
@@ -128,11 +128,9 @@ class _Bell:
         self._rings.clear()
 
     def _hear(self, listen: Callable[[], Iterator[object]]) -> None:
-        try:
+        with suppress(Exception):  # whatever a runtime says, it is asked again later
             for _ in listen():
                 self._rings.set()
-        except (DltoolsError, ValueError):  # ValueError: the channel was closed
-            pass
         self._broke = time.monotonic()
         self._hears = False
         self._rings.set()

@@ -17,7 +17,7 @@ from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from dltools.errors import DltoolsError, InputOutputError, RetryError
+from dltools.errors import InputOutputError, RetryError
 from dltools.observations.recording.compaction import compact
 from dltools.observations.recording.directory import RecordingDirectory, journal_groups, new_stem
 from dltools.observations.schema import REPORTED, arrow_schema
@@ -85,7 +85,7 @@ class Recorder:
             compact(self._directory, self._merged_before)
         except RetryError:
             pass  # another recorder does so
-        except DltoolsError as error:
+        except Exception as error:  # recording goes on, whatever a file of before holds
             self._warn(f"{self._directory.root}: days before today are not merged: {error}")
 
     def _new_rows(self, table: pa.Table) -> pa.Table:

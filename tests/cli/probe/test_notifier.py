@@ -131,3 +131,21 @@ def test_an_interruption_waits_shortly(tmp_path: Path) -> None:
         notifier.take([])
         raise KeyboardInterrupt
     assert time.monotonic() - begun < 10
+
+
+def test_whatever_becomes_of_one_notice_the_next_ones_are_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    tried = []
+
+    def broken_once(found: Notice) -> str:
+        tried.append(found)
+        if len(tried) <= MOST_CHILDREN:
+            raise ValueError("no such thing")
+        return json.dumps({"event": found.event})
+
+    monkeypatch.setattr("dltools.cli.probe.notifier.as_json", broken_once)
+    told = tmp_path / "told"
+    run(script(tmp_path, f"cat >> {told}"), MOST_CHILDREN + 3)
+    assert told.read_text().count("failed") == 3
+    assert capfd.readouterr().err.count("ValueError: no such thing") == MOST_CHILDREN

@@ -9,9 +9,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from helpers.containers import eventually
 from helpers.fake_runtime import FakeRuntime
 
-from dltools.engine.cri.container_events import Life, changes, past
+from dltools.engine.cri.container_events import Life, changes, past, watch
 from dltools.engine.cri.cri_engine import CriEngine
 from dltools.engine.interface import Event
 from dltools.errors import UnavailableError
@@ -145,3 +146,19 @@ def test_events_of_before_are_left_out(runtime: FakeRuntime) -> None:
     follower = Follower(CriEngine(runtime.url), since=10.0)
     runtime.add("b2")
     assert follower.next().container_id == "b2"
+
+
+def test_a_stream_that_breaks_in_any_way_is_listened_to_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("dltools.engine.cri.container_events._LISTENS_AGAIN_S", 0.0)
+    heard: list[int] = []
+
+    def listen() -> Iterator[object]:
+        heard.append(1)
+        raise KeyError("no such thing")
+        yield
+
+    events = watch(lambda _: {}, listen, 0.0, looks_every_s=0.01)
+    threading.Thread(target=next, args=(events, None), daemon=True).start()
+    eventually(lambda: len(heard), lambda times: times > 2)

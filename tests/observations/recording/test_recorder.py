@@ -249,3 +249,19 @@ def test_a_full_disk_is_an_error_and_harms_nothing(small_disk: Path) -> None:
     subprocess.run(["mount", "-o", "remount,size=64m", small_disk], check=True)
     assert recover_journals(made) == 1
     assert made.read().num_rows == 50 * written
+
+
+def test_a_merge_that_fails_in_any_way_is_told_and_stops_no_recorder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(*_: object) -> None:
+        raise ValueError("no such thing")
+
+    days_before(tmp_path)
+    monkeypatch.setattr("dltools.observations.recording.recorder.compact", broken)
+    told: list[str] = []
+    recorder = Recorder(tmp_path, rotate_s=0.01, since_s=60, warn=told.append)
+    recorder.write(to_table([node(datetime.now(UTC))]))
+    eventually(lambda: told)
+    recorder.close()
+    assert told[0].endswith("not merged: no such thing")
