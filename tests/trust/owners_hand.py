@@ -5,7 +5,7 @@
 Needs root and Docker: it starts an engine of its own, or uses that of DLTOOLS_HAND_ENGINE. Four
 owners pause, unpause, stop, kill, restart, update, rename, commit, copy, exec, remove and start
 again, at random times, first on Docker alone, then beside dl-probe | dl-plan | dl-apply --restore.
-ARM is POLICY:MODE. Prints what was tried, and fails with what each owner did where a command did
+ARM is POLICY:MODE. Prints what was tried. Fails, and says what the owner did, where a command did
 not end as on Docker alone, or a container was not left as its owner had left it.
 """
 
@@ -38,12 +38,15 @@ ARMS = tuple(
 
 
 def try_arms(url: str, commands: int, seed: int, arms: Sequence[Stages] = ARMS) -> Hand:
-    """Try arms, three with the same seed, until so many commands were given."""
+    """Try arms, three with the same seed, until so many commands were given. Say on standard error
+    what was not as on Docker alone."""
     total = Hand()
     while total.commands < commands:
         for start in range(0, len(arms), 3):
             hand = try_hand(url, seed, arms[start : start + 3], EACH)
             total.add(hand)
+            for text in hand.broken:
+                print(f"{text}\n", file=sys.stderr, flush=True)
             seed += 1
             if total.commands >= commands:
                 break
@@ -71,7 +74,7 @@ def main() -> None:
     print(
         f"{hand.commands} commands, seed {seed}, {time.monotonic() - begun:.0f} s; {hand.figures}"
     )
-    sys.exit("\n\n".join(hand.broken) or 0)
+    sys.exit(len(hand.broken) > 0)
 
 
 if __name__ == "__main__":

@@ -28,6 +28,9 @@ if TYPE_CHECKING:
     from dltools.observations.formats.registry import Recording
 
 
+MOST_AHEAD = 64
+"""How many tables inputs may be ahead of the plans: beyond that, they wait (ours)."""
+
 WAIT_S = 1.0
 """How long a sample of one input waits for those of the others (ours)."""
 NOTED_SKEW_S = 2.0
@@ -201,7 +204,7 @@ class Merged:
         or a second has passed."""
         from dltools.observations.table import concat
 
-        came: queue.SimpleQueue[tuple[str, pa.Table | DltoolsError | None]] = queue.SimpleQueue()
+        came: queue.Queue[tuple[str, pa.Table | DltoolsError | None]] = queue.Queue(MOST_AHEAD)
         for name in self._names:
             threading.Thread(target=self._read, args=(name, came), daemon=True).start()
         open_ = set(self._names)
@@ -228,7 +231,7 @@ class Merged:
             if tables:
                 yield concat(tables)
 
-    def _read(self, name: str, came: queue.SimpleQueue[Any]) -> None:
+    def _read(self, name: str, came: queue.Queue[Any]) -> None:
         try:
             for table in self._tables(name):
                 came.put((name, table))

@@ -16,7 +16,7 @@ import pytest
 from helpers.observed_rows import container, node, point
 from helpers.tools import Tools, complaint, records
 
-from dltools.cli.plan.sample_stream import Clocks
+from dltools.cli.plan.sample_stream import MOST_AHEAD, Clocks, Merged
 from dltools.observations.formats.arrow import FORMAT as ARROW
 from dltools.observations.formats.base import Format
 from dltools.observations.formats.parquet import FORMAT as PARQUET
@@ -231,3 +231,20 @@ def test_one_clock_has_no_skew() -> None:
     for _ in range(3):
         arrivals(clocks, {"a": 3600.0})
     assert clocks.skews() == {}
+
+
+def test_a_fast_input_waits_for_the_plans(monkeypatch: pytest.MonkeyPatch) -> None:
+    read: list[int] = []
+
+    def tables(_self: Merged, _name: str) -> Iterator[Any]:
+        for number in range(10 * MOST_AHEAD):
+            read.append(number)
+            yield to_table(sample("a", number))
+
+    monkeypatch.setattr(Merged, "_tables", tables)
+    merged = Merged(["-"], None)  # type: ignore[arg-type]
+    merged.is_file = False
+    first = next(iter(merged.recording().tables))
+    time.sleep(0.5)
+    assert first.num_rows == len(sample("a", 0))
+    assert len(read) <= MOST_AHEAD + 3
