@@ -152,7 +152,8 @@ def paused_elsewhere(engine: Engine, directories: Iterable[Path]) -> list[str]:
     """Return the names of paused containers whose pause is in no state directory."""
     known: set[str] = set()
     for directory in directories:
-        known |= read_notes([directory], engine.id).keys()
+        notes = read_notes([directory], engine.id).values()
+        known |= {note.container_id for note in notes if note.paused_at is not None}
         known |= {one.container_id for one in journal_entries(engine, directory) if one.state}
     return sorted(
         one.name or one.id[:12]

@@ -50,6 +50,9 @@ OnResult = Callable[[Result], None]
 """What is called with each result as soon as there is one."""
 
 
+_HEEDS_S = 1.0
+"""How soon a release is noticed (ours)."""
+
 _CHANGES = (Status.APPLIED, Status.PLANNED, Status.FAILED)
 
 
@@ -98,7 +101,7 @@ class EngineActuator:
         self._update = SettingsUpdate(engine, self._locator, self._originals)
         self._attendance = Attendance()
         self._attended: frozenset[str] = frozenset()
-        self._own = OwnSettings(journal, self._locator, self._update, self._made)
+        self._own = OwnSettings(journal, self._originals, self._locator, self._update, self._made)
         self._records = LeftAloneRecords(journal.home / FOLDER)
         self._recorded: frozenset[str] = frozenset()
         self._joined: dict[str, CpuLimits] = {}  # of those that take turns, when last set
@@ -209,7 +212,8 @@ class EngineActuator:
         have."""
         end = self._attendance.next_end()
         left = None if end is None else max(0.0, end - time.monotonic())
-        due = (left, self.rotation.seconds_until_due())
+        heeds = _HEEDS_S if self.changed and not self._dry_run else None
+        due = (left, heeds, self.rotation.seconds_until_due())
         return min((seconds for seconds in due if seconds is not None), default=None)
 
     def _note(self, event: Event, now: float) -> None:
@@ -399,6 +403,7 @@ class EngineActuator:
             self._own.defer(container.id, wanted)
             return replace(unchanged, error=AT_WORK)
         self._joined.pop(container.id, None)
+        self._own.see(located)
         return self._made.add(self._update.apply(unchanged, located, wanted), located)
 
     def _is_left_alone(self, located: LocatedContainer, names: Iterable[str]) -> bool:

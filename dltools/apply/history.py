@@ -43,6 +43,7 @@ SEGMENT, PACKED = 4 << 20, 5 << 20
 _LONGEST_REASON = 200
 
 BY_UNDO, BY_RESTORE, BY_LEASE, BY_BREAK = "--undo", "run ended", "lease over", "plans broke off"
+BY_RELEASE = "--release"
 BY_PLAN, BY_OTHERS, BY_EXIT, BY_TURN = "changed again", "by others", "exited", "left turns"
 """How changes end."""
 

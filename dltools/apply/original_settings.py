@@ -277,7 +277,10 @@ def restore(
     """
     is_fragile = located.container.gpu is GpuAccess.FRAGILE
     if names is not None and _has_others(located, entry, names):
-        settings = only(entry.settings, names)
+        original = entry.settings
+        if located.controller("cpu") is None:  # the record alone counts, and has its own scale
+            original = {**original, **recorded_settings(located, engine.recorded(entry.fields))}
+        settings = only(original, names)
         if is_fragile:
             limit_files.write_settings(located, settings)
         elif settings:

@@ -11,10 +11,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from contextlib import suppress
 
-from dltools.apply.original_settings import Journal, foreign_settings
+from dltools.apply.original_settings import Entry, Journal, Originals, foreign_settings
 from dltools.apply.refusals import has_processes
 from dltools.apply.settings_update import SettingsMade, SettingsUpdate
-from dltools.engine.interface import CpuLimits, Event, GoneError, RefusedError
+from dltools.engine.interface import CpuLimits, Event, GoneError, LocatedContainer, RefusedError
+from dltools.engine.limits import limit_files
 from dltools.engine.limits.cpu_limits import Locator, attainable_settings, settings_in_force
 from dltools.engine.scales import MOST_SHARES
 from dltools.notation.cpu_weights import DEFAULT_CPU_WEIGHT
@@ -55,17 +56,33 @@ class Attendance:
 
 
 class OwnSettings:
-    """Gives the containers of one engine their own settings for a while."""
+    """Gives the containers of one engine their own settings for a while.
+
+    It writes the kernel's files where they are here. An engine takes no request on a container in
+    which a command is about to begin, and at a low weight that alone takes many seconds.
+    """
 
     def __init__(
-        self, journal: Journal, locator: Locator, update: SettingsUpdate, made: SettingsMade
+        self,
+        journal: Journal,
+        originals: Originals,
+        locator: Locator,
+        update: SettingsUpdate,
+        made: SettingsMade,
     ) -> None:
         """`made` are the settings that this run has made."""
         self._journal = journal
+        self._originals = originals
         self._locator = locator
         self._update = update
         self._made = made
+        self._seen: dict[str, LocatedContainer] = {}
+        self._before: dict[str, CpuLimits] = {}
         self._later: dict[str, CpuLimits] = {}
+
+    def see(self, located: LocatedContainer) -> None:
+        """Keep in mind where a container is whose settings are changed."""
+        self._seen[located.container.id] = located
 
     def give(self, container_id: str) -> None:
         """Give a container its own settings, if it has those of dl-apply."""
@@ -73,46 +90,80 @@ class OwnSettings:
             entry = self._journal.find(container_id)
             if entry is None:
                 return
-            located = self._locator.find(container_id)
-            foreign = foreign_settings(self._update.engine, located, entry)
-            own = only(entry.settings, entry.names - foreign)
+            located = self._located(container_id)
+            own = only(entry.settings, self._ours(located, entry))
             if "cpu_weight" in own:
                 own["cpu_weight"] = self._weight_beside_others(container_id, own["cpu_weight"])
-            present = only(settings_in_force(located), own)
-            self._later.setdefault(container_id, {**present})
-            self._set(container_id, own)
+            self._before[container_id] = only(settings_in_force(located), own)
+            self._set(located, own)
 
     def defer(self, container_id: str, wanted: CpuLimits) -> None:
         """Keep in mind what a plan wants of a container that has its own settings for now. Of
         another one the next plan will ask again."""
-        if container_id in self._later:
-            self._later[container_id].update(wanted)
+        if container_id in self._before:
+            self._later.setdefault(container_id, {}).update(wanted)
 
     def take_back(self, container_id: str) -> None:
         """Give a container what plans want of it, but for what somebody else has changed since."""
-        wanted = self._later.pop(container_id, {})
+        before = self._before.pop(container_id, {})
+        later = self._later.pop(container_id, {})
         with suppress(GoneError, RefusedError):
-            entry = self._journal.find(container_id) if wanted else None
-            if entry is not None:
-                located = self._locator.find(container_id)
-                foreign = foreign_settings(self._update.engine, located, entry)
-                self._set(container_id, only(wanted, wanted.keys() - foreign))
+            entry = self._journal.find(container_id) if before else None
+            if entry is None:
+                return
+            located = self._located(container_id)
+            ours = self._ours(located, entry)
+            self._set(located, only(before, ours))
+            if later := only(later, ours | (later.keys() - before.keys())):
+                self._ask(self._locator.find(container_id), later)
 
     def forget(self, container_id: str) -> None:
         """Want nothing more of a container."""
-        self._later.pop(container_id, None)
+        for known in (self._seen, self._before, self._later):
+            known.pop(container_id, None)
 
-    def _set(self, container_id: str, settings: CpuLimits) -> None:
-        located = self._locator.find(container_id)
+    def _located(self, container_id: str) -> LocatedContainer:
+        located = self._seen.get(container_id)
+        if located is None or located.cgroup is None or not located.cgroup.exists:
+            located = self._locator.find(container_id)
+        return located
+
+    def _ours(self, located: LocatedContainer, entry: Entry) -> set[str]:
+        """Return the names of the settings that dl-apply has set, and nobody else since."""
+        return entry.names - foreign_settings(self._update.engine, located, entry)
+
+    def _set(self, located: LocatedContainer, settings: CpuLimits) -> None:
         wanted, present = attainable_settings(located, settings), settings_in_force(located)
-        if not has_processes(located.container) or not differs(
-            wanted, present, located.usable_cpus
-        ):
+        if not differs(wanted, present, located.usable_cpus):
             return
-        before = as_found(only(present, wanted))
-        name = located.container.name
-        found = Result(0, Status.SKIPPED, container_id, name, before=before, after=before)
-        self._made.add(self._update.apply(found, located, wanted), located)
+        if located.controller("cpu") is None:
+            self._ask(located, wanted)
+            return
+        self._originals.record(self._originals.describe(located, wanted=wanted))
+        try:
+            limit_files.write_settings(located, wanted)
+        except OSError:
+            self._ask(located, wanted)
+        else:
+            self._made.add(self._result(located, wanted, Status.APPLIED), located)
+
+    def _ask(self, located: LocatedContainer, wanted: CpuLimits) -> None:
+        """Have the engine set limits."""
+        if has_processes(located.container):
+            found = self._result(located, {}, Status.SKIPPED)
+            self._made.add(self._update.apply(found, located, wanted), located)
+
+    def _result(self, located: LocatedContainer, after: CpuLimits, status: Status) -> Result:
+        before = as_found(settings_in_force(located))
+        container = located.container
+        return Result(
+            0,
+            status,
+            container.id,
+            container.name,
+            before=before,
+            after=as_found({**before, **after}),
+        )
 
     def _weight_beside_others(self, container_id: str, own: float) -> float:
         """Return a weight that is to those in force as a container's own is to the others' own."""

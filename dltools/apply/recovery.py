@@ -6,6 +6,7 @@ A run writes these files of the state directory before it acts:
     journal/ID.json       a container as it was, and under whose lease it is changed; removed once
                           it is restored, or gone
     rotation/ID.json      a container that may be paused between turns; removed once it goes on
+    left-alone/ID.json    a container that no plan may touch, whoever has seen to that
     migrations/ID.json    the step that a move is taking; removed once it is rolled back, or
                           its new container is gone
     deliveries/KEY.json   how far a delivery has come; removed after ninety days

@@ -6,6 +6,7 @@ complete -c dl-apply -l offline -d 'With --dry-run: ask no engine, and assume th
 complete -c dl-apply -l undo -d 'Restore every container that dl-apply has changed, and exit'
 complete -c dl-apply -l stop -d 'With --undo: first end the dl-apply that is running, as SIGTERM does'
 complete -c dl-apply -l status -d 'Print every container that dl-apply has changed (settings before and now, since when, by which run) and every job that is being moved, and exit'
+complete -c dl-apply -l release -x -d 'Put a container\'s settings back, and leave it alone from now on, whatever plans say'
 complete -c dl-apply -l history -d 'Print what was changed, when, why, by which run and how that ended, the newest first, and exit'
 complete -c dl-apply -l restore -d 'Restore what this run changed when the input ends, or on SIGTERM, SIGHUP or Ctrl-C'
 complete -c dl-apply -l install-service -d 'Run the pipe as a service of systemd, now and at each boot, which puts everything back when it stops'

@@ -7,7 +7,9 @@ protected, so that no plan gives it a place in the order.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
+from pathlib import Path
 
 from dltools.engine.interface import Container, Engine, GoneError
 from dltools.engine.state_records import Records
@@ -54,3 +56,13 @@ class LeftAloneRecords(Records[LeftAlone]):
                 holds = False
             if not holds:
                 self.remove(one)
+
+
+def read_left_alone(directories: Iterable[Path], engine: Engine) -> dict[str, LeftAlone]:
+    """Return the records of an engine's containers in state directories, by id."""
+    return {
+        one.container_id: one
+        for directory in directories
+        for one in LeftAloneRecords(directory / FOLDER).readable()
+        if one.engine == engine.id
+    }

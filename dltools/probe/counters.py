@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -13,8 +14,10 @@ from dltools.engine import host
 from dltools.engine.cgroup_files import Usage
 from dltools.engine.demand import threads_wait
 from dltools.engine.interface import Engine
+from dltools.engine.left_alone import LeftAlone, read_left_alone
 from dltools.engine.turn_notes import TurnNote, read_notes
 from dltools.errors import DltoolsError
+from dltools.labels import PROTECT
 from dltools.observations.roles import NO_RULES, Rules
 from dltools.observations.table import Row
 from dltools.probe.container_watch import SEARCH_PART, Searchable, search_due
@@ -51,6 +54,7 @@ class Counters:
         self._gpus = Gpus()
         self._owners = OwnerColumns(state_directories, engine)
         self._turns: Mapping[str, TurnNote] = {}
+        self._left_alone: Mapping[str, LeftAlone] = {}
         self._threads_wait = False
 
     def read(self, inventory: Inventory) -> list[Row]:
@@ -61,6 +65,7 @@ class Counters:
         self._gpus.owners_of = partial(owners, places=_places(inventory.running.values()))
         gpus = [] if elsewhere else self._gpus.sample(time.monotonic())
         self._turns = read_notes(self._state_directories, self._engine.id)
+        self._left_alone = read_left_alone(self._state_directories, self._engine)
         self._owners.begin(inventory.running)
         host_row = self._row_of_host_elsewhere() if elsewhere else self._host_row(inventory)
         self._threads_wait = not elsewhere and threads_wait(self._engine.cpus)
@@ -92,6 +97,7 @@ class Counters:
             if (watched := running.get(id_))
             and watched.container.state == "paused"
             and not note.run.is_alive
+            and note.paused_at is not None
         ]
 
     def _is_elsewhere(self, inventory: Inventory) -> bool:
@@ -132,6 +138,10 @@ class Counters:
         container, gaps = watched.container, watched.gaps
         row = container_row(container, watched.cgroup, gaps, host_row, used)
         row |= user_columns(container, self._user_from)
+        if (one := self._left_alone.get(container.id)) and one.holds_for(container):
+            row["labels"] = json.dumps(
+                {**container.dltools_labels, PROTECT: "true"}, sort_keys=True
+            )
         row["cannot"] = "+".join(self._engine.capabilities.missing(container)) or None
         if used is not None:
             row["gap"] = "; ".join(filter(None, (gaps, _BY_API)))

@@ -123,7 +123,7 @@ def test_a_plan_orders_the_others_around_what_somebody_else_has_changed(
     plan += f" --save-state {tmp_path / 'known'} --format table"
     shown = tool(*plan.split(), input=seen, env={"COLUMNS": "300"}).stdout.decode()
     (line,) = (line for line in shown.splitlines() if job.name in line)
-    assert "by somebody else: left alone" in line
+    assert "by somebody else; left alone" in line
 
 
 @pytest.mark.usefixtures("engine")

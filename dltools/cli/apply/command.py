@@ -58,6 +58,15 @@ def apply(
             "when, by which run) and every job that is being moved, and exit.",
         ),
     ] = False,
+    release: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--release",
+            metavar="NAME",
+            help="Put a container's settings back, and leave it alone from now on, whatever plans "
+            "say; with --undo: no longer. Repeatable.",
+        ),
+    ] = None,
     history: Annotated[
         bool,
         typer.Option(
@@ -221,14 +230,18 @@ def apply(
         policy=policy,
         labels=label or (),
         contact=contact,
-        is_other=any(
-            (undo, stop, tell, status, history, restore, name, host, context_, swarm, state_dir)
-        ),
+        is_other=any((undo, stop, tell, status, history, release, restore))
+        or any((name, host, context_, swarm, state_dir)),
     )
     if service is not None and not service.begin(installs=install_service, is_dry_run=dry_run):
         return
     request = Request(
-        task=choose_task(is_undo=undo or remove_service, is_status=status, is_history=history),
+        task=choose_task(
+            is_undo=undo or remove_service,
+            is_status=status,
+            is_history=history,
+            is_release=bool(release),
+        ),
         engines=Engines(tuple(host or ()), tuple(context_ or ()), is_swarm=swarm),
         input=input_,
         is_dry_run=dry_run,
@@ -254,6 +267,8 @@ def apply(
         stops=stop,
         tell=tell,
         contact=contact,
+        releases=tuple(release or ()),
+        ends_release=undo,
     )
     run_request(request, context)
     if service is not None:

@@ -48,6 +48,7 @@ class Task(Enum):
     UNDO = auto()
     SHOW_STATUS = auto()
     SHOW_HISTORY = auto()
+    RELEASE = auto()
 
 
 HOOK_LIMIT_S = 600.0
@@ -62,7 +63,8 @@ class Request:
     `beside`: the process of another dl-apply that may write to the same engine, -1 for any, None
     for none. `ends_service`: the service has just stopped, which undid what it had set. `stops`:
     the run that holds the state is ended first. `tell`: the file that says who waits, and `contact`
-    whom to ask.
+    whom to ask. `releases`: names of containers to leave alone from now on, or, where
+    `ends_release`, no longer.
     `hold_s` is how long the turns of a single plan go on (s), None for as long as containers wait;
     `lease_s` how long settings hold without a plan (s), None for the default; `patience_s`
     the longest wait for an engine that restarts (s); `deliver_hook` the command to run for each
@@ -89,6 +91,8 @@ class Request:
     stops: bool = False
     tell: Path | None = None
     contact: str = ""
+    releases: tuple[str, ...] = ()
+    ends_release: bool = False
 
     def __post_init__(self) -> None:
         """Raise `BadParameter` for options that contradict each other."""
@@ -108,6 +112,8 @@ class Request:
             raise typer.BadParameter("--stop needs --undo")
         if self.stops and self.is_dry_run:
             raise typer.BadParameter("--stop ends a run: leave --dry-run")
+        if self.releases and (self.is_dry_run or self.input != "-"):
+            raise typer.BadParameter("--release takes no plan, and no --dry-run")
         if self.restores and self.task is not Task.APPLY:
             raise typer.BadParameter(_ONE_TASK)
 
@@ -135,13 +141,17 @@ def beside_process(text: str) -> int:
     return int(text)
 
 
-_ONE_TASK = "give only one of --undo, --restore, --status and --history"
+_ONE_TASK = "give only one of --undo, --restore, --status, --history and --release"
 
 
-def choose_task(*, is_undo: bool, is_status: bool, is_history: bool = False) -> Task:
+def choose_task(
+    *, is_undo: bool, is_status: bool, is_history: bool = False, is_release: bool = False
+) -> Task:
     """Return what the options ask for. Raises `BadParameter` if they contradict each other."""
-    if is_undo + is_status + is_history > 1:
+    if (is_undo and not is_release) + is_status + is_history + is_release > 1:
         raise typer.BadParameter(_ONE_TASK)
+    if is_release:
+        return Task.RELEASE
     if is_undo:
         return Task.UNDO
     return Task.SHOW_STATUS if is_status else Task.SHOW_HISTORY if is_history else Task.APPLY
@@ -285,6 +295,7 @@ class ApplyContext:
         from dltools.apply.engine_actuator import EngineActuator
         from dltools.apply.original_settings import Journal
         from dltools.apply.turns import Rotation
+        from dltools.engine.left_alone import FOLDER, LeftAloneRecords
 
         engine = self.connect(address, is_only_one=is_only_one)
         self._answering.add(engine, address.name)
@@ -298,6 +309,7 @@ class ApplyContext:
             self._unpause_left_paused(engine, home / "rotation")
             if self._ends_leases:
                 self._end_dead_leases(engine, home)
+            LeftAloneRecords(home / FOLDER).forget_gone(engine)
         rotation = Rotation(engine, home / "rotation", self._run)
         if is_only_one:
             self._rotation = rotation

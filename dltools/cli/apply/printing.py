@@ -106,6 +106,7 @@ def show_status(
     from dltools.apply.changed_containers import changed_containers
     from dltools.apply.original_settings import timestamp
     from dltools.apply.refusals import FOREIGN
+    from dltools.engine.left_alone import read_left_alone
     from dltools.engine.state_folder import check
 
     check(directories[0])
@@ -126,6 +127,8 @@ def show_status(
             console.print(_how_to_undo(own, is_first=directory == directories[0]), soft_wrap=True)
     else:
         sys.stdout.write("".join(json.dumps(_record(one)) + "\n" for one in found))
+    for left in read_left_alone(directories, engine).values():
+        print_message(f"{left.container_name}: {left.why}")
     if message := left_paused_message(engine, directories):
         print_message(message)
     if foreign := [one.name for one in found if one.is_foreign]:
@@ -268,7 +271,7 @@ def left_paused_message(engine: Engine, directories: Sequence[Path]) -> str:
     noted = {
         key: note
         for key, note in turn_notes.read_notes(directories, engine.id).items()
-        if not note.run.is_alive
+        if not note.run.is_alive and note.paused_at is not None
     }
     if not noted:
         return ""

@@ -21,6 +21,7 @@ from dltools.cli.apply.printing import (
     show_migrations,
     show_status,
 )
+from dltools.cli.apply.release import release
 from dltools.cli.exits import Exit, failure_before, print_message
 from dltools.cli.formats import RecordFormat, format_for_stdout
 from dltools.cli.input_streams import open_input
@@ -49,7 +50,9 @@ def run_request(request: Request, context: typer.Context) -> None:
         show_history(apply_context.state_directories(), name, is_table=is_table)
         return
     printer = ResultsPrinter(format_for_stdout(request.format))
-    if request.task is Task.UNDO:
+    if request.task is Task.RELEASE:
+        results = release(request, apply_context, printer)
+    elif request.task is Task.UNDO:
         results = _undo(request, apply_context, printer)
     elif request.is_offline:
         results = _check_offline(request, context, printer)

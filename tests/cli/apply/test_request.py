@@ -29,8 +29,9 @@ def test_the_task_is_chosen_by_options() -> None:
     assert choose_task(is_undo=False, is_status=False) is Task.APPLY
     assert choose_task(is_undo=True, is_status=False) is Task.UNDO
     assert choose_task(is_undo=False, is_status=True) is Task.SHOW_STATUS
+    assert choose_task(is_undo=True, is_status=False, is_release=True) is Task.RELEASE
     with pytest.raises(
-        typer.BadParameter, match="only one of --undo, --restore, --status and --history"
+        typer.BadParameter, match="only one of --undo, --restore, --status, --history and --release"
     ):
         choose_task(is_undo=True, is_status=True)
 
@@ -47,10 +48,11 @@ def test_the_task_is_chosen_by_options() -> None:
         ({"task": Task.UNDO, "input": "plan.jsonl"}, "plan.jsonl: --undo takes no plan"),
         (
             {"task": Task.UNDO, "restores": True},
-            "only one of --undo, --restore, --status and --history",
+            "only one of --undo, --restore, --status, --history and --release",
         ),
         ({"task": Task.SHOW_STATUS, "restores": True}, "only one of"),
         ({"stops": True}, "--stop needs --undo"),
+        ({"releases": ("job",), "is_dry_run": True}, "--release takes no plan"),
         ({"task": Task.UNDO, "stops": True, "is_dry_run": True}, "--stop ends a run"),
     ],
 )

@@ -1,0 +1,97 @@
+"""dl-apply --release NAME: leave a container alone from now on, whichever run a plan comes to.
+
+A run that goes on, such as the service, finds the record within a second, puts the container's
+settings back, and gives it no more turns. Where none runs, that is done here.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import typer
+
+from dltools.apply.history import BY_RELEASE
+from dltools.cli.exits import print_message
+from dltools.engine.state_folder import prepare, state_directory
+from dltools.errors import RetryError
+
+if TYPE_CHECKING:
+    from dltools.cli.apply.context import ApplyContext, Request
+    from dltools.cli.apply.printing import ResultsPrinter
+    from dltools.engine.interface import Container, Engine
+    from dltools.plan.records import Result
+
+WHY = "dl-apply --release: left alone for as long as there is this container"
+
+_HEEDS_S, _LOOK_S = 15.0, 0.1
+"""How long a run may take to put a container's settings back: it may be about to copy a model."""
+
+
+def release(request: Request, apply_context: ApplyContext, printer: ResultsPrinter) -> list[Result]:
+    """Leave containers alone, or end that, as asked. Return what was put back here. Raises
+    `BadParameter` for a name that no container has."""
+    from dltools.engine.left_alone import FOLDER, LeftAlone, LeftAloneRecords
+
+    home = state_directory(request.state_directory)
+    prepare(home)
+    records = LeftAloneRecords(home / FOLDER)
+    engines = [apply_context.connect(address) for address in apply_context.addresses()]
+    found = [_find(engines, name) for name in request.releases]
+    for engine, one in found:
+        record = LeftAlone(engine.id, engine.host, one.id, one.name, WHY)
+        if request.ends_release:
+            records.remove(record)
+            print_message(f"{one.name}: plans may change it again")
+        else:
+            records.write(record)
+    if request.ends_release:
+        return []
+    results = _put_back(home, [one.id for _, one in found], apply_context, printer)
+    for _, one in found:
+        print_message(
+            f"{one.name}: left alone from now on; dl-apply --undo --release {one.name} ends that"
+        )
+    return results
+
+
+def _find(engines: Sequence[Engine], name: str) -> tuple[Engine, Container]:
+    from dltools.engine.interface import GoneError
+
+    for engine in engines:
+        try:
+            return engine, engine.inspect(name)
+        except GoneError:
+            continue
+    raise typer.BadParameter(f"no container is called {name!r}: docker ps -a has the names")
+
+
+def _put_back(
+    home: Path, ids: Sequence[str], apply_context: ApplyContext, printer: ResultsPrinter
+) -> list[Result]:
+    """Restore containers, or wait until the run that holds the state has done so."""
+    until = time.monotonic() + _HEEDS_S
+    while _is_held(home, ids):
+        try:
+            with apply_context.actuator(False, is_undo=True) as actuator:
+                undo = apply_context.history.of_undo(partial(actuator.undo, ids), BY_RELEASE)
+                return printer.show(undo)
+        except RetryError as error:
+            if time.monotonic() > until:
+                raise RetryError(
+                    f"it is not yet put back, as soon as it can be: {error}"
+                ) from error
+            time.sleep(_LOOK_S)
+    return []
+
+
+def _is_held(home: Path, ids: Sequence[str]) -> bool:
+    """Tell whether one of these containers is changed, or takes turns."""
+    from dltools.apply.original_settings import Journal
+    from dltools.engine.turn_notes import TurnNotes
+
+    folders = (Journal(home / "journal"), TurnNotes(home / "rotation"))
+    return any(folder.find(id_) is not None for folder in folders for id_ in ids)
