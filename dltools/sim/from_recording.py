@@ -13,6 +13,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
@@ -23,8 +24,8 @@ from dltools.notation.resources import format_cpus
 from dltools.observations import metric_names
 from dltools.observations.container_records import (
     ContainerRecord,
+    ContainerRecords,
     CpuUse,
-    HostRecord,
     SeriesPoint,
     main_metric,
     read_containers,
@@ -68,11 +69,12 @@ def recorded_workload(
     cpus = {host.name: host.cpus or 1.0 for host in records.hosts}
     counted = [one.counted_samples() for one in records.containers]
     begun = min((samples[0].time for samples in counted if samples), default=0.0)
+    uses = [tuple(one.cpu_uses()) for one in records.containers]
+    used = _use_by_host(records, uses)
     recorded = [
-        _Recorded(one, tuple(one.cpu_uses()), cpus.get(one.host, 1.0), begun)
-        for one in records.containers
+        _Recorded(one, own, cpus.get(one.host, 1.0), used[one.host], begun)
+        for one, own in zip(records.containers, uses, strict=True)
     ]
-    used = _use_by_host(recorded, records.hosts)
     ordered = sorted(recorded, key=lambda one: (one.record.name, one.record.host, one.record.id))
     gpus = {
         host: sorted(set().union(*(one.record.gpus for one in recorded if one.record.host == host)))
@@ -81,25 +83,26 @@ def recorded_workload(
     found = [
         (one.record, _on_gpus(job, one.record.gpus, gpus[one.record.host]))
         for one in ordered
-        if (job := one.job(used[one.record.host])) is not None
+        if (job := one.job()) is not None
     ]
     jobs = _joined(found)
     if not jobs:
         raise DataError(f"{name}: no container has CPU counters, so no job can be replayed")
-    for doubt in _doubts(recorded, used):
+    for doubt in _doubts(recorded):
         warn(f"{name}: {doubt}")
     hosts = [HostSpec(host, count, gpus=len(gpus[host])) for host, count in sorted(cpus.items())]
     return workload_of(_with_unique_names(jobs), hosts, name)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class _Recorded:
     """A container of a recording that began at `begun`, on a host of `host_cpus` CPUs. `uses` is
-    its CPU use from sample to sample."""
+    its CPU use from sample to sample, `used` that of its whole host."""
 
     record: ContainerRecord
     uses: tuple[CpuUse, ...]
     host_cpus: float
+    used: _UseByTime
     begun: float
 
     @property
@@ -107,9 +110,8 @@ class _Recorded:
         """Seconds from the begin of the recording to the first sample."""
         return self.uses[0].begin.time - self.begun
 
-    def job(self, used: _UseByTime) -> Job | None:
-        """Return the job, None if the container used too little to be replayed. `used`: the CPU use
-        of the whole host."""
+    def job(self) -> Job | None:
+        """Return the job, None if the container used too little to be replayed."""
         if not self.uses:
             return None
         qoe = parse(self.record.labels).qoe_s
@@ -118,13 +120,12 @@ class _Recorded:
             return self._serving(qoe, self._finite(latencies[0]) if latencies else [])
         if self.record.role in _NO_TRAININGS and not self.record.series:
             return self._program()
-        return self._training(used)
+        return self._training()
 
     def _program(self) -> Job | None:
         """Return the job of a container that neither trains nor reports response times. In each
         second it uses as much CPU as the container did in the mean."""
-        span = self.uses[-1].end.time - self.uses[0].begin.time
-        cores = math.fsum(use.seconds for use in self.uses) / span if span > 0 else 0.0
+        span, cores = self._span_and_cores()
         if cores <= 0:
             return None
         threads = math.ceil(cores)
@@ -139,6 +140,11 @@ class _Recorded:
             **self._owner(),
         )
 
+    def _span_and_cores(self) -> tuple[float, float]:
+        """Return the seconds between its first and last sample, and the cores used in the mean."""
+        span = self.uses[-1].end.time - self.uses[0].begin.time
+        return span, math.fsum(use.seconds for use in self.uses) / span if span > 0 else 0.0
+
     def _owner(self) -> dict[str, Any]:
         """Return the limits that the owner asked for, as far as the recording has them."""
         found: dict[str, Any] = {}
@@ -149,17 +155,16 @@ class _Recorded:
         return found
 
     def _serving(self, qoe: float | None, latencies: Sequence[SeriesPoint]) -> Job | None:
-        span = self.uses[-1].end.time - self.uses[0].begin.time
-        cores = math.fsum(use.seconds for use in self.uses) / span if span > 0 else 0.0
+        span, cores = self._span_and_cores()
         times = [value for _, value in latencies if value > 0]
         if not times or cores <= 0:
             return None
         request = math.fsum(times) / len(times) * min(1.0, cores)
         return Job(self.record.name, self.arrival, request=request, duration=span, qoe=qoe)
 
-    def _training(self, used: _UseByTime) -> Job | None:
-        begun = self._begun(used)
-        works = self._works(used, begun)
+    def _training(self) -> Job | None:
+        begun = self._begun()
+        works = self._works(begun)
         if works[-1] <= 0:
             return None
         targets = parse(self.record.labels)
@@ -171,13 +176,13 @@ class _Recorded:
             self.record.name,
             self.arrival,
             works[-1],
-            self._threads(used),
+            self._threads,
             epochs=max(1, min(len(points) or 100, _MOST_POINTS)),
             curve=LearningCurve(metric, "points", table=table) if table else LearningCurve(),
             startup=math.fsum(use.seconds for use in self.uses[:begun]),
             first=targets.first,
             final=targets.final,
-            wait=self._wait(used, begun),
+            wait=self._wait(begun),
             silent=self.record.role == Role.TRAINING and not self.record.series,
             **self._owner(),
         )
@@ -186,22 +191,22 @@ class _Recorded:
         points = self.record.series.get(metric, [])
         return [point for point in points if math.isfinite(point.value)]
 
-    def _threads(self, used: _UseByTime) -> int:
+    @cached_property
+    def _threads(self) -> int:
         """Return how many threads were busy: all that were alive, but at most the most cores that
         it ever used, rounded up."""
         alive = self.record.threads
         most = max(use.cores for use in self.uses)
         busy = max(1, math.ceil(most - 0.1))
-        if alive > 1 and busy == 1 and not self._shows_its_speed(used):
+        if alive > 1 and busy == 1 and not self._shows_its_speed:
             busy = max(1, int(self.host_cpus))  # a limit may have held back the others
         return min(alive, busy)
 
-    def _shows_its_speed(self, used: _UseByTime) -> bool:
-        """Tell whether, for some seconds after its first report, nothing held the job back."""
+    @cached_property
+    def _shows_its_speed(self) -> bool:
+        """Whether, for some seconds after its first report, nothing held the job back."""
         first = self._first_report
-        free = (
-            use.span_s for use in self.uses if use.begin.time >= first and self._is_free(use, used)
-        )
+        free = (use.span_s for use in self.uses if use.begin.time >= first and self._is_free(use))
         return math.fsum(free) >= _FEWEST_S
 
     @property
@@ -209,31 +214,31 @@ class _Recorded:
         reports = (points[0].time for points in self.record.series.values() if points)
         return min(reports, default=-math.inf)
 
-    def _begun(self, used: _UseByTime) -> int:
+    def _begun(self) -> int:
         """Return how many samples belong to the start-up of a job of several threads: those before
         its first report in which it used at most one CPU although others were idle."""
         first = self._first_report
-        if self._threads(used) == 1 or first == -math.inf:
+        if self._threads == 1 or first == -math.inf:
             return 0
         count = 0
         for use in self.uses:
             has_begun = use.end.time >= first or use.cores > _ONE_CPU
-            if has_begun or not (was_paused(use) or self._is_free(use, used)):
+            if has_begun or not (was_paused(use) or self._is_free(use)):
                 break
             count += 1
         return count
 
-    def _is_free(self, use: CpuUse, used: _UseByTime) -> bool:
+    def _is_free(self, use: CpuUse) -> bool:
         """Tell whether nothing held a job back: its host had idle CPUs, and neither a quota nor a
         pause limited it."""
         is_held = was_paused(use) or use.cores >= _HELD_BACK * use.end.cpu_limit
-        return not is_held and used.get(use.end.time, 0.0) < _FULL * self.host_cpus
+        return not is_held and self.used.get(use.end.time, 0.0) < _FULL * self.host_cpus
 
-    def _wait(self, used: _UseByTime, begun: int) -> float:
+    def _wait(self, begun: int) -> float:
         """Return the seconds that the job sleeps for each useful CPU second, measured while nothing
         held it back."""
-        most = min(float(self._threads(used)), self.host_cpus)
-        free = [use for use in self.uses[begun:-1] if self._is_free(use, used)]
+        most = min(float(self._threads), self.host_cpus)
+        free = [use for use in self.uses[begun:-1] if self._is_free(use)]
         span, seconds = (
             math.fsum(getattr(use, of) for use in free) for of in ("span_s", "seconds")
         )
@@ -241,17 +246,17 @@ class _Recorded:
             return 0.0
         return span / seconds - 1 / most
 
-    def _works(self, used: _UseByTime, begun: int) -> list[float]:
+    def _works(self, begun: int) -> list[float]:
         """Return the useful work (CPU seconds) done by each sample; start-up is no work.
 
         A quota costs only what it holds back. Idle CPUs were free for the job, so the use of the
         other containers shows how much they slowed it. If a job was paused for a part of the time
         between two samples, the rest was its turn, in which no other job slowed it.
         """
-        threads, cpus = self._threads(used), self.host_cpus
+        threads, cpus = self._threads, self.host_cpus
         works = [0.0]
         for number, use in enumerate(self.uses):
-            others = 0.0 if was_paused(use) else used.get(use.end.time, use.cores) - use.cores
+            others = 0.0 if was_paused(use) else self.used.get(use.end.time, use.cores) - use.cores
             rate = speed(use.cores, threads, cpus, without_quota=cpus - others)
             if use.end.turn_s > 0:
                 rate *= 1 - min(1.0, CHANGE_OVER_S / use.end.turn_s)
@@ -268,14 +273,15 @@ class _Recorded:
             for use in self.uses
         )
 
-    def is_guessed(self, used: _UseByTime) -> bool:
-        """Tell whether its speed alone is a guess: limits held it back, and at no time was it
+    @property
+    def is_guessed(self) -> bool:
+        """Whether its speed alone is a guess: limits held it back, and at no time was it
         free."""
-        is_alone = self._shows_its_speed(used) or any(map(was_paused, self.uses))
-        return self.has_limits and not is_alone and self._threads(used) > 1
+        is_alone = self._shows_its_speed or any(map(was_paused, self.uses))
+        return self.has_limits and not is_alone and self._threads > 1
 
 
-def _doubts(recorded: Sequence[_Recorded], used: Mapping[str, _UseByTime]) -> Iterator[str]:
+def _doubts(recorded: Sequence[_Recorded]) -> Iterator[str]:
     """Yield each reason why a replay cannot be compared with the recording, and the remedy."""
     by_host: dict[str, list[_Recorded]] = {}
     for one in recorded:
@@ -285,14 +291,15 @@ def _doubts(recorded: Sequence[_Recorded], used: Mapping[str, _UseByTime]) -> It
         own: dict[float, float] = {}
         for use in (use for one in jobs for use in one.uses):
             own[use.end.time] = own.get(use.end.time, 0.0) + use.cores
-        others = [used[host][time] - cores for time, cores in own.items() if time in used[host]]
+        used = jobs[0].used
+        others = [used[time] - cores for time, cores in own.items() if time in used]
         part = math.fsum(others) / max(1, len(others)) / jobs[0].host_cpus
         if part > _MOST_OTHERS:
             yield (
                 f"processes outside containers used {part:.0%} of the CPUs of {host}; a replay "
                 "leaves them out: record without them to compare"
             )
-        if guessed := [one.record.name for one in jobs if one.is_guessed(used[host])]:
+        if guessed := [one.record.name for one in jobs if one.is_guessed]:
             yield (
                 f"limits held back {listed(guessed)} all the time: how fast they are alone "
                 "is a guess: record under Docker alone to compare"
@@ -302,21 +309,21 @@ def _doubts(recorded: Sequence[_Recorded], used: Mapping[str, _UseByTime]) -> It
 def was_paused(use: CpuUse) -> bool:
     """Tell whether a container was paused for a part of the time between two samples: it was paused
     at one of them, or its turn is shorter than that time."""
-    ends = (use.begin, use.end)
-    return any(one.is_paused or one.turn_s < use.span_s for one in ends)
+    begin, end, span_s = use.begin, use.end, use.span_s
+    return begin.is_paused or end.is_paused or begin.turn_s < span_s or end.turn_s < span_s
 
 
 def _use_by_host(
-    recorded: Sequence[_Recorded], hosts: Iterable[HostRecord]
+    records: ContainerRecords, uses: Iterable[Sequence[CpuUse]]
 ) -> dict[str, dict[float, float]]:
     """Return the CPU use of each host by its own counter, which includes processes outside
     containers; for a host without a counter, the sum over its containers."""
     found: dict[str, dict[float, float]] = {}
-    for one in recorded:
-        sums = found.setdefault(one.record.host, {})
-        for use in one.uses:
+    for one, own in zip(records.containers, uses, strict=True):
+        sums = found.setdefault(one.host, {})
+        for use in own:
             sums[use.end.time] = sums.get(use.end.time, 0.0) + use.cores
-    for host in hosts:
+    for host in records.hosts:
         for (begin, before), (end, after) in pairwise(host.cpu_seconds):
             if end > begin and after >= before:
                 found.setdefault(host.name, {})[end] = (after - before) / (end - begin)
