@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import bisect
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from operator import attrgetter
 from typing import Any, NamedTuple
@@ -43,7 +43,19 @@ class Points:
     epochs: list[float] = field(default_factory=list)
     epoch_counts: list[int | None] = field(default_factory=list)
     step_counts: list[int | None] = field(default_factory=list)
-    at: int = 0
+    at: int = field(default=0, kw_only=True)
+
+    @property
+    def columns(self) -> tuple[list[Any], ...]:
+        """What is known of the points, in the order of the fields of `Point` from `time` on."""
+        return (
+            self.times,
+            self.values,
+            self.steps,
+            self.epochs,
+            self.epoch_counts,
+            self.step_counts,
+        )
 
     def upto(self, time: int) -> int:
         """Return how many points are not later than a time, but at least `at`."""
@@ -52,12 +64,13 @@ class Points:
     def sort(self) -> None:
         """Put the points in order of time."""
         order = sorted(range(len(self.times)), key=self.times.__getitem__)
-        self.times = [self.times[i] for i in order]
-        self.values = [self.values[i] for i in order]
-        self.steps = [self.steps[i] for i in order]
-        self.epochs = [self.epochs[i] for i in order]
-        self.epoch_counts = [self.epoch_counts[i] for i in order]
-        self.step_counts = [self.step_counts[i] for i in order]
+        for column in self.columns:
+            column[:] = [column[i] for i in order]
+
+    def add(self, columns: Iterable[Sequence[Any]]) -> None:
+        """Add points, given as `columns`."""
+        for column, more in zip(self.columns, columns, strict=True):
+            column += more
 
 
 PointsByMetric = dict[str, dict[str, Points]]
@@ -69,12 +82,7 @@ def points_by_metric(points: Sequence[Point]) -> PointsByMetric:
     found: PointsByMetric = {}
     for point in sorted(points, key=attrgetter("time")):
         series = found.setdefault(point.container_id, {}).setdefault(point.metric, Points())
-        series.times.append(point.time)
-        series.values.append(point.value)
-        series.steps.append(point.step)
-        series.epochs.append(point.epoch)
-        series.epoch_counts.append(point.epoch_count)
-        series.step_counts.append(point.step_count)
+        series.add([value] for value in point[2:])
     return found
 
 
@@ -84,17 +92,9 @@ def points_after(points: Mapping[str, Mapping[str, Points]], time: int | None) -
     for container_id, own in points.items():
         for metric, series in own.items():
             at = 0 if time is None else bisect.bisect_right(series.times, time)
-            columns: tuple[list[Any], ...] = (
-                series.times,
-                series.values,
-                series.steps,
-                series.epochs,
-                series.epoch_counts,
-                series.step_counts,
-            )
             found += [
                 Point(container_id, metric, *point)
-                for point in zip(*(column[at:] for column in columns), strict=True)
+                for point in zip(*(column[at:] for column in series.columns), strict=True)
             ]
     return sorted(found, key=attrgetter("time", "container_id", "metric"))
 

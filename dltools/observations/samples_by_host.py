@@ -12,7 +12,7 @@ import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from dltools.observations.host_samples import (
     ROW_COLUMNS,
@@ -355,10 +355,13 @@ def _series(progress: pa.Table) -> Iterator[tuple[str, _Series]]:
     keys = pc.add(pc.multiply(owners, many), names.indices)
     order = pc.array_sort_indices(keys)  # stable
     ordered = progress.take(order)
-    times, steps = integers(ordered, "time"), optional_integers(ordered, "step")
-    values = buffer_values(ordered.column("value").combine_chunks(), "d")
-    epochs = reals(ordered, "epoch")
-    epoch_counts, step_counts = (optional_integers(ordered, name) for name in _COUNTS)
+    columns: tuple[list[Any], ...] = (
+        integers(ordered, "time"),
+        buffer_values(ordered.column("value").combine_chunks(), "d"),
+        optional_integers(ordered, "step"),
+        reals(ordered, "epoch"),
+        *(optional_integers(ordered, name) for name in _COUNTS),
+    )
     groups = buffer_values(keys.take(order), "q")
     starts = [0, *(i for i in range(1, len(groups)) if groups[i] != groups[i - 1]), len(groups)]
     host_words, id_words, name_words = (
@@ -368,14 +371,7 @@ def _series(progress: pa.Table) -> Iterator[tuple[str, _Series]]:
         owner, metric = divmod(groups[low], many)
         host, container_id = (host_words[owner // most], id_words[owner % most])
         if container_id and name_words[metric]:
-            points = Points(
-                times[low:high],
-                values[low:high],
-                steps[low:high],
-                epochs[low:high],
-                epoch_counts[low:high],
-                step_counts[low:high],
-            )
+            points = Points(*(column[low:high] for column in columns))
             yield host, _Series(container_id, name_words[metric], points)
 
 
@@ -384,12 +380,7 @@ def _with_series(points: PointsByMetric, found: Iterable[_Series]) -> PointsByMe
     for series in found:
         group = points.setdefault(series.container_id, {}).setdefault(series.metric, Points())
         is_late = bool(group.times) and group.times[-1] > series.points.times[0]
-        group.times += series.points.times
-        group.values += series.points.values
-        group.steps += series.points.steps
-        group.epochs += series.points.epochs
-        group.epoch_counts += series.points.epoch_counts
-        group.step_counts += series.points.step_counts
+        group.add(series.points.columns)
         if is_late:
             group.sort()
     return points
