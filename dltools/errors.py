@@ -4,6 +4,10 @@ Each message is one line: what is wrong with which input, and what to do. `dltoo
 the classes to exit codes, which no other package knows.
 """
 
+import csv
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 from dltools.text import printable
 
 LONGEST = 280
@@ -56,3 +60,13 @@ class ConfigError(DltoolsError):
 def first_line(error: BaseException) -> str:
     """Return the first line of an error's message, cut to a readable length."""
     return (str(error).strip().splitlines() or [type(error).__name__])[0][:200]
+
+
+@contextmanager
+def reading(where: str) -> Iterator[None]:
+    """Turn what a text or number that cannot be read raises into a `DataError` that names its
+    place."""
+    try:
+        yield
+    except (ValueError, TypeError, OverflowError, RecursionError, csv.Error) as error:
+        raise DataError(f"{where}: {error}") from error

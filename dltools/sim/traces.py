@@ -28,7 +28,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, NamedTuple
 
-from dltools.errors import DataError
+from dltools.errors import DataError, reading
 from dltools.sim.workload import HostSpec, Job
 
 KINDS = ("gavel", "pollux", "philly", "alibaba")
@@ -44,19 +44,15 @@ class _Row(NamedTuple):
 
 def _columns_of(text: str, name: str) -> Sequence[str]:
     """Return the names of a CSV file's columns. Raises `DataError` for text that is no CSV."""
-    try:
+    with reading(name):
         return list(csv.DictReader(io.StringIO(text)).fieldnames or ())
-    except csv.Error as error:
-        raise DataError(f"{name}: {error}") from error
 
 
 def _rows_of(text: str, name: str) -> Iterator[_Row]:
     """Yield the rows of a CSV file. Raises `DataError` for text that is no CSV."""
-    try:
+    with reading(name):
         for line, values in enumerate(csv.DictReader(io.StringIO(text)), 2):
             yield _Row(f"{name}: line {line}", values)
-    except csv.Error as error:
-        raise DataError(f"{name}: {error}") from error
 
 
 def _check_columns(text: str, wanted: Sequence[str], name: str, title: str) -> None:
@@ -89,12 +85,11 @@ def _gavel_job(line: str, number: int, known: Mapping[str, Any], where: str) -> 
     fields = line.split("\t")
     if len(fields) != _GAVEL_FIELDS:
         raise DataError(f"{where}: a Gavel trace has {_GAVEL_FIELDS} fields, not {len(fields)}")
-    try:
+    with reading(where):
         steps, scale, arrival = float(fields[5]), int(fields[6]), float(fields[9])
+    try:
         rate = float(known[f"('{fields[0]}', {scale})"]["null"])
-    except (ValueError, OverflowError) as error:
-        raise DataError(f"{where}: {error}") from error
-    except (KeyError, TypeError) as error:
+    except (KeyError, TypeError, ValueError, OverflowError) as error:
         raise DataError(f"{where}: no throughput of {fields[0]} on {scale} GPUs") from error
     if not (0 < steps < math.inf and rate > 0 and scale > 0 and 0 <= arrival < math.inf):
         raise DataError(f"{where}: steps, scale and throughput must be more than 0")
@@ -130,10 +125,8 @@ def _pollux_job(row: _Row) -> Job:
     if work is None:
         known = ", ".join(GPU_SECONDS)
         raise DataError(f"{where}: unknown application {values['application']!r}; known: {known}")
-    try:
+    with reading(where):
         arrival, replicas = float(values["time"]), int(values["num_replicas"])
-    except (ValueError, TypeError) as error:
-        raise DataError(f"{where}: {error}") from error
     if not 0 <= arrival < math.inf or replicas <= 0:
         raise DataError(f"{where}: time must not be below 0, num_replicas must be more than 0")
     return Job(values["name"], arrival, work, replicas, spin=0.0)
@@ -166,18 +159,14 @@ def _run_times(text: str, name: str) -> list[float]:
         raise DataError(f"{name}: neither Philly's job log nor a table of run times")
     times = []
     for where, values in _rows_of(text, name):
-        try:
+        with reading(where):
             times.append(float(values["runtime"]))
-        except (ValueError, TypeError) as error:
-            raise DataError(f"{where}: {error}") from error
     return [time for time in times if 0 < time < math.inf]
 
 
 def _logged_jobs(text: str, name: str) -> list[Job]:
-    try:
+    with reading(name):
         log = json.loads(text)
-    except (ValueError, RecursionError) as error:
-        raise DataError(f"{name}: {error}") from error
     found: list[tuple[datetime, Job]] = []
     for number, entry in enumerate(log if isinstance(log, list) else [log], 1):
         try:
@@ -237,12 +226,10 @@ def alibaba_jobs(text: str, name: str) -> list[Job]:
 def _pod_job(row: _Row) -> Job | None:
     """Return a pod's job, None if it used no time or no CPU."""
     where, values = row
-    try:
+    with reading(where):
         begin, end = float(values["scheduled_time"]), float(values["deletion_time"])
         cores, arrival = float(values["cpu_milli"]) / 1000, float(values["creation_time"])
         memory = int(values["memory_mib"]) << 20
-    except (ValueError, OverflowError, TypeError) as error:
-        raise DataError(f"{where}: {error}") from error
     if not all(map(math.isfinite, (begin, end, cores, arrival))):
         raise DataError(f"{where}: a number is missing, or too large")
     if end <= begin or cores <= 0:
@@ -263,10 +250,8 @@ def alibaba_hosts(text: str, name: str) -> list[HostSpec]:
 
 def _listed_host(row: _Row, title: str, cores: str, unit: float) -> HostSpec:
     where, values = row
-    try:
+    with reading(where):
         cpus, memory = float(values[cores]) / unit, int(values.get("memory_mib") or 0) << 20
-    except (ValueError, TypeError, OverflowError) as error:
-        raise DataError(f"{where}: {error}") from error
     if not 0 < cpus < 1e6 or memory < 0:
         raise DataError(f"{where}: {cores} must be more than 0")
     return HostSpec(values[title], cpus, memory)

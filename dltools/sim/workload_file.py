@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from dltools.errors import DataError
+from dltools.errors import DataError, reading
 from dltools.sim.generate import ARRIVALS, TRAININGS, arrivals
 from dltools.sim.workload import HostSpec, Job, Workload, workload_of
 from dltools.sim.workload_tables import (
@@ -48,10 +48,8 @@ def read_workload(text: str, name: str, seed: int = 0, load: Loader = _no_files)
 
 
 def _parsed(text: str, name: str) -> dict[str, Any]:
-    try:
+    with reading(name):
         data = tomllib.loads(text)
-    except (ValueError, RecursionError) as error:
-        raise DataError(f"{name}: {error}") from error
     if unknown := sorted(set(data) - set(_TABLES)):
         raise DataError(
             f"{name}: unknown table [{unknown[0]}]; "

@@ -13,7 +13,7 @@ import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
-from dltools.errors import DataError
+from dltools.errors import DataError, reading
 from dltools.labels import Role
 from dltools.notation.cpu_weights import LEAST_PRIORITY, MOST_PRIORITY
 from dltools.notation.resources import parse_cpus
@@ -255,13 +255,11 @@ def _from_csv(text: str, where: str, x: Any, y: Any) -> _Pairs:
     """Return the pairs of a CSV file: column x divided by its largest value, and column y. By
     default x is the first column, y the column metric, value or the second one."""
     rows = csv.DictReader(io.StringIO(text))
-    try:
+    with reading(where):
         fields = list(rows.fieldnames or ())
         usual = [field for field in ("metric", "value") if field in fields] or fields[1:]
         x, y = _csv_column(x, fields, fields, where), _csv_column(y, usual, fields, where)
         found = [(float(row[x]), float(row[y])) for row in rows]
-    except (TypeError, ValueError, csv.Error) as error:
-        raise DataError(f"{where}: {error}") from error
     found = [(u, v) for u, v in found if math.isfinite(u) and math.isfinite(v)]
     most = max((u for u, _ in found), default=0.0)
     if most <= 0:

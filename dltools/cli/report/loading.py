@@ -17,7 +17,7 @@ from dltools import inputs
 from dltools.cli.exits import print_message
 from dltools.cli.input_streams import open_input
 from dltools.contents import Content, content_of
-from dltools.errors import DataError
+from dltools.errors import DataError, reading
 from dltools.observations.outcomes import JobResult
 from dltools.report.timelines import Run
 from dltools.text import writable
@@ -237,27 +237,21 @@ def read_job_table(data: bytes, name: str, label: str) -> list[Run]:
 
 def read_rows(data: bytes, name: str) -> Iterator[Mapping[str, Any]]:
     """Yield the rows of CSV or JSON Lines. Raises `DataError`."""
-    try:
+    with reading(name):
         text = data.decode()
-    except UnicodeDecodeError as error:
-        raise DataError(f"{name}: {error}") from error
     if text.lstrip("\ufeff \n\r\t").startswith("{"):
         yield from _json_rows(text, name)
         return
-    try:
+    with reading(name):
         yield from csv.DictReader(io.StringIO(text))
-    except csv.Error as error:
-        raise DataError(f"{name}: {error}") from error
 
 
 def _json_rows(text: str, name: str) -> Iterator[Mapping[str, Any]]:
     for number, line in enumerate(text.splitlines(), 1):
         if not line.strip():
             continue
-        try:
+        with reading(f"{name}: line {number}"):
             record = json.loads(line)
-        except (ValueError, RecursionError) as error:
-            raise DataError(f"{name}: line {number}: {error}") from error
         if not isinstance(record, dict):
             raise DataError(f"{name}: line {number}: not an object")
         yield record
@@ -273,12 +267,10 @@ def _job(row: Mapping[str, Any], where: str) -> JobResult:
 
 
 def _value(key: str, value: Any, where: str) -> Any:
-    try:
-        if key in _TEXTS:
-            return writable(value)
+    if key in _TEXTS:
+        return writable(value)
+    with reading(f"{where}: {key}"):
         number = int(value) if key in _WHOLE_NUMBERS else float(value)
-    except (ValueError, TypeError, OverflowError) as error:
-        raise DataError(f"{where}: {key}: {error}") from error
     if not abs(number) <= _LONGEST_S:
         raise DataError(f"{where}: {key} is no number of seconds or jobs: {str(value)[:30]}")
     return number

@@ -14,7 +14,7 @@ from dltools import inputs
 from dltools.cli.exits import print_message
 from dltools.cli.input_streams import open_input
 from dltools.contents import refusal
-from dltools.errors import ConfigError, DataError
+from dltools.errors import ConfigError, DataError, reading
 
 if TYPE_CHECKING:
     from dltools.sim.workload import HostSpec, Job, Workload
@@ -165,10 +165,8 @@ def _trace_jobs(kind: str, name: str, source: Source) -> list[Job]:
 def _throughputs(file: Path | None) -> Mapping[str, Any]:
     if file is None:
         raise ConfigError("--trace gavel needs --throughputs: the trace has no speeds of its jobs")
-    try:
+    with reading(str(file)):
         table = json.loads(inputs.read_text(file, DataError))
-    except (ValueError, RecursionError) as error:
-        raise DataError(f"{file}: {error}") from error
     if not isinstance(table, dict):
         raise DataError(f"{file}: not a table of throughputs")
     return table
