@@ -137,6 +137,12 @@ class SimulatedHost:
         met = [job.sample(micros, requirements, sees_threads=sees) for job in self.jobs.values()]
         return any(met)
 
+    def forget_reports(self) -> None:
+        """Forget the reports that no policy reads."""
+        for job in self.jobs.values():
+            job.news = math.inf
+            job.unread.clear()
+
     def apply_settings(self, realisation: Realisation) -> None:
         """Set the limits that a round has decided on."""
         for key, job in self.jobs.items():

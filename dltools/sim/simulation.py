@@ -66,6 +66,7 @@ class Simulation:
         """
         self._rounds = Rounds(policy, parameters, options, {})
         self._requirements = self._rounds.requirements
+        self._decides = self._requirements.shares or self._requirements.cluster
         self._reports_all = bool(
             self._requirements.windows
             or self._requirements.curves
@@ -236,6 +237,9 @@ class Simulation:
     def _look(self, host: SimulatedHost) -> None:
         """Sample a host, and run a round if one is due."""
         host.changed_at = math.inf
+        if not self._decides:
+            host.forget_reports()
+            return
         if host.looks and host.now >= host.looks[0]:
             host.looks = [time for time in host.looks if time > host.now]
             host.history.containers_changed()
