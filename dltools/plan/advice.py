@@ -14,6 +14,7 @@ from dltools.plan.decisions import JobDecision
 from dltools.plan.host_history import HostHistory
 from dltools.plan.signals.busy_threads import (
     busy_threads,
+    certain_threads,
     settings_against_spinning,
     spinning_threads,
 )
@@ -94,7 +95,7 @@ def _beyond(job: ContainerHistory, cpus: float, quota: float | None) -> str | No
         uses = f"which uses up its quota of {quota:g} CPUs{_stopped(job)}"
         return f"{_spins(job)}, {uses}: {_start(job, int(quota))}"
     most = min(job.owner.most_cpus, cpus)
-    threads = busy_threads(job) if job.cpu.demand is not None else None
+    threads = certain_threads(job)
     if threads is not None and threads > max(1, most):
         limit = f"the host has {cpus:g}"
         if most < cpus:

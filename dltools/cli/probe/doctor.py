@@ -9,6 +9,7 @@ import json
 import os
 import shutil
 import subprocess
+import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from functools import partial
@@ -42,6 +43,9 @@ _SYS_PTRACE, _DAC_READ_SEARCH = 1 << 19, 1 << 2
 _UNITS = (Path("/etc/systemd/system"), Path("/usr/lib/systemd/system"), Path("/lib/systemd/system"))
 _CRON = Path("/etc/cron.d/dltools")
 _ANSWER_S = 5.0
+_WINDOW_S = 0.5
+"""Time between two looks at the counters (s): over the life of a young job the processes that have
+loaded and compiled count too."""
 
 
 def examine(request: Request, make_sampler: Callable[[dict[str, Connector]], Sampler]) -> None:
@@ -116,11 +120,16 @@ def _of_engine(
     yield Finding(Health.OK, "engine", text)
     rules = Rules(tuple(map(parse_rule, request.selection.roles)))
     try:
-        rows = make_sampler({engine.host: lambda: engine}).sample()
+        sampler = make_sampler({engine.host: lambda: engine})
+        before = sampler.counters()
+        time.sleep(_WINDOW_S)
+        rows = sampler.sample()
     except DltoolsError as error:
         yield Finding(Health.FAILURE, "sample", str(error))
     else:
-        yield from of_sample(rows, rules, expects_gpus=engine.has_gpu, is_local=engine.is_local)
+        yield from of_sample(
+            rows, rules, before, expects_gpus=engine.has_gpu, is_local=engine.is_local
+        )
         yield from _of_pauses(engine, rows)
     yield from _of_journal(engine, request)
     if engine.is_local:

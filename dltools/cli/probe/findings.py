@@ -20,7 +20,7 @@ from dltools.plan.planner import Planner
 from dltools.plan.policy.flowcon import FLOWCON
 from dltools.plan.policy.parameters import build
 from dltools.plan.realisation.mode import RealisationOptions
-from dltools.plan.signals.busy_threads import busy_threads
+from dltools.plan.signals.busy_threads import certain_threads
 
 if TYPE_CHECKING:
     from dltools.observations.roles import Rules
@@ -63,15 +63,21 @@ class Finding:
 
 
 def of_sample(
-    rows: Sequence[Row], rules: Rules, *, expects_gpus: bool, is_local: bool = False
+    rows: Sequence[Row],
+    rules: Rules,
+    before: Sequence[Row] = (),
+    *,
+    expects_gpus: bool,
+    is_local: bool = False,
 ) -> Iterator[Finding]:
-    """Yield the findings in a sample of one host. `expects_gpus`: its engine says that it has GPUs;
-    `is_local`: it answers at a socket of this machine."""
+    """Yield the findings in a sample of one host. `before`: its counters a while ago;
+    `expects_gpus`: its engine says that it has GPUs; `is_local`: it answers at a socket of this
+    machine."""
     from dltools.observations.table import to_table
     from dltools.probe.counters import ELSEWHERE
 
     planner = Planner(FLOWCON, build(FLOWCON.parameters, {}), RealisationOptions(), rules=rules)
-    planner.add(to_table(map(dict, rows)))
+    planner.add(to_table([*({**row, "demand_cores": None} for row in before), *map(dict, rows)]))
     for row in rows:
         if row["kind"] == "node" and row.get("gap") == ELSEWHERE and is_local:
             yield Finding(Health.WARNING, "host", _IN_A_VM, "docker info -f '{{.OperatingSystem}}'")
@@ -123,14 +129,15 @@ def _of_container(row: Row, metrics: Mapping[str, int], gpus: int) -> Finding:
 def _of_threads(host: HostHistory) -> Iterator[Finding]:
     """Yield whether trainings have more busy threads than there are CPUs, as far as it is known."""
     trainings = [one for one in host.containers.values() if one.role is Role.TRAINING]
-    threads = {one.id: busy_threads(one) for one in trainings if one.cpu.demand is not None}
+    known = {one.id: certain_threads(one) for one in trainings}
+    threads = {id_: count for id_, count in known.items() if count is not None}
     total, most = sum(threads.values()), max(threads.values(), default=0)
     jobs = f"{len(threads)} training{'' if len(threads) == 1 else 's'}"
     text = f"{total} busy threads of {jobs} on {host.cpus:g} CPUs"
     if total > host.cpus > 0 and most > 1:
-        known = [one for one in trainings if threads.get(one.id, 0) > 1]
+        several = [one for one in trainings if threads.get(one.id, 0) > 1]
         fewer = max(1, int(host.cpus / len(threads)))
-        found = sorted({options(one, fewer) for one in known} - {""})
+        found = sorted({options(one, fewer) for one in several} - {""})
         advice = f"docker run {found[0]} ..." if found else ""
         yield Finding(Health.WARNING, "threads", f"{text}; {_FEWER_THREADS}", advice)
     elif threads:

@@ -37,6 +37,13 @@ def busy_threads(job: ContainerHistory) -> int:
     return max(1, job.threads or 1)
 
 
+def certain_threads(job: ContainerHistory) -> int | None:
+    """Return how many threads of a job want a CPU at once for certain, None if nobody knows: a
+    shell and what it starts want 1.3 CPUs, one after the other."""
+    demand = job.cpu.demand
+    return None if demand is None else max(1, math.floor(demand + _NEAR))
+
+
 def needed_cpus(job: ContainerHistory) -> float:
     """Return the number of CPUs that a job can use: the least of its busy threads, its owner's
     quota and its owner's CPU list."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -20,10 +21,15 @@ def found(*rows: Row, expects_gpus: bool = False) -> dict[str, Finding]:
     return {one.subject: one for one in findings(*rows, expects_gpus=expects_gpus)}
 
 
-def findings(*rows: Row, expects_gpus: bool = False, is_local: bool = False) -> list[Finding]:
+def findings(
+    *rows: Row, before: Sequence[Row] = (), expects_gpus: bool = False, is_local: bool = False
+) -> list[Finding]:
     """Return all findings."""
-    whole = [dict.fromkeys(one.name for one in COLUMNS) | row for row in rows]
-    return list(of_sample(whole, NO_RULES, expects_gpus=expects_gpus, is_local=is_local))
+    whole, earlier = (
+        [dict.fromkeys(one.name for one in COLUMNS) | row for row in some]
+        for some in (rows, before)
+    )
+    return list(of_sample(whole, NO_RULES, earlier, expects_gpus=expects_gpus, is_local=is_local))
 
 
 def training(name: str, **more: Any) -> list[Row]:
@@ -78,9 +84,21 @@ def test_more_threads_than_cpus_and_runtimes_that_spin() -> None:
 
 
 def test_sleeping_threads_and_shells_are_no_busy_threads() -> None:
-    shells = {"thread_count": 6, "demand_cores": 0.8}
+    shells = {"thread_count": 6, "demand_cores": 1.4}
     one = found(node(0), *training("a", **shells), *training("b", thread_count=6))
     assert one["threads"] == Finding(Health.OK, "threads", "1 busy threads of 1 training on 2 CPUs")
+
+
+def test_what_was_busy_before_the_last_look_does_not_count() -> None:
+    """Processes that compiled are asleep by now, and the quota has stopped it since."""
+    now = {"openmp_runtime": "libgomp", "owner_cpu_limit_cores": 1.0, "owner_cpu_weight": 1024.0}
+    before = [node(-1), container(-1, "a", 19.0, cpu_throttled_seconds=1.0, demand_cores=32.0)]
+    rows = [node(0), *training("a", demand_cores=1.9, cpu_throttled_seconds=1.25, **now)]
+    assert [one.text for one in findings(*rows, before=before) if one.subject == "threads"] == [
+        "2 busy threads of 1 training on 2 CPUs",
+        "a: 2 threads want a CPU at once, and its quota is 1, which stopped it 25% of the time: "
+        "start it with -e OMP_NUM_THREADS=1 next time",
+    ]
 
 
 def test_a_program_that_is_not_known_gets_no_variable() -> None:
