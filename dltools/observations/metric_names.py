@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 _WORDS = {
     "training": "train",
-    "valid": "val", "validation": "val", "validate": "val", "vali": "val",
+    "cv": "val", "valid": "val", "validation": "val", "validate": "val", "vali": "val",
     "dev": "val",
     "evaluation": "eval", "testing": "test",
     "acc": "accuracy", "ppl": "perplexity", "err": "error",
@@ -253,7 +253,7 @@ def fluctuating(names: Iterable[str]) -> frozenset[str]:
 
 def is_loss(name: str) -> bool:
     """Tell whether a metric is a loss, of an evaluation or of a part too."""
-    return "loss" in name.lower() or bool(_player_of(name))
+    return "loss" in name.lower() or name.startswith("l_") or bool(_player_of(name))
 
 
 def is_achieved(name: str) -> bool:
@@ -292,7 +292,7 @@ def _player_of(name: str) -> str:
     """Return which player of an adversarial pair a metric is the loss of, "" where of none."""
     words = frozenset(name.lower().split("_"))
     for player, alone, joined in _PLAYERS:
-        if words & joined or (words & alone and not words.isdisjoint(("loss", "error"))):
+        if words & joined or (words & alone and not words.isdisjoint(("loss", "error", "l"))):
             return player
     return ""
 

@@ -89,11 +89,11 @@ class Confirmation(Generic[T]):
         if reading.is_final and all(point.metric in self._sure for point in points):
             return []
         self._has_rivals = self._has_rivals or reading.rivals > 0
-        names = tuple(point.metric for point in points)
-        is_known = (len(names) > 1 or reading.has_fraction) and names in self._series
-        is_known = is_known or all(self._is_known(point, reading) for point in points)
-        if is_known and not reading.rivals:
-            return now
+        names = tuple([point[0] for point in points])
+        if not reading.rivals:
+            is_known = (len(names) > 1 or reading.has_fraction) and names in self._series
+            if is_known or all(self._is_known(point, reading) for point in points):
+                return now
         seen = self._see(points, reading)
         if seen is None:
             return []
@@ -160,7 +160,7 @@ class Confirmation(Generic[T]):
             seen = self._seen[form] = _Seen()
         seen.count += 1
         if len(seen.values) < _WHOLES:
-            seen.values.add(tuple(point.value for point in points))
+            seen.values.add(tuple([point.value for point in points]))
         return seen
 
     def _keep(self, names: _Names, points: list[Tagged[T]], reading: Reading) -> None:

@@ -97,7 +97,7 @@ class Automatic:
             if found[0].source == "latency" and shape.may_be_named:
                 read = self._named.read(line[:LONGEST_TEXT], layout)
                 found = [*read.points, *found] if read.is_sure else found
-            if found[0].epoch is None and (epoch := self._named.epoch_above) is not None:
+            if found[0].epoch is None and (epoch := self._named.above[1]) is not None:
                 found = [point._replace(epoch=epoch) for point in found]
             return _CERTAIN((found, True, 0, False, _NONE, False, False))
         if shape.may_be_named:

@@ -362,11 +362,12 @@ PHASES = ("train", "val", "eval", "test")
 
 _WORDS = Regex(
     r"(?<![\w./\\@=-])(train(?:ing)?|val(?:i(?:d(?:ation|ating)?)?)?|eval(?:uation|uating|uate)?"
-    r"|test(?:ing)?|dev)(?: set)?(?![\w./@]|-\w| ?=|\(s\)|\s(?:time|samples|size|batch_size)\b)",
+    r"|test(?:ing)?|dev|CV(?= ))(?: set)?"
+    r"(?![\w./@]|-\w| ?=|\(s\)|\s(?:time|samples|size|batch_size)\b)",
     re.IGNORECASE,
 )
 
-_MEANS = {"d": "val", "v": "val", "e": "eval", "t": "test"}
+_MEANS = {"c": "val", "d": "val", "v": "val", "e": "eval", "t": "test"}
 
 
 class PhaseWord(NamedTuple):
@@ -378,7 +379,7 @@ class PhaseWord(NamedTuple):
 
 def phase_words(line: str, lower: str) -> list[PhaseWord]:
     """Return the words of a line that name a phase, in order."""
-    if "train" not in lower and "val" not in lower and "test" not in lower and "dev" not in lower:
+    if not any(word in lower for word in ("train", "val", "test", "dev", "cv ")):
         return []
     return [PhaseWord(_phase(m[1]), m.start()) for m in _WORDS.finditer(line)]
 

@@ -55,7 +55,8 @@ from dltools.probe.progress.tokens import (
 _CODE = Regex(
     r"^\s*(?:def|class|import|from|return|if|for|while|else|elif|print|assert|self|parser|const|let"
     r"|config param|namespace|args?|hparams?|usage|warning)\b|\bself\.|[+*]=|[^=]==[^=]|\blambda\b"
-    r"|\s#\s|;\s*$|^\s*#|^\s*//|\bTODO\b|\.(?:ckpt|pth?|safetensors|h5|pkl|bin|onnx|keras)\b"
+    r"|\s#\s(?!\w+: [\d.]+(?:\s|$))|;\s*$|^#|^\s+#(?! \w+: \d)|^\s*//|\bTODO\b"
+    r"|\.(?:ckpt|pth?|safetensors|h5|pkl|bin|onnx|keras)\b"
 )
 """Patterns of source code, settings and names of files."""
 
@@ -65,6 +66,9 @@ _FRACTION = Regex(r"[.einy]", re.IGNORECASE)
 _LOGGED = Regex(r".{0,80}?\b(?:INFO|DEBUG|WARNING)\b[\]:]?\s")
 """What a logger puts before a heading."""
 
+_RATE = Regex(r"\blr\W{1,3}[\d.]+(?:e-?\d+)?$", re.IGNORECASE)
+"""The learning rate at the end of a heading."""
+
 _FINAL = Regex(r"\bfinal\b", re.IGNORECASE)
 _LONGEST_HEADING = 100
 
@@ -73,7 +77,8 @@ _NO_COUNT = Count(None, None)
 
 
 class Named:
-    """The generic reader of one log; it remembers the step or epoch of a heading."""
+    """The generic reader of one log; `above` is the step or epoch of a heading, for the
+    lines below that name none."""
 
     name = "named"
     partial = False
@@ -81,14 +86,9 @@ class Named:
     def __init__(self, shapes: Shapes | None = None) -> None:
         """Keep what is understood in the shapes of the log's lines."""
         self._shapes = Shapes() if shapes is None else shapes
-        self._above = _NO_COUNT
+        self.above = _NO_COUNT
         self._epoch: float | None = None
         self._title = ""
-
-    @property
-    def epoch_above(self) -> float | None:
-        """The epoch of a heading, for the lines below that name none."""
-        return self._above.epoch
 
     def points(self, line: str) -> list[Point]:
         """Return one point for each name; if a name comes twice, the first one."""
@@ -159,10 +159,10 @@ class Named:
             return NOTHING
         at = _count(texts[0], meaning.scale, texts[1])
         if not meaning.metrics:
-            self._above = at
+            self.above = at
             return NOTHING
         if at.step is None or at.epoch is None:
-            at = _below(self._above, at)
+            at = _below(self.above, at)
         step, epoch = at
         if epoch is not None:
             self._epoch = epoch
@@ -276,6 +276,7 @@ def _heading(line: str) -> Meaning:
     logged = _LOGGED.match(line)
     begin = logged.end() if logged else 0
     found = [token for token in tokens(line) if token.start >= begin]
+    found = [token for token in found if token.name != "lr"] if len(found) > 1 else found
     sorts = [name_kind(counter_of(line, token)) for token in found]
     if not sorts or not set(sorts) <= {NameKind.EPOCH, NameKind.STEP}:
         return _NOTHING
@@ -284,7 +285,8 @@ def _heading(line: str) -> Meaning:
         return _NOTHING
     ends = [token.end for token in found]
     starts = [*[token.start for token in found[1:]], len(line)]
-    if any(any(map(str.isalpha, line[end:start])) for end, start in zip(ends, starts, strict=True)):
+    between = [_RATE.sub("", line[end:start]) for end, start in zip(ends, starts, strict=True)]
+    if any(map(str.isalpha, "".join(between))):
         return _NOTHING
     where = place(line, found)
     numbers = tuple(sites(line, [where.step, where.epoch]))

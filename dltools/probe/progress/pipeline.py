@@ -91,7 +91,7 @@ class PointReader(Generic[T]):
             points = self._repeats.new(points, is_redrawn=line[1])
         tag: Any = self._tag_of(line, points) if self._tag_of else None
         certain = self._confirmation.confirmed(points, reading, tag) if points else []
-        if line[1] or line[5] or self._drawings.are_held or (points and points[0][4] in BARS):
+        if line[1] or line[5] or self._drawings.held or (points and points[0][4] in BARS):
             certain = self._drawings.settled(certain, line)
         found += certain
 

@@ -16,6 +16,9 @@ _Seen = tuple[int | None, float | None, float]
 _MOST = 2**63
 """Steps from here on do not fit into a column: such a point has no step."""
 
+_LONG = 8
+"""Characters of a value that no two passes of an epoch give alike."""
+
 BARS = ("tqdm", "lightning", "keras")
 """Families of bars. Where a log is no terminal, each drawing may have a line of its own."""
 
@@ -23,7 +26,8 @@ BARS = ("tqdm", "lightning", "keras")
 class Repeats:
     """Drops the repeated points of one log.
 
-    A point with the step, the epoch and the value of the point before is dropped. So is a point
+    A point with the step, the epoch and the value of the point before is dropped, where it has an
+    epoch only if the value is long: other processes of the training say it too. So is a point
     without step and epoch if its value is that of a point that had one: `saved the best model (loss
     0.31)`.
     """
@@ -43,7 +47,7 @@ class Repeats:
             if step is not None or epoch is not None:
                 self._last[metric] = (step, epoch, value)
                 if last is not None and is_same:
-                    is_same = step is not None and last[0] == step
+                    is_same = last[0] == step and (step is not None or len(repr(value)) >= _LONG)
                     is_same = is_same and (is_redrawn or last[1] == epoch)
             if not is_same:
                 found.append(point)
@@ -59,25 +63,20 @@ class Drawings(Generic[T]):
     because a bar may move on before its values do, and the mean of an epoch is drawn at its end."""
 
     def __init__(self) -> None:
-        self._held: list[Tagged[T]] = []
-
-    @property
-    def are_held(self) -> bool:
-        """Whether points are held back."""
-        return bool(self._held)
+        self.held: list[Tagged[T]] = []
 
     def settled(self, points: list[Tagged[T]], line: LogLine) -> list[Tagged[T]]:
         """Return the points that no later drawing replaces, of those held and of a line's."""
         held = self.end()
         if line.is_redrawn or line.is_drawn_over or (points and points[-1][1].source in BARS):
             drawn = {_place(point) for _, point in points if point.step is not None}
-            self._held = points
+            self.held = points
             return [one for one in held if _place(one[1]) not in drawn]
         return held + points
 
     def end(self) -> list[Tagged[T]]:
         """Return the points that are held back."""
-        found, self._held = self._held, []
+        found, self.held = self.held, []
         return found
 
 
