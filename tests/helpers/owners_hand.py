@@ -7,6 +7,7 @@ realisation. What became of each command on Docker alone is what is expected of 
 from __future__ import annotations
 
 import contextlib
+import os
 import random
 import subprocess
 import tempfile
@@ -244,11 +245,12 @@ class Arm:
 
     def _thaw(self) -> None:
         """Let go on what the engine itself cannot."""
-        for id_ in self._ids.values():
-            for path in Path("/sys/fs/cgroup").glob(f"**/*{id_}*/freezer.state"):
-                path.write_text("THAWED")
-            for path in Path("/sys/fs/cgroup").glob(f"**/*{id_}*/cgroup.freeze"):
-                path.write_text("0")
+        for folder, _, names in os.walk("/sys/fs/cgroup"):  # others come and go meanwhile
+            if any(id_ in folder for id_ in self._ids.values()):
+                for name, thawed in (("freezer.state", "THAWED"), ("cgroup.freeze", "0")):
+                    if name in names:
+                        with contextlib.suppress(OSError):
+                            Path(folder, name).write_text(thawed)
 
     # What is seen
 

@@ -22,9 +22,10 @@ from helpers.load import Pipe, seconds_of
 from helpers.stumbling import DELAY_S, Fault, StumblingEngine
 from helpers.tools import command, environment
 
-TRAINING = """awk 'BEGIN { for (;;) x += 1 }' &
-awk 'BEGIN { for (n = 1; ; n++) { for (i = 0; i < 100000; i++) x += i
-printf "step %d loss: %.6f\\n", n, 1 + 9 / n; fflush() } }'"""
+TRAINING = """n=0; while :; do n=$((n+1)); echo step $n loss: 0.$((99999-n)); usleep 300000; done"""
+BUSY = f"awk 'BEGIN {{ for (;;) x += 1 }}' & {TRAINING}"
+"""A training where none waits for its turn, and one where some do."""
+
 JOBS = 3
 
 AT_FIRST = ("version", "info")
@@ -80,8 +81,11 @@ class Outcome:
 class Stumbles:
     """Two trainings on a real engine, and the tools that reach it through a proxy."""
 
-    def __init__(self, url: str) -> None:
+    def __init__(self, url: str, *, is_busy: bool = True) -> None:
+        """Start nothing yet. Limits are set only where the trainings are busy."""
         from docker import APIClient
+
+        self._script = BUSY if is_busy else TRAINING
 
         self._url = url
         self._api = APIClient(url, version="auto", timeout=60)
@@ -89,11 +93,19 @@ class Stumbles:
         self._ids: list[str] = []
 
     def __enter__(self) -> Stumbles:
+        try:
+            self._start()
+        except BaseException:
+            self.__exit__()
+            raise
+        return self
+
+    def _start(self) -> None:
         build_image(self._api)
         for _ in range(JOBS):
             made = self._api.create_container(
                 IMAGE,
-                [TRAINING],
+                [self._script],
                 entrypoint=["/bin/sh", "-c"],
                 labels=dict([self._label.split("="), ("dltools.role", "training")]),
                 host_config=self._api.create_host_config(
@@ -101,10 +113,9 @@ class Stumbles:
                     log_config={"type": "local"},  # other logs are read without the engine
                 ),
             )
-            self._api.start(made["Id"])
             self._ids.append(made["Id"])
+            self._api.start(made["Id"])
         eventually(lambda: all(self._api.logs(id_, tail=1) for id_ in self._ids))
-        return self
 
     def __exit__(self, *_: object) -> None:
         for id_ in self._ids:

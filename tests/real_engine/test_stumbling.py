@@ -21,7 +21,7 @@ def stumbles(engine: DockerEngine) -> Iterator[Stumbles]:
         yield made
 
 
-@pytest.mark.parametrize("kind", ["version", "info", "list"])
+@pytest.mark.parametrize("kind", ["version", "info", "list", "inspect", "past events", "logs"])
 def test_a_sample_is_taken_or_one_line_says_why_not(stumbles: Stumbles, kind: str) -> None:
     outcomes = {fault: stumbles.once(kind, fault) for fault in faults_of(kind)}
     assert not {fault: outcome for fault, outcome in outcomes.items() if outcome.broken}

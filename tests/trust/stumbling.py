@@ -17,10 +17,10 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from helpers.stumbles import ONCE, STREAM, Outcome, Stumbles, faults_of
+from helpers.stumbles import CHANGES, ONCE, STREAM, Outcome, Stumbles, faults_of
 from helpers.stumbling import Fault
 
-AT_ONCE = 3
+AT_ONCE = 2
 USUAL = "unix:///var/run/docker.sock"
 
 
@@ -46,7 +46,7 @@ def try_all(url: str, kinds: Sequence[str] = ()) -> Iterator[Tried]:
 
     def try_one(case: tuple[str, Fault, str]) -> Tried:
         kind, fault, tools = case
-        with Stumbles(url) as stumbles:
+        with Stumbles(url, is_busy=kind in CHANGES) as stumbles:
             make: Callable[[], Outcome] = (
                 (lambda: stumbles.once(kind, fault))
                 if tools == "dl-probe"
