@@ -223,6 +223,8 @@ class EngineActuator:
         self.rotation.note_event(event)
         if event.action == "start":
             self._joined.pop(id_, None)
+            if (known := self._records.find(id_)) and known.started:
+                self._records.remove(known)  # it may have been made after this start
         elif event.hand == "signal":
             self.rotation.drop(id_, refusals.SIGNALLED)
         elif event.action == "update" and id_ in self._joined:

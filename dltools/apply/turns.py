@@ -114,10 +114,12 @@ class Rotation:
         if turn is None:
             return
         self._queues.remove(turn)
-        if self.on_hand is not None:
-            self.on_hand(turn, why)
         self._pauser.leave([turn])
-        self._unpause_leaving()
+        try:
+            self._unpause_leaving()
+        finally:
+            if self.on_hand is not None:
+                self.on_hand(turn, why)
 
     def note_event(self, event: Event) -> None:
         """Take note of a pause or the end of one: whether it is our own."""
