@@ -20,6 +20,14 @@ if TYPE_CHECKING:
     from _typeshed import ReadableBuffer as Buffer
 
 
+def home_directory() -> Path | None:
+    """Return the user's home directory, None where neither HOME nor the list of users has one."""
+    try:
+        return Path.home()
+    except RuntimeError:
+        return None
+
+
 @contextmanager
 def atomic_file(path: Path, mode: int | None = None) -> Iterator[IO[bytes]]:
     """Open a file that appears whole under its name when the block ends well, or not at all. Its

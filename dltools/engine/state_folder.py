@@ -17,8 +17,8 @@ from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from dltools.errors import AccessError, DataError, OutputError
-from dltools.files import STAGED, named
+from dltools.errors import AccessError, ConfigError, DataError, OutputError
+from dltools.files import STAGED, home_directory, named
 from dltools.notation.resources import format_bytes
 
 _LONGEST = 16 << 20
@@ -34,22 +34,29 @@ SYSTEM = Path("/var/lib/dltools")
 
 def state_directory(asked: Path | None = None) -> Path:
     """Return where state is kept: the directory asked for, else $XDG_STATE_HOME/dltools, else
-    /var/lib/dltools for root and ~/.local/state/dltools for other users."""
+    /var/lib/dltools for root and ~/.local/state/dltools for other users. Raises `ConfigError` where
+    there is no home."""
     if asked is not None:
         return asked.absolute()
     base = os.environ.get("XDG_STATE_HOME") or ""
     if Path(base).is_absolute():
         return Path(base) / "dltools"
-    return SYSTEM if os.geteuid() == 0 else _in_home()
+    found = SYSTEM if os.geteuid() == 0 else _in_home()
+    if found is None:
+        raise ConfigError("no home directory is known; set HOME, or name a --state-dir")
+    return found
 
 
 def state_directories(asked: Path | None = None) -> list[Path]:
     """Return every directory where state of this machine may be, the one in use first."""
-    return list(dict.fromkeys((state_directory(asked), SYSTEM, _in_home())))
+    with suppress(ConfigError):
+        asked = state_directory(asked)
+    return [one for one in dict.fromkeys((asked, SYSTEM, _in_home())) if one is not None]
 
 
-def _in_home() -> Path:
-    return Path.home() / ".local" / "state" / "dltools"
+def _in_home() -> Path | None:
+    home = home_directory()
+    return home and home / ".local" / "state" / "dltools"
 
 
 def prepare(home: Path) -> None:

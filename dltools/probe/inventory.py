@@ -15,8 +15,8 @@ from typing import NamedTuple
 from dltools.engine import cgroup, host
 from dltools.engine.cgroup import Cgroup
 from dltools.engine.demand import DemandWatch
-from dltools.engine.interface import Container, Engine, GoneError, Listed
-from dltools.errors import DltoolsError
+from dltools.engine.interface import Container, Engine, GoneError, Listed, RefusedError
+from dltools.errors import DltoolsError, UnavailableError
 from dltools.labels import unknown_labels
 from dltools.probe.container_watch import ProcessWatch, RoleWatch
 from dltools.probe.endpoints import endpoint_source
@@ -166,7 +166,11 @@ class Inventory:
         self._is_stale, self._listed_at = False, now
         started = set(self._started)
         labels, names = self._filters.get("label", ()), self._filters.get("name", ())
-        listed = {one.id: one for one in self._engine.containers(labels, names)}
+        try:
+            listed = {one.id: one for one in self._engine.containers(labels, names)}
+        except RefusedError as error:
+            self._is_stale = True
+            raise UnavailableError(f"the engine lists no containers: {error}") from error
         self._exited &= listed.keys()
         for id_ in tuple(self._exited):
             listed.pop(id_, None)

@@ -11,8 +11,9 @@ import pytest
 from helpers.other_users import STRANGER, as_user, needs_root
 
 from dltools.engine import state_folder
+from dltools.engine.docker.addresses import default_address
 from dltools.engine.state_folder import StateFolder, prepare
-from dltools.errors import AccessError, DataError, OutputError
+from dltools.errors import AccessError, ConfigError, DataError, OutputError
 
 
 @pytest.fixture
@@ -259,3 +260,19 @@ def test_xdg_and_what_is_asked_for_win(monkeypatch: pytest.MonkeyPatch, uid: int
 def test_asking_makes_no_directory(tmp_path: Path) -> None:
     assert state_folder.state_directories(tmp_path / "asked")[0] == tmp_path / "asked"
     assert list(tmp_path.iterdir()) == []
+
+
+def test_without_a_home_a_user_is_told_what_to_set(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As in cron and in containers, for a user whom no list of users has."""
+
+    def unknown() -> Path:
+        raise RuntimeError("Could not determine home directory.")
+
+    monkeypatch.setattr(Path, "home", unknown)
+    monkeypatch.setattr(os, "geteuid", lambda: 54_321)
+    for name in ("XDG_STATE_HOME", "DOCKER_HOST", "DOCKER_CONTEXT", "DOCKER_CONFIG"):
+        monkeypatch.delenv(name, raising=False)
+    with pytest.raises(ConfigError, match="no home directory is known; set HOME"):
+        state_folder.state_directory()
+    assert state_folder.state_directories() == [state_folder.SYSTEM]
+    assert default_address().url == ""

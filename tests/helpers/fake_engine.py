@@ -60,7 +60,8 @@ class FakeEngine:
     """An engine of no real machine, with one container at first.
 
     `faults` maps "METHOD /path-ending" to the status to answer, 0 for hanging up; `after_update`
-    is called when an update has been made.
+    is called when an update has been made. `info`: what else it says of itself; `warnings`: what it
+    answers to an update.
     """
 
     state, pid, started, labels, host_config = _Of(), _Of(), _Of(), _Of(), _Of()
@@ -80,6 +81,8 @@ class FakeEngine:
         self.is_there = True
         self.ignores_updates = False
         self.ends_events = False
+        self.info: dict[str, Any] = {}
+        self.warnings: list[str] | None = None
         self.after_update: Callable[[], object] = lambda: None
 
     def add(self, *names: str) -> None:
@@ -121,7 +124,8 @@ class FakeEngine:
             return 200, {"ApiVersion": "1.41", "Version": "20.10"}
         tail = path.split("/", 2)[2]  # without /v1.41
         if tail == "info":
-            return 200, {"ID": self.id, "Name": self.host, "NCPU": 4, "MemTotal": 1 << 33}
+            known = {"ID": self.id, "Name": self.host, "NCPU": 4, "MemTotal": 1 << 33}
+            return 200, known | self.info
         if tail == "containers/json":
             return 200, [
                 {"Id": one.id, "Names": [f"/{one.name}"], "State": one.state}
@@ -154,7 +158,7 @@ class FakeEngine:
             if not self.ignores_updates:
                 one.host_config |= body
             self.after_update()
-            return 200, {"Warnings": None}
+            return 200, {"Warnings": self.warnings}
         state = {"Status": one.state, "Pid": one.pid, "StartedAt": one.started}
         return 200, {
             "Id": one.id,

@@ -11,6 +11,7 @@ from urllib.parse import urlsplit
 
 from dltools.engine.address import Address
 from dltools.errors import ConfigError, UnavailableError
+from dltools.files import home_directory
 
 SOCKET = "/var/run/docker.sock"
 
@@ -99,5 +100,6 @@ def _context_name() -> str:
 
 
 def _folder() -> Path:
-    """Return the folder of the docker command's configuration."""
-    return Path(os.environ.get("DOCKER_CONFIG") or Path.home() / ".docker")
+    """Return the folder of the docker command's configuration; without a home there is none."""
+    home = home_directory() or Path("/nonexistent")
+    return Path(os.environ.get("DOCKER_CONFIG") or home / ".docker")

@@ -32,6 +32,7 @@ from dltools.engine.docker.swarm import SERVICE, Swarm
 from dltools.engine.docker.transport import Transport, quoted, understood
 from dltools.engine.interface import (
     ALL_CAPABILITIES,
+    Capabilities,
     Container,
     CpuLimits,
     Engine,
@@ -85,8 +86,6 @@ Podman says then."""
 class DockerEngine(Engine):
     """A connection to one Docker engine, or to one with the same API."""
 
-    capabilities = ALL_CAPABILITIES
-
     tells_hands = True
 
     _product = "Docker"
@@ -106,6 +105,7 @@ class DockerEngine(Engine):
 
     def _learn(self, info: Mapping[str, Any]) -> None:
         """Learn what the engine says of itself."""
+        self.capabilities = _capabilities(info)
         self.id: str = info.get("ID") or ""
         self.host: str = info.get("Name") or ""
         self.version: str = f"{self._product} {info.get('ServerVersion') or ''}".strip()
@@ -196,7 +196,9 @@ class DockerEngine(Engine):
             self.update(located.container.id, fields)
             if is_in_force():
                 return fields
-        self.update(located.container.id, last)
+        warnings = self.update(located.container.id, last)
+        if warnings and located.container.pid and not is_in_force():
+            raise RefusedError("; ".join(warnings))
         return last
 
     def recorded(self, limit_fields: Fields) -> RecordedLimits:
@@ -211,9 +213,10 @@ class DockerEngine(Engine):
             return None
         return None if status in _NO_SHELL else status == 0
 
-    def update(self, id_: str, fields: Fields) -> None:
-        """Set fields of a container, under Docker's own names."""
-        self._transport.json("POST", f"{self._path(id_)}/update", body=dict(fields))
+    def update(self, id_: str, fields: Fields) -> list[str]:
+        """Set fields of a container, under Docker's own names, and return the engine's warnings."""
+        said = self._transport.json("POST", f"{self._path(id_)}/update", body=dict(fields))
+        return list(map(str, (said or {}).get("Warnings") or ())) if isinstance(said, dict) else []
 
     def pause(self, id_: str) -> None:
         """Freeze a container's processes; again where runc has lost a race with new ones."""
@@ -339,6 +342,19 @@ class DockerEngine(Engine):
 
 
 _CONTAINERS = json.dumps({"type": ["container"]})
+
+
+def _capabilities(info: Mapping[str, Any]) -> Capabilities:
+    """Return what an engine can do. A rootless one on cgroup version 1 makes no cgroups: it accepts
+    each update with a warning, and changes nothing."""
+    if info.get("CgroupDriver") != "none":
+        return ALL_CAPABILITIES
+    said = [str(one).removeprefix("WARNING: ") for one in info.get("Warnings") or ()]
+    why = next((one for one in said if "rootless" in one.lower()), _NO_CGROUPS)
+    return Capabilities(frozenset(), pauses=False, creates=False, why=why)
+
+
+_NO_CGROUPS = "this engine runs without cgroups, so that its containers have no limits."
 
 
 def _events(chunks: Iterable[bytes]) -> Iterator[Event]:

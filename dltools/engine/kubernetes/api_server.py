@@ -16,6 +16,7 @@ from typing import Any, TypeVar
 from dltools.engine.interface import GoneError, RefusedError
 from dltools.engine.patience import Patience
 from dltools.errors import AccessError, ConfigError, UnavailableError
+from dltools.files import home_directory
 
 TIMEOUT_S = 30.0
 
@@ -50,7 +51,8 @@ class ApiServer:
                 "an API server needs the package kubernetes; pip install 'dltools[kubernetes]'"
             ) from error
         found = client.Configuration()
-        files = os.environ.get("KUBECONFIG") or str(Path("~/.kube/config").expanduser())
+        home = home_directory() or Path("/nonexistent")
+        files = os.environ.get("KUBECONFIG") or str(home / ".kube" / "config")
         try:
             if any(Path(one).expanduser().is_file() for one in files.split(os.pathsep)):
                 config.load_kube_config(config_file=files, client_configuration=found)

@@ -75,12 +75,14 @@ class PodmanEngine(DockerEngine):
             return replace(found, unsettable={"cpu_weight": _ALONE})
         return found
 
-    def update(self, id_: str, fields: Fields) -> None:
-        """Set limits, under Docker's names. crun ignores "no quota" without a period."""
+    def update(self, id_: str, fields: Fields) -> list[str]:
+        """Set limits, under Docker's names. crun ignores "no quota" without a period. Podman warns
+        of nothing."""
         wanted = {_NAMES[name]: value for name, value in fields.items()}
         if wanted.get("quota") == -1:
             wanted.setdefault("period", PERIOD_US)
         self._transport.json("POST", f"/libpod{self._path(id_)}/update", body={"cpu": wanted})
+        return []
 
     def _update_until(
         self, located: LocatedContainer, updates: Iterable[Fields], is_in_force: Callable[[], bool]

@@ -23,6 +23,34 @@ def test_each_finding_is_a_record(tool: Tools, fake_engine: FakeEngine, state: P
     assert not state.exists() or not list(state.rglob("*"))
 
 
+ROOTLESS = "Running in rootless-mode without cgroups. To enable cgroups in rootless-mode, boot v2."
+
+
+def test_an_engine_without_cgroups_can_set_nothing_and_says_why(
+    tool: Tools, fake_engine: FakeEngine
+) -> None:
+    """Rootless Docker on cgroup version 1 accepts an update, with warnings, and changes nothing."""
+    fake_engine.info = {"CgroupDriver": "none", "Warnings": ["No swap", f"WARNING: {ROOTLESS}"]}
+    fake_engine.ignores_updates, fake_engine.warnings = True, ["CPU shares discarded."]
+    here = {"DOCKER_HOST": fake_engine.url}
+    found = records(tool("dl-probe", "--doctor", "--format", "jsonl", env=here).stdout)
+    (limits,) = [one for one in found if one["subject"] == "limits"]
+    assert limits["status"] == "warning"
+    assert limits["text"].endswith(f"cpuset, pause here: {ROOTLESS}")
+    rows = records(tool("dl-probe", "--format", "jsonl", env=here).stdout)
+    assert {row.get("cannot") for row in rows} == {"cpus+cpu_weight+cpuset+pause+move"}
+    done = tool("dl-apply", input=plan({"cpus": 0.5}), env=here)
+    assert ROOTLESS.encode() in done.stdout + done.stderr
+    assert not fake_engine.updates
+
+
+def test_what_the_engine_warns_of_is_told(tool: Tools, fake_engine: FakeEngine) -> None:
+    fake_engine.ignores_updates, fake_engine.warnings = True, ["CPU shares discarded."]
+    fake_engine.pid = 1
+    done = tool("dl-apply", input=plan({"cpu_weight": 500}), env={"DOCKER_HOST": fake_engine.url})
+    assert b"CPU shares discarded." in done.stdout + done.stderr
+
+
 def test_lines_say_what_to_type(tool: Tools) -> None:
     done = tool("dl-probe", "--doctor", env={"DOCKER_HOST": "unix:///nope.sock"})
     assert done.returncode == UNAVAILABLE
