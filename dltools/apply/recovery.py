@@ -10,6 +10,7 @@ A run writes these files of the state directory before it acts:
     migrations/ID.json    the step that a move is taking; removed once it is rolled back, or
                           its new container is gone
     deliveries/KEY.json   how far a delivery has come; removed after ninety days
+    told/file.json        the file that tells owners who waits; both are removed with the run
 
 A file appears whole, and is on disk before the act. So it may tell of an act that was not done, but
 nothing is done untold. To mend is to compare with the container, and to restore what differs.
