@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from dltools.engine.interface import Container, Engine, GpuAccess, Service, ServiceManager
+from dltools.engine.interface import Container, Engine, GpuAccess
+from dltools.engine.services import Service, ServiceManager
 from dltools.labels import CHECKPOINT, PLACED, PROTECT, is_true
 
 

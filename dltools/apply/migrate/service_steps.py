@@ -22,7 +22,8 @@ from dltools.apply.migrate.migration import (
     expect_checkpoint,
     not_shared,
 )
-from dltools.engine.interface import Engine, GoneError, RefusedError, Service, ServiceManager, Task
+from dltools.engine.interface import Engine, GoneError, RefusedError
+from dltools.engine.services import Service, ServiceManager, Task
 from dltools.errors import UnavailableError
 from dltools.labels import ORIGIN, PLACED
 

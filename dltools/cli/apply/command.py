@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -22,6 +23,9 @@ from dltools.cli.options import (
     Verbose,
     Version,
 )
+
+if TYPE_CHECKING:
+    from dltools.apply.refusals import Rules
 
 
 @guarded
@@ -218,11 +222,9 @@ def apply(
     reads them back, and prints the result. Settings that are as wanted are left alone. Models that
     have met their targets are copied into --deliver-dir.
     """
-    from dltools.apply.refusals import Rules
     from dltools.cli.apply.context import Request, beside_process, choose_task, hook_command
     from dltools.cli.apply.run import run_request
     from dltools.cli.apply.service import service_asked
-    from dltools.probe.progress.pattern import compiled
 
     service = service_asked(
         installs=install_service,
@@ -255,13 +257,7 @@ def apply(
         state_directory=state_dir if service is None else service.home,
         format=format_,
         is_verbose=verbose,
-        rules=Rules(
-            tuple(label or ()),
-            [compiled(one, "--name") for one in name or ()],
-            max_changes,
-            max_age,
-            is_forced=force,
-        ),
+        rules=_rules(label or (), name or (), max_changes, max_age, is_forced=force),
         beside=None if beside is None else beside_process(beside),
         ends_service=service is not None,
         stops=stop,
@@ -273,6 +269,22 @@ def apply(
     run_request(request, context)
     if service is not None:
         service.forget()
+
+
+def _rules(
+    labels: Sequence[str],
+    names: Sequence[str],
+    max_changes: int | None,
+    max_age_s: float | None,
+    *,
+    is_forced: bool,
+) -> Rules:
+    """Return what the options say may be changed. Raises `ConfigError` for a wrong expression."""
+    from dltools.apply.refusals import Rules
+    from dltools.probe.progress.pattern import compiled
+
+    patterns = [compiled(one, "--name") for one in names]
+    return Rules(tuple(labels), patterns, max_changes, max_age_s, is_forced=is_forced)
 
 
 app = options.app(apply)

@@ -45,10 +45,10 @@ from dltools.engine.interface import (
     Move,
     RecordedLimits,
     RefusedError,
-    ServiceManager,
 )
 from dltools.engine.log_files import FollowedFile, read_log
 from dltools.engine.scales import default_shares
+from dltools.engine.services import ServiceManager
 from dltools.errors import DltoolsError
 from dltools.inputs import LineSplitter
 

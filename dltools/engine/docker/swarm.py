@@ -17,7 +17,8 @@ from urllib.parse import quote
 from dltools.engine.address import Address
 from dltools.engine.docker.addresses import check
 from dltools.engine.docker.transport import Transport
-from dltools.engine.interface import GoneError, Node, RefusedError, Service, Task
+from dltools.engine.interface import GoneError, RefusedError
+from dltools.engine.services import Node, Service, Task
 from dltools.errors import ConfigError, UnavailableError
 from dltools.notation.times import parse_time
 

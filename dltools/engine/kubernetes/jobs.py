@@ -15,9 +15,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from dltools.engine.interface import GoneError, Node, RefusedError, Service, Task
+from dltools.engine.interface import GoneError, RefusedError
 from dltools.engine.kubernetes.api_server import ApiServer, ConflictError
 from dltools.engine.kubernetes.pod_resources import labels_of, lasting_id
+from dltools.engine.services import Node, Service, Task
 from dltools.labels import PLACED
 
 CONTROLLER = "kubernetes.io/job-controller"

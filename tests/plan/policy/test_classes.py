@@ -52,7 +52,6 @@ def test_a_policy_names_each_class_once(name: str) -> None:
         ("srtf", "flowcon-fixed", {"new", "known"}),
         ("slaq", "flowcon-fixed", {"-"}),
         ("fair", "flowcon-fixed", {"-"}),
-        ("noop", "flowcon-fixed", {"-"}),
     ],
 )
 def test_every_class_that_a_policy_decides_is_one_that_it_names(

@@ -208,8 +208,12 @@ def test_a_flat_adversarial_pair_says_nothing(name: str, size: float) -> None:
     found = allocation(name, pair(size))
     classes = {**VERDICTS, "srtf": "guessed"}
     assert (found.job_class, found.rank) == (classes[name], 0)
-    assert "loss_d is flat, which does not show whether an adversarial" in found.reason
+    assert "loss_g is flat, which does not show whether an adversarial" in found.reason
     assert found.unlimited is (name in ("flowcon", "slaq"))
+
+
+FLAT_FID = [60.0, *[50.0] * 29]
+"""It changes no more; one that has always been the same would judge nothing."""
 
 
 @pytest.mark.parametrize(
@@ -219,12 +223,12 @@ def test_a_flat_adversarial_pair_says_nothing(name: str, size: float) -> None:
 def test_a_pair_with_fid_is_judged_by_it(name: str, falling: str, flat: str) -> None:
     found = allocation(name, {**pair(), "fid": [50 * value for value in learning()]})
     assert (found.job_class, "fid" in found.reason) == (falling, True)
-    found = allocation(name, {**pair(), "fid": [50.0] * 30})
+    found = allocation(name, {**pair(), "fid": FLAT_FID})
     assert (found.job_class, "fid" in found.reason) == (flat, True)
 
 
 def test_slaq_gives_a_pair_with_a_flat_fid_what_others_leave() -> None:
-    found = allocation("slaq", {**pair(), "fid": [50.0] * 30})
+    found = allocation("slaq", {**pair(), "fid": FLAT_FID})
     assert (found.unlimited, found.rank) == (False, 1)
 
 

@@ -1,0 +1,79 @@
+"""What an engine says of the services of its cluster, and how they are changed.
+
+A manager of a Swarm has services with tasks; one of Kubernetes has Jobs with pods.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import NamedTuple, Protocol
+
+
+@dataclass(frozen=True, slots=True)
+class Service:
+    """A service, of which tasks run on the nodes of a cluster. `replicas` is how many tasks it is
+    to have, None in another `mode` than replicated; `constraints` say where, such as
+    node.id==abc."""
+
+    id: str
+    name: str
+    updated: datetime | None
+    replicas: int | None
+    mode: str
+    labels: Mapping[str, str]
+    constraints: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """A task of a service: `state` is the manager's word, `error` why it is not well, and
+    `container_id` "" before it has one. `is_live`: it has not ended. `has_failed`: it ended
+    badly."""
+
+    node_id: str
+    state: str
+    error: str
+    created: datetime | None
+    container_id: str
+    is_live: bool
+    has_failed: bool
+
+
+class Node(NamedTuple):
+    """A node of a cluster: its state and availability in the manager's words, and whether a
+    constraint of a service forbids it."""
+
+    state: str
+    availability: str
+    is_forbidden_by: Callable[[str], bool]
+
+
+class ServiceManager(Protocol):
+    """A manager's view of the services of a cluster. Methods raise as `Engine`'s do."""
+
+    is_fixed_while_running: bool  # whether constraints change only while no task runs
+
+    def ties(self, service_id: str) -> Iterable[str]:
+        """Return why a service cannot be moved, in sentences."""
+
+    def service(self, id_: str) -> Service:
+        """Return one service, by id or name."""
+
+    def tasks(self, service_id: str) -> list[Task]:
+        """Return the tasks that the manager remembers of a service, also those that have ended."""
+
+    def node(self, id_: str) -> Node:
+        """Return one node."""
+
+    def change(
+        self,
+        id_: str,
+        *,
+        replicas: int | None = None,
+        constraints: Sequence[str] | None = None,
+        labels: Mapping[str, str | None] | None = None,
+    ) -> None:
+        """Change what is not None of a service, unless it is so already. A label that is None is
+        removed, and others stay. Fixed ones wait until there are replicas."""
