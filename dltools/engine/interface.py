@@ -31,6 +31,10 @@ class RefusedError(DltoolsError):
     """The engine refused a request; the message is the engine's."""
 
 
+class UnableError(RefusedError):
+    """The engine will never do what was asked."""
+
+
 Fields = Mapping[str, Any]
 """What only a member understands; a JSON object."""
 
@@ -447,5 +451,5 @@ class Engine(Protocol):
         return False
 
 
-def _unable() -> RefusedError:
-    return RefusedError("this engine can only be looked at")
+def _unable() -> UnableError:
+    return UnableError("this engine can only be looked at")

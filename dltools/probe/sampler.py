@@ -18,7 +18,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from dltools.engine.interface import Container, Engine
+from dltools.engine.interface import Container, Engine, UnableError
 from dltools.engine.kernel_files import hold_files
 from dltools.errors import DltoolsError, UnavailableError
 from dltools.observations.roles import NO_RULES, Rules
@@ -333,12 +333,14 @@ class _HostSampler:
     def _new_events(self) -> list[Row]:
         """Return the new events. A stream that has ended is gone on with, if the engine still
         answers; until it can be, the engine is asked which containers run. Raises
-        `UnavailableError` if it does not answer."""
+        `UnavailableError` if it does not answer, `UnableError` if it tells no events."""
         self._lapse = None
         try:
             if self._is_followed:
                 return self._events.take()
             return self._events.past(self._since, time.time())
+        except UnableError:
+            raise
         except DltoolsError as error:
             self._lapse = f"events: {error}"
         now = time.monotonic()

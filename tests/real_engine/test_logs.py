@@ -68,20 +68,20 @@ def test_a_progress_bar_longer_than_a_log_entry(sample: Any, run: Containers) ->
 
 def test_a_long_line_costs_only_itself(sample: Any, run: Containers) -> None:
     job = run(
-        "echo loss: 2; head -c 300000 /dev/zero | tr '\\0' x; echo; echo loss: 1; echo done;"
+        "echo loss: 2.5; head -c 300000 /dev/zero | tr '\\0' x; echo; echo loss: 1.5; echo done;"
         " sleep 60"
     )
-    assert points(sample(job)) == [("loss", 2), ("loss", 1)]
+    assert points(sample(job)) == [("loss", 2.5), ("loss", 1.5)]
 
 
 def test_binary_junk_is_passed_over(sample: Any, run: Containers) -> None:
     job = run(
-        "echo loss: 2; head -c 50000 /dev/urandom; echo; printf '\\377\\376loss: 1.5\\n'; "
-        "echo loss: 1; echo done; sleep 60"
+        "echo loss: 2.5; head -c 50000 /dev/urandom; echo; printf '\\377\\376loss: 1.5\\n'; "
+        "echo loss: 1.25; echo done; sleep 60"
     )
     found = points(sample(job))
-    assert found[0] == ("loss", 2)
-    assert found[-1] == ("loss", 1)
+    assert found[0] == ("loss", 2.5)
+    assert found[-1] == ("loss", 1.25)
 
 
 def test_what_is_not_finite_is_data(sample: Any, run: Containers) -> None:

@@ -31,6 +31,7 @@ from dltools.engine.interface import (
     Move,
     RecordedLimits,
     RefusedError,
+    UnableError,
 )
 from dltools.engine.kubernetes import pod_resources
 from dltools.engine.kubernetes.api_server import ApiServer, ConflictError
@@ -171,15 +172,15 @@ class KubernetesEngine(Engine):
 
     def logs(self, container: Container, since: float) -> Iterator[list[bytes]]:
         """Refuse: the node's runtime has the logs."""
-        raise RefusedError(_ONLY_LIMITS)
+        raise UnableError(_ONLY_LIMITS)
 
     def follow(self, container: Container, since: float, *, is_new_only: bool = False) -> LogFlow:
         """Refuse: the node's runtime has the logs."""
-        raise RefusedError(_ONLY_LIMITS)
+        raise UnableError(_ONLY_LIMITS)
 
     def events(self, since: float) -> Iterator[Event]:
         """Refuse: the node's runtime has the events."""
-        raise RefusedError(_ONLY_LIMITS)
+        raise UnableError(_ONLY_LIMITS)
 
     # Limits
 
