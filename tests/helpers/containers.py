@@ -200,7 +200,7 @@ class Containers:
         self._engine = engine
         self.image = image
         self._client = client
-        self._started: list[Job] = []
+        self.started: list[Job] = []
         self._case = uuid.uuid4().hex[:8]
         self.only = ("--label", f"dltools-test.case={self._case}")
 
@@ -231,14 +231,14 @@ class Containers:
             host_config=client.create_host_config(network_mode=network, **limits),
         )
         job = Job(self._engine, created["Id"], f"dltools-test-{self._case}-{name}", self._client)
-        self._started.append(job)
+        self.started.append(job)
         job.start()
         return job
 
     def remove(self) -> None:
         import docker.errors
 
-        for job in self._started:
+        for job in self.started:
             for _ in range(3):
                 try:
                     job.remove()
@@ -246,7 +246,7 @@ class Containers:
                     break
                 except docker.errors.APIError:  # a removal is in progress
                     time.sleep(0.2)
-        self._started.clear()
+        self.started.clear()
 
 
 def plan_for(job: Job, wanted: Settings, expect: Settings | None = None, **changes: Any) -> bytes:

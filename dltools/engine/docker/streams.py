@@ -27,7 +27,7 @@ FOLLOWED_LINES = 10_000
 def log_file(container: Container) -> Path | None:
     """Return the path of a container's log, None where there is none that can be read here."""
     path = Path(str(container.native.get("LogPath") or "/"))
-    if not (path.is_file() and os.access(path, os.R_OK)):
+    if not (os.access(path, os.R_OK) and path.is_file()):
         return None
     with path.open("rb") as file:
         first = file.readline(1 << 16)
