@@ -310,7 +310,8 @@ def test_a_released_job_is_left_alone_from_now_on(run: Containers, tool: Tools) 
         (result,) = say(process, plan_for(job, {"cpu_weight": 20}))
         assert (result["status"], job.kernel_weight) == ("skipped", before)
         ended(process)
-    assert job.name in complaint(tool("dl-apply", "--status").stderr)
+    status = tool("dl-apply", "--status").stderr.decode()
+    assert f"{job.name}: dl-apply --release" in status
     (result,) = records(tool("dl-apply", input=plan_for(job, {"cpu_weight": 20})).stdout)
     assert "--release" in result["error"]
     (row,) = [
