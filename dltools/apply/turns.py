@@ -18,7 +18,7 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
@@ -28,7 +28,7 @@ from dltools.engine import host
 from dltools.engine.cgroup import Cgroup
 from dltools.engine.cgroup_counters import cpu_seconds
 from dltools.engine.demand import DemandWatch, threads_wait
-from dltools.engine.freezer import thaw
+from dltools.engine.freezer import thaw_if_stuck
 from dltools.engine.interface import Engine, Event, GoneError, LocatedContainer, RefusedError
 from dltools.engine.limits.cpu_limits import Locator
 from dltools.engine.runs import ApplyRun
@@ -367,7 +367,7 @@ class _Pauser:
         if id_ not in self._cgroups:
             self._cgroups[id_] = self._locator.find(id_).cgroup
         group = self._cgroups[id_]
-        rescue = threading.Timer(_PAUSES_WITHIN_S, _thaw, (group,))
+        rescue = threading.Timer(_PAUSES_WITHIN_S, thaw_if_stuck, (self._engine, id_, group))
         rescue.daemon = True
         if group is not None:
             rescue.start()
@@ -452,11 +452,6 @@ class _Pauser:
             if not was_paused and self._engine.repeats == repeats:
                 self._expect(id_, "unpause", -1)
         return was_paused
-
-
-def _thaw(group: Cgroup) -> None:
-    with suppress(GoneError, RefusedError):
-        thaw(group)
 
 
 def is_paused(engine: Engine, container_id: str) -> bool:

@@ -6,14 +6,20 @@ each cgroup.
 
 from __future__ import annotations
 
+import threading
 import time
+from contextlib import suppress
 from pathlib import Path
 
 from dltools.engine.cgroup import Cgroup
-from dltools.engine.interface import GoneError, RefusedError
+from dltools.engine.interface import Engine, GoneError, RefusedError
 from dltools.engine.kernel_files import read_flat, read_text
+from dltools.errors import DltoolsError
 
 _FREEZES_WITHIN_S, _LOOK_S = 5.0, 0.005
+
+_ANSWERS_WITHIN_S = 2.0
+"""How long an engine may take to say anything of a container (ours): it takes milliseconds."""
 
 
 def is_frozen(cgroup: Cgroup) -> bool:
@@ -41,6 +47,23 @@ def freeze(cgroup: Cgroup) -> None:
 def thaw(cgroup: Cgroup) -> None:
     """Let the processes of a cgroup go on. Raises `RefusedError` and `GoneError`."""
     _write(cgroup, frozen=False)
+
+
+def thaw_if_stuck(engine: Engine, id_: str, cgroup: Cgroup) -> None:
+    """Thaw a container of which its engine says nothing any more, since what it begins there is
+    frozen half-way. An engine that answers is not stuck: what the kernel thaws it calls paused all
+    the same, and cannot unpause."""
+    answered = threading.Event()
+
+    def ask() -> None:
+        with suppress(DltoolsError):
+            engine.inspect(id_)
+        answered.set()
+
+    threading.Thread(target=ask, daemon=True).start()
+    if not answered.wait(_ANSWERS_WITHIN_S):
+        with suppress(GoneError, RefusedError):
+            thaw(cgroup)
 
 
 def _write(cgroup: Cgroup, *, frozen: bool) -> None:

@@ -19,6 +19,7 @@ from helpers.tools import Tools, complaint, records
 from dltools.plan.records import Action, Op, Plan, dump_plan
 
 SPIN = "while :; do :; done"
+REPORT = "i=0; while :; do i=$((i+1)); echo step $i loss: 0.5; sleep 1; done"
 
 
 def plan(*actions: tuple[Op, Job, dict[str, Any]]) -> bytes:
@@ -269,10 +270,7 @@ def test_the_pipe_rotates_trainings_and_leaves_them_running(
 
 
 def test_the_turns_of_a_stream_end_with_it(run: Containers, tool: Tools, tmp_path: Path) -> None:
-    jobs = [
-        run(f"{on_every_cpu(SPIN)} while :; do echo step 1 loss: 0.5; sleep 1; done", name=name)
-        for name in ("a", "b")
-    ]
+    jobs = [run(f"{on_every_cpu(SPIN)} {REPORT}", name=name) for name in ("a", "b")]
     eventually(lambda: all(job.log() for job in jobs))
     line = (
         f"dl-probe -i 1 -c 5 {' '.join(run.only)} | dl-plan --policy fair --realize rotate "
