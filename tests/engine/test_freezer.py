@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import threading
 from pathlib import Path
 
 import pytest
 
 from dltools.engine import freezer
 from dltools.engine.cgroup import Cgroup
-from dltools.engine.interface import GoneError, RefusedError
+from dltools.engine.interface import Container, Engine, GoneError, RefusedError
 
 
 @pytest.fixture(params=[1, 2])
@@ -60,3 +61,19 @@ def test_a_cgroup_that_is_gone_is_not_made_anew(tmp_path: Path, version: int) ->
 def test_a_freezer_that_is_elsewhere_is_named() -> None:
     with pytest.raises(RefusedError, match="not visible here"):
         freezer.freeze(Cgroup({"freezer": None}, None))
+
+
+@pytest.mark.parametrize("answers", [True, False])
+def test_only_a_container_whose_engine_says_nothing_is_thawed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, answers: bool
+) -> None:
+    class Asked(Engine):
+        def inspect(self, id_: str) -> Container:
+            if not answers:
+                threading.Event().wait(1.0)
+            return Container(id_, id_)
+
+    monkeypatch.setattr(freezer, "_ANSWERS_WITHIN_S", 0.2)
+    found = made(tmp_path, 2, frozen=True)
+    freezer.thaw_if_stuck(Asked(), "job", found)
+    assert freezer.is_frozen(found) is answers
