@@ -43,6 +43,8 @@ memory, processes (podman#24610)."""
 class PodmanEngine(DockerEngine):
     """A connection to one Podman."""
 
+    tells_hands = False  # it tells of pauses late, and of some from before: whose, is not known
+
     _product = "Podman"
     _settled_s = SETTLED_S
 
