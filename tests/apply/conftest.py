@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from helpers.clocks import Clock
 from helpers.fake_engine import FakeEngine
 
 from dltools.apply.engine_actuator import EngineActuator
@@ -18,6 +19,20 @@ def engine(fake_engine: FakeEngine, monkeypatch: pytest.MonkeyPatch) -> DockerEn
     """A connection to the fake engine."""
     monkeypatch.setenv("DOCKER_HOST", fake_engine.url)
     return DockerEngine()
+
+
+@pytest.fixture
+def fake(fake_engine: FakeEngine) -> FakeEngine:
+    """An engine with the containers a, b and c."""
+    fake_engine.containers.clear()
+    fake_engine.add("a", "b", "c")
+    return fake_engine
+
+
+@pytest.fixture
+def clock() -> Clock:
+    """A clock that stands at 0."""
+    return Clock()
 
 
 @pytest.fixture

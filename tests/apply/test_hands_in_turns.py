@@ -6,6 +6,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from helpers.clocks import Clock
 from helpers.fake_engine import FakeEngine
 from helpers.scripted_engine import event
 
@@ -21,28 +22,9 @@ NAMES = ("a", "b", "c")
 TURNS = [Turn(name, name, number, 2.0) for number, name in enumerate(NAMES)]
 
 
-class Clock:
-    now = 0.0
-
-    def __call__(self) -> float:
-        return self.now
-
-
-@pytest.fixture
-def clock() -> Clock:
-    return Clock()
-
-
 @pytest.fixture
 def told() -> list[tuple[str, str]]:
     return []
-
-
-@pytest.fixture
-def fake(fake_engine: FakeEngine) -> FakeEngine:
-    fake_engine.containers.clear()
-    fake_engine.add(*NAMES)
-    return fake_engine
 
 
 @pytest.fixture

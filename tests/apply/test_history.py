@@ -169,8 +169,12 @@ def test_a_full_disk_ends_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     def no_space(*_: object) -> int:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(history.StateFolder, "append", no_space)
-    changed(History(tmp_path, ENDED), "a", cpu_weight=10.0)
+    log = History(tmp_path, ENDED)
+    with monkeypatch.context() as patched:
+        patched.setattr(history.StateFolder, "append", no_space)
+        changed(log, "a", cpu_weight=10.0)
+    changed(log, "b", cpu_weight=10.0)
+    assert [one.container_id for one in read_history(tmp_path)] == ["b"]
 
 
 WRITES = """

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from helpers.clocks import Clock
 from helpers.fake_engine import ID, NAME, FakeEngine, action, plan_of
 
 from dltools.apply.engine_actuator import EngineActuator
@@ -41,16 +42,8 @@ from dltools.engine.runs import UNKNOWN_RUN, ApplyRun, process_start
 from dltools.probe.progress.pattern import compiled
 
 
-class Clock:
-    def __init__(self) -> None:
-        self.now = 1000.0
-
-    def __call__(self) -> float:
-        return self.now
-
-
 def renewed(asked_s: float | None, *intervals: float) -> tuple[Lease, Clock]:
-    clock = Clock()
+    clock = Clock(1000.0)
     lease = Lease(asked_s, clock)
     lease.renew()
     for interval in intervals:

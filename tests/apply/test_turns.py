@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 from conftest import ReplaceSleep
+from helpers.clocks import Clock
 from helpers.fake_engine import FakeEngine
 
 from dltools.apply import turns as rotation_module
@@ -18,29 +19,9 @@ from dltools.engine.turn_notes import TurnNotes
 from dltools.errors import UnavailableError
 
 
-@pytest.fixture
-def fake(fake_engine: FakeEngine) -> FakeEngine:
-    """An engine with the containers a, b and c."""
-    fake_engine.containers.clear()
-    fake_engine.add("a", "b", "c")
-    return fake_engine
-
-
 @pytest.fixture(autouse=True)
 def no_waiting(replace_sleep: ReplaceSleep) -> None:
     replace_sleep(rotation_module, lambda _: None)
-
-
-class Clock:
-    now = 0.0
-
-    def __call__(self) -> float:
-        return self.now
-
-
-@pytest.fixture
-def clock() -> Clock:
-    return Clock()
 
 
 @pytest.fixture

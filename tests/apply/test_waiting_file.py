@@ -7,6 +7,7 @@ import stat
 from pathlib import Path
 
 import pytest
+from helpers.clocks import Clock
 
 from dltools.apply.history import Held
 from dltools.apply.locks import locked_state
@@ -18,17 +19,9 @@ from dltools.plan.realisation.queue import Bound
 BEGAN = 1_780_000_000.0  # 2026-05-28 20:26:40 UTC
 
 
-class Clock:
-    def __init__(self) -> None:
-        self.now = BEGAN
-
-    def __call__(self) -> float:
-        return self.now
-
-
 @pytest.fixture
 def clock() -> Clock:
-    return Clock()
+    return Clock(BEGAN)
 
 
 @pytest.fixture

@@ -263,18 +263,6 @@ class FakeApiServer:
             ]
 
 
-class Clock:
-    """Time that passes as it is waited for."""
-
-    now = 0.0
-
-    def sleep(self, seconds: float) -> None:
-        self.now += seconds
-
-    def __call__(self) -> float:
-        return self.now
-
-
 def node_of(name: str, cpus: str) -> dict[str, Any]:
     info = dict.fromkeys(
         (

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from helpers.located_containers import container
+from helpers.scripted_engine import ScriptedFlow
 
 from dltools.engine.interface import Container, RefusedError
 from dltools.errors import UnavailableError
@@ -104,31 +105,11 @@ def test_a_stream_that_outruns_its_reader_goes_on_from_now() -> None:
     assert engine.followed == [False, True]
 
 
-class Flow:
-    """A log as it goes on, by hand."""
-
-    is_behind = False
-
-    def __init__(self) -> None:
-        self.came: list[bytes] = []
-        self.ended, self.fault = False, ""
-
-    def take(self) -> list[bytes]:
-        taken, self.came = self.came, []
-        return taken
-
-    def wait(self, seconds: float) -> None:
-        del seconds
-
-    def close(self) -> None:
-        self.ended = True
-
-
 class Stumbling(Logged):
     """An engine that can fail in each way."""
 
     def __init__(self) -> None:
-        self.flows: list[Flow] = []
+        self.flows: list[ScriptedFlow] = []
         self.asked: list[tuple[float, bool]] = []
         self.fault: Exception | None = None
         self.first = LINES[:1]
@@ -139,12 +120,14 @@ class Stumbling(Logged):
         if self.fault:
             raise self.fault
 
-    def follow(self, container: Container, since: float, *, is_new_only: bool = False) -> Flow:
+    def follow(
+        self, container: Container, since: float, *, is_new_only: bool = False
+    ) -> ScriptedFlow:
         del container
         if self.fault:
             raise self.fault
         self.asked.append((since, is_new_only))
-        self.flows.append(Flow())
+        self.flows.append(ScriptedFlow())
         return self.flows[-1]
 
 

@@ -6,7 +6,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from helpers.fake_api_server import Clock, FakeApiServer
+from helpers.clocks import Clock
+from helpers.fake_api_server import FakeApiServer
 
 from dltools.engine.kubernetes.kubernetes_engine import KubernetesEngine
 

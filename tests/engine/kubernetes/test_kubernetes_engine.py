@@ -7,7 +7,8 @@ import ssl
 from pathlib import Path
 
 import pytest
-from helpers.fake_api_server import Clock, FakeApiServer, rights_of
+from helpers.clocks import Clock
+from helpers.fake_api_server import FakeApiServer, rights_of
 from helpers.tls import OPENSSL, make_authority, make_certificate
 
 from dltools.engine.interface import GoneError, LocatedContainer, RefusedError

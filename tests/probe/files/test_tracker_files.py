@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from dltools.probe.files.file_source import FileSource
 from dltools.probe.files.readers import reader_of
-from dltools.probe.files.tracker_files import Database, Journal
+from dltools.probe.files.tracker_files import Database, Journal, Logged
 
 Row = tuple[str, float, int | None, float | None, str]
 BLOCK = 32_768
@@ -133,9 +133,12 @@ def test_a_damaged_journal_gives_what_stands_before_the_damage() -> None:
 
 @given(st.binary(max_size=300))
 def test_no_bytes_make_it_fail(data: bytes) -> None:
-    Journal().feed(b":W&B\xe1\xbe\0" + data)
-    Journal().feed(journal(b":SWL\xd6\xe1\2", [data]))
-    Database().feed(b"SQLite format 3\0" + data, data)
+    found = [
+        *Journal().feed(b":W&B\xe1\xbe\0" + data),
+        *Journal().feed(journal(b":SWL\xd6\xe1\2", [data])),
+        *Database().feed(b"SQLite format 3\0" + data, data),
+    ]
+    assert all(isinstance(one, Logged) for one in found)
 
 
 def test_a_database_of_trackio_is_read_with_its_log(tmp_path: Path) -> None:
