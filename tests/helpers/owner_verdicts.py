@@ -109,7 +109,7 @@ def _of_pauses(arm: Arm, number: int) -> Iterator[str]:
     told += [(done.ended, _mark(done)) for done in commands if _mark(done)]
     held = ""
     for at, action in sorted(told):
-        is_owners = any(done.began - 0.01 <= at <= done.ended + 0.01 for done in commands)
+        is_owners = any(done.began - 0.01 <= at <= done.ended + _after_s(done) for done in commands)
         if action in ("free", "paused"):
             held = action
         elif action == "start" or (is_owners and held == "paused"):
@@ -119,6 +119,12 @@ def _of_pauses(arm: Arm, number: int) -> Iterator[str]:
         elif (held, action) in (("free", "pause"), ("paused", "unpause")):
             yield f"at {at % 1000:.2f} the tools {action} it, which its owner had {_WORDS[held]}"
             held = ""
+
+
+def _after_s(done: Done) -> float:
+    """Return for how long (s) what Docker tells after a command may come of it: a paused container
+    that is killed goes on when the command has been answered."""
+    return 0.3 if done.command.kind == "kill" and done.before.state == "paused" else 0.01
 
 
 _WORDS = {"free": "resumed, signalled or changed", "paused": "paused"}
