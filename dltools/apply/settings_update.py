@@ -199,7 +199,9 @@ class SettingsMade:
         made |= result.after
         if not changed or result.error:
             return result
-        is_task = located.container.is_task
-        who = "Swarm, or somebody," if is_task else "somebody"
+        others = "Swarm" if located.container.is_task else ""
+        if located.container.gpu is GpuAccess.FRAGILE:
+            others = "systemd"  # a daemon-reload resets what the engine does not know
+        who = f"{others}, or somebody," if others else "somebody"
         reason = f"{who} has changed {' and '.join(changed)} since dl-apply set it"
         return replace(result, error=reason)

@@ -33,7 +33,7 @@ def shared_cgroups(containers: Iterable[Cgroup], mounted: list[Mount]) -> Shared
 
 def measure(shared: SharedCgroups, root: Path = ROOT) -> Row:
     """Return the host's columns, read from /proc and the cgroup tree."""
-    memory = _memory_bytes(root)
+    memory = memory_bytes(root)
     return {
         "cpu_count": usable_cpus(shared, root),
         "cpu_seconds": busy_seconds(root),
@@ -100,6 +100,7 @@ def _cpu_times(root: Path) -> list[int] | None:
     return [int(field) for field in (match[1].split() + ["0"] * 8)[:8]] if match else None
 
 
-def _memory_bytes(root: Path) -> dict[str, int]:
+def memory_bytes(root: Path = ROOT) -> dict[str, int]:
+    """Return the sizes of /proc/meminfo by their names there."""
     found = re.findall(r"^(\w+): +(\d+) kB", read_text(root / "proc/meminfo"), re.M)
     return {name: int(kilobytes) * 1024 for name, kilobytes in found}

@@ -324,7 +324,7 @@ def test_an_update_that_cuts_off_the_gpu_is_a_failure(
     actuator: EngineActuator, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     answers = iter([True, False])
-    monkeypatch.setattr(docker_answers, "gpu_access", lambda _: GpuAccess.LASTING)
+    monkeypatch.setattr(docker_answers, "access_by_request", lambda _: GpuAccess.LASTING)
     monkeypatch.setattr(DockerEngine, "can_open_gpu", lambda *_: next(answers))
     result = update(actuator, {"cpus": 1.5})
     assert (result.status, result.error) == (
@@ -336,7 +336,7 @@ def test_an_update_that_cuts_off_the_gpu_is_a_failure(
 def test_files_that_are_not_visible_are_a_reason_to_skip(
     actuator: EngineActuator, fake_engine: FakeEngine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(docker_answers, "gpu_access", lambda _: GpuAccess.FRAGILE)
+    monkeypatch.setattr(docker_answers, "access_by_request", lambda _: GpuAccess.FRAGILE)
     monkeypatch.setattr(DockerEngine, "can_open_gpu", lambda *_: True)
     result = update(actuator, {"cpus": 1.5})
     assert result.status is Status.SKIPPED

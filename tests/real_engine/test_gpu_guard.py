@@ -16,6 +16,7 @@ from dltools.engine.docker import answers as docker_answers
 from dltools.engine.docker.engine import DockerEngine
 from dltools.engine.interface import Engine, GpuAccess
 from dltools.engine.limits import limit_files
+from dltools.engine.limits.cpu_limits import Locator
 from dltools.notation.times import format_time
 from dltools.plan.realisation.settings import Settings
 from dltools.plan.records import Action, Op, Plan, Status
@@ -26,7 +27,7 @@ def hook(monkeypatch: pytest.MonkeyPatch) -> None:
     """Treat every container as one that got its GPU by the legacy hook."""
     if os.geteuid() != 0:
         pytest.skip("writing cgroup files takes root")
-    monkeypatch.setattr(docker_answers, "gpu_access", lambda _: GpuAccess.FRAGILE)
+    monkeypatch.setattr(docker_answers, "access_by_request", lambda _: GpuAccess.FRAGILE)
 
 
 @pytest.fixture
@@ -65,6 +66,26 @@ def test_the_kernel_changes_and_the_engine_does_not(
     assert job.kernel() == files
     assert job.inspect().native["HostConfig"] == shown
     assert actuator.undo() == []
+
+
+def test_what_came_by_cdi_the_engine_changes(actuator: EngineActuator, run: Containers) -> None:
+    """Whatever was asked for: the GPU's device is in the specification."""
+    job = run(devices=["/dev/fuse:/dev/nvidia0"])
+    assert job.inspect().gpu is GpuAccess.LASTING
+    (result,) = actuator.apply(plan(job, {"cpus": 0.4}))
+    assert result.status is Status.APPLIED
+    assert job.inspect().recorded.cpus == pytest.approx(0.4)
+
+
+def test_a_daemon_reload_is_nobody_s_hand(actuator: EngineActuator, run: Containers) -> None:
+    """It puts back what the engine knows: the next plan sets it again, and says who may have."""
+    job = run()
+    located = Locator(job.engine).find(job.id)
+    actuator.apply(plan(job, {"cpus": 0.4}))
+    limit_files.write_settings(located, {"cpus": None})
+    (result,) = actuator.apply(plan(job, {"cpus": 0.4}))
+    assert (result.status, job.kernel_cpus) == (Status.APPLIED, pytest.approx(0.4))
+    assert result.error == "systemd, or somebody, has changed cpus since dl-apply set it"
 
 
 def test_a_quota_of_all_cpus_is_restored(

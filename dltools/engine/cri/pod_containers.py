@@ -13,7 +13,8 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from dltools.engine.cri.cpu_resources import limit_fields, recorded_limits
-from dltools.engine.interface import Container, GpuAccess, Mount, Network
+from dltools.engine.gpu_access import access_by_specification, asks_for_gpu
+from dltools.engine.interface import Container, Mount, Network
 from dltools.engine.pauses import may_pause
 from dltools.labels import MAY_PAUSE, PREFIX
 
@@ -62,7 +63,9 @@ def container_of(
     """Return the container of a verbose status, whose state is not paused."""
     status, info = answer.status, info_of(answer.info)
     labels = labels_of(status.labels, pod, status.annotations)
-    process = _object(_object(info, "runtimeSpec"), "process")
+    spec = _object(info, "runtimeSpec")
+    process = _object(spec, "process")
+    environ = _texts(process.get("env"))
     fields = limit_fields(info)
     return Container(
         id=status.id,
@@ -78,12 +81,12 @@ def container_of(
         exit_code=status.exit_code if status.finished_at else None,
         error=status.message or status.reason,
         command=_texts(process.get("args")),
-        environ="\0".join(_texts(process.get("env"))).encode(errors="replace"),
+        environ="\0".join(environ).encode(errors="replace"),
         host_name=pod.metadata.name,
         network=_network(pod, status.annotations),
         mounts=tuple(Mount(one.container_path) for one in status.mounts),
         ties=(_TIE,),
-        gpu=gpu_access(info),
+        gpu=access_by_specification(spec, is_asked=asks_for_gpu(environ)),
         recorded=recorded_limits(fields, info),
         limit_fields=fields,
         pause_refusal="" if may_pause(labels) else _NO_PAUSE,
@@ -114,23 +117,6 @@ def _parsed(text: str) -> dict[str, Any]:
 def time_of(nanos: int) -> datetime | None:
     """Return a time of CRI (ns since 1970), None for 0, which is none."""
     return datetime.fromtimestamp(nanos / 1e9, UTC) if nanos > 0 else None
-
-
-def gpu_access(info: Mapping[str, Any]) -> GpuAccess:
-    """Return how a container got its GPU, given its verbose status.
-
-    Where the device is in the container's specification (CDI, or a device plug-in that names it) an
-    update keeps it; where the NVIDIA runtime's hook has added it, the specification has only the
-    wish, in the environment.
-    """
-    spec = _object(info, "runtimeSpec")
-    devices = _object(spec, "linux").get("devices")
-    paths = [str(one.get("path")) for one in devices or () if isinstance(one, Mapping)]
-    if any(path.startswith("/dev/nvidia") for path in paths):
-        return GpuAccess.LASTING
-    environ = _texts(_object(spec, "process").get("env"))
-    asked = [one.partition("=")[2] for one in environ if one.startswith("NVIDIA_VISIBLE_DEVICES=")]
-    return GpuAccess.FRAGILE if asked and asked[-1] not in ("", "none", "void") else GpuAccess.NONE
 
 
 def _network(pod: messages.PodSandboxStatus, annotations: Mapping[str, str]) -> Network:

@@ -11,8 +11,9 @@ from typing import Any
 
 from dltools.engine.cgroup_files import CpuUsage, MemoryUsage, Transfer, Usage
 from dltools.engine.docker.configuration import is_own_network
-from dltools.engine.docker.limit_fields import FIELDS, gpu_access, recorded_limits
+from dltools.engine.docker.limit_fields import FIELDS, recorded_limits
 from dltools.engine.docker.swarm import SERVICE
+from dltools.engine.gpu_access import access_by_request
 from dltools.engine.interface import Container, Event, Listed, Mount, Network
 from dltools.engine.pauses import HEALTH_CHECK, may_pause
 from dltools.notation.times import parse_time
@@ -81,7 +82,7 @@ def container_of(raw: Mapping[str, Any]) -> Container:
         slot=".".join([service_id, *name.split(".")[-2:-1]]) if service_id else "",
         is_task=is_task,
         ties=tuple(_ties(host_config)),
-        gpu=gpu_access(raw),
+        gpu=access_by_request(raw),
         recorded=recorded_limits(host_config),
         limit_fields={name: host_config.get(name) or 0 for name in FIELDS},
         pause_refusal=HEALTH_CHECK if _has_health_check(raw) and not may_pause(labels) else "",

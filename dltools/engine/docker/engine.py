@@ -30,6 +30,7 @@ from dltools.engine.docker.local import Local
 from dltools.engine.docker.streams import asked_log, followed_log, log_file
 from dltools.engine.docker.swarm import SERVICE, Swarm
 from dltools.engine.docker.transport import Transport, quoted, understood
+from dltools.engine.gpu_access import access_by_specification, specification
 from dltools.engine.interface import (
     ALL_CAPABILITIES,
     Capabilities,
@@ -39,6 +40,7 @@ from dltools.engine.interface import (
     Event,
     Fields,
     GoneError,
+    GpuAccess,
     Listed,
     LocatedContainer,
     LogFlow,
@@ -155,7 +157,10 @@ class DockerEngine(Engine):
         with understood():
             found = container_of(raw)
             recorded = self.recorded({**found.limit_fields, "Memory": found.recorded.memory})
-            return replace(found, recorded=recorded)
+            gpu = found.gpu
+            if gpu is GpuAccess.FRAGILE and self.is_local and found.pid:
+                gpu = access_by_specification(specification(found.id, found.pid), is_asked=True)
+            return replace(found, recorded=recorded, gpu=gpu)
 
     def _path(self, id_: str) -> str:
         """Return the path of requests on a container."""

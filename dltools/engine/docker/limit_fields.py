@@ -1,12 +1,7 @@
-"""Docker's fields for CPU limits, and what an update of them does to a GPU.
+"""Docker's fields for CPU limits.
 
 A container started with --cpus has its quota in NanoCpus, and refuses the other fields; any other
 container takes only those. Zero and "" mean "unchanged" in an update: neutral values reset.
-
-With the legacy hook (`--gpus`, or the nvidia runtime, without CDI) a GPU's device rules are not in
-the container's specification: an update lets the runtime rewrite them, and NVML answers "Unknown
-Error" from then on (NVIDIA/nvidia-docker#515, NVIDIA/nvidia-container-toolkit#138). With CDI or
---device they are, and an update is safe.
 """
 
 from __future__ import annotations
@@ -14,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from dltools.engine.interface import CpuLimits, GpuAccess, LocatedContainer, RecordedLimits
+from dltools.engine.interface import CpuLimits, LocatedContainer, RecordedLimits
 from dltools.engine.scales import (
     LEAST_QUOTA_US,
     LEAST_SHARES,
@@ -137,26 +132,3 @@ def _shares(located: LocatedContainer, weight: float, known_shares: int) -> tupl
 
 def _nano_cpus(cores: float) -> int:
     return round(cores * _NANO)
-
-
-def gpu_access(raw: Mapping[str, Any]) -> GpuAccess:
-    """Return how an inspected container got its GPU."""
-    config = raw.get("HostConfig") or {}
-    requests = config.get("DeviceRequests") or []
-    environment = (raw.get("Config") or {}).get("Env") or []
-    visible = [e.partition("=")[2] for e in environment if e.startswith("NVIDIA_VISIBLE_DEVICES=")]
-    asked = bool(visible) and visible[-1] not in ("", "none", "void")
-    if any(_is_gpu(request) and request.get("Driver") != "cdi" for request in requests):
-        return GpuAccess.FRAGILE
-    if config.get("Runtime") == "nvidia" and asked:
-        return GpuAccess.FRAGILE
-    devices = [d.get("PathOnHost") or "" for d in config.get("Devices") or []]
-    if requests or any(path.startswith("/dev/nvidia") for path in devices):
-        return GpuAccess.LASTING
-    return GpuAccess.NONE
-
-
-def _is_gpu(request: Mapping[str, object]) -> bool:
-    capabilities = request.get("Capabilities")
-    groups = capabilities if isinstance(capabilities, list) else []
-    return request.get("Driver") in ("nvidia", "cdi") or any("gpu" in g for g in groups if g)

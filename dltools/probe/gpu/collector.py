@@ -126,7 +126,7 @@ class Gpus:
         yield whole
         alone = whole["gpu_utilization_ratio"] if len(uses) == 1 else None
         for id_, use in sorted(uses.items()):
-            yield _container_row(whole, id_, use, alone)
+            yield _container_row(whole, id_, use, alone, "MIG" if device.parent else "shared GPU")
 
 
 def _whole_row(nvml: Nvml, device: Device) -> Row:
@@ -135,6 +135,8 @@ def _whole_row(nvml: Nvml, device: Device) -> Row:
     power = nvml.call("DeviceGetPowerUsage", device.board)
     energy = nvml.call("DeviceGetTotalEnergyConsumption", device.board)
     reason = "not measured for MIG instances" if device.parent else "not supported"
+    gaps = ["unified memory: the host's"] if memory.is_unified else []
+    gaps += [f"utilisation: {reason}"] if rates is None else []
     return {
         "kind": "gpu",
         "gpu_uuid": device.uuid,
@@ -143,19 +145,19 @@ def _whole_row(nvml: Nvml, device: Device) -> Row:
         "gpu_memory_used_bytes": memory.used,
         "gpu_power_watts": None if power is None else power / 1000,
         "gpu_energy_joules": None if energy is None else energy / 1000,
-        "gap": f"utilisation: {reason}" if rates is None else None,
+        "gap": "; ".join(gaps) or None,
     }
 
 
-def _container_row(whole: Row, id_: str, use: Use, alone: float | None) -> Row:
+def _container_row(whole: Row, id_: str, use: Use, alone: float | None, what: str) -> Row:
     """Return the row of a container on a GPU. `alone`: the utilisation of the GPU if no other
-    container uses it, else None."""
+    container uses it, else None. `what`: what the GPU is, should its use be unknown."""
     ratio = use.ratio if alone is None else alone
     gaps = []
     if use.memory is None:
         gaps.append("memory by process: not available")
     if ratio is None:
-        gaps.append("shared GPU: utilisation by process not available")
+        gaps.append(f"{what}: utilisation by process not available")
     return {
         "kind": "gpu",
         "gpu_uuid": whole["gpu_uuid"],
@@ -209,10 +211,9 @@ def _ratios(nvml: Nvml, device: Device, now: float) -> dict[int, float] | None:
     if device.parent is not None:
         return None
     is_first = device.seen == 0
-    samples = nvml.call("DeviceGetProcessUtilization", device.handle, device.seen)
-    if samples is None:  # NotFound: nothing ran in between
-        is_idle = "ot found" in nvml.gaps.get("DeviceGetProcessUtilization", "").lower()
-        return {} if is_idle and not is_first else None
+    samples = nvml.process_samples(device.handle, device.seen)
+    if samples is None:
+        return None
     latest = device.seen + round((now - device.seen_at) * MICRO) + _AHEAD_US
     good = [
         sample

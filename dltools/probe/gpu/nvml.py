@@ -12,6 +12,8 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, NamedTuple
 
+from dltools.engine import host
+
 DRIVER = (Path("/dev/nvidiactl"), Path("/proc/driver/nvidia/version"))
 
 NOT_AVAILABLE = (1 << 64) - 1
@@ -43,10 +45,12 @@ def _words(error: Exception) -> str:
 
 class Memory(NamedTuple):
     """The bytes of a GPU that programs can have, and those that they have; None if unknown. What
-    the driver keeps for itself counts in neither (measured on an H100: 480 MiB of 81,559)."""
+    the driver keeps for itself counts in neither (measured on an H100: 480 MiB of 81,559).
+    `is_unified`: the GPU has none of its own, and these are the host's."""
 
     limit: int | None
     used: int | None
+    is_unified: bool = False
 
 
 class Nvml:
@@ -95,9 +99,28 @@ class Nvml:
             return Memory(limit, known_bytes(info.used))
         # An older driver counts what it keeps as used.
         info = self.call("DeviceGetMemoryInfo", handle)
-        if info is None:
+        if info is not None:
+            return Memory(known_bytes(info.total), known_bytes(info.used))
+        if not self.failed_for("DeviceGetMemoryInfo", "not supported"):
             return Memory(None, None)
-        return Memory(known_bytes(info.total), known_bytes(info.used))
+        sizes = host.memory_bytes()
+        total, available = sizes.get("MemTotal"), sizes.get("MemAvailable")
+        used = None if total is None or available is None else total - available
+        return Memory(total, used, is_unified=True)
+
+    def failed_for(self, name: str, reason: str) -> bool:
+        """Tell whether a call has failed for a reason, in NVML's words and small letters."""
+        return self.gaps.get(name, "").lower() == reason
+
+    def process_samples(self, handle: Any, since: int) -> list[Any] | None:
+        """Return samples of the use of a GPU by process, later than a time stamp of NVML's, [] if
+        nothing has run; None if it is unknown. Where the first call fails, as on Blackwell, newer
+        drivers have another. Raises `LostError` if the GPU is gone."""
+        for name in ("DeviceGetProcessUtilization", "DeviceGetProcessesUtilizationInfo"):
+            found: list[Any] | None = self.call(name, handle, since)
+            if found is not None or self.failed_for(name, "not found"):
+                return found or []
+        return None
 
     def close(self) -> None:
         """Shut NVML down."""

@@ -132,6 +132,10 @@ class FakeNvml:
     def _DeviceGetGraphicsRunningProcesses(self, gpu: Gpu) -> list[Any]:
         return []
 
+    def _DeviceGetProcessesUtilizationInfo(self, gpu: Gpu, since: int) -> list[Any]:
+        """The newer call; its structures have more fields, and these."""
+        return self._DeviceGetProcessUtilization(gpu, since)
+
     def _DeviceGetProcessUtilization(self, gpu: Gpu, since: int) -> list[Any]:
         found = [
             SimpleNamespace(pid=pid, timeStamp=at, smUtil=share)

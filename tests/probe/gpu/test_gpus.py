@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from probe.gpu.fake_nvml import ERRORS, FakeNvml, Gpu
 
+from dltools.engine.host import memory_bytes
 from dltools.observations.table import Row, to_table
 from dltools.probe.gpu import collector, nvml
 from dltools.probe.gpu.collector import Gpus, container_of, owners
@@ -141,6 +142,58 @@ def test_memory_that_the_driver_keeps_is_not_used(
     assert row["gpu_memory_used_bytes"] == used << 30
 
 
+def test_unified_memory_is_the_host_s(install: Callable[..., FakeNvml]) -> None:
+    """As a GB10 answers: memory is not supported, but for that of each process."""
+    unsupported = {"nvmlDeviceGetMemoryInfo": "NOT_SUPPORTED"}
+    install(Gpu("GPU-1", 40, processes={100: 1 << 30, 200: 2 << 30}, faults=unsupported))
+    rows = by_owner(Gpus(owned).sample(0))
+    total = memory_bytes()["MemTotal"]
+    assert {row["gpu_memory_limit_bytes"] for row in rows.values()} == {total}
+    assert 0 < rows[None]["gpu_memory_used_bytes"] < total
+    assert rows[None]["gap"] == "unified memory: the host's"
+    assert [rows[key]["gpu_memory_used_bytes"] >> 30 for key in (A, B)] == [1, 2]
+
+
+@pytest.mark.parametrize("error", ["NO_PERMISSION", "FUNCTION_NOT_FOUND", "TIMEOUT"])
+def test_memory_that_cannot_be_read_is_not_taken_for_unified(
+    install: Callable[..., FakeNvml], error: str
+) -> None:
+    install(Gpu("GPU-1", faults={"nvmlDeviceGetMemoryInfo": error}))
+    (row,) = Gpus(owned).sample(0)
+    assert (row["gpu_memory_limit_bytes"], row["gap"]) == (None, None)
+
+
+OLD, NEW = "nvmlDeviceGetProcessUtilization", "nvmlDeviceGetProcessesUtilizationInfo"
+
+
+@pytest.mark.parametrize("error", ["NOT_SUPPORTED", "FUNCTION_NOT_FOUND", "INVALID_ARGUMENT"])
+def test_where_the_old_call_fails_the_newer_one_tells(
+    install: Callable[..., FakeNvml], error: str
+) -> None:
+    samples = [(100, SECOND, 60), (200, SECOND, 25)]
+    gpu = Gpu("GPU-1", 85, processes={100: 1, 200: 1}, samples=samples, faults={OLD: error})
+    fake = install(gpu)
+    gpus = Gpus(owned)
+    rows = by_owner(gpus.sample(0))
+    assert [rows[key]["gpu_sm_ratio"] for key in (A, B)] == [0.6, 0.25]
+    rows = by_owner(gpus.sample(1))  # NotFound: nothing ran
+    assert [rows[key]["gpu_sm_ratio"] for key in (A, B)] == [0.0, 0.0]
+    fake.faults[NEW] = error
+    rows = by_owner(gpus.sample(2))
+    assert [rows[key]["gpu_sm_ratio"] for key in (A, B)] == [None, None]
+
+
+def test_several_containers_on_one_mig_instance(install: Callable[..., FakeNvml]) -> None:
+    """Each has its memory; nobody's use is known, and none is taken for idle."""
+    faults = {"nvmlDeviceGetUtilizationRates": "NOT_SUPPORTED", OLD: "NOT_FOUND"}
+    part = Gpu("MIG-1", memory=(10 << 30, 3 << 30), processes={100: 5, 200: 6}, faults=faults)
+    install(Gpu("GPU-1", mig=[part]))
+    rows = by_owner(Gpus(owned).sample(0))
+    assert [rows[key]["gpu_memory_used_bytes"] for key in (A, B)] == [5, 6]
+    assert [rows[key]["gpu_utilization_ratio"] for key in (A, B)] == [None, None]
+    assert {rows[key]["gap"] for key in (A, B)} == {"MIG: utilisation by process not available"}
+
+
 def test_old_samples_do_not_count_at_first(install: Callable[..., FakeNvml]) -> None:
     install(
         Gpu(
@@ -255,6 +308,7 @@ CALLS = [
     "DeviceGetComputeRunningProcesses",
     "DeviceGetGraphicsRunningProcesses",
     "DeviceGetProcessUtilization",
+    "DeviceGetProcessesUtilizationInfo",
     "Shutdown",
     "Init",
 ]

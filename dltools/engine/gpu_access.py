@@ -1,0 +1,75 @@
+"""How a container got its GPU, by the specification that its runtime has of it.
+
+What is in the specification an update of limits keeps: by CDI or --device the GPU's devices are.
+The legacy hook adds them behind the runtime's back, and an update lets the runtime rewrite the
+rules: NVML answers "Unknown Error" from then on (NVIDIA/nvidia-docker#515,
+NVIDIA/nvidia-container-toolkit#138). What a user asked for tells the two apart no more: from 1.18
+on NVIDIA's toolkit serves `--gpus` by CDI (NVIDIA/nvidia-container-toolkit#1227). CRI answers with
+the specification; Docker's is in the folder that the container's shim works in.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from dltools.engine.interface import GpuAccess
+from dltools.engine.kernel_files import ROOT, read_text
+
+_VISIBLE = "NVIDIA_VISIBLE_DEVICES="
+
+
+def asks_for_gpu(environ: Iterable[str]) -> bool:
+    """Tell whether the environment (NAME=VALUE) of a container asks NVIDIA's runtime for a GPU."""
+    asked = [one.removeprefix(_VISIBLE) for one in environ if one.startswith(_VISIBLE)]
+    return bool(asked) and asked[-1] not in ("", "none", "void")
+
+
+def names_gpu(devices: Any, key: str) -> bool:
+    """Tell whether one of a container's devices, objects with their paths under `key`, is a GPU."""
+    found = devices if isinstance(devices, list) else []
+    paths = (str(one.get(key)) for one in found if isinstance(one, Mapping))
+    return any(path.startswith("/dev/nvidia") for path in paths)
+
+
+def access_by_request(raw: Mapping[str, Any]) -> GpuAccess:
+    """Return how a container got its GPU, as far as Docker's inspection of it tells."""
+    config = raw.get("HostConfig") or {}
+    requests: list[Mapping[str, Any]] = config.get("DeviceRequests") or []
+    environ = (raw.get("Config") or {}).get("Env") or []
+    is_by_runtime = config.get("Runtime") == "nvidia" and asks_for_gpu(environ)
+    if is_by_runtime or any(_is_gpu(one) and one.get("Driver") != "cdi" for one in requests):
+        return GpuAccess.FRAGILE
+    has_device = names_gpu(config.get("Devices"), "PathOnHost")
+    return GpuAccess.LASTING if requests or has_device else GpuAccess.NONE
+
+
+def _is_gpu(request: Mapping[str, Any]) -> bool:
+    groups = request.get("Capabilities")
+    is_named = isinstance(groups, list) and any("gpu" in group for group in groups if group)
+    return is_named or request.get("Driver") in ("nvidia", "cdi")
+
+
+def access_by_specification(spec: Mapping[str, Any], *, is_asked: bool) -> GpuAccess:
+    """Return how a container got its GPU. `is_asked`: whether it was started with a wish for one,
+    which the legacy hook fulfils if nothing else has."""
+    linux = spec.get("linux")
+    if names_gpu(linux.get("devices") if isinstance(linux, Mapping) else None, "path"):
+        return GpuAccess.LASTING
+    return GpuAccess.FRAGILE if is_asked else GpuAccess.NONE
+
+
+def specification(container_id: str, pid: int, root: Path = ROOT) -> Mapping[str, Any]:
+    """Return the specification with which the runtime here started a container, given its first
+    process: its parent is the shim. {} where it cannot be found or read."""
+    parent = read_text(root / f"proc/{pid}/stat").rpartition(")")[2].split()[1:2]
+    folder = root / f"proc/{parent[0] if parent else 0}/cwd"
+    try:
+        if folder.readlink().name != container_id:
+            return {}
+        found = json.loads((folder / "config.json").read_bytes())
+    except (OSError, ValueError):
+        return {}
+    return found if isinstance(found, dict) else {}
