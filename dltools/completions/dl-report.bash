@@ -8,12 +8,12 @@ _dl_report() {
     # generated: options
     case $before in
         --baseline|--by|--title) COMPREPLY=() ;;
+        --prices|-o|--output) _dltools_files -f ;;
         --plot) _dltools_reply compare gantt limits progress responses cdf satisfied ;;
-        -o|--output) _dltools_files -f ;;
         --format) _dltools_reply auto table markdown csv jsonl html svg png pdf ;;
         *)
             if [[ $text == -* ]]; then
-                _dltools_reply --baseline --jobs --by --plot --output --format --title --quiet --version --help
+                _dltools_reply --baseline --jobs --by --prices --plot --output --format --title --quiet --version --help
             else
                 _dltools_files -f
             fi ;;

@@ -3,7 +3,8 @@
 # generated: options
 complete -c dl-report -l baseline -x -d 'Baseline run for the ratios'
 complete -c dl-report -l jobs -d 'Print one row per job (the default for a single run)'
-complete -c dl-report -l by -x -d 'Print one row per user: CPU and GPU hours, waited, finished, failed'
+complete -c dl-report -l by -x -d 'Print one row per user, or per job with all its containers: CPU and GPU hours, energy, waited, finished, failed'
+complete -c dl-report -l prices -r -d 'Say what jobs, or users, cost: FILE has cpu_hour, gpu_hour and kwh, in TOML'
 complete -c dl-report -l plot -x -a 'compare gantt limits progress responses cdf satisfied' -d 'Kind of picture: compare, gantt, limits, progress, responses, cdf or satisfied'
 complete -c dl-report -s o -l output -r -d 'Write to FILE, completely or not at all'
 complete -c dl-report -l format -x -a 'auto table markdown csv jsonl html svg png pdf' -d 'Output format'

@@ -18,6 +18,7 @@ from dltools.notation.cpu_weights import DEFAULT_CPU_WEIGHT
 from dltools.notation.resources import parse_cpus
 from dltools.notation.times import MICRO
 from dltools.observations import metric_names
+from dltools.observations.gpu_energy import GpuEnergy, Joules, read_joules
 from dltools.observations.host_samples import HostSamples, PointsByMetric
 from dltools.observations.samples_by_host import SAMPLE_COLUMNS, samples_by_host, table_chunks
 from dltools.observations.schema import SAMPLED, Kind
@@ -35,7 +36,7 @@ if TYPE_CHECKING:
 
 PAUSED = "paused"
 
-RECORD_COLUMNS = (*SAMPLE_COLUMNS, "event", "exit_code")
+RECORD_COLUMNS = (*SAMPLE_COLUMNS, "event", "exit_code", "gpu_energy_joules")
 """The columns that are read of a recording."""
 
 
@@ -114,9 +115,9 @@ class ContainerRecord:
     it has no samples. `threads` is the most that were alive at one time. `exited` is NaN unless its
     last event was an exit, `exit_code` None unless that had a code. `series` are its progress
     points by metric. `role` is the last one that dl-probe saw, "" for none; `gpus` are the GPUs
-    that it held, `gpu_seconds` those for which it used one, as far as that is known. `job` is the
-    job that it is a member of, `user` whose it is, "" for none. `owner_cpus` (NaN: none) and
-    `owner_weight` are what its owner asked for.
+    that it held, `gpu_seconds` those for which it used one, as far as that is known, `gpu_joules`
+    their energy for it. `job` is the job that it is a member of, `user` whose it is, "" for none.
+    `owner_cpus` (NaN: none) and `owner_weight` are what its owner asked for.
     """
 
     host: str
@@ -135,6 +136,7 @@ class ContainerRecord:
     job: str = ""
     user: str = ""
     gpu_seconds: float = 0.0
+    gpu_joules: float = 0.0
     owner_cpus: float = math.nan
     owner_weight: float = math.nan
     exit_code: int | None = None
@@ -171,12 +173,14 @@ def _restarted(begin: ContainerSample, end: ContainerSample) -> bool:
 @dataclass(slots=True)
 class HostRecord:
     """One host of a recording: the most CPUs that it was seen to have (0: unknown), the time of its
-    last sample, and its own counter of CPU seconds with the times at which it was read."""
+    last sample, its own counter of CPU seconds with the times at which it was read, and the energy
+    of its GPUs that is nobody's."""
 
     name: str
     cpus: float = 0.0
     last_sampled: float = math.nan
     cpu_seconds: list[tuple[float, float]] = field(default_factory=list)
+    idle_joules: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,6 +213,8 @@ _Key = tuple[str, str]
 _Containers = dict[_Key, ContainerRecord]
 _Exits = dict[_Key, tuple[float, int | None]]
 """Time and code by container."""
+_Energies = dict[_Key, GpuEnergy]
+"""By host and GPU."""
 
 
 def read_containers(tables: Iterable[pa.Table]) -> ContainerRecords:
@@ -221,12 +227,14 @@ def read_containers(tables: Iterable[pa.Table]) -> ContainerRecords:
     hosts: dict[str, HostRecord] = {}
     containers: _Containers = {}
     exits: _Exits = {}
+    energies: _Energies = {}
     sampled: set[str] = set()
     unsampled: list[pa.Table] = []
     for table in tables:
         sampled.update(hosts_of(table, SAMPLED))
         if others := hosts_of(table, (Kind.PROGRESS,)) - sampled:
             unsampled.append(table.filter(is_one_of(table.column("host"), others)))
+        joules = read_joules(table) if "gpu_energy_joules" in table.column_names else {}
         for chunk in table_chunks(table):
             for name, samples in samples_by_host(chunk).items():
                 host = hosts.setdefault(name, HostRecord(name))
@@ -235,9 +243,11 @@ def read_containers(tables: Iterable[pa.Table]) -> ContainerRecords:
                 _add_samples(name, samples, containers)
                 _add_points(name, samples.points, containers)
                 _add_gpus(name, samples, before, containers)
+                _add_energies(name, samples, joules, energies)
         if "event" in table.column_names:
             _note_exits(table, exits)
     _add_unsampled(concat(unsampled), sampled, containers)
+    _divide(energies, hosts, containers)
     for key, (time, code) in exits.items():
         if key in containers:
             containers[key].exited, containers[key].exit_code = time, code
@@ -325,6 +335,24 @@ def _add_gpus(host: str, samples: HostSamples, before: float, containers: _Conta
             if time > earlier:
                 container.gpu_seconds += ratio * (time - earlier)
         earlier = time
+
+
+def _add_energies(host: str, samples: HostSamples, joules: Joules, energies: _Energies) -> None:
+    for micros in samples.times:
+        uses = samples.gpus.get(micros, {})
+        for gpu, count in joules.get((host, micros), {}).items():
+            own = {key: held[gpu].ratio for key, held in uses.items() if gpu in held}
+            energies.setdefault((host, gpu), GpuEnergy()).add(micros, count, own)
+
+
+def _divide(energies: _Energies, hosts: Mapping[str, HostRecord], containers: _Containers) -> None:
+    """Add their energy to the containers, and what is nobody's to the hosts."""
+    for (host, _), energy in energies.items():
+        divided = energy.by_container()
+        hosts[host].idle_joules += energy.joules - math.fsum(divided.values())
+        for key, joules in divided.items():
+            if (host, key) in containers:
+                containers[host, key].gpu_joules += joules
 
 
 def _add_unsampled(table: pa.Table, sampled: Collection[str], containers: _Containers) -> None:

@@ -21,7 +21,8 @@ class JobResult:
 
     `node`: its last host. `first` and `final`: when its targets were met. `served`: for how many
     seconds it answered requests, `satisfied`: for how many of them within 10 % of its response-time
-    target. `cpu`: the CPU seconds that it used, spinning included; `gpu`: the GPU seconds.
+    target. `cpu`: the CPU seconds that it used, spinning included; `gpu`: the GPU seconds, `joules`
+    the energy of the GPUs for it. `job`: the job of several containers that it is one of, or "".
     `waited`: for how many seconds it had no place, was paused, or could do next to nothing; None
     where that is unknown. `user`: whose it is, "" where nothing says so. `exit_code`: that of a job
     that failed, which has no `finish`; None where it did not fail, or where that is unknown.
@@ -42,6 +43,8 @@ class JobResult:
     gpu: float = 0.0
     waited: float | None = None
     user: str = ""
+    joules: float = 0.0
+    job: str = ""
 
     @property
     def completion(self) -> float | None:

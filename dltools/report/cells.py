@@ -16,6 +16,7 @@ _HEADERS = {
     "seed": "SEED",
     "name": "JOB",
     "user": "USER",
+    "job": "OF JOB",
     "job_count": "JOBS",
     "node": "HOST",
     "arrival": "ARRIVAL",
@@ -33,6 +34,8 @@ _HEADERS = {
     "gpu": "GPU",
     "cpu_hours": "CPU HOURS",
     "gpu_hours": "GPU HOURS",
+    "joules": "GPU JOULES",
+    "cost": "COST",
     "waited_hours": "WAITED HOURS",
     "finished": "FINISHED",
     "migrations": "MIGRATIONS",
@@ -41,7 +44,7 @@ _HEADERS = {
     "actions": "ACTIONS",
     "limits": "LIMITS",
 }
-_TEXTS = ("run", "policy", "realize", "set", "name", "user", "node", "actions", "limits")
+_TEXTS = ("run", "policy", "realize", "set", "name", "user", "job", "node", "actions", "limits")
 _COUNTS = (
     "satisfied",
     "migrations",
@@ -51,6 +54,8 @@ _COUNTS = (
     "job_count",
     "cpu_hours",
     "gpu_hours",
+    "joules",
+    "cost",
     "waited_hours",
 )
 

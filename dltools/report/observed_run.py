@@ -55,6 +55,7 @@ def observed_run(tables: Iterable[pa.Table], label: str, name: str) -> Run:
     results = [_result(job, run.timelines[job.name], begun) for job in jobs]
     run.repeats = [sorted(results, key=lambda result: (result.arrival, result.name))]
     run.satisfied = satisfied_jobs(jobs, run, begun)
+    run.idle_joules = math.fsum(host.idle_joules for host in records.hosts)
     return run
 
 
@@ -80,6 +81,8 @@ def _result(job: ObservedJob, timeline: Timeline, begun: float) -> JobResult:
         gpu=math.fsum(part.gpu_seconds for part in job.containers),
         waited=timeline.paused + timeline.held_back if job.last.is_sampled else None,
         user=job.last.user,
+        joules=math.fsum(part.gpu_joules for part in job.containers),
+        job=job.last.job,
     )
 
 

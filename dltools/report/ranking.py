@@ -1,4 +1,4 @@
-"""Compares runs: a row per policy, job or user, and a ranking of candidates.
+"""Compares runs: a row per policy, job or group of jobs, and a ranking of candidates.
 
 dl-report and dl-sim show the rows; `dl-sim --best` shows the ranking.
 """
@@ -67,22 +67,32 @@ def by_job(
     ]
 
 
-def by_user(runs: Mapping[str, Runs], key: str = "run") -> list[dict[str, Any]]:
-    """Return a row per run and user, sorted by name: the number of jobs, the CPU and GPU hours that
-    they used, the hours that they waited, and how many finished and failed; means over the
-    repetitions."""
+GROUPS: Mapping[str, tuple[str, Callable[[JobResult], str]]] = {
+    "user": ("user", lambda one: one.user),
+    "job": ("name", lambda one: one.job or one.name),
+}
+"""What jobs are grouped by: the column of a group's name, and that name, "" where nothing says it.
+"""
+
+
+def by_group(runs: Mapping[str, Runs], by: str, key: str = "run") -> list[dict[str, Any]]:
+    """Return a row per run and group, sorted by name: the number of jobs, the CPU and GPU hours
+    that they used and the joules of the GPUs for it, the hours that they waited, and how many
+    finished and failed; means over the repetitions."""
+    column, group_of = GROUPS[by]
     rows = []
     for name, repeats in runs.items():
-        for user in sorted({job.user for results in repeats for job in results}):
-            own = [[job for job in results if job.user == user] for results in repeats]
+        for group in sorted({group_of(job) for results in repeats for job in results}):
+            own = [[job for job in results if group_of(job) == group] for results in repeats]
             rows.append(
                 {
                     key: name,
-                    "user": user or None,
+                    column: group or None,
                     "job_count": _mean_of(own, lambda _: 1.0),
-                    "cpu_hours": _mean_of(own, lambda job: job.cpu / _HOUR_S),
-                    "gpu_hours": _mean_of(own, lambda job: job.gpu / _HOUR_S),
-                    "waited_hours": _mean_of(own, lambda job: (job.waited or 0.0) / _HOUR_S),
+                    "cpu_hours": _mean_of(own, lambda job: job.cpu / HOUR_S),
+                    "gpu_hours": _mean_of(own, lambda job: job.gpu / HOUR_S),
+                    "joules": _mean_of(own, lambda job: job.joules),
+                    "waited_hours": _mean_of(own, lambda job: (job.waited or 0.0) / HOUR_S),
                     "finished": _mean_of(own, lambda job: float(job.finish is not None)),
                     "failed": _mean_of(own, lambda job: float(job.exit_code is not None)),
                 }
@@ -90,7 +100,7 @@ def by_user(runs: Mapping[str, Runs], key: str = "run") -> list[dict[str, Any]]:
     return rows
 
 
-_HOUR_S = 3600.0
+HOUR_S = 3600.0
 
 
 def _mean_of(repeats: Runs, value: Callable[[JobResult], float]) -> float:

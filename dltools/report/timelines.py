@@ -27,7 +27,8 @@ class Run:
     run began. `seeds`: the seed of each repetition, () where none is known. `begun`: when that was
     (Unix seconds; None for virtual time). `timelines`: by job name. `satisfied`: how many
     serving jobs met their response-time targets, over time. `results`: the number of actions by
-    status. `is_sampled`: whether containers were observed, not only progress.
+    status. `is_sampled`: whether containers were observed, not only progress. `idle_joules`: the
+    energy of GPUs that no container used.
     """
 
     label: str
@@ -38,6 +39,7 @@ class Run:
     results: dict[str, int] = field(default_factory=dict)
     is_sampled: bool = True
     seeds: Sequence[int] = ()
+    idle_joules: float = 0.0
 
     @property
     def jobs(self) -> Sequence[JobResult]:

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from helpers.observed_rows import at, container, gpu, job_id, node
 
+from dltools.cli.report.tables import IDLE, read_prices
+from dltools.errors import ConfigError
 from dltools.observations.outcomes import JobResult
-from dltools.observations.table import to_table
+from dltools.observations.table import Row, to_table
 from dltools.report.observed_run import observed_run
-from dltools.report.ranking import by_user
+from dltools.report.ranking import by_group
+from dltools.report.timelines import Run
 
 
 def test_hours_of_users_are_means_over_the_repeats() -> None:
@@ -19,13 +24,14 @@ def test_hours_of_users_are_means_over_the_repeats() -> None:
             JobResult("c", "n", 0.0, cpu=7200.0),
         ]
 
-    assert by_user({"run": [results(3600.0), results(10800.0)]}) == [
+    assert by_group({"run": [results(3600.0), results(10800.0)]}, "user") == [
         {
             "run": "run",
             "user": None,
             "job_count": 1,
             "cpu_hours": 2,
             "gpu_hours": 0,
+            "joules": 0,
             "waited_hours": 0,
             "finished": 0,
             "failed": 0,
@@ -36,6 +42,7 @@ def test_hours_of_users_are_means_over_the_repeats() -> None:
             "job_count": 2,
             "cpu_hours": 3,
             "gpu_hours": 0.5,
+            "joules": 0,
             "waited_hours": 0.1,
             "finished": 1,
             "failed": 1,
@@ -69,3 +76,99 @@ def test_a_recording_says_whose_jobs_are_and_what_gpus_they_used() -> None:
     assert found["ann's"].gpu == pytest.approx(40 * 0.5 + 30 * 0.25)
     assert found["bob's"].waited == pytest.approx(20)
     assert found["bob's"].exit_code == 1
+
+
+def energy(seconds: float, joules: float | None, number: int | str = 0) -> Row:
+    """The row of a GPU as a whole."""
+    uuid = number if isinstance(number, str) else f"GPU-{number}"
+    whole: Row = {"time": at(seconds), "host": "node", "kind": "gpu", "gpu_uuid": uuid}
+    return whole | {"gpu_energy_joules": joules}
+
+
+def recorded(*samples: tuple[float, float | None, dict[str, float | None]]) -> Run:
+    """Two jobs on one GPU: at each time its joules, and what each job has used of it since."""
+    rows = []
+    for t, joules, uses in samples:
+        rows += [node(t), energy(t, joules), container(t, "a", t), container(t, "b", t)]
+        rows += [gpu(t, name, 0, use) for name, use in uses.items()]
+    return observed_run([to_table(rows)], "run", "file")
+
+
+def test_energy_is_divided_by_use_and_idle_power_is_the_hosts() -> None:
+    run = recorded(
+        (0, 1000.0, {"a": 0.5, "b": 0.5}),
+        (10, 1500.0, {"a": 0.0, "b": 0.0}),  # 50 W idle
+        (20, 4000.0, {"a": 0.75, "b": 0.25}),  # 250 W
+        (30, 7000.0, {"b": 0.5}),  # 300 W
+    )
+    joules = {one.name: one.joules for one in run.jobs}
+    assert joules == {
+        "a": pytest.approx(0.75 * (2500 - 500)),
+        "b": pytest.approx(0.25 * (2500 - 500) + 2500),
+    }
+    assert run.idle_joules == pytest.approx(3 * 500)
+    assert sum(joules.values()) + run.idle_joules == pytest.approx(6000)
+
+
+def test_energy_that_cannot_be_divided_is_nobodys() -> None:
+    """Somebody's use is unknown; the counter is unknown, or begins anew; and a GPU that was never
+    seen idle has no idle power."""
+    run = recorded(
+        (0, 1000.0, {}),
+        (10, 2000.0, {"a": 0.5, "b": None}),
+        (20, None, {"a": 0.5}),
+        (30, 500.0, {"a": 0.5}),
+        (40, 900.0, {"a": 0.5}),
+    )
+    assert [one.joules for one in run.jobs] == [pytest.approx(400), 0]
+    assert run.idle_joules == pytest.approx(1000)
+
+
+def test_the_energy_of_mig_instances_is_counted_for_nobody() -> None:
+    """Each shows the counter of the whole GPU."""
+    rows = []
+    for t in (0, 10):
+        rows += [node(t), container(t, "a", t), gpu(t, "a", 0, 0.5, gpu_uuid="MIG-1")]
+        rows += [energy(t, 100.0 * t, "MIG-1"), energy(t, 100.0 * t, "MIG-2")]
+    run = observed_run([to_table(rows)], "run", "file")
+    assert (run.jobs[0].joules, run.idle_joules) == (0, 0)
+
+
+def test_members_of_a_job_are_one_row() -> None:
+    results = [
+        JobResult("rank0", "n", 0.0, cpu=3600.0, joules=5.0, job="ddp"),
+        JobResult("rank1", "m", 0.0, cpu=7200.0, joules=7.0, job="ddp"),
+        JobResult("alone", "n", 0.0, cpu=0.0),
+    ]
+    rows = by_group({"run": [results]}, "job")
+    shown = [(row["name"], row["job_count"], row["cpu_hours"], row["joules"]) for row in rows]
+    assert shown == [("alone", 1, 0, 0), ("ddp", 2, 3, 12)]
+
+
+def test_prices_make_a_cost(tmp_path: Path) -> None:
+    file = tmp_path / "prices.toml"
+    file.write_text("cpu_hour = 0.04\ngpu_hour = 2.5\nkwh = 0.3\n")
+    rows = [
+        {"cpu": 7200.0, "gpu": 3600.0, "joules": 3.6e6},
+        {"cpu_hours": 1.0, "gpu_hours": 0.0, "joules": 0.0},
+        {"user": IDLE, "joules": 7.2e6},
+    ]
+    found = [row["cost"] for row in read_prices(file).added(rows)]
+    assert found == pytest.approx([0.08 + 2.5 + 0.3, 0.04, 0.6])
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("cpus = 1", "unknown price cpus; known: cpu_hour, gpu_hour, kwh"),
+        ("kwh = -1", "kwh is no price: -1"),
+        ("kwh = nan", "kwh is no price: nan"),
+        ("kwh = true", "kwh is no price: True"),
+        ("kwh =", "Invalid"),
+    ],
+)
+def test_a_file_without_prices_is_refused(tmp_path: Path, text: str, said: str) -> None:
+    file = tmp_path / "prices.toml"
+    file.write_text(text)
+    with pytest.raises(ConfigError, match=said):
+        read_prices(file)

@@ -35,10 +35,18 @@ def report(
     by: Annotated[
         str,
         typer.Option(
-            metavar="user",
-            help="Print one row per user: CPU and GPU hours, waited, finished, failed.",
+            metavar="GROUP",
+            help="Print one row per user, or per job with all its containers: CPU and GPU hours, "
+            "energy, waited, finished, failed; GROUP is user or job.",
         ),
     ] = "",
+    prices: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="Say what jobs, or users, cost: FILE has cpu_hour, gpu_hour and kwh, in TOML.",
+        ),
+    ] = None,
     plot: Annotated[
         list[str] | None,
         typer.Option(
@@ -75,6 +83,7 @@ def report(
         baseline=baseline,
         is_by_job=jobs,
         by=by,
+        prices=prices,
         pictures=choose_pictures(plot or ()),
         output=output,
         format=choose_report_format(format_, output),

@@ -21,6 +21,7 @@ from dltools.cli.report.loading import load_runs
 from dltools.errors import ConfigError, UnavailableError
 from dltools.report import cells
 from dltools.report.page import Picture, Table, page
+from dltools.report.ranking import GROUPS
 from dltools.report.timelines import Run
 from dltools.text import listed, writable
 
@@ -38,13 +39,15 @@ class Request:
     """What to report, and how.
 
     `inputs` are files, - or NAME=FILE. `baseline` is the name of a run, "" for the default one.
-    `by`: "user" for a row per user. `pictures` are kinds of pictures.
+    `by`: what to have a row for each of, user or job; "" for none. `prices`: a file.
+    `pictures` are kinds of pictures.
     """
 
     inputs: tuple[str, ...]
     baseline: str
     is_by_job: bool
     by: str
+    prices: Path | None
     pictures: tuple[str, ...]
     output: Path | None
     format: ReportFormat
@@ -54,10 +57,10 @@ class Request:
         """Raise `OutputError` for an impossible output, `ConfigError` for what nobody groups by."""
         if self.output is not None:
             destinations.check(self.output)
-        if self.by not in ("", "user"):
-            raise ConfigError(f"--by must be user, not {self.by}")
+        if self.by and self.by not in GROUPS:
+            raise ConfigError(f"--by must be {' or '.join(GROUPS)}, not {self.by}")
         if self.by and self.is_by_job:
-            raise ConfigError("--by user and --jobs exclude each other")
+            raise ConfigError(f"--by {self.by} and --jobs exclude each other")
 
 
 def choose_pictures(asked: Sequence[str]) -> tuple[str, ...]:
@@ -103,13 +106,12 @@ def _rendered(runs: Sequence[Run], baseline: str, request: Request, lacking: str
         return _picture(runs, baseline, request)
     if request.format is ReportFormat.HTML:
         return _page(runs, baseline, request, lacking)
-    is_by_job = request.is_by_job or len(runs) == 1
-    if request.by:
-        rows = tables.rows_by_user(runs)
-    elif is_by_job:
-        rows = tables.rows_by_job(runs)
-    else:
+    if not request.by and not request.is_by_job and len(runs) > 1:
         rows = tables.rows_by_run(runs, baseline)
+    else:
+        by = request.by
+        rows = tables.rows_by_group(runs, by) if by else tables.rows_by_job(runs)
+        rows = rows if request.prices is None else tables.read_prices(request.prices).added(rows)
     if request.format is ReportFormat.TABLE:
         return tables.table(rows)
     if request.format is ReportFormat.MARKDOWN:
@@ -149,7 +151,7 @@ def _tables(runs: Sequence[Run], baseline: str) -> Iterator[Table]:
         heading = f"Runs, ratios to {baseline}" if len(runs) > 1 else "Run"
         yield Table(heading, cells.cells(tables.rows_by_run(runs, baseline)))
     if any(job.user for one in runs for job in one.jobs):
-        yield Table("Users", cells.cells(tables.rows_by_user(runs)))
+        yield Table("Users", cells.cells(tables.rows_by_group(runs, "user")))
     rows = tables.rows_by_job(runs)
     heading = "Jobs" if len(rows) <= _MOST_JOBS else f"The first {_MOST_JOBS} of {len(rows)} jobs"
     yield Table(heading, cells.cells(rows[:_MOST_JOBS]))

@@ -1,11 +1,16 @@
-"""Reports as tables: a row per run or per job. Pages have them too."""
+"""Reports as tables: a row per run, per job or per user, and what these cost."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from dltools import inputs
 from dltools.cli.destinations import make_console
+from dltools.errors import ConfigError
+from dltools.report.ranking import GROUPS, HOUR_S, by_group, by_job, by_policy
 
 if TYPE_CHECKING:
     from dltools.plan.realisation.settings import FoundSettings
@@ -34,8 +39,6 @@ def markdown(rows: Rows) -> bytes:
 
 def rows_by_run(runs: Sequence[Run], baseline: str) -> Rows:
     """Return a row per run, with its ratios to the baseline and how its actions ended."""
-    from dltools.report.ranking import by_policy
-
     repeats = {one.label: one.repeats for one in runs}
     actions = {
         one.label: ", ".join(f"{count} {status}" for status, count in one.results.items())
@@ -50,8 +53,6 @@ def rows_by_run(runs: Sequence[Run], baseline: str) -> Rows:
 def rows_by_job(runs: Sequence[Run]) -> Rows:
     """Return a row per job of each run, with how long it was paused or held back, and the limits
     that it had last, where any job was or had some."""
-    from dltools.report.ranking import by_job
-
     rows: Rows = []
     for one in runs:
         many = len(one.repeats)
@@ -74,11 +75,56 @@ def rows_by_job(runs: Sequence[Run]) -> Rows:
     return [row | {"limits": _limits(limits.get((row["run"], row["name"])))} for row in rows]
 
 
-def rows_by_user(runs: Sequence[Run]) -> Rows:
-    """Return a row per user of each run."""
-    from dltools.report.ranking import by_user
+IDLE = "(idle GPUs)"
+"""In the place of a group's name: the energy of GPUs that no container used."""
 
-    return by_user({one.label: one.repeats for one in runs})
+
+def rows_by_group(runs: Sequence[Run], by: str) -> Rows:
+    """Return a row per user, or job of several containers, of each run; and one for the energy of
+    its GPUs that nobody used."""
+    rows: Rows = []
+    for one in runs:
+        rows += by_group({one.label: one.repeats}, by)
+        if one.idle_joules:
+            rows.append({"run": one.label, GROUPS[by][0]: IDLE, "joules": one.idle_joules})
+    return rows
+
+
+@dataclass(frozen=True, slots=True)
+class Prices:
+    """What an hour of a CPU, an hour of a GPU that is used, and a kWh of GPUs costs, in whatever
+    currency."""
+
+    cpu_hour: float = 0.0
+    gpu_hour: float = 0.0
+    kwh: float = 0.0
+
+    def added(self, rows: Rows) -> Rows:
+        """Return rows of jobs, or of groups of them, with their cost."""
+        return [row | {"cost": self._cost(row)} for row in rows]
+
+    def _cost(self, row: Mapping[str, Any]) -> float:
+        cpu: float = row.get("cpu_hours", row.get("cpu", 0.0) / HOUR_S)
+        gpu: float = row.get("gpu_hours", row.get("gpu", 0.0) / HOUR_S)
+        energy: float = row.get("joules", 0.0) / (1000 * HOUR_S)
+        return self.cpu_hour * cpu + self.gpu_hour * gpu + self.kwh * energy
+
+
+def read_prices(file: Path) -> Prices:
+    """Return the prices of a TOML file. Raises `ConfigError`."""
+    import tomllib
+
+    try:
+        given = tomllib.loads(inputs.read_text(file))
+    except (ValueError, RecursionError) as error:
+        raise ConfigError(f"{file}: {error}") from error
+    known = [field.name for field in fields(Prices)]
+    for name, price in given.items():
+        if name not in known:
+            raise ConfigError(f"{file}: unknown price {name}; known: {', '.join(known)}")
+        if isinstance(price, bool) or not isinstance(price, int | float) or not 0 <= price < 1e12:
+            raise ConfigError(f"{file}: {name} is no price: {str(price)[:30]}")
+    return Prices(**given)
 
 
 def _limits(settings: FoundSettings | None) -> str | None:

@@ -378,3 +378,17 @@ def test_without_matplotlib_a_page_has_its_tables(tmp_path: Path) -> None:
     assert "<h2>Jobs</h2>" in text
     assert INSTALL in text
     assert "<svg" not in text
+
+
+def test_prices_give_a_column_of_cost(tool: Tools, tmp_path: Path) -> None:
+    (tmp_path / "w.toml").write_bytes(WORKLOAD)
+    (tmp_path / "p.toml").write_text("cpu_hour = 3600\n")
+    jobs = tool("dl-sim", "-p", "noop", tmp_path / "w.toml", "--jobs").stdout
+    known = {row["name"]: row["cpu"] for row in map(json.loads, jobs.splitlines())}
+    for options in (["--jobs"], ["--by", "job"]):
+        found = tool("dl-report", "--prices", tmp_path / "p.toml", *options, input=jobs).stdout
+        costs = {row["name"]: row["cost"] for row in map(json.loads, found.splitlines())}
+        assert costs == pytest.approx(known)
+    (tmp_path / "p.toml").write_text("cpu_hours = 1\n")
+    refused = tool("dl-report", "--prices", tmp_path / "p.toml", input=jobs)
+    assert (refused.returncode, "cpu_hours" in complaint(refused.stderr)) == (78, True)
