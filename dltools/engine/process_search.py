@@ -60,6 +60,9 @@ _THREAD_POOLS = _libraries(
 _INDUCTOR = "torch/_inductor/compile_worker"
 """The script of the processes in which PyTorch compiles."""
 
+_WORKERS = re.compile(r"--workers=(\d{1,4})")
+"""Their number, in the arguments of those that belong together."""
+
 _LLAMA = re.compile(r"llama-(?:server|cli|bench|run|batched|perplexity|embedding)")
 
 _OPENMP_VARIABLES = ("GOMP_SPINCOUNT", "KMP_BLOCKTIME", "OMP_NUM_THREADS", "OMP_WAIT_POLICY")
@@ -90,7 +93,8 @@ class Processes:
     """What is known of a container's processes.
 
     `openmp`: their OpenMP runtimes and settings. `runtimes`: their deep-learning runtimes, such as
-    libtorch. `thread_pools`: what else starts threads in them, such as libopenblas. `program`: the
+    libtorch. `thread_pools`: what else starts threads in them, such as libopenblas, or processes
+    that compute, and how many: inductor=32. `program`: the
     name of an interactive program among them, "" for none. `membership`: the distributed job that
     they are members of, None for none. `is_readable`: whether this user may look at them.
     """
@@ -144,6 +148,9 @@ def search(pids: Iterable[int], root: Path = ROOT, *, shares_network: bool = Fal
             continue
     found_openmp = OpenMP("+".join(sorted(openmp)) or None, settings or None)
     member = membership_of(launched, shares_network=shares_network)
+    together = {tuple(command) for _, command in launched}  # each rank's workers have one command
+    if workers := sum(map(_compile_workers, together)):
+        pools = pools - {"inductor"} | {f"inductor={workers}"}
     libraries = tuple(sorted(deep)), tuple(sorted(pools))
     return Processes(found_openmp, *libraries, program, member, is_readable)
 
@@ -166,6 +173,14 @@ def _pools_of_program(command: Sequence[str]) -> set[str]:
     """Return what a program starts threads or processes with that its maps do not show."""
     found = {"llama.cpp"} if _LLAMA.fullmatch(_program_name(command[0])) else set()
     return found | ({"inductor"} if any(_INDUCTOR in word for word in command[:4]) else set())
+
+
+def _compile_workers(command: Sequence[str]) -> int:
+    """Return how many processes compile together, as a command line says; 0 if it is of none."""
+    if not any(_INDUCTOR in word for word in command[:4]):
+        return 0
+    counts = (_WORKERS.fullmatch(word) for word in command)
+    return next((int(count[1]) for count in counts if count), 0)
 
 
 def _command_line(process: Path) -> list[str]:

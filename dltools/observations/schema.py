@@ -165,7 +165,7 @@ COLUMNS: tuple[Column, ...] = (
     Column("priority_weight", _F, (_C,), _GA, "1", "",
            "What it counts among the jobs of its user, by its label dltools.priority."),
     Column("thread_pools", _S, (_C,), _A, "", "",
-           "What starts threads in it beside OpenMP: libopenblas, llama.cpp, ..., joined by +."),
+           "What starts threads in it beside OpenMP: libopenblas, inductor=32, joined by +."),
     Column("probe_cpu_seconds", _F, (_N,), _CO, "s", "process.cpu.time",
            "CPU time that dl-probe itself has used."),
     Column("probe_sample_seconds", _F, (_N,), _GA, "s", "",

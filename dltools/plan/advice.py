@@ -8,6 +8,7 @@ processes says which variable or option sets the number, whatever the runtime.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 
 from dltools.labels import Role
 from dltools.plan.decisions import JobDecision
@@ -69,7 +70,9 @@ def _of_host(host: HostHistory, quotas: dict[str, float | None]) -> Iterator[str
     is_crowded = len(reporting) > 1 and total > host.cpus > 0
     for job in jobs if host.cpus > 0 else ():
         quota = quotas.get(job.id)
-        if (found := _beyond(job, host.cpus, quota)) is not None:
+        if (found := _beyond(job, host.cpus, quota)) is not None or (
+            found := _on_all_cpus(job, host)
+        ) is not None:
             yield f"warning: {found}"
         elif is_crowded and job in spinning:
             yield f"advice: {_spins(job)}: {_start(job, int(host.cpus / len(reporting)))}"
@@ -107,6 +110,33 @@ def _beyond(job: ContainerHistory, cpus: float, quota: float | None) -> str | No
     return None
 
 
+def _on_all_cpus(job: ContainerHistory, host: HostHistory) -> str | None:
+    """Return what takes CPUs from those that feed the GPUs: processes that compile, of which there
+    are more than CPUs; or a thread of each rank of a training on each CPU, where several trainings,
+    or ranks of one, have GPUs. None for nothing."""
+    pools, most = _pools(job), min(job.owner.most_cpus, host.cpus)
+    if pools.get("inductor", 0) > max(1, most):
+        setting = options(replace(job, thread_pools="inductor", openmp_runtime=None), most)
+        what = f"{pools['inductor']} processes compile at once on {most:g} CPUs"
+        return f"{job.name}: {what}: start it with {setting} next time"
+    on_gpus = [one for one in host.containers.values() if one.gpus and one.role is Role.TRAINING]
+    ranks = sum(len(one.gpus) for one in on_gpus)
+    is_told = "OMP_NUM_THREADS=" in (job.openmp_settings or "")
+    if job not in on_gpus or ranks < 2 or is_told or not job.openmp_runtime or most < 2:
+        return None
+    if (job.threads or 0) < most * len(job.gpus):
+        return None
+    what = f"{job.threads} threads for {len(job.gpus)} of {ranks} GPUs in use, on all {most:g} CPUs"
+    fewer = max(1, int(host.cpus / ranks))
+    return f"{job.name}: {what}: start it with -e OMP_NUM_THREADS={fewer} next time"
+
+
+def _pools(job: ContainerHistory) -> dict[str, int]:
+    """Return what starts threads in a job beside OpenMP, and how many, 0 where nothing says it."""
+    pairs = (one.partition("=") for one in (job.thread_pools or "").split("+"))
+    return {name: int(count) if count.isdecimal() else 0 for name, _, count in pairs}
+
+
 def _stopped(job: ContainerHistory) -> str:
     """Return for how much of the time its quota stopped a job, "" if it did not."""
     part = job.throttled.part or 0.0
@@ -135,7 +165,7 @@ def _fewer(job: ContainerHistory, cpus: float) -> str:
 def options(job: ContainerHistory, cpus: float) -> str:
     """Return the options of `docker run`, or of the program, that set a job's number of threads, ""
     where nothing in it is known."""
-    pools = (job.thread_pools or "").split("+")
+    pools = _pools(job)
     found = [text for name, text in _OPTIONS.items() if name in pools]
     if job.openmp_runtime and "llama.cpp" not in pools:
         found.insert(0, "-e OMP_NUM_THREADS={n}")

@@ -83,7 +83,8 @@ def test_what_starts_threads_is_known_by_the_names_of_files(path: str, expected:
     [
         ("/app/llama-server -m m.gguf", ("llama.cpp",)),
         ("llama-bench", ("llama.cpp",)),
-        ("python3 /opt/torch/_inductor/compile_worker/__main__.py --workers=32", ("inductor",)),
+        ("python3 /opt/torch/_inductor/compile_worker/__main__.py --workers=32", ("inductor=32",)),
+        ("python3 /opt/torch/_inductor/compile_worker/__main__.py", ("inductor",)),
         ("python3 train.py llama-server", ()),
         ("llama-factory-cli train", ()),
     ],
@@ -93,6 +94,17 @@ def test_what_starts_threads_is_known_by_the_program(
 ) -> None:
     pid = process(tmp_path, 7, LIBC, command=command)
     assert search([pid], tmp_path).thread_pools == expected
+
+
+def test_the_workers_of_all_ranks_count(tmp_path: Path) -> None:
+    """Those of one rank have one command line, which says how many they are."""
+    script = "python3 /opt/torch/_inductor/compile_worker/__main__.py --workers=32"
+    pids = [
+        process(tmp_path, 10 * rank + number, LIBC, command=f"{script} --parent={rank}")
+        for rank in range(1, 3)
+        for number in range(4)
+    ]
+    assert search(pids, tmp_path).thread_pools == ("inductor=64",)
 
 
 def test_processes_without_a_runtime_have_none(tmp_path: Path) -> None:

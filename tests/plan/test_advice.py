@@ -8,6 +8,7 @@ import pytest
 from helpers.histories import ONE_POINT, history, host_history
 from helpers.observed_rows import container, node, planner_of, point
 
+from dltools.observations.host_samples import GpuUse
 from dltools.observations.table import Row, to_table
 from dltools.plan import decisions
 from dltools.plan.advice import advice
@@ -19,6 +20,7 @@ from dltools.plan.realisation.settings import Settings
 from dltools.plan.realisation.shared_host import Realisation
 from dltools.plan.signals.container_history import ContainerHistory
 from dltools.plan.signals.cpu_demand import CpuDemand, Throttled
+from dltools.plan.signals.effort import GpuSeconds
 from dltools.plan.signals.owner import Owner
 
 PASSIVE = "start it with -e OMP_WAIT_POLICY=passive next time"
@@ -224,3 +226,45 @@ def test_the_advice_is_the_same_after_the_state_was_handed_on() -> None:
     rest.add(to_table(rows[5:]))
     assert rest.explain().lines == whole.explain().lines
     assert any(line.startswith("advice: ") for line in whole.explain().lines)
+
+
+def on_gpus(name: str, threads: int, *numbers: int, **more: Any) -> ContainerHistory:
+    """A training with a rank for each of these GPUs."""
+    uses = {f"GPU-{number}": GpuUse(0.9) for number in numbers}
+    made = job(name, threads, gpu_seconds=GpuSeconds(gpus=uses), **more)
+    made.openmp_settings = made.openmp_settings or "OMP_WAIT_POLICY=passive"
+    return made
+
+
+def test_ranks_that_have_a_thread_on_each_cpu_are_named() -> None:
+    """Eight ranks, each with 64 threads, on 64 CPUs."""
+    assert told(on_gpus("ddp", 530, *range(8)), cpus=64.0) == [
+        "warning: ddp: 530 threads for 8 of 8 GPUs in use, on all 64 CPUs: "
+        "start it with -e OMP_NUM_THREADS=8 next time"
+    ]
+    both = on_gpus("a", 70, 0), on_gpus("b", 12, 1)
+    assert [line.split(":")[1] for line in told(*both, cpus=64.0)] == [" a"]
+
+
+@pytest.mark.parametrize(
+    "jobs",
+    [
+        [on_gpus("alone", 70, 0)],
+        [on_gpus("ddp", 530, *range(8), openmp_settings="OMP_NUM_THREADS=8")],
+        [on_gpus("ddp", 530, *range(8), runtime=None)],
+        [on_gpus("ddp", 100, *range(8))],
+        [job("cpus", 530, openmp_settings="OMP_WAIT_POLICY=passive")],
+    ],
+    ids=["one rank", "told how many", "no OpenMP", "fewer threads", "no GPU"],
+)
+def test_ranks_without_a_thread_on_each_cpu_are_not(jobs: list[ContainerHistory]) -> None:
+    assert told(*jobs, cpus=64.0) == []
+
+
+def test_processes_that_compile_are_named_where_they_outnumber_the_cpus() -> None:
+    compiling = job("x", 40, thread_pools="inductor=256+libopenblas", runtime=None)
+    assert told(compiling, cpus=64.0) == [
+        "warning: x: 256 processes compile at once on 64 CPUs: "
+        "start it with -e TORCHINDUCTOR_COMPILE_THREADS=64 next time"
+    ]
+    assert told(compiling, cpus=256.0) == []

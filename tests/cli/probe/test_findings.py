@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import pytest
-from helpers.observed_rows import container, node, point
+from helpers.observed_rows import container, gpu, node, point
 
 from dltools.cli.probe.findings import Finding, Health, of_sample
 from dltools.observations.roles import NO_RULES
@@ -45,6 +45,13 @@ def test_a_training_that_is_read_is_well() -> None:
     assert one["threads"].health is Health.OK
     assert one["plan"].text == "nothing to do: one job alone, a: nothing to share"
     assert {finding.health for finding in one.values()} == {Health.OK}
+
+
+def test_ranks_with_threads_on_all_cpus_are_named() -> None:
+    one = training("ddp", thread_count=30, cpu_limit_cores=4.0, **TORCH)
+    rows = [node(0, cpus=4.0), *one, gpu(0, "ddp", 0, 0.9), gpu(0, "ddp", 1, 0.9)]
+    said = [finding.text for finding in findings(*rows) if finding.subject == "threads"]
+    assert any(text.startswith("ddp: 30 threads for 2 of 2 GPUs") for text in said)
 
 
 def test_what_is_not_read_is_a_warning(monkeypatch: pytest.MonkeyPatch) -> None:
