@@ -20,7 +20,7 @@ from dltools.apply.recovery import undo
 from dltools.apply.refusals import Rules
 from dltools.apply.settings_update import SettingsMade, SettingsUpdate, compare
 from dltools.apply.turn_order import Turn
-from dltools.apply.turns import Rotation, set_state
+from dltools.apply.turns import Rotation
 from dltools.engine.event_feed import EventFeed
 from dltools.engine.identity import own_records
 from dltools.engine.interface import (
@@ -39,7 +39,7 @@ from dltools.engine.limits.cpu_limits import (
     out_of_bounds,
     settings_in_force,
 )
-from dltools.engine.pauses import why_no_pause
+from dltools.engine.pauses import set_state, why_no_pause
 from dltools.errors import UnavailableError
 from dltools.labels import longest_pause_s
 from dltools.notation.times import parse_time

@@ -308,7 +308,7 @@ def _is_released(state: LockedState, address: Address) -> bool:
     """Undo what is under lease on one engine, and tell whether no more can be done there."""
     from dltools.apply.history import BY_LEASE, History
     from dltools.apply.recovery import end_dead_leases, unpause_leftovers
-    from dltools.engine.members.opening import open_engine
+    from dltools.engine.registry import open_engine
 
     try:
         engine = open_engine(address, patience_s=_ANSWER_S)

@@ -12,12 +12,12 @@ restarts, and it fails every update.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from typing import Any
 
-from dltools.engine.interface import CpuLimits, Engine, GpuAccess, LocatedContainer
+from dltools.engine.interface import CpuLimits, Engine, LocatedContainer
 from dltools.engine.limits import limit_files
 from dltools.engine.limits.cpu_limits import current_settings, recorded_settings, settings_in_force
 from dltools.engine.runs import UNKNOWN_RUN, ApplyRun
@@ -173,8 +173,6 @@ class Originals:
         if "cpuset" not in self._engine.capabilities.limits:  # it is somebody else's to change
             present.pop("cpuset", None)
             kernel.pop(limit_files.CPUSET, None)
-        # A restart loses what was written to the kernel's files alone.
-        is_lasting = wanted is not None and container.gpu is not GpuAccess.FRAGILE
         return Entry(
             engine=self._engine.id,
             host=self._engine.host,
@@ -188,7 +186,7 @@ class Originals:
             since=timestamp(),
             run=self.run,
             leased_by=self.run if self.is_leased else UNKNOWN_RUN,
-            ours=(only(present, wanted), wanted) if is_lasting and wanted else (),
+            ours=(only(present, wanted), wanted) if wanted else (),
         )
 
     def record(self, entry: Entry) -> bool:
@@ -225,7 +223,7 @@ def foreign_settings(engine: Engine, located: LocatedContainer, entry: Entry) ->
     if located.container.is_task:
         return set()
     has_ended = bool(entry.kernel) and located.controller("cpu") is None
-    is_recorded = engine.capabilities.keeps and not located.container.cgroup_path
+    is_recorded = engine.capabilities.keeps and not located.container.files_only
     if not entry.ours or (has_ended and (not is_recorded or "cpu.weight" in entry.kernel)):
         return set()  # version 2 has weights of its own: a record does not tell them apart
     present = settings_in_force(located)
@@ -251,8 +249,7 @@ def is_restored(
 
     A restart of the container loses what was written to the kernel's files alone.
     """
-    container = located.container
-    if container.gpu is GpuAccess.FRAGILE and not container.pid:
+    if located.container.files_only and located.cgroup is None:
         return True
     is_partial = _has_others(located, entry, names)
     if entry.kernel and not is_partial and not limit_files.are_original(located, entry.kernel):
@@ -273,27 +270,21 @@ def restore(
 ) -> None:
     """Restore the CPU settings that an entry holds, or those of these names.
 
-    Raises `GoneError`, `RefusedError` or OSError.
+    Raises `GoneError` or `RefusedError`.
     """
-    is_fragile = located.container.gpu is GpuAccess.FRAGILE
     if names is not None and _has_others(located, entry, names):
         original = entry.settings
         if located.controller("cpu") is None:  # the record alone counts, and has its own scale
             original = {**original, **recorded_settings(located, engine.recorded(entry.fields))}
-        settings = only(original, names)
-        if is_fragile:
-            limit_files.write_settings(located, settings)
-        elif settings:
-            engine.set_limits(located, settings, lambda: _are_in_force(engine, located, settings))
-        return
-    if is_fragile:
-        limit_files.write_files(located, entry.kernel)
+        if settings := only(original, names):
+            is_in_force = partial(_are_in_force, engine, located, settings)
+            limit_files.set_limits(engine, located, settings, is_in_force)
         return
     wanted: CpuLimits = {"cpu_weight": entry.settings.get("cpu_weight", DEFAULT_CPU_WEIGHT)}
     if _has_lost_cpu_list(located, entry):
         wanted["cpuset"] = entry.settings["cpuset"]
-    engine.restore_limits(located, entry.fields, wanted, lambda: _has_its_weight(located, entry))
-    _restore_files(located, entry)
+    has_its_weight = partial(_has_its_weight, located, entry)
+    limit_files.restore_limits(engine, located, entry.fields, entry.kernel, wanted, has_its_weight)
 
 
 def _has_others(located: LocatedContainer, entry: Entry, names: Collection[str] | None) -> bool:
@@ -324,17 +315,3 @@ def _has_lost_cpu_list(located: LocatedContainer, entry: Entry) -> bool:
         return False
     original, recorded = entry.settings["cpuset"], recorded_settings(located)["cpuset"]
     return not settings_in_force(located).get("cpuset") == recorded == original
-
-
-def _are_original(located: LocatedContainer, entry: Entry) -> bool:
-    """Tell whether the kernel's files are as an entry says, as far as anybody knows."""
-    current = limit_files.read_files(located)
-    return not entry.kernel or not current or limit_files.are_original(located, entry.kernel)
-
-
-def _restore_files(located: LocatedContainer, entry: Entry) -> None:
-    """Write the files that still differ after the engine's update, if permissions allow it."""
-    if _are_original(located, entry):
-        return
-    with suppress(OSError):  # the caller reads back what is in force
-        limit_files.write_files(located, entry.kernel)

@@ -47,10 +47,10 @@ from dltools.apply.original_settings import (
 )
 from dltools.apply.refusals import FOREIGN, has_processes
 from dltools.apply.settings_update import read_back
-from dltools.apply.turns import set_state, unpause
 from dltools.engine.identity import own_records
 from dltools.engine.interface import Container, Engine, GoneError, LocatedContainer, RefusedError
 from dltools.engine.limits.cpu_limits import Locator, current_settings, recorded_settings
+from dltools.engine.pauses import set_state, unpause
 from dltools.engine.runs import UNKNOWN_RUN, ApplyRun
 from dltools.engine.turn_notes import TurnNotes
 from dltools.plan.realisation.settings import FoundSettings, as_found, only
@@ -114,8 +114,6 @@ class _Undoing:
             return (self._plan if self._dry_run else self._restore)(located, entry, found)
         except RefusedError as error:
             return _without_settings(found, Status.FAILED, str(error))
-        except OSError as error:
-            return _without_settings(found, Status.FAILED, str(error.strerror or error))
 
     def _plan(self, located: LocatedContainer, entry: Entry, found: Result) -> Result:
         names, error = self._names(located, entry)

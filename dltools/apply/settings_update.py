@@ -18,11 +18,10 @@ from dltools.engine.interface import (
     CpuLimits,
     Engine,
     GoneError,
-    GpuAccess,
     LocatedContainer,
     RefusedError,
+    UnableError,
 )
-from dltools.engine.limits import limit_files
 from dltools.engine.limits.cpu_limits import (
     Locator,
     attainable_settings,
@@ -31,6 +30,7 @@ from dltools.engine.limits.cpu_limits import (
     settings_in_force,
     unfit_cpu_list,
 )
+from dltools.engine.limits.limit_files import set_limits
 from dltools.plan.realisation.settings import FoundSettings, Settings, as_found, differs, only
 from dltools.plan.records import Action, Result, Status
 
@@ -88,34 +88,21 @@ class SettingsUpdate:
         """Apply settings to a container and return what became of it."""
         before = self._originals.describe(located, wanted=wanted)
         is_new = self._originals.record(before)
-        container = located.container
-        had_gpu = container.gpu is not GpuAccess.NONE and self.engine.can_open_gpu(container)
         result = self._try(found, located, wanted)
-        if result.status is not Status.APPLIED:
-            return self._revert(result, before, is_new)
-        if had_gpu and self.engine.can_open_gpu(container) is False:
-            reason = "the update has cut off its GPU: restart the container"
-            return replace(result, status=Status.FAILED, error=reason)
-        return result
+        applied = result.status is Status.APPLIED
+        return result if applied else self._revert(result, before, is_new)
 
     def _try(self, found: Result, located: LocatedContainer, wanted: CpuLimits) -> Result:
         try:
-            if located.container.gpu is GpuAccess.FRAGILE:
-                limit_files.write_settings(located, wanted)
-            else:
-                self.engine.set_limits(located, wanted, partial(self._has, located, wanted))
+            set_limits(self.engine, located, wanted, partial(self._has, located, wanted))
             return read_back(self.engine, found, located, wanted)
         except GoneError:
             return replace(found, status=Status.STALE, error=GONE)
+        except UnableError as error:
+            return replace(found, error=str(error))
         except RefusedError as error:
             failed = replace(found, status=Status.FAILED, error=str(error))
             return ended_meanwhile(self.engine, failed)
-        except OSError as error:
-            return replace(
-                found,
-                error="an engine update could cut off its GPU, and its cgroup "
-                f"files cannot be written: {error.strerror or error}",
-            )
 
     def _has(self, located: LocatedContainer, wanted: CpuLimits) -> bool:
         """Tell whether the limits in force now are those wanted."""
@@ -130,7 +117,7 @@ class SettingsUpdate:
         except GoneError:
             self._forget(before, is_new)
             return replace(result, status=Status.STALE, error=GONE)
-        except (RefusedError, OSError) as error:
+        except RefusedError as error:
             reason = f"{result.error}; the change could not be reverted: {error}"
             return replace(result, error=reason)
         after = as_found(only(current, result.before))
@@ -200,7 +187,7 @@ class SettingsMade:
         if not changed or result.error:
             return result
         others = "Swarm" if located.container.is_task else ""
-        if located.container.gpu is GpuAccess.FRAGILE:
+        if located.container.files_only:
             others = "systemd"  # a daemon-reload resets what the engine does not know
         who = f"{others}, or somebody," if others else "somebody"
         reason = f"{who} has changed {' and '.join(changed)} since dl-apply set it"

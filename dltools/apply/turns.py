@@ -29,8 +29,17 @@ from dltools.engine.cgroup import Cgroup
 from dltools.engine.cgroup_counters import cpu_seconds
 from dltools.engine.demand import DemandWatch, threads_wait
 from dltools.engine.freezer import thaw_if_stuck
-from dltools.engine.interface import Engine, Event, GoneError, LocatedContainer, RefusedError
+from dltools.engine.interface import (
+    Engine,
+    Event,
+    GoneError,
+    LocatedContainer,
+    Pauses,
+    RefusedError,
+    needed,
+)
 from dltools.engine.limits.cpu_limits import Locator
+from dltools.engine.pauses import is_paused, unpause
 from dltools.engine.runs import ApplyRun
 from dltools.engine.turn_notes import TurnNote, TurnNotes, how_to_unpause
 from dltools.errors import DltoolsError, UnavailableError
@@ -346,7 +355,7 @@ class _Pauser:
         repeats = self._engine.repeats
         try:
             with self._thawed_in_time(id_):
-                self._engine.pause(id_)
+                needed(self._engine, Pauses).pause(id_)
         except (GoneError, RefusedError):  # it has ended, or is paused already
             if self._engine.repeats > repeats and is_paused(self._engine, id_):
                 return True  # by the request that the engine has not answered
@@ -452,42 +461,3 @@ class _Pauser:
             if not was_paused and self._engine.repeats == repeats:
                 self._expect(id_, "unpause", -1)
         return was_paused
-
-
-def is_paused(engine: Engine, container_id: str) -> bool:
-    """Tell whether a container is there, and paused."""
-    try:
-        return engine.inspect(container_id).state == "paused"
-    except (GoneError, RefusedError):
-        return False
-
-
-def set_state(engine: Engine, container_id: str, state: str) -> None:
-    """Pause a container ("paused") or unpause it ("running"), unless it is in that state.
-
-    Raises `GoneError` or `RefusedError`.
-    """
-    try:
-        (engine.pause if state == "paused" else engine.unpause)(container_id)
-    except RefusedError:
-        if engine.inspect(container_id).state != state:
-            raise
-
-
-def unpause(engine: Engine, container_id: str) -> bool:
-    """Unpause a container that may run, or may have ended, and tell whether it was paused.
-
-    Raises `RefusedError` if the engine leaves it paused.
-    """
-    try:
-        engine.unpause(container_id)
-    except GoneError:
-        return False
-    except RefusedError:  # it runs already, has ended, or the engine cannot just now
-        try:
-            if engine.inspect(container_id).state == "paused":
-                raise
-        except GoneError:
-            pass
-        return False
-    return True

@@ -227,7 +227,7 @@ class Engines:
     def addresses(self) -> list[Address]:
         """Return the addresses, each once. Raises `ConfigError` and `UnavailableError`."""
         from dltools.engine.docker.addresses import context_address, default_address
-        from dltools.engine.members.opening import host_address
+        from dltools.engine.registry import host_address
 
         found = [host_address(text) for text in self.hosts]
         found += [context_address(name) for name in self.contexts]

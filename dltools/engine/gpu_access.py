@@ -13,12 +13,22 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
-from dltools.engine.interface import GpuAccess
 from dltools.engine.kernel_files import ROOT, read_text
 
 _VISIBLE = "NVIDIA_VISIBLE_DEVICES="
+
+
+class GpuAccess(NamedTuple):
+    """How a container got its GPU: whether it has one, and whether an update of its limits could
+    cut it off."""
+
+    has_gpu: bool
+    files_only: bool
+
+
+NO_GPU, LASTING, FRAGILE = GpuAccess(False, False), GpuAccess(True, False), GpuAccess(True, True)
 
 
 def asks_for_gpu(environ: Iterable[str]) -> bool:
@@ -41,9 +51,9 @@ def access_by_request(raw: Mapping[str, Any]) -> GpuAccess:
     environ = (raw.get("Config") or {}).get("Env") or []
     is_by_runtime = config.get("Runtime") == "nvidia" and asks_for_gpu(environ)
     if is_by_runtime or any(_is_gpu(one) and one.get("Driver") != "cdi" for one in requests):
-        return GpuAccess.FRAGILE
+        return FRAGILE
     has_device = names_gpu(config.get("Devices"), "PathOnHost")
-    return GpuAccess.LASTING if requests or has_device else GpuAccess.NONE
+    return LASTING if requests or has_device else NO_GPU
 
 
 def _is_gpu(request: Mapping[str, Any]) -> bool:
@@ -57,8 +67,8 @@ def access_by_specification(spec: Mapping[str, Any], *, is_asked: bool) -> GpuAc
     which the legacy hook fulfils if nothing else has."""
     linux = spec.get("linux")
     if names_gpu(linux.get("devices") if isinstance(linux, Mapping) else None, "path"):
-        return GpuAccess.LASTING
-    return GpuAccess.FRAGILE if is_asked else GpuAccess.NONE
+        return LASTING
+    return FRAGILE if is_asked else NO_GPU
 
 
 def specification(container_id: str, pid: int, root: Path = ROOT) -> Mapping[str, Any]:

@@ -1,8 +1,10 @@
 """What dltools needs of a container engine, and the values that go in and out.
 
-`Engine` is the interface, and a public API. A member is a folder beside this file with a class that
-has these methods; `docker/` is the first. `Capabilities` say what an engine can do, so that dltools
-begins nothing that the engine would refuse. Only a member knows the words of its engine's API.
+`Engine` is what each must have, and a public API; `SetsLimits`, `Pauses`, `Delivers`, `Moves` and
+`Creates` are parts that some have, which is asked by type. A member is a folder beside this file
+with a class of these; `docker/` is the first. `Capabilities` say what can be done with its
+containers as they are, so that dltools begins nothing that the engine would refuse. Only a member
+knows the words of its engine's API.
 Where others must keep some of them (in the journal, in the record of a migration), they are
 `Fields`, which they hand back unread.
 """
@@ -12,9 +14,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from enum import StrEnum
 from pathlib import PurePosixPath
-from typing import Any, NamedTuple, Protocol, TypedDict
+from typing import Any, NamedTuple, Protocol, TypedDict, TypeVar, runtime_checkable
 
 from dltools.engine.cgroup import Cgroup, Directory
 from dltools.engine.cgroup_files import Usage
@@ -91,14 +92,6 @@ class RecordedLimits(NamedTuple):
 NOTHING_RECORDED = RecordedLimits()
 
 
-class GpuAccess(StrEnum):
-    """How a container got its GPU."""
-
-    NONE = "none"
-    LASTING = "lasting"  # an update of its limits keeps it
-    FRAGILE = "fragile"  # an update of its limits can cut it off
-
-
 @dataclass(frozen=True, slots=True)
 class Network:
     """How a container is reached.
@@ -141,6 +134,8 @@ class Container:
     runs as. `slot`: for a task of a service, what stays the same when the task moves. `ties`: why
     it cannot move, in sentences. `pause_refusal`: why its engine must not pause it, "" if it may.
     `unsettable`: limits that it cannot have, though others of its engine may, and why.
+    `files_only`: its limits are in the kernel's files alone, as no engine keeps a record of them,
+    or an update by its engine could cut off its GPU.
     `cgroup_path` is that of its cgroup, "" where the path holds its id: such a cgroup is all that
     there is of it, and has its limits, with no engine's record beside. `lasting_id` is that of its
     place in a pod, or "". `limit_fields` is for the journal, `native` all that the engine has said.
@@ -171,7 +166,8 @@ class Container:
     ties: tuple[str, ...] = ()
     pause_refusal: str = ""
     unsettable: Mapping[str, str] = field(default_factory=dict)
-    gpu: GpuAccess = GpuAccess.NONE
+    has_gpu: bool = False
+    files_only: bool = False
     recorded: RecordedLimits = NOTHING_RECORDED
     limit_fields: Fields = field(default_factory=dict)
     native: Fields = field(default_factory=dict)
@@ -287,8 +283,7 @@ class Engine(Protocol):
     does not answer, `GoneError` if it has no such container, and `RefusedError` if it refuses.
     Each method sets a state, so that it can be repeated.
 
-    A member derives from this class. It must show containers, logs and events; methods that it does
-    not override refuse.
+    A member derives from this class, and from the parts that it has.
     """
 
     id: str
@@ -361,14 +356,21 @@ class Engine(Protocol):
         """Return the events between two times that the engine still remembers."""
         return []
 
-    # Limits and turns
+    def recorded(self, limit_fields: Fields) -> RecordedLimits:
+        """Return the limits for which the fields of a journal's entry stand."""
+        return NOTHING_RECORDED
+
+
+@runtime_checkable
+class SetsLimits(Engine, Protocol):
+    """An engine that sets limits of containers: in its own way, or in the kernel's files where the
+    container says so (`files_only`)."""
 
     def set_limits(
         self, located: LocatedContainer, wanted: CpuLimits, is_in_force: Callable[[], bool]
     ) -> None:
         """Set CPU limits. If there are several ways, try one after the other until
         `is_in_force`."""
-        raise _unable()
 
     def restore_limits(
         self,
@@ -379,77 +381,86 @@ class Engine(Protocol):
     ) -> None:
         """Restore the quota that a container had when its `limit_fields` were these, and the weight
         and CPU list that are wanted."""
-        raise _unable()
 
-    def recorded(self, limit_fields: Fields) -> RecordedLimits:
-        """Return the limits for which the fields of a journal's entry stand."""
-        return NOTHING_RECORDED
 
-    def can_open_gpu(self, container: Container) -> bool | None:
-        """Tell whether a container can open its GPU, None if it cannot be asked."""
-        return None
+@runtime_checkable
+class Pauses(Engine, Protocol):
+    """An engine that pauses containers."""
 
     def pause(self, id_: str) -> None:
         """Freeze a container's processes."""
-        raise _unable()
 
     def unpause(self, id_: str) -> None:
         """Thaw a container's processes."""
-        raise _unable()
 
-    # Moves and copies
 
-    def start(self, id_: str) -> None:
-        """Start a container, unless it runs."""
-        raise _unable()
-
-    def signal(self, id_: str, name: str) -> None:
-        """Send a signal, such as SIGTERM, to a container's first process."""
-        raise _unable()
-
-    def remove(self, id_: str) -> None:
-        """Remove a container that does not run."""
-        raise _unable()
+@runtime_checkable
+class Delivers(Engine, Protocol):
+    """An engine that gives out files of containers."""
 
     def archive(self, id_: str, path: str) -> Iterator[bytes]:
         """Return a file or folder of a container, running or not, as the chunks of a tar stream.
         Raises `GoneError` also where the container has no such path."""
-        raise _unable()
+
+
+@runtime_checkable
+class Moves(Engine, Protocol):
+    """An engine to which services can move, and from which."""
 
     def describe_move(self, container: Container, original: Fields, image: str) -> Move:
         """Return what must be known to move a container. `original` are the `limit_fields` that it
         had before dl-apply changed it; `image` is what the target calls the image."""
-        raise _unable()
 
     def describe_look(self, container: Container, image: str) -> Fields:
         """Return what a target creates a container from that has the volumes of a service's task
         and does nothing; {} where a volume is the same on all nodes of a cluster."""
-        raise _unable()
-
-    def create(self, name: str, body: Fields) -> str:
-        """Create a container, which does not run yet, and return its id."""
-        raise _unable()
-
-    def set_restart(self, id_: str, policy: Fields | None) -> None:
-        """Set when the engine starts a container again by itself; None: never."""
-        raise _unable()
 
     def image_id(self, name: str) -> str | None:
         """Return the id of an image, None where it is absent."""
-        raise _unable()
-
-    def has_volume(self, name: str) -> bool:
-        """Tell whether there is a volume of a name."""
-        raise _unable()
-
-    def has_network(self, name: str) -> bool:
-        """Tell whether there is a network of a name."""
-        raise _unable()
 
     def has_task_of(self, service_id: str) -> bool:
         """Tell whether a task of a service runs here."""
-        return False
 
 
-def _unable() -> UnableError:
-    return UnableError("this engine can only be looked at")
+@runtime_checkable
+class Creates(Moves, Protocol):
+    """An engine to which containers can move that are in no service."""
+
+    def create(self, name: str, body: Fields) -> str:
+        """Create a container, which does not run yet, and return its id."""
+
+    def start(self, id_: str) -> None:
+        """Start a container, unless it runs."""
+
+    def signal(self, id_: str, name: str) -> None:
+        """Send a signal, such as SIGTERM, to a container's first process."""
+
+    def remove(self, id_: str) -> None:
+        """Remove a container that does not run."""
+
+    def set_restart(self, id_: str, policy: Fields | None) -> None:
+        """Set when the engine starts a container again by itself; None: never."""
+
+    def has_volume(self, name: str) -> bool:
+        """Tell whether there is a volume of a name."""
+
+    def has_network(self, name: str) -> bool:
+        """Tell whether there is a network of a name."""
+
+
+_Part = TypeVar("_Part")
+
+_CANNOT: Mapping[type, str] = {
+    SetsLimits: "set limits",
+    Pauses: "pause containers",
+    Delivers: "copy files out of containers",
+    Moves: "move services",
+    Creates: "move containers",
+}
+
+
+def needed(engine: Engine, part: type[_Part]) -> _Part:
+    """Return an engine as one that has a part. Raises `UnableError` where it has not."""
+    if isinstance(engine, part):
+        return engine
+    raise UnableError(f"the engine of host {engine.host} cannot {_CANNOT[part]}")

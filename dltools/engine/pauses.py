@@ -1,4 +1,4 @@
-"""Why a container must not be paused, whatever a plan says.
+"""Pausing containers, and why one must not be paused, whatever a plan says.
 
 A pause looks like a failure to those who look whether a container answers: the engine's health
 check, and members of a distributed job, who count the seconds between two signs of life.
@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from dltools.engine.distributed import Membership, membership, variables_in
-from dltools.engine.interface import Container
+from dltools.engine.interface import Container, Engine, GoneError, Pauses, RefusedError, needed
 from dltools.labels import JOB, LONGEST_PAUSE, MAY_PAUSE, longest_pause_s
 
 HEALTH_CHECK = (
@@ -45,3 +45,43 @@ def why_no_pause(container: Container, member: Membership | None = None) -> str:
         return ""
     has_name = member.job or container.service or JOB in container.labels
     return "" if has_name and member.containers is not None else ELSEWHERE
+
+
+def is_paused(engine: Engine, container_id: str) -> bool:
+    """Tell whether a container is there, and paused."""
+    try:
+        return engine.inspect(container_id).state == "paused"
+    except (GoneError, RefusedError):
+        return False
+
+
+def set_state(engine: Engine, container_id: str, state: str) -> None:
+    """Pause a container ("paused") or unpause it ("running"), unless it is in that state.
+
+    Raises `GoneError` or `RefusedError`.
+    """
+    try:
+        able = needed(engine, Pauses)
+        (able.pause if state == "paused" else able.unpause)(container_id)
+    except RefusedError:
+        if engine.inspect(container_id).state != state:
+            raise
+
+
+def unpause(engine: Engine, container_id: str) -> bool:
+    """Unpause a container that may run, or may have ended, and tell whether it was paused.
+
+    Raises `RefusedError` if the engine leaves it paused.
+    """
+    try:
+        needed(engine, Pauses).unpause(container_id)
+    except GoneError:
+        return False
+    except RefusedError:  # it runs already, has ended, or the engine cannot just now
+        try:
+            if engine.inspect(container_id).state == "paused":
+                raise
+        except GoneError:
+            pass
+        return False
+    return True

@@ -20,7 +20,7 @@ from dltools.apply.engine_actuator import EngineActuator
 from dltools.apply.original_settings import Journal
 from dltools.apply.turns import Rotation
 from dltools.engine.docker.engine import DockerEngine, connect
-from dltools.engine.members.opening import host_address
+from dltools.engine.registry import host_address
 from dltools.errors import UnavailableError
 from dltools.plan.records import Plan, Result, Status, dump_plan
 

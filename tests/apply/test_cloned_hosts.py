@@ -16,7 +16,7 @@ from dltools.apply.original_settings import Journal
 from dltools.apply.recovery import Leftover, end_dead_leases, unpause_leftovers
 from dltools.apply.turns import Rotation
 from dltools.engine.docker.engine import DockerEngine, connect
-from dltools.engine.members.opening import host_address
+from dltools.engine.registry import host_address
 from dltools.engine.runs import ApplyRun
 from dltools.engine.turn_notes import TurnNote, TurnNotes
 from dltools.plan.records import Status, dump_plan

@@ -257,7 +257,7 @@ def test_an_engine_that_answers_anything_keeps_no_other_from_its_undo(
         asked.append(address.name)
         raise ValueError("no such thing") if address.name == "odd" else RefusedError("not now")
 
-    monkeypatch.setattr("dltools.engine.members.opening.open_engine", opened)
+    monkeypatch.setattr("dltools.engine.registry.open_engine", opened)
     monkeypatch.setattr("dltools.apply.leases._PATIENCE_S", 0.5)
     monkeypatch.setattr("dltools.apply.leases._BETWEEN_S", 0.05)
     (tmp_path / "state").mkdir()

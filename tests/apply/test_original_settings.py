@@ -24,7 +24,7 @@ from dltools.apply.original_settings import (
     is_restored,
     restore,
 )
-from dltools.engine.interface import Capabilities, CpuLimits, Engine, GpuAccess, LocatedContainer
+from dltools.engine.interface import Capabilities, CpuLimits, Engine, LocatedContainer
 from dltools.engine.limits.cpu_limits import Locator
 from dltools.engine.runs import ApplyRun
 from dltools.errors import DataError, OutputError
@@ -292,7 +292,9 @@ def test_a_restart_that_loses_settings_is_nobody_s_wish(
 
 def test_what_systemd_writes_again_is_nobody_s_wish(engine: Engine, v1: LocatedContainer) -> None:
     """Of a cgroup without an engine there is no record that would keep what was set."""
-    unit = replace(v1, container=replace(v1.container, cgroup_path="/train.slice/a.scope"))
+    unit = replace(
+        v1, container=replace(v1.container, cgroup_path="/train.slice/a.scope", files_only=True)
+    )
     found = journal_entry(ours=({"cpus": 1.0, "cpu_weight": 2.0},))
     original: CpuLimits = {"cpus": 0.5, "cpu_weight": 300.0}
     assert not foreign_settings(engine, unit, replace(found, settings=original))
@@ -358,7 +360,7 @@ def test_a_gpu_container_without_processes_has_lost_the_change(
     entry = originals.describe(v1)
     (tmp_path / "cpu.shares").write_text("20000\n")
     assert not is_restored(engine, v1, entry)
-    fragile = replace(v1, container=replace(v1.container, gpu=GpuAccess.FRAGILE))
+    fragile = replace(v1, cgroup=None, container=replace(v1.container, files_only=True))
     assert is_restored(engine, fragile, entry)
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from helpers.fake_engine import ID, FakeEngine
 
-from dltools.apply.turns import set_state, unpause
 from dltools.engine.interface import Engine, GoneError, RefusedError
+from dltools.engine.pauses import set_state, unpause
 
 
 @pytest.mark.parametrize("before", ["running", "paused"])

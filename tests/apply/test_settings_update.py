@@ -20,7 +20,8 @@ from dltools.apply.original_settings import Journal
 from dltools.apply.settings_update import compare
 from dltools.engine.docker import answers as docker_answers
 from dltools.engine.docker.engine import DockerEngine
-from dltools.engine.interface import GpuAccess, LocatedContainer
+from dltools.engine.gpu_access import FRAGILE, LASTING
+from dltools.engine.interface import LocatedContainer
 from dltools.plan.realisation.settings import Settings
 from dltools.plan.records import Result, Status
 
@@ -324,7 +325,7 @@ def test_an_update_that_cuts_off_the_gpu_is_a_failure(
     actuator: EngineActuator, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     answers = iter([True, False])
-    monkeypatch.setattr(docker_answers, "access_by_request", lambda _: GpuAccess.LASTING)
+    monkeypatch.setattr(docker_answers, "access_by_request", lambda _: LASTING)
     monkeypatch.setattr(DockerEngine, "can_open_gpu", lambda *_: next(answers))
     result = update(actuator, {"cpus": 1.5})
     assert (result.status, result.error) == (
@@ -336,8 +337,7 @@ def test_an_update_that_cuts_off_the_gpu_is_a_failure(
 def test_files_that_are_not_visible_are_a_reason_to_skip(
     actuator: EngineActuator, fake_engine: FakeEngine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(docker_answers, "access_by_request", lambda _: GpuAccess.FRAGILE)
-    monkeypatch.setattr(DockerEngine, "can_open_gpu", lambda *_: True)
+    monkeypatch.setattr(docker_answers, "access_by_request", lambda _: FRAGILE)
     result = update(actuator, {"cpus": 1.5})
     assert result.status is Status.SKIPPED
     assert str(result.error).startswith("an engine update could cut off its GPU, and its cgroup ")

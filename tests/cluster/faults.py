@@ -28,7 +28,7 @@ from helpers.moves import order
 from helpers.tools import command, environment, records
 
 from dltools.engine.docker.engine import DockerEngine, connect
-from dltools.engine.members.opening import host_address
+from dltools.engine.registry import host_address
 from dltools.plan.records import Plan, dump_plan
 
 NO_PLAN = dump_plan(Plan("test", "", {}, {}, None, ())).encode()

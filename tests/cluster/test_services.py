@@ -17,7 +17,7 @@ from helpers.tools import Tools, environment, records
 
 from dltools.apply.migrate.migration import Step
 from dltools.engine.docker.engine import DockerEngine, connect
-from dltools.engine.members.opening import host_address
+from dltools.engine.registry import host_address
 from dltools.plan.records import Plan, dump_plan
 
 Trace = Callable[[], list[int]]

@@ -18,7 +18,7 @@ from helpers.containers import PATIENCE, eventually
 
 from dltools.engine.address import Address
 from dltools.engine.interface import Capabilities
-from dltools.engine.members.opening import open_engine
+from dltools.engine.registry import open_engine
 
 _CAN = Capabilities(creates=False)
 TRAITS = Traits(_CAN, tells_exit_codes=False, stamps_lines=False)

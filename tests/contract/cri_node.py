@@ -17,7 +17,7 @@ from helpers.cri_pods import Pod, Pods
 
 from dltools.engine.address import Address
 from dltools.engine.interface import Capabilities
-from dltools.engine.members.opening import open_engine
+from dltools.engine.registry import open_engine
 from dltools.errors import DltoolsError
 
 TRAITS = Traits(

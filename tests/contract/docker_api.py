@@ -19,7 +19,7 @@ from helpers.containers import Job as Made
 
 from dltools.engine.address import Address
 from dltools.engine.interface import Capabilities
-from dltools.engine.members.opening import open_engine
+from dltools.engine.registry import open_engine
 from dltools.errors import DltoolsError
 
 _NO_MOVES = Capabilities(

@@ -15,7 +15,7 @@ from helpers.containers import Job as Made
 from helpers.cri_pods import Pods
 
 from dltools.engine.address import Address
-from dltools.engine.members.opening import open_engine
+from dltools.engine.registry import open_engine
 from dltools.errors import DltoolsError
 
 

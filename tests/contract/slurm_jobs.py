@@ -17,7 +17,7 @@ from helpers.containers import eventually
 
 from dltools.engine.address import Address
 from dltools.engine.interface import Capabilities, Engine
-from dltools.engine.members.opening import open_engine
+from dltools.engine.registry import open_engine
 
 _CAN = Capabilities(
     frozenset(),

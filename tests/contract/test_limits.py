@@ -140,7 +140,7 @@ def test_another_run_knows_the_engine_again(
     subject: Subject, tool: Tools, job: Job, limits: dict[str, Any]
 ) -> None:
     from dltools.engine.address import Address
-    from dltools.engine.members.opening import open_engine
+    from dltools.engine.registry import open_engine
 
     applied(subject, tool, update(subject, job, **limits))
     again = open_engine(Address(subject.url, "--host"))

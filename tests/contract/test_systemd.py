@@ -23,7 +23,7 @@ from helpers.tools import Tools, records
 
 from dltools.engine.address import Address
 from dltools.engine.interface import Capabilities, Engine
-from dltools.engine.members.opening import open_engine
+from dltools.engine.registry import open_engine
 
 pytestmark = [
     pytest.mark.engine,

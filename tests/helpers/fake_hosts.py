@@ -18,6 +18,8 @@ from dltools.engine.docker.engine import DockerEngine
 from dltools.engine.interface import (
     ALL_CAPABILITIES,
     Container,
+    Creates,
+    Delivers,
     Engine,
     GoneError,
     Move,
@@ -128,9 +130,11 @@ class World:
         self.now += seconds
 
 
-class FakeHost:
+class FakeHost(Creates, Delivers):
     """An engine with the methods that a migration needs."""
 
+    is_local = False
+    cpus = memory = 1
     has_gpu = False
     capabilities = ALL_CAPABILITIES
 

@@ -12,7 +12,7 @@ from helpers.ssh_server import SSHD, SshServer
 from helpers.tools import Tools, complaint
 
 from dltools.engine.docker.engine import DockerEngine, connect
-from dltools.engine.members.opening import host_address
+from dltools.engine.registry import host_address
 from dltools.errors import UnavailableError
 
 

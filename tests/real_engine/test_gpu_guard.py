@@ -14,7 +14,8 @@ from dltools.apply.original_settings import Journal
 from dltools.apply.turns import Rotation
 from dltools.engine.docker import answers as docker_answers
 from dltools.engine.docker.engine import DockerEngine
-from dltools.engine.interface import Engine, GpuAccess
+from dltools.engine.gpu_access import FRAGILE, LASTING
+from dltools.engine.interface import Engine
 from dltools.engine.limits import limit_files
 from dltools.engine.limits.cpu_limits import Locator
 from dltools.notation.times import format_time
@@ -27,7 +28,7 @@ def hook(monkeypatch: pytest.MonkeyPatch) -> None:
     """Treat every container as one that got its GPU by the legacy hook."""
     if os.geteuid() != 0:
         pytest.skip("writing cgroup files takes root")
-    monkeypatch.setattr(docker_answers, "access_by_request", lambda _: GpuAccess.FRAGILE)
+    monkeypatch.setattr(docker_answers, "access_by_request", lambda _: FRAGILE)
 
 
 @pytest.fixture
@@ -71,7 +72,7 @@ def test_the_kernel_changes_and_the_engine_does_not(
 def test_what_came_by_cdi_the_engine_changes(actuator: EngineActuator, run: Containers) -> None:
     """Whatever was asked for: the GPU's device is in the specification."""
     job = run(devices=["/dev/fuse:/dev/nvidia0"])
-    assert job.inspect().gpu is GpuAccess.LASTING
+    assert (job.inspect().has_gpu, job.inspect().files_only) == LASTING
     (result,) = actuator.apply(plan(job, {"cpus": 0.4}))
     assert result.status is Status.APPLIED
     assert job.inspect().recorded.cpus == pytest.approx(0.4)
@@ -136,19 +137,24 @@ def test_files_that_cannot_be_written_are_a_reason_to_skip(
     assert job.kernel() == files
 
 
-def test_a_gpu_that_is_lost_is_a_failure(
+def test_a_gpu_that_an_update_cuts_off_is_a_failure_and_is_reverted(
     actuator: EngineActuator, run: Containers, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     answers = iter([True, False])
+    monkeypatch.setattr(docker_answers, "access_by_request", lambda _: LASTING)
     monkeypatch.setattr(DockerEngine, "can_open_gpu", lambda *_: next(answers))
-    (result,) = actuator.apply(plan(run(), {"cpus": 0.4}))
+    job = run()
+    files = job.kernel()
+    (result,) = actuator.apply(plan(job, {"cpus": 0.4}))
     assert result.status is Status.FAILED
     assert "GPU" in str(result.error)
+    assert job.kernel() == files
 
 
 def test_a_gpu_that_was_lost_before_is_no_failure(
     actuator: EngineActuator, run: Containers, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(docker_answers, "access_by_request", lambda _: LASTING)
     monkeypatch.setattr(DockerEngine, "can_open_gpu", lambda *_: False)
     (result,) = actuator.apply(plan(run(), {"cpus": 0.4}))
     assert result.status is Status.APPLIED

@@ -20,7 +20,7 @@ from typing import Any
 from dltools.apply.deliver.copying import DamagedError, copy_checkpoint, read_manifest
 from dltools.apply.deliver.delivery import Delivery, DeliveryFiles, Step
 from dltools.engine.identity import own_records
-from dltools.engine.interface import Container, Engine, GoneError, RefusedError
+from dltools.engine.interface import Container, Delivers, Engine, GoneError, RefusedError, needed
 from dltools.errors import UnavailableError
 from dltools.labels import CHECKPOINT, PROTECT, is_true
 from dltools.plan.realisation.settings import FoundSettings, as_found
@@ -203,7 +203,9 @@ class Deliverer:
 
     def _copied(self, delivery: Delivery) -> Delivery:
         try:
-            chunks = self._engine.archive(delivery.container_id, delivery.checkpoint)
+            chunks = needed(self._engine, Delivers).archive(
+                delivery.container_id, delivery.checkpoint
+            )
         except GoneError as error:
             if self._is_there(delivery):
                 raise RefusedError(str(error)) from error

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
-from dltools.engine.interface import Engine, GoneError
+from dltools.engine.interface import Delivers, Engine, GoneError, Moves, needed
 from dltools.engine.state_records import Records
 from dltools.errors import DataError, DltoolsError
 
@@ -105,10 +105,10 @@ class WaitError(DltoolsError):
     """A step cannot be taken now, and must be taken again later; the message says why."""
 
 
-def engine_of(engines: Mapping[str, Engine], host: str) -> Engine:
+def engine_of(engines: Mapping[str, Engine], host: str) -> Moves:
     """Return the engine of a host. Raises `WaitError` where this run has none."""
     try:
-        return engines[host]
+        return needed(engines[host], Moves)
     except KeyError:
         raise WaitError(f"host {host} is not among the hosts of this run") from None
 
@@ -147,7 +147,7 @@ def first_header(chunks: Iterator[bytes]) -> FileHeader:
 def expect_checkpoint(engine: Engine, id_: str, path: str) -> FileHeader:
     """Return what a container's checkpoint is. Raises `FailedError` where there is none."""
     try:
-        return first_header(engine.archive(id_, path))
+        return first_header(needed(engine, Delivers).archive(id_, path))
     except (GoneError, DataError) as error:
         raise FailedError(f"there is no checkpoint {path} on {engine.host}") from error
 

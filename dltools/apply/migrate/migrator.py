@@ -14,7 +14,7 @@ from dltools.apply.migrate.migration import Migration, Step, WaitError
 from dltools.apply.migrate.movable import checkpoint_path, refusal, service_refusal
 from dltools.apply.migrate.mover import Mover, rolled_back
 from dltools.apply.migrate.service_steps import free, is_fixed, is_free, manager
-from dltools.engine.interface import Container, Engine, GoneError, RefusedError
+from dltools.engine.interface import Container, Engine, GoneError, Moves, RefusedError
 from dltools.errors import UnavailableError
 from dltools.labels import PLACED
 from dltools.notation.times import format_time
@@ -45,6 +45,8 @@ class Migrator:
         if action.to == action.host:
             return replace(found, status=Status.UNCHANGED, after={"host": action.host})
         found = replace(found, before={"host": action.host}, after={"host": action.host})
+        if not isinstance(target, Moves) or not target.capabilities.creates:
+            return replace(found, error=f"the engine of host {host} takes no containers")
         if reason := refusal(container, target, force=self._force):
             return replace(found, error=reason)
         migration = self._begun(action, container, target, original)
@@ -58,7 +60,7 @@ class Migrator:
         return self._carry_out(migration)
 
     def _begun(
-        self, action: Action, container: Container, target: Engine, original: Mapping[str, Any]
+        self, action: Action, container: Container, target: Moves, original: Mapping[str, Any]
     ) -> Migration:
         """Return the record of a migration that has not begun."""
         move = target.describe_move(container, original, _image(container, target))
@@ -78,7 +80,7 @@ class Migrator:
         )
 
     def _of_service(
-        self, migration: Migration, container: Container, target: Engine
+        self, migration: Migration, container: Container, target: Moves
     ) -> tuple[Migration, str | None]:
         """Return the record for the service of a container, and why it cannot be moved."""
         service_id = container.service_id
@@ -210,7 +212,7 @@ class Migrator:
         return False
 
 
-def _image(container: Container, target: Engine) -> str:
+def _image(container: Container, target: Moves) -> str:
     """Return the name of a container's image if it stands for the same one on the target, else the
     image's id."""
     own = container.image_id

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from dltools.engine.interface import Container, Engine, GpuAccess
+from dltools.engine.interface import Container, Creates, Engine, Moves, needed
 from dltools.engine.services import Service, ServiceManager
 from dltools.labels import CHECKPOINT, PLACED, PROTECT, is_true
 
 
-def refusal(container: Container, target: Engine, *, force: bool) -> str | None:
+def refusal(container: Container, target: Moves, *, force: bool) -> str | None:
     """Return why a container cannot be moved, None if it can. With `force` a job without a
     checkpoint is moved, too, and begins anew.
 
@@ -18,21 +18,19 @@ def refusal(container: Container, target: Engine, *, force: bool) -> str | None:
     return next(_refusals(container, target, force), None)
 
 
-def _refusals(container: Container, target: Engine, force: bool) -> Iterator[str]:
+def _refusals(container: Container, target: Moves, force: bool) -> Iterator[str]:
     labels = container.labels
     if is_true(labels.get(PROTECT)):
         yield f"protected by its label {PROTECT}"
     if container.state != "running":
         yield f"the container is {container.state}"
     yield from container.ties
-    if not target.capabilities.creates:
-        yield f"the engine of host {target.host} takes no containers"
     if not force:
         yield from _checkpoint(container)
     networks = container.network.names
     if len(networks) > 1 and not container.service_id:
         yield f"it is on {len(networks)} networks; one is supported"
-    if container.gpu is not GpuAccess.NONE and not target.has_gpu:
+    if container.has_gpu and not target.has_gpu:
         yield f"it has a GPU, and {target.host} has none"
     yield from _missing(container, target, "" if container.service_id else container.network.needed)
 
@@ -48,7 +46,7 @@ def _checkpoint(container: Container) -> Iterator[str]:
         yield f"its checkpoint {path} is not on a volume that another host can have"
 
 
-def _missing(container: Container, target: Engine, network: str) -> Iterator[str]:
+def _missing(container: Container, target: Moves, network: str) -> Iterator[str]:
     """Yield what the target lacks."""
     image = container.image_id
     if target.image_id(image) is None:
@@ -60,9 +58,9 @@ def _missing(container: Container, target: Engine, network: str) -> Iterator[str
             continue
         if not mount.is_named:
             yield f"its volume at {mount.destination} has no name: what is in it would stay behind"
-        elif not target.has_volume(mount.volume):
+        elif not needed(target, Creates).has_volume(mount.volume):
             yield f"its volume {mount.volume} is missing on {target.host}"
-    if network and not target.has_network(network):
+    if network and not needed(target, Creates).has_network(network):
         yield f"its network {network} is missing on {target.host}"
 
 

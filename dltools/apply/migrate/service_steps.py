@@ -22,7 +22,7 @@ from dltools.apply.migrate.migration import (
     expect_checkpoint,
     not_shared,
 )
-from dltools.engine.interface import Engine, GoneError, RefusedError
+from dltools.engine.interface import Creates, Engine, GoneError, RefusedError, needed
 from dltools.engine.services import Service, ServiceManager, Task
 from dltools.errors import UnavailableError
 from dltools.labels import ORIGIN, PLACED
@@ -78,7 +78,7 @@ class ServiceSteps:
         if migration.checkpoint and migration.body:
             self._remove_look(migration)
             try:
-                look = target.create(_look_name(migration), migration.body)
+                look = needed(target, Creates).create(_look_name(migration), migration.body)
             except (GoneError, RefusedError) as error:
                 raise FailedError(f"{migration.target} cannot create it: {error}") from error
             self._compare(migration, source, target, look)
@@ -195,8 +195,10 @@ class ServiceSteps:
 
     def _remove_look(self, migration: Migration) -> None:
         """Remove the container through which the target was looked at."""
+        target = engine_of(self.engines, migration.target)
+        if not isinstance(target, Creates):
+            return
         with suppress(GoneError):
-            target = engine_of(self.engines, migration.target)
             look = target.inspect(_look_name(migration))
             if look.labels.get(ORIGIN) == migration.origin:
                 target.remove(look.id)

@@ -194,7 +194,7 @@ class ApplyContext:
         Raises `UnavailableError` with the names of containers that an earlier run has left paused.
         """
         from dltools.engine import turn_notes
-        from dltools.engine.members.opening import open_engine
+        from dltools.engine.registry import open_engine
         from dltools.errors import UnavailableError
 
         try:

@@ -100,7 +100,7 @@ class _Report:
 
 
 def _opened(address: object) -> Engine:
-    from dltools.engine.members.opening import open_engine
+    from dltools.engine.registry import open_engine
 
     return open_engine(address)  # type: ignore[arg-type]
 

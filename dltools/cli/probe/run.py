@@ -130,7 +130,7 @@ def _with_logs(address: Address, logs: Mapping[str, Sequence[str]]) -> Address:
 
 
 def _connected(address: Address) -> Engine:
-    from dltools.engine.members.opening import open_engine
+    from dltools.engine.registry import open_engine
 
     return open_engine(address)
 

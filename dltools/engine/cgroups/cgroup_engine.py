@@ -12,7 +12,7 @@ import os
 import re
 import socket
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence, Set
+from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -25,15 +25,13 @@ from dltools.engine.interface import (
     LIMITS,
     Capabilities,
     Container,
-    CpuLimits,
-    Engine,
     Event,
-    Fields,
     GoneError,
     Listed,
     LocatedContainer,
     LogFlow,
     Network,
+    Pauses,
     RefusedError,
 )
 from dltools.engine.kernel_files import ROOT, read_text
@@ -84,7 +82,7 @@ class Naming:
     labels: Mapping[str, str] = field(default_factory=dict)
 
 
-class CgroupEngine(Engine):
+class CgroupEngine(Pauses):
     """Cgroups at paths that match patterns, such as /jobs/*."""
 
     is_local = True
@@ -218,6 +216,7 @@ class CgroupEngine(Engine):
             unsettable={name: _lacks(path, name) for name in LIMITS if name not in can.limits},
             limit_fields=limit_files.read_files(self._located(path)),
             cgroup_path=path,
+            files_only=True,
         )
 
     def logs(self, container: Container, since: float) -> Iterator[list[bytes]]:
@@ -254,29 +253,7 @@ class CgroupEngine(Engine):
             known, is_first = present, False
             time.sleep(WATCH_S)
 
-    # Limits and turns
-
-    def set_limits(
-        self, located: LocatedContainer, wanted: CpuLimits, is_in_force: Callable[[], bool]
-    ) -> None:
-        """Set CPU limits. Raises `RefusedError` before the first is written where one of them has
-        no file."""
-        path = located.container.cgroup_path
-        missing = [name for name in wanted if not self._has(located, name)]
-        if missing:
-            raise RefusedError("; ".join(dict.fromkeys(_lacks(path, name) for name in missing)))
-        _written(path, lambda: limit_files.write_settings(located, wanted))
-
-    def restore_limits(
-        self,
-        located: LocatedContainer,
-        original: Fields,
-        wanted: CpuLimits,
-        is_in_force: Callable[[], bool],
-    ) -> None:
-        """Write the texts back that the files had."""
-        path = located.container.cgroup_path
-        _written(path, lambda: limit_files.write_files(located, original))
+    # Turns
 
     def pause(self, id_: str) -> None:
         """Freeze a container's processes."""
@@ -295,11 +272,6 @@ class CgroupEngine(Engine):
             time.sleep(_BETWEEN_S)
 
     # Inside
-
-    def _has(self, located: LocatedContainer, name: str) -> bool:
-        if located.cgroup is None or name not in self.capabilities.limits:
-            return False
-        return _has_file(located.cgroup, name)
 
     def _look_at_capabilities(self) -> None:
         """See what can be done with any of the containers; where there is none yet, with those
@@ -396,19 +368,6 @@ def _lacks(path: str, name: str) -> str:
 def _has_file(group: Cgroup, limit: str) -> bool:
     found = ((group.directory(controller), file) for controller, file in _FILES[limit])
     return any(one is not None and (one.path / file).exists() for one, file in found)
-
-
-def _written(path: str, write: Callable[[], object]) -> None:
-    """Write files. Raises `GoneError` or `RefusedError` with the kernel's reason."""
-    try:
-        write()
-    except FileNotFoundError as error:
-        if error.filename is None:
-            raise RefusedError(str(error)) from error
-        raise GoneError(f"the cgroup {path} no longer exists") from error
-    except OSError as error:
-        where = f"{error.filename}: " if error.filename else f"{path}: "
-        raise RefusedError(f"{where}{error.strerror or error}") from error
 
 
 def _environ(proc: Path) -> bytes:

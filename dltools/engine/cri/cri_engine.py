@@ -34,8 +34,10 @@ from dltools.engine.interface import (
     Listed,
     LocatedContainer,
     LogFlow,
+    Pauses,
     RecordedLimits,
     RefusedError,
+    SetsLimits,
 )
 from dltools.engine.kernel_files import ROOT, read_text
 from dltools.engine.log_files import FollowedFile, read_log
@@ -72,12 +74,12 @@ def check(address: Address) -> None:
 def open_engine(
     address: Address, patience_s: float, report_waiting: Callable[[UnavailableError], None]
 ) -> Engine:
-    """Connect to a runtime, as `members/opening.py` says."""
+    """Connect to a runtime, as `engine/registry.py` says."""
     check(address)
     return CriEngine(address.url, Patience(patience_s, report_waiting))
 
 
-class CriEngine(Engine):
+class CriEngine(SetsLimits, Pauses):
     """A connection to the runtime of one node."""
 
     is_local = True
@@ -347,11 +349,6 @@ class CriEngine(Engine):
         if found is None:
             raise RefusedError("it does not run, or its cgroup is not visible here")
         return found
-
-    def archive(self, id_: str, path: str) -> Iterator[bytes]:
-        """Refuse: CRI has no word for it."""
-        del id_, path
-        raise RefusedError("on a Kubernetes node no files are copied out of containers")
 
 
 @contextmanager

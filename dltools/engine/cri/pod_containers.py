@@ -67,6 +67,7 @@ def container_of(
     process = _object(spec, "process")
     environ = _texts(process.get("env"))
     fields = limit_fields(info)
+    has_gpu, files_only = access_by_specification(spec, is_asked=asks_for_gpu(environ))
     return Container(
         id=status.id,
         name=container_name(status.metadata.name, pod.metadata),
@@ -86,7 +87,8 @@ def container_of(
         network=_network(pod, status.annotations),
         mounts=tuple(Mount(one.container_path) for one in status.mounts),
         ties=(_TIE,),
-        gpu=access_by_specification(spec, is_asked=asks_for_gpu(environ)),
+        has_gpu=has_gpu,
+        files_only=files_only,
         recorded=recorded_limits(fields, info),
         limit_fields=fields,
         pause_refusal="" if may_pause(labels) else _NO_PAUSE,

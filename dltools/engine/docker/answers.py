@@ -58,6 +58,7 @@ def container_of(raw: Mapping[str, Any]) -> Container:
     name, is_task = raw["Name"].removeprefix("/"), _SWARM_TASK in labels
     service_id = labels.get(SERVICE) or ""
     service = labels.get(_SERVICE_NAME, "") if is_task else ""
+    has_gpu, files_only = access_by_request(raw)
     return Container(
         id=raw["Id"],
         name=name,
@@ -82,7 +83,8 @@ def container_of(raw: Mapping[str, Any]) -> Container:
         slot=".".join([service_id, *name.split(".")[-2:-1]]) if service_id else "",
         is_task=is_task,
         ties=tuple(_ties(host_config)),
-        gpu=access_by_request(raw),
+        has_gpu=has_gpu,
+        files_only=files_only,
         recorded=recorded_limits(host_config),
         limit_fields={name: host_config.get(name) or 0 for name in FIELDS},
         pause_refusal=HEALTH_CHECK if _has_health_check(raw) and not may_pause(labels) else "",

@@ -36,17 +36,19 @@ from dltools.engine.interface import (
     Capabilities,
     Container,
     CpuLimits,
-    Engine,
+    Creates,
+    Delivers,
     Event,
     Fields,
     GoneError,
-    GpuAccess,
     Listed,
     LocatedContainer,
     LogFlow,
     Move,
+    Pauses,
     RecordedLimits,
     RefusedError,
+    SetsLimits,
 )
 from dltools.engine.log_files import FollowedFile, read_log
 from dltools.engine.scales import default_shares
@@ -85,7 +87,7 @@ _LOST_RACE = ("unable to freeze", "while freezing", "failed: exit status")
 Podman says then."""
 
 
-class DockerEngine(Engine):
+class DockerEngine(SetsLimits, Pauses, Creates, Delivers):
     """A connection to one Docker engine, or to one with the same API."""
 
     tells_hands = True
@@ -157,10 +159,11 @@ class DockerEngine(Engine):
         with understood():
             found = container_of(raw)
             recorded = self.recorded({**found.limit_fields, "Memory": found.recorded.memory})
-            gpu = found.gpu
-            if gpu is GpuAccess.FRAGILE and self.is_local and found.pid:
-                gpu = access_by_specification(specification(found.id, found.pid), is_asked=True)
-            return replace(found, recorded=recorded, gpu=gpu)
+            files_only = found.files_only
+            if files_only and self.is_local and found.pid:
+                spec = specification(found.id, found.pid)
+                files_only = access_by_specification(spec, is_asked=True).files_only
+            return replace(found, recorded=recorded, files_only=files_only)
 
     def _path(self, id_: str) -> str:
         """Return the path of requests on a container."""
@@ -170,7 +173,11 @@ class DockerEngine(Engine):
         self, located: LocatedContainer, wanted: CpuLimits, is_in_force: Callable[[], bool]
     ) -> None:
         """Set CPU limits. Of several ways to do it the next one is taken until `is_in_force`."""
+        container = located.container
+        had_gpu = container.has_gpu and self.can_open_gpu(container)
         self._update_until(located, setting_updates(located, wanted, self.cpus), is_in_force)
+        if had_gpu and self.can_open_gpu(container) is False:
+            raise RefusedError("the update has cut off its GPU: restart the container")
 
     def restore_limits(
         self,

@@ -29,8 +29,10 @@ from dltools.engine.interface import (
     LocatedContainer,
     LogFlow,
     Move,
+    Moves,
     RecordedLimits,
     RefusedError,
+    SetsLimits,
     UnableError,
 )
 from dltools.engine.kubernetes import pod_resources
@@ -75,7 +77,7 @@ def check(address: Address) -> None:
 def open_engine(
     address: Address, patience_s: float, report_waiting: Callable[[UnavailableError], None]
 ) -> Engine:
-    """Connect to an API server, as `members/opening.py` says."""
+    """Connect to an API server, as `engine/registry.py` says."""
     check(address)
     return KubernetesEngine(_node_name(address.url), Patience(patience_s, report_waiting))
 
@@ -84,7 +86,7 @@ def _node_name(url: str) -> str:
     return url.removeprefix(SCHEME) or os.environ.get(NODE_NAME, "")
 
 
-class KubernetesEngine(Engine):
+class KubernetesEngine(SetsLimits, Moves):
     """A connection to the API server for one node."""
 
     is_local = False
@@ -261,9 +263,9 @@ class KubernetesEngine(Engine):
         """Return the name of an image: kubelet fetches it."""
         return name
 
-    def archive(self, id_: str, path: str) -> Iterator[bytes]:
-        """Refuse: it would need the right to run commands in pods."""
-        raise RefusedError("no files are copied out of pods")
+    def has_task_of(self, service_id: str) -> bool:
+        """Return False: the manager of the services knows all pods."""
+        return False
 
 
 class _NotSetError(Exception):

@@ -16,7 +16,6 @@ from dltools.engine.interface import (
     Container,
     Fields,
     GoneError,
-    GpuAccess,
     Mount,
     RecordedLimits,
     RefusedError,
@@ -108,7 +107,7 @@ def container_of(pod: Any, status: Any, job: str) -> Container:
         service_id=job,
         ties=() if job else ("its pod is of no Job: Kubernetes moves no pods",),
         mounts=tuple(_mounts(pod, status.name)),
-        gpu=GpuAccess.LASTING if _has_gpu(pod, status.name) else GpuAccess.NONE,
+        has_gpu=_has_gpu(pod, status.name),
         native={"name": status.name, "grace_s": _grace_s(pod)},
     )
 

@@ -1,13 +1,25 @@
-"""The kernel's files of a container's CPU settings, read and written without the engine."""
+"""The kernel's files of a container's CPU settings, read and written without the engine, and
+the one place that chooses between them and the engine."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from dltools.engine.cgroup import Directory
-from dltools.engine.interface import CpuLimits, LocatedContainer
+from dltools.engine.interface import (
+    Container,
+    CpuLimits,
+    Engine,
+    Fields,
+    GoneError,
+    LocatedContainer,
+    RefusedError,
+    SetsLimits,
+    UnableError,
+    needed,
+)
 from dltools.engine.kernel_files import read_int, read_text
 from dltools.engine.scales import LEAST_SHARES, PERIOD_US, quota_in_us, weight_to_v2
 
@@ -126,6 +138,56 @@ def write_settings(located: LocatedContainer, settings: CpuLimits) -> None:
         _write_weight(*_directory(located, "cpu"), settings["cpu_weight"])
     if "cpuset" in settings:
         _write_cpu_list(located, settings["cpuset"] or located.usable_cpu_list)
+
+
+def set_limits(
+    engine: Engine, located: LocatedContainer, wanted: CpuLimits, is_in_force: Callable[[], bool]
+) -> None:
+    """Set CPU limits as `SetsLimits` does, or in the files where these are all that there is.
+
+    Raises `GoneError` or `RefusedError`; `UnableError` where an engine's update could cut off the
+    container's GPU, and the files cannot be written.
+    """
+    if not located.container.files_only:
+        needed(engine, SetsLimits).set_limits(located, wanted, is_in_force)
+        return
+    with _refused(located.container):
+        write_settings(located, wanted)
+
+
+def restore_limits(
+    engine: Engine,
+    located: LocatedContainer,
+    original: Fields,
+    texts: Mapping[str, str],
+    wanted: CpuLimits,
+    is_in_force: Callable[[], bool],
+) -> None:
+    """Restore limits as `SetsLimits` does, and the texts of the files. Raises as `set_limits`
+    does."""
+    if located.container.files_only:
+        with _refused(located.container):
+            write_files(located, texts)
+        return
+    needed(engine, SetsLimits).restore_limits(located, original, wanted, is_in_force)
+    if texts and read_files(located) and not are_original(located, texts):
+        with suppress(OSError):  # the caller reads back what is in force
+            write_files(located, texts)
+
+
+@contextmanager
+def _refused(container: Container) -> Iterator[None]:
+    """Turn an error in writing files into one of an engine."""
+    why = "its cgroup files cannot be written"
+    try:
+        yield
+    except OSError as error:
+        if container.has_gpu:
+            reason = f"an engine update could cut off its GPU, and {why}: {error.strerror or error}"
+            raise UnableError(reason) from error
+        if isinstance(error, FileNotFoundError) and error.filename is not None:
+            raise GoneError("its cgroup no longer exists") from error
+        raise RefusedError(f"{why}: {error.strerror or error}") from error
 
 
 def _directory(located: LocatedContainer, controller: str) -> Directory:

@@ -11,14 +11,17 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from dltools.engine.address import Address
 from dltools.engine.cgroup import is_alone_in_scope
-from dltools.engine.docker.engine import DockerEngine
+from dltools.engine.docker.addresses import check
+from dltools.engine.docker.engine import DockerEngine, connect
 from dltools.engine.docker.limit_fields import FIELDS
-from dltools.engine.docker.transport import Transport
+from dltools.engine.docker.transport import Patient, Transport
 from dltools.engine.interface import (
     LIMITS,
     Capabilities,
     Container,
+    Engine,
     Event,
     Fields,
     LocatedContainer,
@@ -27,6 +30,23 @@ from dltools.engine.interface import (
 from dltools.engine.kernel_files import read_text
 from dltools.engine.log_files import SETTLED_S
 from dltools.engine.scales import PERIOD_US
+from dltools.errors import UnavailableError
+
+__all__ = ["PodmanEngine", "check", "open_engine"]
+
+
+def open_engine(
+    address: Address, patience_s: float, report_waiting: Callable[[UnavailableError], None]
+) -> Engine:
+    """Connect to Podman, which tells its name with each answer, or else to Docker, whose addresses
+    it has."""
+    transport = connect(address)
+    if patience_s > 0:
+        transport = Patient(transport, patience_s, report_waiting)
+    if transport.server.startswith("Libpod/"):
+        return PodmanEngine(transport)
+    return DockerEngine(transport)
+
 
 _NAMES = {"CpuPeriod": "period", "CpuQuota": "quota", "CpuShares": "shares", "CpusetCpus": "cpus"}
 """Podman's own names of Docker's fields. It derives NanoCpus from the quota."""
@@ -99,11 +119,6 @@ class PodmanEngine(DockerEngine):
         if not container.pid:
             self._unshown[container.id] = container.started_text, made
         return made
-
-    def set_restart(self, id_: str, policy: Fields | None) -> None:
-        """Refuse: 4.3 cannot, and nothing asks for it where no container moves."""
-        del id_, policy
-        raise RefusedError(_NO_MOVES)
 
     def pause(self, id_: str) -> None:
         """Freeze a container's processes, unless they are frozen."""

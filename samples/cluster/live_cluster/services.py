@@ -14,7 +14,7 @@ from pathlib import Path
 
 from dltools.engine.docker.answers import engine_time
 from dltools.engine.docker.engine import DockerEngine, connect
-from dltools.engine.members.opening import host_address
+from dltools.engine.registry import host_address
 from dltools.observations.formats.registry import read_table
 from dltools.sim.workload import Job, Workload
 from live_cluster.arms import Arm

@@ -18,9 +18,10 @@ from dltools.engine import freezer
 from dltools.engine.cgroups import cgroup_engine
 from dltools.engine.cgroups.cgroup_engine import CgroupEngine
 from dltools.engine.interface import Container, CpuLimits, GoneError, RefusedError
+from dltools.engine.limits import limit_files
 from dltools.engine.limits.cpu_limits import settings_in_force
 from dltools.engine.limits.limit_files import are_original
-from dltools.engine.members.opening import host_address, open_engine
+from dltools.engine.registry import host_address, open_engine
 from dltools.errors import ConfigError
 
 VERSIONS = (V1, ())
@@ -118,13 +119,13 @@ WANTED: tuple[CpuLimits, ...] = (
 def test_limits_are_set_and_restored_to_the_letter(machine: Machine, wanted: CpuLimits) -> None:
     engine = engine_of(machine)
     before, texts = located(engine, "/jobs/a"), machine.texts("/jobs/a")
-    engine.set_limits(before, wanted, lambda: True)
+    limit_files.write_settings(before, wanted)
     changed = settings_in_force(located(engine, "/jobs/a"))
     if "cpus" in wanted:
         assert changed["cpus"] == wanted["cpus"]
     assert machine.texts("/jobs/a") != texts
     assert machine.texts("/jobs/b") == texts
-    engine.restore_limits(before, before.container.limit_fields, {}, lambda: True)
+    limit_files.write_files(before, before.container.limit_fields)
     assert machine.texts("/jobs/a") == texts
 
 
@@ -138,7 +139,7 @@ def test_where_the_kernel_takes_no_empty_cpu_list_back_it_is_all_cpus(
     engine = engine_of(machine)
     before = located(engine, "/jobs/a")
     original = before.container.limit_fields
-    engine.set_limits(before, {"cpuset": "0"}, lambda: True)
+    limit_files.write_settings(before, {"cpuset": "0"})
     assert not are_original(before, original)
     write = Path.write_text
 
@@ -148,7 +149,7 @@ def test_where_the_kernel_takes_no_empty_cpu_list_back_it_is_all_cpus(
         return write(path, text)
 
     monkeypatch.setattr(Path, "write_text", refuse_empty)
-    engine.restore_limits(before, original, {}, lambda: True)
+    limit_files.write_files(before, original)
     assert machine.texts("/jobs/a")["cpuset.cpus"] == "0-1"
     assert are_original(before, original)
 
@@ -159,7 +160,7 @@ def test_limits_are_gone_with_a_controller_that_is_taken_away(tmp_path: Path) ->
     engine = engine_of(machine)
     before = located(engine, "/jobs/a")
     original = before.container.limit_fields
-    engine.set_limits(before, {"cpus": 0.5, "cpu_weight": 256.0}, lambda: True)
+    limit_files.write_settings(before, {"cpus": 0.5, "cpu_weight": 256.0})
     assert not are_original(before, original)
     for file in machine.folder("v2", "/jobs/a").glob("cpu.*"):
         file.unlink()
@@ -175,9 +176,9 @@ def test_a_burst_is_lowered_and_restored(machine: Machine) -> None:
     file.write_text("70000\n")
     engine = engine_of(machine)
     before, texts = located(engine, "/jobs/a"), machine.texts("/jobs/a")
-    engine.set_limits(before, {"cpus": 0.5}, lambda: True)
+    limit_files.write_settings(before, {"cpus": 0.5})
     assert file.read_text() == "50000"
-    engine.restore_limits(before, before.container.limit_fields, {}, lambda: True)
+    limit_files.write_files(before, before.container.limit_fields)
     assert machine.texts("/jobs/a") == texts
 
 
@@ -235,8 +236,8 @@ def test_a_cgroup_without_a_controller_that_others_have_is_refused(tmp_path: Pat
     machine.add("/jobs/a", 11)
     machine.add("/jobs/b", 12, only=("freezer", "cpuset"))
     engine = engine_of(machine)
-    with pytest.raises(RefusedError, match="cannot hold cpus: it has no controller cpu"):
-        engine.set_limits(located(engine, "/jobs/b"), {"cpus": 0.5}, lambda: True)
+    unsettable = engine.inspect("jobs/b").unsettable["cpus"]
+    assert unsettable == "the cgroup /jobs/b cannot hold cpus: it has no controller cpu"
     can = engine.capabilities
     assert can.missing(engine.inspect("jobs/a")) == ["move"]
     assert can.missing(engine.inspect("jobs/b")) == ["cpus", "cpu_weight", "move"]

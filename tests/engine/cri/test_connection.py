@@ -14,8 +14,8 @@ from helpers.fake_runtime import FakeRuntime
 from dltools.engine.cri.connection import Connection, socket_path
 from dltools.engine.cri.cri_engine import CriEngine
 from dltools.engine.interface import GoneError, RefusedError
-from dltools.engine.members.opening import host_address, open_engine
 from dltools.engine.patience import Patience
+from dltools.engine.registry import host_address, open_engine
 from dltools.errors import ConfigError, DltoolsError, UnavailableError
 
 

@@ -16,11 +16,12 @@ from dltools.engine.cri.cpu_resources import pod_quota, recorded_limits, restori
 from dltools.engine.cri.cri_engine import CriEngine
 from dltools.engine.interface import (
     CpuLimits,
+    Delivers,
     GoneError,
-    GpuAccess,
     LocatedContainer,
     RecordedLimits,
     RefusedError,
+    needed,
 )
 
 
@@ -128,23 +129,24 @@ def test_ports_and_network_are_kubelets(engine: CriEngine, runtime: FakeRuntime)
 @pytest.mark.parametrize(
     ("spec", "access"),
     [
-        ({"process": {"env": []}}, GpuAccess.NONE),
-        ({"process": {"env": ["NVIDIA_VISIBLE_DEVICES=all"]}}, GpuAccess.FRAGILE),
-        ({"process": {"env": ["NVIDIA_VISIBLE_DEVICES=void"]}}, GpuAccess.NONE),
+        ({"process": {"env": []}}, (False, False)),
+        ({"process": {"env": ["NVIDIA_VISIBLE_DEVICES=all"]}}, (True, True)),
+        ({"process": {"env": ["NVIDIA_VISIBLE_DEVICES=void"]}}, (False, False)),
         (
             {
                 "process": {"env": ["NVIDIA_VISIBLE_DEVICES=0"]},
                 "linux": {"devices": [{"path": "/dev/nvidia0"}]},
             },
-            GpuAccess.LASTING,
+            (True, False),
         ),
     ],
 )
 def test_how_it_got_its_gpu(
-    engine: CriEngine, runtime: FakeRuntime, spec: dict[str, Any], access: GpuAccess
+    engine: CriEngine, runtime: FakeRuntime, spec: dict[str, Any], access: tuple[bool, bool]
 ) -> None:
     runtime.add("a1", info={"runtimeSpec": spec})
-    assert engine.inspect("a1").gpu is access
+    found = engine.inspect("a1")
+    assert (found.has_gpu, found.files_only) == access
 
 
 @pytest.mark.parametrize("info", ["", "[1]", "{", "[" * 100_000])
@@ -286,5 +288,5 @@ def test_what_is_left_of_an_ending_container_is_thawed(
 
 
 def test_files_are_not_copied_out(engine: CriEngine) -> None:
-    with pytest.raises(RefusedError, match="no files are copied"):
-        engine.archive("a1", "/model")
+    with pytest.raises(RefusedError, match="cannot copy files out of containers"):
+        needed(engine, Delivers)

@@ -24,7 +24,7 @@ from dltools.engine.docker.limit_fields import (
     restoring_updates,
     setting_updates,
 )
-from dltools.engine.interface import Container, CpuLimits, GpuAccess, LocatedContainer, RefusedError
+from dltools.engine.interface import Container, CpuLimits, LocatedContainer, RefusedError
 from dltools.engine.scales import default_shares
 from dltools.errors import UnavailableError
 
@@ -239,30 +239,30 @@ def gpu_container(environment: list[str] | None = None, **host_config: Any) -> C
 @pytest.mark.parametrize(
     ("case", "expected"),
     [
-        (gpu_container(), GpuAccess.NONE),
-        (gpu_container(DeviceRequests=None, Devices=None, Runtime="runc"), GpuAccess.NONE),
-        (gpu_container(Devices=[FUSE]), GpuAccess.NONE),
-        (gpu_container(DeviceRequests=[GPUS_ALL]), GpuAccess.FRAGILE),
-        (gpu_container(DeviceRequests=[GPUS_NVIDIA]), GpuAccess.FRAGILE),
-        (gpu_container(DeviceRequests=[CDI]), GpuAccess.LASTING),
-        (gpu_container(DeviceRequests=[CDI, GPUS_ALL]), GpuAccess.FRAGILE),
-        (gpu_container(Devices=[NVIDIA_DEVICE]), GpuAccess.LASTING),
-        (gpu_container(VISIBLE, Runtime="nvidia"), GpuAccess.FRAGILE),
-        (gpu_container(VISIBLE, Runtime="runc"), GpuAccess.NONE),
-        (gpu_container(Runtime="nvidia"), GpuAccess.NONE),
-        (gpu_container(["NVIDIA_VISIBLE_DEVICES=void"], Runtime="nvidia"), GpuAccess.NONE),
-        (gpu_container(["NVIDIA_VISIBLE_DEVICES=none"], Runtime="nvidia"), GpuAccess.NONE),
-        (gpu_container(["NVIDIA_VISIBLE_DEVICES="], Runtime="nvidia"), GpuAccess.NONE),
+        (gpu_container(), (False, False)),
+        (gpu_container(DeviceRequests=None, Devices=None, Runtime="runc"), (False, False)),
+        (gpu_container(Devices=[FUSE]), (False, False)),
+        (gpu_container(DeviceRequests=[GPUS_ALL]), (True, True)),
+        (gpu_container(DeviceRequests=[GPUS_NVIDIA]), (True, True)),
+        (gpu_container(DeviceRequests=[CDI]), (True, False)),
+        (gpu_container(DeviceRequests=[CDI, GPUS_ALL]), (True, True)),
+        (gpu_container(Devices=[NVIDIA_DEVICE]), (True, False)),
+        (gpu_container(VISIBLE, Runtime="nvidia"), (True, True)),
+        (gpu_container(VISIBLE, Runtime="runc"), (False, False)),
+        (gpu_container(Runtime="nvidia"), (False, False)),
+        (gpu_container(["NVIDIA_VISIBLE_DEVICES=void"], Runtime="nvidia"), (False, False)),
+        (gpu_container(["NVIDIA_VISIBLE_DEVICES=none"], Runtime="nvidia"), (False, False)),
+        (gpu_container(["NVIDIA_VISIBLE_DEVICES="], Runtime="nvidia"), (False, False)),
         (
             gpu_container([*VISIBLE, "NVIDIA_VISIBLE_DEVICES=void"], Runtime="nvidia"),
-            GpuAccess.NONE,
+            (False, False),
         ),
-        (gpu_container(["NVIDIA_VISIBLE_DEVICES=GPU-8a5"], Runtime="nvidia"), GpuAccess.FRAGILE),
-        (gpu_container(VISIBLE, Runtime="nvidia", DeviceRequests=[CDI]), GpuAccess.FRAGILE),
+        (gpu_container(["NVIDIA_VISIBLE_DEVICES=GPU-8a5"], Runtime="nvidia"), (True, True)),
+        (gpu_container(VISIBLE, Runtime="nvidia", DeviceRequests=[CDI]), (True, True)),
     ],
 )
-def test_access(case: Container, expected: GpuAccess) -> None:
-    assert case.gpu is expected
+def test_access(case: Container, expected: tuple[bool, bool]) -> None:
+    assert (case.has_gpu, case.files_only) == expected
 
 
 class Answering:

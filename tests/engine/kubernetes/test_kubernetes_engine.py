@@ -13,8 +13,8 @@ from helpers.tls import OPENSSL, make_authority, make_certificate
 
 from dltools.engine.interface import GoneError, LocatedContainer, RefusedError
 from dltools.engine.kubernetes.kubernetes_engine import KubernetesEngine
-from dltools.engine.members.opening import host_address, open_engine
 from dltools.engine.patience import Patience
+from dltools.engine.registry import host_address, open_engine
 from dltools.errors import AccessError, ConfigError, UnavailableError
 
 pytestmark = pytest.mark.slow  # the client takes 0.4 s to import

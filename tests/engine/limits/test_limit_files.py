@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from pathlib import Path
+from typing import cast
 
 import pytest
 from helpers.located_containers import located, on_version_1, on_version_2
 
-from dltools.engine.interface import LocatedContainer
-from dltools.engine.limits.limit_files import write_settings
+from dltools.engine.interface import Engine, LocatedContainer, RefusedError, UnableError
+from dltools.engine.limits.limit_files import restore_limits, set_limits, write_settings
 from dltools.plan.realisation.settings import Settings
 
 
@@ -109,6 +111,27 @@ def test_a_kernel_without_bursts(v2: LocatedContainer, tmp_path: Path) -> None:
 def test_a_cgroup_that_is_not_visible_is_an_error() -> None:
     with pytest.raises(OSError, match="not visible"):
         write_settings(located(), {"cpus": 0.5})
+
+
+@pytest.mark.parametrize(
+    ("has_gpu", "kind", "reason"),
+    [
+        (True, UnableError, "an engine update could cut off its GPU, and its cgroup files cannot"),
+        (False, RefusedError, "its cgroup files cannot be written: its cpu cgroup is not visible"),
+    ],
+)
+def test_limits_that_are_in_files_alone_are_written_there_or_nowhere(
+    v1: LocatedContainer, tmp_path: Path, has_gpu: bool, kind: type[Exception], reason: str
+) -> None:
+    own = replace(v1, container=replace(v1.container, files_only=True, has_gpu=has_gpu))
+    nobody = cast("Engine", None)
+    texts = {name: (tmp_path / name).read_text() for name in ("cpu.cfs_quota_us", "cpu.shares")}
+    set_limits(nobody, own, {"cpus": 0.5, "cpu_weight": 300.0}, lambda: False)
+    assert (tmp_path / "cpu.cfs_quota_us").read_text() == "25000"
+    restore_limits(nobody, own, {}, texts, {}, lambda: False)
+    assert {name: (tmp_path / name).read_text() for name in texts} == texts
+    with pytest.raises(kind, match=reason):
+        set_limits(nobody, replace(own, cgroup=None), {"cpus": 0.5}, lambda: False)
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may write anything")

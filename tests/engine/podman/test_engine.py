@@ -22,9 +22,9 @@ from dltools.engine.docker import transport
 from dltools.engine.docker.engine import DockerEngine
 from dltools.engine.interface import CpuLimits, Engine, GoneError, RefusedError
 from dltools.engine.limits.cpu_limits import Locator, settings_in_force
-from dltools.engine.members.opening import host_address, open_engine
 from dltools.engine.podman import engine as podman_engine
 from dltools.engine.podman.engine import PodmanEngine
+from dltools.engine.registry import host_address, open_engine
 from dltools.errors import ConfigError, UnavailableError
 from dltools.plan.records import Op, Status
 

@@ -33,7 +33,7 @@ def check(address: Address) -> None:
 def open_engine(
     address: Address, patience_s: float, report_waiting: Callable[[UnavailableError], None]
 ) -> Engine:
-    """Look at the cgroups, as `members/opening.py` says. They are always there: nothing is waited
+    """Look at the cgroups, as `engine/registry.py` says. They are always there: nothing is waited
     for."""
     check(address)
     logs = address.settings.get("logs")

@@ -1,10 +1,10 @@
-"""Opening the engine at an address, whichever it is. All tools connect here.
-
-It stands alone because it knows all members, and no member may know it.
+"""Which member of the engine interface is behind an address: those of dltools, and plug-ins of the
+entry-point group dltools.engines. All tools connect here.
 """
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from importlib import import_module
 from typing import Protocol, cast
@@ -13,17 +13,19 @@ from dltools.engine.address import Address
 from dltools.engine.interface import Engine
 from dltools.errors import ConfigError, UnavailableError
 
-_DOCKER_API = "dltools.engine.members.docker_api"
-"""The module of addresses that have no known scheme, too."""
+GROUP = "dltools.engines"
 
-_CGROUPS = "dltools.engine.members.kernel_cgroups"
+_DOCKER = "dltools.engine.podman.engine"
+"""The module of addresses that have no known scheme, too: it tells Podman from Docker."""
+
+_CGROUPS = "dltools.engine.cgroups.opening"
 
 _MODULES = {
-    "unix": _DOCKER_API,
-    "tcp": _DOCKER_API,
-    "http": _DOCKER_API,
-    "https": _DOCKER_API,
-    "ssh": _DOCKER_API,
+    "unix": _DOCKER,
+    "tcp": _DOCKER,
+    "http": _DOCKER,
+    "https": _DOCKER,
+    "ssh": _DOCKER,
     "cgroup": _CGROUPS,
     "slurm": _CGROUPS,
     "kubepods": _CGROUPS,
@@ -34,7 +36,7 @@ _MODULES = {
 
 
 class Member(Protocol):
-    """What a module of the table has."""
+    """What a module of the table has, and an entry point names."""
 
     def check(self, address: Address) -> None:
         """Raise `ConfigError` if an address is not one of this member."""
@@ -73,4 +75,16 @@ def open_engine(
 
 
 def _member(address: Address) -> Member:
-    return cast(Member, import_module(_MODULES.get(address.scheme, _DOCKER_API)))
+    """Return the member of an address. Raises `ConfigError` for a plug-in that does not load."""
+    scheme = address.scheme
+    module = _MODULES.get(scheme) if scheme else _DOCKER
+    if module is None and scheme in os.environ.get("DLTOOLS_PLUGINS", scheme).split(","):
+        from importlib.metadata import entry_points
+
+        for entry in entry_points(group=GROUP, name=scheme):
+            try:
+                return cast(Member, entry.load())
+            except (Exception, SystemExit) as error:
+                why = f"{type(error).__name__}: {error}"
+                raise ConfigError(f"plug-in {entry.value} does not load: {why}") from error
+    return cast(Member, import_module(module or _DOCKER))

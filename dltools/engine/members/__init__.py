@@ -1,1 +1,0 @@
-"""Which member of the engine interface is behind an address."""
