@@ -29,6 +29,9 @@ pytestmark = [
 LARGEST_FILE, LARGEST_WHEEL, LARGEST_SDIST = 512 << 10, 2 << 20, 4 << 20
 """Bytes. A recording that is larger does not belong into the repository."""
 
+UNIT = "dltools/cli/apply/dltools-stream.service"
+"""The unit of samples/systemd that --install-service writes."""
+
 SHARED = {
     "man": "share/man",
     "bash": "share/bash-completion/completions",
@@ -97,7 +100,7 @@ def test_the_wheel_holds_the_package_its_pages_and_its_completions(wheel: Path) 
         names = set(archive.namelist())
     stem = f"dltools-{dltools.__version__}"
     about = {name for name in names if name.startswith(f"{stem}.dist-info/")}
-    data = {f"{stem}.data/data/{name}" for name in shared()}
+    data = {f"{stem}.data/data/{name}" for name in shared()} | {UNIT}
     assert names - about == {name for name in tracked() if name.startswith("dltools/")} | data
     assert wheel.stat().st_size < LARGEST_WHEEL
 
@@ -177,6 +180,8 @@ def test_an_installed_wheel_has_the_tools_the_pages_and_the_completions(installe
         assert (installed / SHARED["bash"] / name).is_file()
         assert (installed / SHARED["fish"] / f"{name}.fish").is_file()
     assert run(installed / "bin/python", "-m", "pip", "check").startswith("No broken")
+    unit = run(installed / "bin/dl-apply", "--install-service", "--dry-run")
+    assert unit == (ROOT / "samples/systemd" / Path(UNIT).name).read_text().partition("\n")[2]
 
 
 def test_an_installed_wheel_plans(installed: Path, tmp_path: Path) -> None:

@@ -28,9 +28,6 @@ from dltools.files import atomic_file
 NAME = "dltools-stream"
 _MARK = "# Written by dl-apply --install-service; dl-apply --remove-service removes it.\n"
 _TOOLS = ("dl-probe", "dl-plan", "dl-apply")
-_PLACES = (
-    "%h/.local/bin:/opt/dltools/bin:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
-)
 _SAFE = re.compile(r"[\w./=:@,+-]+", re.ASCII)
 """What stands for itself in a unit and in a shell."""
 
@@ -43,54 +40,8 @@ _WAITING = "/run/dltools/waiting"
 _BY_POLICY = {"flowcon": " --set itval=20"}
 """Parameters of policies that suit a sample every ten seconds."""
 
-_UNIT = """\
-[Unit]
-Description=Give CPU to the containers whose loss still falls
-Documentation=man:dl-probe(1) man:dl-plan(1) man:dl-apply(1)
-After=docker.service
-Requires=docker.service
-
-[Service]
-StateDirectory=dltools
-StateDirectoryMode=0700
-RuntimeDirectory=dltools
-RuntimeDirectoryMode=0755
-Environment=PATH={path}
-ExecStart=/bin/sh -c '{pipe}'
-# Whatever ended the pipe, and whatever was killed: every container is as it was before.
-ExecStopPost=/bin/sh -c 'dl-apply --undo'
-Restart=always
-RestartSec=5
-
-# The tools write to their state alone, and ask the engine for the rest. Both capabilities are for
-# reading: files of containers, and which OpenMP their processes use.
-CapabilityBoundingSet=CAP_SYS_PTRACE CAP_DAC_READ_SEARCH
-NoNewPrivileges=yes
-UMask=0077
-ProtectSystem=strict
-ProtectHome=read-only
-PrivateTmp=yes
-DevicePolicy=closed
-DeviceAllow=char-nvidia* rw
-ProtectKernelTunables=yes
-ProtectKernelModules=yes
-ProtectKernelLogs=yes
-# Remove this line where GPUs come by the legacy hook: dl-apply then writes cgroup files itself.
-ProtectControlGroups=yes
-ProtectClock=yes
-ProtectHostname=yes
-RestrictAddressFamilies=AF_UNIX AF_INET AF_INET6 AF_NETLINK
-RestrictNamespaces=yes
-RestrictRealtime=yes
-RestrictSUIDSGID=yes
-LockPersonality=yes
-SystemCallArchitectures=native
-SystemCallFilter=@system-service
-SystemCallErrorNumber=EPERM
-
-[Install]
-WantedBy=multi-user.target
-"""
+_UNITS = (Path(__file__).parent, Path(__file__).parents[3] / "samples/systemd")
+"""Where the unit is that is written: beside this file in a package, else in the source."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,8 +73,10 @@ class Service:
                 raise ConfigError(
                     f"{word!r} cannot stand in a unit: edit samples/systemd/{NAME}.service by hand"
                 )
-        path = f"{folder}:{_PLACES}" if folder else _PLACES
-        return _UNIT.format(path=path, pipe=self.pipe)
+        file = next(one for one in _UNITS if (one / f"{NAME}.service").exists())
+        _, _, unit = (file / f"{NAME}.service").read_text().partition("\n")
+        unit = unit.replace(Service().pipe, self.pipe)
+        return unit.replace("=PATH=", f"=PATH={folder}:") if folder else unit
 
     def begin(self, *, installs: bool, is_dry_run: bool) -> bool:
         """Print, install or stop the service; tell whether it was stopped, so that an undo is to
