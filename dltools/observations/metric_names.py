@@ -19,6 +19,7 @@ _WORDS = {
     "lr": "learning_rate",
 }  # fmt: skip
 _PHASES = ("train", "val", "eval", "test")
+_EVALUATIONS = frozenset(_PHASES[1:])
 
 _QUANTILE = re.compile(r"_p\d{2,3}(?:_|$)")
 _BREAK = re.compile(r"(?<=[a-z0-9])(?=[A-Z][a-z])|[^A-Za-z0-9]+")
@@ -102,6 +103,10 @@ def normal_name(name: str) -> str:
     """
     words = [word.lower() for word in _BREAK.split(name.replace("'s", "")) if word]
     words = [_WORDS.get(word, word) for word in words]
+    if words[-2:-1] == ["loss"] and words[-1] in ("value", "function"):
+        words.pop()
+    if words[:1] == ["train"] and not _EVALUATIONS.isdisjoint(words):
+        del words[0]  # said in a line of the training
     for phase in _PHASES:
         if phase in words[1:] and words[0] not in _PHASES:
             words.remove(phase)
@@ -253,7 +258,8 @@ def fluctuating(names: Iterable[str]) -> frozenset[str]:
 
 def is_loss(name: str) -> bool:
     """Tell whether a metric is a loss, of an evaluation or of a part too."""
-    return "loss" in name.lower() or name.startswith("l_") or bool(_player_of(name))
+    is_named = "loss" in name.lower() or name.startswith("l_") or name in _COSTS
+    return is_named or bool(_player_of(name))
 
 
 def is_achieved(name: str) -> bool:
@@ -274,11 +280,12 @@ def is_training_loss(name: str) -> bool:
     return _group_of(name) == _TRAINING_LOSS
 
 
+_COSTS = ("cost", "train_cost")
 _GENERATOR, _DISCRIMINATOR = "generator", "discriminator"
 _PLAYERS = (
     (_GENERATOR, frozenset({"g", "gen", "generator", "netg"}), frozenset({"gloss", "lossg",
      "errg"})),
-    (_DISCRIMINATOR, frozenset({"d", "dis", "disc", "discriminator", "netd", "critic"}),
+    (_DISCRIMINATOR, frozenset({"d", "dis", "disc", "dsc", "discriminator", "netd", "critic"}),
      frozenset({"dloss", "lossd", "errd"})),
 )  # fmt: skip
 """Who plays against whom: words that name a player beside `loss`, and words that say both."""

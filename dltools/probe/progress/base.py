@@ -34,16 +34,16 @@ class Reading(NamedTuple):
     """The points of one line, and who found them.
 
     `is_sure`: the line needs no confirmation, because a family has read it, or because it has a
-    counter and a metric with a fraction. `rivals`: how many lines another family of this log has
-    read; beside it, the points of the generic reader are doubtful. `has_fraction`: the generic
-    reader found a metric whose number is printed with a fraction, even `.00`; `wholes` are the
-    metrics whose number is not. A line that `is_final` says a value again where the log had some,
-    one that `is_indented` may be a setting of a printed configuration.
+    counter and a metric with a fraction. A reading of the generic reader `is_rivalled` where a
+    family has read more lines of this log. `has_fraction`: the generic reader found a metric whose
+    number is printed with a fraction, even `.00`; `wholes` are the metrics whose number is not. A
+    line that `is_final` says a value again where the log had some, one that `is_indented` may be a
+    setting of a printed configuration.
     """
 
     points: list[Point]
     is_sure: bool = True
-    rivals: int = 0
+    is_rivalled: bool = False
     has_fraction: bool = False
     wholes: frozenset[str] = frozenset()
     is_final: bool = False

@@ -45,12 +45,12 @@ class _Seen:
     values: set[tuple[float, ...]] = field(default_factory=set)
     """The different ones, at most `_WHOLES` of them."""
 
-    def is_enough(self, rivals: int, *, is_plain: bool) -> bool:
-        """Tell whether these lines make a series beside as many of rivals. `is_plain`: they have
-        whole numbers only, and no counter."""
+    def is_enough(self, *, is_plain: bool) -> bool:
+        """Tell whether these lines make a series. `is_plain`: they have whole numbers only, and no
+        counter."""
         if is_plain and len(self.values) < _WHOLES:
             return False
-        return self.count >= rivals + (_AGAIN if len(self.values) > 1 else _SAME_AGAIN)
+        return self.count >= (_AGAIN if len(self.values) > 1 else _SAME_AGAIN)
 
 
 class _Waiting(NamedTuple, Generic[T]):
@@ -70,42 +70,44 @@ class Confirmation(Generic[T]):
         self._seen: dict[tuple[_Names, frozenset[str]], _Seen] = {}
         self._waiting: dict[_Names, list[_Waiting[T]]] = {}
         self._waits = 0
-        self._has_points = self._has_rivals = False
-        self._sure: dict[str, int | None] = {}  # the newest step of each metric that is certain
+        self._has_points = False
+        self._sure: dict[str, Point] = {}  # the newest point of each metric that is certain
         self._series: set[_Names] = set()
         self._lost: dict[str, int] = {}
 
     def confirmed(self, points: list[Point], reading: Reading, tag: T) -> list[Tagged[T]]:
         """Return the points that are certain now, earlier ones first. `points`: the new points of a
         reading."""
+        if reading.is_rivalled:
+            points = [point for point in points if not self._is_of_family(point.metric)]
         now = [(tag, point) for point in points]
+        if not points:
+            return []
         if reading.is_sure and not reading.is_final:
             self._has_points = True
             for point in points:
-                self._sure[point[0]] = point[2]
+                self._sure[point[0]] = point
             if self._waits and reading.has_fraction:
                 return self._released(points, reading) + now
             return now
         if reading.is_final and all(point.metric in self._sure for point in points):
             return []
-        self._has_rivals = self._has_rivals or reading.rivals > 0
         names = tuple([point[0] for point in points])
-        if not reading.rivals:
-            is_known = (len(names) > 1 or reading.has_fraction) and names in self._series
-            if is_known or all(self._is_known(point, reading) for point in points):
-                return now
+        is_known = (len(names) > 1 or reading.has_fraction) and names in self._series
+        if is_known or all(self._is_known(point, reading) for point in points):
+            return now
         seen = self._see(points, reading)
         if seen is None:
             return []
         if not seen.is_series:
             has_count = points[0].step is not None or points[0].epoch is not None
             is_plain = len(reading.wholes) == len(names) and not has_count
-            if not seen.is_enough(reading.rivals, is_plain=is_plain):
+            if not seen.is_enough(is_plain=is_plain):
                 self._keep(names, now, reading)
                 return []
             seen.is_series = True
             self._series.add(names)
-            self._sure.update((point.metric, point.step) for point in points)
+            self._sure.update((point.metric, point) for point in points)
         self._has_points = True
         return self._released(points, reading) + now
 
@@ -113,9 +115,8 @@ class Confirmation(Generic[T]):
         """Return the waiting points that count at the end of a log; if it `has_more`, whole numbers
         wait no longer, but do not count.
 
-        Without another series all of them count, but for indented ones. Otherwise, if no family of
-        formats knows the log, only results of an evaluation count: metrics of a phase with a
-        fraction, such as `Test accuracy: 0.91`.
+        Without another series all of them count, but for indented ones. Otherwise only results of
+        an evaluation count: metrics of a phase with a fraction, such as `Test accuracy: 0.91`.
         """
         found = []
         waiting, self._waiting, self._waits = self._waiting, {}, 0
@@ -172,16 +173,20 @@ class Confirmation(Generic[T]):
             ]
             self._waits += len(points)
 
+    def _is_of_family(self, metric: str) -> bool:
+        """Tell whether a metric's newest point is that of a family, which knows the log better."""
+        return metric in self._sure and self._sure[metric].source != "named"
+
     def _is_known(self, point: Point, reading: Reading) -> bool:
         """Tell whether a point continues a certain series. A whole number does so only with a later
         step."""
         if point.metric not in self._sure:
             return False
-        newest = self._sure[point.metric]
+        newest = self._sure[point.metric].step
         is_later = newest is not None and point.step is not None and point.step > newest
         return is_later or point.metric not in reading.wholes
 
     def _is_result(self, one: _Waiting[T]) -> bool:
         metric = one.tagged[1].metric
         is_evaluation = metric.startswith(_PHASES) and not one.is_whole
-        return is_evaluation and not self._has_rivals and metric not in self._sure
+        return is_evaluation and metric not in self._sure

@@ -17,22 +17,13 @@ FAMILIES: tuple[str, ...] = (
     "mlperf",
     "serving",
     "keras",
-    "lightning",
     "huggingface",
     "nanogpt",
-    "megatron",
     "deepspeed",
     "fairseq",
-    "mm",
     "detectron",
     "yolo",
     "darknet",
-    "nvidia",
-    "pytorch",
-    "tensorflow",
-    "mxnet",
-    "caffe",
-    "boosting",
     "espnet",
     "kaldi",
     "baselines",
@@ -57,10 +48,6 @@ square of the length."""
 _LOST = 200
 """After this many lines without a point all families are tried again."""
 
-_MOST_RIVALS = 3
-"""How many more lines like it a point of the generic reader needs, at most, beside a family's."""
-
-
 _NONE: frozenset[str] = frozenset()
 _CERTAIN = partial(tuple.__new__, Reading)
 """Makes a reading of its fields in C."""
@@ -71,9 +58,8 @@ class Automatic:
 
     Every family reads every line until `MANY` lines had points; then only families that found some
     are kept. A `partial` family claims lines, never the whole log. The generic reader (`Named`)
-    reads the lines that no family claims; its points are doubtful while families have claimed more
-    lines. For lines that differ only in their digits, the same families are asked: those whose
-    `needs` the line has.
+    reads the lines that no family claims. For lines that differ only in their digits, the same
+    families are asked: those whose `needs` the line has.
     """
 
     def __init__(self) -> None:
@@ -97,20 +83,20 @@ class Automatic:
             if found[0].source == "latency" and shape.may_be_named:
                 read = self._named.read(line[:LONGEST_TEXT], layout)
                 found = [*read.points, *found] if read.is_sure else found
-            if found[0].epoch is None and (epoch := self._named.above[1]) is not None:
+            if (epoch := found[0][3]) is not None:
+                self._named.epoch = epoch
+            elif (epoch := self._named.above[1]) is not None:
                 found = [point._replace(epoch=epoch) for point in found]
-            return _CERTAIN((found, True, 0, False, _NONE, False, False))
+            return _CERTAIN((found, True, False, False, _NONE, False, False))
         if shape.may_be_named:
             read = self._named.read(line[:LONGEST_TEXT], layout)
             if read.points:
-                rivals = self._claimed - self._votes.get("", 0)
+                is_rivalled = self._claimed > self._votes.get("", 0)
                 idle = self._idle
                 self._vote("")
                 if self._claimed >= MANY:
                     self._wait(idle)
-                if rivals <= 0:
-                    return read
-                return read._replace(is_sure=False, rivals=min(rivals, _MOST_RIVALS))
+                return read._replace(is_rivalled=True) if is_rivalled else read
         self._wait(self._idle)
         return NOTHING
 

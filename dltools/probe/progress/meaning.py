@@ -134,6 +134,8 @@ def _why_not_here(line: str, token: Token, start: int, names: set[int]) -> str:
         return "of one class alone"
     if token.name.lower() == "cost" and line[:start].rstrip().lower().endswith("time"):
         return "a time, a size or a rate"
+    if "@" in token.name and token.text[0] == ".":
+        return "a threshold"
     if line.rfind("@[", 0, start) > line.rfind("]", 0, start):
         return "a threshold"
     is_place = token.delimiter == ":" and token.text.isdecimal() and line[token.value[0] - 1] == ":"
@@ -179,27 +181,35 @@ def _full_name(line: str, token: Token, left: int) -> tuple[str, int]:
         return token.name, token.start
     words = before[:-1].split(" ")
     taken: list[str] = []
-    for word in (word.removesuffix("'s") for word in reversed(words)):
+    at = first = len(before)
+    for printed in reversed(words):
+        at -= len(printed) + 1
+        word = printed.removesuffix("'s")
+        if word.endswith(("/s", "/sec")):
+            break  # the unit of what stands before
         if not word.replace("-", "").replace("_", "").replace("@", "").replace("/", "").isalnum():
             inner = word.lstrip("([{|,;:*'\"-")
             if inner and inner.isalnum() and inner[0].isalpha() and inner.lower() not in _DROPPED:
                 taken.append(inner)
+                first = at + len(word) - len(inner)
             break
         if word.lower() in _DROPPED:
             continue
         if not taken and word.lower() in _KINDS:  # as in `batch loss`
             taken.append(word)
+            first = at
             break
         if not word[0].isalpha() or word.lower() in _STOP:
             break
         taken.append(word)
+        first = at
     if len(taken) > _MOST_WORDS:
         taken = taken[: 1 if taken[0].lower() in _QUALIFIERS else 0]
+        first = len(before) - 1 - len("".join(taken))
     if not taken:
         return token.name, token.start
     taken.reverse()
-    text = " ".join(taken)
-    return f"{text} {token.name}", token.start - 1 - len(text)
+    return " ".join((*taken, token.name)), begin + first
 
 
 class Place(NamedTuple):
@@ -225,7 +235,7 @@ _AFTER_EPOCH = Regex(
 )
 
 _BRACKETS = Regex(
-    r"\[\s{0,9}(\d++)\s{0,3}/\s{0,3}\d++\s{0,3}\][\s,-]{0,3}\[\s{0,9}(\d++)\s{0,3}/\s{0,3}\d++"
+    r"\[\s{0,9}(\d++)(?:\s{0,3}/\s{0,3}\d++)?\s{0,3}\][\s,-]{0,3}\[\s{0,9}(\d++)\s{0,3}/\s{0,3}\d++"
 )
 
 _RATIO = Regex(
@@ -244,6 +254,8 @@ _OPENS = Regex(r"\s{0,4}(?:\(\s{0,3}\d{1,3}%\)\s{0,4})?\[\s{0,9}\d")
 _AT_STEPS = Regex(
     r"(?:@|\bat|\bafter) ?(\d{1,15}) ?(?:steps|iterations|iters|updates)\b", re.IGNORECASE
 )
+_INDEX = Regex(r"\b[Ee]poch\[(\d{1,15})\]")
+_RANGE = Regex(r"-(\d{1,15})\]")
 _TRIAL, _UPDATE = step_rank("trial"), step_rank("update")
 _NUMBERS = frozenset({"index", "idx", "number", "num", "no"})
 _TIMM_PHASES = ("train", "test", "val", "valid", "validation", "training", "eval")
@@ -279,6 +291,10 @@ def place(line: str, found: Sequence[Token], metrics: int = 0) -> Place:
     if epoch is None and rank == _UPDATE:
         # Marian's `Ep. 1 : Up. 2000`
         epoch = next((one.value for one in found if one.name.lower() == "ep."), None)
+    if epoch is None and (match := _INDEX.search(line)):
+        epoch, epoch_end = match.span(1), match.end()  # `Epoch[2] Batch [20-40]`
+    if step is not None and (match := _RANGE.match(line, step[1])):
+        step = match.span(1)
     if epoch is not None and rank == _TRIAL:
         step = None  # of the search, not of the training
     if step is None and (match := _AT_STEPS.search(line)):
@@ -286,6 +302,8 @@ def place(line: str, found: Sequence[Token], metrics: int = 0) -> Place:
     if step is None:
         step, other = _bare(line, found, epoch_end, metrics)
         epoch = epoch or other
+    if step == epoch:
+        step = None
     return Place(step, scale, epoch)
 
 
@@ -362,12 +380,12 @@ PHASES = ("train", "val", "eval", "test")
 
 _WORDS = Regex(
     r"(?<![\w./\\@=-])(train(?:ing)?|val(?:i(?:d(?:ation|ating)?)?)?|eval(?:uation|uating|uate)?"
-    r"|test(?:ing)?|dev|CV(?= ))(?: set)?"
-    r"(?![\w./@]|-\w| ?=|\(s\)|\s(?:time|samples|size|batch_size)\b)",
+    r"|test(?:ing)?|dev|CV(?= )|Saving dict(?= for))(?: set)?"
+    r"(?![\w./@]|-\w| ?=(?!\s?[{[(])|\(s\)|\s(?:time|samples|size|batch_size)\b)",
     re.IGNORECASE,
 )
 
-_MEANS = {"c": "val", "d": "val", "v": "val", "e": "eval", "t": "test"}
+_MEANS = {"c": "val", "d": "val", "v": "val", "e": "eval", "s": "eval", "t": "test"}
 
 
 class PhaseWord(NamedTuple):
@@ -379,9 +397,10 @@ class PhaseWord(NamedTuple):
 
 def phase_words(line: str, lower: str) -> list[PhaseWord]:
     """Return the words of a line that name a phase, in order."""
-    if not any(word in lower for word in ("train", "val", "test", "dev", "cv ")):
-        return []
-    return [PhaseWord(_phase(m[1]), m.start()) for m in _WORDS.finditer(line)]
+    means = [PhaseWord("val", 0)] if lower.lstrip()[:2] == "* " else []
+    if not any(word in lower for word in ("train", "val", "test", "dev", "cv ", "dict")):
+        return means
+    return [*means, *(PhaseWord(_phase(m[1]), m.start()) for m in _WORDS.finditer(line))]
 
 
 def phase_before(words: Iterable[PhaseWord], at: int) -> str:

@@ -56,19 +56,29 @@ _CODE = Regex(
     r"^\s*(?:def|class|import|from|return|if|for|while|else|elif|print|assert|self|parser|const|let"
     r"|config param|namespace|args?|hparams?|usage|warning)\b|\bself\.|[+*]=|[^=]==[^=]|\blambda\b"
     r"|\s#\s(?!\w+: [\d.]+(?:\s|$))|;\s*$|^#|^\s+#(?! \w+: \d)|^\s*//|\bTODO\b"
-    r"|\.(?:ckpt|pth?|safetensors|h5|pkl|bin|onnx|keras)\b"
+    r"|\.(?:ckpt|pth?|safetensors|h5|pkl|bin|onnx|keras)\b|\btrain_runtime\b"
+    r"|^Test: \[\s*\d+/\d+\]\s+Time\s"
 )
-"""Patterns of source code, settings and names of files."""
+"""Patterns of source code, settings and names of files; of a sum at the end, and of the batches of
+an evaluation whose mean follows."""
 
 _FRACTION = Regex(r"[.einy]", re.IGNORECASE)
 """What a number has that is not whole by its looks: 0.0, 1e-5, nan, inf."""
 
-_LOGGED = Regex(r".{0,80}?\b(?:INFO|DEBUG|WARNING)\b[\]:]?\s")
+_LOGGED = Regex(r".{0,80}?(?:\b(?:INFO|DEBUG|WARNING)\b[\]:]?|\w\.(?:cpp|cc|py):\d+\])\s")
 """What a logger puts before a heading."""
 
 _RATE = Regex(r"\blr\W{1,3}[\d.]+(?:e-?\d+)?$", re.IGNORECASE)
 """The learning rate at the end of a heading."""
 
+_ABOUT_PHASES = Regex(
+    r"\b(?:train(?:ing)?|val(?:id(?:ation|ating)?)?|eval(?:uation|uating)?|test(?:ing)?|dev|of|on|the"
+    r"|averaged|metrics?|model|net|perplexity|results?|running|set|start(?:ing)?|stat(?:istic)?s)\b",
+    re.IGNORECASE,
+)
+"""Words of a heading that names a phase."""
+
+_PHASED = tuple(f"{phase}_" for phase in PHASES)
 _FINAL = Regex(r"\bfinal\b", re.IGNORECASE)
 _LONGEST_HEADING = 100
 
@@ -77,8 +87,8 @@ _NO_COUNT = Count(None, None)
 
 
 class Named:
-    """The generic reader of one log; `above` is the step or epoch of a heading, for the
-    lines below that name none."""
+    """The generic reader of one log; `above` is the step or epoch of a heading, for the lines below
+    that name none, `epoch` the newest one, for an evaluation that names none."""
 
     name = "named"
     partial = False
@@ -87,8 +97,10 @@ class Named:
         """Keep what is understood in the shapes of the log's lines."""
         self._shapes = Shapes() if shapes is None else shapes
         self.above = _NO_COUNT
-        self._epoch: float | None = None
+        self.epoch: float | None = None
         self._title = ""
+        self._phase = ""  # of a heading, for the lines below until one names a counter or a phase
+        self._below: set[str] = set()  # the metrics below it
 
     def points(self, line: str) -> list[Point]:
         """Return one point for each name; if a name comes twice, the first one."""
@@ -159,13 +171,16 @@ class Named:
             return NOTHING
         at = _count(texts[0], meaning.scale, texts[1])
         if not meaning.metrics:
-            self.above = at
+            self.above = self.above if at is _NO_COUNT else at
+            self._phase, self._below = meaning.phase, set()
             return NOTHING
+        if self._phase:
+            meaning = self._in_phase(meaning, has_count=at is not _NO_COUNT)
         if at.step is None or at.epoch is None:
             at = _below(self.above, at)
         step, epoch = at
         if epoch is not None:
-            self._epoch = epoch
+            self.epoch = epoch
         points = [
             Point(metric, float(text or "nan"), step, epoch, "named", printed)
             if text is None or "," not in text
@@ -175,7 +190,7 @@ class Named:
         if meaning.has_totals:
             points = _shares(points, texts[2 + len(points) :])
         if step is None and epoch is None:
-            if self._epoch is not None:
+            if self.epoch is not None:
                 points = [self._placed(point) for point in points]
             is_sure = meaning.is_plain and points[0].value != 0
         else:
@@ -183,17 +198,31 @@ class Named:
         return Reading(
             points,
             is_sure,
-            0,
+            False,
             meaning.has_fraction,
             meaning.wholes,
             meaning.is_final,
             meaning.is_indented and step is None and epoch is None,
         )
 
+    def _in_phase(self, meaning: Meaning, *, has_count: bool) -> Meaning:
+        """Return a meaning with the phase of the heading above, which ends before a line with a
+        counter, a phase or a metric of its own that came before."""
+        names = [metric for metric, _ in meaning.metrics]
+        is_over = has_count or any(name.startswith(_PHASED) for name in names)
+        if is_over or not self._below.isdisjoint(names):
+            self._phase = ""
+            return meaning
+        self._below.update(names)
+        return meaning._replace(
+            metrics=tuple((f"{self._phase}_{name}", printed) for name, printed in meaning.metrics),
+            wholes=frozenset(f"{self._phase}_{name}" for name in meaning.wholes),
+        )
+
     def _placed(self, point: Point) -> Point:
         """Return a point of an evaluation with the epoch of the training before it."""
-        is_evaluation = point.metric.startswith(("val_", "eval_", "test_"))
-        return point._replace(epoch=self._epoch) if is_evaluation else point
+        is_evaluation = point.metric.startswith(_PHASED[1:])
+        return point._replace(epoch=self.epoch) if is_evaluation else point
 
 
 def _count(step: str | None, scale: int, epoch: str | None) -> Count:
@@ -217,8 +246,9 @@ def _understand(line: str, lower: str) -> Meaning:
         found = sorted([*found, *others], key=lambda token: token.start)
         chosen = [one for one in candidates(line, others) if not one.why_not]
     if not chosen:
-        return _heading(line) if any(word in lower for word in COUNTERS) else _NOTHING
-    if _CODE.search(line):
+        may_head = any(word in lower for word in (*COUNTERS, *PHASES))
+        return _heading(line, lower) if may_head else _NOTHING
+    if _CODE.search(line) and " reached " not in line:
         return _NOTHING
     where = place(line, found, chosen[0].start)
     named = _names(chosen, phase_words(line, lower), has_step=where.step is not None)
@@ -269,14 +299,23 @@ def _is_plain(line: str, first: Candidate) -> bool:
     )
 
 
-def _heading(line: str) -> Meaning:
-    """Return the counters for the lines below a line, which may be a heading: counters alone."""
+def _heading(line: str, lower: str) -> Meaning:
+    """Return the counters and the phase for the lines below a line, which may be a heading: nothing
+    but these."""
     if len(line) > _LONGEST_HEADING:
         return _NOTHING
     logged = _LOGGED.match(line)
     begin = logged.end() if logged else 0
     found = [token for token in tokens(line) if token.start >= begin]
     found = [token for token in found if token.name != "lr"] if len(found) > 1 else found
+    words = phase_words(line, lower)
+    phase = words[-1].phase.replace("train", "") if words else ""
+    if words:
+        found = [token for token in found if not _ABOUT_PHASES.fullmatch(token.name)]
+        blank = _ABOUT_PHASES.sub(lambda match: " " * len(match[0]), line)
+        if not found and not any(map(str.isalnum, blank[begin:])):
+            return _NOTHING._replace(numbers=(None, None), phase=phase)
+        line = blank
     sorts = [name_kind(counter_of(line, token)) for token in found]
     if not sorts or not set(sorts) <= {NameKind.EPOCH, NameKind.STEP}:
         return _NOTHING
@@ -290,7 +329,7 @@ def _heading(line: str) -> Meaning:
         return _NOTHING
     where = place(line, found)
     numbers = tuple(sites(line, [where.step, where.epoch]))
-    return _NOTHING._replace(numbers=numbers, scale=where.scale)
+    return _NOTHING._replace(numbers=numbers, scale=where.scale, phase=phase)
 
 
 def _below(above: Count, at: Count) -> Count:
@@ -313,7 +352,7 @@ def _names(
     found: dict[str, Candidate] = {}
     for one, name in zip(chosen, names, strict=True):
         metric = name
-        if not metric.startswith(tuple(f"{phase}_" for phase in PHASES)):
+        if not metric.startswith(_PHASED):
             phase = phase_before(phases if names.count(name) > 1 else outside, one.start)
             if phase and (phase != "train" or not has_step):
                 metric = f"{phase}_{name}"

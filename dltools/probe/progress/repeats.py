@@ -4,6 +4,7 @@ the fifth and the last step of the pipeline.
 
 from __future__ import annotations
 
+import math
 from typing import Generic
 
 from dltools.probe.progress.base import Point
@@ -19,7 +20,10 @@ _MOST = 2**63
 _LONG = 8
 """Characters of a value that no two passes of an epoch give alike."""
 
-BARS = ("tqdm", "lightning", "keras")
+_SAID_AGAIN = 1e-5
+"""Relative difference of a value without a step that is said again with fewer digits."""
+
+BARS = ("tqdm", "keras")
 """Families of bars. Where a log is no terminal, each drawing may have a line of its own."""
 
 
@@ -49,6 +53,8 @@ class Repeats:
                 if last is not None and is_same:
                     is_same = last[0] == step and (step is not None or len(repr(value)) >= _LONG)
                     is_same = is_same and (is_redrawn or last[1] == epoch)
+                elif last is not None and step is None and last[:2] == (None, epoch):
+                    is_same = math.isclose(last[2], value, rel_tol=_SAID_AGAIN)
             if not is_same:
                 found.append(point)
         return found

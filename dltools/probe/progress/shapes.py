@@ -28,7 +28,7 @@ _LONGEST = 600
 _LONGEST_NUMBER = 15
 """Digits in a row beyond which a number may be none for a column: such a line is read alone."""
 
-_WHOLE = ("mlperf", "mm", "nvidia", "jsonlines")
+_WHOLE = ("mlperf", "jsonlines")
 """Families whose lines may hold JSON: a cut object cannot be read."""
 
 _ZEROS = bytes.maketrans(b"123456789", b"000000000")
@@ -62,7 +62,7 @@ class Site(NamedTuple):
 
 class Meaning(NamedTuple):
     """What the generic reader understands of a line: its metrics, normal and as printed, with their
-    numbers, and its counters. A heading has counters only.
+    numbers, and its counters. A heading has counters only, and perhaps the `phase` of what follows.
 
     `has_fraction` says that a number of a metric has a fraction, `wholes` which have none;
     `is_plain` that the line begins with a metric and a delimiter as programs print it, not as code
@@ -80,6 +80,7 @@ class Meaning(NamedTuple):
     is_doubtful: bool = False
     is_final: bool = False
     is_indented: bool = False
+    phase: str = ""
 
     def texts(self, runs: list[str]) -> list[str | None]:
         """Return the step, the epoch, the metrics and their totals as printed, from the digits of a

@@ -45,7 +45,7 @@ _NUMBER = (
 _TOKEN = Regex(
     r"(?<![\w./@\\-])([A-Za-z_][\w./@+-]*+"  # the name, and a unit or a phase in parentheses
     r"(?: ?[(\[][A-Za-z%@][\w%@ ./=-]{0,19}[)\]])?)"
-    r"(?:['\"*`]{0,2}\s{0,20}(:=|[:=]=?>?|-+>|\u2192)\s{0,20}|\s(is|was|of):?\s"
+    r"(?:['\"*`]{0,2}\s{0,20}(:=|[:=]=?>?|-+>|\u2192)\s{0,20}|['\"]?\s(is|was|of|reached):?\s"
     r"|(?<!\w\w\w\.)\s{1,20}(?:#|No\. ?)?)"
     r"['\"*`]{0,2}(?:<tf\.Tensor:[^>]{0,80}numpy=)?"
     r"(?:[A-Za-z_][\w.]{0,30}[(\[]|[(\[#])?[(\[]{0,2}\s{0,4}"
@@ -123,26 +123,26 @@ def named_apart(line: str) -> list[Token]:
     ]
 
 
-_PHASES = {"train": "train", "val": "val", "valid": "val", "test": "test"}
+_PHASES = {"train": "train", "learn": "train", "val": "val", "valid": "val", "test": "test"}
 
 
 def with_losses_of_phases(found: list[Token]) -> list[Token]:
     """Return the tokens; those that a phase alone names get the name of what they are: of a loss,
-    `train 0.31 val 0.35`, or of what another phase of the line says, `train_mae=0.31, val=0.35`."""
-    alone = [
-        token
-        for token in found
-        if token.name.lower() in _PHASES and "." in token.text and not token.is_percent
-    ]
+    `train 0.31 val 0.35`, of an accuracy, `train 91.2%, val 90.1%`, or of what another phase of the
+    line says, `train_mae=0.31, val=0.35`."""
+    alone = [token for token in found if token.name.lower() in _PHASES and "." in token.text]
     if not alone:
         return found
     names = [normal_name(token.name).partition("_") for token in found if is_said(token)]
     said = next((what for phase, _, what in names if what and phase in _PHASES), "")
-    if not said and (len(alone) == 1 or names):
+    are_shares = all(token.is_percent for token in alone)
+    is_clear = len(alone) > 1 and (are_shares or not names)
+    if not said and not is_clear and alone[0].name != "learn":
         return found
+    what = said or ("accuracy" if are_shares else "loss")
     return [
         token._replace(
-            name=f"{_PHASES[token.name.lower()]}_{said or 'loss'}", delimiter=token.delimiter or " "
+            name=f"{_PHASES[token.name.lower()]}_{what}", delimiter=token.delimiter or " "
         )
         if token in alone
         else token
@@ -186,7 +186,7 @@ _WEAK = frozenset({
     "error", "errors", "score", "scores", "return", "returns", "recall", "precision", "objective",
     "map", "per", "em", "arc", "ap", "ar", "dice", "roc", "comet", "top1", "der", "kid",
     "sensitivity", "specificity", "fitness", "cost", "correlation", "fid", "meteor", "success",
-    "hr",
+    "hr", "l1", "l2",
 })  # fmt: skip
 
 _BESIDE = frozenset({
@@ -265,10 +265,12 @@ def name_kind(name: str) -> NameKind:
     if "bits_per_" in normal:
         return NameKind.METRIC
     words = normal.split("_")
-    if _SETTINGS.intersection(words) or words[-1] == "mask" or len(normal) > 80:
+    if _SETTINGS.intersection(words) or len(normal) > 80:
         return NameKind.OTHER
     if words[-1] == "cost" and words[0] in ("avg", "reader", "batch", "data"):
         return NameKind.OTHER  # the seconds that a batch takes in PaddlePaddle
+    if words[-1] == "mask":
+        return NameKind.BESIDE if len(words) > 2 else NameKind.OTHER
     if any(_LOSS.fullmatch(word) for word in words):
         return NameKind.METRIC if ("max" not in words and "min" not in words) else NameKind.BESIDE
     if "max" in words and "norm" in words:
@@ -302,7 +304,8 @@ HINTS = (
     "lpips", "mrr", "mcc", "ndcg", "dice", "objective", "match", "recall", "precision", "eer",
     "likelihood", "@", "pearson", "spearman", "cost", "fitness", "snr", "hellaswag", "mmlu",
     "gsm8k", "top1", "r2", "bits", "auroc", "sensitivity", "correlation", "cider", "chrf", "sdr",
-    "l_", "d_", "g_", "entropy", "success", "trial ", " val", "train", " test",
+    "l_", "d_", "g_", "entropy", "success", "trial ", " val", "train", "test",
+    "valid", "eval", "learn",
 )  # fmt: skip
 """A line without any of these, in small letters, has no metric: looking for them is quick."""
 

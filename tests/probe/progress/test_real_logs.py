@@ -45,27 +45,29 @@ REALS = [
          epochs={"eval_accuracy": r'eval_accuracy: .*"epoch_num": (\d+)'}),
     Real("mlperf/google_tpu32_resnet_r0.txt", {"mlperf"}, {"eval_accuracy": (MLL, 15)},
          epochs={"eval_accuracy": r'eval_accuracy: .*"epoch_num": (\d+)'}),
-    Real("mlperf/nvidia_dgx1_gnmt_r0.txt", {"mlperf", "nvidia"}, {
+    Real("mlperf/nvidia_dgx1_gnmt_r0.txt", {"mlperf", "named"}, {
         "loss_tok": (r"^0: TRAIN .*Loss/tok " + N, 776),
         "train_loss": (r"^0: Summary: .*Training Loss: " + N, 4),
         "test_bleu": (r"^0: Summary: .*Test BLEU: " + N, 4),
         "eval_accuracy": (MLL, 4),
+        "test_score": (r"^0: BLEU\(score=" + N, 4),
     }, steps={"loss_tok": r"TRAIN \[\d+\]\[(\d+)/1938\]"},
        epochs={"loss_tok": r"TRAIN \[(\d+)\]"}),
-    Real("mlperf/nvidia_dgx1_mxnet_resnet_r0.txt", {"mlperf", "mxnet"}, {
+    Real("mlperf/nvidia_dgx1_mxnet_resnet_r0.txt", {"mlperf", "named"}, {
         "accuracy": (r"samples/sec\s+accuracy=" + N, 2280),
         "val_accuracy": (r"Validation-accuracy=" + N, 15),
         "eval_accuracy": (MLL, 15),
     }, steps={"accuracy": r"Batch \[\d+-(\d+)\]\s+Speed"},
        epochs={"accuracy": r"Epoch\[(\d+)\] Batch \["}),
-    Real("mlperf/nvidia_dgx1_ssd_r0.txt", {"mlperf", "nvidia"}, {
+    Real("mlperf/nvidia_dgx1_ssd_r0.txt", {"mlperf", "named"}, {
         "loss": (r"Loss function: " + N, 301),
         "eval_accuracy": (MLL, 3),
     }, steps={"loss": r"^Iteration:\s+(\d+), Loss function"}),
-    Real("mlperf/nvidia_dgx1_transformer_r0.txt", {"fairseq", "mlperf"}, {
+    Real("mlperf/nvidia_dgx1_transformer_r0.txt", {"fairseq", "mlperf", "named"}, {
         "loss": (r"^\| epoch .*?\bloss[ =]" + N, 6),
         "perplexity": (r"^\| epoch .*\bppl[ =]" + N, 6),
         "grad_norm": (r"^\| epoch .*\bgnorm[ =]" + N, 6),
+        "test_bleu_score": (r"beam=4: bleu_score=" + N, 3),
         "eval_accuracy": (MLL, 3),
     }, epochs={"loss": r"^\| epoch (\d+)[ :]"},
        steps={"loss": r"^\| epoch .*num_updates[ =](\d+)"}),
@@ -84,9 +86,9 @@ REALS = [
          epochs={"accuracy": r"^Epoch (\d+) "}),
     Real("notebook_stdout/dlf_gluon_cnn.txt", {"named"}, {"loss": (r"loss: " + N, 10)},
          epochs={"loss": r"^Epoch +(\d+):"}),
-    Real("notebook_stdout/dlf_gluon_multigpu.txt", {"mxnet"}, {
-        "loss_sum": (r"Loss: " + N, 15), "test_accuracy": (N + " test_accuracy", 5),
-    }, steps={"loss_sum": r"^Batch (\d+):"}, epochs={"test_accuracy": r"^Epoch (\d+),"}),
+    Real("notebook_stdout/dlf_gluon_multigpu.txt", {"named"}, {
+        "loss": (r"Loss: " + N, 15),
+    }, steps={"loss": r"^Batch (\d+):"}),
     Real("notebook_stdout/dlf_keras_tf_cnn.txt", {"keras"}, {
         "loss": (r"- loss: " + N, 10), "accuracy": (r"- acc: " + N, 10),
     }, epochs={"loss": r"^Epoch (\d+)/10"}),

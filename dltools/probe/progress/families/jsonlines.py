@@ -11,8 +11,11 @@ import contextlib
 import json
 from typing import Any, ClassVar
 
+from dltools.observations.metric_names import normal_name
 from dltools.probe.progress.base import Point, report, whole
 from dltools.probe.progress.tokens import NameKind, name_kind, step_rank
+
+_PHASED = ("mode", "split", "phase", "stage")
 
 
 class Log:
@@ -34,6 +37,11 @@ class Log:
 
     def _record(self, record: dict[str, Any]) -> list[Point]:
         flat: dict[str, float] = {}
+        at = record.get("step")
+        if isinstance(at, list) and all(isinstance(part, int) for part in at):
+            record |= zip(("epoch", "step"), at[:1] + at[-1:] * (len(at) > 1), strict=False)
+        elif isinstance(at, str) and at.isalpha():
+            return []  # settings, which DLLogger gets with the step PARAMETER
         for key, value in record.items():
             if isinstance(value, dict):
                 prefix = "" if key in ("metrics", "data", "logs", "stats") else f"{key}/"
@@ -54,7 +62,14 @@ class Log:
             metrics,
             step=whole(f"{step:.0f}") if step is not None and 0 <= step < 2**63 else None,
             epoch=epoch,
+            phase=next((phase for key in _PHASED if (phase := _phase(record.get(key)))), ""),
         )
+
+
+def _phase(value: object) -> str:
+    """Return the phase that an object says, "" for none and for the training."""
+    name = normal_name(value) if isinstance(value, str) else ""
+    return name if name in ("val", "eval", "test") else ""
 
 
 def _add(flat: dict[str, float], name: str, value: object) -> None:

@@ -26,7 +26,9 @@ _NUMBER = Regex(
 )
 _UNIT = Regex(r"\s*\([^()]*\)$")
 _PHASE = Regex(r"\s*((?:train|val(?:id)?|test|dev)(?:ing|ation)?(?:set)?)\s{2,}", re.IGNORECASE)
-_LOGGED = Regex(r"\W{0,2}\d[^|]*?\bINFO\b\]?\s?[-:|]?\s")
+_LOGGED = Regex(
+    r"\W{0,2}(?:\d[^|]*?\bINFO\b\]?\s?[-:|]?\s|INFO\b[^|]{0,60}\d:\d\d[^|]{0,20}(?=\|))"
+)
 """What Python's logging puts before a row."""
 
 _LONGEST_PREFIX = 80
@@ -114,6 +116,7 @@ class Log:
         for name, what, text in zip(self._names, self._sorts, cells, strict=False):
             if what is NameKind.OTHER:
                 continue
+            text = _whole_loss(text) if ", " in text else text
             is_number = _NUMBER.fullmatch(text)
             if what > NameKind.STEP:
                 if is_number and "/" not in text:
@@ -145,6 +148,14 @@ def _seconds(text: str) -> float | None:
         return clock(text)
     plain = text.rstrip("s")
     return float(plain) if len(plain) < 20 and plain.replace(".", "", 1).isdecimal() else None
+
+
+def _whole_loss(text: str) -> str:
+    """Return the sum of the parts in a cell, such as [0.5, 0.25]."""
+    try:
+        return str(sum(map(float, text.strip("[]").split(", "))))
+    except ValueError:
+        return text
 
 
 def _cells(line: str) -> list[str]:

@@ -18,8 +18,8 @@ _BAR = Regex(
     r"(?:^|[\s|])(\d{1,18})/\d+ "
     r"(?:\[([\d:]{1,16})<|(?:[\d.]{1,16}\w+/\w+)? ([\d:.]{1,16})s?(?:<|\s|$))"
 )
-_TABLE = Regex(r"^\s*Class\s+Images\s+(?:Instances|Labels)\s")
-_ALL = Regex(rf"^\s*all\s+\d+\s+\d+((?:\s+{PLAIN_NUMBER})+)\s*$")
+_TABLE = Regex(r"^\s*Class\s+Images\s+(?:Instances|Labels|Targets)\s")
+_ALL = Regex(rf"^\s*all\s+\d+\s+{PLAIN_NUMBER}((?:\s+{PLAIN_NUMBER})+)\s*$")
 _CLASSIFIED = Regex(rf"^\s*all\s+({PLAIN_NUMBER})\s+({PLAIN_NUMBER})\s*$")
 _LONGEST_ROW = 1_000
 _LOSSES = ("box", "obj", "cls", "dfl", "seg", "pose", "kobj", "total")
