@@ -463,6 +463,7 @@ class EngineActuator:
             action.set["turn_s"],
             action.set.get("queue", ""),
             longest_pause_s(container.labels),
+            action.set.get("period_s", 0.0),
         )
         self._turns.append(turn)
         status = Status.UNCHANGED if turn == known else Status.APPLIED

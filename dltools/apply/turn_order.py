@@ -1,8 +1,7 @@
-"""Who runs next, and for how long, where groups of containers take turns.
+"""Who runs next, and for how long, where groups of containers take turns on the CPUs.
 
-Containers of one engine wait in queues: one for the CPUs, one for each set of GPUs that jobs share.
-Queues know nothing of each other. `turns` pauses and unpauses what they say. This module knows no
-engine and no clock: every time is an argument, in seconds. All rules are ours:
+It is one of the queues of `turn_queues`. It knows no engine and no clock: every time is an
+argument, in seconds. All rules are ours:
 
 - The group that has waited longest is next. Equal waits: whose last turn is longer ago, then the
   plan's order.
@@ -19,9 +18,6 @@ engine and no clock: every time is an argument, in seconds. All rules are ours:
 - Where the group whose turn it is leaves CPUs idle (a start on one thread, a download), the groups
   that are next run beside it, until it wants more CPUs itself; from then on they wait for the rest
   of its turn. That is not their turn: they keep their place.
-
-The last two go by what containers use of the CPUs. In a queue for a GPU nobody looks at that: turns
-are plain there.
 """
 
 from __future__ import annotations
@@ -53,7 +49,8 @@ GROWTH_CPUS = 0.5
 @dataclass(frozen=True, slots=True)
 class Turn:
     """A container's place in a rotation: its group, and the length of the group's turn (s); the
-    name of its queue, "" for that of the CPUs; the longest pause that it bears (s)."""
+    name of its queue, "" for that of the CPUs; the longest pause that it bears (s); the period in
+    which it runs for so long (s), 0 for that of all turns in the queue."""
 
     container_id: str
     name: str
@@ -61,6 +58,7 @@ class Turn:
     seconds: float
     queue: str = ""
     longest_pause_s: float = math.inf
+    period_s: float = 0.0
 
 
 Place = Literal["has its turn", "sleeps", "waits"]
@@ -149,6 +147,11 @@ class TurnOrder:
     def turns(self) -> list[Turn]:
         """The turns, in the plan's order."""
         return [one.turn for one in sorted(self._members.values(), key=lambda one: one.place)]
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether no container waits for another."""
+        return len({turn.group for turn in self.turns}) < 2
 
     @property
     def ends(self) -> float:
@@ -401,76 +404,3 @@ class TurnOrder:
 
     def _in_order(self) -> list[_Member]:
         return sorted(self._members.values(), key=lambda one: one.place)
-
-
-CPUS = ""
-"""The name of the queue for the CPUs."""
-
-
-class TurnQueues:
-    """The turns of some containers, each in one queue. Call `look` often: turns end only there."""
-
-    def __init__(self) -> None:
-        self._orders: dict[str, TurnOrder] = {}
-
-    @property
-    def turns(self) -> list[Turn]:
-        """The turns, queue by queue, in the plan's order."""
-        return [turn for _, order in sorted(self._orders.items()) for turn in order.turns]
-
-    def next_end(self, now: float) -> float:
-        """Return when the next of the present turns ends, infinity where none will."""
-        ends = [order.ends for order in self._orders.values()]
-        return min((end for end in ends if end > now), default=math.inf)
-
-    def turn_of(self, container_id: str) -> Turn | None:
-        """Return a container's turn, None if it takes none."""
-        found = (order.turn_of(container_id) for order in self._orders.values())
-        return next((turn for turn in found if turn is not None), None)
-
-    def may_run(self, turn: Turn) -> bool:
-        """Tell whether the container of a turn runs now."""
-        return self._orders[turn.queue].may_run(turn.container_id)
-
-    def on_cpus(self) -> dict[str, Place]:
-        """Return what each container in the queue for the CPUs does."""
-        order = self._orders.get(CPUS)
-        return {t.container_id: order.place(t.container_id) for t in order.turns} if order else {}
-
-    def waits(self, now: float) -> Iterator[TurnWait]:
-        """Yield the containers that are paused until their turn."""
-        for order in self._orders.values():
-            yield from order.waits(now)
-
-    def replace(self, turns: Sequence[Turn], now: float) -> None:
-        """Replace all turns by those of a plan, in its order. A container has one turn, the last
-        that the plan gives it."""
-        by_queue: dict[str, list[Turn]] = {name: [] for name in self._orders}
-        for turn in {turn.container_id: turn for turn in turns}.values():
-            by_queue.setdefault(turn.queue, []).append(turn)
-        for name, own in by_queue.items():
-            self._orders.setdefault(name, TurnOrder()).replace(own, now)
-        self._orders = {name: self._orders[name] for name, own in by_queue.items() if own}
-
-    def remove(self, turn: Turn) -> None:
-        """Forget a container that has ended."""
-        self._orders[turn.queue].remove(turn.container_id)
-
-    def drop_settled(self) -> list[Turn]:
-        """Drop the queues in which no container waits for another; return the turns in them."""
-        settled = {
-            name: order.turns
-            for name, order in self._orders.items()
-            if len({turn.group for turn in order.turns}) < 2
-        }
-        self._orders = {name: order for name, order in self._orders.items() if name not in settled}
-        return [turn for turns in settled.values() for turn in turns]
-
-    def look(self, now: float, uses: Mapping[str, Use], idle_s: float | None) -> None:
-        """End the turns that are over, and begin the next, in each queue. What containers use of
-        the CPUs, and what of these is idle, counts in the queue for the CPUs alone."""
-        for name, order in self._orders.items():
-            if name == CPUS:
-                order.look(now, uses, idle_s)
-            else:
-                order.look(now, {})

@@ -1,6 +1,6 @@
 """Pausing and unpausing the containers of one engine that take turns.
 
-`turn_order` says whose turn it is. Only the engine pauses and unpauses: the kernel's freezer could
+`turn_queues` say whose turn it is. Only the engine pauses and unpauses: the kernel's freezer could
 unpause a container while no engine answers, but the engine would go on saying "paused" and refuse
 its own unpause from then on: "container not paused" (measured, Docker 20.10). So if no engine
 answers, an error says which containers are paused, and how to unpause them.
@@ -23,7 +23,8 @@ from dataclasses import replace
 from pathlib import Path
 
 from dltools.apply.original_settings import timestamp
-from dltools.apply.turn_order import Place, Turn, TurnQueues, TurnWait, Use
+from dltools.apply.turn_order import Place, Turn, TurnWait, Use
+from dltools.apply.turn_queues import TurnQueues
 from dltools.engine import host
 from dltools.engine.cgroup import Cgroup
 from dltools.engine.cgroup_counters import cpu_seconds
@@ -189,17 +190,19 @@ class Rotation:
             raise error
 
     def _let_run(self) -> None:
-        """Pause first, then unpause, so that nobody competes with whose turn it is."""
+        """Pause first, then unpause, so that nobody competes with whose turn it is; where turns are
+        shares of the time unpause first, so that the GPU has work meanwhile."""
         runs = {
             turn: self._queues.may_run(turn) or turn.container_id in self.attended
             for turn in self._queues.turns
         }
-        for turn, may_run in runs.items():
-            if not may_run and not self._pauser.pause(turn):
+        for turn in (turn for turn, may_run in runs.items() if may_run and turn.period_s):
+            self._pauser.unpause(turn)
+        for turn in (turn for turn, may_run in runs.items() if not may_run):
+            if not self._pauser.pause(turn):
                 self.drop(turn.container_id, PAUSED)
-        for turn, may_run in runs.items():
-            if may_run:
-                self._pauser.unpause(turn)
+        for turn in (turn for turn, may_run in runs.items() if may_run):
+            self._pauser.unpause(turn)
         now = self._clock()
         self._due = min(now + CHECK_S, self._queues.next_end(now))
 

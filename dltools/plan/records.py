@@ -31,7 +31,9 @@ class Op(StrEnum):
     UPDATE = "update"
     PAUSE = "pause"
     UNPAUSE = "unpause"
-    ROTATE = "rotate"  # take turns: `group`, the length of its turn, `turn_s`, maybe the `queue`
+    ROTATE = (
+        "rotate"  # take turns: `group`, the length of its turn, `turn_s`, maybe `queue`, `period_s`
+    )
     MIGRATE = "migrate"
     DELIVER = "deliver"
 
@@ -310,7 +312,14 @@ def _turn(record: Mapping[str, Any], where: str) -> Settings:
     if len(queue) > _LONGEST_QUEUE or not queue.isprintable():
         raise DataError(f"{where}: a queue's name is at most {_LONGEST_QUEUE} printable characters")
     own: Settings = {"group": group, "turn_s": float(turn)}
-    return {**own, "queue": queue} if queue else own
+    if queue:
+        own["queue"] = queue
+    period = _optional(found, "period_s", (int, float), where, None)
+    if period is None:
+        return own
+    if not queue or not turn <= period < 2**31:
+        raise DataError(f"{where}: a period is of turns on a GPU, and no shorter than the turn")
+    return {**own, "period_s": float(period)}
 
 
 def _settings(record: Mapping[str, Any], key: str, where: str) -> Settings:

@@ -14,7 +14,8 @@ from helpers.examples import examples
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dltools.apply.turn_order import Turn, TurnOrder, TurnQueues, Use
+from dltools.apply.turn_order import Turn, TurnOrder, Use
+from dltools.apply.turn_queues import TurnCircle, TurnQueues
 from dltools.plan.realisation.queue import Bound
 
 CHECK_S = 0.25
@@ -386,6 +387,18 @@ def test_a_queue_is_dropped_when_one_group_is_left() -> None:
     assert queues.next_end(0.0) == float("inf")
 
 
+def alone_in(queue: str) -> TurnOrder | TurnCircle:
+    """A queue that knows of no other."""
+    return TurnCircle() if queue else TurnOrder()
+
+
+def look_alone(queue: TurnOrder | TurnCircle, now: float) -> None:
+    if isinstance(queue, TurnOrder):
+        queue.look(now, {})
+    else:
+        queue.look(now)
+
+
 @examples(15)
 @given(seed=st.integers(0, 1 << 30), turn_s=st.floats(0.5, 60), gap_s=st.floats(2, 30))
 def test_no_two_groups_of_a_queue_run_at_once_and_queues_are_independent(
@@ -394,7 +407,7 @@ def test_no_two_groups_of_a_queue_run_at_once_and_queues_are_independent(
     """Five minutes in which containers come and end in three queues. Each runs as it would alone,
     and nobody waits longer than the bound."""
     chance, queues = random.Random(seed), TurnQueues()
-    alone = {queue: TurnOrder() for queue in QUEUES}
+    alone = {queue: alone_in(queue) for queue in QUEUES}
     members: dict[str, list[str]] = {queue: [] for queue in QUEUES}
     since: dict[str, float] = {}
     longest, count, now, most = 0.0, 0, 0.0, 2
@@ -418,13 +431,13 @@ def test_no_two_groups_of_a_queue_run_at_once_and_queues_are_independent(
         ]
         queues.replace(plan, now)
         for one, names in members.items():
-            alone[one] = alone[one] if names else TurnOrder()
+            alone[one] = alone[one] if names else alone_in(one)
             alone[one].replace([each for each in plan if each.queue == one], now)
         for _ in range(round(chance.expovariate(1 / gap_s) / CHECK_S)):
             now += CHECK_S
             queues.look(now, {}, None)
             for order in alone.values():
-                order.look(now, {})
+                look_alone(order, now)
             runs = running(queues)
             for one, names in members.items():
                 assert len(runs & set(names)) == min(1, len(names))
@@ -434,3 +447,79 @@ def test_no_two_groups_of_a_queue_run_at_once_and_queues_are_independent(
                 longest = max(longest, now - since[name])
     waits = [Bound(n).patience_s + n * (Bound(n).turn_s + CHECK_S) for n in range(1, most + 1)]
     assert longest <= max(waits) + max(Bound(n).turn_s for n in range(2, most + 1))
+
+
+def shared(*parts: float, period_s: float = 1.0, longest_s: float = math.inf) -> TurnCircle:
+    """Groups that have these parts of a period each."""
+    circle = TurnCircle()
+    circle.replace(
+        [
+            Turn(f"j{n}", f"j{n}", n, part * period_s, "GPU-1", longest_s, period_s)
+            for n, part in enumerate(parts)
+        ],
+        0.0,
+    )
+    return circle
+
+
+def run_together(circle: TurnCircle, until: float, step: float = 0.001) -> list[set[str]]:
+    """Who runs at each look."""
+    found = []
+    for number in range(round(until / step)):
+        circle.look((number + 0.5) * step)
+        found.append({one.container_id for one in circle.turns if circle.may_run(one.container_id)})
+    return found
+
+
+@examples(30)
+@given(parts=st.lists(st.floats(0.05, 1.0), min_size=1, max_size=6))
+def test_each_has_its_part_and_as_few_as_can_be_run_at_once(parts: list[float]) -> None:
+    looks = run_together(shared(*parts), 3.0)
+    for number, part in enumerate(parts):
+        assert sum(f"j{number}" in look for look in looks) / len(looks) == pytest.approx(
+            part, abs=0.01
+        )
+    counts = {len(look) for look in looks}
+    total = math.fsum(parts)
+    assert counts <= {math.floor(total + 1e-6), math.ceil(total - 1e-6)}
+
+
+def test_the_time_without_a_turn_lies_between_the_turns() -> None:
+    looks = run_together(shared(0.2, 0.2), 1.0, 0.1)
+    assert ["".join(sorted(look)) for look in looks] == [
+        *["j0", "j0", "", "", "", "j1", "j1", "", "", ""]
+    ]
+
+
+def test_the_next_edge_is_known() -> None:
+    circle = shared(0.7, 0.3)
+    for now, end in ((0.0, 0.7), (0.5, 0.7), (0.7, 1.0), (5.2, 5.7)):
+        circle.look(now)
+        assert circle.ends == pytest.approx(end)
+    assert shared(1.0).ends == math.inf
+    assert (shared(1.0, 1.0).is_settled, shared(0.5).is_settled) == (True, False)
+
+
+def test_who_has_a_turn_goes_on_when_turns_change_and_new_ones_follow() -> None:
+    circle = shared(0.5, 0.5)
+    circle.look(10.6)
+    turns = [Turn(f"j{n}", f"j{n}", 2 - n, 0.4, "GPU-1", math.inf, 1.2) for n in range(3)]
+    circle.replace(turns, 10.6)  # j1 has had its turn for 0.1 s
+    seen = {10.8: "j1", 10.95: "j2", 11.35: "j0", 11.75: "j1"}
+    for now, name in seen.items():
+        circle.look(now)
+        assert [one.name for one in circle.turns if circle.may_run(one.container_id)] == [name]
+
+
+def test_nobody_is_paused_for_longer_than_it_bears() -> None:
+    circle = TurnCircle()
+    bears = {"a": 5.0, "b": math.inf}
+    circle.replace(
+        [Turn(key, key, n, 20.0, "GPU-1", bears[key]) for n, key in enumerate("ab")], 0.0
+    )
+    longest = paused = 0.0
+    for step in range(800):
+        circle.look(step / 10)
+        paused = 0.0 if circle.may_run("a") else paused + 0.1
+        longest = max(longest, paused)
+    assert 4.0 < longest <= 5.0

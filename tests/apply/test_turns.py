@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 
 import pytest
@@ -245,3 +246,23 @@ def test_a_container_changes_its_queue(fake: FakeEngine, rotation: Rotation, clo
     rotation.set_turns([*turns("a"), *on_gpu("GPU-1", "b", "c")])
     assert fake.states == {"a": "running", "b": "running", "c": "paused"}
     assert (rotation.turn_of("c") or turns("c")[0]).queue == "GPU-1"
+
+
+def test_turns_that_are_shares_of_a_second(
+    fake: FakeEngine, rotation: Rotation, clock: Clock
+) -> None:
+    """Two of three run at any time; the one whose turn begins does so before another is paused."""
+    own = [Turn(key, key, n, 2 / 3, "GPU-1", math.inf, 1.0) for n, key in enumerate("abc")]
+    rotation.set_turns(own)
+    ran, fewest = dict.fromkeys("abc", 0), 3
+    for step in range(300):
+        clock.now = step / 100 + 0.005
+        rotation.advance()
+        running = [key for key, state in fake.states.items() if state == "running"]
+        fewest = min(fewest, len(running))
+        for key in running:
+            ran[key] += 1
+    assert fewest == 2
+    assert all(abs(count / 300 - 2 / 3) < 0.02 for count in ran.values())
+    rotation.end()
+    assert set(fake.states.values()) == {"running"}

@@ -26,11 +26,13 @@ class Limits(TypedDict, total=False):
 
 class Turn(TypedDict, total=False):
     """The turn of a container: the number of the group that runs together, from 0 in order of the
-    turns, and its length (s). Where turns are on GPUs, `queue` is the name of the queue."""
+    turns, and its length (s). Where turns are on GPUs, `queue` is the name of the queue; where
+    they are shares of the time, `period_s` is the period in which it runs for so long."""
 
     group: int
     turn_s: float
     queue: str
+    period_s: float
 
 
 class Settings(Limits, Turn, total=False):
