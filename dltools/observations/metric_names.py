@@ -74,7 +74,8 @@ _FALLING_WORDS = frozenset({
 })  # fmt: skip
 """Words that fall, whatever stands beside them: `lambada_bpb`."""
 
-_PLAIN = frozenset({*_PHASES, "total", "loss"})
+_PLAIN = frozenset({*_PHASES, "total", "tot", "loss"})
+_TOTALS = frozenset({"total", "tot"})
 _WHOLES = _PLAIN | _STATISTICS | {"epoch", "overall", "batch", "step"}
 """Words of a loss that is no part of another."""
 
@@ -124,7 +125,7 @@ def is_metric(name: str) -> bool:
     if not name or name in _NO_METRICS:
         return False
     words = name.split("_")
-    if "scale" in words or "scaler" in words:
+    if "scale" in words or "scaler" in words or words[-1] == "time":
         return False
     if any("loss" in word for word in words) or _last_word(words) in _QUALITIES:
         return True
@@ -155,21 +156,22 @@ def evaluation_rank(name: str) -> Rank:
     validation losses, other validation metrics, parts of a detector's, the training loss,
     other losses, other metrics, norms of gradients and spreads, and the losses of discriminators
     and critics. Within each of these a mean comes before an extreme, a whole loss or reward before
-    a part of one, a precision over all thresholds before one at 50 % and a validation before a
-    test, then by name.
+    a part of one, an average precision before one at 50 %, a precision or a recall, and a
+    validation before a test, then by name.
     """
     lower = name.lower()
     words = lower.split("_")
     extreme = 0 if _EXTREMES.isdisjoint(words) else 2
     group = _group(lower, frozenset(words))
     whole = _WHOLE_REWARDS if group <= 1 else _PLAIN
-    part = 1 if (words[-1] == "loss" or group <= 1) and not whole.issuperset(words) else 0
+    is_whole = whole.issuperset(words) or (group > 1 and not _TOTALS.isdisjoint(words))
+    part = 1 if (words[-1] == "loss" or group <= 1) and not is_whole else 0
     part = part or (1 if _AT_ONE.search(lower) else 0)
     achieved = _achieved(frozenset(words)) if group <= 1 else 0
     return group, achieved, extreme + part, lower.startswith("test_"), name
 
 
-_AT_ONE = re.compile(r"ap_?(?:50|75)$")
+_AT_ONE = re.compile(r"ap_?(?:50|75)$|precision$|recall$")
 
 
 def _achieved(words: frozenset[str]) -> int:
@@ -181,7 +183,7 @@ def _achieved(words: frozenset[str]) -> int:
 
 _NORMALISED = frozenset({"normalized", "normalised", "norm", "scaled"})
 _OF_EVALUATIONS = frozenset({
-    "bleu", "cer", "hitrate", "hr", "map", "miou", "mrr", "ndcg", "sacrebleu", "wer",
+    "auc", "bleu", "cer", "hitrate", "hr", "map", "miou", "mrr", "ndcg", "sacrebleu", "wer",
 })  # fmt: skip
 """Words of what is measured by evaluations alone."""
 
@@ -207,6 +209,7 @@ def seen(values: Iterable[float]) -> Seen:
 def evaluation_order(seen: Mapping[str, Seen]) -> list[str]:
     """Return the names of a job's metrics, the best evaluation metric first.
 
+    Of two that count alike the one comes first that is first in `seen`, as a job prints it first.
     A metric that has never been a finite number comes last: `val_accuracy` NaN from the first line.
     So does a loss that has never been other than 0, as some policy gradients have none to print.
     A result that came once comes after the others where one of these is a loss or better, and came
@@ -226,14 +229,14 @@ def evaluation_order(seen: Mapping[str, Seen]) -> list[str]:
     for name, one in seen.items():
         most[_group_of(name)] = max(one.points, most.get(_group_of(name), 0))
 
-    def key(name: str) -> tuple[bool, bool, bool, bool, int, bool, Rank]:
+    def key(name: str) -> tuple[bool, bool, bool, bool, int, bool, tuple[object, ...]]:
         peak, points, is_constant = seen[name]
         is_still = has_change and is_constant and points >= OFTEN
         is_once = (bool(series) and points == 1) or is_still
         is_second = has_pair and not _measures_samples(name)
         rank = evaluation_rank(name)
         is_rare = points * _RARE <= most[rank[0]]
-        return points == 0, _is_empty(name, peak), is_once, is_second, rank[0], is_rare, rank
+        return points == 0, _is_empty(name, peak), is_once, is_second, rank[0], is_rare, rank[:-1]
 
     return sorted(seen, key=key)
 

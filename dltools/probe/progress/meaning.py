@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from dltools.probe.progress.base import PLAIN_NUMBER, Regex, number
 from dltools.probe.progress.shapes import Span
-from dltools.probe.progress.tokens import NameKind, Token, name_kind, step_rank
+from dltools.probe.progress.tokens import COUNTED, NameKind, Token, name_kind, step_rank
 
 _STOP = frozenset({
     "info", "warning", "debug", "error", "the", "a", "an", "this", "with", "and", "at", "for",
@@ -254,7 +254,7 @@ _OPENS = Regex(r"\s{0,4}(?:\(\s{0,3}\d{1,3}%\)\s{0,4})?\[\s{0,9}\d")
 _AT_STEPS = Regex(
     r"(?:@|\bat|\bafter) ?(\d{1,15}) ?(?:steps|iterations|iters|updates)\b", re.IGNORECASE
 )
-_INDEX = Regex(r"\b[Ee]poch\[(\d{1,15})\]")
+_INDEX = Regex(r"(?:\b[Ee]poch\[|@[Ee]poch )(\d{1,15})\b")
 _RANGE = Regex(r"-(\d{1,15})\]")
 _TRIAL, _UPDATE = step_rank("trial"), step_rank("update")
 _NUMBERS = frozenset({"index", "idx", "number", "num", "no"})
@@ -299,6 +299,8 @@ def place(line: str, found: Sequence[Token], metrics: int = 0) -> Place:
         step = None  # of the search, not of the training
     if step is None and (match := _AT_STEPS.search(line)):
         step = match.span(1)
+    if step is None and (match := COUNTED.search(line)):
+        step = match.span(2)
     if step is None:
         step, other = _bare(line, found, epoch_end, metrics)
         epoch = epoch or other

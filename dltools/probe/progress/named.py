@@ -68,8 +68,11 @@ _FRACTION = Regex(r"[.einy]", re.IGNORECASE)
 _LOGGED = Regex(r".{0,80}?(?:\b(?:INFO|DEBUG|WARNING)\b[\]:]?|\w\.(?:cpp|cc|py):\d+\])\s")
 """What a logger puts before a heading."""
 
-_RATE = Regex(r"\blr\W{1,3}[\d.]+(?:e-?\d+)?$", re.IGNORECASE)
-"""The learning rate at the end of a heading."""
+_MEASURED = Regex(
+    r"\b(?:[a-z]{1,20}_){0,2}(?:lr|eta|time|memory)\W{1,3}(?:\d+ days?, )?[\d.:]+(?:e-?\d+)?,?",
+    re.IGNORECASE,
+)
+"""A rate, a time or a size beside the counters of a heading."""
 
 _ABOUT_PHASES = Regex(
     r"\b(?:train(?:ing)?|val(?:id(?:ation|ating)?)?|eval(?:uation|uating)?|test(?:ing)?|dev|of|on|the"
@@ -78,9 +81,12 @@ _ABOUT_PHASES = Regex(
 )
 """Words of a heading that names a phase."""
 
+_STARTS = Regex(r"(?<=\d )(?:start(?:s|ed|ing)?|begin(?:s|ning)?)\b", re.IGNORECASE)
 _PHASED = tuple(f"{phase}_" for phase in PHASES)
+_GENERATION = Regex(r"\bgen(?:eration)?\W{1,3}\d", re.IGNORECASE)
+_BEST = Regex(r"\bbest(?= [a-z]\w* ?[:=])", re.IGNORECASE)
 _FINAL = Regex(r"\bfinal\b", re.IGNORECASE)
-_LONGEST_HEADING = 100
+_LONGEST_HEADING = 250
 
 _NOTHING = Meaning((), False, (), 1, has_fraction=False, is_plain=False)
 _NO_COUNT = Count(None, None)
@@ -240,6 +246,8 @@ def _shares(points: list[Point], totals: Sequence[str | None]) -> list[Point]:
 
 def _understand(line: str, lower: str) -> Meaning:
     """Return the meaning of a line, which all lines of its shape have."""
+    if _GENERATION.search(line):  # of which the best one is the result
+        line = _BEST.sub("    ", line)
     found = with_losses_of_phases(tokens(line))
     chosen = [one for one in candidates(line, found) if not one.why_not]
     if not chosen and (others := boxed(line) or named_behind(line) or named_apart(line)):
@@ -306,8 +314,9 @@ def _heading(line: str, lower: str) -> Meaning:
         return _NOTHING
     logged = _LOGGED.match(line)
     begin = logged.end() if logged else 0
+    for unsaid in (_STARTS, _MEASURED):
+        line = unsaid.sub(lambda match: " " * len(match[0]), line)
     found = [token for token in tokens(line) if token.start >= begin]
-    found = [token for token in found if token.name != "lr"] if len(found) > 1 else found
     words = phase_words(line, lower)
     phase = words[-1].phase.replace("train", "") if words else ""
     if words:
@@ -324,7 +333,7 @@ def _heading(line: str, lower: str) -> Meaning:
         return _NOTHING
     ends = [token.end for token in found]
     starts = [*[token.start for token in found[1:]], len(line)]
-    between = [_RATE.sub("", line[end:start]) for end, start in zip(ends, starts, strict=True)]
+    between = [line[end:start] for end, start in zip(ends, starts, strict=True)]
     if any(map(str.isalpha, "".join(between))):
         return _NOTHING
     where = place(line, found)

@@ -11,6 +11,7 @@ from __future__ import annotations
 import functools
 import itertools
 import re
+from collections.abc import Sequence
 from enum import Enum, IntEnum
 from typing import NamedTuple
 
@@ -56,8 +57,9 @@ _TOKEN = Regex(
 
 
 def tokens(line: str) -> list[Token]:
-    """Return the names with numbers beside them, in order."""
-    return [
+    """Return the names with numbers beside them, in order. Of two fractions the second one is an
+    evaluation's: `Loss 0.5/0.625`."""
+    found = [
         Token(
             m[1],
             m[2] or m[3] or "",
@@ -71,6 +73,15 @@ def tokens(line: str) -> list[Token]:
         )
         for m in _TOKEN.finditer(line)
     ]
+    return [part for token in found for part in _parted(token)]
+
+
+def _parted(token: Token) -> Sequence[Token]:
+    if "." not in token.total or "." not in token.text:
+        return (token,)
+    first, end = token._replace(total=""), token.end
+    second = first._replace(name=f"val_{token.name}", text=token.total, start=end - 1)
+    return first, second._replace(value=(end - len(token.total), end))
 
 
 _BEFORE = Regex(
@@ -111,15 +122,24 @@ _NAMED_AT = Regex(
     rf"(({_NUMBER})\s?(%)?)(?![\w.])",
     re.IGNORECASE,
 )
+COUNTED = Regex(
+    rf"\b(train|valid|val|test) (\d{{2,9}}) ({_NUMBER})(?= [-+\d.e]+ |$)", re.IGNORECASE
+)
+"""A phase, a counter and a loss without names, as DARTS prints: `train 050 6.5e+00 0.1 0.5`."""
 
 
 def named_apart(line: str) -> list[Token]:
     """Return the names with a fraction behind a comma, `loss_train, 0.84`, or behind a counter,
     `loss at step 100: 0.84`."""
+    counted = COUNTED.search(line)
     return [
         Token(m[1], ",", m[3], "", "", m[4] is not None, m.start(), m.end(), m.span(3))
         for m in (*_COMMA.finditer(line), *_NAMED_AT.finditer(line))
         if "." in m[3]
+    ] + [
+        Token(f"{m[1]}_loss", ",", m[3], "", "", False, m.start(), m.end(), m.span(3))
+        for m in (counted,)
+        if m and "." in m[3]
     ]
 
 
@@ -212,7 +232,7 @@ _SETTINGS = frozenset({
     "frac",
     "schedule", "window", "history", "path", "use", "enable", "print", "save", "reduction",
     "multiplier", "best", "lower", "higher", "code", "codes", "baseline", "expected", "goal",
-    "increment", "ignore", "denom", "offset", "seed", "chunk", "chunks",
+    "increment", "ignore", "denom", "offset", "seed", "stop", "chunk", "chunks",
     "parallel", "packet", "packets",
 })  # fmt: skip
 
@@ -247,6 +267,9 @@ _GENERATIVE = re.compile(
 )
 """Losses of BasicSR, of pix2pix and CycleGAN."""
 
+_OF_SAMPLES = re.compile(r"[fk]id\d+k")
+"""What StyleGAN prints: `fid50k_full`."""
+
 _FILE = re.compile(r"\.(?:py|cc|cpp|cu|c|h|js|ts|rs|go|sh|ipynb|json|ya?ml|txt|log)$")
 
 
@@ -265,7 +288,8 @@ def name_kind(name: str) -> NameKind:
     if "bits_per_" in normal:
         return NameKind.METRIC
     words = normal.split("_")
-    if _SETTINGS.intersection(words) or len(normal) > 80:
+    settings = _SETTINGS.intersection(words)
+    if (settings and not (settings == {"clip"} and words[-1] == "loss")) or len(normal) > 80:
         return NameKind.OTHER
     if words[-1] == "cost" and words[0] in ("avg", "reader", "batch", "data"):
         return NameKind.OTHER  # the seconds that a batch takes in PaddlePaddle
@@ -275,7 +299,7 @@ def name_kind(name: str) -> NameKind:
         return NameKind.METRIC if ("max" not in words and "min" not in words) else NameKind.BESIDE
     if "max" in words and "norm" in words:
         return NameKind.OTHER
-    if _GENERATIVE.fullmatch(normal):
+    if _GENERATIVE.fullmatch(normal) or any(_OF_SAMPLES.fullmatch(word) for word in words):
         return NameKind.METRIC
     found = NameKind.OTHER
     if _METRICS.intersection(words):
