@@ -86,7 +86,9 @@ def settings_in_words(
     words = [str(settings["state"])] if settings.get("state", "running") != "running" else []
     if settings.get("turn_s"):
         place = f"turn {settings['group'] + 1}," if "group" in settings else "turns of"
-        words.append(f"{place} {settings['turn_s']:.3g} s{_on_gpu(settings.get('queue'))}")
+        period = f" of {settings['period_s']:.3g} s" if "period_s" in settings else ""
+        where = f"{period}{_on_gpu(settings.get('queue'))}"
+        words.append(f"{place} {settings['turn_s']:.3g} s{where}")
     if settings.get("cpus") is not None:
         words.append(f"{settings['cpus']:g} cpus")
     weight = settings.get("cpu_weight")

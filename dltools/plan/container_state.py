@@ -19,7 +19,7 @@ from dltools.observations.roles import from_row
 from dltools.plan.signals.container_history import ContainerHistory, Member
 from dltools.plan.signals.cpu_demand import CpuDemand, Throttled
 from dltools.plan.signals.curves import curve_from_json
-from dltools.plan.signals.effort import EpochCost, GpuSeconds
+from dltools.plan.signals.effort import EpochCost, GpuLever, GpuSeconds
 from dltools.plan.signals.metric_series import LearningHistory, Series
 from dltools.plan.signals.owner import UNKNOWN_OWNER, Owner
 from dltools.plan.signals.paces import GpuPace, Mark, Pace, Place
@@ -53,6 +53,8 @@ def save_container(history: ContainerHistory) -> dict[str, Any]:
     pace = {} if history.pace is None else {"pace": _save_pace(history.pace)}
     if history.gpu_pace is not None:
         pace["gpu_pace"] = _save_gpu_pace(history.gpu_pace)
+    if history.gpu_lever is not None:
+        pace["gpu_lever"] = field_values(history.gpu_lever)
     cpu = history.cpu
     demand: dict[str, Any] = {"cores": list(cpu.cores)} if cpu.cores else {}
     if cpu.demands or cpu.quiet_since is not None:
@@ -116,6 +118,7 @@ def load_container(id_: str, saved: Mapping[str, Any]) -> ContainerHistory:
     history.metrics = {name: _load_series(series) for name, series in saved["metrics"].items()}
     history.pace = _load_pace(saved["pace"]) if "pace" in saved else None
     history.gpu_pace = _load_gpu_pace(saved["gpu_pace"]) if "gpu_pace" in saved else None
+    history.gpu_lever = GpuLever(**saved["gpu_lever"]) if "gpu_lever" in saved else None
     history.reports = int(saved["reports"])
     history.observed_role = from_row(*saved.get("observed_role", (None, None)))
     history.earlier_role = Role(saved["earlier_role"]) if "earlier_role" in saved else None

@@ -182,7 +182,7 @@ def _all_shared(host: HostHistory) -> Iterator[_GpuGroup]:
     holders = [one for one in host.containers.values() if one.gpu_seconds.gpus]
     if len(holders) < 2:
         return
-    may = [job for job in host.jobs() if _may_take_turns(host, job, now)]
+    may = [job for job in host.jobs() if may_take_turns(host, job, now)]
     for group in sharing_gpus(holders):
         ids = {one.id for one in group}
         jobs = [job for job in may if job.id in ids]
@@ -190,7 +190,7 @@ def _all_shared(host: HostHistory) -> Iterator[_GpuGroup]:
             yield _GpuGroup(min(gpu for one in group for gpu in one.gpus), jobs, _why_not(group))
 
 
-def _may_take_turns(host: HostHistory, job: ContainerHistory, now: int) -> bool:
+def may_take_turns(host: HostHistory, job: ContainerHistory, now: int) -> bool:
     """Tell whether a job uses a GPU, has a share of it, and all of its containers may be paused."""
     given = host.allocations.get(job.id)
     is_whole = not job.lacks_members and job.job not in host.jobs_elsewhere

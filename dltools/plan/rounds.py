@@ -11,9 +11,11 @@ from typing import Any
 
 from dltools.labels import Role
 from dltools.plan.decisions import present_settings
+from dltools.plan.gpu_shares import LOOK_S, move_levers, shares_of_gpus
 from dltools.plan.host_history import HostHistory, Jobs
 from dltools.plan.pace_tracking import (
     gpu_sharing,
+    may_take_turns,
     measured_contention,
     measured_sharing,
     note_companies,
@@ -80,11 +82,14 @@ class Rounds:
         self, policy: Policy, parameters: Any, options: RealisationOptions, memory: State
     ) -> None:
         """`memory` is what the policy has remembered so far, {} at first. `watches_others`, False
-        at first: settings that nobody has asked for are somebody else's."""
+        at first: settings that nobody has asked for are somebody else's. `has_gpu_levers`, False
+        at first: jobs are brought to their shares of GPUs, where shares are caps, or servers have
+        targets there."""
         self.policy = policy
         self.parameters = parameters
         self.memory = memory
         self.watches_others = False
+        self.has_gpu_levers = False
         self.requirements: Requirements = policy.requirements(parameters)
         may_explore = self.requirements.silent_jobs and options.mode in _EXPLORING
         explore = options.queue.explore if may_explore else 0.0
@@ -117,6 +122,9 @@ class Rounds:
 
     def _settle(self, host: HostHistory) -> Realisation:
         """Return the settings that now hold, and keep the queue."""
+        if self._gives_gpu_shares:
+            now = host.sampled_at or 0
+            move_levers(host, lambda job: may_take_turns(host, job, now))
         if not self.measures:
             found = self._settings(host)
             host.queue = found.queue
@@ -188,6 +196,8 @@ class Rounds:
         ]
         if without_progress and self.requirements.silent_jobs:
             looks.append(_LOOK_S)
+        if choice.on_gpus.settings:
+            looks.append(LOOK_S)
         everyone = (*state.jobs, *silent)
         if len(everyone) > 1 and not host.looks_after_changes:
             if any(job.cpu.demand is not None for job in everyone):
@@ -201,6 +211,11 @@ class Rounds:
         """Whether the mode follows from what is measured."""
         return self.options.mode is None and self.requirements.shares
 
+    @property
+    def _gives_gpu_shares(self) -> bool:
+        is_wanted = self.options.mode is Mode.QUOTA or self.requirements.servers
+        return self.has_gpu_levers and is_wanted and self.options.queue.feeders == "first"
+
     def _choice(self, host: HostHistory, silent: list[ContainerHistory]) -> ModeChoice:
         choice = choose_mode(self.options, host.state(), silent)
         return host.contention.choice(choice, host.sampled_at or 0) if self.measures else choice
@@ -208,6 +223,8 @@ class Rounds:
     def _on_gpus(self, host: HostHistory, *, is_lasting: bool) -> GpuSharing:
         """Return what becomes of jobs that share GPUs; where they are as all others, or another
         mode is asked for, they share."""
+        if self._gives_gpu_shares and not is_lasting:
+            return shares_of_gpus(host, self.options.queue.gpu_period)
         is_asked = self.options.mode is Mode.ROTATE
         if self.options.queue.feeders != "first" or not (is_asked or self.measures):
             return GpuSharing()

@@ -1,9 +1,9 @@
 """Asks a policy once for each resource: the CPUs, and each set of GPUs that jobs share.
 
 Progress per CPU second cannot be compared with progress per GPU second, and jobs on different GPUs
-take nothing from each other. So a policy that compares efforts decides once for the jobs that use
-no GPU, as if they were alone on the CPUs, and once for each group of jobs that share GPUs. The rule
-is ours.
+take nothing from each other. So a policy that compares efforts, or gives servers what their targets
+ask for, decides once for the jobs that use no GPU, as if they were alone on the CPUs, and once for
+each group of jobs that share GPUs. The rule is ours.
 """
 
 from __future__ import annotations
@@ -26,23 +26,28 @@ _NO_GAIN = "none predicted: all jobs are on GPUs"
 
 
 def decide(policy: Policy, cluster: Cluster, parameters: Any, state: State) -> Decision:
-    """Decide a round of a policy. A policy that compares efforts is asked once for each resource of
-    the host."""
-    host = cluster.host
-    if not policy.requirements(parameters).efforts or not any(job.uses_gpu for job in host.jobs):
+    """Decide a round of a policy. A policy that compares efforts, or has servers, is asked once for
+    each resource of the host."""
+    host, required = cluster.host, policy.requirements(parameters)
+    is_apart = required.efforts or required.servers
+    if not is_apart or not any(job.uses_gpu for job in host.jobs):
         return policy.decide(cluster, parameters, state)
     parts = [
         policy.decide(replace(cluster, hosts={host.name: one}), parameters, state)
         for one in _parts(host)
     ]
     allocations = {key: one for part in parts for key, one in part.allocations.items()}
-    has_settled = all(part.interval_change is IntervalChange.DOUBLE for part in parts)
+    changes = {part.interval_change for part in parts}
+    change = changes.pop() if len(changes) == 1 else IntervalChange.KEEP
+    gains = [part.gain for part in parts if part.gain]
+    if required.efforts:
+        gains = [_NO_GAIN if all(job.uses_gpu for job in host.jobs) else parts[0].gain]
     return Decision(
         {job.id: allocations[job.id] for job in host.jobs if job.id in allocations},
         joined_state(host.name, parts),
-        IntervalChange.DOUBLE if has_settled else IntervalChange.KEEP,
+        IntervalChange.RESET if IntervalChange.RESET in changes else change,
         tuple(action for part in parts for action in part.actions),
-        _NO_GAIN if all(job.uses_gpu for job in host.jobs) else parts[0].gain,
+        "; ".join(gains),
     )
 
 

@@ -15,6 +15,10 @@ Q the sum of q over its class. By default (ours) a round gives each model at onc
 response time calls for: a model that used U of the host and took p needs U p / o. U p is the cost
 of a request. It changes less than the share does, so it is measured over the last five intervals.
 See `direct_shares`.
+
+On GPUs (ours) U is the part of these that a model uses, and trainings there share what the targets
+leave. They get no less than the bound of every job that waits. While no model misses its target and
+the GPU is not all in use, nobody is held back: an idle GPU wins nobody anything.
 """
 
 from __future__ import annotations
@@ -38,6 +42,8 @@ from dltools.plan.policy.interface import (
     Tone,
 )
 from dltools.plan.policy.parameters import parameter
+from dltools.plan.realisation.queue import MAX_SLOWDOWN
+from dltools.plan.signals.busy_threads import is_serving
 from dltools.plan.signals.container_history import ContainerHistory
 from dltools.plan.signals.evaluation_metric import has_values
 from dltools.plan.signals.growth import cpu_use
@@ -114,14 +120,23 @@ class Dqoes:
         host = cluster.host
         models = _models(host, cluster.now, cluster.interval_s, parameters)
         classes = {model.job.id: model.job_class for model in models}
-        moved_shares = _new_shares(models, parameters)
+        waiting = _waiting(host)
+        room = 1 - _least_of_waiting(host) * len(waiting)
+        moved_shares = _new_shares(models, parameters, room)
         shares, note = moved_shares.shares, moved_shares.note
         allocations = {job.id: Allocation(None, "-", _why_left_alone(job)) for job in host.jobs}
+        is_free = _is_free(host, cluster, models)
+        if models and waiting:
+            left = (1 - min(room, math.fsum(shares.values()))) / len(waiting)
+            left = max(_least_of_waiting(host), _left(left, host.previous, waiting, models))
+            allocations |= {
+                job.id: Allocation(left, "-", _LEFT, unlimited=is_free) for job in waiting
+            }
         for model in models:
             share = shares[model.job.id]
             signal = "" if model.latency is None else f"{model.metric} {model.latency:.3g}"
             allocations[model.job.id] = Allocation(
-                share, model.job_class, _reason(model, share, note), signal
+                share, model.job_class, _reason(model, share, note), signal, unlimited=is_free
             )
         before = {
             key: allocation.job_class for key, allocation in host.previous.items() if key in classes
@@ -129,7 +144,8 @@ class Dqoes:
         left = any(old == SATISFIED != classes[key] for key, old in before.items())
         moved = any(abs(shares[m.job.id] - m.share) > 1e-12 for m in models)
         interval_change = IntervalChange.RESET if left else IntervalChange.KEEP
-        if models and before == classes and not moved:
+        is_settled = not waiting or UNDER not in classes.values()
+        if models and before == classes and not moved and is_settled:
             interval_change = IntervalChange.DOUBLE
         return Decision(allocations, state, interval_change, gain=_gain(models, note))
 
@@ -147,9 +163,71 @@ def classify(target: float, latency: float | None, alpha: float) -> str:
     return OVER if quality > 0 else UNDER
 
 
-def _new_shares(models: Sequence[Model], parameters: Parameters) -> NewShares:
+_LEFT = "trains beside servers: shares what their targets leave"
+
+_SCARCE = 0.9
+"""A GPU of which less is used is not scarce (ours)."""
+
+
+def _waiting(host: HostState) -> list[ContainerHistory]:
+    """Return the trainings that share GPUs with the models."""
+    is_on_gpus = all(job.uses_gpu for job in host.jobs)
+    return [job for job in host.jobs if not is_serving(job)] if is_on_gpus else []
+
+
+def _least_of_waiting(host: HostState) -> float:
+    """Return the least share of a training that waits: the bound of every such job."""
+    return 1 / (MAX_SLOWDOWN * max(1, len(host.jobs)))
+
+
+_GROWTH = 1.1
+"""How fast the share of trainings grows again, in a round (ours)."""
+
+
+def _left(
+    left: float,
+    previous: Mapping[str, Allocation],
+    waiting: Sequence[ContainerHistory],
+    models: Sequence[Model],
+) -> float:
+    """Return the share of each training of what the targets leave. A model that is held back by
+    nothing has at most as much as each of them: so they give as long as one misses its target."""
+    free = [model for model in models if not _is_held_back(model.job)]
+    slowest = max(((model.latency or 0.0) / model.target for model in free), default=0.0)
+    before = [one.share for job in waiting if (one := previous.get(job.id)) and one.share]
+    if len(before) < len(waiting):
+        return left
+    if any(model.job_class == UNDER for model in free):
+        return min(left, max(0.5, 1 / slowest) * min(before))
+    return min(left, min(before) * (_GROWTH if slowest <= 1 else 1.0))
+
+
+def _is_free(host: HostState, cluster: Cluster, models: Sequence[Model]) -> bool:
+    """Tell whether nobody need be held back on GPUs: no model misses its target, and they are not
+    all in use, or no other job is there."""
+    if not all(job.uses_gpu for job in host.jobs):
+        return False
+    span = max(1, round(cluster.interval_s * MICRO))
+    used = sum(_gpus_used(job, cluster.now, span) for job in host.jobs)
+    if any(model.job_class in (UNDER, UNKNOWN) for model in models):
+        return len(host.jobs) < 2
+    return not any(map(_is_held_back, host.jobs)) and used < _SCARCE * host.cpus
+
+
+def _is_held_back(job: ContainerHistory) -> bool:
+    lever = job.gpu_lever
+    return lever is not None and (lever.part < 1 or lever.cpus is not None)
+
+
+def _gpus_used(job: ContainerHistory, now: int, span: int) -> float:
+    """Return how many GPUs a job has kept busy over a span (microseconds)."""
+    begin = max(now - span, job.effort_since)
+    return (job.effort_at(now) - job.effort_at(begin)) * MICRO / max(1, now - begin)
+
+
+def _new_shares(models: Sequence[Model], parameters: Parameters, room: float) -> NewShares:
     if parameters.gain == "direct":
-        return direct_shares(models, parameters.alpha)
+        return direct_shares(models, parameters.alpha, room)
     return exchanged_shares(
         models,
         alpha=parameters.alpha,
@@ -189,6 +267,8 @@ def _demand(
     span = min(max(now - first, interval), _COST_INTERVALS * interval)
     latency = _latency(job, now, span, quantile).seconds
     used = cpu_use(job, now, span, cpus).share
+    if job.uses_gpu:
+        used = _gpus_used(job, now, span) / cpus
     return None if latency is None or used is None else used * latency
 
 
@@ -319,36 +399,37 @@ class NewShares:
     note: str = ""
 
 
-def direct_shares(models: Sequence[Model], alpha: float) -> NewShares:
+def direct_shares(models: Sequence[Model], alpha: float, room: float = 1.0) -> NewShares:
     """Give each model the share that it needs (ours).
 
-    If the needs sum to at most 1 + `alpha`, all are scaled to fit: each model misses its target by
-    alpha at most. If they sum to more, the smallest needs are met first, so that as many models as
-    possible meet their targets; the others share the rest in proportion to their needs. No model
-    gets less than a tenth of an equal share. If all shares would nearly stay, none changes.
+    `room`: the part of the host that is theirs. If the needs sum to at most 1 + `alpha` of it, all
+    are scaled to fit: each model misses its target by alpha at most. If they sum to more, the
+    smallest needs are met first, so that as many models as possible meet their targets; the others
+    share the rest in proportion to their needs. No model gets less than a tenth of an equal share.
+    If all shares would nearly stay, none changes.
     """
     if not models:
         return NewShares({})
     floor = _LEAST / len(models)
     needs = {model.job.id: max(floor, model.need) for model in models}
     total = math.fsum(needs.values())
-    if total <= 1.0:
+    if total <= room:
         found = NewShares(needs, "every target can be met")
-    elif total <= 1.0 + alpha:
-        shares = {key: need / total for key, need in needs.items()}
+    elif total <= room * (1.0 + alpha):
+        shares = {key: room * need / total for key, need in needs.items()}
         found = NewShares(shares, "every target can be met, within alpha")
     else:
-        found = _smallest_first(needs, floor)
+        found = _smallest_first(needs, floor, room)
     old = {model.job.id: model.share for model in models}
     if all(abs(share - old[key]) <= _STEADY * old[key] for key, share in found.shares.items()):
         return NewShares(old, found.note)
     return found
 
 
-def _smallest_first(needs: Mapping[str, float], floor: float) -> NewShares:
+def _smallest_first(needs: Mapping[str, float], floor: float, room: float) -> NewShares:
     """Meet the smallest needs, and share what is left in proportion to the others."""
     shares: dict[str, float] = {}
-    left, waiting = 1.0, sorted(needs, key=lambda key: (needs[key], key))
+    left, waiting = room, sorted(needs, key=lambda key: (needs[key], key))
     while waiting and needs[waiting[0]] + floor * (len(waiting) - 1) <= left:
         key = waiting.pop(0)
         shares[key] = needs[key]

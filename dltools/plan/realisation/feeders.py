@@ -61,19 +61,26 @@ def feeders(
     """Return the settings of the jobs that feed GPUs at a time (microseconds)."""
     if choice.queue.feeders != "first":
         return Feeders()
-    found = [job for job in jobs if job.feeds_gpu(now) and not is_serving(job)]
+    on_gpus = choice.on_gpus
+    found = [
+        job
+        for job in jobs
+        if job.feeds_gpu(now) and (not is_serving(job) or job.id in on_gpus.notes)
+    ]
     needs = cpus_together(found, host.cpus)
     setting, note = _setting(choice, host, needs)
-    turns = turn_settings(choice.on_gpus, host.previous, choice.quantum_s)
+    turns = turn_settings(on_gpus, host.previous, choice.quantum_s)
     settings: dict[str, Settings] = {}
     notes: dict[str, str] = {}
     for job in found:
-        if own := turns.get(job.id, setting):
+        if own := turns.get(job.id, setting | on_gpus.settings.get(job.id, {})):
             settings[job.id] = own
         what = _turn_note(turns[job.id]) if job.id in turns else note
-        notes[job.id] = "; ".join(filter(None, (what, choice.on_gpus.notes.get(job.id))))
-    many = len(choice.on_gpus.turns)
+        notes[job.id] = "; ".join(filter(None, (what, on_gpus.notes.get(job.id))))
+    many = len(on_gpus.turns)
     turns_note = f"turns on GPUs in {many} queue{'s' if many > 1 else ''}" if turns else ""
+    if any("turn_s" in one for one in on_gpus.settings.values()):
+        turns_note = "shares of GPUs by parts of the time"
     return Feeders(settings, notes, needs, turns_note)
 
 

@@ -12,6 +12,7 @@ from enum import StrEnum
 from dltools.plan.policy.interface import HostState
 from dltools.plan.policy.parameters import parameter
 from dltools.plan.realisation.queue import MAX_SLOWDOWN
+from dltools.plan.realisation.settings import Settings
 from dltools.plan.signals.busy_threads import busy_threads, has_one_thread, is_serving, needed_cpus
 from dltools.plan.signals.container_history import ContainerHistory
 
@@ -55,6 +56,13 @@ class QueueParameters:
         choices=("first", "equal"),
         source="ours",
     )
+    gpu_period: float = parameter(
+        1.0,
+        "seconds of the period in which a training runs for its share of a GPU",
+        low=0.2,
+        high=60.0,
+        source="ours",
+    )
     owners: str = parameter(
         "respect",
         "whether what owners asked for at start bounds what is set",
@@ -95,10 +103,12 @@ class RealisationOptions:
 @dataclass(frozen=True, slots=True)
 class GpuSharing:
     """What becomes of jobs that share GPUs. `turns`: by the name of a GPU queue, the ids of the
-    jobs that take turns in it; `notes`: by job id, why jobs share or take turns."""
+    jobs that take turns in it; `settings`: by job id, what brings jobs to their shares of GPUs;
+    `notes`: by job id, why jobs share or take turns, or how they get their shares."""
 
     turns: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     notes: Mapping[str, str] = field(default_factory=dict)
+    settings: Mapping[str, Settings] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

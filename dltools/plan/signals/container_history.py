@@ -23,7 +23,7 @@ from dltools.observations import roles
 from dltools.observations.host_samples import GpuUse
 from dltools.observations.roles import Judgement, Reports
 from dltools.plan.signals.cpu_demand import NOT_THROTTLED, CpuDemand, Throttled
-from dltools.plan.signals.effort import GPU_USED, EpochCost, GpuSeconds, value_at
+from dltools.plan.signals.effort import GPU_USED, EpochCost, GpuLever, GpuSeconds, value_at
 from dltools.plan.signals.metric_series import LearningHistory, Series
 from dltools.plan.signals.owner import UNKNOWN_OWNER, Owner
 from dltools.plan.signals.paces import GpuPace, Pace
@@ -94,7 +94,8 @@ class ContainerHistory:
     `step_count` are how many it says that it will train; `epoch_cost` is the effort that each
     takes, if a label or the job says how many there are. `reports` counts the different times of
     its points, up to 2; `has_news`: the second was after the last round. `pace` is its progress per
-    CPU second, `gpu_pace` its progress per second on GPUs; None while not tracked.
+    CPU second, `gpu_pace` its progress per second on GPUs, `gpu_lever` how it is brought to
+    its share of them; None while not tracked.
     Role. `judgement` is its role and the reason. It follows from `role_by_option`, from labels,
     from what it has `reported`, from the `earlier_role` that an earlier run has shown, and from
     `observed_role`, which its rows report. `is_left_alone`: the user wants it left alone because
@@ -139,6 +140,7 @@ class ContainerHistory:
     gpu_seconds: GpuSeconds = field(default_factory=GpuSeconds)
     gpu_used_at: int | None = None
     gpu_pace: GpuPace | None = None
+    gpu_lever: GpuLever | None = None
     job: str | None = None
     members: tuple[Member, ...] = ()
     job_containers: int | None = None

@@ -60,6 +60,30 @@ class GpuSeconds:
         return replace(self, samples=self.samples[:])
 
 
+@dataclass(frozen=True, slots=True)
+class GpuLever:
+    """How a job is brought to its share of GPUs.
+
+    `since`: when that was set (microseconds), and what the job had had by then: `effort` (GPU s)
+    and `attained` (CPU s). `asked`: the GPUs that it shall have, such as 0.3; `had`: what it had by
+    the lever's last look, None before one. `by_duty`: it runs for a `part` of the time; else its
+    quota of CPUs is `cpus`, None for none.
+    """
+
+    since: int
+    effort: float
+    attained: float
+    asked: float
+    had: float | None = None
+    part: float = 1.0
+    cpus: float | None = None
+    by_duty: bool = True
+
+    def begun(self, now: int, effort: float, attained: float) -> GpuLever:
+        """Return the lever as set now, to be measured from here on."""
+        return replace(self, since=now, effort=effort, attained=attained)
+
+
 def value_at(samples: Sequence[tuple[int, float]], time: int) -> float:
     """Return a counter's value at a time, interpolated between its samples. Before the first sample
     it is the first value; without samples it is 0."""
