@@ -74,7 +74,7 @@ def option_before_environment(
     wanted: ObservationFormat, output: str | None, context: typer.Context
 ) -> ObservationFormat:
     """Return the format that the options ask for: a file's name overrides DLTOOLS_FORMAT."""
-    source = context.get_parameter_source("format_")
+    source = context.get_parameter_source("format")
     if output is None or source is None or source.name != "ENVIRONMENT":
         return wanted
     return suffixes().get(Path(output).suffix.lower(), wanted)

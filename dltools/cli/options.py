@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import MISSING, dataclass, fields
+from inspect import Parameter, Signature
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar, get_type_hints
 
 import typer
 from typer._click.exceptions import UsageError
 from typer.core import TyperCommand
 
 from dltools import __version__
-from dltools.cli.exits import Exit, print_message
+from dltools.cli.exits import Exit, guarded, print_message
 from dltools.cli.remarks import be_quiet
 from dltools.notation.times import parse_duration
 
@@ -30,15 +32,40 @@ EXPERT = "Expert options"
 """The group of the options that few need."""
 
 
-def app(command: Callable[..., None]) -> typer.Typer:
-    """Return a tool made of one command."""
+_Request = TypeVar("_Request")
+
+
+def app(command: Callable[[_Request, typer.Context], None], request: type[_Request]) -> typer.Typer:
+    """Return a tool made of one command. Its options are the fields of a request, a dataclass that
+    declares them, and its help is the command's docstring."""
+    hints = get_type_hints(request, include_extras=True)
+    lists = {one.name for one in fields(request) if one.default is MISSING}  # type: ignore[arg-type]
+    parameters = [
+        Parameter(
+            one.name,
+            Parameter.KEYWORD_ONLY,
+            default=None if one.default is MISSING else one.default,
+            annotation=hints[one.name],
+        )
+        for one in fields(request)  # type: ignore[arg-type]
+    ]
+
+    @guarded
+    @functools.wraps(command)
+    def wrapper(context: typer.Context, **options: Any) -> None:
+        given = {key: [] if key in lists and one is None else one for key, one in options.items()}
+        command(request(**given), context)
+
+    context = Parameter("context", Parameter.POSITIONAL_OR_KEYWORD, annotation=typer.Context)
+    wrapper.__signature__ = Signature([context, *parameters])  # type: ignore[attr-defined]
+    wrapper.__annotations__ = {one.name: one.annotation for one in (context, *parameters)}
     tool = typer.Typer(
         add_completion=False,
         rich_markup_mode=None,
         pretty_exceptions_enable=False,
         context_settings=CONTEXT,
     )
-    tool.command(cls=_GroupedHelp)(command)
+    tool.command(cls=_GroupedHelp)(wrapper)
     return tool
 
 
@@ -103,7 +130,7 @@ Quiet = Annotated[
 Input = Annotated[str, typer.Argument(metavar="[FILE]", help="Input file; - is standard input.")]
 
 Inputs = Annotated[
-    list[str] | None,
+    list[str],
     typer.Argument(
         metavar="[FILE]...",
         help="Input files, pipes or directories, merged by time; - is standard input.",
@@ -125,6 +152,7 @@ def duration(text: str) -> float:
 Patience = Annotated[
     float,
     typer.Option(
+        "--patience",
         parser=duration,
         metavar="TIME",
         envvar="DLTOOLS_PATIENCE",
@@ -135,18 +163,10 @@ Patience = Annotated[
 Realize = Annotated[
     str,
     typer.Option(
+        "--realize",
         metavar="MODE",
         envvar="DLTOOLS_REALIZE",
         help="How allocations become settings: auto, quota, weight, priority, rotate or cores.",
-    ),
-]
-Quantum = Annotated[
-    str,
-    typer.Option(
-        metavar="TIME",
-        help="Mean length of a turn, with --realize rotate. auto: so long that changing over "
-        "costs 2 %.",
-        rich_help_panel=EXPERT,
     ),
 ]
 
@@ -156,8 +176,21 @@ def quantum_seconds(text: str) -> float | None:
     return None if text == "auto" else duration(text)
 
 
+Quantum = Annotated[
+    float | None,
+    typer.Option(
+        "--quantum",
+        parser=quantum_seconds,
+        metavar="TIME",
+        help="Mean length of a turn, with --realize rotate. auto: so long that changing over "
+        "costs 2 %.",
+        rich_help_panel=EXPERT,
+    ),
+]
+
+
 Roles = Annotated[
-    list[str] | None,
+    list[str],
     typer.Option(
         "--role",
         metavar="PATTERN=ROLE",
@@ -171,6 +204,7 @@ Roles = Annotated[
 StateDir = Annotated[
     Path | None,
     typer.Option(
+        "--state-dir",
         metavar="DIR",
         envvar="DLTOOLS_STATE_DIR",
         help="Directory where dl-apply keeps its journal and turns, if not the default one.",
@@ -180,7 +214,7 @@ StateDir = Annotated[
 
 
 Hosts = Annotated[
-    list[str] | None,
+    list[str],
     typer.Option(
         "--host",
         metavar="URL",
@@ -190,7 +224,7 @@ Hosts = Annotated[
     ),
 ]
 Contexts = Annotated[
-    list[str] | None,
+    list[str],
     typer.Option("--context", metavar="NAME", help="Docker context of an engine. Repeatable."),
 ]
 Swarm = Annotated[

@@ -4,24 +4,16 @@ earlier runs have left there.
 
 from __future__ import annotations
 
-import shlex
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext
-from dataclasses import dataclass
-from enum import Enum, auto
 from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import typer
-
 from dltools.apply.history import BY_LEASE, History
-from dltools.apply.refusals import Rules
 from dltools.apply.waiting_file import WaitingFile
 from dltools.cli.exits import print_message
-from dltools.cli.formats import RecordFormat
-from dltools.cli.options import Engines
 from dltools.engine.runs import UNKNOWN_RUN, ApplyRun
 from dltools.text import listed
 
@@ -33,6 +25,7 @@ if TYPE_CHECKING:
     from dltools.apply.locks import LockedState, WriterMarks
     from dltools.apply.migrate.migrator import Migrator
     from dltools.apply.turns import Rotation
+    from dltools.cli.apply.request import Request
     from dltools.engine.address import Address
     from dltools.engine.identity import DistinctEngines
     from dltools.engine.interface import Engine
@@ -41,120 +34,8 @@ if TYPE_CHECKING:
 _LONGEST_COPY_S = 86_400.0
 
 
-class Task(Enum):
-    """What dl-apply is to do."""
-
-    APPLY = auto()
-    UNDO = auto()
-    SHOW_STATUS = auto()
-    SHOW_HISTORY = auto()
-    RELEASE = auto()
-
-
 HOOK_LIMIT_S = 600.0
 """The longest that the hook of a delivery may take; timeout(1) before it kills it sooner."""
-
-
-@dataclass(frozen=True, slots=True)
-class Request:
-    """What to do, and how.
-
-    `rules`: what may be changed; where they are forced, jobs without a checkpoint are moved, too.
-    `beside`: the process of another dl-apply that may write to the same engine, -1 for any, None
-    for none. `ends_service`: the service has just stopped, which undid what it had set. `stops`:
-    the run that holds the state is ended first. `tell`: the file that says who waits, and `contact`
-    whom to ask. `releases`: names of containers to leave alone from now on, or, where
-    `ends_release`, no longer.
-    `hold_s` is how long the turns of a single plan go on (s), None for as long as containers wait;
-    `lease_s` how long settings hold without a plan (s), None for the default; `patience_s`
-    the longest wait for an engine that restarts (s); `deliver_hook` the command to run for each
-    model that is delivered into `deliver_directory`.
-    """
-
-    task: Task
-    engines: Engines
-    input: str
-    is_dry_run: bool
-    is_offline: bool
-    restores: bool
-    hold_s: float | None
-    lease_s: float | None
-    patience_s: float
-    state_directory: Path | None
-    deliver_directory: Path | None
-    deliver_hook: tuple[str, ...]
-    format: RecordFormat
-    is_verbose: bool
-    rules: Rules
-    beside: int | None
-    ends_service: bool = False
-    stops: bool = False
-    tell: Path | None = None
-    contact: str = ""
-    releases: tuple[str, ...] = ()
-    ends_release: bool = False
-
-    def __post_init__(self) -> None:
-        """Raise `BadParameter` for options that contradict each other."""
-        if self.is_offline and not self.is_dry_run:
-            raise typer.BadParameter("--offline needs --dry-run")
-        if self.deliver_hook and self.deliver_directory is None:
-            raise typer.BadParameter("--deliver-hook needs --deliver-dir")
-        if self.is_offline and self.engines.are_named:
-            raise typer.BadParameter("--offline asks no engine: leave --host, --context, --swarm")
-        if self.task is Task.UNDO and self.input != "-":
-            raise typer.BadParameter(f"{self.input}: --undo takes no plan")
-        if self.contact and self.tell is None:
-            raise typer.BadParameter("--contact needs --tell")
-        if self.tell is not None and self.task is not Task.APPLY:
-            raise typer.BadParameter("--tell is for a run that applies plans")
-        if self.stops and self.task is not Task.UNDO:
-            raise typer.BadParameter("--stop needs --undo")
-        if self.stops and self.is_dry_run:
-            raise typer.BadParameter("--stop ends a run: leave --dry-run")
-        if self.releases and (self.is_dry_run or self.input != "-"):
-            raise typer.BadParameter("--release takes no plan, and no --dry-run")
-        if self.restores and self.task is not Task.APPLY:
-            raise typer.BadParameter(_ONE_TASK)
-
-
-def hook_command(text: str | None) -> tuple[str, ...]:
-    """Read a command and its arguments, quoted as in a shell; None is none. Raises `BadParameter`
-    for a text that names no command."""
-    if text is None:
-        return ()
-    try:
-        words = tuple(shlex.split(text))
-    except ValueError as error:
-        raise typer.BadParameter(f"--deliver-hook {text!r}: {error}") from error
-    if not words:
-        raise typer.BadParameter("--deliver-hook names no command")
-    return words
-
-
-def beside_process(text: str) -> int:
-    """Read the number of a process, "any" as -1. Raises `BadParameter`."""
-    if text == "any":
-        return -1
-    if not text.isascii() or not text.isdigit():
-        raise typer.BadParameter(f"{text!r} is neither the number of a process nor any")
-    return int(text)
-
-
-_ONE_TASK = "give only one of --undo, --restore, --status, --history and --release"
-
-
-def choose_task(
-    *, is_undo: bool, is_status: bool, is_history: bool = False, is_release: bool = False
-) -> Task:
-    """Return what the options ask for. Raises `BadParameter` if they contradict each other."""
-    if (is_undo and not is_release) + is_status + is_history + is_release > 1:
-        raise typer.BadParameter(_ONE_TASK)
-    if is_release:
-        return Task.RELEASE
-    if is_undo:
-        return Task.UNDO
-    return Task.SHOW_STATUS if is_status else Task.SHOW_HISTORY if is_history else Task.APPLY
 
 
 class ApplyContext:

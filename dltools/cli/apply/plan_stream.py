@@ -31,8 +31,8 @@ if TYPE_CHECKING:
     from dltools.apply.engine_actuator import OnResult
     from dltools.apply.leases import Guard, Lease
     from dltools.apply.waiting_file import WaitingFile
-    from dltools.cli.apply.context import Request
     from dltools.cli.apply.printing import ResultsPrinter
+    from dltools.cli.apply.request import Request
     from dltools.plan.records import Plan, Result
 
 

@@ -20,8 +20,9 @@ from dltools.engine.state_folder import prepare, state_directory
 from dltools.errors import RetryError
 
 if TYPE_CHECKING:
-    from dltools.cli.apply.context import ApplyContext, Request
+    from dltools.cli.apply.context import ApplyContext
     from dltools.cli.apply.printing import ResultsPrinter
+    from dltools.cli.apply.request import Request
     from dltools.engine.interface import Container, Engine
     from dltools.plan.records import Result
 
@@ -43,12 +44,12 @@ def release(request: Request, apply_context: ApplyContext, printer: ResultsPrint
     found = [_find(engines, name) for name in request.releases]
     for engine, one in found:
         record = LeftAlone(engine.id, engine.host, one.id, one.name, WHY)
-        if request.ends_release:
+        if request.undoes:
             records.remove(record)
             print_message(f"{one.name}: plans may change it again")
         else:
             records.write(record)
-    if request.ends_release:
+    if request.undoes:
         return []
     results = _put_back(home, [one.id for _, one in found], apply_context, printer)
     for _, one in found:

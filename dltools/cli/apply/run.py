@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, BinaryIO
 import typer
 
 from dltools.apply.history import BY_UNDO
-from dltools.cli.apply.context import ApplyContext, Task
+from dltools.cli.apply.context import ApplyContext
 from dltools.cli.apply.plan_stream import LeaseKeeper, PlanStream
 from dltools.cli.apply.printing import (
     ResultsPrinter,
@@ -22,6 +22,7 @@ from dltools.cli.apply.printing import (
     show_status,
 )
 from dltools.cli.apply.release import release
+from dltools.cli.apply.request import Task
 from dltools.cli.exits import Exit, failure_before, print_message
 from dltools.cli.formats import RecordFormat, format_for_stdout
 from dltools.cli.input_streams import open_input
@@ -30,7 +31,7 @@ from dltools.inputs import read_lines
 
 if TYPE_CHECKING:
     from dltools.apply.actuator import Actuator
-    from dltools.cli.apply.context import Request
+    from dltools.cli.apply.request import Request
     from dltools.plan.records import Result
 
 
@@ -84,7 +85,7 @@ def _undo(request: Request, apply_context: ApplyContext, printer: ResultsPrinter
         results = printer.show(actuator.migrator.undo) if actuator.migrator else []
         undo = apply_context.history.of_undo(partial(actuator.undo, None), BY_UNDO)
         results += printer.show(undo)
-        is_told = request.ends_service or apply_context.has_unpaused
+        is_told = request.removes_service or apply_context.has_unpaused
         if not results and not is_told:
             for engine in actuator.engines:
                 print_message(nothing_to_undo(engine, apply_context.state_directories()))

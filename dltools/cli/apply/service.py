@@ -16,6 +16,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import typer
 
@@ -24,6 +25,9 @@ from dltools.cli.remarks import as_root, print_remark
 from dltools.engine.state_folder import SYSTEM
 from dltools.errors import AccessError, ConfigError, OutputError, UnavailableError
 from dltools.files import atomic_file
+
+if TYPE_CHECKING:
+    from dltools.cli.apply.request import Request
 
 NAME = "dltools-stream"
 _MARK = "# Written by dl-apply --install-service; dl-apply --remove-service removes it.\n"
@@ -78,12 +82,12 @@ class Service:
         unit = unit.replace(Service().pipe, self.pipe)
         return unit.replace("=PATH=", f"=PATH={folder}:") if folder else unit
 
-    def begin(self, *, installs: bool, is_dry_run: bool) -> bool:
+    def begin(self, request: Request) -> bool:
         """Print, install or stop the service; tell whether it was stopped, so that an undo is to
         follow. Raises as these do."""
-        if is_dry_run:
+        if request.is_dry_run:
             print(self.text(), end="")
-        elif installs:
+        elif request.installs_service:
             self.install()
         else:
             return self.stop()
@@ -200,26 +204,20 @@ def _remove_empty(home: Path) -> list[str]:
     return kept
 
 
-def service_asked(
-    *,
-    installs: bool,
-    removes: bool,
-    policy: str | None,
-    labels: Sequence[str],
-    contact: str = "",
-    is_other: bool,
-) -> Service | None:
-    """Return the service that the options are about, None for none. `is_other`: options of other
-    tasks are given. Raises `BadParameter` where they contradict each other, and `ConfigError` for
-    an unknown policy."""
-    if not installs and not removes:
-        if policy is not None:
+def service_asked(request: Request) -> Service | None:
+    """Return the service that a request is about, None for none. Raises `BadParameter` where
+    options contradict each other, and `ConfigError` for an unknown policy."""
+    asked = request
+    if not asked.installs_service and not asked.removes_service:
+        if asked.policy is not None:
             raise typer.BadParameter("--policy is for --install-service; else give it to dl-plan")
         return None
     if (
-        (installs and removes)
-        or is_other
-        or (removes and (policy is not None or labels or contact))
+        (asked.installs_service and asked.removes_service)
+        or any((asked.undoes, asked.stops, asked.tell, asked.shows_status, asked.shows_history))
+        or any((asked.releases, asked.restores, asked.names, asked.engines.are_named))
+        or asked.state_directory
+        or (asked.removes_service and (asked.policy or asked.labels or asked.contact))
     ):
         raise typer.BadParameter(
             "--install-service takes --policy, --label, --contact and --dry-run alone, "
@@ -227,6 +225,6 @@ def service_asked(
         )
     from dltools.plan.policy import registry
 
-    name = policy or "flowcon"
+    name = asked.policy or "flowcon"
     registry.get(name, ())
-    return Service(name, tuple(labels), contact=contact)
+    return Service(name, tuple(asked.labels), contact=asked.contact)

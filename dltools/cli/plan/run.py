@@ -9,7 +9,6 @@ import tomllib
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -47,6 +46,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from rich.console import RenderableType
 
+    from dltools.cli.plan.request import Request
     from dltools.cli.screen import Screen
     from dltools.plan.policy.interface import Policy
     from dltools.plan.records import Plan
@@ -57,39 +57,6 @@ _WIDE = 140
 """Columns from which the table shows signals and predictions apart."""
 Targets = list[tuple[str, dict[str, str]]]
 """Labels by patterns of container names."""
-
-
-@dataclass(frozen=True, slots=True)
-class Request:
-    """What to plan by and what to print.
-
-    `state_file` is read, `saved_state_file` written. `quantum_s` is the mean length of a turn,
-    None for auto. `roles` are the values of --role.
-    """
-
-    inputs: tuple[str, ...]
-    policy: str
-    assignments: tuple[str, ...]
-    parameters_file: Path | None
-    mode: str
-    quantum_s: float | None
-    targets_file: Path | None
-    roles: tuple[str, ...]
-    is_only_labelled: bool
-    state_file: Path | None
-    saved_state_file: Path | None
-    plans_every_sample: bool
-    format: RecordFormat
-    is_verbose: bool
-
-    def __post_init__(self) -> None:
-        """Raise `BadParameter` for an input that is named twice, and `OutputError` where the state
-        cannot be saved."""
-        for name in self.inputs:
-            if self.inputs.count(name) > 1:
-                raise typer.BadParameter(f"{name} is named twice")
-        if self.saved_state_file is not None:
-            destinations.check(self.saved_state_file)
 
 
 def run_request(request: Request, context: typer.Context) -> None:

@@ -122,7 +122,7 @@ def _of_engine(
     if lacking:
         text = f"dl-apply cannot change {', '.join(lacking)} here: {engine.capabilities.why}"
         yield Finding(Health.WARNING, "limits", text)
-    rules = Rules(tuple(map(parse_rule, request.selection.roles)))
+    rules = Rules(tuple(map(parse_rule, request.roles)))
     try:
         sampler = make_sampler({engine.host: lambda: engine})
         before = sampler.counters()

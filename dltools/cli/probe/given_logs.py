@@ -110,7 +110,7 @@ class _Account:
 
     def counted(self, batches: Iterable[list[Row]]) -> Iterator[list[Row]]:
         """Yield the rows that are asked for, and count them."""
-        wanted = self._request.selection.metrics
+        wanted = self._request.metrics
         for batch in batches:
             self._rows += len(batch)
             if self._request.is_verbose:

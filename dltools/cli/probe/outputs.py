@@ -36,7 +36,7 @@ def open_output(request: Request) -> Iterator[Writer]:
             yield from _to_stdout(format_)
     elif is_directory(request.output):
         rotate_s = request.rotate_s if is_stream else None
-        recorder = _to_directory(Path(request.output), rotate_s, request.selection.since_s)
+        recorder = _to_directory(Path(request.output), rotate_s, request.since_s)
         yield from _in_large_parts(recorder) if request.logs else recorder
     else:
         yield from _to_file(Path(request.output), format_, is_stream=is_stream)

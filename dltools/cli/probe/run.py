@@ -40,8 +40,8 @@ _RETRY_S = 0.5
 
 def run_request(request: Request) -> None:
     """Write observations of saved logs or of containers, list their metrics, or explain a line."""
-    pattern = Pattern(request.selection.pattern) if request.selection.pattern else None
-    names = [compiled(one, "--name") for one in request.selection.names]
+    pattern = Pattern(request.pattern) if request.pattern else None
+    names = [compiled(one, "--name") for one in request.names]
     if request.explained_line is not None:
         from dltools.cli.probe.given_logs import explain
 
@@ -88,9 +88,7 @@ def _notifier(command: str) -> Notifier:
 
 def _sampler(request: Request, pattern: Pattern | None, names: Sequence[Any]) -> Sampler:
     """Return a sampler of the engines. Arrow is imported while these answer."""
-    addresses = [
-        _with_logs(one, request.selection.log_files) for one in request.engines.addresses()
-    ]
+    addresses = [_with_logs(one, request.log_files) for one in request.engines.addresses()]
     connectors = {one.name: partial(_connected, one) for one in addresses}
     return _sampler_of(request, pattern, names, connectors)
 
@@ -106,17 +104,16 @@ def _sampler_of(
     from dltools.observations.roles import Rules, parse_rule
     from dltools.probe.sampler import Options, Sampler
 
-    selection = request.selection
-    filters = {"label": list(selection.labels), "name": list(selection.names)}
+    filters = {"label": list(request.labels), "name": list(request.names)}
     options = Options(
         filters={key: values for key, values in filters.items() if values},
-        since_s=selection.since_s,
+        since_s=request.since_s,
         pattern=pattern,
-        metrics=frozenset(selection.metrics),
+        metrics=frozenset(request.metrics),
         names=names,
         state_directories=state_folder.state_directories(request.state_directory),
-        roles=Rules(tuple(map(parse_rule, selection.roles))),
-        user_from=selection.user_from,
+        roles=Rules(tuple(map(parse_rule, request.roles))),
+        user_from=request.user_from,
     )
     deadline_s = min(request.deadline_s, request.interval_s or request.deadline_s)
     return Sampler(connectors, options, deadline_s)
@@ -230,8 +227,8 @@ def _remark(rows: list[Row], request: Request, remarks: Remarks) -> None:
 
 def _none_runs(rows: list[Row], request: Request) -> str:
     hosts = listed(sorted({str(row["host"]) for row in rows if row["kind"] == "node"}))
-    chosen = [f"--label {one}" for one in request.selection.labels]
-    chosen += [f"--name {one}" for one in request.selection.names]
+    chosen = [f"--label {one}" for one in request.labels]
+    chosen += [f"--name {one}" for one in request.names]
     which = f"no running container matches {' '.join(chosen)}" if chosen else "no container runs"
     return f"{which} on {hosts}" if hosts else which
 

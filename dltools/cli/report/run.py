@@ -5,9 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass
 from itertools import groupby
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from dltools import __version__
@@ -21,56 +19,18 @@ from dltools.cli.report.loading import load_runs
 from dltools.errors import ConfigError, UnavailableError
 from dltools.report import cells
 from dltools.report.page import Picture, Table, page
-from dltools.report.ranking import GROUPS
 from dltools.report.timelines import Run
 from dltools.text import listed, writable
 
 if TYPE_CHECKING:
     import typer
 
+    from dltools.cli.report.request import Request
+
 _PICTURES = (ReportFormat.SVG, ReportFormat.PNG, ReportFormat.PDF)
 
 _MOST_JOBS = 200
 """How many jobs a page lists."""
-
-
-@dataclass(frozen=True, slots=True)
-class Request:
-    """What to report, and how.
-
-    `inputs` are files, - or NAME=FILE. `baseline` is the name of a run, "" for the default one.
-    `by`: what to have a row for each of, user or job; "" for none. `prices`: a file.
-    `pictures` are kinds of pictures.
-    """
-
-    inputs: tuple[str, ...]
-    baseline: str
-    is_by_job: bool
-    by: str
-    prices: Path | None
-    pictures: tuple[str, ...]
-    output: Path | None
-    format: ReportFormat
-    title: str
-
-    def __post_init__(self) -> None:
-        """Raise `OutputError` for an impossible output, `ConfigError` for what nobody groups by."""
-        if self.output is not None:
-            destinations.check(self.output)
-        if self.by and self.by not in GROUPS:
-            raise ConfigError(f"--by must be {' or '.join(GROUPS)}, not {self.by}")
-        if self.by and self.is_by_job:
-            raise ConfigError(f"--by {self.by} and --jobs exclude each other")
-
-
-def choose_pictures(asked: Sequence[str]) -> tuple[str, ...]:
-    """Return the kinds of pictures that --plot names, by default all. Raises `ConfigError`."""
-    from dltools.report.plots.figure import KINDS
-
-    for kind in asked:
-        if kind not in KINDS:
-            raise ConfigError(f"--plot must be one of {', '.join(KINDS)}, not {kind}")
-    return tuple(kind for kind in KINDS if not asked or kind in asked)
 
 
 def run_request(request: Request, context: typer.Context) -> None:

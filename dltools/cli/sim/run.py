@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,65 +19,18 @@ from dltools.cli.sim.workloads import load_workloads
 from dltools.errors import ConfigError, DataError
 
 if TYPE_CHECKING:
-    from dltools.cli.sim.workloads import Source
+    from dltools.cli.sim.request import Request
     from dltools.observations.outcomes import JobResult
     from dltools.sim.workload import Workload
 
-_DEFAULT_POLICIES = ("noop", "flowcon", "tradl", "slaq", "las", "srtf")
 _MOST_RANKED = 10
 """Rows of a ranking that a table shows."""
-
-
-@dataclass(frozen=True, slots=True)
-class Request:
-    """What to simulate and what to print.
-
-    `quantum_s` is the mean length of a turn, None for --quantum auto. `criterion` is that of
-    --best, "" for a comparison of `policies`. `recording` is the file for the observations of one
-    run. Two samples are `sample_interval_s` apart.
-    """
-
-    source: Source
-    given_policies: tuple[str, ...]
-    assignments: tuple[str, ...]
-    mode: str
-    quantum_s: float | None
-    is_clairvoyant: bool
-    criterion: str
-    recording: Path | None
-    sample_interval_s: float
-    is_by_job: bool
-    format: RowFormat
-
-    def __post_init__(self) -> None:
-        """Raise `BadParameter` or `ConfigError` for options that contradict each other."""
-        if self.criterion and (
-            self.given_policies
-            or self.assignments
-            or self.mode != "auto"
-            or self.quantum_s
-            or self.recording
-            or self.is_by_job
-        ):
-            raise typer.BadParameter(
-                "--best tries all policies and settings: it takes no --policy, --set, --realize, "
-                "--quantum, --output or --jobs"
-            )
-        if not self.sample_interval_s >= 0.01:
-            raise ConfigError("--interval must be at least 0.01 s")
-        if self.recording and (len(self.policies) > 1 or self.source.repeat > 1):
-            raise typer.BadParameter("--output needs a single --policy and no --repeat")
-
-    @property
-    def policies(self) -> tuple[str, ...]:
-        """The policies to compare, each once; the first is the baseline."""
-        return tuple(dict.fromkeys(self.given_policies or _DEFAULT_POLICIES))
 
 
 def run_request(request: Request, context: typer.Context) -> None:
     """Simulate, and print a row per policy, job or candidate."""
     with ProgressBar("reading the workload"):
-        workloads = load_workloads(request.source, context)
+        workloads = load_workloads(request, context)
     rows = _rank(request, workloads) if request.criterion else _compare(request, workloads)
     _print(rows, format_for_stdout(request.format))
 
@@ -87,7 +39,7 @@ def _compare(request: Request, workloads: Sequence[Workload]) -> list[dict[str, 
     from dltools.report import ranking
 
     check_settings(request.policies, request.assignments, request.mode, request.quantum_s)
-    given = (request.assignments, request.mode, request.is_clairvoyant)
+    given = (tuple(request.assignments), request.mode, request.is_clairvoyant)
     tasks = [
         Task(workload, policy, *given, request.sample_interval_s, request.quantum_s)
         for policy in request.policies
@@ -99,7 +51,7 @@ def _compare(request: Request, workloads: Sequence[Workload]) -> list[dict[str, 
     results = iter(found)
     runs = {policy: [next(results) for _ in workloads] for policy in request.policies}
     if request.is_by_job:
-        return ranking.by_job(runs, request.source.seeds)
+        return ranking.by_job(runs, request.seeds)
     return ranking.by_policy(runs)
 
 

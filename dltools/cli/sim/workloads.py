@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,80 +17,24 @@ from dltools.contents import refusal
 from dltools.errors import ConfigError, DataError, reading
 
 if TYPE_CHECKING:
+    from dltools.cli.sim.request import Request
     from dltools.sim.workload import HostSpec, Job, Workload
 
 
-@dataclass(frozen=True, slots=True)
-class Source:
-    """Where the jobs and hosts of a simulation come from.
-
-    One of `recording`, `trace` ("KIND:FILE") and `generate` ("KIND:N"), else the workload `file`;
-    "" is none. Hosts: those that a file lists, or so many `nodes` of `cpus` each. `spin` is
-    None where the jobs say it.
-    """
-
-    file: str
-    recording: str
-    trace: str
-    throughputs: Path | None
-    generate: str
-    mean_gap_s: float
-    cpus: float
-    nodes: int | Path
-    seed: int
-    repeat: int
-    spin: float | None
-
-    def __post_init__(self) -> None:
-        """Raise `BadParameter` or `ConfigError` for options that contradict each other."""
-        others = [one for one in (self.recording, self.generate, self.trace) if one]
-        if len(others) > 1:
-            raise typer.BadParameter("--from, --generate and --trace exclude each other")
-        if self.file != "-" and others:
-            raise typer.BadParameter(
-                f"{self.file}: --from, --generate and --trace replace FILE: give only one of them"
-            )
-        if not 1 <= self.repeat <= 100_000:
-            raise ConfigError("--repeat must be between 1 and 100000")
-        if isinstance(self.nodes, Path) and not (self.generate or self.trace):
-            raise typer.BadParameter(f"--nodes {self.nodes} needs --generate or --trace")
-        if self.throughputs and not self.trace.startswith("gavel:"):
-            raise typer.BadParameter("--throughputs needs --trace gavel:FILE")
-        if self.repeat > 1 and (self.recording or self.trace):
-            raise typer.BadParameter(
-                "--repeat does not go with --from or --trace: each repeat would be the same"
-            )
-        if self.spin is not None and not 0 <= self.spin <= 1:
-            raise ConfigError("--spin must be between 0 and 1")
-
-    @property
-    def seeds(self) -> range:
-        """The seeds, one for each repeat."""
-        return range(self.seed, self.seed + self.repeat)
-
-
-def nodes_of(text: str) -> int | Path:
-    """Return what --nodes says: a number of hosts, or the file that lists them."""
-    try:
-        return int(text)
-    except ValueError:
-        return Path(text)
-
-
-def load_workloads(source: Source, context: typer.Context) -> list[Workload]:
+def load_workloads(source: Request, context: typer.Context) -> list[Workload]:
     """Return a workload for each seed of a source; a recording and a trace give a single one."""
     if source.generate:
         found = _generated(source)
     elif source.trace:
         found = [_traced(source)]
-    elif source.recording:
-        found = [_recorded(source.recording, context)]
+    elif source.from_recording:
+        found = [_recorded(source.from_recording, context)]
     else:
         found = _from_file(source, context)
     return found if source.spin is None else [_with_spin(one, source.spin) for one in found]
 
 
-def _from_file(source: Source, context: typer.Context) -> list[Workload]:
+def _from_file(source: Request, context: typer.Context) -> list[Workload]:
     from dltools.sim.workload_file import read_workload
 
     stream, shown = open_input(source.file, context)
@@ -117,7 +61,7 @@ def _recorded(name: str, context: typer.Context) -> Workload:
     return recorded_workload(recording.tables, name, print_message)
 
 
-def _generated(source: Source) -> list[Workload]:
+def _generated(source: Request) -> list[Workload]:
     from dltools.sim.generate import ARRIVALS, trainings
     from dltools.sim.workload import workload_of
 
@@ -134,7 +78,7 @@ def _generated(source: Source) -> list[Workload]:
     ]
 
 
-def _traced(source: Source) -> Workload:
+def _traced(source: Request) -> Workload:
     from dltools.sim.traces import KINDS
     from dltools.sim.workload import workload_of
 
@@ -148,7 +92,7 @@ def _traced(source: Source) -> Workload:
     return workload_of(_trace_jobs(kind, name, source), hosts, name)
 
 
-def _trace_jobs(kind: str, name: str, source: Source) -> list[Job]:
+def _trace_jobs(kind: str, name: str, source: Request) -> list[Job]:
     from dltools.sim.traces import alibaba_jobs, gavel_jobs, philly_jobs, pollux_jobs
 
     if kind == "gavel":
@@ -172,7 +116,7 @@ def _throughputs(file: Path | None) -> Mapping[str, Any]:
     return table
 
 
-def _hosts(source: Source) -> list[HostSpec]:
+def _hosts(source: Request) -> list[HostSpec]:
     """Return the hosts of a trace or of generated jobs."""
     from dltools.sim.traces import alibaba_hosts
     from dltools.sim.workload import HostSpec

@@ -11,6 +11,7 @@ import pytest
 from helpers.tools import Tools, complaint
 
 from dltools.cli.apply import service as module
+from dltools.cli.apply.request import Request
 from dltools.cli.apply.service import Service, service_asked
 from dltools.errors import ConfigError, DltoolsError, UnavailableError
 
@@ -183,9 +184,7 @@ def test_options_that_contradict_each_other(tool: Tools) -> None:
     done = tool("dl-apply", "--install-service", "--policy", "nonsense")
     assert done.returncode == CONFIG
     assert "unknown policy 'nonsense'" in complaint(done.stderr)
-    assert (
-        service_asked(installs=False, removes=False, policy=None, labels=(), is_other=True) is None
-    )
+    assert service_asked(Request(undoes=True)) is None
 
 
 def test_a_dry_run_prints_the_unit(tool: Tools) -> None:

@@ -8,40 +8,16 @@ from typing import Any
 import pytest
 import typer
 
-from dltools.cli.formats import RowFormat
-from dltools.cli.sim.run import Request
-from dltools.cli.sim.workloads import Source
+from dltools.cli.sim.request import Request
 from dltools.errors import ConfigError
 
 
-def source(**changes: Any) -> Source:
-    given: dict[str, Any] = {
-        "file": "-",
-        "recording": "",
-        "trace": "",
-        "throughputs": None,
-        "generate": "",
-        "mean_gap_s": 30.0,
-        "cpus": 2.0,
-        "nodes": 1,
-        "seed": 0,
-        "repeat": 1,
-        "spin": None,
-    }
-    return Source(**given | changes)
-
-
 def request(**changes: Any) -> Request:
-    given: dict[str, Any] = {
-        "source": source(), "given_policies": (), "assignments": (), "mode": "auto",
-        "quantum_s": None, "is_clairvoyant": False, "criterion": "", "recording": None,
-        "sample_interval_s": 5.0, "is_by_job": False, "format": RowFormat.AUTO,
-    }  # fmt: skip
-    return Request(**given | changes)
+    return Request(**{"quantum_s": None, "sample_interval_s": 5.0, "nodes": 1, **changes})
 
 
 def test_each_repeat_has_a_seed() -> None:
-    assert list(source(seed=7, repeat=3, generate="burst:2").seeds) == [7, 8, 9]
+    assert list(request(seed=7, repeat=3, generate="burst:2").seeds) == [7, 8, 9]
 
 
 def test_policies_are_compared_once_each_with_the_first() -> None:
@@ -52,16 +28,16 @@ def test_policies_are_compared_once_each_with_the_first() -> None:
 @pytest.mark.parametrize(
     "changes",
     [
-        {"recording": "x", "generate": "burst:2"},
+        {"from_recording": "x", "generate": "burst:2"},
         {"file": "x", "trace": "philly:y"},
         {"nodes": Path("x")},
         {"throughputs": Path("x"), "trace": "philly:y"},
-        {"repeat": 2, "recording": "x"},
+        {"repeat": 2, "from_recording": "x"},
     ],
 )
 def test_sources_that_contradict_each_other_are_wrong_usage(changes: dict[str, Any]) -> None:
     with pytest.raises(typer.BadParameter):
-        source(**changes)
+        request(**changes)
 
 
 @pytest.mark.parametrize(
@@ -75,7 +51,7 @@ def test_sources_that_contradict_each_other_are_wrong_usage(changes: dict[str, A
 )
 def test_a_number_out_of_range_is_refused(changes: dict[str, Any], fault: str) -> None:
     with pytest.raises(ConfigError, match=fault):
-        source(**changes)
+        request(**changes)
 
 
 @pytest.mark.parametrize(
@@ -97,6 +73,6 @@ def test_a_recording_is_of_a_single_run() -> None:
     with pytest.raises(typer.BadParameter, match="--output needs a single --policy"):
         request(recording=Path("x"))
     with pytest.raises(typer.BadParameter, match="no --repeat"):
-        request(recording=Path("x"), given_policies=("las",), source=source(repeat=2))
+        request(recording=Path("x"), given_policies=("las",), repeat=2)
     with pytest.raises(ConfigError, match=r"--interval must be at least 0.01 s"):
         request(recording=Path("x"), given_policies=("las",), sample_interval_s=0.0)

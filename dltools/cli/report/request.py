@@ -1,0 +1,94 @@
+"""What dl-report is asked for: its options, their defaults, and which contradict each other."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from dltools.cli import destinations
+from dltools.cli.formats import ReportFormat, choose_report_format, format_option
+from dltools.cli.options import Quiet, Version
+from dltools.errors import ConfigError
+
+
+@dataclass(kw_only=True)
+class Request:
+    """What to report, and how."""
+
+    inputs: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="[[NAME=]FILE]...",
+            help="Recordings, plans, results, or tables of dl-sim --jobs; - is standard input.",
+        ),
+    ] = field(default_factory=list)
+    baseline: Annotated[
+        str,
+        typer.Option(
+            metavar="NAME", help="Baseline run for the ratios; by default noop, else the first."
+        ),
+    ] = ""
+    is_by_job: Annotated[
+        bool, typer.Option("--jobs", help="Print one row per job (the default for a single run).")
+    ] = False
+    by: Annotated[
+        str,
+        typer.Option(
+            metavar="GROUP",
+            help="Print one row per user, or per job with all its containers: CPU and GPU hours, "
+            "energy, waited, finished, failed; GROUP is user or job.",
+        ),
+    ] = ""
+    prices: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="Say what jobs, or users, cost: FILE has cpu_hour, gpu_hour and kwh, in TOML.",
+        ),
+    ] = None
+    pictures: Annotated[
+        list[str],
+        typer.Option(
+            "--plot",
+            metavar="KIND",
+            help="Kind of picture: compare, gantt, limits, progress, responses, cdf or satisfied. "
+            "Repeatable; by default all kinds that have data.",
+        ),
+    ] = field(default_factory=list)
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            "-o", "--output", metavar="FILE", help="Write to FILE, completely or not at all."
+        ),
+    ] = None
+    format: Annotated[
+        ReportFormat,
+        format_option(
+            "the name of --output decides; else a table on a terminal, JSON Lines in a pipe"
+        ),
+    ] = ReportFormat.AUTO
+    title: Annotated[str, typer.Option(metavar="TEXT", help="Heading of an HTML page.")] = ""
+    quiet: Quiet = False
+    version: Version = False
+
+    def __post_init__(self) -> None:
+        """Raise `OutputError` for an impossible output, `ConfigError` for a kind of picture that is
+        none, and for what nobody groups by."""
+        from dltools.report.plots.figure import KINDS
+        from dltools.report.ranking import GROUPS
+
+        for kind in self.pictures:
+            if kind not in KINDS:
+                raise ConfigError(f"--plot must be one of {', '.join(KINDS)}, not {kind}")
+        self.pictures = [one for one in KINDS if one in (self.pictures or KINDS)]
+        self.inputs = self.inputs or ["-"]
+        self.format = choose_report_format(self.format, self.output)
+        if self.output is not None:
+            destinations.check(self.output)
+        if self.by and self.by not in GROUPS:
+            raise ConfigError(f"--by must be {' or '.join(GROUPS)}, not {self.by}")
+        if self.by and self.is_by_job:
+            raise ConfigError(f"--by {self.by} and --jobs exclude each other")

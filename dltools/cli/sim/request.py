@@ -1,0 +1,211 @@
+"""What dl-sim is asked for: its options, their defaults, and which contradict each other."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from dltools.cli import options
+from dltools.cli.formats import RowFormat, RowFormatOption
+from dltools.cli.options import Input, Quantum, Quiet, Realize, Version, duration
+from dltools.errors import ConfigError
+
+_DEFAULT_POLICIES = ("noop", "flowcon", "tradl", "slaq", "las", "srtf")
+
+
+def nodes_of(text: str) -> int | Path:
+    """Return what --nodes says: a number of hosts, or the file that lists them."""
+    try:
+        return int(text)
+    except ValueError:
+        return Path(text)
+
+
+@dataclass(kw_only=True)
+class Request:
+    """What to simulate and what to print.
+
+    The jobs and hosts come from one of `from_recording`, `trace` ("KIND:FILE") and `generate`
+    ("KIND:N"), else from the workload `file`; "" is none. `nodes` are a number, or a file.
+    """
+
+    file: Input = "-"
+    given_policies: Annotated[
+        list[str],
+        typer.Option(
+            "-p",
+            "--policy",
+            metavar="NAME",
+            help="Scheduling policy. Repeatable; the first one is the baseline of the ratios. "
+            "By default noop, flowcon, tradl, slaq, las and srtf.",
+        ),
+    ] = field(default_factory=list)
+    assignments: Annotated[
+        list[str],
+        typer.Option(
+            "--set",
+            metavar="NAME=VALUE",
+            help="Set a parameter of the policies that have it. Repeatable.",
+        ),
+    ] = field(default_factory=list)
+    mode: Realize = "auto"
+    quantum_s: Quantum = "auto"  # type: ignore[assignment]
+    is_clairvoyant: Annotated[
+        bool,
+        typer.Option(
+            "--clairvoyant",
+            help="Tell the policies how many epochs each job will train.",
+            rich_help_panel=options.EXPERT,
+        ),
+    ] = False
+    from_recording: Annotated[
+        str,
+        typer.Option(
+            "--from",
+            metavar="RECORDING",
+            help="Run the containers of a recording again, instead of FILE: a file, a directory, "
+            "or - for standard input.",
+        ),
+    ] = ""
+    trace: Annotated[
+        str,
+        typer.Option(
+            metavar="KIND:FILE",
+            help="Read a cluster trace instead of FILE; KIND is gavel, pollux, philly or alibaba.",
+        ),
+    ] = ""
+    throughputs: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="Table of throughputs for --trace gavel, in JSON.",
+            rich_help_panel=options.EXPERT,
+        ),
+    ] = None
+    generate: Annotated[
+        str,
+        typer.Option(
+            metavar="KIND:N",
+            help="Generate N trainings instead of reading FILE; KIND is how they arrive: fixed, "
+            "random, poisson or burst.",
+        ),
+    ] = ""
+    mean_gap_s: Annotated[
+        float,
+        typer.Option(
+            "--gap",
+            parser=duration,
+            metavar="TIME",
+            help="Mean time between two arrivals, for --generate and a philly trace of run times.",
+        ),
+    ] = "30s"  # type: ignore[assignment]
+    cpus: Annotated[
+        float, typer.Option(metavar="N", help="CPUs of each host, for --generate and --trace.")
+    ] = 2.0
+    nodes: Annotated[
+        Any,
+        typer.Option(
+            parser=nodes_of,
+            metavar="N|FILE",
+            help="Hosts for --generate and --trace: their number, or an Alibaba node list.",
+        ),
+    ] = "1"
+    seed: Annotated[int, typer.Option(metavar="N", help="First random seed.")] = 0
+    repeat: Annotated[int, typer.Option(metavar="N", help="Number of seeds to average over.")] = 1
+    spin: Annotated[
+        float | None,
+        typer.Option(
+            metavar="FRACTION",
+            help="Loss to contention: 0 (waiting threads sleep) to 1 (they spin). By default each "
+            "job's own.",
+            rich_help_panel=options.EXPERT,
+        ),
+    ] = None
+    criterion: Annotated[
+        str,
+        typer.Option(
+            "--best",
+            metavar="CRITERION",
+            help="Try all policies and settings, and rank them by mean_completion, makespan, "
+            "time_to_target or satisfied.",
+        ),
+    ] = ""
+    recording: Annotated[
+        Path | None,
+        typer.Option(
+            "-o",
+            "--output",
+            metavar="FILE",
+            help="Write the observations that dl-probe would have recorded of one policy's run. "
+            "The name of FILE chooses the format; by default Parquet.",
+        ),
+    ] = None
+    sample_interval_s: Annotated[
+        float,
+        typer.Option(
+            "-i",
+            "--interval",
+            parser=duration,
+            metavar="TIME",
+            help="Time between two samples, also those of --output: how soon policies see what "
+            "jobs report.",
+            rich_help_panel=options.EXPERT,
+        ),
+    ] = "2s"  # type: ignore[assignment]
+    is_by_job: Annotated[
+        bool, typer.Option("--jobs", help="Print one row per job instead of one per policy.")
+    ] = False
+    format: RowFormatOption = RowFormat.AUTO
+    quiet: Quiet = False
+    version: Version = False
+
+    def __post_init__(self) -> None:
+        """Raise `BadParameter` or `ConfigError` for options that contradict each other."""
+        others = [one for one in (self.from_recording, self.generate, self.trace) if one]
+        if len(others) > 1:
+            raise typer.BadParameter("--from, --generate and --trace exclude each other")
+        if self.file != "-" and others:
+            raise typer.BadParameter(
+                f"{self.file}: --from, --generate and --trace replace FILE: give only one of them"
+            )
+        if not 1 <= self.repeat <= 100_000:
+            raise ConfigError("--repeat must be between 1 and 100000")
+        if isinstance(self.nodes, Path) and not (self.generate or self.trace):
+            raise typer.BadParameter(f"--nodes {self.nodes} needs --generate or --trace")
+        if self.throughputs and not self.trace.startswith("gavel:"):
+            raise typer.BadParameter("--throughputs needs --trace gavel:FILE")
+        if self.repeat > 1 and (self.from_recording or self.trace):
+            raise typer.BadParameter(
+                "--repeat does not go with --from or --trace: each repeat would be the same"
+            )
+        if self.spin is not None and not 0 <= self.spin <= 1:
+            raise ConfigError("--spin must be between 0 and 1")
+        if self.criterion and (
+            self.given_policies
+            or self.assignments
+            or self.mode != "auto"
+            or self.quantum_s
+            or self.recording
+            or self.is_by_job
+        ):
+            raise typer.BadParameter(
+                "--best tries all policies and settings: it takes no --policy, --set, --realize, "
+                "--quantum, --output or --jobs"
+            )
+        if not self.sample_interval_s >= 0.01:
+            raise ConfigError("--interval must be at least 0.01 s")
+        if self.recording and (len(self.policies) > 1 or self.repeat > 1):
+            raise typer.BadParameter("--output needs a single --policy and no --repeat")
+
+    @property
+    def policies(self) -> tuple[str, ...]:
+        """The policies to compare, each once; the first is the baseline."""
+        return tuple(dict.fromkeys(self.given_policies or _DEFAULT_POLICIES))
+
+    @property
+    def seeds(self) -> range:
+        """The seeds, one for each repeat."""
+        return range(self.seed, self.seed + self.repeat)
