@@ -54,7 +54,7 @@ COMMON: dict[Exit, str] = {
     Exit.PIPE: "The reader of the output went away.",
     Exit.TERMINATED: "Ended by SIGTERM.",
 }
-"""The codes that every tool can give, and their meanings. A tool's `command` adds to them."""
+"""The codes that every tool can give, and their meanings. A tool's package adds to them."""
 
 
 def exit_codes(own: dict[Exit, str]) -> dict[Exit, str]:

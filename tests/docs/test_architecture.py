@@ -114,7 +114,7 @@ def test_every_make_target_that_is_named_exists(document: str) -> None:
 def test_every_option_that_is_named_exists(document: str) -> None:
     known = {"--help"}
     for tool in TOOLS:
-        app = importlib.import_module(f"dltools.cli.{tool.removeprefix('dl-')}.command").app
+        app = importlib.import_module(f"dltools.cli.{tool.removeprefix('dl-')}").app
         known |= {name for p in typer.main.get_command(app).params for name in p.opts}
     named = set(re.findall(r"(?<![\w-])--[a-z][a-z-]*", " ".join(spans(document))))
     assert named <= known

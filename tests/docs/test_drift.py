@@ -54,7 +54,7 @@ def options(tool: str) -> list[list[str]]:
 
 
 def exits(tool: str) -> dict[Exit, str]:
-    found: dict[Exit, str] = import_module(f"dltools.cli.{tool}.command").EXITS
+    found: dict[Exit, str] = import_module(f"dltools.cli.{tool}").EXITS
     return found
 
 

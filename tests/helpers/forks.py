@@ -194,7 +194,7 @@ def _make_commands() -> None:
 
     typer.main.get_command = functools.cache(typer.main.get_command)
     for tool in ("probe", "plan", "apply", "sim", "report"):
-        typer.main.get_command(import_module(f"dltools.cli.{tool}.command").app)
+        typer.main.get_command(import_module(f"dltools.cli.{tool}").app)
 
 
 def become(asked: Mapping[str, Any], handles: Sequence[int]) -> int:
@@ -217,7 +217,7 @@ def become(asked: Mapping[str, Any], handles: Sequence[int]) -> int:
         setattr(sys, name, new)
     sys.argv = [asked["name"], *asked["arguments"]]
     try:
-        import_module(f"dltools.cli.{asked['name'].removeprefix('dl-')}.command").main()
+        import_module(f"dltools.cli.{asked['name'].removeprefix('dl-')}").main()
     except SystemExit as end:
         return end.code if isinstance(end.code, int) else int(end.code is not None)
     except BaseException:

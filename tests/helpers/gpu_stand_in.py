@@ -221,7 +221,7 @@ class StandInNvml(FakeNvml):
 def probe(directory: Path, arguments: list[str]) -> None:
     """Run dl-probe on a host with the stand-in as its GPU."""
     sys.modules["pynvml"] = StandInNvml(directory)  # type: ignore[assignment]
-    from dltools.cli.probe.command import main
+    from dltools.cli.probe import main
     from dltools.probe.gpu import collector
 
     collector.driver_present = lambda: True

@@ -127,7 +127,7 @@ def test_metrics_are_listed_and_picked(tool: Tools, tmp_path: Path) -> None:
 
 
 def test_rows_come_out_while_the_log_is_read() -> None:
-    command = [sys.executable, "-c", "from dltools.cli.probe.command import main; main()"]
+    command = [sys.executable, "-c", "from dltools.cli.probe import main; main()"]
     command += ["-", "--format", "jsonl"]
     with Popen(command, stdin=PIPE, stdout=PIPE, bufsize=0) as process:
         assert process.stdin is not None

@@ -361,7 +361,7 @@ def test_debug_shows_where_a_bug_is(
 
 def exits_of(name: str) -> dict[Exit, str]:
     """Return the exit codes that a tool says it can give."""
-    module = import_module(f"dltools.cli.{name.removeprefix('dl-')}.command")
+    module = import_module(f"dltools.cli.{name.removeprefix('dl-')}")
     found: dict[Exit, str] = module.EXITS
     return found
 

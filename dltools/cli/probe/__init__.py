@@ -1,5 +1,56 @@
-"""dl-probe: measure the containers of Docker hosts."""
+"""dl-probe: what it does, and the exit codes that it can give."""
 
-from dltools.cli.probe.command import app, main
+from __future__ import annotations
 
-__all__ = ["app", "main"]
+import sys
+
+import typer
+
+from dltools.cli import exits, options
+from dltools.cli.exits import Exit, exit_codes
+from dltools.cli.probe.request import Request
+
+
+def probe(request: Request, context: typer.Context) -> None:
+    """Measure the running containers of Docker hosts: CPU, memory, GPU, limits, progress.
+
+    Prints observations, which dl-plan reads: Parquet with one row per host, container, progress
+    point and event; with -i an Arrow stream with one batch per sample. Given LOG, it reads the
+    progress in saved logs instead.
+    """
+    _leave_numpy_out()
+    from dltools.cli.observation_formats import choose_observation_format, option_before_environment
+    from dltools.cli.probe.run import run_request
+
+    output, is_stream = request.output, request.is_stream
+    request.format = option_before_environment(request.format, output, context)
+    if not request.is_diagnosis:
+        request.format = choose_observation_format(request.format, output, is_stream=is_stream)
+    run_request(request)
+
+
+def _leave_numpy_out() -> None:
+    """Let Arrow do without numpy and pandas: it imports them where they are installed, which takes
+    0.2 s, and dl-probe needs neither."""
+    sys.modules.setdefault("numpy", None)  # type: ignore[arg-type]
+
+
+app = options.app(probe, Request)
+
+
+def main() -> None:
+    """Run dl-probe."""
+    exits.run(app)
+
+
+EXITS = exit_codes(
+    {
+        Exit.OK: "Success, also when no container runs.",
+        Exit.PARTIAL: "Of several hosts one did not answer: a sample lacks it. Or --doctor warns.",
+        Exit.DATA: "A log or a recording is malformed.",
+        Exit.UNAVAILABLE: "No engine answers, or --doctor has found a failure.",
+        Exit.PERMISSION: "Permission denied: join the group docker, or be root.",
+        Exit.CONFIG: "A setting is wrong, such as a pattern that is no regular expression or a "
+        "DOCKER_HOST that is no address.",
+    }
+)

@@ -1,5 +1,39 @@
-"""dl-report: tables and pictures of runs."""
+"""dl-report: what it does, and the exit codes that it can give."""
 
-from dltools.cli.report.command import app, main
+from __future__ import annotations
 
-__all__ = ["app", "main"]
+import typer
+
+from dltools.cli import exits, options
+from dltools.cli.exits import Exit, exit_codes
+from dltools.cli.report.request import Request
+
+
+def report(request: Request, context: typer.Context) -> None:
+    """Show runs of jobs as tables, as pictures, or as one HTML page that needs no other file.
+
+    Each recording is a run; so is each policy in a table of dl-sim --jobs. Plans and results belong
+    to the recording before them, or to the run of their NAME.
+    """
+    from dltools.cli.report.run import run_request
+
+    run_request(request, context)
+
+
+app = options.app(report, Request)
+
+
+def main() -> None:
+    """Run dl-report."""
+    exits.run(app)
+
+
+EXITS = exit_codes(
+    {
+        Exit.USAGE: "Wrong usage, or standard input is a terminal.",
+        Exit.DATA: "An input is malformed, or shows no job.",
+        Exit.UNAVAILABLE: "A picture needs matplotlib, which is not installed.",
+        Exit.CONFIG: "The baseline or the kind of picture is unknown, a value is out of range, or "
+        "there is nothing to draw.",
+    }
+)

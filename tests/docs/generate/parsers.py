@@ -99,7 +99,7 @@ def _tool(name: str) -> Tool:
     shown.append(_option(command.get_help_option(context)))
     arguments = [p.metavar or p.name for p in command.params if p.param_type_name == "argument"]
     usage = " ".join(command.get_usage(context).split()).removeprefix("Usage: ")
-    exits = import_module(f"dltools.cli.{name}.command").EXITS
+    exits = import_module(f"dltools.cli.{name}").EXITS
     return Tool(f"dl-{name}", command.help or "", usage, "".join(arguments), tuple(shown), exits)
 
 
