@@ -19,7 +19,6 @@ FAMILIES: tuple[str, ...] = (
     "keras",
     "huggingface",
     "nanogpt",
-    "deepspeed",
     "fairseq",
     "detectron",
     "yolo",

@@ -31,7 +31,7 @@ _QUALIFIERS = frozenset({
 _MOST_WORDS = 3
 _LOOK_BACK = 48
 _DROPPED = ("average", "avg", "mean", "averaged")
-_WINDOW = Regex(r" ?\((?:last|over|mean|avg|average|running|moving|smoothed)\b[^)]*\)")
+_WINDOW = Regex(r" ?\((?:last|over|mean|avg|average|running|moving|smoothed|higher|lower)\b[^)]*\)")
 _KINDS = ("batch", "epoch", "step", "iter", "iteration")
 
 _UNIT = Regex(

@@ -69,10 +69,11 @@ _LOGGED = Regex(r".{0,80}?(?:\b(?:INFO|DEBUG|WARNING)\b[\]:]?|\w\.(?:cpp|cc|py):
 """What a logger puts before a heading."""
 
 _MEASURED = Regex(
-    r"\b(?:[a-z]{1,20}_){0,2}(?:lr|eta|time|memory)\W{1,3}(?:\d+ days?, )?[\d.:]+(?:e-?\d+)?,?",
+    r"\b(?:[a-z]{1,20}_){0,2}(?:lr|eta|time|memory)\W{1,3}(?:\d+ days?, )?[\d.:]+(?:e-?\d+)?,?"
+    r"|,\s{0,3}total [a-z ]{1,40}\d{1,12}",
     re.IGNORECASE,
 )
-"""A rate, a time or a size beside the counters of a heading."""
+"""A rate, a time, a size or a total beside the counters of a heading."""
 
 _ABOUT_PHASES = Regex(
     r"\b(?:train(?:ing)?|val(?:id(?:ation|ating)?)?|eval(?:uation|uating)?|test(?:ing)?|dev|of|on|the"

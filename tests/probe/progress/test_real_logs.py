@@ -34,12 +34,12 @@ class Real:
 
 MLL = r'^:::MLL \S+ eval_accuracy: \{"value": "?' + N
 REALS = [
-    Real("deepspeed/step1_sft_opt1.3b.log", {"deepspeed"}, {"val_perplexity": (r"^ppl: " + N, 17)},
-         epochs={"val_perplexity": r"Evaluating perplexity, Epoch (\d+)/16"}),
-    Real("deepspeed/step2_reward_opt350m.log", {"deepspeed"}, {
+    Real("deepspeed/step1_sft_opt1.3b.log", {"named"}, {"eval_perplexity": (r"^ppl: " + N, 17)},
+         epochs={"eval_perplexity": r"Evaluating perplexity, Epoch (\d+)/16"}),
+    Real("deepspeed/step2_reward_opt350m.log", {"named"}, {
         "loss": (r"^Epoch 1/1 with loss " + N, 1),
-        "val_accuracy": (r"acc \(higher is better\) : " + N, 2),
-        "val_chosen_last_scores": (r"^chosen_last_scores \(higher is better\) : " + N, 2),
+        "eval_accuracy": (r"acc \(higher is better\) : " + N, 2),
+        "eval_chosen_last_scores": (r"^chosen_last_scores \(higher is better\) : " + N, 2),
     }),
     Real("mlperf/google_tpu32_gnmt_r0.txt", {"mlperf"}, {"eval_accuracy": (MLL, 6)},
          epochs={"eval_accuracy": r'eval_accuracy: .*"epoch_num": (\d+)'}),
