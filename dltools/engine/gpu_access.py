@@ -11,6 +11,7 @@ the specification; Docker's is in the folder that the container's shim works in.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -83,3 +84,24 @@ def specification(container_id: str, pid: int, root: Path = ROOT) -> Mapping[str
     except (OSError, ValueError):
         return {}
     return found if isinstance(found, dict) else {}
+
+
+_SHARES = (
+    (re.compile(rb"CUDA_MPS_ACTIVE_THREAD_PERCENTAGE=(\d{1,3})(?:\.\d*)?"), "MPS, {} % of threads"),
+    (re.compile(rb"CUDA_DEVICE_SM_LIMIT=(\d{1,3})"), "HAMi, {} % of the multiprocessors"),
+    (re.compile(rb"(?:NVIDIA|CUDA)_VISIBLE_DEVICES=(MIG)-.*"), "{} instance"),
+)
+"""Variables by which a container is given a share of a GPU when it starts, and in words."""
+
+
+def share_at_start(environ: bytes) -> str:
+    """Return in words which share of a GPU a container was given at its start, "" for none, by what
+    is in its environment (as in a /proc/PID/environ). Nobody can change it while it runs."""
+    entries = environ.split(b"\0")
+    found = (
+        words.format(match[1].decode())
+        for pattern, words in _SHARES
+        for entry in entries
+        if (match := pattern.fullmatch(entry))
+    )
+    return "; ".join(dict.fromkeys(found))

@@ -166,6 +166,8 @@ COLUMNS: tuple[Column, ...] = (
            "What it counts among the jobs of its user, by its label dltools.priority."),
     Column("thread_pools", _S, (_C,), _A, "", "",
            "What starts threads in it beside OpenMP: libopenblas, inductor=32, joined by +."),
+    Column("gpu_share_at_start", _S, (_C,), _A, "", "",
+           "Share of a GPU that it was started with (MPS, MIG, HAMi); nobody can change it."),
     Column("probe_cpu_seconds", _F, (_N,), _CO, "s", "process.cpu.time",
            "CPU time that dl-probe itself has used."),
     Column("probe_sample_seconds", _F, (_N,), _GA, "s", "",

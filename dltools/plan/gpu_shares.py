@@ -115,6 +115,9 @@ def shares_of_gpus(host: HostHistory, period_s: float) -> GpuSharing:
             if lever.by_duty and lever.part < _FREE_PART:
                 turn_s = round(lever.part * period_s, 3)
                 how = {"group": number, "turn_s": turn_s, "queue": queue, "period_s": period_s}
+                how["asked"] = round(lever.asked, 3)
+                if lever.had is not None:
+                    how["had"] = round(lever.had, 3)
                 what = f"duty, {turn_s:g} s of every {period_s:g} s"
             elif lever.cpus is not None:
                 what = f"feed, a quota of {lever.cpus:g} CPUs"

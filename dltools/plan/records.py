@@ -13,7 +13,7 @@ import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from enum import StrEnum
-from typing import Any, cast
+from typing import Any, Literal, cast
 
 from dltools.contents import Content, content_of, refusal
 from dltools.errors import DataError, EndedError
@@ -302,6 +302,9 @@ _TEXTS_OF_MET = ("metric", "objective", "time")
 
 _LONGEST_QUEUE = 200
 
+_SHARES: tuple[Literal["asked", "had"], ...] = ("asked", "had")
+"""What a turn that is a share of the time says of a container's share of GPUs."""
+
 
 def _turn(record: Mapping[str, Any], where: str) -> Settings:
     found = _get(record, "set", dict, where)
@@ -319,7 +322,11 @@ def _turn(record: Mapping[str, Any], where: str) -> Settings:
         return own
     if not queue or not turn <= period < 2**31:
         raise DataError(f"{where}: a period is of turns on a GPU, and no shorter than the turn")
-    return {**own, "period_s": float(period)}
+    own["period_s"] = float(period)
+    for name in _SHARES:
+        if (share := _optional(found, name, (int, float), where, None)) is not None:
+            own[name] = float(share)
+    return own
 
 
 def _settings(record: Mapping[str, Any], key: str, where: str) -> Settings:

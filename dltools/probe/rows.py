@@ -17,6 +17,7 @@ from dltools.engine.cgroup import Cgroup
 from dltools.engine.cgroup_counters import network_bytes, usage
 from dltools.engine.cgroup_files import CpuUsage, MemoryUsage, Transfer, Usage
 from dltools.engine.distributed import Membership, membership, variables_in
+from dltools.engine.gpu_access import share_at_start
 from dltools.engine.interface import Container, Engine, RecordedLimits
 from dltools.engine.owner_limits import JournaledLimits, OwnerLimits
 from dltools.engine.pauses import why_no_pause
@@ -74,6 +75,7 @@ def container_row(
         "state": container.state,
         "started_at": container.started,
         "labels": json.dumps(labels, sort_keys=True) if labels else None,
+        "gpu_share_at_start": share_at_start(container.environ) or None,
         "gap": gap,
     }
     if group is None:

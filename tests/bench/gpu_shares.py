@@ -1,6 +1,6 @@
 """Shares of the stand-in for a GPU, in real containers: asked against had, and a server's target.
 
-    PYTHONPATH=tests python tests/bench/gpu_shares.py [--parts shares,server,killed] [--seconds 90]
+    PYTHONPATH=tests python -m bench.gpu_shares [--parts shares,server,killed] [--seconds 90]
 
 Needs an engine (DOCKER_HOST) with the image of the tests, and root. Prints figures; nothing is
 asserted. `shares`: trainings under `fair --realize quota`, and their work as a part of that under

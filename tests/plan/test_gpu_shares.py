@@ -9,6 +9,7 @@ import pytest
 from helpers.shared_gpu import Job, SharedGpu
 
 from dltools.plan.realisation.mode import Mode
+from dltools.plan.records import Op, dump_plan, load_plans
 
 
 def training(name: str, priority: float = 1.0) -> Job:
@@ -49,6 +50,11 @@ def test_a_server_meets_its_target_and_trainings_have_what_that_leaves() -> None
     assert mean(host.responses("s", 60)) == pytest.approx(0.1, rel=0.1)
     assert shares["a"] + shares["b"] >= 0.8 * (1 - shares["s"])
     assert host.planner is not None
+    plan = host.planner.plan({})
+    (again,) = load_plans(dump_plan(plan).encode().splitlines(), "plan")
+    turns = [one.set for one in again.actions if one.op is Op.ROTATE]
+    assert [one["asked"] for one in turns] == pytest.approx([0.2, 0.2], abs=0.02)
+    assert [one["had"] for one in turns] == pytest.approx([0.2, 0.2], abs=0.02)
     reasons = {one.name: one.reason for one in host.planner.explain().decisions}
     assert "asked, had" in reasons["a"]
     assert "duty, " in reasons["a"]

@@ -39,6 +39,8 @@ _IN_A_VM = (
     "not here, so that pressure, demand and runtimes are unseen; run the tools inside it"
 )
 
+_AT_START = "share of a GPU: {}, as it was started; dl-apply cannot change that while it runs"
+
 _FEWER_THREADS = (
     "the same jobs with one thread each were faster under every scheduler in our measurements"
 )
@@ -91,6 +93,8 @@ def of_sample(
             key = row["container_id"]
             metrics = {metric: count for (id_, metric), count in points.items() if id_ == key}
             yield _of_container(row, metrics, gpus[key])
+            if given := row.get("gpu_share_at_start"):
+                yield Finding(Health.OK, str(row["container_name"]), _AT_START.format(given))
     for host in planner.newest_hosts():
         yield from _of_threads(host)
     yield from _of_plan(planner)

@@ -27,12 +27,15 @@ class Limits(TypedDict, total=False):
 class Turn(TypedDict, total=False):
     """The turn of a container: the number of the group that runs together, from 0 in order of the
     turns, and its length (s). Where turns are on GPUs, `queue` is the name of the queue; where
-    they are shares of the time, `period_s` is the period in which it runs for so long."""
+    they are shares of the time, `period_s` is the period in which it runs for so long, `asked` the
+    number of GPUs that it shall have, such as 0.3, and `had` what it had before."""
 
     group: int
     turn_s: float
     queue: str
     period_s: float
+    asked: float
+    had: float
 
 
 class Settings(Limits, Turn, total=False):
