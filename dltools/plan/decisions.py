@@ -41,7 +41,7 @@ class JobDecision:
     `setting`: what it is to get, None where nothing changes; `present`: what is in force; `reason`:
     that of the action. `job`: the job that the container makes with others, None for one that is
     alone. `role`: what the container is, and what shows it. `user`: whose job it is, "" where
-    nothing says so.
+    nothing says so. `ends_s`: in how many seconds it is forecast to end, None if unknown.
     """
 
     host: str
@@ -55,6 +55,7 @@ class JobDecision:
     job: str | None = None
     role: str = ""
     user: str = ""
+    ends_s: float | None = None
 
     @property
     def explanation(self) -> str:
@@ -140,6 +141,7 @@ def _decision(
         container.job if container.members else None,
         role,
         container.user,
+        found.ends_s.get(container.run_id),
     )
 
 

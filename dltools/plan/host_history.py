@@ -10,6 +10,8 @@ from dataclasses import dataclass, field, replace
 
 from dltools.labels import Role
 from dltools.notation.times import MICRO
+from dltools.plan.forecast.completion import Forecasts
+from dltools.plan.forecast.promise import DockerAlone
 from dltools.plan.foreign_settings import WatchedSettings, after_request, after_sample, in_force
 from dltools.plan.policy.interface import (
     Allocation,
@@ -40,7 +42,7 @@ class HostHistory:
     by id. `allocations`: of the last round, by job id. `actions`: those of the newest sample.
     `gain`: what the last round is expected to bring. `queue`: which jobs run first, which wait.
     `contention`: what was found of jobs that compete, `gpu_sharing`: of those that share GPUs, by
-    the name of their queue. `busy`: how busy its CPUs are.
+    the name of their queue. `busy`: how busy its CPUs are. `forecasts`: when its jobs were to end.
     `jobs_elsewhere`: jobs of which other hosts run containers. `watched`: what came of the settings
     that plans have asked for, by container id; `foreign`: ids of containers that somebody else has
     changed: they are left alone, and take part in nothing. `cannot`: what its engine can do with no
@@ -60,6 +62,8 @@ class HostHistory:
     gain: str = ""
     queue: Queue = field(default_factory=Queue)
     contention: Contention = field(default_factory=Contention)
+    alone: DockerAlone = field(default_factory=DockerAlone)
+    forecasts: Forecasts = field(default_factory=Forecasts)
     gpu_sharing: Mapping[str, MeasuredSharing] = field(default_factory=dict)
     busy: BusyCpus = field(default_factory=BusyCpus)
     jobs_elsewhere: frozenset[str] = frozenset()

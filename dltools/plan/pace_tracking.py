@@ -14,7 +14,7 @@ A turn pauses the others with their GPU memory: so all of it must be known, and 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from dltools.notation.resources import format_bytes, short_gpu
@@ -24,7 +24,7 @@ from dltools.plan.realisation.contention import SHARING_PATIENCE_S, Contention, 
 from dltools.plan.realisation.mode import GpuSharing, Mode
 from dltools.plan.realisation.queue import Queue
 from dltools.plan.realisation.shared_host import Realisation
-from dltools.plan.signals.busy_threads import is_serving, spinning_threads
+from dltools.plan.signals.busy_threads import is_serving
 from dltools.plan.signals.container_history import ContainerHistory
 from dltools.plan.signals.evaluation_metric import metric_of
 from dltools.plan.signals.paces import GpuPace, Mark, Pace, Place
@@ -33,9 +33,7 @@ _FREE_LOOK_S = 2.0
 """How often to look at a first job that has not shown yet how many threads it keeps busy."""
 
 
-def measured_contention(
-    host: HostHistory, silent: Iterable[ContainerHistory], *, is_crowded: bool
-) -> Contention:
+def measured_contention(host: HostHistory, *, is_crowded: bool) -> Contention:
     """Bring the paces of a host's jobs up to its newest sample; return what they show."""
     now, jobs = host.sampled_at or 0, _followed(host)
     for job in jobs:
@@ -44,11 +42,8 @@ def measured_contention(
             job.pace = Pace(metric_of(job) or "", begin, begin)
         job.pace = job.pace.measured(now, job.attained)
     if not is_crowded:
-        return host.contention.calm()
-    silent = list(silent)
-    may_try = not silent and not any(spinning_threads(job) for job in jobs)
-    others = host.used_by_others()
-    return host.contention.measured(jobs, host.cpus, now, may_try=may_try, others=others)
+        return Contention()
+    return host.contention.measured(jobs, now, host.used_by_others())
 
 
 def note_places(host: HostHistory, found: Realisation, *, is_crowded: bool) -> Queue:

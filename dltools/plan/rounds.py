@@ -24,14 +24,9 @@ from dltools.plan.pace_tracking import (
 from dltools.plan.policy.by_resource import decide
 from dltools.plan.policy.by_user import FairAmongUsers
 from dltools.plan.policy.interface import Cluster, HostState, Policy, Requirements, State
+from dltools.plan.realisation.arrangement import choose_mode
 from dltools.plan.realisation.engine_bounds import possible
-from dltools.plan.realisation.mode import (
-    GpuSharing,
-    Mode,
-    ModeChoice,
-    RealisationOptions,
-    choose_mode,
-)
+from dltools.plan.realisation.mode import GpuSharing, Mode, ModeChoice, RealisationOptions
 from dltools.plan.realisation.owner_bounds import owner_after_plan
 from dltools.plan.realisation.realise import realise
 from dltools.plan.realisation.settings import differs
@@ -44,6 +39,9 @@ _LOOK_S = 5.0
 
 _EXPLORING_LOOK_S = 1.0
 """How often, while one of them explores: it may start threads."""
+
+_SHORTEST_LOOK_S = 0.1
+"""The shortest time until the next look (s)."""
 
 _DEMAND_LOOK_S = 2.0
 """How often, where it is known how many CPUs jobs want: one may fall asleep, or wake."""
@@ -88,12 +86,14 @@ class Rounds:
         self.policy = policy
         self.parameters = parameters
         self.memory = memory
+        self._choices: dict[str, tuple[tuple[object, ...], ModeChoice]] = {}
         self.watches_others = False
         self.has_gpu_levers = False
         self.requirements: Requirements = policy.requirements(parameters)
         may_explore = self.requirements.silent_jobs and options.mode in _EXPLORING
         explore = options.queue.explore if may_explore else 0.0
-        self.options = replace(options, queue=replace(options.queue, explore=explore))
+        queue = replace(options.queue, explore=explore)
+        self.options = replace(options, queue=queue, policy=policy.name)
         if self.requirements.users:
             self.options = replace(self.options, queue=replace(self.options.queue, users="fair"))
         elif options.queue.is_fair_among_users:
@@ -122,16 +122,19 @@ class Rounds:
 
     def _settle(self, host: HostHistory) -> Realisation:
         """Return the settings that now hold, and keep the queue."""
+        now, jobs = host.sampled_at or 0, (*host.jobs(), *self._silent(host))
+        host.alone = host.alone.after(now, jobs, host.cpus)
         if self._gives_gpu_shares:
-            now = host.sampled_at or 0
             move_levers(host, lambda job: may_take_turns(host, job, now))
         if not self.measures:
             found = self._settings(host)
             host.queue = found.queue
             return found
-        silent = self._silent(host)
-        is_crowded = choose_mode(self.options, host.state(), silent).mode is Mode.PRIORITY
-        host.contention = measured_contention(host, silent, is_crowded=is_crowded)
+        choice = self._choice(host)
+        is_crowded = choice.is_crowded
+        left_s = {job.run_id: choice.ends_s.get(job.run_id) for job in jobs}
+        host.forecasts = host.forecasts.after(now, choice.mode, left_s)
+        host.contention = measured_contention(host, is_crowded=is_crowded)
         host.gpu_sharing = measured_sharing(host)
         found = self._settings(host)
         host.queue = note_places(host, found, is_crowded=is_crowded)
@@ -166,7 +169,7 @@ class Rounds:
         state = replace(host.state(), others=host.used_by_others())
         without_progress, silent = host.without_progress(), self._silent(host)
         is_asked = self.options.mode is not None
-        choice = self._choice(host, silent)
+        choice = self._choice(host)
         if is_lasting:
             choice = choice.mild(as_asked=is_asked)
         choice = possible(
@@ -187,6 +190,7 @@ class Rounds:
             now,
             silent,
             host.no_longer_jobs(),
+            host.alone.latest(host.cpus),
         )
         explore = self.options.queue.explore
         looks = [
@@ -216,9 +220,16 @@ class Rounds:
         is_wanted = self.options.mode is Mode.QUOTA or self.requirements.servers
         return self.has_gpu_levers and is_wanted and self.options.queue.feeders == "first"
 
-    def _choice(self, host: HostHistory, silent: list[ContainerHistory]) -> ModeChoice:
-        choice = choose_mode(self.options, host.state(), silent)
-        return host.contention.choice(choice, host.sampled_at or 0) if self.measures else choice
+    def _choice(self, host: HostHistory) -> ModeChoice:
+        """Return the mode for a host, chosen once for what is known at a sample."""
+        key = (host.sampled_at, host.timer.last, host.contention, len(host.containers))
+        known = self._choices.get(host.name)
+        if known is None or known[0] != key:
+            silent, contention = self._silent(host), host.contention
+            error = host.forecasts.error
+            found = choose_mode(self.options, host.state(), silent, host.alone, contention, error)
+            known = self._choices[host.name] = key, found
+        return known[1]
 
     def _on_gpus(self, host: HostHistory, *, is_lasting: bool) -> GpuSharing:
         """Return what becomes of jobs that share GPUs; where they are as all others, or another
@@ -250,5 +261,5 @@ class Rounds:
 
 def _explored_in_s(job: ContainerHistory, cpus: float, explore_s: float) -> float:
     """Return in how many seconds to look at a job that explores."""
-    left = explore_s - job.attained
-    return min(_EXPLORING_LOOK_S, left / max(1e-3, min(busy_threads(job), cpus)))
+    left_s = (explore_s - job.attained) / max(1e-3, min(busy_threads(job), cpus))
+    return min(_EXPLORING_LOOK_S, max(_SHORTEST_LOOK_S, left_s))

@@ -24,11 +24,12 @@ from dltools.plan.container_state import (
     save_container,
     save_use,
 )
+from dltools.plan.forecast.completion import Forecasts
+from dltools.plan.forecast.promise import DockerAlone, Imagined
 from dltools.plan.foreign_settings import Watched
 from dltools.plan.host_history import HostHistory, RoundTimer
 from dltools.plan.policy.interface import ActionKind, Allocation, JobAction, Requirements, State
 from dltools.plan.realisation.contention import Contention, MeasuredSharing
-from dltools.plan.realisation.mode import Mode
 from dltools.plan.realisation.queue import Queue, QueuePosition
 from dltools.plan.recorded_host import RecordedHost
 from dltools.plan.signals.busy_cpus import BusyCpus
@@ -103,6 +104,12 @@ def _save_host(host: RecordedHost) -> dict[str, Any]:
         saved["remainder"]["cannot"] = host.remainder.cannot
     if history.contention != Contention():
         saved["contention"] = _save_contention(history.contention)
+    if history.alone.jobs:
+        saved["alone"] = field_values(history.alone) | {
+            "jobs": {key: field_values(one) for key, one in sorted(history.alone.jobs.items())}
+        }
+    if history.forecasts.ends or history.forecasts.errors:
+        saved["forecasts"] = field_values(history.forecasts)
     if history.gpu_sharing:
         saved["gpu_sharing"] = _save_sharing(history.gpu_sharing)
     if history.watched:
@@ -126,6 +133,8 @@ def _load_host(name: str, saved: Mapping[str, Any], requirements: Requirements) 
         gain=saved["gain"],
         queue=load_queue(saved["queue"]),
         contention=_load_contention(saved["contention"]) if "contention" in saved else Contention(),
+        alone=_load_alone(saved["alone"]) if "alone" in saved else DockerAlone(),
+        forecasts=_load_forecasts(saved.get("forecasts")),
         gpu_sharing=_load_sharing(saved.get("gpu_sharing", {})),
         busy=_load_busy(saved["busy"]),
         watched={
@@ -198,8 +207,28 @@ def _save_contention(contention: Contention) -> dict[str, Any]:
 
 def _load_contention(saved: Mapping[str, Any]) -> Contention:
     """Return what was saved. Raises KeyError, TypeError or ValueError."""
-    mode = None if saved["mode"] is None else Mode(saved["mode"])
-    return Contention(**{**saved, "mode": mode})
+    names = (field.name for field in dataclasses.fields(Contention))
+    return Contention(**{name: saved[name] for name in names})
+
+
+def _load_alone(saved: Mapping[str, Any]) -> DockerAlone:
+    """Return what was saved. Raises KeyError, TypeError or ValueError."""
+    names = [field.name for field in dataclasses.fields(Imagined)]
+    jobs = {
+        str(key): Imagined(**{name: one[name] for name in names})
+        for key, one in saved["jobs"].items()
+    }
+    at, since = int(saved["at"]), int(saved["since"])
+    return DockerAlone(at, since, jobs, float(saved["saved_s"]), float(saved["there_s"]))
+
+
+def _load_forecasts(saved: Mapping[str, Any] | None) -> Forecasts:
+    """Return what was saved, none where nothing was. Raises KeyError, TypeError or ValueError."""
+    if saved is None:
+        return Forecasts()
+    ends = {str(run): int(end) for run, end in saved["ends"].items()}
+    errors = tuple(map(float, saved["errors"]))
+    return Forecasts(str(saved["arrangement"]), int(saved["made"]), ends, errors)
 
 
 def _save_sharing(sharing: Mapping[str, MeasuredSharing]) -> dict[str, Any]:

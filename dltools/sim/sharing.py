@@ -4,11 +4,8 @@ CPUs go to the jobs that can use them in proportion to their weights, but no job
 quota, its CPU list or its threads allow; the others get what it cannot use (weighted max-min
 fairness).
 
-Threads of one job wait for each other at barriers, and spin while they wait. A job of k threads
-with the share f of the CPUs that it could use makes useful a part f^(3 (1 - 1/k)) of its CPU time,
-but not less than 0.21. One thread loses nothing; two threads on half their CPUs run at 0.18 of
-their speed, on a third at 0.07. tests/sim/test_sharing.py has the measured rows and the errors of
-this law. If a job has more threads than there are CPUs, its threads sleep at barriers (libgomp
+`dltools.plan.forecast.contention_law` says what a job loses that has a part of the CPUs that it
+could use. If a job has more threads than there are CPUs, its threads sleep at barriers (libgomp
 spins much less then), and lose nothing. If jobs take turns, each change of turns costs 0.16 s.
 
 Measured with Docker 20.10 and PyTorch trainings on two CPUs. Two trainings at once (7.1 s of work
@@ -32,6 +29,8 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
+
+from dltools.plan.forecast.contention_law import spin_exponent, useful_part
 
 
 @dataclass(slots=True)
@@ -144,19 +143,6 @@ def change_over_loss(limits: Limits) -> float:
     return 0.0 if limits.group is None else min(1.0, CHANGE_OVER_S / limits.turn_s)
 
 
-_SPIN = 3.0
-LEAST_SPEED = 0.21
-"""Least useful part of the CPU time of a job of several threads (measured: three competing
-trainings 0.12 to 0.46, mean 0.19, with large batches; with batches of 64 three 0.27, four 0.31, six
-0.25)."""
-
-
-def speed_exponent(threads: int, spin: float = 1.0) -> float:
-    """Return the exponent of the law: a job with the share f of the CPUs that it could use makes
-    f to this power of its CPU time useful."""
-    return 1 + _SPIN * spin * (1 - 1 / max(1, threads))
-
-
 def speed(
     cores: float, threads: int, cpus: float, spin: float = 1.0, without_quota: float | None = None
 ) -> float:
@@ -175,7 +161,7 @@ def speed(
     if threads > cpus or spin <= 0:
         return most * share
     unhindered = min(1.0, max(share, (without_quota or 0.0) / most))
-    kept = max(LEAST_SPEED**spin, unhindered ** (speed_exponent(threads, spin) - 1))
+    kept = useful_part(unhindered, spin_exponent(threads, spin), spin)
     return float(most * share * kept)
 
 

@@ -269,6 +269,8 @@ class SimulatedJob:
             curves=requirements.curves,
         )
         history.step, history.epoch = epochs[-1], float(self.reported)
+        if self.job.length and not self.job.serves:
+            history.note_counts(self.job.epochs, None)
         history.note_positions(
             (round(time * MICRO), epoch, epoch if epoch is None else float(epoch))
             for time, epoch in zip(times, epochs, strict=True)

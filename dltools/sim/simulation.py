@@ -71,7 +71,7 @@ class Simulation:
             self._requirements.windows
             or self._requirements.curves
             or observer
-            or self._rounds.measures
+            or self._requirements.shares
         )
         self._clairvoyant = clairvoyant
         self._observer = observer

@@ -133,7 +133,8 @@ class Job:
     its response time (s).
 
     `role`: its role, "" for the usual one: server if it serves, else training. Servers and
-    trainings that are not `silent` report. `node`: the host that it starts on, "" for the one with
+    trainings that are not `silent` report; with `length`, trainings also say how many epochs they
+    will train, as most logs do. `node`: the host that it starts on, "" for the one with
     the fewest jobs. `wait`: seconds that a training sleeps, for data or requests, per useful CPU
     second. `device`: GPU seconds that it waits for per useful CPU second while it has its GPUs to
     itself. `idle_threads` are alive and sleep. `phases` interrupt its work.
@@ -166,6 +167,7 @@ class Job:
     qoe: float | None = None
     role: str = ""
     silent: bool = False
+    length: bool = True
     wait: float = 0.0
     device: float = 0.0
     gpu_list: str = ""

@@ -144,6 +144,7 @@ class Job:
         cut = len(images) // 5
         self.resume()
         last = options.epochs or (self.model.epochs if options.until is None else 10**9)
+        of = f"/{last}" if options.epochs else ""
         done = self.epoch >= last
         while not (done or self.stopping):
             self.epoch += 1
@@ -151,7 +152,7 @@ class Job:
             val_loss, accuracy = self.validate(images[:cut], labels[:cut])
             tail = "" if accuracy is None else f" val_accuracy {accuracy:.4f}"
             self.save(val_loss)
-            self.say(f"epoch {self.epoch} loss {loss:.4f} val_loss {val_loss:.4f}{tail}")
+            self.say(f"epoch {self.epoch}{of} loss {loss:.4f} val_loss {val_loss:.4f}{tail}")
             done = self.epoch >= last or (options.until is not None and val_loss <= options.until)
         self.say("done" if done else "stopped")
 

@@ -52,6 +52,7 @@ FILES = ("dltools.service", "dltools.timer", "dltools.prom")
 SHELL = (
     "cat",
     "jq",
+    "printf",
     "tee",
     "sudo",
     "ssh",

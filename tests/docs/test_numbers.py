@@ -22,7 +22,13 @@ PAGES = [
 ]
 TABLES = [NUMBERS, *sorted((ROOT / "samples").glob("*/*.md"))]
 
+_LATEST = {"1.2 times": "by when a job of known length must end"}
+
 SET = {
+    "README.md": _LATEST,
+    "ARCHITECTURE.md": _LATEST,
+    "CHANGELOG.md": _LATEST,
+    "dltools-modes.7": {**_LATEST, "0.5 %": "what an order may lose"},
     "SECURITY.md": {"0.5 s": "how long an endpoint may take"},
     "dl-apply.1": {"1.5 s": "until a container in its turn sleeps"},
     "dl-sim.1": {"0.16 s": "the model's cost of a turn", "0.1 s": "the model's delay"},

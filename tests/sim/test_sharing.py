@@ -9,16 +9,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from dltools.plan.forecast.contention_law import LEAST_USEFUL, spin_exponent
 from dltools.sim.sharing import (
     CHANGE_OVER_S,
-    LEAST_SPEED,
     Limits,
     Turn,
     allocate,
     change_over_loss,
     cores_without_quota,
     speed,
-    speed_exponent,
     turns,
 )
 
@@ -31,7 +30,7 @@ def test_full_speed_alone_and_never_more(threads: int) -> None:
 
 
 def test_one_thread_loses_nothing() -> None:
-    assert speed_exponent(1) == 1
+    assert spin_exponent(1) == 0
     assert speed(0.3, 1, 2.0) == pytest.approx(0.3)
 
 
@@ -41,7 +40,7 @@ def test_threads_that_sleep_at_barriers_lose_nothing() -> None:
 
 
 def test_nobody_loses_more_than_was_measured() -> None:
-    assert speed(0.1, 4, 4.0) == pytest.approx(0.1 * LEAST_SPEED)
+    assert speed(0.1, 4, 4.0) == pytest.approx(0.1 * LEAST_USEFUL)
 
 
 def test_threads_that_outnumber_the_cpus_sleep_and_lose_nothing() -> None:

@@ -108,7 +108,7 @@ def test_the_wait_is_bounded_whatever_runs_beside(
 
 
 def learner(name: str) -> Job:
-    return replace(endless(name), curve=LearningCurve(rate=20.0))
+    return replace(endless(name), curve=LearningCurve(rate=20.0), length=False)
 
 
 @pytest.mark.parametrize("mode", [None, slow(Mode.PRIORITY), slow(Mode.ROTATE)])
@@ -119,8 +119,8 @@ def test_a_job_that_is_not_understood_gets_an_equal_part(
     policy: str, mode: Mode | None, epochs: int
 ) -> None:
     """Beside two that learn and another that says nothing."""
-    jobs = [learner("a"), learner("b"), replace(endless("c"), epochs=1)]
-    rare = replace(endless("rare"), epochs=epochs)
+    jobs = [learner("a"), learner("b"), replace(endless("c"), epochs=1, length=False)]
+    rare = replace(endless("rare"), epochs=epochs, length=False)
     found = registry.get(policy, [])
     loaded = workload_of((*jobs, rare), (HostSpec("node", 2.0),), "test")
     made = Simulation(loaded, found, build(found.parameters, {}), RealisationOptions(mode))

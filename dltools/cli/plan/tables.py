@@ -37,7 +37,8 @@ def decisions_table(
     decisions: Iterable[JobDecision], classes: Mapping[str, JobClass], *, wide: bool
 ) -> Table:
     """Return a row per container: its class, share, settings now and then, and what says most of
-    why; a wide table adds signal and prediction. Classes have the colours of their tones. Users
+    why; a wide table adds signal,
+    prediction, and when the job is forecast to end. Classes have the colours of their tones. Users
     have a column where any is known."""
     decisions = list(decisions)
     has_users = any(decision.user for decision in decisions)
@@ -47,14 +48,18 @@ def decisions_table(
         ("CLASS", "left"),
         ("SHARE", "right"),
         ("SETTINGS", "left"),
-        *([("SIGNAL", "left"), ("PREDICTION", "left")] if wide else []),
+        *([("SIGNAL", "left"), ("PREDICTION", "left"), ("ENDS IN", "right")] if wide else []),
         ("WHY", "wrap"),
         most_lines=_MOST_LINES,
     )
     for decision in decisions:
         wanted = decision.setting or {}
         share = decision.allocation.share
-        more = (decision.allocation.signal or "-", decision.allocation.prediction or "-")
+        more = (
+            decision.allocation.signal or "-",
+            decision.allocation.prediction or "-",
+            "-" if decision.ends_s is None else f"{decision.ends_s:.3g} s",
+        )
         table.add_row(
             decision.name,
             *([decision.user or "-"] if has_users else []),

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
+from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
 import typer
@@ -32,7 +34,27 @@ def run_request(request: Request, context: typer.Context) -> None:
     with ProgressBar("reading the workload"):
         workloads = load_workloads(request, context)
     rows = _rank(request, workloads) if request.criterion else _compare(request, workloads)
-    _print(rows, format_for_stdout(request.format))
+    format_ = format_for_stdout(request.format)
+    if format_ is RowFormat.TABLE and not request.criterion and not request.is_by_job:
+        rows.append(_bound(workloads, rows[0]))
+    _print(rows, format_)
+
+
+def _bound(workloads: Sequence[Workload], base: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what no policy can beat, even if it knows all works and arrivals."""
+    from dltools.report.ranking import ratio
+    from dltools.sim import lower_bound
+
+    bounds = {
+        "makespan": [lower_bound.makespan(workload) for workload in workloads],
+        "mean_completion": [lower_bound.mean_completion(workload) for workload in workloads],
+    }
+    row: dict[str, Any] = dict.fromkeys(base)
+    for key, found in bounds.items():
+        if not any(map(math.isnan, found)):
+            row[key] = fmean(found)
+            row[f"{key}_ratio"] = ratio(row[key], base[key])
+    return row | {"policy": "bound"}
 
 
 def _compare(request: Request, workloads: Sequence[Workload]) -> list[dict[str, Any]]:

@@ -21,7 +21,7 @@ from dltools.plan.policy.interface import (
     State,
 )
 from dltools.plan.policy.parameters import parameter
-from dltools.plan.policy.shares import cap, queue_shares
+from dltools.plan.policy.shares import queue_shares
 from dltools.plan.signals.container_history import ContainerHistory
 from dltools.plan.signals.prediction import Remaining, refit, remaining
 
@@ -79,6 +79,7 @@ class Srtf:
         order = sorted(host.jobs, key=lambda j: (*ranks[j.id], j.arrived, j.name, j.id))
         known = [job for job in order if ranks[job.id][0] > 0]
         shares = queue_shares(known, host.cpus, parameters.floor / max(1, len(order)))
+        places = {job.id: place for place, job in enumerate(known)}
         allocations = {}
         for number, job in enumerate(order, 1):
             note = found[job.id].note
@@ -96,9 +97,10 @@ class Srtf:
                 signal,
                 note,
                 unlimited=rank == 0,
-                rank=max(0, rank - 1),
+                rank=places.get(job.id, 0),
             )
-        return Decision(allocations, state, gain=_gain(order, found, host.cpus))
+        gain = f"{order[0].name} needs the least and goes first" if order else "none: no job"
+        return Decision(allocations, state, gain=gain)
 
 
 SRTF = Srtf()
@@ -126,22 +128,3 @@ def _leader(last: object) -> str:
     every: dict[str, Allocation] = dict(last)  # type: ignore[call-overload]
     allocations = {key: allocation for key, allocation in every.items() if not allocation.unlimited}
     return max(sorted(allocations), key=lambda key: allocations[key].share or 0.0, default="")
-
-
-def _gain(order: list[ContainerHistory], found: dict[str, Remaining], cpus: float) -> str:
-    """Compare mean completion times, in this order and in equal shares, of the known jobs."""
-    known = [job for job in order if found[job.id].seconds not in (None, math.inf)]
-    if len(known) < 2:
-        return "none predicted yet: fewer than two jobs of known length"
-    needs = sorted((found[job.id].seconds or 0.0) for job in known)
-    rate = cpus * min(1.0, max(cap(job, cpus) for job in known))
-    serial, shared, clock, equal, before = 0.0, 0.0, 0.0, 0.0, 0.0
-    for number, need in enumerate(needs):
-        clock += need / rate
-        equal += (need - before) * (len(needs) - number) / rate
-        serial, shared, before = serial + clock, shared + equal, need
-    n = len(needs)
-    return (
-        f"mean completion of {n} jobs in {serial / n:.3g} s, "
-        f"{shared / n:.3g} s in equal shares (predicted)"
-    )

@@ -16,9 +16,9 @@ from dataclasses import dataclass, field
 from dltools.notation.cpu_weights import DEFAULT_CPU_WEIGHT
 from dltools.notation.resources import short_gpu
 from dltools.plan.policy.interface import Allocation, HostState
-from dltools.plan.realisation.mode import GpuSharing, Mode, ModeChoice, cpus_together
+from dltools.plan.realisation.mode import GpuSharing, Mode, ModeChoice
 from dltools.plan.realisation.settings import SHORTEST_TURN, Settings
-from dltools.plan.signals.busy_threads import is_serving
+from dltools.plan.signals.busy_threads import cpus_together, is_serving
 from dltools.plan.signals.container_history import ContainerHistory
 
 FIRST_WEIGHT = 64 * DEFAULT_CPU_WEIGHT

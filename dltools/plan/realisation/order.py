@@ -14,18 +14,24 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from dltools.notation.cpu_weights import DEFAULT_CPU_WEIGHT, whole_weight
+from dltools.notation.times import MICRO
 from dltools.plan.policy.by_user import by_user
-from dltools.plan.realisation.queue import Bound, longest_pauses
+from dltools.plan.policy.shares import in_proportion
+from dltools.plan.realisation.queue import TURN_S, Bound, Queue, longest_pauses
 from dltools.plan.realisation.settings import SHORTEST_TURN, Settings
 from dltools.plan.realisation.shared_host import MILD_NOTE, TURN_NOTE, Realisation, SharedHost
 from dltools.plan.signals.busy_threads import is_serving, needed_cpus
 from dltools.plan.signals.container_history import ContainerHistory
+from dltools.plan.signals.prediction import length_left
 
 Standing = tuple[int, bool, float]
 """What jobs are ordered by: the smaller goes first."""
 
 _UNKNOWN: Standing = (sys.maxsize, True, 0.0)
 """Behind all others: the turn of such a job comes by the time that it has waited."""
+
+_EQUAL: Standing = (0, False, 0.0)
+"""Of each job, where no order wins and competing costs time: all take turns."""
 
 _KNOWN_BY_S = 40.0
 """CPU seconds by which a job that reports is understood (ours); before that it goes with the first,
@@ -49,7 +55,11 @@ def standing(host: SharedHost, job: ContainerHistory) -> Standing:
 def standings(host: SharedHost) -> dict[str, Standing]:
     """Return the standing of each job that does not serve; an unlimited job equals the first, or
     waits for its turn if nothing is known of it for long (see `runs_in_no_order`)."""
-    found = {job.id: standing(host, job) for job in host.jobs if not is_serving(job)}
+    jobs = [job for job in host.jobs if not is_serving(job)]
+    if host.choice.are_equal:
+        explore = host.exploring
+        return {job.id: standing(host, job) if job.id in explore else _EQUAL for job in jobs}
+    found = {job.id: standing(host, job) for job in jobs}
     unlimited = {job.id for job in host.jobs if host.is_unlimited(job)} - host.exploring
     others = found.keys() - unlimited - host.exploring
     best = min((found[key] for key in others), default=None)
@@ -144,13 +154,15 @@ def priorities(host: SharedHost) -> Realisation:
     found = standings(host)
     jobs = in_order(host, found)
     turns = _turns(host, jobs, found)
+    pauses = longest_pauses(jobs)
     bound = Bound(
         turns.groups,
         host.choice.queue.max_slowdown,
         runs_in_no_order(host, jobs),
-        longest_pauses(jobs),
+        pauses,
+        frozenset(host.latest.keys() - pauses.keys()),
     )
-    urgent = host.queue.urgent((job.run_id for job in jobs), bound, host.now)
+    urgent = _urgent(host, jobs, bound)
     groups = groups_that_fit(_in_turn(host, jobs, turns, urgent), host.cpus)
     groups = _filled(host, groups)
     levels = MILD_LEVELS if host.choice.is_mild else LEVELS
@@ -178,7 +190,43 @@ def priorities(host: SharedHost) -> Realisation:
         bound=bound,
         now=host.now,
     )
+    queue = _due_in_time(host, [job for job in waiting if job.run_id in bound.promised], queue)
     return host.realisation(note, settings=settings, notes=notes, queue=queue)
+
+
+def _urgent(host: SharedHost, jobs: Sequence[ContainerHistory], bound: Bound) -> list[str]:
+    """Return the runs of the jobs that go before all others: those that would else end later than
+    they are promised, and those of no promise that have waited for too long."""
+    late = _late(host, [job for job in jobs if job.run_id in bound.promised])
+    return late + host.queue.urgent((job.run_id for job in jobs), bound, host.now)
+
+
+def _late(host: SharedHost, promised: Iterable[ContainerHistory]) -> list[str]:
+    """Return the runs that must run from now on to end when they are promised to, that which must
+    end first before the others."""
+    late = (job.run_id for job in promised if _spare_s(host, job) <= _TICK_S)
+    return sorted(late, key=lambda run_id: (host.latest[run_id], run_id))
+
+
+def _due_in_time(host: SharedHost, promised: Iterable[ContainerHistory], queue: Queue) -> Queue:
+    """Return the queue, due again when the first of these jobs must run to end in time."""
+    spare = [seconds for job in promised if (seconds := _spare_s(host, job)) > _TICK_S]
+    return queue.due_at(host.now + round(min(spare) * MICRO) + 1) if spare else queue
+
+
+_SPARE = 0.1
+"""Part of the time in which a job must end that is kept in hand, up to a turn (ours)."""
+
+_TICK_S = 0.1
+"""A time in hand that is shorter is none: it is looked at when it is over (s)."""
+
+
+def _spare_s(host: SharedHost, job: ContainerHistory) -> float:
+    """Return how long (s) a job can wait until it must run to end in time."""
+    latest = host.latest[job.run_id]
+    need_s = (length_left(job) or 0.0) / min(needed_cpus(job), host.cpus)
+    in_hand_s = min(TURN_S, _SPARE * (latest - job.arrived) / MICRO)
+    return (latest - host.now) / MICRO - need_s - in_hand_s
 
 
 def _others_compete(host: SharedHost) -> bool:
@@ -320,11 +368,14 @@ def rotation(host: SharedHost) -> Realisation:
     if len(groups) < 2:
         note = "no job is paused: the trainings fit the CPUs together"
         return host.realisation(note, settings=settings, notes=notes, queue=queue)
-    sums = [_part(host, group) for group in groups]
+    promised = [job for job in trainings if job.run_id in host.latest]
+    late = _late(host, promised)
+    queue = _due_in_time(host, promised, queue)
     quantum_s = host.choice.quantum_s
-    for number, (group, share) in enumerate(zip(groups, sums, strict=True)):
+    parts = _parts(host, groups, late)
+    for number, group in enumerate(groups):
         weights = _first_weights(host, groups, group)
-        turn_s = quantum_s * len(groups) * share / math.fsum(sums)
+        turn_s = quantum_s * len(groups) * parts[group[0].id]
         turn_s = round(max(SHORTEST_TURN * quantum_s, turn_s, _exploring_s(host, group)), 3)
         for job in group:
             settings[job.id] = {**weights[job.id], "group": number, "turn_s": turn_s}
@@ -355,7 +406,24 @@ def _queue_beside(
     return replace(found, settings=settings)
 
 
-def _part(host: SharedHost, group: list[ContainerHistory]) -> float:
+def _parts(
+    host: SharedHost, groups: Sequence[Sequence[ContainerHistory]], late: Sequence[str]
+) -> dict[str, float]:
+    """Return each group's part of the time, by the id of its first job: by the shares of its jobs,
+    or all to those with a job that would else end later than it is promised to. Where a job has no
+    promise, its group has at least what `max_slowdown` leaves it of equal turns."""
+    parts = {group[0].id: _part(host, group) for group in groups}
+    if late:
+        parts = {group[0].id: float(any(job.run_id in late for job in group)) for group in groups}
+    waits = {group[0].id for group in groups if any(job.run_id not in host.latest for job in group)}
+    least = 1 / len(groups) / host.choice.queue.max_slowdown
+    open_ = {key: part for key, part in parts.items() if key in waits}
+    promised = {key: part for key, part in parts.items() if key not in waits}
+    total = max(math.fsum(open_.values()) / math.fsum(parts.values()), least * len(open_))
+    return in_proportion(open_, total, least) | in_proportion(promised, 1 - total, 0.0)
+
+
+def _part(host: SharedHost, group: Sequence[ContainerHistory]) -> float:
     """Return a group's part of the time: that which gives its members CPU time nearest to their
     shares (least squares), at most the sum of these, as they run side by side."""
     needs = [min(needed_cpus(job), host.cpus) for job in group]

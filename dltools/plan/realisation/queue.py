@@ -30,6 +30,8 @@ it."""
 _CYCLE_S = 100.0
 """Seconds from the begin of a waiting job's turn to its next: any ten minutes hold five cycles."""
 
+_FOR_EVER_S = 1e9
+
 _MORE = 6 / 5
 """What is given beyond the guaranteed part, because ten minutes may begin within a turn."""
 
@@ -40,13 +42,15 @@ class Bound:
 
     `equal`: runs of jobs whose turns come as if all jobs were equal, since nothing tells their
     place in the order. `longest`: the longest pause (s) that a run bears, where its owner says so:
-    it waits no longer, as far as equal turns of all jobs allow.
+    it waits no longer, as far as equal turns of all jobs allow. `promised`: runs of which it is
+    promised when they end (see `promise`): these wait for no turn.
     """
 
     groups: int
     max_slowdown: float = MAX_SLOWDOWN
     equal: frozenset[str] = frozenset()
     longest: Mapping[str, float] = field(default_factory=dict)
+    promised: frozenset[str] = frozenset()
 
     @property
     def turn_s(self) -> float:
@@ -61,12 +65,14 @@ class Bound:
 
     def turn_of(self, run_id: str) -> float:
         """Length of a job's turn (s)."""
-        if run_id in self.equal:
+        if run_id in self.equal or run_id in self.promised:
             return TURN_S
         return max(TURN_S, self.turn_s * self.patience_of(run_id) / self.patience_s)
 
     def patience_of(self, run_id: str) -> float:
         """Longest wait of a job for its turn (s)."""
+        if run_id in self.promised:
+            return _FOR_EVER_S
         equal_s = (self.groups - 1) * TURN_S
         if run_id in self.equal:
             return equal_s
@@ -105,8 +111,11 @@ class Queue:
 
     def due_by(self, now: int, seconds: float) -> Queue:
         """Return the queue, due again in so many seconds at the latest."""
-        latest = now + max(1, round(seconds * MICRO * (1 - JITTER)))
-        return replace(self, due=latest if self.due is None else min(self.due, latest))
+        return self.due_at(now + max(1, round(seconds * MICRO * (1 - JITTER))))
+
+    def due_at(self, time: int) -> Queue:
+        """Return the queue, due again at a time (microseconds) at the latest."""
+        return replace(self, due=time if self.due is None else min(self.due, time))
 
     def urgent(self, run_ids: Iterable[str], bound: Bound, now: int) -> list[str]:
         """Return the jobs that go before all others.

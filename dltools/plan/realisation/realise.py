@@ -65,6 +65,7 @@ def realise(
     now: int = 0,
     silent: Sequence[ContainerHistory] = (),
     leaving: Sequence[ContainerHistory] = (),
+    latest: Mapping[str, int] | None = None,
 ) -> Realisation:
     """Return the settings of each job that was last allocated a share, within what their owners
     asked for and their engines can do.
@@ -81,9 +82,11 @@ def realise(
     reset |= {job.id: _DEFAULTS[choice.mode] for job in leaving}
     found = Realisation(choice.mode, choice.why, queue=queue or Queue(), unable=choice.unable)
     if not choice.unable:
-        found = _in_mode(choice, host, cpuset, shares, competing, queue or Queue(), now)
+        found = _in_mode(
+            choice, host, cpuset, shares, competing, queue or Queue(), now, latest or {}
+        )
     notes = dict.fromkeys(reset, "what containers begin with") | dict(found.notes)
-    found = replace(found, settings={**reset, **found.settings}, notes=notes)
+    found = replace(found, settings={**reset, **found.settings}, notes=notes, ends_s=choice.ends_s)
     everyone = (*host.jobs, *without_progress, *silent, *leaving)
     found = within_engines(_without_old_quotas(found, everyone), everyone)
     if not choice.queue.respects_owners:
@@ -128,6 +131,7 @@ def _in_mode(
     competing: Sequence[ContainerHistory],
     queue: Queue,
     now: int,
+    latest: Mapping[str, int],
 ) -> Realisation:
     """Return the settings of the jobs that have a share, and of those that compete without one, as
     if no owner had asked for anything."""
@@ -159,6 +163,7 @@ def _in_mode(
         frozenset(job.id for job in jobs if is_ordered and job.explores(choice.queue.explore)),
         host.jobs_elsewhere,
         host.others,
+        latest,
     )
     found = _by_wish(shared)
     notes |= found.notes

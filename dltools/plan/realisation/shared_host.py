@@ -23,9 +23,10 @@ MILD_NOTE = "weights within a factor of four: no next plan is known, and what is
 class Realisation:
     """A host's settings by job id.
 
-    `takes_turns`: the settings are turns, and a job is paused outside its own. `note` says what
-    the settings guarantee, `notes` what there is to say of single jobs. `queue`: the queue after
-    the change. `unable`: why nothing of it can be done, "" where it can.
+    `takes_turns`: the settings are turns, and a job is paused outside its own. `note` says what the
+    settings guarantee, `notes` what there is to say of single jobs. `queue`: the queue after the
+    change. `ends_s`: in how many seconds jobs are forecast to end, by run. `unable`: why nothing of
+    it can be done, "" where it can.
     """
 
     mode: Mode
@@ -35,6 +36,7 @@ class Realisation:
     settings: Mapping[str, Settings] = field(default_factory=dict)
     notes: Mapping[str, str] = field(default_factory=dict)
     queue: Queue = field(default_factory=Queue)
+    ends_s: Mapping[str, float] = field(default_factory=dict)
     unable: str = ""
 
 
@@ -59,6 +61,7 @@ class SharedHost:
     exploring: frozenset[str] = frozenset()
     jobs_elsewhere: frozenset[str] = frozenset()
     others: float | None = None
+    latest: Mapping[str, int] = field(default_factory=dict)
 
     def has_members_elsewhere(self, job: ContainerHistory) -> bool:
         """Tell whether a job waits for containers that are not on this host."""

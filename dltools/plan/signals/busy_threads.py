@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Iterable
 
 from dltools.labels import Role
 from dltools.plan.signals.container_history import ContainerHistory
@@ -53,9 +54,9 @@ def needed_cpus(job: ContainerHistory) -> float:
     return max(_LEAST_QUOTA, min(need, job.owner.most_cpus))
 
 
-def has_one_thread(job: ContainerHistory) -> bool:
-    """Tell whether a job is known to keep one thread busy, and no more."""
-    return job.threads is not None and busy_threads(job) == 1
+def cpus_together(jobs: Iterable[ContainerHistory], cpus: float) -> float:
+    """Return how many of a host's `cpus` jobs need together."""
+    return sum(min(needed_cpus(job), cpus) for job in jobs)
 
 
 def is_serving(job: ContainerHistory) -> bool:

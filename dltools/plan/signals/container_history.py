@@ -460,8 +460,10 @@ class ContainerHistory:
 
     def explores(self, seconds: float) -> bool:
         """Tell whether it has had less than this many CPU seconds and has not reported twice: one
-        report does not show how fast it progresses."""
-        return self.reports < 2 and self.attained < seconds
+        report does not show how fast it progresses. Nor do two that come too soon for a cost of
+        each epoch, where its length is known."""
+        is_unmeasured = self.epoch_cost is not None and not self.epoch_cost.needs
+        return self.attained < seconds and (self.reports < 2 or is_unmeasured)
 
     @property
     def attained(self) -> float:

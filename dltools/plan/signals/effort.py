@@ -110,6 +110,9 @@ _SHORTEST = 0.5
 """Least effort (CPU seconds) between two reports that are compared: sampling is too coarse for
 less."""
 
+_START_UP = 10.0
+"""CPU seconds of which the start-up of a job is a small part."""
+
 _NEWEST = 8
 """Number of newest intervals that count: later epochs may take longer."""
 
@@ -138,14 +141,20 @@ class EpochCost:
         needs = (*self.needs, (work - self.work) / advance)
         return EpochCost(position, work, advance, needs[-_NEWEST:])
 
+    def runs_on(self, attained: float) -> bool:
+        """Tell whether a job has had more since its newest report than another would take."""
+        longest = max(self.needs, default=0.0) * self.advance
+        return attained - self.work > max(_START_UP, 2 * longest)
+
     def left(self, total: float, newest: float, attained: float) -> float | None:
-        """Return the CPU seconds that are left until the position `total`, None before two reports.
+        """Return the CPU seconds that are left until the position `total`, None if unknown.
 
         `newest` is the newest position; `attained` the CPU seconds so far. Those since the newest
-        report count as one more interval at most.
+        report count as one more interval at most. Before two reports the cost is the mean of all
+        that is done, with the start-up, once this is a small part of it.
         """
-        if not self.needs:
+        if not self.needs and (self.position <= 0 or self.work < _START_UP):
             return None
-        need = min(self.needs)
-        since = min(max(0.0, attained - self.work), need * self.advance)
+        need = min(self.needs, default=self.work / self.position)
+        since = min(max(0.0, attained - self.work), need * (self.advance or self.position))
         return max(0.0, min(need * (total - newest), need * (total - self.position) - since))

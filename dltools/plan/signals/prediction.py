@@ -172,13 +172,30 @@ def remaining(job: ContainerHistory) -> Remaining:
     return _to_length(job, said) or _to_convergence(job)
 
 
+def length_left(job: ContainerHistory) -> float | None:
+    """Return the effort that is left of the epochs or steps that a job's labels or its log name,
+    None where none are named, or nothing is known of their cost."""
+    lengths = (
+        (job.targets.epochs, job.epoch, EPOCH),
+        (job.targets.steps, job.step, STEP),
+        (job.epoch_count, job.epoch, EPOCH),
+        (job.step_count, job.step, STEP),
+    )
+    found = _to_length(job, lengths)
+    return None if found is None else found.seconds
+
+
 def _to_length(
     job: ContainerHistory, lengths: Iterable[tuple[float | None, float | None, str]]
 ) -> Remaining | None:
     """Return the effort until the first known length. `lengths` are (total, done, unit). None if no
-    length is known."""
+    length is known, or the job runs on beyond it: a second phase, or a number that was wrong."""
+    cost = job.epoch_cost
+    runs_on = cost is not None and cost.runs_on(job.effort)
     for total, done, unit in lengths:
-        if total is not None and done is not None and done > 0:
+        if total is None or done is None:
+            continue
+        if 0 < done < total or (done == total and not runs_on):
             seconds = _at_its_cost(job, Length(total, unit), done)
             left = "cost unknown" if seconds is None else f"{seconds:.3g} {job.effort_unit} left"
             return Remaining(seconds, f"{unit} {done:g} of {total:g}: {left}")
@@ -186,13 +203,14 @@ def _to_length(
 
 
 def _at_its_cost(job: ContainerHistory, length: Length, done: float) -> float | None:
-    """Return the effort until so many epochs or steps. Before the cost of one is measured, it is
-    the mean of those `done`; their GPU seconds are unknown (None)."""
-    if job.epoch_cost is not None and length == job.length:
-        left = job.epoch_cost.left(length.total, done, job.effort)
-        if left is not None:
-            return left
-    return None if job.uses_gpu else max(0.0, job.attained * (length.total - done) / done)
+    """Return the effort until so many epochs or steps, None while it is unknown. Before the cost of
+    one is measured, GPU seconds are: a job may have begun long before these count."""
+    cost = job.epoch_cost if length == job.length else None
+    if job.uses_gpu and not (cost and cost.needs):
+        return None
+    if cost is None:
+        return max(0.0, job.attained * (length.total - done) / done)
+    return cost.left(length.total, done, job.effort)
 
 
 def _to_convergence(job: ContainerHistory) -> Remaining:

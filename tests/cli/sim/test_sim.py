@@ -70,10 +70,13 @@ def test_the_same_seed_gives_the_same_digits_on_one_core_and_on_all(tool: Tools)
 
 def test_the_table_is_for_people(tool: Tools) -> None:
     done = tool("dl-sim", "--format", "table", "-p", "noop", "-p", "srtf", input=WORKLOAD)
-    head, _, first, second = done.stdout.decode().splitlines()
+    head, _, first, second, bound = done.stdout.decode().splitlines()
     assert head.split()[:3] == ["POLICY", "MAKESPAN", "MEAN"]
     assert "(1.00)" in first
     assert second.startswith("srtf")
+    assert bound.startswith("bound")
+    means = [float(row.split()[4]) for row in (first, second, bound)]
+    assert means == sorted(means, reverse=True)
 
 
 def test_what_is_written_reads_like_a_recording(tool: Tools, tmp_path: Path) -> None:

@@ -59,6 +59,7 @@ def test_every_class_that_a_policy_decides_is_one_that_it_names(
 ) -> None:
     spy = Spy(OWN[name])
     text = (WORKLOADS / f"{workload}.toml").read_text()
+    text = text.replace("[[job]]", "[[job]]\nlength = false")
     Simulation(read_workload(text, workload), spy, spy.parameters(), RealisationOptions()).run()
     assert least <= spy.seen
     assert spy.seen - {"-"} <= {one.name for one in classes_of(spy)}

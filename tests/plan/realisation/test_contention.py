@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from itertools import pairwise
 
 import pytest
-from helpers.examples import examples
 from helpers.shared_hosts import job
-from hypothesis import given
-from hypothesis import strategies as st
 
 from dltools.notation.times import MICRO
-from dltools.plan.realisation.contention import PATIENCE_S, TRIAL_S, Contention
+from dltools.plan.realisation.contention import PATIENCE_S, Contention, spins
 from dltools.plan.realisation.mode import Mode, ModeChoice
 from dltools.plan.signals.container_history import ContainerHistory
 from dltools.plan.signals.cpu_demand import CpuDemand
@@ -21,7 +17,8 @@ from dltools.plan.signals.paces import Mark, Pace
 BEGIN = Mark(0, 0.0)
 NOW = 10**15
 """Long after any change."""
-PRIOR = ModeChoice(Mode.PRIORITY, "by threads")
+ORDERED = ModeChoice(Mode.PRIORITY, "in order", order_by_turns=0.8)
+"""An order that is forecast to take four fifths of the time of equal turns."""
 
 
 def trains(
@@ -38,51 +35,66 @@ def trains(
 
 
 def measured(
-    found: Contention,
-    *jobs: ContainerHistory,
-    at_s: float = 0.0,
-    may_try: bool = True,
-    others: float | None = None,
+    found: Contention, *jobs: ContainerHistory, at_s: float = 0.0, others: float | None = None
 ) -> Contention:
-    return found.measured(jobs, 2.0, round(at_s * MICRO), may_try=may_try, others=others)
+    return found.measured(jobs, round(at_s * MICRO), others)
 
 
-def test_nothing_measured_leaves_the_rule_of_thumb() -> None:
-    found = measured(Contention(), job("a", 2), job("b", 2))
-    assert found.mode is None
-    assert found.choice(PRIOR, NOW) is PRIOR
+def test_threads_are_taken_to_spin_until_something_is_measured() -> None:
+    assert spins([job("a", 2), job("b", 1)], 4.0) == {"a": 1.0, "b": 0.0}
 
 
-def test_jobs_that_lose_by_competing_take_turns() -> None:
-    found = measured(Contention(), trains("a", 0.5), trains("b", 0.32), trains("c"))
-    assert found.choice(PRIOR, NOW).mode is Mode.PRIORITY
-    assert found.why == (
-        "2 jobs of 2 threads do at most 41 % of their best rate while competing: take turns"
-    )
+def test_more_threads_than_cpus_sleep() -> None:
+    assert spins([job("a", 8)], 4.0) == {"a": 0.0}
 
 
-def test_jobs_that_lose_nothing_share_after_a_while() -> None:
-    jobs = trains("a", 0.97), trains("b", 1.2, threads=4)
-    found = measured(Contention(), *jobs)
-    assert found.mode is None  # not at once
-    found = measured(found, *jobs, at_s=PATIENCE_S)
-    assert found.choice(PRIOR, NOW).mode is Mode.WEIGHT
-    assert found.why == (
-        "2 jobs of 2 to 4 threads do 98 % of their best rate while competing: turns win nothing"
-    )
+def test_a_job_that_loses_spins() -> None:
+    assert spins([trains("a", shared=0.3)], 4.0) == {"a": 1.0}
+
+
+def test_a_job_that_keeps_its_rate_does_not_spin_once_it_has_gone_first() -> None:
+    assert spins([trains("a", shared=0.95)], 4.0) == {"a": 1.0}  # best among competing rates
+    assert spins([trains("a", shared=0.95, ahead=1.0)], 4.0) == {"a": 0.0}
+
+
+def test_between_the_bounds_a_job_spins_in_part() -> None:
+    assert spins([trains("a", shared=0.75, ahead=1.0)], 4.0) == {"a": pytest.approx(0.5)}
+
+
+def test_a_job_that_has_shown_nothing_is_as_those_of_its_number_of_threads() -> None:
+    jobs = [
+        trains("sleeps", 1.0, 1.0, threads=2),
+        trains("spins", 0.2, threads=4),
+        job("two", 2),
+        job("four", 4),
+        job("three", 3),
+    ]
+    assert spins(jobs, 4.0) == {
+        "sleeps": 0.0,
+        "spins": 1.0,
+        "two": 0.0,
+        "four": 1.0,
+        "three": 0.5,  # as all that have shown something
+    }
 
 
 def test_where_those_that_wait_disturb_they_are_paused() -> None:
     jobs = trains("a", 0.2, ahead=0.6), trains("b", 0.2)
     found = measured(Contention(), *jobs)
-    assert found.mode is Mode.PRIORITY
-    assert measured(found, *jobs, at_s=PATIENCE_S - 1).mode is Mode.PRIORITY  # not at once
+    assert measured(found, *jobs, at_s=PATIENCE_S - 1).paused_at is None  # not at once
     found = measured(found, *jobs, at_s=PATIENCE_S)
-    assert found.choice(PRIOR, NOW).mode is Mode.ROTATE
+    assert found.choice(ORDERED, NOW).mode is Mode.ROTATE
     assert "at most 60 % of its best rate although others wait" in found.why
-    first = found.choice(PRIOR, round(PATIENCE_S * MICRO))  # those that waited get 1024 back
+    first = found.choice(ORDERED, round(PATIENCE_S * MICRO))  # those that waited get 1024 back
     assert (first.mode, first.is_even) == (Mode.WEIGHT, True)
-    assert measured(found, trains("b", 0.2), at_s=PATIENCE_S + 5).mode is Mode.ROTATE  # it stays
+    assert measured(found, trains("b", 0.2), at_s=PATIENCE_S + 5) == found  # it stays
+
+
+def test_nobody_is_paused_where_the_order_wins_all_the_same() -> None:
+    """Turns take as long as an order at which three fifths of the rate are kept would take."""
+    found = Contention(0, 5, "so", ahead=0.6)
+    assert found.choice(replace(ORDERED, order_by_turns=0.5), NOW).mode is Mode.PRIORITY
+    assert found.choice(replace(ORDERED, order_by_turns=0.7), NOW).mode is Mode.ROTATE
 
 
 def test_a_pace_that_falls_pauses_nobody_where_the_job_gets_the_cpus_that_it_wants() -> None:
@@ -90,83 +102,14 @@ def test_a_pace_that_falls_pauses_nobody_where_the_job_gets_the_cpus_that_it_wan
     validates, other = trains("a", 0.2, ahead=0.3), trains("b", 0.2)
     validates.cpu = CpuDemand(demands=(2.0, 1.9, 2.0), uses=(1.98, 1.9, 1.95))
     found = measured(Contention(), validates, other)
-    assert measured(found, validates, other, at_s=PATIENCE_S).mode is Mode.PRIORITY
+    assert measured(found, validates, other, at_s=PATIENCE_S).paused_at is None
     validates.cpu = replace(validates.cpu, uses=(1.7, 1.6, 1.8))
-    assert measured(found, validates, other, at_s=PATIENCE_S).mode is Mode.ROTATE
-
-
-def test_weight_is_tried_for_a_while_where_nothing_is_known() -> None:
-    jobs = trains("a"), trains("b")
-    found = measured(Contention(), *jobs)
-    assert measured(found, *jobs, at_s=PATIENCE_S - 1).mode is None
-    tried = measured(found, *jobs, at_s=PATIENCE_S)
-    choice = tried.choice(PRIOR, NOW)
-    assert (choice.mode, choice.is_even) == (Mode.WEIGHT, True)
-    assert measured(tried, *jobs, at_s=PATIENCE_S + TRIAL_S - 1) == tried
-    ended = measured(tried, *jobs, at_s=PATIENCE_S + TRIAL_S)
-    assert (ended.mode, ended.moves) == (None, 1)
-    again = PATIENCE_S + TRIAL_S + 2 * PATIENCE_S  # the next trial waits twice as long
-    assert measured(ended, *jobs, at_s=again - 1).mode is None
-    assert measured(ended, *jobs, at_s=again).is_trial
-
-
-def test_a_trial_ends_with_the_first_evidence() -> None:
-    tried = measured(Contention(since=0), trains("a"), trains("b"), at_s=PATIENCE_S)
-    lost = measured(tried, trains("a", 0.3), trains("b"), at_s=PATIENCE_S + 2)
-    assert (lost.mode, lost.is_trial) == (Mode.PRIORITY, False)
-    kept = measured(tried, trains("a", 1.0), trains("b"), at_s=PATIENCE_S + 2)
-    assert (kept.mode, kept.is_trial) == (Mode.WEIGHT, False)
-
-
-@pytest.mark.parametrize(
-    ("jobs", "may_try"),
-    [
-        ((trains("a"), trains("b")), False),  # their threads are known to spin
-        ((trains("a", best=0.1), trains("b", best=0.1)), True),  # ten CPU s from report to report
-        ((trains("a", best=0.0), job("b", 2)), True),  # no best rate
-    ],
-)
-def test_no_trial_that_would_show_nothing(jobs: tuple[ContainerHistory], may_try: bool) -> None:
-    assert measured(Contention(since=0), *jobs, at_s=1e4, may_try=may_try).mode is None
-
-
-def test_peace_ends_what_was_found_but_not_the_patience() -> None:
-    found = Contention(Mode.ROTATE, "so", 5, 3)
-    assert found.calm() == Contention(moves=3)
-
-
-def test_where_the_rule_of_thumb_does_not_ask_for_turns_nothing_counts() -> None:
-    prior = ModeChoice(Mode.WEIGHT, "some containers serve")
-    assert Contention(Mode.ROTATE, "so", 5).choice(prior, NOW) is prior
-
-
-@examples(100)
-@given(st.lists(st.tuples(st.floats(0, 1.2), st.floats(0, 1.2)), min_size=1, max_size=300))
-def test_it_does_not_flap_whatever_is_measured(kept: list[tuple[float, float]]) -> None:
-    """Ten seconds lie between two looks; each return to less isolation waits twice as long."""
-    found, modes = Contention(), [Mode.PRIORITY]
-    for number, (shared, ahead) in enumerate(kept):
-        found = measured(found, trains("a", shared, ahead), trains("b"), at_s=10.0 * number)
-        modes.append(found.choice(PRIOR, NOW).mode)
-    changes = sum(before is not after for before, after in pairwise(modes))
-    patience, returns = 10.0 * len(kept), 0
-    while (patience := patience - PATIENCE_S * 2**returns) >= 0:
-        returns += 1
-    assert changes <= 3 * (returns + 1)  # of each return at most two steps back
-
-
-@pytest.mark.parametrize(("shared", "mode"), [(0.75, None), (0.89, None)])
-def test_between_the_bounds_nothing_changes(shared: float, mode: Mode | None) -> None:
-    for before in Mode.WEIGHT, Mode.PRIORITY, Mode.ROTATE:
-        found = Contention(before, "so", 0)
-        assert measured(found, trains("a", shared), at_s=1e4).mode is (mode or before)
-    assert replace(Contention(), since=0).mode is None
+    assert measured(found, validates, other, at_s=PATIENCE_S).paused_at is not None
 
 
 def test_nobody_is_paused_for_cpus_that_others_use() -> None:
     slow = trains("a", ahead=0.4), trains("b")
-    found = measured(Contention(), *slow, others=0.5, may_try=False)
-    found = measured(found, *slow, at_s=2 * PATIENCE_S, others=0.5, may_try=False)
-    assert found.mode is None
-    found = measured(found, *slow, at_s=2 * PATIENCE_S + 1, others=0.05)
-    assert found.mode is Mode.ROTATE
+    found = measured(Contention(), *slow, others=0.5)
+    found = measured(found, *slow, at_s=2 * PATIENCE_S, others=0.5)
+    assert found.paused_at is None
+    assert measured(found, *slow, at_s=2 * PATIENCE_S + 1, others=0.05).paused_at is not None

@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dltools.labels import Role
+from dltools.notation.times import MICRO
 from dltools.observations.roles import Judgement
 from dltools.plan.policy.interface import Allocation
 from dltools.plan.realisation.mode import Mode, ModeChoice
@@ -289,10 +290,30 @@ def test_rotate_packs_groups_and_gives_turns_by_shares() -> None:
     assert {one["cpu_weight"] for one in found.settings.values()} == {1024}
 
 
-def test_no_turn_is_shorter_than_a_tenth_of_the_quantum() -> None:
+def lasting(name: str, epochs: int) -> ContainerHistory:
+    """A job that has made ten epochs in 100 CPU s, of as many as this."""
+    made = job(name, 2)
+    made.samples = [(0, 100.0)]
+    made.epoch, made.epoch_count = 10, epochs
+    return made
+
+
+def test_a_job_of_unknown_length_has_half_of_an_equal_turn() -> None:
     jobs = [job("a", 2), job("b", 2)]
     found = settings_of(Mode.ROTATE, host(*jobs, shares={"a": 0.999, "b": 0.001}))
-    assert found["b"]["turn_s"] == 0.8
+    assert [found[name]["turn_s"] for name in "ab"] == [12.0, 4.0]
+
+
+def test_a_job_that_ends_in_time_waits_for_shorter_ones() -> None:
+    jobs = [lasting("a", 20), lasting("b", 100)]
+    found = host(*jobs, shares={"a": 0.999, "b": 0.001})
+    latest = {jobs[1].run_id: 2_000 * MICRO, jobs[0].run_id: 3_000 * MICRO}
+    given = realise(ModeChoice(Mode.ROTATE, ""), found, latest=latest)
+    assert given.settings["b"]["turn_s"] == 0.8
+    # 900 CPU s on two CPUs, and 5 s in hand: it must run from 2,000 - 450 - 5 s on.
+    assert given.queue.due == pytest.approx(1_545 * MICRO, rel=1e-3)
+    late = realise(ModeChoice(Mode.ROTATE, ""), found, latest=latest, now=1_546 * MICRO)
+    assert [late.settings[name]["turn_s"] for name in "ab"] == [0.8, 16.0]
 
 
 def test_no_job_takes_turns_where_all_fit() -> None:
@@ -301,10 +322,10 @@ def test_no_job_takes_turns_where_all_fit() -> None:
 
 
 def test_turns_are_in_proportion_to_the_shares_of_those_that_take_turns() -> None:
-    # 0.4 of 0.5 of two turns of 8 s.
+    # 0.3 of 0.5 of two turns of 8 s.
     jobs = [job("a", 2), job("b", 2)]
-    found = settings_of(Mode.ROTATE, host(*jobs, shares={"a": 0.4, "b": 0.1}))
-    assert [found[name]["turn_s"] for name in "ab"] == [12.8, 3.2]
+    found = settings_of(Mode.ROTATE, host(*jobs, shares={"a": 0.3, "b": 0.2}))
+    assert [found[name]["turn_s"] for name in "ab"] == [9.6, 6.4]
 
 
 def test_a_new_job_comes_first_until_it_has_reported_twice() -> None:

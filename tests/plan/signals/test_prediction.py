@@ -9,7 +9,8 @@ import pytest
 from helpers.histories import history
 
 from dltools.plan.signals.container_history import ContainerHistory
-from dltools.plan.signals.prediction import refit, remaining, to_target
+from dltools.plan.signals.effort import EpochCost
+from dltools.plan.signals.prediction import length_left, refit, remaining, to_target
 
 
 def test_epochs_say_what_is_left() -> None:
@@ -20,7 +21,17 @@ def test_epochs_say_what_is_left() -> None:
     job.epoch = None
     assert remaining(job).seconds == 180.0  # by its steps
     job.step = 9
-    assert remaining(job).seconds == 0.0  # never less than nothing
+    assert remaining(job).seconds is None  # the label is wrong
+
+
+def test_a_job_that_runs_on_after_its_last_epoch_has_an_unknown_length() -> None:
+    job = history(samples=[(0, 0), (20, 30)])
+    job.note_counts(3, None)
+    job.epoch, job.epoch_cost = 3, EpochCost(3.0, 18.0, 1.0, (6.0, 6.0))
+    assert length_left(job) == 0.0  # it saves its model, it may be
+    job.samples = [(0, 0), (20, 31)]  # more than two epochs since
+    assert length_left(job) is None
+    assert remaining(job).seconds is None
 
 
 def test_what_a_job_says_itself_tells_what_is_left_where_no_label_does() -> None:

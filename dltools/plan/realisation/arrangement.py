@@ -1,0 +1,253 @@
+"""Which mode suits a host: whether its jobs run in the policy's order, in equal turns, or all side
+by side. The one is taken by which they are forecast to end soonest in the mean.
+
+Where CPUs are idle, or all jobs fit, or somebody serves, no job waits. An order is taken only where
+the last job ends hardly later by it, and as long as it has cost nothing so far, measured against an
+imagined host that Docker shares alone (`promise`). A job of unknown length is taken to need as much
+as it has had, which is the best guess where lengths have heavy tails, or less by its curve. All of
+it is ours.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import groupby
+from statistics import fmean
+
+from dltools.notation.times import MICRO
+from dltools.plan.forecast.completion import Prospect, in_order, side_by_side
+from dltools.plan.forecast.contention_law import spin_exponent
+from dltools.plan.forecast.promise import DockerAlone
+from dltools.plan.policy.interface import HostState
+from dltools.plan.realisation.contention import Contention, spins
+from dltools.plan.realisation.mode import OTHERS, Mode, ModeChoice, RealisationOptions
+from dltools.plan.realisation.order import groups_that_fit
+from dltools.plan.signals.busy_threads import busy_threads, cpus_together, is_serving, needed_cpus
+from dltools.plan.signals.container_history import ContainerHistory
+from dltools.plan.signals.prediction import length_left, remaining
+
+_MAKESPAN = 1.02
+"""How many times later than in equal parts the last job may end."""
+
+_WINS = 0.97
+"""The part of the mean in equal parts below which an order wins."""
+
+_LOSES = 0.005
+"""The part of all job seconds that an order may lose until it is given up."""
+
+_LEAST_LEFT = 1.0
+"""Least effort that a job is taken to need (CPU seconds)."""
+
+
+NOBODY = DockerAlone()
+NOT_MEASURED = Contention()
+
+
+def choose_mode(
+    options: RealisationOptions,
+    host: HostState,
+    silent: Sequence[ContainerHistory] = (),
+    alone: DockerAlone = NOBODY,
+    contention: Contention = NOT_MEASURED,
+    error: float | None = None,
+) -> ModeChoice:
+    """Return the mode for a host: the one asked for, else the one that ends its jobs soonest.
+
+    `silent` jobs, which have reported nothing yet, count too; those that feed a GPU stand in no
+    line. `contention`: whether those that wait disturb the first. `error`: how wrong forecasts were
+    lately.
+
+    Where a job does not fit beside those that feed a GPU, and go first, weights order nothing: when
+    a feeder waits for its GPU, its CPU takes a thread of one that waits, and the first keeps both
+    its threads on one CPU. On two CPUs three trainings had 5 steps a second by weights of 1024, 10
+    and 2, 15 by equal ones, and the first alone 30 to 45 (measured). There jobs take turns.
+    """
+    now = host.sampled_at or 0
+    awake = [job for job in (*host.jobs, *silent) if not job.is_idle]
+    is_first = options.queue.feeders == "first"
+    feeding = [job for job in awake if is_first and job.feeds_gpu(now)]
+    everyone = [job for job in awake if job not in feeding]
+    feeding = [job for job in feeding if not is_serving(job)]
+    room = host.cpus - cpus_together(feeding, host.cpus)
+    fits = not feeding or all(needed_cpus(job) <= room for job in everyone)
+
+    def choice(mode: Mode, why: str, *, is_even: bool = False) -> ModeChoice:
+        return ModeChoice(mode, why, options.quantum_s, options.queue, is_even, weights_order=fits)
+
+    nothing = _nothing_to_win(host, everyone)
+    if options.mode is not None:
+        is_even = bool(nothing) and options.mode in (Mode.PRIORITY, Mode.ROTATE)
+        return choice(
+            options.mode, f"as asked; {nothing}" if is_even else "as asked", is_even=is_even
+        )
+    if nothing:
+        return choice(Mode.WEIGHT, nothing, is_even=True)
+    threads = sum(needed_cpus(job) for job in everyone)
+    jobs = "1 job" if len(everyone) == 1 else f"{len(everyone)} jobs"
+    crowded = f"{threads:g} busy threads of {jobs} on {host.cpus:g} CPUs"
+    if any(is_serving(job) for job in host.jobs):
+        return choice(Mode.WEIGHT, "some containers serve: none may wait for a turn")
+    if threads <= host.cpus or len(everyone) < 2:
+        return choice(Mode.WEIGHT, f"{crowded}: nothing is lost by competing")
+    if not fits and (host.others is None or host.others < OTHERS):
+        return choice(Mode.ROTATE, f"{crowded}, beside {len(feeding)} that feed GPUs")
+    found = compare(host, everyone, options, alone, error)
+    made = replace(
+        choice(Mode.PRIORITY, f"{crowded}: {found}"), is_crowded=True, ends_s=found.ends_s
+    )
+    if found.wins:
+        return contention.choice(replace(made, order_by_turns=found.ordered / found.turns), now)
+    if found.turns < found.beside:
+        equal = replace(made, are_equal=True, order_by_turns=1.0)
+        return contention.choice(equal, now)
+    return replace(made, mode=Mode.WEIGHT, is_even=True)
+
+
+def _nothing_to_win(host: HostState, everyone: Sequence[ContainerHistory]) -> str:
+    """Return why no job need wait, "" where CPUs are contested or that is unknown.
+
+    Jobs that take turns leave CPUs idle by that: there, what they need together counts.
+    """
+    if host.is_contested is not False or host.busy_share is None:
+        return ""
+    takes_turns = any(job.turn_s is not None for job in everyone)
+    if takes_turns and sum(needed_cpus(job) for job in everyone) > host.cpus:
+        return ""
+    return f"CPUs {100 * host.busy_share:.0f} % busy: nothing to win"
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """The mean times (s) until jobs end: `ordered` (infinity where the order tells no jobs apart,
+    or ends the last one too late), in equal `turns`, and all `beside` each other. `wins`: the order
+    does. `shortest`: ordered by what jobs still need, infinity where that is not looked at.
+    `ends_s`: when jobs of known length end in the best of the first three, by run. `error`: how
+    wrong forecasts were lately, None if unknown."""
+
+    ordered: float
+    turns: float
+    beside: float
+    wins: bool = False
+    shortest: float = math.inf
+    ends_s: Mapping[str, float] = field(default_factory=dict)
+    error: float | None = None
+
+    def __str__(self) -> str:
+        """Say it in words."""
+        named = (
+            ("in order", self.ordered),
+            ("in turns", self.turns if self.turns < self.beside else math.inf),
+            ("side by side", self.beside),
+        )
+        known = [f"{name} {mean:.3g} s" for name, mean in named if math.isfinite(mean)]
+        found = f"{', '.join(known)} in the mean"
+        if self.error is not None:
+            found += f" (forecasts were {100 * self.error:.0f} % off)"
+        best = self.ordered if self.wins else min(self.turns, self.beside)
+        if self.shortest < _WINS * best:
+            found += f"; {_SHORTEST}, shortest first, {self.shortest:.3g} s"
+        return found
+
+
+_SHORTEST = "srtf"
+"""The policy that orders jobs by what they still need."""
+
+
+def compare(
+    host: HostState,
+    jobs: Sequence[ContainerHistory],
+    options: RealisationOptions,
+    alone: DockerAlone,
+    error: float | None = None,
+) -> Comparison:
+    """Compare the policy's order of jobs with turns and with side by side. Jobs that have not
+    reported twice go first until they have had `explore` CPU seconds."""
+    explore_s = options.queue.explore
+    places = {job.id: _place(host, job, explore_s) for job in jobs}
+    order = sorted(jobs, key=lambda job: places[job.id])
+    tiers = [
+        [at for at, _ in group]
+        for _, group in groupby(enumerate(order), key=lambda one: places[one[1].id])
+    ]
+    spin = spins(order, host.cpus)
+    prospects = [_prospect(job, host.cpus, explore_s, spin[job.id]) for job in order]
+    beside = side_by_side(prospects, host.cpus)
+    free = [one._replace(exponent=0.0) for one in prospects]
+    groups = len(groups_that_fit(order, host.cpus))
+    packed = min(1.0, math.fsum(one.cpus for one in prospects) / (groups * host.cpus))
+    turns = [end / packed for end in side_by_side(free, host.cpus)]
+    best = min(turns, beside, key=fmean)
+    last = _last_allowed(alone, host.cpus, max(beside))
+    is_order = len(set(places.values()) - {_EXPLORES}) > 1
+    ordered = _in_order(prospects, tiers, host.cpus, last) if is_order else None
+    wins = (
+        ordered is not None
+        and alone.saved_s >= -_LOSES * alone.there_s
+        and fmean(ordered) < min(_WINS, 1 - (error or 0.0)) * fmean(best)
+    )
+    shortest = None
+    if options.policy != _SHORTEST:
+        by_need = sorted(range(len(order)), key=lambda at: prospects[at].left)
+        shortest = _in_order(prospects, [[at] for at in by_need], host.cpus, last)
+    ends = ordered if ordered is not None and wins else best
+    return Comparison(
+        math.inf if ordered is None else fmean(ordered),
+        fmean(turns),
+        fmean(beside),
+        wins,
+        math.inf if shortest is None else fmean(shortest),
+        {
+            job.run_id: end
+            for job, end in zip(order, ends, strict=True)
+            if length_left(job) is not None
+        },
+        error,
+    )
+
+
+def _in_order(
+    jobs: Sequence[Prospect], tiers: Sequence[Sequence[int]], cpus: float, last: float
+) -> list[float] | None:
+    """Return when jobs end in order, the last of them side by side as far as they end in time (s);
+    None where an order ends them too late."""
+    found = in_order(jobs, tiers, cpus, _rests(len(jobs)))
+    return next((ends for ends in found if max(ends) <= last), None)
+
+
+def _last_allowed(alone: DockerAlone, cpus: float, beside: float) -> float:
+    """Return in how many seconds the last job must have ended: hardly later than on the imagined
+    host, or, where that is no longer possible, than side by side from now on."""
+    last = max(alone.ends(cpus).values(), default=alone.at)
+    there = (alone.since - alone.at + _MAKESPAN * (last - alone.since)) / MICRO
+    return max(there, beside)
+
+
+def _rests(jobs: int) -> set[int]:
+    """Return after how many jobs left an order may end: the fewer, the sooner the others end."""
+    return {0, 1, 2, 3, 4, jobs // 8, jobs // 4, jobs // 2} & set(range(jobs))
+
+
+_EXPLORES = (-1, 0.0)
+"""The tier of new jobs, of which nothing says which is shorter."""
+
+
+def _place(host: HostState, job: ContainerHistory, explore_s: float) -> tuple[int, float]:
+    """Return a job's tier: new jobs, then the others by rank and share; equals share a tier."""
+    given = host.previous.get(job.id)
+    if job.explores(explore_s):
+        return _EXPLORES
+    if given is None or given.share is None or given.unlimited:
+        return 0, -1.0
+    return given.rank, -round(given.share, 9)
+
+
+def _prospect(job: ContainerHistory, cpus: float, explore_s: float, spin: float) -> Prospect:
+    as_much_again = max(explore_s, job.attained)
+    left = length_left(job)
+    if left is None:
+        guess = remaining(job).seconds
+        left = as_much_again if guess is None else min(guess, as_much_again)
+    exponent = spin_exponent(busy_threads(job), spin)
+    return Prospect(max(_LEAST_LEFT, left), min(needed_cpus(job), cpus), exponent)

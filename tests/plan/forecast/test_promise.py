@@ -1,0 +1,71 @@
+"""The imagined host that Docker shares alone: by when jobs must end, what an order has saved."""
+
+from __future__ import annotations
+
+import pytest
+from helpers.shared_hosts import job
+
+from dltools.notation.times import MICRO
+from dltools.plan.forecast.promise import LATEST, DockerAlone
+from dltools.plan.signals.container_history import ContainerHistory
+
+
+def trained(name: str, had: float, left: float | None, threads: int = 1) -> ContainerHistory:
+    """A job that has had so many CPU seconds, in as many epochs, and needs as many as are left."""
+    made = job(name, threads)
+    made.add_sample(0, had)
+    if left is not None and had > 0:
+        made.epoch = had
+        made.note_counts(round(had + left), None)
+    return made
+
+
+def after(before: DockerAlone, seconds: float, *jobs: ContainerHistory) -> DockerAlone:
+    return before.after(round(seconds * MICRO), jobs, 1.0)
+
+
+def test_jobs_of_known_length_must_end_soon_after_they_would_under_docker_alone() -> None:
+    """On one CPU jobs that need 10 and 30 CPU s end side by side after 20 and 40 s."""
+    jobs = trained("a", 1.0, 9.0), trained("b", 1.0, 29.0)
+    alone = after(DockerAlone(), 2.0, *jobs)
+    latest = alone.latest(1.0)
+    assert latest[jobs[0].run_id] / MICRO == pytest.approx(LATEST * 20.0)
+    assert latest[jobs[1].run_id] / MICRO == pytest.approx(LATEST * 40.0)
+
+
+def test_a_job_of_unknown_length_is_promised_no_end() -> None:
+    jobs = trained("a", 1.0, 9.0), trained("b", 1.0, None)
+    assert set(after(DockerAlone(), 2.0, *jobs).latest(1.0)) == {jobs[0].run_id}
+
+
+def test_a_later_job_puts_the_ends_off() -> None:
+    a, b = trained("a", 1.0, 9.0), trained("b", 1.0, 9.0)
+    before = after(DockerAlone(), 1.0, a)
+    assert before.latest(1.0)[a.run_id] / MICRO == pytest.approx(LATEST * 10.0)
+    later = after(before, 1.0, a, b)
+    assert later.latest(1.0)[a.run_id] / MICRO == pytest.approx(LATEST * 19.0)
+
+
+def test_an_order_saves_the_job_seconds_by_which_jobs_end_sooner() -> None:
+    """Two jobs of 10 CPU s on one CPU. In order the first one ends after 10 s and the second after
+    20; side by side both end after 20: ten job seconds are saved."""
+    a, b = trained("a", 0.001, 9.999), trained("b", 0.001, 9.999)
+    alone = after(DockerAlone(), 0.0, a, b)
+    a.add_sample(1, 9.999)
+    alone = after(alone, 10.0, a, b)
+    assert alone.saved_s == pytest.approx(0.0)
+    alone = after(alone, 10.0, b)
+    b.add_sample(2, 9.998)
+    alone = after(alone, 20.0, b)
+    assert alone.saved_s == pytest.approx(10.0, abs=0.1)
+    assert after(alone, 21.0) == DockerAlone()  # nobody is left: it begins anew
+
+
+def test_an_order_that_ends_jobs_later_has_lost() -> None:
+    """A job of 2 CPU s beside one of 18: side by side it ends after 4 s, behind the other after
+    20."""
+    a, b = trained("a", 0.001, 1.999), trained("b", 0.001, 17.999)
+    alone = after(DockerAlone(), 0.0, a, b)
+    b.add_sample(1, 17.0)
+    alone = after(alone, 17.0, a, b)
+    assert alone.saved_s == pytest.approx(-13.0, abs=0.1)  # since 4 s it would have ended
