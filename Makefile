@@ -15,6 +15,7 @@
 # make record      type README's six commands beside real trainings, and draw the terminal; a minute
 # make live-cluster  move real trainings between three Swarm nodes on this machine; root, 6 minutes
 # make strangers   see who is worse off than under Docker alone: on 500 simulated hosts, and on a real one
+# make traces      run public cluster traces (TRACES=directory) under all policies, simulated
 # make live-strangers  the same on a real one for ten minutes under each of six arms; takes 70 minutes
 # make live-full   all lists of samples/live under all arms, three times; takes a night
 # make trust       try all that SECURITY.md promises, and print what held; root, 45 minutes
@@ -43,7 +44,7 @@ endif
 # Tests start many processes: let them find what is compiled.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: fuzz demo check test test-cluster test-engines test-engines-v2 faults test-v2 test-units lint package bench bench-contention live live-full live-cluster live-strangers strangers papers record \
+.PHONY: fuzz demo check test test-cluster test-engines test-engines-v2 faults test-v2 test-units lint package bench bench-contention live live-full live-cluster live-strangers strangers traces papers record \
   load trust structure docs clean
 
 $(VENV)/bin/python:
@@ -161,6 +162,9 @@ strangers: $(VENV)/.test $(VENV)/.plots
 	@samples/torch/build
 	@$(BIN)/python samples/strangers/run --seconds 150 --arms flowcon,srtf,fair-rotate \
 	  samples/strangers/everybody.toml
+
+traces: $(VENV)/.test
+	@$(BIN)/python tests/bench/traces.py $(TRACES)
 
 papers: $(VENV)/.run
 	@$(BIN)/python samples/papers/papers.py > samples/papers/results.md.part
