@@ -14,10 +14,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from dltools.observations.outcomes import JobResult
+from dltools.plan.forecast.promise import MAX_SLOWDOWN
 from dltools.plan.policy import registry
 from dltools.plan.policy.parameters import build
 from dltools.plan.realisation.mode import Mode, RealisationOptions
-from dltools.plan.realisation.queue import MAX_SLOWDOWN
 from dltools.sim.agenda import DELAY_S, Reaction
 from dltools.sim.simulation import Simulation
 from dltools.sim.workload import HostSpec, Job, LearningCurve, Phase, Workload, workload_of

@@ -61,17 +61,14 @@ def test_containers_share_it_and_a_pause_leaves_it_to_the_others(
     run: Containers, tmp_path: Path
 ) -> None:
     with stand_in(tmp_path / "gpu") as gpu:
-        jobs = [
-            run(client("train", kernel=20), name=name, binds=binds(gpu), cpu_shares=32)
-            for name in "ab"
-        ]
+        jobs = [run(client("train", kernel=20), name=name, binds=binds(gpu)) for name in "ab"]
         eventually(lambda: len(used(gpu)) == 2)
         shares = parts(gpu, jobs, 3.0)
-        assert sum(shares) > 0.8
+        assert sum(shares) > 0.6
         assert abs(shares[0] - shares[1]) < 0.1
         api().pause(jobs[0].id)
         shares = parts(gpu, jobs, 2.0)
-        assert shares[0] < 0.05 < 0.7 < shares[1]
+        assert shares[0] < 0.05 < 0.5 < shares[1]
         api().unpause(jobs[0].id)
 
         command = [*probe_command(gpu), *run.only, "--format", "jsonl"]

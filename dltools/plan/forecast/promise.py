@@ -29,6 +29,10 @@ from dltools.plan.signals.prediction import length_left
 LATEST = 1.2
 """How many times later than under Docker alone a job may end."""
 
+MAX_SLOWDOWN = 2.0
+"""In any ten minutes a job gets at least 1/MAX_SLOWDOWN of what exclusive turns in order would give
+it."""
+
 
 @dataclass(frozen=True, slots=True)
 class Imagined:

@@ -30,6 +30,7 @@ from dataclasses import dataclass
 from dltools.labels import METRIC
 from dltools.notation.times import MICRO
 from dltools.observations import metric_names
+from dltools.plan.forecast.promise import MAX_SLOWDOWN
 from dltools.plan.policy.interface import (
     Allocation,
     Cluster,
@@ -42,7 +43,6 @@ from dltools.plan.policy.interface import (
     Tone,
 )
 from dltools.plan.policy.parameters import parameter
-from dltools.plan.realisation.queue import MAX_SLOWDOWN
 from dltools.plan.signals.busy_threads import is_serving
 from dltools.plan.signals.container_history import ContainerHistory
 from dltools.plan.signals.evaluation_metric import has_values

@@ -9,8 +9,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
+from dltools.plan.forecast.promise import MAX_SLOWDOWN
 from dltools.plan.policy.parameters import parameter
-from dltools.plan.realisation.queue import MAX_SLOWDOWN
 from dltools.plan.realisation.settings import Settings
 
 

@@ -18,14 +18,11 @@ from dataclasses import dataclass, field, replace
 
 from dltools.labels import longest_pause_s
 from dltools.notation.times import MICRO
+from dltools.plan.forecast.promise import MAX_SLOWDOWN
 from dltools.plan.signals.container_history import JITTER, ContainerHistory
 
 TURN_S = 5.0
 """Seconds that a job keeps the first level before another of equal standing gets it."""
-
-MAX_SLOWDOWN = 2.0
-"""In any ten minutes a job gets at least 1/MAX_SLOWDOWN of what exclusive turns in order would give
-it."""
 
 _CYCLE_S = 100.0
 """Seconds from the begin of a waiting job's turn to its next: any ten minutes hold five cycles."""

@@ -351,7 +351,6 @@ def test_it_is_no_engine_to_measure_by(engine: KubernetesEngine, server: FakeApi
         lambda: engine.logs(engine.inspect("c1"), 0.0),
         lambda: engine.follow(engine.inspect("c1"), 0.0),
         lambda: engine.events(0.0),
-        lambda: engine.archive("c1", "/x"),
     ):
         with pytest.raises(RefusedError):
             ask()
