@@ -60,15 +60,21 @@ class DistinctEngines(Mapping[str, Engine]):
     def add(self, engine: Engine, address: str) -> None:
         """Add the engine at an address, or the one that has come back there. Raises
         `UnavailableError` if the engine at another address has the same ID or name."""
+        self.claim("ID", engine.id, address)
+        self.claim("host name", engine.host, address)
         with self._lock:
-            for kind, text in (("ID", engine.id), ("host name", engine.host)):
-                other = self._addresses.setdefault((kind, text), address)
-                if other != address:
-                    raise UnavailableError(
-                        f"it has the {kind} of the engine at {other}, {text}: leave it out, or "
-                        "change that of one of them"
-                    )
             self._by_host = {**self._by_host, engine.host: engine}
+
+    def claim(self, kind: str, text: str, address: str) -> None:
+        """Take a name of a kind for the engine at an address. Raises `UnavailableError` if the one
+        at another address has it."""
+        with self._lock:
+            other = self._addresses.setdefault((kind, text), address)
+        if other != address:
+            raise UnavailableError(
+                f"it has the {kind} of the engine at {other}, {text}: leave it out, or change that "
+                "of one of them"
+            )
 
     def __getitem__(self, host: str) -> Engine:
         """Return the engine of a host."""

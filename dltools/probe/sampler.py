@@ -18,6 +18,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from dltools.engine.identity import DistinctEngines
 from dltools.engine.interface import Container, Engine, UnableError
 from dltools.engine.kernel_files import hold_files
 from dltools.errors import DltoolsError, UnavailableError
@@ -78,7 +79,7 @@ class Sampler:
         """
         self._deadline_s = deadline_s
         self._changed = threading.Event()
-        names = _Names()
+        names = DistinctEngines()
         self._hosts = [
             _Host(name, names, partial(_connected, connect, options, self._changed))
             for name, connect in connectors.items()
@@ -155,28 +156,12 @@ def _gap(host: str, fault: str) -> Row:
     return {"time": datetime.now(UTC), "host": host, "kind": "node", "gap": f"no sample: {fault}"}
 
 
-class _Names:
-    """Keeps the host names of the engines unique: two hosts of one name would be taken for one."""
-
-    def __init__(self) -> None:
-        self._owners: dict[str, _Host] = {}
-        self._lock = threading.Lock()
-
-    def claim(self, name: str, host: _Host) -> None:
-        """Raise `UnavailableError` if another engine has the name."""
-        with self._lock:
-            owner = self._owners.setdefault(name, host)
-        if owner is not host:
-            raise UnavailableError(
-                f"{host.address}: the host of {owner.address} is named {name} too: "
-                "leave one out, or rename one"
-            )
-
-
 class _Host:
     """One host: its sampler, once its engine has answered, and the rows read so far."""
 
-    def __init__(self, address: str, names: _Names, make: Callable[[], _HostSampler]) -> None:
+    def __init__(
+        self, address: str, names: DistinctEngines, make: Callable[[], _HostSampler]
+    ) -> None:
         self.address = self.name = address
         self.is_followed = False
         self._names = names
@@ -196,7 +181,7 @@ class _Host:
     def connect(self) -> _HostSampler:
         """Connect to the engine. Raises `DltoolsError`, also if another host has its name."""
         made = self._make()
-        self._names.claim(made.host, self)
+        self._names.claim("host name", made.host, self.address)
         self.name, self._sampler = made.host, made
         return made
 

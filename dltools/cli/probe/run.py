@@ -20,7 +20,6 @@ from dltools.cli.observation_formats import ObservationFormat
 from dltools.cli.probe.outputs import open_output
 from dltools.cli.probe.request import takes_log_files
 from dltools.cli.remarks import Remarks, is_last_in_pipe, print_remark
-from dltools.errors import UnavailableError
 from dltools.probe.progress import Pattern
 from dltools.probe.progress.pattern import compiled
 from dltools.text import listed
@@ -33,9 +32,6 @@ if TYPE_CHECKING:
     from dltools.observations.formats.base import Writer
     from dltools.observations.table import Row
     from dltools.probe.sampler import Connector, Sampler
-
-_RETRY_S = 0.5
-"""Time between two attempts to reach an engine that is away."""
 
 
 def run_request(request: Request) -> None:
@@ -160,6 +156,7 @@ def follow(
     assert request.interval_s is not None
     sampler.follow()
     wait = _wait_of(sampler, writer)
+    sample = _patient(sampler, request.patience_s)
     begun = time.monotonic()
     taken = 0
     following = 0.0
@@ -167,7 +164,7 @@ def follow(
     faults: dict[str, str] = {}
     remarks = Remarks()
     while True:
-        rows = _sample(sampler, request.patience_s)
+        rows = sample()
         _warn_of_paused(sampler, warned)
         faults = _warn_of_faults(sampler.faults, faults)
         write_rows(writer, rows, is_verbose=request.is_verbose)
@@ -245,23 +242,26 @@ def _nothing_reported(rows: list[Row], request: Request) -> str:
     )
 
 
-def _sample(sampler: Sampler, patience_s: float) -> list[Row]:
-    """Return a sample; where the engine goes away, one from when it is back. Raises
-    `UnavailableError` where it stays away for longer than the patience."""
-    until: float | None = None
-    while True:
-        try:
-            if until is not None:
-                sampler.resume()
-            return sampler.sample()
-        except UnavailableError as error:
-            now = time.monotonic()
-            if until is None and patience_s > 0:
-                print_message(f"{error} asking again for {patience_s:g} s")
-            until = now + patience_s if until is None else until
-            if now >= until:
-                raise
-            time.sleep(min(_RETRY_S, until - now))
+def _patient(sampler: Sampler, patience_s: float) -> Callable[[], list[Row]]:
+    """Return what gives a sample; where the engine goes away, one from when it is back. It raises
+    `UnavailableError` where the engine stays away for longer than the patience."""
+    from dltools.engine.patience import Patience
+
+    patience = Patience(
+        patience_s, lambda error: print_message(f"{error} asking again for {patience_s:g} s")
+    )
+    is_away = False
+
+    def ask() -> list[Row]:
+        nonlocal is_away
+        if is_away:
+            sampler.resume()
+        is_away = True
+        rows = sampler.sample()
+        is_away = False
+        return rows
+
+    return lambda: patience.repeat(ask)
 
 
 def _warn_of_paused(sampler: Sampler, warned: set[str]) -> None:
