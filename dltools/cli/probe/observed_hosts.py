@@ -50,11 +50,6 @@ class ObservedNode:
     row: Row
     before: Row | None = None
 
-    @property
-    def has_sample(self) -> bool:
-        """Whether the newest sample has more of it than a gap."""
-        return self.row["cpu_count"] is not None or self.row["cpu_seconds"] is not None
-
 
 class ObservedHosts:
     """One or several hosts as their samples show them, one after the other."""
