@@ -104,7 +104,7 @@ def pipe(gpu: Path, *plan: str) -> Iterator[list[subprocess.Popen[bytes]]]:
 
 
 def shares(seconds: float) -> None:
-    for asked in ((0.5, 0.5), (0.7, 0.3), (0.4, 0.3, 0.2, 0.1)):
+    for asked in ((0.7, 0.3), (0.4, 0.3, 0.2, 0.1), (0.5, 0.5)):
         with host() as one:
             for number, part in enumerate(asked):
                 labels = "dltools.user=u", f"dltools.priority={10 * part:g}"
