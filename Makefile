@@ -15,7 +15,7 @@
 # make record      type README's six commands beside real trainings, and draw the terminal; a minute
 # make live-cluster  move real trainings between three Swarm nodes on this machine; root, 6 minutes
 # make strangers   see who is worse off than under Docker alone: on 500 simulated hosts, and on a real one
-# make traces      run public cluster traces (TRACES=directory) under all policies, simulated
+# make traces      run random lists of jobs, and public cluster traces (TRACES=directory), under all policies, simulated
 # make live-strangers  the same on a real one for ten minutes under each of six arms; takes 70 minutes
 # make live-full   all lists of samples/live under all arms, three times; takes a night
 # make trust       try all that SECURITY.md promises, and print what held; root, 45 minutes

@@ -60,7 +60,7 @@ class Pipe:
     def stop(self) -> None:
         """End dl-probe, wait for the others, which end with their input, and count their CPU."""
         if self._running:
-            self._running[0].terminate()
+            os.kill(self._running[0].pid, signal.SIGTERM)  # terminate() would reap one that is dead
         deadline = time.monotonic() + _PATIENCE_S
         for process in self._running:
             self._reap(process, deadline)
