@@ -392,11 +392,6 @@ _CLOCK_OR_COUNT = re.compile(
 bars have none; to try all forms on them takes longer than to read them."""
 
 
-def may_have_stamp(line: str) -> bool:
-    """Tell whether a line may have a stamp: a quick look."""
-    return _CLOCK_OR_COUNT.search(line[:_LOOKED_AT]) is not None
-
-
 def _month(fields: _Fields) -> int | None:
     if name := fields.get("b"):
         number = _MONTHS.get(name.lower())

@@ -107,12 +107,6 @@ PLAIN_NUMBER = (
 """A number without thousands separators: faster, for formats that never have them."""
 
 
-PAIR = Regex(
-    rf"([A-Za-z_][\w./@-]{{0,99}}) ?[:=] {{0,3}}({NUMBER})(?![\w:/]|[.,]\d)", re.IGNORECASE
-)
-"""A name and a number with a colon or an equals sign between."""
-
-
 def number(text: str) -> float:
     """Return the value of what `NUMBER` matched."""
     return float(text.replace(",", ""))
