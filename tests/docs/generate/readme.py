@@ -101,8 +101,9 @@ def _measured() -> str:
         "|---|---|---|",
         *(_row(name, three.arms[arm]) for arm, name in ARMS.items()),
         "",
-        f"Ten trainings of **one thread each**, which lose nothing side by side; the long ones came "
-        f"first. {_repetitions(narrow)}:",
+        "Ten trainings of **one thread each**, which lose nothing side by side; the long ones came "
+        "first.",
+        f"{_repetitions(narrow)}:",
         "",
         "| | mean completion | all done after |",
         "|---|---|---|",
