@@ -41,11 +41,17 @@ class Task(Enum):
     RELEASE = auto()
 
 
-def hook_command(text: str) -> tuple[str, ...]:
+class HookCommand(tuple[str, ...]):
+    """A program and its arguments. (A plain tuple would make an option of several values.)"""
+
+    __slots__ = ()
+
+
+def hook_command(text: str) -> HookCommand:
     """Read a command and its arguments, quoted as in a shell. Raises `BadParameter`
     for a text that names no command."""
     try:
-        words = tuple(shlex.split(text))
+        words = HookCommand(shlex.split(text))
     except ValueError as error:
         raise typer.BadParameter(f"{text!r}: {error}") from error
     if not words:
@@ -222,7 +228,7 @@ class Request:
         ),
     ] = None
     deliver_hook: Annotated[
-        tuple[str, ...] | None,
+        HookCommand | None,
         typer.Option(
             parser=hook_command,
             metavar="COMMAND",
