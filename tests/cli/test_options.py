@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import importlib
+
 import pytest
 import typer
 from helpers.tools import Tools
@@ -34,3 +36,11 @@ def test_the_options_that_few_need_are_a_group_of_their_own() -> None:
     assert "  -n, --dry-run " in usual
     assert "  -h, --help " in usual
     assert "  --lease TIME " in expert
+
+
+@pytest.mark.parametrize("tool", ["probe", "plan", "apply", "sim", "report"])
+def test_no_option_takes_two_values(tool: str) -> None:
+    """As one would whose value is read as a tuple."""
+    command = typer.main.get_command(importlib.import_module(f"dltools.cli.{tool}").app)
+    taken = {one.opts[0]: one.nargs for one in command.params if one.opts[0].startswith("-")}
+    assert set(taken.values()) == {1}, taken
