@@ -84,28 +84,34 @@ class TurnCircle:
                     yield TurnWait(turn, waited_s, left_s, place, len(self._arcs))
 
     def replace(self, turns: Sequence[Turn], now: float) -> None:
-        """Replace all turns by those of a plan. Those that are known keep their order, so that
-        nobody waits for longer than a period, and new ones follow; who has its turn goes on."""
+        """Replace all turns by those of a plan. Those that are known keep their order, and who has
+        its turn goes on. New ones have the last turns from now, so that nobody waits for longer
+        than a period, however many come."""
         self._now = now
         known = {turn.container_id: n for n, arc in enumerate(self._arcs) for turn in arc}
         running = [n for n in range(len(self._arcs)) if self._elapsed(n) < self._lengths[n]]
         latest = min(running, key=self._elapsed, default=None)
         elapsed = 0.0 if latest is None else self._elapsed(latest)
+        last = len(self._arcs) if latest is None else latest - 0.5
         groups: dict[int, list[Turn]] = {}
         for turn in sorted(turns, key=lambda turn: turn.group):
             groups.setdefault(turn.group, []).append(turn)
         places = {
-            group: min(known.get(turn.container_id, len(known)) for turn in own)
+            group: min(known.get(turn.container_id, last) for turn in own)
             for group, own in groups.items()
         }
         order = sorted(groups, key=lambda group: (places[group], group))
         self._arcs = [groups[group] for group in order]
         self._lay_out()
-        first = next((n for n, group in enumerate(order) if places[group] == latest), None)
-        if first is not None:
-            self._origin = now - min(elapsed, self._lengths[first]) - self._begins[first]
-        elif latest is not None or not known:
-            self._origin = now
+        if latest is None:
+            self._origin = self._origin if known else now
+            return
+        after = (number for number, group in enumerate(order) if places[group] >= latest)
+        present = next(after, 0)
+        if not order or places[order[present]] != latest:
+            elapsed = 0.0  # whoever had its turn is gone, and the next begins
+        if order:
+            self._origin = now - min(elapsed, self._lengths[present]) - self._begins[present]
 
     def remove(self, container_id: str) -> None:
         """Forget a container that has ended. The place of a group that is empty stays empty."""

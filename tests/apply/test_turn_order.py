@@ -405,7 +405,7 @@ def test_no_two_groups_of_a_queue_run_at_once_and_queues_are_independent(
     seed: int, turn_s: float, gap_s: float
 ) -> None:
     """Five minutes in which containers come and end in three queues. Each runs as it would alone,
-    and nobody waits longer than the bound."""
+    and nobody waits longer than the bound; for a GPU than for one turn of each other."""
     chance, queues = random.Random(seed), TurnQueues()
     alone = {queue: alone_in(queue) for queue in QUEUES}
     members: dict[str, list[str]] = {queue: [] for queue in QUEUES}
@@ -446,7 +446,8 @@ def test_no_two_groups_of_a_queue_run_at_once_and_queues_are_independent(
                 since[name] = now if name in runs else since.get(name, now)
                 longest = max(longest, now - since[name])
     waits = [Bound(n).patience_s + n * (Bound(n).turn_s + CHECK_S) for n in range(1, most + 1)]
-    assert longest <= max(waits) + max(Bound(n).turn_s for n in range(2, most + 1))
+    on_cpus = max(waits) + max(Bound(n).turn_s for n in range(2, most + 1))
+    assert longest <= max(on_cpus, (most - 1) * turn_s + CHECK_S)
 
 
 def shared(*parts: float, period_s: float = 1.0, longest_s: float = math.inf) -> TurnCircle:
@@ -505,10 +506,24 @@ def test_who_has_a_turn_goes_on_when_turns_change_and_new_ones_follow() -> None:
     circle.look(10.6)
     turns = [Turn(f"j{n}", f"j{n}", 2 - n, 0.4, "GPU-1", math.inf, 1.2) for n in range(3)]
     circle.replace(turns, 10.6)  # j1 has had its turn for 0.1 s
-    seen = {10.8: "j1", 10.95: "j2", 11.35: "j0", 11.75: "j1"}
+    seen = {10.8: "j1", 10.95: "j0", 11.35: "j2", 11.75: "j1"}
     for now, name in seen.items():
         circle.look(now)
         assert [one.name for one in circle.turns if circle.may_run(one.container_id)] == [name]
+
+
+def test_who_comes_while_the_last_has_its_turn_goes_before_nobody_that_waits() -> None:
+    """Every turn of 10 s somebody new comes, and somebody ends: the first waited for ever."""
+    circle, longest, since = TurnCircle(), 0.0, 0.0
+    for step in range(160):
+        now = step / 2
+        if step % 20 == 0:
+            names = ["old", *(f"j{step // 20 - back}" for back in (0, 1) if step // 20 >= back)]
+            circle.replace([Turn(n, n, g, 10.0, "GPU-1") for g, n in enumerate(names)], now)
+        circle.look(now)
+        since = now if circle.may_run("old") else since
+        longest = max(longest, now - since)
+    assert longest <= 20
 
 
 def test_nobody_is_paused_for_longer_than_it_bears() -> None:

@@ -32,10 +32,12 @@ RATES = {"fast": 4, "slow": 2, "flat": 0}
 
 @pytest.fixture
 def jobs(run: Containers) -> dict[str, Job]:
-    """Three trainings: the loss falls fast, slowly, and not at all."""
-    return {
+    """Three trainings that have reported: the loss falls fast, slowly, and not at all."""
+    jobs = {
         name: run(TRAINING.replace("RATE", str(rate)), name=name) for name, rate in RATES.items()
     }
+    eventually(lambda: all(job.log() for job in jobs.values()))
+    return jobs
 
 
 def statuses(line: bytes) -> list[int]:
@@ -82,7 +84,6 @@ def last_limit(results: list[dict[str, Any]], job: Job) -> float:
 def test_one_sample_is_enough_at_the_first_try(
     tool: Tools, run: Containers, jobs: dict[str, Job], tmp_path: Path
 ) -> None:
-    eventually(lambda: all(job.log() for job in jobs.values()))
     time.sleep(7)  # more than two intervals of log
     done = tool.shell(
         f"dl-probe {' '.join(run.only)} | dl-plan --policy flowcon --realize quota --set itval=3 | dl-apply;"
