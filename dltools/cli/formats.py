@@ -1,6 +1,5 @@
 """The formats that the tools write: their names, how --format and the name of -o choose one, and
-rows as text. The commands declare their --format by it.
-"""
+rows as text."""
 
 from __future__ import annotations
 
@@ -9,24 +8,18 @@ import sys
 from collections.abc import Mapping, Sequence
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import typer
 
-from dltools.cli.destinations import is_replaceable
+from dltools.cli.destinations import is_replaceable, is_terminal
+from dltools.errors import OutputError
+from dltools.observations.formats import registry
 
 _ANY = (".txt",)
 """Suffixes that go with every format."""
 
 _Format = TypeVar("_Format", bound=StrEnum)
-
-
-def format_option(auto: str, envvar: str | None = None) -> Any:
-    """Return the declaration of --format; `auto` says what is chosen by default."""
-    return typer.Option("--format", envvar=envvar, help=f"Output format. auto: {auto}.")
-
-
-_TABLE_OR_JSON = format_option("a table on a terminal, else JSON Lines")
 
 
 class RecordFormat(StrEnum):
@@ -44,10 +37,6 @@ class RowFormat(StrEnum):
     TABLE = "table"
     JSONL = "jsonl"
     CSV = "csv"
-
-
-RecordFormatOption = Annotated[RecordFormat, _TABLE_OR_JSON]
-RowFormatOption = Annotated[RowFormat, _TABLE_OR_JSON]
 
 
 def format_for_stdout(wanted: _Format) -> _Format:
@@ -110,12 +99,86 @@ def choose_report_format(wanted: ReportFormat, output: Path | None) -> ReportFor
     if chosen is ReportFormat.AUTO and output is not None:
         known = ", ".join(_REPORT_SUFFIXES)
         raise typer.BadParameter(f"{output}: give --format, or end its name in {known}")
-    is_binary = chosen in (ReportFormat.PNG, ReportFormat.PDF)
-    if is_binary and output is None and sys.stdout.isatty():
-        raise typer.BadParameter(
-            f"{chosen} is binary and standard output is a terminal; use -o FILE"
-        )
+    if output is None and sys.stdout.isatty():
+        _check_terminal(chosen, is_binary=chosen in (ReportFormat.PNG, ReportFormat.PDF))
     return format_for_stdout(chosen)
+
+
+def _check_terminal(chosen: StrEnum, *, is_binary: bool) -> None:
+    if is_binary:
+        raise typer.BadParameter(
+            f"{chosen} is binary and standard output is a terminal; use -o FILE or a pipe"
+        )
+
+
+if TYPE_CHECKING:
+
+    class ObservationFormat(StrEnum):
+        """The formats of observations: these, and those of the registry by their names."""
+
+        AUTO = "auto"
+        TABLE = "table"
+
+else:
+    ObservationFormat = StrEnum(
+        "ObservationFormat",
+        {"AUTO": "auto", "TABLE": "table", **{name.upper(): name for name in registry.NAMES}},
+    )
+
+WHOLE, STREAM = ObservationFormat("parquet"), ObservationFormat("arrow")
+"""The defaults for a file or a pipe: for one sample, and for a stream of samples."""
+
+
+def suffixes() -> dict[str, ObservationFormat]:
+    """Return the formats by the suffixes of file names."""
+    return {
+        suffix: ObservationFormat(format_.name)
+        for format_ in registry.formats().values()
+        for suffix in format_.suffixes
+    }
+
+
+def choose_observation_format(
+    wanted: ObservationFormat, output: str | None, *, is_stream: bool
+) -> ObservationFormat:
+    """Return the format to write in. Raises `BadParameter` for binary output on a terminal, and for
+    a directory in another format than Parquet; `OutputError` for an impossible directory."""
+    if output is not None and is_directory(output):
+        _check_directory(output, wanted)
+        return WHOLE
+    to_terminal = sys.stdout.isatty() if output is None else is_terminal(output)
+    chosen = format_by_name(wanted, output, suffixes())
+    if chosen is ObservationFormat.AUTO:
+        if to_terminal:
+            return ObservationFormat.TABLE
+        return STREAM if is_stream else WHOLE
+    if to_terminal and chosen.value in registry.NAMES:
+        _check_terminal(chosen, is_binary=registry.get_format(chosen).is_binary)
+    return chosen
+
+
+def is_directory(output: str) -> bool:
+    """Tell whether -o names a directory of recordings: one that exists, or ends in a slash."""
+    return output.endswith("/") or Path(output).is_dir()
+
+
+def option_before_environment(
+    wanted: ObservationFormat, output: str | None, context: typer.Context
+) -> ObservationFormat:
+    """Return the format that the options ask for: a file's name overrides DLTOOLS_FORMAT."""
+    source = context.get_parameter_source("format")
+    if output is None or source is None or source.name != "ENVIRONMENT":
+        return wanted
+    return suffixes().get(Path(output).suffix.lower(), wanted)
+
+
+def _check_directory(output: str, wanted: ObservationFormat) -> None:
+    if not output:
+        raise OutputError("cannot create the output: its name is empty")
+    if Path(output).exists() and Path(output).samefile("/"):
+        raise OutputError(f"cannot create {output}: it is the root directory; name another")
+    if wanted not in (ObservationFormat.AUTO, WHOLE):
+        raise typer.BadParameter(f"a directory holds Parquet, not {wanted}; use -o FILE")
 
 
 Rows = Sequence[Mapping[str, Any]]

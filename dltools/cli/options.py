@@ -1,4 +1,4 @@
-"""Options that mean the same in several tools, and how their values are read."""
+"""How tools declare their options, those that several have, and how their values are read."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import MISSING, dataclass, fields
+from dataclasses import MISSING, dataclass, field, fields
+from functools import partial
 from inspect import Parameter, Signature
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar, get_type_hints
@@ -35,19 +36,58 @@ EXPERT = "Expert options"
 _Request = TypeVar("_Request")
 
 
+def argument(metavar: str, help_: str, default: Any) -> Any:
+    """Declare a field of a request that is an argument; [] is the default of one that repeats."""
+    return _field(typer.Argument(metavar=metavar, help=help_), default)
+
+
+def option(
+    names: str, help_: str, default: Any = None, *, has_variable: bool = False, **rules: Any
+) -> Any:
+    """Declare a field of a request that is an option; [] is the default of one that repeats.
+
+    `names` are as the help shows them: "-i, --interval TIME". A TIME is a duration in seconds.
+    `has_variable`: the environment may give it, as DLTOOLS_INTERVAL. `rules` are typer's.
+    """
+    words = names.replace(",", "").split()
+    flags = [word for word in words if word.startswith("-")]
+    metavar = words[-1] if words[-1] not in flags else None
+    if metavar == "TIME":
+        rules.setdefault("parser", duration)
+    if has_variable:
+        rules["envvar"] = f"DLTOOLS_{flags[-1].strip('-').replace('-', '_').upper()}"
+    return _field(typer.Option(*flags, metavar=metavar, help=help_, **rules), default)
+
+
+flag = partial(option, default=False)
+expert_option = partial(option, rich_help_panel=EXPERT)
+expert_flag = partial(flag, rich_help_panel=EXPERT)
+
+
+def _field(declared: Any, default: Any) -> Any:
+    """Return a field whose metadata are what typer is told."""
+    if default == []:
+        return field(default_factory=list, metadata={"declared": declared, "default": None})
+    is_text = declared.parser is not None and default is not None
+    value = declared.parser(default) if is_text else default
+    return field(default=value, metadata={"declared": declared, "default": default})
+
+
 def app(command: Callable[[_Request, typer.Context], None], request: type[_Request]) -> typer.Typer:
     """Return a tool made of one command. Its options are the fields of a request, a dataclass that
-    declares them, and its help is the command's docstring."""
-    hints = get_type_hints(request, include_extras=True)
-    lists = {one.name for one in fields(request) if one.default is MISSING}  # type: ignore[arg-type]
+    declares them, those of its bases last; its help is the command's docstring."""
+    hints = get_type_hints(request)
+    own = request.__annotations__
+    declared = sorted(fields(request), key=lambda one: one.name not in own)  # type: ignore[arg-type]
+    lists = {one.name for one in declared if one.default is MISSING}
     parameters = [
         Parameter(
             one.name,
             Parameter.KEYWORD_ONLY,
-            default=None if one.default is MISSING else one.default,
-            annotation=hints[one.name],
+            default=one.metadata["default"],
+            annotation=Annotated[hints[one.name], one.metadata["declared"]],
         )
-        for one in fields(request)  # type: ignore[arg-type]
+        for one in declared
     ]
 
     @guarded
@@ -67,6 +107,17 @@ def app(command: Callable[[_Request, typer.Context], None], request: type[_Reque
     )
     tool.command(cls=_GroupedHelp)(wrapper)
     return tool
+
+
+def duration(text: str) -> float:
+    """Read a duration: a number of seconds, or one with the unit s, m, h or d."""
+    try:
+        found = parse_duration(text)
+    except ValueError as error:
+        raise typer.BadParameter(f"{text!r} is not a duration such as 1.5s, 10m or 2h") from error
+    if found > _LONGEST_S:
+        raise typer.BadParameter(f"{text!r} is longer than thirty years")
+    return found
 
 
 @contextmanager
@@ -110,65 +161,20 @@ def _version(value: bool) -> None:
         raise typer.Exit
 
 
-Version = Annotated[
-    bool,
-    typer.Option("--version", callback=_version, is_eager=True, help="Print the version and exit."),
-]
-Verbose = Annotated[
-    bool, typer.Option("-v", "--verbose", help="Print progress messages on standard error.")
-]
-Quiet = Annotated[
-    bool,
-    typer.Option(
-        "-q",
-        "--quiet",
-        callback=be_quiet,
-        help="Print errors and warnings alone on standard error, and no remarks, such as why there "
-        "was nothing to do.",
-    ),
-]
-Input = Annotated[str, typer.Argument(metavar="[FILE]", help="Input file; - is standard input.")]
-
-Inputs = Annotated[
-    list[str],
-    typer.Argument(
-        metavar="[FILE]...",
-        help="Input files, pipes or directories, merged by time; - is standard input.",
-    ),
-]
+def input_argument() -> Any:
+    """Declare the input file."""
+    return argument("[FILE]", "Input file; - is standard input.", "-")
 
 
-def duration(text: str) -> float:
-    """Read a duration: a number of seconds, or one with the unit s, m, h or d."""
-    try:
-        found = parse_duration(text)
-    except ValueError as error:
-        raise typer.BadParameter(f"{text!r} is not a duration such as 1.5s, 10m or 2h") from error
-    if found > _LONGEST_S:
-        raise typer.BadParameter(f"{text!r} is longer than thirty years")
-    return found
-
-
-Patience = Annotated[
-    float,
-    typer.Option(
-        "--patience",
-        parser=duration,
-        metavar="TIME",
-        envvar="DLTOOLS_PATIENCE",
-        help="Wait this long for an engine that restarts.",
-        rich_help_panel=EXPERT,
-    ),
-]
-Realize = Annotated[
-    str,
-    typer.Option(
-        "--realize",
-        metavar="MODE",
-        envvar="DLTOOLS_REALIZE",
-        help="How allocations become settings: auto, quota, weight, priority, rotate or cores.",
-    ),
-]
+def roles_option() -> Any:
+    """Declare the roles of containers."""
+    return expert_option(
+        "--role PATTERN=ROLE",
+        "Set the role of containers, whatever else shows it: training, server, interactive or "
+        "other. PATTERN matches their names, or is label:KEY[=VALUE]. Repeatable: the last match "
+        "counts.",
+        [],
+    )
 
 
 def quantum_seconds(text: str) -> float | None:
@@ -176,60 +182,72 @@ def quantum_seconds(text: str) -> float | None:
     return None if text == "auto" else duration(text)
 
 
-Quantum = Annotated[
-    float | None,
-    typer.Option(
-        "--quantum",
+@dataclass(kw_only=True)
+class Messages:
+    """What is said on standard error."""
+
+    quiet: bool = flag(
+        "-q, --quiet",
+        "Print errors and warnings alone on standard error, and no remarks, such as why there "
+        "was nothing to do.",
+        callback=be_quiet,
+    )
+    version: bool = flag(
+        "--version", "Print the version and exit.", callback=_version, is_eager=True
+    )
+
+
+@dataclass(kw_only=True)
+class MoreMessages(Messages):
+    """What is said on standard error, with progress where it is asked for."""
+
+    is_verbose: bool = flag("-v, --verbose", "Print progress messages on standard error.")
+
+
+@dataclass(kw_only=True)
+class Realisation:
+    """How allocations become settings. `quantum_s` is None for auto."""
+
+    mode: str = option(
+        "--realize MODE",
+        "How allocations become settings: auto, quota, weight, priority, rotate or cores.",
+        "auto",
+        has_variable=True,
+    )
+    quantum_s: float | None = expert_option(
+        "--quantum TIME",
+        "Mean length of a turn, with --realize rotate. auto: so long that changing over costs 2 %.",
+        "auto",
         parser=quantum_seconds,
-        metavar="TIME",
-        help="Mean length of a turn, with --realize rotate. auto: so long that changing over "
-        "costs 2 %.",
-        rich_help_panel=EXPERT,
-    ),
-]
+    )
 
 
-Roles = Annotated[
-    list[str],
-    typer.Option(
-        "--role",
-        metavar="PATTERN=ROLE",
-        help="Set the role of containers, whatever else shows it: training, server, interactive or "
-        "other. PATTERN matches their names, or is label:KEY[=VALUE]. Repeatable: the last match "
-        "counts.",
-        rich_help_panel=EXPERT,
-    ),
-]
+@dataclass(kw_only=True)
+class EngineOptions:
+    """The engines to use, how long to wait for one, and where dl-apply keeps its state."""
 
-StateDir = Annotated[
-    Path | None,
-    typer.Option(
-        "--state-dir",
-        metavar="DIR",
-        envvar="DLTOOLS_STATE_DIR",
-        help="Directory where dl-apply keeps its journal and turns, if not the default one.",
-        rich_help_panel=EXPERT,
-    ),
-]
+    hosts: list[str] = option(
+        "--host URL",
+        "Engine to use: unix:///PATH, tcp://HOST:PORT, ssh://HOST or, to change pods, "
+        "kubernetes:NODE; on this machine also cri:///PATH, cgroup:/PATTERN, slurm: or "
+        "kubepods:. Repeatable. See dltools-engines(7).",
+        [],
+    )
+    contexts: list[str] = option("--context NAME", "Docker context of an engine. Repeatable.", [])
+    is_swarm: bool = flag("--swarm", "Use every node of the Swarm that the engine manages.")
+    patience_s: float = expert_option(
+        "--patience TIME", "Wait this long for an engine that restarts.", "60s", has_variable=True
+    )
+    state_directory: Path | None = expert_option(
+        "--state-dir DIR",
+        "Directory where dl-apply keeps its journal and turns, if not the default one.",
+        has_variable=True,
+    )
 
-
-Hosts = Annotated[
-    list[str],
-    typer.Option(
-        "--host",
-        metavar="URL",
-        help="Engine to use: unix:///PATH, tcp://HOST:PORT, ssh://HOST or, to change pods, "
-        "kubernetes:NODE; on this machine also cri:///PATH, cgroup:/PATTERN, slurm: or kubepods:. "
-        "Repeatable. See dltools-engines(7).",
-    ),
-]
-Contexts = Annotated[
-    list[str],
-    typer.Option("--context", metavar="NAME", help="Docker context of an engine. Repeatable."),
-]
-Swarm = Annotated[
-    bool, typer.Option("--swarm", help="Use every node of the Swarm that the engine manages.")
-]
+    @property
+    def engines(self) -> Engines:
+        """The engines that are named."""
+        return Engines(self.hosts, self.contexts, is_swarm=self.is_swarm)
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,8 +5,6 @@ functions -q __dltools_parameters; or source (status dirname)/dl-plan.fish
 # generated: options
 complete -c dl-sim -s p -l policy -x -a 'flowcon tradl dqoes specon noop fair las slaq srtf' -d 'Scheduling policy'
 complete -c dl-sim -l set -x -a '(__dltools_parameters noop flowcon tradl slaq las srtf)' -d 'Set a parameter of the policies that have it'
-complete -c dl-sim -l realize -x -a 'auto quota weight priority rotate cores' -d 'How allocations become settings: auto, quota, weight, priority, rotate or cores'
-complete -c dl-sim -l quantum -x -d 'Mean length of a turn, with --realize rotate'
 complete -c dl-sim -l clairvoyant -d 'Tell the policies how many epochs each job will train'
 complete -c dl-sim -l from -r -d 'Run the containers of a recording again, instead of FILE: a file, a directory, or - for standard input'
 complete -c dl-sim -l trace -x -a 'gavel: pollux: philly: alibaba:' -d 'Read a cluster trace instead of FILE'
@@ -23,6 +21,8 @@ complete -c dl-sim -s o -l output -r -d 'Write the observations that dl-probe wo
 complete -c dl-sim -s i -l interval -x -d 'Time between two samples, also those of --output: how soon policies see what jobs report'
 complete -c dl-sim -l jobs -d 'Print one row per job instead of one per policy'
 complete -c dl-sim -l format -x -a 'auto table jsonl csv' -d 'Output format'
+complete -c dl-sim -l realize -x -a 'auto quota weight priority rotate cores' -d 'How allocations become settings: auto, quota, weight, priority, rotate or cores'
+complete -c dl-sim -l quantum -x -d 'Mean length of a turn, with --realize rotate'
 complete -c dl-sim -s q -l quiet -d 'Print errors and warnings alone on standard error, and no remarks, such as why there was nothing to do'
 complete -c dl-sim -l version -d 'Print the version and exit'
 complete -c dl-sim -s h -l help -d 'Show this message and exit'

@@ -18,7 +18,7 @@ from helpers.tools import Tools, complaint
 
 from dltools.cli.destinations import check
 from dltools.cli.exits import Exit
-from dltools.cli.observation_formats import ObservationFormat, choose_observation_format
+from dltools.cli.formats import ObservationFormat, choose_observation_format
 from dltools.errors import OutputError
 
 WORKLOAD = b'[[job]]\nname = "a"\nwork = 20\nthreads = 2\n'

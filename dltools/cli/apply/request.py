@@ -3,26 +3,22 @@
 from __future__ import annotations
 
 import shlex
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import Enum, auto
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
 import typer
 
 from dltools.cli import options
-from dltools.cli.formats import RecordFormat, RecordFormatOption
+from dltools.cli.formats import RecordFormat
 from dltools.cli.options import (
-    Contexts,
-    Engines,
-    Hosts,
-    Input,
-    Patience,
-    Quiet,
-    StateDir,
-    Swarm,
-    Verbose,
-    Version,
+    EngineOptions,
+    MoreMessages,
+    expert_flag,
+    expert_option,
+    flag,
+    option,
 )
 
 if TYPE_CHECKING:
@@ -69,202 +65,106 @@ def beside_process(text: str) -> int:
 
 
 @dataclass(kw_only=True)
-class Request:
+class Request(MoreMessages, EngineOptions):
     """What to do, and how. Times are seconds; `beside` is -1 for any process."""
 
-    input: Input = "-"
-    is_dry_run: Annotated[
-        bool, typer.Option("-n", "--dry-run", help="Check everything, but change nothing.")
-    ] = False
-    is_offline: Annotated[
-        bool,
-        typer.Option(
-            "--offline",
-            help="With --dry-run: ask no engine, and assume that each container is as the plan "
-            "says.",
-            rich_help_panel=options.EXPERT,
-        ),
-    ] = False
-    undoes: Annotated[
-        bool,
-        typer.Option("--undo", help="Restore every container that dl-apply has changed, and exit."),
-    ] = False
-    stops: Annotated[
-        bool,
-        typer.Option(
-            "--stop", help="With --undo: first end the dl-apply that is running, as SIGTERM does."
-        ),
-    ] = False
-    shows_status: Annotated[
-        bool,
-        typer.Option(
-            "--status",
-            help="Print every container that dl-apply has changed (settings before and now, since "
-            "when, by which run) and every job that is being moved, and exit.",
-        ),
-    ] = False
-    releases: Annotated[
-        list[str],
-        typer.Option(
-            "--release",
-            metavar="NAME",
-            help="Put a container's settings back, and leave it alone from now on, whatever plans "
-            "say; with --undo: no longer. Repeatable.",
-        ),
-    ] = field(default_factory=list)
-    shows_history: Annotated[
-        bool,
-        typer.Option(
-            "--history",
-            help="Print what was changed, when, why, by which run and how that ended, the newest "
-            "first, and exit; FILE is then a container's name or id.",
-        ),
-    ] = False
-    restores: Annotated[
-        bool,
-        typer.Option(
-            "--restore",
-            help="Restore what this run changed when the input ends, or on SIGTERM, SIGHUP or "
-            "Ctrl-C.",
-        ),
-    ] = False
-    installs_service: Annotated[
-        bool,
-        typer.Option(
-            "--install-service",
-            help="Run the pipe as a service of systemd, now and at each boot, which puts "
-            "everything back when it stops; with --dry-run print its unit.",
-        ),
-    ] = False
-    removes_service: Annotated[
-        bool,
-        typer.Option(
-            "--remove-service", help="Stop that service, put everything back, and remove it."
-        ),
-    ] = False
-    policy: Annotated[
-        str | None,
-        typer.Option(
-            metavar="NAME",
-            help="Scheduling policy of the service, flowcon by default.",
-            rich_help_panel=options.EXPERT,
-        ),
-    ] = None
-    labels: Annotated[
-        list[str],
-        typer.Option(
-            "--label",
-            metavar="KEY[=VALUE]",
-            help="Change only containers with this label. Repeatable.",
-        ),
-    ] = field(default_factory=list)
-    names: Annotated[
-        list[str],
-        typer.Option(
-            "--name",
-            metavar="REGEX",
-            help="Change only containers whose name matches. Repeatable: one match is enough.",
-        ),
-    ] = field(default_factory=list)
-    max_changes: Annotated[
-        int | None,
-        typer.Option(
-            min=0,
-            metavar="N",
-            help="Change at most N containers of a host in each plan.",
-            rich_help_panel=options.EXPERT,
-        ),
-    ] = None
-    max_age_s: Annotated[
-        float | None,
-        typer.Option(
-            "--max-age",
-            parser=options.duration,
-            metavar="TIME",
-            help="Refuse plans whose newest observation is older than this.",
-            rich_help_panel=options.EXPERT,
-        ),
-    ] = None
-    hold_s: Annotated[
-        float | None,
-        typer.Option(
-            "--hold",
-            parser=options.duration,
-            metavar="TIME",
-            help="Let the containers of a single plan take turns this long; by default until none "
-            "waits for its turn. The turns of a stream end with it.",
-            rich_help_panel=options.EXPERT,
-        ),
-    ] = None
-    hosts: Hosts = field(default_factory=list)
-    contexts: Contexts = field(default_factory=list)
-    is_swarm: Swarm = False
-    is_forced: Annotated[
-        bool,
-        typer.Option(
-            "--force",
-            help="Also change settings that somebody else has changed, and move jobs that have no "
-            "checkpoint: they begin anew elsewhere.",
-        ),
-    ] = False
-    beside: Annotated[
-        int | None,
-        typer.Option(
-            parser=beside_process,
-            metavar="PID",
-            envvar="DLTOOLS_BESIDE",
-            help="Write although another dl-apply writes to the same engine: process PID, or any.",
-            rich_help_panel=options.EXPERT,
-        ),
-    ] = None
-    deliver_directory: Annotated[
-        Path | None,
-        typer.Option(
-            "--deliver-dir",
-            metavar="DIR",
-            envvar="DLTOOLS_DELIVER_DIR",
-            help="Deliver models into DIR, a folder for each; by default none is delivered.",
-            rich_help_panel=options.EXPERT,
-        ),
-    ] = None
-    deliver_hook: Annotated[
-        HookCommand | None,
-        typer.Option(
-            parser=hook_command,
-            metavar="COMMAND",
-            help="Run this command, without a shell, for each model delivered, with its folder as "
-            "the last argument; it is killed after ten minutes.",
-            rich_help_panel=options.EXPERT,
-        ),
-    ] = None
-    tell: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE",
-            help="Keep in FILE, for all users to read, which containers wait, and until when.",
-        ),
-    ] = None
-    contact: Annotated[
-        str, typer.Option(metavar="TEXT", help="Whom to ask, as the file of --tell says.")
-    ] = ""
-    lease_s: Annotated[
-        float | None,
-        typer.Option(
-            "--lease",
-            parser=options.duration,
-            metavar="TIME",
-            help="Undo what this run has set when no plan has come for this long, 0s for never; by "
-            "default three intervals between the plans of a stream or the runs of dl-plan --state, "
-            "at least 10 s.",
-            rich_help_panel=options.EXPERT,
-        ),
-    ] = None
-    patience_s: Patience = "60s"  # type: ignore[assignment]
-    state_directory: StateDir = None
-    format: RecordFormatOption = RecordFormat.AUTO
-    is_verbose: Verbose = False
-    quiet: Quiet = False
-    version: Version = False
+    input: str = options.input_argument()
+    is_dry_run: bool = flag("-n, --dry-run", "Check everything, but change nothing.")
+    is_offline: bool = expert_flag(
+        "--offline",
+        "With --dry-run: ask no engine, and assume that each container is as the plan says.",
+    )
+    undoes: bool = flag("--undo", "Restore every container that dl-apply has changed, and exit.")
+    stops: bool = flag(
+        "--stop", "With --undo: first end the dl-apply that is running, as SIGTERM does."
+    )
+    shows_status: bool = flag(
+        "--status",
+        "Print every container that dl-apply has changed (settings before and now, since "
+        "when, by which run) and every job that is being moved, and exit.",
+    )
+    releases: list[str] = option(
+        "--release NAME",
+        "Put a container's settings back, and leave it alone from now on, whatever plans say; "
+        "with --undo: no longer. Repeatable.",
+        [],
+    )
+    shows_history: bool = flag(
+        "--history",
+        "Print what was changed, when, why, by which run and how that ended, the newest "
+        "first, and exit; FILE is then a container's name or id.",
+    )
+    restores: bool = flag(
+        "--restore",
+        "Restore what this run changed when the input ends, or on SIGTERM, SIGHUP or Ctrl-C.",
+    )
+    installs_service: bool = flag(
+        "--install-service",
+        "Run the pipe as a service of systemd, now and at each boot, which puts everything "
+        "back when it stops; with --dry-run print its unit.",
+    )
+    removes_service: bool = flag(
+        "--remove-service", "Stop that service, put everything back, and remove it."
+    )
+    policy: str | None = expert_option(
+        "--policy NAME", "Scheduling policy of the service, flowcon by default."
+    )
+    labels: list[str] = option(
+        "--label KEY[=VALUE]", "Change only containers with this label. Repeatable.", []
+    )
+    names: list[str] = option(
+        "--name REGEX",
+        "Change only containers whose name matches. Repeatable: one match is enough.",
+        [],
+    )
+    max_changes: int | None = expert_option(
+        "--max-changes N", "Change at most N containers of a host in each plan.", min=0
+    )
+    max_age_s: float | None = expert_option(
+        "--max-age TIME", "Refuse plans whose newest observation is older than this."
+    )
+    hold_s: float | None = expert_option(
+        "--hold TIME",
+        "Let the containers of a single plan take turns this long; by default until none "
+        "waits for its turn. The turns of a stream end with it.",
+    )
+    is_forced: bool = flag(
+        "--force",
+        "Also change settings that somebody else has changed, and move jobs that have no "
+        "checkpoint: they begin anew elsewhere.",
+    )
+    beside: int | None = expert_option(
+        "--beside PID",
+        "Write although another dl-apply writes to the same engine: process PID, or any.",
+        parser=beside_process,
+        has_variable=True,
+    )
+    deliver_directory: Path | None = expert_option(
+        "--deliver-dir DIR",
+        "Deliver models into DIR, a folder for each; by default none is delivered.",
+        has_variable=True,
+    )
+    deliver_hook: HookCommand | None = expert_option(
+        "--deliver-hook COMMAND",
+        "Run this command, without a shell, for each model delivered, with its folder as the "
+        "last argument; it is killed after ten minutes.",
+        parser=hook_command,
+    )
+    tell: Path | None = option(
+        "--tell FILE", "Keep in FILE, for all users to read, which containers wait, and until when."
+    )
+    contact: str = option("--contact TEXT", "Whom to ask, as the file of --tell says.", "")
+    lease_s: float | None = expert_option(
+        "--lease TIME",
+        "Undo what this run has set when no plan has come for this long, 0s for never; by "
+        "default three intervals between the plans of a stream or the runs of dl-plan "
+        "--state, at least 10 s.",
+    )
+    format: RecordFormat = option(
+        "--format",
+        "Output format. auto: a table on a terminal, else JSON Lines.",
+        RecordFormat.AUTO,
+    )
 
     def __post_init__(self) -> None:
         """Raise `BadParameter` for options that contradict each other."""
@@ -302,11 +202,6 @@ class Request:
         if self.shows_status:
             return Task.SHOW_STATUS
         return Task.SHOW_HISTORY if self.shows_history else Task.APPLY
-
-    @property
-    def engines(self) -> Engines:
-        """The engines that are named."""
-        return Engines(self.hosts, self.contexts, is_swarm=self.is_swarm)
 
     @property
     def rules(self) -> Rules:

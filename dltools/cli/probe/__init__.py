@@ -19,7 +19,7 @@ def probe(request: Request, context: typer.Context) -> None:
     progress in saved logs instead.
     """
     _leave_numpy_out()
-    from dltools.cli.observation_formats import choose_observation_format, option_before_environment
+    from dltools.cli.formats import choose_observation_format, option_before_environment
     from dltools.cli.probe.run import run_request
 
     output, is_stream = request.output, request.is_stream

@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, cast
 
 from dltools.cli.exits import print_message
+from dltools.cli.formats import ObservationFormat
 from dltools.cli.input_streams import open_log
-from dltools.cli.observation_formats import ObservationFormat
 from dltools.cli.probe.outputs import holds_one_sample, open_output
 from dltools.cli.progress_bar import CountedReads, ProgressBar
 from dltools.cli.remarks import print_remark

@@ -12,7 +12,7 @@ from typing import IO, TYPE_CHECKING
 from dltools.cli import destinations
 from dltools.cli.destinations import make_console, printable_file
 from dltools.cli.exits import print_message
-from dltools.cli.observation_formats import ObservationFormat, is_directory
+from dltools.cli.formats import ObservationFormat, is_directory
 from dltools.cli.probe.observed_hosts import ObservedHosts
 from dltools.observations.formats.parquet import FEWEST_ROWS
 from dltools.observations.formats.registry import get_format

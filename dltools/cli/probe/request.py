@@ -3,29 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 import typer
 
 from dltools.cli import options
-from dltools.cli.formats import format_option
-from dltools.cli.observation_formats import ObservationFormat
-from dltools.cli.options import (
-    Contexts,
-    Engines,
-    Hosts,
-    Patience,
-    Quiet,
-    Roles,
-    StateDir,
-    Swarm,
-    Verbose,
-    Version,
-    duration,
-)
+from dltools.cli.formats import ObservationFormat
+from dltools.cli.options import EngineOptions, MoreMessages, argument, expert_option, flag, option
 from dltools.notation.times import parse_time
 
 _OF_DIAGNOSES = ("auto", "table", "jsonl")
@@ -75,203 +62,113 @@ def parse_start(text: str) -> datetime:
 
 
 @dataclass(kw_only=True)
-class Request:
+class Request(MoreMessages, EngineOptions):
     """What to sample, how often, and where to write it. Times are seconds.
 
     `log_files` are the paths of the logs of containers, by name. `explained_line` is the number of
     the line of a log to explain, None for none.
     """
 
-    logs: Annotated[
-        list[str],
-        typer.Argument(
-            metavar="[LOG[:LINE]]...",
-            help="Saved logs to read progress from, instead of containers; - is standard input. "
-            "LOG:LINE says how the line of that number was read: what was found in it, what not "
-            "and why, and which label helps.",
-        ),
-    ] = field(default_factory=list)
-    interval_s: Annotated[
-        float | None,
-        typer.Option(
-            "-i",
-            "--interval",
-            parser=duration,
-            metavar="TIME",
-            help="Take a sample every TIME; by default a single one.",
-        ),
-    ] = None
-    count: Annotated[
-        int | None,
-        typer.Option(
-            "-c", "--count", min=1, metavar="COUNT", help="Stop after COUNT samples; needs -i."
-        ),
-    ] = None
-    duration_s: Annotated[
-        float | None,
-        typer.Option(
-            "--duration", parser=duration, metavar="TIME", help="Stop after TIME; needs -i."
-        ),
-    ] = None
-    since_s: Annotated[
-        float,
-        typer.Option(
-            "--since",
-            parser=duration,
-            metavar="TIME",
-            envvar="DLTOOLS_SINCE",
-            help="Read the newest part of each log at first, as long as this.",
-            rich_help_panel=options.EXPERT,
-        ),
-    ] = "10m"  # type: ignore[assignment]
-    window_s: Annotated[
-        float,
-        typer.Option(
-            "--window",
-            parser=duration,
-            metavar="TIME",
-            envvar="DLTOOLS_WINDOW",
-            help="Take two samples of the counters, TIME apart, so that rates are current ones and "
-            "not means of the container's whole life. 0s: one sample.",
-            rich_help_panel=options.EXPERT,
-        ),
-    ] = "0s"  # type: ignore[assignment]
-    labels: Annotated[
-        list[str],
-        typer.Option(
-            "--label", metavar="KEY[=VALUE]", help="Select containers with this label. Repeatable."
-        ),
-    ] = field(default_factory=list)
-    names: Annotated[
-        list[str],
-        typer.Option(
-            "--name",
-            metavar="REGEX",
-            help="Select containers whose name matches, as docker ps --filter name does. "
-            "Repeatable: one match is enough.",
-        ),
-    ] = field(default_factory=list)
-    pattern: Annotated[
-        str | None,
-        typer.Option(
-            metavar="REGEX",
-            envvar="DLTOOLS_PATTERN",
-            help="Find progress in logs by the named groups of REGEX, such as "
-            "'val=(?P<val_loss>[0-9.]+)'. The label dltools.pattern overrides it.",
-            rich_help_panel=options.EXPERT,
-        ),
-    ] = None
-    log: Annotated[
-        list[str],
-        typer.Option(
-            metavar="NAME=PATH",
-            help="Read the log of the container NAME from the file PATH, with --host cgroup: or "
-            "slurm:, by default from the files into which its processes write. Repeatable.",
-            rich_help_panel=options.EXPERT,
-        ),
-    ] = field(default_factory=list)
-    roles: Roles = field(default_factory=list)
-    user_from: Annotated[
-        str,
-        typer.Option(
-            metavar="SOURCE",
-            envvar="DLTOOLS_USER_FROM",
-            help="Take whose job a container is, where its label dltools.user does not say so, "
-            "from SOURCE: container, the user that it runs as, or label:KEY, another label.",
-            rich_help_panel=options.EXPERT,
-        ),
-    ] = ""
-    metrics: Annotated[
-        list[str],
-        typer.Option(
-            "--metric", metavar="NAME", help="Keep progress of this metric only. Repeatable."
-        ),
-    ] = field(default_factory=list)
-    logs_start: Annotated[
-        Any,
-        typer.Option(
-            "--start",
-            parser=parse_start,
-            metavar="WHEN",
-            help="Time at which the saved logs began, such as 2026-01-31T12:00Z; for logs that "
-            "print only elapsed time or no year.  [default: 1970-01-01T00:00Z]",
-            rich_help_panel=options.EXPERT,
-        ),
-    ] = None
-    lists_metrics: Annotated[
-        bool,
-        typer.Option(
-            "--list-metrics",
-            help="List the metrics found, with their log family and number of points; say which "
-            "one judges each job and why, and what was dropped as noise.",
-        ),
-    ] = False
-    is_diagnosis: Annotated[
-        bool,
-        typer.Option(
-            "--doctor",
-            help="Say what can be seen of the engine and of each container, what not, what "
-            "dl-apply has left, and what costs trainings time, with the command to type next; "
-            "and exit.",
-        ),
-    ] = False
-    notify: Annotated[
-        str | None,
-        typer.Option(
-            metavar="CMD",
-            help="Run CMD, without a shell, when a job finishes, fails, diverges, stalls, runs out "
-            "of memory or meets its target, or holds a GPU and leaves it idle; it gets JSON on "
-            "standard input. Once for each container; needs -i.",
-        ),
-    ] = None
-    output: Annotated[
-        str | None,
-        typer.Option(
-            "-o",
-            "--output",
-            metavar="FILE|DIR/",
-            help="Write to FILE, or add to the recordings in DIR, which are kept by day and host. "
-            "FILE is written completely or not at all; a stream is written as it comes.",
-        ),
-    ] = None
-    rotate_s: Annotated[
-        float,
-        typer.Option(
-            "--rotate",
-            parser=duration,
-            metavar="TIME",
-            envvar="DLTOOLS_ROTATE",
-            help="Begin a new file in DIR every TIME, in a stream.",
-            rich_help_panel=options.EXPERT,
-        ),
-    ] = "1h"  # type: ignore[assignment]
-    hosts: Hosts = field(default_factory=list)
-    contexts: Contexts = field(default_factory=list)
-    is_swarm: Swarm = False
-    deadline_s: Annotated[
-        float,
-        typer.Option(
-            "--deadline",
-            parser=duration,
-            metavar="TIME",
-            envvar="DLTOOLS_DEADLINE",
-            help="Wait this long for each of several hosts; a sample lacks those that are slower.",
-            rich_help_panel=options.EXPERT,
-        ),
-    ] = "10s"  # type: ignore[assignment]
-    patience_s: Patience = "60s"  # type: ignore[assignment]
-    state_directory: StateDir = None
-    format: Annotated[
-        ObservationFormat,
-        format_option(
-            "the name of --output decides; else a table on a terminal, Parquet, or Arrow for a "
-            "stream",
-            "DLTOOLS_FORMAT",
-        ),
-    ] = ObservationFormat.AUTO
-    is_verbose: Verbose = False
-    quiet: Quiet = False
-    version: Version = False
+    logs: list[str] = argument(
+        "[LOG[:LINE]]...",
+        "Saved logs to read progress from, instead of containers; - is standard input. "
+        "LOG:LINE says how the line of that number was read: what was found in it, what not "
+        "and why, and which label helps.",
+        [],
+    )
+    interval_s: float | None = option(
+        "-i, --interval TIME", "Take a sample every TIME; by default a single one."
+    )
+    count: int | None = option("-c, --count COUNT", "Stop after COUNT samples; needs -i.", min=1)
+    duration_s: float | None = option("--duration TIME", "Stop after TIME; needs -i.")
+    since_s: float = expert_option(
+        "--since TIME",
+        "Read the newest part of each log at first, as long as this.",
+        "10m",
+        has_variable=True,
+    )
+    window_s: float = expert_option(
+        "--window TIME",
+        "Take two samples of the counters, TIME apart, so that rates are current ones and not "
+        "means of the container's whole life. 0s: one sample.",
+        "0s",
+        has_variable=True,
+    )
+    labels: list[str] = option(
+        "--label KEY[=VALUE]", "Select containers with this label. Repeatable.", []
+    )
+    names: list[str] = option(
+        "--name REGEX",
+        "Select containers whose name matches, as docker ps --filter name does. Repeatable: "
+        "one match is enough.",
+        [],
+    )
+    pattern: str | None = expert_option(
+        "--pattern REGEX",
+        "Find progress in logs by the named groups of REGEX, such as "
+        "'val=(?P<val_loss>[0-9.]+)'. The label dltools.pattern overrides it.",
+        has_variable=True,
+    )
+    log: list[str] = expert_option(
+        "--log NAME=PATH",
+        "Read the log of the container NAME from the file PATH, with --host cgroup: or "
+        "slurm:, by default from the files into which its processes write. Repeatable.",
+        [],
+    )
+    roles: list[str] = options.roles_option()
+    user_from: str = expert_option(
+        "--user-from SOURCE",
+        "Take whose job a container is, where its label dltools.user does not say so, from "
+        "SOURCE: container, the user that it runs as, or label:KEY, another label.",
+        "",
+        has_variable=True,
+    )
+    metrics: list[str] = option(
+        "--metric NAME", "Keep progress of this metric only. Repeatable.", []
+    )
+    logs_start: Any = expert_option(
+        "--start WHEN",
+        "Time at which the saved logs began, such as 2026-01-31T12:00Z; for logs that print "
+        "only elapsed time or no year.  [default: 1970-01-01T00:00Z]",
+        parser=parse_start,
+    )
+    lists_metrics: bool = flag(
+        "--list-metrics",
+        "List the metrics found, with their log family and number of points; say which one "
+        "judges each job and why, and what was dropped as noise.",
+    )
+    is_diagnosis: bool = flag(
+        "--doctor",
+        "Say what can be seen of the engine and of each container, what not, what dl-apply "
+        "has left, and what costs trainings time, with the command to type next; and exit.",
+    )
+    notify: str | None = option(
+        "--notify CMD",
+        "Run CMD, without a shell, when a job finishes, fails, diverges, stalls, runs out of "
+        "memory or meets its target, or holds a GPU and leaves it idle; it gets JSON on "
+        "standard input. Once for each container; needs -i.",
+    )
+    output: str | None = option(
+        "-o, --output FILE|DIR/",
+        "Write to FILE, or add to the recordings in DIR, which are kept by day and host. FILE "
+        "is written completely or not at all; a stream is written as it comes.",
+    )
+    rotate_s: float = expert_option(
+        "--rotate TIME", "Begin a new file in DIR every TIME, in a stream.", "1h", has_variable=True
+    )
+    deadline_s: float = expert_option(
+        "--deadline TIME",
+        "Wait this long for each of several hosts; a sample lacks those that are slower.",
+        "10s",
+        has_variable=True,
+    )
+    format: ObservationFormat = option(
+        "--format",
+        "Output format. auto: the name of --output decides; else a table on a terminal, "
+        "Parquet, or Arrow for a stream.",
+        ObservationFormat.AUTO,
+        has_variable=True,
+    )
 
     def __post_init__(self) -> None:
         """Raise `BadParameter` for options that contradict each other."""
@@ -316,8 +213,3 @@ class Request:
     def is_stream(self) -> bool:
         """Whether samples are taken again and again."""
         return self.interval_s is not None
-
-    @property
-    def engines(self) -> Engines:
-        """The engines that are named."""
-        return Engines(self.hosts, self.contexts, is_swarm=self.is_swarm)

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from dltools.cli.exits import Exit, print_message
-from dltools.cli.observation_formats import ObservationFormat
+from dltools.cli.formats import ObservationFormat
 from dltools.cli.probe.outputs import open_output
 from dltools.cli.probe.request import takes_log_files
 from dltools.cli.remarks import Remarks, is_last_in_pipe, print_remark

@@ -2,77 +2,52 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
-
-import typer
 
 from dltools.cli import destinations
-from dltools.cli.formats import ReportFormat, choose_report_format, format_option
-from dltools.cli.options import Quiet, Version
+from dltools.cli.formats import ReportFormat, choose_report_format
+from dltools.cli.options import Messages, argument, flag, option
 from dltools.errors import ConfigError
 
 
 @dataclass(kw_only=True)
-class Request:
+class Request(Messages):
     """What to report, and how."""
 
-    inputs: Annotated[
-        list[str],
-        typer.Argument(
-            metavar="[[NAME=]FILE]...",
-            help="Recordings, plans, results, or tables of dl-sim --jobs; - is standard input.",
-        ),
-    ] = field(default_factory=list)
-    baseline: Annotated[
-        str,
-        typer.Option(
-            metavar="NAME", help="Baseline run for the ratios; by default noop, else the first."
-        ),
-    ] = ""
-    is_by_job: Annotated[
-        bool, typer.Option("--jobs", help="Print one row per job (the default for a single run).")
-    ] = False
-    by: Annotated[
-        str,
-        typer.Option(
-            metavar="GROUP",
-            help="Print one row per user, or per job with all its containers: CPU and GPU hours, "
-            "energy, waited, finished, failed; GROUP is user or job.",
-        ),
-    ] = ""
-    prices: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE",
-            help="Say what jobs, or users, cost: FILE has cpu_hour, gpu_hour and kwh, in TOML.",
-        ),
-    ] = None
-    pictures: Annotated[
-        list[str],
-        typer.Option(
-            "--plot",
-            metavar="KIND",
-            help="Kind of picture: compare, gantt, limits, progress, responses, cdf or satisfied. "
-            "Repeatable; by default all kinds that have data.",
-        ),
-    ] = field(default_factory=list)
-    output: Annotated[
-        Path | None,
-        typer.Option(
-            "-o", "--output", metavar="FILE", help="Write to FILE, completely or not at all."
-        ),
-    ] = None
-    format: Annotated[
-        ReportFormat,
-        format_option(
-            "the name of --output decides; else a table on a terminal, JSON Lines in a pipe"
-        ),
-    ] = ReportFormat.AUTO
-    title: Annotated[str, typer.Option(metavar="TEXT", help="Heading of an HTML page.")] = ""
-    quiet: Quiet = False
-    version: Version = False
+    inputs: list[str] = argument(
+        "[[NAME=]FILE]...",
+        "Recordings, plans, results, or tables of dl-sim --jobs; - is standard input.",
+        [],
+    )
+    baseline: str = option(
+        "--baseline NAME", "Baseline run for the ratios; by default noop, else the first.", ""
+    )
+    is_by_job: bool = flag("--jobs", "Print one row per job (the default for a single run).")
+    by: str = option(
+        "--by GROUP",
+        "Print one row per user, or per job with all its containers: CPU and GPU hours, "
+        "energy, waited, finished, failed; GROUP is user or job.",
+        "",
+    )
+    prices: Path | None = option(
+        "--prices FILE",
+        "Say what jobs, or users, cost: FILE has cpu_hour, gpu_hour and kwh, in TOML.",
+    )
+    pictures: list[str] = option(
+        "--plot KIND",
+        "Kind of picture: compare, gantt, limits, progress, responses, cdf or satisfied. "
+        "Repeatable; by default all kinds that have data.",
+        [],
+    )
+    output: Path | None = option("-o, --output FILE", "Write to FILE, completely or not at all.")
+    format: ReportFormat = option(
+        "--format",
+        "Output format. auto: the name of --output decides; else a table on a terminal, JSON "
+        "Lines in a pipe.",
+        ReportFormat.AUTO,
+    )
+    title: str = option("--title TEXT", "Heading of an HTML page.", "")
 
     def __post_init__(self) -> None:
         """Raise `OutputError` for an impossible output, `ConfigError` for a kind of picture that is

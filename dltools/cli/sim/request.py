@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 import typer
 
 from dltools.cli import options
-from dltools.cli.formats import RowFormat, RowFormatOption
-from dltools.cli.options import Input, Quantum, Quiet, Realize, Version, duration
+from dltools.cli.formats import RowFormat
+from dltools.cli.options import Messages, Realisation, expert_flag, expert_option, flag, option
 from dltools.errors import ConfigError
 
 _DEFAULT_POLICIES = ("noop", "flowcon", "tradl", "slaq", "las", "srtf")
@@ -25,142 +25,85 @@ def nodes_of(text: str) -> int | Path:
 
 
 @dataclass(kw_only=True)
-class Request:
+class Request(Messages, Realisation):
     """What to simulate and what to print.
 
     The jobs and hosts come from one of `from_recording`, `trace` ("KIND:FILE") and `generate`
     ("KIND:N"), else from the workload `file`; "" is none. `nodes` are a number, or a file.
     """
 
-    file: Input = "-"
-    given_policies: Annotated[
-        list[str],
-        typer.Option(
-            "-p",
-            "--policy",
-            metavar="NAME",
-            help="Scheduling policy. Repeatable; the first one is the baseline of the ratios. "
-            "By default noop, flowcon, tradl, slaq, las and srtf.",
-        ),
-    ] = field(default_factory=list)
-    assignments: Annotated[
-        list[str],
-        typer.Option(
-            "--set",
-            metavar="NAME=VALUE",
-            help="Set a parameter of the policies that have it. Repeatable.",
-        ),
-    ] = field(default_factory=list)
-    mode: Realize = "auto"
-    quantum_s: Quantum = "auto"  # type: ignore[assignment]
-    is_clairvoyant: Annotated[
-        bool,
-        typer.Option(
-            "--clairvoyant",
-            help="Tell the policies how many epochs each job will train.",
-            rich_help_panel=options.EXPERT,
-        ),
-    ] = False
-    from_recording: Annotated[
-        str,
-        typer.Option(
-            "--from",
-            metavar="RECORDING",
-            help="Run the containers of a recording again, instead of FILE: a file, a directory, "
-            "or - for standard input.",
-        ),
-    ] = ""
-    trace: Annotated[
-        str,
-        typer.Option(
-            metavar="KIND:FILE",
-            help="Read a cluster trace instead of FILE; KIND is gavel, pollux, philly or alibaba.",
-        ),
-    ] = ""
-    throughputs: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE",
-            help="Table of throughputs for --trace gavel, in JSON.",
-            rich_help_panel=options.EXPERT,
-        ),
-    ] = None
-    generate: Annotated[
-        str,
-        typer.Option(
-            metavar="KIND:N",
-            help="Generate N trainings instead of reading FILE; KIND is how they arrive: fixed, "
-            "random, poisson or burst.",
-        ),
-    ] = ""
-    mean_gap_s: Annotated[
-        float,
-        typer.Option(
-            "--gap",
-            parser=duration,
-            metavar="TIME",
-            help="Mean time between two arrivals, for --generate and a philly trace of run times.",
-        ),
-    ] = "30s"  # type: ignore[assignment]
-    cpus: Annotated[
-        float, typer.Option(metavar="N", help="CPUs of each host, for --generate and --trace.")
-    ] = 2.0
-    nodes: Annotated[
-        Any,
-        typer.Option(
-            parser=nodes_of,
-            metavar="N|FILE",
-            help="Hosts for --generate and --trace: their number, or an Alibaba node list.",
-        ),
-    ] = "1"
-    seed: Annotated[int, typer.Option(metavar="N", help="First random seed.")] = 0
-    repeat: Annotated[int, typer.Option(metavar="N", help="Number of seeds to average over.")] = 1
-    spin: Annotated[
-        float | None,
-        typer.Option(
-            metavar="FRACTION",
-            help="Loss to contention: 0 (waiting threads sleep) to 1 (they spin). By default each "
-            "job's own.",
-            rich_help_panel=options.EXPERT,
-        ),
-    ] = None
-    criterion: Annotated[
-        str,
-        typer.Option(
-            "--best",
-            metavar="CRITERION",
-            help="Try all policies and settings, and rank them by mean_completion, makespan, "
-            "time_to_target or satisfied.",
-        ),
-    ] = ""
-    recording: Annotated[
-        Path | None,
-        typer.Option(
-            "-o",
-            "--output",
-            metavar="FILE",
-            help="Write the observations that dl-probe would have recorded of one policy's run. "
-            "The name of FILE chooses the format; by default Parquet.",
-        ),
-    ] = None
-    sample_interval_s: Annotated[
-        float,
-        typer.Option(
-            "-i",
-            "--interval",
-            parser=duration,
-            metavar="TIME",
-            help="Time between two samples, also those of --output: how soon policies see what "
-            "jobs report.",
-            rich_help_panel=options.EXPERT,
-        ),
-    ] = "2s"  # type: ignore[assignment]
-    is_by_job: Annotated[
-        bool, typer.Option("--jobs", help="Print one row per job instead of one per policy.")
-    ] = False
-    format: RowFormatOption = RowFormat.AUTO
-    quiet: Quiet = False
-    version: Version = False
+    file: str = options.input_argument()
+    given_policies: list[str] = option(
+        "-p, --policy NAME",
+        "Scheduling policy. Repeatable; the first one is the baseline of the ratios. By "
+        "default noop, flowcon, tradl, slaq, las and srtf.",
+        [],
+    )
+    assignments: list[str] = option(
+        "--set NAME=VALUE", "Set a parameter of the policies that have it. Repeatable.", []
+    )
+    is_clairvoyant: bool = expert_flag(
+        "--clairvoyant", "Tell the policies how many epochs each job will train."
+    )
+    from_recording: str = option(
+        "--from RECORDING",
+        "Run the containers of a recording again, instead of FILE: a file, a directory, or - "
+        "for standard input.",
+        "",
+    )
+    trace: str = option(
+        "--trace KIND:FILE",
+        "Read a cluster trace instead of FILE; KIND is gavel, pollux, philly or alibaba.",
+        "",
+    )
+    throughputs: Path | None = expert_option(
+        "--throughputs FILE", "Table of throughputs for --trace gavel, in JSON."
+    )
+    generate: str = option(
+        "--generate KIND:N",
+        "Generate N trainings instead of reading FILE; KIND is how they arrive: fixed, "
+        "random, poisson or burst.",
+        "",
+    )
+    mean_gap_s: float = option(
+        "--gap TIME",
+        "Mean time between two arrivals, for --generate and a philly trace of run times.",
+        "30s",
+    )
+    cpus: float = option("--cpus N", "CPUs of each host, for --generate and --trace.", 2.0)
+    nodes: Any = option(
+        "--nodes N|FILE",
+        "Hosts for --generate and --trace: their number, or an Alibaba node list.",
+        "1",
+        parser=nodes_of,
+    )
+    seed: int = option("--seed N", "First random seed.", 0)
+    repeat: int = option("--repeat N", "Number of seeds to average over.", 1)
+    spin: float | None = expert_option(
+        "--spin FRACTION",
+        "Loss to contention: 0 (waiting threads sleep) to 1 (they spin). By default each "
+        "job's own.",
+    )
+    criterion: str = option(
+        "--best CRITERION",
+        "Try all policies and settings, and rank them by mean_completion, makespan, "
+        "time_to_target or satisfied.",
+        "",
+    )
+    recording: Path | None = option(
+        "-o, --output FILE",
+        "Write the observations that dl-probe would have recorded of one policy's run. The "
+        "name of FILE chooses the format; by default Parquet.",
+    )
+    sample_interval_s: float = expert_option(
+        "-i, --interval TIME",
+        "Time between two samples, also those of --output: how soon policies see what jobs report.",
+        "2s",
+    )
+    is_by_job: bool = flag("--jobs", "Print one row per job instead of one per policy.")
+    format: RowFormat = option(
+        "--format", "Output format. auto: a table on a terminal, else JSON Lines.", RowFormat.AUTO
+    )
 
     def __post_init__(self) -> None:
         """Raise `BadParameter` or `ConfigError` for options that contradict each other."""

@@ -13,8 +13,16 @@ import typer
 
 from dltools.cli import destinations
 from dltools.cli.destinations import make_console, printable_on_terminal
-from dltools.cli.formats import RowFormat, format_by_name, format_for_stdout, to_csv, to_jsonl
-from dltools.cli.observation_formats import WHOLE, ObservationFormat, suffixes
+from dltools.cli.formats import (
+    WHOLE,
+    ObservationFormat,
+    RowFormat,
+    format_by_name,
+    format_for_stdout,
+    suffixes,
+    to_csv,
+    to_jsonl,
+)
 from dltools.cli.progress_bar import ProgressBar
 from dltools.cli.sim.tasks import Task, check_settings, run_all
 from dltools.cli.sim.workloads import load_workloads
