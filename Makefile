@@ -65,7 +65,7 @@ $(VENV)/.plots: $(VENV)/.run
 
 $(VENV)/.test: pyproject.toml | $(VENV)/bin/python
 	@echo "Setting up $(VENV) ..."
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[test,interop,plots,cri,kubernetes]'
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[test,interop,plots,cri]'
 	@touch $@ $(VENV)/.run $(VENV)/.plots
 
 $(VENV)/.lint: $(VENV)/.test

@@ -116,7 +116,6 @@ class EngineActuator:
     def adopt_leases(self, covered: Set[str] | None) -> None:
         """Make leases of earlier runs end with this run: those of containers that this run may
         change and, unless `covered` is None, whose ids are in it."""
-        covered = self._known(covered)
         found = (entry for entry in self._entries() if self._is_covered(entry, covered))
         self._journal.lease_to(found, self.rotation.run)
 
@@ -124,7 +123,6 @@ class EngineActuator:
         """Keep what this run holds under lease until a time (RFC 3339); the same for leases of
         earlier runs, on the containers that `adopt_leases` takes. Tell whether anything is under
         lease."""
-        covered = self._known(covered)
         leased = [
             entry
             for entry in self._entries()
@@ -132,9 +130,6 @@ class EngineActuator:
         ]
         self._journal.lease_until(leased, until)
         return bool(leased)
-
-    def _known(self, covered: Set[str] | None) -> Set[str] | None:
-        return None if covered is None else {self.engine.known_as(one) for one in covered}
 
     def _is_covered(self, entry: Entry, covered: Set[str] | None) -> bool:
         if covered is not None and entry.container_id not in covered:

@@ -228,9 +228,8 @@ class EngineOptions:
 
     hosts: list[str] = option(
         "--host URL",
-        "Engine to use: unix:///PATH, tcp://HOST:PORT, ssh://HOST or, to change pods, "
-        "kubernetes:NODE; on this machine also cri:///PATH, cgroup:/PATTERN, slurm: or "
-        "kubepods:. Repeatable. See dltools-engines(7).",
+        "Engine to use: unix:///PATH, tcp://HOST:PORT or ssh://HOST; on this machine also "
+        "cri:///PATH, cgroup:/PATTERN, slurm: or kubepods:. Repeatable. See dltools-engines(7).",
         [],
     )
     contexts: list[str] = option("--context NAME", "Docker context of an engine. Repeatable.", [])

@@ -25,7 +25,7 @@ complete -c dl-apply -l tell -r -d 'Keep in FILE, for all users to read, which c
 complete -c dl-apply -l contact -x -d 'Whom to ask, as the file of --tell says'
 complete -c dl-apply -l lease -x -d 'Undo what this run has set when no plan has come for this long, 0s for never'
 complete -c dl-apply -l format -x -a 'auto table jsonl' -d 'Output format'
-complete -c dl-apply -l host -x -d 'Engine to use: unix:///PATH, tcp://HOST:PORT, ssh://HOST or, to change pods, kubernetes:NODE'
+complete -c dl-apply -l host -x -d 'Engine to use: unix:///PATH, tcp://HOST:PORT or ssh://HOST'
 complete -c dl-apply -l context -x -d 'Docker context of an engine'
 complete -c dl-apply -l swarm -d 'Use every node of the Swarm that the engine manages'
 complete -c dl-apply -l patience -x -d 'Wait this long for an engine that restarts'

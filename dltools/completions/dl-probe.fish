@@ -21,7 +21,7 @@ complete -c dl-probe -s o -l output -r -d 'Write to FILE, or add to the recordin
 complete -c dl-probe -l rotate -x -d 'Begin a new file in DIR every TIME, in a stream'
 complete -c dl-probe -l deadline -x -d 'Wait this long for each of several hosts'
 complete -c dl-probe -l format -x -a 'auto table parquet arrow jsonl csv prom' -d 'Output format'
-complete -c dl-probe -l host -x -d 'Engine to use: unix:///PATH, tcp://HOST:PORT, ssh://HOST or, to change pods, kubernetes:NODE'
+complete -c dl-probe -l host -x -d 'Engine to use: unix:///PATH, tcp://HOST:PORT or ssh://HOST'
 complete -c dl-probe -l context -x -d 'Docker context of an engine'
 complete -c dl-probe -l swarm -d 'Use every node of the Swarm that the engine manages'
 complete -c dl-probe -l patience -x -d 'Wait this long for an engine that restarts'

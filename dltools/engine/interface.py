@@ -1,7 +1,7 @@
 """What dltools needs of a container engine, and the values that go in and out.
 
-`Engine` is what each must have, and a public API; `SetsLimits`, `Pauses`, `Delivers`, `Moves` and
-`Creates` are parts that some have, which is asked by type. A member is a folder beside this file
+`Engine` is what each must have, and a public API; `SetsLimits`, `Pauses`, `Delivers` and `Moves`
+are parts that some have, which is asked by type. A member is a folder beside this file
 with a class of these; `docker/` is the first. `Capabilities` say what can be done with its
 containers as they are, so that dltools begins nothing that the engine would refuse. Only a member
 knows the words of its engine's API.
@@ -137,8 +137,8 @@ class Container:
     `files_only`: its limits are in the kernel's files alone, as no engine keeps a record of them,
     or an update by its engine could cut off its GPU.
     `cgroup_path` is that of its cgroup, "" where the path holds its id: such a cgroup is all that
-    there is of it, and has its limits, with no engine's record beside. `lasting_id` is that of its
-    place in a pod, or "". `limit_fields` is for the journal, `native` all that the engine has said.
+    there is of it, and has its limits, with no engine's record beside. `limit_fields` is for the
+    journal, `native` all that the engine has said.
     """
 
     id: str
@@ -172,7 +172,6 @@ class Container:
     limit_fields: Fields = field(default_factory=dict)
     native: Fields = field(default_factory=dict)
     cgroup_path: str = ""
-    lasting_id: str = ""
 
     @property
     def origin(self) -> str:
@@ -331,10 +330,6 @@ class Engine(Protocol):
     def inspect(self, id_: str) -> Container:
         """Return one container, by id or name."""
 
-    def known_as(self, id_: str) -> str:
-        """Return the id that `inspect` gives, given one that another engine may have observed."""
-        return id_
-
     def usage(self, id_: str) -> Usage | None:
         """Return counters of a container on another machine, None where the engine tells none."""
         return None
@@ -405,7 +400,7 @@ class Delivers(Engine, Protocol):
 
 @runtime_checkable
 class Moves(Engine, Protocol):
-    """An engine to which services can move, and from which."""
+    """An engine to which containers can move, and from which."""
 
     def describe_move(self, container: Container, original: Fields, image: str) -> Move:
         """Return what must be known to move a container. `original` are the `limit_fields` that it
@@ -413,18 +408,13 @@ class Moves(Engine, Protocol):
 
     def describe_look(self, container: Container, image: str) -> Fields:
         """Return what a target creates a container from that has the volumes of a service's task
-        and does nothing; {} where a volume is the same on all nodes of a cluster."""
+        and does nothing."""
 
     def image_id(self, name: str) -> str | None:
         """Return the id of an image, None where it is absent."""
 
     def has_task_of(self, service_id: str) -> bool:
         """Tell whether a task of a service runs here."""
-
-
-@runtime_checkable
-class Creates(Moves, Protocol):
-    """An engine to which containers can move that are in no service."""
 
     def create(self, name: str, body: Fields) -> str:
         """Create a container, which does not run yet, and return its id."""
@@ -454,8 +444,7 @@ _CANNOT: Mapping[type, str] = {
     SetsLimits: "set limits",
     Pauses: "pause containers",
     Delivers: "copy files out of containers",
-    Moves: "move services",
-    Creates: "move containers",
+    Moves: "move containers",
 }
 
 

@@ -30,7 +30,6 @@ _MODULES = {
     "slurm": _CGROUPS,
     "kubepods": _CGROUPS,
     "cri": "dltools.engine.cri.cri_engine",
-    "kubernetes": "dltools.engine.kubernetes.kubernetes_engine",
 }
 """The module, a `Member`, of each scheme of an address; it is imported when the scheme is used."""
 

@@ -1,11 +1,11 @@
 """What an engine says of the services of its cluster, and how they are changed.
 
-A manager of a Swarm has services with tasks; one of Kubernetes has Jobs with pods.
+A manager of a Swarm has services with tasks.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import NamedTuple, Protocol
@@ -53,11 +53,6 @@ class Node(NamedTuple):
 class ServiceManager(Protocol):
     """A manager's view of the services of a cluster. Methods raise as `Engine`'s do."""
 
-    is_fixed_while_running: bool  # whether constraints change only while no task runs
-
-    def ties(self, service_id: str) -> Iterable[str]:
-        """Return why a service cannot be moved, in sentences."""
-
     def service(self, id_: str) -> Service:
         """Return one service, by id or name."""
 
@@ -76,4 +71,4 @@ class ServiceManager(Protocol):
         labels: Mapping[str, str | None] | None = None,
     ) -> None:
         """Change what is not None of a service, unless it is so already. A label that is None is
-        removed, and others stay. Fixed ones wait until there are replicas."""
+        removed, and others stay."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
@@ -236,38 +236,27 @@ class OwnerColumns:
         self._journal = JournaledLimits(state_directories, engine.recorded)
         self._cpus = engine.cpus
         self._before: Mapping[str, OwnerLimits | str] = {}
-        self._places: Mapping[str, str] = {}
 
     def begin(self, container_ids: Collection[str]) -> None:
         """Read the journal, before the limits in force are read."""
-        self._before = self._journal.read(self._named(container_ids))
+        self._before = self._journal.read(container_ids)
 
     def add(
         self, rows: Sequence[tuple[Watched, Row]], host_row: Row, usable_list: str | None
     ) -> None:
         """Add the columns to rows that have the limits in force already. `usable_list`: the CPUs
         that containers can use."""
-        self._places = {one.container.id: one.container.lasting_id for one, _ in rows}
-        journaled = {**self._before, **self._journal.read(self._named(self._places))}
+        ids = [one.container.id for one, _ in rows]
+        journaled = {**self._before, **self._journal.read(ids)}
         for watched, row in rows:
             own = watched.container
             limits = journaled.get(own.id) or self._in_force(watched, row, host_row, usable_list)
-            # What is changed of a place is its quota: the weight of its container is its own.
-            place = journaled.get(own.lasting_id, limits)
-            if isinstance(place, OwnerLimits) and isinstance(limits, OwnerLimits):
-                limits = limits._replace(cpus=place.cpus)
-            else:
-                limits = place
             if isinstance(limits, str):
                 row["gap"] = "; ".join(filter(None, (row["gap"], f"its owner's limits: {limits}")))
             elif limits is not None:
                 row["owner_cpu_limit_cores"] = limits.cpus
                 row["owner_cpu_weight"] = limits.weight
                 row["owner_cpuset"] = limits.cpuset
-
-    def _named(self, container_ids: Iterable[str]) -> list[str]:
-        """Return the ids under which a journal may have containers."""
-        return [name for id_ in container_ids for name in (id_, self._places.get(id_)) if name]
 
     def _in_force(
         self, watched: Watched, row: Row, host_row: Row, usable_list: str | None

@@ -11,4 +11,4 @@ site=$PWD/site-of-tests
 cp -r checkout /tmp/checkout
 cd /tmp/checkout || exit 1
 PYTHONPATH=$site:$PWD DLTOOLS_CONTRACT=$engines DLTOOLS_PATIENCE=10 exec python3 -u -m pytest -p no:cacheprovider \
-    --ignore tests/contract/test_kubernetes.py --ignore tests/contract/test_cluster.py --ignore tests/contract/test_kubelet.py -v --tb=short --no-header "${arguments[@]}"
+    --ignore tests/contract/test_kubernetes.py --ignore tests/contract/test_kubelet.py -v --tb=short --no-header "${arguments[@]}"

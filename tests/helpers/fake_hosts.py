@@ -18,11 +18,11 @@ from dltools.engine.docker.engine import DockerEngine
 from dltools.engine.interface import (
     ALL_CAPABILITIES,
     Container,
-    Creates,
     Delivers,
     Engine,
     GoneError,
     Move,
+    Moves,
     RefusedError,
 )
 from dltools.errors import UnavailableError
@@ -130,7 +130,7 @@ class World:
         self.now += seconds
 
 
-class FakeHost(Creates, Delivers):
+class FakeHost(Moves, Delivers):
     """An engine with the methods that a migration needs."""
 
     is_local = False

@@ -96,20 +96,6 @@ def test_the_journal_goes_before_what_is_in_force(parent: Path, tmp_path: Path) 
     assert sampled.asked() == (pytest.approx(0.1), 10.24, "1")
 
 
-def test_of_a_place_in_a_pod_the_journal_has_the_quota(parent: Path, tmp_path: Path) -> None:
-    (parent / "job" / "cpu.max").write_text("10000 100000\n")
-    (parent / "job" / "cpu.weight").write_text("79\n")
-    sampled = Sampled(parent, tmp_path, CpuShares=2048)
-    watched = sampled.inventory.running[sampled.id]
-    watched.container = replace(watched.container, lasting_id="uid_main")
-    assert sampled.asked() == (pytest.approx(0.1), 2048.0, None)
-    journal = Journal(tmp_path / "journal")
-    journal.add(entry("uid_main", cpus=0.5, cpu_weight=1024.0))
-    assert sampled.asked() == (0.5, 2048.0, None)
-    (tmp_path / "journal" / "uid_main.json").write_text("{")
-    assert sampled.row().get("owner_cpu_limit_cores") is None
-
-
 @pytest.mark.parametrize("late", ["added", "removed"])
 def test_a_change_while_a_sample_is_taken_makes_nothing_ours_the_owner_s(
     parent: Path, tmp_path: Path, late: str, monkeypatch: pytest.MonkeyPatch

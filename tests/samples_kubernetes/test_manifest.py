@@ -20,18 +20,13 @@ from helpers.tools import TOOLS, command
 ROOT = Path(__file__).parents[2]
 MANIFEST = ROOT / "samples/kubernetes/dltools.yaml"
 DOCUMENTS: list[dict[str, Any]] = list(yaml.safe_load_all(MANIFEST.read_text()))
-RIGHTS: list[dict[str, Any]] = [
-    document
-    for name in ("resize", "move")
-    for document in yaml.safe_load_all((ROOT / f"samples/kubernetes/{name}.yaml").read_text())
-]
 POD: dict[str, Any] = DOCUMENTS[1]["spec"]["template"]["spec"]
 (CONTAINER,) = POD["containers"]
 ENDPOINT = os.environ.get("CONTAINER_RUNTIME_ENDPOINT", "")
 
 
 @pytest.mark.parametrize("version", ["1.33", "1.35", "1.37"])
-@pytest.mark.parametrize("document", [*DOCUMENTS, *RIGHTS], ids=lambda document: document["kind"])
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda document: document["kind"])
 def test_it_is_as_the_schema_says(document: dict[str, Any], version: str) -> None:
     kubernetes_validate.validate(document, version, strict=True)
 

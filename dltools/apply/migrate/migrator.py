@@ -13,7 +13,7 @@ from typing import Any
 from dltools.apply.migrate.migration import Migration, Step, WaitError
 from dltools.apply.migrate.movable import checkpoint_path, refusal, service_refusal
 from dltools.apply.migrate.mover import Mover, rolled_back
-from dltools.apply.migrate.service_steps import free, is_fixed, is_free, manager
+from dltools.apply.migrate.service_steps import free, is_free, manager
 from dltools.engine.interface import Container, Engine, GoneError, Moves, RefusedError
 from dltools.errors import UnavailableError
 from dltools.labels import PLACED
@@ -130,11 +130,9 @@ class Migrator:
     def _undone(self, migration: Migration) -> Result:
         found = _result(migration, Status.SKIPPED)
         is_there = migration.step in (Step.DONE, Step.REMOVE)
-        if migration.service and is_there and not is_fixed(self._mover.engines, migration):
-            return self._freed(migration)
         if migration.service and is_there:
-            return self._started_anew(migration)
-        if migration.step in (Step.DONE, Step.REMOVE):
+            return self._freed(migration)
+        if is_there:
             reason = (
                 f"it has been moved from {migration.source} to {migration.target}, and its old "
                 "container is removed: only a plan can move it back"
@@ -148,21 +146,6 @@ class Migrator:
         result = self._carry_out(migration)
         if result.error and result.error.endswith(": undone"):
             return replace(result, status=Status.APPLIED, error=None)
-        return result
-
-    def _started_anew(self, migration: Migration) -> Result:
-        """Take back the constraint of a service that has moved, where that takes a stop: its
-        cluster chooses the node where it goes on. Each step is on record."""
-        here: FoundSettings = {"host": migration.target}
-        found = replace(_result(migration, Status.PLANNED), before=here, after=here)
-        if self._dry_run:
-            return found
-        migration = replace(migration, step=Step.CLEAR, failed_at=Step.START, why="undone")
-        self._mover.files.write(migration)
-        result = self._carry_out(migration)
-        if result.error and result.error.endswith(": undone"):
-            reason = f"its constraint to {migration.target} is removed; it was started anew"
-            return replace(found, status=Status.APPLIED, error=reason)
         return result
 
     def _freed(self, migration: Migration) -> Result:

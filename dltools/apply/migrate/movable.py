@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from dltools.engine.interface import Container, Creates, Engine, Moves, needed
+from dltools.engine.interface import Container, Engine, Moves
 from dltools.engine.services import Service, ServiceManager
 from dltools.labels import CHECKPOINT, PLACED, PROTECT, is_true
 
@@ -58,9 +58,9 @@ def _missing(container: Container, target: Moves, network: str) -> Iterator[str]
             continue
         if not mount.is_named:
             yield f"its volume at {mount.destination} has no name: what is in it would stay behind"
-        elif not needed(target, Creates).has_volume(mount.volume):
+        elif not target.has_volume(mount.volume):
             yield f"its volume {mount.volume} is missing on {target.host}"
-    if network and not needed(target, Creates).has_network(network):
+    if network and not target.has_network(network):
         yield f"its network {network} is missing on {target.host}"
 
 
@@ -85,7 +85,6 @@ def _service_refusals(
 ) -> Iterator[str]:
     if is_true(service.labels.get(PROTECT)):
         yield f"its service is protected by its label {PROTECT}"
-    yield from swarm.ties(service.id)
     if service.replicas is None:
         yield f"its service is {service.mode}; a replicated one of one task can be moved"
     if service.replicas != 1:

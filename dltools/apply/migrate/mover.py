@@ -23,7 +23,7 @@ from dltools.apply.migrate.migration import (
     not_shared,
 )
 from dltools.apply.migrate.service_steps import ServiceSteps
-from dltools.engine.interface import Container, Creates, Engine, GoneError, RefusedError, needed
+from dltools.engine.interface import Container, Engine, GoneError, Moves, RefusedError
 from dltools.labels import ORIGIN
 
 NO_RESTART = {"Name": "no", "MaximumRetryCount": 0}
@@ -151,7 +151,7 @@ class Mover:
         was_started = migration.failed_at is Step.START
         return replace(migration, step=Step.UNDONE if was_started else Step.CLEAR)
 
-    def _end(self, engine: Creates, id_: str, migration: Migration) -> None:
+    def _end(self, engine: Moves, id_: str, migration: Migration) -> None:
         """Stop a container as `docker stop` does, and return when it does not run; its engine will
         not start it again."""
         engine.set_restart(id_, None)
@@ -195,11 +195,11 @@ class Mover:
         if expect_checkpoint(target, migration.new_id, migration.checkpoint) != old:
             raise not_shared(migration.source, migration.target)
 
-    def _source(self, migration: Migration) -> Creates:
-        return needed(engine_of(self.engines, migration.source), Creates)
+    def _source(self, migration: Migration) -> Moves:
+        return engine_of(self.engines, migration.source)
 
-    def _target(self, migration: Migration) -> Creates:
-        return needed(engine_of(self.engines, migration.target), Creates)
+    def _target(self, migration: Migration) -> Moves:
+        return engine_of(self.engines, migration.target)
 
 
 def rolled_back(migration: Migration, why: str) -> Migration:

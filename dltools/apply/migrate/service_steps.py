@@ -22,7 +22,7 @@ from dltools.apply.migrate.migration import (
     expect_checkpoint,
     not_shared,
 )
-from dltools.engine.interface import Creates, Engine, GoneError, RefusedError, needed
+from dltools.engine.interface import Engine, GoneError, RefusedError
 from dltools.engine.services import Service, ServiceManager, Task
 from dltools.errors import UnavailableError
 from dltools.labels import ORIGIN, PLACED
@@ -75,10 +75,10 @@ class ServiceSteps:
                 raise FailedError("the container has stopped since the plan was made")
         except GoneError as error:
             raise FailedError("the container no longer exists") from error
-        if migration.checkpoint and migration.body:
+        if migration.checkpoint:
             self._remove_look(migration)
             try:
-                look = needed(target, Creates).create(_look_name(migration), migration.body)
+                look = target.create(_look_name(migration), migration.body)
             except (GoneError, RefusedError) as error:
                 raise FailedError(f"{migration.target} cannot create it: {error}") from error
             self._compare(migration, source, target, look)
@@ -139,17 +139,16 @@ class ServiceSteps:
 
     def _resume(self, migration: Migration) -> Migration:
         """Have the task run on the source again, then take the constraints back; where the source
-        is gone, Swarm chooses the node. So does a cluster that fixes constraints at the start."""
+        is gone, Swarm chooses the node."""
         swarm = self._swarm(migration)
         undone = replace(migration, step=Step.UNDONE)
         try:
             if swarm.service(migration.service).replicas == 0:
                 self._await_end(migration, swarm, migration.source)
-            if not swarm.is_fixed_while_running:
-                there = f"node.id=={self._node_id(migration.source)}"
-                self._scale_up(migration, swarm, (*_without_nodes(migration.constraints), there))
-                with suppress(FailedError):
-                    self._await_start(migration, swarm, migration.source)
+            there = f"node.id=={self._node_id(migration.source)}"
+            self._scale_up(migration, swarm, (*_without_nodes(migration.constraints), there))
+            with suppress(FailedError):
+                self._await_start(migration, swarm, migration.source)
             self._scale_up(migration, swarm, migration.constraints)
             swarm.change(migration.service, labels={PLACED: migration.earlier or None})
         except GoneError:
@@ -196,8 +195,6 @@ class ServiceSteps:
     def _remove_look(self, migration: Migration) -> None:
         """Remove the container through which the target was looked at."""
         target = engine_of(self.engines, migration.target)
-        if not isinstance(target, Creates):
-            return
         with suppress(GoneError):
             look = target.inspect(_look_name(migration))
             if look.labels.get(ORIGIN) == migration.origin:
@@ -254,12 +251,6 @@ def free(engines: Mapping[str, Engine], migration: Migration) -> None:
         service = swarm.service(migration.service)
         kept = [one for one in service.constraints if one != migration.constraint]
         swarm.change(migration.service, constraints=kept, labels={PLACED: None})
-
-
-def is_fixed(engines: Mapping[str, Engine], migration: Migration) -> bool:
-    """Tell whether the constraint of a service that has moved stays while it runs."""
-    swarm = manager(engines, migration.service)
-    return swarm is not None and swarm.is_fixed_while_running
 
 
 def is_free(engines: Mapping[str, Engine], migration: Migration) -> bool:

@@ -39,12 +39,6 @@ def container_name(name: str, pod: messages.PodSandboxMetadata) -> str:
     return f"{pod.namespace}/{pod.name}/{name}"
 
 
-def lasting_id(pod_uid: str, name: str) -> str:
-    """Return the id of a container's place in its pod, which stays the same when kubelet starts it
-    again; "" where the pod's is not known."""
-    return f"{pod_uid}_{name}" if pod_uid else ""
-
-
 def labels_of(
     own: Mapping[str, str],
     pod: messages.PodSandbox | messages.PodSandboxStatus,
@@ -93,7 +87,6 @@ def container_of(
         limit_fields=fields,
         pause_refusal="" if may_pause(labels) else _NO_PAUSE,
         native={**info, "log_path": status.log_path},
-        lasting_id=lasting_id(pod.metadata.uid, status.metadata.name),
     )
 
 

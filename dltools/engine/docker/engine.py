@@ -36,7 +36,6 @@ from dltools.engine.interface import (
     Capabilities,
     Container,
     CpuLimits,
-    Creates,
     Delivers,
     Event,
     Fields,
@@ -45,6 +44,7 @@ from dltools.engine.interface import (
     LocatedContainer,
     LogFlow,
     Move,
+    Moves,
     Pauses,
     RecordedLimits,
     RefusedError,
@@ -87,7 +87,7 @@ _LOST_RACE = ("unable to freeze", "while freezing", "failed: exit status")
 Podman says then."""
 
 
-class DockerEngine(SetsLimits, Pauses, Creates, Delivers):
+class DockerEngine(SetsLimits, Pauses, Moves, Delivers):
     """A connection to one Docker engine, or to one with the same API."""
 
     tells_hands = True

@@ -43,16 +43,9 @@ _BAD_STATES = ("failed", "rejected", "orphaned")
 class Swarm:
     """A manager's view of its Swarm. Methods raise as `Engine`'s do."""
 
-    is_fixed_while_running = False
-
     def __init__(self, transport: Transport) -> None:
         """Use the connection to a manager's engine."""
         self._transport = transport
-
-    def ties(self, service_id: str) -> Sequence[str]:
-        """Return why a service cannot be moved: nothing that is not looked at elsewhere."""
-        del service_id
-        return ()
 
     def service(self, id_: str) -> Service:
         """Return one service, by id or name."""

@@ -1,1 +1,0 @@
-"""Kubernetes through its API server: lasting quotas of pods, which kubelet sets."""
