@@ -12,6 +12,7 @@ What came true is compared with what was forecast: see `Forecasts`.
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from statistics import median
@@ -136,10 +137,13 @@ def _share(
     jobs: Sequence[Prospect], tier: Sequence[int], cpus: float, rates: dict[int, float]
 ) -> float:
     """Share CPUs among the jobs of a tier, which take turns; return how many they use."""
-    parts = equal_parts(((jobs[at].cpus, 1) for at in tier), cpus)
-    for at in tier:
-        part = parts[jobs[at].cpus]
-        rates[at] = jobs[at].speed(part) if len(tier) == 1 else max(_EPSILON, part)
+    if len(tier) == 1:
+        job = jobs[tier[0]]
+        part = min(job.cpus, cpus)
+        rates[tier[0]] = job.speed(part)
+        return part
+    parts = equal_parts(Counter(jobs[at].cpus for at in tier).items(), cpus)
+    rates.update((at, max(_EPSILON, parts[jobs[at].cpus])) for at in tier)
     return math.fsum(parts[jobs[at].cpus] for at in tier)
 
 
