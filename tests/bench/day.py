@@ -25,7 +25,8 @@ from dltools.observations.schema import arrow_schema
 
 JOBS, GAP_S, INTERVAL_S, CPUS, QUOTA = 7_000, 86_400 / 7_000, 2.0, 8.0, 0.6
 BEGUN = datetime(2026, 1, 1, tzinfo=UTC)
-COMMANDS = ("dl-sim --from", "dl-sim -p srtf --from", "dl-plan", "dl-report --jobs")
+ONE_HOST = ("flowcon", "srtf", "las", "fair", "slaq", "tradl")
+COMMANDS = (*(f"dl-sim -p {name} --from" for name in ONE_HOST), "dl-plan", "dl-report --jobs")
 
 
 def rows(jobs: int) -> list[dict[str, Any]]:

@@ -42,7 +42,7 @@ STREAM = ("version", "info", "list", "inspect", "events", "logs", "follow", "upd
 ENDS = {0, 1, 69, 75, 77}
 """With what a tool may end where it cannot go on, or where a change was refused."""
 
-NO_INPUT = 65
+NO_INPUT, NO_READER = 65, 141
 
 CHANGES = ("update", "pause", "unpause")
 STREAMS = ("events", "follow")
@@ -238,10 +238,11 @@ class _Proxied:
         self._home.cleanup()
 
 
-def _ended(codes: Mapping[str, int], said: Sequence[str], most: int = 1) -> Iterator[str]:
+def _ended(codes: dict[str, int], said: Sequence[str], most: int = 1) -> Iterator[str]:
     """Yield what is wrong with exit statuses and with what was said: `most` lines."""
+    failed = next((code for code in reversed(codes.values()) if code in ENDS - {0}), 0)
     for name, code in codes.items():
-        if code not in ENDS:
+        if code not in ENDS and not (code == NO_READER and failed):
             yield f"{name} ends with {code}"
     if any("Traceback" in line or "a bug in" in line for line in said):
         yield f"a bug: {said[-1]}"
