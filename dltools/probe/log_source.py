@@ -198,6 +198,7 @@ class LogSource(ProgressSource):
     def _points(self, entries: Sequence[bytes], seconds: float) -> list[TimedPoint]:
         found: list[TimedPoint] = []
         chosen = list(self._thinner.chosen(entries, seconds))
+        self._points_of.expect(b"".join(one.entry.partition(b" ")[2] for one in chosen))
         until = time.thread_time() + _PATIENCE_S
         until += _PATIENCE_S_PER_BYTE * sum(len(one.entry) for one in chosen)
         for read, (entry, counts) in enumerate(chosen):

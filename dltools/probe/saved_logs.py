@@ -84,6 +84,7 @@ def _points(
         length = 0 if b"\n" in data or b"\r" in data else length + len(data)
         if length > LONGEST_LINE:
             raise DataError(f"{name}: {format_bytes(length)} without a line end: not a log")
+        reader.expect(data)
         yield reader.tagged(data)
         times.pause()
         yield []  # what has waited for a time

@@ -39,7 +39,7 @@ from dltools.apply.turns import Rotation
 from dltools.engine.address import Address
 from dltools.engine.interface import Engine, RefusedError
 from dltools.engine.runs import UNKNOWN_RUN, ApplyRun, process_start
-from dltools.probe.progress.pattern import compiled
+from dltools.probe.progress.pattern import Expression
 
 
 def renewed(asked_s: float | None, *intervals: float) -> tuple[Lease, Clock]:
@@ -129,8 +129,8 @@ def next_run(engine: Engine, journal: Journal, rotation: Rotation, **rules: Any)
         (frozenset(), {}, False),
         (None, {"labels": ["line=a"]}, True),
         (None, {"labels": ["line=b"]}, False),
-        (None, {"names": [compiled(NAME, "--name")]}, True),
-        (None, {"names": [compiled("other", "--name")]}, False),
+        (None, {"names": [Expression(NAME, "--name")]}, True),
+        (None, {"names": [Expression("other", "--name")]}, False),
         (frozenset({ID}), {"labels": ["line=b"]}, False),
     ],
 )

@@ -32,7 +32,6 @@ _USED = (
     "matplotlib.backends.backend_agg",
     "importlib.metadata",
     "tomllib",
-    "re2",
 )
 """What the tools import when they need it."""
 

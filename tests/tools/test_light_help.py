@@ -8,7 +8,7 @@ import sys
 import pytest
 from helpers.tools import TOOLS, environment
 
-HEAVY = ("docker", "grpc", "google", "pyarrow", "pynvml", "rich", "requests", "numpy", "re2")
+HEAVY = ("docker", "grpc", "google", "pyarrow", "pynvml", "rich", "requests", "numpy")
 
 LOOK = """
 import sys

@@ -208,8 +208,8 @@ class Request(MoreMessages, EngineOptions):
         """What may be changed; where they are forced, jobs without a checkpoint are moved, too.
         Raises `ConfigError` for a wrong expression."""
         from dltools.apply.refusals import Rules
-        from dltools.probe.progress.pattern import compiled
+        from dltools.probe.progress.pattern import Expression
 
-        names = [compiled(one, "--name") for one in self.names]
+        names = [Expression(one, "--name") for one in self.names]
         labels = tuple(self.labels)
         return Rules(labels, names, self.max_changes, self.max_age_s, is_forced=self.is_forced)

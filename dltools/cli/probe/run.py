@@ -21,7 +21,7 @@ from dltools.cli.probe.outputs import open_output
 from dltools.cli.probe.request import takes_log_files
 from dltools.cli.remarks import Remarks, is_last_in_pipe, print_remark
 from dltools.probe.progress import Pattern
-from dltools.probe.progress.pattern import compiled
+from dltools.probe.progress.pattern import Expression
 from dltools.text import listed
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 def run_request(request: Request) -> None:
     """Write observations of saved logs or of containers, list their metrics, or explain a line."""
     pattern = Pattern(request.pattern) if request.pattern else None
-    names = [compiled(one, "--name") for one in request.names]
+    names = [Expression(one, "--name") for one in request.names]
     if request.explained_line is not None:
         from dltools.cli.probe.given_logs import explain
 

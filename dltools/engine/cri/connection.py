@@ -57,7 +57,7 @@ class Connection:
             import grpc
         except ImportError as error:
             raise ConfigError(
-                f"{url}: Kubernetes nodes need grpcio and protobuf; pip install 'dltools[cri]'"
+                f"{url}: Kubernetes nodes need grpcio and protobuf; pip install 'dltools-cli[cri]'"
             ) from error
         self._error: type[Exception] = grpc.RpcError
         self._codes = grpc.StatusCode

@@ -13,6 +13,7 @@ from dltools.probe.progress.confirm import Confirmation, T, Tagged
 from dltools.probe.progress.length import SaidLength
 from dltools.probe.progress.lines import LogLine, LogLines
 from dltools.probe.progress.match import Automatic
+from dltools.probe.progress.pattern import Pattern, PatternReader
 from dltools.probe.progress.prefix import peel
 from dltools.probe.progress.rank import Ranks
 from dltools.probe.progress.repeats import BARS, Drawings, Repeats
@@ -30,7 +31,8 @@ class PointReader(Generic[T]):
     """
 
     def __init__(self, extractor: Extractor, tag_of: TagOf[T] | None = None) -> None:
-        self._match = _match_of(extractor)
+        self._pattern = PatternReader(extractor) if isinstance(extractor, Pattern) else None
+        self._match = _match_of(self._pattern or extractor)
         self._layout = (extractor.shapes if isinstance(extractor, Automatic) else Shapes()).of
         self._tag_of = tag_of
         self._lines = LogLines()
@@ -38,6 +40,11 @@ class PointReader(Generic[T]):
         self._length = SaidLength()
         self._confirmation: Confirmation[T] = Confirmation()
         self._drawings: Drawings[T] = Drawings()
+
+    def expect(self, data: bytes) -> None:
+        """Hear what will be fed next: a pattern matches lines together."""
+        if self._pattern:
+            self._pattern.expect(data)
 
     def feed(self, data: bytes) -> list[Point]:
         """Return the points that are certain with the lines that are now complete."""

@@ -47,7 +47,8 @@ def test_a_missing_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(ConfigError) as caught:
         Connection("cri:///run/x.sock", Patience(0.0))
     assert str(caught.value) == (
-        "cri:///run/x.sock: Kubernetes nodes need grpcio and protobuf; pip install 'dltools[cri]'"
+        "cri:///run/x.sock: Kubernetes nodes need grpcio and protobuf; "
+        "pip install 'dltools-cli[cri]'"
     )
 
 

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dltools.errors import ConfigError
-from dltools.probe.progress import Pattern
+from dltools.probe.progress import Pattern, PointReader
 
 
 @pytest.mark.parametrize(
@@ -45,6 +45,12 @@ from dltools.probe.progress import Pattern
         (r"(?P<metric>\w*)=(?P<value>\d+)", "=5", []),
         (r"(?P<loss>\d+)", "none", []),
         (r"(?P<loss>\d*)", "", []),
+        (r"^(?P<loss>\d)", "12", [("loss", 1.0, None, None)]),
+        (r"\b(?P<loss>\d)", "12 3", [("loss", 1.0, None, None), ("loss", 3.0, None, None)]),
+        (r"(?P<loss>\d)\B", "12 3", [("loss", 1.0, None, None)]),
+        (r"(?P<loss>\d?)$", "12", [("loss", 2.0, None, None)]),
+        (r"(a|(b))[(\]](?P<loss>\d)\Q)(\E", "b(5)(", [("loss", 5.0, None, None)]),
+        (r"(?i)(?P<loss>[[:digit:](]+)E", "5e", [("loss", 5.0, None, None)]),
     ],
 )
 def test_a_pattern_finds_what_its_groups_name(
@@ -58,7 +64,8 @@ def test_a_pattern_finds_what_its_groups_name(
 @pytest.mark.parametrize(
     "expression",
     ["(", "(?P<loss>", "[", "*", "(?P<a b>x)", "(?P<loss>a)(?P<loss>b)", r"(?P<loss>\1)(?(9)a)",
-     "(?P<loss>[z-a])", "\\", r"(?P<loss>\N{nothing})", "(?P<loss>a)\udcff"],
+     "(?P<loss>[z-a])", "\\", r"(?P<loss>\N{nothing})", "(?P<loss>a)\udcff",
+     "a)(?:(?P<loss>b)", r"(?P<loss>a)\Qb", "(?P<dltools_rest>a)"],
 )  # fmt: skip
 def test_a_pattern_that_does_not_compile_is_refused(expression: str) -> None:
     with pytest.raises(ConfigError) as refused:
@@ -71,6 +78,7 @@ def test_a_pattern_that_does_not_compile_is_refused(expression: str) -> None:
     [
         pytest.param("(?P<loss>a{9999})", id="a huge repetition"),
         pytest.param("(?P<loss>((a{99}){9}){9})", id="repetitions of repetitions"),
+        pytest.param("(?P<loss>(?:.?){1000})", id="a thousand optional parts"),
         pytest.param("(?P<loss>a)" + "b?" * 3000, id="6000 characters"),
         pytest.param("(" * 5000 + "(?P<loss>a)" + ")" * 5000, id="5000 groups deep"),
     ],
@@ -104,6 +112,8 @@ HOSTILE = [
     (r"^(?P<loss>(.*)*)x$", "a" * 16_384),
     (r"(?P<loss>a)|(?P<accuracy>a.*y)", "a" * 16_384),
     (r"(?P<loss>.*?.*?.*?.*?.*?.*?=)", "a" * 16_384),
+    (r"(?P<loss>(?:.?){400}y|a)", "ab" * 8_192),
+    (r"(?P<loss>(?:a|b)*a(?:a|b){300}y|a)", "abbabaab" * 2_048),
 ]
 
 
@@ -111,6 +121,16 @@ HOSTILE = [
 def test_no_pattern_takes_longer_than_a_line_is_long(expression: str, line: str) -> None:
     """With a backtracking engine these take from minutes to for ever."""
     assert Pattern(expression).points(line) == []
+
+
+def test_lines_that_come_together_give_the_same_points() -> None:
+    lines = [f"{step} of 9: {step / 4} {'x ' * (step % 7)}{step}\n" for step in range(3_000)]
+    one, all_at_once = (PointReader(Pattern(r"(?P<step>\d+) of.* (?P<loss>\S+)")) for _ in range(2))
+    log = "".join(lines).encode()
+    all_at_once.expect(log)
+    found = all_at_once.feed(log)
+    assert len(found) == len(lines)
+    assert found == [point for line in lines for point in one.feed(line.encode())]
 
 
 def test_of_a_line_with_endless_matches_the_first_count() -> None:
