@@ -115,8 +115,8 @@ def test_metrics_are_listed_and_picked(tool: Tools, tmp_path: Path) -> None:
     log.write_text("step 1: train loss 3.5, val loss 3.25\nstep 2: train loss 3.0, val loss nan\n")
     listed = tool("dl-probe", str(log), "--list-metrics", env={"COLUMNS": "120"}).stdout.decode()
     assert [line.split() for line in listed.splitlines()[2:4]] == [
-        ["job", "val_loss", "min", "nanogpt", "2", "3.25", "nan", "val", "loss"],
-        ["job", "train_loss", "min", "nanogpt", "2", "3.5", "3", "train", "loss"],
+        ["job", "val_loss", "min", "named", "2", "3.25", "nan", "val_loss"],
+        ["job", "train_loss", "min", "named", "2", "3.5", "3", "train_loss"],
     ]
     assert listed.splitlines()[4:] == [
         "job: judged by val_loss: a loss of an evaluation, better when smaller; the label "

@@ -5,7 +5,7 @@ endian. The length's CRC is verified, so that a reader notices when it has lost 
 the data is not: it would take most of the time in Python, and a torn record is known by its length.
 These fields of Event (event.proto, summary.proto, tensor.proto of TensorFlow) are read: wall_time
 1, step 2, summary 5, its value 1 with tag 1, simple_value 2, tensor 8 (dtype 1, content 4, float 5,
-double 6, int 7, half 13, int64 10).
+double 6): all that the writers of TensorFlow, PyTorch and tensorboardX write for a scalar.
 """
 
 from __future__ import annotations
@@ -25,7 +25,8 @@ class Scalar(NamedTuple):
 
 
 _LARGEST = 64 << 20
-_FLOAT, _DOUBLE, _INT32, _INT64, _BFLOAT16, _HALF = 1, 2, 3, 9, 14, 19
+_FORMATS = {1: "<f", 2: "<d"}
+"""How the content of a tensor is packed, by its type."""
 
 
 class EventFile:
@@ -88,39 +89,17 @@ def _value(data: bytes) -> tuple[str, float] | None:
     return (tag, number_found) if tag and number_found is not None else None
 
 
-_CONTENT = {_FLOAT: "<f", _DOUBLE: "<d", _INT32: "<i", _INT64: "<q", _HALF: "<e"}
-
-
 def _tensor(data: bytes) -> float | None:
     """Return a tensor's number, None unless it has just one."""
-    dtype, numbers = 0, []
-    content = b""
+    packed, content, dtype = "", b"", 0
     for number, value in fields(data):
         if number == 1 and isinstance(value, int):
             dtype = value
-        elif number == 4 and isinstance(value, bytes):
-            content = value
-        elif number == 5 and isinstance(value, bytes):
-            numbers += [n for (n,) in struct.iter_unpack("<f", value)]
-        elif number == 6 and isinstance(value, bytes):
-            numbers += [n for (n,) in struct.iter_unpack("<d", value)]
-        elif number in (7, 10):
-            packed = [value] if isinstance(value, int) else list(_varints(value))
-            numbers += [float(_signed(n)) for n in packed]
-        elif number == 13:
-            packed = [value] if isinstance(value, int) else list(_varints(value))
-            numbers += [_half(n, dtype) for n in packed]
-    if content and dtype in _CONTENT and len(content) == struct.calcsize(_CONTENT[dtype]):
-        return float(struct.unpack(_CONTENT[dtype], content)[0])
-    if content and dtype == _BFLOAT16 and len(content) == 2:
-        return _half(int.from_bytes(content, "little"), dtype)
-    return float(numbers[0]) if len(numbers) == 1 else None
-
-
-def _half(bits: int, dtype: int) -> float:
-    if dtype == _BFLOAT16:
-        return float(struct.unpack("<f", struct.pack("<I", (bits & 0xFFFF) << 16))[0])
-    return float(struct.unpack("<e", struct.pack("<H", bits & 0xFFFF))[0])
+        elif number in (4, 5, 6) and isinstance(value, bytes):
+            content, packed = value, {5: "<f", 6: "<d"}.get(number, "")
+    packed = packed or _FORMATS.get(dtype, "")
+    numbers = list(struct.iter_unpack(packed, content)) if packed else []
+    return float(numbers[0][0]) if len(numbers) == 1 else None
 
 
 def fields(data: bytes) -> Iterator[tuple[int, int | bytes]]:
@@ -158,13 +137,6 @@ def _varint(data: bytes, at: int) -> tuple[int, int]:
         shift += 7
         if shift > 63:
             raise ValueError("varint of more than 64 bits")
-
-
-def _varints(data: bytes) -> Iterator[int]:
-    at = 0
-    while at < len(data):
-        value, at = _varint(data, at)
-        yield value
 
 
 def _signed(value: int) -> int:

@@ -64,8 +64,8 @@ class Family(Extractor, Protocol):
     """An extractor of one family of formats; an instance reads one log, from its first line on.
 
     It returns points only for lines that are unmistakably of its format, because every family is
-    tried on every log until one is known. It keeps what later lines need (the epoch, a header row).
-    A redrawn bar may give the same step again: `PointReader` drops it.
+    asked on every log. It keeps what later lines need (the epoch, a header row). A redrawn bar may
+    give the same step again: `PointReader` drops it.
     """
 
     name: ClassVar[str]

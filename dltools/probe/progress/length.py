@@ -1,9 +1,12 @@
-"""How long a job says that it will train: `Epoch 3/60`, `step 276/6200 loss 4.1`.
+"""How long a job says that it will train, and has run: `Epoch 3/60`, `step 276/6200 loss 4.1`.
 
 `pipeline` asks it of each line, and adds what is said to the points of the line, or to the next
 ones. Steps count only while the log says no epoch, as they are those of an epoch elsewhere, and not
 beside a word that shows an evaluation. One epoch, or one step, says nothing: when it is printed
 first, all of it is still to come.
+
+The time elapsed is said as such, `train_time:57429ms`; or by bars, `[01:10<1:58:03`, ` - 8s `, of
+which each begins at zero; or as the time of one step, `time 350.5ms`.
 """
 
 from __future__ import annotations
@@ -11,7 +14,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from dltools.probe.progress.base import Point, Regex
+from dltools.probe.progress.base import Point, Regex, clock
 
 _MOST = 10**9
 
@@ -20,37 +23,80 @@ _EPOCHS = Regex(rf"(?<![a-z])epochs?{_BETWEEN}", re.IGNORECASE)
 _STEPS = Regex(rf"(?<![a-z])(?:steps?|iter|iters|iterations?){_BETWEEN}", re.IGNORECASE)
 _NO_TRAINING = Regex(r"(?<![a-z])(?:epochs?|val|valid|validation|eval|evaluat\w*|test\w*)"
                      r"(?![a-z])", re.IGNORECASE)  # fmt: skip
+_TIME = Regex(
+    r"\b(?:time_elapsed|wall)\b['\"]?[\s:=|]{1,20}['\"]?(?P<total>\d[\d.]{0,15})(?![\w.])"
+    r"|\btrain_time:(?P<millis>\d[\d.]{0,15})ms\b"
+    r"|\[(?P<bar>[\d:]{4,12})(?:<|, {1,3}[\d.]{1,9} ?\w{1,9}/)"
+    r"|(?:\s-|[\]\u2501]) (?P<took>\d{1,7})s(?=\s)"
+    r"|\d\w?it/s (?P<spent>\d[\d:.]{0,12})s?[<\s]"
+    r"|, time (?P<step_ms>\d[\d.]{0,15})ms\b"
+)
 
 
 class SaidLength:
-    """What one log says of how many epochs, or else steps, its job will train. `is_new`: it has
-    been said since the last points."""
+    """What one log says of how many epochs, or else steps, its job will train, and how long it has
+    run. `is_new`: something has been said since the last points."""
 
     def __init__(self) -> None:
         """Nothing is said yet."""
         self.is_new = False
         self._epochs: int | None = None
         self._steps: int | None = None
+        self._is_length_new = False
+        self._time: re.Match[str] | None = None  # what was said of it since the last points
+        self._past = self._bar = 0.0  # seconds of the bars before, and of the newest one
+        self._at: tuple[float | None, int | None] = (None, None)  # epoch and step of the points
 
     def read(self, line: str) -> None:
         """Take note of what a line says."""
+        self._time = _TIME.search(line) or self._time
         epochs = _total(_EPOCHS, line)
         if epochs is not None:
-            self._epochs, self._steps, self.is_new = epochs, None, True
+            self._epochs, self._steps, self._is_length_new = epochs, None, True
         elif self._epochs is None and not _NO_TRAINING.search(line):
             steps = _total(_STEPS, line)
             if steps is not None:
-                self._steps, self.is_new = steps, True
+                self._steps, self._is_length_new = steps, True
+        self.is_new = self._is_length_new or self._time is not None
 
     def added_to(self, points: Sequence[Point]) -> list[Point]:
         """Return points with what was said."""
-        self.is_new = False
-        return [one._replace(epochs=self._epochs, steps=self._steps) for one in points]
+        found = list(points)
+        if self._is_length_new:
+            found = [one._replace(epochs=self._epochs, steps=self._steps) for one in found]
+        if self._time is not None and found[0].elapsed_s is None:
+            elapsed = self._elapsed(self._time, found[0])
+            found = [one._replace(elapsed_s=elapsed) for one in found]
+        self.is_new, self._is_length_new, self._time = False, False, None
+        return found
+
+    def _elapsed(self, said: re.Match[str], point: Point) -> float | None:
+        """Return the time elapsed at a point."""
+        text = said[said.lastgroup or 0]
+        spent = clock(text) if ":" in text else float(text) if text.count(".") < 2 else None
+        if spent is None or said.lastgroup == "total":
+            return spent
+        if said.lastgroup in ("millis", "step_ms"):
+            spent /= 1000
+        if said.lastgroup == "millis":
+            return spent
+        (epoch, step), self._at = self._at, (point.epoch, point.step)
+        if said.lastgroup == "step_ms":
+            steps = 1 if step is None or point.step is None else max(1, point.step - step)
+            self._past += spent * steps
+            return self._past
+        is_later = (point.step or 0) > (step or 0)
+        is_next = epoch is not None and point.epoch != epoch and not is_later
+        if spent < self._bar or is_next:
+            self._past += self._bar
+        self._bar = spent
+        return self._past + spent
 
 
 def may_say(line: str) -> bool:
-    """Tell whether lines that differ from this one in their digits alone may say a length."""
-    return bool(_EPOCHS.search(line) or _STEPS.search(line))
+    """Tell whether lines that differ from this one in their digits alone may say a length, or a
+    time."""
+    return any(expression.search(line) for expression in (_EPOCHS, _STEPS, _TIME))
 
 
 def _total(expression: Regex, line: str) -> int | None:

@@ -83,7 +83,7 @@ def candidates(line: str, found: Sequence[Token]) -> list[Candidate]:
             if name != token.name:
                 what = name_kind(name) if what < NameKind.BESIDE else max(what, name_kind(name))
         if what >= NameKind.BESIDE:
-            if what is NameKind.WEAK:
+            if what <= NameKind.WEAK:
                 token = _in_a_cell(line, token, start)
             if total := _SUM.match(line, token.end):
                 token = token._replace(text=total[1], value=total.span(1))
@@ -252,9 +252,11 @@ _JUST_BEFORE = Regex(r"[\[(]\s{0,9}(\d{1,15})\s{0,9}[\])][\s:,-]{0,4}$")
 _COLUMN = Regex(r"\s{1,9}(\d{1,15})\s*$")
 _OPENS = Regex(r"\s{0,4}(?:\(\s{0,3}\d{1,3}%\)\s{0,4})?\[\s{0,9}\d")
 _AT_STEPS = Regex(
-    r"(?:@|\bat|\bafter) ?(\d{1,15}) ?(?:steps|iterations|iters|updates)\b", re.IGNORECASE
+    r"(?:@|\bat|\bafter) ?(\d{1,15}) ?(?:steps|iterations|iters|updates)\b"
+    r"|\b(?:\d{1,15}-)?(\d{1,15})batch\b",
+    re.IGNORECASE,
 )
-_INDEX = Regex(r"(?:\b[Ee]poch\[|@[Ee]poch )(\d{1,15})\b")
+_INDEX = Regex(r"(?:\b[Ee]poch\[|@[Ee]poch )(\d{1,15})\b|(?<![\w/])(\d{1,15})epoch\b")
 _RANGE = Regex(r"-(\d{1,15})\]")
 _TRIAL, _UPDATE = step_rank("trial"), step_rank("update")
 _NUMBERS = frozenset({"index", "idx", "number", "num", "no"})
@@ -292,13 +294,13 @@ def place(line: str, found: Sequence[Token], metrics: int = 0) -> Place:
         # Marian's `Ep. 1 : Up. 2000`
         epoch = next((one.value for one in found if one.name.lower() == "ep."), None)
     if epoch is None and (match := _INDEX.search(line)):
-        epoch, epoch_end = match.span(1), match.end()  # `Epoch[2] Batch [20-40]`
+        epoch, epoch_end = match.span(match.lastindex), match.end()  # `Epoch[2] Batch [20-40]`
     if step is not None and (match := _RANGE.match(line, step[1])):
         step = match.span(1)
     if epoch is not None and rank == _TRIAL:
         step = None  # of the search, not of the training
     if step is None and (match := _AT_STEPS.search(line)):
-        step = match.span(1)
+        step = match.span(match.lastindex)
     if step is None and (match := COUNTED.search(line)):
         step = match.span(2)
     if step is None:

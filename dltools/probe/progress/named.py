@@ -56,7 +56,7 @@ _CODE = Regex(
     r"^\s*(?:def|class|import|from|return|if|for|while|else|elif|print|assert|self|parser|const|let"
     r"|config param|namespace|args?|hparams?|usage|warning)\b|\bself\.|[+*]=|[^=]==[^=]|\blambda\b"
     r"|\s#\s(?!\w+: [\d.]+(?:\s|$))|;\s*$|^#|^\s+#(?! \w+: \d)|^\s*//|\bTODO\b"
-    r"|\.(?:ckpt|pth?|safetensors|h5|pkl|bin|onnx|keras)\b|\btrain_runtime\b"
+    r"|\.(?:ckpt|pth?|safetensors|h5|pkl|bin|onnx|keras)\b|\btrain_runtime\b|^Averaged stats:"
     r"|^Test: \[\s*\d+/\d+\]\s+Time\s"
 )
 """Patterns of source code, settings and names of files; of a sum at the end, and of the batches of
@@ -95,7 +95,7 @@ _NO_COUNT = Count(None, None)
 
 class Named:
     """The generic reader of one log; `above` is the step or epoch of a heading, for the lines below
-    that name none, `epoch` the newest one, for an evaluation that names none."""
+    that name none, `newest` the newest ones, for an evaluation that names none."""
 
     name = "named"
     partial = False
@@ -104,7 +104,7 @@ class Named:
         """Keep what is understood in the shapes of the log's lines."""
         self._shapes = Shapes() if shapes is None else shapes
         self.above = _NO_COUNT
-        self.epoch: float | None = None
+        self.newest = _NO_COUNT
         self._title = ""
         self._phase = ""  # of a heading, for the lines below until one names a counter or a phase
         self._below: set[str] = set()  # the metrics below it
@@ -186,8 +186,6 @@ class Named:
         if at.step is None or at.epoch is None:
             at = _below(self.above, at)
         step, epoch = at
-        if epoch is not None:
-            self.epoch = epoch
         points = [
             Point(metric, float(text or "nan"), step, epoch, "named", printed)
             if text is None or "," not in text
@@ -196,9 +194,8 @@ class Named:
         ]
         if meaning.has_totals:
             points = _shares(points, texts[2 + len(points) :])
+        points = self.placed(points)
         if step is None and epoch is None:
-            if self.epoch is not None:
-                points = [self._placed(point) for point in points]
             is_sure = meaning.is_plain and points[0].value != 0
         else:
             is_sure = meaning.has_fraction and not meaning.is_doubtful
@@ -226,10 +223,25 @@ class Named:
             wholes=frozenset(f"{self._phase}_{name}" for name in meaning.wholes),
         )
 
-    def _placed(self, point: Point) -> Point:
-        """Return a point of an evaluation with the epoch of the training before it."""
-        is_evaluation = point.metric.startswith(_PHASED[1:])
-        return point._replace(epoch=self.epoch) if is_evaluation else point
+    def placed(self, points: list[Point]) -> list[Point]:
+        """Return the points of a line; those without step and epoch get the epoch of the heading
+        above, those of an evaluation the newest epoch or, where the log says none, the newest
+        step."""
+        step, epoch = points[0][2:4]
+        if step is not None or epoch is not None:
+            self.newest = Count(step, self.newest.epoch if epoch is None else epoch)
+            if epoch is None and self.above.epoch is not None:
+                return [point._replace(epoch=self.above.epoch) for point in points]
+            return points
+        at = self.newest if self.newest.epoch is None else Count(None, self.newest.epoch)
+        if at.step is None and at.epoch is None:
+            return points
+        return [
+            point._replace(step=at.step, epoch=at.epoch)
+            if point.metric.startswith(_PHASED[1:])
+            else point
+            for point in points
+        ]
 
 
 def _count(step: str | None, scale: int, epoch: str | None) -> Count:

@@ -177,16 +177,10 @@ class Shapes(dict[bytes, Layout]):
         super().__init__()
         self._shapes: dict[bytes, Shape] = {}
         self._meanings = 0
-        self.ask(families)
-
-    def ask(self, families: Sequence[Family]) -> None:
-        """Ask these families from now on."""
         self._questions = tuple(
             Question(one.points, one.name in _WHOLE, one.name, one.partial, one.needs)
             for one in families
         )
-        for key, shape in self._shapes.items():
-            shape.questions = self._asked(_lower(key))
 
     def of(self, line: str) -> Layout:
         """Return the layout of a line."""
@@ -204,7 +198,7 @@ class Shapes(dict[bytes, Layout]):
         without_lengths = _RUNS_OF_ZEROS.sub(b"0", key)
         shape = self._shapes.get(without_lengths)
         if shape is None:
-            lower = _lower(without_lengths)
+            lower = without_lengths.decode("utf-8", "surrogatepass").lower()
             stands = stands_of(lower)
             is_named = stands is Stands.BELOW or may_be_named(lower)
             shape = Shape(self._asked(lower), may_be_named=is_named, stands=stands)
@@ -237,10 +231,6 @@ class Shapes(dict[bytes, Layout]):
             for one in self._questions
             if not one.needs or any(need in lower for need in one.needs)
         )
-
-
-def _lower(key: bytes) -> str:
-    return key.decode("utf-8", "surrogatepass").lower()
 
 
 def has_doubtful_comma(line: str) -> bool:

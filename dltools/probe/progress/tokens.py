@@ -238,12 +238,13 @@ _SETTINGS = frozenset({
 
 _STEPS = {name: rank for rank, names in enumerate((
     ("global_step", "global_steps", "globalstep"),
+    ("num_updates",),
     ("step", "current_step", "current_steps", "train_step", "training_step", "optimizer_step",
      "opt_step", "steps", "stp", "curr_step", "gradient_step", "local_step"),
     ("iter", "iteration", "itr", "it", "train_iter", "iters", "iteration_number", "n_iter",
      "current_iteration", "train_iteration", "training_iteration", "current_iter", "round", "rnd",
      "itn"),
-    ("update", "updates", "up", "num_updates", "policy_update", "n_updates"),
+    ("update", "updates", "up", "policy_update", "n_updates"),
     ("total_timesteps", "timesteps", "timestep", "num_timesteps", "env_steps", "env_step",
      "total_steps_done", "total_env_steps", "num_env_steps", "frames", "frame"),
     ("batch", "minibatch", "mini_batch", "batch_idx", "batch_index", "batch_id", "batches",

@@ -25,7 +25,7 @@ by_name = pytest.mark.parametrize("excerpt", EXCERPTS, ids=lambda excerpt: excer
 @by_name
 def test_the_points_of_a_log_are_found(excerpt: Excerpt) -> None:
     assert list(map(shown, read(excerpt.log))) == excerpt.points
-    assert len(excerpt.families) == 1
+    assert len(excerpt.families - {"named"}) <= 1
 
 
 def test_each_log_has_its_points_beside_it() -> None:
@@ -117,19 +117,11 @@ def test_numbers_of_any_length_are_borne(digits: int) -> None:
         assert all(map(is_sound, read(long.encode())))
 
 
-def test_a_family_is_kept_once_it_is_known() -> None:
-    lines = [f"iter {n}: loss 0.5, time 100.5ms\n" for n in range(50)]
-    found = read("".join([*lines, "loss: 0.1\n", *lines[:1]]).encode())
-    assert {point.source for point in found} == {"nanogpt"}
-    assert len(found) == 51
-
-
-def test_a_log_that_changes_its_format_is_looked_at_again() -> None:
-    first = [f" {n}: 0.5, 0.75 avg loss, 0.001 rate, 1.5 seconds, 64 images\n" for n in range(50)]
-    second = [f"step:{n}/9000 train_loss:4.5 train_time:{n}ms step_avg:1ms\n" for n in range(2000)]
+def test_a_log_may_change_its_format() -> None:
+    first = [f'{{"step": {n}, "loss": 0.5}}\n' for n in range(50)]
+    second = [f"{n}/2000 - {n}s - loss: 4.5\n" for n in range(2000)]
     sources = [point.source for point in read("".join(first + second).encode())]
-    assert sources.count("darknet") == 100
-    assert sources.count("nanogpt") >= 1799
+    assert (sources.count("jsonlines"), sources.count("keras")) == (50, 2000)
 
 
 @by_name

@@ -63,7 +63,7 @@ REALS = [
         "loss": (r"Loss function: " + N, 301),
         "eval_accuracy": (MLL, 3),
     }, steps={"loss": r"^Iteration:\s+(\d+), Loss function"}),
-    Real("mlperf/nvidia_dgx1_transformer_r0.txt", {"fairseq", "mlperf", "named"}, {
+    Real("mlperf/nvidia_dgx1_transformer_r0.txt", {"mlperf", "named"}, {
         "loss": (r"^\| epoch .*?\bloss[ =]" + N, 6),
         "perplexity": (r"^\| epoch .*\bppl[ =]" + N, 6),
         "grad_norm": (r"^\| epoch .*\bgnorm[ =]" + N, 6),
@@ -71,11 +71,11 @@ REALS = [
         "eval_accuracy": (MLL, 3),
     }, epochs={"loss": r"^\| epoch (\d+)[ :]"},
        steps={"loss": r"^\| epoch .*num_updates[ =](\d+)"}),
-    Real("nanogpt/modded_2024-10-10_muon.txt", {"nanogpt"}, {
+    Real("nanogpt/modded_2024-10-10_muon.txt", {"named"}, {
         "train_loss": (r"^step:\d+/6200 train_loss:" + N, 6200),
         "val_loss": (r"^step:\d+/6200 val_loss:" + N, 51),
     }, steps={"train_loss": r"^step:(\d+)/6200 train_", "val_loss": r"^step:(\d+)/6200 val_"}),
-    Real("nanogpt/modded_2024-12-04.txt", {"nanogpt"}, {
+    Real("nanogpt/modded_2024-12-04.txt", {"named"}, {
         "train_loss": (r"^step:\d+/1530 train_loss:" + N, 1530),
         "val_loss": (r"^step:\d+/1530 val_loss:" + N, 14),
     }),

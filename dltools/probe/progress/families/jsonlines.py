@@ -12,9 +12,10 @@ import json
 from typing import Any, ClassVar
 
 from dltools.observations.metric_names import normal_name
-from dltools.probe.progress.base import Point, report, whole
+from dltools.probe.progress.base import Point, Regex, report, whole
 from dltools.probe.progress.tokens import NameKind, name_kind, step_rank
 
+_OF_PHASE = Regex(r"^(?:train|valid|test)_(?=num_updates$)")
 _PHASED = ("mode", "split", "phase", "stage")
 
 
@@ -54,8 +55,12 @@ class Log:
         ]
         if not any(name_kind(name) > NameKind.BESIDE for name, _ in metrics):
             return []
-        counters = [name for name in flat if name_kind(name) is NameKind.STEP]
-        step = flat[min(counters, key=step_rank)] if counters else None
+        counters = {
+            name: value
+            for name, value in ((_OF_PHASE.sub("", name), value) for name, value in flat.items())
+            if name_kind(name) is NameKind.STEP
+        }
+        step = counters[min(counters, key=step_rank)] if counters else None
         epoch = next((flat[name] for name in flat if name_kind(name) is NameKind.EPOCH), None)
         return report(
             self.name,

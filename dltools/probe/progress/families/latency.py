@@ -14,14 +14,12 @@ from typing import ClassVar
 from dltools.probe.progress.base import PLAIN_NUMBER as N
 from dltools.probe.progress.base import Point, Regex
 
-_UNITS = {
+UNITS = {
     "ns": 1e-9, "us": 1e-6, "\u00b5s": 1e-6, "\u03bcs": 1e-6, "ms": 1e-3, "s": 1.0,
     "nanoseconds": 1e-9, "microseconds": 1e-6, "milliseconds": 1e-3, "millis": 1e-3,
-    "msec": 1e-3, "sec": 1.0, "secs": 1.0, "second": 1.0, "seconds": 1.0, "m": 60.0,
+    "msec": 1e-3, "usec": 1e-6, "sec": 1.0, "secs": 1.0, "second": 1.0, "seconds": 1.0, "m": 60.0,
 }  # fmt: skip
-_UNIT = (
-    r"ns|us|\u00b5s|\u03bcs|ms|msec|millis|milliseconds|microseconds|nanoseconds|seconds?|secs?|s"
-)
+UNIT = "|".join(unit for unit in UNITS if unit != "m")
 _WORD = (
     r"latency|response[ _-]?time|request[ _-]?time|inference[ _-]?time|prediction[ _-]?time"
     r"|inference[ _-]?latency|request[ _-]?duration|response[ _-]?duration|predict[ _-]?time"
@@ -33,14 +31,13 @@ _OF_TOKENS = {"ttft": "first_token_", "tpot": "token_"}
 _QUANTILE = r"(?P<{0}>p\d{{2,3}}(?:\.\d+)?|mean|avg|average|max|min|median)"
 _NAMED = Regex(
     rf"(?<![\w])(?:{_QUANTILE.format('q1')}[ _-])?(?:\w+[ _.])?(?P<word>{_WORD})"
-    rf"(?:[ _-]?\(?{_QUANTILE.format('q2')}\)?)?(?:[ _(\[]{{0,9}}(?P<unit1>{_UNIT})[)\]]?)?['\"]?"
-    rf"\s*(?:(?:is|was|of)\s*)?(?:[:=]\s*)?['\"]?(?P<value>{N})\s*(?P<unit2>{_UNIT})?(?![\w.])",
+    rf"(?:[ _-]?\(?{_QUANTILE.format('q2')}\)?)?(?:[ _(\[]{{0,9}}(?P<unit1>{UNIT})[)\]]?)?['\"]?"
+    rf"\s*(?:(?:is|was|of)\s*)?(?:[:=]\s*)?['\"]?(?P<value>{N})\s*(?P<unit2>{UNIT})?(?![\w.])",
     re.IGNORECASE,
 )
-_PARTS = Regex(rf"\b(p\d{{2,3}})\s*[:=]\s*({N})\s*({_UNIT})\b", re.IGNORECASE)
+_PARTS = Regex(rf"\b(p\d{{2,3}})\s*[:=]\s*({N})\s*({UNIT})\b", re.IGNORECASE)
 _TOOK = Regex(
-    rf"\b(?:took|served in|completed in|finished in|processed in) ({N})\s*({_UNIT})\b",
-    re.IGNORECASE,
+    rf"\b(?:took|served in|completed in|finished in|processed in) ({N})\s*({UNIT})\b", re.IGNORECASE
 )
 _REQUEST = Regex(
     r"\b(?:request|inference|prediction|GET|POST|PUT|query|generate\w*)\b", re.IGNORECASE
@@ -71,7 +68,7 @@ class Log:
             return found
         if "| " in line and "[GIN]" in line and (match := _GIN.search(line)):
             seconds = sum(
-                float(number) * {"h": 3600.0, **_UNITS}[unit]
+                float(number) * {"h": 3600.0, **UNITS}[unit]
                 for number, unit in _GIN_PART.findall(match[1])
             )
             return [self._point("", seconds, "latency")]
@@ -82,7 +79,7 @@ class Log:
         if "ed in " in lower or "took " in lower:
             match = _TOOK.search(line)
             if match and _REQUEST.search(line) and "epoch" not in lower and "step" not in lower:
-                seconds = float(match[1]) * _UNITS[match[2].lower()]
+                seconds = float(match[1]) * UNITS[match[2].lower()]
                 return [self._point("", seconds, "took")] if seconds >= 0 else []
         return []
 
@@ -98,11 +95,11 @@ class Log:
             if unit is None or not value >= 0:
                 continue
             quantile = (match["q1"] or match["q2"] or "").lower()
-            point = self._point(quantile, value * _UNITS[unit.lower()], match["word"])
+            point = self._point(quantile, value * UNITS[unit.lower()], match["word"])
             found.setdefault(point.metric, point)
         if found or "atency" in line:
             for match in _PARTS.finditer(line):
-                seconds = float(match[2]) * _UNITS[match[3].lower()]
+                seconds = float(match[2]) * UNITS[match[3].lower()]
                 point = self._point(match[1].lower(), seconds, match[1])
                 if seconds >= 0:
                     found.setdefault(point.metric, point)

@@ -2,7 +2,9 @@
 
 `epoch  train_loss  valid_loss  time`, then `0  6.45  5.97  02:40`. Columns stand between blanks,
 tabs, commas or bars (`| epoch | loss |`). Rows may begin with a phase instead of a counter:
-`loss (eV)  accuracy`, then `Train  0.51  0.82`.
+`loss (eV)  accuracy`, then `Train  0.51  0.82`. Ultralytics YOLO puts a bar behind its rows; its
+validation counts in the row `all`. A box of names and values is one row, as Stable-Baselines3's:
+`| ep_rew_mean | 21.5 |`, `| total_timesteps | 4096 |`.
 """
 
 from __future__ import annotations
@@ -25,17 +27,25 @@ _NUMBER = Regex(
     r"[-+]?(?:\d++(?:,\d{3})*(?:\.\d*)?(?:[eE][-+]?\d++)?|\.\d++|nan|inf)(?:/\d++|%)?", 2
 )
 _UNIT = Regex(r"\s*\([^()]*\)$")
-_PHASE = Regex(r"\s*((?:train|val(?:id)?|test|dev)(?:ing|ation)?(?:set)?)\s{2,}", re.IGNORECASE)
+_PHASE = Regex(r"\s*(all|(?:train|val(?:id)?|test|dev)(?:ing|ation)?(?:set)?)\s{2,}", re.IGNORECASE)
 _LOGGED = Regex(
     r"\W{0,2}(?:\d[^|]*?\bINFO\b\]?\s?[-:|]?\s|INFO\b[^|]{0,60}\d:\d\d[^|]{0,20}(?=\|))"
 )
 """What Python's logging puts before a row."""
 
+_BAR = Regex(r":?\s{1,9}\d{1,3}%.{0,80}?(?<!\d)(\d{1,18})/\d{1,18}(?:\s.*)?$")
+"""The bar behind a row, or behind a header."""
+
+_ENTRY = Regex(r"\|\s*([\w/.-][\w/. -]{0,99}?)\s*\|\s*(?:(\S{1,40})\s*)?\|\s*$")
+_CLASSES = ("Images", "Instances", "precision", "recall", "mAP50", "mAP50-95")
+_LOSSES = ("box", "obj", "cls", "dfl", "seg", "pose", "kobj", "total")
+"""YOLO's columns: of its validation, by place, and losses."""
+
 _LONGEST_PREFIX = 80
 _MOST_COLUMNS = 40
 _LONGEST_NAME = 40
 _LONGEST_HEADER = 400
-_COUNTERS = ("epoch", "step", "iter", "round", "episode")
+_WORDS = ("epoch", "step", "iter", "round", "episode", "class")
 _TOTALS = ("elapsed_time", "elapsed", "total_time", "wall_time")
 _PARTS = ("time", "dur", "duration")
 
@@ -55,6 +65,7 @@ class Log:
         self._totals: list[int] = []  # columns of times
         self._parts: list[int] = []
         self._elapsed = 0.0
+        self._box: dict[str, str] = {}
 
     def points(self, line: str) -> list[Point]:
         """Return the points of one line."""
@@ -66,27 +77,51 @@ class Log:
         if line[:1] == "#":  # as savetxt of NumPy begins a header
             line = line.lstrip("# ")
         head = line.lstrip(" \t|\u2502\u2503")[:1]
-        if self._names and (head.isdigit() or head == "-"):
-            return self._row(line)
+        bar = _BAR.search(line) if "%" in line else None
+        line = line[: bar.start()] if bar else line
+        if self._names and (head.isdigit() or (head == "-" and line[:5] != "-----")):
+            return self._row(line, bar[1] if bar else None)
         if line == self._newest:
             return []
-        if head.isalpha() and ":" not in line and len(line) < _LONGEST_HEADER:
+        if (line[:1] == "|" and head.isalpha()) or line[:5] == "-----":
+            if match := _ENTRY.match(line):
+                return self._enter(match[1], match[2])
+            if self._box:
+                return self._close()
+        if head.isalpha() and (":" not in line or "Class " in line) and len(line) < _LONGEST_HEADER:
             if self._of_phases and (match := _PHASE.match(line)):
                 return self._row_of(match[1], _BLANKS.split(line[match.end() :].strip()))
             lower = line.lower()
-            if "loss" in lower or any(word in lower for word in _COUNTERS):
+            if "loss" in lower or any(word in lower for word in _WORDS):
                 self._header(line)
         return []
+
+    def _enter(self, name: str, value: str | None) -> list[Point]:
+        """Take a row of a box."""
+        if value and _NUMBER.fullmatch(value) and len(self._box) < _MOST_COLUMNS:
+            self._box[name.rpartition("/")[2]] = value
+        return []
+
+    def _close(self) -> list[Point]:
+        """Return the points of a box, which ends."""
+        box, self._box = self._box, {}
+        counters = [name for name in box if name_kind(name) is NameKind.STEP]
+        pairs = [(name, value) for name, value in box.items() if name_kind(name) >= NameKind.BESIDE]
+        if not counters:
+            return []
+        return report(self.name, pairs, step=whole(box[min(counters, key=step_rank)]))
 
     def _row_of(self, phase: str, cells: list[str]) -> list[Point]:
         """Return the points of a row that begins with a phase."""
         names = self._of_phases
-        if len(cells) != len(names) or not all(map(_NUMBER.fullmatch, cells)):
+        is_whole = len(cells) == len(names) or (phase == "all" and len(cells) > len(names))
+        if not is_whole or not all(map(_NUMBER.fullmatch, cells)):
             return []
         pairs = [
-            pair for pair in zip(names, cells, strict=True) if name_kind(pair[0]) >= NameKind.WEAK
+            pair for pair in zip(names, cells, strict=False) if name_kind(pair[0]) >= NameKind.WEAK
         ]
-        return report(self.name, pairs, phase=normal_name(phase.removesuffix("set")))
+        of = "val" if phase == "all" else normal_name(phase.removesuffix("set"))
+        return report(self.name, pairs, phase=of)
 
     def _header(self, line: str) -> None:
         names = _cells(line if _BLANKS.search(line.strip()) else _TWO_WORDS.sub(r"\1_", line))
@@ -94,7 +129,10 @@ class Log:
             return
         if any(len(name) > _LONGEST_NAME or name.count(" ") > 2 for name in names):
             return
-        names = [_UNIT.sub("", name) for name in names]
+        if names[0] in ("Class", "classes"):
+            self._of_phases = [*_CLASSES] if names[0] == "Class" else names[1:]
+            return
+        names = [f"{name}_loss" if name in _LOSSES else _UNIT.sub("", name) for name in names]
         sorts = [name_kind(name) for name in names]
         counters = sum(what in (NameKind.EPOCH, NameKind.STEP) for what in sorts)
         metrics = sum(what >= NameKind.WEAK for what in sorts)
@@ -108,11 +146,12 @@ class Log:
         elif metrics > 1 and line[:1] == " ":
             self._of_phases = names
 
-    def _row(self, line: str) -> list[Point]:
+    def _row(self, line: str, shown: str | None) -> list[Point]:
+        """Return the points of a row; `shown` is the step of the bar behind it."""
         cells = _cells(line)
         if len(cells) > len(self._names) or len(cells) < 2:
             return []
-        pairs, epoch, step, rank = [], None, None, 99
+        pairs, epoch, step, rank = [], None, whole(shown), 99
         for name, what, text in zip(self._names, self._sorts, cells, strict=False):
             if what is NameKind.OTHER:
                 continue

@@ -8,12 +8,12 @@ from __future__ import annotations
 import re
 from typing import ClassVar, NamedTuple
 
-from dltools.probe.progress.base import NUMBER, Point, Regex, clock, report, whole
+from dltools.probe.progress.base import NUMBER, Point, Regex, report, whole
 from dltools.probe.progress.tokens import NameKind, name_kind, step_rank
 
 _REST = (
     r"(?<!\d)(?P<n>\d++(?:\.\d+)?)(?P<unit>[kMGT]?)(?:/(?P<total>[\d.]+[kMGT]?|\?))?[a-zA-Z]*\s*"
-    r"\[(?P<spent>[\d:]+)(?:<[^,\]]*)?,[^,\]]*(?:,\s*(?P<postfix>.*?))?\]"
+    r"\[[\d:]+(?:<[^,\]]*)?,[^,\]]*(?:,\s*(?P<postfix>.*?))?\]"
 )
 _BAR = Regex(rf"^(?P<desc>.*?)(?::\s*)?(?:\d{{1,4}}%\|[^|]*\|\s*)?{_REST}")
 _PERCENT_BAR = Regex(rf"\d{{1,4}}%\|[^|]*\|\s*{_REST}")
@@ -47,14 +47,13 @@ class _Description(NamedTuple):
 
 
 class Log:
-    """A log of tqdm bars. Time elapsed: the sum of the bars' times."""
+    """A log of tqdm bars."""
 
     name: ClassVar[str] = "tqdm"
     partial: ClassVar[bool] = False
     needs: ClassVar[tuple[str, ...]] = ("]",)
 
     def __init__(self) -> None:
-        self._past = self._bar = 0.0
         self._epoch: float | None = None
         self._known: _Description | None = None
 
@@ -62,7 +61,7 @@ class Log:
         """Return the points of one line."""
         if "]" not in line or ("/s" not in line and "s/" not in line and "?" not in line):
             return []
-        if not self._claims(line):
+        if "=" not in line and "oss" not in line:
             return []
         description, match = _bar(line)
         if match is None:
@@ -85,19 +84,7 @@ class Log:
             step=whole(counter) if counter else shown,
             epoch=self._epoch,
             phase=about.phase,
-            elapsed_s=self._elapsed(match["spent"]),
         )
-
-    def _elapsed(self, said: str) -> float:
-        """Return the time elapsed, from the time that a bar says; each bar begins at zero."""
-        spent = clock(said) or 0.0
-        if spent < self._bar:
-            self._past += self._bar
-        self._bar = spent
-        return self._past + spent
-
-    def _claims(self, line: str) -> bool:
-        return "=" in line or "oss" in line
 
 
 def _bar(line: str) -> tuple[str, re.Match[str] | None]:

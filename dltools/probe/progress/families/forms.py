@@ -1,0 +1,132 @@
+"""Darknet, Kaldi, CNTK, llm.c, LitGPT, COCO's summary; vLLM, SGLang, llama.cpp, TGI, perf_analyzer.
+
+Their lines say in a fixed form what their numbers are.
+
+Servers print throughput and queue: token_rate, running_requests, queue_length and, by Little's law,
+the mean time between two tokens of a request, latency_token_seconds: running requests by tokens per
+second. Or they print the times of each request: latency_seconds, latency_first_token_seconds.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import ClassVar
+
+from dltools.probe.progress.base import PLAIN_NUMBER, Point, Regex, whole
+from dltools.probe.progress.families.latency import UNIT, UNITS
+
+_FORMS = (
+    "{step}: {loss}, {avg_loss} avg",
+    "mean average precision (mAP@{}) = {val_map}",
+    "Average Precision (AP) @[ IoU=0.50:0.95 | area= all | maxDets={} ] = {val_map}",
+    "Average Precision (AP) @[ IoU=0.50 | area= all | maxDets={} ] = {val_map50}",
+    "copypaste: {val_map},{val_map50},{val_map75},{},{},{}",
+    "Average objective function for 'output' for minibatches {}-{step} is {objective} over",
+    "Average objective function for 'output' for minibatches {}-{step} is {} = {objective} over",
+    "Overall average objective function for 'output' is {overall_objective} over",
+    "Overall average objective function for 'output' is {} = {overall_objective} over",
+    "AvgLoss: {avgloss}",
+    "FRAME_ACCURACY >> {frame_accuracy}%",
+    "Minibatch[ {}- {step}]: loss = {loss} * {}, metric = {error}%",
+    "Finished Epoch[ {epoch} of {}]: [Training] loss = {train_loss} * {}, metric = {train_error}%",
+    "Finished Epoch[ {epoch} of {}]: [Validation] loss = {val_loss} * {}, metric = {val_error}%",
+    "s:{step} trl:{train_loss} lr:{} norm:{grad_norm}",
+    "s:{step} tel:{val_loss}",
+    "s:{step} eval:{val_hellaswag}",
+    "step {step}/{} | loss {loss} ({}z)| norm {grad_norm} ({}z)| lr",
+    "Epoch {epoch} | iter {step} step {} | loss train: {train_loss}, val: {val_loss} |",
+    "Epoch {epoch} | iter {step} step {} | loss train: {train_loss}, val: n/a |",
+    "Avg generation throughput: {token_rate} tokens/s, Running: {running_requests} reqs, "
+    "...ing: {queue_length} reqs, GPU",
+    "#running-req: {running_requests}, ...gen throughput (token/s): {token_rate}, "
+    "#queue-req: {queue_length}",
+    "#running-req: {running_requests}, ...gen throughput (token/s): {token_rate}",
+    "print_timing: ... n_... = {}, tg = {token_rate} t/s",
+    "prompt eval time = {latency_first_token_seconds} / {} tokens ( {}",
+    "eval time = {} ms / {} ...( {latency_token_seconds} per token, {token_rate} tokens per second",
+    " total time = {latency_seconds} / {} tokens",
+    'total_time="{latency_seconds}" ... queue_time="{queue_seconds}" ... '
+    'time_per_token="{latency_token_seconds}"',
+    '"total_time": "{latency_seconds}", ..."queue_time": "{queue_seconds}", ..."time_per_token": '
+    '"{latency_token_seconds}"',
+    'total_time="{latency_seconds}" ... queue_time="{queue_seconds}"',
+    "Throughput: {request_rate} infer/sec",
+)
+"""`{loss}` is a number, `{}` one that is no metric, ` ` any blanks or none, `...` anything. Of two
+forms that begin alike the longer one stands first. A time has its unit behind it."""
+
+_PART = re.compile(r"(\{\w*\}|\.\.\.| +)")
+_COUNTERS = ("step", "epoch")
+
+
+def _expression(form: str) -> str:
+    """Return the regular expression of a form: a group for each number with a name."""
+    return "".join(map(_part, _PART.split(form)))
+
+
+def _part(part: str) -> str:
+    name = part.strip("{}")
+    if part == "...":
+        return ".*?"
+    if part.isspace():
+        return r"\s{0,40}"
+    if not part.startswith("{"):
+        return re.escape(part)
+    if name in _COUNTERS:
+        return rf"(?P<{name}>\d{{1,18}})"
+    unit = rf"\s?(?P<{name}_unit>{UNIT})(?!\w)" if name.endswith("_seconds") else ""
+    return f"(?P<{name}>{PLAIN_NUMBER})" + unit if name else PLAIN_NUMBER
+
+
+def _hint(form: str) -> str:
+    """Return the longest text in a form that no digits and no blanks change."""
+    return max(re.split(r"\{\w*\}|\.\.\.|[ \d]+", form), key=len)
+
+
+_TASK = Regex(r"(?:Evaluate annotation type \*|IoU metric: |copypaste: Task: )(\w+)")
+"""Of what COCO's summary is, where it is not of boxes."""
+
+_READ = tuple((_hint(form), Regex(_expression(form))) for form in _FORMS)
+
+
+class Log:
+    """A log with lines of these forms."""
+
+    name: ClassVar[str] = "forms"
+    partial: ClassVar[bool] = True
+    needs: ClassVar[tuple[str, ...]] = (
+        *{hint.lower() for hint, _ in _READ}, "evaluate annotation", "iou metric: ",
+    )  # fmt: skip
+
+    def __init__(self) -> None:
+        self._task = ""
+        self._has_summary = False  # which Detectron2 says again in percent
+
+    def points(self, line: str) -> list[Point]:
+        """Return the points of one line."""
+        for hint, form in _READ:
+            if hint in line and (match := form.search(line)):
+                return self._points(match.groupdict())
+        if match := _TASK.search(line):
+            self._task = "" if match[1] == "bbox" else f"{match[1]}_"
+        return []
+
+    def _points(self, said: dict[str, str | None]) -> list[Point]:
+        if "val_map75" in said and self._has_summary:
+            return []
+        self._has_summary = self._has_summary or "val_map50" in said
+        step, epoch = whole(said.pop("step", None)), said.pop("epoch", None)
+        values = {
+            name: float(text) * UNITS[said.get(f"{name}_unit") or "s"]
+            for name, text in said.items()
+            if text and not name.endswith("_unit")
+        }
+        running, tokens = values.get("running_requests", 0), values.get("token_rate", 0)
+        if running > 0 and tokens > 0:
+            values["latency_token_seconds"] = running / tokens
+        at = float(epoch) if epoch else None
+        return [
+            Point(name.replace("val_map", f"val_{self._task}map"), value, step, at, self.name, name)
+            for name, value in values.items()
+            if value >= 0 or "map" not in name  # of COCO's summary: nothing was to be found
+        ]
