@@ -27,6 +27,7 @@ from dltools.plan.realisation.mode import Mode
 from dltools.plan.realisation.settings import SETTINGS
 from dltools.plan.records import Op, Status
 from dltools.probe.progress import FAMILIES
+from dltools.probe.progress.named import BAR
 
 ROOT = Path(__file__).parents[2]
 TOOLS = {
@@ -134,7 +135,7 @@ def test_every_family_of_logs_is_in_the_page() -> None:
     shown = {
         name for line in re.findall(r"^\.It (.*)$", section, re.M) for name in line.split(" , ")
     }
-    assert shown == {*FAMILIES, "named"}
+    assert shown == {*FAMILIES, "named", BAR}
 
 
 @pytest.mark.parametrize("name", registry.policies([]))

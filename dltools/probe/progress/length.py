@@ -43,13 +43,12 @@ class SaidLength:
         self._epochs: int | None = None
         self._steps: int | None = None
         self._is_length_new = False
-        self._time: re.Match[str] | None = None  # what was said of it since the last points
+        self._time: tuple[str, str] | None = None  # said since the last points: how, and what
         self._past = self._bar = 0.0  # seconds of the bars before, and of the newest one
         self._at: tuple[float | None, int | None] = (None, None)  # epoch and step of the points
 
     def read(self, line: str) -> None:
         """Take note of what a line says."""
-        self._time = _TIME.search(line) or self._time
         epochs = _total(_EPOCHS, line)
         if epochs is not None:
             self._epochs, self._steps, self._is_length_new = epochs, None, True
@@ -57,7 +56,12 @@ class SaidLength:
             steps = _total(_STEPS, line)
             if steps is not None:
                 self._steps, self._is_length_new = steps, True
-        self.is_new = self._is_length_new or self._time is not None
+        self.is_new = self.is_new or self._is_length_new
+
+    def read_time(self, line: str, place: TimePlace) -> None:
+        """Take note of the time that a line says at a place."""
+        how, (start, end) = place
+        self._time, self.is_new = (how, line[start:end]), True
 
     def added_to(self, points: Sequence[Point]) -> list[Point]:
         """Return points with what was said."""
@@ -65,25 +69,22 @@ class SaidLength:
         if self._is_length_new:
             found = [one._replace(epochs=self._epochs, steps=self._steps) for one in found]
         if self._time is not None and found[0].elapsed_s is None:
-            elapsed = self._elapsed(self._time, found[0])
+            elapsed = self._elapsed(*self._time, found[0])
             found = [one._replace(elapsed_s=elapsed) for one in found]
         self.is_new, self._is_length_new, self._time = False, False, None
         return found
 
-    def _elapsed(self, said: re.Match[str], point: Point) -> float | None:
+    def _elapsed(self, how: str, text: str, point: Point) -> float | None:
         """Return the time elapsed at a point."""
-        text = said[said.lastgroup or 0]
         spent = clock(text) if ":" in text else float(text) if text.count(".") < 2 else None
-        if spent is None or said.lastgroup == "total":
+        if spent is None or how == "total":
             return spent
-        if said.lastgroup in ("millis", "step_ms"):
-            spent /= 1000
-        if said.lastgroup == "millis":
-            return spent
+        if how == "millis":
+            return spent / 1000
         (epoch, step), self._at = self._at, (point.epoch, point.step)
-        if said.lastgroup == "step_ms":
+        if how == "step_ms":
             steps = 1 if step is None or point.step is None else max(1, point.step - step)
-            self._past += spent * steps
+            self._past += spent / 1000 * steps
             return self._past
         is_later = (point.step or 0) > (step or 0)
         is_next = epoch is not None and point.epoch != epoch and not is_later
@@ -94,9 +95,18 @@ class SaidLength:
 
 
 def may_say(line: str) -> bool:
-    """Tell whether lines that differ from this one in their digits alone may say a length, or a
-    time."""
-    return any(expression.search(line) for expression in (_EPOCHS, _STEPS, _TIME))
+    """Tell whether lines that differ from this one in their digits alone may say a length."""
+    return bool(_EPOCHS.search(line) or _STEPS.search(line))
+
+
+TimePlace = tuple[str, tuple[int, int]]
+"""How a time elapsed is said, and where it stands in a line."""
+
+
+def time_in(line: str) -> TimePlace | None:
+    """Return where lines that differ from this one in their digits alone say a time elapsed."""
+    match = _TIME.search(line)
+    return (match.lastgroup or "", match.span(match.lastgroup or 0)) if match else None
 
 
 def _total(expression: Regex, line: str) -> int | None:

@@ -9,7 +9,7 @@ from functools import partial
 from importlib import import_module
 
 from dltools.probe.progress.base import NOTHING, Family, Point, Reading
-from dltools.probe.progress.named import Named
+from dltools.probe.progress.named import BAR, Named
 from dltools.probe.progress.shapes import Layout, Shapes
 
 FAMILIES: tuple[str, ...] = (
@@ -18,7 +18,6 @@ FAMILIES: tuple[str, ...] = (
     "keras",
     "huggingface",
     "tables",
-    "tqdm",
     "jsonlines",
     "latency",
 )
@@ -63,8 +62,10 @@ class Automatic:
         if shape.may_be_named:
             read = self._named.read(line[:LONGEST_TEXT], layout)
             if read.points:
-                self._lead -= 1
-                return read._replace(is_rivalled=True) if self._lead >= 0 else read
+                is_bar = read.points[0].source == BAR
+                self._lead += 1 if is_bar else -1
+                is_rivalled = self._lead >= 0 and not is_bar
+                return read._replace(is_rivalled=True) if is_rivalled else read
         return NOTHING
 
 

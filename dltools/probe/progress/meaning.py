@@ -213,11 +213,13 @@ def _full_name(line: str, token: Token, left: int) -> tuple[str, int]:
 
 
 class Place(NamedTuple):
-    """The places of step and epoch in a line; the step counts in units of `scale`."""
+    """The places of step and epoch in a line; the step counts in units of `scale`. `is_bar`: it is
+    that of a bar."""
 
     step: Span | None
     scale: int
     epoch: Span | None
+    is_bar: bool = False
 
 
 class Count(NamedTuple):
@@ -258,6 +260,15 @@ _AT_STEPS = Regex(
 )
 _INDEX = Regex(r"(?:\b[Ee]poch\[|@[Ee]poch )(\d{1,15})\b|(?<![\w/])(\d{1,15})epoch\b")
 _RANGE = Regex(r"-(\d{1,15})\]")
+_BAR = Regex(
+    r"(?<![\w.])(\d{1,15}(?:\.\d{1,9})?)([kKMG]?)(?:/(?:[\d.]{1,15}[kKMG]?|\?))?[a-zA-Z]{0,9}\s{0,2}"
+    r"\[[\d:]{4,12}(?:<[^,\]]{0,20})?,[^,\]]{0,30}/[^,\]]{1,20}(?:,|\])"
+)
+"""What tqdm shows: how many, of how many, the time spent and left, and the rate."""
+
+_BESIDE_BARS = step_rank("global_step"), step_rank("env_step")
+"""Counters that go on where a bar begins anew."""
+
 _TRIAL, _UPDATE = step_rank("trial"), step_rank("update")
 _NUMBERS = frozenset({"index", "idx", "number", "num", "no"})
 _TIMM_PHASES = ("train", "test", "val", "valid", "validation", "training", "eval")
@@ -308,7 +319,12 @@ def place(line: str, found: Sequence[Token], metrics: int = 0) -> Place:
         epoch = epoch or other
     if step == epoch:
         step = None
-    return Place(step, scale, epoch)
+    bar = _BAR.search(line) if "[" in line else None
+    if bar and rank not in _BESIDE_BARS:
+        step, scale = bar.span(1), _SCALE[bar[2].lower()]
+    if bar and epoch and epoch[0] > bar.end():
+        epoch = None
+    return Place(step, scale, epoch, bool(bar))
 
 
 def counter_of(line: str, token: Token) -> str:

@@ -89,6 +89,9 @@ _BEST = Regex(r"\bbest(?= [a-z]\w* ?[:=])", re.IGNORECASE)
 _FINAL = Regex(r"\bfinal\b", re.IGNORECASE)
 _LONGEST_HEADING = 250
 
+BAR = "bars"
+"""The source of what is read beside a bar of tqdm."""
+
 _NOTHING = Meaning((), False, (), 1, has_fraction=False, is_plain=False)
 _NO_COUNT = Count(None, None)
 
@@ -186,10 +189,11 @@ class Named:
         if at.step is None or at.epoch is None:
             at = _below(self.above, at)
         step, epoch = at
+        source = BAR if meaning.is_bar else self.name
         points = [
-            Point(metric, float(text or "nan"), step, epoch, "named", printed)
+            Point(metric, float(text or "nan"), step, epoch, source, printed)
             if text is None or "," not in text
-            else Point(metric, number(text), step, epoch, "named", printed)
+            else Point(metric, number(text), step, epoch, source, printed)
             for (metric, printed), text in zip(meaning.metrics, texts[2:], strict=False)
         ]
         if meaning.has_totals:
@@ -291,6 +295,7 @@ def _understand(line: str, lower: str) -> Meaning:
         all(_is_doubtful(one) for _, one in named),
         bool(_FINAL.search(line)),
         line[:2].isspace() and chosen[0].start == len(line) - len(line.lstrip()),
+        is_bar=where.is_bar,
     )
 
 

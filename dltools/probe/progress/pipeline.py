@@ -90,6 +90,8 @@ class PointReader(Generic[T]):
         points = reading[0]
         if layout.may_say_length:
             self._length.read(line[0])
+        if layout.time:
+            self._length.read_time(line[0], layout.time)
         if points:
             if self._length.is_new:
                 points = self._length.added_to(points)

@@ -23,8 +23,8 @@ _LONG = 8
 _SAID_AGAIN = 1e-5
 """Relative difference of a value without a step that is said again with fewer digits."""
 
-BARS = ("tqdm", "keras")
-"""Families of bars. Where a log is no terminal, each drawing may have a line of its own."""
+BARS = ("bars", "keras")
+"""Sources of bars. Where a log is no terminal, each drawing may have a line of its own."""
 
 
 class Repeats:

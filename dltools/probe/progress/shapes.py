@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from dltools.probe.progress.base import Family, Point
-from dltools.probe.progress.length import may_say
+from dltools.probe.progress.length import TimePlace, may_say, time_in
 from dltools.probe.progress.prefix import Prefix, prefix_of
 from dltools.probe.progress.rank import rank_inside
 from dltools.probe.progress.tokens import Stands, may_be_named, stands_of
@@ -67,7 +67,7 @@ class Meaning(NamedTuple):
     `has_fraction` says that a number of a metric has a fraction, `wholes` which have none;
     `is_plain` that the line begins with a metric and a delimiter as programs print it, not as code
     assigns it. A metric `is_doubtful` until it comes again, and said again if it `is_final`;
-    a line that `is_indented` may be a setting.
+    a line that `is_indented` may be a setting, one that `is_bar` shows a bar of tqdm.
     """
 
     metrics: tuple[tuple[str, str], ...]
@@ -81,6 +81,7 @@ class Meaning(NamedTuple):
     is_final: bool = False
     is_indented: bool = False
     phase: str = ""
+    is_bar: bool = False
 
     def texts(self, runs: list[str]) -> list[str | None]:
         """Return the step, the epoch, the metrics and their totals as printed, from the digits of a
@@ -131,7 +132,7 @@ class Layout:
     `prefix` is what stands before the program's own line, None for nothing. A layout that is not
     `is_kept` is that of one long line. `located` is what the generic reader has understood; where
     digits in names matter, `names` says where these are, and `by_names` has it for each. Lines that
-    `may_say_length` may say how long the job trains.
+    `may_say_length` may say how long the job trains; `time` is where they say how long it has run.
     """
 
     __slots__ = (
@@ -143,6 +144,7 @@ class Layout:
         "names",
         "prefix",
         "shape",
+        "time",
     )
 
     def __init__(
@@ -152,10 +154,11 @@ class Layout:
         *,
         may_have_rank: bool,
         may_say_length: bool,
+        time: TimePlace | None,
         is_kept: bool,
     ) -> None:
         """Nothing is understood yet."""
-        self.shape, self.prefix = shape, prefix
+        self.shape, self.prefix, self.time = shape, prefix, time
         self.may_have_rank, self.may_say_length = may_have_rank, may_say_length
         self.is_kept = is_kept
         self.located: Located | None = None
@@ -187,7 +190,12 @@ class Shapes(dict[bytes, Layout]):
         if len(line) > _LONGEST:
             shape = Shape(self._questions, may_be_named=True)
             return Layout(
-                shape, prefix_of(line), may_have_rank=True, may_say_length=True, is_kept=False
+                shape,
+                prefix_of(line),
+                may_have_rank=True,
+                may_say_length=True,
+                time=time_in(line),
+                is_kept=False,
             )
         return self[line.encode("utf-8", "surrogatepass").translate(_ZEROS)]
 
@@ -209,6 +217,7 @@ class Shapes(dict[bytes, Layout]):
             prefix_of(line),
             may_have_rank=bool(rank_inside(line)),
             may_say_length=may_say(line),
+            time=time_in(line),
             is_kept=True,
         )
         return found

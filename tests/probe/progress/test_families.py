@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 
 from dltools.observations.metric_names import normal_name
 from dltools.probe.progress import FAMILIES, Family, Point
+from dltools.probe.progress.named import BAR
 
 EXCERPTS = excerpts()
 
@@ -45,7 +46,7 @@ def test_time_elapsed_never_goes_back(excerpt: Excerpt) -> None:
 
 
 def test_every_family_has_an_excerpt() -> None:
-    assert set().union(*(one.families for one in EXCERPTS)) == {*FAMILIES, "named"}
+    assert set().union(*(one.families for one in EXCERPTS)) == {*FAMILIES, "named", BAR}
 
 
 @pytest.mark.parametrize(
@@ -84,7 +85,7 @@ def is_sound(point: Point) -> bool:
         and (point.step is None or -(2**63) <= point.step < 2**63)
         and (point.epoch is None or isinstance(point.epoch, float))
         and (point.elapsed_s is None or point.elapsed_s >= 0)
-        and point.source in {*FAMILIES, "named"}
+        and point.source in {*FAMILIES, "named", BAR}
     )
 
 

@@ -59,9 +59,11 @@ REALS = [
         "eval_accuracy": (MLL, 15),
     }, steps={"accuracy": r"Batch \[\d+-(\d+)\]\s+Speed"},
        epochs={"accuracy": r"Epoch\[(\d+)\] Batch \["}),
-    Real("mlperf/nvidia_dgx1_ssd_r0.txt", {"mlperf", "named"}, {
+    Real("mlperf/nvidia_dgx1_ssd_r0.txt", {"forms", "mlperf", "named"}, {
         "loss": (r"Loss function: " + N, 301),
         "eval_accuracy": (MLL, 3),
+        "val_map": (r"Precision  \(AP\) @\[ IoU=0.50:0.95 \| area=   all .*= " + N, 3),
+        "val_map50": (r"Precision  \(AP\) @\[ IoU=0.50      \| area=   all .*= " + N, 3),
     }, steps={"loss": r"^Iteration:\s+(\d+), Loss function"}),
     Real("mlperf/nvidia_dgx1_transformer_r0.txt", {"mlperf", "named"}, {
         "loss": (r"^\| epoch .*?\bloss[ =]" + N, 6),
