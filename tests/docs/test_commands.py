@@ -150,12 +150,6 @@ def test_links_lead_somewhere(page: str) -> None:
             assert anchor in made, target
 
 
-@pytest.mark.parametrize("page", PAGES)
-def test_man_pages_that_are_named_exist(page: str) -> None:
-    pages = re.findall(r"\b(dl[\w-]+)\((\d)\)", (ROOT / page).read_text())
-    assert [name for name, part in pages if not (ROOT / f"man/{name}.{part}").is_file()] == []
-
-
 def test_labels_that_are_named_are_known() -> None:
     from dltools import labels
 

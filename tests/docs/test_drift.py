@@ -189,15 +189,6 @@ def test_completions_are_sound(shell: str) -> None:
         subprocess.run([shell, "-n", str(file)], check=True)
 
 
-def test_bash_completes() -> None:
-    script = (
-        f"source {ROOT}/dltools/completions/dl-plan.bash;"
-        "COMP_WORDS=(dl-plan --policy f); COMP_CWORD=2; _dl_plan; echo ${COMPREPLY[@]}"
-    )
-    done = subprocess.run(["bash", "-c", script], capture_output=True, text=True, check=True)
-    assert done.stdout.split() == ["flowcon", "fair"]
-
-
 def test_man_pages_are_sound() -> None:
     if shutil.which("mandoc") is None:
         if os.environ.get("DLTOOLS_DOCS") == "require":
@@ -256,17 +247,3 @@ def test_what_a_page_shows_is_what_happens(command: str, output: str) -> None:
 
 def test_a_page_shows_something() -> None:
     assert len(shown_commands()) >= 1
-
-
-@pytest.mark.parametrize("tool", TOOLS)
-def test_help_imports_nothing_heavy(tool: str) -> None:
-    code = (
-        f"import sys; sys.argv=['dl-{tool}', '--help']\n"
-        f"from dltools.cli.{tool} import main\n"
-        "try: main()\n"
-        "except SystemExit: pass\n"
-        "heavy = {'docker', 'pyarrow', 'pynvml', 'rich', 'matplotlib'}\n"
-        "print(sorted(heavy & set(sys.modules)), file=sys.stderr)"
-    )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stderr.strip() == "[]"

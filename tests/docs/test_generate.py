@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 from docs.generate.marked import filled
-from docs.generate.mdoc import paragraph, value
 
 PAGE = """.Sh OPTIONS
 .\\" generated: options
@@ -35,30 +34,3 @@ def test_a_marker_that_is_missing_or_unknown_is_named() -> None:
         filled("page", PAGE, {"options": "", "exits": ""})
     with pytest.raises(ValueError, match="page: nothing fills `generated: options`"):
         filled("page", PAGE, {})
-
-
-@pytest.mark.parametrize(
-    ("text", "lines"),
-    [
-        ("Needs -i. Reads FILE.", ["Needs", ".Fl i .", "Reads", ".Ar file ."]),
-        ("See dl-plan (or dl-sim).", ["See", ".Nm", "(or", ".Xr dl-sim 1 ) ."]),
-        ("See dltools-plan(5), too.", ["See", ".Xr dltools-plan 5 ,", "too."]),
-        (".md or 'x' or \\d", ["\\&.md or 'x' or \\ed"]),
-        ("Wait 1.5s. It ends.", ["Wait 1.5s.", "It ends."]),
-    ],
-)
-def test_text_becomes_mdoc(text: str, lines: list[str]) -> None:
-    assert paragraph(text, "dl-plan", {"FILE"}).splitlines() == lines
-
-
-@pytest.mark.parametrize(
-    ("metavar", "shown"),
-    [
-        ("TIME", "Ar time"),
-        ("NAME=VALUE", "Ar name Ns = Ns Ar value"),
-        ("KEY[=VALUE]", "Ar key Ns Op = Ns Ar value"),
-        ("FILE|DIR/", "Ar file | dir Ns /"),
-    ],
-)
-def test_the_name_of_a_value_becomes_mdoc(metavar: str, shown: str) -> None:
-    assert value(metavar) == shown

@@ -51,23 +51,6 @@ def figures(text: str) -> set[str]:
     return {f"{number} {unit}" for number, unit in _FIGURE.findall(text)}
 
 
-@pytest.mark.parametrize(
-    ("text", "found"),
-    [
-        ("It takes 0.16 s, and wins 2.5 %.", {"0.16 s", "2.5 %"}),
-        ("| 1 | 2.4 ms | 1,234.5 MB |", {"2.4 ms", "1,234.5 MB"}),
-        ("took 1.8 to 2.4 s", {"1.8 to 2.4 s"}),
-        ("every 10 s, at 90 % of 0.75 CPUs; Docker 20.10, dltools 0.1.0", set()),
-        ("Headline [paper]: up to 42.06 %", set()),
-        ("```sh\nsleep 0.5 s\n```\n", set()),
-        ("<!-- generated: x -->\n78.4 s\n<!-- end -->\n", set()),
-        ('.\\" generated: x\n0.5 s\n.\\" end\n', set()),
-    ],
-)
-def test_what_counts_as_a_figure(text: str, found: set[str]) -> None:
-    assert figures(text) == found
-
-
 @pytest.mark.parametrize("page", [page for page in PAGES if page != NUMBERS], ids=lambda p: p.name)
 def test_a_measurement_stands_in_no_other_page(page: Path) -> None:
     assert figures(page.read_text()) == SET.get(page.name, {}).keys(), "see docs/numbers.md"
@@ -81,10 +64,3 @@ def test_no_table_repeats_what_another_measured() -> None:
     for one, other in combinations(TABLES, 2):
         both = told[one] & told[other]
         assert not both, f"{one}, {other}: {both}"
-
-
-def test_the_first_page_shows_what_its_table_says() -> None:
-    generated = "".join(_HIDDEN[2].findall((ROOT / "README.md").read_text()))
-    shown = {f"{number} {unit}" for number, unit in _FIGURE.findall(generated)}
-    assert len(shown) > 5
-    assert not shown & figures(NUMBERS.read_text())

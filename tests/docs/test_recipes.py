@@ -94,12 +94,6 @@ Following = Callable[[str], Copy]
 
 
 @pytest.fixture(scope="module")
-def copy(tmp_path_factory: pytest.TempPathFactory) -> Copy:
-    """A copy that is not changed."""
-    return copied(tmp_path_factory.mktemp("copy"))
-
-
-@pytest.fixture(scope="module")
 def following(tmp_path_factory: pytest.TempPathFactory) -> Following:
     """Give the copy in which a recipe has been followed, the same for each test."""
     return cache(lambda title: followed(title, tmp_path_factory.mktemp("followed")))
@@ -185,14 +179,3 @@ def test_a_new_column_is_in_parquet_and_in_prometheus(following: Following) -> N
 def test_make_docs_tells_of_it(title: str, document: str, said: str, following: Following) -> None:
     assert said not in (ROOT / document).read_text()
     assert said in (following(title).root / document).read_text()
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("title", recipes())
-def test_without_the_recipe_the_tools_do_not_know_the_thing(title: str, copy: Copy) -> None:
-    """What is shown comes from the change, and not from what is there already."""
-    consoles = [block.text for block in blocks(recipes()[title]) if block.kind == "console"]
-    shown = [pair for text in consoles for pair in _SHOWN.findall(text)]
-    with pytest.raises(AssertionError):
-        for line, output in shown:
-            assert copy.run(line) == output
