@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import socket
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -34,7 +35,8 @@ def behind(tmp_path: Path) -> Iterator[Behind]:
     make_certificate(tmp_path / "authority", tmp_path / "server", "127.0.0.1")
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
-    proxy = begin_proxy(tmp_path / "server", "127.0.0.1", port, "/var/run/docker.sock")
+    path = os.environ.get("DOCKER_HOST", "unix:///var/run/docker.sock").removeprefix("unix://")
+    proxy = begin_proxy(tmp_path / "server", "127.0.0.1", port, path)
     yield Behind(f"tcp://127.0.0.1:{port}", tmp_path / "client")
     proxy.kill()
     proxy.wait()
