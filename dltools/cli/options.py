@@ -229,7 +229,7 @@ class EngineOptions:
     hosts: list[str] = option(
         "--host URL",
         "Engine to use: unix:///PATH, tcp://HOST:PORT or ssh://HOST; on this machine also "
-        "cri:///PATH, cgroup:/PATTERN, slurm: or kubepods:. Repeatable. See dltools-engines(7).",
+        "cri:///PATH, cgroup:/PATTERN or slurm:. Repeatable. See dltools-engines(7).",
         [],
     )
     contexts: list[str] = option("--context NAME", "Docker context of an engine. Repeatable.", [])

@@ -28,7 +28,6 @@ _MODULES = {
     "ssh": _DOCKER,
     "cgroup": _CGROUPS,
     "slurm": _CGROUPS,
-    "kubepods": _CGROUPS,
     "cri": "dltools.engine.cri.cri_engine",
 }
 """The module, a `Member`, of each scheme of an address; it is imported when the scheme is used."""

@@ -44,14 +44,11 @@ def runtime_rows(tool: Tools, cluster: ClusterPods, host: str, pod: str) -> list
     return records(tool(*probe).stdout)
 
 
-@pytest.mark.parametrize("host", ["kubepods:", RUNTIME])
-def test_a_training_is_measured_by_its_cgroup_and_by_the_runtime(
-    cluster: ClusterPods, tool: Tools, host: str
-) -> None:
-    name = "measured" if host == "kubepods:" else "measured-cri"
+def test_a_training_is_measured_by_the_runtime(cluster: ClusterPods, tool: Tools) -> None:
+    name = "measured"
     script = "i=0; while :; do i=$((i+1)); echo step $i loss: 0.$((99999-i)); usleep 50000; done"
     cluster.start(name, script, resources=CPUS)
-    rows = runtime_rows(tool, cluster, host, name)
+    rows = runtime_rows(tool, cluster, RUNTIME, name)
     containers = [one for one in rows if one["kind"] == "container"]
     assert {one["container_name"] for one in containers} == {f"{cluster.namespace}/{name}/main"}
     assert {one["container_id"] for one in containers} == {cluster.container_id(name)}

@@ -64,7 +64,7 @@ _OWNED: tuple[tuple[re.Pattern[str], str], ...] = (
         re.compile(r"^/slurm(_[^/]*)?(/|$)|slurmstepd\.scope(/|$)"),
         "jobs of Slurm, which must know when one is paused: use --host slurm:",
     ),
-    (re.compile(r"^/kubepods(\.slice)?(/|$)"), "pods of Kubernetes: use --host kubepods:"),
+    (re.compile(r"^/kubepods(\.slice)?(/|$)"), "pods of Kubernetes: use --host cri:///PATH"),
     (
         re.compile(r"^/libpod_parent(/|$)|/libpod-"),
         "containers of Podman: use --host unix:///run/podman/podman.sock",
@@ -129,10 +129,6 @@ class CgroupEngine(Pauses):
         """Return the process that tells what a cgroup runs: the oldest one."""
         return processes[0] if processes else None
 
-    def identity(self, path: str) -> str | None:
-        """Return a container's id."""
-        return self._tree.identity(path)
-
     def is_paused(self, path: str, processes: Sequence[Process]) -> bool:
         """Tell whether a container is paused."""
         return self._tree.is_frozen(path)
@@ -190,7 +186,7 @@ class CgroupEngine(Pauses):
         may have changed it."""
         path = self._path_of(id_)
         processes = self._tree.processes(path)
-        identity = self.identity(path)
+        identity = self._tree.identity(path)
         if identity is None:
             raise GoneError(f"the cgroup {path} no longer exists")
         main, naming, can = (
@@ -291,7 +287,7 @@ class CgroupEngine(Pauses):
 
     def _ids(self) -> Iterator[tuple[str, str]]:
         for path in self._paths():
-            if id_ := self.identity(path):
+            if id_ := self._tree.identity(path):
                 yield id_, path
 
     def _look(self) -> Iterator[tuple[str, _Seen]]:
@@ -308,7 +304,7 @@ class CgroupEngine(Pauses):
 
     def _path_of(self, id_: str) -> str:
         known = self._paths_of.get(id_)
-        if known is not None and self.identity(known) == id_:
+        if known is not None and self._tree.identity(known) == id_:
             return known
         path = self._searched(id_)
         if len(self._paths_of) >= _MOST_KNOWN:
@@ -322,7 +318,7 @@ class CgroupEngine(Pauses):
                 return path
         if re.fullmatch(r"[0-9a-f]{64}", id_):
             for path in self._tree.all_paths():
-                if self.identity(path) == id_:
+                if self._tree.identity(path) == id_:
                     return path
         raise GoneError(f"there is no cgroup {id_!r}")
 

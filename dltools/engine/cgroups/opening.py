@@ -1,6 +1,6 @@
-"""Cgroups that no engine has made, jobs of Slurm, and pods: `cgroup:`, `slurm:` and `kubepods:`.
+"""Cgroups that no engine has made, and jobs of Slurm: `cgroup:` and `slurm:`.
 
-It stands alone because the three kinds do not know each other.
+It stands alone because the two kinds do not know each other.
 """
 
 from __future__ import annotations
@@ -41,10 +41,6 @@ def open_engine(
         from dltools.engine.cgroups.slurm import SlurmEngine
 
         return SlurmEngine(logs=logs)
-    if address.scheme == "kubepods":
-        from dltools.engine.cgroups.kubepods import KubepodsEngine
-
-        return KubepodsEngine(logs=logs)
     from dltools.engine.cgroups.cgroup_engine import CgroupEngine
 
     return CgroupEngine(_rest(address).split(","), logs=logs)
