@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import json
-import queue
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -18,10 +17,9 @@ SERVICE = "runtime.v1.RuntimeService"
 
 
 class FakeRuntime:
-    """Listens on a socket until it is stopped. `has_events` is whether it knows
-    GetContainerEvents."""
+    """Listens on a socket until it is stopped."""
 
-    def __init__(self, socket: Path, *, has_events: bool = True) -> None:
+    def __init__(self, socket: Path) -> None:
         self.url = f"cri://{socket}"
         self.containers: dict[str, Any] = {}
         self.infos: dict[str, dict[str, Any]] = {}
@@ -29,8 +27,6 @@ class FakeRuntime:
         self.updates: list[tuple[str, dict[str, int]]] = []
         self.errors: dict[str, tuple[grpc.StatusCode, str]] = {}
         self.asked: list[str] = []
-        self._events: queue.Queue[str | None] = queue.Queue()
-        self._has_events = has_events
         self._socket = socket
         self._server: grpc.Server | None = None
         self.start()
@@ -47,12 +43,6 @@ class FakeRuntime:
             )
             for name, request, answer in self._methods()
         }
-        if self._has_events:
-            handlers["GetContainerEvents"] = grpc.unary_stream_rpc_method_handler(
-                self._stream,
-                request_deserializer=messages.GetEventsRequest.FromString,
-                response_serializer=lambda message: message.SerializeToString(),
-            )
         self._server.add_generic_rpc_handlers(
             (grpc.method_handlers_generic_handler(SERVICE, handlers),)
         )
@@ -61,7 +51,6 @@ class FakeRuntime:
 
     def stop(self) -> None:
         """Answer no more."""
-        self._events.put(None)
         assert self._server is not None
         self._server.stop(None).wait()
         self._socket.unlink(missing_ok=True)
@@ -91,7 +80,6 @@ class FakeRuntime:
         )
         self.infos[id_] = {"sandboxID": pod, **(info or {})}
         self.containers[id_] = made
-        self.ring(id_)
         return made
 
     def end(self, id_: str, code: int = 0, reason: str = "") -> None:
@@ -99,20 +87,10 @@ class FakeRuntime:
         found = self.containers[id_]
         found.state, found.finished_at = messages.CONTAINER_EXITED, time.time_ns()
         found.exit_code, found.reason = code, reason
-        self.ring(id_)
 
     def remove(self, id_: str) -> None:
         """Remove a container."""
         del self.containers[id_]
-        self.ring(id_)
-
-    def ring(self, id_: str) -> None:
-        """Send an event."""
-        self._events.put(id_)
-
-    def break_stream(self) -> None:
-        """End the stream of events."""
-        self._events.put(None)
 
     def _methods(self) -> list[tuple[str, Any, Callable[[Any], Any]]]:
         m = messages
@@ -166,14 +144,3 @@ class FakeRuntime:
         fields = {field.name: value for field, value in request.linux.ListFields()}
         self.updates.append((request.container_id, fields))
         return messages.UpdateContainerResourcesResponse()
-
-    def _stream(self, _: Any, context: grpc.ServicerContext) -> Iterator[Any]:
-        self.asked.append("GetContainerEvents")
-        while context.is_active():
-            try:
-                id_ = self._events.get(timeout=0.1)
-            except queue.Empty:
-                continue
-            if id_ is None:
-                return
-            yield messages.ContainerEventResponse(container_id=id_)

@@ -13,11 +13,10 @@ import re
 import socket
 import time
 from collections.abc import Iterator, Mapping, Sequence, Set
-from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from dltools.engine import freezer
+from dltools.engine import freezer, looked_events
 from dltools.engine.cgroup import Cgroup
 from dltools.engine.cgroups.cgroup_tree import CgroupTree, Process
 from dltools.engine.cgroups.plain_logs import PlainFlow, PlainLog, outputs_of
@@ -36,11 +35,9 @@ from dltools.engine.interface import (
 )
 from dltools.engine.kernel_files import ROOT, read_text
 from dltools.engine.limits import limit_files
+from dltools.engine.looked_events import Life, Lives
 from dltools.errors import ConfigError
 from dltools.labels import has_labels
-
-WATCH_S = 1.0
-"""How often it is looked which cgroups have appeared, vanished or been frozen (ours)."""
 
 _THAWS_S, _BETWEEN_S = 1.0, 0.01
 """How long a cgroup may take to go on (ours)."""
@@ -228,26 +225,8 @@ class CgroupEngine(Pauses):
         return PlainFlow(log, lambda: not self._tree.processes(path))
 
     def events(self, since: float) -> Iterator[Event]:
-        """Yield container events from a time on (seconds since 1970), for ever. Nothing tells them:
-        it is looked every second which cgroups there are."""
-        known: dict[str, _Seen] = {}
-        is_first = True
-        while True:
-            present = dict(self._look())
-            now = datetime.now(UTC)
-            for id_, seen in present.items():
-                before = known.get(id_)
-                is_new = seen.started.timestamp() >= since if is_first else before != seen
-                if seen.state != "exited" and is_new:
-                    yield from _changes(id_, seen, before, now)
-            for id_, before in known.items():
-                after = present.get(id_)
-                if before.state != "exited" and (after is None or after.state == "exited"):
-                    yield Event(id_, before.name, "exit", now, None, None, before.labels)
-                if after is None:
-                    yield Event(id_, before.name, "remove", now, None, None, before.labels)
-            known, is_first = present, False
-            time.sleep(WATCH_S)
+        """Yield container events from a time on (seconds since 1970), for ever."""
+        return looked_events.watch(self._lives, since)
 
     # Turns
 
@@ -290,12 +269,24 @@ class CgroupEngine(Pauses):
             if id_ := self._tree.identity(path):
                 yield id_, path
 
-    def _look(self) -> Iterator[tuple[str, _Seen]]:
+    def _lives(self, known: Lives) -> Lives:
+        """Return when each container got its oldest process, and was seen to have none any more."""
+        found = {}
         for id_, path in self._ids():
             processes = self._tree.processes(path)
-            naming = self.naming(path, processes)
-            began = self._tree.time_of(processes[0].began if processes else 0)
-            yield id_, _Seen(naming.name, self._state(path, processes), began, naming.labels)
+            naming, before = self.naming(path, processes), known.get(id_)
+            life = Life(id_, naming.name, labels=naming.labels)
+            if processes:
+                started = round(self._tree.time_of(processes[0].began).timestamp() * 1e9)
+                if before and before.started and not before.finished:
+                    started = before.started  # its oldest process has ended, and others go on
+                is_paused = self.is_paused(path, processes)
+                life = replace(life, started=started, is_paused=is_paused)
+            elif before:
+                finished = before.finished or time.time_ns()
+                life = replace(life, started=before.started, finished=finished)
+            found[id_] = life
+        return found
 
     def _state(self, path: str, processes: Sequence[Process]) -> str:
         if self.is_paused(path, processes):
@@ -334,26 +325,6 @@ class CgroupEngine(Pauses):
                     self._logs.pop(id_).close()
             self._logs[container.id] = PlainLog(lambda: self.log_files(container))
         return self._logs[container.id]
-
-
-@dataclass(frozen=True, slots=True)
-class _Seen:
-    """A container as it was last looked at."""
-
-    name: str
-    state: str
-    started: datetime
-    labels: Mapping[str, str]
-
-
-def _changes(id_: str, seen: _Seen, before: _Seen | None, now: datetime) -> Iterator[Event]:
-    """Yield what has happened to a container that runs or is paused."""
-    if before is None or before.state == "exited":
-        yield Event(id_, seen.name, "start", now, None, None, seen.labels)
-    was_paused = before is not None and before.state == "paused"
-    if was_paused != (seen.state == "paused"):
-        action = "unpause" if was_paused else "pause"
-        yield Event(id_, seen.name, action, now, None, None, seen.labels)
 
 
 def _lacks(path: str, name: str) -> str:

@@ -7,16 +7,12 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any
 
 from dltools.engine.interface import GoneError, RefusedError
 from dltools.engine.patience import Patience
 from dltools.errors import AccessError, ConfigError, UnavailableError
-
-if TYPE_CHECKING:
-    from google.protobuf.message import Message
 
 SCHEME = "cri://"
 TIMEOUT_S = 30.0
@@ -25,8 +21,6 @@ _LARGEST = 16 << 20
 
 _SERVICE = "/runtime.v1.RuntimeService/"
 _STOPPING = ("transport is closing", "ttrpc: closed", "server is shutting down")
-
-M = TypeVar("M", bound="Message")
 
 
 def socket_path(url: str) -> Path:
@@ -59,6 +53,9 @@ class Connection:
             raise ConfigError(
                 f"{url}: Kubernetes nodes need grpcio and protobuf; pip install 'dltools-cli[cri]'"
             ) from error
+        from dltools.engine.cri import runtime_pb2
+
+        self._messages: Any = runtime_pb2
         self._error: type[Exception] = grpc.RpcError
         self._codes = grpc.StatusCode
         self._channel = grpc.insecure_channel(
@@ -72,33 +69,22 @@ class Connection:
             ],
         )
 
-    def ask(self, method: str, request: Message, answer: type[M], *, waits: bool = True) -> M:
-        """Return the answer to a request; `waits` for a runtime that is away."""
-        call: Callable[..., M] = self._channel.unary_unary(
+    def ask(self, method: str, *, waits: bool = True, **fields: Any) -> Any:
+        """Return the answer to a request with these fields; `waits` for a runtime that is away."""
+        request = getattr(self._messages, f"{method}Request")(**fields)
+        call = self._channel.unary_unary(
             _SERVICE + method,
             request_serializer=type(request).SerializeToString,
-            response_deserializer=answer.FromString,
+            response_deserializer=getattr(self._messages, f"{method}Response").FromString,
         )
 
-        def once() -> M:
+        def once() -> Any:
             try:
                 return call(request, timeout=TIMEOUT_S)
             except self._error as error:
                 raise self._told(error) from error
 
         return self._patience.repeat(once) if waits else once()
-
-    def stream(self, method: str, request: Message, answer: type[M]) -> Iterator[M]:
-        """Yield the answers to a request that goes on for ever."""
-        call: Callable[..., Iterator[M]] = self._channel.unary_stream(
-            _SERVICE + method,
-            request_serializer=type(request).SerializeToString,
-            response_deserializer=answer.FromString,
-        )
-        try:
-            yield from call(request)
-        except self._error as error:
-            raise self._told(error) from error
 
     def _told(self, error: Any) -> Exception:
         """Return one of our errors for one of gRPC's."""

@@ -17,12 +17,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from dltools.engine import cgroup, freezer
+from dltools.engine import cgroup, freezer, looked_events
 from dltools.engine.address import Address
 from dltools.engine.cgroup import Cgroup
-from dltools.engine.cri import container_events, cpu_resources, pod_containers
+from dltools.engine.cri import cpu_resources, pod_containers
 from dltools.engine.cri.connection import Connection, socket_path
-from dltools.engine.cri.container_events import Life, Lives
 from dltools.engine.interface import (
     Capabilities,
     Container,
@@ -41,6 +40,7 @@ from dltools.engine.interface import (
 )
 from dltools.engine.kernel_files import ROOT, read_text
 from dltools.engine.log_files import FollowedFile, read_log
+from dltools.engine.looked_events import Life, Lives
 from dltools.engine.patience import Patience
 from dltools.engine.pauses import may_pause, why_no_pause
 from dltools.errors import ConfigError, DltoolsError, UnavailableError
@@ -88,17 +88,11 @@ class CriEngine(SetsLimits, Pauses):
     def __init__(self, url: str, patience: Patience | None = None) -> None:
         """Ask which runtime it is. Raises as the engine does."""
         self._connection = Connection(url, patience or Patience(0.0))
-        from dltools.engine.cri import runtime_pb2 as messages
-
         self._mounts = cgroup.mounts()
         self._pods: dict[str, messages.PodSandboxStatus] = {}
         self._cgroups: dict[str, Cgroup] = {}
-        version = self._connection.ask(
-            "Version", messages.VersionRequest(), messages.VersionResponse, waits=False
-        )
-        status = self._connection.ask(
-            "Status", messages.StatusRequest(verbose=True), messages.StatusResponse
-        )
+        version = self._connection.ask("Version", waits=False)
+        status = self._connection.ask("Status", verbose=True)
         self.host: str = os.environ.get(NODE_NAME) or os.uname().nodename
         machine = read_text("/etc/machine-id").strip() or self.host
         words = (machine, version.runtime_name, pod_containers.root_of(status.info))
@@ -143,13 +137,8 @@ class CriEngine(SetsLimits, Pauses):
 
     def inspect(self, id_: str) -> Container:
         """Return one container, by id or name."""
-        from dltools.engine.cri import runtime_pb2 as messages
-
-        answer = self._connection.ask(
-            "ContainerStatus",
-            messages.ContainerStatusRequest(container_id=self._id_of(id_), verbose=True),
-            messages.ContainerStatusResponse,
-        )
+        wanted = self._id_of(id_)
+        answer = self._connection.ask("ContainerStatus", container_id=wanted, verbose=True)
         pod = self._pod(str(pod_containers.info_of(answer.info).get("sandboxID") or ""))
         found = pod_containers.container_of(answer, pod)
         if found.state != "running":
@@ -174,12 +163,7 @@ class CriEngine(SetsLimits, Pauses):
         return found if found is not None and found.exists else None
 
     def _list(self) -> list[messages.Container]:
-        from dltools.engine.cri import runtime_pb2 as messages
-
-        answer = self._connection.ask(
-            "ListContainers", messages.ListContainersRequest(), messages.ListContainersResponse
-        )
-        found = list(answer.containers)
+        found = list(self._connection.ask("ListContainers").containers)
         for known, there in (
             (self._pods, {one.pod_sandbox_id for one in found}),
             (self._cgroups, {one.id for one in found}),
@@ -200,14 +184,8 @@ class CriEngine(SetsLimits, Pauses):
 
     def _pod(self, id_: str) -> messages.PodSandboxStatus:
         """Return a pod, which is asked for once: what is used of it never changes."""
-        from dltools.engine.cri import runtime_pb2 as messages
-
         if id_ not in self._pods:
-            self._pods[id_] = self._connection.ask(
-                "PodSandboxStatus",
-                messages.PodSandboxStatusRequest(pod_sandbox_id=id_),
-                messages.PodSandboxStatusResponse,
-            ).status
+            self._pods[id_] = self._connection.ask("PodSandboxStatus", pod_sandbox_id=id_).status
         return self._pods[id_]
 
     def _id_of(self, text: str) -> str:
@@ -244,18 +222,11 @@ class CriEngine(SetsLimits, Pauses):
 
     def events(self, since: float) -> Iterator[Event]:
         """Yield container events from a time on (seconds since 1970), for ever."""
-        return container_events.watch(self._lives, self._listen, since)
+        return looked_events.watch(self._lives, since)
 
     def past_events(self, since: float, until: float) -> list[Event]:
         """Return the events between two times that the containers tell which kubelet has kept."""
-        return container_events.past(self._lives({}), since, until)
-
-    def _listen(self) -> Iterator[object]:
-        from dltools.engine.cri import runtime_pb2 as messages
-
-        return self._connection.stream(
-            "GetContainerEvents", messages.GetEventsRequest(), messages.ContainerEventResponse
-        )
+        return looked_events.past(self._lives({}), since, until)
 
     def _lives(self, known: Lives) -> Lives:
         """Return when each container started and ended; one that has ended is not asked again."""
@@ -273,14 +244,8 @@ class CriEngine(SetsLimits, Pauses):
         return found
 
     def _life(self, listed: messages.Container, pod: messages.PodSandboxStatus) -> Life | None:
-        from dltools.engine.cri import runtime_pb2 as messages
-
         try:
-            status = self._connection.ask(
-                "ContainerStatus",
-                messages.ContainerStatusRequest(container_id=listed.id),
-                messages.ContainerStatusResponse,
-            ).status
+            status = self._connection.ask("ContainerStatus", container_id=listed.id).status
         except GoneError:
             return None
         return Life(
@@ -317,15 +282,11 @@ class CriEngine(SetsLimits, Pauses):
     def _update(
         self, located: LocatedContainer, updates: Iterable[Fields], is_in_force: Callable[[], bool]
     ) -> None:
-        from dltools.engine.cri import runtime_pb2 as messages
-
         *others, last = updates
         for fields in (*others, last):
-            request = messages.UpdateContainerResourcesRequest(
-                container_id=located.container.id, linux=messages.LinuxContainerResources(**fields)
+            self._connection.ask(
+                "UpdateContainerResources", container_id=located.container.id, linux=fields
             )
-            answer = messages.UpdateContainerResourcesResponse
-            self._connection.ask("UpdateContainerResources", request, answer)
             if fields is not last and is_in_force():
                 return
 

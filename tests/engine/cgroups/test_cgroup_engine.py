@@ -14,8 +14,7 @@ from conftest import ReplaceSleep
 from helpers.made_cgroups import V1, Machine, located
 
 from dltools.apply.refusals import Rules
-from dltools.engine import freezer
-from dltools.engine.cgroups import cgroup_engine
+from dltools.engine import freezer, looked_events
 from dltools.engine.cgroups.cgroup_engine import CgroupEngine
 from dltools.engine.interface import Container, CpuLimits, GoneError, RefusedError
 from dltools.engine.limits import limit_files
@@ -298,7 +297,7 @@ def test_events_tell_what_changes(
         lambda: [shutil.rmtree(machine.folder(one, "/jobs/c")) for one in machine.hierarchies],
     ]
     monkeypatch.setattr(freezer, "_stands", lambda _: True)
-    replace_sleep(cgroup_engine, lambda _: steps.pop(0)())
+    replace_sleep(looked_events, lambda _: steps.pop(0)())
     engine = engine_of(machine)
     found = list(islice(engine.events(2e9), 7))
     expected = ["start", "pause", "unpause", "exit", "start", "exit", "remove"]

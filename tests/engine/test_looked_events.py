@@ -9,12 +9,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from helpers.containers import eventually
 from helpers.fake_runtime import FakeRuntime
 
-from dltools.engine.cri.container_events import Life, changes, past, watch
 from dltools.engine.cri.cri_engine import CriEngine
 from dltools.engine.interface import Event
+from dltools.engine.looked_events import Life, changes, past
 from dltools.errors import UnavailableError
 
 S = 1_000_000_000
@@ -71,9 +70,14 @@ def test_past_events_are_those_between_two_times() -> None:
     assert [one.action for one in past(now, 6, 10)] == ["exit"]
 
 
-@pytest.fixture(params=[True, False], ids=["stream", "polled"])
-def runtime(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[FakeRuntime]:
-    made = FakeRuntime(tmp_path / "sock", has_events=request.param)
+def test_one_that_starts_again_does_so_with_the_same_id() -> None:
+    before, now = Life("a", "a", 5 * S, 6 * S), Life("a", "a", 7 * S)
+    assert seen(changes({"a": before}, {"a": now})) == [("a", "start", 7 * S)]
+
+
+@pytest.fixture
+def runtime(tmp_path: Path) -> Iterator[FakeRuntime]:
+    made = FakeRuntime(tmp_path / "sock")
     yield made
     made.stop()
 
@@ -100,7 +104,7 @@ class Follower:
 
 
 @pytest.mark.slow
-def test_a_runtime_with_events_and_one_without_tell_the_same(runtime: FakeRuntime) -> None:
+def test_what_happens_on_a_runtime_is_told(runtime: FakeRuntime) -> None:
     runtime.add("a1", labels={"app": "x"})
     follower = Follower(CriEngine(runtime.url))
     first = follower.next()
@@ -115,23 +119,8 @@ def test_a_runtime_with_events_and_one_without_tell_the_same(runtime: FakeRuntim
     assert follower.next().action == "remove"
 
 
-def test_events_come_also_after_the_stream_has_broken(tmp_path: Path) -> None:
-    runtime = FakeRuntime(tmp_path / "sock")
-    try:
-        runtime.add("a1")
-        follower = Follower(CriEngine(runtime.url))
-        assert follower.next().action == "start"
-        runtime.break_stream()
-        runtime.add("b2")
-        runtime.end("a1")
-        found = {(one.container_id, one.action) for one in (follower.next(), follower.next())}
-        assert found == {("b2", "start"), ("a1", "exit")}
-    finally:
-        runtime.stop()
-
-
 @pytest.mark.slow
-def test_the_stream_ends_with_the_runtime(runtime: FakeRuntime) -> None:
+def test_events_end_with_the_runtime(runtime: FakeRuntime) -> None:
     runtime.add("a1")
     follower = Follower(CriEngine(runtime.url))
     follower.next()
@@ -146,19 +135,3 @@ def test_events_of_before_are_left_out(runtime: FakeRuntime) -> None:
     follower = Follower(CriEngine(runtime.url), since=10.0)
     runtime.add("b2")
     assert follower.next().container_id == "b2"
-
-
-def test_a_stream_that_breaks_in_any_way_is_listened_to_again(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr("dltools.engine.cri.container_events._LISTENS_AGAIN_S", 0.0)
-    heard: list[int] = []
-
-    def listen() -> Iterator[object]:
-        heard.append(1)
-        raise KeyError("no such thing")
-        yield
-
-    events = watch(lambda _: {}, listen, 0.0, looks_every_s=0.01)
-    threading.Thread(target=next, args=(events, None), daemon=True).start()
-    eventually(lambda: len(heard), lambda times: times > 2)
