@@ -12,10 +12,9 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple
 
-from dltools.engine.cgroup_files import FILES, CgroupFiles
-from dltools.engine.kernel_files import ROOT, HeldFiles, Read, read_text
+from dltools.engine.cgroup_files import Directory
+from dltools.engine.kernel_files import ROOT, HeldFiles, read_text
 
 _EVERY_CGROUP_HAS = "cgroup.procs"
 _THREADS = {1: "tasks", 2: "cgroup.threads"}
@@ -27,30 +26,6 @@ _LINKS_OF_A_LEAF = 2
 
 _MOST_BELOW = 1024
 """Cgroups below one that are looked at (ours)."""
-
-
-class Directory(NamedTuple):
-    """The directory of one controller of a cgroup, and the version of its files."""
-
-    path: Path
-    version: int
-
-    @property
-    def reader(self) -> CgroupFiles:
-        """What reads the files of this version."""
-        return FILES[self.version]
-
-    def quota(self, read: Read = read_text) -> float | None:
-        """Return the CPU quota in cores, None for no quota."""
-        return self.reader.quota(self.path, read)
-
-    def weight(self, read: Read = read_text) -> float | None:
-        """Return the CPU weight in Docker's shares: 1024 is the default of both versions."""
-        return self.reader.weight(self.path, read)
-
-    def cpuset(self, read: Read = read_text) -> str | None:
-        """Return the list of CPUs that the cgroup may really use, None if it is unknown."""
-        return self.reader.cpuset(self.path, read)
 
 
 class Cgroup:

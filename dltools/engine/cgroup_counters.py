@@ -6,8 +6,8 @@ from pathlib import Path
 
 from dltools.engine.cgroup import Cgroup
 from dltools.engine.cgroup_files import (
-    FILES,
     CpuUsage,
+    Directory,
     MemoryUsage,
     Transfer,
     Usage,
@@ -22,8 +22,8 @@ def usage(cgroup: Cgroup) -> Usage:
     memory, io, pids = (cgroup.directory(name) for name in ("memory", "blkio", "pids"))
     return Usage(
         cpu=_cpu(cgroup),
-        memory=memory.reader.memory(memory.path, read) if memory else MemoryUsage(),
-        io=io.reader.io(io.path, read) if io else Transfer(),
+        memory=memory.memory(read) if memory else MemoryUsage(),
+        io=io.io(read) if io else Transfer(),
         threads=_thread_count(cgroup, pids.path if pids else None),
         pressure=_pressure(cgroup),
     )
@@ -38,14 +38,14 @@ def _thread_count(cgroup: Cgroup, pids: Path | None) -> int | None:
 def _cpu(cgroup: Cgroup) -> CpuUsage:
     read = cgroup.files.read
     cpu, cpuset, cpuacct = (cgroup.directory(name) for name in ("cpu", "cpuset", "cpuacct"))
-    found = cpu.reader.cpu(cpu.path, read) if cpu else CpuUsage()
+    found = cpu.cpu(read) if cpu else CpuUsage()
     if cpuset:
         found = found._replace(cpuset=cpuset.cpuset(read))
     if cpuacct and cpuacct.version == 1:
         found = found._replace(seconds=cpu_seconds_v1(cpuacct.path, read))
     if cgroup.has_those_below and found.seconds is None and cgroup.unified is not None:
         # Version 2 counts without a controller, also where version 1 has them all.
-        found = found._replace(seconds=FILES[2].cpu(cgroup.unified, read).seconds)
+        found = found._replace(seconds=Directory(cgroup.unified, 2).cpu(read).seconds)
     return found
 
 

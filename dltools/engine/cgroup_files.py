@@ -1,7 +1,7 @@
 """What the files of a cgroup say of its limits and counters, on version 1 and on version 2.
 
 Version 1 has a directory for each controller, version 2 one for all. `Cgroup` finds the directory
-of a controller, and which of the two classes reads it.
+of a controller.
 """
 
 from __future__ import annotations
@@ -10,15 +10,13 @@ import re
 from collections.abc import Mapping
 from pathlib import Path
 from types import MappingProxyType
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
-from dltools.engine.kernel_files import Read, number_after, read_flat, read_int
+from dltools.engine.kernel_files import Read, number_after, read_flat, read_int, read_text
 from dltools.engine.scales import quota_in_cores, weight_from_v2
 
 _UNLIMITED = 1 << 62
 """Version 1 writes "no memory limit" as the largest multiple of a page; no real one comes near."""
-
-_V1_IO_FILES = ("blkio.throttle.io_service_bytes_recursive", "blkio.throttle.io_service_bytes")
 
 
 class CpuUsage(NamedTuple):
@@ -72,122 +70,111 @@ class Usage(NamedTuple):
     network: Transfer = Transfer()
 
 
-class CgroupFiles(Protocol):
-    """What both versions tell, given a controller's directory."""
+class _Names(NamedTuple):
+    """What a version calls files and lines: the CPUs in use, the memory used and its limit, its
+    parts (inactive files, anonymous, files, shared) in memory.stat; the files of bytes read and
+    written, and what stands before these numbers there."""
 
-    def quota(self, directory: Path, read: Read) -> float | None:
+    cpus: str
+    used: str
+    limit: str
+    parts: tuple[str, str, str, str]
+    transfers: tuple[str, ...]
+    taken: str
+    written: str
+
+
+_NAMES = {
+    1: _Names(
+        "cpuset.effective_cpus",
+        "memory.usage_in_bytes",
+        "memory.limit_in_bytes",
+        ("total_inactive_file", "total_rss", "total_cache", "total_shmem"),
+        ("blkio.throttle.io_service_bytes_recursive", "blkio.throttle.io_service_bytes"),
+        " Read ",
+        " Write ",
+    ),
+    2: _Names(
+        "cpuset.cpus.effective",
+        "memory.current",
+        "memory.max",
+        ("inactive_file", "anon", "file", "shmem"),
+        ("io.stat",),
+        r"\brbytes=",
+        r"\bwbytes=",
+    ),
+}
+
+
+class Directory(NamedTuple):
+    """The directory of one controller of a cgroup, and the version of its files."""
+
+    path: Path
+    version: int
+
+    def quota(self, read: Read = read_text) -> float | None:
         """Return the CPU quota in cores, None for no quota."""
+        if self.version == 1:
+            quota_us = read_int(f"{self.path}/cpu.cfs_quota_us", read)
+            period_us = read_int(f"{self.path}/cpu.cfs_period_us", read)
+            return quota_in_cores(quota_us, period_us) if period_us else None
+        quota, _, period = read(f"{self.path}/cpu.max").strip().partition(" ")
+        is_told = quota.isdigit() and period.isdigit()
+        return quota_in_cores(int(quota), int(period)) if is_told else None
 
-    def weight(self, directory: Path, read: Read) -> float | None:
-        """Return the CPU weight in Docker's shares."""
+    def weight(self, read: Read = read_text) -> float | None:
+        """Return the CPU weight in Docker's shares: 1024 is the default of both versions."""
+        name = "cpu.shares" if self.version == 1 else "cpu.weight"
+        found = read_int(f"{self.path}/{name}", read)
+        if found is None:
+            return None
+        return float(found) if self.version == 1 else weight_from_v2(found)
 
-    def cpuset(self, directory: Path, read: Read) -> str | None:
-        """Return the list of CPUs that the cgroup may really use."""
+    def cpuset(self, read: Read = read_text) -> str | None:
+        """Return the list of CPUs that the cgroup may really use, None if it is unknown."""
+        effective = read(f"{self.path}/{_NAMES[self.version].cpus}").strip()
+        return effective or read(f"{self.path}/cpuset.cpus").strip() or None
 
-    def cpu(self, directory: Path, read: Read) -> CpuUsage:
-        """Return the limits and counters of the controller cpu."""
-
-    def memory(self, directory: Path, read: Read) -> MemoryUsage:
-        """Return the memory used, and its limit."""
-
-    def io(self, directory: Path, read: Read) -> Transfer:
-        """Return the bytes read from and written to block devices."""
-
-
-class _FilesV1:
-    def quota(self, directory: Path, read: Read) -> float | None:
-        quota_us = read_int(f"{directory}/cpu.cfs_quota_us", read)
-        period_us = read_int(f"{directory}/cpu.cfs_period_us", read)
-        return quota_in_cores(quota_us, period_us) if period_us else None
-
-    def weight(self, directory: Path, read: Read) -> float | None:
-        shares = read_int(f"{directory}/cpu.shares", read)
-        return None if shares is None else float(shares)
-
-    def cpuset(self, directory: Path, read: Read) -> str | None:
-        effective = read(f"{directory}/cpuset.effective_cpus").strip()
-        return effective or read(f"{directory}/cpuset.cpus").strip() or None
-
-    def cpu(self, directory: Path, read: Read) -> CpuUsage:
-        """Without the CPU time used, which the controller cpuacct has: `cpu_seconds_v1`."""
-        throttled = read_flat(f"{directory}/cpu.stat", read).get("throttled_time")
+    def cpu(self, read: Read) -> CpuUsage:
+        """Return the limits and counters of the controller cpu. Of version 1 the CPU time used is
+        the controller cpuacct's: `cpu_seconds_v1`."""
+        stat = read_flat(f"{self.path}/cpu.stat", read)
+        key, scale = ("throttled_time", 1e9) if self.version == 1 else ("throttled_usec", 1e6)
+        used, throttled = stat.get("usage_usec"), stat.get(key)
         return CpuUsage(
-            throttled_seconds=None if throttled is None else throttled / 1e9,
-            quota=self.quota(directory, read),
-            weight=self.weight(directory, read),
+            seconds=None if used is None else used / 1e6,
+            throttled_seconds=None if throttled is None else throttled / scale,
+            quota=self.quota(read),
+            weight=self.weight(read),
         )
 
-    def memory(self, directory: Path, read: Read) -> MemoryUsage:
-        used = read_int(f"{directory}/memory.usage_in_bytes", read)
-        limit = read_int(f"{directory}/memory.limit_in_bytes", read)
-        stat = "\n" + read(f"{directory}/memory.stat")
-        inactive = number_after("\ntotal_inactive_file ", stat) or 0
+    def memory(self, read: Read) -> MemoryUsage:
+        """Return the memory used, and its limit."""
+        names = _NAMES[self.version]
+        used = read_int(f"{self.path}/{names.used}", read)
+        limit = read_int(f"{self.path}/{names.limit}", read)
+        stat = "\n" + read(f"{self.path}/memory.stat")
+        inactive, anon, file, shmem = (number_after(f"\n{one} ", stat) for one in names.parts)
         return MemoryUsage(
             used=used,
-            working_set=None if used is None else max(0, used - inactive),
-            anon=number_after("\ntotal_rss ", stat),
-            file=number_after("\ntotal_cache ", stat),
-            shmem=number_after("\ntotal_shmem ", stat),
+            working_set=None if used is None else max(0, used - (inactive or 0)),
+            anon=anon,
+            file=file,
+            shmem=shmem,
             limit=None if limit is None or limit >= _UNLIMITED else limit,
         )
 
-    def io(self, directory: Path, read: Read) -> Transfer:
-        for name in _V1_IO_FILES:
-            if text := read(f"{directory}/{name}"):
+    def io(self, read: Read) -> Transfer:
+        """Return the bytes read from and written to block devices."""
+        names = _NAMES[self.version]
+        for name in names.transfers:
+            if text := read(f"{self.path}/{name}"):
                 taken, written = (
-                    sum(map(int, re.findall(rf" {key} (\d+)", text))) for key in ("Read", "Write")
+                    sum(map(int, re.findall(rf"{key}(\d+)", text)))
+                    for key in (names.taken, names.written)
                 )
                 return Transfer(taken, written)
-        return Transfer()
-
-
-class _FilesV2:
-    def quota(self, directory: Path, read: Read) -> float | None:
-        quota_us, _, period_us = read(f"{directory}/cpu.max").strip().partition(" ")
-        if not (quota_us.isdigit() and period_us.isdigit()):
-            return None
-        return quota_in_cores(int(quota_us), int(period_us))
-
-    def weight(self, directory: Path, read: Read) -> float | None:
-        kernel_weight = read_int(f"{directory}/cpu.weight", read)
-        return None if kernel_weight is None else weight_from_v2(kernel_weight)
-
-    def cpuset(self, directory: Path, read: Read) -> str | None:
-        effective = read(f"{directory}/cpuset.cpus.effective").strip()
-        return effective or read(f"{directory}/cpuset.cpus").strip() or None
-
-    def cpu(self, directory: Path, read: Read) -> CpuUsage:
-        stat = read_flat(f"{directory}/cpu.stat", read)
-        return CpuUsage(
-            seconds=stat["usage_usec"] / 1e6 if "usage_usec" in stat else None,
-            throttled_seconds=stat["throttled_usec"] / 1e6 if "throttled_usec" in stat else None,
-            quota=self.quota(directory, read),
-            weight=self.weight(directory, read),
-        )
-
-    def memory(self, directory: Path, read: Read) -> MemoryUsage:
-        used = read_int(f"{directory}/memory.current", read)
-        stat = "\n" + read(f"{directory}/memory.stat")
-        inactive = number_after("\ninactive_file ", stat) or 0
-        return MemoryUsage(
-            used=used,
-            working_set=None if used is None else max(0, used - inactive),
-            anon=number_after("\nanon ", stat),
-            file=number_after("\nfile ", stat),
-            shmem=number_after("\nshmem ", stat),
-            limit=read_int(f"{directory}/memory.max", read),
-        )
-
-    def io(self, directory: Path, read: Read) -> Transfer:
-        text = read(f"{directory}/io.stat")
-        taken, written = (
-            sum(map(int, re.findall(rf"\b{key}=(\d+)", text))) for key in ("rbytes", "wbytes")
-        )
-        return Transfer(taken, written)
-
-
-FILES: Mapping[int, CgroupFiles] = {1: _FilesV1(), 2: _FilesV2()}
-"""How each version's files are read."""
+        return Transfer() if self.version == 1 else Transfer(0, 0)
 
 
 def cpu_seconds_v1(directory: Path, read: Read) -> float | None:

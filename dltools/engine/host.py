@@ -7,7 +7,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from dltools.engine.cgroup import Cgroup, Directory, Mount
+from dltools.engine.cgroup import Cgroup, Mount
+from dltools.engine.cgroup_files import Directory
 from dltools.engine.kernel_files import ROOT, pressure_seconds, read_text
 from dltools.notation.resources import parse_cpus
 from dltools.observations.table import Row

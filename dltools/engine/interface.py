@@ -17,8 +17,8 @@ from datetime import datetime
 from pathlib import PurePosixPath
 from typing import Any, NamedTuple, Protocol, TypedDict, TypeVar, runtime_checkable
 
-from dltools.engine.cgroup import Cgroup, Directory
-from dltools.engine.cgroup_files import Usage
+from dltools.engine.cgroup import Cgroup
+from dltools.engine.cgroup_files import Directory, Usage
 from dltools.engine.services import ServiceManager
 from dltools.errors import DltoolsError
 from dltools.labels import ORIGIN, PREFIX

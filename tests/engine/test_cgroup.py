@@ -9,7 +9,8 @@ import pytest
 from helpers.cgroup_trees import TREES, Machine
 
 from dltools.engine import cgroup
-from dltools.engine.cgroup import Cgroup, Directory
+from dltools.engine.cgroup import Cgroup
+from dltools.engine.cgroup_files import Directory
 
 
 @pytest.fixture(scope="module", params=TREES)

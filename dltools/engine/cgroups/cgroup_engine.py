@@ -282,7 +282,7 @@ class CgroupEngine(Pauses):
                     started = before.started  # its oldest process has ended, and others go on
                 is_paused = self.is_paused(path, processes)
                 life = replace(life, started=started, is_paused=is_paused)
-            elif before:
+            elif before and before.started:
                 finished = before.finished or time.time_ns()
                 life = replace(life, started=before.started, finished=finished)
             found[id_] = life

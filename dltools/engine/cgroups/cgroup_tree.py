@@ -17,7 +17,8 @@ from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
 
-from dltools.engine.cgroup import Cgroup, Directory, Mount, at_path, mounts, with_those_below
+from dltools.engine.cgroup import Cgroup, Mount, at_path, mounts, with_those_below
+from dltools.engine.cgroup_files import Directory
 from dltools.engine.interface import RefusedError
 from dltools.engine.kernel_files import ROOT, read_flat, read_text
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from dltools.engine.cgroup import Directory
+from dltools.engine.cgroup_files import Directory
 from dltools.engine.interface import (
     Container,
     CpuLimits,
