@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import socket
 import subprocess
@@ -21,7 +22,8 @@ class SshServer:
         with socket.socket() as probe:
             probe.bind(("127.0.0.1", 0))
             self.port = probe.getsockname()[1]
-        self.url = f"ssh://127.0.0.1:{self.port}"
+        engine = os.environ.get("DOCKER_HOST", "").removeprefix("unix://")
+        self.url = f"ssh://127.0.0.1:{self.port}{engine}"
 
     def __enter__(self) -> Self:
         for name in ("host_key", "user_key"):
