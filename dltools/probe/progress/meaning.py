@@ -12,6 +12,7 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
+from dltools.observations.metric_names import is_metric, normal_name
 from dltools.probe.progress.base import PLAIN_NUMBER, Regex, number
 from dltools.probe.progress.shapes import Span
 from dltools.probe.progress.tokens import COUNTED, NameKind, Token, name_kind, step_rank
@@ -76,6 +77,8 @@ def candidates(line: str, found: Sequence[Token]) -> list[Candidate]:
     names = {token.start for token in found}
     for token in _of_trials(found):
         what = name_kind(token.name)
+        if what is NameKind.OTHER and _is_of_trainer(line, token):
+            what = NameKind.BESIDE
         name, start = (token.name, token.start)
         if what >= NameKind.BESIDE or token.delimiter:
             name, start = _full_name(line, token, left)
@@ -105,6 +108,12 @@ def candidates(line: str, found: Sequence[Token]) -> list[Candidate]:
         return [one._replace(why_not=one.why_not or "no loss, accuracy or reward beside it")
                 for one in result]  # fmt: skip
     return result
+
+
+def _is_of_trainer(line: str, token: Token) -> bool:
+    """Tell whether a token is a metric of a user's own in a dict of Hugging Face's Trainer."""
+    is_eval = token.name.startswith("eval_") and line[: token.start].endswith("'")
+    return is_eval and is_metric(normal_name(token.name))
 
 
 def _of_trials(found: Sequence[Token]) -> Sequence[Token]:
@@ -160,7 +169,7 @@ def _without_bests(line: str, found: Sequence[Token], result: list[Candidate]) -
 
 def _why_not(token: Token, name: str, what: NameKind) -> str:
     """Return why a token whose name is a metric's gives no point, "" if it does."""
-    if name_kind(name) is NameKind.OTHER:
+    if name != token.name and name_kind(name) is NameKind.OTHER:
         return "the words before it make it a setting"
     if token.scale:
         return "a count in thousands"
@@ -260,11 +269,13 @@ _AT_STEPS = Regex(
 )
 _INDEX = Regex(r"(?:\b[Ee]poch\[|@[Ee]poch )(\d{1,15})\b|(?<![\w/])(\d{1,15})epoch\b")
 _RANGE = Regex(r"-(\d{1,15})\]")
-_BAR = Regex(
+BAR_FORM = Regex(
     r"(?<![\w.])(\d{1,15}(?:\.\d{1,9})?)([kKMG]?)(?:/(?:[\d.]{1,15}[kKMG]?|\?))?[a-zA-Z]{0,9}\s{0,2}"
     r"\[[\d:]{4,12}(?:<[^,\]]{0,20})?,[^,\]]{0,30}/[^,\]]{1,20}(?:,|\])"
+    r"|^\s{0,9}(\d{1,15})/(?:\d{1,15}|Unknown) (?:\[[=>.]{1,80}\]|[\u2501\u2500\u2578\u257a]{3})"
 )
-"""What tqdm shows: how many, of how many, the time spent and left, and the rate."""
+"""What tqdm shows: how many, of how many, the time spent and left, and the rate; and a bar of
+Keras."""
 
 _BESIDE_BARS = step_rank("global_step"), step_rank("env_step")
 """Counters that go on where a bar begins anew."""
@@ -319,8 +330,10 @@ def place(line: str, found: Sequence[Token], metrics: int = 0) -> Place:
         epoch = epoch or other
     if step == epoch:
         step = None
-    bar = _BAR.search(line) if "[" in line else None
-    if bar and rank not in _BESIDE_BARS:
+    bar = BAR_FORM.search(line) if "/" in line else None
+    if bar and bar[3]:
+        step, scale = bar.span(3), 1
+    elif bar and rank not in _BESIDE_BARS:
         step, scale = bar.span(1), _SCALE[bar[2].lower()]
     if bar and epoch and epoch[0] > bar.end():
         epoch = None

@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from dltools.observations.metric_names import normal_name
 from dltools.probe.progress.base import NOTHING, Point, Reading, Regex, number
 from dltools.probe.progress.meaning import (
+    BAR_FORM,
     PHASES,
     Candidate,
     Count,
@@ -54,8 +55,8 @@ from dltools.probe.progress.tokens import (
 
 _CODE = Regex(
     r"^\s*(?:def|class|import|from|return|if|for|while|else|elif|print|assert|self|parser|const|let"
-    r"|config param|namespace|args?|hparams?|usage|warning)\b|\bself\.|[+*]=|[^=]==[^=]|\blambda\b"
-    r"|\s#\s(?!\w+: [\d.]+(?:\s|$))|;\s*$|^#|^\s+#(?! \w+: \d)|^\s*//|\bTODO\b"
+    r"|config param|namespace|args?|hparams?|usage|warning)\b|\bself\.|[+*]=|[^=]==[^=>\]]"
+    r"|\blambda\b|\s#\s(?!\w+: [\d.]+(?:\s|$))|;\s*$|^#|^\s+#(?! \w+: \d)|^\s*//|\bTODO\b"
     r"|\.(?:ckpt|pth?|safetensors|h5|pkl|bin|onnx|keras)\b|\btrain_runtime\b|^Averaged stats:"
     r"|^Test: \[\s*\d+/\d+\]\s+Time\s"
 )
@@ -108,6 +109,10 @@ class Named:
         self._shapes = Shapes() if shapes is None else shapes
         self.above = _NO_COUNT
         self.newest = _NO_COUNT
+        self._bar, self._is_evaluation = _NO_COUNT, False
+        self._shown: int | None = None  # of a bar without metrics
+        self._newest_dict: Sequence[str | None] = ()
+        self._dicts: set[frozenset[tuple[str, str]]] = set()  # the metrics of dicts below it
         self._title = ""
         self._phase = ""  # of a heading, for the lines below until one names a counter or a phase
         self._below: set[str] = set()  # the metrics below it
@@ -180,14 +185,25 @@ class Named:
         if meaning is _NOTHING:
             return NOTHING
         at = _count(texts[0], meaning.scale, texts[1])
+        if meaning.is_bar and not meaning.metrics:
+            self._dicts = self._dicts if at.step == self._shown else set()
+            self._shown = at.step
+            return NOTHING
         if not meaning.metrics:
             self.above = self.above if at is _NO_COUNT else at
             self._phase, self._below = meaning.phase, set()
             return NOTHING
+        if meaning.is_dict and at.step is None and at.epoch is not None:
+            if texts == self._newest_dict:  # another process says it again
+                return NOTHING
+            self._newest_dict = texts
+            at = Count(self._step_of_bar(meaning), at.epoch)
         if self._phase:
             meaning = self._in_phase(meaning, has_count=at is not _NO_COUNT)
         if at.step is None or at.epoch is None:
             at = _below(self.above, at)
+        if meaning.is_bar and self._has_gone_back(at):
+            meaning = _of_phase(meaning, "test")
         step, epoch = at
         source = BAR if meaning.is_bar else self.name
         points = [
@@ -222,10 +238,24 @@ class Named:
             self._phase = ""
             return meaning
         self._below.update(names)
-        return meaning._replace(
-            metrics=tuple((f"{self._phase}_{name}", printed) for name, printed in meaning.metrics),
-            wholes=frozenset(f"{self._phase}_{name}" for name in meaning.wholes),
-        )
+        return _of_phase(meaning, self._phase)
+
+    def _step_of_bar(self, meaning: Meaning) -> int | None:
+        """Return the step of the bar above a dict of Hugging Face's Trainer. Bars are not drawn for
+        each: it is that of the first dict with its names."""
+        names = frozenset(meaning.metrics)
+        step = None if names in self._dicts else self._shown
+        self._dicts.add(names)
+        return step
+
+    def _has_gone_back(self, at: Count) -> bool:
+        """Tell whether a bar has begun anew in the same epoch: it is that of an evaluation."""
+        before, self._bar = self._bar, at
+        if at.epoch is None or at.epoch != before.epoch:
+            self._is_evaluation = False
+        elif at.step is not None and before.step is not None and at.step < before.step:
+            self._is_evaluation = True
+        return self._is_evaluation
 
     def placed(self, points: list[Point]) -> list[Point]:
         """Return the points of a line; those without step and epoch get the epoch of the heading
@@ -246,6 +276,14 @@ class Named:
             else point
             for point in points
         ]
+
+
+def _of_phase(meaning: Meaning, phase: str) -> Meaning:
+    """Return the meaning of a line whose metrics are those of a phase."""
+    return meaning._replace(
+        metrics=tuple((f"{phase}_{name}", printed) for name, printed in meaning.metrics),
+        wholes=frozenset(f"{phase}_{name}" for name in meaning.wholes),
+    )
 
 
 def _count(step: str | None, scale: int, epoch: str | None) -> Count:
@@ -296,6 +334,7 @@ def _understand(line: str, lower: str) -> Meaning:
         bool(_FINAL.search(line)),
         line[:2].isspace() and chosen[0].start == len(line) - len(line.lstrip()),
         is_bar=where.is_bar,
+        is_dict="{'" in line,
     )
 
 
@@ -330,6 +369,8 @@ def _heading(line: str, lower: str) -> Meaning:
     but these."""
     if len(line) > _LONGEST_HEADING:
         return _NOTHING
+    if bar := BAR_FORM.search(line):
+        return _NOTHING._replace(numbers=tuple(sites(line, [bar.span(1), None])), is_bar=True)
     logged = _LOGGED.match(line)
     begin = logged.end() if logged else 0
     for unsaid in (_STARTS, _MEASURED):

@@ -23,7 +23,7 @@ _LONG = 8
 _SAID_AGAIN = 1e-5
 """Relative difference of a value without a step that is said again with fewer digits."""
 
-BARS = ("bars", "keras")
+BARS = ("bars",)
 """Sources of bars. Where a log is no terminal, each drawing may have a line of its own."""
 
 
@@ -51,7 +51,9 @@ class Repeats:
             if step is not None or epoch is not None:
                 self._last[metric] = (step, epoch, value)
                 if last is not None and is_same:
-                    is_same = last[0] == step and (step is not None or len(repr(value)) >= _LONG)
+                    is_same = step in (last[0], None) and (
+                        step is not None or len(repr(value)) >= _LONG
+                    )
                     is_same = is_same and (is_redrawn or last[1] == epoch)
                 elif last is not None and step is None and last[:2] == (None, epoch):
                     is_same = math.isclose(last[2], value, rel_tol=_SAID_AGAIN)

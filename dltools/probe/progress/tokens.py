@@ -334,7 +334,7 @@ HINTS = (
 )  # fmt: skip
 """A line without any of these, in small letters, has no metric: looking for them is quick."""
 
-COUNTERS = ("epoch", "iter", "step", "episode", "batch", "round")
+COUNTERS = ("epoch", "iter", "step", "episode", "batch", "round", "it/s", "s/it")
 """A line without any of these, in small letters, is no heading."""
 
 

@@ -434,3 +434,8 @@ def test_a_round_value_of_a_known_series_counts() -> None:
     lines = [f"my_loss: 0.{9 - n} my_accuracy: 0.{n}" for n in range(1, 5)]
     log = "\n".join([*lines, "my_loss: 0.01 my_accuracy: 1.0"])
     assert (values(log, "my_loss")[-1], values(log, "my_accuracy")[-1]) == (0.01, 1.0)
+
+
+def test_what_a_trainers_evaluation_says_is_read_under_any_name() -> None:
+    line = "{'eval_loss': 0.5, 'eval_mine': 0.25, 'eval_runtime': 3.5, 'epoch': 0.2}\n"
+    assert found(line) == [("eval_loss", 0.5, None, 0.2), ("eval_mine", 0.25, None, 0.2)]

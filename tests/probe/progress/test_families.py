@@ -120,9 +120,9 @@ def test_numbers_of_any_length_are_borne(digits: int) -> None:
 
 def test_a_log_may_change_its_format() -> None:
     first = [f'{{"step": {n}, "loss": 0.5}}\n' for n in range(50)]
-    second = [f"{n}/2000 - {n}s - loss: 4.5\n" for n in range(2000)]
+    second = [f"{n}/2000 [=====>....] - {n}s - loss: 4.5\n" for n in range(2000)]
     sources = [point.source for point in read("".join(first + second).encode())]
-    assert (sources.count("jsonlines"), sources.count("keras")) == (50, 2000)
+    assert (sources.count("jsonlines"), sources.count(BAR)) == (50, 2000)
 
 
 @by_name

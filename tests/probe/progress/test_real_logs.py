@@ -91,7 +91,7 @@ REALS = [
     Real("notebook_stdout/dlf_gluon_multigpu.txt", {"named"}, {
         "loss": (r"Loss: " + N, 15),
     }, steps={"loss": r"^Batch (\d+):"}),
-    Real("notebook_stdout/dlf_keras_tf_cnn.txt", {"keras"}, {
+    Real("notebook_stdout/dlf_keras_tf_cnn.txt", {"bars"}, {
         "loss": (r"- loss: " + N, 10), "accuracy": (r"- acc: " + N, 10),
     }, epochs={"loss": r"^Epoch (\d+)/10"}),
 ]  # fmt: skip
