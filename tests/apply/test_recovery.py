@@ -129,47 +129,38 @@ def test_a_pause_is_undone(
     assert fake_engine.state == "running"
 
 
-def test_a_container_that_was_paused_is_paused_again(
-    actuator: EngineActuator, fake_engine: FakeEngine, engine: Engine, journal: Journal
+AGAIN = {"started": "2020-01-02T00:00:00Z"}
+"""It was started again, by somebody who meant it to run."""
+
+
+@pytest.mark.parametrize(
+    ("since", "then", "status", "state"),
+    [
+        pytest.param({}, [], "applied", "paused", id="it was paused"),
+        pytest.param(AGAIN, [], "unchanged", "running", id="it was started again"),
+        pytest.param(AGAIN, [Op.PAUSE], "applied", "running", id="and paused by us"),
+        pytest.param({"state": "exited"}, [], "unchanged", "exited", id="it has ended"),
+    ],
+)
+def test_a_container_that_was_paused_is_paused_again_unless_it_is_another_run(
+    actuator: EngineActuator,
+    fake_engine: FakeEngine,
+    engine: Engine,
+    journal: Journal,
+    since: dict[str, str],
+    then: list[Op],
+    status: str,
+    state: str,
 ) -> None:
     fake_engine.state = "paused"
     actuator.apply(plan_of(action({}, Op.UNPAUSE)))
     assert fake_engine.state == "running"
-    undone(engine, journal)
-    assert fake_engine.state == "paused"
-
-
-def test_a_container_that_was_started_again_is_not_paused(
-    actuator: EngineActuator, fake_engine: FakeEngine, engine: Engine, journal: Journal
-) -> None:
-    """Whoever started it meant it to run."""
-    fake_engine.state = "paused"
-    actuator.apply(plan_of(action({}, Op.UNPAUSE)))
-    fake_engine.started = "2020-01-02T00:00:00Z"
-    assert [one.status for one in undone(engine, journal)] == ["unchanged"]
-    assert fake_engine.state == "running"
-
-
-def test_a_pause_after_a_new_start_is_undone(
-    actuator: EngineActuator, fake_engine: FakeEngine, engine: Engine, journal: Journal
-) -> None:
-    fake_engine.state = "paused"
-    actuator.apply(plan_of(action({}, Op.UNPAUSE)))
-    fake_engine.started = "2020-01-02T00:00:00Z"
-    actuator.apply(plan_of(action({}, Op.PAUSE)))
-    assert fake_engine.state == "paused"
-    assert [one.status for one in undone(engine, journal)] == ["applied"]
-    assert fake_engine.state == "running"
-
-
-def test_an_ended_container_is_not_paused(
-    actuator: EngineActuator, fake_engine: FakeEngine, engine: Engine, journal: Journal
-) -> None:
-    fake_engine.state = "paused"
-    actuator.apply(plan_of(action({}, Op.UNPAUSE)))
-    fake_engine.state = "exited"
-    assert [one.status for one in undone(engine, journal)] == ["unchanged"]
-    assert fake_engine.state == "exited"
+    for name, value in since.items():
+        setattr(fake_engine, name, value)
+    for op in then:
+        actuator.apply(plan_of(action({}, op)))
+    assert [one.status for one in undone(engine, journal)] == [status]
+    assert fake_engine.state == state
 
 
 def test_a_later_pause_by_its_owner_is_left_alone(

@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import datetime
-import os
-from contextlib import suppress
-from pathlib import Path
 from typing import Any
 
 from contract.subject import Job, Subject
@@ -49,14 +46,3 @@ def turns(subject: Subject, *jobs: Job, seconds: float = 0.5, live: bool = False
 def lease(subject: Subject) -> tuple[str, ...]:
     """Return the options without which the engine takes no single plan."""
     return ("--lease", "10m") if subject.traits.can.leases_only else ()
-
-
-def watchdogs(state: Path) -> list[int]:
-    """Return the processes that watch runs with this state directory."""
-    found = []
-    for path in Path("/proc").glob("[0-9]*/cmdline"):
-        with suppress(OSError):
-            words = path.read_bytes().split(b"\0")
-            if b"dltools.apply.leases" in words and os.fsencode(state) in words:
-                found.append(int(path.parent.name))
-    return found

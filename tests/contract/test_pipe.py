@@ -10,9 +10,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from contract.plans import lease, plan, update, watchdogs
+from contract.plans import lease, plan, update
 from contract.subject import Job, Relay, Subject
 from helpers.containers import PATIENCE, eventually
+from helpers.pipes import watchdogs
 from helpers.tools import Tools, records
 
 from dltools.plan.records import Op, dump_close

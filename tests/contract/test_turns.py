@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import os
 import random
 import signal
 import subprocess
@@ -13,16 +12,15 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pytest
-from contract.plans import lease, plan, turns, update, watchdogs
+from contract.plans import lease, plan, turns, update
 from contract.subject import Job, Subject
 from helpers.containers import PATIENCE, eventually
 from helpers.examples import repeated
+from helpers.pipes import STAGES, Pipe, watchdogs
 from helpers.tools import Tools, complaint, records
 
 from dltools.engine.interface import GoneError
 from dltools.plan.records import Op
-
-STAGES = ("dl-probe", "dl-plan", "dl-apply")
 
 
 @pytest.fixture(autouse=True)
@@ -181,25 +179,7 @@ def test_the_lease_ends_what_a_dead_run_has_paused(
     eventually(lambda: watchdogs(state) == [], seconds=60)
 
 
-class Pipe:
-    """dl-probe | dl-plan | dl-apply, each stage a process that can be killed."""
-
-    def __init__(self, subject: Subject, tool: Tools, *options: str) -> None:
-        none, host = subprocess.DEVNULL, ("--host", subject.url)
-        self.stages = {
-            "dl-probe": tool.begin("dl-probe", *host, *subject.only, "-i", "0.5", stdin=none)
-        }
-        for name, words in (("dl-plan", options), ("dl-apply", host)):
-            before = list(self.stages.values())[-1]
-            last = {"stdout": none} if name == "dl-apply" else {}
-            self.stages[name] = tool.begin(name, *words, stdin=before.stdout, **last)
-            assert before.stdout is not None
-            before.stdout.close()
-
-    def kill(self, names: tuple[str, ...]) -> None:
-        for name in names:
-            os.kill(self.stages[name].pid, signal.SIGKILL)
-
+TURNS = ("-p", "fair", "--realize", "rotate", "--quantum", "0.5")
 
 KILLED = repeated(
     [STAGES[:1], STAGES[1:2], STAGES[2:], STAGES],
@@ -212,7 +192,7 @@ def test_whichever_process_is_killed_nothing_stays_frozen(
     subject: Subject, tool: Tools, busy: list[Job], state: Path, names: tuple[str, ...]
 ) -> None:
     kernel, record = [job.kernel() for job in busy], [job.record() for job in busy]
-    pipe = Pipe(subject, tool, "-p", "fair", "--realize", "rotate", "--quantum", "0.5")
+    pipe = Pipe(tool, subject.only, *TURNS, host=("--host", subject.url))
     eventually(lambda: any(frozen(busy)), seconds=60)
     eventually(lambda: watchdogs(state))
     pipe.kill(names)

@@ -27,33 +27,47 @@ def times(text: str, start: datetime = saved_logs.START) -> list[str]:
     return [f"{row['time']:%Y-%m-%d %H:%M:%S}" for row in rows(text, start)]
 
 
-def test_a_year_that_comes_later_holds_for_the_stamps_before() -> None:
-    text = (
-        "W0427 16:43:10.5 7 x.cc:1] step 1 loss: 1.5\n2026-04-27 16:44:10 step 2 loss: 1.25\n"
-        "2026-04-27 16:45:10 step 3 loss: 0.5\n"
-    )
-    assert times(text) == ["2026-04-27 16:43:10", "2026-04-27 16:44:10", "2026-04-27 16:45:10"]
-
-
-def test_a_date_that_comes_later_holds_for_the_times_of_day_before() -> None:
-    text = "[23:59:50] step 1 loss: 1.5\n2026-04-28 00:00:10 step 2 loss: 1.25\n"
-    assert times(text) == ["2026-04-27 23:59:50", "2026-04-28 00:00:10"]
-
-
-def test_the_year_changes_with_stamps_of_two_forms() -> None:
-    text = (
-        "I1231 23:59:50.0 7 x.cc:1] step 1 loss: 1.5\n2027-01-01 00:00:10 step 2 loss: 1.25\n"
-        "I0101 00:00:20.0 7 x.cc:1] step 3 loss: 1.0\n"
-    )
-    assert times(text) == ["2026-12-31 23:59:50", "2027-01-01 00:00:10", "2027-01-01 00:00:20"]
-
-
-def test_month_and_day_are_read_with_dashes() -> None:
-    text = (
-        "04-06 23:59:50,123 step 1 loss: 1.5\n04-07 09:02:50,456 step 2 loss: 1.25\n"
-        "2026-04-07 09:03:50 step 3 loss: 0.5\n"
-    )
-    assert times(text) == ["2026-04-06 23:59:50", "2026-04-07 09:02:50", "2026-04-07 09:03:50"]
+@pytest.mark.parametrize(
+    ("lines", "expected"),
+    [
+        pytest.param(
+            ["W0427 16:43:10.5 7 x.cc:1] step 1 loss: 1.5",
+             "2026-04-27 16:44:10 step 2 loss: 1.25", "2026-04-27 16:45:10 step 3 loss: 0.5"],
+            ["2026-04-27 16:43:10", "2026-04-27 16:44:10", "2026-04-27 16:45:10"],
+            id="a year that comes later holds for the stamps before",
+        ),
+        pytest.param(
+            ["[23:59:50] step 1 loss: 1.5", "2026-04-28 00:00:10 step 2 loss: 1.25"],
+            ["2026-04-27 23:59:50", "2026-04-28 00:00:10"],
+            id="a date that comes later holds for the times of day before",
+        ),
+        pytest.param(
+            ["I1231 23:59:50.0 7 x.cc:1] step 1 loss: 1.5", "2027-01-01 00:00:10 step 2 loss: 1.25",
+             "I0101 00:00:20.0 7 x.cc:1] step 3 loss: 1.0"],
+            ["2026-12-31 23:59:50", "2027-01-01 00:00:10", "2027-01-01 00:00:20"],
+            id="the year changes with stamps of two forms",
+        ),
+        pytest.param(
+            ["04-06 23:59:50,123 step 1 loss: 1.5", "04-07 09:02:50,456 step 2 loss: 1.25",
+             "2026-04-07 09:03:50 step 3 loss: 0.5"],
+            ["2026-04-06 23:59:50", "2026-04-07 09:02:50", "2026-04-07 09:03:50"],
+            id="month and day are read with dashes",
+        ),
+        pytest.param(
+            ["[00:00:10] step 1 loss: 1.5"],
+            ["1970-01-01 00:00:10"],
+            id="without any year times read as elapsed",
+        ),
+        pytest.param(
+            ['{"log":"10:00:00 step 1 loss: 0.5\\n","stream":"stdout",'
+             '"time":"2026-01-31T12:00:07.5Z"}'],
+            ["2026-01-31 12:00:07"],
+            id="the stamp of an engine counts before that of the program",
+        ),
+    ],
+)  # fmt: skip
+def test_a_point_has_the_time_of_its_stamp(lines: list[str], expected: list[str]) -> None:
+    assert times("".join(f"{line}\n" for line in lines)) == expected
 
 
 def test_a_stamp_that_comes_later_holds_for_the_time_elapsed_before() -> None:
@@ -62,10 +76,6 @@ def test_a_stamp_that_comes_later_holds_for_the_time_elapsed_before() -> None:
     assert times(text) == [
         "2026-04-28 00:00:02", "2026-04-28 00:00:06", "2026-04-28 00:00:10", "2026-04-28 00:00:12"
     ]  # fmt: skip
-
-
-def test_without_any_year_times_read_as_elapsed() -> None:
-    assert times("[00:00:10] step 1 loss: 1.5\n") == ["1970-01-01 00:00:10"]
 
 
 def test_points_without_a_stamp_are_spread_and_keep_their_order() -> None:
@@ -99,13 +109,6 @@ def test_a_run_that_is_appended_goes_on_after_the_one_before() -> None:
         f"31 12:00:{n:02}" for n in (0, 1, 2, 3, 4, 4, 5, 6, 7, 8)
     ]
     assert [bool(row["gap"]) for row in found] == [False] * 5 + [True] + [False] * 4
-
-
-def test_the_stamp_of_an_engine_counts_before_that_of_the_program() -> None:
-    text = (
-        '{"log":"10:00:00 step 1 loss: 0.5\\n","stream":"stdout","time":"2026-01-31T12:00:07.5Z"}\n'
-    )
-    assert times(text) == ["2026-01-31 12:00:07"]
 
 
 def test_a_doubtful_point_has_the_time_of_its_own_line() -> None:

@@ -9,12 +9,12 @@ import signal
 import subprocess
 import time
 from collections.abc import Callable, Iterator
-from contextlib import suppress
 from pathlib import Path
 
 import pytest
 from helpers.containers import Containers, Job, eventually, plan_for
 from helpers.examples import repeated
+from helpers.pipes import STAGES, Pipe, watchdogs
 from helpers.tools import Tools, command, complaint, environment, records
 from real_engine.test_pipe import RATES, TRAINING
 
@@ -22,23 +22,11 @@ from dltools.plan.realisation.settings import Settings
 from dltools.plan.records import dump_close
 
 SAMPLES = Path(__file__).parents[2] / "samples"
-STAGES = ("dl-probe", "dl-plan", "dl-apply")
 
 
 def live(job: Job, wanted: Settings) -> bytes:
     """Return a plan of a live stream."""
     return plan_for(job, wanted).replace(b'"kind":"plan"', b'"kind":"plan","live":true', 1)
-
-
-def watchdogs(state: Path) -> list[int]:
-    """Return the processes that watch runs with this state directory."""
-    found = []
-    for path in Path("/proc").glob("[0-9]*/cmdline"):
-        with suppress(OSError):
-            words = path.read_bytes().split(b"\0")
-            if b"dltools.apply.leases" in words and os.fsencode(state) in words:
-                found.append(int(path.parent.name))
-    return found
 
 
 @pytest.fixture(autouse=True)
@@ -186,24 +174,6 @@ def test_a_stopped_dl_apply_is_taken_for_dead_when_its_lease_is_over(tool: Tools
 # The whole pipe
 
 
-class Pipe:
-    """dl-probe | dl-plan | dl-apply, each stage a process that can be killed."""
-
-    def __init__(self, tool: Tools, run: Containers, *options: str) -> None:
-        only, none = run.only, subprocess.DEVNULL
-        self.stages = {"dl-probe": tool.begin("dl-probe", *only, "-i", "0.5", stdin=none)}
-        for name, words in (("dl-plan", list(options)), ("dl-apply", [])):
-            before = list(self.stages.values())[-1]
-            last = {"stdout": none} if name == "dl-apply" else {}
-            self.stages[name] = tool.begin(name, *words, stdin=before.stdout, **last)
-            assert before.stdout is not None
-            before.stdout.close()
-
-    def kill(self, names: tuple[str, ...]) -> None:
-        for name in names:
-            os.kill(self.stages[name].pid, signal.SIGKILL)
-
-
 def is_changed(jobs: list[Job]) -> bool:
     return any(job.inspect().state == "paused" or job.kernel_cpus is not None for job in jobs)
 
@@ -251,7 +221,7 @@ def test_whatever_is_killed_nothing_stays_set(
 ) -> None:
     jobs = trainings(run)
     before = [job.kernel() for job in jobs]
-    pipe = Pipe(tool, run, *MODES[mode].split())
+    pipe = Pipe(tool, run.only, *MODES[mode].split())
     eventually(lambda: is_changed(jobs))
     eventually(lambda: watchdogs(state))
     pipe.kill(names)
@@ -295,7 +265,7 @@ def test_the_unit_s_last_command_undoes_what_nothing_else_could(
 ) -> None:
     jobs = trainings(run)
     before = [job.kernel() for job in jobs]
-    pipe = Pipe(tool, run, *MODES["pauses"].split())
+    pipe = Pipe(tool, run.only, *MODES["pauses"].split())
     eventually(lambda: is_changed(jobs))
     (watchdog,) = eventually(lambda: watchdogs(state))
     os.kill(watchdog, signal.SIGSTOP)

@@ -11,8 +11,9 @@ from pathlib import Path
 
 import pytest
 from helpers.containers import Containers, Job, eventually, plan_for
+from helpers.pipes import watchdogs
 from helpers.tools import Tools, complaint, records
-from real_engine.test_leases import feed, live, watchdogs
+from real_engine.test_leases import feed, live
 
 from dltools.plan.realisation.settings import Settings
 from dltools.plan.records import dump_close

@@ -72,9 +72,9 @@ def test_its_shell_is_one_and_its_options_are_known() -> None:
 @pytest.mark.engine
 @pytest.mark.skipif(not ENDPOINT, reason="no containerd: see tests/engines/containerd")
 def test_its_command_changes_and_undoes_when_kubelet_ends_it(tmp_path: Path) -> None:
-    from contract.plans import watchdogs
     from helpers.containers import Job
     from helpers.cri_pods import Pods
+    from helpers.pipes import watchdogs
 
     from dltools.engine.cri.cri_engine import CriEngine
 
