@@ -76,7 +76,8 @@ class Family(Extractor, Protocol):
 
     needs: ClassVar[tuple[str, ...]]
     """Texts in small letters, without digits. A line without any of them (ignoring case) has
-    nothing for this family, neither a point nor what later lines need. () means any line may."""
+    nothing for this family, neither a point nor what later lines need. () means any that may be a
+    row of a table (`tokens.may_be_row`)."""
 
 
 class Regex:

@@ -53,11 +53,12 @@ class Automatic:
                 return _CERTAIN((found, True, False, False, _NONE, False, False))
         if shape.may_be_named:
             read = self._named.read(line[:LONGEST_TEXT], layout)
-            if read.points:
-                is_bar = read.points[0].source == BAR
-                self._lead += 1 if is_bar else -1
-                is_rivalled = self._lead >= 0 and not is_bar
-                return read._replace(is_rivalled=True) if is_rivalled else read
+            if points := read[0]:
+                if points[0][4] == BAR:
+                    self._lead += 1
+                    return read
+                self._lead -= 1
+                return read._replace(is_rivalled=True) if self._lead >= 0 else read
         return NOTHING
 
 

@@ -237,6 +237,10 @@ class Count(NamedTuple):
     step: int | None
     epoch: float | None
 
+    def later(self, at: Count) -> Count:
+        """Return later counters, with the epoch of these if they have none."""
+        return at if at.epoch is not None else Count(at.step, self.epoch)
+
 
 _SCALE = {"": 1, "k": 1_000, "m": 1_000_000, "g": 10**9, "b": 10**9}
 

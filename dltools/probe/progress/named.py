@@ -185,15 +185,16 @@ class Named:
         if meaning is _NOTHING:
             return NOTHING
         at = _count(texts[0], meaning.scale, texts[1])
-        if meaning.is_bar and not meaning.metrics:
-            self._dicts = self._dicts if at.step == self._shown else set()
-            self._shown = at.step
-            return NOTHING
+        is_bar = meaning.is_bar
         if not meaning.metrics:
+            if is_bar:
+                self._dicts = self._dicts if at.step == self._shown else set()
+                self._shown = at.step
+                return NOTHING
             self.above = self.above if at is _NO_COUNT else at
             self._phase, self._below = meaning.phase, set()
             return NOTHING
-        if meaning.is_dict and at.step is None and at.epoch is not None:
+        if at.step is None and meaning.is_dict and at.epoch is not None:
             if texts == self._newest_dict:  # another process says it again
                 return NOTHING
             self._newest_dict = texts
@@ -202,10 +203,10 @@ class Named:
             meaning = self._in_phase(meaning, has_count=at is not _NO_COUNT)
         if at.step is None or at.epoch is None:
             at = _below(self.above, at)
-        if meaning.is_bar and self._has_gone_back(at):
+        if is_bar and self._has_gone_back(at):
             meaning = _of_phase(meaning, "test")
         step, epoch = at
-        source = BAR if meaning.is_bar else self.name
+        source = BAR if is_bar else "named"
         points = [
             Point(metric, float(text or "nan"), step, epoch, source, printed)
             if text is None or "," not in text
@@ -214,10 +215,11 @@ class Named:
         ]
         if meaning.has_totals:
             points = _shares(points, texts[2 + len(points) :])
-        points = self.placed(points)
         if step is None and epoch is None:
+            points = self.placed(points)
             is_sure = meaning.is_plain and points[0].value != 0
         else:
+            self.newest = at if self.newest.epoch is None else self.newest.later(at)
             is_sure = meaning.has_fraction and not meaning.is_doubtful
         return Reading(
             points,
@@ -263,7 +265,7 @@ class Named:
         step."""
         step, epoch = points[0][2:4]
         if step is not None or epoch is not None:
-            self.newest = Count(step, self.newest.epoch if epoch is None else epoch)
+            self.newest = self.newest.later(Count(step, epoch))
             if epoch is None and self.above.epoch is not None:
                 return [point._replace(epoch=self.above.epoch) for point in points]
             return points

@@ -17,7 +17,7 @@ from dltools.probe.progress.base import Family, Point
 from dltools.probe.progress.length import TimePlace, may_say, time_in
 from dltools.probe.progress.prefix import Prefix, prefix_of
 from dltools.probe.progress.rank import rank_inside
-from dltools.probe.progress.tokens import Stands, may_be_named, stands_of
+from dltools.probe.progress.tokens import Stands, may_be_named, may_be_row, stands_of
 
 MOST = 4_096
 """Layouts that are remembered, and meanings beside them."""
@@ -240,7 +240,7 @@ class Shapes(dict[bytes, Layout]):
         return tuple(
             one
             for one in self._questions
-            if not one.needs or any(need in lower for need in one.needs)
+            if any(need in lower for need in one.needs) or (not one.needs and may_be_row(lower))
         )
 
 

@@ -78,9 +78,13 @@ def _part(part: str) -> str:
     return f"(?P<{name}>{PLAIN_NUMBER})" + unit if name else PLAIN_NUMBER
 
 
+_USUAL = ("step", "loss", "norm", "train", "Epoch", "iter")
+
+
 def _hint(form: str) -> str:
-    """Return the longest text in a form that no digits and no blanks change."""
-    return max(re.split(r"\{\w*\}|\.\.\.|[ \d]+", form), key=len)
+    """Return the longest text in a form that few other lines have, without digits and blanks."""
+    parts = re.split(r"\{\w*\}|\.\.\.|[ \d]+", form)
+    return max((part for part in parts if part not in _USUAL), key=len)
 
 
 _TASK = Regex(r"(?:Evaluate annotation type \*|IoU metric: |copypaste: Task: )(\w+)")

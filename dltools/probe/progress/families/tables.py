@@ -77,10 +77,8 @@ class Log:
         if line[:1] == "#":  # as savetxt of NumPy begins a header
             line = line.lstrip("# ")
         head = line.lstrip(" \t|\u2502\u2503")[:1]
-        bar = _BAR.search(line) if "%" in line else None
-        line = line[: bar.start()] if bar else line
-        if self._names and (head.isdigit() or (head == "-" and line[:5] != "-----")):
-            return self._row(line, bar[1] if bar else None)
+        if head.isdigit() or (head == "-" and line[:5] != "-----"):
+            return self._row(line) if self._names else []
         if line == self._newest:
             return []
         if (line[:1] == "|" and head.isalpha()) or line[:5] == "-----":
@@ -88,12 +86,13 @@ class Log:
                 return self._enter(match[1], match[2])
             if self._box:
                 return self._close()
-        if head.isalpha() and (":" not in line or "Class " in line) and len(line) < _LONGEST_HEADER:
+        is_of_classes = "Class " in line or "classes " in line
+        if head.isalpha() and (is_of_classes or ":" not in line) and len(line) < _LONGEST_HEADER:
             if self._of_phases and (match := _PHASE.match(line)):
                 return self._row_of(match[1], _BLANKS.split(line[match.end() :].strip()))
             lower = line.lower()
             if "loss" in lower or any(word in lower for word in _WORDS):
-                self._header(line)
+                self._header(_BAR.sub("", line) if is_of_classes else line)
         return []
 
     def _enter(self, name: str, value: str | None) -> list[Point]:
@@ -146,12 +145,13 @@ class Log:
         elif metrics > 1 and line[:1] == " ":
             self._of_phases = names
 
-    def _row(self, line: str, shown: str | None) -> list[Point]:
-        """Return the points of a row; `shown` is the step of the bar behind it."""
-        cells = _cells(line)
+    def _row(self, line: str) -> list[Point]:
+        """Return the points of a row; the step may be that of the bar behind it."""
+        bar = _BAR.search(line) if "%" in line and "/" in line else None
+        cells = _cells(line[: bar.start()] if bar else line)
         if len(cells) > len(self._names) or len(cells) < 2:
             return []
-        pairs, epoch, step, rank = [], None, whole(shown), 99
+        pairs, epoch, step, rank = [], None, whole(bar[1]) if bar else None, 99
         for name, what, text in zip(self._names, self._sorts, cells, strict=False):
             if what is NameKind.OTHER:
                 continue
