@@ -37,6 +37,11 @@ def named(row: Mapping[str, Any]) -> str:
 _USUAL = ("running", "paused", None)
 
 
+def role(row: Mapping[str, Any]) -> str:
+    """Return what a container is, and what shows it: server: publishes port 5432; - for nothing."""
+    return ": ".join(filter(None, (row.get("role"), row.get("role_reason")))) or "-"
+
+
 def listed_cpus(rows: Iterable[Mapping[str, Any]]) -> int:
     """Return how many CPUs are in the CPU lists of containers."""
     return len(parse_cpus(union_of_cpus(None, (row.get("cpuset") for row in rows)) or ""))

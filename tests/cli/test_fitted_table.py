@@ -197,10 +197,21 @@ def test_the_gist_of_a_reason_comes_first_and_the_rest_where_there_is_room(
     assert short.rstrip().endswith("…")
 
 
+@pytest.mark.parametrize("width", [80, 100, 140])
+def test_a_sentence_has_the_whole_width_wherever_it_stands(
+    width: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    why = "watching (NL to WL): growth efficiency 0.0168 of val_loss < alpha 0.03"
+    lines = shown(planned(COMPOSED[:2], why), width, monkeypatch)
+    found = [line for line in lines if "in the queue" in line]
+    assert len(found) == 2
+    assert all("growth efficiency 0.0168 of" in line for line in found)
+
+
 def test_long_names_of_one_project_are_told_apart(monkeypatch: pytest.MonkeyPatch) -> None:
     kinds = ("embedding", "ranking")
     names = [f"recommendation-team-of-the-lab-{kind}-trainer-{n}" for kind in kinds for n in "12"]
-    lines = shown(planned(names), 80, monkeypatch)
+    lines = shown(planned(names), 60, monkeypatch)
     cells = [line.split()[0] for line in lines[2:] if not line.startswith(" ")]
     assert len(set(cells)) == len(names)
     assert all(

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
-from rich.table import Table
-
 from dltools.cli.fitted_table import FittedTable, TableStream
 from dltools.cli.words import changes_in_words, gist, settings_in_words
 from dltools.plan.records import Result, Status
@@ -37,7 +35,7 @@ def results_table(
         ("RESULT", "left"),
         ("BEFORE", "left"),
         ("AFTER", "left"),
-        ("NOTE", "wrap"),
+        ("NOTE", "note"),
     )
     for number, result in enumerate(results):
         before, after = changes_in_words(result.before, result.after)
@@ -60,7 +58,7 @@ def results_stream(console: Console) -> TableStream:
     return TableStream(console, results_table([widest], "00:00:00"))
 
 
-def migrations_table(rows: Iterable[Migration]) -> Table:
+def migrations_table(rows: Iterable[Migration]) -> FittedTable:
     """Return a row per job that is on its way: from where to where, and where it is."""
     table = FittedTable(
         ("CONTAINER", "left"),
@@ -68,7 +66,7 @@ def migrations_table(rows: Iterable[Migration]) -> Table:
         ("TO", "left"),
         ("STEP", "left"),
         ("SINCE", "left"),
-        ("NOTE", "wrap"),
+        ("NOTE", "note"),
     )
     for one in rows:
         note = "; ".join(filter(None, (one.whereabouts, one.why and f"it goes back: {one.why}")))
@@ -84,7 +82,7 @@ def migrations_table(rows: Iterable[Migration]) -> Table:
     return table
 
 
-def changed_table(rows: Iterable[ChangedContainer], now: str) -> Table:
+def changed_table(rows: Iterable[ChangedContainer], now: str) -> FittedTable:
     """Return a row per changed container: its settings before and now, since when, what ends that,
     and by which run. `now` is the time (RFC 3339)."""
     table = FittedTable(
@@ -112,17 +110,17 @@ def changed_table(rows: Iterable[ChangedContainer], now: str) -> Table:
     return table
 
 
-def history_table(changes: Iterable[Change], today: str) -> Table:
-    """Return a row per change: when, the settings before and after, what ended it and when, why,
-    and by which run. `today` is the date (RFC 3339), which times of that day lack."""
+def history_table(changes: Iterable[Change], today: str) -> FittedTable:
+    """Return a row per change: when, the settings before and after, what ended it and when, by
+    which run, and why. `today` is the date (RFC 3339), which times of that day lack."""
     table = FittedTable(
         ("CONTAINER", "left"),
         ("AT", "left"),
         ("BEFORE", "left"),
         ("AFTER", "left"),
         ("ENDED", "left"),
-        ("WHY", "wrap"),
         ("BY", "left"),
+        ("WHY", "note"),
     )
     for one in changes:
         before, after = changes_in_words(one.before, one.after)
@@ -136,8 +134,8 @@ def history_table(changes: Iterable[Change], today: str) -> Table:
             before,
             after,
             ", ".join(filter(None, (one.ended and ended, one.how))) or "-",
-            gist(one.reason),
             f"{one.run.policy or '-'}, pid {one.run.pid}" if one.run.pid else "-",
+            gist(one.reason),
         )
     return table
 

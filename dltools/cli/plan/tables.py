@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
-from rich.table import Table
-
 from dltools.cli.fitted_table import FittedTable
 from dltools.cli.words import settings_in_words
 from dltools.plan.policy.interface import Tone
@@ -26,19 +24,15 @@ _STYLES = {
 }
 
 
-_MOST_LINES = 2
-"""Lines of a reason; the records of the plan have all of it."""
-
-
 _WEIGHT = "weight "
 
 
 def decisions_table(
     decisions: Iterable[JobDecision], classes: Mapping[str, JobClass], *, wide: bool
-) -> Table:
+) -> FittedTable:
     """Return a row per container: its class, share, settings now and then, and what says most of
-    why; a wide table adds signal,
-    prediction, and when the job is forecast to end. Classes have the colours of their tones. Users
+    why (the records of the plan have all of it); a wide table adds signal, prediction, and when the
+    job is forecast to end. Classes have the colours of their tones. Users
     have a column where any is known."""
     decisions = list(decisions)
     has_users = any(decision.user for decision in decisions)
@@ -49,8 +43,8 @@ def decisions_table(
         ("SHARE", "right"),
         ("SETTINGS", "left"),
         *([("SIGNAL", "left"), ("PREDICTION", "left"), ("ENDS IN", "right")] if wide else []),
-        ("WHY", "wrap"),
-        most_lines=_MOST_LINES,
+        ("WHY", "note"),
+        short_notes=True,
     )
     for decision in decisions:
         wanted = decision.setting or {}

@@ -14,6 +14,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
 from dltools.cli.remarks import as_root
+from dltools.cli.words import role
 from dltools.labels import ROLE, Role
 from dltools.plan.advice import options
 from dltools.plan.planner import Planner
@@ -109,11 +110,12 @@ def _of_host(row: Row, expects_gpus: bool) -> Finding:
 
 
 def _of_container(row: Row, metrics: Mapping[str, int], gpus: int) -> Finding:
-    role = ": ".join(filter(None, (row.get("role"), row.get("role_reason"))))
     read = ["counters"] if row.get("cpu_seconds") is not None else []
     read += [f"{count} points of {metric}" for metric, count in sorted(metrics.items())[:3]]
     read += [f"{gpus} GPU"] if gpus else []
-    text = f"{role or 'unknown role'}; read: {', '.join(read) or 'nothing'}"
+    text = (
+        f"{'unknown role' if role(row) == '-' else role(row)}; read: {', '.join(read) or 'nothing'}"
+    )
     name, gap = str(row["container_name"]), row.get("gap")
     if gap:
         advice = as_root("dl-probe", "--doctor") if any(word in gap for word in _NEEDS_ROOT) else ""

@@ -9,26 +9,28 @@ import itertools
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, Self
+from typing import TYPE_CHECKING, Self
 
+from rich import box
 from rich.cells import cell_len
 from rich.console import Console, Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
 from dltools.cli.destinations import make_console
-from dltools.cli.fitted_table import WIDE_GAP, bare_table
+from dltools.cli.fitted_table import FittedTable
 from dltools.cli.probe.controls import HELP, Controls
 from dltools.cli.probe.observed_hosts import ObservedContainer, ObservedHosts, ObservedNode
 from dltools.cli.screen import Screen
-from dltools.cli.words import clip, cpu_use, limits, listed_cpus, named, size
-from dltools.text import printable
+from dltools.cli.words import clip, cpu_use, limits, listed_cpus, named, role, size
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 _WIDE = 120
 """Columns from which a screen shows more numbers and metrics."""
+_GAP = 3
+"""Blanks between two columns."""
 _SHORT_NAME = 8
 """Columns to which names shrink where numbers need them."""
 _LONGEST_HOST = 32
@@ -118,24 +120,25 @@ def live_view(
     return Group(*parts)
 
 
-def _details(observed: ObservedHosts, shown: Sequence[ObservedContainer]) -> Table:
+def _details(observed: ObservedHosts, shown: Sequence[ObservedContainer]) -> FittedTable:
     """Return a row per container: weight, quota, turn, role and what shows it."""
-    table = bare_table()
-    for header in ("CONTAINER", "WEIGHT", "QUOTA", "TURN"):
-        justify: Literal["left", "right"] = "left" if header == "CONTAINER" else "right"
-        table.add_column(header, justify=justify, no_wrap=True)
-    table.add_column("ROLE", no_wrap=True, overflow="ellipsis")
+    table = FittedTable(
+        ("CONTAINER", "name"),
+        ("WEIGHT", "right"),
+        ("QUOTA", "right"),
+        ("TURN", "right"),
+        ("ROLE", "name"),
+    )
     for one in shown:
         row, cpus = one.row, observed.cpus_of(one)
         quota, turn = row["cpu_limit_cores"], row.get("turn_seconds")
         weight = row.get("cpu_weight")
-        role = ": ".join(filter(None, (row.get("role"), row.get("role_reason"))))
         table.add_row(
             clip(named(one.row), _LONGEST_HOST),
             "-" if weight is None else f"{weight:g}",
             "-" if quota in (None, cpus) else f"{quota:.3g}",
             f"{turn:g} s" if turn else "-",
-            printable(role) or "-",
+            role(row),
             style="dim" if row["state"] != "running" else "",
         )
     return table
@@ -184,9 +187,15 @@ def _table(
     names = [named(one.row) for one in shown]
     hosts = [clip(str(one.row["host"]), _SHORT_HOST) for one in shown]
     host_width = max(map(cell_len, [*hosts, "HOST"])) if len(observed.nodes) > 1 else 0
-    room = width - host_width - WIDE_GAP if host_width else width
+    room = width - host_width - _GAP if host_width else width
     name_width, progress_width = _fit(shown, names, numbers, room)
-    table = bare_table()
+    table = Table(
+        box=box.SIMPLE_HEAD,
+        pad_edge=False,
+        show_edge=False,
+        header_style="bold",
+        padding=(0, 1, 0, _GAP - 2),
+    )
     if host_width:
         table.add_column("HOST", width=host_width, no_wrap=True)
     table.add_column("CONTAINER", width=name_width, no_wrap=True, overflow="ellipsis")
@@ -217,7 +226,7 @@ def _fit(
     needed = max(map(_narrowest, shown), default=1)
 
     def room() -> int:
-        return width - name_width - WIDE_GAP - sum(column.width + WIDE_GAP for column in numbers)
+        return width - name_width - _GAP - sum(column.width + _GAP for column in numbers)
 
     name_width = max(min(name_width, _SHORT_NAME), name_width + min(0, room() - needed))
     while numbers and room() < (needed if numbers[1:] else needed - _SHORT_NAME + 2):

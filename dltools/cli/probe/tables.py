@@ -8,12 +8,10 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from rich.table import Table
-
 from dltools.cli.destinations import make_console
 from dltools.cli.fitted_table import FittedTable
 from dltools.cli.probe.observed_hosts import ObservedHosts
-from dltools.cli.words import clip, cpu_use, limits, listed_cpus, named, size
+from dltools.cli.words import clip, cpu_use, limits, listed_cpus, named, role, size
 from dltools.labels import METRIC, parse_labels
 from dltools.observations import metric_names
 from dltools.observations.metric_names import Seen
@@ -23,13 +21,14 @@ Dropped = Mapping[str, Mapping[str, int]]
 """Points that were taken for no series: their number by metric, by container."""
 
 _MOST_NAMED = 8
+_MOST_METRICS = 4
 _UNBOUNDED = 10_000
 """Columns of a table that is printed into a file."""
 _WIDE = 120
 """Columns from which on the table of containers says everything."""
 
 
-def containers_table(hosts: ObservedHosts, width: int) -> Table:
+def containers_table(hosts: ObservedHosts, width: int) -> FittedTable:
     """Return a row per container, with its host where there are several. On a screen of `width`
     that is narrow, it leaves out what the name, the limits and the role say too.
 
@@ -47,14 +46,15 @@ def containers_table(hosts: ObservedHosts, width: int) -> Table:
         ("LIMIT", "right"),
         ("MEMORY", "right"),
         *([("THREADS", "right")] if is_wide else []),
-        ("PROGRESS", "wrap"),
-        ("ROLE", "wrap"),
-        most_lines=2,
+        ("PROGRESS", "words"),
+        ("ROLE", "note" if is_wide else "left"),
     )
     listed = listed_cpus(one.row for one in hosts.containers)
     for one in hosts.containers:
         row = one.row
-        values = [f"{clip(name, 18)}={one.points[name][-1]:.4g}" for name in one.metrics]
+        values = [
+            f"{clip(name, 18)}={one.points[name][-1]:.4g}" for name in one.metrics[:_MOST_METRICS]
+        ]
         table.add_row(
             *([row["host"]] if several else []),
             row["container_name"] if is_wide else named(row),
@@ -65,7 +65,7 @@ def containers_table(hosts: ObservedHosts, width: int) -> Table:
             size(row["memory_working_set_bytes"]),
             *([_count(row["thread_count"])] if is_wide else []),
             " ".join(values) or "-",
-            _role(row) if is_wide else row.get("role") or "-",
+            role(row) if is_wide else row.get("role") or "-",
         )
     return table
 
@@ -78,11 +78,6 @@ def _whose(row: Row) -> str:
     """Return whose a container is, and its priority where its owner gave it one: ann, 2."""
     priority = row.get("priority_weight")
     return ", ".join(filter(None, (row.get("user"), "" if priority is None else f"{priority:g}")))
-
-
-def _role(row: Row) -> str:
-    """Return what a container is, and what shows it: server: publishes port 5432."""
-    return ": ".join(filter(None, (row.get("role"), row.get("role_reason")))) or "-"
 
 
 def print_metrics(rows: Iterable[Row], dropped: Dropped | None = None) -> None:
@@ -142,7 +137,7 @@ class Metrics:
             metric.peak, metric.finite = max(metric.peak, abs(value)), metric.finite + 1
             metric.is_constant = metric.is_constant and value == metric.first
 
-    def table(self, *, wide: bool) -> Table:
+    def table(self, *, wide: bool) -> FittedTable:
         """Return a row per container and metric, the metrics that judge a job first: the log family
         that found it, the number of points, the first and last value, and its name as printed."""
         table = FittedTable(
@@ -153,7 +148,7 @@ class Metrics:
             ("POINTS", "right"),
             ("FIRST", "right"),
             ("LAST", "right"),
-            *([("AS PRINTED", "wrap")] if wide else []),
+            *([("AS PRINTED", "name")] if wide else []),
         )
         for name, seen in sorted(self._seen().items()):
             for metric in metric_names.evaluation_order(seen):

@@ -24,11 +24,11 @@ def decision(job_class: str) -> JobDecision:
 def test_a_class_has_the_colour_of_its_tone(tone: Tone, style: str) -> None:
     classes = {"X": JobClass("X", "word", "meaning", tone)}
     table = decisions_table([decision("X")], classes, wide=False)
-    assert [row.style for row in table.rows] == [style]
+    assert table.styles == [style]
 
 
 def test_an_unknown_class_has_no_colour() -> None:
-    assert [row.style for row in decisions_table([decision("-")], {}, wide=True).rows] == [""]
+    assert decisions_table([decision("-")], {}, wide=True).styles == [""]
 
 
 @pytest.mark.parametrize(
@@ -43,4 +43,4 @@ def test_the_classes_of_the_papers_policies_have_colours(
 ) -> None:
     classes = {one.name: one for one in classes_of(registry.get(policy, []))}
     table = decisions_table([decision(name)], classes, wide=False)
-    assert [row.style for row in table.rows] == [style]
+    assert table.styles == [style]
