@@ -1,4 +1,4 @@
-# make demo        run the main example on a shipped recording, without Docker
+# make demo        run the main example on simulated trainings, without Docker
 # make check       run the tests that need no engine, in a minute: no slow ones, fewer examples and cases
 # make test        run all tests, on a real engine if one answers
 # make test-cluster  move jobs between three real Swarm nodes on this machine; needs root

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import os
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import MISSING, dataclass, field, fields
 from functools import partial
@@ -243,31 +243,14 @@ class EngineOptions:
         has_variable=True,
     )
 
-    @property
-    def engines(self) -> Engines:
-        """The engines that are named."""
-        return Engines(self.hosts, self.contexts, is_swarm=self.is_swarm)
-
-
-@dataclass(frozen=True, slots=True)
-class Engines:
-    """The engines asked for, by address; none: the one that the docker command would use.
-
-    `is_swarm`: all nodes of the Swarm that the one engine manages.
-    """
-
-    hosts: Sequence[str] = ()
-    contexts: Sequence[str] = ()
-    is_swarm: bool = False
-
     def __post_init__(self) -> None:
         """Raise `BadParameter` for options that contradict each other."""
         if self.is_swarm and len(self.hosts) + len(self.contexts) > 1:
             raise typer.BadParameter("--swarm takes one --host or --context: its manager")
 
     @property
-    def are_named(self) -> bool:
-        """Whether any option names an engine."""
+    def names_engines(self) -> bool:
+        """Whether any option names an engine; else it is the one that docker would use."""
         return bool(self.hosts or self.contexts or self.is_swarm)
 
     @property

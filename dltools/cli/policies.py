@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
@@ -43,18 +42,13 @@ def parse_assignments(assignments: Iterable[str]) -> dict[str, object]:
     return found
 
 
-@dataclass(frozen=True, slots=True)
-class Assigned:
-    """Values of parameters by name: those of a policy, and those of the queue of every policy."""
-
-    policy: dict[str, object]
-    queue: dict[str, object]
-
-
-def assign(policy: Policy, given: Mapping[str, object]) -> Assigned:
-    """Sort values of parameters. A name that both have, such as explore, is for both."""
+def assign(
+    policy: Policy, given: Mapping[str, object]
+) -> tuple[dict[str, object], dict[str, object]]:
+    """Return those of some parameters that are a policy's, and those of every queue. A name that
+    both have, such as explore, is for both."""
     of_queue, of_policy = names(QueueParameters), names(policy.parameters)
-    return Assigned(
+    return (
         {name: value for name, value in given.items() if name in of_policy or name not in of_queue},
         {name: value for name, value in given.items() if name in of_queue},
     )

@@ -11,26 +11,35 @@ from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from dltools.apply.actuator import Actuator
+from dltools.apply.deliver.deliverer import Deliverer, Hook
+from dltools.apply.deliver.delivery import DeliveryFiles
+from dltools.apply.engine_actuator import EngineActuator
 from dltools.apply.history import BY_LEASE, History
+from dltools.apply.leases import Guard
+from dltools.apply.locks import QUIET_S, LockedState, WriterMarks, end_run, state_after_watchdog
+from dltools.apply.migrate.migration import MigrationFiles
+from dltools.apply.migrate.migrator import Migrator
+from dltools.apply.migrate.mover import Mover
+from dltools.apply.original_settings import Journal
+from dltools.apply.recovery import end_dead_leases, unpause_leftovers
+from dltools.apply.turns import Rotation
 from dltools.apply.waiting_file import WaitingFile
+from dltools.cli.apply.printing import left_paused_message
 from dltools.cli.exits import print_message
+from dltools.engine import state_folder, turn_notes
+from dltools.engine.identity import DistinctEngines
+from dltools.engine.left_alone import FOLDER, LeftAloneRecords
+from dltools.engine.registry import open_engine
 from dltools.engine.runs import UNKNOWN_RUN, ApplyRun
+from dltools.engine.state_folder import prepare
+from dltools.errors import UnavailableError
 from dltools.text import listed
 
 if TYPE_CHECKING:
-    from dltools.apply.actuator import Actuator
-    from dltools.apply.deliver.deliverer import Deliverer
-    from dltools.apply.engine_actuator import EngineActuator
-    from dltools.apply.leases import Guard
-    from dltools.apply.locks import LockedState, WriterMarks
-    from dltools.apply.migrate.migrator import Migrator
-    from dltools.apply.turns import Rotation
     from dltools.cli.apply.request import Request
     from dltools.engine.address import Address
-    from dltools.engine.identity import DistinctEngines
     from dltools.engine.interface import Engine
-    from dltools.errors import UnavailableError
-
 _LONGEST_COPY_S = 86_400.0
 
 
@@ -43,7 +52,6 @@ class ApplyContext:
 
     def __init__(self, request: Request) -> None:
         self._request = request
-        self._engines = request.engines
         self._state_directory = request.state_directory
         self._patience = request.patience_s
         self._rotation: Rotation | None = None
@@ -61,23 +69,17 @@ class ApplyContext:
 
     def state_directories(self) -> list[Path]:
         """Return the state directories to look into, the one in use first."""
-        from dltools.engine import state_folder
-
         return state_folder.state_directories(self._state_directory)
 
     def addresses(self) -> list[Address]:
         """Return the addresses of the engines. Raises `ConfigError` and `UnavailableError`."""
-        return self._engines.addresses()
+        return self._request.addresses()
 
     def connect(self, address: Address, *, is_only_one: bool = True) -> Engine:
         """Connect to an engine; wait for it later, where it goes away, if it is the only one.
 
         Raises `UnavailableError` with the names of containers that an earlier run has left paused.
         """
-        from dltools.engine import turn_notes
-        from dltools.engine.registry import open_engine
-        from dltools.errors import UnavailableError
-
         try:
             patience_s = self._patience if is_only_one else 0.0
             return open_engine(address, patience_s=patience_s, report_waiting=self._report_waiting)
@@ -99,8 +101,6 @@ class ApplyContext:
 
     @cached_property
     def _answering(self) -> DistinctEngines:
-        from dltools.engine.identity import DistinctEngines
-
         return DistinctEngines()
 
     @contextmanager
@@ -111,9 +111,6 @@ class ApplyContext:
         Containers that an earlier run has left paused are unpaused first, and, but for an undo,
         what an earlier run held under lease is undone.
         """
-        from dltools.apply.actuator import Actuator
-        from dltools.engine import state_folder
-
         home = state_folder.state_directory(self._state_directory)
         advice = "dl-apply --undo --stop ends it and undoes" if is_undo else "try again"
         if self._request.stops:
@@ -141,16 +138,12 @@ class ApplyContext:
 
     def _end_run(self, home: Path) -> None:
         """End the run that holds the state, and say so."""
-        from dltools.apply.locks import end_run
-
         if ended := end_run(home, self._patience):
             print_message(f"ended {ended}")
 
     @contextmanager
     def _marked(self) -> Iterator[None]:
         """Mark the engines that answer until the block ends."""
-        from dltools.apply.locks import WriterMarks
-
         self._marks = WriterMarks(self._request.beside)
         try:
             yield
@@ -161,9 +154,6 @@ class ApplyContext:
     def _locked_state(self, home: Path, advice: str) -> Iterator[None]:
         """Lock the state. `advice` is for those whom another run keeps out; only a watchdog is
         waited for."""
-        from dltools.apply.locks import QUIET_S, state_after_watchdog
-        from dltools.engine.state_folder import prepare
-
         prepare(home)
         quiet_s = 0.0 if self._request.is_verbose else QUIET_S
         patience_s = self._patience
@@ -173,11 +163,6 @@ class ApplyContext:
     def _engine_actuator(
         self, address: Address, *, home: Path, dry_run: bool, is_only_one: bool
     ) -> EngineActuator:
-        from dltools.apply.engine_actuator import EngineActuator
-        from dltools.apply.original_settings import Journal
-        from dltools.apply.turns import Rotation
-        from dltools.engine.left_alone import FOLDER, LeftAloneRecords
-
         engine = self.connect(address, is_only_one=is_only_one)
         self._answering.add(engine, address.name)
         if dry_run:
@@ -206,26 +191,17 @@ class ApplyContext:
 
     def _migrator(self, home: Path, *, dry_run: bool) -> Migrator:
         """Return what moves jobs between the engines that have answered by then."""
-        from dltools.apply.migrate.migration import MigrationFiles
-        from dltools.apply.migrate.migrator import Migrator
-        from dltools.apply.migrate.mover import Mover
-
         mover = Mover(self._answering, MigrationFiles(home / "migrations"))
         return Migrator(mover, force=self._request.rules.is_forced, dry_run=dry_run)
 
     def _made_guard(self, home: Path, addresses: Sequence[Address]) -> Guard:
         """Return the guard of this run, which may be silent while it waits for the engine, and for
         long while it copies a model or moves a job."""
-        from dltools.apply.leases import Guard
-
         copies = self._request.deliver_directory is not None or len(addresses) > 1
         return Guard(home, self._run, addresses, _LONGEST_COPY_S if copies else self._patience)
 
     def _deliverer(self, engine: Engine, records: Path) -> Deliverer | None:
         """Return what delivers models, None if that is not asked for."""
-        from dltools.apply.deliver.deliverer import Deliverer, Hook
-        from dltools.apply.deliver.delivery import DeliveryFiles
-
         asked = self._request
         if asked.deliver_directory is None:
             return None
@@ -233,14 +209,10 @@ class ApplyContext:
         return Deliverer(engine, DeliveryFiles(records), asked.deliver_directory, hook)
 
     def _report_left_paused(self, engine: Engine) -> None:
-        from dltools.cli.apply.printing import left_paused_message
-
         if message := left_paused_message(engine, self.state_directories()):
             print_message(message)
 
     def _unpause_left_paused(self, engine: Engine, notes: Path) -> None:
-        from dltools.apply.recovery import unpause_leftovers
-
         for one in unpause_leftovers(engine, notes):
             self.has_unpaused = True
             failure = f"the engine refuses to unpause it: {one.refusal}"
@@ -248,8 +220,6 @@ class ApplyContext:
             print_message(f"{one.name}: an earlier dl-apply had left it paused; {became}")
 
     def _end_dead_leases(self, engine: Engine, home: Path) -> None:
-        from dltools.apply.recovery import end_dead_leases
-
         ended = end_dead_leases(engine, home, self._run)
         self.history.note_undone(ended, BY_LEASE)
         for one in ended:

@@ -24,7 +24,7 @@ from dltools.cli.remarks import Remarks, print_remark
 from dltools.errors import DataError, DltoolsError, UnavailableError
 from dltools.inputs import InputLines
 from dltools.plan.nothing_to_do import AS_PLANNED
-from dltools.plan.records import Op
+from dltools.plan.records import Op, Plan, Result, load_plans
 
 if TYPE_CHECKING:
     from dltools.apply.actuator import Actuator
@@ -33,7 +33,6 @@ if TYPE_CHECKING:
     from dltools.apply.waiting_file import WaitingFile
     from dltools.cli.apply.printing import ResultsPrinter
     from dltools.cli.apply.request import Request
-    from dltools.plan.records import Plan, Result
 
 
 class PlanStream:
@@ -112,8 +111,6 @@ class PlanStream:
                 self._restore()
 
     def _apply(self, stream: BinaryIO, name: str) -> None:
-        from dltools.plan.records import load_plans
-
         lines = self._lines(stream, name)
         self._retry_deliveries()
         self._go_on_with_migrations()

@@ -13,24 +13,37 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from dltools.apply.changed_containers import (
+    ChangedContainer,
+    changed_containers,
+    journal_entries,
+    open_migrations,
+    paused_elsewhere,
+    unusual_settings,
+)
+from dltools.apply.history import Change, read_history
+from dltools.apply.locks import writer_of
+from dltools.apply.original_settings import timestamp
+from dltools.apply.refusals import FOREIGN, PAUSED_ELSEWHERE
 from dltools.cli.destinations import make_console, printable_on_terminal
 from dltools.cli.exits import print_message
 from dltools.cli.formats import RecordFormat
 from dltools.cli.remarks import as_root
 from dltools.cli.words import settings_in_words
+from dltools.engine import turn_notes
+from dltools.engine.left_alone import read_left_alone
+from dltools.engine.state_folder import SYSTEM, check
 from dltools.errors import AccessError
 from dltools.notation.times import format_time
+from dltools.plan.records import Result, dump_result
 from dltools.text import listed, printable
 
 if TYPE_CHECKING:
-    from dltools.apply.changed_containers import ChangedContainer
     from dltools.apply.engine_actuator import OnResult
-    from dltools.apply.history import Change
     from dltools.apply.migrate.migration import Migration
     from dltools.cli.fitted_table import TableStream
     from dltools.engine.interface import Engine
     from dltools.plan.realisation.settings import FoundSettings
-    from dltools.plan.records import Result
 
 
 class ResultsPrinter:
@@ -57,8 +70,6 @@ class ResultsPrinter:
         shown: list[Result] = []
 
         def on_result(result: Result) -> None:
-            from dltools.plan.records import dump_result
-
             shown.append(result)
             if not self._is_table:
                 sys.stdout.write(printable_on_terminal(dump_result(result)))
@@ -83,9 +94,6 @@ class ResultsPrinter:
 
 def show_migrations(directories: Sequence[Path], *, is_table: bool) -> bool:
     """Print the jobs that are on their way to another host, and tell whether there are any."""
-    from dltools.apply.changed_containers import open_migrations
-    from dltools.engine.state_folder import check
-
     check(directories[0])
     found = open_migrations(directories)
     if found and is_table:
@@ -103,12 +111,6 @@ def show_status(
     """Print the changed containers of an engine: a table, or a JSON line each. If there are none,
     say so, unless there is more to undo. The first of the state directories must be one that can
     be trusted."""
-    from dltools.apply.changed_containers import changed_containers
-    from dltools.apply.original_settings import timestamp
-    from dltools.apply.refusals import FOREIGN
-    from dltools.engine.left_alone import read_left_alone
-    from dltools.engine.state_folder import check
-
     check(directories[0])
     found = changed_containers(engine, directories)
     if not found:
@@ -148,10 +150,6 @@ def show_history(directories: Sequence[Path], name: str, *, is_table: bool) -> N
     """Print the changes in state directories, or those of the container with a name or an id, the
     newest first: tables, or a JSON line each. Those of other users are left out. Raises
     `AccessError` where the first directory cannot be trusted."""
-    from dltools.apply.history import read_history
-    from dltools.apply.original_settings import timestamp
-    from dltools.engine.state_folder import check
-
     check(directories[0])
     logs = [_trusted(read_history(one)) for one in directories]
     changes = heapq.merge(*logs, key=lambda one: one.at, reverse=True)
@@ -216,10 +214,6 @@ def _paused_elsewhere_message(
 ) -> str:
     """Say which containers somebody else has paused, and which other dl-apply writes here, "" if
     there are none."""
-    from dltools.apply.changed_containers import paused_elsewhere
-    from dltools.apply.locks import writer_of
-    from dltools.apply.refusals import PAUSED_ELSEWHERE
-
     names = paused_elsewhere(engine, directories)
     if not names:
         return ""
@@ -266,8 +260,6 @@ def _record(one: ChangedContainer) -> Mapping[str, Any]:
 
 def left_paused_message(engine: Engine, directories: Sequence[Path]) -> str:
     """Say which containers an earlier run has left paused, "" if there are none."""
-    from dltools.engine import turn_notes
-
     noted = {
         key: note
         for key, note in turn_notes.read_notes(directories, engine.id).items()
@@ -283,10 +275,6 @@ def left_paused_message(engine: Engine, directories: Sequence[Path]) -> str:
 def nothing_to_undo(engine: Engine, directories: Sequence[Path]) -> str:
     """Say that the journal is empty. Name other journals, and containers whose settings dl-apply
     may have changed."""
-    from dltools.apply.changed_containers import journal_entries, paused_elsewhere, unusual_settings
-    from dltools.apply.refusals import PAUSED_ELSEWHERE
-    from dltools.engine.state_folder import SYSTEM
-
     line = f"nothing to undo on {engine.host}: no entry in {directories[0] / 'journal'}"
     for directory in directories[1:]:
         if count := len(journal_entries(engine, directory)):

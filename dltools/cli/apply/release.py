@@ -15,15 +15,18 @@ from typing import TYPE_CHECKING
 import typer
 
 from dltools.apply.history import BY_RELEASE
+from dltools.apply.original_settings import Journal
 from dltools.cli.exits import print_message
+from dltools.engine.interface import Container, Engine, GoneError
+from dltools.engine.left_alone import FOLDER, LeftAlone, LeftAloneRecords
 from dltools.engine.state_folder import prepare, state_directory
+from dltools.engine.turn_notes import TurnNotes
 from dltools.errors import RetryError
 
 if TYPE_CHECKING:
     from dltools.cli.apply.context import ApplyContext
     from dltools.cli.apply.printing import ResultsPrinter
     from dltools.cli.apply.request import Request
-    from dltools.engine.interface import Container, Engine
     from dltools.plan.records import Result
 
 WHY = "dl-apply --release: left alone for as long as there is this container"
@@ -35,8 +38,6 @@ _HEEDS_S, _LOOK_S = 15.0, 0.1
 def release(request: Request, apply_context: ApplyContext, printer: ResultsPrinter) -> list[Result]:
     """Leave containers alone, or end that, as asked. Return what was put back here. Raises
     `BadParameter` for a name that no container has."""
-    from dltools.engine.left_alone import FOLDER, LeftAlone, LeftAloneRecords
-
     home = state_directory(request.state_directory)
     prepare(home)
     records = LeftAloneRecords(home / FOLDER)
@@ -60,8 +61,6 @@ def release(request: Request, apply_context: ApplyContext, printer: ResultsPrint
 
 
 def _find(engines: Sequence[Engine], name: str) -> tuple[Engine, Container]:
-    from dltools.engine.interface import GoneError
-
     for engine in engines:
         try:
             return engine, engine.inspect(name)
@@ -91,8 +90,5 @@ def _put_back(
 
 def _is_held(home: Path, ids: Sequence[str]) -> bool:
     """Tell whether one of these containers is changed, or takes turns."""
-    from dltools.apply.original_settings import Journal
-    from dltools.engine.turn_notes import TurnNotes
-
     folders = (Journal(home / "journal"), TurnNotes(home / "rotation"))
     return any(folder.find(id_) is not None for folder in folders for id_ in ids)

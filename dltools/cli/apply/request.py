@@ -168,6 +168,7 @@ class Request(MoreMessages, EngineOptions):
 
     def __post_init__(self) -> None:
         """Raise `BadParameter` for options that contradict each other."""
+        super().__post_init__()
         tasks = (self.undoes and not self.releases, self.shows_status, self.shows_history)
         if sum(map(bool, (*tasks, self.releases))) > 1:
             raise typer.BadParameter(_ONE_TASK)
@@ -175,7 +176,7 @@ class Request(MoreMessages, EngineOptions):
             raise typer.BadParameter("--offline needs --dry-run")
         if self.deliver_hook and self.deliver_directory is None:
             raise typer.BadParameter("--deliver-hook needs --deliver-dir")
-        if self.is_offline and self.engines.are_named:
+        if self.is_offline and self.names_engines:
             raise typer.BadParameter("--offline asks no engine: leave --host, --context, --swarm")
         if self.task is Task.UNDO and self.input != "-":
             raise typer.BadParameter(f"{self.input}: --undo takes no plan")

@@ -11,7 +11,9 @@ from typing import TYPE_CHECKING, BinaryIO
 
 import typer
 
+from dltools.apply.engine_actuator import check_offline
 from dltools.apply.history import BY_UNDO
+from dltools.apply.leases import Lease
 from dltools.cli.apply.context import ApplyContext
 from dltools.cli.apply.plan_stream import LeaseKeeper, PlanStream
 from dltools.cli.apply.printing import (
@@ -28,12 +30,11 @@ from dltools.cli.formats import RecordFormat, format_for_stdout
 from dltools.cli.input_streams import open_input
 from dltools.errors import AccessError, DltoolsError, UnavailableError
 from dltools.inputs import read_lines
+from dltools.plan.records import Result, load_plans
 
 if TYPE_CHECKING:
     from dltools.apply.actuator import Actuator
     from dltools.cli.apply.request import Request
-    from dltools.plan.records import Result
-
 
 _INPUT_S = 5.0
 """How long to wait for the first plan before an engine that does not answer is reported (s)."""
@@ -99,9 +100,6 @@ def _undo(request: Request, apply_context: ApplyContext, printer: ResultsPrinter
 def _check_offline(
     request: Request, context: typer.Context, printer: ResultsPrinter
 ) -> list[Result]:
-    from dltools.apply.engine_actuator import check_offline
-    from dltools.plan.records import load_plans
-
     stream, name = open_input(request.input, context)
     results: list[Result] = []
     for plan in load_plans(read_lines(stream, name), name, print_message):
@@ -144,8 +142,6 @@ def _leave_to_input(stream: BinaryIO) -> None:
 
 def _lease_keeper(request: Request, apply_context: ApplyContext, actuator: Actuator) -> LeaseKeeper:
     """Return what keeps the changes of an actuator under lease; a dry run has none."""
-    from dltools.apply.leases import Lease
-
     assert apply_context.guard is not None
     asked = Lease(request.lease_s)
     lease = Lease(0.0) if request.is_dry_run else asked

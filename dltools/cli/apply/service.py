@@ -215,7 +215,7 @@ def service_asked(request: Request) -> Service | None:
     if (
         (asked.installs_service and asked.removes_service)
         or any((asked.undoes, asked.stops, asked.tell, asked.shows_status, asked.shows_history))
-        or any((asked.releases, asked.restores, asked.names, asked.engines.are_named))
+        or any((asked.releases, asked.restores, asked.names, asked.names_engines))
         or asked.state_directory
         or (asked.removes_service and (asked.policy or asked.labels or asked.contact))
     ):

@@ -255,9 +255,9 @@ def make_planner(
     """Return a planner with the request's parameters, which continues from a saved state. Raises
     `ConfigError` and `DataError`."""
     given = _from_file(request.parameters_file) | parse_assignments(request.assignments)
-    assigned = assign(policy, given)
-    parameters = build(policy.parameters, assigned.policy)
-    realisation = realisation_options(request.mode, request.quantum_s, assigned.queue)
+    of_policy, of_queue = assign(policy, given)
+    parameters = build(policy.parameters, of_policy)
+    realisation = realisation_options(request.mode, request.quantum_s, of_queue)
     rules = Rules(tuple(map(parse_rule, request.roles)), request.is_only_labelled)
     return Planner(policy, parameters, realisation, saved, targets, rules)
 

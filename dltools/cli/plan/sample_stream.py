@@ -19,7 +19,11 @@ from typing import TYPE_CHECKING, Any
 from dltools.cli.exits import print_message
 from dltools.cli.input_streams import Hashed, open_recording
 from dltools.errors import DataError, DltoolsError
-from dltools.notation.times import MICRO
+from dltools.notation.times import MICRO, format_time, from_micros
+from dltools.observations.formats.arrow import END_MARK
+from dltools.observations.input_warnings import InputWarnings
+from dltools.observations.samples_by_host import SAMPLE_COLUMNS
+from dltools.observations.schema import Kind
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -52,8 +56,6 @@ class Account:
 
     def add(self, table: pa.Table, sha256: str) -> None:
         """Count a table in; `sha256` is the hash of all bytes up to its end."""
-        from dltools.notation.times import format_time, from_micros
-
         self._sha256 = sha256
         if table.num_rows == 0:
             return
@@ -74,8 +76,6 @@ class Account:
 def with_warnings(recording: Recording, patterns: list[str]) -> Recording:
     """Return a recording that warns, while it is read, of what is probably a mistake in it and
     in the targets."""
-    from dltools.observations.input_warnings import InputWarnings
-
     warnings = InputWarnings(patterns)
 
     def tables() -> Iterator[pa.Table]:
@@ -119,8 +119,6 @@ class Samples:
     @property
     def are_closed(self) -> bool:
         """Whether a live stream, read to its end, was closed: its writer has not died."""
-        from dltools.observations.formats.arrow import END_MARK
-
         return self.source.tail == END_MARK
 
     def __iter__(self) -> Iterator[Sample]:
@@ -191,8 +189,6 @@ class Merged:
         return Recording(False, iter([concat(tables)]))
 
     def _tables(self, name: str) -> Iterator[pa.Table]:
-        from dltools.observations.samples_by_host import SAMPLE_COLUMNS
-
         recording, self._sources[name] = open_recording(name, self._context)
         if recording.streaming:
             self._streamed.add(name)
@@ -256,7 +252,6 @@ class Clocks:
 
     def note(self, table: pa.Table, now: float) -> None:
         """Take note of samples that arrive at a time (seconds since the epoch)."""
-        from dltools.observations.schema import Kind
         from dltools.observations.table import integers, is_one_of, texts
 
         nodes = table.filter(is_one_of(table.column("kind"), (Kind.NODE,)))

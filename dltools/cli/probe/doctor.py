@@ -52,7 +52,7 @@ def examine(request: Request, make_sampler: Callable[[dict[str, Connector]], Sam
     """Print the findings, and exit: with 0 if all is well, with 1 if there are warnings, with 77 if
     a permission is missing, with 69 after any other failure."""
     report = _Report(is_json=request.format.value == "jsonl")
-    addresses = request.engines.addresses()
+    addresses = request.addresses()
     is_denied = False
     for address in addresses:
         where = f"{address.name}: " if len(addresses) > 1 else ""

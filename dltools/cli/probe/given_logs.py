@@ -11,13 +11,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, cast
 
 from dltools.cli.exits import print_message
-from dltools.cli.formats import ObservationFormat
+from dltools.cli.formats import ObservationFormat, is_directory
 from dltools.cli.input_streams import open_log
 from dltools.cli.probe.outputs import holds_one_sample, open_output
 from dltools.cli.progress_bar import CountedReads, ProgressBar
 from dltools.cli.remarks import print_remark
 from dltools.errors import DataError
 from dltools.labels import METRIC, PATTERN
+from dltools.observations.formats.parquet import FEWEST_ROWS
 from dltools.probe import saved_logs
 from dltools.probe.explained_line import Drawing, LeftOut, explain_line
 from dltools.probe.progress import Automatic, Pattern
@@ -84,10 +85,23 @@ def _write(request: Request, batches: Iterator[list[Row]]) -> None:
 
     if holds_one_sample(request.format):
         batches = iter([_newest(chain.from_iterable(batches))])
+    elif request.output is not None and is_directory(request.output):
+        batches = _in_large_parts(batches)
     with open_output(request) as writer:
         first = next(batches, [])
         for batch in chain([first], batches):
             writer.write(to_table(batch))
+
+
+def _in_large_parts(batches: Iterator[list[Row]]) -> Iterator[list[Row]]:
+    """Join batches, so that a directory does not get a file for each."""
+    rows: list[Row] = []
+    for batch in batches:
+        rows += batch
+        if len(rows) >= FEWEST_ROWS:
+            yield rows
+            rows = []
+    yield rows
 
 
 def _newest(rows: Iterable[Row]) -> list[Row]:

@@ -14,7 +14,6 @@ from dltools.cli.destinations import make_console, printable_file
 from dltools.cli.exits import print_message
 from dltools.cli.formats import ObservationFormat, is_directory
 from dltools.cli.probe.observed_hosts import ObservedHosts
-from dltools.observations.formats.parquet import FEWEST_ROWS
 from dltools.observations.formats.registry import get_format
 
 if TYPE_CHECKING:
@@ -29,15 +28,14 @@ def open_output(request: Request) -> Iterator[Writer]:
     """Open the output; it is complete when the block ends, however it ends."""
     format_, is_stream = request.format, request.is_stream
     if request.output is None:
-        is_one = not request.engines.may_be_several
+        is_one = not request.may_be_several
         if is_one and is_stream and format_ is ObservationFormat.TABLE and _is_live():
             yield from _to_live_table()
         else:
             yield from _to_stdout(format_)
     elif is_directory(request.output):
         rotate_s = request.rotate_s if is_stream else None
-        recorder = _to_directory(Path(request.output), rotate_s, request.since_s)
-        yield from _in_large_parts(recorder) if request.logs else recorder
+        yield from _to_directory(Path(request.output), rotate_s, request.since_s)
     else:
         yield from _to_file(Path(request.output), format_, is_stream=is_stream)
 
@@ -95,14 +93,6 @@ def _to_stdout(format_: ObservationFormat) -> Iterator[Writer]:
     made.close()
 
 
-def _in_large_parts(writers: Iterator[Writer]) -> Iterator[Writer]:
-    """Join samples, so that a directory does not get a file for each."""
-    for made in writers:
-        gathering = _Gathering(made)
-        yield gathering
-        gathering.close()
-
-
 def _to_directory(root: Path, rotate: float | None, since: float) -> Iterator[Writer]:
     from dltools.observations.recording.recorder import Recorder
 
@@ -130,26 +120,6 @@ class _Replacing:
 
     def close(self) -> None:
         pass
-
-
-class _Gathering:
-    """Hands samples on many at a time."""
-
-    def __init__(self, writer: Writer) -> None:
-        self._writer = writer
-        self._waiting: list[pa.Table] = []
-
-    def write(self, table: pa.Table) -> None:
-        self._waiting.append(table)
-        if sum(part.num_rows for part in self._waiting) >= FEWEST_ROWS:
-            self.close()
-
-    def close(self) -> None:
-        from dltools.observations.table import concat
-
-        if self._waiting:
-            self._writer.write(concat(self._waiting))
-        self._waiting.clear()
 
 
 class _TableWriter:

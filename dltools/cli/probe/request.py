@@ -172,6 +172,7 @@ class Request(MoreMessages, EngineOptions):
 
     def __post_init__(self) -> None:
         """Raise `BadParameter` for options that contradict each other."""
+        super().__post_init__()
         self.logs, self.explained_line = parse_logs(self.logs)
         self.log_files = parse_log_files(self.log)
         if not self.is_stream and (self.count is not None or self.duration_s is not None):
@@ -182,11 +183,11 @@ class Request(MoreMessages, EngineOptions):
             raise typer.BadParameter("--interval must be more than 0")
         if self.logs and self.is_stream:
             raise typer.BadParameter("--interval is for containers: a saved log is read once")
-        if self.logs and self.engines.are_named:
+        if self.logs and self.names_engines:
             raise typer.BadParameter("saved logs need no engine: leave --host, --context, --swarm")
         if self.logs and self.roles:
             raise typer.BadParameter("--role is for containers: give it to dl-plan")
-        if self.log_files and not any(map(takes_log_files, self.engines.hosts)):
+        if self.log_files and not any(map(takes_log_files, self.hosts)):
             raise typer.BadParameter("--log is for --host cgroup: and slurm:")
         if self.deadline_s <= 0:
             raise typer.BadParameter("--deadline must be more than 0")

@@ -84,7 +84,7 @@ def _notifier(command: str) -> Notifier:
 
 def _sampler(request: Request, pattern: Pattern | None, names: Sequence[Any]) -> Sampler:
     """Return a sampler of the engines. Arrow is imported while these answer."""
-    addresses = [_with_logs(one, request.log_files) for one in request.engines.addresses()]
+    addresses = [_with_logs(one, request.log_files) for one in request.addresses()]
     connectors = {one.name: partial(_connected, one) for one in addresses}
     return _sampler_of(request, pattern, names, connectors)
 

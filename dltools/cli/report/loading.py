@@ -18,8 +18,12 @@ from dltools.cli.exits import print_message
 from dltools.cli.input_streams import open_input
 from dltools.contents import Content, content_of
 from dltools.errors import DataError, reading
+from dltools.observations.container_records import RECORD_COLUMNS
 from dltools.observations.outcomes import JobResult
-from dltools.report.timelines import Run
+from dltools.plan.policy import registry
+from dltools.plan.records import load_plans
+from dltools.report.observed_run import observed_run
+from dltools.report.timelines import Run, add_plans, add_results
 from dltools.text import writable
 
 if TYPE_CHECKING:
@@ -112,7 +116,6 @@ def _read(label: str, file: str, context: typer.Context) -> _Input | None:
 
 def _recorded(given: _Input | None, label: str, file: str) -> _Recording:
     """Return a recording, a directory of them where there is no other input."""
-    from dltools.observations.container_records import RECORD_COLUMNS
     from dltools.observations.formats.registry import read
     from dltools.observations.recording.directory import RecordingDirectory
 
@@ -159,8 +162,6 @@ def _runs_of_jobs(given: _Input, content: Content) -> list[Run]:
 
 
 def _observed(tables: Iterable[pa.Table], shown: str, label: str) -> Run:
-    from dltools.report.observed_run import observed_run
-
     run = observed_run(tables, label, shown)
     if not run.is_sampled:
         print_message(
@@ -183,14 +184,10 @@ def _add(addition: _Addition, runs: Sequence[Run]) -> None:
     given = addition.input
     named = [run for run in runs if run.label == given.label]
     run = named[0] if named else addition.before or runs[0]
-    from dltools.report.timelines import add_plans, add_results
-
     if addition.content is Content.RESULTS:
         add_results(run, read_rows(given.data, given.shown))
         return
     from dltools.cli.policies import allowed_plugins
-    from dltools.plan.policy import registry
-    from dltools.plan.records import load_plans
 
     plans = load_plans(given.data.splitlines(keepends=True), given.shown, print_message)
     add_plans(run, _until_damage(plans), registry.policies(allowed_plugins()))

@@ -19,6 +19,8 @@ from dltools.cli.report.loading import load_runs
 from dltools.errors import ConfigError, UnavailableError
 from dltools.report import cells
 from dltools.report.page import Picture, Table, page
+from dltools.report.plots import figure
+from dltools.report.plots.figure import NARROW, OVER_TIME, panels, why_no_pictures
 from dltools.report.timelines import Run
 from dltools.text import listed, writable
 
@@ -50,8 +52,6 @@ def run_request(request: Request, context: typer.Context) -> None:
 def _lacking(format_: ReportFormat) -> str:
     """Return what a page lacks without matplotlib, and say it. Raises `UnavailableError` for a
     picture."""
-    from dltools.report.plots.figure import why_no_pictures
-
     lacking = why_no_pictures() if format_ in (*_PICTURES, ReportFormat.HTML) else ""
     if lacking and format_ in _PICTURES:
         raise UnavailableError(f"{lacking}; or choose html, table, markdown or csv")
@@ -88,9 +88,6 @@ def _baseline(named: str, runs: Sequence[Run]) -> str:
 
 def _picture(runs: Sequence[Run], baseline: str, request: Request) -> bytes:
     """Return an SVG, PNG or PDF. Raises `ConfigError` where the runs have no data for it."""
-    from dltools.report.plots import figure
-    from dltools.report.plots.figure import panels
-
     chosen = panels(runs, request.pictures, baseline)
     if not chosen:
         kinds = ", ".join(request.pictures)
@@ -120,9 +117,6 @@ def _tables(runs: Sequence[Run], baseline: str) -> Iterator[Table]:
 def _pictures(runs: Sequence[Run], baseline: str, kinds: Sequence[str]) -> Iterator[Picture]:
     """Yield headings and SVGs for wide and for narrow screens; those over time are one picture, so
     that their axes are in line."""
-    from dltools.report.plots import figure
-    from dltools.report.plots.figure import NARROW, OVER_TIME, panels
-
     for _, group in groupby(kinds, lambda kind: "" if kind in OVER_TIME else kind):
         if chosen := panels(runs, list(group), baseline):
             heading = "; ".join(panel.title for panel in chosen)

@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 from dltools import inputs
 from dltools.cli.destinations import make_console
+from dltools.cli.words import settings_in_words
 from dltools.errors import ConfigError
+from dltools.report import cells
 from dltools.report.ranking import GROUPS, HOUR_S, by_group, by_job, by_policy
 
 if TYPE_CHECKING:
@@ -32,8 +34,6 @@ def table(rows: Rows) -> bytes:
 
 def markdown(rows: Rows) -> bytes:
     """Return a table in Markdown."""
-    from dltools.report import cells
-
     return cells.markdown(cells.cells(rows)).encode()
 
 
@@ -128,8 +128,6 @@ def read_prices(file: Path) -> Prices:
 
 
 def _limits(settings: FoundSettings | None) -> str | None:
-    from dltools.cli.words import settings_in_words
-
     if settings is None:
         return None
     return settings_in_words(settings) if settings else "no limit"

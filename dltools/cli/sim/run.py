@@ -27,6 +27,10 @@ from dltools.cli.progress_bar import ProgressBar
 from dltools.cli.sim.tasks import Task, check_settings, run_all
 from dltools.cli.sim.workloads import load_workloads
 from dltools.errors import ConfigError, DataError
+from dltools.report import ranking
+from dltools.report.ranking import CRITERIA, Trial, ranked, ratio
+from dltools.sim import lower_bound
+from dltools.sim.simulation import Observer
 
 if TYPE_CHECKING:
     from dltools.cli.sim.request import Request
@@ -50,9 +54,6 @@ def run_request(request: Request, context: typer.Context) -> None:
 
 def _bound(workloads: Sequence[Workload], base: Mapping[str, Any]) -> dict[str, Any]:
     """Return what no policy can beat, even if it knows all works and arrivals."""
-    from dltools.report.ranking import ratio
-    from dltools.sim import lower_bound
-
     bounds = {
         "makespan": [lower_bound.makespan(workload) for workload in workloads],
         "mean_completion": [lower_bound.mean_completion(workload) for workload in workloads],
@@ -66,8 +67,6 @@ def _bound(workloads: Sequence[Workload], base: Mapping[str, Any]) -> dict[str, 
 
 
 def _compare(request: Request, workloads: Sequence[Workload]) -> list[dict[str, Any]]:
-    from dltools.report import ranking
-
     check_settings(request.policies, request.assignments, request.mode, request.quantum_s)
     given = (tuple(request.assignments), request.mode, request.is_clairvoyant)
     tasks = [
@@ -89,7 +88,6 @@ def _record(file: Path, task: Task) -> list[JobResult]:
     """Simulate, and write the observations."""
     from dltools.observations.formats.registry import get_format
     from dltools.sim.simulated_recording import Recorder
-    from dltools.sim.simulation import Observer
 
     destinations.check(file)
     format_ = format_by_name(ObservationFormat.AUTO, file, suffixes())
@@ -105,38 +103,24 @@ def _record(file: Path, task: Task) -> list[JobResult]:
 
 
 def _rank(request: Request, workloads: Sequence[Workload]) -> list[dict[str, Any]]:
-    from dltools.report.ranking import CRITERIA, Trial, ranked
     from dltools.sim.policy_search import candidates
 
     criterion = request.criterion
     if criterion not in CRITERIA:
         raise ConfigError(f"--best must be one of {', '.join(CRITERIA)}, not {criterion}")
     tried = list(candidates())
-    found = run_all(
-        [
-            Task(
-                workload,
-                one.policy,
-                one.assignments,
-                one.mode,
-                request.is_clairvoyant,
-                request.sample_interval_s,
-            )
-            for one in tried
-            for workload in workloads
-        ]
-    )
-    trials = [
-        Trial(
-            one.policy,
-            one.mode,
-            one.assignments,
-            one.command,
-            [next(found) for _ in workloads],
-            one.complexity,
-        )
+    given = (request.is_clairvoyant, request.sample_interval_s)
+    tasks = [
+        Task(workload, one.policy, one.assignments, one.mode, *given)
         for one in tried
+        for workload in workloads
     ]
+    results = run_all(tasks)
+    trials = []
+    for one in tried:
+        runs = [next(results) for _ in workloads]
+        settings = (one.policy, one.mode, one.assignments, one.command)
+        trials.append(Trial(*settings, runs, one.complexity))
     rows = ranked(trials, CRITERIA[criterion])
     if not rows:
         raise DataError(f"--best {criterion}: no job of this workload has it")

@@ -20,11 +20,12 @@ from dltools.errors import ConfigError
 from dltools.plan.policy import registry
 from dltools.plan.policy.parameters import build, names
 from dltools.plan.realisation.mode import QueueParameters
+from dltools.sim.agenda import DELAY_S, Reaction
+from dltools.sim.simulation import Observer, Simulation
 
 if TYPE_CHECKING:
     from dltools.observations.outcomes import JobResult
     from dltools.plan.policy.interface import Policy
-    from dltools.sim.simulation import Observer, Simulation
     from dltools.sim.workload import Workload
 
 _FEW_JOBS = 500
@@ -45,9 +46,6 @@ class Task:
 
     def simulation(self, observer: Observer | None = None) -> Simulation:
         """Return the simulation."""
-        from dltools.sim.agenda import DELAY_S, Reaction
-        from dltools.sim.simulation import Simulation
-
         policy = registry.get(self.policy, allowed_plugins())
         return Simulation(
             self.workload,
@@ -103,4 +101,4 @@ def _parameters(policy: Policy, assignments: Sequence[str]) -> Any:
 
 
 def _queue_values(policy: Policy, assignments: Sequence[str]) -> dict[str, object]:
-    return assign(policy, parse_assignments(assignments)).queue
+    return assign(policy, parse_assignments(assignments))[1]

@@ -12,13 +12,13 @@ import typer
 
 from dltools import inputs
 from dltools.cli.exits import print_message
-from dltools.cli.input_streams import open_input
+from dltools.cli.input_streams import open_input, open_recording
 from dltools.contents import refusal
 from dltools.errors import ConfigError, DataError, reading
+from dltools.sim.workload import HostSpec, Job, Workload, workload_of
 
 if TYPE_CHECKING:
     from dltools.cli.sim.request import Request
-    from dltools.sim.workload import HostSpec, Job, Workload
 
 
 def load_workloads(source: Request, context: typer.Context) -> list[Workload]:
@@ -54,7 +54,6 @@ def _from_file(source: Request, context: typer.Context) -> list[Workload]:
 
 
 def _recorded(name: str, context: typer.Context) -> Workload:
-    from dltools.cli.input_streams import open_recording
     from dltools.sim.from_recording import recorded_workload
 
     recording, _ = open_recording(name, context)
@@ -63,7 +62,6 @@ def _recorded(name: str, context: typer.Context) -> Workload:
 
 def _generated(source: Request) -> list[Workload]:
     from dltools.sim.generate import ARRIVALS, trainings
-    from dltools.sim.workload import workload_of
 
     hosts = _hosts(source)
     kind, _, count = source.generate.partition(":")
@@ -80,7 +78,6 @@ def _generated(source: Request) -> list[Workload]:
 
 def _traced(source: Request) -> Workload:
     from dltools.sim.traces import KINDS
-    from dltools.sim.workload import workload_of
 
     hosts = _hosts(source)
     kind, _, name = source.trace.partition(":")
@@ -119,7 +116,6 @@ def _throughputs(file: Path | None) -> Mapping[str, Any]:
 def _hosts(source: Request) -> list[HostSpec]:
     """Return the hosts of a trace or of generated jobs."""
     from dltools.sim.traces import alibaba_hosts
-    from dltools.sim.workload import HostSpec
 
     if isinstance(source.nodes, int):
         if not 0 < source.cpus < 1e6:

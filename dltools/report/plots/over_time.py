@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from dltools.observations import metric_names
 from dltools.observations.container_records import Series, SeriesPoint
@@ -30,47 +29,6 @@ _MOST_JOBS = 16
 _ROW = 0.85  # of the distance between two rows
 
 
-@dataclass(frozen=True, slots=True)
-class _Rows:
-    jobs: Sequence[tuple[str, Timeline]]
-    most_cores: float
-    span_s: float
-    colour: str
-
-    def draw(self, ax: Axes) -> None:
-        rows = list(reversed(self.jobs))
-        for base, (_, timeline) in enumerate(rows):
-            self._draw_job(ax, base, timeline)
-        ax.set_yticks([base + 0.4 for base in range(len(rows))], [short(name) for name, _ in rows])
-        ax.tick_params(axis="y", length=0)
-        ax.set_ylim(-0.1, len(rows))
-        clock(ax, self.span_s)
-
-    def _draw_job(self, ax: Axes, base: int, timeline: Timeline) -> None:
-        height = _ROW / self.most_cores
-        if timeline.use:
-            used = thinned(timeline.use)
-            ax.fill_between(
-                [time for time, _ in used],
-                [base] * len(used),
-                [base + height * cores for _, cores in used],
-                step="pre",
-                color=self.colour,
-                alpha=0.45,
-                linewidth=0,
-            )
-        if timeline.bound:
-            steps = changes(timeline.bound)
-            ax.step(
-                [time for time, _ in steps],
-                [base + height * cores for _, cores in steps],  # NaN breaks the line
-                where="post",
-                color="#000000",
-                linewidth=1.1,
-            )
-        ax.axhline(base, color="#bbbbbb", linewidth=0.5, zorder=0)
-
-
 def limits_panel(frame: TimeFrame) -> Panel | None:
     """Return the panel of the CPUs of the jobs that used most, None if no CPU use is known."""
     known = {name: line for name, line in frame.run.timelines.items() if line.limit or line.use}
@@ -85,8 +43,30 @@ def limits_panel(frame: TimeFrame) -> Panel | None:
     left_out = f", the {len(jobs)} of {len(known)} that used most" if len(jobs) < len(known) else ""
     limited = "limit (line), " if any(_has_limit(line) for _, line in jobs) else ""
     title = f"CPUs: {limited}used (area), 0 to {top:.3g} each{left_out}"
-    draw = _Rows(jobs, top, frame.span_s, frame.colour).draw
+
+    def draw(ax: Axes) -> None:
+        rows = list(reversed(jobs))
+        for base, (_, line) in enumerate(rows):
+            _draw_job(ax, base, line, _ROW / top, frame.colour)
+        ax.set_yticks([base + 0.4 for base in range(len(rows))], [short(name) for name, _ in rows])
+        ax.tick_params(axis="y", length=0)
+        ax.set_ylim(-0.1, len(rows))
+        clock(ax, frame.span_s)
+
     return Panel("limits", frame.title(title), 0.8 + 0.45 * len(jobs), draw)
+
+
+def _draw_job(ax: Axes, base: int, timeline: Timeline, height: float, colour: str) -> None:
+    """Draw what a job used and might use; a core is so high."""
+    if used := thinned(timeline.use):
+        tops = [base + height * cores for _, cores in used]
+        shade: dict[str, Any] = {"color": colour, "alpha": 0.45, "linewidth": 0}
+        ax.fill_between([time for time, _ in used], base, tops, step="pre", **shade)
+    if timeline.bound:
+        times, bounds = zip(*changes(timeline.bound), strict=True)
+        tops = [base + height * cores for cores in bounds]  # NaN breaks the line
+        ax.step(times, tops, where="post", color="#000000", linewidth=1.1)
+    ax.axhline(base, color="#bbbbbb", linewidth=0.5, zorder=0)
 
 
 def _has_limit(line: Timeline) -> bool:
@@ -120,38 +100,16 @@ class _Line:
         return len(self.points) > 1
 
 
-@dataclass(frozen=True, slots=True)
-class _Lines:
-    drawn: Sequence[_Line]
-    lost: Sequence[_Line]
-    span_s: float
-    y_label: str
-    is_relative: bool
+def _scale(ax: Axes, *, is_relative: bool) -> None:
+    """Give an axis a log scale with plain numbers."""
+    from matplotlib.ticker import LogLocator, NullFormatter
 
-    def draw(self, ax: Axes) -> None:
-        for number, line in enumerate(self.drawn):
-            points = line.points
-            points = thinned(relative_error(points, line.metric) if self.is_relative else points)
-            ax.plot(
-                [time for time, _ in points],
-                [value for _, value in points],
-                linewidth=1.4,
-                label=safe(line.label),
-                **line_style(number),
-            )
-        for line in self.lost:
-            ax.plot([], [], " ", label=safe(line.label))
-        from matplotlib.ticker import LogLocator, NullFormatter
-
-        ax.set_yscale("log")
-        if self.is_relative:
-            ax.set_ylim(max(_FLOOR, ax.get_ylim()[0]), min(100.0, ax.get_ylim()[1]))
-        ax.yaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
-        ax.yaxis.set_major_formatter(lambda value, _: f"{value:g}")
-        ax.yaxis.set_minor_formatter(NullFormatter())
-        ax.set_ylabel(self.y_label)
-        clock(ax, self.span_s)
-        legend(ax, handlelength=3)
+    ax.set_yscale("log")
+    if is_relative:
+        ax.set_ylim(max(_FLOOR, ax.get_ylim()[0]), min(100.0, ax.get_ylim()[1]))
+    ax.yaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
+    ax.yaxis.set_major_formatter(lambda value, _: f"{value:g}")
+    ax.yaxis.set_minor_formatter(NullFormatter())
 
 
 def relative_error(points: Series, metric: str) -> Series:
@@ -212,5 +170,17 @@ def _lines_panel(
     longest = sorted(known, key=lambda line: -len(line.points))[:_MOST_LINES]
     drawn = [line for line in known if line in longest]
     left_out = f", {len(drawn)} of {len(known)} jobs" if len(drawn) < len(known) else ""
-    draw = _Lines(drawn, lost, frame.span_s, y_label, not is_serving).draw
+
+    def draw(ax: Axes) -> None:
+        for number, line in enumerate(drawn):
+            points = line.points if is_serving else relative_error(line.points, line.metric)
+            times, values = zip(*thinned(points), strict=True)
+            ax.plot(times, values, linewidth=1.4, label=safe(line.label), **line_style(number))
+        for line in lost:
+            ax.plot([], [], " ", label=safe(line.label))
+        _scale(ax, is_relative=not is_serving)
+        ax.set_ylabel(y_label)
+        clock(ax, frame.span_s)
+        legend(ax, handlelength=3)
+
     return Panel(kind, frame.title(f"{title}{left_out}"), 2.8, draw)
