@@ -16,6 +16,7 @@ import typer
 
 from dltools.apply.history import BY_RELEASE
 from dltools.apply.original_settings import Journal
+from dltools.cli.apply.session import connect, open_session
 from dltools.cli.exits import print_message
 from dltools.engine.interface import Container, Engine, GoneError
 from dltools.engine.left_alone import FOLDER, LeftAlone, LeftAloneRecords
@@ -24,7 +25,6 @@ from dltools.engine.turn_notes import TurnNotes
 from dltools.errors import RetryError
 
 if TYPE_CHECKING:
-    from dltools.cli.apply.context import ApplyContext
     from dltools.cli.apply.printing import ResultsPrinter
     from dltools.cli.apply.request import Request
     from dltools.plan.records import Result
@@ -35,13 +35,13 @@ _HEEDS_S, _LOOK_S = 15.0, 0.1
 """How long a run may take to put a container's settings back: it may be about to copy a model."""
 
 
-def release(request: Request, apply_context: ApplyContext, printer: ResultsPrinter) -> list[Result]:
+def release(request: Request, printer: ResultsPrinter) -> list[Result]:
     """Leave containers alone, or end that, as asked. Return what was put back here. Raises
     `BadParameter` for a name that no container has."""
     home = state_directory(request.state_directory)
     prepare(home)
     records = LeftAloneRecords(home / FOLDER)
-    engines = [apply_context.connect(address) for address in apply_context.addresses()]
+    engines = [connect(request, address) for address in request.addresses()]
     found = [_find(engines, name) for name in request.releases]
     for engine, one in found:
         record = LeftAlone(engine.id, engine.host, one.id, one.name, WHY)
@@ -52,7 +52,7 @@ def release(request: Request, apply_context: ApplyContext, printer: ResultsPrint
             records.write(record)
     if request.undoes:
         return []
-    results = _put_back(home, [one.id for _, one in found], apply_context, printer)
+    results = _put_back(home, [one.id for _, one in found], request, printer)
     for _, one in found:
         print_message(
             f"{one.name}: left alone from now on; dl-apply --undo --release {one.name} ends that"
@@ -70,14 +70,14 @@ def _find(engines: Sequence[Engine], name: str) -> tuple[Engine, Container]:
 
 
 def _put_back(
-    home: Path, ids: Sequence[str], apply_context: ApplyContext, printer: ResultsPrinter
+    home: Path, ids: Sequence[str], request: Request, printer: ResultsPrinter
 ) -> list[Result]:
     """Restore containers, or wait until the run that holds the state has done so."""
     until = time.monotonic() + _HEEDS_S
     while _is_held(home, ids):
         try:
-            with apply_context.actuator(False, is_undo=True) as actuator:
-                undo = apply_context.history.of_undo(partial(actuator.undo, ids), BY_RELEASE)
+            with open_session(request, is_undo=True) as session:
+                undo = session.history.of_undo(partial(session.actuator.undo, ids), BY_RELEASE)
                 return printer.show(undo)
         except RetryError as error:
             if time.monotonic() > until:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import select
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from contextlib import ExitStack, suppress
 from functools import partial
 from typing import TYPE_CHECKING, BinaryIO
@@ -14,7 +14,6 @@ import typer
 from dltools.apply.engine_actuator import check_offline
 from dltools.apply.history import BY_UNDO
 from dltools.apply.leases import Lease
-from dltools.cli.apply.context import ApplyContext
 from dltools.cli.apply.plan_stream import LeaseKeeper, PlanStream
 from dltools.cli.apply.printing import (
     ResultsPrinter,
@@ -25,15 +24,18 @@ from dltools.cli.apply.printing import (
 )
 from dltools.cli.apply.release import release
 from dltools.cli.apply.request import Task
+from dltools.cli.apply.session import Session, connect, open_session
 from dltools.cli.exits import Exit, failure_before, print_message
 from dltools.cli.formats import RecordFormat, format_for_stdout
 from dltools.cli.input_streams import open_input
+from dltools.engine.state_folder import state_directories
 from dltools.errors import AccessError, DltoolsError, UnavailableError
 from dltools.inputs import read_lines
 from dltools.plan.records import Result, load_plans
 
 if TYPE_CHECKING:
-    from dltools.apply.actuator import Actuator
+    from pathlib import Path
+
     from dltools.cli.apply.request import Request
 
 _INPUT_S = 5.0
@@ -42,54 +44,55 @@ _INPUT_S = 5.0
 
 def run_request(request: Request, context: typer.Context) -> None:
     """Do what was asked for; exit with 1 if an action failed, 75 if the last plan was stale."""
-    apply_context = ApplyContext(request)
+    directories = state_directories(request.state_directory)
     is_table = request.format is not RecordFormat.JSONL
     if request.task is Task.SHOW_STATUS:
-        _show_status(apply_context, is_table=is_table)
+        _show_status(request, directories, is_table=is_table)
         return
     if request.task is Task.SHOW_HISTORY:
         name = "" if request.input == "-" else request.input
-        show_history(apply_context.state_directories(), name, is_table=is_table)
+        show_history(directories, name, is_table=is_table)
         return
     printer = ResultsPrinter(format_for_stdout(request.format))
     if request.task is Task.RELEASE:
-        results = release(request, apply_context, printer)
+        results = release(request, printer)
     elif request.task is Task.UNDO:
-        results = _undo(request, apply_context, printer)
+        results = _undo(request, directories, printer)
     elif request.is_offline:
         results = _check_offline(request, context, printer)
     else:
-        results = _apply(request, context, apply_context, printer)
+        results = _apply(request, context, printer)
     _exit_with(results)
 
 
-def _show_status(apply_context: ApplyContext, *, is_table: bool) -> None:
-    migrates = show_migrations(apply_context.state_directories(), is_table=is_table)
-    addresses = apply_context.addresses()
+def _show_status(request: Request, directories: Sequence[Path], *, is_table: bool) -> None:
+    migrates = show_migrations(directories, is_table=is_table)
+    addresses = request.addresses()
     faults = []
     for address in addresses:
         try:
-            engine = apply_context.connect(address)
+            engine = connect(request, address)
         except DltoolsError as error:
             if len(addresses) == 1:
                 raise
             faults.append(error)
             print_message(str(error))
             continue
-        show_status(engine, apply_context.state_directories(), is_table=is_table, is_more=migrates)
+        show_status(engine, directories, is_table=is_table, is_more=migrates)
     if faults:
         raise typer.Exit(Exit.UNAVAILABLE if len(faults) == len(addresses) else Exit.PARTIAL)
 
 
-def _undo(request: Request, apply_context: ApplyContext, printer: ResultsPrinter) -> list[Result]:
-    with apply_context.actuator(request.is_dry_run, is_undo=True) as actuator:
+def _undo(request: Request, directories: Sequence[Path], printer: ResultsPrinter) -> list[Result]:
+    with open_session(request, is_undo=True) as session:
+        actuator = session.actuator
         results = printer.show(actuator.migrator.undo) if actuator.migrator else []
-        undo = apply_context.history.of_undo(partial(actuator.undo, None), BY_UNDO)
+        undo = session.history.of_undo(partial(actuator.undo, None), BY_UNDO)
         results += printer.show(undo)
-        is_told = request.removes_service or apply_context.has_unpaused
+        is_told = request.removes_service or session.has_unpaused
         if not results and not is_told:
             for engine in actuator.engines:
-                print_message(nothing_to_undo(engine, apply_context.state_directories()))
+                print_message(nothing_to_undo(engine, directories))
         for fault in actuator.unreachable:
             print_message(f"not undone: {fault}")
         if actuator.unreachable:
@@ -107,24 +110,18 @@ def _check_offline(
     return results
 
 
-def _apply(
-    request: Request, context: typer.Context, apply_context: ApplyContext, printer: ResultsPrinter
-) -> list[Result]:
+def _apply(request: Request, context: typer.Context, printer: ResultsPrinter) -> list[Result]:
     """Return the results of the last plan, and all that failed."""
     stream, name = open_input(request.input, context)
     with ExitStack() as stack:
         try:
-            actuator = stack.enter_context(apply_context.actuator(request.is_dry_run))
+            session = stack.enter_context(open_session(request))
         except (UnavailableError, AccessError):
             _leave_to_input(stream)
             raise
+        leases = _lease_keeper(request, session)
         plans = PlanStream(
-            actuator,
-            printer,
-            request,
-            _lease_keeper(request, apply_context, actuator),
-            apply_context.history,
-            apply_context.waiting,
+            session.actuator, printer, request, leases, session.history, session.waiting
         )
         plans.apply_all(stream, name)
     return [*plans.failed, *plans.last]
@@ -140,12 +137,11 @@ def _leave_to_input(stream: BinaryIO) -> None:
             raise typer.Exit(before)
 
 
-def _lease_keeper(request: Request, apply_context: ApplyContext, actuator: Actuator) -> LeaseKeeper:
-    """Return what keeps the changes of an actuator under lease; a dry run has none."""
-    assert apply_context.guard is not None
+def _lease_keeper(request: Request, session: Session) -> LeaseKeeper:
+    """Return what keeps the changes of a session under lease; a dry run has none."""
     asked = Lease(request.lease_s)
     lease = Lease(0.0) if request.is_dry_run else asked
-    return LeaseKeeper(actuator, lease, apply_context.guard, asked)
+    return LeaseKeeper(session.actuator, lease, session.guard, asked)
 
 
 def _exit_with(results: Iterable[Result]) -> None:

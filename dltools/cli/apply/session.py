@@ -1,0 +1,199 @@
+"""A session of dl-apply: the engines and the state that a run may change, until it ends.
+
+`open_session` locks, marks and makes all of it; nothing is set later.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from dltools.apply.actuator import Actuator
+from dltools.apply.deliver.deliverer import Deliverer, Hook
+from dltools.apply.deliver.delivery import DeliveryFiles
+from dltools.apply.engine_actuator import EngineActuator
+from dltools.apply.history import BY_LEASE, History
+from dltools.apply.leases import Guard
+from dltools.apply.locks import QUIET_S, LockedState, WriterMarks, end_run, state_after_watchdog
+from dltools.apply.migrate.migration import MigrationFiles
+from dltools.apply.migrate.migrator import Migrator
+from dltools.apply.migrate.mover import Mover
+from dltools.apply.original_settings import Journal
+from dltools.apply.recovery import end_dead_leases, unpause_leftovers
+from dltools.apply.turns import Rotation
+from dltools.apply.waiting_file import WaitingFile
+from dltools.cli.apply.printing import left_paused_message
+from dltools.cli.exits import print_message
+from dltools.engine import state_folder, turn_notes
+from dltools.engine.identity import DistinctEngines
+from dltools.engine.left_alone import FOLDER, LeftAloneRecords
+from dltools.engine.registry import open_engine
+from dltools.engine.runs import ApplyRun
+from dltools.engine.state_folder import prepare
+from dltools.errors import UnavailableError
+from dltools.text import listed
+
+if TYPE_CHECKING:
+    from dltools.cli.apply.request import Request
+    from dltools.engine.address import Address
+    from dltools.engine.interface import Engine
+
+_LONGEST_COPY_S = 86_400.0
+
+HOOK_LIMIT_S = 600.0
+"""The longest that the hook of a delivery may take; timeout(1) before it kills it sooner."""
+
+
+def connect(
+    request: Request,
+    address: Address,
+    *,
+    is_only_one: bool = True,
+    paused: Callable[[], Sequence[str]] = list,
+) -> Engine:
+    """Connect to an engine; wait for it later, where it goes away, if it is the only one: `paused`
+    are the containers that wait with it.
+
+    Raises `UnavailableError` with the names of containers that an earlier run has left paused.
+    """
+
+    def report(error: UnavailableError) -> None:
+        names = paused()
+        verb = "is" if len(names) == 1 else "are"
+        said = f"{listed(names)} {verb} paused; " if names else ""
+        print_message(f"{error} {said}asking again for {request.patience_s:g} s")
+
+    try:
+        patience_s = request.patience_s if is_only_one else 0.0
+        return open_engine(address, patience_s=patience_s, report_waiting=report)
+    except UnavailableError as error:
+        directories = state_folder.state_directories(request.state_directory)
+        notes = turn_notes.read_notes(directories, None).values()
+        names = [note.container_name for note in notes if not note.run.is_alive]
+        if not names:
+            raise
+        hint = turn_notes.how_to_unpause(names)
+        raise UnavailableError(f"{error} {listed(names)} may be paused; {hint}") from error
+
+
+@contextmanager
+def open_session(request: Request, *, is_undo: bool = False) -> Iterator[Session]:
+    """Lock the state and mark the engines until the block ends: no other dl-apply writes meanwhile.
+    An undo needs no mark, as it takes back nobody else's changes; a dry run needs neither."""
+    home = state_folder.state_directory(request.state_directory)
+    if request.stops and (ended := end_run(home, request.patience_s)):
+        print_message(f"ended {ended}")
+    state = marks = None
+    with ExitStack() as stack:
+        if not request.is_dry_run:
+            prepare(home)
+            advice = "dl-apply --undo --stop ends it and undoes" if is_undo else "try again"
+            quiet_s = 0.0 if request.is_verbose else QUIET_S
+            lock = state_after_watchdog(home, advice, request.patience_s, print_message, quiet_s)
+            state = stack.enter_context(lock)
+        if not request.is_dry_run and not is_undo:
+            marks = WriterMarks(request.beside)
+            stack.callback(marks.free)
+        session = Session(request, home, state, marks)
+        stack.callback(session.waiting.remove)
+        yield session
+
+
+class Session:
+    """What a run works with. `actuator` changes containers; `history` is what is written down of
+    that, `waiting` what tells all users who waits; `guard` outlives the run, and undoes what it
+    holds under lease.
+
+    Engines are connected to when the actuator needs them. Containers that an earlier run has left
+    paused are unpaused first, and, but for an undo, what it held under lease is undone.
+    """
+
+    def __init__(
+        self, request: Request, home: Path, state: LockedState | None, marks: WriterMarks | None
+    ) -> None:
+        """`state` is locked, and None for a dry run; `marks` are None for an undo, too."""
+        self._request, self._home, self._state, self._marks = request, home, state, marks
+        addresses = request.addresses()
+        self._is_only_one = len({one.name for one in addresses}) == 1
+        self._run = ApplyRun.of_this_process(" ".join(["dl-apply", *sys.argv[1:]]))
+        self._rotation: Rotation | None = None
+        self._answering = DistinctEngines()
+        self.has_unpaused = False
+        """Whether an earlier run had left containers paused."""
+        self.history = History(home if state else None, self._run)
+        self.waiting = WaitingFile(request.tell if state else None, home, request.contact)
+        # It may be silent while it waits for the engine, and for long while it copies or moves.
+        copies = request.deliver_directory is not None or len(addresses) > 1
+        silent_s = _LONGEST_COPY_S if copies else request.patience_s
+        self.guard = Guard(home, self._run, addresses, silent_s)
+        connectors = {one.name: partial(self._engine_actuator, one) for one in addresses}
+        self.actuator = Actuator(connectors, migrator=self._migrator())
+
+    def _paused(self) -> Sequence[str]:
+        return self._rotation.paused_names() if self._rotation else []
+
+    def _engine_actuator(self, address: Address) -> EngineActuator:
+        home, asked = self._home, self._request
+        is_only_one = self._is_only_one
+        engine = connect(asked, address, is_only_one=is_only_one, paused=self._paused)
+        self._answering.add(engine, address.name)
+        if self._state is None:
+            directories = state_folder.state_directories(asked.state_directory)
+            if message := left_paused_message(engine, directories):
+                print_message(message)
+        else:
+            if self._marks is not None:
+                self._marks.set(engine)
+            self._state.settle()
+            self._unpause_left_paused(engine, home / "rotation")
+            if self._marks is not None:
+                self._end_dead_leases(engine, home)
+            LeftAloneRecords(home / FOLDER).forget_gone(engine)
+        rotation = Rotation(engine, home / "rotation", self._run)
+        if is_only_one:
+            self._rotation = rotation
+        return EngineActuator(
+            engine,
+            Journal(home / "journal"),
+            rotation,
+            asked.rules,
+            deliverer=self._deliverer(engine),
+            migrator=self._migrator(),
+            dry_run=self._state is None,
+        )
+
+    def _migrator(self) -> Migrator:
+        """Return what moves jobs between the engines that have answered by then."""
+        mover = Mover(self._answering, MigrationFiles(self._home / "migrations"))
+        return Migrator(mover, force=self._request.rules.is_forced, dry_run=self._state is None)
+
+    def _deliverer(self, engine: Engine) -> Deliverer | None:
+        """Return what delivers models, None if that is not asked for."""
+        asked = self._request
+        if asked.deliver_directory is None:
+            return None
+        hook = Hook(asked.deliver_hook, HOOK_LIMIT_S) if asked.deliver_hook else None
+        return Deliverer(
+            engine, DeliveryFiles(self._home / "deliveries"), asked.deliver_directory, hook
+        )
+
+    def _unpause_left_paused(self, engine: Engine, notes: Path) -> None:
+        for one in unpause_leftovers(engine, notes):
+            self.has_unpaused = True
+            failure = f"the engine refuses to unpause it: {one.refusal}"
+            became = failure if one.refusal else "it is unpaused now"
+            print_message(f"{one.name}: an earlier dl-apply had left it paused; {became}")
+
+    def _end_dead_leases(self, engine: Engine, home: Path) -> None:
+        ended = end_dead_leases(engine, home, self._run)
+        self.history.note_undone(ended, BY_LEASE)
+        for one in ended:
+            failure = f"its settings cannot be undone: {one.error}"
+            became = failure if one.error else "its settings are undone now"
+            print_message(
+                f"{one.container_name}: the lease of an earlier dl-apply is over; {became}"
+            )
