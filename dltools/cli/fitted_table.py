@@ -138,7 +138,7 @@ class FittedTable:
             titles = [_filled(column.header, width, column.look) for column, width in pairs]
             rule = "-" if console.options.ascii_only else "─"
             yield Text(gap.join(titles).rstrip(), style="bold")
-            yield Text(rule * layout.width)
+            yield Text(rule * min(layout.width, console.width))
         for place, style in enumerate(self.styles):
             cells = [
                 column.lines(place, width)

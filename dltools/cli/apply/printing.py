@@ -30,9 +30,9 @@ from dltools.cli.exits import print_message
 from dltools.cli.formats import RecordFormat
 from dltools.cli.remarks import as_root
 from dltools.cli.words import settings_in_words
-from dltools.engine import turn_notes
+from dltools.engine import state_folder, turn_notes
 from dltools.engine.left_alone import read_left_alone
-from dltools.engine.state_folder import SYSTEM, check
+from dltools.engine.state_folder import check
 from dltools.errors import AccessError
 from dltools.notation.times import format_time
 from dltools.plan.records import Result, dump_result
@@ -291,6 +291,6 @@ def nothing_to_undo(engine: Engine, directories: Sequence[Path]) -> str:
             f". Containers with other settings than the default: {listed(shown)}; "
             "if dl-apply set them, give its state directory with --state-dir"
         )
-        if os.geteuid() != 0 and SYSTEM.exists():
+        if os.geteuid() != 0 and state_folder.SYSTEM.exists():
             line += f"; if root's, as the service's: {as_root('dl-apply', '--status')}"
     return line

@@ -8,7 +8,7 @@ from typing import Any, cast
 
 import pytest
 
-from dltools.apply import changed_containers
+from dltools.cli.apply import printing
 from dltools.cli.apply.printing import nothing_to_undo
 from dltools.engine import state_folder
 
@@ -20,7 +20,7 @@ def said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
     monkeypatch.setattr(state_folder, "SYSTEM", tmp_path)
     for name, found in (("unusual_settings", {"fast": {"cpu_weight": 10.0}}),
                         ("paused_elsewhere", []), ("journal_entries", {})):  # fmt: skip
-        monkeypatch.setattr(changed_containers, name, lambda *_, found=found: found)
+        monkeypatch.setattr(printing, name, lambda *_, found=found: found)
 
     def ask(user: int) -> str:
         monkeypatch.setattr("os.geteuid", lambda: user)
