@@ -34,9 +34,8 @@ def test_an_engine_is_reached_over_ssh(ssh: SshServer, run: Containers) -> None:
 
 def test_a_broken_tunnel_is_opened_again(ssh: SshServer, engine: DockerEngine) -> None:
     found = connect(host_address(ssh.url))
-    tunnel = found._way.dial.__self__  # type: ignore[attr-defined]
-    tunnel._ssh._ssh.kill()
-    tunnel._ssh._ssh.wait()
+    found._tunnel._ssh.kill()  # type: ignore[attr-defined]
+    found._tunnel._ssh.wait()  # type: ignore[attr-defined]
     assert found.json("GET", "/info")["ID"] == engine.id
 
 

@@ -15,8 +15,8 @@ from helpers.daemon import Daemon, DaemonError
 from helpers.tools import Tools, records
 from real_engine.test_leases import live
 
-from dltools.engine.docker.engine import DockerEngine, connect
-from dltools.engine.registry import host_address
+from dltools.engine.docker.engine import DockerEngine
+from dltools.engine.docker.local import Local
 from dltools.plan.records import dump_close
 
 pytestmark = pytest.mark.slow
@@ -46,7 +46,7 @@ def second(image: str) -> Iterator[Daemon]:
 @pytest.fixture
 def jobs(run: Containers, second: Daemon) -> Iterator[list[Job]]:
     """A container on each engine."""
-    engine = DockerEngine(connect(host_address(second.url)))
+    engine = DockerEngine(Local(second.url.removeprefix("unix://")))
     there = Containers(engine, IMAGE, second.api)
     try:
         yield [run(nano_cpus=1_500_000_000), there(nano_cpus=1_500_000_000)]

@@ -21,9 +21,9 @@ from helpers.daemon import Daemon, DaemonError
 from helpers.tools import Tools, complaint, records
 from real_engine.test_turns import SPIN, state, turns
 
-from dltools.engine.docker.engine import DockerEngine, connect
-from dltools.engine.patience import Patience
-from dltools.engine.registry import host_address
+from dltools.engine.docker.engine import DockerEngine
+from dltools.engine.docker.local import Local
+from dltools.engine.docker.transport import Patient
 from dltools.errors import DltoolsError
 
 pytestmark = pytest.mark.slow
@@ -55,7 +55,7 @@ def daemon(module_daemon: Daemon, monkeypatch: pytest.MonkeyPatch) -> Daemon:
 @pytest.fixture
 def run(daemon: Daemon) -> Iterator[Containers]:
     """Start containers on it."""
-    engine = DockerEngine(connect(host_address(daemon.url)))
+    engine = DockerEngine(Local(daemon.url.removeprefix("unix://")))
     containers = Containers(engine, IMAGE, daemon.api)
     yield containers
     containers.remove()
@@ -231,7 +231,7 @@ def test_no_change_fails_while_the_engine_stops(daemon: Daemon, run: Containers)
 
     def change(job: Job) -> None:
         nonlocal done
-        engine = DockerEngine(connect(host_address(daemon.url), Patience()))
+        engine = DockerEngine(Patient(Local(daemon.url.removeprefix("unix://"))))
         while not stopping.is_set():
             done += 1
             try:

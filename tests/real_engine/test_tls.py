@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import socket
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -35,8 +34,7 @@ def behind(tmp_path: Path) -> Iterator[Behind]:
     make_certificate(tmp_path / "authority", tmp_path / "server", "127.0.0.1")
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
-    path = os.environ.get("DOCKER_HOST", "unix:///var/run/docker.sock").removeprefix("unix://")
-    proxy = begin_proxy(tmp_path / "server", "127.0.0.1", port, path)
+    proxy = begin_proxy(tmp_path / "server", "127.0.0.1", port, "/var/run/docker.sock")
     yield Behind(f"tcp://127.0.0.1:{port}", tmp_path / "client")
     proxy.kill()
     proxy.wait()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import http.server
-import os
 import socket
 import socketserver
 import threading
@@ -17,7 +16,7 @@ from helpers.containers import Containers, api, eventually
 from helpers.fake_engine import FakeEngine
 from helpers.tools import Tools, complaint
 
-from dltools.engine.docker import flows, transport
+from dltools.engine.docker import local, remote, transport
 from dltools.engine.docker.engine import DockerEngine
 from dltools.engine.interface import GoneError, RefusedError
 from dltools.errors import UnavailableError
@@ -73,7 +72,7 @@ def test_a_log_ends_with_its_container(run: Containers) -> None:
 def test_a_log_that_nobody_takes_stays_bounded(
     run: Containers, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(flows, "LARGEST", 100_000)
+    monkeypatch.setattr(transport, "LARGEST", 100_000)
     job = run("yes 0123456789012345678901234567890123456789; sleep 1")
     engine = DockerEngine()
     flow = engine.follow(engine.inspect(job.id), 0.0)
@@ -153,12 +152,11 @@ def test_an_answer_that_is_cut_off_is_no_answer(
 @pytest.fixture
 def over_tcp() -> Iterator[str]:
     """The engine's socket, forwarded from a TCP port."""
-    path = os.environ.get("DOCKER_HOST", "unix:///var/run/docker.sock").removeprefix("unix://")
 
     class Forward(socketserver.BaseRequestHandler):
         def handle(self) -> None:
             with socket.socket(socket.AF_UNIX) as engine:
-                engine.connect(path)
+                engine.connect("/var/run/docker.sock")
 
                 def pump(source: socket.socket, sink: socket.socket) -> None:
                     while data := source.recv(65536):
@@ -207,7 +205,7 @@ def test_an_engine_over_tcp_says_the_same(
 def test_quiet_streams_over_tcp_outlive_the_timeout(
     run: Containers, over_tcp: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(transport, "TIMEOUT_S", 3)
+    monkeypatch.setattr(remote, "TIMEOUT_S", 3)
     monkeypatch.setenv("DOCKER_HOST", over_tcp)
     job = run("echo one; sleep 5; echo two; sleep 600")
     far = DockerEngine()
@@ -271,7 +269,7 @@ def test_a_server_that_is_no_engine_is_said_to_be_none(
 def test_an_api_version_both_know_is_used(
     newest: str | None, oldest: str | None, agreed: str
 ) -> None:
-    assert transport._agreed_version(newest, oldest) == agreed
+    assert local._agreed_version(newest, oldest) == agreed
 
 
 def test_a_fault_of_the_engine_is_not_a_crash(

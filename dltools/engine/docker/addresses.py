@@ -5,9 +5,8 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 from urllib.parse import urlsplit
 
 from dltools.engine.address import Address
@@ -70,44 +69,34 @@ def context_address(name: str) -> Address:
         raise UnavailableError(
             f"docker context {name!r} cannot be read: {type(error).__name__}: {error}"
         ) from error
-    files = folder / "tls" / digest / "docker"
-    tls = Tls(files, is_checked) if any(files.glob("*.pem")) else None
-    return Address(url, f"docker context {name}", {"tls": tls}, name)
+    settings = {"base_url": url, **_tls(folder / "tls" / digest / "docker", is_checked=is_checked)}
+    return Address(url, f"docker context {name}", settings, name)
 
 
-class Tls(NamedTuple):
-    """The folder of a client's certificates, and whether the engine's is checked."""
+def _tls(folder: Path, *, is_checked: bool) -> dict[str, Any]:
+    """Return docker-py's setting for the certificates of a context, {} where it has none."""
+    files = {
+        name: str(folder / f"{name}.pem")
+        for name in ("ca", "cert", "key")
+        if (folder / f"{name}.pem").exists()
+    }
+    if not files:
+        return {}
+    from docker.tls import TLSConfig
 
-    folder: Path
-    is_checked: bool
-
-
-def tls_of(address: Address) -> Tls | None:
-    """Return what makes the connection to an engine one of TLS: what its context says, else the
-    environment; None for plain TCP."""
-    if address.scheme == "http":
-        return None
-    found: Tls | None = address.settings.get("tls")
-    given, checks = os.environ.get("DOCKER_CERT_PATH"), os.environ.get("DOCKER_TLS_VERIFY")
-    if not address.settings and (given or checks):
-        found = Tls(Path(given) if given else _folder(), is_checked=bool(checks))
-    return found or (Tls(_folder(), is_checked=True) if address.scheme == "https" else None)
+    pair = (files["cert"], files["key"]) if "cert" in files and "key" in files else None
+    return {"tls": TLSConfig(client_cert=pair, ca_cert=files.get("ca"), verify=is_checked)}
 
 
 def _context_name() -> str:
     """Return the docker command's current context, "" for the default one."""
     name = os.environ.get("DOCKER_CONTEXT") or ""
-    name = name or str(configuration().get("currentContext") or "")
+    if not name:
+        try:
+            name = str(json.loads((_folder() / "config.json").read_text())["currentContext"])
+        except (OSError, ValueError, KeyError, TypeError):
+            name = ""
     return "" if name == "default" else name
-
-
-def configuration() -> Mapping[str, Any]:
-    """Return what the configuration of the docker command says, {} where it cannot be read."""
-    try:
-        found = json.loads((_folder() / "config.json").read_bytes())
-    except (OSError, ValueError):
-        return {}
-    return found if isinstance(found, dict) else {}
 
 
 def _folder() -> Path:

@@ -11,7 +11,7 @@ from typing import Any
 from dltools.engine.address import Address
 from dltools.engine.cgroup import belongs_to
 from dltools.engine.cgroup_files import Usage
-from dltools.engine.docker.addresses import default_address
+from dltools.engine.docker.addresses import check, default_address, socket_of
 from dltools.engine.docker.answers import OPEN_GPU, container_of, event_of, listed_of, usage_of
 from dltools.engine.docker.configuration import (
     NO_RESTART,
@@ -20,17 +20,16 @@ from dltools.engine.docker.configuration import (
     restart_policy,
     stopping,
 )
-from dltools.engine.docker.faults import understood
 from dltools.engine.docker.limit_fields import (
     equivalent_original,
     recorded_limits,
     restoring_updates,
     setting_updates,
 )
+from dltools.engine.docker.local import Local
 from dltools.engine.docker.streams import asked_log, followed_log, log_file
 from dltools.engine.docker.swarm import SERVICE, Swarm
-from dltools.engine.docker.transport import Transport, quoted
-from dltools.engine.docker.ways import way_to
+from dltools.engine.docker.transport import Transport, quoted, understood
 from dltools.engine.gpu_access import access_by_specification, specification
 from dltools.engine.interface import (
     ALL_CAPABILITIES,
@@ -52,7 +51,6 @@ from dltools.engine.interface import (
     SetsLimits,
 )
 from dltools.engine.log_files import FollowedFile, read_log
-from dltools.engine.patience import Patience
 from dltools.engine.scales import default_shares
 from dltools.engine.services import ServiceManager
 from dltools.errors import DltoolsError
@@ -61,14 +59,24 @@ from dltools.inputs import LineSplitter
 _NO_SHELL = (126, 127)
 
 
-def connect(address: Address | None = None, patience: Patience | None = None) -> Transport:
+def connect(address: Address | None = None) -> Transport:
     """Return a connection to the engine at an address, by default to the one that the docker
-    command would use. Later requests wait for it with patience.
+    command would use.
 
     Raises `UnavailableError`, `AccessError`, or `ConfigError` if the address is not one of an
     engine.
     """
-    return Transport(way_to(address or default_address()), patience)
+    address = address or default_address()
+    check(address)
+    if (socket := socket_of(address)) is not None:
+        return Local(socket)
+    if address.scheme == "ssh":
+        from dltools.engine.docker.tunnel import Tunnelled
+
+        return Tunnelled(address.url)
+    from dltools.engine.docker.remote import Remote
+
+    return Remote(address.url, address.settings)
 
 
 _FREEZES_AGAIN_S = (0.02, 0.1, 0.5)

@@ -12,10 +12,8 @@ from collections import deque
 from collections.abc import Iterator
 from pathlib import Path
 
-from dltools.engine.docker import flows
-from dltools.engine.docker.faults import CUT_OFF
-from dltools.engine.docker.flows import Flow
-from dltools.engine.docker.transport import LOG_TIMEOUT_S, Params, Transport, quoted
+from dltools.engine.docker import transport
+from dltools.engine.docker.transport import CUT_OFF, LOG_TIMEOUT_S, Flow, Params, Transport, quoted
 from dltools.engine.interface import LARGEST_BACKLOG, Container, LogFlow, RefusedError
 from dltools.engine.log_files import cut_message, entry_of
 
@@ -173,7 +171,7 @@ class FollowedLog(LogFlow):
         """Return the entries that have come since the last call, without waiting."""
         has_ended = self._flow.ended
         came = self._flow.take()
-        self.is_behind = len(came) >= flows.LARGEST
+        self.is_behind = len(came) >= transport.LARGEST
         entries = self._splitter.feed(came)
         if has_ended:
             entries += self._splitter.end()

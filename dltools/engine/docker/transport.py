@@ -1,65 +1,211 @@
-"""Requests to a Docker engine: HTTP/1.0, a connection for each.
+"""How requests reach a Docker engine: what `Local`, `Remote` and `Tunnelled` offer.
 
-`ways` make the connections: to a socket here, over TCP, TLS or ssh. Over HTTP/1.1 the engine sends
-each log line as a chunk, which takes three times as long; http.client takes as long to import as a
-hundred requests (measured).
+`DockerEngine` makes its requests through one of them, and through `Patient` where it may wait for
+an engine that restarts. The errors of all of them are told in the same words.
 """
 
 from __future__ import annotations
 
 import json
-import socket
+import time
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any, NamedTuple
-from urllib.parse import quote, urlencode
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any, Protocol
+from urllib.parse import quote
 
-from dltools.engine.docker.faults import CUT_OFF, NO_HTTP, connection_errors, raise_refusal
-from dltools.engine.docker.flows import Flow, Streams
-from dltools.engine.patience import Patience
+from dltools.engine.interface import LARGEST_BACKLOG, GoneError, RefusedError
+from dltools.engine.patience import PATIENCE_S, Patience
+from dltools.errors import AccessError, DltoolsError, UnavailableError
 
 TIMEOUT_S = 30
 
 LOG_TIMEOUT_S = 10.0
 """How long a part of a log may take to come, and all of it."""
 
+LARGEST = LARGEST_BACKLOG
+"""The most bytes of a stream that wait in memory."""
+
+NO_HTTP = "no answer, or not one of HTTP"
+CUT_OFF = "the answer was cut off"
+
 Params = Mapping[str, str | int]
 NO_PARAMS: Params = {}
 
-_VERSION = (1, 44)
-"""The API version to use if the engine has it: the oldest that Docker 29 serves."""
 
-_LARGEST_HEAD = 1 << 16
+class Transport(Protocol):
+    """Methods raise `GoneError`, `RefusedError`, `UnavailableError` or `AccessError`."""
+
+    is_local: bool
+    """Whether the engine is behind a local socket."""
+
+    server: str
+    """What the engine calls itself, such as Docker/20.10.24 (linux)."""
+
+    @property
+    def repeats(self) -> int:
+        """How many requests have been made again, as no answer had come."""
+
+    def json(self, method: str, path: str, params: Params = NO_PARAMS, body: Any = None) -> Any:
+        """Make a request and return its JSON answer, None for an empty one."""
+
+    def chunks(self, path: str, params: Params, quiet_s: float | None = 0.0) -> Iterator[bytes]:
+        """Make a GET request and yield what comes as it comes. `quiet_s`: how long nothing may come
+        (s), 0 for as long as any answer may take, None for ever."""
+
+    def follow(self, path: str, params: Params) -> Flow:
+        """Make a GET request whose answer goes on for long, to be taken piece by piece."""
+
+
+class Flow(Protocol):
+    """An answer that goes on for long."""
+
+    def take(self) -> bytes:
+        """Return what has come since the last call, without waiting."""
+
+    @property
+    def ended(self) -> bool:
+        """Whether nothing more will come."""
+
+    def wait(self, seconds: float) -> None:
+        """Wait until it has ended, but no longer than this."""
+
+    def close(self) -> None:
+        """Take no more."""
+
+
+def quoted(name: str) -> str:
+    """Return a name as a part of a path."""
+    return quote(name, safe="", errors="replace")
+
+
+@contextmanager
+def connection_errors(where: str, *kinds: type[Exception]) -> Iterator[None]:
+    """Turn errors of some kinds (OSError and ValueError by default) in a connection to the engine
+    at an address into one of ours."""
+    wanted = kinds or (OSError, ValueError)
+    try:
+        yield
+    except DltoolsError:
+        raise
+    except wanted as error:
+        said = f"{error} {error.__cause__} {error.__context__}"
+        if "Permission denied" in said:
+            raise AccessError(
+                f"no permission to use the Docker engine at {where}; {_who_may(where)}"
+            ) from error
+        why = next((why for sign, why in _WHY.items() if sign in said), _SILENT)
+        if "podman" in where:
+            why = why.replace("is dockerd running?", "does podman.socket run?")
+            raise UnavailableError(f"no Podman answers at {where}: {why}") from error
+        if "No such file" in said and PODMAN_SOCKET.exists():
+            why = f"{why} Podman is here: --host unix://{PODMAN_SOCKET}"
+        raise UnavailableError(f"no Docker engine answers at {where}: {why}") from error
+
+
+def pieces(where: str, body: Iterator[bytes], *kinds: type[Exception]) -> Iterator[bytes]:
+    """Yield the body of an answer as it comes; turn errors on the way as `connection_errors`
+    does."""
+    with connection_errors(where, *kinds):
+        yield from body
+
+
+@contextmanager
+def understood() -> Iterator[None]:
+    """Turn errors in reading the fields of an answer into `UnavailableError`: JSON of another form
+    than an engine's is no answer."""
+    try:
+        yield
+    except (KeyError, TypeError, ValueError, AttributeError, IndexError) as error:
+        why = f"{type(error).__name__}: {error}"[:_LONGEST_WHY]
+        raise UnavailableError(f"the Docker engine's answer makes no sense: {why}") from error
+
+
+_LONGEST_WHY = 80
+
+
+def _who_may(where: str) -> str:
+    """Return who may use an engine: the group of its socket, or root alone."""
+    socket = Path(where.removeprefix("unix://"))
+    with suppress(OSError):
+        if socket.stat().st_gid == 0:
+            return "run as root: its socket is root's alone, as that of Snap's Docker is"
+    return "run as root or join the group docker"
+
+
+PODMAN_SOCKET = Path("/run/podman/podman.sock")
+
+_SILENT = "is dockerd running?"
+_WHY = {
+    "NameResolution": "no such host",
+    "Name or service not known": "no such host",
+    "SSL": "TLS failed; see DOCKER_TLS_VERIFY and DOCKER_CERT_PATH",
+    "TLS": "TLS failed; see DOCKER_TLS_VERIFY and DOCKER_CERT_PATH",
+    "No such file": "no such socket; is dockerd running?",
+    "Connection refused": "nothing listens there; is dockerd running?",
+    "No route to host": "no route to this host",
+    "Network is unreachable": "no route to this host",
+    "timed out": "no answer in time; is it the right host and port?",
+    NO_HTTP: "what answers there is no Docker engine",
+    "Expecting value": "its answer is not JSON",
+    "column": "its answer is not JSON",
+    "utf-8": "its answer is not JSON",
+    CUT_OFF: "its answer was cut off",
+    "IncompleteRead": "its answer was cut off",
+    "reset": "it broke the connection off",
+    "Broken pipe": "it broke the connection off",
+}
+"""What the words of an error mean; the first that fits counts."""
+
+
+def parse_answer(text: bytes, type_: str | None) -> Any:
+    """Return a JSON answer; None for an empty answer, plain text, and the output of a command."""
+    no_json = any(kind in (type_ or "") for kind in _NO_JSON)
+    return None if no_json or not text.strip() else json.loads(text)
+
+
 _NO_JSON = ("stream", "text/plain")
 """Types of answers that only say that all went well: to a command, and Podman's to an update."""
 
 
-class Way(NamedTuple):
-    """How an engine is reached: `dial` connects within a time (s), which also bounds each wait for
-    an answer. `where` is its address, `is_local` whether it is behind a socket of this machine,
-    `headers` are lines for each request, and its API begins at the path `base`."""
-
-    where: str
-    dial: Callable[[float], socket.socket]
-    is_local: bool = False
-    headers: str = "Host: docker\r\n"
-    base: str = ""
+_STOPPING = ("transport is closing", "containerd.sock")
+"""What an engine says that has lost its containerd, as it does when it stops (measured: Docker
+20.10 refused 23 requests so in six restarts)."""
 
 
-class Transport:
-    """Requests on one way. Methods raise `GoneError`, `RefusedError`, `UnavailableError` or
-    `AccessError`. `server` is what the engine calls itself, such as Docker/20.10.24 (linux)."""
+def raise_refusal(status: int, text: bytes) -> None:
+    """Raise `GoneError` or `RefusedError` with the engine's message, if it refused a request, and
+    `UnavailableError` if it is about to stop."""
+    if status < 400:
+        return
+    is_told = True
+    try:
+        message = str(json.loads(text)["message"])
+    except (ValueError, KeyError, TypeError):
+        message, is_told = text.decode(errors="replace"), False
+    message = " ".join(message.split()) or f"status {status}"
+    if status == 404 and not is_told:  # Podman says so of a request, not of a container
+        raise RefusedError(f"the engine does not know this request: {message}")
+    if status >= 500 and any(sign in message for sign in _STOPPING):
+        raise UnavailableError(f"the Docker engine is stopping: {message}")
+    raise (GoneError if status == 404 else RefusedError)(message)
 
-    def __init__(self, way: Way, patience: Patience | None = None) -> None:
-        """Ask the engine for its versions. Later requests wait for it with patience."""
-        self.is_local = way.is_local
-        self.server = ""
-        self._way = way
-        self._patience = patience or Patience(0.0)
-        self._streams = Streams()
-        self._prefix = way.base
-        version = self._json("GET", "/version")
-        agreed = _agreed_version(version.get("ApiVersion"), version.get("MinAPIVersion"))
-        self._prefix = f"{way.base}/v{agreed}"
+
+class Patient:
+    """Repeats a request until the engine answers, as `Patience` does."""
+
+    def __init__(
+        self,
+        transport: Transport,
+        patience_s: float = PATIENCE_S,
+        report_waiting: Callable[[UnavailableError], None] = lambda _: None,
+        clock: Callable[[], float] = time.monotonic,
+        sleep: Callable[[float], None] = time.sleep,
+    ) -> None:
+        """`report_waiting` is told the reason, once for each time that the engine goes away."""
+        self.is_local, self.server = transport.is_local, transport.server
+        self._transport = transport
+        self._patience = Patience(patience_s, report_waiting, clock, sleep)
 
     @property
     def repeats(self) -> int:
@@ -68,115 +214,13 @@ class Transport:
 
     def json(self, method: str, path: str, params: Params = NO_PARAMS, body: Any = None) -> Any:
         """Make a request and return its JSON answer, None for an empty one."""
-        return self._patience.repeat(lambda: self._json(method, path, params, body))
-
-    def _json(self, method: str, path: str, params: Params = NO_PARAMS, body: Any = None) -> Any:
-        with connection_errors(self._way.where):
-            answer = self._ask(method, path, params, body)
-            return _parsed(b"".join(answer.rest()), answer.content_type)
+        return self._patience.repeat(lambda: self._transport.json(method, path, params, body))
 
     def chunks(self, path: str, params: Params, quiet_s: float | None = 0.0) -> Iterator[bytes]:
         """Make a GET request and yield what comes as it comes. `quiet_s`: how long nothing may come
         (s), 0 for as long as any answer may take, None for ever."""
-        with connection_errors(self._way.where):
-            answer = self._ask("GET", path, params, quiet_s=quiet_s or TIMEOUT_S)
-            if quiet_s is None:  # the engine keeps quiet while nothing happens
-                answer.connection.settimeout(None)
-        return self._pieces(answer)
-
-    def _pieces(self, answer: _Answer) -> Iterator[bytes]:
-        with connection_errors(self._way.where):
-            yield from answer.rest()
+        return self._transport.chunks(path, params, quiet_s)
 
     def follow(self, path: str, params: Params) -> Flow:
         """Make a GET request whose answer goes on for long, to be taken piece by piece."""
-        with connection_errors(self._way.where):
-            answer = self._ask("GET", path, params, quiet_s=LOG_TIMEOUT_S)
-        return self._streams.watch(answer.connection, answer.begun)
-
-    def _ask(
-        self, method: str, path: str, params: Params, body: Any = None, quiet_s: float = 0.0
-    ) -> _Answer:
-        """Make a request and return its answer, of which the head has come."""
-        query = f"?{urlencode(params)}" if params else ""
-        data = b"" if body is None else json.dumps(body).encode()
-        head = f"{method} {self._prefix}{path}{query} HTTP/1.0\r\n{self._way.headers}"
-        if body is not None:
-            head += f"Content-Type: application/json\r\nContent-Length: {len(data)}\r\n"
-        connection = self._way.dial(quiet_s or TIMEOUT_S)
-        try:
-            connection.sendall(head.encode() + b"\r\n" + data)
-            answer = _Answer(connection)
-            self.server = answer.server
-            if answer.status >= 400:
-                raise_refusal(answer.status, b"".join(answer.rest()))
-        except BaseException:
-            connection.close()
-            raise
-        return answer
-
-
-class _Answer:
-    """The answer to a request: its status, and the part of its body that came with the head."""
-
-    def __init__(self, connection: socket.socket) -> None:
-        self.connection = connection
-        data = b""
-        while b"\r\n\r\n" not in data and len(data) < _LARGEST_HEAD:
-            more = connection.recv(1 << 16)
-            if not more:
-                break
-            data += more
-        head, end, self.begun = data.partition(b"\r\n\r\n")
-        first, *fields = head.decode("latin-1").split("\r\n")
-        words = first.split(None, 2)
-        if not end or len(words) < 2 or not words[0].startswith("HTTP/") or not words[1].isdigit():
-            raise ConnectionError(NO_HTTP)
-        self.status = int(words[1])
-        headers = {
-            name.lower(): value.strip() for name, _, value in (f.partition(":") for f in fields)
-        }
-        self.content_type = headers.get("content-type", "")
-        self.server = headers.get("server", "")
-        length = headers.get("content-length", "")
-        self._left = int(length) if length.isdigit() else None
-
-    def rest(self) -> Iterator[bytes]:
-        """Yield the body to its end."""
-        came = 0
-        try:
-            data = self.begun
-            while True:
-                came += len(data)
-                if data:
-                    yield data
-                if self._left is not None and came >= self._left:
-                    return
-                data = self.connection.recv(1 << 16)
-                if not data:
-                    break
-            if self._left is not None:
-                raise ConnectionError(CUT_OFF)
-        finally:
-            self.connection.close()
-
-
-def _agreed_version(newest: str | None, oldest: str | None) -> str:
-    """Return the API version to use with an engine that serves `oldest` to `newest`."""
-
-    def parts(text: str | None) -> tuple[int, ...]:
-        return tuple(int(part) for part in (text or "1.24").split("."))
-
-    agreed = max(min(_VERSION, parts(newest)), parts(oldest))
-    return ".".join(map(str, agreed))
-
-
-def quoted(name: str) -> str:
-    """Return a name as a part of a path."""
-    return quote(name, safe="", errors="replace")
-
-
-def _parsed(text: bytes, type_: str) -> Any:
-    """Return a JSON answer; None for an empty answer, plain text, and the output of a command."""
-    no_json = any(kind in type_ for kind in _NO_JSON)
-    return None if no_json or not text.strip() else json.loads(text)
+        return self._transport.follow(path, params)

@@ -1,4 +1,4 @@
-"""The way to a Docker engine on another machine over SSH.
+"""Requests to a Docker engine on another machine, over SSH.
 
 The user's own ssh forwards the engine's socket, so that its configuration, keys, agent and known
 hosts count. It runs `cat` there: what comes back shows that the tunnel stands, and ssh ends with
@@ -9,16 +9,18 @@ from __future__ import annotations
 
 import atexit
 import select
-import socket
 import subprocess
 import tempfile
 import threading
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 from urllib.parse import urlsplit
 
 from dltools.engine.docker import transport
 from dltools.engine.docker.addresses import SOCKET
-from dltools.engine.docker.ways import dial_socket
+from dltools.engine.docker.local import Local
+from dltools.engine.docker.transport import NO_PARAMS, Flow, Params
 from dltools.errors import UnavailableError
 
 _CONNECT_S = 10
@@ -31,26 +33,42 @@ _OPTIONS = (
 )
 
 
-class Tunnel:
-    """A forwarded socket, which is opened again after ssh has ended."""
+class Tunnelled:
+    """Requests through a tunnel, which is opened again after it has broken."""
+
+    is_local = False
+    repeats = 0
 
     def __init__(self, url: str) -> None:
         """Open the tunnel. Raises `UnavailableError`."""
         self._url = url
         self._lock = threading.Lock()
-        self._ssh = _Ssh(url)
+        self._tunnel = _Tunnel(url)
+        self._engine = Local(self._tunnel.socket, url)
+        self.server = self._engine.server
 
-    def dial(self, timeout_s: float) -> socket.socket:
-        """Connect to the engine. Raises OSError and `UnavailableError`."""
+    def json(self, method: str, path: str, params: Params = NO_PARAMS, body: Any = None) -> Any:
+        """Make a request and return its JSON answer, None for an empty one."""
+        return self._standing().json(method, path, params, body)
+
+    def chunks(self, path: str, params: Params, quiet_s: float | None = 0.0) -> Iterator[bytes]:
+        """Make a GET request and yield what comes as it comes; see `Transport`."""
+        return self._standing().chunks(path, params, quiet_s)
+
+    def follow(self, path: str, params: Params) -> Flow:
+        """Make a GET request whose answer goes on for long."""
+        return self._standing().follow(path, params)
+
+    def _standing(self) -> Local:
         with self._lock:
-            if not self._ssh.stands:
-                self._ssh.close()
-                self._ssh = _Ssh(self._url)
-            path = self._ssh.socket
-        return dial_socket(path, timeout_s)
+            if not self._tunnel.stands:
+                self._tunnel.close()
+                self._tunnel = _Tunnel(self._url)
+                self._engine = Local(self._tunnel.socket, self._url)
+            return self._engine
 
 
-class _Ssh:
+class _Tunnel:
     def __init__(self, url: str) -> None:
         self._url = url
         self._folder = tempfile.TemporaryDirectory(prefix="dltools-")
@@ -105,7 +123,7 @@ class _Ssh:
         )
 
 
-def _command(url: str, here: str) -> list[str]:
+def _command(url: str, socket: str) -> list[str]:
     """Return the command that forwards a socket here to the engine's, and runs `cat` there."""
     parts = urlsplit(url)
     host = parts.hostname or ""
@@ -113,5 +131,5 @@ def _command(url: str, here: str) -> list[str]:
         host = f"{parts.username}@{host}"
     options = [word for one in _OPTIONS for word in ("-o", one)]
     port = ["-p", str(parts.port)] if parts.port else []
-    forward = f"{here}:{parts.path.rstrip('/') or SOCKET}"
+    forward = f"{socket}:{parts.path.rstrip('/') or SOCKET}"
     return ["ssh", "-T", *options, *port, "-L", forward, "--", host, "cat"]

@@ -14,9 +14,10 @@ from typing import Any
 import pytest
 from helpers.containers import eventually
 
-from dltools.engine.docker.engine import DockerEngine, connect
+from dltools.engine.docker.engine import DockerEngine
+from dltools.engine.docker.local import Local
+from dltools.engine.docker.remote import Remote
 from dltools.engine.docker.transport import Transport
-from dltools.engine.registry import host_address
 from dltools.errors import DltoolsError, UnavailableError
 
 VERSION = b'{"ApiVersion": "1.41", "MinAPIVersion": "1.12"}'
@@ -78,11 +79,11 @@ def served(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[tuple[Ser
     if request.param == "socket":
         place = str(tmp_path / "s.sock")
         server = Server(socketserver.ThreadingUnixStreamServer, place)
-        url = f"unix://{place}"
+        transport: Transport = Local(place)
     else:
         server = Server(socketserver.ThreadingTCPServer, ("127.0.0.1", 0))
-        url = f"tcp://127.0.0.1:{server.server.server_address[1]}"
-    yield server, connect(host_address(url))
+        transport = Remote(f"tcp://127.0.0.1:{server.server.server_address[1]}", {})
+    yield server, transport
     server.server.shutdown()
     server.server.server_close()
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dltools.engine.docker import flows, streams
+from dltools.engine.docker import streams, transport
 from dltools.engine.docker.streams import EntrySplitter, FollowedLog
 
 
@@ -96,7 +96,7 @@ def test_a_log_that_goes_on_gives_whole_entries_and_at_its_end_the_rest() -> Non
 
 
 def test_a_log_that_outruns_its_reader_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(flows, "LARGEST", 20)
+    monkeypatch.setattr(transport, "LARGEST", 20)
     log = FollowedLog(Arriving(frame(b"x" * 8), frame(b"y" * 12), b""), tty=False)
     assert [(log.take(), log.is_behind) for _ in range(2)] == [
         ([b"x" * 8], False),
