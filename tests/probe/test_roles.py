@@ -16,7 +16,8 @@ from dltools.probe.container_watch import RoleWatch
 
 HERE = Path(__file__).parent
 OTHERS: dict[str, str] = tomllib.loads((HERE / "other_programs.toml").read_text())
-TRAININGS = [one for one in excerpts() if one.name not in ("latency", "serving", "flowcon")]
+SERVERS = ("latency", "perf-analyzer", "serving", "flowcon")
+TRAININGS = [one for one in excerpts() if one.name not in SERVERS]
 FORMS = tomllib.loads((HERE / "progress" / "unseen_forms.toml").read_text())
 SERVES = ("token_rate", "request_rate", "latency_seconds")
 TORCH, HIDDEN = Processes(runtimes=("libtorch",)), Processes(is_readable=False)

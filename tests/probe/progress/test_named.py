@@ -195,7 +195,8 @@ def test_a_decimal_comma_is_not_read_as_another_number(text: str) -> None:
     ],
 )
 def test_step_and_epoch_are_found(line: str, step: int | None, epoch: float | None) -> None:
-    assert {(point.step, point.epoch) for point in NAMED.points(line)} == {(step, epoch)}
+    found = Named().points(line)  # a line that comes again counts once
+    assert {(point.step, point.epoch) for point in found} == {(step, epoch)}
 
 
 def test_step_and_epoch_may_be_quoted_as_values_may() -> None:
