@@ -151,7 +151,7 @@ def test_a_recipe_followed_gives_what_it_shows(title: str, following: Following)
 @pytest.mark.slow
 def test_a_new_column_is_in_parquet_and_in_prometheus(following: Following) -> None:
     copy = following("Add a column")
-    line = "5045: 0.87, 0.99 avg loss, 0.0002 rate, 1.5 seconds, 242160 images"
+    line = "step:276/6200 train_loss:4.5687 train_time:1500ms"
     copy.run(f"echo '{line}' | dl-probe - -o log.parquet")
     column = pq.read_table(copy.root / "log.parquet").column("elapsed_seconds")
     assert set(column.to_pylist()) == {1.5}
