@@ -51,7 +51,7 @@ def test_one_job_alone(tool: Tools, run: Containers, tmp_path: Path) -> None:
 def test_jobs_of_one_thread_each(tool: Tools, run: Containers, tmp_path: Path) -> None:
     jobs = [run(f"{LOSS} {SPIN}", name=f"job-{number}") for number in range(3)]
     eventually(lambda: all(job.log().count(b"loss") == 2 for job in jobs))
-    found = said(tool, run, tmp_path)
+    found = said(tool, run, tmp_path, "--policy fair")
     assert re.fullmatch(
         r"dl-apply: nothing to do: (CPUs \d+ % busy: nothing to win|"
         r"[\d.]+ busy threads of 3 jobs on \d+ CPUs: side by side \S+ s in the mean)",
