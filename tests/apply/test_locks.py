@@ -142,8 +142,10 @@ def test_the_kernel_frees_the_mark_of_a_killed_run(engine: Any) -> None:
     squatter = Squatter(engine, "made.listen()")
     squatter.process.kill()
     squatter.process.wait()
+    assert writer_of(engine) is None
     marks = WriterMarks()
     marks.set(engine)
+    assert writer_of(engine) is not None
     marks.free()
 
 
