@@ -85,7 +85,7 @@ def test_a_stream_gives_each_point_once_over_stop_and_start(is_local: bool) -> N
 
 
 @pytest.mark.parametrize("is_local", [True, False])
-def test_a_log_that_cannot_be_read_is_a_gap_and_read_at_the_next_sample(
+def test_a_log_that_cannot_be_read_is_a_gap_and_read_soon_after(
     is_local: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     engine = ScriptedEngine(is_local=is_local)
@@ -109,8 +109,9 @@ def test_a_log_that_cannot_be_read_is_a_gap_and_read_at_the_next_sample(
     monkeypatch.setattr(engine, "logs", logs)
     engine.log(two, 2, "loss: 0.4")
     rows = found.sample()
+    while "logs: " in str(rows):  # the log rests for ten times as long as it took to fail
+        rows = found.sample()
     assert values(rows) == [("loss", 0.4)]
-    assert not [row for row in rows if "logs: " in str(row.get("gap"))]
     engine.raw_events.put(None)
 
 

@@ -123,24 +123,32 @@ def test_each_is_what_it_is_and_no_more_are_touched_than_train(
     untouched = {jobs[name].name: jobs[name] for name in UNTOUCHED}
     before = {name: job.kernel() for name, job in untouched.items()}
     touched: set[str] = set()
-    for policy, mode in repeated(SOME, EVERY):
+
+    def arrange(policy: str, mode: str, samples: int = 5) -> None:
         line = (
-            f"dl-probe -i 0.5 -c 5 {' '.join(run.only)} | dl-plan -p {policy} "
+            f"dl-probe -i 0.5 -c {samples} {' '.join(run.only)} | dl-plan -p {policy} "
             f"--realize {mode} | dl-apply --restore"
         )
         done = tool.shell(line, tmp_path / "bin")
         found = [json.loads(text) for text in done.stdout.splitlines()]
-        touched |= {result["container"]["name"] for result in found}
+        touched.update(result["container"]["name"] for result in found)
         turns = [one["container"]["name"] for one in found if "turn_s" in one["after"]]
         assert jobs["torch"].name not in turns
         assert {name: job.kernel() for name, job in untouched.items()} == before
+
+    def paused() -> set[str]:
+        return {job.name for _, job in changes(list(jobs.values()))}
+
+    for policy, mode in repeated(SOME, EVERY):
+        arrange(policy, mode)
+    if not paused():  # a slow machine comes to the end of five samples before anybody's turn
+        arrange("fair", "rotate", samples=60)
     trainings = {job.name for key, job in jobs.items() if key not in UNTOUCHED}
     reporting = {jobs["reports-1"].name, jobs["reports-2"].name}
     assert reporting <= touched <= trainings
     assert changes([*untouched.values(), jobs["torch"]]) == []
-    paused = {job.name for _, job in changes(list(jobs.values()))}
-    assert paused  # whoever of them has the first turn may not have been paused so soon
-    assert paused <= trainings
+    assert paused()
+    assert paused() <= trainings
 
 
 def test_the_table_says_what_each_is_and_why(run: Containers, tool: Tools, tmp_path: Path) -> None:
