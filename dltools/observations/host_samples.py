@@ -9,33 +9,18 @@ policies may use it.
 from __future__ import annotations
 
 import bisect
-import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from operator import attrgetter
 from typing import Any, NamedTuple
-
-
-class Point(NamedTuple):
-    """A value that a container reported: `time` in microseconds, `epoch` NaN where unknown.
-
-    `epoch_count` and `step_count` are how many the job says that it will train, None where it does
-    not say it.
-    """
-
-    container_id: str
-    metric: str
-    time: int
-    value: float
-    step: int | None
-    epoch: float
-    epoch_count: int | None = None
-    step_count: int | None = None
 
 
 @dataclass(slots=True)
 class Points:
-    """Progress points of one container and metric, in order of time; `at` is the next to read."""
+    """Progress points of one container and metric, in order of time; `at` is the next to read.
+
+    `times` are microseconds; an epoch is NaN where it is unknown. `epoch_counts` and `step_counts`
+    are how many the job says that it will train, None where it does not say it.
+    """
 
     times: list[int] = field(default_factory=list)
     values: list[float] = field(default_factory=list)
@@ -45,58 +30,13 @@ class Points:
     step_counts: list[int | None] = field(default_factory=list)
     at: int = field(default=0, kw_only=True)
 
-    @property
-    def columns(self) -> tuple[list[Any], ...]:
-        """What is known of the points, in the order of the fields of `Point` from `time` on."""
-        return (
-            self.times,
-            self.values,
-            self.steps,
-            self.epochs,
-            self.epoch_counts,
-            self.step_counts,
-        )
-
     def upto(self, time: int) -> int:
         """Return how many points are not later than a time, but at least `at`."""
         return bisect.bisect_right(self.times, time, self.at)
 
-    def sort(self) -> None:
-        """Put the points in order of time."""
-        order = sorted(range(len(self.times)), key=self.times.__getitem__)
-        for column in self.columns:
-            column[:] = [column[i] for i in order]
-
-    def add(self, columns: Iterable[Sequence[Any]]) -> None:
-        """Add points, given as `columns`."""
-        for column, more in zip(self.columns, columns, strict=True):
-            column += more
-
 
 PointsByMetric = dict[str, dict[str, Points]]
 """By container id, then by metric."""
-
-
-def points_by_metric(points: Sequence[Point]) -> PointsByMetric:
-    """Return points by container and metric, in order of time."""
-    found: PointsByMetric = {}
-    for point in sorted(points, key=attrgetter("time")):
-        series = found.setdefault(point.container_id, {}).setdefault(point.metric, Points())
-        series.add([value] for value in point[2:])
-    return found
-
-
-def points_after(points: Mapping[str, Mapping[str, Points]], time: int | None) -> list[Point]:
-    """Return the points after a time, in order of time; all of them where the time is None."""
-    found: list[Point] = []
-    for container_id, own in points.items():
-        for metric, series in own.items():
-            at = 0 if time is None else bisect.bisect_right(series.times, time)
-            found += [
-                Point(container_id, metric, *point)
-                for point in zip(*(column[at:] for column in series.columns), strict=True)
-            ]
-    return sorted(found, key=attrgetter("time", "container_id", "metric"))
 
 
 class GpuUse(NamedTuple):
@@ -229,38 +169,3 @@ def without_duplicates(samples: HostSamples) -> HostSamples:
     for low, high in spans:
         kept += sorted({ids[i]: i for i in range(low, high)}.values())
     return samples.with_rows(kept)
-
-
-@dataclass(slots=True)
-class Remainder:
-    """What is kept for the next table: the last sample, of which more rows may come, and the points
-    and GPU rows after the last complete sample. `time` (microseconds) is None where there is no
-    such sample."""
-
-    time: int | None = None
-    size: float = math.nan
-    busy: float = math.nan
-    rows: Rows = field(default_factory=lambda: {name: [] for name in ROW_COLUMNS})
-    points: list[Point] = field(default_factory=list)
-    gpus: GpuUses = field(default_factory=dict)
-    cannot: str | None = None
-
-
-def pending_sample(remainder: Remainder) -> HostSamples:
-    """Return the one sample that a remainder holds, with one row for each container."""
-    points = points_by_metric(remainder.points)
-    if remainder.time is None:
-        return HostSamples([], [], [], [], [0], remainder.rows, points, remainder.gpus)
-    bounds = [0, len(remainder.rows["container_id"])]
-    samples = HostSamples(
-        [remainder.time],
-        [-1],
-        [remainder.size],
-        [remainder.busy],
-        bounds,
-        remainder.rows,
-        points,
-        remainder.gpus,
-        [remainder.cannot],
-    )
-    return without_duplicates(samples)

@@ -1,7 +1,7 @@
 """From a table of observations to the samples of each host, as `HostSamples`.
 
-dl-plan reads its input so, one table after the other: what is left of a table, because more rows of
-the last sample may come, goes before the next one. Rows of one kind become lists by host, then
+dl-plan reads its input so, one table after the other: the rows of the last sample, of which more
+may come, and those after it go before the next table. Rows of one kind become lists by host, then
 samples by time; points become series by container and metric.
 """
 
@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import bisect
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
@@ -21,9 +21,7 @@ from dltools.observations.host_samples import (
     HostSamples,
     Points,
     PointsByMetric,
-    Remainder,
     Rows,
-    points_by_metric,
     without_duplicates,
 )
 from dltools.observations.schema import COLUMNS, SAMPLED, Kind, Type
@@ -85,8 +83,7 @@ _COLUMNS_OF: Mapping[Kind, Sequence[str]] = {
 }
 """The columns of each kind that are read: to filter others would take most of the time."""
 
-_UNKNOWN = -1.0
-"""The size of a host that was reached, and did not say one."""
+_NEVER = -(2**63)
 
 _RUNNING = ("running", "paused", "restarting")
 
@@ -94,7 +91,7 @@ _RUNNING = ("running", "paused", "restarting")
 def table_chunks(table: pa.Table) -> Iterator[pa.Table]:
     """Yield the columns that decisions depend on, some rows of a table at a time."""
     table = table.select(list(SAMPLE_COLUMNS)).unify_dictionaries()
-    for at in range(0, table.num_rows, CHUNK_ROWS):
+    for at in range(0, max(1, table.num_rows), CHUNK_ROWS):
         yield table.slice(at, CHUNK_ROWS)
 
 
@@ -107,12 +104,23 @@ def newest_time(table: pa.Table) -> int | None:
     return latest
 
 
+def rows_after(table: pa.Table, times: Mapping[str, int | None]) -> pa.Table:
+    """Return the rows of samples and points after a time of each host (microseconds), where that is
+    known."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    hosts = table.column("host").combine_chunks()
+    bounds = [times.get(name) for name in hosts.dictionary.to_pylist()]
+    bound = pa.array([_NEVER if one is None else one for one in bounds], pa.int64())
+    is_later = pc.greater(table.column("time").cast("int64"), bound.take(hosts.indices))
+    return table.filter(pc.and_(is_later, is_one_of(table.column("kind"), tuple(_COLUMNS_OF))))
+
+
 def samples_by_host(
-    table: pa.Table,
-    remainders: Mapping[str, Remainder] | None = None,
-    sampled_at: Mapping[str, int | None] | None = None,
+    table: pa.Table, sampled_at: Mapping[str, int | None] | None = None
 ) -> dict[str, HostSamples]:
-    """Return the samples in a table by host, after those that remain of earlier tables.
+    """Return the samples in a table by host.
 
     Rows of samples that are not later than the host's last complete one (`sampled_at`,
     microseconds) are ignored. Hosts that have no rows in the table are left out.
@@ -127,55 +135,38 @@ def samples_by_host(
     )
     sizes = _by_host(nodes, _host_columns)
     rows = _by_host(containers, _container_columns)
-    series = _series_by_host(progress)
+    points = _points_by_host(progress)
     gpu_rows = _by_host(gpus, _gpu_columns)
     found = {}
     for name in table.column("host").unique().to_pylist():
-        remainder = (remainders or {}).get(name) or Remainder()
-        samples = _host_samples(
-            rows.get(name) or _TimedRows([], [], {column: [] for column in ROW_COLUMNS}),
-            sizes.get(name) or _TimedRows([], [], {"size": [], "busy": [], "cannot": []}),
-            remainder,
-            (sampled_at or {}).get(name),
+        last = (sampled_at or {}).get(name)
+        no_rows = _TimedRows([], [], {column: [] for column in ROW_COLUMNS})
+        no_sizes = _TimedRows([], [], {"size": [], "busy": [], "cannot": []})
+        samples = _grouped_by_time(
+            rows.get(name, no_rows).later_than(last), sizes.get(name, no_sizes).later_than(last)
         )
-        points = points_by_metric(remainder.points)
-        samples.points = _with_series(points, series.get(name, ()))
-        samples.gpus = _gpu_uses(gpu_rows.get(name), remainder, (sampled_at or {}).get(name))
+        samples.points = points.get(name, {})
+        if name in gpu_rows:
+            samples.gpus = _gpu_uses(gpu_rows[name].later_than(last))
         found[name] = without_duplicates(_running_only(samples))
     return found
 
 
 @dataclass(slots=True)
 class _TimedRows:
-    """Rows: their times (microseconds), positions in the table (-1: from an earlier table), and
-    columns."""
+    """Rows: their times (microseconds), positions in the table, and columns."""
 
     times: list[int]
     positions: list[int]
     columns: Rows
 
-    def later_than(self, time: int) -> _TimedRows:
-        """Return the rows after a time."""
-        at = bisect.bisect_right(self.times, time)
+    def later_than(self, time: int | None) -> _TimedRows:
+        """Return the rows after a time, all for None."""
+        at = 0 if time is None else bisect.bisect_right(self.times, time)
         if at == 0:
             return self
         columns = {name: column[at:] for name, column in self.columns.items()}
         return _TimedRows(self.times[at:], self.positions[at:], columns)
-
-    def with_earlier(self, time: int, columns: Rows) -> _TimedRows:
-        """Return the rows after those of an earlier table, which are all of one time."""
-        many = len(next(iter(columns.values())))
-        joined = {name: columns[name] + self.columns[name] for name in self.columns}
-        return _TimedRows([time] * many + self.times, [-1] * many + self.positions, joined)
-
-    def in_order(self) -> _TimedRows:
-        """Return the rows in order of time."""
-        order = sorted(range(len(self.times)), key=self.times.__getitem__)
-        return _TimedRows(
-            [self.times[i] for i in order],
-            [self.positions[i] for i in order],
-            {name: [column[i] for i in order] for name, column in self.columns.items()},
-        )
 
 
 def _by_host(table: pa.Table, columns: Callable[[pa.Table], Rows]) -> dict[str, _TimedRows]:
@@ -234,23 +225,6 @@ def _gpu_columns(gpus: pa.Table) -> Rows:
     }
 
 
-def _host_samples(
-    rows: _TimedRows, sizes: _TimedRows, remainder: Remainder, sampled_at: int | None
-) -> HostSamples:
-    """Return a host's samples, those that remain before them, without points."""
-    if sampled_at is not None:
-        rows, sizes = rows.later_than(sampled_at), sizes.later_than(sampled_at)
-    if remainder.time is not None:
-        many, time = len(remainder.rows["container_id"]), remainder.time
-        rows = rows.with_earlier(time, remainder.rows)
-        size = _UNKNOWN if math.isnan(remainder.size) else remainder.size
-        own: Rows = {"size": [size], "busy": [remainder.busy], "cannot": [remainder.cannot]}
-        sizes = sizes.with_earlier(time, own)
-        if any(one < time for one in (*rows.times[: many + 1], *sizes.times[:2])):
-            rows, sizes = rows.in_order(), sizes.in_order()
-    return _grouped_by_time(rows, sizes)
-
-
 def _grouped_by_time(rows: _TimedRows, sizes: _TimedRows) -> HostSamples:
     times = rows.times
     starts = [0, *(i for i in range(1, len(times)) if times[i] != times[i - 1])] if times else []
@@ -304,49 +278,28 @@ def _running_only(samples: HostSamples) -> HostSamples:
     return samples.with_rows(kept)
 
 
-def _gpu_uses(rows: _TimedRows | None, remainder: Remainder, sampled_at: int | None) -> GpuUses:
-    """Return the use of GPUs of a host after its last complete sample, after what remains."""
-    found: GpuUses = {
-        time: {key: dict(use) for key, use in by_container.items()}
-        for time, by_container in remainder.gpus.items()
-    }
-    if rows is None:
-        return found
+def _gpu_uses(rows: _TimedRows) -> GpuUses:
+    """Return the use of GPUs of a host."""
+    found: GpuUses = {}
     for time, key, gpu, ratio, *sizes in zip(rows.times, *rows.columns.values(), strict=True):
-        if key and gpu and (sampled_at is None or time > sampled_at):
+        if key and gpu:
             memory, limit = (size if size is None or size >= 0 else None for size in sizes)
             use = GpuUse(ratio if 0 <= ratio <= 1 else math.nan, memory, limit)
             found.setdefault(time, {}).setdefault(key, {})[gpu] = use
     return found
 
 
-@dataclass(frozen=True, slots=True)
-class _Series:
-    """The points of one container and metric."""
-
-    container_id: str
-    metric: str
-    points: Points
-
-
-def _series_by_host(progress: pa.Table) -> dict[str, list[_Series]]:
-    """Return the series in rows of kind `progress` by host, each in order of the rows."""
+def _points_by_host(progress: pa.Table) -> dict[str, PointsByMetric]:
+    """Return the points in rows of kind `progress` by host, each in order of the rows."""
+    import pyarrow as pa
     import pyarrow.compute as pc
 
     for name in ("value", "container_id", "metric"):
         if progress.column(name).null_count:
             progress = progress.filter(pc.is_valid(progress.column(name)))
-    found: dict[str, list[_Series]] = {}
-    for host, series in _series(progress) if progress.num_rows else ():
-        found.setdefault(host, []).append(series)
-    return found
-
-
-def _series(progress: pa.Table) -> Iterator[tuple[str, _Series]]:
-    """Yield host and series of rows of progress, which have container, metric and value."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
+    found: dict[str, PointsByMetric] = {}
+    if not progress.num_rows:
+        return found
     hosts, ids, names = (
         progress.column(column).combine_chunks() for column in ("host", "container_id", "metric")
     )
@@ -371,16 +324,6 @@ def _series(progress: pa.Table) -> Iterator[tuple[str, _Series]]:
         owner, metric = divmod(groups[low], many)
         host, container_id = (host_words[owner // most], id_words[owner % most])
         if container_id and name_words[metric]:
-            points = Points(*(column[low:high] for column in columns))
-            yield host, _Series(container_id, name_words[metric], points)
-
-
-def _with_series(points: PointsByMetric, found: Iterable[_Series]) -> PointsByMetric:
-    """Return points and series of one host together, in order of time."""
-    for series in found:
-        group = points.setdefault(series.container_id, {}).setdefault(series.metric, Points())
-        is_late = bool(group.times) and group.times[-1] > series.points.times[0]
-        group.add(series.points.columns)
-        if is_late:
-            group.sort()
-    return points
+            own = found.setdefault(host, {}).setdefault(container_id, {})
+            own[name_words[metric]] = Points(*(column[low:high] for column in columns))
+    return found

@@ -20,8 +20,15 @@ from typing import TYPE_CHECKING, Any
 from dltools.labels import parse_labels
 from dltools.notation.times import MICRO, format_time, from_micros
 from dltools.observations.roles import NO_RULES, Rules
-from dltools.observations.samples_by_host import newest_time, samples_by_host, table_chunks
-from dltools.observations.schema import SAMPLED
+from dltools.observations.samples_by_host import (
+    SAMPLE_COLUMNS,
+    newest_time,
+    rows_after,
+    samples_by_host,
+    table_chunks,
+)
+from dltools.observations.schema import SAMPLED, arrow_schema
+from dltools.observations.table import concat, hosts_of
 from dltools.plan import decisions, state
 from dltools.plan.advice import advice
 from dltools.plan.decisions import Explanation
@@ -92,27 +99,32 @@ class Planner:
         self._jobs: dict[str, frozenset[str]] = {}  # by host, of which it runs containers
         self._labels_by_text: dict[str | None, dict[str, str]] = {}
         self._last_run: int | None = None
+        self._pending = arrow_schema().empty_table().select(list(SAMPLE_COLUMNS))
         if saved:
-            found = state.load(saved, policy.name, self._rounds.requirements)
-            self._newest, self._hosts = found.newest, dict(found.hosts)
+            found = state.load(saved, policy.name)
+            self._newest = self._last_run = found.newest
+            self._pending = found.pending_rows().select(list(SAMPLE_COLUMNS))
             self._rounds.memory = found.memory
-            for name, host in self._hosts.items():
-                if jobs := frozenset(c.job for c in host.history.containers.values() if c.job):
+            for name, one in found.hosts.items():
+                one.history.has_servers = self._rounds.requirements.servers
+                self._hosts[name] = RecordedHost(
+                    one.history, self._rounds.requirements, one.layout, reporters=one.reporters
+                )
+                if jobs := frozenset(c.job for c in one.history.containers.values() if c.job):
                     self._jobs[name] = jobs
+                for key, _, text in one.layout.containers():
+                    self._introduce(one.history.containers[key], text)
             self._spread_jobs()
-            self._last_run = found.newest
-            for host in self._hosts.values():
-                for key, _, text in host.layout.containers():
-                    self._introduce(host.history.containers[key], text)
 
     def watch_others(self) -> None:
         """Leave containers alone that somebody else changes from now on. That can be told where
         plans are carried out as they are made, and not from a recording of other plans."""
         self._rounds.watches_others = True
 
-    def add(self, table: pa.Table) -> None:
-        """Add rows, sorted by time; earlier samples are complete as later ones begin."""
-        for _ in self._add(table, every=False):
+    def add(self, table: pa.Table, *, all_complete: bool = False) -> None:
+        """Add rows, sorted by time; earlier samples are complete as later ones begin, the last ones
+        too if `all_complete`, as after a batch of a stream."""
+        for _ in self._add(table, every=False, all_complete=all_complete):
             pass
 
     def add_by_sample(self, table: pa.Table) -> Iterator[None]:
@@ -120,17 +132,8 @@ class Planner:
         yield from self._add(table, every=True)
 
     def complete(self) -> None:
-        """Take every pending sample as complete: a stream's batch has ended."""
-        pending = [
-            (host.remainder.time, name)
-            for name, host in self._hosts.items()
-            if host.remainder.time is not None
-        ]
-        for _, name in sorted(pending):
-            host = self._hosts[name]
-            host.begin_remainder()
-            self._next_sample(host, always=True)
-            host.end(all_complete=True)
+        """Take every pending sample as complete."""
+        self.add(self._pending.slice(0, 0), all_complete=True)
 
     @property
     def sampled_at(self) -> dict[str, int]:
@@ -247,31 +250,38 @@ class Planner:
 
     # Samples
 
-    def _add(self, table: pa.Table, *, every: bool) -> Iterator[None]:
-        for chunk in table_chunks(table):
-            found = samples_by_host(
-                chunk,
-                {name: host.remainder for name, host in self._hosts.items()},
-                {name: host.history.sampled_at for name, host in self._hosts.items()},
-            )
-            newest = newest_time(chunk)
-            if newest is not None:
-                self._newest = newest if self._newest is None else max(self._newest, newest)
-            completions = []
-            for name, samples in found.items():
-                if name not in self._hosts:
-                    requirements = self._rounds.requirements
-                    history = HostHistory(name, has_servers=requirements.servers)
-                    self._hosts[name] = RecordedHost(history, requirements)
-                self._hosts[name].begin(samples)
-                # The first row of a host's next sample completes it: so all hosts' are in order.
-                completions += [(row, name) for row in samples.first_rows[1:]]
-            for _, name in sorted(completions):
-                self._next_sample(self._hosts[name], always=every)
-                if every:
-                    yield
-            for name in found:
-                self._hosts[name].end(all_complete=False)
+    def _add(self, table: pa.Table, *, every: bool, all_complete: bool = False) -> Iterator[None]:
+        *chunks, last = table_chunks(table)
+        for chunk in chunks:
+            yield from self._add_chunk(chunk, every=every, all_complete=False)
+        yield from self._add_chunk(last, every=every, all_complete=all_complete)
+
+    def _add_chunk(self, chunk: pa.Table, *, every: bool, all_complete: bool) -> Iterator[None]:
+        """Add some rows behind those that are pending: the last sample of each host, of which more
+        rows may come unless `all_complete`, and the points after it."""
+        newest = newest_time(chunk)
+        if newest is not None:
+            self._newest = newest if self._newest is None else max(self._newest, newest)
+        rows = concat([self._pending, chunk])
+        found = samples_by_host(
+            rows, {name: host.history.sampled_at for name, host in self._hosts.items()}
+        )
+        completions = []
+        for name, samples in found.items():
+            if name not in self._hosts:
+                requirements = self._rounds.requirements
+                history = HostHistory(name, has_servers=requirements.servers)
+                self._hosts[name] = RecordedHost(history, requirements)
+            self._hosts[name].begin(samples)
+            # The first row of a host's next sample completes it: so all hosts' are in order.
+            completions += [(row, 0, name) for row in samples.first_rows[1:]]
+            if all_complete and samples.times:
+                completions.append((rows.num_rows, samples.times[-1], name))
+        for row, _, name in sorted(completions):
+            self._next_sample(self._hosts[name], always=every or row == rows.num_rows)
+            if every:
+                yield
+        self._pending = rows_after(rows, {name: self._hosts[name].end() for name in found})
 
     def _next_sample(self, host: RecordedHost, *, always: bool) -> None:
         """Complete a host's next sample, and run a round if one is due.
@@ -311,7 +321,7 @@ class Planner:
 
     def _outcome(self) -> Planner:
         """Return a planner in which the pending samples are complete; this one stays as it is."""
-        if all(host.remainder.time is None for host in self._hosts.values()):
+        if not hosts_of(self._pending, SAMPLED):
             return self
         outcome = self.clone()
         outcome.complete()
@@ -345,5 +355,9 @@ class Planner:
             host.forget_bystanders(self._rounds.requirements)
             if is_lasting:
                 forget_places(host)
-        saved = state.SavedState(self._newest, self._rounds.memory, self._hosts)
-        return state.save(saved, self._rounds.policy.name)
+        hosts = {
+            name: state.SavedHost(host.history, host.layout, host.reporters)
+            for name, host in self._hosts.items()
+        }
+        policy = self._rounds.policy.name
+        return state.save(self._newest, self._rounds.memory, hosts, self._pending, policy)

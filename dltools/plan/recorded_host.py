@@ -16,14 +16,7 @@ from itertools import islice
 from typing import Any, TypeVar
 
 from dltools.notation.resources import union_of_cpus
-from dltools.observations.host_samples import (
-    HostSamples,
-    Layout,
-    Points,
-    Remainder,
-    pending_sample,
-    points_after,
-)
+from dltools.observations.host_samples import HostSamples, Layout, Points
 from dltools.observations.roles import Reports, from_row
 from dltools.plan.host_history import HostHistory
 from dltools.plan.job_members import Reporters, merged
@@ -50,8 +43,8 @@ labels."""
 class RecordedHost:
     """A host's history and the samples that it is read from.
 
-    `samples` are those of the table `raw`, in which each job of several containers is one; whose
-    points count there, `reporters` say. `remainder`: what the tables before have left.
+    `samples` are those of a table, in which each job of several containers is one; whose points
+    count there, `reporters` say.
     `sample_count`: how many of `samples` have been reached, `recorded_count` how many of these are
     in the history already. `layout`: which containers ran at the newest sample. `wake_times`: when
     a job first reports, or meets a target. `holds_gpus`: whether a container did at the newest
@@ -61,9 +54,7 @@ class RecordedHost:
 
     history: HostHistory
     requirements: Requirements
-    remainder: Remainder = field(default_factory=Remainder)
     layout: Layout = field(default_factory=Layout)
-    raw: HostSamples = field(default_factory=HostSamples.empty)
     samples: HostSamples = field(default_factory=HostSamples.empty)
     reporters: Reporters = field(default_factory=dict)
     sample_count: int = 0
@@ -73,7 +64,7 @@ class RecordedHost:
     has_suspects: bool = True
 
     def clone(self) -> RecordedHost:
-        """Return a copy that shares nothing that changes, for reading the remainder."""
+        """Return a copy that shares nothing that changes."""
         containers = {key: one.clone() for key, one in self.history.containers.items()}
         allocations, watched = dict(self.history.allocations), dict(self.history.watched)
         history = replace(
@@ -82,42 +73,27 @@ class RecordedHost:
         reporters = {job: dict(one) for job, one in self.reporters.items()}
         return replace(self, history=history, reporters=reporters)
 
-    def begin_remainder(self) -> None:
-        """Begin with the one sample that the samples before have left."""
-        self.begin(pending_sample(self.remainder))
-
     def begin(self, samples: HostSamples) -> None:
-        """Begin with samples, those of the remainder before them."""
-        self.raw, self.samples = samples, merged(samples, self.reporters)
+        """Begin with the samples of a table."""
+        self.samples = merged(samples, self.reporters)
         self.sample_count = self.recorded_count = 0
         self.wake_times = {}
         self._note_holders()
         for container in self.history.containers.values():
             self._set_wake_time(container)
 
-    def end(self, *, all_complete: bool) -> None:
-        """Record what has been reached, and keep the remainder for later.
-
-        The last sample remains, unless `all_complete`: more of its rows may come. So do the points
-        after it.
-        """
+    def end(self) -> int | None:
+        """Record what has been reached; return the time of the last sample reached, None for none:
+        all that is later is to be read again."""
         self.record()
         self.history.forget_bystanders(self.requirements)
-        samples, count = self.raw, len(self.raw.times)
-        reached = samples.times[self.sample_count - 1] if self.sample_count else None
-        points = points_after(samples.points, reached)
-        gpus = {time: use for time, use in samples.gpus.items() if time > (reached or -1)}
-        self.remainder = Remainder(points=points, gpus=gpus)
-        if not all_complete and count:
-            low, high = samples.bounds[count - 1], samples.bounds[count]
-            rows = {name: column[low:high] for name, column in samples.rows.items()}
-            size, busy, cannot = samples.sizes[-1], samples.busy[-1], samples.cannot[-1]
-            self.remainder = Remainder(samples.times[-1], size, busy, rows, points, gpus, cannot)
-        self.raw = self.samples = HostSamples.empty()
+        reached = self.samples.times[self.sample_count - 1] if self.sample_count else None
+        self.samples = HostSamples.empty()
         self.reporters = {
             job: one for job, one in self.reporters.items() if job in self.history.containers
         }
         self.sample_count = self.recorded_count = 0
+        return reached
 
     @property
     def jobs(self) -> frozenset[str]:

@@ -31,12 +31,9 @@ def new(required: Requirements | None = None) -> RecordedHost:
 
 
 def begin(host: RecordedHost, *rows: Row) -> RecordedHost:
-    """Give a host the samples of a table, behind what earlier tables have left."""
+    """Give a host the samples of a table."""
     (table,) = table_chunks(to_table(sorted(rows, key=lambda row: row["time"])))
-    history = host.history
-    found = samples_by_host(
-        table, {history.name: host.remainder}, {history.name: history.sampled_at}
-    )
+    found = samples_by_host(table, {"node": host.history.sampled_at})
     host.begin(found["node"])
     return host
 

@@ -9,8 +9,13 @@ from typing import Any
 from helpers.observed_rows import at, container, job_id, node, point
 
 from dltools.notation.times import to_micros
-from dltools.observations.host_samples import HostSamples, Remainder, pending_sample
-from dltools.observations.samples_by_host import newest_time, samples_by_host, table_chunks
+from dltools.observations.host_samples import HostSamples
+from dltools.observations.samples_by_host import (
+    newest_time,
+    rows_after,
+    samples_by_host,
+    table_chunks,
+)
 from dltools.observations.table import Row, to_table
 
 
@@ -110,16 +115,14 @@ def test_points_are_by_container_and_metric_in_order_of_time() -> None:
     assert sorted(found) == sorted([job_id("a"), job_id("b")])
 
 
-def test_what_remained_of_an_earlier_table_comes_first() -> None:
-    earlier = samples_of(node(0), container(0, "a", 1.0))["node"]
-    remainder = Remainder(micros(0), 2.0, rows=earlier.rows)
-    found = samples_of(
-        container(0, "b", 3.0), node(5), container(5, "a", 2.0), remainders={"node": remainder}
-    )["node"]
-    assert found.times == [micros(0), micros(5)]
-    assert found.first_rows == [-1, 1]
-    assert rows("container_name", found) == [["a", "b"], ["a"]]
-    assert rows("container_name", pending_sample(remainder)) == [["a"]]
+def test_rows_after_the_last_sample_of_their_host_are_read_again() -> None:
+    (table,) = table_chunks(
+        to_table([node(0), node(5), container(5, "a", 1.0), point(4, "a", 0.5), point(6, "a", 0.4)])
+    )
+    assert rows_after(table, {"node": None}).num_rows == table.num_rows
+    later = rows_after(table, {"node": micros(4)})
+    assert later.column("kind").to_pylist() == ["node", "container", "progress"]
+    assert rows_after(table, {"node": micros(5)}).column("value").to_pylist() == [0.4]
 
 
 def test_samples_that_were_complete_before_are_ignored() -> None:

@@ -132,7 +132,7 @@ def test_samples_reached_are_recorded_before_other_containers_run_and_at_the_end
         host.next_sample(introduce)
     a = host.history.containers[A]
     assert [time for time, _ in a.samples] == [micros(2)]
-    host.end(all_complete=True)
+    host.end()
     assert losses(a)[-1] == 0.5
     assert a.samples[-1] == (micros(6), 3.0)
 
@@ -141,7 +141,7 @@ def test_at_the_end_of_a_table_containers_in_no_round_keep_their_newest_sample()
     host = begin(new(), *sample(2, "a"), *sample(4, "a"), *sample(6, "a"))
     read(host, 3)
     assert len(host.history.containers[A].samples) == 3
-    host.end(all_complete=True)
+    host.end()
     assert host.history.containers[A].samples == [(micros(6), 3.0)]
 
 
@@ -204,7 +204,7 @@ def test_the_first_and_second_progress_of_a_job_are_events() -> None:
 def test_the_first_progress_is_an_event_at_its_very_time_and_in_a_later_table() -> None:
     host = begin(new(), *sample(2, "a", started_at=at(2)), *sample(4, "a", started_at=at(2)))
     read(host, 1)
-    host.end(all_complete=False)
+    host.end()
     begin(
         host,
         *sample(6, "a", started_at=at(2)),
@@ -274,38 +274,26 @@ def test_the_size_of_a_host_is_an_event_where_it_was_unknown() -> None:
 # From one table to the next
 
 
-def test_the_last_sample_and_later_points_wait_for_the_next_table() -> None:
+def test_a_table_ends_with_the_last_sample_that_was_reached() -> None:
     host = begin(new(), *sample(2, "a"), *sample(4, "a"), point(1, "a", 1.0), point(3, "a", 3.0))
     read(host, 1)
-    host.end(all_complete=False)
-    assert host.remainder.time == micros(4)
+    assert host.end() == micros(2)
     assert losses(host.history.containers[A]) == [1.0]
-    begin(host, container(4, "b", 1.0), *sample(6, "a", "b"))
+    begin(host, point(3, "a", 3.0), *sample(4, "a", "b"), *sample(6, "a", "b"))
     read(host, 2)
-    assert host.history.sampled_at == micros(6)
+    assert host.end() == micros(6)
     assert losses(host.history.containers[A]) == [1.0, 3.0]
-    assert host.history.containers[B].arrived == micros(4)  # its row came with the next table
+    assert host.history.containers[B].arrived == micros(4)
+    assert begin(host, point(7, "a", 7.0)).end() is None
 
 
-def test_a_complete_sample_leaves_only_the_points_after_it() -> None:
-    host = begin(new(), *sample(2, "a"), point(1, "a", 1.0), point(3, "a", 3.0))
+def test_a_clone_goes_on_and_leaves_the_host_as_it_is() -> None:
+    host = begin(new(), *sample(2, "a"))
     read(host, 1)
-    host.end(all_complete=True)
-    assert host.remainder.time is None
-    assert [(found[1], found[2], found[3]) for found in host.remainder.points] == [
-        ("loss", micros(3), 3.0)
-    ]
-
-
-def test_a_clone_reads_the_remainder_and_leaves_the_host_as_it_is() -> None:
-    host = begin(new(), *sample(2, "a"), *sample(4, "a"), point(3, "a", 3.0))
-    read(host, 1)
-    host.end(all_complete=False)
-    twin = host.clone()
-    twin.begin_remainder()
+    host.end()
+    twin = begin(host.clone(), point(3, "a", 3.0), *sample(4, "a"))
     read(twin, 1)
     assert twin.history.sampled_at == micros(4)
     assert losses(twin.history.containers[A]) == [3.0]
     assert host.history.sampled_at == micros(2)
     assert losses(host.history.containers[A]) == []
-    assert host.remainder.time == micros(4)

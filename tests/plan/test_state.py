@@ -51,9 +51,9 @@ def test_everything_in_a_state_has_a_name(name: str) -> None:
 
     saved = saved_now(name)
     for host in saved["hosts"].values():
-        for container in host["containers"].values():
+        for container in host["history"]["containers"].values():
             for series in container["metrics"].values():
-                series.pop("curve", None)  # a fit's voters: pairs of numbers
+                series.pop("curve", None)  # a fit's voters: lists of numbers
     for found in lists(saved):
         kinds = {
             type(value) for value in found if value not in (None, "NaN", "Infinity", "-Infinity")
@@ -63,23 +63,27 @@ def test_everything_in_a_state_has_a_name(name: str) -> None:
 
 def test_another_version_and_another_policy_are_refused() -> None:
     saved = saved_now("flowcon")
-    with pytest.raises(DataError, match=r"state version 2; this dltools reads 1"):
-        planner("flowcon", {**saved, "v": 2})
+    with pytest.raises(DataError, match=r"state version 1; this dltools reads 2"):
+        planner("flowcon", {**saved, "v": 1})
     with pytest.raises(DataError, match=r"the state is of policy 'flowcon', not 'tradl'"):
         planner("tradl", saved)
 
 
-def test_a_state_without_watched_settings_is_read() -> None:
-    saved = saved_now("flowcon")
-    for host in saved["hosts"].values():
-        assert host.pop("watched")
-    planner("flowcon", saved)
-
-
-def test_damage_is_one_error_whatever_is_missing() -> None:
-    (host,) = saved_now("flowcon")["hosts"]
-    for field in saved_now("flowcon")["hosts"][host].keys() - {"watched", "alone"}:
+def test_damage_is_one_error_whatever_is_wrong() -> None:
+    (name,) = saved_now("flowcon")["hosts"]
+    for field in saved_now("flowcon")["hosts"][name]["history"]:
         damaged = saved_now("flowcon")
-        del damaged["hosts"][host][field]
+        damaged["hosts"][name]["history"][field] = {"": [None]}
         with pytest.raises(DataError, match="damaged state"):
             planner("flowcon", damaged)
+    for field in ("history", "layout", "reporters"):
+        damaged = saved_now("flowcon")
+        del damaged["hosts"][name][field]
+        with pytest.raises(DataError, match="damaged state"):
+            planner("flowcon", damaged)
+    damaged = saved_now("flowcon")
+    damaged["hosts"][name]["layout"]["ids"].pop()
+    with pytest.raises(DataError, match="the layout names other containers"):
+        planner("flowcon", damaged)
+    with pytest.raises(DataError, match="state: line 1"):
+        planner("flowcon", {**saved_now("flowcon"), "pending": "{}"})

@@ -147,8 +147,7 @@ class _Session:
         for number, sample in enumerate(self._samples, 1):
             self._account.add(sample.table, sample.sha256)
             self._begin_anew_if_set_back(sample.table)
-            self._planner.add(sample.table)
-            self._planner.complete()
+            self._planner.add(sample.table, all_complete=True)
             self._print(is_last=sample.is_last)
             self._planner.forget_actions()  # they are told: they must not be told again
             gc.collect(1 if number % _WHOLE_COLLECTION else 2)

@@ -38,7 +38,7 @@ _TYPES = {column.name: column.type for column in COLUMNS}
 _VERSION_FIELD = VERSION_KEY.decode()
 
 
-def _encode(table: pa.Table) -> bytes:
+def encode(table: pa.Table) -> bytes:
     """Return rows as lines, made column by column, which is ten times as fast as row by row.
 
     What all rows have in common is written once, and repeated.
@@ -177,6 +177,6 @@ FORMAT = Format(
     "jsonl",
     "JSON Lines",
     (".jsonl",),
-    lambda out: EncodingWriter(out, _encode),
+    lambda out: EncodingWriter(out, encode),
     (Reader(begins_record, _tables),),
 )

@@ -133,7 +133,7 @@ class ContainerHistory:
     managed: bool = False
     is_busy: bool = False
     pace: Pace | None = None
-    run_id: str = ""
+    run_id: str = field(init=False, default="")
     cpu: CpuDemand = field(default_factory=CpuDemand)
     cgroup_parent: str | None = None
     cannot: frozenset[str] = frozenset()
@@ -150,7 +150,7 @@ class ContainerHistory:
     earlier_role: Role | None = None
     observed_role: Judgement | None = None
     is_left_alone: bool = False
-    judgement: Judgement = roles.NO_SIGN
+    judgement: Judgement = field(init=False, default=roles.NO_SIGN)
 
     def __post_init__(self) -> None:
         """Compute `run_id` and `judgement`."""

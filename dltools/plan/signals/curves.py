@@ -183,6 +183,11 @@ class Curve:
     voters: tuple[Voter, ...]
     _known: dict[object, Any] = field(default_factory=dict, compare=False, repr=False)
 
+    def __post_init__(self) -> None:
+        """Raise ValueError for a shape that is not known."""
+        if not all(0 <= number < len(SHAPES) for number, *_ in self.voters):
+            raise ValueError("a curve of an unknown shape")
+
     def soon(self, work: float) -> float:
         """Return the value at a work not far ahead, by the shape that fits best.
 
@@ -253,22 +258,6 @@ class Curve:
 
     def _position(self, work: float) -> float:
         return max(0.0, (work - self.first) / (self.last - self.first))
-
-    def to_json(self) -> list[object]:
-        """Return JSON values from which `curve_from_json` restores the curve."""
-        return [self.first, self.last, self.level, self.noise, [list(v) for v in self.voters]]
-
-
-def curve_from_json(data: Sequence[Any]) -> Curve:
-    """Return the curve that was saved. Raises ValueError, TypeError, KeyError or IndexError."""
-    first, last, level, noise, voters = data
-    return Curve(
-        float(first),
-        float(last),
-        float(level),
-        float(noise),
-        tuple((int(k) % len(SHAPES), float(a), float(b), float(w)) for k, a, b, w in voters),
-    )
 
 
 def _median(votes: list[tuple[float, float]]) -> float:

@@ -40,6 +40,11 @@ class GpuSeconds:
     samples: list[tuple[int, float]] = field(default_factory=list)
     gpus: Mapping[str, GpuUse] = field(default_factory=dict)
 
+    def __post_init__(self) -> None:
+        """Raise ValueError where they begin without a sample, or have one before they begin."""
+        if (self.since is None) == bool(self.samples):
+            raise ValueError("GPU seconds begin where they have no samples")
+
     def add(self, time: int, uses: Mapping[str, GpuUse]) -> bool:
         """Add a sample: how the job has used the GPUs that it holds since the last sample. Tell
         whether its GPU seconds begin to count with it."""

@@ -88,6 +88,11 @@ class Series:
     curve: Curve | None = None
     fitted: int = 0
 
+    def __post_init__(self) -> None:
+        """Raise ValueError for columns of unequal length."""
+        if not len(self.times) == len(self.values) == len(self.steps):
+            raise ValueError("a metric's columns are of unequal length")
+
     @property
     def peak(self) -> float:
         """The largest finite absolute value, 0 where there is none."""

@@ -10,11 +10,11 @@ from helpers.shared_hosts import job
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from dltools.notation.saved_values import from_json, to_json
 from dltools.plan.policy.interface import Allocation, HostState
 from dltools.plan.realisation.mode import Mode, ModeChoice
 from dltools.plan.realisation.queue import TURN_S, Bound, Queue, QueuePosition
 from dltools.plan.realisation.realise import realise
-from dltools.plan.state import load_queue, save_queue
 
 S = 1_000_000
 TURN = round(TURN_S * S)
@@ -116,7 +116,7 @@ def test_a_job_that_left_is_forgotten_and_one_that_stays_keeps_its_time() -> Non
 
 def test_a_queue_survives_a_round_trip() -> None:
     queue = begun().moved("b", "ac", "b", "b", Bound(3), 7)
-    assert load_queue(json.loads(json.dumps(save_queue(queue)))) == queue
+    assert from_json(Queue, json.loads(json.dumps(to_json(queue)))) == queue
 
 
 @given(

@@ -164,7 +164,8 @@ def labels_of(name: str, own: str | None) -> dict[str, str]:
     made = Planner(TRADL, TRADL.parameters(), RealisationOptions(), None, given)
     made.add(to_table([node(0), container(0, name, 1.0, labels=own), point(0, name, 1.0)]))
     made.complete()
-    (job,) = made.plan({}).state["hosts"]["node"]["containers"].values()
+    (host,) = made.plan({}).state["hosts"].values()
+    (job,) = host["history"]["containers"].values()
     labels: dict[str, str] = job["labels"]
     return labels
 

@@ -1,0 +1,108 @@
+"""Values as JSON, and back by their types: numbers, texts, enumerations, collections, dataclasses.
+
+A dataclass or a named tuple becomes an object with its fields by name. A field that has its default
+is left out, and so is one that is computed (`init=False`) or that does not count in comparisons.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import types
+from collections.abc import Callable, Mapping, Set
+from enum import Enum
+from functools import cache
+from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
+
+from dltools.notation.json_values import from_json_number, to_json_number
+
+_Read = Callable[[Any], Any]
+
+
+def to_json(value: Any) -> Any:
+    """Return a value as JSON values. Mappings and sets are sorted; NaN and the infinities become
+    texts."""
+    if value is None or isinstance(value, str | int):
+        return value
+    if isinstance(value, float):
+        return to_json_number(value)
+    if isinstance(value, Mapping):
+        return {str(key): to_json(one) for key, one in sorted(value.items())}
+    if hasattr(value, "_fields") or dataclasses.is_dataclass(value):
+        found = (
+            (name, default, getattr(value, name)) for name, default in _fields(value.__class__)
+        )
+        return {name: to_json(one) for name, default, one in found if one != default}
+    return [to_json(one) for one in (sorted(value) if isinstance(value, Set) else value)]
+
+
+def from_json(kind: Any, value: Any) -> Any:
+    """Return the value of a type that `to_json` was given. Raises KeyError, TypeError, ValueError
+    or OverflowError for what is no such value."""
+    return _reader(kind)(value)
+
+
+@cache
+def _fields(kind: type) -> tuple[tuple[str, Any], ...]:
+    """Return the fields that are saved, with their defaults."""
+    if not dataclasses.is_dataclass(kind):
+        defaults = getattr(kind, "_field_defaults")  # noqa: B009
+        return tuple((name, defaults.get(name, ...)) for name in getattr(kind, "_fields"))  # noqa: B009
+    return tuple(
+        (field.name, ... if field.default is dataclasses.MISSING else field.default)
+        if field.default_factory is dataclasses.MISSING
+        else (field.name, field.default_factory())
+        for field in dataclasses.fields(kind)
+        if field.init and field.compare
+    )
+
+
+@cache
+def _reader(kind: Any) -> _Read:
+    """Return what reads values of a type."""
+    origin, args = get_origin(kind), get_args(kind)
+    if kind is Any:
+        return lambda value: value
+    if kind is float:
+        return from_json_number
+    if origin in (Union, types.UnionType):
+        (one,) = (_reader(arg) for arg in args if arg is not types.NoneType)
+        return lambda value: None if value is None else one(value)
+    if origin is Literal or (isinstance(kind, type) and issubclass(kind, Enum)):
+        known = {str(one): one for one in (args or kind)}
+        return lambda value: known[value]
+    if origin is not None:
+        return _reader_of_many(origin, args)
+    if kind in (str, int, bool):
+        return lambda value: _checked(value, kind)
+    return _reader_of_fields(kind)
+
+
+def _reader_of_many(origin: Any, args: tuple[Any, ...]) -> _Read:
+    if issubclass(origin, Mapping):
+        key, one = map(_reader, args)
+        make = dict if issubclass(dict, origin) else origin
+        return lambda value: make(
+            (key(name), one(found)) for name, found in _checked(value, dict).items()
+        )
+    if origin is tuple and args[-1] is not ...:
+        parts = [_reader(arg) for arg in args]
+        return lambda value: tuple(
+            read(found) for read, found in zip(parts, _checked(value, list), strict=True)
+        )
+    each = _reader(args[0])
+    return lambda value: origin(map(each, _checked(value, list)))
+
+
+def _reader_of_fields(kind: Any) -> _Read:
+    hints = get_type_hints(kind)
+    readers = {name: _reader(hints[name]) for name, _ in _fields(kind)}
+
+    return lambda value: kind(
+        **{name: readers[name](one) for name, one in _checked(value, dict).items()}
+    )
+
+
+def _checked(value: Any, kind: type) -> Any:
+    if type(value) is not kind:
+        raise TypeError(f"not of type {kind.__name__}: {str(value)[:30]!r}")
+    return value
