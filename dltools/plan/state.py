@@ -9,6 +9,7 @@ from __future__ import annotations
 import io
 from collections.abc import Mapping
 from dataclasses import dataclass
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
 from dltools.errors import DataError
@@ -17,6 +18,7 @@ from dltools.observations.formats.jsonl import encode
 from dltools.observations.formats.registry import read_table
 from dltools.observations.host_samples import Layout
 from dltools.observations.schema import arrow_schema
+from dltools.observations.table import to_table
 from dltools.plan.host_history import HostHistory
 from dltools.plan.job_members import Reporters
 from dltools.plan.policy.interface import State
@@ -62,7 +64,8 @@ def save(
     policy: str,
 ) -> dict[str, Any]:
     """Return the state of a planner of a policy as JSON values."""
-    saved = SavedState(newest, memory, hosts, encode(pending).decode())
+    rows = to_table(sorted(pending.to_pylist(), key=itemgetter("host")))  # whatever came first
+    saved = SavedState(newest, memory, hosts, encode(rows).decode())
     return {"v": VERSION, "policy": policy, **to_json(saved)}
 
 

@@ -67,7 +67,10 @@ def run_request(request: Request, context: typer.Context) -> None:
     saved = load_state(request.state_file, may_be_missing=is_first_run_allowed)
     targets = load_targets(request.targets_file)
     new_planner = partial(make_planner, request, policy, targets=targets)
-    planner = new_planner(saved)
+    try:
+        planner = new_planner(saved)
+    except DataError as error:
+        raise DataError(f"{request.state_file}: {error}") from error
     source: Hashed | Merged
     if len(request.inputs) == 1:
         recording, source = open_recording(request.inputs[0], context)
