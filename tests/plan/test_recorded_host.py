@@ -207,6 +207,7 @@ def test_the_first_progress_is_an_event_at_its_very_time_and_in_a_later_table() 
     host.end()
     begin(
         host,
+        *sample(4, "a", started_at=at(2)),
         *sample(6, "a", started_at=at(2)),
         *sample(8, "a", started_at=at(2)),
         point(1, "a", 9.0),
@@ -281,8 +282,8 @@ def test_a_table_ends_with_the_last_sample_that_was_reached() -> None:
     assert losses(host.history.containers[A]) == [1.0]
     begin(host, point(3, "a", 3.0), *sample(4, "a", "b"), *sample(6, "a", "b"))
     read(host, 2)
-    assert host.end() == micros(6)
     assert losses(host.history.containers[A]) == [1.0, 3.0]
+    assert host.end() == micros(6)
     assert host.history.containers[B].arrived == micros(4)
     assert begin(host, point(7, "a", 7.0)).end() is None
 
