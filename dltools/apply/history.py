@@ -1,21 +1,18 @@
 """What dl-apply has changed, when, by which run and why, and how each change ended: a log of
 bounded size in the state directory, for `dl-apply --history`.
 
-The folder `history` has numbered files of JSON Lines. The newest grows by one write for each
-change; at `SEGMENT` bytes it is packed, and the oldest packed files are removed beyond `PACKED`
-bytes. The line of a change names its run, which a line before it in the same file describes.
-Whoever writes holds the state's lock. A killed run may leave half a line, which readers pass over.
+The folder `history` has two files of JSON Lines. The newer one grows by one write for each change;
+at `LARGEST` bytes it takes the place of the older one. Whoever writes holds the state's lock. A
+killed run may leave half a line, which readers pass over.
 
 The log helps people. Nothing depends on it, so that a full disk ends no undo.
 """
 
 from __future__ import annotations
 
-import gzip
 import json
 import math
 import threading
-import zlib
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
@@ -37,8 +34,10 @@ OnResult = Callable[[Result], None]
 Work = Callable[[OnResult], Any]
 """What is done and reports results, which it may also return."""
 
-SEGMENT, PACKED = 4 << 20, 5 << 20
-"""Most bytes of the newest file, and of all packed ones."""
+LARGEST = 8 << 20
+"""Bytes at which a file has its last line."""
+
+NEWER, OLDER = "newer.jsonl", "older.jsonl"
 
 _LONGEST_REASON = 200
 
@@ -90,9 +89,7 @@ class History:
         """`home` is the state directory, which this run has locked."""
         self._folder = None if home is None else StateFolder(home / "history")
         self._run = run
-        self._said = UNKNOWN_RUN  # the run that the newest file describes
         self._held: dict[str, Held] = {}
-        self._number: int | None = None
         self._lock = threading.Lock()
 
     @property
@@ -115,7 +112,7 @@ class History:
             reason = action.reason[:_LONGEST_REASON] if action else ""
             host = action.host if action else ""
             self._hold(result, host, reason)
-            record = asdict(_change_of(result, host, reason)) | {"run": _key(self._run)}
+            record = asdict(_change_of(result, host, reason, self._run))
             self._write({name: one for name, one in record.items() if one != ""})
 
         return _noting(work, note)
@@ -177,16 +174,9 @@ class History:
         if self._folder is None:
             return
         with self._lock, suppress(OSError, DltoolsError):
-            number = self._number or _current(self._folder)
-            lines = [record]
-            if self._said != self._run:
-                lines.insert(0, {"described": _key(self._run), **asdict(self._run)})
-            text = "".join(json.dumps(one, separators=(",", ":")) + "\n" for one in lines)
-            size = self._folder.append(f"{number}.jsonl", text.encode())
-            self._number, self._said = number, self._run
-            if size >= SEGMENT:
-                self._number, self._said = None, UNKNOWN_RUN
-                _pack(self._folder, number)
+            line = json.dumps(record, separators=(",", ":")) + "\n"
+            if self._folder.append(NEWER, line.encode()) >= LARGEST:
+                self._folder.rename(NEWER, OLDER)
 
 
 def _noting(work: Work, note: OnResult) -> Work:
@@ -200,7 +190,7 @@ def _noting(work: Work, note: OnResult) -> Work:
     return noted
 
 
-def _change_of(result: Result, host: str, reason: str) -> Change:
+def _change_of(result: Result, host: str, reason: str, run: ApplyRun) -> Change:
     names = [one for one in result.after if result.before.get(one) != result.after.get(one)]
     return Change(
         timestamp(),
@@ -210,6 +200,7 @@ def _change_of(result: Result, host: str, reason: str) -> Change:
         only(result.after, names),
         host,
         reason,
+        run,
     )
 
 
@@ -217,45 +208,21 @@ def _end_of(container_id: str, how: str) -> dict[str, Any]:
     return {"ended": timestamp(), "container_id": container_id, "how": how}
 
 
-def _key(run: ApplyRun) -> str:
-    return f"{run.pid}-{run.began}-{run.policy}"
-
-
-def _numbers(folder: StateFolder, suffix: str) -> list[int]:
-    names = (name.removesuffix(suffix) for name in folder.names(suffix))
-    return sorted(int(name) for name in names if name.isascii() and name.isdigit())
-
-
-def _current(folder: StateFolder) -> int:
-    """Return the number of the newest file; one that was packed, and not removed, is removed."""
-    plain, packed = _numbers(folder, ".jsonl"), _numbers(folder, ".jsonl.gz")
-    for number in set(plain) & set(packed):
-        folder.remove(f"{number}.jsonl")
-    return max((*(number for number in plain if number not in packed), max(packed, default=0) + 1))
-
-
-def _pack(folder: StateFolder, number: int) -> None:
-    """Pack a file, and remove the oldest packed ones beyond the bound."""
-    data = folder.read(f"{number}.jsonl") or b""
-    folder.write(f"{number}.jsonl.gz", gzip.compress(data, 6))
-    folder.remove(f"{number}.jsonl")
-    total = 0
-    for one in reversed(_numbers(folder, ".jsonl.gz")):
-        total += len(folder.read(f"{one}.jsonl.gz") or b"")
-        if total > PACKED:
-            folder.remove(f"{one}.jsonl.gz")
-
-
 def read_history(home: Path) -> Iterator[Change]:
     """Yield the changes in a state directory, the newest first, each with how it ended. What is
     damaged is passed over. Raises `AccessError` where the directory cannot be trusted."""
     folder = StateFolder(home / "history")
     ends = _Ends()
-    plain, packed = _numbers(folder, ".jsonl"), _numbers(folder, ".jsonl.gz")
-    for number in sorted({*plain, *packed}, reverse=True):
-        is_plain = number in plain
-        data = folder.read(f"{number}.jsonl" if is_plain else f"{number}.jsonl.gz") or b""
-        yield from _with_ends(_records(data if is_plain else _unpacked(data)), ends)
+    for name in (NEWER, OLDER):
+        for line in reversed((folder.read(name) or b"").splitlines()):
+            with suppress(ValueError, TypeError, KeyError, AttributeError, RecursionError):
+                record = parse_json(line)
+                if "at" in record:
+                    change: Change = decode(Change, record)
+                    ended, how = ends.of(change)
+                    yield replace(change, ended=ended, how=how)
+                elif "how" in record:
+                    ends.note(record)
 
 
 class _Ends:
@@ -282,42 +249,3 @@ class _Ends:
             found = "", BY_RESTORE
         known |= dict.fromkeys(change.after, (change.at, BY_PLAN))
         return found
-
-
-def _with_ends(records: list[Mapping[str, Any]], ends: _Ends) -> Iterator[Change]:
-    """Yield the changes of a file, the newest first."""
-    runs = {one["described"]: _run_of(one) for one in records if "described" in one}
-    for record in reversed(records):
-        with suppress(ValueError, TypeError, KeyError):
-            if "at" in record:
-                run = runs.get(record["run"], UNKNOWN_RUN)
-                change: Change = decode(Change, {**record, "run": asdict(run)})
-                ended, how = ends.of(change)
-                yield replace(change, ended=ended, how=how)
-            elif "how" in record:
-                ends.note(record)
-
-
-def _run_of(record: Mapping[str, Any]) -> ApplyRun:
-    with suppress(ValueError, TypeError):
-        values = {name: one for name, one in record.items() if name != "described"}
-        found: ApplyRun = decode(ApplyRun, values)
-        return found
-    return UNKNOWN_RUN
-
-
-def _records(data: bytes) -> list[Mapping[str, Any]]:
-    found: list[Mapping[str, Any]] = []
-    for line in data.splitlines():
-        with suppress(ValueError, RecursionError):
-            record = parse_json(line)
-            if isinstance(record, dict):
-                found.append(record)
-    return found
-
-
-def _unpacked(data: bytes) -> bytes:
-    """Return as much of a packed file as a file may have."""
-    with suppress(zlib.error):
-        return zlib.decompressobj(wbits=31).decompress(data, 2 * SEGMENT)
-    return b""

@@ -83,11 +83,11 @@ class StateFolder:
         """The folder is made with the first record."""
         self.path = path
 
-    def names(self, suffix: str = ".json") -> list[str]:
-        """Return the names of all records, in order; or of the files with another suffix."""
+    def names(self) -> list[str]:
+        """Return the names of all records, in order."""
         with self._opened() as folder:
             found = _names(folder)
-        return sorted(name for name in found if name.endswith(suffix))
+        return sorted(name for name in found if name.endswith(".json"))
 
     def read(self, name: str) -> bytes | None:
         """Return a record, None if it is not there. Raises `DataError` where it is too long."""
@@ -147,6 +147,11 @@ class StateFolder:
                 return size + os.write(handle, b"\n" * is_cut + lines)
             finally:
                 os.close(handle)
+
+    def rename(self, name: str, new: str) -> None:
+        """Give a file another name, which may be that of one that is no longer needed."""
+        with self._opened() as folder:
+            os.replace(name, new, src_dir_fd=folder, dst_dir_fd=folder)
 
     def remove(self, name: str) -> None:
         """Remove a record, if it is there."""
