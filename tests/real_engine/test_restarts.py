@@ -23,7 +23,7 @@ from real_engine.test_turns import SPIN, state, turns
 
 from dltools.engine.docker.engine import DockerEngine
 from dltools.engine.docker.local import Local
-from dltools.engine.docker.transport import Patient
+from dltools.engine.patience import Patience
 from dltools.errors import DltoolsError
 
 pytestmark = pytest.mark.slow
@@ -231,7 +231,9 @@ def test_no_change_fails_while_the_engine_stops(daemon: Daemon, run: Containers)
 
     def change(job: Job) -> None:
         nonlocal done
-        engine = DockerEngine(Patient(Local(daemon.url.removeprefix("unix://"))))
+        transport = Local(daemon.url.removeprefix("unix://"))
+        transport.patience = Patience()
+        engine = DockerEngine(transport)
         while not stopping.is_set():
             done += 1
             try:

@@ -131,7 +131,7 @@ class DockerEngine(SetsLimits, Pauses, Moves, Delivers):
     @property
     def repeats(self) -> int:
         """How many requests have been made again, as no answer had come."""
-        return self._transport.repeats
+        return self._transport.patience.repeats
 
     def containers(self, labels: Sequence[str] = (), names: Sequence[str] = ()) -> list[Listed]:
         """Return the running and paused containers that have all these labels (KEY or KEY=VALUE)

@@ -17,9 +17,9 @@ from urllib.parse import urlencode
 
 from dltools.engine.docker import transport
 from dltools.engine.docker.transport import (
-    NO_PARAMS,
     Flow,
     Params,
+    Transport,
     connection_errors,
     parse_answer,
     pieces,
@@ -32,32 +32,30 @@ _VERSION = (1, 44)
 _LARGEST_HEAD = 1 << 16
 
 
-class Local:
+class Local(Transport):
     """Requests over a local socket in HTTP/1.0, a connection for each.
 
     Over HTTP/1.1 the engine sends each log line as a chunk, which takes three times as long;
     http.client takes as long to import as a hundred requests (measured).
     """
 
-    repeats = 0
-
     def __init__(self, path: str, forwarded_to: str = "") -> None:
         """Ask the engine for its versions. The socket may be forwarded to an engine elsewhere.
 
         Raises the errors of the methods.
         """
+        super().__init__()
         self.is_local = not forwarded_to
         self._path = path
         self._where = forwarded_to or f"unix://{path}"
         self._streams = Streams()
-        self._prefix = self.server = ""
+        self._prefix = ""
         version = self.json("GET", "/version")
         self._prefix = (
             f"/v{_agreed_version(version.get('ApiVersion'), version.get('MinAPIVersion'))}"
         )
 
-    def json(self, method: str, path: str, params: Params = NO_PARAMS, body: Any = None) -> Any:
-        """Make a request and return its JSON answer, None for an empty one."""
+    def _answer(self, method: str, path: str, params: Params, body: Any) -> Any:
         with connection_errors(self._where):
             answer = self._ask(method, path, params, body)
             return parse_answer(b"".join(answer.rest()), answer.content_type)
@@ -78,7 +76,7 @@ class Local:
 
     def _ask(
         self, method: str, path: str, params: Params, body: Any = None, quiet_s: float = 0.0
-    ) -> _Answer:
+    ) -> Answer:
         """Make a request and return its answer, of which the head has come."""
         query = f"?{urlencode(params)}" if params else ""
         data = b"" if body is None else json.dumps(body).encode()
@@ -90,7 +88,7 @@ class Local:
             connection.settimeout(quiet_s or transport.TIMEOUT_S)
             connection.connect(self._path)
             connection.sendall(head.encode() + b"\r\n" + data)
-            answer = _Answer(connection)
+            answer = Answer(connection)
             self.server = answer.server
             if answer.status >= 400:
                 raise_refusal(answer.status, b"".join(answer.rest()))
@@ -100,7 +98,7 @@ class Local:
         return answer
 
 
-class _Answer:
+class Answer:
     """The answer to a request: its status, and the part of its body that came with the head."""
 
     def __init__(self, connection: socket.socket) -> None:

@@ -17,10 +17,10 @@ from docker.api.client import APIClient
 from dltools.engine.docker.transport import (
     CUT_OFF,
     LARGEST,
-    NO_PARAMS,
     TIMEOUT_S,
     Flow,
     Params,
+    Transport,
     connection_errors,
     parse_answer,
     pieces,
@@ -50,12 +50,8 @@ class DockerClient(APIClient):  # type: ignore[misc]
         return super().merge_environment_settings(url, proxies, stream, own, cert)
 
 
-class Remote:
+class Remote(Transport):
     """Requests through docker-py's client: a session of the package requests that knows TLS."""
-
-    is_local = False
-
-    repeats = 0
 
     def __init__(self, where: str, settings: Mapping[str, Any]) -> None:
         """Connect, with the certificates in `settings`, else those that the environment names.
@@ -65,6 +61,7 @@ class Remote:
         from docker.utils import kwargs_from_env
         from docker.utils.config import load_general_config
 
+        super().__init__()
         self._where = where
         with connection_errors(self._where, Exception):
             found = dict(settings) or kwargs_from_env({**os.environ, "DOCKER_HOST": where})
@@ -72,8 +69,7 @@ class Remote:
             self._session.headers.update(load_general_config().get("HttpHeaders") or {})
         self.server = self._session.server
 
-    def json(self, method: str, path: str, params: Params = NO_PARAMS, body: Any = None) -> Any:
-        """Make a request and return its JSON answer, None for an empty one."""
+    def _answer(self, method: str, path: str, params: Params, body: Any) -> Any:
         with connection_errors(self._where, Exception):
             response = self._ask(method, path, params, body)
             return parse_answer(response.content, response.headers.get("Content-Type"))

@@ -1,21 +1,21 @@
 """How requests reach a Docker engine: what `Local`, `Remote` and `Tunnelled` offer.
 
-`DockerEngine` makes its requests through one of them, and through `Patient` where it may wait for
-an engine that restarts. The errors of all of them are told in the same words.
+`DockerEngine` makes its requests through one of them. The errors of all of them are told in the
+same words.
 """
 
 from __future__ import annotations
 
 import json
-import time
-from collections.abc import Callable, Iterator, Mapping
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, Protocol
 from urllib.parse import quote
 
 from dltools.engine.interface import LARGEST_BACKLOG, GoneError, RefusedError
-from dltools.engine.patience import PATIENCE_S, Patience
+from dltools.engine.patience import Patience
 from dltools.errors import AccessError, DltoolsError, UnavailableError
 
 TIMEOUT_S = 30
@@ -33,26 +33,33 @@ Params = Mapping[str, str | int]
 NO_PARAMS: Params = {}
 
 
-class Transport(Protocol):
+class Transport(ABC):
     """Methods raise `GoneError`, `RefusedError`, `UnavailableError` or `AccessError`."""
 
-    is_local: bool
+    is_local: bool = False
     """Whether the engine is behind a local socket."""
 
-    server: str
+    server: str = ""
     """What the engine calls itself, such as Docker/20.10.24 (linux)."""
 
-    @property
-    def repeats(self) -> int:
-        """How many requests have been made again, as no answer had come."""
+    def __init__(self) -> None:
+        self.patience = Patience(0.0)
+        """How long to wait for an engine that restarts: at first not at all."""
 
     def json(self, method: str, path: str, params: Params = NO_PARAMS, body: Any = None) -> Any:
         """Make a request and return its JSON answer, None for an empty one."""
+        return self.patience.repeat(lambda: self._answer(method, path, params, body))
 
+    @abstractmethod
+    def _answer(self, method: str, path: str, params: Params, body: Any) -> Any:
+        """Make a request once, as `json` does."""
+
+    @abstractmethod
     def chunks(self, path: str, params: Params, quiet_s: float | None = 0.0) -> Iterator[bytes]:
         """Make a GET request and yield what comes as it comes. `quiet_s`: how long nothing may come
         (s), 0 for as long as any answer may take, None for ever."""
 
+    @abstractmethod
     def follow(self, path: str, params: Params) -> Flow:
         """Make a GET request whose answer goes on for long, to be taken piece by piece."""
 
@@ -189,38 +196,3 @@ def raise_refusal(status: int, text: bytes) -> None:
     if status >= 500 and any(sign in message for sign in _STOPPING):
         raise UnavailableError(f"the Docker engine is stopping: {message}")
     raise (GoneError if status == 404 else RefusedError)(message)
-
-
-class Patient:
-    """Repeats a request until the engine answers, as `Patience` does."""
-
-    def __init__(
-        self,
-        transport: Transport,
-        patience_s: float = PATIENCE_S,
-        report_waiting: Callable[[UnavailableError], None] = lambda _: None,
-        clock: Callable[[], float] = time.monotonic,
-        sleep: Callable[[float], None] = time.sleep,
-    ) -> None:
-        """`report_waiting` is told the reason, once for each time that the engine goes away."""
-        self.is_local, self.server = transport.is_local, transport.server
-        self._transport = transport
-        self._patience = Patience(patience_s, report_waiting, clock, sleep)
-
-    @property
-    def repeats(self) -> int:
-        """How many requests have been made again, as no answer had come."""
-        return self._patience.repeats
-
-    def json(self, method: str, path: str, params: Params = NO_PARAMS, body: Any = None) -> Any:
-        """Make a request and return its JSON answer, None for an empty one."""
-        return self._patience.repeat(lambda: self._transport.json(method, path, params, body))
-
-    def chunks(self, path: str, params: Params, quiet_s: float | None = 0.0) -> Iterator[bytes]:
-        """Make a GET request and yield what comes as it comes. `quiet_s`: how long nothing may come
-        (s), 0 for as long as any answer may take, None for ever."""
-        return self._transport.chunks(path, params, quiet_s)
-
-    def follow(self, path: str, params: Params) -> Flow:
-        """Make a GET request whose answer goes on for long, to be taken piece by piece."""
-        return self._transport.follow(path, params)

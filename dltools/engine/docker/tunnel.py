@@ -12,15 +12,14 @@ import select
 import subprocess
 import tempfile
 import threading
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
 from dltools.engine.docker import transport
 from dltools.engine.docker.addresses import SOCKET
-from dltools.engine.docker.local import Local
-from dltools.engine.docker.transport import NO_PARAMS, Flow, Params
+from dltools.engine.docker.local import Answer, Local
+from dltools.engine.docker.transport import Params
 from dltools.errors import UnavailableError
 
 _CONNECT_S = 10
@@ -33,39 +32,25 @@ _OPTIONS = (
 )
 
 
-class Tunnelled:
+class Tunnelled(Local):
     """Requests through a tunnel, which is opened again after it has broken."""
-
-    is_local = False
-    repeats = 0
 
     def __init__(self, url: str) -> None:
         """Open the tunnel. Raises `UnavailableError`."""
         self._url = url
         self._lock = threading.Lock()
         self._tunnel = _Tunnel(url)
-        self._engine = Local(self._tunnel.socket, url)
-        self.server = self._engine.server
+        super().__init__(self._tunnel.socket, url)
 
-    def json(self, method: str, path: str, params: Params = NO_PARAMS, body: Any = None) -> Any:
-        """Make a request and return its JSON answer, None for an empty one."""
-        return self._standing().json(method, path, params, body)
-
-    def chunks(self, path: str, params: Params, quiet_s: float | None = 0.0) -> Iterator[bytes]:
-        """Make a GET request and yield what comes as it comes; see `Transport`."""
-        return self._standing().chunks(path, params, quiet_s)
-
-    def follow(self, path: str, params: Params) -> Flow:
-        """Make a GET request whose answer goes on for long."""
-        return self._standing().follow(path, params)
-
-    def _standing(self) -> Local:
+    def _ask(
+        self, method: str, path: str, params: Params, body: Any = None, quiet_s: float = 0.0
+    ) -> Answer:
         with self._lock:
             if not self._tunnel.stands:
                 self._tunnel.close()
                 self._tunnel = _Tunnel(self._url)
-                self._engine = Local(self._tunnel.socket, self._url)
-            return self._engine
+                self._path = self._tunnel.socket
+        return super()._ask(method, path, params, body, quiet_s)
 
 
 class _Tunnel:

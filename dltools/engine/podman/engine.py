@@ -16,7 +16,7 @@ from dltools.engine.cgroup import is_alone_in_scope
 from dltools.engine.docker.addresses import check
 from dltools.engine.docker.engine import DockerEngine, connect
 from dltools.engine.docker.limit_fields import FIELDS
-from dltools.engine.docker.transport import Patient, Transport
+from dltools.engine.docker.transport import Transport
 from dltools.engine.interface import (
     LIMITS,
     Capabilities,
@@ -29,6 +29,7 @@ from dltools.engine.interface import (
 )
 from dltools.engine.kernel_files import read_text
 from dltools.engine.log_files import SETTLED_S
+from dltools.engine.patience import Patience
 from dltools.engine.scales import PERIOD_US
 from dltools.errors import UnavailableError
 
@@ -41,8 +42,7 @@ def open_engine(
     """Connect to Podman, which tells its name with each answer, or else to Docker, whose addresses
     it has."""
     transport = connect(address)
-    if patience_s > 0:
-        transport = Patient(transport, patience_s, report_waiting)
+    transport.patience = Patience(patience_s, report_waiting)
     if transport.server.startswith("Libpod/"):
         return PodmanEngine(transport)
     return DockerEngine(transport)

@@ -9,8 +9,9 @@ from typing import Any
 
 import pytest
 
-from dltools.engine.docker.transport import Patient, connection_errors, raise_refusal
+from dltools.engine.docker.transport import Transport, connection_errors, raise_refusal
 from dltools.engine.interface import GoneError, RefusedError
+from dltools.engine.patience import Patience
 from dltools.errors import AccessError, DltoolsError, UnavailableError
 
 DIALLING = (
@@ -45,30 +46,34 @@ def test_an_answer_without_a_message_is_told_by_its_status() -> None:
     raise_refusal(204, b"")
 
 
-class Way:
+class Way(Transport):
     """A way to an engine that is away until a time."""
 
-    is_local = True
-    server = "Docker/20.10.24 (linux)"
-
     def __init__(self, until: float) -> None:
+        super().__init__()
         self.now = 0.0
         self.until = until
         self.asked: list[float] = []
 
-    def json(self, *_: Any) -> Any:
+    def _answer(self, *_: Any) -> Any:
         self.asked.append(self.now)
         if self.now < self.until:
             raise UnavailableError("away")
         return "answer"
 
+    def chunks(self, *_: Any) -> Any:
+        raise NotImplementedError
+
+    follow = chunks
+
     def sleep(self, seconds: float) -> None:
         self.now += seconds
 
 
-def patient(way: Any, patience: float = 60, told: list[str] | None = None) -> Patient:
+def patient(way: Way, patience: float = 60, told: list[str] | None = None) -> Way:
     waiting = lambda error: (told if told is not None else []).append(str(error))  # noqa: E731
-    return Patient(way, patience, waiting, clock=lambda: way.now, sleep=way.sleep)
+    way.patience = Patience(patience, waiting, clock=lambda: way.now, sleep=way.sleep)
+    return way
 
 
 def test_an_engine_that_answers_is_asked_once() -> None:
@@ -112,7 +117,7 @@ def test_no_patience_fails_at_once_and_in_silence() -> None:
 
 def test_a_refusal_is_an_answer() -> None:
     class Refusing(Way):
-        def json(self, *_: Any) -> Any:
+        def _answer(self, *_: Any) -> Any:
             self.asked.append(self.now)
             raise RefusedError("no")
 
