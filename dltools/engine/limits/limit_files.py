@@ -20,68 +20,58 @@ from dltools.engine.interface import (
     UnableError,
     needed,
 )
-from dltools.engine.kernel_files import read_int, read_text
+from dltools.engine.kernel_files import read_text
 from dltools.engine.scales import LEAST_SHARES, PERIOD_US, quota_in_us, weight_to_v2
 
 CPUSET = "cpuset.cpus"
-_QUOTA_V1 = "cpu.cfs_quota_us"
-_V1_FILES = (_QUOTA_V1, "cpu.cfs_period_us", "cpu.shares")
-_V2_FILES = ("cpu.max", "cpu.weight")
-_BURST_V1, _BURST_V2 = "cpu.cfs_burst_us", "cpu.max.burst"
+_PERIOD_V1, _QUOTA_V1, _BURST_V1 = "cpu.cfs_period_us", "cpu.cfs_quota_us", "cpu.cfs_burst_us"
+_QUOTA_V2, _BURST_V2 = "cpu.max", "cpu.max.burst"
+_WEIGHTS = {1: "cpu.shares", 2: "cpu.weight"}
+
+_FILES = {
+    1: (_PERIOD_V1, _QUOTA_V1, _BURST_V1, _WEIGHTS[1]),
+    2: (_QUOTA_V2, _BURST_V2, _WEIGHTS[2]),
+}
+"""The files of each version's controller cpu, in the order in which they are written."""
+
+_LIFTED = ((_PERIOD_V1, _QUOTA_V1, "-1"), (_BURST_V1, _BURST_V1, "0"), (_BURST_V2, _BURST_V2, "0"))
+"""Before a file changes, what another one has meanwhile: at no moment may the burst be over the
+quota, or the quota too small for the period."""
 
 
 def read_files(located: LocatedContainer) -> dict[str, str]:
-    """Return the texts of the files that an action can change, {} if they are not visible."""
-    if located.container.cgroup_path:
-        return _own_texts(located)
-    found = located.controller("cpu")
-    if found is None:
-        return {}
-    directory, version = found
-    names = _V2_FILES if version == 2 else _V1_FILES
-    texts = {name: read_text(directory / name).strip() for name in names}
-    if cpuset_directory := located.controller("cpuset"):
-        # The CPUs in use: version 2 has no text for "all" at first, and the engine cannot set that.
-        texts[CPUSET] = cpuset_directory.cpuset() or ""
-    return texts
-
-
-def _own_texts(located: LocatedContainer) -> dict[str, str]:
-    """Return the texts of the files that are there, of a container that has no other record."""
+    """Return the texts of the files that an action can change, of those that are there. Where an
+    engine sets them, the CPU list is that in use: version 2 has no text for "all" at first, and the
+    engine cannot set that."""
     texts = {}
-    for name, path in _own_files(located).items():
+    for name, path in _paths(located).items():
         with suppress(OSError):
             texts[name] = path.read_text().strip()
+    if CPUSET in texts and not located.container.cgroup_path:
+        texts[CPUSET] = _directory(located, "cpuset").cpuset() or ""
     return texts
 
 
-def _own_files(located: LocatedContainer) -> dict[str, Path]:
+def _paths(located: LocatedContainer) -> dict[str, Path]:
     found, cpuset = located.controller("cpu"), located.controller("cpuset")
-    names: tuple[str, ...] = ()
-    if found is not None:
-        names = (_BURST_V2, *_V2_FILES) if found.version == 2 else (_BURST_V1, *_V1_FILES)
-    files = {name: found.path / name for name in names if found}
-    return {**files, CPUSET: cpuset.path / CPUSET} if cpuset else files
+    paths = {name: found.path / name for name in _FILES[found.version]} if found else {}
+    return {**paths, CPUSET: cpuset.path / CPUSET} if cpuset else paths
 
 
-def _write_own(located: LocatedContainer, texts: Mapping[str, str]) -> None:
-    """Write those texts that differ. Burst and quota are lifted first: at no moment may the burst
-    be over the quota, or the quota too small for the period."""
-    present, files = _own_texts(located), _own_files(located)
-    left = {name for name, text in texts.items() if present.get(name, text) != text}
-    for group in (("cpu.cfs_period_us", _QUOTA_V1, _BURST_V1), ("cpu.max", _BURST_V2)):
-        if not left & set(group):
-            continue
-        if _QUOTA_V1 in group:
-            files[_QUOTA_V1].write_text("-1")
-        if group[-1] in present:
-            files[group[-1]].write_text("0")
-        for name in group:
-            if name in texts and name in present:
-                files[name].write_text(texts[name])
-        left -= set(group)
-    for name in sorted(left):
-        _write_line(files[name], texts[name])
+def write_files(located: LocatedContainer, texts: Mapping[str, str]) -> None:
+    """Write those of the texts that differ from what is there. Raises OSError."""
+    paths = _paths(located)
+
+    def differing() -> list[str]:
+        present = read_files(located)
+        return [one for one in paths if texts.get(one, present.get(one)) != present.get(one)]
+
+    changing = differing()
+    for cause, name, neutral in _LIFTED:
+        if cause in changing:
+            paths[name].write_text(neutral)
+    for name in differing():
+        _write_line(paths[name], texts[name])
 
 
 def _write_line(path: Path, text: str) -> None:
@@ -103,41 +93,46 @@ def _cpus_above(path: Path) -> str:
 
 def are_original(located: LocatedContainer, original: Mapping[str, str]) -> bool:
     """Tell whether the files have their original texts, as far as those are known: an empty list of
-    CPUs is the same as all CPUs. Of a container that has no other record, a file that is gone with
-    its controller, as systemd takes it away, holds no limit any more."""
+    CPUs is the same as all CPUs. A file that is gone with its controller, as systemd takes it away,
+    holds no limit any more."""
+    if located.cgroup is None or not located.cgroup.exists:
+        return False
     current, cpuset = read_files(located), located.controller("cpuset")
     original = dict(original)
     if cpuset is not None and original.get(CPUSET) == "" != current.get(CPUSET):
         original[CPUSET] = _cpus_above(cpuset.path / CPUSET)
-    if located.container.cgroup_path and located.cgroup is not None and located.cgroup.exists:
-        return all(original.get(name, text) == text for name, text in current.items())
-    return bool(current) and all(current.get(name) == text for name, text in original.items())
-
-
-def write_files(located: LocatedContainer, texts: Mapping[str, str]) -> None:
-    """Write texts that `read_files` returned. Raises OSError."""
-    if located.container.cgroup_path:
-        _write_own(located, texts)
-        return
-    directory, version = _directory(located, "cpu")
-    if version == 1:  # a period alone could be too short for the quota in force
-        (directory / _QUOTA_V1).write_text("-1")
-    for name, text in sorted(texts.items(), key=lambda item: item[0] == _QUOTA_V1):
-        if name != CPUSET:
-            (directory / name).write_text(text)
-    if texts.get(CPUSET) and read_files(located).get(CPUSET) != texts[CPUSET]:
-        _write_cpu_list(located, texts[CPUSET])
+    return all(original.get(name, text) == text for name, text in current.items())
 
 
 def write_settings(located: LocatedContainer, settings: CpuLimits) -> None:
     """Write CPU settings into the files. Raises OSError."""
+    texts: dict[str, str] = {}
     if "cpus" in settings:
-        directory, version = _directory(located, "cpu")
-        (_write_quota_v1 if version == 1 else _write_quota_v2)(directory, settings["cpus"])
+        texts |= _quota_texts(located, settings["cpus"])
     if "cpu_weight" in settings:
-        _write_weight(*_directory(located, "cpu"), settings["cpu_weight"])
+        version, weight = _directory(located, "cpu").version, settings["cpu_weight"]
+        count = max(LEAST_SHARES, round(weight)) if version == 1 else weight_to_v2(weight)
+        texts[_WEIGHTS[version]] = str(count)
     if "cpuset" in settings:
-        _write_cpu_list(located, settings["cpuset"] or located.usable_cpu_list)
+        _directory(located, "cpuset")
+        texts[CPUSET] = settings["cpuset"] or located.usable_cpu_list
+    write_files(located, texts)
+
+
+def _quota_texts(located: LocatedContainer, cpus: float | None) -> dict[str, str]:
+    """Return the texts of a quota, and of a burst that would be over it."""
+    is_v1, present = _directory(located, "cpu").version == 1, read_files(located)
+    told = present.get(_PERIOD_V1 if is_v1 else _QUOTA_V2, "").split()
+    period = int(told[-1]) if told else PERIOD_US
+    quota = None if cpus is None else quota_in_us(cpus, period)
+    if is_v1:
+        texts = {_QUOTA_V1: "-1" if quota is None else str(quota)}
+    else:
+        texts = {_QUOTA_V2: f"{'max' if quota is None else quota} {period}"}
+    burst = _BURST_V1 if is_v1 else _BURST_V2
+    if quota is not None and int(present.get(burst) or 0) > quota:
+        texts[burst] = str(quota)
+    return texts
 
 
 def set_limits(
@@ -170,7 +165,7 @@ def restore_limits(
             write_files(located, texts)
         return
     needed(engine, SetsLimits).restore_limits(located, original, wanted, is_in_force)
-    if texts and read_files(located) and not are_original(located, texts):
+    if not are_original(located, texts):
         with suppress(OSError):  # the caller reads back what is in force
             write_files(located, texts)
 
@@ -195,35 +190,3 @@ def _directory(located: LocatedContainer, controller: str) -> Directory:
     if found is None:
         raise FileNotFoundError(f"its {controller} cgroup is not visible here")
     return found
-
-
-def _write_quota_v1(directory: Path, cpus: float | None) -> None:
-    period = read_int(directory / "cpu.cfs_period_us") or PERIOD_US
-    quota = -1 if cpus is None else quota_in_us(cpus, period)
-    if cpus is not None and (read_int(directory / _BURST_V1) or 0) > quota:
-        (directory / _BURST_V1).write_text(str(quota))
-    (directory / _QUOTA_V1).write_text(str(quota))
-
-
-def _write_quota_v2(directory: Path, cpus: float | None) -> None:
-    present = read_text(directory / "cpu.max").split()
-    period = int(present[1]) if len(present) == 2 else PERIOD_US
-    if cpus is None:
-        (directory / "cpu.max").write_text(f"max {period}")
-        return
-    quota = quota_in_us(cpus, period)
-    burst = directory / _BURST_V2
-    if (read_int(burst) or 0) > quota:  # the kernel refuses a quota below the burst
-        burst.write_text(str(quota))
-    (directory / "cpu.max").write_text(f"{quota} {period}")
-
-
-def _write_weight(directory: Path, version: int, weight: float) -> None:
-    if version == 1:
-        (directory / "cpu.shares").write_text(str(max(LEAST_SHARES, round(weight))))
-    else:
-        (directory / "cpu.weight").write_text(str(weight_to_v2(weight)))
-
-
-def _write_cpu_list(located: LocatedContainer, cpu_list: str) -> None:
-    (_directory(located, "cpuset").path / CPUSET).write_text(cpu_list)
