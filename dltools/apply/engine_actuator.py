@@ -18,7 +18,7 @@ from dltools.apply.original_settings import Entry, Journal, Originals, foreign_s
 from dltools.apply.owners_hand import AT_WORK, Attendance, OwnSettings
 from dltools.apply.recovery import undo
 from dltools.apply.refusals import Rules
-from dltools.apply.settings_update import SettingsMade, SettingsUpdate, compare
+from dltools.apply.settings_update import SettingsUpdate, compare
 from dltools.apply.turn_order import Turn
 from dltools.apply.turns import Rotation
 from dltools.engine.event_feed import EventFeed
@@ -95,13 +95,12 @@ class EngineActuator:
         self._journal = journal
         self._dry_run = dry_run
         self._turns: list[Turn] = []
-        self._made = SettingsMade()
         self._locator = Locator(engine)
         self._originals = Originals(engine, journal, rotation.run)
         self._update = SettingsUpdate(engine, self._locator, self._originals)
         self._attendance = Attendance()
         self._attended: frozenset[str] = frozenset()
-        self._own = OwnSettings(journal, self._originals, self._locator, self._update, self._made)
+        self._own = OwnSettings(journal, self._update)
         self._records = LeftAloneRecords(journal.home / FOLDER)
         self._recorded: frozenset[str] = frozenset()
         self._joined: dict[str, CpuLimits] = {}  # of those that take turns, when last set
@@ -169,7 +168,7 @@ class EngineActuator:
         if not self._dry_run and self._turns != turns_before:
             self.rotation.set_turns(self._turns)
         for id_ in self._originals.forget_gone():
-            self._made.forget(id_)
+            self._update.made.pop(id_, None)
             self._own.forget(id_)
             self.left_alone = {key: name for key, name in self.left_alone.items() if key[0] != id_}
         return results
@@ -266,7 +265,7 @@ class EngineActuator:
     def _give_back(self, container_id: str) -> None:
         """Restore a container, and want nothing more of it."""
         self.undo([container_id])
-        self._made.forget(container_id)
+        self._update.made.pop(container_id, None)
         self._own.forget(container_id)
 
     def _all_or_none(self, actions: Sequence[Action], results: Sequence[Result]) -> list[Result]:
@@ -385,10 +384,10 @@ class EngineActuator:
         """Set a quota, a weight or a CPU list."""
         located = self._locator.locate(container)
         is_forced = self._rules.is_forced
-        made = self._made.of(container.id)
+        made = self._update.made.get(container.id)
         compared = compare(action, found, located, planned_at, made=made, is_forced=is_forced)
         if compared.status is not Status.PLANNED:
-            return self._made.add(compared, located)
+            return self._update.note(compared, located)
         if self._is_left_alone(located, action.set):
             after = compared.before
             return replace(compared, status=Status.SKIPPED, after=after, error=refusals.FOREIGN)
@@ -401,7 +400,7 @@ class EngineActuator:
             return replace(unchanged, error=AT_WORK)
         self._joined.pop(container.id, None)
         self._own.see(located)
-        return self._made.add(self._update.apply(unchanged, located, wanted), located)
+        return self._update.apply(unchanged, located, wanted)
 
     def _is_left_alone(self, located: LocatedContainer, names: Iterable[str]) -> bool:
         """Tell whether somebody else has changed settings of these names in a container. Then what

@@ -230,14 +230,22 @@ def foreign_settings(engine: Engine, located: LocatedContainer, entry: Entry) ->
     known = list(entry.ours)
     if has_ended or not is_recorded:
         known += [entry.settings, recorded_settings(located, engine.recorded(entry.fields))]
+    return unknown_settings(present, known, present.keys() & entry.names, located.usable_cpus)
+
+
+def unknown_settings(
+    present: Mapping[str, Any],
+    known: Iterable[Mapping[str, Any]],
+    names: Iterable[str],
+    cpus: float,
+) -> set[str]:
+    """Return those of these names whose present setting is none of those that are known: somebody
+    else has made it. `cpus` is how many containers can use."""
+    known = list(known)
     return {
         name
-        for name in present.keys() & entry.names
-        if all(
-            differs({name: ours.get(name)}, present, located.usable_cpus)
-            for ours in known
-            if name in ours
-        )
+        for name in names
+        if all(differs({name: one[name]}, present, cpus) for one in known if name in one)
     }
 
 
@@ -277,7 +285,7 @@ def restore(
         if located.controller("cpu") is None:  # the record alone counts, and has its own scale
             original = {**original, **recorded_settings(located, engine.recorded(entry.fields))}
         if settings := only(original, names):
-            is_in_force = partial(_are_in_force, engine, located, settings)
+            is_in_force = partial(are_in_force, engine, located, settings)
             limit_files.set_limits(engine, located, settings, is_in_force)
         return
     wanted: CpuLimits = {"cpu_weight": entry.settings.get("cpu_weight", DEFAULT_CPU_WEIGHT)}
@@ -297,7 +305,8 @@ def _has_others(located: LocatedContainer, entry: Entry, names: Collection[str] 
     return differs(only(others, present), present, located.usable_cpus)
 
 
-def _are_in_force(engine: Engine, located: LocatedContainer, settings: CpuLimits) -> bool:
+def are_in_force(engine: Engine, located: LocatedContainer, settings: CpuLimits) -> bool:
+    """Tell whether settings are in force now. Raises `GoneError` or `RefusedError`."""
     return not differs(settings, current_settings(engine, located), located.usable_cpus)
 
 

@@ -11,12 +11,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from contextlib import suppress
 
-from dltools.apply.original_settings import Entry, Journal, Originals, foreign_settings
+from dltools.apply.original_settings import Entry, Journal, foreign_settings
 from dltools.apply.refusals import has_processes
-from dltools.apply.settings_update import SettingsMade, SettingsUpdate
+from dltools.apply.settings_update import SettingsUpdate
 from dltools.engine.interface import CpuLimits, Event, GoneError, LocatedContainer, RefusedError
 from dltools.engine.limits import limit_files
-from dltools.engine.limits.cpu_limits import Locator, attainable_settings, settings_in_force
+from dltools.engine.limits.cpu_limits import attainable_settings, settings_in_force
 from dltools.engine.scales import MOST_SHARES
 from dltools.notation.cpu_weights import DEFAULT_CPU_WEIGHT
 from dltools.plan.realisation.settings import Settings, as_found, differs, only
@@ -62,20 +62,9 @@ class OwnSettings:
     which a command is about to begin, and at a low weight that alone takes many seconds.
     """
 
-    def __init__(
-        self,
-        journal: Journal,
-        originals: Originals,
-        locator: Locator,
-        update: SettingsUpdate,
-        made: SettingsMade,
-    ) -> None:
-        """`made` are the settings that this run has made."""
+    def __init__(self, journal: Journal, update: SettingsUpdate) -> None:
         self._journal = journal
-        self._originals = originals
-        self._locator = locator
         self._update = update
-        self._made = made
         self._seen: dict[str, LocatedContainer] = {}
         self._before: dict[str, CpuLimits] = {}
         self._later: dict[str, CpuLimits] = {}
@@ -115,7 +104,7 @@ class OwnSettings:
             ours = self._ours(located, entry)
             self._set(located, only(before, ours))
             if later := only(later, ours | (later.keys() - before.keys())):
-                self._ask(self._locator.find(container_id), later)
+                self._ask(self._update.locator.find(container_id), later)
 
     def forget(self, container_id: str) -> None:
         """Want nothing more of a container."""
@@ -125,7 +114,7 @@ class OwnSettings:
     def _located(self, container_id: str) -> LocatedContainer:
         located = self._seen.get(container_id)
         if located is None or located.cgroup is None or not located.cgroup.exists:
-            located = self._locator.find(container_id)
+            located = self._update.locator.find(container_id)
         return located
 
     def _ours(self, located: LocatedContainer, entry: Entry) -> set[str]:
@@ -139,19 +128,20 @@ class OwnSettings:
         if located.controller("cpu") is None:
             self._ask(located, wanted)
             return
-        self._originals.record(self._originals.describe(located, wanted=wanted))
+        originals = self._update.originals
+        originals.record(originals.describe(located, wanted=wanted))
         try:
             limit_files.write_settings(located, wanted)
         except OSError:
             self._ask(located, wanted)
         else:
-            self._made.add(self._result(located, wanted, Status.APPLIED), located)
+            self._update.note(self._result(located, wanted, Status.APPLIED), located)
 
     def _ask(self, located: LocatedContainer, wanted: CpuLimits) -> None:
         """Have the engine set limits."""
         if has_processes(located.container):
             found = self._result(located, {}, Status.SKIPPED)
-            self._made.add(self._update.apply(found, located, wanted), located)
+            self._update.apply(found, located, wanted)
 
     def _result(self, located: LocatedContainer, after: CpuLimits, status: Status) -> Result:
         before = as_found(settings_in_force(located))
@@ -168,7 +158,7 @@ class OwnSettings:
     def _weight_beside_others(self, container_id: str, own: float) -> float:
         """Return a weight that is to those in force as a container's own is to the others' own."""
         most = 1.0
-        for other, settings in self._made.all().items():
+        for other, settings in self._update.made.items():
             entry = self._journal.find(other) if other != container_id else None
             if entry is not None:
                 most = max(most, _weight(settings) / _weight(entry.settings))

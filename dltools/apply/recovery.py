@@ -111,36 +111,26 @@ class _Undoing:
             before = as_found(current_settings(self._engine, located))
             name = located.container.name  # it may have been renamed
             found = replace(found, container_name=name, before=before, after=before)
-            return (self._plan if self._dry_run else self._restore)(located, entry, found)
+            return self._restore(located, entry, found)
         except RefusedError as error:
-            return _without_settings(found, Status.FAILED, str(error))
-
-    def _plan(self, located: LocatedContainer, entry: Entry, found: Result) -> Result:
-        names, error = self._names(located, entry)
-        if not is_restored(self._engine, located, entry, names):
-            after = self._settings_to_restore(located, entry, found, names)
-            return replace(found, status=Status.PLANNED, after=after, error=error)
-        if error:
-            return replace(found, status=Status.SKIPPED, error=error)
-        changes_state = _state_to_restore(located.container, entry) is not None
-        return replace(found, status=Status.PLANNED if changes_state else Status.UNCHANGED)
-
-    def _names(self, located: LocatedContainer, entry: Entry) -> tuple[set[str], str | None]:
-        """Return the names of the settings to restore, and why others are not, None for none."""
-        if self._is_forced:
-            return entry.names, None
-        foreign = foreign_settings(self._engine, located, entry)
-        return entry.names - foreign, FOREIGN if foreign else None
+            return replace(found, status=Status.FAILED, before={}, after={}, error=str(error))
 
     def _restore(self, located: LocatedContainer, entry: Entry, found: Result) -> Result:
         state = _state_to_restore(located.container, entry)
-        if state is not None:
+        if state is not None and not self._dry_run:
             set_state(self._engine, entry.container_id, state)
-        names, error = self._names(located, entry)
+        foreign: set[str] = set()
+        if not self._is_forced:
+            foreign = foreign_settings(self._engine, located, entry)
+        names, error = entry.names - foreign, FOREIGN if foreign else None
+        done = Status.PLANNED if self._dry_run else Status.APPLIED
         if is_restored(self._engine, located, entry, names):
             if error:
                 return replace(found, status=Status.SKIPPED, error=error)
-            return replace(found, status=Status.APPLIED if state else Status.UNCHANGED)
+            return replace(found, status=done if state else Status.UNCHANGED)
+        if self._dry_run:
+            after = self._settings_to_restore(located, entry, found, names)
+            return replace(found, status=done, after=after, error=error)
         restore(self._engine, located, entry, names)
         wanted = self._settings_to_restore(located, entry, found, names)
         result = read_back(self._engine, found, located, wanted)
@@ -168,10 +158,6 @@ def _state_to_restore(container: Container, entry: Entry) -> str | None:
     if entry.state is None or not has_processes(container) or container.state == entry.state:
         return None
     return entry.state if entry.started == container.started_text else None
-
-
-def _without_settings(found: Result, status: Status, error: str) -> Result:
-    return replace(found, status=status, before={}, after={}, error=error)
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,13 +6,20 @@ else has changed of a run's settings is noticed at the next action. The actuator
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from datetime import datetime
 from functools import partial
 from typing import Any
 
-from dltools.apply.original_settings import Entry, Originals, is_restored, restore
+from dltools.apply.original_settings import (
+    Entry,
+    Originals,
+    are_in_force,
+    is_restored,
+    restore,
+    unknown_settings,
+)
 from dltools.apply.refusals import CHANGED, GONE, ended_meanwhile, refusal
 from dltools.engine.interface import (
     CpuLimits,
@@ -59,42 +66,53 @@ def compare(
     if not differs(wanted, before, located.usable_cpus):
         return replace(found, status=Status.UNCHANGED)
     known = [action.expect, made or {}]
-    if not is_forced and not _is_known(present, known, action.expect, located.usable_cpus):
+    if not is_forced and unknown_settings(present, known, action.expect, located.usable_cpus):
         return replace(found, status=Status.STALE, error=CHANGED)
     if reason := unfit_cpu_list(located, wanted, present):
         return replace(found, status=Status.SKIPPED, error=reason)
     return replace(found, status=Status.PLANNED, after=as_found({**before, **wanted}))
 
 
-def _is_known(
-    present: Mapping[str, Any], known: Sequence[Settings], names: Iterable[str], cpus: float
-) -> bool:
-    """Tell whether each setting of these names is one of those that are known."""
-    return all(
-        any(not differs(only(one, (name,)), present, cpus) for one in known if name in one)
-        for name in names
-    )
-
-
 class SettingsUpdate:
-    """Changes settings of one engine's containers. The journal has their entries before."""
+    """Changes settings of one engine's containers, after recording what they were. `made` are the
+    settings that this run has made, by container."""
 
     def __init__(self, engine: Engine, locator: Locator, originals: Originals) -> None:
         self.engine = engine
-        self._locator = locator
-        self._originals = originals
+        self.locator = locator
+        self.originals = originals
+        self.made: dict[str, FoundSettings] = {}
 
     def apply(self, found: Result, located: LocatedContainer, wanted: CpuLimits) -> Result:
         """Apply settings to a container and return what became of it."""
-        before = self._originals.describe(located, wanted=wanted)
-        is_new = self._originals.record(before)
+        before = self.originals.describe(located, wanted=wanted)
+        is_new = self.originals.record(before)
         result = self._try(found, located, wanted)
-        applied = result.status is Status.APPLIED
-        return result if applied else self._revert(result, before, is_new)
+        if result.status is not Status.APPLIED:
+            return self._revert(result, before, is_new)
+        return self.note(result, located)
+
+    def note(self, result: Result, located: LocatedContainer) -> Result:
+        """Note the settings of an update that has succeeded, also of one that found them in force.
+        Return its result, which says which of them somebody else had changed meanwhile."""
+        if result.status not in (Status.APPLIED, Status.UNCHANGED):
+            return result
+        made = self.made.setdefault(located.container.id, {})
+        names = [name for name in result.before if name in made]
+        others = unknown_settings(result.before, [made], names, located.usable_cpus)
+        made |= result.after
+        if not others or result.error:
+            return result
+        who = "Swarm, or somebody," if located.container.is_task else "somebody"
+        if located.container.files_only:
+            who = "systemd, or somebody,"  # a daemon-reload resets what the engine does not know
+        changed = " and ".join(name for name in names if name in others)
+        return replace(result, error=f"{who} has changed {changed} since dl-apply set it")
 
     def _try(self, found: Result, located: LocatedContainer, wanted: CpuLimits) -> Result:
         try:
-            set_limits(self.engine, located, wanted, partial(self._has, located, wanted))
+            is_in_force = partial(are_in_force, self.engine, located, wanted)
+            set_limits(self.engine, located, wanted, is_in_force)
             return read_back(self.engine, found, located, wanted)
         except GoneError:
             return replace(found, status=Status.STALE, error=GONE)
@@ -103,10 +121,6 @@ class SettingsUpdate:
         except RefusedError as error:
             failed = replace(found, status=Status.FAILED, error=str(error))
             return ended_meanwhile(self.engine, failed)
-
-    def _has(self, located: LocatedContainer, wanted: CpuLimits) -> bool:
-        """Tell whether the limits in force now are those wanted."""
-        return not differs(wanted, current_settings(self.engine, located), located.usable_cpus)
 
     def _revert(self, result: Result, before: Entry, is_new: bool) -> Result:
         """Restore what was in force before a change that failed, on the engine's record and in the
@@ -128,15 +142,15 @@ class SettingsUpdate:
         return replace(result, after=after)
 
     def _restored(self, before: Entry) -> LocatedContainer:
-        located = self._locator.find(before.container_id)
+        located = self.locator.find(before.container_id)
         if is_restored(self.engine, located, before):
             return located
         restore(self.engine, located, before)
-        return self._locator.find(before.container_id)
+        return self.locator.find(before.container_id)
 
     def _forget(self, before: Entry, is_new: bool) -> None:
         if is_new:
-            self._originals.forget(before)
+            self.originals.forget(before)
 
 
 def read_back(
@@ -152,43 +166,3 @@ def read_back(
         reason = "the engine accepted the change, but other settings are in force"
         return replace(found, status=Status.FAILED, after=after, error=reason)
     return replace(found, status=Status.APPLIED, after=after)
-
-
-class SettingsMade:
-    """Remembers the settings that a run has made, by container."""
-
-    def __init__(self) -> None:
-        self._made: dict[str, FoundSettings] = {}
-
-    def of(self, container_id: str) -> FoundSettings:
-        """Return the settings that the run has made in a container, {} if none."""
-        return self._made.get(container_id, {})
-
-    def all(self) -> Mapping[str, FoundSettings]:
-        """Return the settings that the run has made, by container."""
-        return self._made
-
-    def forget(self, container_id: str) -> None:
-        """Forget a container that is gone."""
-        self._made.pop(container_id, None)
-
-    def add(self, result: Result, located: LocatedContainer) -> Result:
-        """Add the settings of an update that has succeeded, also of one that found them in force.
-        Return its result, which says which of them somebody else had changed meanwhile."""
-        if result.status not in (Status.APPLIED, Status.UNCHANGED):
-            return result
-        made = self._made.setdefault(located.container.id, {})
-        changed = [
-            name
-            for name in result.before
-            if name in made and differs(only(made, (name,)), result.before, located.usable_cpus)
-        ]
-        made |= result.after
-        if not changed or result.error:
-            return result
-        others = "Swarm" if located.container.is_task else ""
-        if located.container.files_only:
-            others = "systemd"  # a daemon-reload resets what the engine does not know
-        who = f"{others}, or somebody," if others else "somebody"
-        reason = f"{who} has changed {' and '.join(changed)} since dl-apply set it"
-        return replace(result, error=reason)

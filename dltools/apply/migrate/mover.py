@@ -14,6 +14,7 @@ from dataclasses import dataclass, field, replace
 
 from dltools.apply.migrate.migration import (
     FailedError,
+    FileHeader,
     Migration,
     MigrationFiles,
     Step,
@@ -92,8 +93,9 @@ class Mover:
             new_id = new.id if new else target.create(migration.container_name, migration.body)
         except (GoneError, RefusedError) as error:
             raise FailedError(f"{migration.target} cannot create it: {error}") from error
-        self._expect_checkpoints(replace(migration, new_id=new_id))
-        return replace(migration, new_id=new_id, step=Step.STOP)
+        migration = replace(migration, new_id=new_id, step=Step.STOP)
+        self._checkpoints(migration)
+        return migration
 
     def _stop(self, migration: Migration) -> Migration:
         """Stop the old container."""
@@ -102,7 +104,9 @@ class Mover:
             self._end(source, migration.container_id, migration)
         except GoneError as error:
             raise FailedError("the container was removed while dl-apply was stopping it") from error
-        self._compare_checkpoints(migration)
+        found = self._checkpoints(migration)
+        if found and found[0] != found[1]:
+            raise not_shared(migration.source, migration.target)
         return replace(migration, step=Step.START)
 
     def _start(self, migration: Migration) -> Migration:
@@ -179,21 +183,14 @@ class Mover:
                 return found
         return None
 
-    def _expect_checkpoints(self, migration: Migration) -> None:
-        """Refuse to go on where a host sees no checkpoint."""
-        if migration.checkpoint:
-            source, target = self._source(migration), self._target(migration)
-            expect_checkpoint(source, migration.container_id, migration.checkpoint)
-            expect_checkpoint(target, migration.new_id, migration.checkpoint)
-
-    def _compare_checkpoints(self, migration: Migration) -> None:
-        """Refuse to go on where the target sees another checkpoint than the source."""
-        if not migration.checkpoint:
-            return
-        source, target = self._source(migration), self._target(migration)
-        old = expect_checkpoint(source, migration.container_id, migration.checkpoint)
-        if expect_checkpoint(target, migration.new_id, migration.checkpoint) != old:
-            raise not_shared(migration.source, migration.target)
+    def _checkpoints(self, migration: Migration) -> tuple[FileHeader, FileHeader] | None:
+        """Return what the source and the target see of the job's checkpoint, None where it has
+        none. Raises `FailedError` where a host sees none."""
+        path = migration.checkpoint
+        if not path:
+            return None
+        old = expect_checkpoint(self._source(migration), migration.container_id, path)
+        return old, expect_checkpoint(self._target(migration), migration.new_id, path)
 
     def _source(self, migration: Migration) -> Moves:
         return engine_of(self.engines, migration.source)
