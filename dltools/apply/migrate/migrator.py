@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from dltools.apply.migrate.migration import Migration, Step, WaitError
-from dltools.apply.migrate.movable import checkpoint_path, refusal, service_refusal
+from dltools.apply.migrate.movable import checkpoint_path, refusals, service_refusals
 from dltools.apply.migrate.mover import Mover, rolled_back
 from dltools.apply.migrate.service_steps import free, is_free, manager
 from dltools.engine.interface import Container, Engine, GoneError, Moves, RefusedError
@@ -47,7 +47,7 @@ class Migrator:
         found = replace(found, before={"host": action.host}, after={"host": action.host})
         if not isinstance(target, Moves) or not target.capabilities.creates:
             return replace(found, error=f"the engine of host {host} takes no containers")
-        if reason := refusal(container, target, force=self._force):
+        if reason := next(refusals(container, target, force=self._force), None):
             return replace(found, error=reason)
         migration = self._begun(action, container, target, original)
         if container.service_id:
@@ -91,7 +91,7 @@ class Migrator:
                 "it is a task of a Swarm service, and no engine named manages its Swarm",
             )
         service = swarm.service(service_id)
-        if reason := service_refusal(container, service, swarm, target):
+        if reason := next(service_refusals(container, service, swarm, target), None):
             return migration, reason
         return replace(
             migration,

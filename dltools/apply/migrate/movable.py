@@ -9,16 +9,12 @@ from dltools.engine.services import Service, ServiceManager
 from dltools.labels import CHECKPOINT, PLACED, PROTECT, is_true
 
 
-def refusal(container: Container, target: Moves, *, force: bool) -> str | None:
-    """Return why a container cannot be moved, None if it can. With `force` a job without a
-    checkpoint is moved, too, and begins anew.
+def refusals(container: Container, target: Moves, *, force: bool) -> Iterator[str]:
+    """Yield why a container cannot be moved. With `force` a job without a checkpoint is moved, too,
+    and begins anew.
 
     Raises as the engine does.
     """
-    return next(_refusals(container, target, force), None)
-
-
-def _refusals(container: Container, target: Moves, force: bool) -> Iterator[str]:
     labels = container.labels
     if is_true(labels.get(PROTECT)):
         yield f"protected by its label {PROTECT}"
@@ -69,20 +65,14 @@ def checkpoint_path(container: Container) -> str:
     return container.labels.get(CHECKPOINT, "").strip()
 
 
-def service_refusal(
+def service_refusals(
     container: Container, service: Service, swarm: ServiceManager, target: Engine
-) -> str | None:
-    """Return why the service of a container cannot be moved, None if it can. What keeps any
-    container from being moved is not looked at.
+) -> Iterator[str]:
+    """Yield why the service of a container cannot be moved. What keeps any container from being
+    moved is not looked at.
 
     Raises as the engine does.
     """
-    return next(_service_refusals(container, service, swarm, target), None)
-
-
-def _service_refusals(
-    container: Container, service: Service, swarm: ServiceManager, target: Engine
-) -> Iterator[str]:
     if is_true(service.labels.get(PROTECT)):
         yield f"its service is protected by its label {PROTECT}"
     if service.replicas is None:
