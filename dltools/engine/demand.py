@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from dltools.engine.cgroup import Cgroup
-from dltools.engine.kernel_files import ROOT, read_text
+from dltools.engine.kernel_files import ROOT, read_text, stat_of
 
 _MOST_THREADS = 512
 """Threads of a container that are looked at (ours): more say no more, and cost time."""
@@ -115,7 +115,7 @@ def threads_wait(cpus: float) -> bool:
 def _starving(before: _Look, now: _Look) -> int:
     """Count the threads that are ready to run and have not run since the look before."""
     unchanged = (tid for tid, times in now.threads.items() if before.threads.get(tid) == times)
-    return sum(_letter(tid) == "R" for tid in unchanged)
+    return sum(stat_of(tid)[:1] == ["R"] for tid in unchanged)
 
 
 def _between(before: _Look, now: _Look, starving: int, *, may_be_frozen: bool) -> float | None:
@@ -152,16 +152,11 @@ def _times(tid: int) -> _Times | None:
     return None
 
 
-def _letter(tid: int) -> str:
-    """Return the letter of a thread's state: R where it is ready to run."""
-    return read_text(f"{ROOT}proc/{tid}/stat").rpartition(")")[2].strip()[:1]
-
-
 def _over_life(threads: dict[int, _Times]) -> Iterable[float]:
     """Yield for each thread the part of its life for which it wanted a CPU."""
     uptime = time.clock_gettime(time.CLOCK_BOOTTIME)
     for tid, times in threads.items():
-        fields = read_text(f"{ROOT}proc/{tid}/stat").rpartition(")")[2].split()
+        fields = stat_of(tid)
         age = uptime - int(fields[19]) / _TICKS if len(fields) > 19 else 0.0
         yield min(1.0, times.wanted / age) if age > 0 else 0.0
 
@@ -173,25 +168,12 @@ _BETWEEN_S = 0.02
 def count_busy(group: Cgroup, root: Path = ROOT) -> int | None:
     """Return the most threads that want a CPU at once within 0.1 s, None if they are not
     visible."""
-    most = 0
+    counts = []
     for number in range(_COUNTS):
         if number:
             time.sleep(_BETWEEN_S)
-        pids = group.processes
-        if not pids:
+        tids = group.threads
+        if not tids:
             return None
-        most = max(most, sum(_running(root / "proc" / str(pid) / "task") for pid in pids))
-    return most
-
-
-def _running(tasks: Path) -> int:
-    try:
-        threads = list(tasks.iterdir())
-    except OSError:  # the process has ended
-        return 0
-    return sum(_state(thread) == "R" for thread in threads)
-
-
-def _state(thread: Path) -> str:
-    """Return a thread's state, which follows the last bracket: its name may hold brackets too."""
-    return read_text(thread / "stat").rpartition(")")[2].strip()[:1]
+        counts.append(sum(stat_of(tid, root)[:1] == ["R"] for tid in tids))
+    return max(counts)

@@ -16,7 +16,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from dltools.engine.kernel_files import ROOT, read_text
+from dltools.engine.kernel_files import ROOT, stat_of
 
 _VISIBLE = "NVIDIA_VISIBLE_DEVICES="
 
@@ -75,8 +75,8 @@ def access_by_specification(spec: Mapping[str, Any], *, is_asked: bool) -> GpuAc
 def specification(container_id: str, pid: int, root: Path = ROOT) -> Mapping[str, Any]:
     """Return the specification with which the runtime here started a container, given its first
     process: its parent is the shim. {} where it cannot be found or read."""
-    parent = read_text(root / f"proc/{pid}/stat").rpartition(")")[2].split()[1:2]
-    folder = root / f"proc/{parent[0] if parent else 0}/cwd"
+    words = stat_of(pid, root)
+    folder = root / f"proc/{words[1] if words else 0}/cwd"
     try:
         if folder.readlink().name != container_id:
             return {}

@@ -49,6 +49,12 @@ def read_flat(path: Path | str, read: Read = read_text) -> dict[str, int]:
     return {key: int(value) for key, _, value in pairs if value.lstrip("-").isdigit()}
 
 
+def stat_of(pid: int | str, root: Path = ROOT) -> list[str]:
+    """Return the words of a /proc/PID/stat from a process's or thread's state on, [] if it is not
+    there. Its name before, which may hold anything, ends with the last bracket."""
+    return read_text(f"{root}/proc/{pid}/stat").rpartition(")")[2].split()
+
+
 def number_after(key: str, text: str) -> int | None:
     """Return the number between a key and the end of its line, None if there is none.
 

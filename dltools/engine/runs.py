@@ -6,8 +6,8 @@ import os
 import signal
 import time
 from dataclasses import dataclass
-from pathlib import Path
 
+from dltools.engine.kernel_files import stat_of
 from dltools.errors import AccessError
 
 _LOOKS_EVERY_S = 0.1
@@ -73,16 +73,9 @@ def process_start(pid: int) -> int:
 
 def _state_and_start(pid: int) -> tuple[str, int]:
     """Return the kernel's letter for a process's state, and when it began; "" and 0 if it is not
-    there.
-
-    Its name, which may hold anything, ends with the last bracket.
-    """
-    try:
-        text = Path(f"/proc/{pid}/stat").read_text(errors="replace")
-        words = text.rpartition(")")[2].split()
-        return words[0], int(words[19])
-    except (OSError, ValueError, IndexError):
-        return "", 0
+    there."""
+    words = stat_of(pid)
+    return (words[0], int(words[19])) if len(words) > 19 else ("", 0)
 
 
 def _exists(pid: int) -> bool:

@@ -82,10 +82,21 @@ def default_shares(cgroup_version: str, runc: str) -> int:
     return (_quadratic_shares if is_quadratic else _linear_shares)(_V2_DEFAULT)
 
 
-def shares_for_v2(steps: int) -> tuple[int, int]:
-    """Return the shares that give a weight of version 2: by runc's first formula, and by that of
-    1.3.2. Only reading back tells which of the two counts."""
+def shares_for(weight: float, cgroup_version: int) -> tuple[int, ...]:
+    """Return the shares that may set a weight. Version 2 has a scale of its own, on which many
+    shares are one weight, by runc's first formula or by that of 1.3.2: only reading back tells
+    which are right."""
+    if cgroup_version == 1:
+        return (max(LEAST_SHARES, round(weight)),)
+    steps = weight_to_v2(weight)
     return _linear_shares(steps), _quadratic_shares(steps)
+
+
+def fitting_period(cores: float, period_us: int | None) -> int:
+    """Return the period (us) for a quota: the given one, unless it is too short for so small a
+    quota, or none."""
+    period = period_us or PERIOD_US
+    return period if cores * period >= LEAST_QUOTA_US else max(period, PERIOD_US)
 
 
 def _steps_of(shares: int) -> tuple[int, int]:

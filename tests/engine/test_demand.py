@@ -9,7 +9,7 @@ from types import SimpleNamespace
 import pytest
 from conftest import ReplaceSleep
 
-from dltools.engine import demand
+from dltools.engine import demand, kernel_files
 from dltools.engine.cgroup import Cgroup
 from dltools.engine.demand import DemandWatch
 
@@ -39,7 +39,9 @@ def looks(monkeypatch: pytest.MonkeyPatch) -> Looks:
             born = " ".join(["0"] * 19 + [str(90 * demand._TICKS)])
             files |= {f"/proc/{tid}/stat": f"{tid} (a) b) {born}" for tid in threads}
             files |= {f"/proc/{tid}/stat": f"{tid} (a) R {born}" for tid in ready & set(threads)}
-            monkeypatch.setattr(demand, "read_text", lambda path, files=files: files.get(path, ""))
+            read = lambda path, files=files: files.get(path.replace("//", "/"), "")  # noqa: E731
+            monkeypatch.setattr(demand, "read_text", read)
+            monkeypatch.setattr(kernel_files, "read_text", read)
             monkeypatch.setattr("time.monotonic", lambda now=now: now)
             monkeypatch.setattr("time.clock_gettime", lambda _clock, now=now: 100.0 + now)
             group = SimpleNamespace(threads=[*threads, 99])
@@ -116,22 +118,22 @@ def no_waiting(replace_sleep: ReplaceSleep) -> None:
 
 def process(root: Path, pid: int, *states: str, name: str = "job") -> None:
     for number, state in enumerate(states):
-        thread = root / "proc" / str(pid) / "task" / str(pid + number)
+        thread = root / "proc" / str(pid + number)
         thread.mkdir(parents=True)
         (thread / "stat").write_text(f"{pid + number} ({name}) {state} 1 1 0\n")
 
 
-def group(root: Path, *pids: int) -> Cgroup:
+def group(root: Path, *tids: int) -> Cgroup:
     directory = root / "cgroup"
     directory.mkdir()
-    (directory / "cgroup.procs").write_text("".join(f"{pid}\n" for pid in pids))
+    (directory / "tasks").write_text("".join(f"{tid}\n" for tid in tids))
     return Cgroup({"cpu": directory}, None)
 
 
 def test_running_threads_of_all_processes_are_busy(tmp_path: Path) -> None:
     process(tmp_path, 10, "R", "S", "R")
     process(tmp_path, 20, "R", "D")
-    assert demand.count_busy(group(tmp_path, 10, 20), tmp_path) == 3
+    assert demand.count_busy(group(tmp_path, 10, 11, 12, 20, 21), tmp_path) == 3
 
 
 def test_a_name_may_hold_anything(tmp_path: Path) -> None:
@@ -143,7 +145,7 @@ def test_the_most_of_several_counts_is_returned(
     tmp_path: Path, replace_sleep: ReplaceSleep
 ) -> None:
     process(tmp_path, 10, "S")
-    stat = tmp_path / "proc/10/task/10/stat"
+    stat = tmp_path / "proc/10/stat"
     texts = iter(["10 (job) R 1\n", "10 (job) S 1\n", "10 (job) S 1\n", "10 (job) S 1\n"])
     replace_sleep(demand, lambda _: stat.write_text(next(texts)))
     assert demand.count_busy(group(tmp_path, 10), tmp_path) == 1

@@ -18,15 +18,7 @@ from dltools.engine.interface import (
     RecordedLimits,
     RefusedError,
 )
-from dltools.engine.scales import (
-    LEAST_QUOTA_US,
-    LEAST_SHARES,
-    PERIOD_US,
-    quota_in_cores,
-    quota_in_us,
-    shares_for_v2,
-    weight_to_v2,
-)
+from dltools.engine.scales import PERIOD_US, fitting_period, quota_in_cores, quota_in_us, shares_for
 
 _QUOTA, _PERIOD, _SHARES = "cpu_quota", "cpu_period", "cpu_shares"
 
@@ -69,7 +61,7 @@ def setting_updates(located: LocatedContainer, wanted: CpuLimits) -> Iterator[Fi
     if "cpu_weight" not in wanted:
         yield fields
         return
-    for shares in _shares(located, wanted["cpu_weight"]):
+    for shares in shares_for(wanted["cpu_weight"], located.cgroup_version):
         yield {**fields, _SHARES: shares}
 
 
@@ -79,8 +71,9 @@ def restoring_updates(
     """Yield the updates that may restore the quota of the journal's fields, and set the weight that
     is wanted. On version 2 the shares on record come first: several stand for one weight."""
     fields = {_QUOTA: original.get(_QUOTA) or -1, _PERIOD: original.get(_PERIOD) or PERIOD_US}
-    choices = _shares(located, wanted["cpu_weight"]) if "cpu_weight" in wanted else (0,)
-    if located.cgroup_version == 2 and original.get(_SHARES):
+    version = located.cgroup_version
+    choices = shares_for(wanted["cpu_weight"], version) if "cpu_weight" in wanted else (0,)
+    if version == 2 and original.get(_SHARES):
         choices = (original[_SHARES], *choices)
     for shares in choices:
         yield {**fields, _SHARES: shares}
@@ -92,19 +85,11 @@ def _quota_fields(located: LocatedContainer, cpus: float | None) -> dict[str, in
         cpus = bound
     if bound is not None and (cpus is None or cpus > bound):
         raise RefusedError(f"its pod limits it to {bound:g} CPUs: dl-apply sets no higher quota")
-    period = located.container.limit_fields.get(_PERIOD) or PERIOD_US
+    period = located.container.limit_fields.get(_PERIOD)
     if cpus is None:
-        return {_QUOTA: -1, _PERIOD: period}
-    if cpus * period < LEAST_QUOTA_US:  # too short a period for so small a quota
-        period = max(period, PERIOD_US)
+        return {_QUOTA: -1, _PERIOD: period or PERIOD_US}
+    period = fitting_period(cpus, period)
     return {_QUOTA: quota_in_us(cpus, period), _PERIOD: period}
-
-
-def _shares(located: LocatedContainer, weight: float) -> tuple[int, ...]:
-    """Return the shares that may set a weight, as runc of one version or another takes them."""
-    if located.cgroup_version == 1:
-        return (max(LEAST_SHARES, round(weight)),)
-    return shares_for_v2(weight_to_v2(weight))
 
 
 def _table(data: Mapping[str, Any], *path: str) -> Mapping[str, Any]:

@@ -10,15 +10,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from dltools.engine.interface import CpuLimits, LocatedContainer, RecordedLimits
-from dltools.engine.scales import (
-    LEAST_QUOTA_US,
-    LEAST_SHARES,
-    PERIOD_US,
-    quota_in_cores,
-    quota_in_us,
-    shares_for_v2,
-    weight_to_v2,
-)
+from dltools.engine.scales import PERIOD_US, fitting_period, quota_in_cores, quota_in_us, shares_for
 
 FIELDS = ("NanoCpus", "CpuPeriod", "CpuQuota", "CpuShares", "CpusetCpus")
 """The fields that actions change, and that the journal keeps."""
@@ -101,9 +93,7 @@ def _quota_fields(
         return {"NanoCpus": _nano_cpus(engine_cpus if cpus is None else cpus)}
     if cpus is None:
         return {"CpuQuota": -1}
-    period = present.get("CpuPeriod") or PERIOD_US
-    if cpus * period < LEAST_QUOTA_US:  # too short a period for so small a quota
-        period = max(period, PERIOD_US)
+    period = fitting_period(cpus, present.get("CpuPeriod"))
     return {"CpuPeriod": period, "CpuQuota": quota_in_us(cpus, period)}
 
 
@@ -117,17 +107,9 @@ def _with_the_rest(
     if "cpu_weight" not in wanted:
         yield fields
         return
-    for shares in _shares(located, wanted["cpu_weight"], known_shares):
+    known = (known_shares,) if known_shares and located.cgroup_version != 1 else ()
+    for shares in (*known, *shares_for(wanted["cpu_weight"], located.cgroup_version)):
         yield {**fields, "CpuShares": shares}
-
-
-def _shares(located: LocatedContainer, weight: float, known_shares: int) -> tuple[int, ...]:
-    """Return the shares that may set a weight. Version 2 has a scale of its own, on which many
-    shares are one weight: only reading back tells which are right."""
-    if located.cgroup_version == 1:
-        return (max(LEAST_SHARES, round(weight)),)
-    known = (known_shares,) if known_shares else ()
-    return (*known, *shares_for_v2(weight_to_v2(weight)))
 
 
 def _nano_cpus(cores: float) -> int:
