@@ -76,7 +76,8 @@ class _Layout:
 
 
 class FittedTable:
-    """A table of texts that is as narrow as the screen; each column has a header and a look.
+    """A table of texts that is as narrow as the screen. A column is its header, with its look
+    behind a colon, "left" by default: "CPU:right". One that is False is left out, with its cells.
 
     Looks: "name" (as the first column, if it is "left") is shortened; "right", numbers, "left",
     settings, and "words" are never shortened, but a line may end between two of them; "note", the
@@ -85,20 +86,22 @@ class FittedTable:
     Columns that do not fit beside each other go into further tables below the first.
     """
 
-    def __init__(self, *columns: tuple[str, str], short_notes: bool = False) -> None:
+    def __init__(self, *columns: str | bool, short_notes: bool = False) -> None:
         """Make a table without rows."""
         self.styles: list[str] = []
         self._short_notes = short_notes
-        self.columns = [
-            _Column(header, "name" if (n, look) == (0, "left") else look)
-            for n, (header, look) in enumerate(columns)
-        ]
+        self._is_shown = list(map(bool, columns))
+        parts = [str(one).partition(":") for one in columns if one]
+        self.columns = [_Column(header, look or "left") for header, _, look in parts]
+        if self.columns[0].look == "left":
+            self.columns[0].look = "name"
         self._notes = self.columns.pop() if self.columns[-1].look == "note" else None
 
     def add_row(self, *cells: str, style: str = "") -> None:
         """Add a row, with a cell for each column."""
         columns = [*self.columns, *([self._notes] if self._notes else [])]
-        for column, cell in zip(columns, cells, strict=True):
+        shown = (cell for cell, is_shown in zip(cells, self._is_shown, strict=True) if is_shown)
+        for column, cell in zip(columns, shown, strict=True):
             column.cells.append(printable(cell))
         self.styles.append(style)
 
@@ -245,19 +248,12 @@ def _joined(pieces: Sequence[str], width: int) -> list[str]:
     return lines
 
 
-_LOOKS = {"REALIZE": "left", "SET": "words", "ACTIONS": "left", "LIMITS": "left"}
-
-
 def runs_table(rows: Iterable[Mapping[str, Any]]) -> FittedTable:
     """Return a row per policy, run or job: seconds, and beside them ratios to the baseline."""
     from dltools.report.cells import cells
 
     found = cells(list(rows))
-    looks = [
-        "right" if right else _LOOKS.get(header, "name")
-        for header, right in zip(found.headers, found.right, strict=True)
-    ]
-    table = FittedTable(*zip(found.headers, looks, strict=True))
+    table = FittedTable(*map(":".join, zip(found.headers, found.looks, strict=True)))
     for row in found.rows:
         table.add_row(*row)
     return table

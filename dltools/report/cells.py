@@ -8,64 +8,54 @@ from typing import Any
 
 from dltools.text import printable
 
-_HEADERS = {
-    "run": "RUN",
-    "policy": "POLICY",
-    "realize": "REALIZE",
-    "set": "SET",
-    "seed": "SEED",
-    "name": "JOB",
-    "user": "USER",
-    "job": "OF JOB",
-    "job_count": "JOBS",
-    "node": "HOST",
-    "arrival": "ARRIVAL",
-    "finish": "FINISH",
-    "makespan": "MAKESPAN",
-    "mean_completion": "MEAN",
-    "completion": "COMPLETION",
-    "paused": "PAUSED",
-    "held_back": "HELD BACK",
-    "longest_completion": "LONGEST",
-    "time_to_first": "TO TARGET",
-    "first": "TARGET MET",
-    "satisfied": "SATISFIED",
-    "cpu": "CPU",
-    "gpu": "GPU",
-    "cpu_hours": "CPU HOURS",
-    "gpu_hours": "GPU HOURS",
-    "joules": "GPU JOULES",
-    "cost": "COST",
-    "waited_hours": "WAITED HOURS",
-    "finished": "FINISHED",
-    "migrations": "MIGRATIONS",
-    "unfinished": "UNFINISHED",
-    "failed": "FAILED",
-    "actions": "ACTIONS",
-    "limits": "LIMITS",
+_COLUMNS = {
+    "run": ("RUN", "name"),
+    "policy": ("POLICY", "name"),
+    "realize": ("REALIZE", "left"),
+    "set": ("SET", "words"),
+    "seed": ("SEED", "time"),
+    "name": ("JOB", "name"),
+    "user": ("USER", "name"),
+    "job": ("OF JOB", "name"),
+    "job_count": ("JOBS", "count"),
+    "node": ("HOST", "name"),
+    "arrival": ("ARRIVAL", "time"),
+    "finish": ("FINISH", "time"),
+    "makespan": ("MAKESPAN", "time"),
+    "mean_completion": ("MEAN", "time"),
+    "completion": ("COMPLETION", "time"),
+    "paused": ("PAUSED", "time"),
+    "held_back": ("HELD BACK", "time"),
+    "longest_completion": ("LONGEST", "time"),
+    "time_to_first": ("TO TARGET", "time"),
+    "first": ("TARGET MET", "time"),
+    "satisfied": ("SATISFIED", "count"),
+    "cpu": ("CPU", "time"),
+    "gpu": ("GPU", "time"),
+    "cpu_hours": ("CPU HOURS", "count"),
+    "gpu_hours": ("GPU HOURS", "count"),
+    "joules": ("GPU JOULES", "count"),
+    "cost": ("COST", "count"),
+    "waited_hours": ("WAITED HOURS", "count"),
+    "finished": ("FINISHED", "count"),
+    "migrations": ("MIGRATIONS", "count"),
+    "unfinished": ("UNFINISHED", "count"),
+    "failed": ("FAILED", "count"),
+    "actions": ("ACTIONS", "left"),
+    "limits": ("LIMITS", "left"),
 }
-_TEXTS = ("run", "policy", "realize", "set", "name", "user", "job", "node", "actions", "limits")
-_COUNTS = (
-    "satisfied",
-    "migrations",
-    "unfinished",
-    "failed",
-    "finished",
-    "job_count",
-    "cpu_hours",
-    "gpu_hours",
-    "joules",
-    "cost",
-    "waited_hours",
-)
+"""By key, the header of a column, and what it holds: a time (s), a count, else a text of a look."""
+
+_NUMBERS = {"time": "right", "count": "right"}
 
 
 @dataclass(frozen=True, slots=True)
 class Cells:
-    """A table of texts. `right`: for each column whether it has numbers, aligned to the right."""
+    """A table of texts. `looks`: for each column, "right" if it has numbers, else how its texts
+    give way on a narrow screen."""
 
     headers: tuple[str, ...]
-    right: tuple[bool, ...]
+    looks: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
 
 
@@ -81,10 +71,10 @@ def cells(rows: Sequence[Mapping[str, Any]]) -> Cells:
         }
         for row in rows
     ]
-    shown = [key for key in _HEADERS if any(row.get(key) not in (None, "", 0) for row in known)]
+    shown = [key for key in _COLUMNS if any(row.get(key) not in (None, "", 0) for row in known)]
     return Cells(
-        tuple(_HEADERS[key] for key in shown),
-        tuple(key not in _TEXTS for key in shown),
+        tuple(_COLUMNS[key][0] for key in shown),
+        tuple(_NUMBERS.get(_COLUMNS[key][1], _COLUMNS[key][1]) for key in shown),
         tuple(tuple(_cell(row, key) for key in shown) for row in rows),
     )
 
@@ -99,13 +89,13 @@ def _cell(row: Mapping[str, Any], key: str) -> str:
         return "-"
     if isinstance(value, str):
         return printable(value)
-    text = f"{value:.4g}" if key in _COUNTS else f"{value:z.1f} s"
+    text = f"{value:.4g}" if _COLUMNS[key][1] == "count" else f"{value:z.1f} s"
     return text if ratio is None else f"{text} ({ratio:.2f})"
 
 
 def markdown(table: Cells) -> str:
     """Return a table in Markdown."""
-    marks = ["--:" if right else "---" for right in table.right]
+    marks = ["--:" if look == "right" else "---" for look in table.looks]
     lines = [table.headers, marks, *table.rows]
     return "".join(f"| {' | '.join(map(_escaped, line))} |\n" for line in lines)
 

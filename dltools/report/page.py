@@ -81,8 +81,8 @@ def _headed(table: Table) -> str:
 def _table(table: Cells) -> str:
     def line(tag: str, texts: Sequence[str]) -> str:
         marked = (
-            f"<{tag}{' class=number' if right else ''}>{_escaped(text)}</{tag}>"
-            for text, right in zip(texts, table.right, strict=True)
+            f"<{tag}{' class=number' if look == 'right' else ''}>{_escaped(text)}</{tag}>"
+            for text, look in zip(texts, table.looks, strict=True)
         )
         return f"<tr>{''.join(marked)}</tr>\n"
 

@@ -110,7 +110,7 @@ def test_what_does_not_fit_comes_below_with_its_names(monkeypatch: pytest.Monkey
 
 
 def test_wide_letters_count_twice(monkeypatch: pytest.MonkeyPatch) -> None:
-    table = FittedTable(("NAME", "name"), ("VALUE", "right"))
+    table = FittedTable("NAME", "VALUE:right")
     table.add_row("深度学习容器" * 4, "1234567.89 s")
     lines = shown(table, 30, monkeypatch)
     assert lines[-1].endswith("1234567.89 s")

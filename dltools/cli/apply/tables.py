@@ -29,18 +29,12 @@ def results_table(
 ) -> FittedTable:
     """Return a row per action: what became of it, the setting before and after, and what is wrong,
     else why, where `reasons` tell that by the action's id. A `time` stands beside the first."""
-    table = FittedTable(
-        *([("TIME", "right")] if time else []),
-        ("CONTAINER", "name"),
-        ("RESULT", "left"),
-        ("BEFORE", "left"),
-        ("AFTER", "left"),
-        ("NOTE", "note"),
-    )
+    headers = ("CONTAINER:name", "RESULT", "BEFORE", "AFTER", "NOTE:note")
+    table = FittedTable(bool(time) and "TIME:right", *headers)
     for number, result in enumerate(results):
         before, after = changes_in_words(result.before, result.after)
         table.add_row(
-            *([] if not time else [""] if number else [time]),
+            "" if number else time,
             result.container_name,
             result.status.value,
             before,
@@ -60,14 +54,7 @@ def results_stream(console: Console) -> TableStream:
 
 def migrations_table(rows: Iterable[Migration]) -> FittedTable:
     """Return a row per job that is on its way: from where to where, and where it is."""
-    table = FittedTable(
-        ("CONTAINER", "left"),
-        ("FROM", "left"),
-        ("TO", "left"),
-        ("STEP", "left"),
-        ("SINCE", "left"),
-        ("NOTE", "note"),
-    )
+    table = FittedTable("CONTAINER", "FROM", "TO", "STEP", "SINCE", "NOTE:note")
     for one in rows:
         note = "; ".join(filter(None, (one.whereabouts, one.why and f"it goes back: {one.why}")))
         table.add_row(
@@ -85,14 +72,7 @@ def migrations_table(rows: Iterable[Migration]) -> FittedTable:
 def changed_table(rows: Iterable[ChangedContainer], now: str) -> FittedTable:
     """Return a row per changed container: its settings before and now, since when, what ends that,
     and by which run. `now` is the time (RFC 3339)."""
-    table = FittedTable(
-        ("CONTAINER", "left"),
-        ("BEFORE", "left"),
-        ("NOW", "left"),
-        ("SINCE", "left"),
-        ("UNTIL", "left"),
-        ("BY", "left"),
-    )
+    table = FittedTable("CONTAINER", "BEFORE", "NOW", "SINCE", "UNTIL", "BY")
     for one in rows:
         before, current = changes_in_words(
             one.original, {"state": "gone"} if one.current is None else one.current
@@ -113,15 +93,7 @@ def changed_table(rows: Iterable[ChangedContainer], now: str) -> FittedTable:
 def history_table(changes: Iterable[Change], today: str) -> FittedTable:
     """Return a row per change: when, the settings before and after, what ended it and when, by
     which run, and why. `today` is the date (RFC 3339), which times of that day lack."""
-    table = FittedTable(
-        ("CONTAINER", "left"),
-        ("AT", "left"),
-        ("BEFORE", "left"),
-        ("AFTER", "left"),
-        ("ENDED", "left"),
-        ("BY", "left"),
-        ("WHY", "note"),
-    )
+    table = FittedTable("CONTAINER", "AT", "BEFORE", "AFTER", "ENDED", "BY", "WHY:note")
     for one in changes:
         before, after = changes_in_words(one.before, one.after)
         at, ended = (

@@ -36,31 +36,21 @@ def decisions_table(
     have a column where any is known."""
     decisions = list(decisions)
     has_users = any(decision.user for decision in decisions)
-    table = FittedTable(
-        ("CONTAINER", "left"),
-        *([("USER", "left")] if has_users else []),
-        ("CLASS", "left"),
-        ("SHARE", "right"),
-        ("SETTINGS", "left"),
-        *([("SIGNAL", "left"), ("PREDICTION", "left"), ("ENDS IN", "right")] if wide else []),
-        ("WHY", "note"),
-        short_notes=True,
-    )
+    more = ("SIGNAL", "PREDICTION", "ENDS IN:right") if wide else (False,) * 3
+    headers = ("CONTAINER", has_users and "USER", "CLASS", "SHARE:right", "SETTINGS")
+    table = FittedTable(*headers, *more, "WHY:note", short_notes=True)
     for decision in decisions:
         wanted = decision.setting or {}
         share = decision.allocation.share
-        more = (
-            decision.allocation.signal or "-",
-            decision.allocation.prediction or "-",
-            "-" if decision.ends_s is None else f"{decision.ends_s:.3g} s",
-        )
         table.add_row(
             decision.name,
-            *([decision.user or "-"] if has_users else []),
+            decision.user or "-",
             decision.job_class,
             "-" if share is None else f"{share:.0%}",
             _settings(decision.present, wanted),
-            *(more if wide else ()),
+            decision.allocation.signal or "-",
+            decision.allocation.prediction or "-",
+            "-" if decision.ends_s is None else f"{decision.ends_s:.3g} s",
             decision.in_short,
             style=_STYLES[known.tone] if (known := classes.get(decision.job_class)) else "",
         )

@@ -122,13 +122,7 @@ def live_view(
 
 def _details(observed: ObservedHosts, shown: Sequence[ObservedContainer]) -> FittedTable:
     """Return a row per container: weight, quota, turn, role and what shows it."""
-    table = FittedTable(
-        ("CONTAINER", "name"),
-        ("WEIGHT", "right"),
-        ("QUOTA", "right"),
-        ("TURN", "right"),
-        ("ROLE", "name"),
-    )
+    table = FittedTable("CONTAINER", "WEIGHT:right", "QUOTA:right", "TURN:right", "ROLE:name")
     for one in shown:
         row, cpus = one.row, observed.cpus_of(one)
         quota, turn = row["cpu_limit_cores"], row.get("turn_seconds")

@@ -37,18 +37,9 @@ def containers_table(hosts: ObservedHosts, width: int) -> FittedTable:
     is_wide = width >= _WIDE
     several = len(hosts.nodes) > 1
     has_users = any(one.row.get("user") for one in hosts.containers)
-    table = FittedTable(
-        *([("HOST", "left")] if several else []),
-        ("CONTAINER", "left"),
-        *([("USER", "left")] if has_users else []),
-        *([("STATE", "left")] if is_wide else []),
-        ("CPU", "right"),
-        ("LIMIT", "right"),
-        ("MEMORY", "right"),
-        *([("THREADS", "right")] if is_wide else []),
-        ("PROGRESS", "words"),
-        ("ROLE", "note" if is_wide else "left"),
-    )
+    names = (several and "HOST", "CONTAINER", has_users and "USER", is_wide and "STATE")
+    numbers = ("CPU:right", "LIMIT:right", "MEMORY:right", is_wide and "THREADS:right")
+    table = FittedTable(*names, *numbers, "PROGRESS:words", "ROLE:note" if is_wide else "ROLE")
     listed = listed_cpus(one.row for one in hosts.containers)
     for one in hosts.containers:
         row = one.row
@@ -56,22 +47,18 @@ def containers_table(hosts: ObservedHosts, width: int) -> FittedTable:
             f"{clip(name, 18)}={one.points[name][-1]:.4g}" for name in one.metrics[:_MOST_METRICS]
         ]
         table.add_row(
-            *([row["host"]] if several else []),
+            row["host"],
             row["container_name"] if is_wide else named(row),
-            *([_whose(row)] if has_users else []),
-            *([row["state"]] if is_wide else []),
+            _whose(row),
+            row["state"] or "",
             cpu_use(row, one.before),
             limits(row, hosts.cpus_of(one), listed),
             size(row["memory_working_set_bytes"]),
-            *([_count(row["thread_count"])] if is_wide else []),
+            "-" if row["thread_count"] is None else str(row["thread_count"]),
             " ".join(values) or "-",
             role(row) if is_wide else row.get("role") or "-",
         )
     return table
-
-
-def _count(number: int | None) -> str:
-    return "-" if number is None else str(number)
 
 
 def _whose(row: Row) -> str:
@@ -140,16 +127,8 @@ class Metrics:
     def table(self, *, wide: bool) -> FittedTable:
         """Return a row per container and metric, the metrics that judge a job first: the log family
         that found it, the number of points, the first and last value, and its name as printed."""
-        table = FittedTable(
-            ("CONTAINER", "left"),
-            ("METRIC", "name"),
-            ("AIM", "left"),
-            ("FAMILY", "left"),
-            ("POINTS", "right"),
-            ("FIRST", "right"),
-            ("LAST", "right"),
-            *([("AS PRINTED", "name")] if wide else []),
-        )
+        headers = ("CONTAINER", "METRIC:name", "AIM", "FAMILY", "POINTS:right", "FIRST:right")
+        table = FittedTable(*headers, "LAST:right", wide and "AS PRINTED:name")
         for name, seen in sorted(self._seen().items()):
             for metric in metric_names.evaluation_order(seen):
                 for (container, other, family), one in self._found.items():
@@ -162,7 +141,7 @@ class Metrics:
                             str(one.count),
                             f"{one.first:.4g}",
                             f"{one.last:.4g}",
-                            *([one.original] if wide else []),
+                            one.original,
                         )
         return table
 
