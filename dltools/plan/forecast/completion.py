@@ -12,9 +12,9 @@ What came true is compared with what was forecast: see `Forecasts`.
 from __future__ import annotations
 
 import math
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import islice
 from statistics import median
 from typing import NamedTuple
 
@@ -50,29 +50,58 @@ def equal_parts(needs: Iterable[tuple[float, int]], cpus: float) -> dict[float, 
     return parts
 
 
+@dataclass(slots=True, eq=False)
+class _Alike:
+    """Jobs of a tier that can use as many CPUs and lose as much by having fewer: `one` of them, the
+    indices of all, the one that ends first last, and what each has `had` so far."""
+
+    one: Prospect
+    waiting: list[int]
+    had: float = 0.0
+
+
+@dataclass(slots=True, eq=False)
+class _Tier:
+    """Jobs that share equally what they have, `in_turns` or all at once; `cpus`: how many they can
+    use together."""
+
+    groups: list[_Alike]
+    cpus: float
+    in_turns: bool
+
+    def speeds(self, cpus: float) -> list[tuple[_Tier, _Alike, float]]:
+        """Return how fast each job runs with these CPUs."""
+        if cpus >= self.cpus - _EPSILON:
+            return [(self, group, group.one.cpus) for group in self.groups]
+        parts = equal_parts(((group.one.cpus, len(group.waiting)) for group in self.groups), cpus)
+        if self.in_turns and (len(self.groups) > 1 or len(self.groups[0].waiting) > 1):
+            return [(self, group, max(_EPSILON, parts[group.one.cpus])) for group in self.groups]
+        return [(self, group, group.one.speed(parts[group.one.cpus])) for group in self.groups]
+
+    def left(self, jobs: Sequence[Prospect]) -> dict[int, Prospect]:
+        """Return the jobs as they are now, by index."""
+        return {
+            at: jobs[at]._replace(left=jobs[at].left - group.had)
+            for group in self.groups
+            for at in group.waiting
+        }
+
+
+def _tier(jobs: Sequence[Prospect], indices: Iterable[int], *, in_turns: bool) -> _Tier:
+    kinds: dict[tuple[float, float], list[int]] = {}
+    for at in sorted(indices, key=lambda at: -jobs[at].left):
+        kinds.setdefault(jobs[at][1:], []).append(at)
+    groups = [_Alike(jobs[waiting[0]], waiting) for waiting in kinds.values()]
+    cpus = math.fsum(group.one.cpus * len(group.waiting) for group in groups)
+    return _Tier(groups, cpus, in_turns)
+
+
 def side_by_side(jobs: Sequence[Prospect], cpus: float) -> list[float]:
     """Return in how many seconds each job ends where all share a host's CPUs equally."""
     ends = [math.inf] * len(jobs)
-    kinds: dict[tuple[float, float], list[int]] = {}
-    for at in sorted(range(len(jobs)), key=lambda at: -jobs[at].left):
-        kinds.setdefault(jobs[at][1:], []).append(at)
-    done = dict.fromkeys(kinds, 0.0)  # by each job of a kind, so far
-    clock = 0.0
-    while kinds:
-        parts = equal_parts(((kind[0], len(group)) for kind, group in kinds.items()), cpus)
-        rates = {kind: jobs[group[-1]].speed(parts[kind[0]]) for kind, group in kinds.items()}
-        span, first = min(
-            ((jobs[group[-1]].left - done[kind]) / rates[kind], kind)
-            for kind, group in kinds.items()
-        )
-        if not math.isfinite(span):
-            break
-        clock += max(0.0, span)
-        for kind in kinds:
-            done[kind] += rates[kind] * span
-        ends[kinds[first].pop()] = clock
-        if not kinds[first]:
-            del kinds[first]
+    tier = _tier(jobs, range(len(jobs)), in_turns=False)
+    for at, end in _course(jobs, [tier], cpus):
+        ends[at] = end
     return ends
 
 
@@ -83,26 +112,15 @@ def in_order(
     jobs of a tier in turns, until so many are left, which share equally: for each of `rests`, the
     fewest first."""
     ends = [math.inf] * len(jobs)
-    left = [job.left for job in jobs]
-    waiting = [list(tier) for tier in tiers]
-    clock, count = 0.0, len(jobs)
+    line = [_tier(jobs, tier, in_turns=True) for tier in tiers]
+    course = _course(jobs, line, cpus)
+    clock, number = 0.0, len(jobs)
     at_rest = []
     for rest in sorted(rests, reverse=True):
-        while count > rest:
-            rates = _rates(jobs, waiting, cpus)
-            span, first = min((left[at] / rate, at) for at, rate in rates.items())
-            if not math.isfinite(span):
-                break
-            clock += span
-            for at, rate in rates.items():
-                left[at] = max(0.0, left[at] - rate * span)
-            ends[first] = clock
-            count -= 1
-            tier = next(tier for tier in waiting if first in tier)
-            tier.remove(first)
-            if not tier:
-                waiting.remove(tier)
-        later = {at: jobs[at]._replace(left=left[at]) for tier in waiting for at in tier}
+        for at, end in islice(course, max(0, number - rest)):
+            ends[at] = clock = end
+        number = min(number, rest)
+        later = {at: job for tier in line for at, job in tier.left(jobs).items()}
         at_rest.append((clock, list(ends), later))
     for since, found, later in reversed(at_rest):
         shared = side_by_side(list(later.values()), cpus)
@@ -111,40 +129,52 @@ def in_order(
         yield found
 
 
-def _rates(
-    jobs: Sequence[Prospect], tiers: Iterable[Sequence[int]], cpus: float
-) -> dict[int, float]:
-    """Return the speeds of the jobs that run, by index. The first tiers that fit have all that they
-    can use; what they leave goes to the next ones."""
-    rates: dict[int, float] = {}
-    beside: list[Sequence[int]] = []
+def _course(
+    jobs: Sequence[Prospect], tiers: list[_Tier], cpus: float
+) -> Iterator[tuple[int, float]]:
+    """Yield which job ends next, and in how many seconds. Tiers are what is left of them by then;
+    those whose jobs have ended are removed."""
+    clock = 0.0
+    while True:
+        running = _running(tiers, cpus)
+        span, ends = math.inf, None
+        for one in running:
+            _, group, speed = one
+            left = (jobs[group.waiting[-1]].left - group.had) / speed
+            if left < span:
+                span, ends = left, one
+        if ends is None:
+            return
+        clock += span
+        for _, group, speed in running:
+            group.had += speed * span
+        tier, group, _ = ends
+        tier.cpus -= group.one.cpus
+        at = group.waiting.pop()
+        if not group.waiting:
+            tier.groups.remove(group)
+        if not tier.groups:
+            tiers.remove(tier)
+        yield at, clock
+
+
+def _running(tiers: Iterable[_Tier], cpus: float) -> list[tuple[_Tier, _Alike, float]]:
+    """Return the jobs that run, and their speeds: the first tiers that fit have all that they can
+    use, and the first that does not fit has what these leave."""
+    found: list[tuple[_Tier, _Alike, float]] = []
+    beside = None
     room = cpus
     for tier in tiers:
         if room <= _EPSILON:
-            break
-        if not rates or sum(jobs[at].cpus for at in tier) <= room + _EPSILON:
-            room -= _share(jobs, tier, room, rates)
+            return found
+        if tier.cpus <= room + _EPSILON:
+            found += tier.speeds(room)
+            room -= tier.cpus
         else:
-            beside.append(tier)
-    for tier in beside:
-        if room <= _EPSILON:
-            break
-        room -= _share(jobs, tier, room, rates)
-    return rates
-
-
-def _share(
-    jobs: Sequence[Prospect], tier: Sequence[int], cpus: float, rates: dict[int, float]
-) -> float:
-    """Share CPUs among the jobs of a tier, which take turns; return how many they use."""
-    if len(tier) == 1:
-        job = jobs[tier[0]]
-        part = min(job.cpus, cpus)
-        rates[tier[0]] = job.speed(part)
-        return part
-    parts = equal_parts(Counter(jobs[at].cpus for at in tier).items(), cpus)
-    rates.update((at, max(_EPSILON, parts[jobs[at].cpus])) for at in tier)
-    return math.fsum(parts[jobs[at].cpus] for at in tier)
+            beside = beside or tier
+            if not found:
+                break
+    return found + beside.speeds(room) if beside and room > _EPSILON else found
 
 
 _NEWEST = 15

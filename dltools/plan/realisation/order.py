@@ -102,14 +102,17 @@ def groups_that_fit(
     """
     groups: list[list[ContainerHistory]] = []
     rooms: list[float] = []
-    for job in sorted(jobs, key=lambda job: needed_cpus(job) <= beside):
-        need = needed_cpus(job)
+    full: dict[float, int] = {}  # by need: so many groups have no room for it
+    needs = [(needed_cpus(job), job) for job in jobs]
+    for need, job in sorted(needs, key=lambda one: one[0] <= beside):
         spare = beside if need <= beside else 0.0
-        at = next((k for k, room in enumerate(rooms) if need <= room + spare), None)
-        if at is None:
+        at = full.get(need, 0)
+        while at < len(rooms) and need > rooms[at] + spare:
+            at += 1
+        full[need] = at
+        if at == len(rooms):
             groups.append([])
             rooms.append(cpus)
-            at = len(groups) - 1
         groups[at].append(job)
         rooms[at] -= min(need, cpus)
     return groups
