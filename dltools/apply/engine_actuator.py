@@ -115,8 +115,9 @@ class EngineActuator:
     def adopt_leases(self, covered: Set[str] | None) -> None:
         """Make leases of earlier runs end with this run: those of containers that this run may
         change and, unless `covered` is None, whose ids are in it."""
-        found = (entry for entry in self._entries() if self._is_covered(entry, covered))
-        self._journal.lease_to(found, self.rotation.run)
+        left = (entry for entry in self._entries() if entry.until)
+        found = (entry for entry in left if self._is_covered(entry, covered))
+        self._journal.lease(found, self.rotation.run)
 
     def leave_leases(self, until: str, covered: Set[str] | None) -> bool:
         """Keep what this run holds under lease until a time (RFC 3339); the same for leases of
@@ -127,7 +128,7 @@ class EngineActuator:
             for entry in self._entries()
             if entry.is_leased and (not entry.until or self._is_covered(entry, covered))
         ]
-        self._journal.lease_until(leased, until)
+        self._journal.lease(leased, until=until)
         return bool(leased)
 
     def _is_covered(self, entry: Entry, covered: Set[str] | None) -> bool:

@@ -117,22 +117,11 @@ class Journal(Records[Entry]):
         self.write(entry)
         return known is None
 
-    def keep(self, entries: Iterable[Entry]) -> None:
-        """Keep changes that were made under lease. Raises `OutputError`."""
+    def lease(self, entries: Iterable[Entry], run: ApplyRun = UNKNOWN_RUN, until: str = "") -> None:
+        """Let changes end with a run, or at a time (RFC 3339); without either they are kept. Raises
+        `OutputError`."""
         for entry in entries:
-            if entry.is_leased:
-                self.write(replace(entry, leased_by=UNKNOWN_RUN, until=""))
-
-    def lease_to(self, entries: Iterable[Entry], run: ApplyRun) -> None:
-        """Make leases that earlier runs left behind end with this run. Raises `OutputError`."""
-        for entry in entries:
-            if entry.until:
-                self.write(replace(entry, leased_by=run, until=""))
-
-    def lease_until(self, entries: Iterable[Entry], until: str) -> None:
-        """Keep changes under lease until a time (RFC 3339). Raises `OutputError`."""
-        for entry in entries:
-            self.write(replace(entry, leased_by=UNKNOWN_RUN, until=until))
+            self.write(replace(entry, leased_by=run, until=until))
 
     def next_end(self) -> str:
         """Return when the first lease that a run left behind ends (RFC 3339), "" if there is none.

@@ -205,5 +205,5 @@ def end_dead_leases(engine: Engine, directory: Path, run: ApplyRun = UNKNOWN_RUN
     results = undo(engine, journal, lambda _: None, only=leased) if leased else []
     # What somebody else has changed since is not to be tried again and again.
     left = (one for one in results if one.error and one.status in (Status.SKIPPED, Status.APPLIED))
-    journal.keep(leased[one.container_id] for one in left)
+    journal.lease(leased[one.container_id] for one in left)
     return results

@@ -33,14 +33,14 @@ def own_records(engine: Engine, records: Iterable[R]) -> list[R]:
     """Return the records of an engine's containers: those with its ID, unless they are of another
     host. A host that was renamed keeps its containers. Raises as the engine does.
     """
+    own = (one for one in records if one.engine == engine.id)
     return [
-        one
-        for one in records
-        if one.engine == engine.id and (one.host == engine.host or _has(engine, one.container_id))
+        one for one in own if one.host == engine.host or has_container(engine, one.container_id)
     ]
 
 
-def _has(engine: Engine, container_id: str) -> bool:
+def has_container(engine: Engine, container_id: str) -> bool:
+    """Tell whether an engine has a container. Raises as the engine does."""
     try:
         engine.inspect(container_id)
     except GoneError:

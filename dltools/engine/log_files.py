@@ -15,8 +15,8 @@ import gzip
 import json
 import os
 import time
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import BinaryIO
 
@@ -106,12 +106,17 @@ def read_log(path: Path, since: float) -> Iterator[list[bytes]]:
         with suppress(FileNotFoundError):
             left -= file.stat().st_size * (_PACKS if file.suffix == PACKED else 1)
     for file, most in reversed(chosen):
-        with _opened_if_there(file, is_needed=file == path) as opened:
-            for one in opened:
-                lines = _Lines(one)
-                is_cut |= lines.seek(since, most)
-                while (found := lines.read(_BLOCK)) is not None:
-                    yield found
+        try:
+            opened = _opened(file)
+        except FileNotFoundError:
+            if file == path:
+                raise
+            continue  # it was packed or removed meanwhile
+        with opened:
+            lines = _Lines(opened)
+            is_cut |= lines.seek(since, most)
+            while (found := lines.read(_BLOCK)) is not None:
+                yield found
     if is_cut:
         raise RefusedError(cut_message())
 
@@ -123,20 +128,6 @@ _PACKS = 10
 def cut_message() -> str:
     """Return what to say of a log of which only the newest part is read."""
     return f"more than {format_bytes(LARGEST_BACKLOG)}: the newest lines are read; see --since"
-
-
-@contextmanager
-def _opened_if_there(path: Path, *, is_needed: bool) -> Iterator[Iterable[_File]]:
-    """Give the open file, or nothing where a rotated one was packed or removed meanwhile."""
-    try:
-        file = _opened(path)
-    except FileNotFoundError:
-        if is_needed:
-            raise
-        yield ()
-        return
-    with file:
-        yield (file,)
 
 
 def rotated(path: Path) -> list[Path]:
@@ -355,7 +346,5 @@ def _status(path: Path) -> os.stat_result | None:
 
 def _changed(path: Path) -> float:
     """Return when a file was last written to (seconds since 1970), 0 where it is gone."""
-    try:
-        return path.stat().st_mtime
-    except OSError:
-        return 0.0
+    seen = _status(path)
+    return seen.st_mtime if seen else 0.0

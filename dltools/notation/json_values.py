@@ -6,7 +6,15 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Mapping
 from typing import Any
+
+
+def table_in(data: Any, *path: str) -> Mapping[str, Any]:
+    """Return the object inside others that has this path, {} where there is none."""
+    for name in path:
+        data = data.get(name) if isinstance(data, Mapping) else None
+    return data if isinstance(data, Mapping) else {}
 
 
 def parse_json(text: bytes) -> Any:

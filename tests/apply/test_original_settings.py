@@ -180,13 +180,13 @@ def test_what_a_run_leaves_under_lease_has_an_end(journal: Journal) -> None:
     journal.add(entry("b"))
     assert journal.next_end() == ""
     leased = [one for one in journal.all() if one.is_leased]
-    journal.lease_until(leased, "2026-01-01T00:00:10Z")
+    journal.lease(leased, until="2026-01-01T00:00:10Z")
     (found,) = [one for one in journal.all() if one.until]
     assert (found.container_name, found.leased_by.pid, found.is_leased) == ("a", 0, True)
     assert journal.next_end() == "2026-01-01T00:00:10Z"
     assert not found.has_expired("2026-01-01T00:00:09Z")
     assert found.has_expired("2026-01-01T00:00:10Z")
-    journal.lease_to([found], ApplyRun(8, 2))
+    journal.lease([found], ApplyRun(8, 2))
     taken = journal.find(found.container_id)
     assert taken is not None
     assert (taken.leased_by.pid, taken.until) == (8, "")

@@ -19,7 +19,7 @@ from typing import Any
 
 from dltools.apply.deliver.copying import DamagedError, copy_checkpoint, read_manifest
 from dltools.apply.deliver.delivery import Delivery, DeliveryFiles, Step
-from dltools.engine.identity import own_records
+from dltools.engine.identity import has_container, own_records
 from dltools.engine.interface import Container, Delivers, Engine, GoneError, RefusedError, needed
 from dltools.errors import UnavailableError
 from dltools.labels import CHECKPOINT, PROTECT, is_true
@@ -76,13 +76,6 @@ class Deliverer:
             elif time.time() - delivery.since > KEPT_S:
                 self._files.remove(delivery)
         return found
-
-    def _is_there(self, delivery: Delivery) -> bool:
-        try:
-            self._engine.inspect(delivery.container_id)
-        except GoneError:
-            return False
-        return True
 
     def deliver(
         self, action: Action, container: Container, found: Result, *, dry_run: bool = False
@@ -207,7 +200,7 @@ class Deliverer:
                 delivery.container_id, delivery.checkpoint
             )
         except GoneError as error:
-            if self._is_there(delivery):
+            if has_container(self._engine, delivery.container_id):
                 raise RefusedError(str(error)) from error
             raise _LostError("the container no longer exists") from error
         folder = copy_checkpoint(delivery, chunks, self._folder.absolute())

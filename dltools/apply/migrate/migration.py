@@ -144,6 +144,15 @@ def first_header(chunks: Iterator[bytes]) -> FileHeader:
     raise DataError("the engine's archive does not begin with a file or a folder")
 
 
+def expect_running(engine: Engine, migration: Migration) -> None:
+    """Raise `FailedError` where a container that is to move runs no more."""
+    try:
+        if engine.inspect(migration.container_id).state != "running":
+            raise FailedError("the container has stopped since the plan was made")
+    except GoneError as error:
+        raise FailedError("the container no longer exists") from error
+
+
 def expect_checkpoint(engine: Engine, id_: str, path: str) -> FileHeader:
     """Return what a container's checkpoint is. Raises `FailedError` where there is none."""
     try:

@@ -14,7 +14,8 @@ from dltools.apply.migrate.migration import Migration, Step, WaitError
 from dltools.apply.migrate.movable import checkpoint_path, refusals, service_refusals
 from dltools.apply.migrate.mover import Mover, rolled_back
 from dltools.apply.migrate.service_steps import free, is_free, manager
-from dltools.engine.interface import Container, Engine, GoneError, Moves, RefusedError
+from dltools.engine.identity import has_container
+from dltools.engine.interface import Container, Engine, Moves, RefusedError
 from dltools.errors import UnavailableError
 from dltools.labels import PLACED
 from dltools.notation.times import format_time
@@ -187,12 +188,9 @@ class Migrator:
         if engine is None:
             return False
         try:
-            engine.inspect(migration.new_id)
-        except GoneError:
-            return True
+            return not has_container(engine, migration.new_id)
         except (RefusedError, UnavailableError):
             return False
-        return False
 
 
 def _image(container: Container, target: Moves) -> str:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
 from dltools.apply.migrate.migration import (
     FailedError,
@@ -21,6 +21,7 @@ from dltools.apply.migrate.migration import (
     WaitError,
     engine_of,
     expect_checkpoint,
+    expect_running,
     not_shared,
 )
 from dltools.apply.migrate.service_steps import ServiceSteps
@@ -47,13 +48,11 @@ class Mover:
     files: MigrationFiles
     sleep: Callable[[float], None] = time.sleep
     clock: Callable[[], float] = time.monotonic
-    _steps: Mapping[Step, Callable[[Migration], Migration]] = field(init=False)
-    _service_steps: Mapping[Step, Callable[[Migration], Migration]] = field(init=False)
 
-    def __post_init__(self) -> None:
-        """Know the function of each step, of a container's move and of a service's."""
-        self._service_steps = ServiceSteps(self.engines, self.sleep, self.clock).by_step
-        self._steps = {
+    @property
+    def _by_step(self) -> Mapping[Step, Callable[[Migration], Migration]]:
+        """The function of each step of a container's move."""
+        return {
             Step.CREATE: self._create,
             Step.STOP: self._stop,
             Step.START: self._start,
@@ -67,7 +66,8 @@ class Mover:
 
         Raises `WaitError` or `UnavailableError` where the next run must go on.
         """
-        steps = self._service_steps if migration.service else self._steps
+        service = ServiceSteps(self.engines, self.sleep, self.clock)
+        steps = service.by_step if migration.service else self._by_step
         while migration.is_open:
             try:
                 migration = steps[migration.step](migration)
@@ -83,11 +83,7 @@ class Mover:
     def _create(self, migration: Migration) -> Migration:
         """Create the new container, which must see the job's checkpoint."""
         source, target = self._source(migration), self._target(migration)
-        try:
-            if source.inspect(migration.container_id).state != "running":
-                raise FailedError("the container has stopped since the plan was made")
-        except GoneError as error:
-            raise FailedError("the container no longer exists") from error
+        expect_running(source, migration)
         new = self._new_container(migration)
         try:
             new_id = new.id if new else target.create(migration.container_name, migration.body)

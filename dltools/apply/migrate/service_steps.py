@@ -20,6 +20,7 @@ from dltools.apply.migrate.migration import (
     WaitError,
     engine_of,
     expect_checkpoint,
+    expect_running,
     not_shared,
 )
 from dltools.engine.interface import Engine, GoneError, RefusedError
@@ -70,11 +71,7 @@ class ServiceSteps:
         """See that the target has the job's checkpoint, through a container that never runs."""
         source = engine_of(self.engines, migration.source)
         target = engine_of(self.engines, migration.target)
-        try:
-            if source.inspect(migration.container_id).state != "running":
-                raise FailedError("the container has stopped since the plan was made")
-        except GoneError as error:
-            raise FailedError("the container no longer exists") from error
+        expect_running(source, migration)
         if migration.checkpoint:
             self._remove_look(migration)
             try:

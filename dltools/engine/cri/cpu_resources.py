@@ -19,13 +19,14 @@ from dltools.engine.interface import (
     RefusedError,
 )
 from dltools.engine.scales import PERIOD_US, fitting_period, quota_in_cores, quota_in_us, shares_for
+from dltools.notation.json_values import table_in
 
 _QUOTA, _PERIOD, _SHARES = "cpu_quota", "cpu_period", "cpu_shares"
 
 
 def limit_fields(info: Mapping[str, Any]) -> Fields:
     """Return the limits on the runtime's record, for the journal, given the verbose status."""
-    cpu = _table(info, "runtimeSpec", "linux", "resources", "cpu")
+    cpu = table_in(info, "runtimeSpec", "linux", "resources", "cpu")
     return {
         _QUOTA: int(cpu.get("quota") or 0),
         _PERIOD: int(cpu.get("period") or 0),
@@ -36,7 +37,7 @@ def limit_fields(info: Mapping[str, Any]) -> Fields:
 def recorded_limits(fields: Fields, info: Mapping[str, Any] | None = None) -> RecordedLimits:
     """Return the limits for which fields of the journal stand. The CPU list is left out: it is
     kubelet's, whose CPU manager rewrites it."""
-    memory = _table(info or {}, "runtimeSpec", "linux", "resources", "memory").get("limit")
+    memory = table_in(info or {}, "runtimeSpec", "linux", "resources", "memory").get("limit")
     return RecordedLimits(
         quota_in_cores(fields.get(_QUOTA), fields.get(_PERIOD)),
         fields.get(_SHARES) or None,
@@ -48,7 +49,7 @@ def recorded_limits(fields: Fields, info: Mapping[str, Any] | None = None) -> Re
 def pod_quota(container: Container) -> float | None:
     """Return the quota in cores that its pod asks for, None where it asks for none, or where the
     runtime does not say."""
-    asked = _table(container.native, "config", "linux", "resources")
+    asked = table_in(container.native, "config", "linux", "resources")
     return quota_in_cores(asked.get(_QUOTA), asked.get(_PERIOD))
 
 
@@ -90,11 +91,3 @@ def _quota_fields(located: LocatedContainer, cpus: float | None) -> dict[str, in
         return {_QUOTA: -1, _PERIOD: period or PERIOD_US}
     period = fitting_period(cpus, period)
     return {_QUOTA: quota_in_us(cpus, period), _PERIOD: period}
-
-
-def _table(data: Mapping[str, Any], *path: str) -> Mapping[str, Any]:
-    """Return a table inside others, {} where there is none."""
-    found: Any = data
-    for name in path:
-        found = found.get(name) if isinstance(found, Mapping) else None
-    return found if isinstance(found, Mapping) else {}

@@ -17,6 +17,7 @@ from dltools.engine.gpu_access import access_by_specification, asks_for_gpu
 from dltools.engine.interface import Container, Mount, Network
 from dltools.engine.pauses import may_pause
 from dltools.labels import MAY_PAUSE, PREFIX
+from dltools.notation.json_values import table_in
 
 if TYPE_CHECKING:
     from dltools.engine.cri import runtime_pb2 as messages
@@ -57,8 +58,8 @@ def container_of(
     """Return the container of a verbose status, whose state is not paused."""
     status, info = answer.status, info_of(answer.info)
     labels = labels_of(status.labels, pod, status.annotations)
-    spec = _object(info, "runtimeSpec")
-    process = _object(spec, "process")
+    spec = table_in(info, "runtimeSpec")
+    process = table_in(spec, "process")
     environ = _texts(process.get("env"))
     fields = limit_fields(info)
     has_gpu, files_only = access_by_specification(spec, is_asked=asks_for_gpu(environ))
@@ -134,11 +135,6 @@ def _ports(text: str) -> frozenset[int]:
         )
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
         return frozenset()
-
-
-def _object(data: Mapping[str, Any], name: str) -> Mapping[str, Any]:
-    found = data.get(name)
-    return found if isinstance(found, Mapping) else {}
 
 
 def _texts(found: Any) -> Sequence[str]:

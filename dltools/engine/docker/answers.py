@@ -16,6 +16,7 @@ from dltools.engine.docker.swarm import SERVICE
 from dltools.engine.gpu_access import access_by_request
 from dltools.engine.interface import Container, Event, Listed, Mount, Network
 from dltools.engine.pauses import HEALTH_CHECK, may_pause
+from dltools.notation.json_values import table_in
 from dltools.notation.times import parse_time
 
 _SWARM_TASK = "com.docker.swarm.task.id"
@@ -95,8 +96,8 @@ def container_of(raw: Mapping[str, Any]) -> Container:
 def _has_health_check(raw: Mapping[str, Any]) -> bool:
     """Tell whether the engine looks again and again whether an inspected container is well. Podman
     shows the state of the check, and not always the check."""
-    test = _object(raw, "Config", "Healthcheck").get("Test")
-    status = str(_object(raw, "State", "Health").get("Status") or "none").lower()
+    test = table_in(raw, "Config", "Healthcheck").get("Test")
+    status = str(table_in(raw, "State", "Health").get("Status") or "none").lower()
     return status != "none" or (isinstance(test, list) and bool(test) and test[0] != "NONE")
 
 
@@ -220,15 +221,15 @@ _NANO = 1e9
 
 def usage_of(stats: Mapping[str, Any]) -> Usage:
     """Return the counters in an answer of the API's `stats`; what it lacks is None."""
-    cpu, throttled = _object(stats, "cpu_stats"), _object(stats, "cpu_stats", "throttling_data")
+    cpu, throttled = table_in(stats, "cpu_stats"), table_in(stats, "cpu_stats", "throttling_data")
     return Usage(
         cpu=CpuUsage(
-            seconds=_seconds(_object(cpu, "cpu_usage").get("total_usage")),
+            seconds=_seconds(table_in(cpu, "cpu_usage").get("total_usage")),
             throttled_seconds=_seconds(throttled.get("throttled_time")),
         ),
-        memory=_memory(_object(stats, "memory_stats")),
-        io=_transfer(_object(stats, "blkio_stats").get("io_service_bytes_recursive")),
-        threads=_count(_object(stats, "pids_stats").get("current")),
+        memory=_memory(table_in(stats, "memory_stats")),
+        io=_transfer(table_in(stats, "blkio_stats").get("io_service_bytes_recursive")),
+        threads=_count(table_in(stats, "pids_stats").get("current")),
         network=_network(stats),
     )
 
@@ -247,7 +248,7 @@ def _network(stats: Mapping[str, Any]) -> Transfer:
 
 def _memory(found: Mapping[str, Any]) -> MemoryUsage:
     """Return memory; the names of its parts differ between cgroup versions 1 and 2."""
-    parts = _object(found, "stats")
+    parts = table_in(found, "stats")
 
     def part(*names: str) -> int | None:
         return next((count for n in names if (count := _count(parts.get(n))) is not None), None)
@@ -272,13 +273,6 @@ def _transfer(entries: Any) -> Transfer:
         if op in sums:
             sums[op] += _count(entry.get("value")) or 0
     return Transfer(sums["read"], sums["write"])
-
-
-def _object(found: Mapping[str, Any], *names: str) -> Mapping[str, Any]:
-    for name in names:
-        part = found.get(name)
-        found = part if isinstance(part, Mapping) else {}
-    return found
 
 
 def _count(value: Any) -> int | None:
