@@ -1,8 +1,11 @@
-"""A training on a GPU, which loader processes feed; run in containers by `gpu_server`.
+"""A job on a GPU, run in containers by `gpu_server`: a training, which loader processes feed, or a
+server.
 
 Classifies noisy pictures that it makes itself. With `--loaders 0` the pictures lie on the GPU, so
 that the GPU alone limits it; with others, each picture costs CPU time. Prints a line every ten
-steps, and writes the time of each step to `--steps`.
+steps, and writes the time of each step to `--steps`. With `--serve` it answers one request after
+the other instead, each of so many seconds of the GPU where it is alone, and prints the mean
+response time twice a second.
 """
 
 from __future__ import annotations
@@ -12,6 +15,7 @@ import itertools
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TextIO
 
 import torch
 from torch import Tensor, nn
@@ -66,8 +70,33 @@ def batches(options: argparse.Namespace, patterns: Tensor) -> Iterator[tuple[Ten
     yield from itertools.cycle([(pictures.cuda(), labels.cuda()) for pictures, labels in made])
 
 
+def serve(request_s: float, products: int, steps: TextIO) -> None:
+    """Answer requests until somebody ends it. `products`: what a request computes, 0: as much as
+    takes the seconds now."""
+    one = torch.randn(4096, 4096, device="cuda", dtype=torch.bfloat16)
+
+    def answer(products: int) -> float:
+        begun = time.monotonic()
+        for _ in range(products):
+            torch.mm(one, one)
+        torch.cuda.synchronize()
+        return time.monotonic() - begun
+
+    answer(100)
+    products = products or max(1, round(1000 * request_s / min(answer(1000) for _ in range(3))))
+    print(f"products {products}", flush=True)
+    times, printed = [], time.monotonic()
+    for number in itertools.count(1):
+        times.append(answer(products))
+        steps.write(f"{time.time():.4f} {number} {times[-1]:.4f}\n")
+        if time.monotonic() - printed >= 0.5:
+            mean = sum(times) / len(times)
+            print(f"requests {number} latency_seconds {mean:.4f}", flush=True)
+            times, printed = [], time.monotonic()
+
+
 def main() -> None:
-    """Train until somebody ends it."""
+    """Train or serve until somebody ends it."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--loaders", type=int, default=0)
     parser.add_argument("--blurs", type=int, default=4)
@@ -75,10 +104,15 @@ def main() -> None:
     parser.add_argument("--batch", type=int, default=128)
     parser.add_argument("--duty", type=float, default=1.0, help="part of the time on the GPU")
     parser.add_argument("--hold", type=float, default=0.0, help="GiB of GPU memory to hold")
+    parser.add_argument("--serve", type=float, help="answer requests of so many seconds")
+    parser.add_argument("--products", type=int, default=0, help="what a request computes")
     parser.add_argument("--steps", type=Path, required=True)
     options = parser.parse_args()
     torch.manual_seed(0)
     torch.set_num_threads(1)
+    if options.serve is not None:
+        with options.steps.open("a", buffering=1) as steps:
+            serve(options.serve, options.products, steps)
     width = options.width
     model = nn.Sequential(
         block(3, width),

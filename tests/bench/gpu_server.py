@@ -1,10 +1,10 @@
 """A server with a real GPU: what NVML says of containers, feeders beside jobs on CPUs, turns.
 
-    python tests/bench/gpu_server.py --image IMAGE --run "--gpus all" [--parts nvml,feed,share]
+    python tests/bench/gpu_server.py --image IMAGE --run "--gpus all" [--parts nvml,feed]
 
 IMAGE has Python with PyTorch for CUDA; `--run` are further options of `docker run`, and `--python`
 its interpreter. The digits of samples/torch are at --digits. Prints ratios; nothing is asserted.
-Needs a machine that does nothing else. Takes six minutes.
+Needs a machine that does nothing else. Takes twelve minutes.
 
 nvml   what `dl-probe` says of a job that is on the GPU for a known part of the time, alone and
        beside one that is there all the time
@@ -12,6 +12,12 @@ feed   a training that loaders feed, beside trainings on CPUs that want half as 
        is: its steps as a ratio to those alone, and theirs to those under Docker alone
 share  two trainings on one GPU, which share it and which take turns: steps of both together, as a
        ratio to what each does alone, and whether they are let go when dl-apply is killed
+levers a training that loaders feed, beside trainings on CPUs, under what could leave it more CPUs:
+       weights, quotas, CPUs of its own, `cpu.idle` for the others
+parts  trainings that ask for parts of a GPU: what each has, and their work in all as a ratio to
+       that under Docker alone
+served a server with a target of 100 ms, 60 ms a request alone, beside two trainings
+eight  eight servers with targets and four trainings: those that meet theirs
 """
 
 from __future__ import annotations
@@ -26,7 +32,7 @@ import sys
 import tempfile
 import time
 from collections import defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from statistics import mean
@@ -55,16 +61,26 @@ class Server:
     def __init__(self, options: argparse.Namespace, out: Path) -> None:
         self.options, self.out = options, out
 
-    def start(self, name: str, *command: str) -> None:
+    def start(self, name: str, *command: str, labels: Sequence[str] = ()) -> None:
         """Start a container that has a GPU."""
-        words = ["run", "-d", "--pull", "never", "--label", LABEL, "--name", f"gpu-{name}"]
+        words = ["run", "-d", "--pull", "never", "--name", f"gpu-{name}"]
+        words += [word for label in (LABEL, *labels) for word in ("--label", label)]
         words += ["-v", f"{ROOT}:/dltools:ro", "-v", f"{self.out}:/out", "--network", "none"]
         words += ["--shm-size", "8g", *shlex.split(self.options.run), self.options.image]
         docker(*words, self.options.python, *command)
 
-    def on_gpu(self, name: str, *arguments: str) -> None:
-        """Start a training on the GPU, and wait until it has made steps."""
-        self.start(name, "/dltools/tests/bench/gpu_job.py", "--steps", f"/out/{name}", *arguments)
+    def on_gpu(self, name: str, *arguments: str, labels: Sequence[str] = ()) -> None:
+        """Start a job on the GPU, and wait until it has made steps."""
+        self.start_on_gpu(name, *arguments, labels=labels)
+        self.wait_for(name)
+
+    def start_on_gpu(self, name: str, *arguments: str, labels: Sequence[str] = ()) -> None:
+        """Start a job on the GPU."""
+        words = ["/dltools/tests/bench/gpu_job.py", "--steps", f"/out/{name}", *arguments]
+        self.start(name, *words, labels=labels)
+
+    def wait_for(self, name: str) -> None:
+        """Wait until a job on the GPU has made steps."""
         until = time.monotonic() + STARTS_S
         while self.steps(name) < 10:
             if time.monotonic() > until:
@@ -88,6 +104,12 @@ class Server:
         """Return the epochs of a training on CPUs so far."""
         return docker("logs", f"gpu-{name}").count("epoch")
 
+    def responses(self, name: str, seconds: float) -> list[float]:
+        """Return the response times of a server in the last seconds."""
+        since = time.time() - seconds
+        found = [line.split() for line in (self.out / name).read_text().splitlines()]
+        return [float(took) for at, _, took in found if float(at) >= since]
+
     def rates(self, seconds: float, *looks: Callable[[], int]) -> list[float]:
         """Return how much each look counts in a second."""
         before, begun = [look() for look in looks], time.monotonic()
@@ -109,6 +131,12 @@ class Server:
         finally:
             os.killpg(pipe.pid, signal.SIGINT)
             pipe.wait(60)
+
+    def clear(self, names: Sequence[str]) -> None:
+        """Remove all containers, and what these have written."""
+        self.remove()
+        for name in names:
+            (self.out / name).unlink()
 
     def remove(self) -> None:
         """Remove all containers."""
@@ -196,9 +224,145 @@ def measure_share(server: Server) -> None:
                 print(f"{arm}: {parts}, together {sum(both) / alone:.2f}", flush=True)
                 if arm == "turns" and pipe is not None:
                     kill_in_a_turn(pipe)
-        server.remove()
-        for file in ("one", "two"):
-            (server.out / file).unlink()
+        server.clear(("one", "two"))
+
+
+def measure_levers(server: Server) -> None:
+    """A training that loaders feed, beside trainings on CPUs, under each lever by hand."""
+    cpus = os.cpu_count() or 1
+    cores = {
+        Path(f"/sys/devices/system/cpu/cpu{cpu}/topology/thread_siblings_list").read_text().strip()
+        for cpu in range(cpus)
+    }
+    print(f"{cpus} CPUs on {len(cores)} cores: {' '.join(sorted(cores))}")
+    server.on_gpu("fed", "--loaders", "4", "--blurs", "6")
+    time.sleep(5)
+    (alone,) = server.rates(10, lambda: server.steps("fed"))
+    names = [f"cpu{number}" for number in range(6)]
+    for name in names:
+        server.on_cpus(name, 4)
+    time.sleep(12)
+    every = [f"gpu-{name}" for name in names]
+    own, rest = cpus - 6, 6  # four loaders, the training itself, and one CPU to spare
+    listed = f"{rest}-{cpus - 1}"
+    arms: dict[str, Callable[[], object]] = {
+        "Docker alone": lambda: None,
+        "weights 4096 and 10": lambda: (
+            docker("update", "--cpu-shares", "4096", "gpu-fed"),
+            docker("update", "--cpu-shares", "10", *every),
+        ),
+        "the others with cpu.idle": lambda: set_idle(every, "1"),
+        "as before, and 10 CPUs for the others": lambda: docker(
+            "update", "--cpuset-cpus", listed, *every
+        ),
+        "10 CPUs for the others, not idle": lambda: (
+            set_idle(every, "0"),
+            docker("update", "--cpu-shares", "10", *every),
+        ),
+        "quotas, 10 CPUs in all": lambda: (
+            docker("update", "--cpuset-cpus", f"0-{cpus - 1}", *every),
+            docker("update", "--cpus", f"{own / 6:.2f}", *every),
+        ),
+    }
+    work = 0.0
+    for arm, set_up in arms.items():
+        set_up()
+        time.sleep(4)
+        looks = [lambda: server.steps("fed"), *(lambda n=n: server.epochs(n) for n in names)]
+        fed, *others = server.rates(12, *looks)
+        work = work or sum(others)
+        print(f"{arm}: fed {fed / alone:.2f}, the others {sum(others) / work:.2f}", flush=True)
+
+
+def set_idle(names: list[str], value: str) -> list[str]:
+    """Write `cpu.idle` of containers, and return their names."""
+    for one in docker("inspect", "-f", "{{.State.Pid}}", *names).split():
+        path = Path(f"/proc/{one}/cgroup").read_text().strip().rpartition(":")[2].lstrip("/")
+        (Path("/sys/fs/cgroup") / path / "cpu.idle").write_text(value)
+    return names
+
+
+def measure_parts(server: Server) -> None:
+    """Trainings that ask for parts of a GPU."""
+    for asked in ((0.5, 0.5), (0.7, 0.3), (0.4, 0.3, 0.2, 0.1)):
+        names = [f"p{number}" for number in range(len(asked))]
+        server.on_gpu(names[0], "--width", "128", labels=priority(asked[0]))
+        (alone,) = server.rates(6, lambda: server.steps("p0"))
+        for name, part in zip(names[1:], asked[1:], strict=True):
+            server.on_gpu(name, "--width", "128", labels=priority(part))
+        looks = [lambda n=n: server.steps(n) for n in names]
+        shared = sum(server.rates(8, *looks))
+        with server.pipe("-p fair --realize quota"):
+            time.sleep(40)
+            had = server.rates(15, *looks)
+        parts = ", ".join(f"{rate / sum(had):.3f}" for rate in had)
+        print(f"asked {asked}: had {parts} of what all did, together {sum(had) / alone:.2f} of one")
+        print(f"    alone, {sum(had) / shared:.2f} of Docker alone", flush=True)
+        server.clear(names)
+
+
+def priority(part: float) -> list[str]:
+    """Return the labels of a training that is to have a part of the GPU."""
+    return ["dltools.user=u", f"dltools.priority={10 * part:g}"]
+
+
+def target(seconds: float) -> list[str]:
+    """Return the labels of a server with a target."""
+    return [f"dltools.qoe={seconds:g}", "dltools.role=server"]
+
+
+def measure_served(server: Server) -> None:
+    """A server with a target beside two trainings."""
+    server.on_gpu("server", "--serve", "0.06", labels=target(0.1))
+    time.sleep(4)
+    (rate,) = server.rates(4, lambda: server.steps("server"))
+    print(f"the server alone: {show_times(server.responses('server', 3))}")
+    server.on_gpu("t0", "--width", "128")
+    server.on_gpu("t1", "--width", "128")
+    looks = [lambda n=n: server.steps(n) for n in ("server", "t0", "t1")]
+    work = 0.0
+    for plan in (None, "-p dqoes"):
+        with server.pipe(plan):
+            time.sleep(2 if plan is None else 40)
+            answered, *trained = server.rates(14, *looks)
+            work = work or sum(trained)
+            part = sum(trained) / work
+            print(f"{plan or 'Docker alone'}: {show_times(server.responses('server', 14))}, the")
+            print(f"    server {answered / rate:.2f} of alone, the trainings {part:.2f} of Docker")
+            print("    alone", flush=True)
+
+
+def show_times(times: list[float]) -> str:
+    """Return mean and p99 of response times, in words."""
+    p99 = sorted(times)[len(times) * 99 // 100]
+    return f"mean {1000 * mean(times):.0f} ms, p99 {1000 * p99:.0f} ms"
+
+
+def measure_eight(server: Server) -> None:
+    """Eight servers, whose targets ask for half of the GPU, and four trainings."""
+    names = [f"s{number}" for number in range(8)]
+    targets = [0.32, 0.4, 0.48, 0.64, 0.32, 0.4, 0.48, 0.64]
+    server.on_gpu("first", "--serve", "0.02")
+    products = docker("logs", "gpu-first").split()[1]
+    server.clear(["first"])
+    for name, seconds in zip(names, targets, strict=True):
+        words = ("--serve", "0.02", "--products", products)
+        server.start_on_gpu(name, *words, labels=target(seconds))
+    for name in names:
+        server.wait_for(name)
+    for number in range(4):
+        server.on_gpu(f"t{number}", "--width", "128")
+    for plan in (None, "-p dqoes"):
+        with server.pipe(plan):
+            time.sleep(5 if plan is None else 60)
+            means = [mean(server.responses(name, 5)) for name in names]
+            if plan:
+                time.sleep(10)
+                later = [mean(server.responses(name, 5)) for name in names]
+                means = [max(pair) for pair in zip(means, later, strict=True)]
+            met = sum(had <= 1.1 * one for had, one in zip(means, targets, strict=True))
+            times = ", ".join(f"{1000 * had:.0f}" for had in means)
+            print(f"{plan or 'Docker alone'}: {met} of 8 within 1.1 of their target; {times} ms")
 
 
 def kill_in_a_turn(pipe: subprocess.Popen[bytes]) -> None:
@@ -225,7 +389,15 @@ def kill_in_a_turn(pipe: subprocess.Popen[bytes]) -> None:
     print(f"    dl-apply killed: the paused one runs again after {time.monotonic() - begun:.1f} s")
 
 
-PARTS = {"nvml": measure_nvml, "feed": measure_feed, "share": measure_share}
+PARTS = {
+    "nvml": measure_nvml,
+    "feed": measure_feed,
+    "levers": measure_levers,
+    "share": measure_share,
+    "parts": measure_parts,
+    "served": measure_served,
+    "eight": measure_eight,
+}
 
 
 def main() -> None:
