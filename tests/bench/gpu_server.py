@@ -339,9 +339,9 @@ def show_times(times: list[float]) -> str:
 
 
 def measure_eight(server: Server) -> None:
-    """Eight servers, whose targets ask for half of the GPU, and four trainings."""
+    """Eight servers, whose targets ask for three quarters of the GPU, and four trainings."""
     names = [f"s{number}" for number in range(8)]
-    targets = [0.32, 0.4, 0.48, 0.64, 0.32, 0.4, 0.48, 0.64]
+    targets = [0.16, 0.2, 0.24, 0.32, 0.16, 0.2, 0.24, 0.32]
     server.on_gpu("first", "--serve", "0.02")
     products = docker("logs", "gpu-first").split()[1]
     server.clear(["first"])
