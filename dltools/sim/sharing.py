@@ -31,6 +31,7 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from dltools.plan.forecast.contention_law import spin_exponent, useful_part
+from dltools.plan.policy.shares import in_proportion
 
 
 @dataclass(slots=True)
@@ -64,22 +65,14 @@ def allocate(wanted: Sequence[float], limits: Sequence[Limits], cpus: float) -> 
     `wanted`: the cores that each job could use alone, which are its threads, or less if it waits
     for requests. A CPU list counts only as a cap: all jobs compete for all CPUs.
     """
-    got = [0.0] * len(wanted)
-    levels: list[tuple[float, int]] = []
-    left = cpus
-    for i, (most, limit) in enumerate(zip(wanted, limits, strict=True)):
-        cap = min(most, cpus if limit.cpus is None else limit.cpus)
-        if limit.listed is not None:
-            cap = min(cap, float(limit.listed))
-        if not limit.is_paused and cap > 0:
-            levels.append((cap / limit.all_weights, i))
-    total = sum(limits[i].all_weights for _, i in levels)
-    for level, i in sorted(levels):
-        weight = limits[i].all_weights
-        got[i] = min(level * weight, left * weight / total)
-        left -= got[i]
-        total -= weight
-    return got
+    weights, caps = {}, {}
+    for at, (most, limit) in enumerate(zip(wanted, limits, strict=True)):
+        if not limit.is_paused:
+            weights[at] = limit.all_weights
+            listed = math.inf if limit.listed is None else limit.listed
+            caps[at] = min(most, cpus if limit.cpus is None else limit.cpus, listed)
+    parts = in_proportion(weights, cpus, most=caps)
+    return [parts.get(at, 0.0) for at in range(len(wanted))]
 
 
 def cores_without_quota(

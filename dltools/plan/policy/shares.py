@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
+from typing import Any, TypeVar
 
 from dltools.plan.signals.container_history import ContainerHistory
 
@@ -41,33 +42,40 @@ def with_leftover(shares: Mapping[str, float], left: float) -> dict[str, float]:
     return {key: min(1.0, share + left) for key, share in shares.items()}
 
 
-def in_proportion(weights: Mapping[str, float], total: float, floor: float) -> dict[str, float]:
-    """Return shares of `total` in proportion to weights, none below `floor` if `total` allows it.
+_Key = TypeVar("_Key", bound=Hashable)
+_NO_BOUNDS: Mapping[Any, float] = {}
 
-    A job that would get less than the floor gets the floor, and the others share the rest.
-    """
-    n = len(weights)
-    if n == 0:
+
+def in_proportion(
+    weights: Mapping[_Key, float],
+    total: float,
+    floor: float = 0.0,
+    most: Mapping[_Key, float] = _NO_BOUNDS,
+) -> dict[_Key, float]:
+    """Return parts of `total` in proportion to weights, none below `floor` if `total` allows it,
+    and none above its own `most` (weighted max-min fairness); less than `total` where all have
+    that."""
+    if not weights:
         return {}
-    if floor * n >= total:
-        return dict.fromkeys(weights, total / n)
-    most = max(weights.values())
-    weights = {key: weight / most if most > 0 else 1.0 for key, weight in weights.items()}
-    low: set[str] = set()
-    while True:
-        rest = total - floor * len(low)
-        amount = math.fsum(weight for key, weight in sorted(weights.items()) if key not in low)
-        below = {
-            key
-            for key, weight in weights.items()
-            if key not in low and rest * weight / amount < floor
-        }
-        if not below:
-            return {
-                key: floor if key in low else rest * weight / amount
-                for key, weight in weights.items()
-            }
-        low |= below
+    floor = min(floor, total / len(weights))
+    heaviest = max(weights.values())
+    slopes = {key: weight / heaviest if heaviest else 1.0 for key, weight in weights.items()}
+    caps = {key: max(0.0, most.get(key, math.inf)) for key in weights}
+    changes: list[tuple[float, float]] = []  # a part grows from its floor on, until its most
+    for key, slope in slopes.items():
+        if slope > 0:
+            changes.append((min(floor, caps[key]) / slope, slope))
+            changes.append((caps[key] / slope, -slope))
+    level, slope = 0.0, 0.0
+    left = total - math.fsum(min(floor, cap) for cap in caps.values())
+    for at, change in sorted(changes):
+        more = slope * (at - level) if slope > 0 else 0.0
+        if more >= left:
+            break
+        level, left, slope = at, left - more, slope + change
+    if slope > 0:
+        level += left / slope
+    return {key: min(caps[key], max(floor, level * slopes[key])) for key in weights}
 
 
 def beta_floor(n: int) -> float:

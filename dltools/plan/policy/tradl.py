@@ -182,29 +182,10 @@ def _shares(
         (groups[SECOND], {job.id: 1.0 for job in groups[SECOND]}),
     ):
         room = {job.id: max(0.0, cap(job, host.cpus) - floor) for job in group}
-        for key, more in _filled(weights, room, left).items():
+        for key, more in in_proportion(weights, left, most=room).items():
             shares[key] += more
             left -= more
     return with_leftover(shares, left)
-
-
-def _filled(
-    weights: Mapping[str, float], room: Mapping[str, float], total: float
-) -> dict[str, float]:
-    """Return parts of `total` in proportion to weights, none larger than its room."""
-    parts = dict.fromkeys(weights, 0.0)
-    open_ = {key: weight for key, weight in weights.items() if room[key] > 0}
-    while open_ and total > 1e-12:
-        share = in_proportion(open_, total, 0.0)
-        full = [key for key in open_ if share[key] >= room[key] - parts[key]]
-        for key in full or list(open_):
-            more = room[key] - parts[key] if full else share[key]
-            parts[key] += more
-            total -= more
-        if not full:
-            break
-        open_ = {key: weight for key, weight in open_.items() if key not in full}
-    return parts
 
 
 def _weights(

@@ -423,7 +423,7 @@ def _parts(
     open_ = {key: part for key, part in parts.items() if key in waits}
     promised = {key: part for key, part in parts.items() if key not in waits}
     total = max(math.fsum(open_.values()) / math.fsum(parts.values()), least * len(open_))
-    return in_proportion(open_, total, least) | in_proportion(promised, 1 - total, 0.0)
+    return in_proportion(open_, total, least) | in_proportion(promised, 1 - total)
 
 
 def _part(host: SharedHost, group: Sequence[ContainerHistory]) -> float:

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from dltools.notation.cpu_weights import DEFAULT_CPU_WEIGHT, LEAST_WEIGHT, MOST_WEIGHT, whole_weight
 from dltools.notation.resources import format_cpus, parse_cpus
 from dltools.plan.policy.by_user import are_of_one_user
+from dltools.plan.policy.shares import in_proportion
 from dltools.plan.realisation.order import in_order, standing
 from dltools.plan.realisation.queue import Bound, Queue, longest_pauses
 from dltools.plan.realisation.settings import LEAST_CPUS, Settings
@@ -26,11 +27,6 @@ MILD_WEIGHTS = (512.0, 2048.0)
 
 _FILLED_FLOOR = 0.25
 """Least quota that nobody has asked for, as a part of an equal share (ours)."""
-
-_LEAST_SHARE = 1e-6
-
-_HALVINGS = 60
-"""Steps that find how much of the host a share comes to, to the last digit."""
 
 
 def quotas(host: SharedHost) -> Realisation:
@@ -68,18 +64,10 @@ def _filled(host: SharedHost, shares: Mapping[str, float]) -> dict[str, float]:
     """Return shares that come to the whole host where the jobs can use it; 1 for a job that can use
     no more than its part."""
     most = {job.id: min(host.most_cpus(job), needed_cpus(job)) / host.cpus for job in host.jobs}
-    least = {key: min(_FILLED_FLOOR / len(most), part) for key, part in most.items()}
-
-    def parts(unit: float) -> dict[str, float]:
-        return {key: min(most[key], max(least[key], unit * shares[key])) for key in most}
-
     if math.fsum(most.values()) <= 1:
         return dict.fromkeys(most, 1.0)
-    low, high = 0.0, max(most[key] / max(_LEAST_SHARE, shares[key]) for key in most)
-    for _ in range(_HALVINGS):
-        middle = (low + high) / 2
-        low, high = (middle, high) if math.fsum(parts(middle).values()) <= 1 else (low, middle)
-    return {key: 1.0 if part >= most[key] else part for key, part in parts(low).items()}
+    parts = in_proportion(shares, 1.0, _FILLED_FLOOR / len(most), most)
+    return {key: 1.0 if part >= most[key] else part for key, part in parts.items()}
 
 
 def weights(host: SharedHost) -> Realisation:
