@@ -74,10 +74,10 @@ class Family(Extractor, Protocol):
     partial: ClassVar[bool]
     """Whether its lines stand beside those of another family with the losses, like MLPerf's."""
 
-    needs: ClassVar[tuple[str, ...]]
-    """Texts in small letters, without digits. A line without any of them (ignoring case) has
-    nothing for this family, neither a point nor what later lines need. () means any that may be a
-    row of a table (`tokens.may_be_row`)."""
+    def may_read(self, lower: str) -> bool:
+        """Tell whether a line may have something for this family, a point or what later lines need.
+        `lower` is the line in small letters, with one zero for each number: it is asked once for
+        all lines that differ in their digits."""
 
 
 class Regex:

@@ -47,15 +47,16 @@ class SaidLength:
         self._past = self._bar = 0.0  # seconds of the bars before, and of the newest one
         self._at: tuple[float | None, int | None] = (None, None)  # epoch and step of the points
 
-    def read(self, line: str) -> None:
-        """Take note of what a line says."""
-        epochs = _total(_EPOCHS, line)
-        if epochs is not None:
-            self._epochs, self._steps, self._is_length_new = epochs, None, True
-        elif self._epochs is None and not _NO_TRAINING.search(line):
-            steps = _total(_STEPS, line)
-            if steps is not None:
-                self._steps, self._is_length_new = steps, True
+    def read(self, line: str, place: LengthPlace) -> None:
+        """Take note of the length that a line says at a place."""
+        are_epochs, (start, end), (total_start, total_end) = place
+        total = int(line[total_start:total_end])
+        if not 1 < total <= _MOST or int(line[start:end]) > total:
+            return
+        if are_epochs:
+            self._epochs, self._steps, self._is_length_new = total, None, True
+        elif self._epochs is None:
+            self._steps, self._is_length_new = total, True
         self.is_new = self.is_new or self._is_length_new
 
     def read_time(self, line: str, place: TimePlace) -> None:
@@ -65,14 +66,12 @@ class SaidLength:
 
     def added_to(self, points: Sequence[Point]) -> list[Point]:
         """Return points with what was said."""
-        found = list(points)
-        if self._is_length_new:
-            found = [one._replace(epochs=self._epochs, steps=self._steps) for one in found]
-        if self._time is not None and found[0].elapsed_s is None:
-            elapsed = self._elapsed(*self._time, found[0])
-            found = [one._replace(elapsed_s=elapsed) for one in found]
+        elapsed = points[0].elapsed_s
+        if self._time is not None and elapsed is None:
+            elapsed = self._elapsed(*self._time, points[0])
+        length = (self._epochs, self._steps) if self._is_length_new else (None, None)
         self.is_new, self._is_length_new, self._time = False, False, None
-        return found
+        return [Point(*one[:6], elapsed, *length) for one in points]
 
     def _elapsed(self, how: str, text: str, point: Point) -> float | None:
         """Return the time elapsed at a point."""
@@ -94,9 +93,16 @@ class SaidLength:
         return self._past + spent
 
 
-def may_say(line: str) -> bool:
-    """Tell whether lines that differ from this one in their digits alone may say a length."""
-    return bool(_EPOCHS.search(line) or _STEPS.search(line))
+LengthPlace = tuple[bool, tuple[int, int], tuple[int, int]]
+"""Whether a length is one of epochs, where the number of the newest one stands, and that of all."""
+
+
+def length_in(line: str) -> LengthPlace | None:
+    """Return where lines that differ from this one in their digits alone say a length."""
+    if match := _EPOCHS.search(line):
+        return True, match.span(1), match.span(2)
+    match = None if _NO_TRAINING.search(line) else _STEPS.search(line)
+    return (False, match.span(1), match.span(2)) if match else None
 
 
 TimePlace = tuple[str, tuple[int, int]]
@@ -107,11 +113,3 @@ def time_in(line: str) -> TimePlace | None:
     """Return where lines that differ from this one in their digits alone say a time elapsed."""
     match = _TIME.search(line)
     return (match.lastgroup or "", match.span(match.lastgroup or 0)) if match else None
-
-
-def _total(expression: Regex, line: str) -> int | None:
-    found = expression.search(line)
-    if found is None:
-        return None
-    at, total = int(found[1]), int(found[2])
-    return total if 1 < total <= _MOST and at <= total else None

@@ -88,8 +88,8 @@ class PointReader(Generic[T]):
         except (ValueError, OverflowError):  # a "number" of thousands of digits
             reading = NOTHING
         points = reading[0]
-        if layout.may_say_length:
-            self._length.read(line[0])
+        if layout.length:
+            self._length.read(line[0], layout.length)
         if layout.time:
             self._length.read_time(line[0], layout.time)
         if points:

@@ -14,10 +14,10 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from dltools.probe.progress.base import Family, Point
-from dltools.probe.progress.length import TimePlace, may_say, time_in
+from dltools.probe.progress.length import LengthPlace, TimePlace, length_in, time_in
 from dltools.probe.progress.prefix import Prefix, prefix_of
 from dltools.probe.progress.rank import rank_inside
-from dltools.probe.progress.tokens import Stands, may_be_named, may_be_row, stands_of
+from dltools.probe.progress.tokens import Stands, may_be_named, stands_of
 
 MOST = 4_096
 """Layouts that are remembered, and meanings beside them."""
@@ -105,7 +105,7 @@ class Question(NamedTuple):
     needs_all: bool
     name: str
     partial: bool
-    needs: tuple[str, ...]
+    may_read: Callable[[str], bool]
 
 
 class Shape:
@@ -133,16 +133,16 @@ class Layout:
 
     `prefix` is what stands before the program's own line, None for nothing. A layout that is not
     `is_kept` is that of one long line. `located` is what the generic reader has understood; where
-    digits in names matter, `names` says where these are, and `by_names` has it for each. Lines that
-    `may_say_length` may say how long the job trains; `time` is where they say how long it has run.
+    digits in names matter, `names` says where these are, and `by_names` has it for each. `length`
+    is where the lines say how long the job trains, `time` where they say how long it has run.
     """
 
     __slots__ = (
         "by_names",
         "is_kept",
+        "length",
         "located",
         "may_have_rank",
-        "may_say_length",
         "names",
         "prefix",
         "shape",
@@ -155,14 +155,13 @@ class Layout:
         prefix: Prefix | None,
         *,
         may_have_rank: bool,
-        may_say_length: bool,
+        length: LengthPlace | None,
         time: TimePlace | None,
         is_kept: bool,
     ) -> None:
         """Nothing is understood yet."""
-        self.shape, self.prefix, self.time = shape, prefix, time
-        self.may_have_rank, self.may_say_length = may_have_rank, may_say_length
-        self.is_kept = is_kept
+        self.shape, self.prefix, self.length, self.time = shape, prefix, length, time
+        self.may_have_rank, self.is_kept = may_have_rank, is_kept
         self.located: Located | None = None
         self.names: list[Span] | None = None
         self.by_names: dict[tuple[str, ...], Located] = {}
@@ -183,7 +182,7 @@ class Shapes(dict[bytes, Layout]):
         self._shapes: dict[bytes, Shape] = {}
         self._meanings = 0
         self._questions = tuple(
-            Question(one.points, one.name in _WHOLE, one.name, one.partial, one.needs)
+            Question(one.points, one.name in _WHOLE, one.name, one.partial, one.may_read)
             for one in families
         )
 
@@ -195,7 +194,7 @@ class Shapes(dict[bytes, Layout]):
                 shape,
                 prefix_of(line),
                 may_have_rank=True,
-                may_say_length=True,
+                length=length_in(line),
                 time=time_in(line),
                 is_kept=False,
             )
@@ -218,7 +217,7 @@ class Shapes(dict[bytes, Layout]):
             shape,
             prefix_of(line),
             may_have_rank=bool(rank_inside(line)),
-            may_say_length=may_say(line),
+            length=length_in(line),
             time=time_in(line),
             is_kept=True,
         )
@@ -237,11 +236,7 @@ class Shapes(dict[bytes, Layout]):
 
     def _asked(self, lower: str) -> tuple[Question, ...]:
         """Return what is asked for lines of a shape, given in small letters."""
-        return tuple(
-            one
-            for one in self._questions
-            if any(need in lower for need in one.needs) or (not one.needs and may_be_row(lower))
-        )
+        return tuple(one for one in self._questions if one.may_read(lower))
 
 
 def has_doubtful_comma(line: str) -> bool:

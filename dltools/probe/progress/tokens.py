@@ -371,15 +371,3 @@ def may_be_named(lower: str) -> bool:
     """Tell whether a line may have a metric or be a heading, from its small letters and with zeros
     for its digits. The marks of MLPerf are for their family alone."""
     return ":::ml" not in lower and any(word in lower for word in _WITH_ZEROS)
-
-
-def may_be_row(lower: str) -> bool:
-    """Tell whether a line may be a row or a header of a table, from its small letters and with
-    zeros for its digits."""
-    head = lower.lstrip(" \t|\u2502\u2503")[:1]
-    is_text = head.isalpha() and (":" not in lower or "class" in lower)
-    is_text = is_text and ("|" in lower or any(word in lower for word in _OF_TABLES))
-    return "=" not in lower and (is_text or head in "0-#|+" or "info" in lower)
-
-
-_OF_TABLES = ("loss", *COUNTERS, "class", "train", "val", "test", "dev", "all")

@@ -60,7 +60,8 @@ _COUNTERS = ("step", "epoch")
 
 
 def _expression(form: str) -> str:
-    """Return the regular expression of a form: a group for each number with a name."""
+    """Return the regular expression of a form: a group for each number with a name. For numbers
+    of the form there may be zeros."""
     return "".join(map(_part, _PART.split(form)))
 
 
@@ -71,7 +72,7 @@ def _part(part: str) -> str:
     if part.isspace():
         return r"\s{0,40}"
     if not part.startswith("{"):
-        return re.escape(part)
+        return re.sub(r"\d+", r"(?:\g<0>|0)", re.escape(part))
     if name in _COUNTERS:
         return rf"(?P<{name}>\d{{1,18}})"
     unit = rf"\s?(?P<{name}_unit>{UNIT})(?!\w)" if name.endswith("_seconds") else ""
@@ -87,10 +88,10 @@ def _hint(form: str) -> str:
     return max((part for part in parts if part not in _USUAL), key=len)
 
 
-_TASK = Regex(r"(?:Evaluate annotation type \*|IoU metric: |copypaste: Task: )(\w+)")
+_TASK = Regex(r"(?:Evaluate annotation type \*|IoU metric: |copypaste: Task: )(\w+)", re.IGNORECASE)
 """Of what COCO's summary is, where it is not of boxes."""
 
-_READ = tuple((_hint(form), Regex(_expression(form))) for form in _FORMS)
+_READ = tuple((_hint(form), Regex(_expression(form), re.IGNORECASE)) for form in _FORMS)
 
 
 class Log:
@@ -98,13 +99,16 @@ class Log:
 
     name: ClassVar[str] = "forms"
     partial: ClassVar[bool] = True
-    needs: ClassVar[tuple[str, ...]] = (
-        *{hint.lower() for hint, _ in _READ}, "evaluate annotation", "iou metric: ",
-    )  # fmt: skip
 
     def __init__(self) -> None:
         self._task = ""
         self._has_summary = False  # which Detectron2 says again in percent
+
+    def may_read(self, lower: str) -> bool:
+        """Tell whether a line may have one of these forms."""
+        return bool(_TASK.search(lower)) or any(
+            hint.lower() in lower and form.search(lower) for hint, form in _READ
+        )
 
     def points(self, line: str) -> list[Point]:
         """Return the points of one line."""

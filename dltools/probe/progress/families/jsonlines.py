@@ -24,14 +24,15 @@ class Log:
 
     name: ClassVar[str] = "jsonlines"
     partial: ClassVar[bool] = False
-    needs: ClassVar[tuple[str, ...]] = ("}",)
+
+    def may_read(self, lower: str) -> bool:
+        """Tell whether a line may end with an object."""
+        return lower.rstrip().endswith("}") and '{"' in lower
 
     def points(self, line: str) -> list[Point]:
         """Return the points of one line."""
-        if not line.rstrip().endswith("}") or (at := line.find('{"')) < 0:
-            return []
         try:
-            record = json.loads(line[at:])
+            record = json.loads(line[line.index('{"') :])
         except (ValueError, RecursionError):
             return []
         return self._record(record) if isinstance(record, dict) else []

@@ -49,6 +49,10 @@ _GIN_PART = Regex(r"([\d.]{1,30})(h|ms|us|\u00b5s|ns|m|s)")
 
 
 _WORTH = ("latency", "time", "duration", *_OF_TOKENS)
+_WORDS = (
+    "latency", "response", "request", "inference", "predict", "service", "serving", "duration",
+    "[gin]", "ed in ", "took ", "rt=", "ttft", "tpot",
+)  # fmt: skip
 
 
 class Log:
@@ -56,10 +60,10 @@ class Log:
 
     name: ClassVar[str] = "latency"
     partial: ClassVar[bool] = True
-    needs: ClassVar[tuple[str, ...]] = (
-        "latency", "response", "request", "inference", "predict", "service", "serving", "duration",
-        "[gin]", "ed in ", "took ", "rt=", "ttft", "tpot",
-    )  # fmt: skip
+
+    def may_read(self, lower: str) -> bool:
+        """Tell whether a line may say a response time."""
+        return any(word in lower for word in _WORDS)
 
     def points(self, line: str) -> list[Point]:
         """Return the points of one line."""

@@ -41,10 +41,13 @@ class Log:
 
     name: ClassVar[str] = "mlperf"
     partial: ClassVar[bool] = True
-    needs: ClassVar[tuple[str, ...]] = (":::ml", "mlperf: ")
 
     def __init__(self) -> None:
         self._accuracy = ""
+
+    def may_read(self, lower: str) -> bool:
+        """Tell whether a line may be a mark."""
+        return ":::ml" in lower or lower.startswith("mlperf: ")
 
     def points(self, line: str) -> list[Point]:
         """Return the points of one line."""

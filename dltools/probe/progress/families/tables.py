@@ -14,7 +14,7 @@ from typing import ClassVar
 
 from dltools.observations.metric_names import normal_name
 from dltools.probe.progress.base import Point, Regex, clock, report, whole
-from dltools.probe.progress.tokens import NameKind, name_kind, step_rank
+from dltools.probe.progress.tokens import COUNTERS, NameKind, name_kind, step_rank
 
 _BARS = Regex(r"\s*[|\u2502\u2503]\s*")
 _BLANKS = Regex(r"\s{2,}|\t")
@@ -41,6 +41,12 @@ _CLASSES = ("Images", "Instances", "precision", "recall", "mAP50", "mAP50-95")
 _LOSSES = ("box", "obj", "cls", "dfl", "seg", "pose", "kobj", "total")
 """YOLO's columns: of its validation, by place, and losses."""
 
+_OF_TABLES = ("loss", *COUNTERS, "class", "train", "val", "test", "dev", "all")
+"""What headers have."""
+
+_VALUE = Regex(r"(?<![\w@.-])\d|\d\.\d")
+"""A number that is no part of a name: a header has none."""
+
 _LONGEST_PREFIX = 80
 _MOST_COLUMNS = 40
 _LONGEST_NAME = 40
@@ -55,7 +61,6 @@ class Log:
 
     name: ClassVar[str] = "tables"
     partial: ClassVar[bool] = False
-    needs: ClassVar[tuple[str, ...]] = ()
 
     def __init__(self) -> None:
         self._newest = ""  # row of names, as printed
@@ -66,6 +71,14 @@ class Log:
         self._parts: list[int] = []
         self._elapsed = 0.0
         self._box: dict[str, str] = {}
+
+    def may_read(self, lower: str) -> bool:
+        """Tell whether a line may be a row or a header."""
+        head = lower.lstrip(" \t|\u2502\u2503")[:1]
+        is_text = head.isalpha() and (":" not in lower or "class" in lower)
+        if is_text and "|" not in lower and "class" not in lower and not _PHASE.match(lower):
+            is_text = not _VALUE.search(lower) and any(word in lower for word in _OF_TABLES)
+        return "=" not in lower and (is_text or head in "0-#|+" or "info" in lower)
 
     def points(self, line: str) -> list[Point]:
         """Return the points of one line."""
