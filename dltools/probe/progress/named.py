@@ -130,6 +130,8 @@ class Named:
             return self._below_title(line, layout.shape)
         if (located := layout.located_for(line)) is not None:
             meaning, places = located
+            if meaning is _NOTHING:
+                return NOTHING
             texts = [None if place is None else line[place[0] : place[1]] for place in places]
             return self._reading(meaning, texts)
         return self._metrics(line, line.lower(), layout)

@@ -47,6 +47,10 @@ _OF_TABLES = ("loss", *COUNTERS, "class", "train", "val", "test", "dev", "all")
 _VALUE = Regex(r"(?<![\w@.-])\d|\d\.\d")
 """A number that is no part of a name: a header has none."""
 
+_WORD = Regex("[a-z]{3}")
+_MOST_WORDS = 5
+"""Runs of three letters in a row of numbers: more are a sentence."""
+
 _LONGEST_PREFIX = 80
 _MOST_COLUMNS = 40
 _LONGEST_NAME = 40
@@ -78,7 +82,8 @@ class Log:
         is_text = head.isalpha() and (":" not in lower or "class" in lower)
         if is_text and "|" not in lower and "class" not in lower and not _PHASE.match(lower):
             is_text = not _VALUE.search(lower) and any(word in lower for word in _OF_TABLES)
-        return "=" not in lower and (is_text or head in "0-#|+" or "info" in lower)
+        is_row = head in "0-#|+" and (head not in "0-" or len(_WORD.findall(lower)) <= _MOST_WORDS)
+        return "=" not in lower and (is_text or is_row or "info" in lower)
 
     def points(self, line: str) -> list[Point]:
         """Return the points of one line."""
