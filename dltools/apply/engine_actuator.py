@@ -87,6 +87,8 @@ class EngineActuator:
         self.engine = engine
         self.left_alone: dict[tuple[str, str], str] = {}
         """The names of the containers that are left alone, by id and reason."""
+        self._others: dict[str, set[str]] = {}
+        """The settings that somebody else has changed, by container."""
         self._rules = rules or Rules()
         self.rotation = rotation
         self.deliverer = None if dry_run else deliverer
@@ -170,6 +172,7 @@ class EngineActuator:
             self.rotation.set_turns(self._turns)
         for id_ in self._originals.forget_gone():
             self._update.made.pop(id_, None)
+            self._others.pop(id_, None)
             self._own.forget(id_)
             self.left_alone = {key: name for key, name in self.left_alone.items() if key[0] != id_}
         return results
@@ -407,8 +410,14 @@ class EngineActuator:
         """Tell whether somebody else has changed settings of these names in a container. Then what
         this run has set there besides is restored."""
         container = located.container
-        entry = None if self._rules.is_forced else self._journal.find(container.id)
-        if entry is None or not foreign_settings(self.engine, located, entry) & set(names):
+        if self._rules.is_forced:
+            self._others.pop(container.id, None)
+            return False
+        others = self._others.setdefault(container.id, set())
+        if entry := self._journal.find(container.id):
+            made = self._update.made.get(container.id)
+            others |= foreign_settings(self.engine, located, entry, made)
+        if not others & set(names):
             return False
         self.left_alone[container.id, refusals.FOREIGN] = container.name
         if not self._dry_run:

@@ -204,11 +204,17 @@ class Originals:
         return gone
 
 
-def foreign_settings(engine: Engine, located: LocatedContainer, entry: Entry) -> set[str]:
+def foreign_settings(
+    engine: Engine, located: LocatedContainer, entry: Entry, made: Mapping[str, Any] | None = None
+) -> set[str]:
     """Return the names of the settings that somebody else has changed since dl-apply set them. For
     a task, Swarm does so by itself, so that does not count. Nor do the original settings count
     where nobody keeps a record of what dl-apply has set: a restart puts them back, and so does
-    systemd, which writes those of a unit again at each reload."""
+    systemd, which writes those of a unit again at each reload.
+
+    `made`: the settings that the caller's run has set last. A run that has set some knows that what
+    was there before is there no more, so that an owner may have set just that again.
+    """
     if located.container.is_task:
         return set()
     has_ended = bool(entry.kernel) and located.controller("cpu") is None
@@ -216,7 +222,7 @@ def foreign_settings(engine: Engine, located: LocatedContainer, entry: Entry) ->
     if not entry.ours or (has_ended and (not is_recorded or "cpu.weight" in entry.kernel)):
         return set()  # version 2 has weights of its own: a record does not tell them apart
     present = settings_in_force(located)
-    known = list(entry.ours)
+    known = [made, entry.ours[-1]] if made else list(entry.ours)
     if has_ended or not is_recorded:
         known += [entry.settings, recorded_settings(located, engine.recorded(entry.fields))]
     return unknown_settings(present, known, present.keys() & entry.names, located.usable_cpus)

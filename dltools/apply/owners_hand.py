@@ -119,7 +119,8 @@ class OwnSettings:
 
     def _ours(self, located: LocatedContainer, entry: Entry) -> set[str]:
         """Return the names of the settings that dl-apply has set, and nobody else since."""
-        return entry.names - foreign_settings(self._update.engine, located, entry)
+        made = self._update.made.get(located.container.id)
+        return entry.names - foreign_settings(self._update.engine, located, entry, made)
 
     def _set(self, located: LocatedContainer, settings: CpuLimits) -> None:
         wanted, present = attainable_settings(located, settings), settings_in_force(located)

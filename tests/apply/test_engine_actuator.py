@@ -9,6 +9,7 @@ from helpers.fake_engine import HOST, ID, NAME, FakeEngine, action, plan_of
 
 from dltools.apply.engine_actuator import EngineActuator, check_offline
 from dltools.apply.original_settings import Journal
+from dltools.apply.refusals import FOREIGN
 from dltools.apply.turns import Rotation
 from dltools.engine.interface import Engine
 from dltools.plan.records import Action, Op, Result, Status
@@ -93,21 +94,30 @@ def test_one_action_that_fails_keeps_no_other_from_its_turn(
     assert fake_engine.host_config["CpuQuota"] == 150_000
 
 
-@pytest.mark.parametrize(
-    ("labels", "who"),
-    [({}, "somebody"), ({"com.docker.swarm.task.id": "x"}, "Swarm, or somebody,")],
-)
-def test_a_setting_that_something_else_has_changed_is_told_once(
-    actuator: EngineActuator, fake_engine: FakeEngine, labels: dict[str, str], who: str
+@pytest.mark.parametrize("was", [0, 200_000])
+def test_an_owner_who_sets_again_what_was_there_before_is_left_alone(
+    actuator: EngineActuator, fake_engine: FakeEngine, was: int
 ) -> None:
-    fake_engine.labels = labels
+    fake_engine.host_config["CpuQuota"] = was
+    (first,) = applied(actuator, action({"cpus": 1.5}))
+    fake_engine.host_config["CpuQuota"] = was
+    results = applied(actuator, action({"cpus": 1.5}), action({"cpus": 1.0}))
+    assert first.status is Status.APPLIED
+    assert {(one.status, one.error) for one in results} == {(Status.SKIPPED, FOREIGN)}
+    assert fake_engine.host_config["CpuQuota"] == was
+
+
+def test_a_setting_that_swarm_has_changed_is_told_once(
+    actuator: EngineActuator, fake_engine: FakeEngine
+) -> None:
+    fake_engine.labels = {"com.docker.swarm.task.id": "x"}
     (first,) = applied(actuator, action({"cpus": 1.5}))
     fake_engine.host_config["CpuQuota"] = 0
     (second,) = applied(actuator, action({"cpus": 1.5}))
     (third,) = applied(actuator, action({"cpus": 1.0}))
     assert [one.status for one in (first, second, third)] == ["applied"] * 3
     assert (first.error, third.error) == (None, None)
-    assert second.error == f"{who} has changed cpus since dl-apply set it"
+    assert second.error == "Swarm, or somebody, has changed cpus since dl-apply set it"
 
 
 # Pauses
