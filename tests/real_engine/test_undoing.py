@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from helpers.containers import Containers, Job, api, plan_for
+from helpers.containers import Containers, Job, plan_for
 from helpers.tools import Tools, records
 from real_engine.test_applying import STARTS, some_starts
 
@@ -99,16 +99,6 @@ def test_a_stopped_container_is_restored(change: Any, undo: Any, job: Job) -> No
     assert job.kernel() == before
 
 
-def test_a_paused_container_is_restored(change: Any, undo: Any, run: Containers) -> None:
-    job = run(nano_cpus=1_500_000_000)
-    before = job.kernel()
-    change(job, {"cpus": 0.4})
-    api().pause(job.id)
-    assert undo() == ["applied"]
-    assert job.kernel() == before
-    api().unpause(job.id)
-
-
 @pytest.mark.parametrize(
     ("start", "steps"),
     [
@@ -141,15 +131,6 @@ def test_the_journal_keeps_the_first_settings(change: Any, run: Containers, stat
     assert entry["container_id"] == job.id
     assert entry["settings"]["cpus"] == 1.5
     assert entry["fields"]["NanoCpus"] == 1_500_000_000
-
-
-def test_a_second_undo_changes_nothing(change: Any, undo: Any, run: Containers) -> None:
-    job = run()
-    change(job, {"cpus": 0.4})
-    assert undo() == ["applied"]
-    before = job.kernel()
-    assert undo() == []
-    assert job.kernel() == before
 
 
 @pytest.mark.usefixtures("engine")
