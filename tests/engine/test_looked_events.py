@@ -5,8 +5,6 @@ from __future__ import annotations
 import itertools
 import queue
 import threading
-from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 from helpers.fake_runtime import FakeRuntime
@@ -73,13 +71,6 @@ def test_past_events_are_those_between_two_times() -> None:
 def test_one_that_starts_again_does_so_with_the_same_id() -> None:
     before, now = Life("a", "a", 5 * S, 6 * S), Life("a", "a", 7 * S)
     assert seen(changes({"a": before}, {"a": now})) == [("a", "start", 7 * S)]
-
-
-@pytest.fixture
-def runtime(tmp_path: Path) -> Iterator[FakeRuntime]:
-    made = FakeRuntime(tmp_path / "sock")
-    yield made
-    made.stop()
 
 
 class Follower:

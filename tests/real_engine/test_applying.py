@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -194,23 +195,16 @@ def test_a_replaced_container_is_stale(run: Containers, apply: Any) -> None:
     assert new.kernel_cpus is None
 
 
-def test_a_restarted_container_is_stale(run: Containers, apply: Any) -> None:
+@pytest.mark.parametrize(("change", "said"), [(Job.restart, "restarted"), (Job.stop, "exited")])
+def test_a_restarted_or_stopped_container_is_stale(
+    run: Containers, apply: Any, change: Callable[[Job], None], said: str
+) -> None:
     job = run()
     plan = plan_for(job, {"cpus": 0.4})
-    job.restart()
+    change(job)
     result = apply(plan, code=75)
     assert result["status"] == "stale"
-    assert "restarted" in result["error"]
-    assert job.kernel_cpus is None
-
-
-def test_a_stopped_container_is_stale(run: Containers, apply: Any) -> None:
-    job = run()
-    plan = plan_for(job, {"cpus": 0.4})
-    job.stop()
-    result = apply(plan, code=75)
-    assert result["status"] == "stale"
-    assert "exited" in result["error"]
+    assert said in result["error"]
     assert job.shown_cpus == 0
 
 

@@ -22,6 +22,8 @@ JOBS = [
     Job("c", 10.0, work=30.0),
 ]
 
+BEGIN = datetime(2026, 1, 1, tzinfo=UTC)
+
 
 @pytest.mark.parametrize(
     ("policy", "given", "mode"),
@@ -98,34 +100,33 @@ def test_work_before_and_after_a_restart_counts() -> None:
     assert job.work == pytest.approx(50.0)
 
 
+def reported(number: int, **values: float) -> list[Row]:
+    """The rows of a sample every ten seconds of a job that has used the host's one CPU."""
+    at = {"time": BEGIN + timedelta(seconds=10 * number), "host": "h"}
+    job = {**at, "container_id": "a", "container_name": "a"}
+    return [
+        {**at, "kind": "node", "cpu_count": 1.0},
+        {**job, "kind": "container", "cpu_seconds": 10.0 * number},
+        *({**job, "kind": "progress", "metric": name, "value": values[name]} for name in values),
+    ]
+
+
 def test_response_times_are_judged_as_dqoes_judges_them() -> None:
-    begin = datetime(2026, 1, 1, tzinfo=UTC)
-    rows: list[Row] = []
-    for number in range(3):
-        time = begin + timedelta(seconds=10 * number)
-        usual = {"time": time, "host": "h", "container_id": "a", "container_name": "a"}
-        rows += [
-            {"time": time, "host": "h", "kind": "node", "cpu_count": 1.0},
-            {**usual, "kind": "container", "cpu_seconds": 10.0 * number},
-            {**usual, "kind": "progress", "metric": "latency_p95_seconds", "value": 0.9},
-            {**usual, "kind": "progress", "metric": "latency_mean_seconds", "value": 0.2},
-        ]
+    rows = [
+        row
+        for number in range(3)
+        for row in reported(number, latency_p95_seconds=0.9, latency_mean_seconds=0.2)
+    ]
     (job,) = recorded_workload([to_table(rows)], "t").jobs
     assert (job.request, job.duration) == (pytest.approx(0.2), 20.0)
 
 
 def test_a_training_is_judged_as_the_policies_judge_it() -> None:
-    begin = datetime(2026, 1, 1, tzinfo=UTC)
-    rows: list[Row] = []
-    for number in range(4):
-        time = begin + timedelta(seconds=10 * number)
-        usual = {"time": time, "host": "h", "container_id": "a", "container_name": "a"}
-        rows += [
-            {"time": time, "host": "h", "kind": "node", "cpu_count": 1.0},
-            {**usual, "kind": "container", "cpu_seconds": 10.0 * number},
-            {**usual, "kind": "progress", "metric": "val_accuracy", "value": math.nan},
-            {**usual, "kind": "progress", "metric": "loss", "value": 4.0 - number},
-        ]
+    rows = [
+        row
+        for number in range(4)
+        for row in reported(number, val_accuracy=math.nan, loss=4.0 - number)
+    ]
     (job,) = recorded_workload([to_table(rows)], "t").jobs
     assert job.curve.metric == "loss"
     assert job.curve.value(1.0) == pytest.approx(1.0)
@@ -149,7 +150,13 @@ def recorded_at(begin: datetime, seconds: float, host_cpu: float, **job: object)
     ]
 
 
-BEGIN = datetime(2026, 1, 1, tzinfo=UTC)
+def steady(step_s: float, host_cpu: float, cpu_seconds: float, **job: object) -> list[Row]:
+    """Eleven samples; in each step the host and its container use the same CPU seconds again."""
+    return [
+        row
+        for n in range(11)
+        for row in recorded_at(BEGIN, step_s * n, host_cpu * n, cpu_seconds=cpu_seconds * n, **job)
+    ]
 
 
 def test_pauses_are_not_taken_for_contention() -> None:
@@ -164,13 +171,7 @@ def test_pauses_are_not_taken_for_contention() -> None:
 
 
 def test_turns_shorter_than_the_samples_are_not_taken_for_contention() -> None:
-    rows = [
-        row
-        for number in range(11)
-        for row in recorded_at(
-            BEGIN, 10.0 * number, 20.0 * number, turn_seconds=4.0, cpu_seconds=10.0 * number
-        )
-    ]
+    rows = steady(10.0, 20.0, cpu_seconds=10.0, turn_seconds=4.0)
     (job,) = recorded_workload([to_table(rows)], "t").jobs
     assert job.work == pytest.approx(100.0 * (1 - 0.16 / 4))
 
@@ -197,30 +198,14 @@ def test_a_start_on_one_cpu_is_a_start_and_no_contention() -> None:
 
 def test_sleep_shows_where_cpus_are_idle_but_not_where_the_host_is_full() -> None:
     for host_cores, wait in ((0.5, 1.5), (2.0, 0.0)):
-        rows = [
-            row
-            for number in range(11)
-            for row in recorded_at(
-                BEGIN,
-                5.0 * number,
-                5.0 * host_cores * number,
-                thread_count=1,
-                cpu_seconds=2.0 * number,
-            )
-        ]
+        rows = steady(5.0, 5.0 * host_cores, cpu_seconds=2.0, thread_count=1)
         (job,) = recorded_workload([to_table(rows)], "t").jobs
         assert job.wait == pytest.approx(wait)
 
 
 def test_what_cannot_be_compared_is_said_with_what_would_make_it_so() -> None:
     said: list[str] = []
-    rows = [
-        row
-        for number in range(11)
-        for row in recorded_at(
-            BEGIN, 5.0 * number, 10.0 * number, cpu_seconds=3.0 * number, cpu_weight=2.0
-        )
-    ]
+    rows = steady(5.0, 10.0, cpu_seconds=3.0, cpu_weight=2.0)
     recorded_workload([to_table(rows)], "t", said.append)
     others, limits = said
     assert others.startswith("t: processes outside containers used 70% of the CPUs of h")
@@ -229,13 +214,7 @@ def test_what_cannot_be_compared_is_said_with_what_would_make_it_so() -> None:
 
 def test_a_recording_under_docker_alone_can_be_compared() -> None:
     said: list[str] = []
-    rows = [
-        row
-        for number in range(11)
-        for row in recorded_at(
-            BEGIN, 5.0 * number, 9.0 * number, cpu_seconds=9.0 * number, cpu_weight=1024.0
-        )
-    ]
+    rows = steady(5.0, 9.0, cpu_seconds=9.0, cpu_weight=1024.0)
     recorded_workload([to_table(rows)], "t", said.append)
     assert said == []
 

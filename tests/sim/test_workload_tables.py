@@ -7,19 +7,11 @@ from pathlib import Path
 
 import pytest
 from helpers.tools import Tools, complaint
+from sim.test_workload_file import KINDS
 
 from dltools.errors import DataError
 from dltools.sim.workload import ContainerSpec
 from dltools.sim.workload_file import read_workload
-
-KINDS = """
-[[kind]]
-name = "mnist"
-work = 160
-threads = 4
-spin = 0
-curve = { kind = "power", end = 0.2 }
-"""
 
 
 def test_a_job_is_of_its_kind_where_it_says_nothing_itself() -> None:

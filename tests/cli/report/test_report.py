@@ -13,24 +13,12 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
+from cli.sim.test_sim import WORKLOAD
 from helpers.tools import Tools, complaint
 
 from dltools.observations.formats.parquet import FORMAT as PARQUET
 from dltools.observations.formats.registry import read_table
 
-WORKLOAD = b"""
-[[job]]
-name = "a"
-work = 20
-threads = 2
-
-[[job]]
-name = "b"
-arrival = 5
-work = 10
-threads = 2
-first = 0.5
-"""
 SERVING = b"""
 [[job]]
 name = "s"
@@ -181,16 +169,9 @@ def test_empty_results_are_those_of_a_run_that_changed_nothing(tool: Tools, tmp_
 def test_a_page_needs_nothing_else(tool: Tools, made: Path, tmp_path: Path) -> None:
     pytest.importorskip("matplotlib")
     page = tmp_path / "page.html"
-    done = tool(
-        "dl-report",
-        made / "noop.parquet",
-        made / "flowcon.parquet",
-        made / "plans.jsonl",
-        "--title",
-        "A <night> & more",
-        "-o",
-        page,
-    )
+    files = [made / name for name in ("noop.parquet", "flowcon.parquet", "plans.jsonl")]
+    line = ("dl-report", *files, "--title", "A <night> & more")
+    done = tool(*line, "-o", page)
     assert done.returncode == 0, done.stderr
     text = page.read_text()
     assert "<title>A &lt;night&gt; &amp; more</title>" in text
@@ -201,19 +182,7 @@ def test_a_page_needs_nothing_else(tool: Tools, made: Path, tmp_path: Path) -> N
     used = set(re.findall(r'(?:href="|url\()#([^")]+)', text))
     assert used <= set(ids)
     assert text.count("<figure") == 2  # compare; gantt, limits and progress; no cdf of two jobs
-    assert (
-        tool(
-            "dl-report",
-            made / "noop.parquet",
-            made / "flowcon.parquet",
-            made / "plans.jsonl",
-            "--title",
-            "A <night> & more",
-            "--format",
-            "html",
-        ).stdout.decode()
-        == text
-    )
+    assert tool(*line, "--format", "html").stdout.decode() == text
 
 
 def test_a_page_says_what_became_of_actions(tool: Tools, made: Path) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import socket
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import grpc
@@ -17,13 +16,6 @@ from dltools.engine.interface import GoneError, RefusedError
 from dltools.engine.patience import Patience
 from dltools.engine.registry import host_address, open_engine
 from dltools.errors import ConfigError, DltoolsError, UnavailableError
-
-
-@pytest.fixture
-def runtime(tmp_path: Path) -> Iterator[FakeRuntime]:
-    made = FakeRuntime(tmp_path / "sock")
-    yield made
-    made.stop()
 
 
 def test_an_address_names_a_socket() -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -23,13 +22,6 @@ from dltools.engine.interface import (
     RefusedError,
     needed,
 )
-
-
-@pytest.fixture
-def runtime(tmp_path: Path) -> Iterator[FakeRuntime]:
-    made = FakeRuntime(tmp_path / "sock")
-    yield made
-    made.stop()
 
 
 @pytest.fixture
