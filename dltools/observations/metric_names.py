@@ -7,6 +7,7 @@ import functools
 import math
 import re
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from typing import NamedTuple
 
 _WORDS = {
@@ -200,10 +201,40 @@ class Seen(NamedTuple):
     is_constant: bool = False
 
 
+@dataclass(slots=True)
+class Values:
+    """The values of a metric, of which none is kept but the newest: how many there were, how many
+    finite, how many of the newest are not finite (`lost`), and the bounds of the finite ones."""
+
+    last: float = math.nan
+    count: int = 0
+    finite: int = 0
+    lost: int = 0
+    low: float = math.inf
+    high: float = -math.inf
+
+    def add(self, value: float) -> None:
+        """Add a value."""
+        self.last, self.count = value, self.count + 1
+        if not math.isfinite(value):
+            self.lost += 1
+            return
+        self.finite, self.lost = self.finite + 1, 0
+        self.low, self.high = min(self.low, value), max(self.high, value)
+
+    @property
+    def seen(self) -> Seen:
+        """What there has been of the metric."""
+        peak = max(-self.low, self.high, 0.0)
+        return Seen(peak, self.finite, self.low == self.high)
+
+
 def seen(values: Iterable[float]) -> Seen:
     """Return what there has been of a metric with these values."""
-    finite = [value for value in values if math.isfinite(value)]
-    return Seen(max(map(abs, finite), default=0.0), len(finite), len(set(finite)) == 1)
+    found = Values()
+    for value in values:
+        found.add(value)
+    return found.seen
 
 
 def evaluation_order(seen: Mapping[str, Seen]) -> list[str]:

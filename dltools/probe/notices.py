@@ -20,7 +20,6 @@ rules are ours.
 
 from __future__ import annotations
 
-import math
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -30,6 +29,7 @@ from typing import Any, Protocol
 
 from dltools.labels import METRIC, Role, parse_labels
 from dltools.observations import metric_names
+from dltools.observations.metric_names import Values
 from dltools.probe.stillness import is_held_back, is_still, seconds_between
 from dltools.text import printable
 
@@ -122,34 +122,6 @@ TargetsOf = Callable[[Mapping[str, str]], Targets]
 
 
 @dataclass(slots=True)
-class _Metric:
-    """A summary of one metric's points: the newest value, the number of finite values, the number
-    of newest values that are not finite (`lost`), the largest absolute value, and whether all
-    finite ones are the same."""
-
-    value: float = math.nan
-    finite: int = 0
-    lost: int = 0
-    peak: float = 0.0
-    first: float | None = None
-    is_constant: bool = True
-
-    def add(self, value: float) -> None:
-        self.value = value
-        if math.isfinite(value):
-            self.first = value if self.first is None else self.first
-            self.is_constant = self.is_constant and value == self.first
-            self.finite, self.lost = self.finite + 1, 0
-            self.peak = max(self.peak, abs(value))
-        else:
-            self.lost += 1
-
-    @property
-    def is_lost(self) -> bool:
-        return self.lost >= _LOST
-
-
-@dataclass(slots=True)
 class _Watched:
     """A run of a container: its newest row and GPU rows, its metrics, the time of its newest report
     and its longest silence, since when it has been still, paused and held back (None: it is not),
@@ -159,7 +131,7 @@ class _Watched:
     row: Row
     targets: Targets
     labels: Mapping[str, str]
-    metrics: dict[str, _Metric] = field(default_factory=dict)
+    metrics: dict[str, Values] = field(default_factory=dict)
     reports: int = 0
     reported: datetime | None = None
     longest_s: float = 0.0
@@ -179,7 +151,7 @@ class _Watched:
         return self.row.get("role") in (Role.TRAINING, Role.SERVER)
 
     def add_point(self, row: Row) -> None:
-        self.metrics.setdefault(row["metric"], _Metric()).add(row["value"])
+        self.metrics.setdefault(row["metric"], Values()).add(row["value"])
         time = row["time"]
         if self.reported is None or time > self.reported:
             if self.reported is not None:
@@ -189,20 +161,18 @@ class _Watched:
     def lost_metric(self) -> str | None:
         """Return the metric by which it has diverged, None if it has not."""
         known = {name: one for name, one in self.metrics.items() if one.finite}
+        lost = {name for name, one in self.metrics.items() if one.lost >= _LOST}
         losses = [name for name in known if metric_names.is_training_loss(name)]
         losses = losses or [name for name in known if metric_names.is_loss(name)]
-        if not all(known[name].is_lost for name in losses or known):
+        if not lost.issuperset(losses or known):
             return None
         if not known:
             first = min(self.metrics, key=metric_names.evaluation_rank, default=None)
-            return first if first is not None and self.metrics[first].is_lost else None
-        seen = {
-            name: metric_names.Seen(one.peak, one.finite, one.is_constant)
-            for name, one in known.items()
-        }
+            return first if first in lost else None
+        seen = {name: one.seen for name, one in known.items()}
         wanted = [name for name in (self.targets.metric, self.labels.get(METRIC)) if name in known]
         judging = (wanted or metric_names.evaluation_order(seen))[0]
-        return judging if known[judging].is_lost else None
+        return judging if judging in lost else None
 
 
 class Notices:
@@ -356,7 +326,7 @@ def _diverged(known: _Watched) -> _Found | None:
     metric = known.lost_metric() if known.row.get("role") == Role.TRAINING else None
     if metric is None:
         return None
-    value = known.metrics[metric].value
+    value = known.metrics[metric].last
     message = f"diverged: {metric} is {value:g} in its newest {_LOST} reports"
     return message, {"metric": metric, "value": value}
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -14,7 +13,7 @@ from dltools.cli.probe.observed_hosts import ObservedHosts
 from dltools.cli.words import clip, cpu_use, limits, listed_cpus, named, role, size
 from dltools.labels import METRIC, parse_labels
 from dltools.observations import metric_names
-from dltools.observations.metric_names import Seen
+from dltools.observations.metric_names import Seen, Values
 
 Row = Mapping[str, Any]
 Dropped = Mapping[str, Mapping[str, int]]
@@ -84,18 +83,14 @@ def print_metrics(rows: Iterable[Row], dropped: Dropped | None = None) -> None:
         console.print(line, soft_wrap=True, markup=False, highlight=False)
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class _Metric:
-    """Points of one metric that one family found: the first and last value, the largest absolute
-    one, the name as printed, and how many there were, and how many that were finite."""
+    """Points of one metric that one family found: the first value, the name as printed, and all
+    values."""
 
     first: float
     original: str
-    last: float = 0.0
-    peak: float = 0.0
-    count: int = 0
-    finite: int = 0
-    is_constant: bool = True
+    values: Values
 
 
 @dataclass(slots=True)
@@ -103,6 +98,7 @@ class Metrics:
     """The metrics in rows; memory does not grow with the rows."""
 
     _found: dict[tuple[str, str, str], _Metric] = field(default_factory=dict)
+    _all: dict[str, dict[str, Values]] = field(default_factory=dict)
     _wanted: dict[str, str] = field(default_factory=dict)
 
     def add(self, row: Row) -> None:
@@ -116,13 +112,11 @@ class Metrics:
 
     def _add_point(self, name: str, row: Row) -> None:
         key, value = (name, row["metric"], row["source"] or ""), row["value"]
-        metric = self._found.get(key)
-        if metric is None:
-            metric = self._found[key] = _Metric(value, row.get("metric_original") or row["metric"])
-        metric.count, metric.last = metric.count + 1, value
-        if math.isfinite(value):
-            metric.peak, metric.finite = max(metric.peak, abs(value)), metric.finite + 1
-            metric.is_constant = metric.is_constant and value == metric.first
+        if key not in self._found:
+            original = row.get("metric_original") or row["metric"]
+            self._found[key] = _Metric(value, original, Values())
+        self._found[key].values.add(value)
+        self._all.setdefault(name, {}).setdefault(row["metric"], Values()).add(value)
 
     def table(self, *, wide: bool) -> FittedTable:
         """Return a row per container and metric, the metrics that judge a job first: the log family
@@ -138,9 +132,9 @@ class Metrics:
                             metric,
                             metric_names.objective(metric),
                             family,
-                            str(one.count),
+                            str(one.values.count),
                             f"{one.first:.4g}",
-                            f"{one.last:.4g}",
+                            f"{one.values.last:.4g}",
                             one.original,
                         )
         return table
@@ -170,13 +164,10 @@ class Metrics:
 
     def _seen(self) -> dict[str, dict[str, Seen]]:
         """Return what there has been of the metrics of each container."""
-        seen: dict[str, dict[str, Seen]] = {}
-        for (name, metric, _), one in self._found.items():
-            own = seen.setdefault(name, {})
-            peak, count, is_constant = own.get(metric, Seen(0.0, 0, is_constant=True))
-            is_constant = is_constant and one.is_constant
-            own[metric] = Seen(max(peak, one.peak), count + one.finite, is_constant)
-        return seen
+        return {
+            name: {metric: values.seen for metric, values in own.items()}
+            for name, own in self._all.items()
+        }
 
 
 def _noise(dropped: Dropped) -> list[str]:
