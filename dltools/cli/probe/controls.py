@@ -26,18 +26,9 @@ HELP = (
 _Key = Callable[[ObservedContainer], Any]
 
 
-def _rate(one: ObservedContainer) -> float:
-    """Return the cores used since the row before, 0 where that is unknown."""
-    row, before = one.row, one.before
-    if not before or row["cpu_seconds"] is None or before["cpu_seconds"] is None:
-        return 0.0
-    span = (row["time"] - before["time"]).total_seconds()
-    return max(0.0, row["cpu_seconds"] - before["cpu_seconds"]) / span if span > 0 else 0.0
-
-
 SORTS: Mapping[str, _Key] = {
     "name": lambda _: 0,
-    "CPU": lambda one: -_rate(one),
+    "CPU": lambda one: -(one.rate("cpu_seconds") or 0.0),
     "memory": lambda one: -(one.row["memory_working_set_bytes"] or 0),
     "weight": lambda one: -(one.row.get("cpu_weight") or 0.0),
     "role": lambda one: str(one.row.get("role") or "~"),

@@ -20,7 +20,7 @@ from rich.text import Text
 from dltools.cli.destinations import make_console
 from dltools.cli.fitted_table import FittedTable
 from dltools.cli.probe.controls import HELP, Controls
-from dltools.cli.probe.observed_hosts import ObservedContainer, ObservedHosts, ObservedNode
+from dltools.cli.probe.observed_hosts import Observed, ObservedContainer, ObservedHosts
 from dltools.cli.screen import Screen
 from dltools.cli.words import clip, cpu_use, limits, listed_cpus, named, role, size
 
@@ -159,7 +159,7 @@ def _header(hosts: ObservedHosts, width: int) -> Text:
     return Text("  ".join(words), style="bold", no_wrap=True, overflow="ellipsis")
 
 
-def _use(node: ObservedNode) -> list[str]:
+def _use(node: Observed) -> list[str]:
     """Return what is used of a host, as far as it is known."""
     row, words = node.row, []
     if row["cpu_count"]:
@@ -243,7 +243,9 @@ def _numbers(
     if is_wide:
         threads = [one.row["thread_count"] for one in shown]
         found.append(_Numbers("THREADS", 7, ["-" if n is None else str(n) for n in threads]))
-        found.append(_Numbers("HELD BACK", 9, [_held_back(one) for one in shown]))
+        held = [one.rate("cpu_throttled_seconds") for one in shown]
+        parts = ["-" if part is None else f"{100 * part:.0f} %" for part in held]
+        found.append(_Numbers("HELD BACK", 9, parts))
     return found
 
 
@@ -254,16 +256,6 @@ def _gpu_use(container: ObservedContainer) -> str:
     known = [ratio for ratio in ratios if ratio is not None]
     used = sum(row["gpu_memory_used_bytes"] or 0 for row in container.gpus)
     return f"{f'{100 * sum(known) / len(known):.0f} %' if known else '-'} {size(used)}"
-
-
-def _held_back(container: ObservedContainer) -> str:
-    """Return the share of the time since the sample before in which the quota stopped it."""
-    key, row, before = "cpu_throttled_seconds", container.row, container.before
-    if before is None or row[key] is None or before[key] is None:
-        return "-"
-    span = (row["time"] - before["time"]).total_seconds()
-    held = max(0.0, row[key] - before[key])  # a restart begins at 0
-    return f"{100 * held / span:.0f} %" if span > 0 else "-"
 
 
 def _values(container: ObservedContainer, metrics: Sequence[str], width: int = 1000) -> str:

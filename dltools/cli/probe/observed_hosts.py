@@ -17,11 +17,29 @@ _MOST_POINTS = 120
 
 
 @dataclass(slots=True)
-class ObservedContainer:
-    """A container: its newest row, the row before, its labels, its GPUs, and points by metric."""
+class Observed:
+    """A host or a container: its newest row, and the row before."""
 
     row: Row = field(default_factory=dict)
     before: Row | None = None
+
+    def take(self, row: Row) -> None:
+        """Take in a row that is newer."""
+        self.before, self.row = self.row or None, row
+
+    def rate(self, name: str) -> float | None:
+        """Return the rise of a counter a second since the row before, 0 for one that began anew,
+        None if it is unknown."""
+        if not self.before or self.row[name] is None or self.before[name] is None:
+            return None
+        span = (self.row["time"] - self.before["time"]).total_seconds()
+        return max(0.0, self.row[name] - self.before[name]) / span if span > 0 else None
+
+
+@dataclass(slots=True)
+class ObservedContainer(Observed):
+    """A container with its labels, its GPUs, and points by metric."""
+
     labels: Mapping[str, str] = field(default_factory=dict)
     gpus: list[Row] = field(default_factory=list)
     points: dict[str, deque[float]] = field(default_factory=dict)
@@ -43,20 +61,12 @@ class ObservedContainer:
         return self.labels.get(OBJECTIVE) or metric_names.objective(metric)
 
 
-@dataclass(slots=True)
-class ObservedNode:
-    """A host: its newest row, and the row before."""
-
-    row: Row
-    before: Row | None = None
-
-
 class ObservedHosts:
     """One or several hosts as their samples show them, one after the other."""
 
     def __init__(self) -> None:
         """Nothing is known before the first sample."""
-        self.nodes: dict[str, ObservedNode] = {}
+        self.nodes: dict[str, Observed] = {}
         """By name."""
         self.containers: list[ObservedContainer] = []
         """The containers of the newest sample, in its order."""
@@ -71,10 +81,11 @@ class ObservedHosts:
         for row in rows:
             key = row["container_id"]
             if row["kind"] == "node":
-                known = self.nodes.get(row["host"])
-                self.nodes[row["host"]] = ObservedNode(row, known.row if known else None)
+                self.nodes.setdefault(row["host"], Observed()).take(row)
             elif row["kind"] == "container":
-                self._take_container(row, present)
+                container = present[key] = self._by_id.setdefault(key, ObservedContainer())
+                container.take(row)
+                container.labels = parse_labels(row["labels"])
             elif row["kind"] == "progress":
                 points = self._by_id.setdefault(key, ObservedContainer()).points
                 points.setdefault(row["metric"], deque(maxlen=_MOST_POINTS)).append(row["value"])
@@ -97,11 +108,3 @@ class ObservedHosts:
         """Return the number of CPUs of a container's host, None where it is unknown."""
         node = self.nodes.get(container.row["host"])
         return node.row["cpu_count"] if node else None
-
-    def _take_container(self, row: Row, present: dict[str, ObservedContainer]) -> None:
-        key = row["container_id"]
-        container = self._by_id.setdefault(key, ObservedContainer())
-        container.before = container.row or None
-        container.row = row
-        container.labels = parse_labels(row["labels"])
-        present[key] = container

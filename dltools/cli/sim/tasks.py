@@ -19,7 +19,7 @@ from dltools.cli.progress_bar import ProgressBar
 from dltools.errors import ConfigError
 from dltools.plan.policy import registry
 from dltools.plan.policy.parameters import build, names
-from dltools.plan.realisation.mode import QueueParameters
+from dltools.plan.realisation.mode import QueueParameters, RealisationOptions
 from dltools.sim.agenda import DELAY_S, Reaction
 from dltools.sim.simulation import Observer, Simulation
 
@@ -46,12 +46,11 @@ class Task:
 
     def simulation(self, observer: Observer | None = None) -> Simulation:
         """Return the simulation."""
-        policy = registry.get(self.policy, allowed_plugins())
+        policy, *settings = _settings(self.policy, self.assignments, self.mode, self.quantum_s)
         return Simulation(
             self.workload,
             policy,
-            _parameters(policy, self.assignments),
-            realisation_options(self.mode, self.quantum_s, _queue_values(policy, self.assignments)),
+            *settings,
             clairvoyant=self.is_clairvoyant,
             observer=observer,
             reaction=Reaction(self.interval_s, DELAY_S),
@@ -67,10 +66,8 @@ def check_settings(
     warn_of_unused_quantum(mode, quantum_s)
     known: set[str] = set()
     for name in policies:
-        policy = registry.get(name, allowed_plugins())
-        _parameters(policy, assignments)
+        policy, *_ = _settings(name, assignments, mode, quantum_s)
         known |= names(policy.parameters) | names(QueueParameters)
-        realisation_options(mode, quantum_s, _queue_values(policy, assignments))
     for key in parse_assignments(assignments):
         if key not in known:
             raise ConfigError(f"--set {key}: none of these policies has this parameter")
@@ -93,12 +90,13 @@ def _run(task: Task) -> list[JobResult]:
     return task.simulation().run()
 
 
-def _parameters(policy: Policy, assignments: Sequence[str]) -> Any:
-    """Return a policy's parameters; assignments of other policies' parameters are left out."""
+def _settings(
+    name: str, assignments: Sequence[str], mode: str, quantum_s: float | None
+) -> tuple[Policy, Any, RealisationOptions]:
+    """Return a policy, its parameters, and how its allocations become settings; assignments of
+    other policies' parameters are left out. Raises `ConfigError`."""
+    policy = registry.get(name, allowed_plugins())
     own = names(policy.parameters)
-    given = parse_assignments(assignments)
-    return build(policy.parameters, {key: value for key, value in given.items() if key in own})
-
-
-def _queue_values(policy: Policy, assignments: Sequence[str]) -> dict[str, object]:
-    return assign(policy, parse_assignments(assignments))[1]
+    of_policy, of_queue = assign(policy, parse_assignments(assignments))
+    given = {key: value for key, value in of_policy.items() if key in own}
+    return policy, build(policy.parameters, given), realisation_options(mode, quantum_s, of_queue)
