@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import bisect
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
@@ -60,16 +60,20 @@ SAMPLE_COLUMNS = (
 """The columns that decisions depend on; no other is read."""
 
 _TYPES = {column.name: column.type for column in COLUMNS}
-_TEXTS = tuple(name for name in ROW_COLUMNS if _TYPES[name] is Type.NAME)
-REALS = tuple(name for name in ROW_COLUMNS if _TYPES[name] is Type.FLOAT)
-_INTEGERS = tuple(name for name in ROW_COLUMNS if _TYPES[name] in (Type.INT, Type.TIME))
-"""Those of `ROW_COLUMNS` whose values are texts, numbers (NaN: unknown), and whole numbers or times
-in microseconds (None: unknown)."""
+_READERS = {
+    Type.NAME: texts,
+    Type.FLOAT: reals,
+    Type.INT: optional_integers,
+    Type.TIME: optional_integers,
+}
+"""What returns a column: texts, numbers (NaN: unknown), and whole numbers or times in microseconds
+(None: unknown)."""
 
 _COUNTS = ("epoch_count", "step_count")
 _PLACE = ("time", "position", "host")
+_OF_HOST = ("cpu_count", "cpu_seconds", "cannot")
 _COLUMNS_OF: Mapping[Kind, Sequence[str]] = {
-    Kind.NODE: (*_PLACE, "cpu_count", "cpu_seconds", "cannot"),
+    Kind.NODE: (*_PLACE, *_OF_HOST),
     Kind.CONTAINER: (*_PLACE, *ROW_COLUMNS),
     Kind.PROGRESS: ("time", "host", "container_id", "metric", "value", "step", "epoch", *_COUNTS),
     Kind.GPU: (
@@ -133,15 +137,13 @@ def samples_by_host(
         table.select(list(columns)).filter(is_one_of(table.column("kind"), (kind,)))
         for kind, columns in _COLUMNS_OF.items()
     )
-    sizes = _by_host(nodes, _host_columns)
-    rows = _by_host(containers, _container_columns)
+    sizes, rows, gpu_rows = map(_by_host, (nodes, containers, gpus))
     points = _points_by_host(progress)
-    gpu_rows = _by_host(gpus, _gpu_columns)
     found = {}
     for name in table.column("host").unique().to_pylist():
         last = (sampled_at or {}).get(name)
         no_rows = _TimedRows([], [], {column: [] for column in ROW_COLUMNS})
-        no_sizes = _TimedRows([], [], {"size": [], "busy": [], "cannot": []})
+        no_sizes = _TimedRows([], [], {column: [] for column in _OF_HOST})
         samples = _grouped_by_time(
             rows.get(name, no_rows).later_than(last), sizes.get(name, no_sizes).later_than(last)
         )
@@ -169,7 +171,7 @@ class _TimedRows:
         return _TimedRows(self.times[at:], self.positions[at:], columns)
 
 
-def _by_host(table: pa.Table, columns: Callable[[pa.Table], Rows]) -> dict[str, _TimedRows]:
+def _by_host(table: pa.Table) -> dict[str, _TimedRows]:
     """Return rows of one kind by host. All become lists at once: of many hosts each has few."""
     import pyarrow.compute as pc
 
@@ -178,7 +180,9 @@ def _by_host(table: pa.Table, columns: Callable[[pa.Table], Rows]) -> dict[str, 
     codes = table.column("host").combine_chunks().indices
     if len(codes.unique()) > 1:
         table = table.take(pc.array_sort_indices(codes))  # stable
-    hosts, found = texts(table, "host"), columns(table)
+    hosts = texts(table, "host")
+    names = (name for name in table.column_names if name not in _PLACE)
+    found = {name: _values(table, name) for name in names}
     times, positions = integers(table, "time"), integers(table, "position")
     starts = [0, *(i for i in range(1, len(hosts)) if hosts[i] != hosts[i - 1]), len(hosts)]
     if len(starts) == 2:
@@ -193,36 +197,13 @@ def _by_host(table: pa.Table, columns: Callable[[pa.Table], Rows]) -> dict[str, 
     }
 
 
-def _host_columns(nodes: pa.Table) -> Rows:
-    """Return the sizes of hosts (NaN where the host was not reached), the CPU seconds used there,
-    and what cannot be done there."""
+def _values(table: pa.Table, name: str) -> list[Any]:
+    """Return a column. A host's size is NaN only where it was not reached, and may be infinite."""
     import pyarrow.compute as pc
 
-    column = pc.fill_null(nodes.column("cpu_count").combine_chunks(), math.nan)
-    return {
-        "size": buffer_values(column, "d"),
-        "busy": reals(nodes, "cpu_seconds"),
-        "cannot": [text or "" for text in texts(nodes, "cannot")],
-    }
-
-
-def _container_columns(containers: pa.Table) -> Rows:
-    return {
-        **{name: texts(containers, name) for name in _TEXTS},
-        **{name: reals(containers, name) for name in REALS},
-        **{name: optional_integers(containers, name) for name in _INTEGERS},
-    }
-
-
-def _gpu_columns(gpus: pa.Table) -> Rows:
-    return {
-        **{name: texts(gpus, name) for name in ("container_id", "gpu_uuid")},
-        "gpu_utilization_ratio": reals(gpus, "gpu_utilization_ratio"),
-        **{
-            name: optional_integers(gpus, name)
-            for name in ("gpu_memory_used_bytes", "gpu_memory_limit_bytes")
-        },
-    }
+    if name == "cpu_count":
+        return buffer_values(pc.fill_null(table.column(name).combine_chunks(), math.nan), "d")
+    return _READERS[_TYPES[name]](table, name)
 
 
 def _grouped_by_time(rows: _TimedRows, sizes: _TimedRows) -> HostSamples:
@@ -233,7 +214,7 @@ def _grouped_by_time(rows: _TimedRows, sizes: _TimedRows) -> HostSamples:
     busy_at: dict[int, float] = {}
     cannot_at: dict[int, str | None] = {}
     position_at = {times[i]: rows.positions[i] for i in starts}
-    columns = (sizes.columns[name] for name in ("size", "busy", "cannot"))
+    columns = (sizes.columns[name] for name in _OF_HOST)
     for time, position, size, busy, cannot in zip(
         sizes.times, sizes.positions, *columns, strict=True
     ):
@@ -244,7 +225,7 @@ def _grouped_by_time(rows: _TimedRows, sizes: _TimedRows) -> HostSamples:
             size_at[time] = size if is_valid else math.nan
         if math.isfinite(busy):
             busy_at[time] = busy
-        cannot_at[time] = cannot
+        cannot_at[time] = cannot or ""
         position_at[time] = min(position, position_at.get(time, position))
     ordered = sorted(position_at)
     bounds, at = [], len(times)
