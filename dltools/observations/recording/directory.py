@@ -72,12 +72,12 @@ class RecordingDirectory:
         new: dict[Path, ParquetFile] = {}
         with ExitStack() as open_files:
             for table in tables:
-                for part in _parts(table):
-                    path = self.folder(part.day, part.host) / f"{stem}.parquet"
+                for day, host, rows in _parts(table):
+                    path = self.folder(day, host) / f"{stem}.parquet"
                     if path not in new:
                         file = open_files.enter_context(self.new_file(path))
                         new[path] = open_files.enter_context(ParquetFile(file))
-                    new[path].add(part.rows)
+                    new[path].add(rows)
 
     def folder(self, day: date, host: str) -> Path:
         """Return the folder of a day's rows of a host."""
@@ -175,16 +175,8 @@ def _rows_since(table: pa.Table, since: datetime, kinds: list[str] | None) -> pa
     return table.filter(wanted)
 
 
-@dataclass(frozen=True, slots=True)
-class _Part:
-    """The rows of a day and host."""
-
-    day: date
-    host: str
-    rows: pa.Table
-
-
-def _parts(table: pa.Table) -> Iterator[_Part]:
+def _parts(table: pa.Table) -> Iterator[tuple[date, str, pa.Table]]:
+    """Yield the rows of each day and host."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -194,7 +186,7 @@ def _parts(table: pa.Table) -> Iterator[_Part]:
         for host in sorted(set(hosts.unique().to_pylist())):
             rows = table.filter(pc.and_(pc.equal(days, day), pc.equal(hosts, host)))
             if rows.num_rows:
-                yield _Part(day, host, rows)
+                yield day, host, rows
 
 
 @dataclass(frozen=True, slots=True)
