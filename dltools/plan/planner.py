@@ -15,6 +15,7 @@ import copy
 import dataclasses
 from collections.abc import Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from dltools.labels import parse_labels
@@ -40,7 +41,7 @@ from dltools.plan.realisation.mode import RealisationOptions
 from dltools.plan.realisation.shared_host import Realisation
 from dltools.plan.recorded_host import RecordedHost
 from dltools.plan.records import Plan
-from dltools.plan.rounds import Rounds
+from dltools.plan.rounds import Lazy, Rounds
 from dltools.plan.signals.container_history import ContainerHistory
 
 if TYPE_CHECKING:
@@ -52,24 +53,6 @@ _LEAST_LEASE_S = 10.0
 
 _SET_BACK_US = 60_000_000
 """A step of a clock back that counts (microseconds, ours): a smaller one is soon made up for."""
-
-
-class _Recorded(Mapping[str, HostHistory]):
-    """The histories of all hosts, each brought up to its newest sample when it is looked at."""
-
-    def __init__(self, hosts: Mapping[str, RecordedHost]) -> None:
-        self._hosts = hosts
-
-    def __getitem__(self, name: str) -> HostHistory:
-        host = self._hosts[name]
-        host.record()
-        return host.history
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._hosts)
-
-    def __len__(self) -> int:
-        return len(self._hosts)
 
 
 class Planner:
@@ -294,7 +277,13 @@ class Planner:
         self._note_jobs(host)
         if always or not uneventful:
             target_met = host.record()
-            self._rounds.run(host.history, lambda: _Recorded(self._hosts), target_met=target_met)
+            hosts = partial(Lazy, self._hosts, self._recorded)
+            self._rounds.run(host.history, hosts, target_met=target_met)
+
+    def _recorded(self, name: str) -> HostHistory:
+        """Return a host's history, brought up to its newest sample."""
+        self._hosts[name].record()
+        return self._hosts[name].history
 
     def _note_jobs(self, host: RecordedHost) -> None:
         """Note which jobs of several containers run on a host, for that and for the others."""

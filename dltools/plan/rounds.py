@@ -5,9 +5,10 @@ The planner drives rounds over recordings and live streams, the simulator in vir
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import replace
-from typing import Any
+from functools import cache
+from typing import Any, TypeVar
 
 from dltools.labels import Role
 from dltools.plan.decisions import present_settings
@@ -52,25 +53,27 @@ _EXPLORING = (None, Mode.PRIORITY, Mode.ROTATE)
 OtherHosts = Callable[[], Mapping[str, HostHistory]]
 """Returns the histories of all hosts; each is brought up to date when it is looked at."""
 
+_T = TypeVar("_T")
 
-class _States(Mapping[str, HostState]):
-    """All hosts as policies see them, each made when it is looked at: there may be many."""
 
-    def __init__(self, histories: Mapping[str, HostHistory]) -> None:
-        self._histories = histories
-        self._made: dict[str, HostState] = {}
+class Lazy(Mapping[str, _T]):
+    """What belongs to each host by its name, made when it is looked at: there may be many hosts."""
 
-    def __getitem__(self, name: str) -> HostState:
-        found = self._made.get(name)
-        if found is None:
-            found = self._made[name] = self._histories[name].state()
-        return found
+    def __init__(self, names: Collection[str], make: Callable[[str], _T]) -> None:
+        self._names = names
+        self._make = cache(make)
+
+    def __getitem__(self, name: str) -> _T:
+        """Return what belongs to a host."""
+        return self._make(name)
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self._histories)
+        """Yield the hosts' names."""
+        return iter(self._names)
 
     def __len__(self) -> int:
-        return len(self._histories)
+        """Return how many hosts there are."""
+        return len(self._names)
 
 
 class Rounds:
@@ -251,7 +254,8 @@ class Rounds:
     def _decide(self, host: HostHistory, jobs: Jobs, all_hosts: OtherHosts) -> None:
         states: Mapping[str, HostState] = {host.name: host.state(jobs)}
         if self.requirements.cluster:
-            states = _States(all_hosts())
+            hosts = all_hosts()
+            states = Lazy(hosts, lambda name: hosts[name].state())
         interval_s = host.timer.interval_s or 0.0
         cluster = Cluster(host.sampled_at or 0, host.name, states, interval_s)
         decision = decide(self.policy, cluster, self.parameters, self.memory)
