@@ -17,7 +17,7 @@ from typing import Any, TypeVar
 
 from dltools.notation.resources import union_of_cpus
 from dltools.observations.host_samples import HostSamples, Layout, Points
-from dltools.observations.roles import Reports, from_row
+from dltools.observations.roles import from_row
 from dltools.plan.host_history import HostHistory
 from dltools.plan.job_members import Reporters, merged
 from dltools.plan.policy.interface import Requirements
@@ -362,8 +362,7 @@ class RecordedHost:
             found = points.get(targets.metric or "", Points())
             rest = zip(found.times[found.at :], found.values[found.at :], strict=True)
             times = [next((t for t, v in rest if t >= started and targets.meets(v, unmet)), None)]
-        if (time := _role_changes_at(container, points)) is not None:
-            times.append(time)
+        times.append(_role_may_change_at(container, points))
         known = [time for time in times if time is not None]
         if known:
             self.wake_times[container.id] = min(known)
@@ -384,32 +383,23 @@ def _is_constant(values: Sequence[Any]) -> bool:
     return values.count(values[0]) == len(values)
 
 
-def _role_changes_at(container: ContainerHistory, points: Mapping[str, Points]) -> int | None:
-    """Return when a job reports another metric, or its first step or epoch, by which it serves,
-    where it seemed to train, or trains, where it did not seem to; None for never."""
-    now = container.reported
-    if not now.metrics or (now.is_counted and container.metrics.keys() >= points.keys()):
-        return None
-    news = []
+def _role_may_change_at(container: ContainerHistory, points: Mapping[str, Points]) -> int | None:
+    """Return when a job reports another metric, or its first step or epoch: what it is may follow
+    from these. None for never."""
+    times: list[int] = []
     for name, found in points.items():
         first = bisect.bisect_left(found.times, container.started or 0, found.at)
-        news += [(time, name, False) for time in found.times[first : first + 1]]
-        if not now.is_counted:
+        if name not in container.metrics:
+            times += found.times[first : first + 1]
+        if not container.reported.is_counted:
             places = zip(found.times, found.steps, found.epochs, strict=True)
             counted = (
                 time
                 for time, step, epoch in islice(places, first, None)
                 if step is not None or _known(epoch) is not None
             )
-            news += [(time, name, True) for time in islice(counted, 1)]
-    known, is_counted, before = set(now.metrics), now.is_counted, container.judged_by(now)
-    for time, name, has_place in sorted(news):
-        known.add(name)
-        is_counted = is_counted or has_place
-        judged = container.judged_by(Reports(known, is_counted, now.labels))
-        if (judged.role, judged.is_doubtful) != (before.role, before.is_doubtful):
-            return time
-    return None
+            times += islice(counted, 1)
+    return min(times, default=None)
 
 
 def _last(times: Sequence[int], values: Sequence[_N | None]) -> list[tuple[int, _N]]:

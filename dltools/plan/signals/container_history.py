@@ -160,13 +160,13 @@ class ContainerHistory:
     def judge(self) -> None:
         """Compute its role from all that is known of it."""
         said = roles.by_word(self.role_by_option, self.labels)
-        self.judgement = said or self.judged_by(self.reported)
+        self.judgement = said or self._judged_by_reports()
 
-    def judged_by(self, reports: Reports) -> Judgement:
-        """Return what it would be by its reports and its row, unless somebody has said it."""
-        if self.earlier_role is not None and not reports.metrics:
+    def _judged_by_reports(self) -> Judgement:
+        """Return what it is by its reports and its row, where nobody has said it."""
+        if self.earlier_role is not None and not self.metrics:
             return Judgement(self.earlier_role, "has reported before it restarted")
-        return roles.by_row(self.observed_role, reports)
+        return roles.by_row(self.observed_role, self.reported)
 
     @property
     def reported(self) -> Reports:
@@ -185,7 +185,7 @@ class ContainerHistory:
         where it only seems to be one."""
         if not self.metrics:
             return self.earlier_role
-        found = self.judged_by(self.reported)
+        found = self._judged_by_reports()
         return found.role if found.role in _REPORTING and not found.is_doubtful else None
 
     @property
