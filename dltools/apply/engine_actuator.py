@@ -42,7 +42,7 @@ from dltools.engine.limits.cpu_limits import (
 from dltools.engine.pauses import set_state, why_no_pause
 from dltools.errors import UnavailableError
 from dltools.labels import longest_pause_s
-from dltools.notation.times import parse_time
+from dltools.notation.times import time_or_none
 from dltools.plan.realisation.settings import FoundSettings, as_found, differs
 from dltools.plan.records import Action, Op, Plan, Result, Status
 
@@ -156,7 +156,7 @@ class EngineActuator:
         self.rotation.run = replace(self.rotation.run, policy=plan.policy)
         self._originals.run = self.rotation.run
         turns_before, self._turns = self._turns, []
-        planned_at = _time(plan.at)
+        planned_at = time_or_none(plan.at)
         results: list[Result] = []
         too_old = self._rules.refusal_of_age(planned_at)
         for action in plan.actions:
@@ -472,13 +472,6 @@ class EngineActuator:
         self._turns.append(turn)
         status = Status.UNCHANGED if turn == known else Status.APPLIED
         return replace(found, status=status, after=as_found(action.set))
-
-
-def _time(text: str) -> datetime | None:
-    try:
-        return parse_time(text)
-    except ValueError:
-        return None
 
 
 def check_offline(plan: Plan, on_result: OnResult) -> None:

@@ -268,17 +268,9 @@ def is_alone_in_scope(pid: int, container_id: str, root: Path = ROOT) -> bool:
 
 def _holds(text: str, container_id: str) -> bool:
     """Tell whether a text holds an id, as a word of its own."""
-    at = text.find(container_id)
-    while at >= 0:
-        end = at + len(container_id)
-        if not (_is_word(text[at - 1 : at]) or _is_word(text[end : end + 1])):
-            return True
-        at = text.find(container_id, at + 1)
-    return not container_id
-
-
-def _is_word(character: str) -> bool:
-    return character.isalnum() or character == "_"
+    if container_id not in text:
+        return False
+    return not container_id or bool(re.search(rf"(?<!\w){re.escape(container_id)}(?!\w)", text))
 
 
 def with_those_below(path: Path | str) -> Iterator[str]:

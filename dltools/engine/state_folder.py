@@ -115,10 +115,7 @@ class StateFolder:
         `OutputError` where it cannot be created, and OSError, which names it."""
         staged = f".{name}.{uuid.uuid4().hex[:8]}"
         with self._opened(is_made=True) as folder:
-            try:
-                handle = os.open(staged, _NEW, 0o600, dir_fd=folder)
-            except OSError as error:
-                raise OutputError(f"cannot create {self.path / name}: {error.strerror}") from error
+            handle = self._create(staged, _NEW, folder, name)
             try:
                 with named(handle, self.path / name) as file:
                     file.write(data)
@@ -136,10 +133,7 @@ class StateFolder:
         """Append lines to a file by one write, and return its size then. Half a line that a killed
         run has left there is ended first. Raises `OutputError` and OSError."""
         with self._opened(is_made=True) as folder:
-            try:
-                handle = os.open(name, _GROWING, 0o600, dir_fd=folder)
-            except OSError as error:
-                raise OutputError(f"cannot create {self.path / name}: {error.strerror}") from error
+            handle = self._create(name, _GROWING, folder, name)
             try:
                 _check(handle, self.path / name, stat.S_ISREG)
                 size = os.fstat(handle).st_size
@@ -147,6 +141,12 @@ class StateFolder:
                 return size + os.write(handle, b"\n" * is_cut + lines)
             finally:
                 os.close(handle)
+
+    def _create(self, name: str, flags: int, folder: int | None, record: str) -> int:
+        try:
+            return os.open(name, flags, 0o600, dir_fd=folder)
+        except OSError as error:
+            raise OutputError(f"cannot create {self.path / record}: {error.strerror}") from error
 
     def rename(self, name: str, new: str) -> None:
         """Give a file another name, which may be that of one that is no longer needed."""

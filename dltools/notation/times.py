@@ -45,6 +45,14 @@ def parse_time(text: str, zone: tzinfo | None = None) -> datetime:
     return moment.astimezone(UTC)
 
 
+def time_or_none(text: str | None) -> datetime | None:
+    """Return the moment that a text with a zone names, None where it names none."""
+    try:
+        return parse_time(text or "")
+    except ValueError:
+        return None
+
+
 _SECONDS = {"s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 _DURATION = re.compile(r"(\d+(?:\.\d*)?(?:e[+-]?\d+)?|\.\d+)\s*([a-z]+)?", re.IGNORECASE)
 

@@ -17,7 +17,7 @@ from dltools.engine.gpu_access import access_by_request
 from dltools.engine.interface import Container, Event, Listed, Mount, Network
 from dltools.engine.pauses import HEALTH_CHECK, may_pause
 from dltools.notation.json_values import table_in
-from dltools.notation.times import parse_time
+from dltools.notation.times import time_or_none
 
 _SWARM_TASK = "com.docker.swarm.task.id"
 """The label of a container that is a task of a Swarm service."""
@@ -208,12 +208,7 @@ def event_of(raw: Mapping[str, Any]) -> Event:
 
 def engine_time(text: str | None) -> datetime | None:
     """Return the time of the engine's text (RFC 3339), None if it is empty or in the year 1."""
-    if not text or text.startswith("0001-"):
-        return None
-    try:
-        return parse_time(text)
-    except ValueError:
-        return None
+    return None if text and text.startswith("0001-") else time_or_none(text)
 
 
 _NANO = 1e9

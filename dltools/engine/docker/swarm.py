@@ -10,7 +10,6 @@ import copy
 import json
 import os
 from collections.abc import Mapping, Sequence
-from datetime import datetime
 from typing import Any
 from urllib.parse import quote
 
@@ -20,7 +19,7 @@ from dltools.engine.docker.transport import Transport
 from dltools.engine.interface import GoneError, RefusedError
 from dltools.engine.services import Node, Service, Task
 from dltools.errors import ConfigError, UnavailableError
-from dltools.notation.times import parse_time
+from dltools.notation.times import time_or_none
 
 SERVICE = "com.docker.swarm.service.id"
 """The label of a task's container that names its service."""
@@ -113,7 +112,7 @@ def _service(raw: Mapping[str, Any]) -> Service:
     return Service(
         raw["ID"],
         spec["Name"],
-        _time(raw.get("UpdatedAt")),
+        time_or_none(raw.get("UpdatedAt")),
         None if replicated is None else int(replicated.get("Replicas", 1)),
         ", ".join(mode).lower(),
         dict(spec.get("Labels") or {}),
@@ -128,18 +127,11 @@ def _task(raw: Mapping[str, Any]) -> Task:
         node_id=raw.get("NodeID") or "",
         state=state,
         error=status.get("Err") or "",
-        created=_time(raw.get("CreatedAt")),
+        created=time_or_none(raw.get("CreatedAt")),
         container_id=(status.get("ContainerStatus") or {}).get("ContainerID") or "",
         is_live=state in _LIVE_STATES,
         has_failed=state in _BAD_STATES,
     )
-
-
-def _time(text: str | None) -> datetime | None:
-    try:
-        return parse_time(text) if text else None
-    except ValueError:
-        return None
 
 
 def contradicts(constraint: str, node: Mapping[str, Any]) -> bool:
