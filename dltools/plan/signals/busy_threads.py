@@ -51,7 +51,7 @@ def needed_cpus(job: ContainerHistory) -> float:
     need = float(busy_threads(job))
     if job.cpu.demand is not None and job.cpu.demand < 1 - _NEAR:
         need = max(_LEAST_NEED, round(job.cpu.demand, 1))
-    return max(_LEAST_QUOTA, min(need, job.owner.most_cpus))
+    return float(max(_LEAST_QUOTA, min(need, job.owner.most_cpus)))
 
 
 def cpus_together(jobs: Iterable[ContainerHistory], cpus: float) -> float:
