@@ -21,6 +21,8 @@ _Read = Callable[[Any], Any]
 def to_json(value: Any) -> Any:
     """Return a value as JSON values. Mappings and sets are sorted; NaN and the infinities become
     texts."""
+    if isinstance(value, Enum):
+        return str(value)
     if value is None or isinstance(value, str | int):
         return value
     if isinstance(value, float):

@@ -52,6 +52,10 @@ def test_a_value_comes_back(value: _Value) -> None:
     assert from_json(_Value, json.loads(text)) == value
 
 
+def test_a_constant_in_a_field_of_texts_becomes_a_text() -> None:
+    assert type(to_json({"colour": next(iter(_Colour))})["colour"]) is str
+
+
 def test_defaults_are_left_out() -> None:
     assert to_json(_Value("y")) == {"name": "y"}
     assert to_json(_WHOLE)["places"] == [{"at": 1, "part": 0.5}, {"at": 2}]
