@@ -222,10 +222,15 @@ def foreign_settings(
     if not entry.ours or (has_ended and (not is_recorded or "cpu.weight" in entry.kernel)):
         return set()  # version 2 has weights of its own: a record does not tell them apart
     present = settings_in_force(located)
-    known = [made, entry.ours[-1]] if made else list(entry.ours)
+    resets: list[Mapping[str, Any]] = []
     if has_ended or not is_recorded:
-        known += [entry.settings, recorded_settings(located, engine.recorded(entry.fields))]
-    return unknown_settings(present, known, present.keys() & entry.names, located.usable_cpus)
+        resets = [entry.settings, recorded_settings(located, engine.recorded(entry.fields))]
+    names, made = present.keys() & entry.names, made or {}
+    latest, all_of_ours = [made, entry.ours[-1], *resets], [*entry.ours, *resets]
+    cpus = located.usable_cpus
+    return unknown_settings(present, latest, names & made.keys(), cpus) | unknown_settings(
+        present, all_of_ours, names - made.keys(), cpus
+    )
 
 
 def unknown_settings(

@@ -280,6 +280,21 @@ def test_settings_that_runs_have_made_one_by_one_are_nobody_else_s(
     assert bool(foreign_settings(engine, v1, journal_entry(ours=ours))) is expected
 
 
+@pytest.mark.parametrize(
+    ("made", "expected"),
+    [({}, set()), ({"cpu_weight": 1024.0}, {"cpu_weight"}), ({"cpu_weight": 300.0}, set())],
+)
+def test_a_change_that_failed_is_nobody_else_s(
+    engine: Engine, v1: LocatedContainer, made: Settings, expected: set[str]
+) -> None:
+    """Its quota was put back to 0.5; its weight is 300, as it was before this run."""
+    ours: tuple[Settings, ...] = (
+        {"cpus": 0.5, "cpu_weight": 300.0},
+        {"cpus": 1.0, "cpu_weight": 1024.0},
+    )
+    assert foreign_settings(engine, v1, journal_entry(ours=ours), made) == expected
+
+
 @pytest.mark.parametrize("keeps", [True, False])
 def test_a_restart_that_loses_settings_is_nobody_s_wish(
     engine: Engine, v1: LocatedContainer, keeps: bool
