@@ -75,7 +75,7 @@ def compare(
 
 class SettingsUpdate:
     """Changes settings of one engine's containers, after recording what they were. `made` are the
-    settings that this run has made, by container."""
+    settings that this run has made, by container; none where a change has failed since."""
 
     def __init__(self, engine: Engine, locator: Locator, originals: Originals) -> None:
         self.engine = engine
@@ -89,6 +89,7 @@ class SettingsUpdate:
         is_new = self.originals.record(before)
         result = self._try(found, located, wanted)
         if result.status is not Status.APPLIED:
+            self.made.pop(located.container.id, None)  # an engine may yet carry it out
             return self._revert(result, before, is_new)
         return self.note(result, located)
 

@@ -318,6 +318,28 @@ def test_a_change_that_cannot_be_reverted_keeps_its_entry(
     assert len(journal.all()) == 1
 
 
+def test_a_change_that_is_carried_out_after_the_engine_was_away_is_ours(
+    actuator: EngineActuator, fake_engine: FakeEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An engine that restarts takes changes that it says it has not taken."""
+    update(actuator, {"cpus": 1.5})
+    answer, away = fake_engine.answer, False
+
+    def restart(method: str, path: str, body: Any) -> tuple[int, Any]:
+        nonlocal away
+        found = answer(method, path, body)
+        away = away or path.endswith("/update")
+        return (404, {"message": "No such container"}) if away else found
+
+    monkeypatch.setattr(fake_engine, "answer", restart)
+    assert update(actuator, {"cpus": 0.5}).status is Status.STALE
+    monkeypatch.setattr(fake_engine, "answer", answer)
+    fake_engine.faults["POST /update"] = 404
+    assert update(actuator, {"cpus": 0.7}).status is Status.STALE
+    del fake_engine.faults["POST /update"]
+    assert update(actuator, {"cpus": 1.0}).status is Status.APPLIED
+
+
 # GPUs
 
 

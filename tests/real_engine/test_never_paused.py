@@ -43,13 +43,13 @@ def health(job: Job) -> str:
     return f"{found['Status']}, {found.get('Health', {}).get('Status')}"
 
 
-@pytest.mark.parametrize("mode", ["rotate", "auto"])
+@pytest.mark.parametrize("mode", ["rotate --quantum 2s", "priority"])
 def test_health_checks_pass_while_jobs_queue(
     mode: str, run: Containers, tool: Tools, tmp_path: Path
 ) -> None:
     jobs = [run(EPOCHS, name=name, labels=TRAINING, healthcheck=CHECK) for name in ("one", "two")]
-    only, rotate = " ".join(run.only), "--realize rotate --quantum 2s" if mode == "rotate" else ""
-    line = f"dl-probe -i 1 {only} | dl-plan -p fair {rotate} | dl-apply --restore"
+    only = " ".join(run.only)
+    line = f"dl-probe -i 1 {only} | dl-plan -p srtf --realize {mode} | dl-apply --restore"
     pipe = tool.begin_shell(f"{line} >/dev/null", tmp_path / "bin")
     eventually(lambda: min(job.kernel_weight for job in jobs), lambda weight: weight < 1024)
     assert set(watch(jobs, health)) <= {"running, starting", "running, healthy"}
