@@ -22,6 +22,7 @@ from dltools.plan.policy.interface import (
     Requirements,
 )
 from dltools.plan.realisation.contention import Contention, MeasuredSharing
+from dltools.plan.realisation.mode import Comparison
 from dltools.plan.realisation.queue import Queue
 from dltools.plan.realisation.settings import Settings
 from dltools.plan.signals.busy_cpus import BusyCpus
@@ -42,7 +43,8 @@ class HostHistory:
     by id. `allocations`: of the last round, by job id. `actions`: those of the newest sample.
     `gain`: what the last round is expected to bring. `queue`: which jobs run first, which wait.
     `contention`: what was found of jobs that compete, `gpu_sharing`: of those that share GPUs, by
-    the name of their queue. `busy`: how busy its CPUs are. `forecasts`: when its jobs were to end.
+    the name of their queue. `busy`: how busy its CPUs are. `forecasts`: when its jobs were to end. `compared`: the last comparison of arrangements, None
+    once the policy has decided anew.
     `jobs_elsewhere`: jobs of which other hosts run containers. `watched`: what came of the settings
     that plans have asked for, by container id; `foreign`: ids of containers that somebody else has
     changed: they are left alone, and take part in nothing. `cannot`: what its engine can do with no
@@ -64,6 +66,7 @@ class HostHistory:
     contention: Contention = field(default_factory=Contention)
     alone: DockerAlone = field(default_factory=DockerAlone)
     forecasts: Forecasts = field(default_factory=Forecasts)
+    compared: Comparison | None = None
     gpu_sharing: Mapping[str, MeasuredSharing] = field(default_factory=dict)
     busy: BusyCpus = field(default_factory=BusyCpus)
     jobs_elsewhere: frozenset[str] = frozenset()
@@ -191,6 +194,7 @@ class HostHistory:
             if allocation.share is not None and key in self.containers:
                 self.containers[key].managed = True
         self.actions, self.gain = decision.actions, decision.gain
+        self.compared = None
         self.timer = self.timer.after_round(
             self.sampled_at or 0, decision.interval_change, requirements
         )

@@ -378,6 +378,8 @@ def _differ(before: list[float], now: list[float]) -> bool:
 
 def _is_constant(values: Sequence[Any]) -> bool:
     """Tell whether all values are one; NaN is one with NaN."""
+    if len(values) == 1:
+        return True
     if isinstance(values[0], float):
         return array("d", values).tobytes() == array("d", values[:1]).tobytes() * len(values)
     return values.count(values[0]) == len(values)

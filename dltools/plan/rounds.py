@@ -89,7 +89,6 @@ class Rounds:
         self.policy = policy
         self.parameters = parameters
         self.memory = memory
-        self._choices: dict[str, tuple[tuple[object, ...], ModeChoice]] = {}
         self.watches_others = False
         self.has_gpu_levers = False
         self.requirements: Requirements = policy.requirements(parameters)
@@ -134,19 +133,22 @@ class Rounds:
             host.queue = found.queue
             return found
         choice = self._choice(host)
-        is_crowded = choice.is_crowded
-        left_s = {job.run_id: choice.ends_s.get(job.run_id) for job in jobs}
+        host.compared = choice.compared
+        is_crowded = choice.compared is not None
+        ends_s = choice.compared.left_s(now) if choice.compared else {}
+        left_s = {job.run_id: ends_s.get(job.run_id) for job in jobs}
         host.forecasts = host.forecasts.after(now, choice.mode, left_s)
-        host.contention = measured_contention(host, is_crowded=is_crowded)
+        contention = measured_contention(host, is_crowded=is_crowded)
+        is_new, host.contention = contention != host.contention, contention
         host.gpu_sharing = measured_sharing(host)
-        found = self._settings(host)
+        found = self._settings(host, None if is_new else choice)
         host.queue = note_places(host, found, is_crowded=is_crowded)
         host.queue = note_companies(host, found)
         return found
 
-    def _settings(self, host: HostHistory) -> Realisation:
+    def _settings(self, host: HostHistory, choice: ModeChoice | None = None) -> Realisation:
         """Return the settings of a host's containers, which are managed from now on."""
-        found = self.realise(host)
+        found = self.realise(host, choice)
         for key, setting in found.settings.items():
             container = host.containers[key]
             container.managed = True
@@ -166,13 +168,15 @@ class Rounds:
             host.foreign = found
             host.containers_changed()
 
-    def realise(self, host: HostHistory, *, is_lasting: bool = False) -> Realisation:
-        """Return the settings of a host's containers at its newest sample; `is_lasting`: mild ones,
-        as they may stay for good."""
+    def realise(
+        self, host: HostHistory, choice: ModeChoice | None = None, *, is_lasting: bool = False
+    ) -> Realisation:
+        """Return the settings of a host's containers at its newest sample, in the mode that was
+        chosen there, or is; `is_lasting`: mild ones, as they may stay for good."""
         state = replace(host.state(), others=host.used_by_others())
         without_progress, silent = host.without_progress(), self._silent(host)
         is_asked = self.options.mode is not None
-        choice = self._choice(host)
+        choice = choice or self._choice(host)
         if is_lasting:
             choice = choice.mild(as_asked=is_asked)
         choice = possible(
@@ -224,15 +228,16 @@ class Rounds:
         return self.has_gpu_levers and is_wanted and self.options.queue.feeders == "first"
 
     def _choice(self, host: HostHistory) -> ModeChoice:
-        """Return the mode for a host, chosen once for what is known at a sample."""
-        key = (host.sampled_at, host.timer.last, host.contention, len(host.containers))
-        known = self._choices.get(host.name)
-        if known is None or known[0] != key:
-            silent, contention = self._silent(host), host.contention
-            error = host.forecasts.error
-            found = choose_mode(self.options, host.state(), silent, host.alone, contention, error)
-            known = self._choices[host.name] = key, found
-        return known[1]
+        """Return the mode for a host at its newest sample."""
+        return choose_mode(
+            self.options,
+            host.state(),
+            self._silent(host),
+            host.alone,
+            host.contention,
+            host.forecasts.error,
+            host.compared,
+        )
 
     def _on_gpus(self, host: HostHistory, *, is_lasting: bool) -> GpuSharing:
         """Return what becomes of jobs that share GPUs; where they are as all others, or another

@@ -8,7 +8,7 @@ from helpers.examples import some_of
 from dltools.plan.host_history import HostHistory
 from dltools.plan.policy import registry
 from dltools.plan.policy.parameters import build
-from dltools.plan.realisation.mode import Mode, RealisationOptions
+from dltools.plan.realisation.mode import Mode, ModeChoice, RealisationOptions
 from dltools.plan.realisation.shared_host import Realisation
 from dltools.plan.rounds import Rounds
 from dltools.sim.simulation import Simulation
@@ -24,8 +24,8 @@ def run(
     choices: Choices = []
     realise = Rounds.realise
 
-    def noted(self: Rounds, host: HostHistory) -> Realisation:
-        found = realise(self, host)
+    def noted(self: Rounds, host: HostHistory, *choice: ModeChoice | None) -> Realisation:
+        found = realise(self, host, *choice)
         if len(host.jobs()) == 3 and (not choices or choices[-1][1:] != (found.mode, found.why)):
             choices.append(((host.sampled_at or 0) / 1e6, found.mode, found.why))
         return found

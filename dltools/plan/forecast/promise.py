@@ -75,23 +75,22 @@ class DockerAlone:
         seen = {job.run_id: job for job in jobs}
         found, late_s = {}, 0.0
         for key, one in before.jobs.items():
-            known = _seen(one, seen.get(key))
-            if known.ended is None:
-                rate = parts[one.cpus]
-                had, total = one.had + rate * span, known.total
-                known = replace(known, had=had)
-                if total is not None and had >= total:
-                    over_s = min((had - total) / max(rate, 1e-9), (now - one.arrived) / MICRO)
-                    late_s += over_s
-                    known = replace(known, had=total, ended=now - round(over_s * MICRO))
+            rate = parts.get(one.cpus, 0.0) if one.ended is None else 0.0
+            known = _seen(one, seen.get(key), one.had + rate * span)
+            if one.ended is None and known.total is not None and known.had >= known.total:
+                over_s = (known.had - known.total) / max(rate, 1e-9)
+                over_s = min(over_s, (now - one.arrived) / MICRO)
+                late_s += over_s
+                ended = now - round(over_s * MICRO)
+                known = replace(known, had=known.total, ended=ended)
             if known.is_here or known.ended is None:
                 found[key] = known
         there = sum(one.ended is None for one in before.jobs.values())
         here = sum(one.is_here for one in before.jobs.values())
         for key, job in seen.items():
             if key not in found:
-                new = Imagined(job.arrived, needed_cpus(job), job.attained, job.attained)
-                found[key] = _seen(new, job)
+                new = Imagined(job.arrived, 0.0, job.attained, job.attained)
+                found[key] = _seen(new, job, job.attained)
         return DockerAlone(
             now,
             before.since,
@@ -127,11 +126,12 @@ class DockerAlone:
         }
 
 
-def _seen(one: Imagined, job: ContainerHistory | None) -> Imagined:
-    """Return what is known of a job after a look at the real host: one that has ended there needed
-    what it had had."""
+def _seen(one: Imagined, job: ContainerHistory | None, had: float) -> Imagined:
+    """Return what is known of a job that has had so much there, after a look at the real host: one
+    that has ended there needed what it had had."""
     if job is None:
-        return replace(one, is_here=False, total=one.attained) if one.is_here else one
-    left = length_left(job)
-    total = None if left is None else job.attained + left
-    return replace(one, attained=job.attained, total=total, cpus=needed_cpus(job))
+        total = one.attained if one.is_here else one.total
+        return Imagined(one.arrived, one.cpus, had, one.attained, total, False, one.ended)
+    left, attained = length_left(job), job.attained
+    total = None if left is None else attained + left
+    return Imagined(one.arrived, needed_cpus(job), had, attained, total, one.is_here, one.ended)

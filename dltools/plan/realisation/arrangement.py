@@ -11,8 +11,8 @@ it is ours.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Sequence
+from dataclasses import replace
 from itertools import groupby
 from statistics import fmean
 
@@ -22,7 +22,15 @@ from dltools.plan.forecast.contention_law import spin_exponent
 from dltools.plan.forecast.promise import DockerAlone
 from dltools.plan.policy.interface import HostState
 from dltools.plan.realisation.contention import Contention, spins
-from dltools.plan.realisation.mode import OTHERS, Mode, ModeChoice, RealisationOptions
+from dltools.plan.realisation.mode import (
+    OTHERS,
+    SHORTEST,
+    WINS,
+    Comparison,
+    Mode,
+    ModeChoice,
+    RealisationOptions,
+)
 from dltools.plan.realisation.order import groups_that_fit
 from dltools.plan.signals.busy_threads import busy_threads, cpus_together, is_serving, needed_cpus
 from dltools.plan.signals.container_history import ContainerHistory
@@ -30,9 +38,6 @@ from dltools.plan.signals.prediction import length_left, remaining
 
 _MAKESPAN = 1.02
 """How many times later than in equal parts the last job may end."""
-
-_WINS = 0.97
-"""The part of the mean in equal parts below which an order wins."""
 
 _LOSES = 0.005
 """The part of all job seconds that an order may lose until it is given up."""
@@ -52,12 +57,13 @@ def choose_mode(
     alone: DockerAlone = NOBODY,
     contention: Contention = NOT_MEASURED,
     error: float | None = None,
+    before: Comparison | None = None,
 ) -> ModeChoice:
     """Return the mode for a host: the one asked for, else the one that ends its jobs soonest.
 
     `silent` jobs, which have reported nothing yet, count too; those that feed a GPU stand in no
     line. `contention`: whether those that wait disturb the first. `error`: how wrong forecasts were
-    lately.
+    lately. `before`: the last comparison, which is made anew when it no longer holds.
 
     Where a job does not fit beside those that feed a GPU, and go first, weights order nothing: when
     a feeder waits for its GPU, its CPU takes a thread of one that waits, and the first keeps both
@@ -93,15 +99,14 @@ def choose_mode(
         return choice(Mode.WEIGHT, f"{crowded}: nothing is lost by competing")
     if not fits and (host.others is None or host.others < OTHERS):
         return choice(Mode.ROTATE, f"{crowded}, beside {len(feeding)} that feed GPUs")
-    found = compare(host, everyone, options, alone, error)
-    made = replace(
-        choice(Mode.PRIORITY, f"{crowded}: {found}"), is_crowded=True, ends_s=found.ends_s
-    )
+    runs = tuple(job.run_id for job in everyone)
+    found = before if before is not None and before.holds(now, runs) else None
+    found = found or compare(host, everyone, options, alone, error)
+    made = replace(choice(Mode.PRIORITY, f"{crowded}: {found}"), compared=found)
     if found.wins:
-        return contention.choice(replace(made, order_by_turns=found.ordered / found.turns), now)
+        return contention.choice(made, now)
     if found.turns < found.beside:
-        equal = replace(made, are_equal=True, order_by_turns=1.0)
-        return contention.choice(equal, now)
+        return contention.choice(replace(made, are_equal=True), now)
     return replace(made, mode=Mode.WEIGHT, is_even=True)
 
 
@@ -116,43 +121,6 @@ def _nothing_to_win(host: HostState, everyone: Sequence[ContainerHistory]) -> st
     if takes_turns and sum(needed_cpus(job) for job in everyone) > host.cpus:
         return ""
     return f"CPUs {100 * host.busy_share:.0f} % busy: nothing to win"
-
-
-@dataclass(frozen=True, slots=True)
-class Comparison:
-    """The mean times (s) until jobs end: `ordered` (infinity where the order tells no jobs apart,
-    or ends the last one too late), in equal `turns`, and all `beside` each other. `wins`: the order
-    does. `shortest`: ordered by what jobs still need, infinity where that is not looked at.
-    `ends_s`: when jobs of known length end in the best of the first three, by run. `error`: how
-    wrong forecasts were lately, None if unknown."""
-
-    ordered: float
-    turns: float
-    beside: float
-    wins: bool = False
-    shortest: float = math.inf
-    ends_s: Mapping[str, float] = field(default_factory=dict)
-    error: float | None = None
-
-    def __str__(self) -> str:
-        """Say it in words."""
-        named = (
-            ("in order", self.ordered),
-            ("in turns", self.turns if self.turns < self.beside else math.inf),
-            ("side by side", self.beside),
-        )
-        known = [f"{name} {mean:.3g} s" for name, mean in named if math.isfinite(mean)]
-        found = f"{', '.join(known)} in the mean"
-        if self.error is not None:
-            found += f" (forecasts were {100 * self.error:.0f} % off)"
-        best = self.ordered if self.wins else min(self.turns, self.beside)
-        if self.shortest < _WINS * best:
-            found += f"; {_SHORTEST}, shortest first, {self.shortest:.3g} s"
-        return found
-
-
-_SHORTEST = "srtf"
-"""The policy that orders jobs by what they still need."""
 
 
 def compare(
@@ -185,10 +153,10 @@ def compare(
     wins = (
         ordered is not None
         and alone.saved_s >= -_LOSES * alone.there_s
-        and fmean(ordered) < min(_WINS, 1 - (error or 0.0)) * fmean(best)
+        and fmean(ordered) < min(WINS, 1 - (error or 0.0)) * fmean(best)
     )
     shortest = None
-    if options.policy != _SHORTEST:
+    if options.policy != SHORTEST:
         by_need = sorted(range(len(order)), key=lambda at: prospects[at].left)
         shortest = _in_order(prospects, [[at] for at in by_need], host.cpus, last)
     ends = ordered if ordered is not None and wins else best
@@ -204,6 +172,8 @@ def compare(
             if length_left(job) is not None
         },
         error,
+        host.sampled_at or 0,
+        tuple(job.run_id for job in jobs),
     )
 
 

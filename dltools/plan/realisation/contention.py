@@ -58,7 +58,8 @@ class Contention:
 
         Before turns begin, jobs that waited at low weights get the default back.
         """
-        if self.paused_at is None or self.ahead >= ordered.order_by_turns:
+        found = ordered.compared
+        if self.paused_at is None or found is None or self.ahead >= found.order_by_turns:
             return ordered
         is_even = self.paused_at == now
         mode = Mode.WEIGHT if is_even else Mode.ROTATE

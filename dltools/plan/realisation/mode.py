@@ -5,10 +5,12 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
+from dltools.notation.times import MICRO
 from dltools.plan.forecast.promise import MAX_SLOWDOWN
 from dltools.plan.policy.parameters import parameter
 from dltools.plan.realisation.settings import Settings
@@ -110,16 +112,76 @@ class GpuSharing:
     settings: Mapping[str, Settings] = field(default_factory=dict)
 
 
+WINS = 0.97
+"""The part of the mean in equal parts below which an order wins."""
+
+SHORTEST = "srtf"
+"""The policy that orders jobs by what they still need."""
+
+_HELD, _LEAST_HELD_S = 0.02, 2.0
+"""For how long a comparison holds, as a part of the mean times that it tells, and at the least (s;
+ours)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """The mean times (s) until jobs end: `ordered` (infinity where the order tells no jobs apart,
+    or ends the last one too late), in equal `turns`, and all `beside` each other. `wins`: the order
+    does. `shortest`: ordered by what jobs still need, infinity where that is not looked at.
+    `ends_s`: when jobs of known length end in the best of the first three, by run. `error`: how
+    wrong forecasts were lately, None if unknown. `made`: when (microseconds), for these `runs`."""
+
+    ordered: float
+    turns: float
+    beside: float
+    wins: bool = False
+    shortest: float = math.inf
+    ends_s: Mapping[str, float] = field(default_factory=dict)
+    error: float | None = None
+    made: int = 0
+    runs: tuple[str, ...] = ()
+
+    def holds(self, now: int, runs: tuple[str, ...]) -> bool:
+        """Tell whether it need not be made anew for these runs: it is young, for what it tells."""
+        times = (self.ordered, self.turns, self.beside)
+        holds_s = max(_LEAST_HELD_S, _HELD * min(filter(math.isfinite, times), default=0.0))
+        return runs == self.runs and 0 <= now - self.made < round(holds_s * MICRO)
+
+    def left_s(self, now: int) -> dict[str, float]:
+        """Return in how many seconds jobs of known length end from a time on, by run."""
+        passed_s = (now - self.made) / MICRO
+        return {run: max(0.0, end - passed_s) for run, end in self.ends_s.items()}
+
+    @property
+    def order_by_turns(self) -> float:
+        """The mean time in order, as a part of that in equal turns."""
+        return self.ordered / self.turns if self.wins else 1.0
+
+    def __str__(self) -> str:
+        """Say it in words."""
+        named = (
+            ("in order", self.ordered),
+            ("in turns", self.turns if self.turns < self.beside else math.inf),
+            ("side by side", self.beside),
+        )
+        known = [f"{name} {mean:.3g} s" for name, mean in named if math.isfinite(mean)]
+        found = f"{', '.join(known)} in the mean"
+        if self.error is not None:
+            found += f" (forecasts were {100 * self.error:.0f} % off)"
+        best = self.ordered if self.wins else min(self.turns, self.beside)
+        if self.shortest < WINS * best:
+            found += f"; {SHORTEST}, shortest first, {self.shortest:.3g} s"
+        return found
+
+
 @dataclass(frozen=True, slots=True)
 class ModeChoice:
     """The mode for a host, and why; `quantum_s` and `queue` are those of the options.
 
-    `is_crowded`: jobs compete for the CPUs. `is_even`: no job is held back, whatever the shares.
-    `are_equal`: all jobs of the queue are equal and take turns, as no order wins and competing
-    costs time. `order_by_turns`: the mean time of an order, as a part of that of equal turns; 0
-    where no order is forecast. `ends_s`: in how many seconds jobs of known length are forecast to
-    end, by run. `is_mild`: weights differ by a factor of four at most, as what is
-    set may stay for good. `on_gpus`: what becomes of jobs that share GPUs. `weights_order`: whether
+    `compared`: how jobs that compete for the CPUs are forecast to end; None where none do, or a
+    mode is asked for. `is_even`: no job is held back, whatever the shares. `are_equal`: all jobs of
+    the queue are equal and take turns, as no order wins and competing costs time. `is_mild`:
+    weights differ by a factor of four at most, as what is set may stay for good. `on_gpus`: what becomes of jobs that share GPUs. `weights_order`: whether
     jobs of far smaller weights leave the first almost alone. `unable`: why nothing of it can be
     done, "" where it can. `fills`: quotas hold nobody below a quarter of an equal share, and what a
     job cannot use is the others'.
@@ -135,10 +197,8 @@ class ModeChoice:
     weights_order: bool = True
     unable: str = ""
     fills: bool = False
-    is_crowded: bool = False
     are_equal: bool = False
-    order_by_turns: float = 0.0
-    ends_s: Mapping[str, float] = field(default_factory=dict)
+    compared: Comparison | None = None
 
     def mild(self, *, as_asked: bool) -> ModeChoice:
         """Return the choice for settings that may stay for good: nobody is paused, unless that was

@@ -118,7 +118,8 @@ class Queue:
         """Return the jobs that go before all others.
 
         These are the jobs in the middle of an urgent turn, then those that have waited too long,
-        the longest wait first.
+        the longest wait first. With these go all whose turn would come while theirs lasts: so in a
+        long queue turns begin together, and not one by one.
         """
         found = [(run_id, self.positions[run_id]) for run_id in run_ids if run_id in self.positions]
         in_turn = [
@@ -126,12 +127,14 @@ class Queue:
             for run_id, position in found
             if position.first and position.urgent and now < _after(position, bound.turn_of(run_id))
         ]
-        waiting = [
-            (position.since, run_id)
+        due = {
+            run_id: _after(position, bound.patience_of(run_id))
             for run_id, position in found
-            if not position.first and now >= _after(position, bound.patience_of(run_id))
-        ]
-        return sorted(in_turn) + [run_id for _, run_id in sorted(waiting)]
+            if not position.first
+        }
+        until = now if min(due.values(), default=math.inf) > now else now + round(TURN_S * MICRO)
+        waiting = sorted((self.positions[key].since, key) for key in due if due[key] <= until)
+        return sorted(in_turn) + [run_id for _, run_id in waiting]
 
     def turn(self, run_id: str, now: int) -> tuple[int, int]:
         """Return the key by which jobs of equal standing are sorted: new jobs, jobs in the middle
@@ -154,7 +157,8 @@ class Queue:
     ) -> Queue:
         """Return the queue after an order has been set.
 
-        `equals`: jobs at the first level for whose turn a job of equal standing waits.
+        `equals`: jobs at the first level for whose turn a job of equal standing waits. Those whose
+        turns end soon after another change end them together, a turn after it.
         """
         hurried, positions, ends = set(urgent), {}, []
         for run_id in first:
@@ -170,7 +174,10 @@ class Queue:
         if not ends:
             return Queue(positions)
         ends += [_after(positions[run_id], bound.turn_of(run_id)) for run_id in hurried]
-        ends += [_after(positions[run_id], TURN_S) for run_id in equals if run_id not in hurried]
+        changes = any(one.first and one.since == now for one in positions.values())
+        soonest = now + round(TURN_S * MICRO * (1 - JITTER)) if changes else now
+        turns = (_after(positions[run_id], TURN_S) for run_id in equals if run_id not in hurried)
+        ends += [max(end, soonest) for end in turns]
         if any(end <= now for end in ends):  # the order stays: look again after a turn
             ends.append(now + round(TURN_S * MICRO))
         return Queue(positions, min(end for end in ends if end > now))

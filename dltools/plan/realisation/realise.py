@@ -86,7 +86,8 @@ def realise(
             choice, host, cpuset, shares, competing, queue or Queue(), now, latest or {}
         )
     notes = dict.fromkeys(reset, "what containers begin with") | dict(found.notes)
-    found = replace(found, settings={**reset, **found.settings}, notes=notes, ends_s=choice.ends_s)
+    ends_s = choice.compared.left_s(now) if choice.compared else {}
+    found = replace(found, settings={**reset, **found.settings}, notes=notes, ends_s=ends_s)
     everyone = (*host.jobs, *without_progress, *silent, *leaving)
     found = within_engines(_without_old_quotas(found, everyone), everyone)
     if not choice.queue.respects_owners:

@@ -48,10 +48,15 @@ def certain_threads(job: ContainerHistory) -> int | None:
 def needed_cpus(job: ContainerHistory) -> float:
     """Return the number of CPUs that a job can use: the least of its busy threads, its owner's
     quota and its owner's CPU list."""
-    need = float(busy_threads(job))
-    if job.cpu.demand is not None and job.cpu.demand < 1 - _NEAR:
-        need = max(_LEAST_NEED, round(job.cpu.demand, 1))
-    return float(max(_LEAST_QUOTA, min(need, job.owner.most_cpus)))
+    demand = job.cpu.demand
+    if demand is not None and demand < 1 - _NEAR:
+        need = max(_LEAST_NEED, round(demand, 1))
+    else:
+        need = float(busy_threads(job))
+    owner = job.owner
+    if owner.cpus is None and not owner.cpuset:
+        return need
+    return float(max(_LEAST_QUOTA, min(need, owner.most_cpus)))
 
 
 def cpus_together(jobs: Iterable[ContainerHistory], cpus: float) -> float:

@@ -77,7 +77,7 @@ class ContainerHistory:
     """One container, or a job of several containers. Times are microseconds.
 
     Identity. `arrived`: when it was first seen in this run; `run_id` differs for each run of a
-    container. `job`: the job that it is a member of; `members`: the containers of that job here, ()
+    container. `protected`: its owner forbids any change. `job`: the job that it is a member of; `members`: the containers of that job here, ()
     for a container alone; `job_containers`: how many the job has in all, None if unknown.
     Limits in force. `cpus` is the quota in cores and `weight` the relative weight, None if unknown;
     `turn_s` is the length of its turn (s), None if it takes no turns; `cgroup_parent` is the cgroup
@@ -134,6 +134,7 @@ class ContainerHistory:
     is_busy: bool = False
     pace: Pace | None = None
     run_id: str = field(init=False, default="")
+    protected: bool = field(init=False, default=False)
     cpu: CpuDemand = field(default_factory=CpuDemand)
     cgroup_parent: str | None = None
     cannot: frozenset[str] = frozenset()
@@ -153,8 +154,9 @@ class ContainerHistory:
     judgement: Judgement = field(init=False, default=roles.NO_SIGN)
 
     def __post_init__(self) -> None:
-        """Compute `run_id` and `judgement`."""
+        """Compute `run_id`, `protected` and `judgement`."""
         self.run_id = f"{self.id}@{self.arrived}"
+        self.protected = is_true(self.labels.get(PROTECT))
         self.judge()
 
     def judge(self) -> None:
@@ -223,6 +225,7 @@ class ContainerHistory:
         """Set its labels, and the targets that they give."""
         if labels != self.labels:
             self.labels = labels
+            self.protected = is_true(labels.get(PROTECT))
             self.targets = parse(labels)
             self.judge()
 
@@ -487,8 +490,3 @@ class ContainerHistory:
             gpu_seconds=self.gpu_seconds.clone(),
             metrics={name: series.clone() for name, series in self.metrics.items()},
         )
-
-    @property
-    def protected(self) -> bool:
-        """Whether its owner forbids any change."""
-        return is_true(self.labels.get(PROTECT))

@@ -9,7 +9,7 @@ from helpers.shared_hosts import job
 
 from dltools.notation.times import MICRO
 from dltools.plan.realisation.contention import PATIENCE_S, Contention, spins
-from dltools.plan.realisation.mode import Mode, ModeChoice
+from dltools.plan.realisation.mode import Comparison, Mode, ModeChoice
 from dltools.plan.signals.container_history import ContainerHistory
 from dltools.plan.signals.cpu_demand import CpuDemand
 from dltools.plan.signals.paces import Mark, Pace
@@ -17,7 +17,7 @@ from dltools.plan.signals.paces import Mark, Pace
 BEGIN = Mark(0, 0.0)
 NOW = 10**15
 """Long after any change."""
-ORDERED = ModeChoice(Mode.PRIORITY, "in order", order_by_turns=0.8)
+ORDERED = ModeChoice(Mode.PRIORITY, "in order", compared=Comparison(80.0, 100.0, 120.0, wins=True))
 """An order that is forecast to take four fifths of the time of equal turns."""
 
 
@@ -32,6 +32,11 @@ def trains(
     made = job(name, threads)
     made.pace = Pace("loss", BEGIN, BEGIN, best=best, peak=2.0, shared=shared, ahead=ahead)
     return made
+
+
+def by_turns(ordered: float) -> ModeChoice:
+    """An order of this mean time (s), where equal turns have 100 s."""
+    return replace(ORDERED, compared=Comparison(ordered, 100.0, 120.0, wins=True))
 
 
 def measured(
@@ -93,8 +98,8 @@ def test_where_those_that_wait_disturb_they_are_paused() -> None:
 def test_nobody_is_paused_where_the_order_wins_all_the_same() -> None:
     """Turns take as long as an order at which three fifths of the rate are kept would take."""
     found = Contention(0, 5, "so", ahead=0.6)
-    assert found.choice(replace(ORDERED, order_by_turns=0.5), NOW).mode is Mode.PRIORITY
-    assert found.choice(replace(ORDERED, order_by_turns=0.7), NOW).mode is Mode.ROTATE
+    assert found.choice(by_turns(50.0), NOW).mode is Mode.PRIORITY
+    assert found.choice(by_turns(70.0), NOW).mode is Mode.ROTATE
 
 
 def test_a_pace_that_falls_pauses_nobody_where_the_job_gets_the_cpus_that_it_wants() -> None:
