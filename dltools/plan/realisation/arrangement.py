@@ -40,7 +40,8 @@ _MAKESPAN = 1.02
 """How many times later than in equal parts the last job may end."""
 
 _LOSES = 0.005
-"""The part of all job seconds that an order may lose until it is given up."""
+"""The part of all job seconds that an order may lose until it is given up, beyond what competing
+would cost: the imagined host loses nothing by it."""
 
 _LEAST_LEFT = 1.0
 """Least effort that a job is taken to need (CPU seconds)."""
@@ -142,17 +143,17 @@ def compare(
     spin = spins(order, host.cpus)
     prospects = [_prospect(job, host.cpus, explore_s, spin[job.id]) for job in order]
     beside = side_by_side(prospects, host.cpus)
-    free = [one._replace(exponent=0.0) for one in prospects]
+    free = side_by_side([one._replace(exponent=0.0) for one in prospects], host.cpus)
     groups = len(groups_that_fit(order, host.cpus))
     packed = min(1.0, math.fsum(one.cpus for one in prospects) / (groups * host.cpus))
-    turns = [end / packed for end in side_by_side(free, host.cpus)]
+    turns = [end / packed for end in free]
     best = min(turns, beside, key=fmean)
     last = _last_allowed(alone, host.cpus, max(beside))
     is_order = len(set(places.values()) - {_EXPLORES}) > 1
     ordered = _in_order(prospects, tiers, host.cpus, last) if is_order else None
     wins = (
         ordered is not None
-        and alone.saved_s >= -_LOSES * alone.there_s
+        and alone.saved_s >= -(_LOSES + fmean(beside) / fmean(free) - 1) * alone.there_s
         and fmean(ordered) < min(WINS, 1 - (error or 0.0)) * fmean(best)
     )
     shortest = None
