@@ -119,10 +119,14 @@ class DockerAlone:
 
     def latest(self, cpus: float) -> dict[str, int]:
         """Return by when each job of known length must end here (microseconds), by run."""
+        known = {
+            key: one for key, one in self.jobs.items() if one.is_here and one.total is not None
+        }
+        ends = self.ends(cpus) if known else {}
         return {
-            key: one.arrived + round(LATEST * (end - one.arrived))
-            for key, end in self.ends(cpus).items()
-            if (one := self.jobs[key]).is_here and one.total is not None
+            key: known[key].arrived + round(LATEST * (end - known[key].arrived))
+            for key, end in ends.items()
+            if key in known
         }
 
 
