@@ -144,7 +144,7 @@ def objective(name: str) -> str:
     return "max" if is_rising or _is_rising_rate(words) else "min"
 
 
-Rank = tuple[int, int, int, bool, str]
+Rank = tuple[int, int, int, int, str]
 """A sort key of metrics, the best evaluation metric first."""
 
 
@@ -154,11 +154,11 @@ def evaluation_rank(name: str) -> Rank:
 
     The order is: what an agent achieves, by which reinforcement learning is judged, that of an
     evaluation first, and a score before a reward or rate of success, and these before a return;
-    validation losses, other validation metrics, parts of a detector's, the training loss,
-    other losses, other metrics, norms of gradients and spreads, and the losses of discriminators
-    and critics. Within each of these a mean comes before an extreme, a whole loss or reward before
-    a part of one, an average precision before one at 50 %, a precision or a recall, and a
-    validation before a test, then by name.
+    validation losses and what a task is measured by, other validation metrics, parts of a
+    detector's, the training loss, other losses, other metrics, norms of gradients and spreads, and
+    the losses of discriminators and critics. Within each of these a mean comes before an extreme, a
+    whole loss or reward before a part of one, an average precision before one at 50 %, a precision
+    or a recall, and a validation before an evaluation and a test, then by name.
     """
     lower = name.lower()
     words = lower.split("_")
@@ -169,9 +169,10 @@ def evaluation_rank(name: str) -> Rank:
     part = 1 if (words[-1] == "loss" or group <= 1) and not is_whole else 0
     part = part or (1 if _AT_ONE.search(lower) else 0)
     achieved = _achieved(frozenset(words)) if group <= 1 else 0
-    return group, achieved, extreme + part, lower.startswith("test_"), name
+    return group, achieved, extreme + part, _LATER.get(words[0], 0), name
 
 
+_LATER = {"eval": 1, "test": 2}
 _AT_ONE = re.compile(r"ap_?(?:50|75)$|precision$|recall$")
 
 
@@ -183,10 +184,10 @@ def _achieved(words: frozenset[str]) -> int:
 
 
 _NORMALISED = frozenset({"normalized", "normalised", "norm", "scaled"})
-_OF_EVALUATIONS = frozenset({
-    "auc", "bleu", "cer", "hitrate", "hr", "map", "miou", "mrr", "ndcg", "sacrebleu", "wer",
+_OF_TASKS = frozenset({
+    "bleu", "cer", "hitrate", "hr", "map", "miou", "mrr", "ndcg", "sacrebleu", "wer",
 })  # fmt: skip
-"""Words of what is measured by evaluations alone."""
+"""Words of what a task is measured by, by evaluations alone."""
 
 _OF_DETECTIONS = frozenset({"bbox", "box", "cls", "dfl", "kpt", "mask", "obj", "pose", "rpn"})
 """Words of parts of a detector's loss, which its evaluation does not report as a whole."""
@@ -244,7 +245,8 @@ def evaluation_order(seen: Mapping[str, Seen]) -> list[str]:
     A metric that has never been a finite number comes last: `val_accuracy` NaN from the first line.
     So does a loss that has never been other than 0, as some policy gradients have none to print.
     A result that came once comes after the others where one of these is a loss or better, and came
-    often: `loss` at each step, and a `val_loss` at the end. So does one that came often and never
+    often: `loss` at each step, and a `val_loss` at the end. One that is no loss does so where the
+    training loss came twice. So does one that came often and never
     changed, where another has. Beside the losses of an adversarial pair, what measures samples
     comes first: `fid`, `inception_score`. Of metrics of one kind, one that came a tenth as often as
     another comes after it.
@@ -260,12 +262,15 @@ def evaluation_order(seen: Mapping[str, Seen]) -> list[str]:
     for name, one in seen.items():
         most[_group_of(name)] = max(one.points, most.get(_group_of(name), 0))
 
+    has_loss = most.get(_TRAINING_LOSS, 0) > 1
+
     def key(name: str) -> tuple[bool, bool, bool, bool, int, bool, tuple[object, ...]]:
         peak, points, is_constant = seen[name]
-        is_still = has_change and is_constant and points >= OFTEN
-        is_once = (bool(series) and points == 1) or is_still
-        is_second = has_pair and not _measures_samples(name)
         rank = evaluation_rank(name)
+        is_still = has_change and is_constant and points >= OFTEN
+        may_wait = bool(series) or (rank[0] == _OTHER_EVALUATION and has_loss)
+        is_once = (may_wait and points == 1) or is_still
+        is_second = has_pair and not _measures_samples(name)
         is_rare = points * _RARE <= most[rank[0]]
         return points == 0, _is_empty(name, peak), is_once, is_second, rank[0], is_rare, rank[:-1]
 
@@ -365,8 +370,8 @@ def why_first(name: str) -> str:
 _GROUPS = (
     "a reward or rate of success of an evaluation",
     "a reward or rate of success",
-    "a loss of an evaluation",
-    "a metric of an evaluation",
+    "a loss or score of an evaluation",
+    "another metric of an evaluation",
     "a part of the loss of an evaluation",
     "the training loss",
     "a loss",
@@ -376,6 +381,7 @@ _GROUPS = (
 )
 
 
+_OTHER_EVALUATION = 3
 _TRAINING_LOSS = 5
 _LOSS = 6
 """The last group in `_GROUPS` of what a job can be judged by well."""
@@ -390,9 +396,11 @@ def _group(lower: str, words: frozenset[str]) -> int:
         return 9
     if _is_achieved(words):
         return 0 if is_evaluation else 1
+    if is_evaluation and words & _OF_TASKS:
+        return 2
     if is_evaluation and any(word.endswith("loss") for word in words):
         return 4 if words & _OF_DETECTIONS else 2
-    if is_evaluation or (words & _OF_EVALUATIONS and "train" not in words):
+    if is_evaluation or (words & (_OF_TASKS | {"auc"}) and "train" not in words):
         return 3
     if "loss" in words and words <= _WHOLES:
         return 5

@@ -91,7 +91,7 @@ def test_the_metric_to_judge_by(best: str, others: list[str]) -> None:
 
 def test_the_reason_for_the_choice_is_said() -> None:
     assert why_first("critic_score_mean") == "a reward or rate of success"
-    assert why_first("val_loss") == "a loss of an evaluation"
+    assert why_first("val_loss") == "a loss or score of an evaluation"
     assert why_first("grad_norm") == "a norm or spread"
 
 
@@ -126,6 +126,8 @@ def test_rates_of_a_server_rise_and_its_queue_falls() -> None:
         ({"val_loss": Seen(22.1, 1), "train_loss": Seen(0.0, 7)}, "val_loss"),
         ({"val_loss": Seen(22.1, 1), "grad_norm": Seen(9.5, 70)}, "val_loss"),
         ({"val_loss": Seen(22.1, 1), "test_accuracy": Seen(0.9, 1)}, "val_loss"),
+        ({"val_accuracy": Seen(0.9, 1), "loss": Seen(2.5, 2)}, "loss"),
+        ({"val_accuracy": Seen(0.9, 1), "loss": Seen(2.5, 1)}, "val_accuracy"),
     ],
 )
 def test_a_result_that_came_once_comes_after_a_series(found: dict[str, Seen], best: str) -> None:
@@ -182,10 +184,20 @@ def test_beside_an_adversarial_pair_measures_of_samples_come_first() -> None:
         ("val_map", ["val_box_loss", "val_map50", "val_map75"]),
         ("val_map50_95", ["val_cls_loss", "val_map50", "map50_95"]),
         ("val_box_loss", ["box_loss", "loss"]),
+        ("val_loss", ["eval_loss", "test_loss"]),
+        ("eval_loss", ["test_loss"]),
     ],
 )
 def test_what_says_more_comes_first(first: str, others: list[str]) -> None:
     assert evaluation_order(dict.fromkeys([*others, first], Seen(1.0, 9)))[0] == first
+
+
+def test_of_a_loss_and_what_its_task_is_measured_by_the_one_printed_first_counts() -> None:
+    names = ["test_cer", "test_wer", "test_loss", "test_accuracy"]
+    assert evaluation_order(dict.fromkeys(names, Seen(1.0, 9))) == names
+    names = ["val_loss", "val_ndcg_20", "val_auc"]
+    assert evaluation_order(dict.fromkeys(names, Seen(1.0, 9))) == names
+    assert evaluation_order(dict.fromkeys(names[::-1], Seen(1.0, 9)))[0] == "val_ndcg_20"
 
 
 @pytest.mark.parametrize(

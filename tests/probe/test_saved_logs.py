@@ -119,7 +119,7 @@ def test_metrics_are_listed_and_picked(tool: Tools, tmp_path: Path) -> None:
         ["job", "train_loss", "min", "named", "2", "3.5", "3", "train_loss"],
     ]
     assert listed.splitlines()[4:] == [
-        "job: judged by val_loss: a loss of an evaluation, better when smaller; the label "
+        "job: judged by val_loss: a loss or score of an evaluation, better when smaller; the label "
         "dltools.metric chooses another"
     ]
     picked = tool("dl-probe", str(log), "--metric", "val_loss", "--format", "jsonl")
