@@ -268,7 +268,7 @@ _COLUMN = Regex(r"\s{1,9}(\d{1,15})\s*$")
 _OPENS = Regex(r"\s{0,4}(?:\(\s{0,3}\d{1,3}%\)\s{0,4})?\[\s{0,9}\d")
 _AT_STEPS = Regex(
     r"(?:@|\bat|\bafter) ?(\d{1,15}) ?(?:steps|iterations|iters|updates)\b"
-    r"|\b(?:\d{1,15}-)?(\d{1,15})batch\b",
+    r"|\b(?:\d{1,15}-)?(\d{1,15})batch\b|\((\d{1,15}), [-+.e\d]{1,30}, \{'",
     re.IGNORECASE,
 )
 _INDEX = Regex(r"(?:\b[Ee]poch\[|@[Ee]poch )(\d{1,15})\b|(?<![\w/])(\d{1,15})epoch\b")
@@ -281,7 +281,7 @@ BAR_FORM = Regex(
 """What tqdm shows: how many, of how many, the time spent and left, and the rate; and a bar of
 Keras."""
 
-_BESIDE_BARS = step_rank("global_step"), step_rank("env_step")
+_BESIDE_BARS = tuple(map(step_rank, ("global_step", "step", "env_step")))
 """Counters that go on where a bar begins anew."""
 
 _TRIAL, _UPDATE = step_rank("trial"), step_rank("update")
@@ -304,7 +304,9 @@ def place(line: str, found: Sequence[Token], metrics: int = 0) -> Place:
         if what is NameKind.EPOCH and epoch is None and not token.is_percent:
             epoch, epoch_end = token.value, token.end
         elif what is NameKind.STEP and (order := step_rank(name)) < rank:
-            if token.name.lower() == "steps" and (epoch is not None or step is not None):
+            if token.name.lower() == "steps" and (
+                step is not None or _is_about(line, epoch_end, token, metrics)
+            ):
                 continue  # how many an epoch or an episode has
             begin = token.value[0]
             text = token.text.removesuffix(".")  # of a sentence
@@ -341,7 +343,16 @@ def place(line: str, found: Sequence[Token], metrics: int = 0) -> Place:
         step, scale = bar.span(1), _SCALE[bar[2].lower()]
     if bar and epoch and epoch[0] > bar.end():
         epoch = None
+    elif bar and not epoch and (match := _OPENING.match(line)) and match.end() < bar.start():
+        epoch = match.span(1)  # `[3/40] loss 0.5: 100%|...| 50/50 [...]`
     return Place(step, scale, epoch, bool(bar))
+
+
+def _is_about(line: str, epoch_end: int, token: Token, metrics: int) -> bool:
+    """Tell whether steps are those of an epoch: they stand just behind it, or behind the metrics.
+    Between others they are those of the training, `epoch: 2, lr: 0.5, steps: 3594, ...`."""
+    is_next = not any(map(str.isalnum, line[epoch_end : token.start]))
+    return epoch_end >= 0 and (is_next or 0 < metrics < token.start)
 
 
 def counter_of(line: str, token: Token) -> str:

@@ -50,7 +50,7 @@ from dltools.probe.progress.tokens import (
     named_apart,
     named_behind,
     tokens,
-    with_losses_of_phases,
+    with_meant_names,
 )
 
 _CODE = Regex(
@@ -307,7 +307,7 @@ def _understand(line: str, lower: str) -> Meaning:
     """Return the meaning of a line, which all lines of its shape have."""
     if _GENERATION.search(line):  # of which the best one is the result
         line = _BEST.sub("    ", line)
-    found = with_losses_of_phases(tokens(line))
+    found = with_meant_names(tokens(line))
     chosen = [one for one in candidates(line, found) if not one.why_not]
     if not chosen and (others := boxed(line) or named_behind(line) or named_apart(line)):
         found = sorted([*found, *others], key=lambda token: token.start)

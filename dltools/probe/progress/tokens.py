@@ -144,9 +144,41 @@ def named_apart(line: str) -> list[Token]:
 
 
 _PHASES = {"train": "train", "learn": "train", "val": "val", "valid": "val", "test": "test"}
+_PLAYERS = {"g": "g_loss", "d": "d_loss"}
 
 
-def with_losses_of_phases(found: list[Token]) -> list[Token]:
+def with_meant_names(found: list[Token]) -> list[Token]:
+    """Return the tokens; those whose name alone says too little get that of what they are.
+
+    They are the losses of players, `g 1.37 d 0.52`, statistics of generations or episodes
+    (`statistics_of`), and what a phase alone names.
+    """
+    lower = [token.name.lower() for token in found]
+    meant = statistics_of(lower)
+    if {*_PLAYERS} <= {*lower}:
+        meant = {**meant, **_PLAYERS}
+    if meant:
+        found = [
+            token._replace(name=meant.get(name, token.name)) if "." in token.text else token
+            for token, name in zip(found, lower, strict=True)
+        ]
+    return _with_losses_of_phases(found)
+
+
+_ACHIEVED = {"generation": "fitness", "gen": "fitness", "episode": "reward", "episodes": "reward"}
+
+
+def statistics_of(names: Sequence[str]) -> dict[str, str]:
+    """Return what statistics without a name are of, by the counter beside them, in small letters:
+    `Generation 10: Best 48.5 | Avg 47.25`. The best one is the result."""
+    what = next((_ACHIEVED[name] for name in names if name in _ACHIEVED), "")
+    if not what:
+        return {}
+    found = {name: f"{name}_{what}" for name in ("avg", "mean", "median", "max", "min")}
+    return {**found, "best": what}
+
+
+def _with_losses_of_phases(found: list[Token]) -> list[Token]:
     """Return the tokens; those that a phase alone names get the name of what they are: of a loss,
     `train 0.31 val 0.35`, of an accuracy, `train 91.2%, val 90.1%`, or of what another phase of the
     line says, `train_mae=0.31, val=0.35`."""
@@ -242,8 +274,7 @@ _STEPS = {name: rank for rank, names in enumerate((
     ("step", "current_step", "current_steps", "train_step", "training_step", "optimizer_step",
      "opt_step", "steps", "stp", "curr_step", "gradient_step", "local_step"),
     ("iter", "iteration", "itr", "it", "train_iter", "iters", "iteration_number", "n_iter",
-     "current_iteration", "train_iteration", "training_iteration", "current_iter", "round", "rnd",
-     "itn"),
+     "current_iteration", "train_iteration", "training_iteration", "current_iter", "round", "rnd"),
     ("update", "updates", "up", "policy_update", "n_updates"),
     ("total_timesteps", "timesteps", "timestep", "num_timesteps", "env_steps", "env_step",
      "total_steps_done", "total_env_steps", "num_env_steps", "frames", "frame"),
@@ -255,7 +286,7 @@ _STEPS = {name: rank for rank, names in enumerate((
 
 _EPOCHS = frozenset({"epoch", "train_epoch", "current_epoch", "cur_epoch", "epoch_num", "epoch_idx",
                      "epoch_number", "curr_epoch", "training_epoch", "val_epoch", "eval_epoch",
-                     "test_epoch"})  # fmt: skip
+                     "test_epoch", "itn"})  # fmt: skip
 
 _AT = re.compile(
     r"(?:^|_)(?:p|pass|hit|hits|ap|map|top|accuracy|recall|precision|ndcg|hr|mrr|r)_?\d+(?:_|$)"
@@ -330,7 +361,7 @@ HINTS = (
     "likelihood", "@", "pearson", "spearman", "cost", "fitness", "snr", "hellaswag", "mmlu",
     "gsm8k", "top1", "r2", "bits", "auroc", "sensitivity", "correlation", "cider", "chrf", "sdr",
     "l_", "d_", "g_", "entropy", "success", "trial ", " val", "train", "test",
-    "valid", "eval", "learn",
+    "valid", "eval", "learn", "generation",
 )  # fmt: skip
 """A line without any of these, in small letters, has no metric: looking for them is quick."""
 
