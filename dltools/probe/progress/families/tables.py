@@ -14,7 +14,7 @@ from typing import ClassVar
 
 from dltools.observations.metric_names import normal_name
 from dltools.probe.progress.base import Point, Regex, clock, report, whole
-from dltools.probe.progress.tokens import COUNTERS, NameKind, name_kind, step_rank
+from dltools.probe.progress.tokens import COUNTERS, NameKind, name_kind, statistics_of, step_rank
 
 _BARS = Regex(r"\s*[|\u2502\u2503]\s*")
 _BLANKS = Regex(r"\s{2,}|\t")
@@ -41,7 +41,7 @@ _CLASSES = ("Images", "Instances", "precision", "recall", "mAP50", "mAP50-95")
 _LOSSES = ("box", "obj", "cls", "dfl", "seg", "pose", "kobj", "total")
 """YOLO's columns: of its validation, by place, and losses."""
 
-_OF_TABLES = ("loss", *COUNTERS, "class", "train", "val", "test", "dev", "all")
+_OF_TABLES = ("loss", *COUNTERS, "class", "train", "val", "test", "dev", "all", "gen")
 """What headers have."""
 
 _VALUE = Regex(r"(?<![\w@.-])\d|\d\.\d")
@@ -55,7 +55,7 @@ _LONGEST_PREFIX = 80
 _MOST_COLUMNS = 40
 _LONGEST_NAME = 40
 _LONGEST_HEADER = 400
-_WORDS = ("epoch", "step", "iter", "round", "episode", "class")
+_WORDS = ("epoch", "step", "iter", "round", "episode", "class", "gen")
 _TOTALS = ("elapsed_time", "elapsed", "total_time", "wall_time")
 _PARTS = ("time", "dur", "duration")
 
@@ -71,6 +71,7 @@ class Log:
         self._names: list[str] = []
         self._sorts: list[NameKind] = []
         self._of_phases: list[str] = []
+        self._index: int | None = None  # of the newest row that has one
         self._totals: list[int] = []  # columns of times
         self._parts: list[int] = []
         self._elapsed = 0.0
@@ -96,7 +97,7 @@ class Log:
             line = line.lstrip("# ")
         head = line.lstrip(" \t|\u2502\u2503")[:1]
         if head.isdigit() or (head == "-" and line[:5] != "-----"):
-            return self._row(line) if self._names else []
+            return self._row(line) if self._names else self._row_of_index(line.split())
         if line == self._newest:
             return []
         if (line[:1] == "|" and head.isalpha()) or line[:5] == "-----":
@@ -128,6 +129,15 @@ class Log:
             return []
         return report(self.name, pairs, step=whole(box[min(counters, key=step_rank)]))
 
+    def _row_of_index(self, cells: list[str]) -> list[Point]:
+        """Return the points of a row that has a number of its own before its cells."""
+        index = whole(cells[0]) if cells[0].isdecimal() else None
+        is_next = index is not None and index - (self._index or 0) in (0, 1)
+        if not is_next or len(cells) != len(self._of_phases) + 1:
+            return []
+        self._index = index
+        return self._row_of("", cells[1:])
+
     def _row_of(self, phase: str, cells: list[str]) -> list[Point]:
         """Return the points of a row that begins with a phase."""
         names = self._of_phases
@@ -142,6 +152,9 @@ class Log:
 
     def _header(self, line: str) -> None:
         names = _cells(line if _BLANKS.search(line.strip()) else _TWO_WORDS.sub(r"\1_", line))
+        words = " ".join(names).split()
+        if all(name_kind(word) >= NameKind.WEAK for word in words):
+            names = words  # each has a column, however far apart they stand
         if not 2 <= len(names) <= _MOST_COLUMNS or any(map(_NUMBER.fullmatch, names)):
             return
         if any(len(name) > _LONGEST_NAME or name.count(" ") > 2 for name in names):
@@ -150,6 +163,8 @@ class Log:
             self._of_phases = [*_CLASSES] if names[0] == "Class" else names[1:]
             return
         names = [f"{name}_loss" if name in _LOSSES else _UNIT.sub("", name) for name in names]
+        meant = statistics_of(names)
+        names = [meant.get(name, name) for name in names]
         sorts = [name_kind(name) for name in names]
         counters = sum(what in (NameKind.EPOCH, NameKind.STEP) for what in sorts)
         metrics = sum(what >= NameKind.WEAK for what in sorts)
