@@ -43,14 +43,14 @@ class HostHistory:
     by id. `allocations`: of the last round, by job id. `actions`: those of the newest sample.
     `gain`: what the last round is expected to bring. `queue`: which jobs run first, which wait.
     `contention`: what was found of jobs that compete, `gpu_sharing`: of those that share GPUs, by
-    the name of their queue. `busy`: how busy its CPUs are. `forecasts`: when its jobs were to end. `compared`: the last comparison of arrangements, None
-    once the policy has decided anew.
+    the name of their queue. `busy`: how busy its CPUs are. `forecasts`: when its jobs were to end.
+    `compared`: the last comparison of arrangements, None once the policy has decided anew.
     `jobs_elsewhere`: jobs of which other hosts run containers. `watched`: what came of the settings
     that plans have asked for, by container id; `foreign`: ids of containers that somebody else has
     changed: they are left alone, and take part in nothing. `cannot`: what its engine can do with no
-    container: names of limits, pause, move. `has_servers`: whether servers are jobs
-    too, and not trainings alone. `looks_after_changes`: who samples it looks again after each
-    change by itself, and in between there is nothing new to see, as in a simulation.
+    container: names of limits, pause, move. `has_servers`: whether servers are jobs too, and not
+    trainings alone. `looks_after_changes`: who samples it looks again after each change by itself,
+    and in between there is nothing new to see, as in a simulation.
     """
 
     name: str

@@ -181,10 +181,10 @@ class ModeChoice:
     `compared`: how jobs that compete for the CPUs are forecast to end; None where none do, or a
     mode is asked for. `is_even`: no job is held back, whatever the shares. `are_equal`: all jobs of
     the queue are equal and take turns, as no order wins and competing costs time. `is_mild`:
-    weights differ by a factor of four at most, as what is set may stay for good. `on_gpus`: what becomes of jobs that share GPUs. `weights_order`: whether
-    jobs of far smaller weights leave the first almost alone. `unable`: why nothing of it can be
-    done, "" where it can. `fills`: quotas hold nobody below a quarter of an equal share, and what a
-    job cannot use is the others'.
+    weights differ by a factor of four at most, as what is set may stay for good. `on_gpus`: what
+    becomes of jobs that share GPUs. `weights_order`: whether jobs of far smaller weights leave the
+    first almost alone. `unable`: why nothing of it can be done, "" where it can. `fills`: quotas
+    hold nobody below a quarter of an equal share, and what a job cannot use is the others'.
     """
 
     mode: Mode

@@ -77,8 +77,9 @@ class ContainerHistory:
     """One container, or a job of several containers. Times are microseconds.
 
     Identity. `arrived`: when it was first seen in this run; `run_id` differs for each run of a
-    container. `protected`: its owner forbids any change. `job`: the job that it is a member of; `members`: the containers of that job here, ()
-    for a container alone; `job_containers`: how many the job has in all, None if unknown.
+    container. `protected`: its owner forbids any change. `job`: the job that it is a member of;
+    `members`: the containers of that job here, () for a container alone; `job_containers`: how many
+    the job has in all, None if unknown.
     Limits in force. `cpus` is the quota in cores and `weight` the relative weight, None if unknown;
     `turn_s` is the length of its turn (s), None if it takes no turns; `cgroup_parent` is the cgroup
     among whose children its weight counts. `owner`: the limits that its owner asked for. `managed`:
