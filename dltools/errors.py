@@ -29,10 +29,6 @@ class DataError(DltoolsError):
     """The input is of another format or version, cut off, damaged or empty."""
 
 
-class EndedError(DataError):
-    """The input is empty, or ends too early: what writes it has probably failed."""
-
-
 class UnavailableError(DltoolsError):
     """An engine, a driver or a kernel interface does not answer."""
 

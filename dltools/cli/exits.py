@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import contextlib
 import functools
 import os
 import signal
-import stat
 import sys
 from collections.abc import Callable
 from enum import IntEnum
@@ -17,9 +15,6 @@ import typer
 
 from dltools import errors
 from dltools.text import printable
-
-_FIRST_SIGNAL = 128
-_NANO = 1_000_000_000
 
 
 class Exit(IntEnum):
@@ -85,9 +80,6 @@ def run(app: Callable[[], None]) -> None:
             app()
         finally:
             sys.stdout.flush()
-    except SystemExit as end:
-        _mark_failure(end.code)
-        raise
     except BrokenPipeError:
         _silence_stdout()
         sys.exit(Exit.PIPE)
@@ -125,13 +117,7 @@ def guarded(command: Callable[..., None]) -> Callable[..., None]:
 
 
 def fail(error: Exception) -> NoReturn:
-    """Print an error in one line, and exit with its code.
-
-    Where the input ends too early because the tool before this one in a pipe has failed, and has
-    said why, nothing is printed, and the code is that tool's.
-    """
-    if isinstance(error, errors.EndedError) and (before := failure_before()) is not None:
-        raise typer.Exit(before) from None
+    """Print an error in one line, and exit with its code."""
     if isinstance(error, errors.DltoolsError):
         code = next((c for kind, c in CODES.items() if isinstance(error, kind)), Exit.UNAVAILABLE)
         print_message(str(error))
@@ -159,41 +145,6 @@ def print_message(message: str) -> None:
     name = os.path.basename(sys.argv[0]) or "dltools"  # noqa: PTH119
     line = printable(" ".join(message.split()))
     print(f"{name}: {line}", file=sys.stderr)
-
-
-# A tool that fails leaves its exit code where the next one in the pipe finds it, and no other
-# program does: as the time at which the pipe was last written to, in seconds since the epoch. The
-# nanoseconds tell where its message went: if this tool's would go there too, one is enough.
-
-
-def _mark_failure(code: object) -> None:
-    """Tell the tool that reads standard output, if it is a pipe, that this one has failed and has
-    said why. A signal (code 128 and up) says nothing."""
-    if not isinstance(code, int) or not 0 < code < _FIRST_SIGNAL:
-        return
-    with contextlib.suppress(OSError, ValueError, AttributeError):
-        number = sys.stdout.fileno()
-        if os.readlink(f"/proc/self/fd/{number}").startswith("pipe:"):  # noqa: PTH115
-            os.utime(number, ns=(0, code * _NANO + _place_of_messages()))
-
-
-def failure_before() -> int | None:
-    """Return the exit code of the tool that wrote to standard input, if it has failed and has said
-    why in the place where this tool would; else None."""
-    try:
-        found = os.fstat(sys.stdin.fileno())
-        place = _place_of_messages()
-    except (OSError, ValueError, AttributeError):
-        return None
-    code, told = divmod(found.st_mtime_ns, _NANO)
-    is_marked = stat.S_ISFIFO(found.st_mode) and 0 < code < _FIRST_SIGNAL
-    return code if is_marked and told == place else None
-
-
-def _place_of_messages() -> int:
-    """Return a number for where standard error goes."""
-    found = os.fstat(sys.stderr.fileno())
-    return (found.st_dev * 1_000_003 + found.st_ino) % _NANO
 
 
 def _terminate(*_: object) -> NoReturn:

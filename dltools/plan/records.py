@@ -16,7 +16,7 @@ from enum import StrEnum
 from typing import Any, Literal, cast
 
 from dltools.contents import Content, content_of, refusal
-from dltools.errors import DataError, EndedError
+from dltools.errors import DataError
 from dltools.notation.json_values import parse_json
 from dltools.plan.realisation.settings import SETTINGS, FoundSettings, Settings
 from dltools.plan.signals.targets import TargetMet
@@ -228,9 +228,9 @@ def load_plans(
             head = None
         # other kinds: a later version's additions
     if head is not None:
-        raise EndedError(f"{name}: plan cut off after line {number}: no end record")
+        raise DataError(f"{name}: plan cut off after line {number}: no end record")
     if not seen:
-        raise EndedError(f"{name}: empty input: no plan")
+        raise DataError(f"{name}: empty input: no plan")
 
 
 def _misplaced(line: bytes) -> str:

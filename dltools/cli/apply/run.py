@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import os
-import select
 from collections.abc import Iterable, Sequence
-from contextlib import ExitStack, suppress
 from functools import partial
-from typing import TYPE_CHECKING, BinaryIO
+from typing import TYPE_CHECKING
 
 import typer
 
@@ -25,11 +22,11 @@ from dltools.cli.apply.printing import (
 from dltools.cli.apply.release import release
 from dltools.cli.apply.request import Task
 from dltools.cli.apply.session import Session, connect, open_session
-from dltools.cli.exits import Exit, failure_before, print_message
+from dltools.cli.exits import Exit, print_message
 from dltools.cli.formats import RecordFormat, format_for_stdout
 from dltools.cli.input_streams import open_input
 from dltools.engine.state_folder import state_directories
-from dltools.errors import AccessError, DltoolsError, UnavailableError
+from dltools.errors import DltoolsError
 from dltools.inputs import read_lines
 from dltools.plan.records import Result, load_plans
 
@@ -37,9 +34,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from dltools.cli.apply.request import Request
-
-_INPUT_S = 5.0
-"""How long to wait for the first plan before an engine that does not answer is reported (s)."""
 
 
 def run_request(request: Request, context: typer.Context) -> None:
@@ -113,28 +107,13 @@ def _check_offline(
 def _apply(request: Request, context: typer.Context, printer: ResultsPrinter) -> list[Result]:
     """Return the results of the last plan, and all that failed."""
     stream, name = open_input(request.input, context)
-    with ExitStack() as stack:
-        try:
-            session = stack.enter_context(open_session(request))
-        except (UnavailableError, AccessError):
-            _leave_to_input(stream)
-            raise
+    with open_session(request) as session:
         leases = _lease_keeper(request, session)
         plans = PlanStream(
             session.actuator, printer, request, leases, session.history, session.waiting
         )
         plans.apply_all(stream, name)
     return [*plans.failed, *plans.last]
-
-
-def _leave_to_input(stream: BinaryIO) -> None:
-    """Exit where the input ends at once because a tool before this one has failed, and has said
-    why: it may well have met the same fault."""
-    with suppress(OSError, ValueError):
-        if not select.select([stream], [], [], _INPUT_S)[0] or os.read(stream.fileno(), 1):
-            return
-        if (before := failure_before()) is not None:
-            raise typer.Exit(before)
 
 
 def _lease_keeper(request: Request, session: Session) -> LeaseKeeper:

@@ -13,7 +13,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, BinaryIO
 
 from dltools.contents import refusal
-from dltools.errors import DataError, EndedError
+from dltools.errors import DataError
 from dltools.observations.formats.base import PrefixedStream, read_exactly
 from dltools.observations.table import concat
 
@@ -72,7 +72,7 @@ def read(stream: BinaryIO, name: str, columns: Collection[str] | None = None) ->
     """
     head = read_exactly(stream, _HEAD_BYTES)
     if not head:
-        raise EndedError(f"{name}: empty input: no observations")
+        raise DataError(f"{name}: empty input: no observations")
     for format_ in formats().values():
         for reader in format_.readers:
             if reader.begins(head):
