@@ -35,6 +35,8 @@ class _Column:
     header: str
     look: str
     cells: list[str] = field(default_factory=list)
+    is_broken: bool = True
+    """Whether its cells may take several lines."""
 
     @property
     def natural(self) -> int:
@@ -44,18 +46,19 @@ class _Column:
     def least(self) -> int:
         """The least width: that of the longest piece, or of a short name."""
         if self.look == "name":
-            return min(self.natural, _SHORT_NAME)
-        pieces = [piece for cell in self.cells for piece in re.split(_BREAKS[self.look], cell)]
+            return min(self.natural, max(_SHORT_NAME, cell_len(self.header)))
+        pieces = [piece for cell in self.cells for piece in self._pieces(cell)]
         return max(map(cell_len, (self.header, *pieces)))
 
     def lines(self, place: int, width: int) -> list[str]:
         """Return the lines of a cell that fit a width, which fill it."""
         cell = self.cells[place]
-        if self.look == "name":
-            found = [clip(cell, width)]
-        else:
-            found = _joined(re.split(_BREAKS[self.look], cell), width)
+        is_name = self.look == "name"
+        found = [clip(cell, width)] if is_name else _joined(self._pieces(cell), width)
         return [_filled(line, width, self.look) for line in found]
+
+    def _pieces(self, cell: str) -> list[str]:
+        return re.split(_BREAKS[self.look], cell) if self.is_broken else [cell]
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,16 +86,22 @@ class FittedTable:
     settings, and "words" are never shortened, but a line may end between two of them; "note", the
     last column, are sentences. Where these do not all fit behind their rows, they stand under them,
     in one line each if they are `short_notes`.
-    Columns that do not fit beside each other go into further tables below the first.
+    Columns that do not fit beside each other go into further tables below the first; in a table
+    that `is_cut` they are left out, and each row is one line.
     """
 
-    def __init__(self, *columns: str | bool, short_notes: bool = False) -> None:
+    def __init__(
+        self, *columns: str | bool, short_notes: bool = False, is_cut: bool = False
+    ) -> None:
         """Make a table without rows."""
+        self._is_cut = is_cut
         self.styles: list[str] = []
         self._short_notes = short_notes
         self._is_shown = list(map(bool, columns))
         parts = [str(one).partition(":") for one in columns if one]
-        self.columns = [_Column(header, look or "left") for header, _, look in parts]
+        self.columns = [
+            _Column(header, look or "left", is_broken=not is_cut) for header, _, look in parts
+        ]
         if self.columns[0].look == "left":
             self.columns[0].look = "name"
         self._notes = self.columns.pop() if self.columns[-1].look == "note" else None
@@ -107,7 +116,7 @@ class FittedTable:
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         """Yield the lines of the table or tables that fit the width."""
-        parts = list(_parts(self.columns, options.max_width))
+        parts = list(_parts(self.columns, options.max_width))[: 1 if self._is_cut else None]
         for part in parts[:-1]:
             yield from self._lines(part, _layout(part, options.max_width), console)
             yield ""

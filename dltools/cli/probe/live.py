@@ -8,13 +8,10 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Self
 
-from rich import box
 from rich.cells import cell_len
 from rich.console import Console, Group, RenderableType
-from rich.table import Table
 from rich.text import Text
 
 from dltools.cli.destinations import make_console
@@ -29,15 +26,10 @@ if TYPE_CHECKING:
 
 _WIDE = 120
 """Columns from which a screen shows more numbers and metrics."""
-_GAP = 3
-"""Blanks between two columns."""
-_SHORT_NAME = 8
-"""Columns to which names shrink where numbers need them."""
-_LONGEST_HOST = 32
-"""Columns of a host's name at most."""
+_LONGEST_NAME, _LONGEST_HOST = 40, 32
+"""Columns of a container's and of a host's name at most."""
 _SHORT_HOST = 16
 """Columns of a host's name where there are several."""
-_FEWEST_BARS = 4
 _BARS = "▁▂▃▄▅▆▇█"
 
 
@@ -78,19 +70,6 @@ class LiveTable:
         return live_view(self._hosts, self._console, self._controls)
 
 
-@dataclass(slots=True)
-class _Numbers:
-    """A column of numbers, as wide as its cells and at least `least`."""
-
-    header: str
-    least: int
-    cells: list[str]
-
-    @property
-    def width(self) -> int:
-        return max(self.least, *map(cell_len, (self.header, *self.cells)))
-
-
 def live_view(
     hosts: ObservedHosts, console: Console, controls: Controls | None = None
 ) -> RenderableType:
@@ -106,10 +85,8 @@ def live_view(
     chosen = controls.chosen(chosen)
     shown = chosen[controls.first : controls.first + controls.page_rows]
     is_plain = not console.encoding.startswith("utf")
-    if controls.has_details:
-        parts.append(_details(hosts, shown))
-    else:
-        parts.append(_table(hosts, shown, width, is_plain))
+    is_wanted = controls.has_details
+    parts.append(_details(hosts, shown) if is_wanted else _table(hosts, shown, width, is_plain))
     more = len(chosen) - len(shown) - controls.first
     words = [f"and {more} more"] if more else []
     words += [f"{controls.first} above"] if controls.first else []
@@ -128,7 +105,7 @@ def _details(observed: ObservedHosts, shown: Sequence[ObservedContainer]) -> Fit
         quota, turn = row["cpu_limit_cores"], row.get("turn_seconds")
         weight = row.get("cpu_weight")
         table.add_row(
-            clip(named(one.row), _LONGEST_HOST),
+            clip(named(one.row), _LONGEST_NAME),
             "-" if weight is None else f"{weight:g}",
             "-" if quota in (None, cpus) else f"{quota:.3g}",
             f"{turn:g} s" if turn else "-",
@@ -175,78 +152,44 @@ def _use(node: Observed) -> list[str]:
 
 def _table(
     observed: ObservedHosts, shown: Sequence[ObservedContainer], width: int, is_plain: bool
-) -> Table:
+) -> FittedTable:
+    """Return a row per container, what matters least behind; of that a narrow screen lacks some."""
     is_wide = width >= _WIDE
-    numbers = _numbers(observed, shown, is_wide=is_wide)
-    names = [named(one.row) for one in shown]
-    hosts = [clip(str(one.row["host"]), _SHORT_HOST) for one in shown]
-    host_width = max(map(cell_len, [*hosts, "HOST"])) if len(observed.nodes) > 1 else 0
-    room = width - host_width - _GAP if host_width else width
-    name_width, progress_width = _fit(shown, names, numbers, room)
-    table = Table(
-        box=box.SIMPLE_HEAD,
-        pad_edge=False,
-        show_edge=False,
-        header_style="bold",
-        padding=(0, 1, 0, _GAP - 2),
-    )
-    if host_width:
-        table.add_column("HOST", width=host_width, no_wrap=True)
-    table.add_column("CONTAINER", width=name_width, no_wrap=True, overflow="ellipsis")
-    table.add_column("PROGRESS", width=max(1, progress_width), no_wrap=True, overflow="ellipsis")
-    for column in numbers:
-        table.add_column(column.header, justify="right", width=column.width, no_wrap=True)
-    values = [_values(one, one.metrics[:1]) for one in shown]
-    value_width = min(max(map(cell_len, values), default=0), progress_width)
-    bars = 0 if is_plain else min(progress_width - value_width - 1, 40 if is_wide else 16)
-    for at, one in enumerate(shown):
+    several, has_gpus = len(observed.nodes) > 1, any(one.gpus for one in shown)
+    names = (several and "HOST:name", "CONTAINER:name", "METRIC:name", "VALUE:right")
+    numbers = ("CPU:right", "LIMIT:right", "MEMORY:right", has_gpus and "GPU:right")
+    more = (is_wide and "THREADS:right", is_wide and "HELD BACK:right")
+    progress = (not is_plain and "COURSE", is_wide and "OTHERS")
+    table = FittedTable(*names, *numbers, *more, *progress, is_cut=True)
+    listed = listed_cpus(one.row for one in shown)
+    for one in shown:
+        row, metrics = one.row, one.metrics
+        points = one.points[metrics[0]] if metrics else []
+        threads, held = row["thread_count"], one.rate("cpu_throttled_seconds")
         table.add_row(
-            *([hosts[at]] if host_width else []),
-            clip(names[at], name_width),
-            _progress(one, value_width, bars, is_wide=is_wide),
-            *(column.cells[at] for column in numbers),
-            style="dim" if one.row["state"] != "running" else "",
+            clip(str(row["host"]), _SHORT_HOST),
+            clip(named(row), _LONGEST_NAME),
+            metrics[0] if metrics else "-",
+            f"{points[-1]:.4g}" if points else "-",
+            cpu_use(row, one.before),
+            limits(row, observed.cpus_of(one), listed),
+            size(row["memory_working_set_bytes"]),
+            _gpu_use(one),
+            "-" if threads is None else str(threads),
+            "-" if held is None else f"{100 * held:.0f} %",
+            sparkline(points, width // 8),
+            "  ".join(f"{name} {one.points[name][-1]:.4g}" for name in metrics[1:4]),
+            style=_style(one),
         )
     return table
 
 
-def _fit(
-    shown: Sequence[ObservedContainer], names: Sequence[str], numbers: list[_Numbers], width: int
-) -> tuple[int, int]:
-    """Return the widths of names and of progress; drop the last columns of numbers where even the
-    narrowest names leave no room."""
-    longest = max(map(cell_len, [*names, "CONTAINER"]))
-    name_width = min(longest, 40)
-    needed = max(map(_narrowest, shown), default=1)
-
-    def room() -> int:
-        return width - name_width - _GAP - sum(column.width + _GAP for column in numbers)
-
-    name_width = max(min(name_width, _SHORT_NAME), name_width + min(0, room() - needed))
-    while numbers and room() < (needed if numbers[1:] else needed - _SHORT_NAME + 2):
-        numbers.pop()
-    return name_width, room()
-
-
-def _numbers(
-    observed: ObservedHosts, shown: Sequence[ObservedContainer], *, is_wide: bool
-) -> list[_Numbers]:
-    """Return the columns of numbers, the most important first."""
-    listed = listed_cpus(one.row for one in shown)
-    found = [
-        _Numbers("CPU", 5, [cpu_use(one.row, one.before) for one in shown]),
-        _Numbers("LIMIT", 6, [limits(one.row, observed.cpus_of(one), listed) for one in shown]),
-        _Numbers("MEMORY", 8, [size(one.row["memory_working_set_bytes"]) for one in shown]),
-    ]
-    if any(one.gpus for one in shown):
-        found.append(_Numbers("GPU", 13, [_gpu_use(one) for one in shown]))
-    if is_wide:
-        threads = [one.row["thread_count"] for one in shown]
-        found.append(_Numbers("THREADS", 7, ["-" if n is None else str(n) for n in threads]))
-        held = [one.rate("cpu_throttled_seconds") for one in shown]
-        parts = ["-" if part is None else f"{100 * part:.0f} %" for part in held]
-        found.append(_Numbers("HELD BACK", 9, parts))
-    return found
+def _style(container: ObservedContainer) -> str:
+    """Return the colour of a row: how its first metric goes, dim while it does not run."""
+    if container.row["state"] != "running":
+        return "dim"
+    metrics = container.metrics[:1]
+    return "".join(trend(container.points[one], container.objective(one)) for one in metrics)
 
 
 def _gpu_use(container: ObservedContainer) -> str:
@@ -256,38 +199,6 @@ def _gpu_use(container: ObservedContainer) -> str:
     known = [ratio for ratio in ratios if ratio is not None]
     used = sum(row["gpu_memory_used_bytes"] or 0 for row in container.gpus)
     return f"{f'{100 * sum(known) / len(known):.0f} %' if known else '-'} {size(used)}"
-
-
-def _values(container: ObservedContainer, metrics: Sequence[str], width: int = 1000) -> str:
-    """Return metrics with their newest values; names are cut to fit a width."""
-    values = [f"{container.points[metric][-1]:.4g}" for metric in metrics]
-    longest_name = (width - sum(map(len, values))) // (len(values) or 1) - 1
-    pairs = zip(metrics, values, strict=True)
-    return "  ".join(f"{clip(metric, longest_name)} {value}" for metric, value in pairs)
-
-
-def _narrowest(container: ObservedContainer) -> int:
-    """Return the columns of the first metric's value and a few letters of its name."""
-    metrics = container.metrics
-    return len(f" {container.points[metrics[0]][-1]:.4g}") + _SHORT_NAME if metrics else 1
-
-
-def _progress(container: ObservedContainer, width: int, bars: int, *, is_wide: bool) -> Text:
-    """Return the first metric with its newest value, `width` wide, its sparkline of `bars`, and on
-    a wide screen other metrics."""
-    metrics = container.metrics
-    if not metrics:
-        return Text("-", style="dim")
-    value = _values(container, metrics[:1], width)
-    shown = Text(value + " " * (width - cell_len(value)))
-    if bars >= _FEWEST_BARS:
-        points = container.points[metrics[0]]
-        course = sparkline(points, bars) if len(points) > 1 else ""
-        style = trend(points, container.objective(metrics[0]))
-        shown.append(f" {course.ljust(bars)}", style=style)
-    if is_wide and metrics[1:]:
-        shown.append(f"  {_values(container, metrics[1:4])}", style="dim")
-    return shown
 
 
 def trend(points: Iterable[float], aim: str) -> str:
@@ -315,7 +226,10 @@ def sparkline(points: Iterable[float], width: int) -> str:
     if not finite:
         return "x" * len(values)
     low, high = min(finite), max(finite)
-    step = high / (len(_BARS) - 1) - low / (len(_BARS) - 1) or 1.0
-    return "".join(
-        _BARS[round(value / step - low / step)] if math.isfinite(value) else "x" for value in values
-    )
+    most = len(_BARS) - 1
+    step = high / most - low / most or 1.0
+
+    def bar(value: float) -> str:  # the means of equal values differ by their rounding
+        return _BARS[min(most, round(value / step - low / step))]
+
+    return "".join(bar(value) if math.isfinite(value) else "x" for value in values)

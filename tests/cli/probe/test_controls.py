@@ -106,7 +106,7 @@ def test_details_show_weight_turn_role_and_reason(live: Live) -> None:
     (row,) = [line for line in live.lines() if line.startswith("job-29")]
     assert row.split() == ["job-29", "1053", "2", "8", "s", "training:", "reports", "loss"]
     live.press("d")
-    assert "PROGRESS" in live.lines()[1]
+    assert "METRIC" in live.lines()[1]
 
 
 def test_help_lists_the_keys_and_any_key_leaves_it(live: Live) -> None:
