@@ -9,15 +9,12 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-import queue
-import select
 import shlex
 import shutil
 import signal
 import subprocess
-import threading
-import time
 from collections.abc import Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from datetime import datetime
 from typing import Any, Self
 
@@ -32,7 +29,7 @@ MOST_CHILDREN = 4
 """Children at a time."""
 
 MOST_WAITING = 100
-"""Notices that wait for a child; those beyond are dropped."""
+"""Notices that wait for a child or have one; those beyond are dropped."""
 
 LIMIT_S = 30.0
 """Seconds after which a child is killed, with what it has started in its process group."""
@@ -44,7 +41,7 @@ _KEPT = 4096
 """Bytes of the end of a child's standard error that are kept."""
 
 _LONGEST = 500
-"""Characters of a text in a notice: the pipe to a child takes all of it at once."""
+"""Characters of a text in a notice."""
 
 _NAMED = ("host", "container_id", "container_name", "image", "job", "user", "role", "started_at")
 """Columns of the container's row that a notice repeats."""
@@ -93,10 +90,9 @@ class Notifier:
     def __init__(self, words: Sequence[str], notices: Notices, limit_s: float = LIMIT_S) -> None:
         """No thread runs before the first notice."""
         self._words, self._notices, self._limit_s = words, notices, limit_s
-        self._waiting: queue.Queue[Notice] = queue.Queue(MOST_WAITING)
-        self._threads: list[threading.Thread] = []
+        self._pool = ThreadPoolExecutor(MOST_CHILDREN)
+        self._waiting: set[Future[None]] = set()
         self._children: set[int] = set()
-        self._is_closed = threading.Event()
 
     def __enter__(self) -> Self:
         """Nothing is begun yet."""
@@ -105,95 +101,63 @@ class Notifier:
     def __exit__(self, kind: object, *_: object) -> None:
         """Wait for the notices under way, as long as a child may take, or shortly where something
         ends dl-probe; then kill what is left."""
-        until = time.monotonic() + (self._limit_s + 1 if kind is None else _FAREWELL_S)
         try:
-            while self._waiting.unfinished_tasks and time.monotonic() < until:
-                time.sleep(0.05)
+            wait(self._waiting, self._limit_s + 1 if kind is None else _FAREWELL_S)
         finally:
-            self._is_closed.set()
+            self._pool.shutdown(wait=False, cancel_futures=True)
             for pid in tuple(self._children):
                 _kill(pid)
-            for thread in self._threads:
-                thread.join(1.0)
+            self._pool.shutdown()
 
     def take(self, rows: Sequence[Mapping[str, Any]]) -> None:
         """Take in a sample; return at once."""
         for notice in self._notices.take(rows):
-            try:
-                self._waiting.put_nowait(notice)
-            except queue.Full:
-                print_message(
-                    f"--notify: dropped {notice.event} of {_name(notice)}: {MOST_WAITING} wait"
-                )
-                continue
-            if len(self._threads) < min(MOST_CHILDREN, self._waiting.unfinished_tasks):
-                self._threads.append(threading.Thread(target=self._work, daemon=True))
-                self._threads[-1].start()
-
-    def _work(self) -> None:
-        while not self._is_closed.is_set():
-            try:
-                notice = self._waiting.get(timeout=0.5)
-            except queue.Empty:
-                continue
-            try:
-                fault = self._run(notice)
-            except Exception as error:  # the next notice is told all the same
-                fault = f"{type(error).__name__}: {error}"
-            if fault:
+            self._waiting = {one for one in self._waiting if not one.done()}
+            if len(self._waiting) < MOST_WAITING:
+                self._waiting.add(self._pool.submit(self._tell, notice))
+            else:
                 what = f"{notice.event} of {_name(notice)}"
-                print_message(f"--notify {self._words[0]}: {fault}: {what} is not told")
-            self._waiting.task_done()
+                print_message(f"--notify: dropped {what}: {MOST_WAITING} wait")
+
+    def _tell(self, notice: Notice) -> None:
+        try:
+            fault = self._run(notice)
+        except Exception as error:  # the next notice is told all the same
+            fault = f"{type(error).__name__}: {error}"
+        if fault:
+            what = f"{notice.event} of {_name(notice)}"
+            print_message(f"--notify {self._words[0]}: {fault}: {what} is not told")
 
     def _run(self, notice: Notice) -> str:
         """Run the command for a notice; return what went wrong, "" where nothing did."""
-        try:
-            child = subprocess.Popen(
-                self._words,
-                stdin=subprocess.PIPE,
-                stdout=subprocess.DEVNULL,
-                stderr=subprocess.PIPE,
-                start_new_session=True,
-            )
-        except OSError as error:
-            return error.strerror or str(error)
-        assert child.stdin is not None and child.stderr is not None
-        self._children.add(child.pid)
-        until = time.monotonic() + self._limit_s
-        try:
-            os.set_blocking(child.stdin.fileno(), False)
-            with contextlib.suppress(OSError):  # it need not read
-                os.write(child.stdin.fileno(), as_json(notice).encode())
-            child.stdin.close()
-            said = _end_of(child.stderr.fileno(), until)
-            code = child.wait(max(0.0, until - time.monotonic()))
-        except subprocess.TimeoutExpired:
-            _kill(child.pid)
-            child.wait()
-            return f"killed after {self._limit_s:g} s"
-        finally:
-            child.stderr.close()
-            self._children.discard(child.pid)
+        line = as_json(notice).encode()
+        with os.fdopen(os.memfd_create("stderr"), "w+b") as errors:
+            try:
+                child = subprocess.Popen(
+                    self._words,
+                    stdin=subprocess.PIPE,
+                    stdout=subprocess.DEVNULL,
+                    stderr=errors,
+                    start_new_session=True,
+                )
+            except OSError as error:
+                return error.strerror or str(error)
+            self._children.add(child.pid)
+            try:
+                child.communicate(line, self._limit_s)
+            except subprocess.TimeoutExpired:
+                _kill(child.pid)
+                child.wait()
+                return f"killed after {self._limit_s:g} s"
+            finally:
+                self._children.discard(child.pid)
+            errors.seek(max(0, errors.seek(0, os.SEEK_END) - _KEPT))
+            lines = errors.read().decode(errors="replace").strip().splitlines()
+        code = child.returncode
         if code == 0:
             return ""
         ended = f"ended by signal {-code}" if code < 0 else f"exit code {code}"
-        return f"{ended}, {said}" if said else ended
-
-
-def _end_of(file: int, until: float) -> str:
-    """Read all that a child says on standard error, but not beyond a time; return its last line."""
-    kept = b""
-    poll = select.poll()
-    poll.register(file)
-    while poll.poll(max(0.0, until - time.monotonic()) * 1000):
-        chunk = os.read(file, _KEPT)
-        if not chunk:
-            break
-        kept = (kept + chunk)[-_KEPT:]
-        if time.monotonic() > until:
-            break
-    lines = kept.decode(errors="replace").strip().splitlines()
-    return printable(lines[-1].strip())[:200] if lines else ""
+        return ", ".join([ended, *(printable(one.strip())[:200] for one in lines[-1:])])
 
 
 def _kill(pid: int) -> None:
