@@ -14,32 +14,18 @@ from typing import Any
 from dltools.errors import DataError, reading
 from dltools.sim.generate import ARRIVALS, TRAININGS, arrivals
 from dltools.sim.workload import HostSpec, Job, Workload, workload_of
-from dltools.sim.workload_tables import (
-    MOST,
-    Kinds,
-    Loader,
-    Table,
-    kind_of,
-    read_jobs,
-    read_kinds,
-    tables,
-)
+from dltools.sim.workload_tables import MOST, Kinds, Table, kind_of, read_jobs, read_kinds, tables
 
 _TABLES = ("node", "kind", "job", "stream", "vary")
 
 
-def _no_files(file: str) -> str:
-    raise DataError(f"{file}: a curve's file cannot be read here")
-
-
-def read_workload(text: str, name: str, seed: int = 0, load: Loader = _no_files) -> Workload:
-    """Return the workload of a file. `load` reads the curve files that it names. Raises `DataError`
-    with the file, the table and the error."""
+def read_workload(text: str, name: str, seed: int = 0) -> Workload:
+    """Return the workload of a file. Raises `DataError` with the file, the table and the error."""
     data = _parsed(text, name)
     vary = read_variation(data.get("vary", {}), name)
     hosts = [_host(table, number) for number, table in enumerate(tables(data, "node", name), 1)]
-    kinds = read_kinds(tables(data, "kind", name), load)
-    jobs = read_jobs(tables(data, "job", name), kinds, load)
+    kinds = read_kinds(tables(data, "kind", name))
+    jobs = read_jobs(tables(data, "job", name), kinds)
     chance = random.Random(f"workload {seed}")
     for table in tables(data, "stream", name):
         jobs += read_stream(table, kinds, chance, len(jobs))

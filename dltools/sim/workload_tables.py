@@ -1,19 +1,15 @@
 """Reads and checks the tables of a workload file: jobs, kinds of jobs, curves, containers.
 
-A curve is a formula, a table of points, or a CSV file. A container says how to start a job for
-real.
+A curve is a formula or a table of points. A container says how to start a job for real.
 """
 
 from __future__ import annotations
 
-import csv
 import dataclasses
-import io
-import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from typing import Any
 
-from dltools.errors import DataError, reading
+from dltools.errors import DataError
 from dltools.labels import Role
 from dltools.notation.cpu_weights import LEAST_PRIORITY, MOST_PRIORITY
 from dltools.notation.resources import parse_cpus
@@ -117,22 +113,20 @@ _MOST_OF = {
 """Upper bounds for the simulator: 1e9 seconds are 30 years, and each epoch is a report."""
 
 
-def read_kinds(tables: Iterable[Table], load: Loader) -> Kinds:
+def read_kinds(tables: Iterable[Table]) -> Kinds:
     """Return the built-in kinds and those of a file. Raises `DataError`."""
     kinds = {kind.name: kind for kind in TRAININGS}
     for number, table in enumerate(tables, 1):
         if "kind" in table.data:
             raise table.error("unknown key 'kind'")
-        kind = _job(table, Job(f"kind-{number}"), load)
+        kind = _job(table, Job(f"kind-{number}"))
         kinds[kind.name] = kind
     return kinds
 
 
-def read_jobs(tables: Iterable[Table], kinds: Kinds, load: Loader) -> list[Job]:
+def read_jobs(tables: Iterable[Table], kinds: Kinds) -> list[Job]:
     """Return the jobs of a file. Raises `DataError`."""
-    return [
-        _job(table, _model(table, kinds, number), load) for number, table in enumerate(tables, 1)
-    ]
+    return [_job(table, _model(table, kinds, number)) for number, table in enumerate(tables, 1)]
 
 
 def kind_of(named: Any, kinds: Kinds, table: Table) -> Job:
@@ -150,14 +144,14 @@ def _model(table: Table, kinds: Kinds, number: int) -> Job:
     return dataclasses.replace(kind, name=f"{kind.name}-{number}")
 
 
-def _job(table: Table, model: Job, load: Loader) -> Job:
+def _job(table: Table, model: Job) -> Job:
     curve = _curve_table(table.data, table.where)
     found = table.without("curve", "kind", "phases", *_CONTAINER_KEYS).fields(Job)
     found["container"] = _read_container(table, model.container)
     if "phases" in table.data:
         found["phases"] = _phases(table)
     if curve.data:
-        found["curve"] = _read_curve(curve, load)
+        found["curve"] = _read_curve(curve)
     job = dataclasses.replace(model, **found)
     _check(job, table)
     return job
@@ -208,72 +202,26 @@ def _check(job: Job, table: Table) -> None:
         raise table.error("a serving job needs a duration in seconds")
 
 
-Loader = Callable[[str], str]
-"""Returns the text of a file that a workload names; may raise `DataError`."""
-
-_Pairs = list[tuple[float, float]]
-"""(Share of the work, value)."""
-
-
-def _read_curve(table: Table, load: Loader) -> LearningCurve:
+def _read_curve(table: Table) -> LearningCurve:
     """Return the curve of a job's table `curve`. Raises `DataError`."""
-    pairs = _pairs(table, load)
-    found = Table(f"{table.where}: curve", table.without("table", "file", "x", "y").data)
-    kind = {"kind": "points"} if "file" in table.data else {}
-    curve = LearningCurve(**{**kind, **found.fields(LearningCurve)}, table=tuple(sorted(pairs)))
+    pairs = _points(table.data.get("table", ()), table)
+    found = Table(f"{table.where}: curve", table.without("table").data)
+    curve = LearningCurve(**found.fields(LearningCurve), table=tuple(sorted(pairs)))
     if curve.kind not in CURVE_KINDS:
         raise table.error(
             f"a curve's kind must be one of {', '.join(CURVE_KINDS)}, not {curve.kind!r}"
         )
     if curve.kind == "points" and not pairs:
-        raise table.error("a curve of points needs a table or a file")
+        raise table.error("a curve of points needs a table")
     return curve
 
 
-def _pairs(table: Table, load: Loader) -> _Pairs:
-    points, file = table.data.get("table", ()), table.data.get("file")
-    if file is None:
-        if "x" in table.data or "y" in table.data:
-            raise table.error("x and y are columns of a curve's file: set file, too")
-        return _points(points, table)
-    if points:
-        raise table.error("a curve has a table or a file, not both")
-    if not isinstance(file, str):
-        raise table.error(f"a curve's file must be a name, not {file!r}")
-    where = f"{table.where}: {file}"
-    return _from_csv(load(file), where, table.data.get("x"), table.data.get("y"))
-
-
-def _points(points: Any, table: Table) -> _Pairs:
+def _points(points: Any, table: Table) -> list[tuple[float, float]]:
+    """Return the pairs (share of the work, value) of a curve. Raises `DataError`."""
     try:
         return [(float(share), float(value)) for share, value in points]
     except (TypeError, ValueError, OverflowError) as error:
         raise table.error("a curve's table must be pairs of [share of the work, value]") from error
-
-
-def _from_csv(text: str, where: str, x: Any, y: Any) -> _Pairs:
-    """Return the pairs of a CSV file: column x divided by its largest value, and column y. By
-    default x is the first column, y the column metric, value or the second one."""
-    rows = csv.DictReader(io.StringIO(text))
-    with reading(where):
-        fields = list(rows.fieldnames or ())
-        usual = [field for field in ("metric", "value") if field in fields] or fields[1:]
-        x, y = _csv_column(x, fields, fields, where), _csv_column(y, usual, fields, where)
-        found = [(float(row[x]), float(row[y])) for row in rows]
-    found = [(u, v) for u, v in found if math.isfinite(u) and math.isfinite(v)]
-    most = max((u for u, _ in found), default=0.0)
-    if most <= 0:
-        raise DataError(f"{where}: column {x} has no number above 0")
-    return [(u / most, v) for u, v in found if u >= 0]
-
-
-def _csv_column(named: Any, usual: Sequence[str], fields: Sequence[str], where: str) -> str:
-    """Return the name of a column: the one that the table names, else the first of `usual` that the
-    file has."""
-    column = named or next(iter(usual), "")
-    if column not in fields:
-        raise DataError(f"{where}: no column {column!r}; it has {', '.join(fields)}")
-    return str(column)
 
 
 def _curve_table(table: Mapping[str, Any], where: str) -> Table:
@@ -288,27 +236,8 @@ _CONTAINER_KEYS = ("image", "command", "labels", "docker")
 
 
 def _read_container(table: Table, model: ContainerSpec) -> ContainerSpec:
-    """Return the container of a job's table; `model`, that of its kind, fills in missing keys.
-    Raises `DataError`."""
-    image = table.data.get("image", model.image)
-    if not isinstance(image, str) or (not image and "image" in table.data):
-        raise table.error(f"image must be text, not {image!r}")
-    command = _texts(table, "command", model.command, '["--epochs", "40"]')
-    docker = _texts(table, "docker", model.docker, '["--cpuset-cpus", "0"]')
-    return ContainerSpec(image, command, _labels(table, model), docker)
-
-
-def _texts(table: Table, key: str, usual: tuple[str, ...], example: str) -> tuple[str, ...]:
-    found = table.data.get(key, usual)
-    if not isinstance(found, list | tuple) or not all(isinstance(one, str) for one in found):
-        raise table.error(f"{key} must be a list of text, such as {example}")
-    return tuple(found)
-
-
-def _labels(table: Table, model: ContainerSpec) -> dict[str, str]:
-    labels: Any = table.data.get("labels", model.labels)
-    if not isinstance(labels, dict) or not all(isinstance(one, str) for one in labels.values()):
-        raise table.error('labels must be a table of text, such as { "dltools.epochs" = "40" }')
-    if "" in labels:
-        raise table.error("a label needs a name")
-    return labels
+    """Return the container of a job's table, unchecked: who starts it sees what is wrong. `model`,
+    that of its kind, fills in missing keys."""
+    given = {key: table.data[key] for key in _CONTAINER_KEYS if key in table.data}
+    lists = {key: tuple(value) for key, value in given.items() if isinstance(value, list)}
+    return dataclasses.replace(model, **given | lists)

@@ -59,7 +59,6 @@ from dltools.sim.workload_file import read_workload
         ("[[job]]\nphases = [{ every = 0 }]", "f: job 1: every and threads of a phase must be"),
         ("[[job]]\nphases = [{ cpu = -1 }]", "f: job 1: cpu and sleep of a phase must be between"),
         ("[[job]]\nphases = [{ when = 1 }]", "f: job 1: phase 1: unknown key 'when'; known: every"),
-        ("[[job]]\ndocker = 'x'", "f: job 1: docker must be a list of text"),
     ],
 )
 def test_what_is_wrong_is_said(text: str, complaint: str) -> None:

@@ -45,12 +45,7 @@ def _from_file(source: Request, context: typer.Context) -> list[Workload]:
         text = data.decode()
     except UnicodeDecodeError as error:
         raise DataError(f"{shown}: not a workload file: {error}") from error
-    folder = Path() if source.file == "-" else Path(source.file).parent
-
-    def load(file: str) -> str:
-        return inputs.read_text(folder / file, DataError)
-
-    return [read_workload(text, shown, seed, load) for seed in source.seeds]
+    return [read_workload(text, shown, seed) for seed in source.seeds]
 
 
 def _recorded(name: str, context: typer.Context) -> Workload:
