@@ -85,31 +85,6 @@ class ProgressBar:
             self._shown = shown
 
 
-class CountedReads:
-    """A stream of bytes; what is read from it advances a bar."""
-
-    def __init__(self, stream: IO[bytes], bar: ProgressBar) -> None:
-        """Nothing is read yet."""
-        self._stream, self._bar = stream, bar
-
-    def read(self, size: int = -1) -> bytes:
-        """Read up to so many bytes, by default all."""
-        data = self._stream.read(size)
-        self._bar.advance(len(data))
-        return data
-
-    def read1(self, size: int = -1) -> bytes:
-        """Read up to so many bytes of what is there."""
-        read = getattr(self._stream, "read1", self._stream.read)
-        data: bytes = read(size)
-        self._bar.advance(len(data))
-        return data
-
-    def __getattr__(self, name: str) -> Any:
-        """Return what the stream has beside reading."""
-        return getattr(self._stream, name)
-
-
 def _is_terminal(stream: IO[str] | None) -> bool:
     try:
         return stream is not None and stream.isatty()

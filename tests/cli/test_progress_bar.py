@@ -11,7 +11,7 @@ import pytest
 from helpers.containers import eventually
 
 from dltools.cli import remarks
-from dltools.cli.progress_bar import CountedReads, ProgressBar
+from dltools.cli.progress_bar import ProgressBar
 
 
 class Terminal(io.StringIO):
@@ -69,10 +69,3 @@ def test_no_terminal_shows_none(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "stderr", made := io.StringIO())
     work(0.3)
     assert made.getvalue() == ""
-
-
-def test_reading_advances_a_bar() -> None:
-    with ProgressBar("reading", 10) as bar:
-        stream = CountedReads(io.BytesIO(b"0123456789"), bar)
-        assert stream.read(4) + stream.read1(3) + stream.read() == b"0123456789"
-        assert bar._done == 10

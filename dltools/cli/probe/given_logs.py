@@ -7,14 +7,13 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from itertools import chain
-from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO, cast
+from typing import TYPE_CHECKING
 
 from dltools.cli.exits import print_message
 from dltools.cli.formats import ObservationFormat, is_directory
 from dltools.cli.input_streams import open_log
 from dltools.cli.probe.outputs import holds_one_sample, open_output
-from dltools.cli.progress_bar import CountedReads, ProgressBar
+from dltools.cli.progress_bar import ProgressBar
 from dltools.cli.remarks import print_remark
 from dltools.errors import DataError
 from dltools.labels import METRIC, PATTERN
@@ -61,9 +60,8 @@ def _opened(
     start = request.logs_start or saved_logs.START
     names = saved_logs.container_names(request.logs)
     with ExitStack() as stack:
-        bar = stack.enter_context(ProgressBar("reading", _bytes_of(request.logs)))
-        opened = [stack.enter_context(open_log(file)) for file in request.logs]
-        streams = [cast(BinaryIO, CountedReads(stream, bar)) for stream in opened]
+        stack.enter_context(ProgressBar("reading"))
+        streams = [stack.enter_context(open_log(file)) for file in request.logs]
         yield saved_logs.merged(
             [
                 saved_logs.progress_batches(
@@ -72,12 +70,6 @@ def _opened(
                 for stream, name in zip(streams, names, strict=True)
             ]
         )
-
-
-def _bytes_of(logs: Sequence[str]) -> float | None:
-    """Return how many bytes there are to read, None where one does not say it."""
-    files = list(map(Path, logs))
-    return sum(one.stat().st_size for one in files) if all(map(Path.is_file, files)) else None
 
 
 def _write(request: Request, batches: Iterator[list[Row]]) -> None:
