@@ -8,7 +8,7 @@
 # make lint        check style, types and import contracts
 # make package     build wheel and sdist into dist/, and try them in empty environments; a minute
 # make docs        write the generated parts of man pages, completions and README, and README's picture
-# make structure   print the package's folders, imports and sizes in figures, before and after
+# make structure   print the package's sizes and imports, and what breaks a bound
 # make bench       measure costs against docker stats, times and precision, and print them
 # make bench-contention  measure what waiting trainings cost the first in line; needs root
 # make live        compare policies on real containers, and with dl-sim; takes 15 minutes
@@ -186,7 +186,7 @@ docs: $(VENV)/.run
 	@PYTHONPATH=tests $(BIN)/python -m docs.generate
 
 structure:
-	@$(PYTHON) tests/bench/structure.py
+	@PYTHONPATH=tests $(PYTHON) -m helpers.structure
 
 clean:
 	rm -rf $(VENV) demo.png build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -6,19 +6,16 @@ import ast
 import importlib
 import re
 from functools import cache
-from itertools import groupby
 from pathlib import Path
 
 import pytest
 import typer
-from helpers.structure import this_package
 from helpers.tools import TOOLS
 
 from dltools.cli.exits import Exit
 
 ROOT = Path(__file__).parents[2]
 DOCUMENTS = ("ARCHITECTURE.md", "CONTRIBUTING.md", "SECURITY.md")
-PAGES = ("README.md", *sorted(f"docs/{path.name}" for path in (ROOT / "docs").glob("*.md")))
 PLACES = ("dltools", "tests", "man", "samples", "bin", ".ci")
 
 _FENCE = re.compile(r"^( *)```(\w+)\n(.*?)^\1```$", re.S | re.M)
@@ -96,12 +93,6 @@ def test_every_file_that_is_named_exists(document: str) -> None:
     assert {name for name in named | links if not (ROOT / name).exists()} == made
 
 
-@pytest.mark.parametrize("document", [*DOCUMENTS, *PAGES])
-def test_every_man_page_that_is_named_exists(document: str) -> None:
-    pages = re.findall(r"\b(dl[\w-]+)\((\d)\)", text(document))
-    assert [name for name, part in pages if not (ROOT / f"man/{name}.{part}").is_file()] == []
-
-
 @pytest.mark.parametrize("document", DOCUMENTS)
 def test_every_make_target_that_is_named_exists(document: str) -> None:
     targets = set(re.findall(r"^([\w-]+):", (ROOT / "Makefile").read_text(), re.M))
@@ -120,35 +111,10 @@ def test_every_option_that_is_named_exists(document: str) -> None:
     assert named <= known
 
 
-def folders() -> dict[str, set[str]]:
-    """The folders of the table, and what each may import."""
-    rows = table(section("## The folders"))
-    names = [row[0].strip("`/").split("/")[1] for row in rows]
-    allowed = [
-        set(names) if row[2] == "all" else set(re.findall(r"`(\w+)`", row[2])) for row in rows
-    ]
-    return {name: found - {name} for name, found in zip(names, allowed, strict=True)}
-
-
 def test_the_folders_are_those_of_the_package() -> None:
+    shown = {row[0].strip("`/").split("/")[1] for row in table(section("## The folders"))}
     real = {file.parent.name for file in (ROOT / "dltools").glob("*/__init__.py")}
-    assert {*folders(), "notation"} == real
-
-
-@pytest.mark.slow
-def test_the_folders_import_what_the_table_says() -> None:
-    graph = this_package().unit_graph
-    shown = folders()
-    for folder, allowed in shown.items():
-        real = {unit.partition(".")[2] for unit in graph[f"dltools.{folder}"]}
-        assert real & set(shown) == allowed, folder
-
-
-def test_what_a_folder_may_import_stands_below_it() -> None:
-    shown = folders()
-    names = list(shown)
-    for number, (folder, allowed) in enumerate(shown.items()):
-        assert allowed <= set(names[number + 1 :]), folder
+    assert {*shown, "notation"} == real
 
 
 def test_the_exit_codes_are_those_of_the_tools() -> None:
@@ -166,17 +132,3 @@ def test_every_function_of_a_walk_is_in_its_file(walk: str) -> None:
         if function not in defined(file)
     ]
     assert missing == []
-
-
-@pytest.mark.parametrize(
-    ("walk", "folders"),
-    [
-        ("loss", ["engine", "probe", "observations", "plan", "apply", "engine"]),
-        ("since", ["cli", "probe", "engine"]),
-        ("set", ["cli", "plan"]),
-    ],
-)
-def test_a_walk_passes_each_folder_once(walk: str, folders: list[str]) -> None:
-    """The walk of a value begins and ends at the engine; no other folder comes twice."""
-    passed = [row[1].strip("`").split("/")[1] for row in walks()[walk]]
-    assert [folder for folder, _ in groupby(passed)] == folders

@@ -41,167 +41,45 @@ class World:
 
 Done = subprocess.CompletedProcess[bytes]
 Case = Callable[[World], Done]
-CASES: list[tuple[Exit, Case]] = []
 
 
-def case(code: Exit) -> Callable[[Case], Case]:
-    def add(function: Case) -> Case:
-        CASES.append((code, function))
-        return function
-
-    return add
-
-
-@case(Exit.OK)
-def a_list_of_policies(world: World) -> Done:
-    return world.tool("dl-plan", "--list-policies")
-
-
-@case(Exit.OK)
-def a_sample(world: World) -> Done:
-    return world.tool("dl-probe", env=world.here)
-
-
-@case(Exit.OK)
-def an_applied_plan(world: World) -> Done:
-    return world.tool("dl-apply", input=PLAN, env=world.here)
-
-
-@case(Exit.OK)
-def an_offline_dry_run(world: World) -> Done:
-    return world.tool("dl-apply", "--dry-run", "--offline", input=PLAN, env=NOWHERE)
-
-
-@case(Exit.PARTIAL)
 def an_update_that_the_engine_refuses(world: World) -> Done:
     world.engine.faults["POST /update"] = 500
     return world.tool("dl-apply", input=PLAN, env=world.here)
 
 
-@case(Exit.USAGE)
-def an_unknown_option(world: World) -> Done:
-    return world.tool("dl-probe", "--nonsense")
-
-
-@case(Exit.USAGE)
-def a_count_without_an_interval(world: World) -> Done:
-    return world.tool("dl-probe", "--count", "3", env=world.here)
-
-
-@case(Exit.USAGE)
-def a_plan_from_a_terminal(world: World) -> Done:
-    return at_a_terminal(world, "dl-apply")
-
-
-@case(Exit.USAGE)
-def observations_from_a_terminal(world: World) -> Done:
-    return at_a_terminal(world, "dl-plan")
-
-
-@case(Exit.DATA)
-def foreign_observations(world: World) -> Done:
-    return world.tool("dl-plan", input=b"junk that is no table")
-
-
-@case(Exit.DATA)
-def no_observations(world: World) -> Done:
-    return world.tool("dl-plan")
-
-
-@case(Exit.DATA)
-def a_plan_without_its_end(world: World) -> Done:
-    return world.tool("dl-apply", input=b"".join(PLAN.splitlines(True)[:-1]), env=world.here)
-
-
-@case(Exit.DATA)
 def a_damaged_journal(world: World) -> Done:
     (world.state / "journal").mkdir(parents=True)
     (world.state / "journal" / "x.json").write_text("junk")
     return world.tool("dl-apply", "--undo", env=world.here)
 
 
-@case(Exit.UNAVAILABLE)
-def no_engine_to_probe(world: World) -> Done:
-    return world.tool("dl-probe", env=NOWHERE)
-
-
-@case(Exit.UNAVAILABLE)
-def no_engine_to_apply_to(world: World) -> Done:
-    return world.tool("dl-apply", input=PLAN, env=NOWHERE)
-
-
-@case(Exit.UNAVAILABLE)
 def an_engine_that_goes_away(world: World) -> Done:
     world.engine.faults["GET /containers/json"] = 0
     return world.tool("dl-probe", "-i", "0.1", "--patience", "0", env=world.here)
 
 
-@case(Exit.UNAVAILABLE)
 def something_else_that_answers(world: World) -> Done:
     world.engine.faults["GET /version"] = 418
     return world.tool("dl-probe", env=world.here)
 
 
-@case(Exit.SOFTWARE)
-def a_bug(world: World) -> Done:
-    return patched(world, "dl-plan", "import dltools.plan.policy.registry as r; r.get = None")
-
-
-@case(Exit.CANT_CREATE)
-def a_sample_into_a_missing_directory(world: World) -> Done:
-    return world.tool("dl-probe", "-o", world.directory / "missing" / "x", env=world.here)
-
-
-@case(Exit.CANT_CREATE)
 def a_stream_into_a_missing_directory(world: World) -> Done:
     target = world.directory / "missing" / "x"
     return world.tool("dl-probe", "-i", "1", "-c", "1", "-o", target, env=world.here)
 
 
-@case(Exit.CANT_CREATE)
 def a_state_into_a_missing_directory(world: World) -> Done:
     sample = world.tool("dl-probe", env=world.here).stdout
     return world.tool("dl-plan", "--save-state", world.directory / "missing" / "x", input=sample)
 
 
-@case(Exit.CANT_CREATE)
 def a_place_for_state_that_is_a_file(world: World) -> Done:
     file = world.directory / "file"
     file.write_text("")
     return world.tool("dl-apply", input=PLAN, env={**world.here, "XDG_STATE_HOME": str(file)})
 
 
-@case(Exit.DATA)
-def observations_that_are_an_empty_directory(world: World) -> Done:
-    return world.tool("dl-plan", world.directory)
-
-
-@case(Exit.IO)
-def a_plan_that_is_not_there(world: World) -> Done:
-    return world.tool("dl-apply", world.directory / "missing", env=world.here)
-
-
-@case(Exit.IO)
-def a_full_disk_for_a_list(world: World) -> Done:
-    return on_a_full_disk(world, "dl-plan", "--list-policies")
-
-
-@case(Exit.IO)
-def a_full_disk_for_a_sample(world: World) -> Done:
-    return on_a_full_disk(world, "dl-probe")
-
-
-@case(Exit.IO)
-def a_full_disk_for_a_stream(world: World) -> Done:
-    return on_a_full_disk(world, "dl-probe", "-i", "0.1", "-c", "2")
-
-
-@case(Exit.IO)
-def a_full_disk_for_results(world: World) -> Done:
-    return on_a_full_disk(world, "dl-apply", input=PLAN)
-
-
-@case(Exit.RETRY)
 def a_lock_that_is_held(world: World) -> Done:
     world.state.mkdir(parents=True)
     with (world.state / "apply.lock").open("w") as lock:
@@ -209,19 +87,16 @@ def a_lock_that_is_held(world: World) -> Done:
         return world.tool("dl-apply", input=PLAN, env=world.here)
 
 
-@case(Exit.RETRY)
 def a_stale_plan(world: World) -> Done:
     world.engine.faults[f"GET /{fake_engine.ID}/json"] = 404
     return world.tool("dl-apply", input=PLAN, env=world.here)
 
 
-@case(Exit.PERMISSION)
 def an_engine_for_others(world: World) -> Done:
     world.engine.socket.chmod(0)
     return patched(world, "dl-probe", as_nobody("socket.connect"), **world.here)
 
 
-@case(Exit.PERMISSION)
 def a_plan_for_others(world: World) -> Done:
     plan = world.directory / "plan.jsonl"
     plan.write_bytes(PLAN)
@@ -230,73 +105,131 @@ def a_plan_for_others(world: World) -> Done:
     return patched(world, "dl-apply", first, "--dry-run", "--offline", str(plan))
 
 
-@case(Exit.CONFIG)
-def an_unknown_policy(world: World) -> Done:
-    return world.tool("dl-plan", "--policy", "nonsense")
-
-
-@case(Exit.CONFIG)
-def a_parameter_out_of_range(world: World) -> Done:
-    return world.tool("dl-plan", "--set", "alpha=2")
-
-
-@case(Exit.CONFIG)
-def a_bad_pattern(world: World) -> Done:
-    return world.tool("dl-probe", "--pattern", "(?P<loss", env=world.here)
-
-
-@case(Exit.INTERRUPTED)
-def an_interrupt(world: World) -> Done:
-    return signalled(world, signal.SIGINT)
-
-
-@case(Exit.TERMINATED)
-def a_termination(world: World) -> Done:
-    return signalled(world, signal.SIGTERM)
-
-
-@case(Exit.PIPE)
-def a_reader_of_a_list_that_has_gone(world: World) -> Done:
-    return into_nothing(world, "dl-plan", "--list-policies")
-
-
-@case(Exit.PIPE)
-def a_reader_of_a_sample_that_has_gone(world: World) -> Done:
-    return into_nothing(world, "dl-probe")
-
-
-@case(Exit.PIPE)
-def a_reader_of_text_that_has_gone(world: World) -> Done:
-    return into_nothing(world, "dl-probe", "--format", "jsonl")
-
-
-@case(Exit.PIPE)
-def a_reader_of_a_table_that_has_gone(world: World) -> Done:
-    return into_nothing(world, "dl-probe", "--format", "table")
-
-
-@case(Exit.PIPE)
 def a_reader_of_verdicts_that_has_gone(world: World) -> Done:
     sample = world.tool("dl-probe", env=world.here).stdout
     return into_nothing(world, "dl-plan", "--format", "table", input=sample)
 
 
-@case(Exit.PIPE)
-def a_reader_of_a_table_of_results_that_has_gone(world: World) -> Done:
-    return into_nothing(world, "dl-apply", "--format", "table", input=PLAN)
-
-
-@case(Exit.PIPE)
-def a_reader_of_results_that_has_gone(world: World) -> Done:
-    return into_nothing(world, "dl-apply", input=PLAN)
-
+CASES: dict[str, tuple[Exit, Case]] = {
+    "a list of policies": (Exit.OK, lambda world: world.tool("dl-plan", "--list-policies")),
+    "a sample": (Exit.OK, lambda world: world.tool("dl-probe", env=world.here)),
+    "an applied plan": (Exit.OK, lambda world: world.tool("dl-apply", input=PLAN, env=world.here)),
+    "an offline dry run": (
+        Exit.OK,
+        lambda world: world.tool("dl-apply", "--dry-run", "--offline", input=PLAN, env=NOWHERE),
+    ),
+    "an update that the engine refuses": (Exit.PARTIAL, an_update_that_the_engine_refuses),
+    "an unknown option": (Exit.USAGE, lambda world: world.tool("dl-probe", "--nonsense")),
+    "a count without an interval": (
+        Exit.USAGE,
+        lambda world: world.tool("dl-probe", "--count", "3", env=world.here),
+    ),
+    "a plan from a terminal": (Exit.USAGE, lambda world: at_a_terminal(world, "dl-apply")),
+    "observations from a terminal": (Exit.USAGE, lambda world: at_a_terminal(world, "dl-plan")),
+    "foreign observations": (
+        Exit.DATA,
+        lambda world: world.tool("dl-plan", input=b"junk that is no table"),
+    ),
+    "no observations": (Exit.DATA, lambda world: world.tool("dl-plan")),
+    "a plan without its end": (
+        Exit.DATA,
+        lambda world: world.tool(
+            "dl-apply", input=b"".join(PLAN.splitlines(True)[:-1]), env=world.here
+        ),
+    ),
+    "a damaged journal": (Exit.DATA, a_damaged_journal),
+    "no engine to probe": (Exit.UNAVAILABLE, lambda world: world.tool("dl-probe", env=NOWHERE)),
+    "no engine to apply to": (
+        Exit.UNAVAILABLE,
+        lambda world: world.tool("dl-apply", input=PLAN, env=NOWHERE),
+    ),
+    "an engine that goes away": (Exit.UNAVAILABLE, an_engine_that_goes_away),
+    "something else that answers": (Exit.UNAVAILABLE, something_else_that_answers),
+    "a bug": (
+        Exit.SOFTWARE,
+        lambda world: patched(
+            world, "dl-plan", "import dltools.plan.policy.registry as r; r.get = None"
+        ),
+    ),
+    "a sample into a missing directory": (
+        Exit.CANT_CREATE,
+        lambda world: world.tool(
+            "dl-probe", "-o", world.directory / "missing" / "x", env=world.here
+        ),
+    ),
+    "a stream into a missing directory": (Exit.CANT_CREATE, a_stream_into_a_missing_directory),
+    "a state into a missing directory": (Exit.CANT_CREATE, a_state_into_a_missing_directory),
+    "a place for state that is a file": (Exit.CANT_CREATE, a_place_for_state_that_is_a_file),
+    "observations that are an empty directory": (
+        Exit.DATA,
+        lambda world: world.tool("dl-plan", world.directory),
+    ),
+    "a plan that is not there": (
+        Exit.IO,
+        lambda world: world.tool("dl-apply", world.directory / "missing", env=world.here),
+    ),
+    "a full disk for a list": (
+        Exit.IO,
+        lambda world: on_a_full_disk(world, "dl-plan", "--list-policies"),
+    ),
+    "a full disk for a sample": (Exit.IO, lambda world: on_a_full_disk(world, "dl-probe")),
+    "a full disk for a stream": (
+        Exit.IO,
+        lambda world: on_a_full_disk(world, "dl-probe", "-i", "0.1", "-c", "2"),
+    ),
+    "a full disk for results": (
+        Exit.IO,
+        lambda world: on_a_full_disk(world, "dl-apply", input=PLAN),
+    ),
+    "a lock that is held": (Exit.RETRY, a_lock_that_is_held),
+    "a stale plan": (Exit.RETRY, a_stale_plan),
+    "an engine for others": (Exit.PERMISSION, an_engine_for_others),
+    "a plan for others": (Exit.PERMISSION, a_plan_for_others),
+    "an unknown policy": (Exit.CONFIG, lambda world: world.tool("dl-plan", "--policy", "nonsense")),
+    "a parameter out of range": (
+        Exit.CONFIG,
+        lambda world: world.tool("dl-plan", "--set", "alpha=2"),
+    ),
+    "a bad pattern": (
+        Exit.CONFIG,
+        lambda world: world.tool("dl-probe", "--pattern", "(?P<loss", env=world.here),
+    ),
+    "an interrupt": (Exit.INTERRUPTED, lambda world: signalled(world, signal.SIGINT)),
+    "a termination": (Exit.TERMINATED, lambda world: signalled(world, signal.SIGTERM)),
+    "a reader of a list that has gone": (
+        Exit.PIPE,
+        lambda world: into_nothing(world, "dl-plan", "--list-policies"),
+    ),
+    "a reader of a sample that has gone": (
+        Exit.PIPE,
+        lambda world: into_nothing(world, "dl-probe"),
+    ),
+    "a reader of text that has gone": (
+        Exit.PIPE,
+        lambda world: into_nothing(world, "dl-probe", "--format", "jsonl"),
+    ),
+    "a reader of a table that has gone": (
+        Exit.PIPE,
+        lambda world: into_nothing(world, "dl-probe", "--format", "table"),
+    ),
+    "a reader of verdicts that has gone": (Exit.PIPE, a_reader_of_verdicts_that_has_gone),
+    "a reader of a table of results that has gone": (
+        Exit.PIPE,
+        lambda world: into_nothing(world, "dl-apply", "--format", "table", input=PLAN),
+    ),
+    "a reader of results that has gone": (
+        Exit.PIPE,
+        lambda world: into_nothing(world, "dl-apply", input=PLAN),
+    ),
+}
 
 SILENT = (Exit.OK, Exit.PARTIAL, Exit.INTERRUPTED, Exit.TERMINATED, Exit.PIPE)
 """Codes that need no word on standard error: the results or the signal say it."""
 
 
 @pytest.mark.parametrize(
-    ("code", "produce"), [pytest.param(c, f, id=f"{c.value}-{f.__name__}") for c, f in CASES]
+    ("code", "produce"),
+    [pytest.param(*case, id=f"{case[0].value}-{name}") for name, case in CASES.items()],
 )
 def test_exit(
     code: Exit, produce: Case, tool: Tools, fake_engine: FakeEngine, state: Path, tmp_path: Path
@@ -314,7 +247,7 @@ def test_exit(
 
 
 def test_every_code_is_produced() -> None:
-    assert {code for code, _ in CASES} == set(Exit)
+    assert {code for code, _ in CASES.values()} == set(Exit)
 
 
 @pytest.mark.parametrize("name", TOOLS)

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from helpers.structure import structure, this_package
+from helpers.structure import circles, measure, this_package
 
 Measured = Callable[..., Any]
 
@@ -24,7 +24,7 @@ def package(tmp_path: Path) -> Measured:
             file.parent.mkdir(parents=True, exist_ok=True)
             (file.parent / "__init__.py").touch()
             file.write_text(text)
-        return structure().measure(tmp_path)
+        return measure(tmp_path)
 
     return measured
 
@@ -36,13 +36,13 @@ def test_few_modules_are_at_the_root() -> None:
 
 @pytest.mark.slow
 def test_nothing_breaks_a_bound() -> None:
-    assert structure().breaches(this_package()) == [], "`make structure` lists them all"
+    assert this_package().breaches == [], "`make structure` lists them all"
 
 
 @pytest.mark.parametrize("graph", ["module_graph", "folder_graph", "unit_graph"])
 @pytest.mark.slow
 def test_nothing_imports_in_a_circle(graph: str) -> None:
-    assert structure().circles(getattr(this_package(), graph)) == []
+    assert circles(getattr(this_package(), graph)) == []
 
 
 # The measure itself
@@ -54,8 +54,8 @@ def test_a_circle_of_modules_is_found(package: Measured) -> None:
         a__in__two="def f():\n    from dltools.a.one import g",
         b="import dltools.a.one",
     )
-    assert structure().circles(found.module_graph) == [["dltools.a.one", "dltools.a.two"]]
-    assert structure().circles(found.unit_graph) == []
+    assert circles(found.module_graph) == [["dltools.a.one", "dltools.a.two"]]
+    assert circles(found.unit_graph) == []
 
 
 def test_a_circle_of_folders_is_found_where_no_modules_are_in_one(package: Measured) -> None:
@@ -65,9 +65,9 @@ def test_a_circle_of_folders_is_found_where_no_modules_are_in_one(package: Measu
         b__in__three="",
         b__in__four="from dltools.a import two",
     )
-    assert structure().circles(found.module_graph) == []
-    assert structure().circles(found.unit_graph) == [["dltools.a", "dltools.b"]]
-    assert structure().circles(found.folder_graph) == [["dltools/a", "dltools/b"]]
+    assert circles(found.module_graph) == []
+    assert circles(found.unit_graph) == [["dltools.a", "dltools.b"]]
+    assert circles(found.folder_graph) == [["dltools/a", "dltools/b"]]
 
 
 def test_a_small_module_with_one_importer_is_a_closet_unless_it_says_why(package: Measured) -> None:
@@ -79,5 +79,5 @@ def test_a_small_module_with_one_importer_is_a_closet_unless_it_says_why(package
         e="pass\n" * 60,
         f="from dltools import d",
     )
-    assert structure().breaches(found) == ["closet: dltools.b"]
+    assert found.breaches == ["closet: dltools.b"]
     assert found.with_one_importer == {f"dltools.{name}": "dltools.a" for name in "bce"}
