@@ -11,44 +11,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from helpers.fake_engine import HOST, ID, NAME, FakeEngine, action, plan_of
+from helpers.fake_engine import ID, NAME, FakeEngine, action, plan_of
 from helpers.located_containers import container
 
 from dltools.apply.engine_actuator import EngineActuator
 from dltools.apply.original_settings import Journal
-from dltools.apply.refusals import (
-    FOREIGN,
-    GONE,
-    Rules,
-    has_processes,
-    is_own,
-    missing,
-    refusal,
-    unsupported,
-)
+from dltools.apply.refusals import FOREIGN, GONE, Rules, has_processes, is_own, missing, refusal
 from dltools.apply.turns import Rotation
 from dltools.engine.docker.engine import DockerEngine
-from dltools.plan.records import Op, Plan, Result, Status
-
-
-@pytest.mark.parametrize("op", [Op.UPDATE, Op.PAUSE, Op.UNPAUSE, Op.ROTATE])
-def test_supported_actions(op: Op) -> None:
-    assert unsupported(action({"cpus": 1, "cpu_weight": 2, "cpuset": "0"}, op), HOST) is None
-
-
-@pytest.mark.parametrize(
-    ("changes", "reason"),
-    [
-        ({"host": "b"}, f"the action is for host b, and this engine is on host {HOST}"),
-        ({"set": {"memory": 1, "gpus": 2, "cpus": 1}}, "dl-apply cannot set memory, gpus"),
-    ],
-)
-def test_unsupported_actions(changes: dict[str, Any], reason: str) -> None:
-    assert unsupported(action(**({"wanted": {"cpus": 1}} | changes)), HOST) == reason
-
-
-def test_a_turn_has_settings_of_its_own() -> None:
-    assert unsupported(action({"group": 0, "turn_s": 1.0}, Op.ROTATE), HOST) is None
+from dltools.plan.records import Plan, Result, Status
 
 
 @pytest.mark.parametrize(

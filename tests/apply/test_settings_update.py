@@ -106,18 +106,6 @@ def test_settings_that_this_run_has_made_are_known(
     assert compared(located(**HALF), {"cpus": 1.5}, made, **expect).status is status
 
 
-def test_a_value_out_of_bounds_fails() -> None:
-    result = compared(located(), {"cpu_weight": 1})
-    assert result.status is Status.FAILED
-    assert result.error == "cpu_weight 1 is not a whole number from 2 to 262144"
-
-
-def test_a_cpu_list_that_does_not_fit_is_skipped() -> None:
-    result = compared(located(), {"cpuset": "0-9"})
-    assert result.status is Status.SKIPPED
-    assert result.error == "cpuset 0-9: containers can use only CPUs 0-3 here"
-
-
 @pytest.fixture
 def apply(tool: Tools, fake_engine: FakeEngine) -> Any:
     def act(*wanted: dict[str, Any], arguments: tuple[str, ...] = ()) -> Any:
@@ -125,27 +113,6 @@ def apply(tool: Tools, fake_engine: FakeEngine) -> Any:
         return tool("dl-apply", *arguments, input=plan(*wanted), env=env)
 
     return act
-
-
-def test_a_container_of_a_remote_engine_is_changed_and_read_back(
-    apply: Any, fake_engine: FakeEngine
-) -> None:
-    done = apply({"cpus": 1.5, "cpu_weight": 300})
-    (result,) = records(done.stdout)
-    assert (done.returncode, result["status"]) == (0, "applied")
-    assert result["before"] == {"cpus": None, "cpu_weight": 1024}
-    assert result["after"] == {"cpus": 1.5, "cpu_weight": 300}
-    assert fake_engine.updates == [{"CpuPeriod": 100_000, "CpuQuota": 150_000, "CpuShares": 300}]
-
-
-def test_a_container_of_a_remote_engine_is_restored(
-    apply: Any, tool: Tools, fake_engine: FakeEngine
-) -> None:
-    apply({"cpus": 1.5})
-    done = tool("dl-apply", "--undo", env={"DOCKER_HOST": fake_engine.url})
-    assert (done.returncode, done.stderr) == (0, b"")
-    assert records(done.stdout)[0]["status"] == "applied"
-    assert fake_engine.host_config["CpuQuota"] == -1
 
 
 def test_only_the_field_of_the_start_is_sent(apply: Any, fake_engine: FakeEngine) -> None:
@@ -228,17 +195,6 @@ def test_results_are_printed_before_the_engine_goes_away(
     assert done.returncode == 69
     assert "no Docker engine" in complaint(done.stderr)
     assert records(done.stdout)[0]["status"] == "applied"
-
-
-def test_undoing_goes_on_after_a_failure(apply: Any, tool: Tools, fake_engine: FakeEngine) -> None:
-    apply({"cpus": 1.5})
-    env = {"DOCKER_HOST": fake_engine.url}
-    fake_engine.faults["POST /update"] = 500
-    done = tool("dl-apply", "--undo", env=env)
-    assert (done.returncode, records(done.stdout)[0]["status"]) == (1, "failed")
-    fake_engine.faults.clear()
-    done = tool("dl-apply", "--undo", env=env)
-    assert (done.returncode, records(done.stdout)[0]["status"]) == (0, "applied")
 
 
 # Reverting what has failed, seen from inside

@@ -139,7 +139,7 @@ class _Subject:
 def subject(name: str) -> Iterator[Subject]:
     """Give Docker, or the Podman that the environment names."""
     if name == "docker":
-        path = "/var/run/docker.sock"
+        path = os.environ.get("DOCKER_HOST", "/var/run/docker.sock").removeprefix("unix://")
     elif not (path := os.environ.get("PODMAN_SOCKET", "")):
         raise LookupError(f"{name} does not run here: see tests/engines/podman")
     try:

@@ -2,7 +2,7 @@
 
 An adapter is a module of this folder with a function `subject`, which gives an engine by its name.
 `tests/contract/run` starts engines, and names in the environment variable DLTOOLS_CONTRACT the one
-that must be tried; all others are skipped by name.
+that must be tried; without it Docker is tried, if it answers.
 """
 
 from __future__ import annotations
@@ -29,7 +29,6 @@ _MODULES = {
 }
 """The adapter of each engine, by the engine's name."""
 
-NAMES = tuple(_MODULES)
 
 MEANT = [name for name in os.environ.get("DLTOOLS_CONTRACT", "").split(",") if name]
 """The engines that this run tries."""

@@ -203,6 +203,7 @@ BAD: list[dict[str, Any]] = [
     {"cpu_weight": 1},
     {"cpu_weight": 262_145},
     {"cpuset": "7777"},
+    {"cpuset": "0-900"},
     {"cpuset": "x"},
 ]
 

@@ -60,6 +60,7 @@ def test_a_pause_is_undone(subject: Subject, tool: Tools, job: Job) -> None:
     (result,) = records(tool("dl-apply", "--host", subject.url, "--undo").stdout)
     assert result["status"] == "applied"
     assert not job.is_frozen
+    assert records(tool("dl-apply", "--host", subject.url, "--undo").stdout) == []
 
 
 def test_one_runs_at_a_time_and_all_run_afterwards(

@@ -35,27 +35,6 @@ def test_an_administrator_s_update_is_left_alone_and_said_once(
     assert job.kernel_cpus == pytest.approx(1.0)
 
 
-@pytest.mark.parametrize(("options", "cores"), [((), 1.0), (("--force",), 1.5)])
-def test_undo_overrides_an_administrator_only_by_force(
-    tool: Tools, run: Containers, options: tuple[str, ...], cores: float
-) -> None:
-    job = run(nano_cpus=1_500_000_000)
-    assert tool("dl-apply", input=plan_for(job, {"cpus": 0.4})).returncode == 0
-    job.engine.update(job.id, {"NanoCpus": 1_000_000_000})
-    done = tool("dl-apply", "--undo", *options)
-    assert outcomes(done.stdout) == [("applied" if options else "skipped", cores)]
-    assert job.kernel_cpus == pytest.approx(cores)
-
-
-def test_a_restart_of_the_container_is_nobody_s_change(tool: Tools, run: Containers) -> None:
-    job = run(cpu_shares=512)
-    assert tool("dl-apply", input=plan_for(job, {"cpus": 0.4, "cpu_weight": 77})).returncode == 0
-    job.restart()
-    assert outcomes(tool("dl-apply", input=plan_for(job, {"cpus": 0.5})).stdout) == [
-        ("applied", 0.5)
-    ]
-
-
 def test_a_container_that_is_killed_is_not_taken_for_changed(run: Containers) -> None:
     """While it ends, the kernel shows its process in the root, controller by controller."""
     seen: list[Settings] = []
@@ -87,16 +66,6 @@ def test_options_bound_what_a_plan_may_change(tool: Tools, run: Containers) -> N
         assert [result["status"] for result in records(done.stdout)] == expected
 
 
-def test_an_old_plan_is_to_be_made_again(tool: Tools, run: Containers) -> None:
-    job = run()
-    old = plan_for(job, {"cpus": 0.4}, at="2020-01-01T00:00:00Z")
-    done = tool("dl-apply", "--max-age", "10m", input=old)
-    (result,) = records(done.stdout)
-    assert (done.returncode, result["status"]) == (75, "stale")
-    assert "--max-age" in result["error"]
-    assert job.kernel_cpus is None
-
-
 @pytest.mark.slow
 def test_a_plan_orders_the_others_around_what_somebody_else_has_changed(
     tool: Tools, run: Containers, tmp_path: Path
@@ -124,10 +93,3 @@ def test_a_plan_orders_the_others_around_what_somebody_else_has_changed(
     shown = tool(*plan.split(), input=seen, env={"COLUMNS": "300"}).stdout.decode()
     (line,) = (line for line in shown.splitlines() if job.name in line)
     assert "by somebody else; left alone" in line
-
-
-@pytest.mark.usefixtures("engine")
-def test_a_wrong_expression_is_refused(tool: Tools) -> None:
-    done = tool("dl-apply", "--name", "(", input=b"")
-    assert done.returncode == 78
-    assert complaint(done.stderr)

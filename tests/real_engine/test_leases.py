@@ -118,23 +118,6 @@ def test_the_watchdog_is_replaced_when_it_dies(tool: Tools, job: Job, state: Pat
     eventually(lambda: job.kernel() == before)
 
 
-def test_the_next_run_undoes_what_the_watchdog_could_not(
-    tool: Tools, job: Job, state: Path
-) -> None:
-    before = job.kernel()
-    process = tool.begin("dl-apply")
-    feed(process, live(job, {"cpus": 0.4}))
-    (watchdog,) = eventually(lambda: watchdogs(state))
-    os.kill(watchdog, signal.SIGSTOP)
-    process.kill()
-    process.wait()
-    os.kill(watchdog, signal.SIGKILL)
-    assert job.kernel_cpus == pytest.approx(0.4)
-    done = tool("dl-apply", input=plan_for(job, {"cpu_weight": 1024}))
-    assert "its settings are undone now" in complaint(done.stderr)
-    assert job.kernel() == before
-
-
 def test_a_dl_apply_that_hangs_is_killed(job: Job, state: Path, tool: Tools) -> None:
     from dltools.engine.runs import process_start
 

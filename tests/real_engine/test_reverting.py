@@ -50,35 +50,6 @@ def entries(state: Path) -> list[Path]:
     return list((state / "journal").glob("*.json"))
 
 
-@pytest.mark.parametrize(
-    "wanted",
-    [
-        {"cpus": 1e-9},
-        {"cpus": 0.001},
-        {"cpus": 0.0099},
-        {"cpu_weight": 1},
-        {"cpu_weight": 10.7},
-        {"cpu_weight": 262_145},
-        {"cpus": 1e-9, "cpu_weight": 300},
-    ],
-    ids=str,
-)
-def test_settings_out_of_bounds_are_refused_before_they_are_sent(
-    run: Containers, tool: Tools, state: Path, wanted: Settings
-) -> None:
-    for start in ({}, {"nano_cpus": 500_000_000}):
-        job = run(name=f"job-{len(start)}", **start)
-        before, kernel = record(job), job.kernel()
-        for arguments in ([], ["--dry-run"], ["--dry-run", "--offline"]):
-            done = tool("dl-apply", *arguments, input=plan_for(job, wanted))
-            (result,) = records(done.stdout)
-            assert (done.returncode, result["status"]) == (1, "failed")
-            assert any(name in result["error"] for name in wanted)
-            assert result["before"] == result["after"]
-        assert (record(job), job.kernel()) == (before, kernel)
-    assert entries(state) == []
-
-
 @pytest.mark.parametrize("cpus", [0.01, 1.5])
 def test_settings_at_the_bounds_are_applied(run: Containers, tool: Tools, cpus: float) -> None:
     job = run(nano_cpus=500_000_000)

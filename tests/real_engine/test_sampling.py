@@ -13,7 +13,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from helpers.containers import Containers, Job, api, eventually
+from helpers.containers import Containers, Job, eventually
 from helpers.tools import Tools, records
 
 from dltools.engine.interface import Engine
@@ -80,38 +80,26 @@ def test_the_quota_in_force(
     assert of_job(rows, job)["cpu_limit_cores"] == pytest.approx(cores or whole, abs=1e-6)
 
 
-def test_the_weight_in_force(sample: Any, run: Containers) -> None:
-    plain, light = run(name="plain"), run(name="light", cpu_shares=512)
-    rows = sample()
-    weights = [of_job(rows, job)["cpu_weight"] for job in (plain, light)]
-    assert weights == pytest.approx([plain.kernel_weight, light.kernel_weight])
-    assert weights[0] == 1024
-    assert weights[1] <= 512  # version 2's own scale need not be in proportion
-
-
-def test_the_cpuset_in_force(sample: Any, run: Containers) -> None:
-    pinned, free = run(name="pinned", cpuset_cpus="0"), run(name="free")
-    rows = sample()
-    assert of_job(rows, pinned)["cpuset"] == "0"
-    assert of_job(rows, free)["cpuset"].startswith("0")
-
-
-def test_the_memory_in_force(sample: Any, run: Containers) -> None:
-    bounded, free = run(name="bounded", mem_limit="64m"), run(name="free")
-    rows = sample()
-    assert of_job(rows, bounded)["memory_limit_bytes"] == 64 << 20
-    whole = of_kind(rows, "node")[0]["memory_total_bytes"]
-    assert of_job(rows, free)["memory_limit_bytes"] == whole
-    assert 0 < of_job(rows, bounded)["memory_usage_bytes"] < 64 << 20
-
-
-def test_identity_and_start(sample: Any, run: Containers, image: str) -> None:
+def test_identity_limits_and_labels(sample: Any, run: Containers, image: str) -> None:
     before = datetime.now(UTC)
-    job = run()
-    row = of_job(sample(), job)
-    assert (row["container_name"], row["image"], row["state"]) == (job.name, image, "running")
-    assert before <= datetime.fromisoformat(row["started_at"]) <= datetime.now(UTC)
-    assert "gap" not in row
+    own = {"cpu_shares": 512, "cpuset_cpus": "0", "mem_limit": "64m", "network": "host"}
+    plain = run(name="plain")
+    job = run(name="own", labels={"dltools.metric": "val_loss", "other": "x"}, **own)
+    rows = sample()
+    found, other = of_job(rows, job), of_job(rows, plain)
+    assert (found["container_name"], found["image"], found["state"]) == (job.name, image, "running")
+    assert before <= datetime.fromisoformat(found["started_at"]) <= datetime.now(UTC)
+    assert [row["cpu_weight"] for row in (other, found)] == [1024, pytest.approx(job.kernel_weight)]
+    assert found["cpu_weight"] <= 512  # version 2's own scale need not be in proportion
+    assert (found["cpuset"], other["cpuset"][:1]) == ("0", "0")
+    assert found["memory_limit_bytes"] == 64 << 20
+    assert other["memory_limit_bytes"] == of_kind(rows, "node")[0]["memory_total_bytes"]
+    assert 0 < found["memory_usage_bytes"] < 64 << 20
+    assert json.loads(found["labels"]) == {"dltools.metric": "val_loss"}
+    for column in ("network_receive_bytes", "network_transmit_bytes"):
+        assert found[column] >= 0
+        assert column not in other
+    assert not {"labels", "gap"} & other.keys()
 
 
 def test_threads_are_counted(sample: Any, run: Containers) -> None:
@@ -119,35 +107,10 @@ def test_threads_are_counted(sample: Any, run: Containers) -> None:
     eventually(lambda: of_job(sample(), job)["thread_count"], lambda threads: threads == 4)
 
 
-def test_only_our_labels_are_carried(sample: Any, run: Containers) -> None:
-    labelled = run(name="labelled", labels={"dltools.metric": "val_loss", "other": "x"})
-    plain = run(name="plain")
-    rows = sample()
-    assert json.loads(of_job(rows, labelled)["labels"]) == {"dltools.metric": "val_loss"}
-    assert "labels" not in of_job(rows, plain)
-
-
-def test_a_paused_container_is_sampled(sample: Any, run: Containers) -> None:
-    job = run()
-    api().pause(job.id)
-    row = of_job(sample(), job)
-    assert row["state"] == "paused"
-    assert row["cpu_seconds"] > 0
-    api().unpause(job.id)
-
-
 def test_a_stopped_container_is_not_sampled(sample: Any, run: Containers) -> None:
     job = run()
     job.stop()
     assert of_kind(sample(), "container") == []
-
-
-def test_network_bytes_are_null_without_a_network(sample: Any, run: Containers) -> None:
-    alone, networked = run(name="alone"), run(name="networked", network="host")
-    rows = sample()
-    for column in ("network_receive_bytes", "network_transmit_bytes"):
-        assert column not in of_job(rows, alone)
-        assert of_job(rows, networked)[column] >= 0
 
 
 def test_a_label_and_a_name_choose_containers(tool: Tools, run: Containers) -> None:

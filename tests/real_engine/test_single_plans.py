@@ -16,7 +16,6 @@ from helpers.tools import Tools, complaint, records
 from real_engine.test_leases import feed, live
 
 from dltools.plan.realisation.settings import Settings
-from dltools.plan.records import dump_close
 
 
 def good_for(job: Job, wanted: Settings, lease_s: float) -> bytes:
@@ -159,11 +158,3 @@ def test_what_stays_for_good_is_said_and_how_to_end_it(tool: Tools, job: Job) ->
     assert b"stays" not in asked.stderr
     leased = tool("dl-apply", "-v", input=good_for(job, {"cpus": 0.6}, 2))
     assert b"what is set stays for 2 s unless another plan comes" in leased.stderr
-
-
-def test_what_a_closed_stream_has_set_ends_with_the_lease(tool: Tools, job: Job) -> None:
-    before = job.kernel()
-    plans = live(job, {"cpus": 0.4}) + dump_close().encode()
-    assert tool("dl-apply", "--lease", "3", input=plans).stderr == b""
-    assert job.kernel_cpus == pytest.approx(0.4)
-    eventually(lambda: job.kernel() == before)

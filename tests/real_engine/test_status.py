@@ -73,6 +73,8 @@ def test_piped_it_is_a_table_for_people(run: Containers, tool: Tools, state: Pat
     tool("dl-apply", input=plan_for(job, {"cpus": 0.5}))
     done = tool("dl-apply", "--status", env={"COLUMNS": "160"})
     assert done.stdout.decode().split()[:3] == ["CONTAINER", "BEFORE", "NOW"]
+    for said in ("no quota", "0.5 cpus", "(ended): dl-apply"):
+        assert said in done.stdout.decode()
     last = done.stdout.decode().splitlines()[-1]
     assert last == f"state in {state}; dl-apply --undo restores the settings before"
 
@@ -120,16 +122,6 @@ def test_while_a_run_goes_on_the_table_says_how_to_end_it(run: Containers, tool:
         assert tool("dl-apply", "--undo", "--stop").returncode == 0
         process.communicate(timeout=20)
     assert [state(job) for job in jobs] == ["running"] * 2
-
-
-def test_the_table_shows_it_too(run: Containers, tool: Tools, state: Path) -> None:
-    job = run()
-    tool("dl-apply", input=plan_for(job, {"cpus": 0.5}))
-    text = tool("dl-apply", "--status", "--format", "table", env={"COLUMNS": "160"}).stdout.decode()
-    assert "no quota" in text
-    assert "0.5 cpus" in text
-    assert "(ended): dl-apply" in text
-    assert f"state in {state}" in text
 
 
 def test_status_changes_nothing_and_needs_no_lock(run: Containers, tool: Tools) -> None:

@@ -181,23 +181,6 @@ def test_a_container_that_starts_later_is_followed(stream: Any, run: Containers)
     assert any(row["kind"] == "container" and row["container_id"] == job.id for row in rows)
 
 
-def test_the_last_words_and_the_exit_code_of_a_container(
-    stream: Any, run: Containers, gate: Gate
-) -> None:
-    job = run(
-        f"{gate.passed()}; "
-        'i=0; while [ $i -lt 60 ]; do echo "step $i loss: 0.5"; i=$((i+1)); usleep 20000; done; '
-        'echo "step 60 loss: 0.5"; exit 3',
-        **gate.limits,
-    )
-    watching = stream()
-    gate.open()
-    watching.until(lambda rows: ("exit", 3) in events(rows, job) and len(steps(rows, job)) > 60)
-    rows = watching.end()
-    assert events(rows, job)[-1] == ("exit", 3)
-    assert steps(rows, job) == list(range(61))
-
-
 def test_a_short_life_between_two_samples_is_an_event(stream: Any, run: Containers) -> None:
     run(name="first")
     watching = stream("-i", "2")

@@ -95,6 +95,7 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         ("dl-probe --name *", CONFIG, "--name '*': no argument for repetition operator"),
         ("dl-probe --name [", CONFIG, "--name '[': missing ]"),
         ("dl-probe --name (", CONFIG, "--name '(': missing )"),
+        ("dl-apply --name (", CONFIG, "--name '(': missing )"),
         ("dl-probe --name \udcff", CONFIG, "not valid Unicode"),
         ("dl-probe --pattern (?<=x)(?P<loss>1)", CONFIG, "lookaround, backreferences"),
     ],
