@@ -113,12 +113,9 @@ def test_one_line_says_what_is_wrong(
 @pytest.mark.parametrize(
     ("line", "said"),
     [
-        ("dl-sim --generate fixed:3 work.toml", "replace FILE"),
         ("dl-sim --from rec work.toml", "replace FILE"),
         ("dl-sim --generate fixed:3 --gap 99999999999999d", "longer than thirty years"),
-        ("dl-probe -i 99999999999999d", "longer than thirty years"),
         ("dl-probe a.log --start 0001-01-01T00:00+14:00", "end of the calendar"),
-        ("dl-apply --undo plan.jsonl", "--undo takes no plan"),
     ],
 )
 def test_what_cannot_be_meant_is_a_wrong_use(tool: Tools, line: str, said: str) -> None:

@@ -24,37 +24,6 @@ def test_a_log_in_the_wrong_order_keeps_its_order(tool: Tools) -> None:
     assert [row["time"][17:19] for row in rows] == ["05", "05", "06", "06", "09"]
 
 
-def test_points_that_are_printed_twice_come_once(tool: Tools) -> None:
-    lines = [
-        line
-        for n in range(9)
-        for line in (f"2026-01-31 12:00:0{n} INFO step {n} loss: {n}.5", f"step {n} loss: {n}.5")
-    ]
-    assert [row["step"] for row in read(tool, lines)] == list(range(9))
-
-
-def test_of_five_ranks_one_is_followed(tool: Tools) -> None:
-    lines = [
-        f"[rank{rank}]: step {n} loss: {n}.{rank}5"
-        for n in range(30)
-        for rank in (3, 0, 1, 2, 4)
-        if (rank, n) != (1, 7)  # one is silent for a step
-    ]
-    assert [row["value"] for row in read(tool, lines)] == [n + 0.35 for n in range(30)]
-
-
-def test_when_the_rank_that_is_followed_falls_silent_another_one_is(tool: Tools) -> None:
-    lines = [
-        f"[rank{rank}]: step {n} loss: {n}.{rank}5"
-        for n in range(400)
-        for rank in range(5)
-        if rank or n < 100
-    ]
-    steps = [row["step"] for row in read(tool, lines)]
-    assert steps[:100] == list(range(100))
-    assert steps[-200:] == list(range(200, 400))
-
-
 def test_the_year_changes_while_a_log_is_written(tool: Tools) -> None:
     rows = read(
         tool,

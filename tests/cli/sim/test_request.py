@@ -26,17 +26,19 @@ def test_policies_are_compared_once_each_with_the_first() -> None:
 
 
 @pytest.mark.parametrize(
-    "changes",
+    ("changes", "fault"),
     [
-        {"from_recording": "x", "generate": "burst:2"},
-        {"file": "x", "trace": "philly:y"},
-        {"nodes": Path("x")},
-        {"throughputs": Path("x"), "trace": "philly:y"},
-        {"repeat": 2, "from_recording": "x"},
+        ({"from_recording": "x", "generate": "burst:2"}, "exclude each other"),
+        ({"file": "x", "trace": "philly:y"}, "x: --from, --generate and --trace replace FILE"),
+        ({"nodes": Path("x")}, "--nodes x needs --generate or --trace"),
+        ({"throughputs": Path("x"), "trace": "philly:y"}, "--throughputs needs --trace gavel"),
+        ({"repeat": 2, "from_recording": "x"}, "each repeat would be the same"),
     ],
 )
-def test_sources_that_contradict_each_other_are_wrong_usage(changes: dict[str, Any]) -> None:
-    with pytest.raises(typer.BadParameter):
+def test_sources_that_contradict_each_other_are_wrong_usage(
+    changes: dict[str, Any], fault: str
+) -> None:
+    with pytest.raises(typer.BadParameter, match=fault):
         request(**changes)
 
 

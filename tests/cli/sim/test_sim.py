@@ -152,20 +152,14 @@ def test_hosts_are_so_many_or_those_of_a_node_list(tool: Tools, tmp_path: Path) 
         ((), b"[[job]]\nwork = -1", 65, "work must not be below 0"),
         ((), b"[[job]]\nspeed = 1", 65, "unknown key 'speed'"),
         ((), b"[[job]]\nname = 'a'\n[[job]]\nname = 'a'", 65, "two jobs are called 'a'"),
-        (("--spin", "2"), WORKLOAD, 78, "--spin must be between 0 and 1"),
         ((), b"[[job]]\nrequest = 1", 65, "a serving job needs a duration"),
         ((), b"[[job]]\ncurve = { kind = 'odd' }", 65, "a curve's kind must be one of"),
         ((), b"[[job]]\nmemory = 9\n[[node]]\ncpus = 1\nmemory = 5", 65, "no node has the memory"),
         ((), b"[job]\n", 65, "write [[job]]"),
         ((), b"[[job", 65, "standard input: "),
         ((), b"\xff", 65, "not a workload file"),
-        (("--repeat", "200000"), WORKLOAD, 78, "--repeat must be between 1 and 100000"),
         (("--generate", "burst:3", "--cpus", "0"), b"", 78, "--cpus must be more than 0"),
-        (("-p", "noop", "-o", "x", "-i", "0"), WORKLOAD, 78, "--interval must be at least"),
-        (("-p", "nobody"), WORKLOAD, 78, "unknown policy"),
-        (("--set", "nothing=1"), WORKLOAD, 78, "none of these policies has this parameter"),
         (("--set", "alpha=7"), WORKLOAD, 78, "alpha must be between 0 and 1"),
-        (("--realize", "magic"), WORKLOAD, 78, "unknown mode"),
         (("--best", "beauty"), WORKLOAD, 78, "must be one of mean_completion"),
         (("--best", "satisfied"), WORKLOAD, 65, "no job of this workload has it"),
         (("--from", "nowhere.parquet"), b"", 74, "no such file"),
@@ -184,26 +178,6 @@ def test_faults_are_told_in_a_line(
     done = tool("dl-sim", *arguments, input=input_)
     assert done.returncode == code
     assert fault in complaint(done.stderr)
-
-
-@pytest.mark.parametrize(
-    ("arguments", "fault"),
-    [
-        (("--nodes", "x"), "--nodes x needs --generate or --trace"),
-        (("--throughputs", "x"), "--throughputs needs --trace gavel"),
-        (("--repeat", "2", "--from", "x"), "each repeat would be the same"),
-        (("--from", "x", "--generate", "burst:2"), "exclude each other"),
-        (("x", "--generate", "burst:2"), "x: --from, --generate and --trace replace FILE"),
-        (("--best", "makespan", "--jobs"), "--best tries all policies and settings"),
-        (("-p", "noop", "-p", "las", "-o", "x"), "--output needs a single --policy"),
-    ],
-)
-def test_options_that_do_not_go_together_are_usage(
-    tool: Tools, arguments: tuple[str, ...], fault: str
-) -> None:
-    done = tool("dl-sim", *arguments, input=WORKLOAD)
-    assert done.returncode == 2
-    assert fault in done.stderr.decode()
 
 
 def test_plans_of_every_tick_say_when_they_were_made(tool: Tools, tmp_path: Path) -> None:

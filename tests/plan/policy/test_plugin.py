@@ -122,16 +122,3 @@ def test_one_that_does_not_load_is_named_and_disables_no_other(broken: Path) -> 
     listed = plan(broken, "--list-policies")
     assert listed.returncode == 0
     assert b"\nflowcon: " in listed.stdout
-
-
-def test_one_that_does_not_load_is_an_error_where_it_is_asked_for(broken: Path) -> None:
-    done = plan(broken, "-p", "failing", input=recording())
-    assert done.returncode == 78
-    (said,) = done.stderr.decode().splitlines()
-    assert "plug-in failing (failing:POLICY) does not load: RuntimeError: no licence" in said
-    assert plan(broken, "-p", "failing", input=recording(), DLTOOLS_PLUGINS="").returncode == 78
-
-
-def test_one_that_does_not_load_can_be_kept_out(broken: Path) -> None:
-    done = plan(broken, "-p", "fair", input=recording(), DLTOOLS_PLUGINS="")
-    assert (done.returncode, done.stderr) == (0, b"")
