@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import datetime
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -125,22 +124,6 @@ def test_a_restarted_or_stopped_container_is_stale(
     assert result["status"] == "stale"
     assert said in result["error"]
     assert job.shown_cpus == 0
-
-
-# What is left alone
-
-
-# Dry runs
-
-
-def test_a_dry_run_writes_nothing(run: Containers, apply: Any, state: Path) -> None:
-    job = run(nano_cpus=500_000_000)
-    before = job.kernel()
-    result = apply(plan_for(job, {"cpus": 0.4}), "--dry-run")
-    assert result["status"] == "planned"
-    assert (result["before"], result["after"]) == ({"cpus": 0.5}, {"cpus": 0.4})
-    assert job.kernel() == before
-    assert not state.exists()
 
 
 def test_a_dry_run_notices_a_stale_plan(run: Containers, apply: Any) -> None:

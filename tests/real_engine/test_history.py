@@ -87,8 +87,3 @@ def test_turns_and_their_end(run: Containers, tool: Tools) -> None:
         process.terminate()
         process.communicate(timeout=20)
     assert [one["how"] for one in history(tool, run)] == ["run ended"] * 2
-
-
-def test_a_dry_run_is_not_on_record(job: Job, tool: Tools, run: Containers) -> None:
-    tool("dl-apply", "--dry-run", input=plan_for(job, {"cpu_weight": 10}))
-    assert history(tool, run) == []

@@ -30,35 +30,6 @@ def test_no_container_runs(tool: Tools, run: Containers, tmp_path: Path) -> None
     assert said(tool, run, tmp_path, apply="--quiet") == ""
 
 
-def test_none_is_a_training(tool: Tools, run: Containers, tmp_path: Path) -> None:
-    for name in ("web", "db", "cache"):
-        run(name=name)
-    assert said(tool, run, tmp_path) == (
-        "dl-apply: nothing to do: 3 containers run, none is known to train: cache (other), db "
-        "(other), web (other); dl-probe --list-metrics shows what they report, --pattern finds "
-        "more, the label dltools.role=training says it"
-    )
-
-
-def test_one_job_alone(tool: Tools, run: Containers, tmp_path: Path) -> None:
-    job = run(f"{LOSS} {SPIN}", name="job")
-    eventually(lambda: job.log().count(b"loss") == 2)
-    assert said(tool, run, tmp_path) == (
-        "dl-apply: nothing to do: one job alone, job: nothing to share"
-    )
-
-
-def test_jobs_of_one_thread_each(tool: Tools, run: Containers, tmp_path: Path) -> None:
-    jobs = [run(f"{LOSS} {SPIN}", name=f"job-{number}") for number in range(3)]
-    eventually(lambda: all(job.log().count(b"loss") == 2 for job in jobs))
-    found = said(tool, run, tmp_path, "--policy fair")
-    assert re.fullmatch(
-        r"dl-apply: nothing to do: (CPUs \d+ % busy: nothing to win|"
-        r"[\d.]+ busy threads of 3 jobs on \d+ CPUs: side by side \S+ s in the mean)",
-        found,
-    ), found
-
-
 def test_limits_as_planned(tool: Tools, run: Containers, tmp_path: Path) -> None:
     jobs = [run(f"{LOSS} {SPIN}", name=f"job-{number}") for number in range(2)]
     eventually(lambda: all(job.log().count(b"loss") == 2 for job in jobs))
@@ -68,22 +39,6 @@ def test_limits_as_planned(tool: Tools, run: Containers, tmp_path: Path) -> None
     assert b'"applied"' in tool.shell(line, tmp_path / "bin").stdout
     found = said(tool, run, tmp_path, state)
     assert found == "dl-apply: nothing to do: limits are already as planned (quota: as asked)"
-
-
-def test_a_policy_that_sets_nothing(tool: Tools, run: Containers, tmp_path: Path) -> None:
-    jobs = [run(f"{LOSS} {SPIN}", name=f"job-{number}") for number in range(2)]
-    eventually(lambda: all(job.log().count(b"loss") == 2 for job in jobs))
-    assert said(tool, run, tmp_path, "--policy noop") == (
-        "dl-apply: nothing to do: the policy noop sets no limits"
-    )
-
-
-def test_all_are_protected(tool: Tools, run: Containers, tmp_path: Path) -> None:
-    job = run(f"{LOSS} {SPIN}", name="job", labels={"dltools.protect": "true"})
-    eventually(lambda: job.log().count(b"loss") == 2)
-    assert said(tool, run, tmp_path) == (
-        "dl-apply: nothing to do: job (training: reports loss, protected)"
-    )
 
 
 def test_a_stream_says_a_reason_once(tool: Tools, run: Containers, tmp_path: Path) -> None:

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import http.server
 import socket
 import socketserver
 import threading
 import time
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -129,26 +127,6 @@ def test_the_engines_refusal_is_its_own_words(engine: DockerEngine, run: Contain
         engine.update(job.id, {"NanoCpus": int(1e15)})
 
 
-class Cut(socketserver.StreamRequestHandler):
-    """Says that more will come than does."""
-
-    def handle(self) -> None:
-        self.rfile.readline()
-        self.wfile.write(b"HTTP/1.0 200 OK\r\nContent-Length: 100\r\n\r\n{}")
-
-
-def test_an_answer_that_is_cut_off_is_no_answer(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    place = str(tmp_path / "s.sock")
-    with socketserver.UnixStreamServer(place, Cut) as server:
-        threading.Thread(target=server.serve_forever, daemon=True).start()
-        monkeypatch.setenv("DOCKER_HOST", f"unix://{place}")
-        with pytest.raises(UnavailableError, match="no Docker engine answers"):
-            DockerEngine()
-        server.shutdown()
-
-
 @pytest.fixture
 def over_tcp() -> Iterator[str]:
     """The engine's socket, forwarded from a TCP port."""
@@ -243,22 +221,6 @@ def test_a_refusal_over_tcp_is_the_engines_own_words(
     assert far.inspect(job.id).state == "paused"
     far.unpause(job.id)
     assert far.inspect(job.id).native["HostConfig"]["CpuShares"] == 512
-
-
-def test_a_server_that_is_no_engine_is_said_to_be_none(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    class Garbage(http.server.BaseHTTPRequestHandler):
-        def handle(self) -> None:
-            self.request.sendall(b"SSH-2.0-OpenSSH_9.2\r\n")
-
-    place = str(tmp_path / "s.sock")
-    with socketserver.UnixStreamServer(place, Garbage) as server:
-        threading.Thread(target=server.serve_forever, daemon=True).start()
-        monkeypatch.setenv("DOCKER_HOST", f"unix://{place}")
-        with pytest.raises(UnavailableError, match="no Docker engine answers"):
-            DockerEngine()
-        server.shutdown()
 
 
 @pytest.mark.parametrize(
