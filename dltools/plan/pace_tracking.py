@@ -49,9 +49,9 @@ def measured_contention(host: HostHistory, *, is_crowded: bool) -> Contention:
 def note_places(host: HostHistory, found: Realisation, *, is_crowded: bool) -> Queue:
     """Note in which place each job competes from now on, by the settings `found` that hold from now
     on. Return the queue, which asks for a look in time."""
-    now = host.sampled_at or 0
-    look_s = host.contention.look_s(now)
-    for job in _followed(host):
+    now, jobs = host.sampled_at or 0, _followed(host)
+    look_s = host.contention.look_s(now, max((job.arrived for job in jobs), default=now))
+    for job in jobs:
         if job.pace is not None:
             place = _place(job, found) if is_crowded else None
             job.pace = job.pace.in_place(place, now, job.attained)

@@ -29,7 +29,9 @@ from dltools.plan.signals.container_history import ContainerHistory
 
 KEEPS, LOSES, AHEAD = 0.9, 0.6, 0.75
 PATIENCE_S = 60.0
-LOOK_S, BEGIN_LOOK_S = 10.0, 2.0
+_LOOK_S, _LONGEST_LOOK_S, _BEGIN_LOOK_S = 10.0, 60.0, 2.0
+_LOOK_PART = 0.05
+"""How often to look (s): seldom where nobody has come for long."""
 
 SHARING_PATIENCE_S = 120.0
 """For how long (s) sharing must lose before turns begin (ours)."""
@@ -49,9 +51,11 @@ class Contention:
     why: str = ""
     ahead: float = 0.0
 
-    def look_s(self, now: int) -> float:
-        """In how many seconds to look again."""
-        return BEGIN_LOOK_S if self.paused_at == now else LOOK_S
+    def look_s(self, now: int, newest: int) -> float:
+        """In how many seconds to look again, where the newest job has come at a time."""
+        if self.paused_at == now:
+            return _BEGIN_LOOK_S
+        return min(_LONGEST_LOOK_S, max(_LOOK_S, _LOOK_PART * (now - newest) / MICRO))
 
     def choice(self, ordered: ModeChoice, now: int) -> ModeChoice:
         """Return the mode for a host where jobs run in order: with pauses, where these win.
