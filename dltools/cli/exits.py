@@ -6,9 +6,10 @@ import functools
 import os
 import signal
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from enum import IntEnum
-from io import TextIOWrapper
+from io import BufferedWriter, RawIOBase, TextIOWrapper
+from types import FrameType
 from typing import Any, NoReturn
 
 import typer
@@ -75,6 +76,9 @@ def run(app: Callable[[], None]) -> None:
         sys.exit(Exit.IO)
     if isinstance(sys.stdout, TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")  # lone surrogates, as JSON writes them
+        if isinstance(sys.stdout.buffer, RawIOBase):  # PYTHONUNBUFFERED: signals cut writes
+            whole = BufferedWriter(sys.stdout.detach())
+            sys.stdout = TextIOWrapper(whole, errors="backslashreplace", write_through=True)
     try:
         try:
             app()
@@ -114,6 +118,30 @@ def guarded(command: Callable[..., None]) -> Callable[..., None]:
             fail(error)
 
     return wrapper
+
+
+@contextlib.contextmanager
+def unbroken() -> Iterator[None]:
+    """Let the first SIGINT or SIGTERM wait until a record is written: who reads it gets no part of
+    one. The second does not wait: perhaps nobody reads."""
+    handlers = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+    caught: list[int] = []
+
+    def wait(number: int, frame: FrameType | None) -> None:
+        caught.append(number)
+        if len(caught) > 1:
+            handlers[signal.Signals(number)](number, frame)  # type: ignore[operator,misc]
+
+    for number, handler in handlers.items():
+        if callable(handler):
+            signal.signal(number, wait)
+    try:
+        yield
+    finally:
+        for number, handler in handlers.items():
+            signal.signal(number, handler)
+    if caught:
+        signal.raise_signal(caught[0])
 
 
 def fail(error: Exception) -> NoReturn:

@@ -18,7 +18,7 @@ import typer
 from dltools import inputs
 from dltools.cli import destinations
 from dltools.cli.destinations import make_console, printable_on_terminal
-from dltools.cli.exits import Exit, print_message
+from dltools.cli.exits import Exit, print_message, unbroken
 from dltools.cli.formats import RecordFormat
 from dltools.cli.input_streams import Hashed, open_recording
 from dltools.cli.plan.sample_stream import Account, Merged, Samples, with_warnings
@@ -201,8 +201,9 @@ class _Session:
             self._account.to_json(), pending=pending, state=has_state, is_single=self._is_single
         )
         plan = dataclasses.replace(plan, is_live=self._samples.is_live)
-        sys.stdout.write(printable_on_terminal(dump_plan(plan)))
-        sys.stdout.flush()
+        with unbroken():
+            sys.stdout.write(printable_on_terminal(dump_plan(plan)))
+            sys.stdout.flush()
         self._remark(plan.nothing)
 
     @property

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from dltools.cli.exits import Exit, print_message
+from dltools.cli.exits import Exit, print_message, unbroken
 from dltools.cli.formats import ObservationFormat
 from dltools.cli.probe.outputs import open_output
 from dltools.cli.probe.request import takes_log_files
@@ -209,7 +209,8 @@ def write_rows(writer: Writer, rows: list[Row], *, is_verbose: bool) -> None:
         for row in rows:
             if row.get("gap"):
                 print_message(f"{row.get('container_name') or row['host']}: {row['gap']}")
-    writer.write(to_table(rows))
+    with unbroken():
+        writer.write(to_table(rows))
 
 
 def _remark(rows: list[Row], request: Request, remarks: Remarks) -> None:
