@@ -7,9 +7,8 @@ argument, in seconds. All rules are ours:
   plan's order.
 - A group with a new container gets a turn at once, but never two such turns in a row: the turn
   after one belongs to the group that has waited longest, and is not cut short.
-- Nobody waits much longer than `Bound.patience_s`, the bound that the mode `priority` keeps: a
-  group that has waited so long goes before new ones, and ends a turn that has lasted
-  `Bound.turn_s`, whatever lengths the plans ask for.
+- Nobody waits much longer than `Bound.patience_s`: a group that has waited so long goes before new
+  ones, and ends a turn that has lasted `Bound.turn_s`, whatever lengths the plans ask for.
 - Nobody is paused in one stretch for longer than it bears (`Turn.longest_pause_s`): it runs for
   `BREATH_S` beside the one that has its turn, and keeps its place.
 - A container that wants next to no CPU in its turn sleeps: it runs on while others have their
@@ -27,7 +26,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from dltools.plan.realisation.queue import Bound
+from dltools.plan.realisation.queue import TURN_S
 
 ASLEEP_S, ASLEEP_CORES = 1.5, 0.25
 """A container that wanted fewer CPUs for so many seconds sleeps."""
@@ -44,6 +43,30 @@ as an engine takes its time."""
 
 GROWTH_CPUS = 0.5
 """A group that wants so many CPUs more than when it had room needs them for itself."""
+
+
+_CYCLE_S = 100.0
+"""Seconds from the begin of a waiting group's turn to its next."""
+
+_LEAST_PART = 0.6
+"""Part of an equal turn that a group has at least (ours)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Bound:
+    """How long one of so many groups waits at most, and how long its turn is then."""
+
+    groups: int
+
+    @property
+    def turn_s(self) -> float:
+        """Length of the turn (s)."""
+        return max(TURN_S, _LEAST_PART * _CYCLE_S / max(1, self.groups))
+
+    @property
+    def patience_s(self) -> float:
+        """Longest wait for that turn (s)."""
+        return max(_CYCLE_S - self.turn_s, (self.groups - 1) * self.turn_s)
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,7 +23,6 @@ from dltools.errors import DltoolsError, OutputError
 from dltools.files import atomic_file
 from dltools.notation.cpu_weights import DEFAULT_CPU_WEIGHT
 from dltools.notation.json_values import parse_json
-from dltools.plan.realisation.queue import Bound
 from dltools.text import printable
 
 _MARK = "# Containers that wait, by dl-apply"
@@ -32,9 +31,13 @@ _MARK = "# Containers that wait, by dl-apply"
 _FOLDER, _RECORD = "told", "file.json"
 _LONGEST_NAME, _LONGEST_CONTACT = 80, 200
 
-_QUEUE = re.compile(r"(?:^|; )(\d{1,6}) of (\d{1,6}) in the queue(?:;|$)")
+_QUEUE = re.compile(
+    r"(?:^|; )(\d{1,6}) of (\d{1,6}) in the queue(?:, until (\d\d:\d\d:\d\d) at the latest)?(?:;|$)"
+)
 _PLACE = re.compile(r"(?:^|, )(\d{1,6}) of (\d{1,6}):")
 """How the reason of an action tells a place in the queue for the CPUs, and in a policy's order."""
+
+_DAY_S = 86_400
 
 _LEAST_S, _STALE_S = 1.0, 10.0
 """How often the file is written at most, and at least (ours): it says when it was."""
@@ -101,8 +104,8 @@ class WaitingFile:
         self._since = {id_: self._since.get(id_, now) for id_ in low}
         for id_, one in low.items():
             since, until, place = self._since[id_], None, _PLACE.search(one.reason)
-            if (queue := _QUEUE.search(one.reason)) is not None:
-                until = since + Bound(int(queue[2])).patience_s
+            if (queue := _QUEUE.search(one.reason)) is not None and queue[3]:
+                until = _next_at(queue[3], now)
             words = next((f"{found[1]} of {found[2]}" for found in (queue, place) if found), "-")
             own = one.own.get("cpu_weight", DEFAULT_CPU_WEIGHT)
             how = f"weight {one.settings['cpu_weight']:g} of {own:g}"
@@ -114,6 +117,13 @@ class WaitingFile:
         with atomic_file(self._path, mode=0o644) as out:
             out.write(_text(waits, now, self._contact).encode())
         self._said, self._written = waits, now
+
+
+def _next_at(time_of_day: str, now: float) -> float:
+    """Return the moment (seconds since the epoch) of a time of day (UTC) that is nearest to now."""
+    hours, minutes, seconds = map(int, time_of_day.split(":"))
+    at = now - now % _DAY_S + 3600 * hours + 60 * minutes + seconds
+    return min((at - _DAY_S, at, at + _DAY_S), key=lambda moment: abs(moment - now))
 
 
 def _of_turns(turns: Iterable[tuple[str, TurnWait]], now: float) -> Iterable[_Wait]:

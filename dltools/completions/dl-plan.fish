@@ -15,23 +15,23 @@ function __dltools_parameters
         switch $policy
             # generated: parameters
             case flowcon
-                string split ' ' 'alpha= itval= backoff=true backoff=false itval_max= signed=true signed=false floor=true floor=false early=true early=false explore= max_slowdown= feeders=first feeders=equal gpu_period= owners=respect owners=ignore users=alone users=fair'
+                string split ' ' 'alpha= itval= backoff=true backoff=false itval_max= signed=true signed=false floor=true floor=false early=true early=false explore= latest= feeders=first feeders=equal gpu_period= owners=respect owners=ignore users=alone users=fair'
             case tradl
-                string split ' ' 'itval= favour=nearest favour=farthest explore= backoff=true backoff=false itval_max= max_slowdown= feeders=first feeders=equal gpu_period= owners=respect owners=ignore users=alone users=fair'
+                string split ' ' 'itval= favour=nearest favour=farthest explore= backoff=true backoff=false itval_max= latest= feeders=first feeders=equal gpu_period= owners=respect owners=ignore users=alone users=fair'
             case dqoes
-                string split ' ' 'alpha= beta= itval= itval_max= quantile= gain=direct gain=fixed gain=adaptive trim=true trim=false explore= max_slowdown= feeders=first feeders=equal gpu_period= owners=respect owners=ignore users=alone users=fair'
+                string split ' ' 'alpha= beta= itval= itval_max= quantile= gain=direct gain=fixed gain=adaptive trim=true trim=false explore= latest= feeders=first feeders=equal gpu_period= owners=respect owners=ignore users=alone users=fair'
             case specon
-                string split ' ' 'alpha= itval= cooldown= load=progressing load=jobs load=cpu pause= stale= within=none within=flowcon within=srtf within=slaq explore= max_slowdown= feeders=first feeders=equal gpu_period= owners=respect owners=ignore users=alone users=fair'
+                string split ' ' 'alpha= itval= cooldown= load=progressing load=jobs load=cpu pause= stale= within=none within=flowcon within=srtf within=slaq explore= latest= feeders=first feeders=equal gpu_period= owners=respect owners=ignore users=alone users=fair'
             case noop
-                string split ' ' 'explore= max_slowdown= feeders=first feeders=equal gpu_period= owners=respect owners=ignore users=alone users=fair'
+                string split ' ' 'explore= latest= feeders=first feeders=equal gpu_period= owners=respect owners=ignore users=alone users=fair'
             case fair
-                string split ' ' 'explore= max_slowdown= feeders=first feeders=equal gpu_period= owners=respect owners=ignore users=alone users=fair'
+                string split ' ' 'explore= latest= feeders=first feeders=equal gpu_period= owners=respect owners=ignore users=alone users=fair'
             case las
-                string split ' ' 'itval= queue= factor= queues= floor= explore= max_slowdown= feeders=first feeders=equal gpu_period= owners=respect owners=ignore users=alone users=fair'
+                string split ' ' 'itval= queue= factor= queues= floor= explore= latest= feeders=first feeders=equal gpu_period= owners=respect owners=ignore users=alone users=fair'
             case slaq
-                string split ' ' 'itval= floor= parts= explore= max_slowdown= feeders=first feeders=equal gpu_period= owners=respect owners=ignore users=alone users=fair'
+                string split ' ' 'itval= floor= parts= explore= latest= feeders=first feeders=equal gpu_period= owners=respect owners=ignore users=alone users=fair'
             case srtf
-                string split ' ' 'itval= explore= hysteresis= floor= max_slowdown= feeders=first feeders=equal gpu_period= owners=respect owners=ignore users=alone users=fair'
+                string split ' ' 'itval= explore= hysteresis= floor= latest= feeders=first feeders=equal gpu_period= owners=respect owners=ignore users=alone users=fair'
             # end
         end
     end

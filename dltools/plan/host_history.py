@@ -120,6 +120,11 @@ class HostHistory:
         ]
         return sum(map(_mean, others)) / self.cpus
 
+    def left_by_others(self) -> float:
+        """Return how many CPUs programs that are no jobs leave, all where that is unknown, and one
+        at least."""
+        return max(1.0, self.cpus * (1 - (self.used_by_others() or 0.0)))
+
     def note_asked(self, settings: Mapping[str, Settings]) -> None:
         """Remember what a plan asks for, by container id, and forget containers that are gone."""
         for key, setting in settings.items():

@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 
 from dltools.labels import Role
 from dltools.plan.decisions import present_settings
+from dltools.plan.forecast.promise import Due
 from dltools.plan.gpu_shares import LOOK_S, move_levers, shares_of_gpus
 from dltools.plan.host_history import HostHistory, Jobs
 from dltools.plan.pace_tracking import (
@@ -46,6 +47,10 @@ _SHORTEST_LOOK_S = 0.1
 
 _DEMAND_LOOK_S = 2.0
 """How often, where it is known how many CPUs jobs want: one may fall asleep, or wake."""
+
+_LATEST_BY_SHARES = 2.0
+"""How many times later a job may end at least where shares are asked for: they tell jobs apart, and
+a smaller bound would leave little of them (ours)."""
 
 _EXPLORING = (None, Mode.PRIORITY, Mode.ROTATE)
 """Modes, as asked for, in which new jobs may explore."""
@@ -125,7 +130,7 @@ class Rounds:
     def _settle(self, host: HostHistory) -> Realisation:
         """Return the settings that now hold, and keep the queue."""
         now, jobs = host.sampled_at or 0, (*host.jobs(), *self._silent(host))
-        host.alone = host.alone.after(now, jobs, host.cpus)
+        host.alone = host.alone.after(now, jobs, host.left_by_others())
         if self._gives_gpu_shares:
             move_levers(host, lambda job: may_take_turns(host, job, now))
         if not self.measures:
@@ -197,7 +202,7 @@ class Rounds:
             now,
             silent,
             host.no_longer_jobs(),
-            host.alone.latest(host.cpus),
+            self._dues(host, choice.mode),
         )
         explore = self.options.queue.explore
         looks = [
@@ -216,6 +221,13 @@ class Rounds:
             elif state.is_contested is not None:
                 looks.append(_LOOK_S)
         return replace(found, queue=found.queue.due_by(now, min(looks))) if looks else found
+
+    def _dues(self, host: HostHistory, mode: Mode) -> dict[str, Due]:
+        """Return until when jobs can wait in a mode."""
+        latest = self.options.queue.latest
+        if mode not in (Mode.PRIORITY, Mode.ROTATE):
+            latest = max(latest, _LATEST_BY_SHARES)
+        return host.alone.dues(host.sampled_at or 0, host.left_by_others(), latest)
 
     @property
     def measures(self) -> bool:

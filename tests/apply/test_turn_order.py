@@ -14,9 +14,8 @@ from helpers.examples import examples
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dltools.apply.turn_order import Turn, TurnOrder, Use
+from dltools.apply.turn_order import Bound, Turn, TurnOrder, Use
 from dltools.apply.turn_queues import TurnCircle, TurnQueues
-from dltools.plan.realisation.queue import Bound
 
 CHECK_S = 0.25
 

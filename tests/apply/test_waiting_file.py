@@ -11,10 +11,9 @@ from helpers.clocks import Clock
 
 from dltools.apply.history import Held
 from dltools.apply.locks import locked_state
-from dltools.apply.turn_order import Turn, TurnOrder, TurnWait
+from dltools.apply.turn_order import Bound, Turn, TurnOrder, TurnWait
 from dltools.apply.waiting_file import WaitingFile
 from dltools.errors import OutputError
-from dltools.plan.realisation.queue import Bound
 
 BEGAN = 1_780_000_000.0  # 2026-05-28 20:26:40 UTC
 
@@ -55,11 +54,11 @@ def test_who_is_paused_until_its_turn(path: Path, home: Path, clock: Clock) -> N
 def test_who_waits_at_a_low_weight(path: Path, home: Path, clock: Clock) -> None:
     file = WaitingFile(path, home, clock=clock)
     clock.now += 5
-    low = {"1": held(10.0, "growing: efficiency 0.2; 2 of 4 in the queue")}
+    said = "2 of 4 in the queue, until 20:28:10 at the latest"
+    low = {"1": held(10.0, f"growing: efficiency 0.2; {said}")}
     file.update([], low)
     clock.now += 5
     file.update([], low)
-    assert Bound(4).patience_s == 85.0
     assert rows(path) == [
         ["gru", "lab", "weight", "10", "of", "1024", "20:26:45", "20:28:10", "2", "of", "4"]
     ]
@@ -69,6 +68,13 @@ def test_who_waits_at_a_low_weight(path: Path, home: Path, clock: Clock) -> None
     clock.now += 5
     file.update([], {"1": held(1536.0, "1 of 4 in the queue")})
     assert path.read_text().endswith("# None waits.\n")
+
+
+def test_a_wait_may_last_past_midnight(path: Path, home: Path, clock: Clock) -> None:
+    file = WaitingFile(path, home, clock=clock)
+    clock.now += 4 * 3600
+    file.update([], {"1": held(10.0, "2 of 4 in the queue, until 00:31:00 at the latest")})
+    assert rows(path)[0][-4:] == ["00:31:00", "2", "of", "4"]
 
 
 def test_an_owners_low_weight_is_no_wait(path: Path, home: Path, clock: Clock) -> None:

@@ -14,7 +14,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from dltools.observations.outcomes import JobResult
-from dltools.plan.forecast.promise import MAX_SLOWDOWN
+from dltools.plan.forecast.promise import LATEST
 from dltools.plan.policy import registry
 from dltools.plan.policy.parameters import build
 from dltools.plan.realisation.mode import Mode, RealisationOptions
@@ -185,7 +185,7 @@ def lots(
         elif docker.completion is not None:
             ratio = docker.completion / (mine.completion or math.inf)
             life = (mine.start or 0.0, mine.finish or math.inf)
-            promised_s = PATIENCE_S + MAX_SLOWDOWN * _most_at_once(lives, *life) * alone[job.name]
+            promised_s = PATIENCE_S + LATEST * _most_at_once(lives, *life) * alone[job.name]
             found.append(
                 Lot(
                     job.name,

@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from dltools.notation.times import MICRO
+from dltools.plan.forecast.promise import DockerAlone
 from dltools.plan.policy.interface import Allocation, HostState
 from dltools.plan.realisation.mode import Mode, ModeChoice
 from dltools.plan.realisation.queue import Queue
 from dltools.plan.realisation.realise import realise
+from dltools.plan.signals.busy_threads import needed_cpus
 from dltools.plan.signals.container_history import ContainerHistory
 from dltools.plan.signals.metric_series import Series
 
@@ -34,6 +37,38 @@ def host(
 def settings_of(mode: Mode, found: HostState, cpuset: str | None = "0-1") -> dict[str, Any]:
     """The settings by job that the shares become, on CPUs `cpuset`."""
     return dict(realise(ModeChoice(mode, ""), found, cpuset).settings)
+
+
+def played(
+    jobs: list[ContainerHistory],
+    shares: dict[str, float | None],
+    cpus: float = 2.0,
+    *,
+    seconds: int,
+    every: int = 1,
+) -> dict[str, float]:
+    """Return the CPU seconds that jobs without an end have had in order after a while, where those
+    at the first level have what they can use, and the others what these leave."""
+    queue, alone = Queue(), DockerAlone()
+    had = dict.fromkeys(shares, 0.0)
+    for now in range(0, seconds, every):
+        for one in jobs:
+            one.add_sample(now * MICRO, had[one.id])
+        alone = alone.after(now * MICRO, jobs, cpus)
+        made = realise(
+            ModeChoice(Mode.PRIORITY, ""),
+            host(*jobs, cpus=cpus, shares=shares),
+            queue=queue,
+            now=now * MICRO,
+            dues=alone.dues(now * MICRO, cpus),
+        )
+        queue = made.queue
+        room = cpus
+        for one in sorted(jobs, key=lambda one: -made.settings[one.id]["cpu_weight"]):
+            used = min(room, needed_cpus(one))
+            had[one.id] += every * used
+            room -= used
+    return had
 
 
 def first_jobs(found: HostState, seconds: list[int]) -> Iterator[str]:

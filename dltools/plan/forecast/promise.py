@@ -6,7 +6,8 @@ their arrival on, and lose nothing by it. It tells two things:
 - by when a job of known length must end here: no later than `LATEST` times its end there, both
   counted from its arrival. The order by ends there keeps a promise of 1 (the Fair Sojourn Protocol:
   Friedman and Henderson, SIGMETRICS 2003), and any order keeps this one if a job that is about to
-  miss it goes first. The wait of a job of unknown length is bounded by `queue`;
+  miss it goes first. A job of unknown length ends as soon if it has always had 1/`LATEST` of what
+  it had there;
 - whether the order has paid so far: by the job seconds that it has saved, the number of jobs that
   run there less those that run here, over the time (Little: that is the sum of completion times).
 
@@ -19,6 +20,7 @@ import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import NamedTuple
 
 from dltools.notation.times import MICRO
 from dltools.plan.forecast.completion import Prospect, equal_parts, side_by_side
@@ -29,9 +31,18 @@ from dltools.plan.signals.prediction import length_left
 LATEST = 1.2
 """How many times later than under Docker alone a job may end."""
 
-MAX_SLOWDOWN = 2.0
-"""In any ten minutes a job gets at least 1/MAX_SLOWDOWN of what exclusive turns in order would give
-it."""
+_SMALL_CPUS = 1.0
+"""A job that can use fewer CPUs ends no later at all: it costs others little (ours)."""
+
+_NEW_CPU_S = 1.0
+"""CPU seconds up to which a job has had about as much as it has had there (ours)."""
+
+_GRACE_S = 5.0
+"""For how long a job of unknown length may wait although it has had too little, as it has at first
+(s): a turn (ours)."""
+
+_IN_HAND, _MOST_IN_HAND_S = 0.1, 5.0
+"""Part of the time in which a job must end that is kept in hand, and the most of it (s; ours)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +62,14 @@ class Imagined:
     total: float | None = None
     is_here: bool = True
     ended: int | None = None
+
+
+class Due(NamedTuple):
+    """In how many seconds a job must run at the latest, and about what part it has had of what it
+    has had there."""
+
+    wait_s: float
+    had: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,17 +136,29 @@ class DockerAlone:
         found = {key: self.at + round(end * MICRO) for key, end in ends if math.isfinite(end)}
         return found | {key: one.ended for key, one in self.jobs.items() if one.ended is not None}
 
-    def latest(self, cpus: float) -> dict[str, int]:
-        """Return by when each job of known length must end here (microseconds), by run."""
-        known = {
-            key: one for key, one in self.jobs.items() if one.is_here and one.total is not None
-        }
-        ends = self.ends(cpus) if known else {}
-        return {
-            key: known[key].arrived + round(LATEST * (end - known[key].arrived))
-            for key, end in ends.items()
-            if key in known
-        }
+    def dues(self, now: int, cpus: float, latest: float = LATEST) -> dict[str, Due]:
+        """Return until when each job can wait here from a time on, by run: one of known length so
+        that it ends in time, any other so that it has had by any time at least 1/`latest` of what
+        it has had there some seconds before."""
+        here = {key: one for key, one in self.jobs.items() if one.is_here}
+        is_known = any(one.total is not None for one in here.values())
+        ends, parts, found = self.ends(cpus) if is_known else {}, self._parts(cpus), {}
+        passed_s = (now - self.at) / MICRO
+        for key, one in here.items():
+            had = (one.attained + _NEW_CPU_S) / (one.had + _NEW_CPU_S)
+            is_small = one.cpus < _SMALL_CPUS
+            times, grace_s = (1.0, 0.0) if is_small else (latest, _GRACE_S)
+            if one.total is None:
+                rate = max(parts.get(one.cpus, 0.0), 1e-9)
+                wait_s = (times * one.attained - one.had) / rate + grace_s - passed_s
+                found[key] = Due(wait_s, had)
+                continue
+            latest_s = times * (ends[key] - one.arrived) / MICRO
+            in_hand_s = min(_MOST_IN_HAND_S, _IN_HAND * latest_s)
+            need_s = (one.total - one.attained) / min(one.cpus, cpus)
+            wait_s = latest_s - (now - one.arrived) / MICRO - need_s - in_hand_s
+            found[key] = Due(wait_s, had)
+        return found
 
 
 def _seen(one: Imagined, job: ContainerHistory | None, had: float) -> Imagined:

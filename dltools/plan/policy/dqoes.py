@@ -30,7 +30,6 @@ from dataclasses import dataclass
 from dltools.labels import METRIC
 from dltools.notation.times import MICRO
 from dltools.observations import metric_names
-from dltools.plan.forecast.promise import MAX_SLOWDOWN
 from dltools.plan.policy.interface import (
     Allocation,
     Cluster,
@@ -176,8 +175,8 @@ def _waiting(host: HostState) -> list[ContainerHistory]:
 
 
 def _least_of_waiting(host: HostState) -> float:
-    """Return the least share of a training that waits: the bound of every such job."""
-    return 1 / (MAX_SLOWDOWN * max(1, len(host.jobs)))
+    """Return the least share of a training that waits: half of an equal one (ours)."""
+    return 1 / (2 * max(1, len(host.jobs)))
 
 
 _GROWTH = 1.1

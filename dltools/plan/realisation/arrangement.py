@@ -21,7 +21,7 @@ from dltools.plan.forecast.completion import Prospect, in_order, side_by_side
 from dltools.plan.forecast.contention_law import spin_exponent
 from dltools.plan.forecast.promise import DockerAlone
 from dltools.plan.policy.interface import HostState
-from dltools.plan.realisation.contention import Contention, spins
+from dltools.plan.realisation.contention import Contention, is_measured, spins
 from dltools.plan.realisation.mode import (
     OTHERS,
     SHORTEST,
@@ -41,7 +41,7 @@ _MAKESPAN = 1.02
 
 _LOSES = 0.005
 """The part of all job seconds that an order may lose until it is given up, beyond what competing
-would cost: the imagined host loses nothing by it."""
+would cost, where that is measured: the imagined host loses nothing by it."""
 
 _LEAST_LEFT = 1.0
 """Least effort that a job is taken to need (CPU seconds)."""
@@ -148,12 +148,13 @@ def compare(
     packed = min(1.0, math.fsum(one.cpus for one in prospects) / (groups * host.cpus))
     turns = [end / packed for end in free]
     best = min(turns, beside, key=fmean)
+    competing = fmean(beside) / fmean(free) - 1 if is_measured(order) else 0.0
     last = _last_allowed(alone, host.cpus, max(beside))
     is_order = len(set(places.values()) - {_EXPLORES}) > 1
     ordered = _in_order(prospects, tiers, host.cpus, last) if is_order else None
     wins = (
         ordered is not None
-        and alone.saved_s >= -(_LOSES + fmean(beside) / fmean(free) - 1) * alone.there_s
+        and alone.saved_s >= -(_LOSES + competing) * alone.there_s
         and fmean(ordered) < min(WINS, 1 - (error or 0.0)) * fmean(best)
     )
     shortest = None

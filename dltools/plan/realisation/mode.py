@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
 from dltools.notation.times import MICRO
-from dltools.plan.forecast.promise import MAX_SLOWDOWN
+from dltools.plan.forecast.promise import LATEST
 from dltools.plan.policy.parameters import parameter
 from dltools.plan.realisation.settings import Settings
 
@@ -42,9 +42,9 @@ class QueueParameters:
     explore: float = parameter(
         10.0, "CPU seconds for which a job that has not reported twice runs alone", source="ours"
     )
-    max_slowdown: float = parameter(
-        MAX_SLOWDOWN,
-        "over ten minutes, how many times less CPU than by equal turns a job may get",
+    latest: float = parameter(
+        LATEST,
+        "how many times later than under Docker alone a job may end; twice at least by shares",
         low=1.0,
         high=100.0,
         source="ours",

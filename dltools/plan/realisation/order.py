@@ -9,15 +9,18 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from typing import Any
 
+from dltools.labels import longest_pause_s
 from dltools.notation.cpu_weights import DEFAULT_CPU_WEIGHT, whole_weight
-from dltools.notation.times import MICRO
+from dltools.notation.times import MICRO, from_micros
+from dltools.plan.forecast.promise import Due
 from dltools.plan.policy.by_user import by_user
 from dltools.plan.policy.shares import in_proportion
-from dltools.plan.realisation.queue import TURN_S, Bound, Queue, longest_pauses
+from dltools.plan.realisation.queue import TURN_S, Queue
 from dltools.plan.realisation.settings import SHORTEST_TURN, Settings
 from dltools.plan.realisation.shared_host import MILD_NOTE, TURN_NOTE, Realisation, SharedHost
 from dltools.plan.signals.busy_threads import is_serving, needed_cpus
@@ -156,16 +159,8 @@ def priorities(host: SharedHost) -> Realisation:
         return host.realisation(note, settings=even)
     found = standings(host)
     jobs = in_order(host, found)
-    turns = _turns(host, jobs, found)
-    pauses = longest_pauses(jobs)
-    bound = Bound(
-        turns.groups,
-        host.choice.queue.max_slowdown,
-        runs_in_no_order(host, jobs),
-        pauses,
-        frozenset(host.latest.keys() - pauses.keys()),
-    )
-    urgent = _urgent(host, jobs, bound)
+    urgent = urgent_runs(host, jobs)
+    turns = _turns(host, jobs, found, urgent)
     groups = groups_that_fit(_in_turn(host, jobs, turns, urgent), host.cpus)
     groups = _filled(host, groups)
     levels = MILD_LEVELS if host.choice.is_mild else LEVELS
@@ -174,7 +169,7 @@ def priorities(host: SharedHost) -> Realisation:
     for number, group in enumerate(groups):
         for job in group:
             settings[job.id] = {"cpu_weight": levels[min(number, len(levels) - 1)]}
-            notes[job.id] = f"{number + 1} of {len(groups)} in the queue" if len(groups) > 1 else ""
+            notes[job.id] = _place_in_queue(host, job, number, len(groups))
     first, waiting = groups[0] if groups else [], [job for group in groups[1:] for job in group]
     if not host.choice.is_mild:
         settings |= _first_weights(host, groups, first)
@@ -183,53 +178,70 @@ def priorities(host: SharedHost) -> Realisation:
     if host.choice.is_mild:
         note = f"work-conserving; {len(groups)} groups in the queue; {MILD_NOTE}"
     elif waiting:
-        note += f", equals in turn; no job waits much longer than {bound.patience_s:.3g} s"
+        note += ", equals in turn; no job waits until it would end much later than without an order"
     contested = frozenset().union(*(turns.claims[job.id] for job in waiting))
     queue = host.queue.moved(
         first=[job.run_id for job in first],
         waiting=[job.run_id for job in waiting],
         urgent=[job.run_id for job in first if job.run_id in urgent],
         equals=[job.run_id for job in first if turns.claims[job.id] & contested],
-        bound=bound,
         now=host.now,
     )
-    queue = _due_in_time(host, [job for job in waiting if job.run_id in bound.promised], queue)
+    queue = due_in_time(host, waiting, queue)
     return host.realisation(note, settings=settings, notes=notes, queue=queue)
 
 
-def _urgent(host: SharedHost, jobs: Sequence[ContainerHistory], bound: Bound) -> list[str]:
-    """Return the runs of the jobs that go before all others: those that would else end later than
-    they are promised, and those of no promise that have waited for too long."""
-    late = _late(host, [job for job in jobs if job.run_id in bound.promised])
-    return late + host.queue.urgent((job.run_id for job in jobs), bound, host.now)
+def _place_in_queue(host: SharedHost, job: ContainerHistory, number: int, groups: int) -> str:
+    """Say in which of so many groups a job stands, and until when it waits at the latest (UTC, to
+    ten seconds)."""
+    if groups < 2:
+        return ""
+    wait_s = _due(host, job).wait_s if number else math.inf
+    said = f"{number + 1} of {groups} in the queue"
+    if not math.isfinite(wait_s):
+        return said
+    until = from_micros(host.now + round(max(0.0, wait_s) * MICRO)).timestamp()
+    until = math.ceil(until / _SAID_S) * _SAID_S
+    return f"{said}, until {datetime.fromtimestamp(until, UTC):%H:%M:%S} at the latest"
 
 
-def _late(host: SharedHost, promised: Iterable[ContainerHistory]) -> list[str]:
-    """Return the runs that must run from now on to end when they are promised to, that which must
-    end first before the others."""
-    late = (job.run_id for job in promised if _spare_s(host, job) <= _TICK_S)
-    return sorted(late, key=lambda run_id: (host.latest[run_id], run_id))
+_SAID_S = 10
+"""To how many seconds it is said until when a job waits: a plan changes where that does."""
 
 
-def _due_in_time(host: SharedHost, promised: Iterable[ContainerHistory], queue: Queue) -> Queue:
-    """Return the queue, due again when the first of these jobs must run to end in time."""
-    spare = [seconds for job in promised if (seconds := _spare_s(host, job)) > _TICK_S]
+def urgent_runs(host: SharedHost, jobs: Sequence[ContainerHistory]) -> frozenset[str]:
+    """Return the runs of the jobs that go before all others that are known: those that must run
+    now, with all whose turn would come while theirs lasts, and those in the middle of such a turn.
+    """
+    waits = {job.run_id: _due(host, job).wait_s for job in jobs}
+    until_s = TURN_S if min(waits.values(), default=math.inf) <= _TICK_S else _TICK_S
+    return frozenset(
+        run_id
+        for run_id, wait_s in waits.items()
+        if wait_s <= until_s or host.queue.in_urgent_turn(run_id, host.now)
+    )
+
+
+def due_in_time(host: SharedHost, waiting: Iterable[ContainerHistory], queue: Queue) -> Queue:
+    """Return the queue, due again when the first of those that wait must run."""
+    waits = [_due(host, job).wait_s for job in waiting]
+    spare = [wait_s for wait_s in waits if _TICK_S < wait_s < math.inf]
     return queue.due_at(host.now + round(min(spare) * MICRO) + 1) if spare else queue
 
 
-_SPARE = 0.1
-"""Part of the time in which a job must end that is kept in hand, up to a turn (ours)."""
-
 _TICK_S = 0.1
-"""A time in hand that is shorter is none: it is looked at when it is over (s)."""
+"""A time that is shorter is none: it is looked at when it is over (s)."""
 
 
-def _spare_s(host: SharedHost, job: ContainerHistory) -> float:
-    """Return how long (s) a job can wait until it must run to end in time."""
-    latest = host.latest[job.run_id]
-    need_s = (length_left(job) or 0.0) / min(needed_cpus(job), host.cpus)
-    in_hand_s = min(TURN_S, _SPARE * (latest - job.arrived) / MICRO)
-    return (latest - host.now) / MICRO - need_s - in_hand_s
+def _due(host: SharedHost, job: ContainerHistory) -> Due:
+    """Return until when a job can wait: so that it ends in time, and no longer in one stretch than
+    its owner says."""
+    due = host.dues.get(job.run_id, Due(math.inf, 1.0))
+    longest_s = longest_pause_s(job.labels)
+    if not 0 < longest_s < math.inf:
+        return due
+    left_s = longest_s - host.queue.waited_s(job.run_id, host.now)
+    return Due(min(due.wait_s, left_s), due.had)
 
 
 def _others_compete(host: SharedHost) -> bool:
@@ -289,9 +301,15 @@ class _Turns:
     groups: int
 
 
-def _turns(host: SharedHost, jobs: list[ContainerHistory], found: Mapping[str, Standing]) -> _Turns:
+def _turns(
+    host: SharedHost,
+    jobs: list[ContainerHistory],
+    found: Mapping[str, Standing],
+    urgent: Collection[str],
+) -> _Turns:
     """Return the turns of jobs with these standings. Where users come first, the first jobs of all
-    users are equals, then the second ones; a user's own jobs have their standings among themselves.
+    users are equals, then the second ones; a user's own jobs have their standings among themselves,
+    and that which must run goes before those alone: Docker alone gives more to who has many.
     """
     users = by_user(jobs) if host.choice.queue.is_fair_among_users else {}
     claims: dict[str, frozenset[Any]]
@@ -302,7 +320,10 @@ def _turns(host: SharedHost, jobs: list[ContainerHistory], found: Mapping[str, S
     keys: dict[str, tuple[int, int]] = {}
     for own in users.values():
         waited = {job.id: host.queue.turn(job.run_id, host.now) for job in own}
-        order = sorted(own, key=lambda job: (found[job.id], waited[job.id], job.attained))
+        order = sorted(
+            own,
+            key=lambda job: (job.run_id not in urgent, found[job.id], waited[job.id], job.attained),
+        )
         places |= {job.id: (number, False, 0.0) for number, job in enumerate(order)}
         known = [waited[job.id] for job in own if job.run_id in host.queue.positions]
         in_turn = [key for key in known if key[0] == 1]
@@ -312,21 +333,31 @@ def _turns(host: SharedHost, jobs: list[ContainerHistory], found: Mapping[str, S
     return _Turns(places, keys, claims, len(users) * (most + 1))
 
 
+_BEHIND = 0.8
+"""A job that has had less than this part of what Docker alone would have given it goes before new
+ones (ours)."""
+
+
 def _in_turn(
-    host: SharedHost, jobs: list[ContainerHistory], turns: _Turns, urgent: list[str]
+    host: SharedHost, jobs: list[ContainerHistory], turns: _Turns, urgent: Collection[str]
 ) -> list[ContainerHistory]:
-    """Return the jobs in order: urgent ones first, then by standing; equals take turns."""
-    place = {run_id: number for number, run_id in enumerate(urgent)}
-    return sorted(
-        jobs,
-        key=lambda job: (
-            place.get(job.run_id, len(place)),
+    """Return the jobs in order: new and urgent ones first, and of these those that are behind
+    Docker alone, the farthest first; then by standing; equals take turns."""
+
+    def key(job: ContainerHistory) -> tuple[object, ...]:
+        is_urgent = job.run_id in urgent and not turns.users
+        goes_first = is_urgent or job.id in host.exploring
+        had = _due(host, job).had
+        return (
+            not goes_first,
+            had if goes_first and had < _BEHIND else 1.0,
             turns.standings[job.id],
             turns.users.get(job.id, ()),
             host.queue.turn(job.run_id, host.now),
             0.0 if job.run_id in host.queue.positions else job.attained,
-        ),
-    )
+        )
+
+    return sorted(jobs, key=key)
 
 
 _DOUBTFUL = "never paused before it reports, or its owner says what it is"
@@ -371,11 +402,9 @@ def rotation(host: SharedHost) -> Realisation:
     if len(groups) < 2:
         note = "no job is paused: the trainings fit the CPUs together"
         return host.realisation(note, settings=settings, notes=notes, queue=queue)
-    promised = [job for job in trainings if job.run_id in host.latest]
-    late = _late(host, promised)
-    queue = _due_in_time(host, promised, queue)
+    queue = due_in_time(host, trainings, queue)
     quantum_s = host.choice.quantum_s
-    parts = _parts(host, groups, late)
+    parts = _parts(host, groups, urgent_runs(host, trainings))
     for number, group in enumerate(groups):
         weights = _first_weights(host, groups, group)
         turn_s = quantum_s * len(groups) * parts[group[0].id]
@@ -409,17 +438,21 @@ def _queue_beside(
     return replace(found, settings=settings)
 
 
+_LEAST_PART = 0.5
+"""Part of an equal turn that a group has at least, of whose jobs one may last for long (ours)."""
+
+
 def _parts(
-    host: SharedHost, groups: Sequence[Sequence[ContainerHistory]], late: Sequence[str]
+    host: SharedHost, groups: Sequence[Sequence[ContainerHistory]], late: Collection[str]
 ) -> dict[str, float]:
     """Return each group's part of the time, by the id of its first job: by the shares of its jobs,
     or all to those with a job that would else end later than it is promised to. Where a job has no
-    promise, its group has at least what `max_slowdown` leaves it of equal turns."""
+    promise of its end, its group has at least half of an equal turn."""
     parts = {group[0].id: _part(host, group) for group in groups}
     if late:
         parts = {group[0].id: float(any(job.run_id in late for job in group)) for group in groups}
-    waits = {group[0].id for group in groups if any(job.run_id not in host.latest for job in group)}
-    least = 1 / len(groups) / host.choice.queue.max_slowdown
+    waits = {group[0].id for group in groups if any(length_left(job) is None for job in group)}
+    least = _LEAST_PART / len(groups)
     open_ = {key: part for key, part in parts.items() if key in waits}
     promised = {key: part for key, part in parts.items() if key not in waits}
     total = max(math.fsum(open_.values()) / math.fsum(parts.values()), least * len(open_))

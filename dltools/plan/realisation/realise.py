@@ -8,6 +8,7 @@ from dataclasses import replace
 from itertools import chain
 
 from dltools.notation.cpu_weights import DEFAULT_CPU_WEIGHT
+from dltools.plan.forecast.promise import Due
 from dltools.plan.policy.interface import Allocation, HostState
 from dltools.plan.realisation.engine_bounds import can_weigh, within_engines
 from dltools.plan.realisation.feeders import NEAR_WEIGHT, feeders
@@ -65,7 +66,7 @@ def realise(
     now: int = 0,
     silent: Sequence[ContainerHistory] = (),
     leaving: Sequence[ContainerHistory] = (),
-    latest: Mapping[str, int] | None = None,
+    dues: Mapping[str, Due] | None = None,
 ) -> Realisation:
     """Return the settings of each job that was last allocated a share, within what their owners
     asked for and their engines can do.
@@ -82,9 +83,7 @@ def realise(
     reset |= {job.id: _DEFAULTS[choice.mode] for job in leaving}
     found = Realisation(choice.mode, choice.why, queue=queue or Queue(), unable=choice.unable)
     if not choice.unable:
-        found = _in_mode(
-            choice, host, cpuset, shares, competing, queue or Queue(), now, latest or {}
-        )
+        found = _in_mode(choice, host, cpuset, shares, competing, queue or Queue(), now, dues or {})
     notes = dict.fromkeys(reset, "what containers begin with") | dict(found.notes)
     ends_s = choice.compared.left_s(now) if choice.compared else {}
     found = replace(found, settings={**reset, **found.settings}, notes=notes, ends_s=ends_s)
@@ -132,7 +131,7 @@ def _in_mode(
     competing: Sequence[ContainerHistory],
     queue: Queue,
     now: int,
-    latest: Mapping[str, int],
+    dues: Mapping[str, Due],
 ) -> Realisation:
     """Return the settings of the jobs that have a share, and of those that compete without one, as
     if no owner had asked for anything."""
@@ -164,7 +163,7 @@ def _in_mode(
         frozenset(job.id for job in jobs if is_ordered and job.explores(choice.queue.explore)),
         host.jobs_elsewhere,
         host.others,
-        latest,
+        dues,
     )
     found = _by_wish(shared)
     notes |= found.notes

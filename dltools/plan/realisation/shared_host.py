@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from dltools.notation.cpu_weights import DEFAULT_CPU_WEIGHT
+from dltools.plan.forecast.promise import Due
 from dltools.plan.policy.interface import Allocation
 from dltools.plan.realisation.mode import Mode, ModeChoice
 from dltools.plan.realisation.queue import Queue
@@ -48,7 +49,8 @@ class SharedHost:
     that containers may have, None where unknown; `queue`: before the change; `now`: microseconds.
     `exploring`: ids of new jobs that run alone until they have reported twice, or have had their
     CPU seconds. `jobs_elsewhere`: jobs of which other hosts run containers. `others`: the share of
-    the CPUs that programs use which are no jobs, None where that is unknown.
+    the CPUs that programs use which are no jobs, None where that is unknown. `dues`: until when
+    jobs can wait, by run (see `promise`).
     """
 
     choice: ModeChoice
@@ -61,7 +63,7 @@ class SharedHost:
     exploring: frozenset[str] = frozenset()
     jobs_elsewhere: frozenset[str] = frozenset()
     others: float | None = None
-    latest: Mapping[str, int] = field(default_factory=dict)
+    dues: Mapping[str, Due] = field(default_factory=dict)
 
     def has_members_elsewhere(self, job: ContainerHistory) -> bool:
         """Tell whether a job waits for containers that are not on this host."""

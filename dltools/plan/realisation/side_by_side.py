@@ -13,8 +13,8 @@ from dltools.notation.cpu_weights import DEFAULT_CPU_WEIGHT, LEAST_WEIGHT, MOST_
 from dltools.notation.resources import format_cpus, parse_cpus
 from dltools.plan.policy.by_user import are_of_one_user
 from dltools.plan.policy.shares import in_proportion
-from dltools.plan.realisation.order import in_order, standing
-from dltools.plan.realisation.queue import Bound, Queue, longest_pauses
+from dltools.plan.realisation.order import due_in_time, in_order, standing, urgent_runs
+from dltools.plan.realisation.queue import Queue
 from dltools.plan.realisation.settings import LEAST_CPUS, Settings
 from dltools.plan.realisation.shared_host import MILD_NOTE, TURN_NOTE, Realisation, SharedHost
 from dltools.plan.signals.busy_threads import busy_threads, is_serving, needed_cpus
@@ -107,18 +107,17 @@ class _FairShares:
 
 
 def _without_starvation(host: SharedHost) -> _FairShares:
-    """Give a job that had less than half an equal share for too long as much as the largest."""
+    """Give a job of less than half an equal share as much as the largest where it must run."""
     jobs = [job for job in host.jobs if not is_serving(job)]
     shares = {job.id: host.share(job) for job in host.jobs}
     low = [job for job in jobs if shares[job.id] < 1 / (2 * len(host.jobs)) - 1e-12]
-    groups = len(low) + (len(low) < len(jobs))
-    bound = Bound(groups, host.choice.queue.max_slowdown, longest=longest_pauses(low))
-    urgent = set(host.queue.urgent((job.run_id for job in low), bound, host.now))
+    urgent = urgent_runs(host, low)
     notes = {job.id: TURN_NOTE for job in low if job.run_id in urgent}
     shares |= {key: max(shares.values()) for key in notes}
     waiting = [job.run_id for job in low if job.run_id not in urgent]
     first = [job.run_id for job in jobs if job.run_id not in waiting]
-    queue = host.queue.moved(first, waiting, urgent, (), bound, host.now)
+    queue = host.queue.moved(first, waiting, urgent, (), host.now)
+    queue = due_in_time(host, [job for job in low if job.run_id in waiting], queue)
     return _FairShares(shares, notes, queue)
 
 

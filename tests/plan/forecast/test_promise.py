@@ -6,7 +6,7 @@ import pytest
 from helpers.shared_hosts import job
 
 from dltools.notation.times import MICRO
-from dltools.plan.forecast.promise import LATEST, DockerAlone
+from dltools.plan.forecast.promise import DockerAlone
 from dltools.plan.signals.container_history import ContainerHistory
 
 
@@ -24,26 +24,34 @@ def after(before: DockerAlone, seconds: float, *jobs: ContainerHistory) -> Docke
     return before.after(round(seconds * MICRO), jobs, 1.0)
 
 
-def test_jobs_of_known_length_must_end_soon_after_they_would_under_docker_alone() -> None:
-    """On one CPU jobs that need 10 and 30 CPU s end side by side after 20 and 40 s."""
+def test_jobs_of_known_length_wait_until_they_must_run_to_end_in_time() -> None:
+    """On one CPU jobs that need 10 and 30 CPU s end side by side after 20 and 40 s, and may end
+    after 24 and 48. A tenth of that, and 5 s at most, are kept in hand."""
     jobs = trained("a", 1.0, 9.0), trained("b", 1.0, 29.0)
     alone = after(DockerAlone(), 2.0, *jobs)
-    latest = alone.latest(1.0)
-    assert latest[jobs[0].run_id] / MICRO == pytest.approx(LATEST * 20.0)
-    assert latest[jobs[1].run_id] / MICRO == pytest.approx(LATEST * 40.0)
+    waits = alone.dues(2 * MICRO, 1.0)
+    assert waits[jobs[0].run_id].wait_s == pytest.approx(24.0 - 2.0 - 9.0 - 2.4)
+    assert waits[jobs[1].run_id].wait_s == pytest.approx(48.0 - 2.0 - 29.0 - 4.8)
+    assert alone.dues(3 * MICRO, 1.0)[jobs[0].run_id].wait_s == pytest.approx(9.6)
+    assert alone.dues(2 * MICRO, 1.0, 2.0)[jobs[0].run_id].wait_s == pytest.approx(40 - 2 - 9 - 4)
 
 
-def test_a_job_of_unknown_length_is_promised_no_end() -> None:
+def test_a_job_of_unknown_length_waits_until_it_has_had_too_little() -> None:
+    """It has had 1 CPU s, as there, where it has half a CPU: 1.2 in 0.4 s,
+    and 5 s of grace."""
     jobs = trained("a", 1.0, 9.0), trained("b", 1.0, None)
-    assert set(after(DockerAlone(), 2.0, *jobs).latest(1.0)) == {jobs[0].run_id}
+    alone = after(DockerAlone(), 2.0, *jobs)
+    assert alone.dues(2 * MICRO, 1.0)[jobs[1].run_id].wait_s == pytest.approx(5.4)
+    later = after(alone, 4.0, *jobs)
+    assert later.dues(4 * MICRO, 1.0)[jobs[1].run_id].wait_s == pytest.approx(3.4)
 
 
 def test_a_later_job_puts_the_ends_off() -> None:
     a, b = trained("a", 1.0, 9.0), trained("b", 1.0, 9.0)
     before = after(DockerAlone(), 1.0, a)
-    assert before.latest(1.0)[a.run_id] / MICRO == pytest.approx(LATEST * 10.0)
+    assert before.dues(MICRO, 1.0)[a.run_id].wait_s == pytest.approx(12.0 - 1.0 - 9.0 - 1.2)
     later = after(before, 1.0, a, b)
-    assert later.latest(1.0)[a.run_id] / MICRO == pytest.approx(LATEST * 19.0)
+    assert later.dues(MICRO, 1.0)[a.run_id].wait_s == pytest.approx(22.8 - 1.0 - 9.0 - 2.28)
 
 
 def test_an_order_saves_the_job_seconds_by_which_jobs_end_sooner() -> None:

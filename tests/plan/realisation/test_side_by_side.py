@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dltools.notation.resources import parse_cpus
+from dltools.plan.forecast.promise import Due
 from dltools.plan.realisation.mode import Mode, ModeChoice
 from dltools.plan.realisation.queue import Queue
 from dltools.plan.realisation.realise import realise
@@ -37,12 +38,18 @@ def test_an_average_share_has_the_default_weight() -> None:
 def test_a_job_of_low_weight_gets_a_turn_too() -> None:
     jobs = (job("a", 2), job("b", 2))
     found, weights, queue = host(*jobs, shares={"a": 0.99, "b": 0.01}), [], Queue()
-    for now in (0, 60, 66, 67, 95, 96):
-        made = realise(ModeChoice(Mode.WEIGHT, ""), found, queue=queue, now=now * 1_000_000)
+    for now, wait_s in ((0, 3.0), (3, 0.0), (5, 9.0), (8, 6.0)):
+        made = realise(
+            ModeChoice(Mode.WEIGHT, ""),
+            found,
+            queue=queue,
+            now=now * 1_000_000,
+            dues={jobs[1].run_id: Due(wait_s, 0.5)},
+        )
         queue = made.queue
         weights.append(made.settings["b"]["cpu_weight"])
-    # 70 s of patience and a turn of 30 s, less a twentieth: from 66.5 to 95.5 s.
-    assert weights == [20, 20, 20, 2028, 2028, 20]
+    # A turn of 5 s, less a twentieth: from 3 to 7.75 s.
+    assert weights == [20, 2028, 2028, 20]
 
 
 def test_cpu_sets_are_disjoint_and_spare_cpus_go_by_share() -> None:
