@@ -19,6 +19,7 @@ from dltools.apply.engine_actuator import EngineActuator, OnResult
 from dltools.apply.migrate.migrator import Migrator
 from dltools.apply.turn_order import TurnWait
 from dltools.engine.interface import Engine
+from dltools.engine.links import Link
 from dltools.errors import DltoolsError, RetryError, UnavailableError
 from dltools.plan.records import Action, Plan, Result, Status
 
@@ -59,7 +60,11 @@ class Actuator:
         for link in self._links:
             link.wait(until - time.monotonic())
         if not self.engines:
-            error = RetryError if all(link.is_held for link in self._links) else UnavailableError
+            error = (
+                RetryError
+                if all(isinstance(link.error, RetryError) for link in self._links)
+                else UnavailableError
+            )
             raise error("; ".join(self.unreachable))
 
     @property
@@ -70,7 +75,7 @@ class Actuator:
     @property
     def unreachable(self) -> list[str]:
         """Why engines do not answer, one line each."""
-        return [f"{link.name}: {link.fault}" for link in self._links if link.actuator is None]
+        return [f"{link.address}: {link.fault}" for link in self._links if link.actuator is None]
 
     @property
     def changed(self) -> frozenset[str]:
@@ -123,8 +128,8 @@ class Actuator:
         if not self.unreachable:
             return replace(found, error=f"no engine that was named is on host {action.host}")
         lost = [link for link in self._links if link.actuator is None]
-        own = [link for link in lost if action.host in (link.host, link.name)] or lost
-        why = "; ".join(f"{link.name}: {link.fault}" for link in own)
+        own = [link for link in lost if action.host in (link.host, link.address)] or lost
+        why = "; ".join(f"{link.address}: {link.fault}" for link in own)
         return replace(found, status=Status.FAILED, error=f"host {action.host}: {why}")
 
     def undo(self, only: Iterable[str] | None, on_result: OnResult) -> list[Result]:
@@ -144,7 +149,7 @@ class Actuator:
                 actuator.undo(wanted, report)
             except UnavailableError as error:
                 link.lose(error)
-                faults.append(f"{link.name}: {error}")
+                faults.append(f"{link.address}: {error}")
         if faults:
             raise UnavailableError("; ".join(faults))
         return results
@@ -180,7 +185,7 @@ class Actuator:
 
         _at_once([partial(link.release, report) for link, _ in self._connected()])
         faults = [
-            f"{link.name}: {link.fault}"
+            f"{link.address}: {link.fault}"
             for link in self._links
             if link.actuator is None and link.owing
         ]
@@ -291,21 +296,18 @@ def _at_once(work: Sequence[Callable[[], None]], stop: Callable[[], None] = lamb
         one.result()
 
 
-class _Link:
-    """One engine: its actuator, None while it does not answer, and why."""
+class _Link(Link):
+    """One engine: its actuator, None while it does not answer."""
 
     def __init__(self, name: str, connect: Connector, *, is_alone: bool) -> None:
-        self.name = name
+        super().__init__(name)
         self.host = ""
-        self.fault = "no answer yet"
-        self.is_held = False  # by another run
         self.actuator: EngineActuator | None = None
         self.lost: EngineActuator | None = None  # the last one, of an engine that has gone away
         self.owing: frozenset[str] = frozenset()  # what was changed before that
         self.busy = threading.Lock()  # held by whoever does something on the engine
         self._is_alone = is_alone
         self._connect = connect
-        self._thread: threading.Thread | None = None
 
     @property
     def changed(self) -> frozenset[str]:
@@ -319,29 +321,15 @@ class _Link:
 
     def reconnect(self) -> None:
         """Begin to connect in the background, unless that is done or under way."""
-        if self.actuator is None and not (self._thread and self._thread.is_alive()):
-            self._thread = threading.Thread(target=self._try, daemon=True)
-            self._thread.start()
-
-    def _try(self) -> None:
-        try:
-            self.connect()
-        except DltoolsError as error:
-            self.fault, self.is_held = str(error), isinstance(error, RetryError)
-        except Exception as error:  # an engine may answer anything
-            self.fault, self.is_held = f"{type(error).__name__}: {error}", False
-
-    def wait(self, seconds: float) -> None:
-        """Wait for the attempt to connect."""
-        if self._thread is not None:
-            self._thread.join(max(0.0, seconds))
+        if self.actuator is None:
+            self.begin(self.connect)
 
     def lose(self, error: DltoolsError) -> None:
         """Take the engine as gone, with what has been changed there. Raises the error of an engine
         alone: nobody is left to go on with."""
         if self._is_alone:
             raise error
-        self.owing, self.fault = self.changed, str(error)
+        self.owing, self.error = self.changed, error
         if self.actuator is not None:
             self.actuator.close()
             if self.actuator.deliverer is not None:

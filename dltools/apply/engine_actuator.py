@@ -14,7 +14,7 @@ from datetime import datetime
 from dltools.apply import refusals
 from dltools.apply.deliver.deliverer import Deliverer
 from dltools.apply.migrate.migrator import Migrator
-from dltools.apply.original_settings import Entry, Journal, Originals, foreign_settings
+from dltools.apply.original_settings import Originals, foreign_settings
 from dltools.apply.owners_hand import AT_WORK, Attendance, OwnSettings
 from dltools.apply.recovery import undo
 from dltools.apply.refusals import Rules
@@ -32,6 +32,7 @@ from dltools.engine.interface import (
     LocatedContainer,
     RefusedError,
 )
+from dltools.engine.journal import Entry, Journal
 from dltools.engine.left_alone import FOLDER, LeftAlone, LeftAloneRecords
 from dltools.engine.limits.cpu_limits import (
     Locator,

@@ -266,7 +266,8 @@ def _tell(run: ApplyRun, line: str) -> None:
 def outlive_leases(directory: Path, addresses: Sequence[Address]) -> None:
     """Wait until the leases are over that runs have left behind, and undo what was under them,
     unless another watchdog does. Later runs put off their end."""
-    from dltools.apply.original_settings import Journal, timestamp
+    from dltools.apply.original_settings import timestamp
+    from dltools.engine.journal import Journal
     from dltools.files import locked
 
     words = " ".join(address_word(address) for address in addresses)

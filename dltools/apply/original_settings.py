@@ -1,8 +1,5 @@
-"""The settings that containers had before dl-apply first changed them: kept, and restored.
-
-The journal has a file for each container. An entry is on disk before the change is made: `dl-apply
---undo` can restore a container, however the run ended that changed it. `settings_update` and the
-actuator record, `recovery` restores.
+"""The settings that containers had before dl-apply first changed them: what goes into the journal,
+and what is restored from it. `settings_update` and the actuator record, `recovery` restores.
 
 The engine's record and the kernel's files can differ. An engine records a change before the kernel
 has taken it, and what the kernel refuses stays on record: it is not seen until the container
@@ -11,122 +8,21 @@ restarts, and it fails every update.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Iterable, Mapping
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from typing import Any
 
 from dltools.engine.interface import CpuLimits, Engine, LocatedContainer
+from dltools.engine.journal import Entry, Journal
 from dltools.engine.limits import limit_files
 from dltools.engine.limits.cpu_limits import current_settings, recorded_settings, settings_in_force
 from dltools.engine.runs import UNKNOWN_RUN, ApplyRun
-from dltools.engine.state_records import Records
 from dltools.notation.cpu_weights import DEFAULT_CPU_WEIGHT
 from dltools.plan.realisation.settings import differs, only
 
 _LONGEST_S = 1e9
 """Longest lease (s), about thirty years: later times need not be dates."""
-
-_MOST_OURS = 6
-"""Settings of ours that are known again: before and after each of the last three changes."""
-
-
-@dataclass(frozen=True, slots=True)
-class Entry:
-    """One container as it was. `engine` is the ID of its engine, `host` the name of its host.
-
-    `fields` are the engine's, `settings` those in force, `kernel` the texts of the kernel's files,
-    {} if these were not visible. `since` (RFC 3339) and `run` tell when and by which run the entry
-    was made. `state` is running or paused, and None while dl-apply has changed only settings.
-    `started` tells when the container had been started whose state that is (the engine's text): a
-    state counts until the container is started again. `leased_by` is the run that has changed the
-    container under lease: when that run is over, so is the change. `until` (RFC 3339) is when the
-    lease ends that a run has left behind. Both are empty where the change is to stay. `ours` are
-    the settings before and after the last changes, of those that were changed: other values are
-    somebody else's. It is empty where that cannot be told.
-    """
-
-    engine: str
-    host: str
-    container_id: str
-    container_name: str
-    fields: Mapping[str, Any]
-    settings: CpuLimits
-    kernel: Mapping[str, str]
-    since: str
-    run: ApplyRun
-    state: str | None = None
-    started: str = ""
-    leased_by: ApplyRun = UNKNOWN_RUN
-    ours: Sequence[CpuLimits] = ()
-    until: str = ""
-
-    def __post_init__(self) -> None:
-        """Raise ValueError for a state that dl-apply could not restore."""
-        if self.state not in (None, "running", "paused"):
-            raise ValueError("its state is neither running nor paused")
-
-    @property
-    def is_leased(self) -> bool:
-        """Whether the change is to end by itself."""
-        return self.leased_by != UNKNOWN_RUN or bool(self.until)
-
-    def has_expired(self, now: str) -> bool:
-        """Tell whether the lease that a run has left behind is over at a time (RFC 3339, in UTC to
-        the second)."""
-        return bool(self.until) and self.until <= now
-
-    @property
-    def names(self) -> set[str]:
-        """The names of the settings that dl-apply has set; all, where that cannot be told."""
-        return set(self.ours[-1] if self.ours else self.settings)
-
-    def with_state_of(self, newer: Entry) -> Entry:
-        """Return the entry with the state of a newer one, if the newer one has a state and this
-        entry has none for the container's present run."""
-        known = self.state is not None and self.started == newer.started
-        if newer.state is None or known:
-            return self
-        return replace(self, state=newer.state, started=newer.started)
-
-
-class Journal(Records[Entry]):
-    """The entries in one directory."""
-
-    record_type = Entry
-    what = "journal entry"
-
-    def add(self, entry: Entry) -> bool:
-        """Add the entry of a container that has none, and tell whether that was so.
-
-        An entry that has no state of the container's present run gets that of the new one, and any
-        gets the new one's lease and settings of ours. Raises `OutputError`.
-        """
-        known = self.find(entry.container_id)
-        if known is not None:
-            # The engine may yet carry out what a run asked for that was killed since.
-            last = known.ours[-1] if known.ours else {}
-            newer = (CpuLimits(**{**last, **one}) for one in entry.ours)
-            ours = (*known.ours, *newer)[-_MOST_OURS:]
-            entry = replace(
-                known.with_state_of(entry), leased_by=entry.leased_by, ours=ours, until=entry.until
-            )
-            if entry == known:
-                return False
-        self.write(entry)
-        return known is None
-
-    def lease(self, entries: Iterable[Entry], run: ApplyRun = UNKNOWN_RUN, until: str = "") -> None:
-        """Let changes end with a run, or at a time (RFC 3339); without either they are kept. Raises
-        `OutputError`."""
-        for entry in entries:
-            self.write(replace(entry, leased_by=run, until=until))
-
-    def next_end(self) -> str:
-        """Return when the first lease that a run left behind ends (RFC 3339), "" if there is none.
-        Raises `DataError`."""
-        return min((entry.until for entry in self.each() if entry.until), default="")
 
 
 def timestamp(in_s: float = 0.0) -> str:

@@ -11,10 +11,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from contextlib import suppress
 
-from dltools.apply.original_settings import Entry, Journal, foreign_settings
+from dltools.apply.original_settings import foreign_settings
 from dltools.apply.refusals import has_processes
 from dltools.apply.settings_update import SettingsUpdate
 from dltools.engine.interface import CpuLimits, Event, GoneError, LocatedContainer, RefusedError
+from dltools.engine.journal import Entry, Journal
 from dltools.engine.limits import limit_files
 from dltools.engine.limits.cpu_limits import attainable_settings, settings_in_force
 from dltools.engine.scales import MOST_SHARES

@@ -13,7 +13,6 @@ from functools import partial
 from typing import Any
 
 from dltools.apply.original_settings import (
-    Entry,
     Originals,
     are_in_force,
     is_restored,
@@ -29,6 +28,7 @@ from dltools.engine.interface import (
     RefusedError,
     UnableError,
 )
+from dltools.engine.journal import Entry
 from dltools.engine.limits.cpu_limits import (
     Locator,
     attainable_settings,

@@ -84,7 +84,7 @@ class RecordedLimits(NamedTuple):
     and memory in bytes (None: no limit)."""
 
     cpus: float | None = None
-    weight: int | None = None
+    weight: float | None = None
     cpuset: str = ""
     memory: int | None = None
 
@@ -362,20 +362,15 @@ class SetsLimits(Engine, Protocol):
     container says so (`files_only`)."""
 
     def set_limits(
-        self, located: LocatedContainer, wanted: CpuLimits, is_in_force: Callable[[], bool]
-    ) -> None:
-        """Set CPU limits. If there are several ways, try one after the other until
-        `is_in_force`."""
-
-    def restore_limits(
         self,
         located: LocatedContainer,
-        original: Fields,
         wanted: CpuLimits,
         is_in_force: Callable[[], bool],
+        original: Fields | None = None,
     ) -> None:
-        """Restore the quota that a container had when its `limit_fields` were these, and the weight
-        and CPU list that are wanted."""
+        """Set CPU limits. If there are several ways, try one after the other until `is_in_force`.
+        `original`: the quota is to be that which the container had when its `limit_fields` were
+        these."""
 
 
 @runtime_checkable

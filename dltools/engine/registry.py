@@ -18,16 +18,14 @@ GROUP = "dltools.engines"
 _DOCKER = "dltools.engine.podman.engine"
 """The module of addresses that have no known scheme, too: it tells Podman from Docker."""
 
-_CGROUPS = "dltools.engine.cgroups.opening"
-
 _MODULES = {
     "unix": _DOCKER,
     "tcp": _DOCKER,
     "http": _DOCKER,
     "https": _DOCKER,
     "ssh": _DOCKER,
-    "cgroup": _CGROUPS,
-    "slurm": _CGROUPS,
+    "cgroup": "dltools.engine.cgroups.cgroup_engine",
+    "slurm": "dltools.engine.cgroups.slurm",
     "cri": "dltools.engine.cri.cri_engine",
 }
 """The module, a `Member`, of each scheme of an address; it is imported when the scheme is used."""

@@ -54,7 +54,7 @@ def weight_to_v2(weight: float) -> int:
     return min(_V2_LARGEST, max(1, round(weight / V2_STEP)))
 
 
-def asked_weight(shares: int | None, in_force: float, *, is_v2: bool) -> float:
+def asked_weight(shares: float | None, in_force: float, *, is_v2: bool) -> float:
     """Return the weight that was asked for, given the one in force and the engine's record (None or
     0: none).
 
@@ -67,7 +67,7 @@ def asked_weight(shares: int | None, in_force: float, *, is_v2: bool) -> float:
     steps = weight_to_v2(in_force)
     if steps == _V2_DEFAULT:
         return DEFAULT_CPU_WEIGHT
-    if shares and steps in _steps_of(shares):
+    if shares and steps in _steps_of(int(shares)):
         return float(shares)
     return DEFAULT_CPU_WEIGHT if steps == _V2_OF_DEFAULT else in_force
 

@@ -11,7 +11,7 @@ follows from them.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import MISSING, asdict, fields, is_dataclass
 from enum import Enum
 from functools import cache
@@ -110,6 +110,11 @@ class Records(Generic[R]):
                 continue
             if record is not None:
                 yield record
+
+    def stamps(self, keys: Collection[str]) -> dict[str, tuple[int, int]]:
+        """Return what tells one version of a record from the next, for those of these keys."""
+        names = {file_name(key): key for key in keys}
+        return {names[name]: one for name, one in self._folder.stamps(names).items()}
 
     def remove(self, record: R) -> None:
         """Remove a record, if it is there."""

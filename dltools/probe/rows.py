@@ -19,7 +19,7 @@ from dltools.engine.cgroup_files import CpuUsage, MemoryUsage, Transfer, Usage
 from dltools.engine.distributed import Membership, membership, variables_in
 from dltools.engine.gpu_access import share_at_start
 from dltools.engine.interface import Container, Engine, RecordedLimits
-from dltools.engine.owner_limits import JournaledLimits, OwnerLimits
+from dltools.engine.journal import OwnerLimits
 from dltools.engine.pauses import why_no_pause
 from dltools.engine.scales import asked_weight
 from dltools.labels import JOB, USER, priority
@@ -233,9 +233,9 @@ class OwnerColumns:
 
     def __init__(self, state_directories: Sequence[Path], engine: Engine) -> None:
         """Read nothing yet. dl-apply keeps its journal in the state directories."""
-        self._journal = JournaledLimits(state_directories, engine.recorded)
+        self._journal = OwnerLimits(state_directories, engine.recorded)
         self._cpus = engine.cpus
-        self._before: Mapping[str, OwnerLimits | str] = {}
+        self._before: Mapping[str, RecordedLimits | str] = {}
 
     def begin(self, container_ids: Collection[str]) -> None:
         """Read the journal, before the limits in force are read."""
@@ -256,11 +256,11 @@ class OwnerColumns:
             elif limits is not None:
                 row["owner_cpu_limit_cores"] = limits.cpus
                 row["owner_cpu_weight"] = limits.weight
-                row["owner_cpuset"] = limits.cpuset
+                row["owner_cpuset"] = limits.cpuset or None
 
     def _in_force(
         self, watched: Watched, row: Row, host_row: Row, usable_list: str | None
-    ) -> OwnerLimits | None:
+    ) -> RecordedLimits | None:
         """Return the limits in force of a container that dl-apply has not changed, None if
         unknown."""
         quota, weight, cpus = row["cpu_limit_cores"], row["cpu_weight"], host_row["cpu_count"]
@@ -273,10 +273,10 @@ class OwnerColumns:
             is_v2=found is not None and found.version == 2,
         )
         is_bounded = cpus is None or quota < cpus
-        return OwnerLimits(
+        return RecordedLimits(
             quota if is_bounded else None,
             asked,
-            self._cpu_list(watched, row["cpuset"], usable_list),
+            self._cpu_list(watched, row["cpuset"], usable_list) or "",
         )
 
     def _cpu_list(

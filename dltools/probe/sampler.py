@@ -18,9 +18,9 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from dltools.engine.identity import DistinctEngines
 from dltools.engine.interface import Container, Engine, UnableError
 from dltools.engine.kernel_files import hold_files
+from dltools.engine.links import DistinctEngines, Link
 from dltools.errors import DltoolsError, UnavailableError
 from dltools.observations.roles import NO_RULES, Rules
 from dltools.observations.table import Row
@@ -130,14 +130,15 @@ class Sampler:
     def _read_all(self, read: Callable[[_HostSampler], list[Row]]) -> list[Row]:
         until = time.monotonic() + self._deadline_s
         for host in self._hosts:
-            host.begin(read)
+            host.begin(partial(host.read, read))
         rows: list[Row] = []
         self.faults = {}
         for host in self._hosts:
             host.wait(until - time.monotonic())
-            fault = host.fault(self._deadline_s)
+            late = f"no answer within {self._deadline_s:g} s" if host.is_busy else ""
+            fault = late or host.fault
             rows += host.take()
-            if fault is not None:
+            if fault:
                 self.faults[host.name] = fault
                 rows.append(_gap(host.name, fault))
         self._has_answered |= len(self.faults) < len(self._hosts)
@@ -156,27 +157,20 @@ def _gap(host: str, fault: str) -> Row:
     return {"time": datetime.now(UTC), "host": host, "kind": "node", "gap": f"no sample: {fault}"}
 
 
-class _Host:
+class _Host(Link):
     """One host: its sampler, once its engine has answered, and the rows read so far."""
 
     def __init__(
         self, address: str, names: DistinctEngines, make: Callable[[], _HostSampler]
     ) -> None:
-        self.address = self.name = address
+        super().__init__(address)
+        self.name = address
         self.is_followed = False
         self._names = names
         self._make = make
         self._sampler: _HostSampler | None = None
-        self._is_lost = False
-        self._fault: str | None = None
         self._rows: list[Row] = []
         self._rows_lock = threading.Lock()  # a late reading adds to them while they are taken
-        self._thread: threading.Thread | None = None
-
-    @property
-    def is_busy(self) -> bool:
-        """Whether it is being read."""
-        return self._thread is not None and self._thread.is_alive()
 
     def connect(self) -> _HostSampler:
         """Connect to the engine. Raises `DltoolsError`, also if another host has its name."""
@@ -184,21 +178,6 @@ class _Host:
         self._names.claim("host name", made.host, self.address)
         self.name, self._sampler = made.host, made
         return made
-
-    def begin(self, read: Callable[[_HostSampler], list[Row]]) -> None:
-        """Begin to read in the background, unless the last reading still runs."""
-        if not self.is_busy:
-            self._thread = threading.Thread(target=self._run, args=(read,), daemon=True)
-            self._thread.start()
-
-    def wait(self, seconds: float) -> None:
-        """Wait until it has been read, at most `seconds`."""
-        if self._thread is not None:
-            self._thread.join(max(0.0, seconds))
-
-    def fault(self, deadline_s: float) -> str | None:
-        """Return why it has not been read by the deadline, None if it has."""
-        return f"no answer within {deadline_s:g} s" if self.is_busy else self._fault
 
     def take(self) -> list[Row]:
         """Return the rows read since the last call."""
@@ -209,23 +188,18 @@ class _Host:
     def left_paused(self) -> list[str]:
         return [] if self.is_busy or self._sampler is None else self._sampler.left_paused()
 
-    def _run(self, read: Callable[[_HostSampler], list[Row]]) -> None:
-        try:
-            made = self._sampler
-            if made is None:
-                made = self.connect()
-                if self.is_followed:
-                    made.follow()
-            elif self._is_lost and self.is_followed:
-                made.resume()
-            rows = read(made)
-            with self._rows_lock:
-                self._rows += rows
-            self._fault, self._is_lost = None, False
-        except DltoolsError as error:
-            self._fault, self._is_lost = str(error), True
-        except Exception as error:  # an engine may answer anything, and must not stop the others
-            self._fault, self._is_lost = f"{type(error).__name__}: {error}", True
+    def read(self, read: Callable[[_HostSampler], list[Row]]) -> None:
+        """Read it, and connect to it first if need be. Raises as the engine does."""
+        made = self._sampler
+        if made is None:
+            made = self.connect()
+            if self.is_followed:
+                made.follow()
+        elif self.error is not None and self.is_followed:
+            made.resume()
+        rows = read(made)
+        with self._rows_lock:
+            self._rows += rows
 
 
 class _HostSampler:

@@ -9,9 +9,9 @@ from helpers.clocks import Clock
 from helpers.fake_engine import FakeEngine
 
 from dltools.apply.engine_actuator import EngineActuator
-from dltools.apply.original_settings import Journal
 from dltools.apply.turns import Rotation
 from dltools.engine.docker.engine import DockerEngine
+from dltools.engine.journal import Journal
 
 
 @pytest.fixture

@@ -17,9 +17,9 @@ from helpers.tools import Tools, complaint
 
 from dltools.apply.actuator import Actuator, Connector
 from dltools.apply.engine_actuator import EngineActuator
-from dltools.apply.original_settings import Journal
 from dltools.apply.turns import Rotation
 from dltools.engine.docker.engine import DockerEngine, connect
+from dltools.engine.journal import Journal
 from dltools.engine.registry import host_address
 from dltools.errors import UnavailableError
 from dltools.plan.records import Plan, Result, Status, dump_plan

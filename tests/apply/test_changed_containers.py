@@ -17,9 +17,9 @@ from dltools.apply.changed_containers import (
 )
 from dltools.apply.engine_actuator import EngineActuator
 from dltools.apply.migrate.migration import Migration, MigrationFiles, Step
-from dltools.apply.original_settings import Journal
 from dltools.cli.apply.tables import changed_table
 from dltools.engine.interface import Engine
+from dltools.engine.journal import Journal
 from dltools.engine.runs import ApplyRun
 from dltools.engine.turn_notes import TurnNote, TurnNotes
 

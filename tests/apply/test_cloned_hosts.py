@@ -12,10 +12,10 @@ from helpers.tools import Tools, complaint, records
 
 from dltools.apply.changed_containers import changed_containers
 from dltools.apply.engine_actuator import EngineActuator
-from dltools.apply.original_settings import Journal
 from dltools.apply.recovery import Leftover, end_dead_leases, unpause_leftovers
 from dltools.apply.turns import Rotation
 from dltools.engine.docker.engine import DockerEngine, connect
+from dltools.engine.journal import Journal
 from dltools.engine.registry import host_address
 from dltools.engine.runs import ApplyRun
 from dltools.engine.turn_notes import TurnNote, TurnNotes

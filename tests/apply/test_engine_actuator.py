@@ -8,10 +8,10 @@ import pytest
 from helpers.fake_engine import HOST, ID, NAME, FakeEngine, action, plan_of
 
 from dltools.apply.engine_actuator import EngineActuator, check_offline
-from dltools.apply.original_settings import Journal
 from dltools.apply.refusals import FOREIGN
 from dltools.apply.turns import Rotation
 from dltools.engine.interface import Engine
+from dltools.engine.journal import Journal
 from dltools.plan.records import Action, Op, Result, Status
 
 

@@ -33,11 +33,11 @@ from dltools.apply.leases import (
     release,
     watch,
 )
-from dltools.apply.original_settings import Journal
 from dltools.apply.refusals import Rules
 from dltools.apply.turns import Rotation
 from dltools.engine.address import Address
 from dltools.engine.interface import Engine, RefusedError
+from dltools.engine.journal import Journal
 from dltools.engine.runs import UNKNOWN_RUN, ApplyRun, process_start
 from dltools.probe.progress.pattern import Expression
 

@@ -16,15 +16,9 @@ from helpers.fake_engine import ID, FakeEngine
 from helpers.journal_entries import journal_entry
 from helpers.located_containers import on_version_1, on_version_2
 
-from dltools.apply.original_settings import (
-    Entry,
-    Journal,
-    Originals,
-    foreign_settings,
-    is_restored,
-    restore,
-)
+from dltools.apply.original_settings import Originals, foreign_settings, is_restored, restore
 from dltools.engine.interface import Capabilities, CpuLimits, Engine, LocatedContainer
+from dltools.engine.journal import Entry, Journal
 from dltools.engine.limits.cpu_limits import Locator
 from dltools.engine.runs import ApplyRun
 from dltools.errors import DataError, OutputError

@@ -15,10 +15,10 @@ from helpers.fake_engine import ID, NAME, FakeEngine, action, plan_of
 from helpers.located_containers import container
 
 from dltools.apply.engine_actuator import EngineActuator
-from dltools.apply.original_settings import Journal
 from dltools.apply.refusals import FOREIGN, GONE, Rules, has_processes, is_own, missing, refusal
 from dltools.apply.turns import Rotation
 from dltools.engine.docker.engine import DockerEngine
+from dltools.engine.journal import Journal
 from dltools.plan.records import Plan, Result, Status
 
 

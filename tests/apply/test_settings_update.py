@@ -16,12 +16,12 @@ from helpers.located_containers import located
 from helpers.tools import Tools, complaint, records
 
 from dltools.apply.engine_actuator import EngineActuator
-from dltools.apply.original_settings import Journal
 from dltools.apply.settings_update import compare
 from dltools.engine.docker import answers as docker_answers
 from dltools.engine.docker.engine import DockerEngine
 from dltools.engine.gpu_access import FRAGILE, LASTING
 from dltools.engine.interface import LocatedContainer
+from dltools.engine.journal import Journal
 from dltools.plan.realisation.settings import Settings
 from dltools.plan.records import Result, Status
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from helpers.fake_engine import HOST, ID, NAME
 
-from dltools.apply.original_settings import Entry
+from dltools.engine.journal import Entry
 from dltools.engine.runs import UNKNOWN_RUN
 
 

@@ -10,9 +10,9 @@ import pytest
 from helpers.journal_entries import journal_entry
 from helpers.scripted_engine import ScriptedEngine
 
-from dltools.apply.original_settings import Entry, Journal
 from dltools.engine.cgroup import Cgroup
 from dltools.engine.docker.limit_fields import recorded_limits
+from dltools.engine.journal import Entry, Journal
 from dltools.observations.table import Row
 from dltools.probe.counters import Counters
 from dltools.probe.inventory import Inventory

@@ -10,12 +10,12 @@ import pytest
 from helpers.containers import Containers, Job, api
 
 from dltools.apply.engine_actuator import EngineActuator
-from dltools.apply.original_settings import Journal
 from dltools.apply.turns import Rotation
 from dltools.engine.docker import answers as docker_answers
 from dltools.engine.docker.engine import DockerEngine
 from dltools.engine.gpu_access import FRAGILE, LASTING
 from dltools.engine.interface import Engine
+from dltools.engine.journal import Journal
 from dltools.engine.limits import limit_files
 from dltools.engine.limits.cpu_limits import Locator
 from dltools.notation.times import format_time

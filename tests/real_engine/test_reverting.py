@@ -11,10 +11,11 @@ from helpers.tools import Tools, records
 from real_engine.test_applying import STARTS
 
 from dltools.apply.engine_actuator import EngineActuator
-from dltools.apply.original_settings import Journal, Originals
+from dltools.apply.original_settings import Originals
 from dltools.apply.turns import Rotation
 from dltools.engine.docker.engine import DockerEngine
 from dltools.engine.interface import RefusedError
+from dltools.engine.journal import Journal
 from dltools.engine.limits.cpu_limits import Locator
 from dltools.engine.runs import ApplyRun
 from dltools.plan.realisation.settings import Settings

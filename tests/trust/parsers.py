@@ -24,9 +24,9 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 from dltools.apply.deliver.copying import DamagedError, unpack
 from dltools.apply.deliver.delivery import DeliveryFiles
 from dltools.apply.migrate.migration import MigrationFiles
-from dltools.apply.original_settings import Journal
 from dltools.cli.report.loading import read_job_table
 from dltools.engine.docker.streams import EntrySplitter
+from dltools.engine.journal import Journal
 from dltools.engine.state_folder import StateFolder
 from dltools.engine.turn_notes import TurnNotes
 from dltools.errors import DltoolsError

@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING
 import typer
 
 from dltools.apply.history import BY_RELEASE
-from dltools.apply.original_settings import Journal
 from dltools.cli.apply.session import connect, open_session
 from dltools.cli.exits import print_message
 from dltools.engine.interface import Container, Engine, GoneError
+from dltools.engine.journal import Journal
 from dltools.engine.left_alone import FOLDER, LeftAlone, LeftAloneRecords
 from dltools.engine.state_folder import prepare, state_directory
 from dltools.engine.turn_notes import TurnNotes

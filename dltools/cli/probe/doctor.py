@@ -201,7 +201,7 @@ def _of_journal(engine: Engine, request: Request) -> Iterator[Finding]:
 
 def _of_directory(directory: Path) -> Iterator[Finding]:
     """Yield what keeps a state directory from being read."""
-    from dltools.apply.original_settings import Journal
+    from dltools.engine.journal import Journal
 
     try:
         state_folder.check(directory)

@@ -17,6 +17,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from dltools.engine import freezer, looked_events
+from dltools.engine.address import Address
 from dltools.engine.cgroup import Cgroup
 from dltools.engine.cgroups.cgroup_tree import CgroupTree, Process
 from dltools.engine.cgroups.plain_logs import PlainFlow, PlainLog, outputs_of
@@ -77,6 +78,27 @@ class Naming:
 
     name: str
     labels: Mapping[str, str] = field(default_factory=dict)
+
+
+def check(address: Address) -> None:
+    """Raise `ConfigError` if an address is not one of cgroups."""
+    for pattern in _patterns(address):
+        parts = pattern.split("/")
+        if not pattern.startswith("/") or not parts[-1] or {".", ".."} & set(parts):
+            raise ConfigError(
+                f"{address.said_by} {address.url!r}: no pattern of cgroups; write "
+                "cgroup:/PATH[,/PATH], where a PATH is below the root of cgroups and may have *"
+            )
+
+
+def open_engine(address: Address, *_: object) -> CgroupEngine:
+    """Look at the cgroups of an address. They are always there: nothing is waited for."""
+    check(address)
+    return CgroupEngine(_patterns(address), logs=address.settings.get("logs"))
+
+
+def _patterns(address: Address) -> list[str]:
+    return address.url.partition(":")[2].split(",")
 
 
 class CgroupEngine(Pauses):

@@ -18,11 +18,13 @@ from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
+from dltools.engine.address import Address
 from dltools.engine.cgroup import with_those_below
 from dltools.engine.cgroups.cgroup_engine import CgroupEngine, Naming
 from dltools.engine.cgroups.cgroup_tree import FREEZER_V1, Process
 from dltools.engine.interface import Capabilities, Container, RefusedError
 from dltools.engine.kernel_files import ROOT, read_text
+from dltools.errors import ConfigError
 
 PATTERNS = ("/slurm*/uid_*/job_*", "/system.slice/*slurmstepd.scope/job_*")
 """Where jobs are: on version 1, whose top has the node's name or not, and on version 2."""
@@ -39,6 +41,21 @@ _STOPPED = frozenset("TtD")
 _ANSWERS_S = 30.0
 _UNUSUAL = re.compile(r"[^\w.+-]")
 _LONGEST = 100
+
+
+def check(address: Address) -> None:
+    """Raise `ConfigError` if an address says more than that it is Slurm's."""
+    if address.url != "slurm:":
+        raise ConfigError(
+            f"{address.said_by} {address.url!r}: nothing follows slurm:; to select containers, use "
+            "--name or --label"
+        )
+
+
+def open_engine(address: Address, *_: object) -> SlurmEngine:
+    """Look at the jobs of this node. Nothing is waited for."""
+    check(address)
+    return SlurmEngine(logs=address.settings.get("logs"))
 
 
 class SlurmEngine(CgroupEngine):

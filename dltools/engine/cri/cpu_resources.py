@@ -53,28 +53,20 @@ def pod_quota(container: Container) -> float | None:
     return quota_in_cores(asked.get(_QUOTA), asked.get(_PERIOD))
 
 
-def setting_updates(located: LocatedContainer, wanted: CpuLimits) -> Iterator[Fields]:
-    """Yield the updates that may set limits, the likeliest first. Raises `RefusedError` for a quota
-    above that of its pod."""
-    fields: dict[str, int] = {}
-    if "cpus" in wanted:
-        fields = _quota_fields(located, wanted["cpus"])
-    if "cpu_weight" not in wanted:
-        yield fields
-        return
-    for shares in shares_for(wanted["cpu_weight"], located.cgroup_version):
-        yield {**fields, _SHARES: shares}
-
-
-def restoring_updates(
-    located: LocatedContainer, original: Fields, wanted: CpuLimits
+def updates(
+    located: LocatedContainer, wanted: CpuLimits, original: Fields | None
 ) -> Iterator[Fields]:
-    """Yield the updates that may restore the quota of the journal's fields, and set the weight that
-    is wanted. On version 2 the shares on record come first: several stand for one weight."""
-    fields = {_QUOTA: original.get(_QUOTA) or -1, _PERIOD: original.get(_PERIOD) or PERIOD_US}
+    """Yield the updates that may set limits, the likeliest first, with the quota of the journal's
+    `original` fields, if given. On version 2 their shares come first: several stand for one weight.
+    Raises `RefusedError` for a quota above that of its pod."""
+    fields: dict[str, int] = {}
+    if original is not None:
+        fields = {_QUOTA: original.get(_QUOTA) or -1, _PERIOD: original.get(_PERIOD) or PERIOD_US}
+    elif "cpus" in wanted:
+        fields = _quota_fields(located, wanted["cpus"])
     version = located.cgroup_version
     choices = shares_for(wanted["cpu_weight"], version) if "cpu_weight" in wanted else (0,)
-    if version == 2 and original.get(_SHARES):
+    if version == 2 and original and original.get(_SHARES):
         choices = (original[_SHARES], *choices)
     for shares in choices:
         yield {**fields, _SHARES: shares}

@@ -261,33 +261,19 @@ class CriEngine(SetsLimits, Pauses):
     # Limits and turns
 
     def set_limits(
-        self, located: LocatedContainer, wanted: CpuLimits, is_in_force: Callable[[], bool]
-    ) -> None:
-        """Set a quota or a weight. Of several ways to do it the next one is taken until
-        `is_in_force`."""
-        self._update(located, cpu_resources.setting_updates(located, wanted), is_in_force)
-
-    def restore_limits(
         self,
         located: LocatedContainer,
-        original: Fields,
         wanted: CpuLimits,
         is_in_force: Callable[[], bool],
+        original: Fields | None = None,
     ) -> None:
-        """Restore the quota that a container had when its `limit_fields` were these, and the weight
-        that is wanted."""
-        updates = cpu_resources.restoring_updates(located, original, wanted)
-        self._update(located, updates, is_in_force)
-
-    def _update(
-        self, located: LocatedContainer, updates: Iterable[Fields], is_in_force: Callable[[], bool]
-    ) -> None:
-        *others, last = updates
-        for fields in (*others, last):
+        """Set a quota, or that of `original` fields, and a weight. Of several ways to do it the
+        next one is taken until `is_in_force`."""
+        for fields in cpu_resources.updates(located, wanted, original):
             self._connection.ask(
                 "UpdateContainerResources", container_id=located.container.id, linux=fields
             )
-            if fields is not last and is_in_force():
+            if is_in_force():
                 return
 
     def recorded(self, limit_fields: Fields) -> RecordedLimits:

@@ -168,24 +168,30 @@ class DockerEngine(SetsLimits, Pauses, Moves, Delivers):
         return f"/containers/{quoted(id_)}"
 
     def set_limits(
-        self, located: LocatedContainer, wanted: CpuLimits, is_in_force: Callable[[], bool]
+        self,
+        located: LocatedContainer,
+        wanted: CpuLimits,
+        is_in_force: Callable[[], bool],
+        original: Fields | None = None,
     ) -> None:
-        """Set CPU limits. Of several ways to do it the next one is taken until `is_in_force`."""
+        """Set CPU limits, and the quota of `original` fields. Of several ways to do it the next one
+        is taken until `is_in_force`."""
+        if original is not None:
+            self._restore(located, original, wanted, is_in_force)
+            return
         container = located.container
         had_gpu = container.has_gpu and self.can_open_gpu(container)
         self._update_until(located, setting_updates(located, wanted, self.cpus), is_in_force)
         if had_gpu and self.can_open_gpu(container) is False:
             raise RefusedError("the update has cut off its GPU: restart the container")
 
-    def restore_limits(
+    def _restore(
         self,
         located: LocatedContainer,
         original: Fields,
         wanted: CpuLimits,
         is_in_force: Callable[[], bool],
     ) -> None:
-        """Restore the quota that a container had when its `limit_fields` were these, and the weight
-        and CPU list that are wanted."""
         equivalent = equivalent_original(located, original, self.cpus)
         try:
             updates = restoring_updates(located, original, wanted, self._default_shares)

@@ -164,7 +164,7 @@ def restore_limits(
         with _refused(located.container):
             write_files(located, texts)
         return
-    needed(engine, SetsLimits).restore_limits(located, original, wanted, is_in_force)
+    needed(engine, SetsLimits).set_limits(located, wanted, is_in_force, original)
     if not are_original(located, texts):
         with suppress(OSError):  # the caller reads back what is in force
             write_files(located, texts)

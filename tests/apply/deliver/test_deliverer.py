@@ -24,9 +24,9 @@ from helpers.tar_archives import archive
 from dltools.apply.deliver.deliverer import CHECK_S, Deliverer, Hook
 from dltools.apply.deliver.delivery import DeliveryFiles
 from dltools.apply.engine_actuator import EngineActuator
-from dltools.apply.original_settings import Journal
 from dltools.apply.turns import Rotation
 from dltools.engine.interface import Engine
+from dltools.engine.journal import Journal
 from dltools.errors import DataError
 from dltools.plan.records import Op, Result
 from dltools.plan.signals.targets import TargetMet

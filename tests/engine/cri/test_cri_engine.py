@@ -11,7 +11,7 @@ from helpers.made_cgroups import Machine
 
 from dltools.engine import cgroup
 from dltools.engine.cri import runtime_pb2 as messages
-from dltools.engine.cri.cpu_resources import pod_quota, recorded_limits, restoring_updates
+from dltools.engine.cri.cpu_resources import pod_quota, recorded_limits, updates
 from dltools.engine.cri.cri_engine import CriEngine
 from dltools.engine.interface import (
     CpuLimits,
@@ -236,7 +236,7 @@ def test_a_restored_quota_is_that_of_before(engine: CriEngine, runtime: FakeRunt
     runtime.add("a1", info=spec(quota=50_000, period=100_000, shares=2))
     place = located(engine, "a1")
     original = {"cpu_quota": 0, "cpu_period": 0, "cpu_shares": 512}
-    assert list(restoring_updates(place, original, {"cpu_weight": 512.0})) == [
+    assert list(updates(place, {"cpu_weight": 512.0}, original)) == [
         {"cpu_quota": -1, "cpu_period": 100_000, "cpu_shares": 512}
     ]
     assert recorded_limits(original) == RecordedLimits(None, 512)

@@ -13,7 +13,6 @@ from conftest import ReplaceSleep
 from helpers.fake_engine import ID, FakeEngine, action, plan_of
 
 from dltools.apply.engine_actuator import EngineActuator
-from dltools.apply.original_settings import Journal
 from dltools.apply.refusals import is_own, unsupported
 from dltools.apply.turns import Rotation
 from dltools.engine.address import Address
@@ -21,6 +20,7 @@ from dltools.engine.docker import engine as docker_engine
 from dltools.engine.docker import faults
 from dltools.engine.docker.engine import DockerEngine
 from dltools.engine.interface import CpuLimits, Engine, GoneError, RefusedError
+from dltools.engine.journal import Journal
 from dltools.engine.limits.cpu_limits import Locator, settings_in_force
 from dltools.engine.podman import engine as podman_engine
 from dltools.engine.podman.engine import PodmanEngine
@@ -347,14 +347,14 @@ def test_what_is_set_on_a_stopped_container_counts_although_it_is_not_shown(
         located = Locator(engine).find(ID)
         original = {"CpuQuota": 0, "CpuPeriod": 0, "CpuShares": 0, "CpusetCpus": ""}
         wanted: CpuLimits = {"cpu_weight": 1024.0, "cpuset": None}
-        engine.restore_limits(located, original, wanted, lambda: True)
+        engine.set_limits(located, wanted, lambda: True, original)
         assert settings_in_force(Locator(engine).find(ID)) == {
             "cpus": None,
             "cpu_weight": 1024.0,
             "cpuset": None,
         }
         assert len(fake.updates) == 1
-        opened(fake, "Libpod/4.3.1 (linux)").restore_limits(located, original, wanted, lambda: True)
+        opened(fake, "Libpod/4.3.1 (linux)").set_limits(located, wanted, lambda: True, original)
         assert len(fake.updates) == 1, "it keeps no limits: there is nothing to restore"
         fake.started = "2020-01-01T00:00:01.000000001Z"
         assert settings_in_force(Locator(engine).find(ID))["cpus"] == 0.4

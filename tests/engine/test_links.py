@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from dltools.engine.identity import DistinctEngines
+from dltools.engine.links import DistinctEngines
 from dltools.errors import UnavailableError
 
 
