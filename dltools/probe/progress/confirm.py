@@ -139,10 +139,12 @@ class Confirmation(Generic[T]):
     def _released(self, points: list[Point], reading: Reading) -> list[Tagged[T]]:
         """Return the waiting points with the names of these, which are certain. A whole number
         beside fractions still waits if it has no counter: it may be a setting."""
-        names = tuple([point.metric for point in points])
+        names = tuple([point[0] for point in points])
+        if names not in self._waiting:
+            return []
         found: list[_Waiting[T]] = []
         kept: list[_Waiting[T]] = []
-        for one in self._waiting.pop(names, []):
+        for one in self._waiting.pop(names):
             metric, _, step, epoch = one.tagged[1][:4]
             is_doubtful = one.is_whole and metric not in reading.wholes
             may_be_setting = is_doubtful and step is None and epoch is None

@@ -33,6 +33,10 @@ _TIME = Regex(
 )
 
 
+_OF_TIMES = ("time", "wall", "[", "- ", "] ", "\u2501", "it/s")
+"""What lines with a time have."""
+
+
 class SaidLength:
     """What one log says of how many epochs, or else steps, its job will train, and how long it has
     run. `is_new`: something has been said since the last points."""
@@ -99,6 +103,8 @@ LengthPlace = tuple[bool, tuple[int, int], tuple[int, int]]
 
 def length_in(line: str) -> LengthPlace | None:
     """Return where lines that differ from this one in their digits alone say a length."""
+    if "/" not in line and "of" not in line.lower():
+        return None
     if match := _EPOCHS.search(line):
         return True, match.span(1), match.span(2)
     match = None if _NO_TRAINING.search(line) else _STEPS.search(line)
@@ -111,5 +117,5 @@ TimePlace = tuple[str, tuple[int, int]]
 
 def time_in(line: str) -> TimePlace | None:
     """Return where lines that differ from this one in their digits alone say a time elapsed."""
-    match = _TIME.search(line)
+    match = _TIME.search(line) if any(word in line for word in _OF_TIMES) else None
     return (match.lastgroup or "", match.span(match.lastgroup or 0)) if match else None

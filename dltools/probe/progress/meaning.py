@@ -242,6 +242,10 @@ class Count(NamedTuple):
         return at if at.epoch is not None else Count(at.step, self.epoch)
 
 
+NO_COUNT = Count(None, None)
+_SHORT = 19
+"""Digits of a number that may not fit into 64 bits."""
+
 _SCALE = {"": 1, "k": 1_000, "m": 1_000_000, "g": 10**9, "b": 10**9}
 
 _AFTER_EPOCH = Regex(
@@ -271,9 +275,10 @@ _AT_STEPS = Regex(
     r"|\b(?:\d{1,15}-)?(\d{1,15})batch\b|\((\d{1,15}), [-+.e\d]{1,30}, \{'",
     re.IGNORECASE,
 )
+_OF_STEPS = ("steps", "iter", "updates", "batch", ", {'")
 _INDEX = Regex(r"(?:\b[Ee]poch\[|@[Ee]poch )(\d{1,15})\b|(?<![\w/])(\d{1,15})epoch\b")
 _RANGE = Regex(r"-(\d{1,15})\]")
-BAR_FORM = Regex(
+_BAR_FORM = Regex(
     r"(?<![\w.])(\d{1,15}(?:\.\d{1,9})?)([kKMG]?)(?:/(?:[\d.]{1,15}[kKMG]?|\?))?[a-zA-Z]{0,9}\s{0,2}"
     r"\[[\d:]{4,12}(?:<[^,\]]{0,20})?,[^,\]]{0,30}/[^,\]]{1,20}(?:,|\])"
     r"|^\s{0,9}(\d{1,15})/(?:\d{1,15}|Unknown) (?:\[[=>.]{1,80}\]|[\u2501\u2500\u2578\u257a]{3})"
@@ -321,13 +326,14 @@ def place(line: str, found: Sequence[Token], metrics: int = 0) -> Place:
     if epoch is None and rank == _UPDATE:
         # Marian's `Ep. 1 : Up. 2000`
         epoch = next((one.value for one in found if one.name.lower() == "ep."), None)
-    if epoch is None and (match := _INDEX.search(line)):
+    if epoch is None and "poch" in line and (match := _INDEX.search(line)):
         epoch, epoch_end = match.span(match.lastindex), match.end()  # `Epoch[2] Batch [20-40]`
     if step is not None and (match := _RANGE.match(line, step[1])):
         step = match.span(1)
     if epoch is not None and rank == _TRIAL:
         step = None  # of the search, not of the training
-    if step is None and (match := _AT_STEPS.search(line)):
+    lower = line.lower() if step is None else ""
+    if any(word in lower for word in _OF_STEPS) and (match := _AT_STEPS.search(line)):
         step = match.span(match.lastindex)
     if step is None and (match := COUNTED.search(line)):
         step = match.span(2)
@@ -336,7 +342,7 @@ def place(line: str, found: Sequence[Token], metrics: int = 0) -> Place:
         epoch = epoch or other
     if step == epoch:
         step = None
-    bar = BAR_FORM.search(line) if "/" in line else None
+    bar = bar_in(line)
     if bar and bar[3]:
         step, scale = bar.span(3), 1
     elif bar and rank not in _BESIDE_BARS:
@@ -346,6 +352,12 @@ def place(line: str, found: Sequence[Token], metrics: int = 0) -> Place:
     elif bar and not epoch and (match := _OPENING.match(line)) and match.end() < bar.start():
         epoch = match.span(1)  # `[3/40] loss 0.5: 100%|...| 50/50 [...]`
     return Place(step, scale, epoch, bool(bar))
+
+
+def bar_in(line: str) -> re.Match[str] | None:
+    """Return the bar in a line, None if it has none."""
+    found: re.Match[str] | None = _BAR_FORM.search(line) if "/" in line else None
+    return found
 
 
 def _is_about(line: str, epoch_end: int, token: Token, metrics: int) -> bool:
@@ -366,9 +378,9 @@ def counter_of(line: str, token: Token) -> str:
 
 def count(step: str | None, scale: int, epoch: str | None) -> Count:
     """Return the step and the epoch, from the counters as printed."""
-    return Count(
-        None if step is None else _whole(step, scale), None if epoch is None else _epoch(epoch)
-    )
+    if epoch is not None:
+        return Count(None if step is None else _whole(step, scale), _epoch(epoch))
+    return NO_COUNT if step is None else Count(_whole(step, scale), None)
 
 
 def _is_timm(line: str, token: Token) -> bool:
@@ -412,6 +424,8 @@ def _leading(line: str, metrics: int) -> Span | None:
 
 def _whole(text: str, scale: int) -> int | None:
     """Return a count such as 1,635 or 31K; None for one that is negative or beyond 64 bits."""
+    if scale == 1 and len(text) < _SHORT and text.isdecimal():
+        return int(text)
     try:
         exact = int(text.replace(",", "")[:20]) if scale == 1 else round(number(text) * scale)
     except (ValueError, OverflowError):

@@ -9,15 +9,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from functools import partial
 
 from dltools.observations.metric_names import normal_name
 from dltools.probe.progress.base import NOTHING, Point, Reading, Regex, number
 from dltools.probe.progress.meaning import (
-    BAR_FORM,
+    NO_COUNT,
     PHASES,
     Candidate,
     Count,
     PhaseWord,
+    bar_in,
     candidates,
     count,
     counter_of,
@@ -54,11 +56,11 @@ from dltools.probe.progress.tokens import (
 )
 
 _CODE = Regex(
-    r"^\s*(?:def|class|import|from|return|if|for|while|else|elif|print|assert|self|parser|const|let"
-    r"|config param|namespace|args?|hparams?|usage|warning)\b|\bself\.|[+*]=|[^=]==[^=>\]]"
-    r"|\blambda\b|\s#\s(?!\w+: [\d.]+(?:\s|$))|;\s*$|^#|^\s+#(?! \w+: \d)|^\s*//|\bTODO\b"
-    r"|\.(?:ckpt|pth?|safetensors|h5|pkl|bin|onnx|keras)\b|\btrain_runtime\b|^Averaged stats:"
-    r"|^Test: \[\s*\d+/\d+\]\s+Time\s"
+    r"^(?:\s*(?:def|class|import|from|return|if|for|while|else|elif|print|assert|self|parser|const"
+    r"|let|config param|namespace|args?|hparams?|usage|warning)\b|#|\s+#(?! \w+: \d)|\s*//"
+    r"|Averaged stats:|Test: \[\s*\d+/\d+\]\s+Time\s)"
+    r"|\b(?:self\.|lambda\b|TODO\b|train_runtime\b)|[+*]=|[^=]==[^=>\]]"
+    r"|\s#\s(?!\w+: [\d.]+(?:\s|$))|;\s*$|\.(?:ckpt|pth?|safetensors|h5|pkl|bin|onnx|keras)\b"
 )
 """Patterns of source code, settings and names of files; of a sum at the end, and of the batches of
 an evaluation whose mean follows."""
@@ -68,6 +70,7 @@ _FRACTION = Regex(r"[.einy]", re.IGNORECASE)
 
 _LOGGED = Regex(r".{0,80}?(?:\b(?:INFO|DEBUG|WARNING)\b[\]:]?|\w\.(?:cpp|cc|py):\d+\])\s")
 """What a logger puts before a heading."""
+_OF_LOGGERS = ("INFO", "DEBUG", "WARNING", ".cpp:", ".cc:", ".py:")
 
 _MEASURED = Regex(
     r"\b(?:[a-z]{1,20}_){0,2}(?:lr|eta|time|memory)\W{1,3}(?:\d+ days?, )?[\d.:]+(?:e-?\d+)?,?"
@@ -94,7 +97,8 @@ BAR = "bars"
 """The source of what is read beside a bar of tqdm."""
 
 _NOTHING = Meaning((), False, (), 1, has_fraction=False, is_plain=False)
-_NO_COUNT = Count(None, None)
+_POINT = partial(tuple.__new__, Point)
+"""Makes a point of its fields in C."""
 
 
 class Named:
@@ -107,9 +111,9 @@ class Named:
     def __init__(self, shapes: Shapes | None = None) -> None:
         """Keep what is understood in the shapes of the log's lines."""
         self._shapes = Shapes() if shapes is None else shapes
-        self.above = _NO_COUNT
-        self.newest = _NO_COUNT
-        self._bar, self._is_evaluation = _NO_COUNT, False
+        self.above = NO_COUNT
+        self.newest = NO_COUNT
+        self._bar, self._is_evaluation = NO_COUNT, False
         self._shown: int | None = None  # of a bar without metrics
         self._newest_dict: Sequence[str | None] = ()
         self._dicts: set[frozenset[tuple[str, str]]] = set()  # the metrics of dicts below it
@@ -169,6 +173,8 @@ class Named:
         key = with_names(line) if has_numbers or shape.has_numbers else ""
         shape.has_numbers = shape.has_numbers or has_numbers
         shape.meanings[key] = meaning
+        if meaning is _NOTHING and not shape.has_numbers:
+            shape.may_be_named = False
         return has_numbers
 
     def _locate(self, layout: Layout, meaning: Meaning, line: str, *, is_numbered: bool) -> None:
@@ -186,14 +192,14 @@ class Named:
     def _reading(self, meaning: Meaning, texts: Sequence[str | None]) -> Reading:
         if meaning is _NOTHING:
             return NOTHING
-        at = _count(texts[0], meaning.scale, texts[1])
+        at = count(texts[0], meaning.scale, texts[1])
         is_bar = meaning.is_bar
         if not meaning.metrics:
             if is_bar:
                 self._dicts = self._dicts if at.step == self._shown else set()
                 self._shown = at.step
                 return NOTHING
-            self.above = self.above if at is _NO_COUNT else at
+            self.above = self.above if at is NO_COUNT else at
             self._phase, self._below = meaning.phase, set()
             return NOTHING
         if at.step is None and meaning.is_dict and at.epoch is not None:
@@ -202,18 +208,16 @@ class Named:
             self._newest_dict = texts
             at = Count(self._step_of_bar(meaning), at.epoch)
         if self._phase:
-            meaning = self._in_phase(meaning, has_count=at is not _NO_COUNT)
-        if at.step is None or at.epoch is None:
+            meaning = self._in_phase(meaning, has_count=at is not NO_COUNT)
+        if self.above is not NO_COUNT and (at.step is None or at.epoch is None):
             at = _below(self.above, at)
         if is_bar and self._has_gone_back(at):
             meaning = _of_phase(meaning, "test")
         step, epoch = at
         source = BAR if is_bar else "named"
         points = [
-            Point(metric, float(text or "nan"), step, epoch, source, printed)
-            if text is None or "," not in text
-            else Point(metric, number(text), step, epoch, source, printed)
-            for (metric, printed), text in zip(meaning.metrics, texts[2:], strict=False)
+            _POINT((metric, value, step, epoch, source, printed, None, None, None))
+            for (metric, printed), value in zip(meaning.metrics, _values(texts[2:]), strict=False)
         ]
         if meaning.has_totals:
             points = _shares(points, texts[2 + len(points) :])
@@ -290,8 +294,11 @@ def _of_phase(meaning: Meaning, phase: str) -> Meaning:
     )
 
 
-def _count(step: str | None, scale: int, epoch: str | None) -> Count:
-    return _NO_COUNT if step is None and epoch is None else count(step, scale, epoch)
+def _values(texts: Sequence[str | None]) -> list[float]:
+    try:
+        return list(map(float, texts))  # type: ignore[arg-type]
+    except (TypeError, ValueError):
+        return [number(text or "nan") for text in texts]
 
 
 def _shares(points: list[Point], totals: Sequence[str | None]) -> list[Point]:
@@ -373,14 +380,16 @@ def _heading(line: str, lower: str) -> Meaning:
     but these."""
     if len(line) > _LONGEST_HEADING:
         return _NOTHING
-    if bar := BAR_FORM.search(line):
+    if bar := bar_in(line):
         return _NOTHING._replace(numbers=tuple(sites(line, [bar.span(1), None])), is_bar=True)
-    logged = _LOGGED.match(line)
+    logged = _LOGGED.match(line) if any(word in line for word in _OF_LOGGERS) else None
     begin = logged.end() if logged else 0
     for unsaid in (_STARTS, _MEASURED):
         line = unsaid.sub(lambda match: " " * len(match[0]), line)
     found = [token for token in tokens(line) if token.start >= begin]
     words = phase_words(line, lower)
+    if not words and not any(word in lower for word in COUNTERS):
+        return _NOTHING
     phase = words[-1].phase.replace("train", "") if words else ""
     if words:
         found = [token for token in found if not _ABOUT_PHASES.fullmatch(token.name)]

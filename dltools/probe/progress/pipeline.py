@@ -57,11 +57,17 @@ class PointReader(Generic[T]):
     def tagged(self, data: bytes, *, is_last: bool = False) -> list[Tagged[T]]:
         """Return the points that are certain now, with the tags of their lines."""
         found: list[Tagged[T]] = []
-        for line in self._lines.feed(data):
-            self._read_line(line, found)
+        lines = self._lines.feed(data)
         if is_last:
-            for line in self._lines.end():
-                self._read_line(line, found)
+            lines += self._lines.end()
+        for line in lines:
+            layout = self._layout(line[0])
+            if layout.prefix is None:
+                self._read(line, layout, found)
+            else:
+                for own in peel(line, layout.prefix):
+                    self._read(own, self._layout(own.text), found)
+        if is_last:
             found += self._drawings.end() + self._confirmation.end()
         return found
 
@@ -73,16 +79,8 @@ class PointReader(Generic[T]):
         """Return by metric how many points belong to no series so far."""
         return self._confirmation.dropped()
 
-    def _read_line(self, line: LogLine, found: list[Tagged[T]]) -> None:
-        """Remove the prefix of a line, if it has one, and read the rest."""
-        layout = self._layout(line[0])
-        if layout.prefix is None:
-            self._read(line, layout, found)
-            return
-        for own in peel(line, layout.prefix):
-            self._read(own, self._layout(own.text), found)
-
     def _read(self, line: LogLine, layout: Layout, found: list[Tagged[T]]) -> None:
+        """Add the points that are certain with a line without its prefix."""
         try:
             reading = self._match(line[0], layout)
         except (ValueError, OverflowError):  # a "number" of thousands of digits

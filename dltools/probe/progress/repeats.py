@@ -47,7 +47,9 @@ class Repeats:
             if step is not None and not -_MOST <= step < _MOST:
                 step, point = None, point._replace(step=None)
             last = self._last.get(metric)
-            is_same = last is not None and (last[2] == value or _are_nan(last[2], value))
+            is_same = last is not None and (
+                last[2] == value or (value != value and last[2] != last[2])
+            )
             if step is not None or epoch is not None:
                 self._last[metric] = (step, epoch, value)
                 if last is not None and is_same:
@@ -55,15 +57,11 @@ class Repeats:
                         step is not None or len(repr(value)) >= _LONG
                     )
                     is_same = is_same and (is_redrawn or last[1] == epoch)
-                elif last is not None and step is None and last[:2] == (None, epoch):
+                elif step is None and last is not None and last[:2] == (None, epoch):
                     is_same = math.isclose(last[2], value, rel_tol=_SAID_AGAIN)
             if not is_same:
                 found.append(point)
         return found
-
-
-def _are_nan(one: float, other: float) -> bool:
-    return one != one and other != other
 
 
 class Drawings(Generic[T]):

@@ -387,7 +387,7 @@ def stands_of(lower: str) -> Stands:
     if len(lower) < _LONGEST_ALONE:
         if _NUMBER_ALONE.fullmatch(lower):
             return Stands.BELOW
-        match = _NAME_ALONE.fullmatch(lower)
+        match = _NAME_ALONE.fullmatch(lower) if lower.rstrip()[-1:] == ":" else None
         if match and name_kind(match[1]) is NameKind.METRIC:
             return Stands.ABOVE
     return Stands.ALONE
@@ -395,7 +395,7 @@ def stands_of(lower: str) -> Stands:
 
 _LONGEST_ALONE = 100
 
-_WITH_ZEROS = frozenset(re.sub("[1-9]", "0", word) for word in (*HINTS, *COUNTERS))
+_WITH_ZEROS = tuple(re.sub("[1-9]", "0", word) for word in (*COUNTERS, *HINTS))
 
 
 def may_be_named(lower: str) -> bool:

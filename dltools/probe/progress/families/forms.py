@@ -94,6 +94,12 @@ _TASK = Regex(r"(?:Evaluate annotation type \*|IoU metric: |copypaste: Task: )(\
 _READ = tuple((_hint(form), Regex(_expression(form), re.IGNORECASE)) for form in _FORMS)
 
 
+_IN_SMALL_LETTERS = (
+    *((hint.lower(), form) for hint, form in _READ),
+    *((hint, _TASK) for hint in ("annotation type", "iou metric", "copypaste: task")),
+)
+
+
 class Log:
     """A log with lines of these forms."""
 
@@ -106,9 +112,7 @@ class Log:
 
     def may_read(self, lower: str) -> bool:
         """Tell whether a line may have one of these forms."""
-        return bool(_TASK.search(lower)) or any(
-            hint.lower() in lower and form.search(lower) for hint, form in _READ
-        )
+        return any(hint in lower and form.search(lower) for hint, form in _IN_SMALL_LETTERS)
 
     def points(self, line: str) -> list[Point]:
         """Return the points of one line."""

@@ -29,7 +29,8 @@ _NUMBER = Regex(
 _UNIT = Regex(r"\s*\([^()]*\)$")
 _PHASE = Regex(r"\s*(all|(?:train|val(?:id)?|test|dev)(?:ing|ation)?(?:set)?)\s{2,}", re.IGNORECASE)
 _LOGGED = Regex(
-    r"\W{0,2}(?:\d[^|]*?\bINFO\b\]?\s?[-:|]?\s|INFO\b[^|]{0,60}\d:\d\d[^|]{0,20}(?=\|))"
+    r"\W{0,2}(?:\d[^|]*?\bINFO\b\]?\s?[-:|]?\s|INFO\b[^|]{0,60}\d:\d[^|]{0,20}(?=\|))",
+    re.IGNORECASE,
 )
 """What Python's logging puts before a row."""
 
@@ -79,12 +80,16 @@ class Log:
 
     def may_read(self, lower: str) -> bool:
         """Tell whether a line may be a row or a header."""
+        if "=" in lower:
+            return False
+        if "info" in lower and (match := _LOGGED.match(lower)):
+            lower = lower[match.end() :]
         head = lower.lstrip(" \t|\u2502\u2503")[:1]
         is_text = head.isalpha() and (":" not in lower or "class" in lower)
         if is_text and "|" not in lower and "class" not in lower and not _PHASE.match(lower):
             is_text = not _VALUE.search(lower) and any(word in lower for word in _OF_TABLES)
         is_row = head in "0-#|+" and (head not in "0-" or len(_WORD.findall(lower)) <= _MOST_WORDS)
-        return "=" not in lower and (is_text or is_row or "info" in lower)
+        return is_text or is_row
 
     def points(self, line: str) -> list[Point]:
         """Return the points of one line."""
