@@ -138,25 +138,26 @@ class DockerAlone:
 
     def dues(self, now: int, cpus: float, latest: float = LATEST) -> dict[str, Due]:
         """Return until when each job can wait here from a time on, by run: one of known length so
-        that it ends in time, any other so that it has had by any time at least 1/`latest` of what
-        it has had there some seconds before."""
+        that it ends in time, any other so that it ends in time if it ends soon: it has as much
+        `latest` times later than it has had it there, both from its arrival."""
         here = {key: one for key, one in self.jobs.items() if one.is_here}
         is_known = any(one.total is not None for one in here.values())
         ends, parts, found = self.ends(cpus) if is_known else {}, self._parts(cpus), {}
         passed_s = (now - self.at) / MICRO
         for key, one in here.items():
             had = (one.attained + _NEW_CPU_S) / (one.had + _NEW_CPU_S)
-            is_small = one.cpus < _SMALL_CPUS
+            is_small, age_s = one.cpus < _SMALL_CPUS, (now - one.arrived) / MICRO
             times, grace_s = (1.0, 0.0) if is_small else (latest, _GRACE_S)
             if one.total is None:
                 rate = max(parts.get(one.cpus, 0.0), 1e-9)
-                wait_s = (times * one.attained - one.had) / rate + grace_s - passed_s
+                ahead_s = (one.attained - one.had) / rate - passed_s
+                wait_s = (times - 1) * age_s + times * ahead_s + grace_s
                 found[key] = Due(wait_s, had)
                 continue
             latest_s = times * (ends[key] - one.arrived) / MICRO
             in_hand_s = min(_MOST_IN_HAND_S, _IN_HAND * latest_s)
             need_s = (one.total - one.attained) / min(one.cpus, cpus)
-            wait_s = latest_s - (now - one.arrived) / MICRO - need_s - in_hand_s
+            wait_s = latest_s - age_s - need_s - in_hand_s
             found[key] = Due(wait_s, had)
         return found
 
