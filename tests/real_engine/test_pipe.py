@@ -96,16 +96,6 @@ def test_one_sample_is_enough_at_the_first_try(
     assert jobs["fast"].name in {result["container"]["name"] for result in results}
 
 
-def test_nothing_to_do_is_fine(tool: Tools, run: Containers, tmp_path: Path) -> None:
-    run()
-    done = tool.shell(
-        f"dl-probe {' '.join(run.only)} | dl-plan --realize quota | dl-apply; echo ${{PIPESTATUS[@]}} >&2",
-        tmp_path / "bin",
-    )
-    assert statuses(done.stderr) == [0, 0, 0]
-    assert done.stdout == b""
-
-
 def test_a_reader_that_goes_away_ends_a_stream(
     tool: Tools, run: Containers, tmp_path: Path
 ) -> None:
@@ -153,22 +143,6 @@ def test_a_plan_that_a_person_edits_is_applied(
     limits = {name: job.kernel_cpus for name, job in jobs.items()}
     assert limits.pop("flat") is None
     assert list(limits.values()) == pytest.approx([share, share], abs=0.001)
-
-
-def test_weights_are_made_and_undone(
-    tool: Tools, run: Containers, jobs: dict[str, Job], tmp_path: Path
-) -> None:
-    before = {name: job.kernel() for name, job in jobs.items()}
-    done = tool.shell(
-        f"dl-probe {' '.join(run.only)} -i 1 -c 7 | dl-plan --realize weight"
-        " --set itval=2 --set alpha=0.01 | dl-apply; echo ${PIPESTATUS[@]} >&2",
-        tmp_path / "bin",
-    )
-    results = keeps_up(done)
-    assert {tuple(result["after"]) for result in results} == {("cpu_weight",)}
-    assert all(job.kernel_cpus is None for job in jobs.values())
-    assert tool("dl-apply", "--undo").returncode == 0
-    assert {name: job.kernel() for name, job in jobs.items()} == before
 
 
 def test_an_interrupted_pipe_leaves_no_limit_behind(

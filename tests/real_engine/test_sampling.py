@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import csv
 import io
 import json
 import os
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from helpers.containers import Containers, Job, eventually
@@ -107,12 +104,6 @@ def test_threads_are_counted(sample: Any, run: Containers) -> None:
     eventually(lambda: of_job(sample(), job)["thread_count"], lambda threads: threads == 4)
 
 
-def test_a_stopped_container_is_not_sampled(sample: Any, run: Containers) -> None:
-    job = run()
-    job.stop()
-    assert of_kind(sample(), "container") == []
-
-
 def test_a_label_and_a_name_choose_containers(tool: Tools, run: Containers) -> None:
     first = run(name="first", labels={"dltools-test.colour": "red"})
     second = run(name="second", labels={"dltools-test.colour": "blue"})
@@ -158,34 +149,6 @@ def test_a_single_sample_is_parquet(tool: Tools, run: Containers) -> None:
     assert sorted(set(kinds) - OF_GPUS) == ["container", "event", "node", "progress"]
     times = table.column("time").to_pylist()
     assert times == sorted(times)
-
-
-def test_a_file_is_written_whole(tool: Tools, run: Containers, tmp_path: Path) -> None:
-    run()
-    target = tmp_path / "sample.parquet"
-    done = tool("dl-probe", *run.only, "-o", target)
-    assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
-    assert pq.read_table(target).num_rows >= 2
-    assert [path.name for path in tmp_path.glob("*sample*")] == ["sample.parquet"]
-
-
-def test_every_format_says_the_same(tool: Tools, run: Containers) -> None:
-    job = run("echo step 7 loss: 0.5; sleep 60")
-    eventually(job.log)
-
-    def raw(name: str) -> bytes:
-        return bytes(tool("dl-probe", *run.only, "--format", name).stdout)
-
-    def essence(rows: list[dict[str, Any]]) -> tuple[Any, ...]:
-        (point,) = (row for row in rows if row["kind"] == "progress")
-        kinds = sorted(kind for row in rows if (kind := row["kind"]) not in OF_GPUS)
-        return kinds, point["container_id"], float(point["value"]), int(point["step"])
-
-    expected = (["container", "event", "node", "progress"], job.id, 0.5, 7)
-    assert essence(records(raw("jsonl"))) == expected
-    assert essence(list(csv.DictReader(io.StringIO(raw("csv").decode())))) == expected
-    assert essence(pq.read_table(io.BytesIO(raw("parquet"))).to_pylist()) == expected
-    assert essence(pa.ipc.open_stream(raw("arrow")).read_all().to_pylist()) == expected
 
 
 def test_a_table_and_prometheus_text_for_people(tool: Tools, run: Containers) -> None:

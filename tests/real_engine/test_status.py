@@ -63,9 +63,13 @@ def test_turns_and_the_run_that_gives_them(run: Containers, tool: Tools) -> None
         assert {one["run"]["pid"] for one in changed} == {process.pid}
         assert all(one["run"]["alive"] for one in changed)
         assert {one["now"]["state"] for one in changed} <= {"running", "paused"}
-        process.terminate()
+        text = tool("dl-apply", "--status", env={"COLUMNS": "160"}).stdout.decode()
+        assert text.count("run ends") == 2
+        assert f"dl-apply --undo --stop ends process {process.pid} and restores" in text
+        assert tool("dl-apply", "--undo", "--stop").returncode == 0
         process.communicate(timeout=20)
     assert tool("dl-apply", "--status", "--format", "jsonl").stdout == b""
+    assert [state(job) for job in jobs] == ["running"] * 2
 
 
 def test_piped_it_is_a_table_for_people(run: Containers, tool: Tools, state: Path) -> None:
@@ -111,17 +115,6 @@ def test_what_would_not_be_restored_is_not_promised(run: Containers, tool: Tools
     assert [
         one["foreign"] for one in records(tool("dl-apply", "--status", "--format", "jsonl").stdout)
     ] == [True]
-
-
-def test_while_a_run_goes_on_the_table_says_how_to_end_it(run: Containers, tool: Tools) -> None:
-    jobs = [run(SPIN, name=name) for name in ("a", "b")]
-    with rotating(tool, jobs, "--restore") as process:
-        text = tool("dl-apply", "--status", env={"COLUMNS": "160"}).stdout.decode()
-        assert text.count("run ends") == 2
-        assert f"dl-apply --undo --stop ends process {process.pid} and restores" in text
-        assert tool("dl-apply", "--undo", "--stop").returncode == 0
-        process.communicate(timeout=20)
-    assert [state(job) for job in jobs] == ["running"] * 2
 
 
 def test_status_changes_nothing_and_needs_no_lock(run: Containers, tool: Tools) -> None:

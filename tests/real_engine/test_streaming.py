@@ -125,15 +125,6 @@ def test_a_stream_to_a_file_is_readable_while_it_grows(
     assert plan.returncode in (0, 65)  # 65: killed in the middle of a batch
 
 
-def test_every_line_is_read_once(stream: Any, run: Containers) -> None:
-    job = run(COUNT)
-    eventually(lambda: printed(job), lambda lines: len(lines) > 10)  # these are history
-    watching = stream()
-    watching.until(lambda rows: len(steps(rows, job)) > 50)
-    seen = steps(watching.end(), job)
-    assert seen == list(range(len(seen)))
-
-
 def test_a_burst_between_samples_is_read_once(stream: Any, run: Containers, gate: Gate) -> None:
     burst = 'awk \'BEGIN { for (i = 0; i < 20000; i++) print "step " i " loss: 0.5" }\''
     job = run(f"{gate.passed()}; {burst}; sleep 600", **gate.limits)
