@@ -135,15 +135,6 @@ def test_a_dry_run_notices_a_stale_plan(run: Containers, apply: Any) -> None:
 # Several plans
 
 
-def test_a_plan_that_is_cut_off_changes_nothing(run: Containers, tool: Tools) -> None:
-    job = run()
-    head, action, _ = plan_for(job, {"cpus": 0.4}).splitlines(keepends=True)
-    done = tool("dl-apply", input=head + action)
-    assert done.returncode == 65
-    assert done.stdout == b""
-    assert job.kernel_cpus is None
-
-
 def test_whole_plans_before_the_cut_are_applied(run: Containers, tool: Tools) -> None:
     job = run()
     plan = plan_for(job, {"cpus": 0.4})

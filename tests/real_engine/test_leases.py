@@ -99,14 +99,6 @@ def test_a_stream_that_falls_silent_is_undone_until_it_goes_on(tool: Tools, job:
     assert "no plan for 1.5 s" in complaint(stderr)
 
 
-def test_a_killed_run_without_a_lease_leaves_its_settings(tool: Tools, job: Job) -> None:
-    process = tool.begin("dl-apply")
-    feed(process, plan_for(job, {"cpus": 0.4}))
-    process.kill()
-    process.wait()
-    assert job.kernel_cpus == pytest.approx(0.4)
-
-
 def test_the_watchdog_is_replaced_when_it_dies(tool: Tools, job: Job, state: Path) -> None:
     before = job.kernel()
     process = tool.begin("dl-apply")

@@ -95,15 +95,6 @@ def test_a_last_change_within_the_tolerance_is_undone_too(
     assert job.kernel() == before
 
 
-def test_several_containers_are_restored(change: Any, undo: Any, run: Containers) -> None:
-    jobs = [run(name=name, **STARTS[name]) for name in ("none", "cpus", "shares")]
-    before = [job.kernel() for job in jobs]
-    for job in jobs:
-        change(job, {"cpus": 0.4})
-    assert undo() == ["applied"] * 3
-    assert [job.kernel() for job in jobs] == before
-
-
 def test_a_change_after_an_undo_is_journalled_anew(
     change: Any, undo: Any, run: Containers, state: Path
 ) -> None:
