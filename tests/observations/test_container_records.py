@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
-from datetime import UTC, datetime, timedelta
 
 import pytest
+from helpers import recorded_jobs
+from helpers.recorded_jobs import at
 
 from dltools.observations.container_records import (
     ContainerRecord,
@@ -93,52 +94,25 @@ def test_the_last_sample_is_that_of_all_hosts() -> None:
     assert ContainerRecords(hosts[2:], []).last_sampled == math.inf
 
 
-BEGIN = datetime(2026, 1, 1, tzinfo=UTC)
-ZERO = BEGIN.timestamp()
-
-
-def at(seconds: float) -> datetime:
-    return BEGIN + timedelta(seconds=seconds)
+ZERO = recorded_jobs.BEGIN.timestamp()
+ID = {"container_id": "c" * 64}
 
 
 def node(time: float, cpus: float | None = 2.0) -> Row:
-    return {"time": at(time), "host": "h", "kind": "node", "cpu_count": cpus}
+    return recorded_jobs.node(time) | {"cpu_count": cpus}
 
 
 def container(time: float, **more: object) -> Row:
-    return {
-        "time": at(time),
-        "host": "h",
-        "kind": "container",
-        "container_id": "c" * 64,
-        "container_name": "c",
-        "state": "running",
-        "cpu_seconds": time,
-        **more,
-    }
+    unknown = {"cpu_limit_cores": None, "cpu_weight": None}
+    return recorded_jobs.container(time, "c", time) | ID | unknown | more
 
 
-def point(time: float, value: float, host: str = "h", **more: object) -> Row:
-    return {
-        "time": at(time),
-        "host": host,
-        "kind": "progress",
-        "container_id": "c" * 64,
-        "metric": "loss",
-        "value": value,
-        **more,
-    }
+def point(time: float, value: float, host: str = "h") -> Row:
+    return recorded_jobs.point(time, "c", "loss", value, host) | ID
 
 
 def event(time: float, name: str, code: int | None = None) -> Row:
-    return {
-        "time": at(time),
-        "host": "h",
-        "kind": "event",
-        "container_id": "c" * 64,
-        "event": name,
-        "exit_code": code,
-    }
+    return recorded_jobs.ended(time, "c", code, event=name) | ID
 
 
 def only(*rows: Row) -> ContainerRecord:

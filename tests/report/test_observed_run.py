@@ -53,15 +53,6 @@ def test_jobs_come_and_go_and_meet_their_targets() -> None:
     assert found.end == 30
 
 
-def test_what_is_allowed_is_a_quota_or_a_weights_part() -> None:
-    rows = [node(t) for t in (0, 10)]
-    rows += [container(t, "a", 0, cpu_weight=3072.0) for t in (0, 10)]
-    rows += [container(0, "b", 0), container(10, "b", 0, cpu_limit_cores=0.7)]
-    found = observed(rows)
-    assert found.timelines["a"].limit == [(0, 1.5), (10, 1.5)]
-    assert found.timelines["b"].limit == [(0, 0.5), (10, 0.7)]
-
-
 def test_a_loss_that_is_no_number_is_data() -> None:
     rows = [node(t) for t in (0, 10)] + [container(t, n, t) for t in (0, 10) for n in "ab"]
     rows += [point(2, "a", "loss", 1.0), point(4, "a", "loss", math.nan)]
@@ -109,27 +100,12 @@ def test_a_counter_that_begins_anew_is_added_to_what_was_used_before() -> None:
     assert (job.name, job.cpu, job.finish) == ("renamed", 10 + 13, None)
 
 
-def test_a_restart_without_a_date_shows_by_a_counter_that_fell() -> None:
-    rows = [node(t) for t in (0, 10, 20, 30)]
-    rows += [container(t, "a", cpu) for t, cpu in ((0, 90), (10, 98), (20, 3), (30, 8))]
-    found = observed(rows)
-    assert found.jobs[0].cpu == 8 + 3 + 5
-    assert found.timelines["a"].use == [(10, 0.8), (20, 0.3), (30, 0.5)]
-
-
 def test_a_counter_that_wavers_is_no_restart() -> None:
     rows = [node(t) for t in (0, 10, 20)]
     rows += [
         container(t, "a", cpu, started_at=at(-9)) for t, cpu in ((0, 50), (10, 49.9), (20, 55))
     ]
     assert observed(rows).jobs[0].cpu == pytest.approx(5.1)
-
-
-def test_a_job_that_is_seen_once_has_used_what_its_counter_says_since_it_began() -> None:
-    rows = [node(t) for t in (0, 10, 20)]
-    rows += [container(10, "new", 3, started_at=at(8)), container(0, "old", 3, started_at=at(-8))]
-    new, old = sorted(observed(rows).jobs, key=lambda job: job.name)
-    assert (new.cpu, old.cpu) == (3, 0)
 
 
 @pytest.mark.parametrize("code", [1, 3, 137])

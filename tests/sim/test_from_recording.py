@@ -53,51 +53,20 @@ def test_what_was_recorded_asks_for_the_same_work(
 
 def test_what_a_quota_held_back_was_not_lost_to_contention() -> None:
     # Two threads held to half a CPU of two, alone: 50 CPU s in 100 s are 50 s of work.
-    begin = datetime(2026, 1, 1, tzinfo=UTC)
-    rows: list[Row] = []
-    for number in range(11):
-        time = begin + timedelta(seconds=10 * number)
-        rows += [
-            {"time": time, "host": "h", "kind": "node", "cpu_count": 2.0},
-            {
-                "time": time,
-                "host": "h",
-                "kind": "container",
-                "container_id": "a",
-                "container_name": "a",
-                "state": "running",
-                "thread_count": 2,
-                "cpu_seconds": 5.0 * number,
-                "cpu_limit_cores": 0.5,
-            },
-        ]
+    rows = steady(10.0, 5.0, cpu_seconds=5.0, cpu_limit_cores=0.5)
     (job,) = recorded_workload([to_table(rows)], "t").jobs
     assert (job.threads, job.work) == (2, pytest.approx(50.0))
 
 
 def test_work_before_and_after_a_restart_counts() -> None:
     # 20 CPU s before the restart at 25 s, and 30 after it.
-    begin = datetime(2026, 1, 1, tzinfo=UTC)
-    counters = (0.0, 10.0, 20.0, 10.0, 20.0, 30.0)
     rows: list[Row] = []
-    for number, cpu in enumerate(counters):
-        time = begin + timedelta(seconds=10 * number)
-        started = begin + timedelta(seconds=25) if number > 2 else begin
-        rows += [
-            {"time": time, "host": "h", "kind": "node", "cpu_count": 1.0},
-            {
-                "time": time,
-                "host": "h",
-                "kind": "container",
-                "container_id": "a",
-                "container_name": "a",
-                "thread_count": 1,
-                "cpu_seconds": cpu,
-                "started_at": started,
-            },
-        ]
-    (job,) = recorded_workload([to_table(rows)], "t").jobs
-    assert job.work == pytest.approx(50.0)
+    for number, cpu in enumerate((0.0, 10.0, 20.0, 10.0, 20.0, 30.0)):
+        started = BEGIN + timedelta(seconds=25 if number > 2 else 0)
+        job = {"thread_count": 1, "cpu_seconds": cpu, "started_at": started}
+        rows += recorded_at(BEGIN, 10.0 * number, 10.0 * number, **job)
+    (found,) = recorded_workload([to_table(rows)], "t").jobs
+    assert found.work == pytest.approx(50.0)
 
 
 def reported(number: int, **values: float) -> list[Row]:
@@ -181,16 +150,7 @@ def test_a_start_on_one_cpu_is_a_start_and_no_contention() -> None:
     for number in range(11):
         cpu = min(number, 3) * 5.0 + max(0, number - 3) * 10.0
         rows += recorded_at(BEGIN, 5.0 * number, cpu, cpu_seconds=cpu)
-    report: Row = {
-        "time": BEGIN + timedelta(seconds=20.0),
-        "host": "h",
-        "kind": "progress",
-        "container_id": "a",
-        "container_name": "a",
-        "metric": "loss",
-        "value": 1.0,
-    }
-    rows.append(report)
+    rows += reported(2, loss=1.0)[2:]
     rows.sort(key=lambda row: str(row["time"]))
     (job,) = recorded_workload([to_table(rows)], "t").jobs
     assert (job.startup, job.work) == (pytest.approx(15.0), pytest.approx(70.0))
