@@ -24,17 +24,10 @@ from dltools.observations.schema import (
 )
 
 SUFFIXES = {
-    "s": ("_seconds",),
-    "By": ("_bytes",),
-    "W": ("_watts",),
-    "J": ("_joules",),
-    "1": ("_ratio", "_weight", "value"),
-    "{cpu}": ("_count", "_cores"),
-    "{gpu}": ("_count",),
-    "{thread}": ("_count",),
-    "{epoch}": ("_count",),
-    "{step}": ("_count",),
-}
+    "s": ("_seconds",), "By": ("_bytes",), "W": ("_watts",), "J": ("_joules",),
+    "1": ("_ratio", "_weight", "value"), "{cpu}": ("_count", "_cores"), "{gpu}": ("_count",),
+    "{thread}": ("_count",), "{epoch}": ("_count",), "{step}": ("_count",),
+}  # fmt: skip
 """How a name ends that holds a value of a unit."""
 
 SERIES = [
@@ -45,78 +38,45 @@ SERIES = [
 ]
 
 
-def offenders(is_right: Callable[[Column], object]) -> list[str]:
-    """Return the names of the columns that are not as they should be."""
-    return [column.name for column in COLUMNS if not is_right(column)]
+ENDS = tuple(end for ends in SUFFIXES.values() for end in ends)
+SCALED = {
+    "ms", "us", "ns", "millis", "micros", "nanos", "minutes", "hours", "percent",
+    "kb", "mb", "gb", "kib", "mib", "gib", "milliwatts", "millijoules",
+}  # fmt: skip
+RULES: dict[str, Callable[[Column], object]] = {
+    "a name is in snake case": lambda c: re.fullmatch(r"[a-z][a-z0-9]*(_[a-z0-9]+)*", c.name),
+    "a name ends in its unit": lambda c: not c.unit or c.name.endswith(SUFFIXES[c.unit]),
+    "a name without a unit ends in none": lambda c: c.unit or not c.name.endswith(ENDS),
+    "units are base units": lambda c: not SCALED & set(c.name.split("_")),
+    "no name says total": lambda c: not c.name.endswith("_total"),
+    "help is a sentence": lambda c: re.fullmatch(r"([A-Z]|running|start)[^\n]*\.", c.help),
+    "help is short": lambda c: len(c.help) <= 90,
+    "bytes are whole": lambda c: c.unit != "By" or c.type is Type.INT,
+    "measures are real": lambda c: c.unit not in ("s", "W", "J", "1") or c.type is Type.FLOAT,
+    "an attribute has no unit": lambda c: bool(c.unit) is _is_measured(c),
+    "a time or a word is an attribute": lambda c: (
+        c.type not in (Type.TIME, Type.NAME) or not _is_measured(c)
+    ),
+    "kinds are named once and in order": lambda c: (
+        c.kinds and [kind for kind in Kind if kind in c.kinds] == list(c.kinds)
+    ),
+    "a name of OpenTelemetry is dotted": lambda c: re.fullmatch(r"|[a-z]+(\.[a-z_]+)+", c.otel),
+}
 
 
-def test_names_are_snake_case() -> None:
-    assert offenders(lambda c: re.fullmatch(r"[a-z][a-z0-9]*(_[a-z0-9]+)*", c.name)) == []
+def _is_measured(column: Column) -> bool:
+    return column.instrument is not Instrument.ATTRIBUTE
 
 
-def test_names_end_in_their_unit() -> None:
-    ends = tuple(end for ends in SUFFIXES.values() for end in ends)
-    assert offenders(lambda c: not c.unit or c.name.endswith(SUFFIXES[c.unit])) == []
-    assert offenders(lambda c: c.unit or not c.name.endswith(ends)) == []
-
-
-def test_units_are_base_units() -> None:
-    scaled = {
-        "ms",
-        "us",
-        "ns",
-        "millis",
-        "micros",
-        "nanos",
-        "minutes",
-        "hours",
-        "percent",
-        "kb",
-        "mb",
-        "gb",
-        "kib",
-        "mib",
-        "gib",
-        "milliwatts",
-        "millijoules",
-    }
-    assert offenders(lambda c: not scaled & set(c.name.split("_"))) == []
-
-
-def test_no_name_says_total() -> None:
-    assert offenders(lambda c: not c.name.endswith("_total")) == []
-
-
-def test_help_is_a_short_sentence() -> None:
-    starts = r"[A-Z]|running|start"
-    assert offenders(lambda c: re.fullmatch(rf"({starts})[^\n]*\.", c.help)) == []
-    assert offenders(lambda c: len(c.help) <= 90) == []
-
-
-def test_types_suit_what_is_counted() -> None:
-    assert offenders(lambda c: c.unit != "By" or c.type is Type.INT) == []
-    assert offenders(lambda c: c.unit not in ("s", "W", "J", "1") or c.type is Type.FLOAT) == []
-    words = (Type.TIME, Type.NAME)
-    assert offenders(lambda c: c.type not in words or c.instrument is Instrument.ATTRIBUTE) == []
-
-
-def test_attributes_have_no_unit_and_values_have_one() -> None:
-    assert offenders(lambda c: bool(c.unit) is (c.instrument is not Instrument.ATTRIBUTE)) == []
-
-
-def test_kinds_are_named_once_and_in_order() -> None:
-    assert offenders(lambda c: c.kinds) == []
-    assert offenders(lambda c: [kind for kind in Kind if kind in c.kinds] == list(c.kinds)) == []
+@pytest.mark.parametrize("rule", RULES)
+def test_columns_are_as_they_should_be(rule: str) -> None:
+    assert [column.name for column in COLUMNS if not RULES[rule](column)] == []
 
 
 def test_counters_are_totals() -> None:
     counters = [column for column in COLUMNS if column.instrument is Instrument.COUNTER]
     assert counters
     assert {column.unit for column in counters} <= {"s", "By", "J"}
-
-
-def test_opentelemetry_names_are_dotted() -> None:
-    assert offenders(lambda c: re.fullmatch(r"|[a-z]+(\.[a-z_]+)+", c.otel)) == []
 
 
 def test_names_are_unique() -> None:
