@@ -9,7 +9,8 @@ import pytest
 from helpers.cluster_nodes import IMAGE, Node
 from helpers.containers import eventually
 from helpers.moves import limit
-from helpers.tools import Tools, records
+from helpers.pipes import feed
+from helpers.tools import Tools
 
 
 @pytest.fixture
@@ -39,13 +40,9 @@ def test_a_task_is_changed_in_place_and_a_revert_is_told(
     id_ = eventually(lambda: node("ps", "-q", "--no-trunc", "--filter=status=running"))
     started = node.get(id_, "{{.State.StartedAt}}")
     running = tool.begin("dl-apply", f"--host={nodes[0].url}", "--swarm")
-    assert running.stdin is not None and running.stdout is not None
 
     def applied(cpus: float) -> dict[str, Any]:
-        running.stdin.write(limit(node, id_, cpus))
-        running.stdin.flush()
-        (result,) = records(running.stdout.readline())
-        return dict(result)
+        return feed(running, limit(node, id_, cpus))
 
     assert (applied(0.3)["status"], node.get(id_, "{{.HostConfig.CpuQuota}}")) == (
         "applied",

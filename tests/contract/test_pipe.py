@@ -13,7 +13,7 @@ import pytest
 from contract.plans import lease, plan, update
 from contract.subject import Job, Relay, Subject
 from helpers.containers import PATIENCE, eventually
-from helpers.pipes import watchdogs
+from helpers.pipes import give, watchdogs
 from helpers.tools import Tools, records
 
 from dltools.plan.records import Op, dump_close
@@ -99,8 +99,7 @@ def test_a_lease_ends(
     process = tool.begin("dl-apply", "--host", subject.url, "--lease", "2")
     assert process.stdin is not None
     assert process.stdout is not None
-    process.stdin.write(update(subject, job, live=True, **settings))
-    process.stdin.flush()
+    give(process, update(subject, job, live=True, **settings))
     (result,) = records(process.stdout.readline())
     assert result["status"] == "applied"
     assert job.kernel() != before[0]
@@ -124,10 +123,8 @@ def test_the_next_run_undoes_what_the_watchdog_could_not(
 ) -> None:
     before = job.kernel(), job.record()
     process = tool.begin("dl-apply", "--host", subject.url)
-    assert process.stdin is not None
     assert process.stdout is not None
-    process.stdin.write(update(subject, job, live=True, **settings))
-    process.stdin.flush()
+    give(process, update(subject, job, live=True, **settings))
     process.stdout.readline()
     (watchdog,) = eventually(lambda: watchdogs(state))
     os.kill(watchdog, signal.SIGSTOP)

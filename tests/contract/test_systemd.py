@@ -19,6 +19,7 @@ from contract.conftest import SPIN, TRAINING
 from contract.plans import turns, update
 from contract.subject import MEANT, Traits
 from helpers.containers import PATIENCE, eventually
+from helpers.pipes import give
 from helpers.tools import Tools, records
 
 from dltools.engine.address import Address
@@ -258,9 +259,7 @@ def test_a_stream_sets_again_what_systemd_took_back(
 def test_turns_go_on_and_nothing_stays_frozen(subject: Systemd, tool: Tools) -> None:
     units = [subject.start(kind, TRAINING) for kind in ("scope", "service")]
     process = tool.begin("dl-apply", "--host", subject.url)
-    assert process.stdin is not None
-    process.stdin.write(turns(subject, *units))
-    process.stdin.flush()
+    give(process, turns(subject, *units))
     for unit in (*units, *units):
         eventually(lambda unit=unit: unit.is_frozen)
         subject.write_again("daemon-reload", unit)

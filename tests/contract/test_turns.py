@@ -16,7 +16,7 @@ from contract.plans import lease, plan, turns, update
 from contract.subject import Job, Subject
 from helpers.containers import PATIENCE, eventually
 from helpers.examples import repeated
-from helpers.pipes import STAGES, Pipe, watchdogs
+from helpers.pipes import STAGES, Pipe, give, watchdogs
 from helpers.tools import Tools, complaint, records
 
 from dltools.engine.interface import GoneError
@@ -39,9 +39,7 @@ def rotating(
 ) -> Iterator[subprocess.Popen[bytes]]:
     """Start a dl-apply that gives these containers turns; its input stays open."""
     process = tool.begin("dl-apply", "--host", subject.url, *options)
-    assert process.stdin is not None
-    process.stdin.write(turns(subject, *jobs, live=live))
-    process.stdin.flush()
+    give(process, turns(subject, *jobs, live=live))
     eventually(lambda: sum(frozen(jobs)), lambda count: count == len(jobs) - 1, seconds=30)
     yield process
 
@@ -157,8 +155,7 @@ def test_killed_at_any_moment_nothing_stays_frozen(
         process = tool.begin("dl-apply", "--host", subject.url, "--lease", "0")
         assert process.stdin is not None
         process.stdin.write(update(subject, busy[0], cpu_weight=100 + number) if weights else b"")
-        process.stdin.write(turns(subject, *busy, seconds=0.3))
-        process.stdin.flush()
+        give(process, turns(subject, *busy, seconds=0.3))
         eventually(lambda: any(frozen(busy)), seconds=30)
         time.sleep(random.uniform(0.0, 0.7))
         process.kill()

@@ -8,8 +8,9 @@ import subprocess
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
-from helpers.tools import Tools
+from helpers.tools import Tools, records
 
 STAGES = ("dl-probe", "dl-plan", "dl-apply")
 
@@ -44,3 +45,17 @@ def watchdogs(state: Path) -> list[int]:
             if b"dltools.apply.leases" in words and os.fsencode(state) in words:
                 found.append(int(path.parent.name))
     return found
+
+
+def give(process: subprocess.Popen[bytes], plans: bytes) -> None:
+    """Give a tool that runs more input."""
+    assert process.stdin is not None
+    process.stdin.write(plans)
+    process.stdin.flush()
+
+
+def feed(process: subprocess.Popen[bytes], plans: bytes) -> dict[str, Any]:
+    """Give a dl-apply that runs a plan of one action, and return its result."""
+    give(process, plans)
+    assert process.stdout is not None
+    return records(process.stdout.readline())[0]

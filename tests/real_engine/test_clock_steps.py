@@ -17,9 +17,10 @@ from pathlib import Path
 
 import pytest
 from helpers.containers import Containers, Job, eventually
+from helpers.pipes import feed
 from helpers.stepped_clock import NoCompilerError, SteppedClock
 from helpers.tools import Tools
-from real_engine.test_leases import feed, live
+from real_engine.test_leases import live
 from real_engine.test_pipe import TRAINING as TRAINING_AT_A_RATE
 
 pytestmark = pytest.mark.slow

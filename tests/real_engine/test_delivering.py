@@ -16,6 +16,7 @@ from typing import Any
 
 import pytest
 from helpers.containers import Containers, Job, eventually, plan_for
+from helpers.pipes import feed, give
 from helpers.tools import Tools, records
 
 from dltools.plan.records import Op
@@ -139,10 +140,8 @@ def test_a_delivery_that_failed_is_tried_again_while_the_input_is_quiet(
 ) -> None:
     job = run("sleep 999", labels={"dltools.checkpoint": "/model"})
     running = tool.begin("dl-apply", "--deliver-dir", tmp_path / "models")
-    assert running.stdin is not None and running.stdout is not None
-    running.stdin.write(ordered(job))
-    running.stdin.flush()
-    assert json.loads(running.stdout.readline())["status"] == "failed"
+    assert running.stdout is not None
+    assert feed(running, ordered(job))["status"] == "failed"
     job.engine.run(job.id, ["sh", "-c", "echo model > /model"])
     assert json.loads(running.stdout.readline())["status"] == "applied"
     running.communicate(timeout=60)
@@ -165,17 +164,14 @@ def test_a_hook_that_sleeps_for_ever_holds_up_no_plan(
         "--format",
         "jsonl",
     )
-    assert running.stdin is not None and running.stdout is not None
-    running.stdin.write(ordered(job))
-    running.stdin.flush()
-    begun = json.loads(running.stdout.readline())
+    assert running.stdout is not None
+    begun = feed(running, ordered(job))
     assert (begun["status"], begun["after"]["hook"]) == ("applied", "running")
     began, ticks, failed = time.monotonic(), 0, []
     while len(failed) < 2:  # the hook is begun, killed, begun again and killed again
         ticks += 1
         share = 0.5 + ticks % 2 / 4
-        running.stdin.write(plan_for(job, {"cpus": share}, expect={}))
-        running.stdin.flush()
+        give(running, plan_for(job, {"cpus": share}, expect={}))
         sent = time.monotonic()
         while (result := json.loads(running.stdout.readline()))["status"] == "failed":
             failed.append(result["error"])

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 from docker.errors import APIError
 from helpers.containers import Containers, Job, api, eventually, on_every_cpu, plan_for
+from helpers.pipes import give
 from helpers.tools import Tools, complaint, records
 from real_engine.test_turns import SPIN, rotating, state, turns
 
@@ -40,10 +41,8 @@ def lowered(*jobs: Job, first: Job, weight: float = 2.0, most: float = 1024.0) -
 def applying(tool: Tools, plans: bytes, *arguments: str) -> Iterator[subprocess.Popen[bytes]]:
     """Start a dl-apply that has applied these plans; its input stays open."""
     process = tool.begin("dl-apply", *arguments)
-    assert process.stdin is not None
     assert process.stdout is not None
-    process.stdin.write(plans)
-    process.stdin.flush()
+    give(process, plans)
     for _ in range(plans.count(b'"kind":"end"') or plans.count(b'"end"')):
         assert json.loads(process.stdout.readline())["status"] in ("applied", "unchanged")
     yield process
@@ -51,10 +50,8 @@ def applying(tool: Tools, plans: bytes, *arguments: str) -> Iterator[subprocess.
 
 def say(process: subprocess.Popen[bytes], plans: bytes) -> list[dict[str, Any]]:
     """Give a dl-apply that runs more plans of an action each, and return their results."""
-    assert process.stdin is not None
     assert process.stdout is not None
-    process.stdin.write(plans)
-    process.stdin.flush()
+    give(process, plans)
     number = plans.count(b'"container"')
     return [json.loads(process.stdout.readline()) for _ in range(number)]
 

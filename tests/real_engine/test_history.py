@@ -6,8 +6,9 @@ from typing import Any
 
 import pytest
 from helpers.containers import Containers, Job, api, eventually, plan_for
+from helpers.pipes import feed
 from helpers.tools import Tools, records
-from real_engine.test_leases import feed, live
+from real_engine.test_leases import live
 from real_engine.test_turns import SPIN, rotating
 
 

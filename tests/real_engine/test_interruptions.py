@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import signal
 import subprocess
 import sys
@@ -10,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from helpers.containers import Containers, Job, eventually, plan_for
+from helpers.pipes import feed, give
 from helpers.tools import Tools, complaint, environment, records
 
 SIGNALS = {signal.SIGTERM: 143, signal.SIGINT: 130}
@@ -23,16 +23,8 @@ def job(run: Containers) -> Job:
 def begin(tool: Tools, job: Job, *arguments: str) -> subprocess.Popen[bytes]:
     """Start a dl-apply whose input stays open, and wait until it has applied a first plan."""
     process = tool.begin("dl-apply", *arguments)
-    feed(process, job, 0.4)
+    assert feed(process, plan_for(job, {"cpus": 0.4}))["status"] == "applied"
     return process
-
-
-def feed(process: subprocess.Popen[bytes], job: Job, cpus: float) -> None:
-    assert process.stdin is not None
-    assert process.stdout is not None
-    process.stdin.write(plan_for(job, {"cpus": cpus}))
-    process.stdin.flush()
-    assert json.loads(process.stdout.readline())["status"] == "applied"
 
 
 def ended(process: subprocess.Popen[bytes]) -> tuple[int, bytes, bytes]:
@@ -45,7 +37,7 @@ def ended(process: subprocess.Popen[bytes]) -> tuple[int, bytes, bytes]:
 def test_plans_are_applied_as_they_arrive(tool: Tools, job: Job) -> None:
     process = begin(tool, job)
     assert job.kernel_cpus == pytest.approx(0.4)
-    feed(process, job, 0.7)
+    assert feed(process, plan_for(job, {"cpus": 0.7}))["status"] == "applied"
     assert job.kernel_cpus == pytest.approx(0.7)
     stdout, stderr = process.communicate(timeout=120)
     assert (process.returncode, stdout, stderr) == (0, b"", b"")
@@ -145,12 +137,10 @@ def test_with_restore_a_broken_plan_restores_the_limits(tool: Tools, job: Job) -
 def test_with_restore_a_closed_output_restores_the_limits(tool: Tools, job: Job) -> None:
     before = job.kernel()
     process = begin(tool, job, "--restore")
-    assert process.stdin is not None
     assert process.stdout is not None
     assert process.stderr is not None
     process.stdout.close()
-    process.stdin.write(plan_for(job, {"cpus": 0.2}))
-    process.stdin.flush()
+    give(process, plan_for(job, {"cpus": 0.2}))
     assert process.wait(timeout=120) == 141
     assert process.stderr.read() == b""
     assert job.kernel() == before

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 from helpers.containers import Containers, Job, eventually, plan_for
 from helpers.examples import repeated
-from helpers.pipes import STAGES, Pipe, watchdogs
+from helpers.pipes import STAGES, Pipe, feed, watchdogs
 from helpers.tools import Tools, command, complaint, environment, records
 from real_engine.test_pipe import RATES, TRAINING
 
@@ -38,15 +38,6 @@ def no_watchdog_stays(state: Path) -> Iterator[None]:
 @pytest.fixture
 def job(run: Containers) -> Job:
     return run(nano_cpus=1_500_000_000)
-
-
-def feed(process: subprocess.Popen[bytes], plan: bytes) -> dict[str, object]:
-    assert process.stdin is not None
-    assert process.stdout is not None
-    process.stdin.write(plan)
-    process.stdin.flush()
-    (result,) = records(process.stdout.readline())
-    return result
 
 
 def test_a_stream_that_is_closed_leaves_its_settings_for_its_lease(

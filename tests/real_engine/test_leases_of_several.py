@@ -12,6 +12,7 @@ import pytest
 from conftest import missing
 from helpers.containers import IMAGE, Containers, Job, build_image, eventually
 from helpers.daemon import Daemon, DaemonError
+from helpers.pipes import give
 from helpers.tools import Tools, records
 from real_engine.test_leases import live
 
@@ -61,10 +62,8 @@ def begin(tool: Tools, jobs: list[Job], second: Daemon, lease: str) -> subproces
     plans = [live(job, {"cpus": 0.4}).splitlines() for job in jobs]
     actions = [plan[1] for plan in plans]
     head = plans[0][0].replace(b'"actions":1', b'"actions":2')
-    assert process.stdin is not None
     assert process.stdout is not None
-    process.stdin.write(b"\n".join([head, *actions, plans[0][-1], b""]))
-    process.stdin.flush()
+    give(process, b"\n".join([head, *actions, plans[0][-1], b""]))
     for _ in jobs:
         (result,) = records(process.stdout.readline())
         assert result["status"] == "applied", result

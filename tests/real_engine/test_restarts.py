@@ -18,6 +18,7 @@ import pytest
 from conftest import missing
 from helpers.containers import IMAGE, Containers, ImageError, Job, build_image, eventually, plan_for
 from helpers.daemon import Daemon, DaemonError
+from helpers.pipes import feed, give
 from helpers.tools import Tools, complaint, records
 from real_engine.test_turns import SPIN, state, turns
 
@@ -70,9 +71,7 @@ def jobs(run: Containers) -> list[Job]:
 def rotating(tool: Tools, jobs: list[Job], *arguments: str) -> Iterator[subprocess.Popen[bytes]]:
     """Start a dl-apply that gives these containers turns; its input stays open."""
     process = tool.begin("dl-apply", "--patience", "300", *arguments)
-    assert process.stdin is not None
-    process.stdin.write(turns(*jobs))
-    process.stdin.flush()
+    give(process, turns(*jobs))
     paused: Callable[[], bool] = lambda: any(state(job) == "paused" for job in jobs)  # noqa: E731
     eventually(paused)
     yield process
@@ -123,11 +122,7 @@ def test_limits_are_restored_after_a_restart(daemon: Daemon, tool: Tools, run: C
     job = run(nano_cpus=1_500_000_000)
     before = job.kernel()
     process = tool.begin("dl-apply", "--patience", "300", "--restore")
-    assert process.stdin is not None
-    assert process.stdout is not None
-    process.stdin.write(plan_for(job, {"cpus": 0.4}))
-    process.stdin.flush()
-    assert json.loads(process.stdout.readline())["status"] == "applied"
+    assert feed(process, plan_for(job, {"cpus": 0.4}))["status"] == "applied"
     with away(daemon):
         process.terminate()
         time.sleep(0.5)

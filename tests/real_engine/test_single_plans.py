@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 from helpers.containers import Containers, Job, eventually, plan_for
-from helpers.pipes import watchdogs
+from helpers.pipes import feed, watchdogs
 from helpers.tools import Tools, complaint, records
-from real_engine.test_leases import feed, live
+from real_engine.test_leases import live
 
 from dltools.plan.realisation.settings import Settings
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 from helpers.containers import Containers, eventually, plan_for
+from helpers.pipes import feed
 from helpers.tools import Tools, complaint
-from real_engine.test_leases import feed, live
+from real_engine.test_leases import live
 from real_engine.test_turns import SPIN, rotating
 
 

@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 from helpers.containers import Containers, Gate, Job, api, eventually, on_every_cpu, plan_for
+from helpers.pipes import give
 from helpers.tools import Tools, records
 
 from dltools.plan.records import Action, Op, Plan, dump_plan
@@ -72,10 +73,8 @@ def rotating(
 ) -> Iterator[subprocess.Popen[bytes]]:
     """Start a dl-apply that gives these containers turns; its input stays open."""
     process = tool.begin("dl-apply", *arguments)
-    assert process.stdin is not None
     assert process.stdout is not None
-    process.stdin.write(turns(*jobs, seconds=seconds))
-    process.stdin.flush()
+    give(process, turns(*jobs, seconds=seconds))
     for _ in jobs:
         assert json.loads(process.stdout.readline())["status"] == "applied"
     eventually(
@@ -139,9 +138,7 @@ def test_turns_continue_as_long_as_hold_says(run: Containers, tool: Tools) -> No
 def test_a_plan_without_turns_ends_them(run: Containers, tool: Tools) -> None:
     jobs = [run(SPIN, name=name) for name in ("a", "b")]
     with rotating(tool, jobs) as process:
-        assert process.stdin is not None
-        process.stdin.write(plan())
-        process.stdin.flush()
+        give(process, plan())
         eventually(lambda: {state(job) for job in jobs}, lambda states: states == {"running"})
         process.communicate(timeout=120)
         assert process.returncode == 0
@@ -185,11 +182,9 @@ def test_newcomers_do_not_keep_the_oldest_from_its_turn(run: Containers, tool: T
     jobs = [run(SPIN, name=name) for name in ("a", "b")]
     oldest = jobs[0]
     with rotating(tool, jobs) as process:
-        assert process.stdin is not None
         for number in range(20):
             jobs.insert(0, run(SPIN, name=f"n{number}"))
-            process.stdin.write(turns(*jobs))
-            process.stdin.flush()
+            give(process, turns(*jobs))
             time.sleep(0.6)
             seen = [what for what, job in changes(jobs) if job == oldest]
             if seen.count("unpause") >= 2:  # its turns between those of the newcomers
@@ -205,17 +200,16 @@ def test_queues_of_two_gpus_go_on_side_by_side(run: Containers, tool: Tools, gat
     }
     jobs = [job for pair in queues.values() for job in pair]
     process = tool.begin("dl-apply")
-    assert process.stdin is not None
-    process.stdin.write(
+    give(
+        process,
         plan(
             *(
                 (Op.ROTATE, job, {"group": number, "turn_s": 0.5, "queue": queue})
                 for queue, pair in queues.items()
                 for number, job in enumerate(pair)
             )
-        )
+        ),
     )
-    process.stdin.flush()
     both = {"running", "paused"}
     for pair in queues.values():
         eventually(lambda pair=pair: {state(job) for job in pair}, lambda found: found == both)

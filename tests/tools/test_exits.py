@@ -17,6 +17,7 @@ from pathlib import Path
 import pytest
 from helpers import fake_engine
 from helpers.fake_engine import FakeEngine
+from helpers.pipes import give
 from helpers.tools import TOOLS, Tools, environment
 
 from dltools.cli.exits import COMMON, Exit
@@ -359,11 +360,9 @@ def as_nobody(event: str, name: str = "") -> str:
 
 def signalled(world: World, number: signal.Signals) -> Done:
     process = world.tool.begin("dl-apply", "--dry-run", "--offline")
-    assert process.stdin is not None
     assert process.stdout is not None
     assert process.stderr is not None
-    process.stdin.write(PLAN)
-    process.stdin.flush()
+    give(process, PLAN)
     process.stdout.readline()
     process.send_signal(number)
     code = process.wait(timeout=120)

@@ -14,6 +14,7 @@ import pytest
 from helpers.containers import eventually
 from helpers.fake_engine import FakeEngine, action, plan, plan_of
 from helpers.other_users import needs_root
+from helpers.pipes import feed, give
 from helpers.tools import Tools, complaint, records
 
 from dltools.cli.exits import Exit
@@ -118,19 +119,13 @@ def test_a_stream_whose_disk_fills_ends_and_takes_its_lease_back(
 ) -> None:
     monkeypatch.setenv("DOCKER_HOST", fake_engine.url)
     process = tool.begin("dl-apply", "--state-dir", disk / "state", "--lease", "600")
-    assert process.stdin is not None
-    assert process.stdout is not None
 
-    def feed(cpus: float) -> None:
-        wanted = replace(plan_of(action({"cpus": cpus})), is_live=True)
-        process.stdin.write(dump_plan(wanted).encode())
-        process.stdin.flush()
+    def live(cpus: float) -> bytes:
+        return dump_plan(replace(plan_of(action({"cpus": cpus})), is_live=True)).encode()
 
-    feed(1.5)
-    (result,) = records(process.stdout.readline())
-    assert result["status"] == "applied"
+    assert feed(process, live(1.5))["status"] == "applied"
     fill(disk)
-    feed(1.2)
+    give(process, live(1.2))
     assert process.wait(60) in (Exit.CANT_CREATE, Exit.IO)
     eventually(lambda: fake_engine.host_config["CpuQuota"] == -1)
     make_writable(disk)

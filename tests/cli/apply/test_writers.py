@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 from helpers import fake_engine as faked
 from helpers.fake_engine import FakeEngine
+from helpers.pipes import feed
 from helpers.state_locks import HOLDS_STATE, WATCHDOG, held
 from helpers.tools import Tools, complaint, records
 
@@ -30,18 +31,19 @@ def plan() -> bytes:
     return faked.plan({"cpu_weight": 300.0})
 
 
+def begun(tool: Tools, engine: FakeEngine, plan: bytes) -> subprocess.Popen[bytes]:
+    """Return a run that has applied a plan, and waits for more."""
+    first = tool.begin("dl-apply", "--host", engine.url)
+    assert feed(first, plan)["status"] == "applied"
+    return first
+
+
 @pytest.mark.slow
 def test_a_second_writer_is_refused_and_told_of_the_first(
     tool: Tools, fake_engine: FakeEngine, plan: bytes, tmp_path: Path
 ) -> None:
-    host = ("--host", fake_engine.url)
-    first = tool.begin("dl-apply", *host)
-    assert first.stdin is not None
-    assert first.stdout is not None
-    first.stdin.write(plan)
-    first.stdin.flush()
-    assert b"applied" in first.stdout.readline()
-    there = (*host, "--state-dir", str(tmp_path / "other"))
+    first = begun(tool, fake_engine, plan)
+    there = ("--host", fake_engine.url, "--state-dir", str(tmp_path / "other"))
 
     done = tool("dl-apply", *there, input=plan, env=ALONE)
     assert done.returncode == 75
@@ -60,17 +62,6 @@ def test_a_second_writer_is_refused_and_told_of_the_first(
     os.kill(first.pid, signal.SIGKILL)
     first.wait()
     assert tool("dl-apply", *there, input=plan, env=ALONE).returncode == 0
-
-
-def begun(tool: Tools, engine: FakeEngine, plan: bytes) -> subprocess.Popen[bytes]:
-    """Return a run that has applied a plan, and waits for more."""
-    first = tool.begin("dl-apply", "--host", engine.url)
-    assert first.stdin is not None
-    assert first.stdout is not None
-    first.stdin.write(plan)
-    first.stdin.flush()
-    assert b"applied" in first.stdout.readline()
-    return first
 
 
 def test_an_undo_during_a_run_says_how_to_end_it(
