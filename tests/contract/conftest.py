@@ -57,16 +57,9 @@ def job(subject: Subject) -> Job:
 
 
 @pytest.fixture
-def pair(subject: Subject) -> list[Job]:
-    """Two trainings that burn two CPUs each."""
-    script = f"({SPIN}) & ({SPIN}) & {TRAINING}"
-    return [subject.start(script, name) for name in ("a", "b")]
-
-
-@pytest.fixture
-def busy(request: pytest.FixtureRequest) -> list[Job]:
-    """The pair, in tests of which `make test` has others, in tests/real_engine."""
+def busy(subject: Subject) -> list[Job]:
+    """Two trainings that burn two CPUs each; `make test` has others, in tests/real_engine."""
     if not MEANT:
         pytest.skip("tests/contract/run tries them over each engine")
-    found: list[Job] = request.getfixturevalue("pair")
-    return found
+    script = f"({SPIN}) & ({SPIN}) & {TRAINING}"
+    return [subject.start(script, name) for name in ("a", "b")]

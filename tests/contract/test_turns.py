@@ -134,16 +134,16 @@ def test_a_frozen_container_is_killed(subject: Subject, tool: Tools, busy: list[
 
 @pytest.mark.parametrize("arguments", [("--undo",), ()], ids=["undo", "plan"])
 def test_after_kill_9_the_next_run_unpauses(
-    subject: Subject, tool: Tools, pair: list[Job], arguments: tuple[str, ...]
+    subject: Subject, tool: Tools, busy: list[Job], arguments: tuple[str, ...]
 ) -> None:
-    with rotating(subject, tool, pair, "--lease", "0") as process:
+    with rotating(subject, tool, busy, "--lease", "0") as process:
         process.kill()
         process.wait(60 * PATIENCE)
-    assert sum(frozen(pair)) >= 1
+    assert sum(frozen(busy)) >= 1
     done = tool("dl-apply", "--host", subject.url, *arguments, input=plan(subject))
     assert done.returncode == 0
     assert b"had left" in done.stderr  # one of them, or both
-    assert frozen(pair) == [False, False]
+    assert frozen(busy) == [False, False]
 
 
 def test_killed_at_any_moment_nothing_stays_frozen(

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 from helpers.containers import Containers, Gate, Job, api, eventually, on_every_cpu, plan_for
 from helpers.pipes import give
-from helpers.tools import Tools, records
+from helpers.tools import Tools, complaint, records
 
 from dltools.plan.records import Action, Op, Plan, dump_plan
 
@@ -116,6 +116,23 @@ def test_no_container_stays_paused_after_a_signal(
         process.send_signal(number)
         process.wait(120)
     assert [state(job) for job in jobs] == ["running"] * 2
+
+
+@pytest.mark.parametrize("arguments", [("--undo",), ()])
+def test_after_kill_9_the_next_run_unpauses(
+    run: Containers, tool: Tools, arguments: tuple[str, ...]
+) -> None:
+    jobs = [run(SPIN, name=name) for name in ("a", "b")]
+    with rotating(tool, jobs, "--lease", "0", seconds=600) as process:
+        process.kill()
+        process.wait(120)
+    assert sorted(state(job) for job in jobs) == ["paused", "running"]
+    other = run(name="other")
+    done = tool("dl-apply", *arguments, input=b"" if arguments else plan_for(other, {"cpus": 0.5}))
+    assert done.returncode == 0
+    assert "an earlier dl-apply had left it paused" in complaint(done.stderr)
+    assert [state(job) for job in jobs] == ["running"] * 2
+    assert b"left paused" not in tool("dl-apply", *arguments, input=plan()).stderr
 
 
 def test_it_ends_when_no_container_waits(run: Containers, tool: Tools, gate: Gate) -> None:
