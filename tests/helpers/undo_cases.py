@@ -27,7 +27,7 @@ from helpers.killing import Ended, run_until
 from helpers.tools import environment
 
 from dltools.engine.docker.engine import DockerEngine
-from dltools.engine.docker.transport import Local
+from dltools.engine.docker.local import Local
 from dltools.notation.times import format_time
 from dltools.plan.realisation.settings import Settings
 from dltools.plan.records import Action, Op, Plan, dump_plan

@@ -17,7 +17,7 @@ from helpers.tools import Tools, records
 from real_engine.test_leases import live
 
 from dltools.engine.docker.engine import DockerEngine
-from dltools.engine.docker.transport import Local
+from dltools.engine.docker.local import Local
 from dltools.plan.records import dump_close
 
 pytestmark = pytest.mark.slow

@@ -23,7 +23,7 @@ from helpers.tools import Tools, complaint, records
 from real_engine.test_turns import SPIN, state, turns
 
 from dltools.engine.docker.engine import DockerEngine
-from dltools.engine.docker.transport import Local
+from dltools.engine.docker.local import Local
 from dltools.engine.patience import Patience
 from dltools.errors import DltoolsError
 

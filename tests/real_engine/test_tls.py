@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
-import shutil
 import socket
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -61,29 +59,14 @@ def test_containers_are_measured_over_tls(tool: Tools, run: Containers, behind: 
     assert job.id in {row["container_id"] for row in rows if row["kind"] == "container"}
 
 
-def test_a_context_of_docker_names_its_certificates(
-    tool: Tools, tmp_path: Path, behind: Behind, stranger: Path
+@pytest.mark.parametrize("name", ["REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE"])
+def test_an_authority_for_the_web_is_not_the_engines(
+    tool: Tools, behind: Behind, stranger: Path, name: str
 ) -> None:
-    digest = hashlib.sha256(b"far").hexdigest()
-    meta, tls = tmp_path / "contexts/meta" / digest, tmp_path / "contexts/tls" / digest
-    for folder, code in ((behind.client, 0), (stranger, 69)):
-        shutil.copytree(folder, tls / "docker", dirs_exist_ok=True)
-        meta.mkdir(parents=True, exist_ok=True)
-        endpoint = {"docker": {"Host": behind.url, "SkipTLSVerify": False}}
-        (meta / "meta.json").write_text(json.dumps({"Name": "far", "Endpoints": endpoint}))
-        env = {"DOCKER_CONFIG": str(tmp_path), "DOCKER_CONTEXT": "far", "DOCKER_HOST": ""}
-        found = tool("dl-probe", "--format", "jsonl", env=env, timeout=60)
-        assert found.returncode == code, found.stderr
-
-
-def test_a_certificate_of_another_name_is_taken_where_nothing_is_checked(
-    tool: Tools, behind: Behind
-) -> None:
-    url = behind.url.replace("127.0.0.1", "localhost")
-    env = {"DOCKER_CERT_PATH": str(behind.client)}
-    for more, code in (({"DOCKER_TLS_VERIFY": "1"}, 69), ({}, 0)):
-        found = tool("dl-probe", "--host", url, "--format", "jsonl", env={**env, **more})
-        assert found.returncode == code, found.stderr
+    """The package requests prefers these variables to the authority that Docker's settings name."""
+    env = behind.env() | {name: str(stranger.parent / "other" / "ca.pem")}
+    found = tool("dl-probe", "--host", behind.url, "--format", "jsonl", env=env, timeout=60)
+    assert found.returncode == 0, found.stderr
 
 
 def test_strangers_are_refused_with_the_reason(tool: Tools, behind: Behind, stranger: Path) -> None:

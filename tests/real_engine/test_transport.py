@@ -14,7 +14,7 @@ from helpers.containers import Containers, api, eventually
 from helpers.fake_engine import FakeEngine
 from helpers.tools import Tools, complaint
 
-from dltools.engine.docker import transport
+from dltools.engine.docker import local, remote, transport
 from dltools.engine.docker.engine import DockerEngine
 from dltools.engine.interface import GoneError, RefusedError
 from dltools.errors import UnavailableError
@@ -183,7 +183,7 @@ def test_an_engine_over_tcp_says_the_same(
 def test_quiet_streams_over_tcp_outlive_the_timeout(
     run: Containers, over_tcp: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(transport, "TIMEOUT_S", 3)
+    monkeypatch.setattr(remote, "TIMEOUT_S", 3)
     monkeypatch.setenv("DOCKER_HOST", over_tcp)
     job = run("echo one; sleep 5; echo two; sleep 600")
     far = DockerEngine()
@@ -231,7 +231,7 @@ def test_a_refusal_over_tcp_is_the_engines_own_words(
 def test_an_api_version_both_know_is_used(
     newest: str | None, oldest: str | None, agreed: str
 ) -> None:
-    assert transport._agreed_version(newest, oldest) == agreed
+    assert local._agreed_version(newest, oldest) == agreed
 
 
 def test_a_fault_of_the_engine_is_not_a_crash(

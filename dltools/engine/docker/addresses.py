@@ -6,7 +6,7 @@ import hashlib
 import json
 import os
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 from urllib.parse import urlsplit
 
 from dltools.engine.address import Address
@@ -29,7 +29,7 @@ def check(address: Address) -> None:
         return
     url = address.url
     try:
-        parts = urlsplit(with_scheme(url))
+        parts = urlsplit(url if "://" in url else f"tcp://{url}")
         has_port = parts.port is not None
     except ValueError:
         parts, has_port = urlsplit(""), False
@@ -40,11 +40,6 @@ def check(address: Address) -> None:
             f"{address.said_by} {url!r}: no address of a Docker engine; write unix:///PATH, "
             "tcp://HOST:PORT or ssh://HOST"
         )
-
-
-def with_scheme(url: str) -> str:
-    """Return a URL, of which the docker command does not ask for the scheme."""
-    return url if "://" in url else f"tcp://{url}"
 
 
 def default_address() -> Address:
@@ -74,55 +69,34 @@ def context_address(name: str) -> Address:
         raise UnavailableError(
             f"docker context {name!r} cannot be read: {type(error).__name__}: {error}"
         ) from error
-    certificates = Certificates(folder / "tls" / digest / "docker", is_checked)
-    settings = {"certificates": certificates if certificates.files else None}
+    settings = {"base_url": url, **_tls(folder / "tls" / digest / "docker", is_checked=is_checked)}
     return Address(url, f"docker context {name}", settings, name)
 
 
-class Certificates(NamedTuple):
-    """A folder with certificates, ca.pem, cert.pem and key.pem, and whether the engine's is checked
-    against the first."""
+def _tls(folder: Path, *, is_checked: bool) -> dict[str, Any]:
+    """Return docker-py's setting for the certificates of a context, {} where it has none."""
+    files = {
+        name: str(folder / f"{name}.pem")
+        for name in ("ca", "cert", "key")
+        if (folder / f"{name}.pem").exists()
+    }
+    if not files:
+        return {}
+    from docker.tls import TLSConfig
 
-    folder: Path
-    is_checked: bool
-
-    @property
-    def files(self) -> dict[str, Path]:
-        """The paths of those that there are, by their names without the ending."""
-        found = {name: self.folder / f"{name}.pem" for name in ("ca", "cert", "key")}
-        return {name: path for name, path in found.items() if path.exists()}
-
-
-def certificates_for(address: Address) -> Certificates | None:
-    """Return the certificates for an address: of its context, else those that the environment
-    names; None for none."""
-    if address.settings:
-        found: Certificates | None = address.settings["certificates"]
-        return found
-    folder, is_checked = os.environ.get("DOCKER_CERT_PATH"), os.environ.get("DOCKER_TLS_VERIFY")
-    if not folder and not is_checked:
-        return None
-    return Certificates(Path(folder) if folder else _folder(), bool(is_checked))
-
-
-def request_headers() -> dict[str, str]:
-    """Return the headers that the configuration of docker has for each request."""
-    found = _configured("HttpHeaders")
-    return {str(name): str(text) for name, text in found.items()} if found else {}
+    pair = (files["cert"], files["key"]) if "cert" in files and "key" in files else None
+    return {"tls": TLSConfig(client_cert=pair, ca_cert=files.get("ca"), verify=is_checked)}
 
 
 def _context_name() -> str:
     """Return the docker command's current context, "" for the default one."""
-    name = os.environ.get("DOCKER_CONTEXT") or str(_configured("currentContext") or "")
+    name = os.environ.get("DOCKER_CONTEXT") or ""
+    if not name:
+        try:
+            name = str(json.loads((_folder() / "config.json").read_text())["currentContext"])
+        except (OSError, ValueError, KeyError, TypeError):
+            name = ""
     return "" if name == "default" else name
-
-
-def _configured(key: str) -> Any:
-    """Return a value of the configuration of docker, None where it has none."""
-    try:
-        return json.loads((_folder() / "config.json").read_text()).get(key)
-    except (OSError, ValueError, AttributeError):
-        return None
 
 
 def _folder() -> Path:

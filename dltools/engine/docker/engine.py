@@ -11,7 +11,7 @@ from typing import Any
 from dltools.engine.address import Address
 from dltools.engine.cgroup import belongs_to
 from dltools.engine.cgroup_files import Usage
-from dltools.engine.docker.addresses import certificates_for, check, default_address, socket_of
+from dltools.engine.docker.addresses import check, default_address, socket_of
 from dltools.engine.docker.answers import OPEN_GPU, container_of, event_of, listed_of, usage_of
 from dltools.engine.docker.configuration import (
     NO_RESTART,
@@ -20,16 +20,16 @@ from dltools.engine.docker.configuration import (
     restart_policy,
     stopping,
 )
-from dltools.engine.docker.faults import understood
 from dltools.engine.docker.limit_fields import (
     equivalent_original,
     recorded_limits,
     restoring_updates,
     setting_updates,
 )
+from dltools.engine.docker.local import Local
 from dltools.engine.docker.streams import asked_log, followed_log, log_file
 from dltools.engine.docker.swarm import SERVICE, Swarm
-from dltools.engine.docker.transport import Local, Transport, quoted
+from dltools.engine.docker.transport import Transport, quoted, understood
 from dltools.engine.gpu_access import access_by_specification, specification
 from dltools.engine.interface import (
     ALL_CAPABILITIES,
@@ -70,11 +70,13 @@ def connect(address: Address | None = None) -> Transport:
     check(address)
     if (socket := socket_of(address)) is not None:
         return Local(socket)
-    from dltools.engine.docker.elsewhere import Remote, Tunnelled
-
     if address.scheme == "ssh":
+        from dltools.engine.docker.tunnel import Tunnelled
+
         return Tunnelled(address.url)
-    return Remote(address.url, certificates_for(address))
+    from dltools.engine.docker.remote import Remote
+
+    return Remote(address.url, address.settings)
 
 
 _FREEZES_AGAIN_S = (0.02, 0.1, 0.5)

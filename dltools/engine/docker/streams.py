@@ -13,8 +13,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from dltools.engine.docker import transport
-from dltools.engine.docker.faults import CUT_OFF
-from dltools.engine.docker.transport import LOG_TIMEOUT_S, Flow, Params, Transport, quoted
+from dltools.engine.docker.transport import CUT_OFF, LOG_TIMEOUT_S, Flow, Params, Transport, quoted
 from dltools.engine.interface import LARGEST_BACKLOG, Container, LogFlow, RefusedError
 from dltools.engine.log_files import cut_message, entry_of
 

@@ -14,9 +14,10 @@ from typing import Any
 import pytest
 from helpers.containers import eventually
 
-from dltools.engine.docker.elsewhere import Remote
 from dltools.engine.docker.engine import DockerEngine
-from dltools.engine.docker.transport import Local, Transport
+from dltools.engine.docker.local import Local
+from dltools.engine.docker.remote import Remote
+from dltools.engine.docker.transport import Transport
 from dltools.errors import DltoolsError, UnavailableError
 
 VERSION = b'{"ApiVersion": "1.41", "MinAPIVersion": "1.12"}'
@@ -81,7 +82,7 @@ def served(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[tuple[Ser
         transport: Transport = Local(place)
     else:
         server = Server(socketserver.ThreadingTCPServer, ("127.0.0.1", 0))
-        transport = Remote(f"tcp://127.0.0.1:{server.server.server_address[1]}", None)
+        transport = Remote(f"tcp://127.0.0.1:{server.server.server_address[1]}", {})
     yield server, transport
     server.server.shutdown()
     server.server.server_close()
@@ -127,7 +128,7 @@ def test_a_stream_that_is_closed_leaves_no_thread_no_connection_and_no_bytes(
         assert flow.ended
         assert flow.take() == b""
     eventually(lambda: server.open == 0)
-    eventually(lambda: threading.active_count() <= before + 1)  # the thread of all streams
+    eventually(lambda: threading.active_count() <= before + 1)  # the thread of all local streams
 
 
 @pytest.mark.parametrize(
@@ -154,24 +155,3 @@ def test_an_answer_of_another_form_is_no_crash(
             ask()
         except DltoolsError:
             continue
-
-
-def test_headers_of_dockers_configuration_go_with_each_request(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    (tmp_path / "config.json").write_text('{"HttpHeaders": {"X-Meta": "one"}}')
-    monkeypatch.setenv("DOCKER_CONFIG", str(tmp_path))
-    heads: list[bytes] = []
-
-    class Handler(socketserver.BaseRequestHandler):
-        def handle(self) -> None:
-            heads.append(self.request.recv(1 << 16))
-            self.request.sendall(b"HTTP/1.0 200 OK\r\n\r\n" + VERSION)
-
-    with socketserver.TCPServer(("127.0.0.1", 0), Handler) as server:
-        threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True).start()
-        where = f"127.0.0.1:{server.server_address[1]}"
-        Remote(f"tcp://{where}/below/", None)
-        server.shutdown()
-    assert heads[0].startswith(b"GET /below/version HTTP/1.0\r\n")
-    assert f"\r\nHost: {where}\r\nX-Meta: one\r\n".encode() in heads[0]

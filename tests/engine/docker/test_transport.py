@@ -9,8 +9,7 @@ from typing import Any
 
 import pytest
 
-from dltools.engine.docker.faults import connection_errors, raise_refusal
-from dltools.engine.docker.transport import Transport
+from dltools.engine.docker.transport import Transport, connection_errors, raise_refusal
 from dltools.engine.interface import GoneError, RefusedError
 from dltools.engine.patience import Patience
 from dltools.errors import AccessError, DltoolsError, UnavailableError
@@ -44,12 +43,14 @@ def test_a_refusal_is_told_from_an_engine_that_stops(
 def test_an_answer_without_a_message_is_told_by_its_status() -> None:
     with pytest.raises(RefusedError, match="status 500"):
         raise_refusal(500, b"")
+    raise_refusal(204, b"")
 
 
 class Way(Transport):
     """A way to an engine that is away until a time."""
 
     def __init__(self, until: float) -> None:
+        super().__init__()
         self.now = 0.0
         self.until = until
         self.asked: list[float] = []
@@ -60,8 +61,10 @@ class Way(Transport):
             raise UnavailableError("away")
         return "answer"
 
-    def _connected(self, timeout_s: float) -> Any:
+    def chunks(self, *_: Any) -> Any:
         raise NotImplementedError
+
+    follow = chunks
 
     def sleep(self, seconds: float) -> None:
         self.now += seconds

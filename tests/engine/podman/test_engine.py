@@ -17,7 +17,7 @@ from dltools.apply.refusals import is_own, unsupported
 from dltools.apply.turns import Rotation
 from dltools.engine.address import Address
 from dltools.engine.docker import engine as docker_engine
-from dltools.engine.docker import faults
+from dltools.engine.docker import transport
 from dltools.engine.docker.engine import DockerEngine
 from dltools.engine.interface import CpuLimits, Engine, GoneError, RefusedError
 from dltools.engine.journal import Journal
@@ -317,7 +317,7 @@ def test_who_does_not_answer_is_called_podman(tmp_path: Path) -> None:
 
 
 def test_where_docker_is_not_podman_may_be(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(faults, "PODMAN_SOCKET", tmp_path)
+    monkeypatch.setattr(transport, "PODMAN_SOCKET", tmp_path)
     with pytest.raises(UnavailableError, match=f"Podman is here: --host unix://{tmp_path}$"):
         open_engine(Address(f"unix://{tmp_path}/docker.sock", "--host"))
 

@@ -1,6 +1,4 @@
-"""Requests to a Docker engine on another machine, over TCP, TLS or SSH.
-
-`connect` imports it late: ssl takes as long to import as fifty requests.
+"""Requests to a Docker engine on another machine, over SSH.
 
 The user's own ssh forwards the engine's socket, so that its configuration, keys, agent and known
 hosts count. It runs `cat` there: what comes back shows that the tunnel stands, and ssh ends with
@@ -11,67 +9,18 @@ from __future__ import annotations
 
 import atexit
 import select
-import socket
-import ssl
 import subprocess
 import tempfile
 import threading
 from pathlib import Path
+from typing import Any
 from urllib.parse import urlsplit
 
 from dltools.engine.docker import transport
-from dltools.engine.docker.addresses import SOCKET, Certificates, request_headers, with_scheme
-from dltools.engine.docker.faults import connection_errors
-from dltools.engine.docker.transport import Local, Transport
+from dltools.engine.docker.addresses import SOCKET
+from dltools.engine.docker.local import Answer, Local
+from dltools.engine.docker.transport import Params
 from dltools.errors import UnavailableError
-
-
-class Remote(Transport):
-    """Requests over TCP, or over TLS where there are certificates, or the address says https."""
-
-    def __init__(self, url: str, certificates: Certificates | None) -> None:
-        """Connect to an engine. Raises the errors of the methods."""
-        parts = urlsplit(with_scheme(url))
-        self._place = parts.hostname or "", parts.port or 0
-        self._tls: ssl.SSLContext | None = None
-        if certificates or parts.scheme == "https":
-            with connection_errors(url):
-                self._tls = _tls_context(certificates)
-        headers = {"Host": parts.netloc, **request_headers()}
-        super().__init__(url, parts.path.rstrip("/"), headers)
-
-    def _connected(self, timeout_s: float) -> socket.socket:
-        connection = socket.create_connection(self._place, timeout_s)
-        if self._tls is None:
-            return connection
-        return self._tls.wrap_socket(connection, server_hostname=self._place[0])
-
-
-class _TlsSocket(ssl.SSLSocket):
-    """A socket of which nothing is to be read says so as one without TLS does."""
-
-    def recv(self, size: int = 1024, flags: int = 0) -> bytes:
-        try:
-            return super().recv(size, flags)
-        except ssl.SSLWantReadError as error:
-            raise BlockingIOError from error
-
-
-def _tls_context(certificates: Certificates | None) -> ssl.SSLContext:
-    """Return how to make connections: with certificates of Docker's names, those that there are.
-    Raises OSError."""
-    files = certificates.files if certificates else {}
-    try:
-        context = ssl.create_default_context(cafile=files.get("ca"))
-        if "cert" in files and "key" in files:
-            context.load_cert_chain(files["cert"], files["key"])
-    except OSError as error:
-        raise ConnectionError(f"TLS: {error}") from error
-    if certificates and not certificates.is_checked:
-        context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
-    context.sslsocket_class = _TlsSocket
-    return context
-
 
 _CONNECT_S = 10
 _OPTIONS = (
@@ -86,8 +35,6 @@ _OPTIONS = (
 class Tunnelled(Local):
     """Requests through a tunnel, which is opened again after it has broken."""
 
-    is_local = False
-
     def __init__(self, url: str) -> None:
         """Open the tunnel. Raises `UnavailableError`."""
         self._url = url
@@ -95,13 +42,15 @@ class Tunnelled(Local):
         self._tunnel = _Tunnel(url)
         super().__init__(self._tunnel.socket, url)
 
-    def _connected(self, timeout_s: float) -> socket.socket:
+    def _ask(
+        self, method: str, path: str, params: Params, body: Any = None, quiet_s: float = 0.0
+    ) -> Answer:
         with self._lock:
             if not self._tunnel.stands:
                 self._tunnel.close()
                 self._tunnel = _Tunnel(self._url)
                 self._path = self._tunnel.socket
-        return super()._connected(timeout_s)
+        return super()._ask(method, path, params, body, quiet_s)
 
 
 class _Tunnel:
