@@ -6,8 +6,8 @@ their arrival on, and lose nothing by it. It tells two things:
 - by when a job of known length must end here: no later than `LATEST` times its end there, both
   counted from its arrival. The order by ends there keeps a promise of 1 (the Fair Sojourn Protocol:
   Friedman and Henderson, SIGMETRICS 2003), and any order keeps this one if a job that is about to
-  miss it goes first. A job of unknown length ends as soon if it has always had 1/`LATEST` of what
-  it had there;
+  miss it goes first. A job of unknown length ends as soon, whenever that is, if what it has had
+  there it always has here at `LATEST` times that age;
 - whether the order has paid so far: by the job seconds that it has saved, the number of jobs that
   run there less those that run here, over the time (Little: that is the sum of completion times).
 
