@@ -50,9 +50,11 @@ def test_a_stream_says_a_reason_once(tool: Tools, run: Containers, tmp_path: Pat
     assert only.startswith("dl-apply: nothing to do: 1 container runs, it is not known to train")
 
 
-def test_no_engine_is_one_line(tool: Tools, tmp_path: Path) -> None:
+def test_no_engine_is_one_line_of_each_tool(tool: Tools, tmp_path: Path) -> None:
     line = "export DOCKER_HOST=unix:///nope; dl-probe | dl-plan | dl-apply; echo ${PIPESTATUS[*]}"
     done = tool.shell(line, tmp_path / "bin")
-    assert done.stdout == b"69 69 69\n"
-    (only,) = done.stderr.decode().splitlines()
-    assert only.startswith("dl-probe: no Docker engine answers at unix:///nope")
+    assert done.stdout == b"69 65 69\n"
+    apply, plan, probe = sorted(done.stderr.decode().splitlines())
+    assert probe.startswith("dl-probe: no Docker engine answers at unix:///nope")
+    assert plan == "dl-plan: standard input: empty input: no observations"
+    assert apply.startswith("dl-apply: no Docker engine answers at unix:///nope")

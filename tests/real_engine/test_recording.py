@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import pty
+import re
 import signal
 import subprocess
 import time
@@ -101,7 +102,7 @@ def test_a_terminal_shows_a_live_table(run: Containers, colour: bool) -> None:
     assert process.wait() == 0
     text = shown.decode()
     assert text.count("CONTAINER") >= 6  # and once more at the end
-    assert "loss 0.5" in text
+    assert re.search(r"loss +0\.5", text)
     assert "▁" in text
     colours = Counter(code for code in ("\x1b[33m", "\x1b[32m", "\x1b[31m") if code in text)
     assert bool(colours) == colour

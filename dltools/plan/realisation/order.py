@@ -196,7 +196,8 @@ def _place_in_queue(host: SharedHost, job: ContainerHistory, number: int, groups
     ten seconds)."""
     if groups < 2:
         return ""
-    wait_s = _due(host, job).wait_s if number else math.inf
+    waits = number > 0 and not host.choice.is_mild
+    wait_s = _due(host, job).wait_s if waits else math.inf
     said = f"{number + 1} of {groups} in the queue"
     if not math.isfinite(wait_s):
         return said
