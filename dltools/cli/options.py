@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import functools
 import os
+import shlex
+import shutil
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -118,6 +120,20 @@ def duration(text: str) -> float:
     if found > _LONGEST_S:
         raise typer.BadParameter(f"{text!r} is longer than thirty years")
     return found
+
+
+def command(text: str) -> list[str]:
+    """Read a command that is run without a shell: the path of a program, or words as a shell would
+    split them. Raises `BadParameter` where there is no such program."""
+    if os.access(text, os.X_OK) and not Path(text).is_dir():
+        return [text]
+    try:
+        words = shlex.split(text)
+    except ValueError as error:
+        raise typer.BadParameter(f"{text!r}: {error}") from error
+    if not words or shutil.which(words[0]) is None:
+        raise typer.BadParameter(f"{text!r}: no such program; it is run without a shell")
+    return words
 
 
 @contextmanager

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import importlib
+from pathlib import Path
 
 import pytest
 import typer
 from helpers.tools import Tools
 
+from dltools.cli import options
 from dltools.cli.options import duration
 
 
@@ -27,6 +29,22 @@ def test_what_is_no_duration_is_refused_with_an_example(text: str) -> None:
 def test_a_duration_has_an_end() -> None:
     with pytest.raises(typer.BadParameter, match="longer than thirty years"):
         duration("20000d")
+
+
+def test_a_command_is_a_path_or_words_and_no_shell() -> None:
+    assert options.command("/bin/echo 'a b' $HOME;c") == ["/bin/echo", "a b", "$HOME;c"]
+
+
+def test_the_path_of_a_command_may_have_blanks(tmp_path: Path) -> None:
+    (tmp_path / "tell me").touch(0o755)
+    path = str(tmp_path / "tell me")
+    assert options.command(path) == [path]
+
+
+@pytest.mark.parametrize("text", ["", " ", "a 'b", "no-such-program-at-all x"])
+def test_what_is_no_command_is_wrong_usage(text: str) -> None:
+    with pytest.raises(typer.BadParameter, match=r"no such program|No closing quotation"):
+        options.command(text)
 
 
 def test_the_options_that_few_need_are_a_group_of_their_own() -> None:

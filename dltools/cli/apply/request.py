@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import shlex
 from dataclasses import dataclass
 from enum import Enum, auto
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import typer
 
@@ -35,24 +34,6 @@ class Task(Enum):
     SHOW_STATUS = auto()
     SHOW_HISTORY = auto()
     RELEASE = auto()
-
-
-class HookCommand(tuple[str, ...]):
-    """A program and its arguments. (A plain tuple would make an option of several values.)"""
-
-    __slots__ = ()
-
-
-def hook_command(text: str) -> HookCommand:
-    """Read a command and its arguments, quoted as in a shell. Raises `BadParameter`
-    for a text that names no command."""
-    try:
-        words = HookCommand(shlex.split(text))
-    except ValueError as error:
-        raise typer.BadParameter(f"{text!r}: {error}") from error
-    if not words:
-        raise typer.BadParameter("it names no command")
-    return words
 
 
 def beside_process(text: str) -> int:
@@ -144,11 +125,11 @@ class Request(MoreMessages, EngineOptions):
         "Deliver models into DIR, a folder for each; by default none is delivered.",
         has_variable=True,
     )
-    deliver_hook: HookCommand | None = expert_option(
+    deliver_hook: Any = expert_option(
         "--deliver-hook COMMAND",
         "Run this command, without a shell, for each model delivered, with its folder as the "
         "last argument; it is killed after ten minutes.",
-        parser=hook_command,
+        parser=options.command,
     )
     tell: Path | None = option(
         "--tell FILE", "Keep in FILE, for all users to read, which containers wait, and until when."

@@ -9,8 +9,6 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-import shlex
-import shutil
 import signal
 import subprocess
 from collections.abc import Mapping, Sequence
@@ -19,7 +17,6 @@ from datetime import datetime
 from typing import Any, Self
 
 from dltools.cli.exits import print_message
-from dltools.errors import ConfigError
 from dltools.notation.json_values import to_json_number
 from dltools.notation.times import format_time
 from dltools.probe.notices import Notice, Notices
@@ -45,22 +42,6 @@ _LONGEST = 500
 
 _NAMED = ("host", "container_id", "container_name", "image", "job", "user", "role", "started_at")
 """Columns of the container's row that a notice repeats."""
-
-
-def parse_command(text: str) -> list[str]:
-    """Return the words of a command: the path of a program, or words as a shell would split them.
-
-    Raises `ConfigError` where there is no such program.
-    """
-    if os.access(text, os.X_OK) and not os.path.isdir(text):  # noqa: PTH112
-        return [text]
-    try:
-        words = shlex.split(text)
-    except ValueError as error:
-        raise ConfigError(f"--notify {text}: {error}") from error
-    if not words or shutil.which(words[0]) is None:
-        raise ConfigError(f"--notify {text}: no such program; it is run without a shell")
-    return words
 
 
 def as_json(notice: Notice) -> str:

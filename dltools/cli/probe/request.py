@@ -142,11 +142,12 @@ class Request(MoreMessages, EngineOptions):
         "Say what can be seen of the engine and of each container, what not, what dl-apply "
         "has left, and what costs trainings time, with the command to type next; and exit.",
     )
-    notify: str | None = option(
+    notify: Any = option(
         "--notify CMD",
         "Run CMD, without a shell, when a job finishes, fails, diverges, stalls, runs out of "
         "memory or meets its target, or holds a GPU and leaves it idle; it gets JSON on "
         "standard input. Once for each container; needs -i.",
+        parser=options.command,
     )
     output: str | None = option(
         "-o, --output FILE|DIR/",

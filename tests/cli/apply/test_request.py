@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 import typer
 
-from dltools.cli.apply.request import Request, Task, hook_command
+from dltools.cli.apply.request import Request, Task
 
 
 def test_the_task_is_chosen_by_options() -> None:
@@ -50,13 +50,3 @@ def test_options_that_contradict_each_other_are_wrong_usage(
 
 def test_a_dry_run_may_be_offline() -> None:
     assert Request(is_dry_run=True, is_offline=True).is_offline
-
-
-def test_a_hook_is_split_into_words_as_a_shell_would() -> None:
-    assert hook_command("scp -r 'my host:/models dir'") == ("scp", "-r", "my host:/models dir")
-
-
-@pytest.mark.parametrize("text", ["", " ", "a 'b"])
-def test_a_hook_that_names_no_command_is_wrong_usage(text: str) -> None:
-    with pytest.raises(typer.BadParameter, match=r"names no command|No closing quotation"):
-        hook_command(text)

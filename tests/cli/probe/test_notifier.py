@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 from helpers.observed_rows import at, container
 
-from dltools.cli.probe.notifier import MOST_CHILDREN, MOST_WAITING, Notifier, as_json, parse_command
-from dltools.errors import ConfigError
+from dltools.cli import options
+from dltools.cli.probe.notifier import MOST_CHILDREN, MOST_WAITING, Notifier, as_json
 from dltools.probe.notices import Event, Notice
 
 
@@ -41,25 +41,10 @@ def script(tmp_path: Path, body: str, name: str = "tell") -> str:
 
 def run(command: str, count: int = 1, limit_s: float = 20.0) -> float:
     """Take one sample of so many notices, and return how long that took."""
-    with Notifier(parse_command(command), Many(count), limit_s) as notifier:  # type: ignore[arg-type]
+    with Notifier(options.command(command), Many(count), limit_s) as notifier:  # type: ignore[arg-type]
         begun = time.monotonic()
         notifier.take([])
         return time.monotonic() - begun
-
-
-def test_a_command_is_a_path_or_words_and_no_shell() -> None:
-    assert parse_command("/bin/echo 'a b' $HOME;c") == ["/bin/echo", "a b", "$HOME;c"]
-
-
-def test_a_path_may_have_blanks(tmp_path: Path) -> None:
-    path = script(tmp_path, "true", "tell me")
-    assert parse_command(path) == [path]
-
-
-@pytest.mark.parametrize("text", ["", "no-such-program-at-all x", "'open"])
-def test_no_command(text: str) -> None:
-    with pytest.raises(ConfigError, match="--notify"):
-        parse_command(text)
 
 
 def test_the_notice_is_one_line_of_json() -> None:
@@ -126,7 +111,7 @@ def test_children_at_a_time_and_notices_that_wait_are_bounded(
 @pytest.mark.slow
 def test_an_interruption_waits_shortly(tmp_path: Path) -> None:
     begun = time.monotonic()
-    command = parse_command(script(tmp_path, "sleep 600"))
+    command = options.command(script(tmp_path, "sleep 600"))
     with pytest.raises(KeyboardInterrupt), Notifier(command, Many()) as notifier:  # type: ignore[arg-type]
         notifier.take([])
         raise KeyboardInterrupt
