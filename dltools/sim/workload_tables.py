@@ -145,13 +145,12 @@ def _model(table: Table, kinds: Kinds, number: int) -> Job:
 
 
 def _job(table: Table, model: Job) -> Job:
-    curve = _curve_table(table.data, table.where)
     found = table.without("curve", "kind", "phases", *_CONTAINER_KEYS).fields(Job)
     found["container"] = _read_container(table, model.container)
     if "phases" in table.data:
         found["phases"] = _phases(table)
-    if curve.data:
-        found["curve"] = _read_curve(curve)
+    if table.data.get("curve", {}) != {}:
+        found["curve"] = _read_curve(table)
     job = dataclasses.replace(model, **found)
     _check(job, table)
     return job
@@ -204,8 +203,11 @@ def _check(job: Job, table: Table) -> None:
 
 def _read_curve(table: Table) -> LearningCurve:
     """Return the curve of a job's table `curve`. Raises `DataError`."""
-    pairs = _points(table.data.get("table", ()), table)
-    found = Table(f"{table.where}: curve", table.without("table").data)
+    data = table.data["curve"]
+    if not isinstance(data, dict):
+        raise table.error('curve must be a table, such as { kind = "power", end = 0.2 }')
+    pairs = _points(data.get("table", ()), table)
+    found = Table(f"{table.where}: curve", data).without("table")
     curve = LearningCurve(**found.fields(LearningCurve), table=tuple(sorted(pairs)))
     if curve.kind not in CURVE_KINDS:
         raise table.error(
@@ -222,14 +224,6 @@ def _points(points: Any, table: Table) -> list[tuple[float, float]]:
         return [(float(share), float(value)) for share, value in points]
     except (TypeError, ValueError, OverflowError) as error:
         raise table.error("a curve's table must be pairs of [share of the work, value]") from error
-
-
-def _curve_table(table: Mapping[str, Any], where: str) -> Table:
-    """Return a job's table `curve`. Raises `DataError` if it is no table."""
-    curve = table.get("curve", {})
-    if not isinstance(curve, dict):
-        raise DataError(f'{where}: curve must be a table, such as {{ kind = "power", end = 0.2 }}')
-    return Table(where, curve)
 
 
 _CONTAINER_KEYS = ("image", "command", "labels", "docker")

@@ -16,7 +16,7 @@ from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, BinaryIO
 
-from dltools.apply.history import BY_BREAK, BY_LEASE, BY_RESTORE, History
+from dltools.apply.history import BY_BREAK, BY_LEASE, BY_RESTORE
 from dltools.apply.leases import BEAT_S, STILL_S
 from dltools.apply.original_settings import timestamp
 from dltools.cli.exits import Exit, print_message
@@ -30,9 +30,9 @@ if TYPE_CHECKING:
     from dltools.apply.actuator import Actuator
     from dltools.apply.engine_actuator import OnResult
     from dltools.apply.leases import Guard, Lease
-    from dltools.apply.waiting_file import WaitingFile
     from dltools.cli.apply.printing import ResultsPrinter
     from dltools.cli.apply.request import Request
+    from dltools.cli.apply.session import Session
 
 
 class PlanStream:
@@ -40,20 +40,13 @@ class PlanStream:
     plan."""
 
     def __init__(
-        self,
-        actuator: Actuator,
-        printer: ResultsPrinter,
-        request: Request,
-        leases: LeaseKeeper,
-        history: History,
-        waiting: WaitingFile,
+        self, session: Session, printer: ResultsPrinter, request: Request, leases: LeaseKeeper
     ) -> None:
-        self._actuator = actuator
+        self._actuator, self._history = session.actuator, session.history
+        self._waiting = session.waiting
         self._printer = printer
         self._request = request
         self._leases = leases
-        self._history = history
-        self._waiting = waiting
         self.failed: list[Result] = []
         self.last: list[Result] = []
         self._told: set[tuple[str, str]] = set()

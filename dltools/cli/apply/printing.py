@@ -7,7 +7,7 @@ import itertools
 import json
 import os
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
@@ -101,8 +101,12 @@ def show_migrations(directories: Sequence[Path], *, is_table: bool) -> bool:
 
         make_console().print(migrations_table(found))
     elif found:
-        sys.stdout.write("".join(json.dumps(_migration_record(one)) + "\n" for one in found))
+        _write_records(map(_migration_record, found))
     return bool(found)
+
+
+def _write_records(records: Iterable[Mapping[str, Any]]) -> None:
+    sys.stdout.write("".join(json.dumps(one) + "\n" for one in records))
 
 
 def show_status(
@@ -128,7 +132,7 @@ def show_status(
             own = [one for one in found if one.state_directory == directory]
             console.print(_how_to_undo(own, is_first=directory == directories[0]), soft_wrap=True)
     else:
-        sys.stdout.write("".join(json.dumps(_record(one)) + "\n" for one in found))
+        _write_records(map(_record, found))
     for left in read_left_alone(directories, engine).values():
         print_message(f"{left.container_name}: {left.why}")
     if message := left_paused_message(engine, directories):
@@ -162,7 +166,7 @@ def show_history(directories: Sequence[Path], name: str, *, is_table: bool) -> N
 
             make_console().print(history_table(part, timestamp()[:10]))
         else:
-            sys.stdout.write("".join(json.dumps(_change_record(one)) + "\n" for one in part))
+            _write_records(map(_change_record, part))
     if is_empty:
         of = f" of {name}" if name else ""
         print_message(f"no change{of} is on record in {directories[0] / 'history'}")

@@ -21,7 +21,7 @@ from dltools.cli.apply.printing import (
 )
 from dltools.cli.apply.release import release
 from dltools.cli.apply.request import Task
-from dltools.cli.apply.session import Session, connect, open_session
+from dltools.cli.apply.session import connect, open_session
 from dltools.cli.exits import Exit, print_message
 from dltools.cli.formats import RecordFormat, format_for_stdout
 from dltools.cli.input_streams import open_input
@@ -108,19 +108,12 @@ def _apply(request: Request, context: typer.Context, printer: ResultsPrinter) ->
     """Return the results of the last plan, and all that failed."""
     stream, name = open_input(request.input, context)
     with open_session(request) as session:
-        leases = _lease_keeper(request, session)
-        plans = PlanStream(
-            session.actuator, printer, request, leases, session.history, session.waiting
-        )
+        asked = Lease(request.lease_s)
+        lease = Lease(0.0) if request.is_dry_run else asked
+        leases = LeaseKeeper(session.actuator, lease, session.guard, asked)
+        plans = PlanStream(session, printer, request, leases)
         plans.apply_all(stream, name)
     return [*plans.failed, *plans.last]
-
-
-def _lease_keeper(request: Request, session: Session) -> LeaseKeeper:
-    """Return what keeps the changes of a session under lease; a dry run has none."""
-    asked = Lease(request.lease_s)
-    lease = Lease(0.0) if request.is_dry_run else asked
-    return LeaseKeeper(session.actuator, lease, session.guard, asked)
 
 
 def _exit_with(results: Iterable[Result]) -> None:

@@ -25,6 +25,7 @@ from dltools.cli.remarks import as_root
 from dltools.engine import cgroup, state_folder
 from dltools.engine.kernel_files import ROOT
 from dltools.engine.pauses import ELSEWHERE, why_no_pause
+from dltools.engine.registry import open_engine
 from dltools.errors import AccessError, DataError, DltoolsError
 from dltools.labels import Role
 from dltools.notation.resources import format_bytes
@@ -57,7 +58,7 @@ def examine(request: Request, make_sampler: Callable[[dict[str, Connector]], Sam
     for address in addresses:
         where = f"{address.name}: " if len(addresses) > 1 else ""
         try:
-            engine = _opened(address)
+            engine = open_engine(address)
         except DltoolsError as error:
             is_denied |= isinstance(error, AccessError)
             report.add(Finding(Health.FAILURE, f"{where}engine", str(error), _how_to_reach(error)))
@@ -97,12 +98,6 @@ class _Report:
         if finding.next:
             line.append(f"  -> {finding.next}", style="bold")
         self._console.print(line, soft_wrap=True)
-
-
-def _opened(address: object) -> Engine:
-    from dltools.engine.registry import open_engine
-
-    return open_engine(address)  # type: ignore[arg-type]
 
 
 def _how_to_reach(error: DltoolsError) -> str:

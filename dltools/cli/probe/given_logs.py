@@ -34,10 +34,22 @@ _MOST_DRAWINGS = 3
 
 def read_logs(request: Request, pattern: Pattern | None) -> None:
     """Write the rows of saved logs, or list their metrics."""
-    account = _Account(request)
+    count, wanted = 0, request.metrics
+    gaps: Counter[str] = Counter()
     dropped: dict[str, dict[str, int]] = {}
+
+    def asked_for(batches: Iterator[list[Row]]) -> Iterator[list[Row]]:
+        """Yield the rows that are asked for, and count all."""
+        nonlocal count
+        for batch in batches:
+            count += len(batch)
+            gaps.update(f"{row['container_name']}: {row['gap']}" for row in batch if row.get("gap"))
+            kept = [row for row in batch if not wanted or row["metric"] in wanted]
+            if kept:
+                yield kept
+
     with _opened(request, pattern, dropped) as batches:
-        counted = account.counted(batches)
+        counted = asked_for(batches)
         if request.lists_metrics or (
             request.format is ObservationFormat.TABLE and request.output is None
         ):
@@ -46,7 +58,15 @@ def read_logs(request: Request, pattern: Pattern | None) -> None:
             print_metrics(chain.from_iterable(counted), dropped)
         else:
             _write(request, counted)
-    account.report()
+    if not count:
+        print_remark(
+            f"no progress found in {listed(request.logs)}; LOG:LINE says how a line was read, "
+            "--pattern finds more"
+        )
+    if request.is_verbose:
+        print_message(f"sampled {count} progress")
+        for gap, number in gaps.items():
+            print_message(f"{gap} ({number} rows)")
 
 
 @contextmanager
@@ -104,39 +124,6 @@ def _newest(rows: Iterable[Row]) -> list[Row]:
         if key not in found or found[key]["time"] <= row["time"]:
             found[key] = row
     return list(found.values())
-
-
-class _Account:
-    """What has been read: rows, and what is missing in them."""
-
-    def __init__(self, request: Request) -> None:
-        self._request = request
-        self._rows = 0
-        self._gaps: Counter[str] = Counter()
-
-    def counted(self, batches: Iterable[list[Row]]) -> Iterator[list[Row]]:
-        """Yield the rows that are asked for, and count them."""
-        wanted = self._request.metrics
-        for batch in batches:
-            self._rows += len(batch)
-            if self._request.is_verbose:
-                gaps = (row for row in batch if row.get("gap"))
-                self._gaps.update(f"{row['container_name']}: {row['gap']}" for row in gaps)
-            kept = [row for row in batch if not wanted or row["metric"] in wanted]
-            if kept:
-                yield kept
-
-    def report(self) -> None:
-        """Say that nothing was found; with --verbose, what was."""
-        if not self._rows:
-            print_remark(
-                f"no progress found in {listed(self._request.logs)}; LOG:LINE says how a line "
-                "was read, --pattern finds more"
-            )
-        if self._request.is_verbose:
-            print_message(f"sampled {self._rows} progress")
-            for gap, count in self._gaps.items():
-                print_message(f"{gap} ({count} rows)")
 
 
 def explain(file: str, number: int, pattern: Pattern | None) -> None:

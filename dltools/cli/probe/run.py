@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from dltools.cli.probe.notifier import Notifier
     from dltools.cli.probe.request import Request
     from dltools.engine.address import Address
-    from dltools.engine.interface import Engine
     from dltools.observations.formats.base import Writer
     from dltools.observations.table import Row
     from dltools.probe.sampler import Connector, Sampler
@@ -74,18 +73,20 @@ def run_request(request: Request) -> None:
         raise typer.Exit(Exit.PARTIAL)
 
 
-def _notifier(command: str) -> Notifier:
-    from dltools.cli.probe.notifier import Notifier, parse_command
+def _notifier(command: Sequence[str]) -> Notifier:
+    from dltools.cli.probe.notifier import Notifier
     from dltools.plan.signals.targets import parse
     from dltools.probe.notices import Notices
 
-    return Notifier(parse_command(command), Notices(parse))
+    return Notifier(command, Notices(parse))
 
 
 def _sampler(request: Request, pattern: Pattern | None, names: Sequence[Any]) -> Sampler:
     """Return a sampler of the engines. Arrow is imported while these answer."""
+    from dltools.engine.registry import open_engine
+
     addresses = [_with_logs(one, request.log_files) for one in request.addresses()]
-    connectors = {one.name: partial(_connected, one) for one in addresses}
+    connectors = {one.name: partial(open_engine, one) for one in addresses}
     return _sampler_of(request, pattern, names, connectors)
 
 
@@ -120,12 +121,6 @@ def _with_logs(address: Address, logs: Mapping[str, Sequence[str]]) -> Address:
     if not (logs and takes_log_files(address.url)):
         return address
     return replace(address, settings={"logs": logs})
-
-
-def _connected(address: Address) -> Engine:
-    from dltools.engine.registry import open_engine
-
-    return open_engine(address)
 
 
 def sample_once(sampler: Sampler, writer: Writer, request: Request) -> None:

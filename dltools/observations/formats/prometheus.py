@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass, field
 
 from dltools.observations.formats.base import EncodingWriter, Format
 from dltools.observations.schema import COLUMNS, Column, Instrument, Kind
@@ -12,14 +11,6 @@ from dltools.observations.table import Row
 
 _LABELS = [column.name for column in COLUMNS if column.is_label]
 _NUMBERS = [column for column in COLUMNS if column.instrument is not Instrument.ATTRIBUTE]
-
-
-@dataclass(slots=True)
-class _Family:
-    """The series of a column in rows of a kind; `values`: the newest value by labels."""
-
-    column: Column
-    values: dict[str, float] = field(default_factory=dict)
 
 
 def prometheus_name(column: Column, kind: Kind) -> str:
@@ -32,7 +23,7 @@ def prometheus_name(column: Column, kind: Kind) -> str:
 
 def prometheus_text(rows: Iterable[Row]) -> str:
     """Return the newest value of every series as Prometheus text; events have no series."""
-    families: dict[str, _Family] = {}
+    families: dict[str, tuple[Column, dict[str, float]]] = {}
     for row in rows:
         if row["kind"] not in set(Kind) or row["kind"] == Kind.EVENT:
             continue
@@ -41,15 +32,12 @@ def prometheus_text(rows: Iterable[Row]) -> str:
             value = row.get(column.name)
             if value is not None and kind in column.kinds:
                 name = prometheus_name(column, kind)
-                families.setdefault(name, _Family(column)).values[labels] = value
+                families.setdefault(name, (column, {}))[1][labels] = value
     lines = []
-    for name, family in sorted(families.items(), key=lambda item: item[0]):
-        is_counter = family.column.instrument is Instrument.COUNTER
-        lines += [
-            f"# HELP {name} {family.column.help}",
-            f"# TYPE {name} {'counter' if is_counter else 'gauge'}",
-        ]
-        lines += [f"{name}{{{labels}}} {_number(v)}" for labels, v in sorted(family.values.items())]
+    for name in sorted(families):
+        column, values = families[name]
+        lines += [f"# HELP {name} {column.help}", f"# TYPE {name} {column.instrument}"]
+        lines += [f"{name}{{{labels}}} {_number(v)}" for labels, v in sorted(values.items())]
     return "".join(line + "\n" for line in lines)
 
 
