@@ -26,8 +26,8 @@ from dltools.apply.original_settings import timestamp
 from dltools.apply.turn_order import Place, Turn, TurnWait, Use
 from dltools.apply.turn_queues import TurnQueues
 from dltools.engine import host
-from dltools.engine.cgroup import Cgroup
 from dltools.engine.cgroup_counters import cpu_seconds
+from dltools.engine.cgroup_files import Directory
 from dltools.engine.demand import DemandWatch, threads_wait
 from dltools.engine.freezer import thaw_if_stuck
 from dltools.engine.interface import (
@@ -40,6 +40,7 @@ from dltools.engine.interface import (
     needed,
 )
 from dltools.engine.limits.cpu_limits import Locator
+from dltools.engine.patience import comes_true
 from dltools.engine.pauses import is_paused, unpause
 from dltools.engine.runs import ApplyRun
 from dltools.engine.turn_notes import TurnNote, TurnNotes, how_to_unpause
@@ -274,7 +275,7 @@ class _Pauser:
         self._noted: dict[str, tuple[Turn, TurnNote]] = {}
         self._paused: set[str] = set()  # when last seen
         self._locator = Locator(engine)
-        self._cgroups: dict[str, Cgroup | None] = {}
+        self._freezers: dict[str, Directory | None] = {}
         self._held: set[str] = set()  # those that this run has paused, or may have
         self._asked: Counter[tuple[str, str]] = Counter()  # our own, whose events are yet to come
         self._on_their_way: set[str] = set()  # whose pause was asked for, and not answered
@@ -376,12 +377,12 @@ class _Pauser:
     def _thawed_in_time(self, id_: str) -> Iterator[None]:
         """Thaw a container if the block takes too long. A command that begins to run in it may be
         frozen half-way; then neither that one nor the engine goes on."""
-        if id_ not in self._cgroups:
-            self._cgroups[id_] = self._locator.find(id_).cgroup
-        group = self._cgroups[id_]
-        rescue = threading.Timer(_PAUSES_WITHIN_S, thaw_if_stuck, (self._engine, id_, group))
+        if id_ not in self._freezers:
+            self._freezers[id_] = self._locator.find(id_).controller("freezer")
+        freezer = self._freezers[id_]
+        rescue = threading.Timer(_PAUSES_WITHIN_S, thaw_if_stuck, (self._engine, id_, freezer))
         rescue.daemon = True
-        if group is not None:
+        if freezer is not None:
             rescue.start()
         try:
             yield
@@ -401,7 +402,7 @@ class _Pauser:
     def forget(self, turn: Turn) -> None:
         """Remove the note of a container that has ended or takes no more turns."""
         self._held.discard(turn.container_id)
-        self._cgroups.pop(turn.container_id, None)
+        self._freezers.pop(turn.container_id, None)
         _, note = self._noted.pop(turn.container_id, (None, None))
         if note is not None:
             self._notes.remove(note)
@@ -445,13 +446,9 @@ class _Pauser:
         id_ = turn.container_id
         if id_ not in self._held:
             return
-        was_paused = self._has_unpaused(id_)
-        if id_ in self._on_their_way:
-            until = time.monotonic() + _ON_ITS_WAY_S
-            while not was_paused and time.monotonic() < until:
-                time.sleep(_LOOK_S)
-                was_paused = self._has_unpaused(id_)
-            self._on_their_way.discard(id_)
+        comes_s = _ON_ITS_WAY_S if id_ in self._on_their_way else 0.0
+        comes_true(lambda: self._has_unpaused(id_), comes_s, _LOOK_S)
+        self._on_their_way.discard(id_)
         self._held.discard(id_)
         self._paused.discard(id_)
 

@@ -7,13 +7,12 @@ each cgroup.
 from __future__ import annotations
 
 import threading
-import time
 from contextlib import suppress
-from pathlib import Path
 
-from dltools.engine.cgroup import Cgroup
+from dltools.engine.cgroup_files import Directory
 from dltools.engine.interface import Engine, GoneError, RefusedError
 from dltools.engine.kernel_files import read_flat, read_text
+from dltools.engine.patience import comes_true
 from dltools.errors import DltoolsError
 
 _FREEZES_WITHIN_S, _LOOK_S = 5.0, 0.005
@@ -22,34 +21,45 @@ _ANSWERS_WITHIN_S = 2.0
 """How long an engine may take to say anything of a container (ours): it takes milliseconds."""
 
 
-def is_frozen(cgroup: Cgroup) -> bool:
-    """Tell whether a cgroup is frozen, or is about to be."""
-    found = cgroup.directory("freezer")
+FILES = {1: ("freezer.state", "THAWED", "FROZEN"), 2: ("cgroup.freeze", "0", "1")}
+"""For each version the file, and its texts of a cgroup that goes on and of one that is to stand."""
+
+
+def is_frozen(found: Directory | None) -> bool:
+    """Tell whether a cgroup is frozen, or is to be. It is given by the directory of its freezer,
+    None where it has none."""
     if found is None:
         return False
+    name, thawed, _ = FILES[found.version]
+    return read_text(found.path / name).strip() not in ("", thawed)
+
+
+def _stands(found: Directory) -> bool:
+    """Tell whether all processes of a cgroup that was frozen stand."""
     if found.version == 1:
-        return read_text(found.path / "freezer.state").strip() in ("FROZEN", "FREEZING")
-    return read_text(found.path / "cgroup.freeze").strip() == "1"
+        return read_text(found.path / FILES[1][0]).strip() == FILES[1][2]
+    return read_flat(found.path / "cgroup.events").get("frozen") == 1
 
 
-def freeze(cgroup: Cgroup) -> None:
+def freeze(asked: Directory | None) -> None:
     """Freeze a cgroup, and wait until all its processes stand. Raises `RefusedError`, after which
     none stands, and `GoneError`."""
-    _write(cgroup, frozen=True)
-    until = time.monotonic() + _FREEZES_WITHIN_S
-    while not _stands(cgroup):
-        if time.monotonic() > until:
-            thaw(cgroup)
-            raise RefusedError("its processes do not freeze: one waits in the kernel")
-        time.sleep(_LOOK_S)
+    found = _written(asked, frozen=True)
+
+    def is_done() -> bool:
+        return _stands(found) or not found.path.is_dir()
+
+    if not comes_true(is_done, _FREEZES_WITHIN_S, _LOOK_S):
+        thaw(found)
+        raise RefusedError("its processes do not freeze: one waits in the kernel")
 
 
-def thaw(cgroup: Cgroup) -> None:
+def thaw(found: Directory | None) -> None:
     """Let the processes of a cgroup go on. Raises `RefusedError` and `GoneError`."""
-    _write(cgroup, frozen=False)
+    _written(found, frozen=False)
 
 
-def thaw_if_stuck(engine: Engine, id_: str, cgroup: Cgroup) -> None:
+def thaw_if_stuck(engine: Engine, id_: str, found: Directory) -> None:
     """Thaw a container of which its engine says nothing any more, since what it begins there is
     frozen half-way. An engine that answers is not stuck: what the kernel thaws it calls paused all
     the same, and cannot unpause."""
@@ -63,36 +73,20 @@ def thaw_if_stuck(engine: Engine, id_: str, cgroup: Cgroup) -> None:
     threading.Thread(target=ask, daemon=True).start()
     if not answered.wait(_ANSWERS_WITHIN_S):
         with suppress(GoneError, RefusedError):
-            thaw(cgroup)
+            thaw(found)
 
 
-def _write(cgroup: Cgroup, *, frozen: bool) -> None:
-    found = cgroup.directory("freezer")
+def _written(found: Directory | None, *, frozen: bool) -> Directory:
+    """Write the file of a freezer, which must be there: another one is not to be made."""
     if found is None:
-        raise RefusedError("its freezer cgroup is not visible here")
-    if found.version == 1:
-        path, text = found.path / "freezer.state", "FROZEN" if frozen else "THAWED"
-    else:
-        path, text = found.path / "cgroup.freeze", str(int(frozen))
+        raise RefusedError("it does not run, or its freezer is not visible here")
+    name, *texts = FILES[found.version]
     try:
-        _overwrite(path, text)
+        with (found.path / name).open("r+") as file:
+            file.write(texts[frozen])
     except FileNotFoundError as error:
         raise GoneError("its cgroup is gone") from error
     except OSError as error:
-        raise RefusedError(f"{path} cannot be written: {error.strerror or error}") from error
-
-
-def _overwrite(path: Path, text: str) -> None:
-    """Write a file of the kernel, which must be there: another one is not to be made."""
-    with path.open("r+") as file:
-        file.write(text)
-
-
-def _stands(cgroup: Cgroup) -> bool:
-    """Tell whether all processes of a cgroup that was frozen stand."""
-    found = cgroup.directory("freezer")
-    if found is None or not found.path.is_dir():
-        return True
-    if found.version == 1:
-        return read_text(found.path / "freezer.state").strip() == "FROZEN"
-    return read_flat(found.path / "cgroup.events").get("frozen") == 1
+        why = error.strerror or error
+        raise RefusedError(f"{found.path / name} cannot be written: {why}") from error
+    return found

@@ -10,13 +10,13 @@ the specification; Docker's is in the folder that the container's shim works in.
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from dltools.engine.kernel_files import ROOT, stat_of
+from dltools.notation.json_values import table_from
 
 _VISIBLE = "NVIDIA_VISIBLE_DEVICES="
 
@@ -80,10 +80,9 @@ def specification(container_id: str, pid: int, root: Path = ROOT) -> Mapping[str
     try:
         if folder.readlink().name != container_id:
             return {}
-        found = json.loads((folder / "config.json").read_bytes())
-    except (OSError, ValueError):
+        return table_from((folder / "config.json").read_bytes())
+    except OSError:
         return {}
-    return found if isinstance(found, dict) else {}
 
 
 _SHARES = (

@@ -53,12 +53,17 @@ def usable_cpus(shared: SharedCgroups, root: Path = ROOT) -> float | None:
     These are the CPUs online, but no more than the cpuset of the cgroup that holds all the
     containers has, nor than the smallest quota on it or above it (of a slice or --cgroup-parent).
     """
-    online = len(re.findall(r"^cpu\d+ ", read_text(root / "proc/stat"), re.M))
+    online = online_cpus(root)
     known = [float(online)] if online else []
     if innermost := parse_cpus(usable_cpu_list(shared) or ""):
         known.append(float(len(innermost)))
     known += [quota for directory in shared.cpu if (quota := directory.quota())]
     return min(known, default=None)
+
+
+def online_cpus(root: Path = ROOT) -> int:
+    """Return how many CPUs are online, 0 where that cannot be read."""
+    return len(re.findall(r"^cpu\d+ ", read_text(root / "proc/stat"), re.M))
 
 
 def usable_cpu_list(shared: SharedCgroups) -> str | None:

@@ -1,4 +1,4 @@
-"""Waiting for an engine that has gone away, as one does that restarts."""
+"""Waiting: for an engine that has gone away, as one does that restarts, and for what is to come."""
 
 from __future__ import annotations
 
@@ -14,6 +14,15 @@ PATIENCE_S = 60.0
 _FIRST_S, _LONGEST_S = 0.1, 2.0
 
 T = TypeVar("T")
+
+
+def comes_true(is_so: Callable[[], bool], within_s: float, every_s: float) -> bool:
+    """Wait until something is so, but for no longer than this; tell whether it is. It is looked at
+    so often (s)."""
+    until = time.monotonic() + within_s
+    while not (found := is_so()) and time.monotonic() < until:
+        time.sleep(every_s)
+    return found
 
 
 class Patience:

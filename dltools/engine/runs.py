@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import os
 import signal
-import time
 from dataclasses import dataclass
 
 from dltools.engine.kernel_files import stat_of
+from dltools.engine.patience import comes_true
 from dltools.errors import AccessError
 
 _LOOKS_EVERY_S = 0.1
@@ -48,7 +48,6 @@ class ApplyRun:
     def end(self, patience_s: float) -> bool:
         """Send SIGTERM to its process, which may be stopped, and tell whether it has ended within
         so long (s). Raises `AccessError` where the process is another user's."""
-        until = time.monotonic() + patience_s
         try:
             for number in (signal.SIGTERM, signal.SIGCONT):
                 if self.is_alive:
@@ -57,9 +56,7 @@ class ApplyRun:
             return True
         except PermissionError as error:
             raise AccessError(f"process {self.pid} belongs to another user: be root") from error
-        while self.is_alive and time.monotonic() < until:
-            time.sleep(_LOOKS_EVERY_S)
-        return not self.is_alive
+        return comes_true(lambda: not self.is_alive, patience_s, _LOOKS_EVERY_S)
 
 
 UNKNOWN_RUN = ApplyRun()

@@ -17,6 +17,15 @@ def table_in(data: Any, *path: str) -> Mapping[str, Any]:
     return data if isinstance(data, Mapping) else {}
 
 
+def table_from(text: bytes | str) -> dict[str, Any]:
+    """Return the object that a text stands for, {} where it stands for none."""
+    try:
+        found = json.loads(text)
+    except (ValueError, RecursionError):
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
 def parse_json(text: bytes) -> Any:
     """Return a JSON value. Raises ValueError, also for NaN, for numbers that are too large, and for
     halves of surrogate pairs, which are no text; and RecursionError."""

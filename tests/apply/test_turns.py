@@ -14,6 +14,7 @@ from dltools.apply import turns as rotation_module
 from dltools.apply.recovery import Leftover, unpause_leftovers
 from dltools.apply.turn_order import Turn
 from dltools.apply.turns import Rotation
+from dltools.engine import patience
 from dltools.engine.docker.engine import DockerEngine
 from dltools.engine.runs import ApplyRun
 from dltools.engine.turn_notes import TurnNotes
@@ -109,7 +110,7 @@ def test_a_pause_on_its_way_when_a_signal_comes_is_undone_too(
             pause("b")
 
     monkeypatch.setattr(engine, "pause", interrupted)
-    replace_sleep(rotation_module, look)
+    replace_sleep(patience, look)
     with pytest.raises(signal):
         rotation.set_turns(turns("a", "b"))
     rotation.end()

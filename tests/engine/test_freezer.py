@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from dltools.engine import freezer
-from dltools.engine.cgroup import Cgroup
+from dltools.engine.cgroup_files import Directory
 from dltools.engine.interface import Container, Engine, GoneError, RefusedError
 
 
@@ -17,14 +17,14 @@ def version(request: pytest.FixtureRequest) -> int:
     return int(request.param)
 
 
-def made(folder: Path, version: int, *, frozen: bool = False) -> Cgroup:
+def made(folder: Path, version: int, *, frozen: bool = False) -> Directory:
     """Return a cgroup whose processes stand at once where `frozen`, and never otherwise."""
     if version == 1:
         (folder / "freezer.state").write_text("FROZEN\n" if frozen else "THAWED\n")
-        return Cgroup({"freezer": folder}, None)
+        return Directory(folder, 1)
     (folder / "cgroup.freeze").write_text("1\n" if frozen else "0\n")
     (folder / "cgroup.events").write_text(f"populated 1\nfrozen {int(frozen)}\n")
-    return Cgroup({}, folder)
+    return Directory(folder, 2)
 
 
 def test_what_is_frozen_is_told(tmp_path: Path, version: int) -> None:
@@ -60,7 +60,7 @@ def test_a_cgroup_that_is_gone_is_not_made_anew(tmp_path: Path, version: int) ->
 
 def test_a_freezer_that_is_elsewhere_is_named() -> None:
     with pytest.raises(RefusedError, match="not visible here"):
-        freezer.freeze(Cgroup({"freezer": None}, None))
+        freezer.freeze(None)
 
 
 @pytest.mark.parametrize("answers", [True, False])

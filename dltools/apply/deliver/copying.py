@@ -19,6 +19,7 @@ from typing import IO, TYPE_CHECKING, Any
 
 from dltools.apply.deliver.delivery import Delivery
 from dltools.files import sync_folder
+from dltools.notation.json_values import table_from
 from dltools.notation.resources import format_bytes
 from dltools.notation.times import MICRO, format_time, from_micros
 
@@ -71,10 +72,9 @@ def is_delivered(delivery: Delivery, folder: Path) -> bool:
 def read_manifest(folder: Path) -> dict[str, Any]:
     """Return the manifest of a delivered model, {} if there is none."""
     try:
-        found = json.loads((folder / MANIFEST).read_bytes())
-    except (OSError, ValueError):
+        return table_from((folder / MANIFEST).read_bytes())
+    except OSError:
         return {}
-    return found if isinstance(found, dict) else {}
 
 
 def _manifest(delivery: Delivery, files: list[CopiedFile]) -> dict[str, Any]:

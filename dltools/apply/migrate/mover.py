@@ -28,9 +28,6 @@ from dltools.apply.migrate.service_steps import ServiceSteps
 from dltools.engine.interface import Container, Engine, GoneError, Moves, RefusedError
 from dltools.labels import ORIGIN
 
-NO_RESTART = {"Name": "no", "MaximumRetryCount": 0}
-"""The restart policy of a container that has been stopped: its engine must not start it again."""
-
 _SETTLE_S = 1.0
 """How long a new container must run, or have ended well, to count as started."""
 
@@ -42,24 +39,13 @@ _POLL_S = 0.1
 
 @dataclass(slots=True)
 class Mover:
-    """Moves jobs between hosts: `engines` are by host."""
+    """Moves jobs between hosts: `engines` are by host. Its methods with names of steps take those
+    of a container's move, and those of `ServiceSteps` a service's."""
 
     engines: Mapping[str, Engine]
     files: MigrationFiles
     sleep: Callable[[float], None] = time.sleep
     clock: Callable[[], float] = time.monotonic
-
-    @property
-    def _by_step(self) -> Mapping[Step, Callable[[Migration], Migration]]:
-        """The function of each step of a container's move."""
-        return {
-            Step.CREATE: self._create,
-            Step.STOP: self._stop,
-            Step.START: self._start,
-            Step.REMOVE: self._remove,
-            Step.CLEAR: self._clear,
-            Step.RESUME: self._resume,
-        }
 
     def carry_out(self, migration: Migration) -> Migration:
         """Take steps until the migration is done or undone, and return it.
@@ -67,10 +53,10 @@ class Mover:
         Raises `WaitError` or `UnavailableError` where the next run must go on.
         """
         service = ServiceSteps(self.engines, self.sleep, self.clock)
-        steps = service.by_step if migration.service else self._by_step
+        steps = service if migration.service else self
         while migration.is_open:
             try:
-                migration = steps[migration.step](migration)
+                migration = getattr(steps, migration.step)(migration)
             except FailedError as error:
                 migration = rolled_back(migration, str(error))
             except RefusedError as error:
@@ -80,7 +66,7 @@ class Mover:
             self.files.write(migration)
         return migration
 
-    def _create(self, migration: Migration) -> Migration:
+    def create(self, migration: Migration) -> Migration:
         """Create the new container, which must see the job's checkpoint."""
         source, target = self._source(migration), self._target(migration)
         expect_running(source, migration)
@@ -93,7 +79,7 @@ class Mover:
         self._checkpoints(migration)
         return migration
 
-    def _stop(self, migration: Migration) -> Migration:
+    def stop(self, migration: Migration) -> Migration:
         """Stop the old container."""
         source = self._source(migration)
         try:
@@ -105,7 +91,7 @@ class Mover:
             raise not_shared(migration.source, migration.target)
         return replace(migration, step=Step.START)
 
-    def _start(self, migration: Migration) -> Migration:
+    def start(self, migration: Migration) -> Migration:
         """Start the new container, and see it run."""
         target = self._target(migration)
         try:
@@ -122,13 +108,13 @@ class Mover:
         except GoneError as error:
             raise FailedError(f"{migration.target} cannot start it: {error}") from error
 
-    def _remove(self, migration: Migration) -> Migration:
+    def remove(self, migration: Migration) -> Migration:
         """Remove the old container."""
         with suppress(GoneError):
             self._source(migration).remove(migration.container_id)
         return replace(migration, step=Step.DONE)
 
-    def _clear(self, migration: Migration) -> Migration:
+    def clear(self, migration: Migration) -> Migration:
         """Remove the new container, which may run only if its start had been begun."""
         target = self._target(migration)
         new = self._new_container(migration)
@@ -139,7 +125,7 @@ class Mover:
         was_started = migration.failed_at is Step.START
         return replace(migration, step=Step.RESUME if was_started else Step.UNDONE)
 
-    def _resume(self, migration: Migration) -> Migration:
+    def resume(self, migration: Migration) -> Migration:
         """Start the old container again, as it was."""
         source = self._source(migration)
         try:

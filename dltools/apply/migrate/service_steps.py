@@ -48,26 +48,14 @@ _LOOK_S = 0.3
 
 @dataclass(frozen=True, slots=True)
 class ServiceSteps:
-    """Takes the steps; as `Mover` does, it raises `FailedError` to have the move rolled back, and
-    `WaitError` where the next run must go on."""
+    """Takes the steps, by methods of their names; as `Mover` does, it raises `FailedError` to have
+    the move rolled back, and `WaitError` where the next run must go on."""
 
     engines: Mapping[str, Engine]
     sleep: Callable[[float], None]
     clock: Callable[[], float]
 
-    @property
-    def by_step(self) -> Mapping[Step, Callable[[Migration], Migration]]:
-        """The function of each step."""
-        return {
-            Step.CREATE: self._look,
-            Step.STOP: self._stop,
-            Step.START: self._start,
-            Step.REMOVE: self._own,
-            Step.CLEAR: self._clear,
-            Step.RESUME: self._resume,
-        }
-
-    def _look(self, migration: Migration) -> Migration:
+    def create(self, migration: Migration) -> Migration:
         """See that the target has the job's checkpoint, through a container that never runs."""
         source = engine_of(self.engines, migration.source)
         target = engine_of(self.engines, migration.target)
@@ -96,7 +84,7 @@ class ServiceSteps:
             self.sleep(_LOOK_S)
         raise not_shared(migration.source, migration.target)
 
-    def _stop(self, migration: Migration) -> Migration:
+    def stop(self, migration: Migration) -> Migration:
         """Scale the service to nothing, and see its task end."""
         swarm = self._swarm(migration)
         try:
@@ -106,7 +94,7 @@ class ServiceSteps:
         self._await_end(migration, swarm, migration.source)
         return replace(migration, step=Step.START)
 
-    def _start(self, migration: Migration) -> Migration:
+    def start(self, migration: Migration) -> Migration:
         """Scale the service to one task, and see that run on the target."""
         swarm = self._swarm(migration)
         try:
@@ -116,14 +104,14 @@ class ServiceSteps:
             raise FailedError(f"its service is gone: {error}") from error
         return replace(migration, new_id=new_id, step=Step.REMOVE)
 
-    def _own(self, migration: Migration) -> Migration:
+    def remove(self, migration: Migration) -> Migration:
         """Note on the service that the constraint is dl-apply's."""
         swarm = self._swarm(migration)
         with suppress(GoneError):
             swarm.change(migration.service, labels={PLACED: migration.constraint})
         return replace(migration, step=Step.DONE)
 
-    def _clear(self, migration: Migration) -> Migration:
+    def clear(self, migration: Migration) -> Migration:
         """Undo what was done on the target."""
         self._remove_look(migration)
         if migration.failed_at is not Step.START:
@@ -134,7 +122,7 @@ class ServiceSteps:
             self._await_end(migration, swarm, migration.target)
         return replace(migration, step=Step.RESUME)
 
-    def _resume(self, migration: Migration) -> Migration:
+    def resume(self, migration: Migration) -> Migration:
         """Have the task run on the source again, then take the constraints back; where the source
         is gone, Swarm chooses the node."""
         swarm = self._swarm(migration)

@@ -37,6 +37,7 @@ from dltools.engine.interface import (
 from dltools.engine.kernel_files import ROOT, read_text
 from dltools.engine.limits import limit_files
 from dltools.engine.looked_events import Life, Lives
+from dltools.engine.patience import comes_true
 from dltools.errors import ConfigError
 from dltools.labels import has_labels
 
@@ -254,19 +255,16 @@ class CgroupEngine(Pauses):
 
     def pause(self, id_: str) -> None:
         """Freeze a container's processes."""
-        freezer.freeze(self._tree.with_freezer(self._path_of(id_)))
+        freezer.freeze(self._tree.sole_freezer(self._path_of(id_)))
 
     def unpause(self, id_: str) -> None:
         """Thaw a container's processes."""
         path = self._path_of(id_)
         if not self._tree.is_frozen(path):
             raise RefusedError(f"the cgroup {path} is not frozen")
-        freezer.thaw(self._tree.with_freezer(path))
-        until = time.monotonic() + _THAWS_S
-        while self._tree.is_frozen(path):
-            if time.monotonic() > until:
-                raise RefusedError(f"the cgroup {path} stays frozen: one above it is")
-            time.sleep(_BETWEEN_S)
+        freezer.thaw(self._tree.sole_freezer(path))
+        if not comes_true(lambda: not self._tree.is_frozen(path), _THAWS_S, _BETWEEN_S):
+            raise RefusedError(f"the cgroup {path} stays frozen: one above it is")
 
     # Inside
 

@@ -17,6 +17,7 @@ from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
 
+from dltools.engine import freezer
 from dltools.engine.cgroup import Cgroup, Mount, at_path, mounts, with_those_below
 from dltools.engine.cgroup_files import Directory
 from dltools.engine.interface import RefusedError
@@ -24,7 +25,6 @@ from dltools.engine.kernel_files import ROOT, read_flat, read_text
 
 _MOST_PATHS = 10_000
 _TICKS = os.sysconf("SC_CLK_TCK")
-FREEZER_V1, FREEZER_V2 = "freezer.state", "cgroup.freeze"
 
 
 class Process(NamedTuple):
@@ -126,30 +126,26 @@ class CgroupTree:
         for mount in self.mounts:
             version = 1 if "freezer" in mount.controllers else 0 if mount.controllers else 2
             directory = _place(mount, path) if version else None
-            file = FREEZER_V1 if version == 1 else FREEZER_V2
-            if directory is not None and os.path.exists(f"{directory}/{file}"):  # noqa: PTH110
+            if directory and os.path.exists(f"{directory}/{freezer.FILES[version][0]}"):  # noqa: PTH110
                 return Directory(Path(directory), version)
         return None
 
     def is_frozen(self, path: str) -> bool:
         """Tell whether a cgroup is frozen, or is to be; by a cgroup above too."""
         found = self.freezer(path)
-        if found is None:
-            return False
-        if found.version == 1:
-            return read_text(found.path / FREEZER_V1).strip() != "THAWED"
-        is_asked = read_text(found.path / FREEZER_V2).strip() == "1"
-        return is_asked or read_flat(found.path / "cgroup.events").get("frozen") == 1
+        if found is None or freezer.is_frozen(found):
+            return found is not None
+        return read_flat(found.path / "cgroup.events").get("frozen") == 1
 
-    def with_freezer(self, path: str) -> Cgroup:
-        """Return a cgroup by its freezer alone. Raises `RefusedError` where it has none, and where
-        some of its processes are outside."""
+    def sole_freezer(self, path: str) -> Directory:
+        """Return the directory with the freezer of a cgroup. Raises `RefusedError` where it has
+        none, and where some of its processes are outside."""
         found = self.freezer(path)
         if found is None:
             raise RefusedError(f"the cgroup {path} has no freezer")
         if {one.pid for one in self.processes(path)} - _pids(str(found.path)):
             raise RefusedError(f"processes of the cgroup {path} are not in its freezer")
-        return Cgroup({"freezer": found.path} if found.version == 1 else {}, found.path)
+        return found
 
 
 def _pids(directory: str) -> set[int]:

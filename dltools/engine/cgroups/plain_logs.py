@@ -20,6 +20,7 @@ from pathlib import Path
 
 from dltools.engine.interface import LARGEST_BACKLOG, LogFlow
 from dltools.engine.kernel_files import ROOT, read_text
+from dltools.engine.patience import comes_true
 
 LONGEST_LINE = 16 << 10
 """A line that is longer is cut into several entries."""
@@ -213,9 +214,7 @@ class PlainFlow(LogFlow):
 
     def wait(self, seconds: float) -> None:
         """Wait until nobody writes any more, but no longer than this."""
-        until = time.monotonic() + seconds
-        while not self._has_ended() and time.monotonic() < until:
-            time.sleep(_LOOK_S)
+        comes_true(self._has_ended, seconds, _LOOK_S)
 
     def close(self) -> None:
         """Take no more."""

@@ -12,7 +12,6 @@ import pwd
 import re
 import shutil
 import subprocess
-import time
 from collections.abc import Mapping, Sequence, Set
 from contextlib import suppress
 from dataclasses import replace
@@ -21,9 +20,11 @@ from pathlib import Path
 from dltools.engine.address import Address
 from dltools.engine.cgroup import with_those_below
 from dltools.engine.cgroups.cgroup_engine import CgroupEngine, Naming
-from dltools.engine.cgroups.cgroup_tree import FREEZER_V1, Process
+from dltools.engine.cgroups.cgroup_tree import Process
+from dltools.engine.freezer import FILES
 from dltools.engine.interface import Capabilities, Container, RefusedError
 from dltools.engine.kernel_files import ROOT, read_text
+from dltools.engine.patience import comes_true
 from dltools.errors import ConfigError
 
 PATTERNS = ("/slurm*/uid_*/job_*", "/system.slice/*slurmstepd.scope/job_*")
@@ -107,7 +108,7 @@ class SlurmEngine(CgroupEngine):
         """Tell whether Slurm has frozen a step of a job, having stopped it."""
         found = self._tree.freezer(path)
         folders = with_those_below(found.path) if found else ()
-        texts = (read_text(f"{one}/{FREEZER_V1}") for one in folders)
+        texts = (read_text(f"{one}/{FILES[1][0]}") for one in folders)
         return any(text.strip() not in ("", "THAWED") for text in texts)
 
     def can(self, path: str) -> Capabilities:
@@ -168,11 +169,11 @@ class SlurmEngine(CgroupEngine):
         self._wait(path, is_paused=False)
 
     def _wait(self, path: str, *, is_paused: bool) -> None:
-        until = time.monotonic() + _STOPS_S
-        while self.is_paused(path, self._tree.processes(path)) != is_paused:
-            if time.monotonic() > until or not self._tree.processes(path):
-                return
-            time.sleep(_LOOK_S)
+        def is_done() -> bool:
+            processes = self._tree.processes(path)
+            return not processes or self.is_paused(path, processes) == is_paused
+
+        comes_true(is_done, _STOPS_S, _LOOK_S)
 
     def _described(self, number: str) -> dict[str, str]:
         """Return what Slurm says of a job. Raises `RefusedError`."""

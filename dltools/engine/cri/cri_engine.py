@@ -17,9 +17,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from dltools.engine import cgroup, freezer, looked_events
+from dltools.engine import cgroup, freezer, host, looked_events
 from dltools.engine.address import Address
 from dltools.engine.cgroup import Cgroup
+from dltools.engine.cgroup_files import Directory
 from dltools.engine.cri import cpu_resources, pod_containers
 from dltools.engine.cri.connection import Connection, socket_path
 from dltools.engine.interface import (
@@ -38,7 +39,7 @@ from dltools.engine.interface import (
     RefusedError,
     SetsLimits,
 )
-from dltools.engine.kernel_files import ROOT, read_text
+from dltools.engine.kernel_files import read_text
 from dltools.engine.log_files import FollowedFile, read_log
 from dltools.engine.looked_events import Life, Lives
 from dltools.engine.patience import Patience
@@ -97,9 +98,8 @@ class CriEngine(SetsLimits, Pauses):
         machine = read_text("/etc/machine-id").strip() or self.host
         words = (machine, version.runtime_name, pod_containers.root_of(status.info))
         self.id: str = f"cri-{hashlib.sha256(chr(0).join(words).encode()).hexdigest()[:32]}"
-        self.cpus: int = len(re.findall(r"^cpu\d+ ", read_text(ROOT / "proc/stat"), re.M))
-        found = re.search(r"^MemTotal: +(\d+) kB", read_text(ROOT / "proc/meminfo"), re.M)
-        self.memory: int = int(found[1]) * 1024 if found else 0
+        self.cpus: int = host.online_cpus()
+        self.memory: int = host.memory_bytes().get("MemTotal", 0)
 
     # What there is
 
@@ -127,7 +127,7 @@ class CriEngine(SetsLimits, Pauses):
         try:
             if id_ not in self._cgroups:
                 return self.inspect(id_).state == "paused"
-            return freezer.is_frozen(self._cgroups[id_])
+            return freezer.is_frozen(self._cgroups[id_].directory("freezer"))
         except (GoneError, KeyError):
             return False
 
@@ -149,7 +149,11 @@ class CriEngine(SetsLimits, Pauses):
         if place is None:
             return found
         self._cgroups[found.id] = place
-        return replace(found, state="paused") if freezer.is_frozen(place) else found
+        return (
+            replace(found, state="paused")
+            if freezer.is_frozen(place.directory("freezer"))
+            else found
+        )
 
     def _cgroup_of_the_rest(self, container: Container) -> Cgroup | None:
         """Return the cgroup of a container whose first process is ending, and has left it: if the
@@ -285,17 +289,15 @@ class CriEngine(SetsLimits, Pauses):
         container = self.inspect(id_)
         if refusal := why_no_pause(container):
             raise RefusedError(refusal)
-        freezer.freeze(self._running_cgroup(container))
+        freezer.freeze(self._freezer_of(container))
 
     def unpause(self, id_: str) -> None:
         """Thaw a container's processes."""
-        freezer.thaw(self._running_cgroup(self.inspect(id_)))
+        freezer.thaw(self._freezer_of(self.inspect(id_)))
 
-    def _running_cgroup(self, container: Container) -> Cgroup:
+    def _freezer_of(self, container: Container) -> Directory | None:
         found = self._cgroups.get(container.id)
-        if found is None:
-            raise RefusedError("it does not run, or its cgroup is not visible here")
-        return found
+        return found.directory("freezer") if found else None
 
 
 @contextmanager

@@ -17,7 +17,7 @@ from dltools.engine.gpu_access import access_by_specification, asks_for_gpu
 from dltools.engine.interface import Container, Mount, Network
 from dltools.engine.pauses import may_pause
 from dltools.labels import MAY_PAUSE, PREFIX
-from dltools.notation.json_values import table_in
+from dltools.notation.json_values import table_from, table_in
 
 if TYPE_CHECKING:
     from dltools.engine.cri import runtime_pb2 as messages
@@ -93,21 +93,13 @@ def container_of(
 
 def info_of(texts: Mapping[str, str]) -> dict[str, Any]:
     """Return the object that a verbose answer has under `info`, {} where it has none."""
-    return _parsed(texts.get("info", ""))
+    return table_from(texts.get("info", ""))
 
 
 def root_of(texts: Mapping[str, str]) -> str:
     """Return the folder in which a runtime keeps its containers, given its verbose status; "" where
     it does not say: each runtime of a machine has its own."""
-    return str(_parsed(texts.get("config", "")).get("containerdRootDir") or "")
-
-
-def _parsed(text: str) -> dict[str, Any]:
-    try:
-        found = json.loads(text) if text else {}
-    except (ValueError, RecursionError):
-        return {}
-    return found if isinstance(found, dict) else {}
+    return str(table_from(texts.get("config", "")).get("containerdRootDir") or "")
 
 
 def time_of(nanos: int) -> datetime | None:

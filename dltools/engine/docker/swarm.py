@@ -24,19 +24,9 @@ from dltools.notation.times import time_or_none
 SERVICE = "com.docker.swarm.service.id"
 """The label of a task's container that names its service."""
 
-_LIVE_STATES = (
-    "new",
-    "pending",
-    "assigned",
-    "accepted",
-    "preparing",
-    "ready",
-    "starting",
-    "running",
-)
-"""What a task goes through until it ends."""
-
 _BAD_STATES = ("failed", "rejected", "orphaned")
+_ENDED = (*_BAD_STATES, "complete", "shutdown", "remove", "")
+"""What has become of a task that has ended; of "" nothing is known."""
 
 
 class Swarm:
@@ -129,7 +119,7 @@ def _task(raw: Mapping[str, Any]) -> Task:
         error=status.get("Err") or "",
         created=time_or_none(raw.get("CreatedAt")),
         container_id=(status.get("ContainerStatus") or {}).get("ContainerID") or "",
-        is_live=state in _LIVE_STATES,
+        is_live=state not in _ENDED,
         has_failed=state in _BAD_STATES,
     )
 
