@@ -1,7 +1,5 @@
 """Fixtures for all tests: the real engine, containers on it, and the tools as subprocesses."""
 
-from __future__ import annotations
-
 import gc
 import os
 import signal

@@ -1,7 +1,5 @@
 """How an input begins tells what it holds."""
 
-from __future__ import annotations
-
 import pytest
 
 from dltools.contents import Content, content_of, refusal

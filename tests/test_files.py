@@ -1,7 +1,5 @@
 """Files that appear whole or not at all, and locks that die with their holder."""
 
-from __future__ import annotations
-
 import os
 import signal
 import stat

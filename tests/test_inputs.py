@@ -1,7 +1,5 @@
 """Inputs are read up to a bound, and cut into lines."""
 
-from __future__ import annotations
-
 import io
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The labels that a container may carry."""
 
-from __future__ import annotations
-
 import json
 import math
 

@@ -1,7 +1,5 @@
 """What others wrote, made fit for a screen, and corrected."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st

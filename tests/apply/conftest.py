@@ -1,7 +1,5 @@
 """A fake engine as dl-apply's modules see it, and a journal."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """Plans for several engines: each action on its own, and a dead engine holds up no other."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import signal

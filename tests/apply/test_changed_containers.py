@@ -1,7 +1,5 @@
 """Which containers dl-apply has changed: from journal entries and notes of turns."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Machines that were cloned share their engine's ID: each keeps to its own containers."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Plans on an engine: what each action becomes, and which containers are changed."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,8 +1,6 @@
 """Hands on containers that take turns, told by events and by states, on an engine that is not
 there."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """What was changed, when, by which run and why, and how it ended: a bounded log."""
 
-from __future__ import annotations
-
 import os
 import signal
 import stat

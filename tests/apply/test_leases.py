@@ -5,8 +5,6 @@ Which leases of earlier runs a run renews: those of the containers that its plan
 When the watchdog takes a run for dead.
 """
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess

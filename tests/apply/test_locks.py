@@ -3,8 +3,6 @@
 The mark of the dl-apply that writes to an engine's containers.
 """
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

@@ -3,8 +3,6 @@
 Original settings: recorded before a change, compared and restored.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import json
 from dataclasses import replace

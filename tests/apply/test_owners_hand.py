@@ -1,7 +1,5 @@
 """Who is at which container, and until when: by events, at times that the test says."""
 
-from __future__ import annotations
-
 import pytest
 from helpers.scripted_engine import event
 

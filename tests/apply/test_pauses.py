@@ -1,7 +1,5 @@
 """Pausing and unpausing, whatever state a container is in."""
 
-from __future__ import annotations
-
 import pytest
 from helpers.fake_engine import ID, FakeEngine
 

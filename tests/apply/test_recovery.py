@@ -3,8 +3,6 @@
 Containers that a killed run has left paused are unpaused.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -3,8 +3,6 @@
 What a run may change: selected containers, so many, by a plan that is young enough.
 """
 
-from __future__ import annotations
-
 import re
 from datetime import UTC, datetime, timedelta
 from pathlib import Path

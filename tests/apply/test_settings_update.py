@@ -3,8 +3,6 @@
 Updates on an engine that fails half-way: each action has its own result.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 from datetime import UTC, datetime
 from threading import Timer

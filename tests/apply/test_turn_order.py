@@ -3,8 +3,6 @@
 Several queues at once: each keeps its own order, whatever happens in the others.
 """
 
-from __future__ import annotations
-
 import math
 import random
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """Turns, also on an engine that refuses to unpause for a while or for good."""
 
-from __future__ import annotations
-
 import math
 from pathlib import Path
 

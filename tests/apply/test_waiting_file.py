@@ -1,7 +1,5 @@
 """The file that tells owners who waits."""
 
-from __future__ import annotations
-
 import os
 import stat
 from pathlib import Path

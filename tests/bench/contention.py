@@ -9,8 +9,6 @@ jobs. Prints steps per second as ratios to one job alone: of the first job, and 
 asserted. Take a machine that does nothing else; a window in which others used the CPUs is repeated.
 """
 
-from __future__ import annotations
-
 import argparse
 import mmap
 import os

@@ -6,8 +6,6 @@ On the shipped recording, and on the logs and curves under DIR/logs where it is 
 medians; tests/plan/signals/test_real_curves.py says what is measured.
 """
 
-from __future__ import annotations
-
 import statistics
 import sys
 import time

@@ -7,8 +7,6 @@ all of its 100 s, so that about eight run at one time. Prints time and peak memo
 asserted.
 """
 
-from __future__ import annotations
-
 import hashlib
 import math
 import os

@@ -7,8 +7,6 @@ container's log is: bytes in, points out. Prints the families from the slowest o
 cost that are of no family.
 """
 
-from __future__ import annotations
-
 import sys
 import time
 from pathlib import Path

@@ -9,8 +9,6 @@ the trainings' steps as a ratio to those under Docker alone. Nothing is asserted
 samples/torch, and a machine that does nothing else.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import os

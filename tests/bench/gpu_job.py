@@ -8,8 +8,6 @@ the other instead, each of so many seconds of the GPU where it is alone, and pri
 response time twice a second.
 """
 
-from __future__ import annotations
-
 import argparse
 import itertools
 import time

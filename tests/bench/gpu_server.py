@@ -20,8 +20,6 @@ served a server with a target of 100 ms, 60 ms a request alone, beside two train
 eight  eight servers with targets and four trainings: those that meet theirs
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import os

@@ -8,8 +8,6 @@ Docker alone. `server`: one of 100 ms, 60 ms alone, beside two trainings, under 
 `dqoes`. `killed`: how long after dl-apply and dl-plan are killed all run again.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import os

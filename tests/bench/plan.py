@@ -6,8 +6,6 @@ Synthetic: 100 containers, a sample every 2 s with one point each; half of them 
 law, some serve. Prints; nothing is asserted.
 """
 
-from __future__ import annotations
-
 import os
 import statistics
 import subprocess

@@ -8,8 +8,6 @@ Starts that many containers (100) that print a loss a second, for the steady sta
 cost alone. Prints medians and ratios; nothing is asserted.
 """
 
-from __future__ import annotations
-
 import contextlib
 import os
 import resource

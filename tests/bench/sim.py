@@ -6,8 +6,6 @@ In process, one core, trainings that arrive so that each node has about three at
 DLTOOLS_DATA names others' traces, a Pollux workload. Prints; nothing is asserted.
 """
 
-from __future__ import annotations
-
 import os
 import time
 from pathlib import Path

@@ -11,8 +11,6 @@ Docker alone, `late` counts those that end later than who waits as long as it ma
 Nothing is asserted; tests/sim/test_strangers.py keeps the worst cases.
 """
 
-from __future__ import annotations
-
 import argparse
 import os
 import statistics

@@ -14,8 +14,6 @@ over that of shortest first with known lengths: on one host whole jobs, packed, 
 Nothing is asserted.
 """
 
-from __future__ import annotations
-
 import argparse
 import os
 import random

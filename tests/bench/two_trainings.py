@@ -10,8 +10,6 @@ samples/torch, which the engine must see; without it, that image is unpacked fro
 root, and a machine that does nothing else.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import signal

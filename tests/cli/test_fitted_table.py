@@ -1,7 +1,5 @@
 """Tables at every width: names give way, numbers and settings are whole."""
 
-from __future__ import annotations
-
 import io
 import re
 from datetime import UTC, datetime

@@ -1,7 +1,5 @@
 """The format of an output: from --format, the name of -o, and where it goes."""
 
-from __future__ import annotations
-
 import io
 import sys
 

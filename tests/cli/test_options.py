@@ -1,7 +1,5 @@
 """How the values of common options are read, and how the help shows options."""
 
-from __future__ import annotations
-
 import importlib
 from pathlib import Path
 

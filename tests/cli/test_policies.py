@@ -1,7 +1,5 @@
 """Policies, parameters and realisations as options name them, and the list of policies."""
 
-from __future__ import annotations
-
 import pytest
 
 from dltools.cli.policies import (

@@ -1,7 +1,5 @@
 """Bars on standard error: after a while, on a terminal, and not with --quiet."""
 
-from __future__ import annotations
-
 import io
 import sys
 import time

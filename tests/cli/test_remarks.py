@@ -1,7 +1,5 @@
 """What a person is told to type."""
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The terminal of a live drawing, on a terminal of the test's own."""
 
-from __future__ import annotations
-
 import os
 import pty
 import signal

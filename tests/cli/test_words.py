@@ -1,7 +1,5 @@
 """Values in words."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime, timedelta
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The nodes of the test cluster, and what a job on it has trained."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterator
 from pathlib import Path

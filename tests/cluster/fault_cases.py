@@ -1,8 +1,6 @@
 """The faults that are tried while a job moves from node2 to node3: what breaks it, and what repairs
 it."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass

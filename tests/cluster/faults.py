@@ -9,8 +9,6 @@ WORDs choose cases whose names hold one of them. Prints a table, and fails if a 
 or damaged.
 """
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess

@@ -1,7 +1,5 @@
 """Tasks of Swarm services that are one training, or several, as each node's probe tells them."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import pytest

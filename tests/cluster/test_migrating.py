@@ -1,7 +1,5 @@
 """Real jobs moved between real hosts: one place for each, whatever goes wrong."""
 
-from __future__ import annotations
-
 import signal
 import subprocess
 import sys

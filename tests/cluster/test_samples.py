@@ -1,7 +1,5 @@
 """The samples for a Swarm, on a Swarm."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """Swarm services moved from node to node: one place for each, whatever goes wrong."""
 
-from __future__ import annotations
-
 import signal
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """SpeCon by the tools: a converged job moves away from one that still learns, and goes on."""
 
-from __future__ import annotations
-
 import signal
 import subprocess
 from collections.abc import Iterator

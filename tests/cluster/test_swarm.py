@@ -1,7 +1,5 @@
 """Tasks of a Swarm service: changed in place, each by its own node's engine."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 

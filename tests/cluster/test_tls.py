@@ -1,7 +1,5 @@
 """The nodes of a Swarm over TLS, with an authority of the test's own."""
 
-from __future__ import annotations
-
 import json
 import os
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """Cgroups that the tests make themselves, on version 1 or 2: plain processes, and no engine."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import signal

@@ -1,7 +1,5 @@
 """containerd by CRI: pods made as kubelet makes them, and looked at in its verbose status."""
 
-from __future__ import annotations
-
 import itertools
 import os
 import uuid

@@ -1,7 +1,5 @@
 """Docker and Podman: containers made and looked at through docker-py, as others would."""
 
-from __future__ import annotations
-
 import os
 import socket
 import socketserver

@@ -1,7 +1,5 @@
 """containerd by CRI below a real kubelet, which makes pods as an API server says."""
 
-from __future__ import annotations
-
 import itertools
 import os
 from collections.abc import Iterator

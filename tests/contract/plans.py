@@ -1,7 +1,5 @@
 """Plans for the containers of the contract tests, and what became of them."""
 
-from __future__ import annotations
-
 import datetime
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Jobs of a real Slurm, inside `tests/engines/slurm run`."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import signal

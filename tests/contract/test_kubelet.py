@@ -1,8 +1,6 @@
 """What only a real kubelet can show, beside what the tools do by the runtime and by cgroups: see
 tests/engines/kubernetes."""
 
-from __future__ import annotations
-
 import os
 import time
 from pathlib import Path

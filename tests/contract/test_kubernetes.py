@@ -1,7 +1,5 @@
 """What only a Kubernetes node has: kubelet beside dltools, which these tests play."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

@@ -1,7 +1,5 @@
 """Limits: set, seen, undone exactly, and left alone where somebody else has changed them."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """What dl-probe shows of an engine: containers, logs, events."""
 
-from __future__ import annotations
-
 import itertools
 import os
 import signal

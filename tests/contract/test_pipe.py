@@ -1,7 +1,5 @@
 """The pipe as typed, in every mode that the engine can; and a line for each that it cannot."""
 
-from __future__ import annotations
-
 import os
 import signal
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """What only systemd has: it writes its own settings into cgroups again, beside dltools."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import signal

@@ -1,7 +1,5 @@
 """Turns: one container runs while the others are frozen, and none stays frozen, whatever dies."""
 
-from __future__ import annotations
-
 import itertools
 import random
 import signal

@@ -1,7 +1,5 @@
 """ARCHITECTURE.md and CONTRIBUTING.md name what there is: files, functions, options, exit codes."""
 
-from __future__ import annotations
-
 import ast
 import importlib
 import re

@@ -1,7 +1,5 @@
 """A checkout that has moved, or was never set up, says so; samples find what is installed."""
 
-from __future__ import annotations
-
 import configparser
 import re
 import shlex

@@ -4,8 +4,6 @@ A line is run as it stands, in a folder that holds the files that it names, besi
 is not real; a stream takes one sample. What cannot run here is known by a word of `ELSEWHERE`.
 """
 
-from __future__ import annotations
-
 import importlib
 import re
 import shlex

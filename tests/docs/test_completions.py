@@ -1,7 +1,5 @@
 """Completions offer what there is, in real shells: parameters of the chosen policy above all."""
 
-from __future__ import annotations
-
 import os
 import re
 import shutil

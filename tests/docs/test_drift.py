@@ -1,7 +1,5 @@
 """The documentation says what the code does: options, exit codes, columns, shown output."""
 
-from __future__ import annotations
-
 import os
 import re
 import shutil

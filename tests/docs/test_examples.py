@@ -1,7 +1,5 @@
 """The jq programs of the documentation print something, whatever settings a plan makes."""
 
-from __future__ import annotations
-
 import io
 import os
 import re

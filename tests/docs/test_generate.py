@@ -1,7 +1,5 @@
 """The generated parts of documents: what is filled, what stays, how text becomes mdoc."""
 
-from __future__ import annotations
-
 import pytest
 from docs.generate.marked import filled
 

@@ -1,7 +1,5 @@
 """The recipes of CONTRIBUTING.md, followed in a copy of the package, give what they show."""
 
-from __future__ import annotations
-
 import os
 import re
 import shlex

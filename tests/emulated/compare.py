@@ -4,8 +4,6 @@ Runs inside the emulated machine, with dltools importable. Counters are read bef
 engine's: its value must lie between. Prints a line a value; exits 1 where one disagrees.
 """
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """Where the cgroup of a process is, on machines of version 1, of version 2, and of both."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 

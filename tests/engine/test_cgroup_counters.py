@@ -1,7 +1,5 @@
 """Counters and limits of containers, in the cgroup trees of real machines of both versions."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

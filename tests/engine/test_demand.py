@@ -1,7 +1,5 @@
 """How many CPUs a container's threads want, and how many of them are busy."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace

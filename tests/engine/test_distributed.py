@@ -1,7 +1,5 @@
 """Which job a process is a member of, by the variables of its launcher."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

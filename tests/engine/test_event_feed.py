@@ -1,7 +1,5 @@
 """Events that are followed in a thread: none lost where a stream breaks, none twice."""
 
-from __future__ import annotations
-
 import threading
 from typing import Any
 

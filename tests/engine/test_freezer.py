@@ -1,7 +1,5 @@
 """The kernel's freezer, on files of both versions."""
 
-from __future__ import annotations
-
 import threading
 from pathlib import Path
 

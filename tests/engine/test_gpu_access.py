@@ -1,7 +1,5 @@
 """How containers got GPUs, and which shares of them at their start."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

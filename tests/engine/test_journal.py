@@ -1,7 +1,5 @@
 """What the journal says that owners asked for."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

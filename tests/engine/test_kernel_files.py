@@ -1,7 +1,5 @@
 """Small files of the kernel: read, held open, and gone."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 

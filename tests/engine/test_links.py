@@ -1,7 +1,5 @@
 """The engines of a run, which threads add while others look."""
 
-from __future__ import annotations
-
 import sys
 import threading
 from types import SimpleNamespace

@@ -1,7 +1,5 @@
 """Logs in files, as Podman and Kubernetes keep them."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path

@@ -1,7 +1,5 @@
 """What has happened to containers, told by comparing what there was with what there is."""
 
-from __future__ import annotations
-
 import itertools
 import queue
 import threading

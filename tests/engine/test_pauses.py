@@ -1,7 +1,5 @@
 """Whom nobody may pause, whatever a plan says."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """What the processes of a container are."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Which member is behind an address: plug-ins beside dltools' own, and parts of members."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """Logs that kubelet rotates: renamed, opened anew, and packed later."""
 
-from __future__ import annotations
-
 import gzip
 import os
 from pathlib import Path

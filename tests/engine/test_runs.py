@@ -1,7 +1,5 @@
 """Runs of dl-apply: known by their process and when it began."""
 
-from __future__ import annotations
-
 import signal
 import subprocess
 import sys

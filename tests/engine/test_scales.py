@@ -1,7 +1,5 @@
 """Quotas and weights: in the fields of an engine, for the kernel, and for people."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """Where state is kept, and its records, which only their owner can change."""
 
-from __future__ import annotations
-
 import os
 import stat
 from collections.abc import Callable

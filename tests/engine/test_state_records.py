@@ -1,7 +1,5 @@
 """Records of state come back as they were; what is damaged is refused."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Notes of containers that take turns."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """The cgroup trees recorded on real machines (tests/emulated says how), unpacked."""
 
-from __future__ import annotations
-
 import json
 import tarfile
 from pathlib import Path

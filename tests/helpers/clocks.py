@@ -1,7 +1,5 @@
 """Time as a test sets it."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 

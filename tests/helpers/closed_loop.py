@@ -1,7 +1,5 @@
 """Trainings whose CPUs follow the plans that are made of them: the pipe without its processes."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """The nodes of a test cluster, which `tests/cluster/nodes run` has started."""
 
-from __future__ import annotations
-
 import subprocess
 from pathlib import Path
 

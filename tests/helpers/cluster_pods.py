@@ -1,7 +1,5 @@
 """Pods and Jobs of a real cluster: see tests/engines/kubernetes. Accounts of its users, too."""
 
-from __future__ import annotations
-
 import uuid
 from collections.abc import Mapping, Sequence
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Containers of the tests: started, looked at from outside dltools, and removed again."""
 
-from __future__ import annotations
-
 import fcntl
 import functools
 import inspect

@@ -4,8 +4,6 @@ Requests are written from the fields' published numbers: what only tests ask for
 code.
 """
 
-from __future__ import annotations
-
 import shutil
 import tempfile
 from collections.abc import Callable, Mapping, Sequence

@@ -1,7 +1,5 @@
 """A Docker engine of a test's own, which may be stopped and started again under its containers."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import signal

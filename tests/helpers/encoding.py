@@ -1,7 +1,5 @@
 """Observations as bytes, as dltools and other tools write and read them; and a comparison."""
 
-from __future__ import annotations
-
 import io
 from datetime import UTC, datetime, timedelta
 

@@ -4,8 +4,6 @@ An excerpt is a pair of files in tests/probe/progress/excerpts/: NAME.log, a log
 and NAME.points, a line for each point in it: `loss = 0.25, step 100, epoch 1, after 2 s (keras)`.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from pathlib import Path
 

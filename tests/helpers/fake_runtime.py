@@ -1,7 +1,5 @@
 """A runtime that speaks CRI from memory: as many containers as a test adds, and errors."""
 
-from __future__ import annotations
-
 import json
 import time
 from collections.abc import Callable, Mapping

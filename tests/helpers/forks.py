@@ -4,8 +4,6 @@ A fork is a process of its own, with its own descriptors, environment, directory
 only saves the imports, which take most of a short run.
 """
 
-from __future__ import annotations
-
 import atexit
 import contextlib
 import functools

@@ -6,8 +6,6 @@ silent ones, distributed ones, servers, notebooks, databases; with phases, owner
 threads. The same seed gives the same host.
 """
 
-from __future__ import annotations
-
 import math
 import random
 from collections.abc import Mapping, Sequence

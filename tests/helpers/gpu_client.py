@@ -10,8 +10,6 @@ once, or `--every` seconds after the one before at the earliest; it prints the m
 twice a second. It needs the standard library alone, so that it runs in any container.
 """
 
-from __future__ import annotations
-
 import argparse
 import socket
 import time

@@ -11,8 +11,6 @@ What each process has used is told by its id on the host. The time that passes w
 itself waits for a CPU counts as the GPU's: kernels end when they should, and are told later.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import selectors

@@ -1,7 +1,5 @@
 """A run of the pipe under load, and what it held."""
 
-from __future__ import annotations
-
 import tempfile
 import time
 from collections import Counter

@@ -1,7 +1,5 @@
 """Histories of containers and hosts, made point by point."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 
 from dltools.notation.times import MICRO

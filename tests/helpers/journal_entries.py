@@ -1,7 +1,5 @@
 """Journal entries of the fake engine's container, and of others."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from helpers.fake_engine import HOST, ID, NAME

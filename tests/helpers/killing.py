@@ -5,8 +5,6 @@ engine that are not GET. The kernel kills the process at the very call, so that 
 crash can leave behind can be made.
 """
 
-from __future__ import annotations
-
 import ctypes
 import os
 import signal

@@ -1,7 +1,5 @@
 """Containers and their cgroups as tests of dl-apply make them up."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Text that logs may hold, for tests of what reads them."""
 
-from __future__ import annotations
-
 from hypothesis import strategies as st
 
 from dltools.probe.progress.lines import LogLines

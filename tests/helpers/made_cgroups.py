@@ -1,7 +1,5 @@
 """Machines with cgroups made of files: of version 1, a hierarchy for each controller, or of 2."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Processes in a made-up /proc: what they have mapped, their command lines and environments."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Plans for jobs of the test cluster, and dl-apply killed while it moves them."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Any

@@ -1,7 +1,5 @@
 """Small recordings for tests: samples of a host with jobs whose loss and CPU are given."""
 
-from __future__ import annotations
-
 import io
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime, timedelta

@@ -1,7 +1,5 @@
 """Work done as another user, in a process of its own: root can become anybody."""
 
-from __future__ import annotations
-
 import os
 import pickle
 import subprocess

@@ -4,8 +4,6 @@ The commands of an owner depend on the seed alone, and not on what becomes of th
 commands can be given with the tools and without them, and compared.
 """
 
-from __future__ import annotations
-
 import random
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """dl-probe | dl-plan | dl-apply, stages of which are killed, and who watches over the last one."""
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess

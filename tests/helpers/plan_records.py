@@ -1,7 +1,5 @@
 """Records of a valid plan, and how to read changed ones."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Hypothesis strategies for plans and settings."""
 
-from __future__ import annotations
-
 from helpers.strategies import integers, names, texts
 from hypothesis import strategies as st
 

@@ -1,7 +1,5 @@
 """A socket through which an engine can only be asked, as read-only socket proxies make it."""
 
-from __future__ import annotations
-
 import contextlib
 import socket
 import socketserver

@@ -1,7 +1,5 @@
 """Hosts that are read from observations, sample by sample."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from helpers.observed_rows import at, container, job_id, node

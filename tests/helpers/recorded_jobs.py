@@ -1,7 +1,5 @@
 """Rows of recordings with several hosts and jobs, for reports."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime, timedelta
 
 import pyarrow as pa

@@ -1,7 +1,5 @@
 """Directories of recordings, and the rows in them."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """An engine inside the test's process: the test starts, stops and removes its containers."""
 
-from __future__ import annotations
-
 import queue
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace

@@ -4,8 +4,6 @@ The GPU is `gpu_stand_in`, without its socket; turns are those of `dltools.apply
 planner that sees a sample every two seconds. Nothing waits, and a run is always the same.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field

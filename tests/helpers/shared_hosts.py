@@ -1,7 +1,5 @@
 """Hosts whose jobs have shares, and the settings that these become."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 

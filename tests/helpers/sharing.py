@@ -5,8 +5,6 @@ fixtures. Files on a real engine mostly wait: they run beside those that need no
 measures time or CPU is marked `alone`: it runs while no other does, at the end.
 """
 
-from __future__ import annotations
-
 import fcntl
 from collections.abc import Iterator
 from contextlib import contextmanager

@@ -1,7 +1,5 @@
 """An SSH server of this machine's own, and an `ssh` that may log in to it."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import socket

@@ -1,7 +1,5 @@
 """The lock of a state directory, held by another process."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from collections.abc import Iterator

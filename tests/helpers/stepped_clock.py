@@ -1,7 +1,5 @@
 """A wall clock that a test steps under the tools that it starts; the machine's own stays."""
 
-from __future__ import annotations
-
 import shutil
 import struct
 import subprocess

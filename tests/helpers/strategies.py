@@ -1,7 +1,5 @@
 """Hypothesis strategies for rows and tables of observations."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from datetime import UTC, datetime
 from typing import Any

@@ -1,8 +1,6 @@
 """The package's sizes and imports, and what breaks a bound: PYTHONPATH=tests python -m
 helpers.structure. Every `import` counts, inside functions and for type checkers too."""
 
-from __future__ import annotations
-
 import ast
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Tar archives as an engine sends them."""
 
-from __future__ import annotations
-
 import io
 import tarfile
 from collections.abc import Mapping

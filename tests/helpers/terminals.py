@@ -1,7 +1,5 @@
 """A terminal as a test's stage: the controlling one of what runs on it."""
 
-from __future__ import annotations
-
 import fcntl
 import os
 import pty

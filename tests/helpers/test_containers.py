@@ -1,7 +1,5 @@
 """What tests wait for comes, or they fail and say what did not."""
 
-from __future__ import annotations
-
 import pytest
 from helpers.containers import eventually
 

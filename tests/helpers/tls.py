@@ -1,7 +1,5 @@
 """Certificates of an authority of the test's own, and engines behind TLS that ask for them."""
 
-from __future__ import annotations
-
 import shutil
 import subprocess
 import sys

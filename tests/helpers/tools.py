@@ -1,7 +1,5 @@
 """The tools as subprocesses, run from this checkout by this interpreter."""
 
-from __future__ import annotations
-
 import contextlib
 import json
 import os

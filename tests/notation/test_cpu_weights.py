@@ -1,7 +1,5 @@
 """Weights of CPU time: whole ones within bounds, and steps of version 2 of cgroups."""
 
-from __future__ import annotations
-
 import pytest
 
 from dltools.notation.cpu_weights import is_step_of_v2, whole_weight

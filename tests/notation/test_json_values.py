@@ -1,7 +1,5 @@
 """What JSON is read, what is refused, and numbers that JSON has no word for."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

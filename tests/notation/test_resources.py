@@ -1,7 +1,5 @@
 """Lists of CPUs as the kernel writes them, and numbers of bytes as people read them."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st

@@ -1,7 +1,5 @@
 """Values that are saved as JSON come back by their types, and damage is refused."""
 
-from __future__ import annotations
-
 import json
 import math
 from collections.abc import Mapping

@@ -1,7 +1,5 @@
 """Moments as microseconds and as text, and durations as people write them."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime, timedelta, timezone
 
 import pytest

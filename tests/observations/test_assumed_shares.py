@@ -1,7 +1,5 @@
 """Progress alone, as from saved logs, replayed through policies: equal shares are assumed."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime, timedelta
 
 import pyarrow as pa

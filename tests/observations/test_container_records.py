@@ -1,7 +1,5 @@
 """Containers over time, worked by hand: CPU use, limits, progress, exits, logs alone."""
 
-from __future__ import annotations
-
 import math
 
 import pytest

@@ -1,7 +1,5 @@
 """Progress points of a container and metric."""
 
-from __future__ import annotations
-
 from dltools.observations.host_samples import Points
 
 

@@ -1,7 +1,5 @@
 """Slips in labels and targets are told, each once, with what was probably meant."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

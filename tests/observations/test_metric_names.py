@@ -1,7 +1,5 @@
 """What names of metrics mean: which are metrics, which direction is better, which come first."""
 
-from __future__ import annotations
-
 import math
 
 import pytest

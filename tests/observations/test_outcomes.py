@@ -1,7 +1,5 @@
 """What jobs come to together."""
 
-from __future__ import annotations
-
 import math
 
 import pytest

@@ -1,7 +1,5 @@
 """What shows a container's role: each piece of evidence, and which of two is stronger."""
 
-from __future__ import annotations
-
 import pytest
 
 from dltools.errors import ConfigError

@@ -1,7 +1,5 @@
 """Tables as the samples of each host."""
 
-from __future__ import annotations
-
 import math
 from itertools import pairwise
 from typing import Any

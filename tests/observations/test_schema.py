@@ -1,7 +1,5 @@
 """The one table of columns, and what is derived from it."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 

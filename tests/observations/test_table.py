@@ -1,7 +1,5 @@
 """Rows and tables in the one schema, and columns as plain lists."""
 
-from __future__ import annotations
-
 import math
 from datetime import UTC, datetime
 

@@ -1,7 +1,5 @@
 """The wheel and the sdist of `make package`: what they hold, and what an installed wheel leaves."""
 
-from __future__ import annotations
-
 import email
 import os
 import re

@@ -1,7 +1,5 @@
 """What owners are told: only where threads spin and it costs something."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """From allocations and settings to decisions and actions, worked by hand."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """Settings that somebody else has changed: found in a loop that is closed, and nowhere else."""
 
-from __future__ import annotations
-
 from functools import cache
 from typing import Any
 

@@ -1,7 +1,5 @@
 """A server with GPUs: trainings that leave its CPUs idle are left alone, whatever their threads."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

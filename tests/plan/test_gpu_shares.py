@@ -1,7 +1,5 @@
 """Shares of a GPU: what jobs have of it, by the levers that a host has, in virtual time."""
 
-from __future__ import annotations
-
 import json
 import math
 

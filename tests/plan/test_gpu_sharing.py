@@ -1,7 +1,5 @@
 """Jobs that share GPUs: left to share, or in turns on each GPU where that is measured to win."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """What is remembered of a host between rounds, and when rounds run."""
 
-from __future__ import annotations
-
 import pytest
 from helpers.histories import ONE_POINT, history, host_history
 

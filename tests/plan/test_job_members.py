@@ -1,7 +1,5 @@
 """Jobs of several containers: one place, one class, one share, one turn."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

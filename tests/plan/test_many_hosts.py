@@ -1,7 +1,5 @@
 """Plans for many hosts: what a policy sees of a cluster, and how the time grows."""
 
-from __future__ import annotations
-
 import gc
 import itertools
 import math

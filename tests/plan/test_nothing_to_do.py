@@ -1,7 +1,5 @@
 """Why a plan has no actions."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """What is measured of jobs that compete decides the mode, and goes on in the state."""
 
-from __future__ import annotations
-
 import functools
 import json
 

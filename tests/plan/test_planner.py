@@ -1,7 +1,5 @@
 """Properties of the way from observations to plans."""
 
-from __future__ import annotations
-
 import dataclasses
 import random
 from datetime import timedelta

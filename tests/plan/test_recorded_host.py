@@ -1,7 +1,5 @@
 """A host that is read from observations, sample by sample."""
 
-from __future__ import annotations
-
 import pytest
 from helpers.observed_rows import BEGUN, at, container, node, point
 from helpers.recorded_hosts import A, B, begin, introduce, losses, micros, new, read, sample

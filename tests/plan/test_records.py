@@ -1,7 +1,5 @@
 """Plans and results as JSON Lines: written the same each time, and read."""
 
-from __future__ import annotations
-
 import dataclasses
 import json
 import math

@@ -1,7 +1,5 @@
 """Plans that are refused, with the line at fault."""
 
-from __future__ import annotations
-
 import json
 import math
 from typing import Any

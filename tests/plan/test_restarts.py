@@ -1,7 +1,5 @@
 """Containers that restart, or that an earlier run has left waiting, begin as containers do."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """Who is touched: trainings by every policy, servers by dqoes, all else by none."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Rounds: when the policy is asked, what it sees, and what is handed on."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any

@@ -1,7 +1,5 @@
 """Jobs that have reported nothing yet: they run alone first, then compete with the others."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """Single plans: how long they are good for, and what they set where nobody knows that."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

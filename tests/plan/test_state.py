@@ -1,7 +1,5 @@
 """A saved state: the fields by name."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """What a container is, and when its processes are searched."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from types import SimpleNamespace

@@ -1,7 +1,5 @@
 """Rows of containers, made from their cgroups."""
 
-from __future__ import annotations
-
 import math
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Events of the engine as rows, and the stream that brings them."""
 
-from __future__ import annotations
-
 import re
 import threading
 import time

@@ -1,7 +1,5 @@
 """How one line of a log was read: what was found in it, what not, and why."""
 
-from __future__ import annotations
-
 import io
 import json
 from pathlib import Path

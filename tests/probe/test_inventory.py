@@ -1,7 +1,5 @@
 """Which containers there are: they start, stop, start again, change their names and vanish."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """What is told of containers, worked by hand: each event, what comes near to it, and once each."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Sequence
 from typing import Any

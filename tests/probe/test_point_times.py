@@ -1,7 +1,5 @@
 """The times of a saved log's points: all forms of stamps, lines without, logs that go back."""
 
-from __future__ import annotations
-
 import io
 from datetime import UTC, datetime, timedelta, timezone
 from itertools import chain

@@ -1,7 +1,5 @@
 """Whose log makes a training: none of other programs, all of trainings."""
 
-from __future__ import annotations
-
 import tomllib
 from pathlib import Path
 

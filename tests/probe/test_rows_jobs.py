@@ -1,7 +1,5 @@
 """Which job of several containers a container is a member of."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Whose a container is: its label, whom it runs as, or another label; and its priority."""
 
-from __future__ import annotations
-
 import pytest
 
 from dltools.engine.interface import Container

@@ -1,7 +1,5 @@
 """Samples: what is in each, and that nothing is lost or given twice."""
 
-from __future__ import annotations
-
 import time
 from datetime import timedelta
 from typing import Any

@@ -1,7 +1,5 @@
 """Several hosts at the same time: a slow or dead one costs the others nothing."""
 
-from __future__ import annotations
-
 import json
 import threading
 import time

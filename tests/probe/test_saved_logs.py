@@ -1,7 +1,5 @@
 """Saved logs as observations: their times, their names, and the command that reads them."""
 
-from __future__ import annotations
-
 import io
 import json
 import sys

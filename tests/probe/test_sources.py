@@ -1,7 +1,5 @@
 """What every source of progress does, whatever it reads."""
 
-from __future__ import annotations
-
 import http.server
 import os
 import threading

@@ -1,7 +1,5 @@
 """Floods of lines: what is read of them, and what that costs."""
 
-from __future__ import annotations
-
 from itertools import pairwise
 
 from dltools.probe.progress import Automatic, PointReader

@@ -1,7 +1,5 @@
 """dl-apply on real containers: what it changes, what it leaves alone, and what it says."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from datetime import datetime
 from typing import Any

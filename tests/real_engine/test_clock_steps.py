@@ -4,8 +4,6 @@ The tools see a clock that the test steps; the engine's own stays, as a step of 
 would disturb all else that runs here.
 """
 
-from __future__ import annotations
-
 import itertools
 import json
 import os

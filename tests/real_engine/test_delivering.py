@@ -1,7 +1,5 @@
 """Models delivered out of real containers, while training goes on."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil

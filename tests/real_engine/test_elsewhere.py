@@ -1,7 +1,5 @@
 """Engines that are reached over SSH and TCP, as those on other machines are."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterator
 from pathlib import Path

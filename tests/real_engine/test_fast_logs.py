@@ -1,7 +1,5 @@
 """A container that logs ten thousand lines a second: the probe keeps its ticks."""
 
-from __future__ import annotations
-
 from datetime import datetime
 from itertools import pairwise
 from pathlib import Path

@@ -1,7 +1,5 @@
 """An administrator's `docker update` is noticed, said once, and left alone."""
 
-from __future__ import annotations
-
 import threading
 import time
 from contextlib import suppress

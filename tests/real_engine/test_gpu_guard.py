@@ -1,7 +1,5 @@
 """Containers that an engine update could cut off their GPU are changed in the kernel's files."""
 
-from __future__ import annotations
-
 import os
 from datetime import UTC, datetime
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The stand-in for a GPU: it shares itself as a GPU does, and tells its use as NVML does."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import time

@@ -1,7 +1,5 @@
 """What owners do to their containers, beside a dl-apply that holds these back: it comes first."""
 
-from __future__ import annotations
-
 import json
 import signal
 import subprocess

@@ -1,7 +1,5 @@
 """dl-apply --history: each change, and how it ended, whatever ended it."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

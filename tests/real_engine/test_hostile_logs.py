@@ -1,7 +1,5 @@
 """Containers that log without measure: the probe keeps its memory."""
 
-from __future__ import annotations
-
 import re
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """The tools in a container of their own, by the lines of samples/image/README.md."""
 
-from __future__ import annotations
-
 import re
 import shlex
 import subprocess

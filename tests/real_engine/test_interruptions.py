@@ -1,7 +1,5 @@
 """A dl-apply whose input stays open: locked, killed, terminated, interrupted."""
 
-from __future__ import annotations
-
 import signal
 import subprocess
 import sys

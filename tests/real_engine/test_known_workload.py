@@ -1,7 +1,5 @@
 """A container that burns a known amount of CPU reads as that amount."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """A dead man's switch: when a stream stops, what it has set is undone, whatever has died."""
 
-from __future__ import annotations
-
 import itertools
 import os
 import re

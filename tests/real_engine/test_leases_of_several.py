@@ -1,8 +1,6 @@
 """Leases on two engines: when one dies or hangs, the containers of the other are free in time, and
 its own when it is back."""
 
-from __future__ import annotations
-
 import signal
 import subprocess
 import time

@@ -1,7 +1,5 @@
 """samples/live/run on a real engine, with jobs of two seconds."""
 
-from __future__ import annotations
-
 import json
 import os
 import signal

@@ -1,7 +1,5 @@
 """The pipe under load for a moment; `make trust` and `make load` hold more for longer."""
 
-from __future__ import annotations
-
 import random
 
 import pytest

@@ -1,7 +1,5 @@
 """Progress in the logs of real containers, however they print it."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """A job of two containers that wait for each other at every step, beside another training."""
 
-from __future__ import annotations
-
 import os
 import signal
 import time

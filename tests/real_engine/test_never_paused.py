@@ -1,8 +1,6 @@
 """Who looks whether a container is alive does not see a pause: checks of its health, members who
 wait for its next sign of life."""
 
-from __future__ import annotations
-
 import itertools
 import json
 import os

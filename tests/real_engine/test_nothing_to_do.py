@@ -1,7 +1,5 @@
 """A pipe that does nothing says why in one line, whatever the reason."""
 
-from __future__ import annotations
-
 import re
 import shlex
 from pathlib import Path

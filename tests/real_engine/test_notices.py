@@ -1,7 +1,5 @@
 """dl-probe --notify on real containers, and the commands of samples/notify."""
 
-from __future__ import annotations
-
 import http.server
 import json
 import os

@@ -1,7 +1,5 @@
 """Which containers have OpenMP threads that spin, and what of their environment is told."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from typing import Any

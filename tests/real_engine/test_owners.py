@@ -1,7 +1,5 @@
 """What owners asked for at start, on real containers: it bounds what the tools give."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

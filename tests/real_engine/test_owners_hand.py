@@ -1,8 +1,6 @@
 """Owners use their containers beside the pipe, and all ends as on Docker alone: a short run of
 tests/trust/owners_hand.py."""
 
-from __future__ import annotations
-
 import os
 import random
 

@@ -1,7 +1,5 @@
 """The three tools in one pipe, as typed in a shell, on real containers."""
 
-from __future__ import annotations
-
 import json
 import os
 import signal

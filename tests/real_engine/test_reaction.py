@@ -1,7 +1,5 @@
 """How soon the pipe answers a start and an exit, long before the next sample is due."""
 
-from __future__ import annotations
-
 import os
 import signal
 import time

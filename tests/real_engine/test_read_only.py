@@ -1,7 +1,5 @@
 """What dl-probe needs: cgroup files, and an engine that can only be asked. No root, no group."""
 
-from __future__ import annotations
-
 import json
 import re
 import shutil

@@ -1,7 +1,5 @@
 """dl-probe as a recorder of real containers: into a directory, a textfile, a terminal."""
 
-from __future__ import annotations
-
 import os
 import pty
 import re

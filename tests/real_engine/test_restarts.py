@@ -3,8 +3,6 @@
 On a dockerd of their own, with --live-restore: containers run on, or stay paused, while it is away.
 """
 
-from __future__ import annotations
-
 import json
 import signal
 import subprocess

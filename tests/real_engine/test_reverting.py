@@ -1,7 +1,5 @@
 """Impossible settings are refused before anything is sent; failed changes are reverted."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

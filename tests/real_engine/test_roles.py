@@ -1,7 +1,5 @@
 """Who is who on a real engine, and who is never touched."""
 
-from __future__ import annotations
-
 import json
 import shutil
 import sys

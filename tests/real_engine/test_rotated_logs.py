@@ -1,7 +1,5 @@
 """Logs that the engine rotates, and that somebody truncates, while dl-probe follows them."""
 
-from __future__ import annotations
-
 import itertools
 import json
 import os

@@ -1,7 +1,5 @@
 """What one sample of dl-probe says of real containers."""
 
-from __future__ import annotations
-
 import io
 import json
 import os

@@ -1,7 +1,5 @@
 """The lease of single plans, as from cron: it outlives the run, and ends without a next one."""
 
-from __future__ import annotations
-
 import os
 import re
 import signal

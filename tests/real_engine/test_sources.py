@@ -1,7 +1,5 @@
 """Progress from a real container's files and endpoint, by the command."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from typing import Any

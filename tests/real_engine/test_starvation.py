@@ -1,7 +1,5 @@
 """Two endless jobs and a short one that comes late, under the pipe as the README types it."""
 
-from __future__ import annotations
-
 import os
 import signal
 from contextlib import suppress

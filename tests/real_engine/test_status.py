@@ -1,7 +1,5 @@
 """Which containers are changed, since when and by which run: in --status, tables, observations."""
 
-from __future__ import annotations
-
 import re
 from datetime import UTC, datetime
 from pathlib import Path

@@ -1,7 +1,5 @@
 """A stream of samples: every log line once, every start and exit, whatever containers do."""
 
-from __future__ import annotations
-
 import itertools
 import json
 import subprocess

@@ -1,8 +1,6 @@
 """The tools beside an engine that stumbles, request by request: a part of
 tests/trust/stumbling.py."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterator
 

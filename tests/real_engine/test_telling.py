@@ -1,7 +1,5 @@
 """dl-apply --tell: a file that says to all users who waits, as long as the run goes on."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from helpers.containers import Containers, eventually, plan_for

@@ -1,7 +1,5 @@
 """An engine behind TLS, with an authority of the test's own."""
 
-from __future__ import annotations
-
 import json
 import socket
 from collections.abc import Iterator

@@ -5,8 +5,6 @@ the loss of `fast` falls by 1.9 to 0.6 % of its start, that of `slow` by 1.3 to 
 `flat` not at all. So growth efficiency does not depend on how fast the machine is, or how busy.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

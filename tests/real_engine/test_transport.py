@@ -1,7 +1,5 @@
 """Requests to the engine: quiet streams, lost connections, refusals, engines elsewhere."""
 
-from __future__ import annotations
-
 import socket
 import socketserver
 import threading

@@ -1,7 +1,5 @@
 """CPU lists, pauses and turns on a real engine: applied, undone, and ended after kill -9."""
 
-from __future__ import annotations
-
 import json
 import signal
 import subprocess

@@ -1,7 +1,5 @@
 """Turns on a real engine are taken in order: measured while no other test runs."""
 
-from __future__ import annotations
-
 import pytest
 from helpers.containers import Containers, eventually
 from helpers.tools import Tools

@@ -1,7 +1,5 @@
 """dl-apply --undo restores every container exactly, whatever happened meanwhile."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from pathlib import Path

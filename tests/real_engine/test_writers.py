@@ -1,7 +1,5 @@
 """Two pipes with state directories of their own on one engine."""
 
-from __future__ import annotations
-
 import signal
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Rows as cells of text."""
 
-from __future__ import annotations
-
 from dltools.report.cells import cells, markdown
 
 

@@ -1,7 +1,5 @@
 """A recording as a run, worked by hand: jobs, targets, limits, migrations, satisfied models."""
 
-from __future__ import annotations
-
 import json
 import math
 

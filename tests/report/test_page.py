@@ -1,7 +1,5 @@
 """The HTML page."""
 
-from __future__ import annotations
-
 from dltools.report.cells import cells
 from dltools.report.page import Picture, Table, page
 

@@ -1,7 +1,5 @@
 """Runs compared and ranked, by hand."""
 
-from __future__ import annotations
-
 import math
 
 import pytest

@@ -1,7 +1,5 @@
 """Plans and results as part of a run."""
 
-from __future__ import annotations
-
 from helpers.recorded_jobs import BEGIN, at
 
 from dltools.plan.policy import registry

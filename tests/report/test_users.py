@@ -1,7 +1,5 @@
 """What a report says of users: their hours, worked by hand, and GPU seconds of a recording."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

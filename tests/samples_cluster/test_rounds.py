@@ -1,7 +1,5 @@
 """RESULTS.md of the trainings on Swarm nodes: rounds are kept, and a row says how they differ."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

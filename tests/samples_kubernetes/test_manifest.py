@@ -1,7 +1,5 @@
 """The manifest of samples/kubernetes: against the published schemas, and its rights."""
 
-from __future__ import annotations
-
 import os
 import re
 import shlex

@@ -1,7 +1,5 @@
 """Figures of live runs: worked examples."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from runner import figures

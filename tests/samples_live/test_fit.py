@@ -1,7 +1,5 @@
 """From times alone to jobs of the simulator, and back through a workload file."""
 
-from __future__ import annotations
-
 from itertools import pairwise
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Times alone, of several runs."""
 
-from __future__ import annotations
-
 from runner.measured import LiveJob, Measured
 
 

@@ -1,7 +1,5 @@
 """RESULTS.md: a row for each arm, the simulator's beside."""
 
-from __future__ import annotations
-
 from runner.measured import LiveJob, LiveRun, Measured
 from runner.results import results
 

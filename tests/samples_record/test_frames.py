@@ -1,7 +1,5 @@
 """The recording of a terminal: what stands on the screen in the end, and how it is drawn."""
 
-from __future__ import annotations
-
 import re
 from xml.etree import ElementTree
 

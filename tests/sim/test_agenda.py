@@ -1,7 +1,5 @@
 """Events in order of time, and how soon settings follow: by hand, and laws that always hold."""
 
-from __future__ import annotations
-
 import math
 
 import pytest

@@ -1,7 +1,5 @@
 """A recording as a workload: what was simulated and recorded asks for the same work again."""
 
-from __future__ import annotations
-
 import math
 from datetime import UTC, datetime, timedelta
 

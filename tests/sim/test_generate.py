@@ -1,7 +1,5 @@
 """Generated arrivals and trainings."""
 
-from __future__ import annotations
-
 import random
 import statistics
 

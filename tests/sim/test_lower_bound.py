@@ -1,7 +1,5 @@
 """Bounds: worked by hand, and held by every policy."""
 
-from __future__ import annotations
-
 import math
 
 import pytest

@@ -1,7 +1,5 @@
 """The default mode follows from what jobs lose by competing, not from their threads alone."""
 
-from __future__ import annotations
-
 import pytest
 from helpers.examples import some_of
 

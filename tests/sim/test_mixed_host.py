@@ -1,8 +1,6 @@
 """Wide trainings whose threads spin, and those that ask for little beside them: nobody pays for the
 threads of others."""
 
-from __future__ import annotations
-
 import pytest
 from helpers.gauntlet import lots, seconds_alone, simulate
 

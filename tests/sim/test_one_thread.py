@@ -1,7 +1,5 @@
 """Trainings of one thread each are no worse off under any policy than under Docker alone."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

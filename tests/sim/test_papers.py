@@ -1,7 +1,5 @@
 """The papers' experiments: what results.md says is what a fresh run prints, and the goals hold."""
 
-from __future__ import annotations
-
 import importlib.util
 import re
 import subprocess

@@ -1,7 +1,5 @@
 """What a search tries: every policy, with the values that it names."""
 
-from __future__ import annotations
-
 from collections import Counter
 
 from dltools.plan.policy import registry

@@ -1,7 +1,5 @@
 """The published traces, where they are at hand, run through every policy."""
 
-from __future__ import annotations
-
 import json
 import math
 import os

@@ -1,7 +1,5 @@
 """How CPUs are shared, and what jobs make of them: by hand, as measured, and laws that hold."""
 
-from __future__ import annotations
-
 import math
 from statistics import fmean
 

@@ -1,7 +1,5 @@
 """A host and its jobs, worked by hand: sharing, reports, events, limits; and where jobs go."""
 
-from __future__ import annotations
-
 import math
 
 import pytest

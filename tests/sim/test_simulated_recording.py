@@ -1,7 +1,5 @@
 """A simulation as observations."""
 
-from __future__ import annotations
-
 from dltools.observations.container_records import read_containers
 from dltools.plan.policy.noop import NOOP
 from dltools.plan.realisation.mode import RealisationOptions

@@ -1,7 +1,5 @@
 """The simulation: conservation laws, closed forms, determinism, and what each policy brings."""
 
-from __future__ import annotations
-
 import math
 import random
 from dataclasses import replace

@@ -1,8 +1,6 @@
 """Short jobs that come late, beside jobs that have long converged, are no worse off than under
 Docker alone, under every policy and realisation."""
 
-from __future__ import annotations
-
 import functools
 import math
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Who else lives on a host, worked by hand: GPUs, phases, members, silent jobs, owners' limits."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 

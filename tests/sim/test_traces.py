@@ -1,7 +1,5 @@
 """Traces of Gavel, Pollux, Philly and Alibaba: lines by hand, and faults."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

@@ -1,7 +1,5 @@
 """Jobs and hosts: order, room, targets, curves, labels, and what is refused."""
 
-from __future__ import annotations
-
 import json
 import math
 import statistics

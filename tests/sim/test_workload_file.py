@@ -1,7 +1,5 @@
 """Workload files: mistakes and what to do, streams of jobs, and what a seed decides."""
 
-from __future__ import annotations
-
 import pytest
 
 from dltools.errors import DataError

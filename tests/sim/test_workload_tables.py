@@ -1,7 +1,5 @@
 """Jobs, curves and containers in a workload file: by hand, and faults."""
 
-from __future__ import annotations
-
 import pytest
 from helpers.tools import Tools
 from sim.test_workload_file import KINDS

@@ -1,8 +1,6 @@
 """Names that hold escapes: no table and no text for people lets a terminal obey them; data in files
 and pipes stay as they are."""
 
-from __future__ import annotations
-
 import csv
 import io
 import json

@@ -1,7 +1,5 @@
 """Every exit code, produced by running a tool; none of these needs a Docker engine."""
 
-from __future__ import annotations
-
 import fcntl
 import os
 import pty

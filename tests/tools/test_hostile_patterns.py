@@ -1,7 +1,5 @@
 """Expressions that hold a backtracking engine for ever, or match nothing: no tool waits."""
 
-from __future__ import annotations
-
 import time
 from pathlib import Path
 

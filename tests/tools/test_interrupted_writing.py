@@ -1,7 +1,5 @@
 """A record that is being written when a signal ends a tool is written whole."""
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess

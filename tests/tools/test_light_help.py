@@ -1,7 +1,5 @@
 """--help and --version answer at once: nothing heavy is imported for them."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 

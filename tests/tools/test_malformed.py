@@ -1,7 +1,5 @@
 """Malformed input of every kind: one line that says what is wrong, and never a bug's exit code."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,8 +1,6 @@
 """What -o may name: links, devices, FIFOs, descriptors and directories, for every tool that writes;
 and the format, which a suffix decides."""
 
-from __future__ import annotations
-
 import json
 import os
 import stat

@@ -1,7 +1,5 @@
 """The package stays as small and as layered as `make structure` shows it."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any

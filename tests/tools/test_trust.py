@@ -1,7 +1,5 @@
 """`make trust` runs tests that there are."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

@@ -8,8 +8,6 @@ code that an input reaches, where it is installed. Prints a row for each, and fa
 findings; they are kept below fuzz-findings/.
 """
 
-from __future__ import annotations
-
 import hashlib
 import importlib.util
 import re

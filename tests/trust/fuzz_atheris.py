@@ -3,8 +3,6 @@
 python tests/trust/fuzz_atheris.py PARSER [OPTIONS OF LIBFUZZER]
 """
 
-from __future__ import annotations
-
 import sys
 
 import atheris

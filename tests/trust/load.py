@@ -9,8 +9,6 @@ threads grow, an end of a container was missed, seconds had no sample, or a cont
 that is not to be touched.
 """
 
-from __future__ import annotations
-
 import random
 import sys
 from pathlib import Path

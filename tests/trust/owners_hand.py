@@ -9,8 +9,6 @@ ARM is POLICY:MODE. Prints what was tried. Fails, and says what the owner did, w
 not end as on Docker alone, or a container was not left as its owner had left it.
 """
 
-from __future__ import annotations
-
 import os
 import random
 import sys

@@ -4,8 +4,6 @@ Each returns, or raises an error that its callers turn into one line or a gap. A
 finding, and so is an input that takes longer than `LONGEST_S`.
 """
 
-from __future__ import annotations
-
 import http.client
 import io
 import json

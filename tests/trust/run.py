@@ -9,8 +9,6 @@ promises, with all their repetitions. Fails if a promise is broken or could not 
 variables OWNERS_COMMANDS, LOAD_SECONDS, LOAD_CONTAINERS and FUZZ_SECONDS (a parser) ask for more.
 """
 
-from __future__ import annotations
-
 import os
 import random
 import subprocess

@@ -6,8 +6,6 @@ Prints a table: for `dl-probe` once and for the whole pipe what became of them. 
 ended as no man page says, a container was missing without a gap, or was left changed.
 """
 
-from __future__ import annotations
-
 import os
 import sys
 from collections.abc import Callable, Iterator, Sequence

@@ -6,8 +6,6 @@ Needs root and Docker: it starts an engine of its own. Prints what was tried, an
 container was not as before.
 """
 
-from __future__ import annotations
-
 import random
 import sys
 import time

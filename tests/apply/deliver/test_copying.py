@@ -1,7 +1,5 @@
 """Checkpoints in the engine's tar streams: whole and with their digests, or refused."""
 
-from __future__ import annotations
-
 import hashlib
 from pathlib import Path
 from types import SimpleNamespace

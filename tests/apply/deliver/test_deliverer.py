@@ -3,8 +3,6 @@
 Hooks: commands without a shell, with a limit of time.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import math

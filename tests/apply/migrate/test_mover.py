@@ -1,7 +1,5 @@
 """Whatever goes wrong in a migration, the job ends up on one host, and never runs on two."""
 
-from __future__ import annotations
-
 import contextlib
 from collections.abc import Callable
 from pathlib import Path

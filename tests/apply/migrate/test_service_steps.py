@@ -1,7 +1,5 @@
 """Whatever goes wrong in the move of a Swarm service, its task never runs on two nodes."""
 
-from __future__ import annotations
-
 import contextlib
 from collections.abc import Callable
 from pathlib import Path

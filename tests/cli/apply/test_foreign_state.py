@@ -1,7 +1,5 @@
 """dl-apply with the state of another user: refused in one line, and nothing is changed."""
 
-from __future__ import annotations
-
 import json
 import os
 from collections.abc import Callable

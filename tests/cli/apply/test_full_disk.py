@@ -1,8 +1,6 @@
 """dl-apply with a state directory on a disk that is full, or read-only: nothing is changed that
 cannot be put back, and what has been changed is put back."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 from collections.abc import Callable, Iterator

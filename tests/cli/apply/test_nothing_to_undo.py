@@ -1,7 +1,5 @@
 """What is said where the journal is empty."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast

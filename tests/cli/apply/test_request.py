@@ -1,7 +1,5 @@
 """What dl-apply is asked for: options that contradict each other are refused."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

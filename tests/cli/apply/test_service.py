@@ -1,7 +1,5 @@
 """The service of --install-service: its unit, and what is said and left behind."""
 
-from __future__ import annotations
-
 import re
 import shutil
 import sys

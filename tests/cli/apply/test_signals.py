@@ -1,7 +1,5 @@
 """Signals that end a dl-apply."""
 
-from __future__ import annotations
-
 import os
 import signal
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """Two runs of dl-apply that do not share a state directory, and one engine."""
 
-from __future__ import annotations
-
 import fcntl
 import os
 import signal

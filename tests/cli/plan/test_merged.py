@@ -1,7 +1,5 @@
 """Several inputs of dl-plan: recordings, pipes, a FIFO for each host; and the clocks of hosts."""
 
-from __future__ import annotations
-
 import io
 import json
 import os

@@ -1,7 +1,5 @@
 """Where a plan goes and where its state goes: terminals, pipes, files, streams that are killed."""
 
-from __future__ import annotations
-
 import io
 import json
 import os

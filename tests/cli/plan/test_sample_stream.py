@@ -1,7 +1,5 @@
 """Samples of recordings and streams, and the account of what was read."""
 
-from __future__ import annotations
-
 import io
 import os
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """The colours of classes in the table of dl-plan."""
 
-from __future__ import annotations
-
 import pytest
 
 from dltools.cli.plan.tables import decisions_table

@@ -1,8 +1,6 @@
 """dl-plan on a terminal: tables of a live stream are drawn in place, and a typed dl-plan is told
 what to pipe in."""
 
-from __future__ import annotations
-
 import shlex
 from pathlib import Path
 

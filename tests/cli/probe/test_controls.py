@@ -1,7 +1,5 @@
 """The keys of the live table."""
 
-from __future__ import annotations
-
 import io
 
 import pytest

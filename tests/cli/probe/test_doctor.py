@@ -1,7 +1,5 @@
 """dl-probe --doctor: its lines, its exit status, and that it changes nothing."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

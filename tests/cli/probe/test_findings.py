@@ -1,7 +1,5 @@
 """What --doctor finds in a sample."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

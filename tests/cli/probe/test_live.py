@@ -1,7 +1,5 @@
 """The live table: what it shows, at several widths, with and without colour."""
 
-from __future__ import annotations
-
 import io
 import math
 import re

@@ -1,7 +1,5 @@
 """The live table on a real terminal: keys, sizes, stops, ends; and the terminal given back."""
 
-from __future__ import annotations
-
 import os
 import re
 import shlex

@@ -1,7 +1,5 @@
 """The command of --notify: what it gets, and that neither a slow nor a failing one delays."""
 
-from __future__ import annotations
-
 import json
 import os
 import stat

@@ -1,7 +1,5 @@
 """What a live view remembers of its samples."""
 
-from __future__ import annotations
-
 import math
 from datetime import UTC, datetime, timedelta
 from typing import Any

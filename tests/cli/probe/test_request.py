@@ -1,7 +1,5 @@
 """What dl-probe is asked for: options that contradict each other are refused."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime, timedelta
 from typing import Any
 

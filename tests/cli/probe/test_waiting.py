@@ -1,7 +1,5 @@
 """dl-probe waits for an engine that goes away, and goes on with the sample that it missed."""
 
-from __future__ import annotations
-
 from typing import Any, cast
 
 import pytest

@@ -1,7 +1,5 @@
 """Tables of jobs as runs."""
 
-from __future__ import annotations
-
 import pytest
 
 from dltools.cli.report.loading import read_job_table

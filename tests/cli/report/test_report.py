@@ -1,7 +1,5 @@
 """dl-report as a user runs it: what it makes of each input, in each format, and its complaints."""
 
-from __future__ import annotations
-
 import csv
 import io
 import json

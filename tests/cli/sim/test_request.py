@@ -1,7 +1,5 @@
 """What dl-sim is asked for: options that contradict each other are refused."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

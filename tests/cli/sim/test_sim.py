@@ -1,7 +1,5 @@
 """dl-sim as a user runs it: files, generators, tables, faults, and the same digits every time."""
 
-from __future__ import annotations
-
 import csv
 import io
 import json

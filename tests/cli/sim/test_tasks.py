@@ -1,7 +1,5 @@
 """Settings of simulations are checked before anything runs."""
 
-from __future__ import annotations
-
 import pytest
 
 from dltools.cli.sim.tasks import Task, check_settings, run_all

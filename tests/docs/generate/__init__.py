@@ -1,8 +1,6 @@
 """What `make docs` writes: parts of man pages and completions from parsers and tables,
 and the figures of README from the live results."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from docs.generate import bash, fish, pages, readme, zsh

@@ -1,7 +1,5 @@
 """Write the generated parts of the documents: PYTHONPATH=tests python -m docs.generate."""
 
-from __future__ import annotations
-
 from docs.generate import ROOT, documents
 
 

@@ -1,7 +1,5 @@
 """The generated parts of bash's completions."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 from docs.generate.offers import default_policies, offers

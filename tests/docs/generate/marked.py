@@ -4,8 +4,6 @@ Each line is a comment of its document: `.\\" ` in man pages, `# ` in scripts, `
 Markdown. Everything else is written by hand and never touched.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 

@@ -1,7 +1,5 @@
 """Plain text as mdoc: one sentence a line, options, tools and values in their macros."""
 
-from __future__ import annotations
-
 import re
 import textwrap
 from collections.abc import Collection

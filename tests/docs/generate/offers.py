@@ -1,7 +1,5 @@
 """What --set offers: the parameters of each policy, as shells complete them."""
 
-from __future__ import annotations
-
 import re
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The generated parts of man pages."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable
 from importlib import import_module

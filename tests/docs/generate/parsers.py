@@ -1,7 +1,5 @@
 """The five tools as their parsers know them: options, arguments, defaults, exit codes."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 from dataclasses import dataclass

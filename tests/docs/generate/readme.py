@@ -3,8 +3,6 @@
 So a figure that is measured again stands in README as soon as `make docs` has run.
 """
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The generated parts of zsh's completion."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable
 

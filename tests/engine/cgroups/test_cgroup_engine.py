@@ -1,7 +1,5 @@
 """Cgroups as containers, on machines of version 1 and 2 that are made of files."""
 
-from __future__ import annotations
-
 import errno
 import shutil
 from collections.abc import Callable, Sequence

@@ -1,7 +1,5 @@
 """Logs that are plain files: read from begin to end, and followed from there."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 from collections.abc import Iterator

@@ -3,8 +3,6 @@
 tests/contract runs the same over a real Slurm.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """How requests reach a runtime, and what is said where they do not."""
 
-from __future__ import annotations
-
 import socket
 import sys
 from pathlib import Path

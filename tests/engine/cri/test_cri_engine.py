@@ -1,7 +1,5 @@
 """Containers, limits and pauses of a node, on a runtime that answers from memory."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

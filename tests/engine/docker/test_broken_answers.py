@@ -1,7 +1,5 @@
 """Answers that break off or are none: told as errors of the engine, over a socket and over TCP."""
 
-from __future__ import annotations
-
 import socket
 import socketserver
 import struct

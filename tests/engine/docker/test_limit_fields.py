@@ -1,7 +1,5 @@
 """The fields of Docker that set a limit, and how a container got its GPU."""
 
-from __future__ import annotations
-
 import math
 from pathlib import Path
 from typing import Any

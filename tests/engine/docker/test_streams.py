@@ -1,7 +1,5 @@
 """Logs as the engine sends them, cut into entries wherever the pieces end."""
 
-from __future__ import annotations
-
 from itertools import pairwise
 
 import pytest

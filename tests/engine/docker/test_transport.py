@@ -1,7 +1,5 @@
 """Requests to an engine: errors in plain words, and patience while it restarts."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from types import SimpleNamespace

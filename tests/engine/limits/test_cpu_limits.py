@@ -1,7 +1,5 @@
 """CPU limits of located containers: in force, on record, attainable, and those that are refused."""
 
-from __future__ import annotations
-
 import math
 from pathlib import Path
 from typing import Any

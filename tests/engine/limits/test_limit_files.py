@@ -1,7 +1,5 @@
 """Settings written into the kernel's files of both cgroup versions."""
 
-from __future__ import annotations
-
 import os
 from dataclasses import replace
 from pathlib import Path

@@ -1,7 +1,5 @@
 """What differs from Docker behind the same API, on an engine that is not there."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Sequence
 from pathlib import Path

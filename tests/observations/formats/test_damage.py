@@ -1,7 +1,5 @@
 """Cut, foreign and hostile input ends in one line of `DataError`, and in nothing else."""
 
-from __future__ import annotations
-
 import io
 import json
 import math

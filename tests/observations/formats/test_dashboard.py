@@ -1,7 +1,5 @@
 """The dashboard for Grafana asks for series and labels that dl-probe writes."""
 
-from __future__ import annotations
-
 import json
 import re
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Prometheus text, checked by a strict reader of the exposition format."""
 
-from __future__ import annotations
-
 import math
 import re
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """The formats by name and first bytes, schema versions, and tables that others have rewritten."""
 
-from __future__ import annotations
-
 import io
 import json
 import math

@@ -1,7 +1,5 @@
 """What is written is read back, in every format and however it is cut into samples."""
 
-from __future__ import annotations
-
 import io
 import math
 import os

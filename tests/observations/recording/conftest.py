@@ -1,7 +1,5 @@
 """A small file system."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 from collections.abc import Iterator

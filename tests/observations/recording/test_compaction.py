@@ -1,7 +1,5 @@
 """Merging the files of a recording."""
 
-from __future__ import annotations
-
 import random
 from datetime import datetime, timedelta
 from pathlib import Path

@@ -1,7 +1,5 @@
 """A directory of recordings: its layout, what others read of it, full disks."""
 
-from __future__ import annotations
-
 import os
 from datetime import timedelta
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Recorders and their journals: nothing is recorded twice, nothing is lost with a killed one."""
 
-from __future__ import annotations
-
 import os
 import random
 import signal

@@ -1,7 +1,5 @@
 """When jobs are forecast to end, worked by hand."""
 
-from __future__ import annotations
-
 import math
 
 import pytest

@@ -1,7 +1,5 @@
 """The imagined host that Docker shares alone: by when jobs must end, what an order has saved."""
 
-from __future__ import annotations
-
 import pytest
 from helpers.shared_hosts import job
 

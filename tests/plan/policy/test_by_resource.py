@@ -1,7 +1,5 @@
 """Jobs on CPUs, and jobs that share GPUs, are shares of their own."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Hosts shared among users first: shares, turns, and that nothing changes without users."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Each policy names the classes that it puts jobs into."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

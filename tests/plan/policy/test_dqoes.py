@@ -1,7 +1,5 @@
 """DQoES, worked by hand: classes, what is taken and given, floors, and rounds to satisfaction."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """Equal shares, worked by hand."""
 
-from __future__ import annotations
-
 from helpers.histories import history
 
 from dltools.plan.policy.fair import FAIR

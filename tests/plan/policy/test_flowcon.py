@@ -1,7 +1,5 @@
 """FlowCon worked by hand: G = P / R, beta = 1 + 1/n, and so 1/(beta n) = 1/(n + 1)."""
 
-from __future__ import annotations
-
 import math
 
 import pytest

@@ -1,7 +1,5 @@
 """The public API of plug-ins: what its description names is there, and the example uses no more."""
 
-from __future__ import annotations
-
 import ast
 import importlib
 import re

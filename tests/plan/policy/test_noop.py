@@ -1,7 +1,5 @@
 """The policy that changes nothing."""
 
-from __future__ import annotations
-
 from helpers.histories import history
 
 from dltools.plan.policy.interface import Allocation, Cluster, HostState

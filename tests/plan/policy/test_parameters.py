@@ -1,7 +1,5 @@
 """Policy parameters from text, TOML and Python: converted, checked and explained."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from typing import Any

@@ -1,7 +1,5 @@
 """The example plug-in, installed as a package, is a policy like any other."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil

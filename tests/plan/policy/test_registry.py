@@ -1,7 +1,5 @@
 """Policies by name: the toolkit's own, and plug-ins that load or do not."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 

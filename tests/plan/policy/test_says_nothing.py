@@ -4,8 +4,6 @@ A sample each 10 s of two equal jobs of one thread, one core each; `a` learns. T
 metric come before each sample but the first, so that each interval of 10 s has three.
 """
 
-from __future__ import annotations
-
 import json
 import math
 from collections.abc import Mapping, Sequence

@@ -1,7 +1,5 @@
 """Ways to share a host, worked by hand."""
 
-from __future__ import annotations
-
 import math
 
 import pytest

@@ -1,7 +1,5 @@
 """SLAQ, worked by hand."""
 
-from __future__ import annotations
-
 import pytest
 from helpers.observed_rows import container, decisions_of, node, planner_of, point
 

@@ -1,7 +1,5 @@
 """SpeCon, worked by hand: the ladder, and which job goes where, if any."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any

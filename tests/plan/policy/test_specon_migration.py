@@ -3,8 +3,6 @@
 Hosts have two CPUs. What a job still needs is unknown, so it is taken to be what it has had.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection, Mapping
 
 import pytest

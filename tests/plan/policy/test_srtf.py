@@ -1,7 +1,5 @@
 """Shortest remaining time first, worked by hand."""
 
-from __future__ import annotations
-
 from helpers.observed_rows import container, decisions_of, node, planner_of, point
 
 from dltools.observations.table import Row

@@ -1,7 +1,5 @@
 """TRADL's two tiers, worked by hand: phases, shares, and the one delivery."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

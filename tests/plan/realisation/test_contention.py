@@ -1,7 +1,5 @@
 """What jobs' paces say of contention, and the mode that follows."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

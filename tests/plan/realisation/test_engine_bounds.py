@@ -1,7 +1,5 @@
 """What is planned where an engine cannot do everything."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import replace
 from datetime import timedelta

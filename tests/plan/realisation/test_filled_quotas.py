@@ -1,7 +1,5 @@
 """Quotas that nobody has asked for: they leave no CPU idle that a job could use."""
 
-from __future__ import annotations
-
 import pytest
 from helpers.shared_hosts import host, job
 from hypothesis import given

@@ -1,7 +1,5 @@
 """The mode that suits a host."""
 
-from __future__ import annotations
-
 import pytest
 from helpers.shared_hosts import host, job
 

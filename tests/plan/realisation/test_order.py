@@ -1,7 +1,5 @@
 """Modes in which jobs run in order, worked by hand: the order, weights far apart, and turns."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import replace
 

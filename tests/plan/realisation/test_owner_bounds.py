@@ -1,7 +1,5 @@
 """What owners asked for: learnt from samples, and kept to, worked by hand and over random hosts."""
 
-from __future__ import annotations
-
 import itertools
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The queue: turns of equals and the bound on waiting, worked by hand."""
 
-from __future__ import annotations
-
 import json
 from collections import Counter
 

@@ -1,7 +1,5 @@
 """What all modes do alike."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """Whether two settings differ."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

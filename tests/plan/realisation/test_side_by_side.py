@@ -1,7 +1,5 @@
 """Quotas, weights and CPUs of its own for each job, worked by hand."""
 
-from __future__ import annotations
-
 import pytest
 from helpers.shared_hosts import host, job, settings_of
 from hypothesis import given

@@ -1,7 +1,5 @@
 """When CPUs are contested: golden cases, and cut anywhere."""
 
-from __future__ import annotations
-
 import math
 
 from hypothesis import given

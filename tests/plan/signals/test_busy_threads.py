@@ -1,7 +1,5 @@
 """Whose threads spin, by libgomp's and libiomp5's rules."""
 
-from __future__ import annotations
-
 import pytest
 from helpers.histories import history
 

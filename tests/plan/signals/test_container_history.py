@@ -1,7 +1,5 @@
 """What is remembered of a container: counters, points, targets, and what is forgotten."""
 
-from __future__ import annotations
-
 import itertools
 import math
 

@@ -1,7 +1,5 @@
 """Learning curves: fits of given histories, predictions of given votes, and shapes."""
 
-from __future__ import annotations
-
 import json
 import math
 import random

@@ -1,7 +1,5 @@
 """GPU seconds, and what an epoch takes, worked by hand."""
 
-from __future__ import annotations
-
 import math
 
 import pytest

@@ -1,7 +1,5 @@
 """Which metric a job is judged by."""
 
-from __future__ import annotations
-
 import json
 import math
 

@@ -1,7 +1,5 @@
 """Growth and CPU use, worked by hand."""
 
-from __future__ import annotations
-
 import math
 
 import pytest

@@ -1,7 +1,5 @@
 """The points of a metric and its learning history, whatever order the points come in."""
 
-from __future__ import annotations
-
 import math
 
 import pytest

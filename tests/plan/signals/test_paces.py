@@ -1,7 +1,5 @@
 """Paces on CPUs and on GPUs, worked by hand."""
 
-from __future__ import annotations
-
 import pytest
 
 from dltools.notation.times import MICRO

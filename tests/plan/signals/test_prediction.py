@@ -1,7 +1,5 @@
 """What a job still needs, worked by hand."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping
 

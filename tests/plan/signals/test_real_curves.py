@@ -1,7 +1,5 @@
 """Predictions on the curves of real trainings, against simpler ones."""
 
-from __future__ import annotations
-
 import io
 import json
 import math

@@ -1,7 +1,5 @@
 """Targets from labels and from a targets file: what is read, and which faults are named."""
 
-from __future__ import annotations
-
 import math
 
 import pytest

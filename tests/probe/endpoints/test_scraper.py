@@ -1,7 +1,5 @@
 """Scraping: servers that are slow, endless, huge, redirecting, dying; and a good one."""
 
-from __future__ import annotations
-
 import http.server
 import threading
 import time

@@ -1,7 +1,5 @@
 """Where a container may serve metrics: its ports, its addresses, its label."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st

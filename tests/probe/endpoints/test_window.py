@@ -1,7 +1,5 @@
 """Windows over the cumulative series of serving programs, worked by hand."""
 
-from __future__ import annotations
-
 import math
 
 import pytest

@@ -1,7 +1,5 @@
 """TensorBoard event files: records, scalars of every kind, damage, growth."""
 
-from __future__ import annotations
-
 import math
 import os
 import struct

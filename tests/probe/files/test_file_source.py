@@ -1,7 +1,5 @@
 """Files of metrics as jobs write them: found, followed, replaced, and never given twice."""
 
-from __future__ import annotations
-
 import json
 import math
 import os

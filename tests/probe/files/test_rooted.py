@@ -1,7 +1,5 @@
 """No link, and no race, leads out of a container's root."""
 
-from __future__ import annotations
-
 import errno
 import os
 import threading

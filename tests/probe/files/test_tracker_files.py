@@ -1,7 +1,5 @@
 """Local files of wandb, SwanLab and trackio, written here as their formats say."""
 
-from __future__ import annotations
-
 import json
 import sqlite3
 import struct

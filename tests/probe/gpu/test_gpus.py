@@ -1,7 +1,5 @@
 """GPUs by a faked NVML; on a machine with a GPU, by the real one."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Logs of no family: what all logs have in common is read by one pipeline."""
 
-from __future__ import annotations
-
 import json
 import time
 from collections.abc import Callable

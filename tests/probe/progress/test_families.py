@@ -4,8 +4,6 @@ Every excerpt is read by `Automatic`, as a container's log is, so that a line wh
 claims shows here. A new one is a pair of files in `excerpts/`.
 """
 
-from __future__ import annotations
-
 import re
 from importlib import import_module
 

@@ -1,7 +1,5 @@
 """Lines made to hold an expression up: each took from seconds to for ever before it was bounded."""
 
-from __future__ import annotations
-
 import random
 import time
 

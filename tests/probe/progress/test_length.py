@@ -1,7 +1,5 @@
 """How long a job says that it will train, in the words of real logs."""
 
-from __future__ import annotations
-
 import pytest
 
 from dltools.probe.progress import Automatic, PointReader

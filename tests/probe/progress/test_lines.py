@@ -1,7 +1,5 @@
 """Lines of logs: bars redrawn in place, escape codes, any bytes."""
 
-from __future__ import annotations
-
 import pytest
 from helpers.examples import examples
 from helpers.log_text import line_text, lines_of

@@ -1,7 +1,5 @@
 """Well-known names with a value beside them, in text of any form."""
 
-from __future__ import annotations
-
 import json
 import math
 import time

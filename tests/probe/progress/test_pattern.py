@@ -1,7 +1,5 @@
 """Progress by a user's regular expression."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

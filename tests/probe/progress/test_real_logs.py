@@ -4,8 +4,6 @@ The logs are not part of this project: DLTOOLS_DATA names their folder, or it st
 checkout; without it the tests are skipped. The counts were established with grep -c.
 """
 
-from __future__ import annotations
-
 import math
 import os
 import re

@@ -1,7 +1,5 @@
 """Points that a log shows twice, worked by hand."""
 
-from __future__ import annotations
-
 import pytest
 
 from dltools.probe.progress import Automatic, PointReader

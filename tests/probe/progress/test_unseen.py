@@ -4,8 +4,6 @@
 them were read rightly at the first look.
 """
 
-from __future__ import annotations
-
 import tomllib
 from pathlib import Path
 from random import Random

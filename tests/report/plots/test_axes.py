@@ -1,7 +1,5 @@
 """What panels share, and series made ready to be drawn."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st

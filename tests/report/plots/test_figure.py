@@ -1,7 +1,5 @@
 """What panels draw, by the numbers and texts in them; and how matplotlib is added."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """How classes look, and the stretches of a job's life in them."""
 
-from __future__ import annotations
-
 import pytest
 
 from dltools.plan.policy import registry

@@ -1,7 +1,5 @@
 """What is drawn over time: errors of metrics, worked by hand, and limits where there are some."""
 
-from __future__ import annotations
-
 import math
 
 import pytest
