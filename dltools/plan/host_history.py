@@ -21,7 +21,7 @@ from dltools.plan.policy.interface import (
     JobAction,
     Requirements,
 )
-from dltools.plan.realisation.contention import Contention, MeasuredSharing
+from dltools.plan.realisation.contention import Contention
 from dltools.plan.realisation.mode import Comparison
 from dltools.plan.realisation.queue import Queue
 from dltools.plan.realisation.settings import Settings
@@ -42,8 +42,8 @@ class HostHistory:
     to have. `sampled_at`: time of its newest sample (microseconds). `containers`: those that run,
     by id. `allocations`: of the last round, by job id. `actions`: those of the newest sample.
     `gain`: what the last round is expected to bring. `queue`: which jobs run first, which wait.
-    `contention`: what was found of jobs that compete, `gpu_sharing`: of those that share GPUs, by
-    the name of their queue. `busy`: how busy its CPUs are. `forecasts`: when its jobs were to end.
+    `contention`: what was found of jobs that compete. `busy`: how busy its CPUs are. `forecasts`:
+    when its jobs were to end.
     `compared`: the last comparison of arrangements, None once the policy has decided anew.
     `jobs_elsewhere`: jobs of which other hosts run containers. `watched`: what came of the settings
     that plans have asked for, by container id; `foreign`: ids of containers that somebody else has
@@ -67,7 +67,6 @@ class HostHistory:
     alone: DockerAlone = field(default_factory=DockerAlone)
     forecasts: Forecasts = field(default_factory=Forecasts)
     compared: Comparison | None = None
-    gpu_sharing: Mapping[str, MeasuredSharing] = field(default_factory=dict)
     busy: BusyCpus = field(default_factory=BusyCpus)
     jobs_elsewhere: frozenset[str] = frozenset()
     watched: dict[str, WatchedSettings] = field(default_factory=dict)

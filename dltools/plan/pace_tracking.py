@@ -1,33 +1,31 @@
-"""Follows the paces of a host's jobs: what competing for CPUs, and sharing GPUs, costs them.
+"""Follows the paces of a host's jobs, and says which of them take turns on GPUs.
 
 In each round `rounds` asks for what was measured, makes settings, and notes in which place each job
-competes from then on, and beside whom it uses its GPUs.
+competes from then on: so it is known what competing for CPUs costs them.
 
 Sharing GPUs usually wins: of 636 pairs of trainings on a V100 both rates, as parts of those alone,
 come to 1.37 in the median, and to 0.35 at least (Narayanan et al.: Gavel, OSDI 2020, their table).
-So jobs are left to share. Where their rates come to less than 1 for `SHARING_PATIENCE_S`, or where
-it is asked for, jobs that share GPUs take turns, until others share these. All of it ours.
+So jobs are left to share, and take turns only where that is asked for. All of it ours.
 
 A turn pauses the others with their GPU memory: so all of it must be known, and fit.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from dltools.notation.resources import format_bytes, short_gpu
 from dltools.plan.host_history import HostHistory
 from dltools.plan.policy.by_resource import sharing_gpus
-from dltools.plan.realisation.contention import SHARING_PATIENCE_S, Contention, MeasuredSharing
+from dltools.plan.realisation.contention import Contention
 from dltools.plan.realisation.mode import GpuSharing, Mode
 from dltools.plan.realisation.queue import Queue
 from dltools.plan.realisation.shared_host import Realisation
 from dltools.plan.signals.busy_threads import is_serving
 from dltools.plan.signals.container_history import ContainerHistory
 from dltools.plan.signals.evaluation_metric import metric_of
-from dltools.plan.signals.paces import GpuPace, Mark, Pace, Place
+from dltools.plan.signals.paces import Mark, Pace, Place
 
 _FREE_LOOK_S = 2.0
 """How often to look at a first job that has not shown yet how many threads it keeps busy."""
@@ -82,11 +80,6 @@ def _place(job: ContainerHistory, found: Realisation) -> Place:
     return Place.FIRST if position is None or position.first else Place.WAITS
 
 
-_LOOK_S = 10.0
-"""How often jobs on GPUs are looked at, and for how long a job that has used a GPU keeps others
-there from being alone (s)."""
-
-
 @dataclass(frozen=True, slots=True)
 class _GpuGroup:
     """GPUs that jobs share, directly or through other jobs.
@@ -99,77 +92,19 @@ class _GpuGroup:
     jobs: list[ContainerHistory]
     why_not: str
 
-    @property
-    def runs(self) -> tuple[str, ...]:
-        """Which jobs these are."""
-        return tuple(sorted(job.run_id for job in self.jobs))
 
-
-def measured_sharing(host: HostHistory) -> dict[str, MeasuredSharing]:
-    """Return what the paces of jobs that share GPUs show at the newest sample, by queue."""
-    found = {}
-    for shared in _all_shared(host):
-        before = host.gpu_sharing.get(shared.name)
-        if before is None or before.runs != shared.runs:
-            before = MeasuredSharing(shared.runs)
-        if not shared.why_not:
-            kept = [job.gpu_pace.kept if job.gpu_pace else None for job in shared.jobs]
-            known = [part for part in kept if part is not None]
-            total = math.fsum(known) if len(known) == len(kept) else None
-            found[shared.name] = before.after(total, host.sampled_at or 0)
-    return found
-
-
-def gpu_sharing(host: HostHistory, *, is_asked: bool, may_pause: bool) -> GpuSharing:
-    """Return which jobs take turns on GPUs, and why the others share them.
-
-    `is_asked`: turns are asked for; else they follow from what was measured. `may_pause`: jobs may
-    be paused, as what is set does not stay for good.
-    """
+def turns_on_gpus(host: HostHistory) -> GpuSharing:
+    """Return which jobs take turns on GPUs, and why the others share them."""
     turns: dict[str, tuple[str, ...]] = {}
     notes: dict[str, str] = {}
     for shared in _all_shared(host):
-        measured = host.gpu_sharing.get(shared.name)
-        if measured is None or measured.runs != shared.runs:
-            measured = MeasuredSharing(shared.runs)
-        takes_turns = may_pause and not shared.why_not and (is_asked or measured.takes_turns)
-        if takes_turns:
+        if not shared.why_not:
             order = sorted(shared.jobs, key=lambda job: (job.arrived, job.name, job.id))
             turns[shared.name] = tuple(job.id for job in order)
-        why = shared.why_not or ("as asked" if is_asked else _says(measured, host.sampled_at or 0))
+        verb = "shares with" if shared.why_not else "takes turns with"
         for job in shared.jobs:
-            verb = "takes turns with" if takes_turns else "shares with"
-            notes[job.id] = f"{verb} {_others(shared.jobs, job)}: {why}"
+            notes[job.id] = f"{verb} {_others(shared.jobs, job)}: {shared.why_not or 'as asked'}"
     return GpuSharing(turns, notes)
-
-
-def note_companies(host: HostHistory, found: Realisation) -> Queue:
-    """Note beside whom each job uses its GPUs from now on, by the settings `found` that hold from
-    now on. Return the queue, which asks for a look in time."""
-    now = host.sampled_at or 0
-    holders = [one for one in host.containers.values() if one.gpu_seconds.gpus]
-    busy: dict[str, set[str]] = {}
-    for one in holders:
-        for gpu in one.gpu_seconds.gpus if one.has_used_gpu(now, _LOOK_S) else ():
-            busy.setdefault(gpu, set()).add(one.run_id)
-    jobs = host.jobs() if holders else ()
-    followed = {
-        job.id
-        for job in jobs
-        if job.feeds_gpu(now)
-        and not is_serving(job)
-        and "turn_s" not in found.settings.get(job.id, {})
-    }
-    for key, job in host.containers.items():
-        company = None
-        if key in followed:
-            others = set[str]().union(*(busy.get(gpu, ()) for gpu in job.gpus)) - {job.run_id}
-            company = tuple(sorted(others))
-            if job.gpu_pace is None and (metric := metric_of(job)):
-                job.gpu_pace = GpuPace(metric)
-        if job.gpu_pace is not None:
-            job.gpu_pace = job.gpu_pace.beside(company, now)
-    return host.queue.due_by(now, _LOOK_S) if holders else host.queue
 
 
 def _all_shared(host: HostHistory) -> Iterator[_GpuGroup]:
@@ -215,15 +150,6 @@ def _why_not(group: Sequence[ContainerHistory]) -> str:
                 f"{format_bytes(held)} would stay in the {format_bytes(limit)} of {short_gpu(gpu)}"
             )
     return ""
-
-
-def _says(measured: MeasuredSharing, now: int) -> str:
-    if measured.total is None:
-        return "what each does alone, or beside the others, is unknown"
-    found = f"sharing, {len(measured.runs)} jobs make {measured.total:.2f} of one alone"
-    if measured.takes_turns or measured.since is None:
-        return found
-    return f"{found} for {(now - measured.since) / 1e6:.0f} s of {SHARING_PATIENCE_S:g} s"
 
 
 def _others(jobs: Sequence[ContainerHistory], job: ContainerHistory) -> str:

@@ -16,12 +16,10 @@ from dltools.plan.forecast.promise import Due
 from dltools.plan.gpu_shares import LOOK_S, move_levers, shares_of_gpus
 from dltools.plan.host_history import HostHistory, Jobs
 from dltools.plan.pace_tracking import (
-    gpu_sharing,
     may_take_turns,
     measured_contention,
-    measured_sharing,
-    note_companies,
     note_places,
+    turns_on_gpus,
 )
 from dltools.plan.policy.by_resource import decide
 from dltools.plan.policy.by_user import FairAmongUsers
@@ -145,10 +143,8 @@ class Rounds:
         host.forecasts = host.forecasts.after(now, choice.mode, left_s)
         contention = measured_contention(host, is_crowded=is_crowded)
         is_new, host.contention = contention != host.contention, contention
-        host.gpu_sharing = measured_sharing(host)
         found = self._settings(host, None if is_new else choice)
         host.queue = note_places(host, found, is_crowded=is_crowded)
-        host.queue = note_companies(host, found)
         return found
 
     def _settings(self, host: HostHistory, choice: ModeChoice | None = None) -> Realisation:
@@ -212,7 +208,7 @@ class Rounds:
         ]
         if without_progress and self.requirements.silent_jobs:
             looks.append(_LOOK_S)
-        if choice.on_gpus.settings:
+        if choice.on_gpus.notes:
             looks.append(LOOK_S)
         everyone = (*state.jobs, *silent)
         if len(everyone) > 1 and not host.looks_after_changes:
@@ -256,10 +252,8 @@ class Rounds:
         mode is asked for, they share."""
         if self._gives_gpu_shares and not is_lasting:
             return shares_of_gpus(host, self.options.queue.gpu_period)
-        is_asked = self.options.mode is Mode.ROTATE
-        if self.options.queue.feeders != "first" or not (is_asked or self.measures):
-            return GpuSharing()
-        return gpu_sharing(host, is_asked=is_asked, may_pause=is_asked or not is_lasting)
+        takes_turns = self.options.mode is Mode.ROTATE and self.options.queue.feeders == "first"
+        return turns_on_gpus(host) if takes_turns else GpuSharing()
 
     def _silent(self, host: HostHistory) -> list[ContainerHistory]:
         return [job for job in host.without_progress() if self._competes(job)]

@@ -33,9 +33,6 @@ _LOOK_S, _LONGEST_LOOK_S, _BEGIN_LOOK_S = 10.0, 60.0, 2.0
 _LOOK_PART = 0.05
 """How often to look (s): seldom where nobody has come for long."""
 
-SHARING_PATIENCE_S = 120.0
-"""For how long (s) sharing must lose before turns begin (ours)."""
-
 
 @dataclass(frozen=True, slots=True)
 class Contention:
@@ -153,29 +150,3 @@ def _kept(jobs: Iterable[ContainerHistory], name: str) -> _RatesKept | None:
     threads = sorted({busy_threads(job) for job, _, _ in found})
     span = f"{threads[0]}" if len(threads) == 1 else f"{threads[0]} to {threads[-1]}"
     return _RatesKept(part, len(found), span)
-
-
-@dataclass(frozen=True, slots=True)
-class MeasuredSharing:
-    """What was measured of the jobs that share some GPUs.
-
-    `runs`: which they are. `total`: the parts of their best rates alone that they keep, added up;
-    None where one of them is unknown. `since`: since when that has been under 1 (microseconds).
-    `takes_turns`: it was for long enough.
-    """
-
-    runs: tuple[str, ...]
-    total: float | None = None
-    since: int | None = None
-    takes_turns: bool = False
-
-    def after(self, total: float | None, now: int) -> MeasuredSharing:
-        """Return it after a look at a time (microseconds). Turns go on: what sharing would cost is
-        not seen meanwhile."""
-        if self.takes_turns:
-            return self
-        since = None
-        if total is not None and total < 1:
-            since = now if self.since is None else self.since
-        is_long = since is not None and now - since >= round(SHARING_PATIENCE_S * MICRO)
-        return replace(self, total=total, since=since, takes_turns=is_long)

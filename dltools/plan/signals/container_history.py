@@ -26,7 +26,7 @@ from dltools.plan.signals.cpu_demand import NOT_THROTTLED, CpuDemand, Throttled
 from dltools.plan.signals.effort import GPU_USED, EpochCost, GpuLever, GpuSeconds, value_at
 from dltools.plan.signals.metric_series import LearningHistory, Series
 from dltools.plan.signals.owner import UNKNOWN_OWNER, Owner
-from dltools.plan.signals.paces import GpuPace, Pace
+from dltools.plan.signals.paces import Pace
 from dltools.plan.signals.targets import NONE, STEP, Length, Targets, length, parse
 
 JITTER = 0.05
@@ -95,8 +95,7 @@ class ContainerHistory:
     `step_count` are how many it says that it will train; `epoch_cost` is the effort that each
     takes, if a label or the job says how many there are. `reports` counts the different times of
     its points, up to 2; `has_news`: the second was after the last round. `pace` is its progress per
-    CPU second, `gpu_pace` its progress per second on GPUs, `gpu_lever` how it is brought to
-    its share of them; None while not tracked.
+    CPU second, `gpu_lever` how it is brought to its share of GPUs; None while not tracked.
     Role. `judgement` is its role and the reason. It follows from `role_by_option`, from labels,
     from what it has `reported`, from the `earlier_role` that an earlier run has shown, and from
     `observed_role`, which its rows report. `is_left_alone`: the user wants it left alone because
@@ -141,7 +140,6 @@ class ContainerHistory:
     cannot: frozenset[str] = frozenset()
     gpu_seconds: GpuSeconds = field(default_factory=GpuSeconds)
     gpu_used_at: int | None = None
-    gpu_pace: GpuPace | None = None
     gpu_lever: GpuLever | None = None
     job: str | None = None
     members: tuple[Member, ...] = ()
@@ -257,8 +255,6 @@ class ContainerHistory:
         new = series.extend(times, values, steps)
         if self.pace is not None and self.pace.metric == metric:
             self.pace = self.pace.reported(times, steps, self.work_at)
-        if self.gpu_pace is not None and self.gpu_pace.metric == metric:
-            self.gpu_pace = self.gpu_pace.reported(times, steps)
         if metric == self.targets.metric and self.targets.first is not None:
             self._meet(times, values)
         if not curves:
@@ -416,11 +412,7 @@ class ContainerHistory:
     def feeds_gpu(self, now: int) -> bool:
         """Tell whether it trains or serves on a GPU: it has used one within the last minutes, so
         that a validation or a checkpoint does not count as the end."""
-        return self.has_used_gpu(now, _FEEDS_S)
-
-    def has_used_gpu(self, now: int, seconds: float) -> bool:
-        """Tell whether it has used a GPU in the last seconds, as far as that is known."""
-        return self.gpu_used_at is not None and now - self.gpu_used_at <= round(seconds * MICRO)
+        return self.gpu_used_at is not None and now - self.gpu_used_at <= round(_FEEDS_S * MICRO)
 
     @property
     def is_idle(self) -> bool:

@@ -1,16 +1,11 @@
-"""A job's pace: how fast it progresses on the CPUs and on the GPUs that it gets.
+"""A job's pace: how fast it progresses on the CPUs that it gets.
 
-`pace_tracking` updates the paces of a host's jobs at each round. `Pace` and `GpuPace` count
-progress in steps, or in reports if the job names no steps (on GPUs: if its first report names
-none).
+`pace_tracking` updates the paces of a host's jobs at each round. Progress is counted in steps, or
+in reports if the job names no steps.
 
-On CPUs, a pace is progress per CPU second, compared with the job's own best. It is measured over
+A pace is progress per CPU second, compared with the job's own best. It is measured over
 windows: from one report to a later one, while the job's place among the others stays the same. If a
 report is overdue, the CPU time since the last report gives an upper bound of the rate.
-
-On GPUs, a pace is progress per second, alone and beside other jobs. A window runs from a report to
-the first one `GPU_WINDOW_S` later, while the other jobs there stay the same. A validation or a
-checkpoint slows a few windows, so only the median of `_FEWEST_WINDOWS` or more counts.
 
 All rules are ours.
 """
@@ -18,7 +13,6 @@ All rules are ours.
 from __future__ import annotations
 
 import bisect
-import statistics
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
@@ -201,84 +195,3 @@ def _progress(begin: Mark, end: Mark) -> float:
 
 def _blend(old: float | None, new: float) -> float:
     return new if old is None else (old + new) / 2
-
-
-GPU_WINDOW_S = 10.0
-"""Least length of a window."""
-
-_FEWEST_WINDOWS, _MOST_WINDOWS = 3, 5
-"""Least and greatest number of newest windows of which a median is taken."""
-
-
-@dataclass(frozen=True, slots=True)
-class GpuPace:
-    """The pace of one run of a job on GPUs. Times are microseconds.
-
-    `metric`: the metric whose points are its reports. `company`: the runs of other jobs that use a
-    GPU that it holds, () while it is alone there, None while it is not tracked. `newest`: the time
-    of its newest report. `begin`: the time of the report that began the window, None before one;
-    `step`: the step of that report; `reports`: the number of reports since. `in_steps`: whether
-    progress is counted in steps, None before the first report. `rates`: progress per second in the
-    newest windows in this company. `alone`: the best median of windows alone so far, 0 if unknown.
-    """
-
-    metric: str
-    company: tuple[str, ...] | None = None
-    newest: int = -1
-    begin: int | None = None
-    step: int | None = None
-    reports: int = 0
-    in_steps: bool | None = None
-    rates: tuple[float, ...] = ()
-    alone: float = 0.0
-
-    @property
-    def kept(self) -> float | None:
-        """The part of its best rate alone that it keeps beside others, at most 1; None if
-        unknown."""
-        rate = _median(self.rates) if self.company else None
-        return None if rate is None or self.alone <= 0 else min(1.0, rate / self.alone)
-
-    def beside(self, company: tuple[str, ...] | None, now: int) -> GpuPace:
-        """Return the pace beside these runs from `now` on (microseconds). A new company begins a
-        new window."""
-        if company == self.company:
-            return self
-        newest = max(self.newest, now)
-        return replace(
-            self, company=company, newest=newest, begin=None, step=None, reports=0, rates=()
-        )
-
-    def reported(self, times: Sequence[int], steps: Sequence[int | None]) -> GpuPace:
-        """Return the pace after new points of its metric, in order of time. Late points are left
-        out."""
-        if self.company is None:
-            return self
-        found = self
-        for time, step in zip(times, steps, strict=True):
-            if time > found.newest:
-                found = found._after(time, step)
-        return found
-
-    def _after(self, time: int, step: int | None) -> GpuPace:
-        in_steps = step is not None if self.in_steps is None else self.in_steps
-        if in_steps and step is None:
-            return self
-        anew = replace(self, newest=time, begin=time, step=step, reports=0, in_steps=in_steps)
-        if self.begin is None:
-            return anew
-        progress = float(self.reports + 1)
-        if in_steps and step is not None and self.step is not None:
-            progress = float(step - self.step)
-        if progress < 0:  # an epoch, or all of it, begins anew
-            return anew
-        span_s = (time - self.begin) / MICRO
-        if span_s < GPU_WINDOW_S or progress == 0:
-            return replace(self, newest=time, reports=self.reports + 1)
-        rates = (*self.rates, progress / span_s)[-_MOST_WINDOWS:]
-        median = None if self.company else _median(rates)
-        return replace(anew, rates=rates, alone=max(self.alone, median or 0.0))
-
-
-def _median(rates: Sequence[float]) -> float | None:
-    return statistics.median(rates) if len(rates) >= _FEWEST_WINDOWS else None
