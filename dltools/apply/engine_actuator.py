@@ -172,7 +172,7 @@ class EngineActuator:
         if not self._dry_run and self._turns != turns_before:
             self.rotation.set_turns(self._turns)
         for id_ in self._originals.forget_gone():
-            self._update.made.pop(id_, None)
+            self._update.forget(id_)
             self._others.pop(id_, None)
             self._own.forget(id_)
             self.left_alone = {key: name for key, name in self.left_alone.items() if key[0] != id_}
@@ -226,9 +226,21 @@ class EngineActuator:
                 self._records.remove(known)  # it may have been made after this start
         elif event.hand == "signal":
             self.rotation.drop(id_, refusals.SIGNALLED)
-        elif event.action == "update" and id_ in self._joined:
+        elif event.action == "update" and not self.engine.is_own(event):
             with suppress(GoneError, RefusedError):
-                self._has_changed_in_turns(self._locator.find(id_))
+                self._note_update(self._locator.find(id_))
+
+    def _note_update(self, located: LocatedContainer) -> None:
+        """Take note that somebody else has updated a container. While it has its own settings for
+        somebody's sake, its owner may have set just these, so they are not this run's any more."""
+        id_ = located.container.id
+        if id_ in self._joined:
+            self._has_changed_in_turns(located)
+        elif entry := self._journal.find(id_):
+            made = [self._update.made.get(id_, {})]
+            if others := foreign_settings(self.engine, located, entry, made):
+                self._others.setdefault(id_, set()).update(others)
+                self._own.forget(id_)
 
     def _has_changed_in_turns(self, located: LocatedContainer) -> bool:
         """Tell whether somebody has changed settings of a container that takes turns, which it does
@@ -270,7 +282,7 @@ class EngineActuator:
     def _give_back(self, container_id: str) -> None:
         """Restore a container, and want nothing more of it."""
         self.undo([container_id])
-        self._update.made.pop(container_id, None)
+        self._update.forget(container_id)
         self._own.forget(container_id)
 
     def _all_or_none(self, actions: Sequence[Action], results: Sequence[Result]) -> list[Result]:
@@ -416,8 +428,8 @@ class EngineActuator:
             return False
         others = self._others.setdefault(container.id, set())
         if entry := self._journal.find(container.id):
-            made = self._update.made.get(container.id)
-            others |= foreign_settings(self.engine, located, entry, made)
+            known = self._update.known(container.id)
+            others |= foreign_settings(self.engine, located, entry, known)
         if not others & set(names):
             return False
         self.left_alone[container.id, refusals.FOREIGN] = container.name

@@ -8,7 +8,7 @@ restarts, and it fails every update.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from typing import Any
@@ -101,15 +101,15 @@ class Originals:
 
 
 def foreign_settings(
-    engine: Engine, located: LocatedContainer, entry: Entry, made: Mapping[str, Any] | None = None
+    engine: Engine, located: LocatedContainer, entry: Entry, known: Sequence[Mapping[str, Any]] = ()
 ) -> set[str]:
     """Return the names of the settings that somebody else has changed since dl-apply set them. For
     a task, Swarm does so by itself, so that does not count. Nor do the original settings count
     where nobody keeps a record of what dl-apply has set: a restart puts them back, and so does
     systemd, which writes those of a unit again at each reload.
 
-    `made`: the settings that the caller's run has set last. A run that has set some knows that what
-    was there before is there no more, so that an owner may have set just that again.
+    `known`: what the caller's run has set, each setting once or more. It knows that what was there
+    before is there no more, so that an owner may have set just that again.
     """
     if located.container.is_task:
         return set()
@@ -121,11 +121,10 @@ def foreign_settings(
     resets: list[Mapping[str, Any]] = []
     if has_ended or not is_recorded:
         resets = [entry.settings, recorded_settings(located, engine.recorded(entry.fields))]
-    names, made = present.keys() & entry.names, made or {}
-    latest, all_of_ours = [made, entry.ours[-1], *resets], [*entry.ours, *resets]
+    names, made = present.keys() & entry.names, {name for one in known for name in one}
     cpus = located.usable_cpus
-    return unknown_settings(present, latest, names & made.keys(), cpus) | unknown_settings(
-        present, all_of_ours, names - made.keys(), cpus
+    return unknown_settings(present, [*known, *resets], names & made, cpus) | unknown_settings(
+        present, [*entry.ours, *resets], names - made, cpus
     )
 
 

@@ -85,6 +85,7 @@ class OwnSettings:
             if "cpu_weight" in own:
                 own["cpu_weight"] = self._weight_beside_others(container_id, own["cpu_weight"])
             self._before[container_id] = only(settings_in_force(located), own)
+            self._update.own[container_id] = own
             self._set(located, own)
 
     def defer(self, container_id: str, wanted: CpuLimits) -> None:
@@ -103,9 +104,13 @@ class OwnSettings:
                 return
             located = self._located(container_id)
             ours = self._ours(located, entry)
-            self._set(located, only(before, ours))
+            wanted = only(before, ours)
+            if self._set(located, wanted):
+                self._update.note_made(container_id, as_found(wanted))
             if later := only(later, ours | (later.keys() - before.keys())):
-                self._ask(self._update.locator.find(container_id), later)
+                located = self._update.locator.find(container_id)
+                if self._ask(located, later):
+                    self._update.note_made(container_id, as_found(later))
 
     def forget(self, container_id: str) -> None:
         """Want nothing more of a container."""
@@ -120,42 +125,32 @@ class OwnSettings:
 
     def _ours(self, located: LocatedContainer, entry: Entry) -> set[str]:
         """Return the names of the settings that dl-apply has set, and nobody else since."""
-        made = self._update.made.get(located.container.id)
-        return entry.names - foreign_settings(self._update.engine, located, entry, made)
+        known = self._update.known(located.container.id)
+        return entry.names - foreign_settings(self._update.engine, located, entry, known)
 
-    def _set(self, located: LocatedContainer, settings: CpuLimits) -> None:
+    def _set(self, located: LocatedContainer, settings: CpuLimits) -> bool:
+        """Set limits, and tell whether they are in force."""
         wanted, present = attainable_settings(located, settings), settings_in_force(located)
         if not differs(wanted, present, located.usable_cpus):
-            return
+            return True
         if located.controller("cpu") is None:
-            self._ask(located, wanted)
-            return
+            return self._ask(located, wanted)
         originals = self._update.originals
         originals.record(originals.describe(located, wanted=wanted))
         try:
             limit_files.write_settings(located, wanted)
         except OSError:
-            self._ask(located, wanted)
-        else:
-            self._update.note(self._result(located, wanted, Status.APPLIED), located)
+            return self._ask(located, wanted)
+        return True
 
-    def _ask(self, located: LocatedContainer, wanted: CpuLimits) -> None:
-        """Have the engine set limits."""
-        if has_processes(located.container):
-            found = self._result(located, {}, Status.SKIPPED)
-            self._update.apply(found, located, wanted)
-
-    def _result(self, located: LocatedContainer, after: CpuLimits, status: Status) -> Result:
-        before = as_found(settings_in_force(located))
+    def _ask(self, located: LocatedContainer, wanted: CpuLimits) -> bool:
+        """Have the engine set limits, and tell whether they are in force."""
         container = located.container
-        return Result(
-            0,
-            status,
-            container.id,
-            container.name,
-            before=before,
-            after=as_found({**before, **after}),
-        )
+        if not has_processes(container):
+            return False
+        before = as_found(settings_in_force(located))
+        found = Result(0, Status.SKIPPED, container.id, container.name, before, before)
+        return self._update.change(found, located, wanted).status is Status.APPLIED
 
     def _weight_beside_others(self, container_id: str, own: float) -> float:
         """Return a weight that is to those in force as a container's own is to the others' own."""

@@ -75,23 +75,34 @@ def compare(
 
 class SettingsUpdate:
     """Changes settings of one engine's containers, after recording what they were. `made` are the
-    settings that this run has made, by container; none where a change has failed since."""
+    settings that this run has made for plans, by container; none where a change has failed since.
+    `own` are those that a container has for now for its owner's sake."""
 
     def __init__(self, engine: Engine, locator: Locator, originals: Originals) -> None:
         self.engine = engine
         self.locator = locator
         self.originals = originals
         self.made: dict[str, FoundSettings] = {}
+        self.own: dict[str, CpuLimits] = {}
+
+    def known(self, container_id: str) -> list[Mapping[str, Any]]:
+        """Return the settings of this run that may be in force in a container."""
+        return [one.get(container_id, {}) for one in (self.made, self.own)]
 
     def apply(self, found: Result, located: LocatedContainer, wanted: CpuLimits) -> Result:
-        """Apply settings to a container and return what became of it."""
+        """Apply a plan's settings to a container and return what became of it."""
+        return self.note(self.change(found, located, wanted), located)
+
+    def change(self, found: Result, located: LocatedContainer, wanted: CpuLimits) -> Result:
+        """Change settings of a container and return what became of it."""
         before = self.originals.describe(located, wanted=wanted)
         is_new = self.originals.record(before)
+        made = self.made.pop(located.container.id, {})  # an engine may yet carry out what fails
         result = self._try(found, located, wanted)
         if result.status is not Status.APPLIED:
-            self.made.pop(located.container.id, None)  # an engine may yet carry it out
             return self._revert(result, before, is_new)
-        return self.note(result, located)
+        self.made[located.container.id] = made
+        return result
 
     def note(self, result: Result, located: LocatedContainer) -> Result:
         """Note the settings of an update that has succeeded, also of one that found them in force.
@@ -100,8 +111,9 @@ class SettingsUpdate:
             return result
         made = self.made.setdefault(located.container.id, {})
         names = [name for name in result.before if name in made]
-        others = unknown_settings(result.before, [made], names, located.usable_cpus)
-        made |= result.after
+        known = self.known(located.container.id)
+        others = unknown_settings(result.before, known, names, located.usable_cpus)
+        self.note_made(located.container.id, result.after)
         if not others or result.error:
             return result
         who = "Swarm, or somebody," if located.container.is_task else "somebody"
@@ -109,6 +121,18 @@ class SettingsUpdate:
             who = "systemd, or somebody,"  # a daemon-reload resets what the engine does not know
         changed = " and ".join(name for name in names if name in others)
         return replace(result, error=f"{who} has changed {changed} since dl-apply set it")
+
+    def note_made(self, container_id: str, settings: FoundSettings) -> None:
+        """Note that a container has what plans want of it."""
+        self.made.setdefault(container_id, {}).update(settings)
+        own = self.own.pop(container_id, {})
+        if left := only(own, own.keys() - settings.keys()):
+            self.own[container_id] = left
+
+    def forget(self, container_id: str) -> None:
+        """Want nothing more of a container."""
+        self.made.pop(container_id, None)
+        self.own.pop(container_id, None)
 
     def _try(self, found: Result, located: LocatedContainer, wanted: CpuLimits) -> Result:
         try:

@@ -16,7 +16,6 @@ from __future__ import annotations
 
 import threading
 import time
-from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -84,6 +83,7 @@ class Rotation:
         self.attended: Collection[str] = ()
         """Ids of containers at which somebody is at work: they run, whosever turn it is."""
         self._clock = clock
+        self._engine = engine
         self._counters = _Counters(engine)
         self._pauser = _Pauser(engine, TurnNotes(directory))
         self._queues = TurnQueues()
@@ -134,7 +134,8 @@ class Rotation:
 
     def note_event(self, event: Event) -> None:
         """Take note of a pause or the end of one: whether it is our own."""
-        if event.action in ("pause", "unpause") and self._pauser.is_foreign(event):
+        if event.action in ("pause", "unpause") and not self._engine.is_own(event):
+            self._pauser.give_up(event.container_id)
             self.drop(event.container_id, PAUSED if event.action == "pause" else RESUMED)
 
     def look(self) -> None:
@@ -277,7 +278,6 @@ class _Pauser:
         self._locator = Locator(engine)
         self._freezers: dict[str, Directory | None] = {}
         self._held: set[str] = set()  # those that this run has paused, or may have
-        self._asked: Counter[tuple[str, str]] = Counter()  # our own, whose events are yet to come
         self._on_their_way: set[str] = set()  # whose pause was asked for, and not answered
         self._leaving: list[Turn] = []
 
@@ -301,19 +301,9 @@ class _Pauser:
         self._held.discard(turn.container_id)
         return PAUSED if is_paused else RESUMED
 
-    def is_foreign(self, event: Event) -> bool:
-        """Tell whether a pause, or the end of one, is none that was asked for here."""
-        if self._asked[event.container_id, event.action] > 0:
-            self._expect(event.container_id, event.action, -1)
-            return False
-        self._held.discard(event.container_id)
-        return True
-
-    def _expect(self, id_: str, action: str, number: int = 1) -> None:
-        """Expect so many more, or fewer, events of an action of our own."""
-        self._asked[id_, action] += number
-        if self._asked[id_, action] <= 0:
-            del self._asked[id_, action]
+    def give_up(self, id_: str) -> None:
+        """Take a container's pause for somebody else's."""
+        self._held.discard(id_)
 
     def paused_names(self, turns: Iterable[Turn]) -> list[str]:
         """Return the names of these and of leaving containers that were paused when last seen."""
@@ -355,7 +345,6 @@ class _Pauser:
         self._note_pause(turn, time.time())
         self._paused.add(id_)  # even if the engine goes away before it answers
         self._held.add(id_)
-        self._expect(id_, "pause")
         repeats = self._engine.repeats
         try:
             with self._thawed_in_time(id_):
@@ -363,7 +352,6 @@ class _Pauser:
         except (GoneError, RefusedError):  # it has ended, or is paused already
             if self._engine.repeats > repeats and is_paused(self._engine, id_):
                 return True  # by the request that the engine has not answered
-            self._expect(id_, "pause", -1)
             self._paused.discard(id_)
             self._held.discard(id_)
             self._note_pause(turn, None)
@@ -447,17 +435,7 @@ class _Pauser:
         if id_ not in self._held:
             return
         comes_s = _ON_ITS_WAY_S if id_ in self._on_their_way else 0.0
-        comes_true(lambda: self._has_unpaused(id_), comes_s, _LOOK_S)
+        comes_true(lambda: unpause(self._engine, id_), comes_s, _LOOK_S)
         self._on_their_way.discard(id_)
         self._held.discard(id_)
         self._paused.discard(id_)
-
-    def _has_unpaused(self, id_: str) -> bool:
-        repeats, was_paused = self._engine.repeats, False
-        self._expect(id_, "unpause")
-        try:
-            was_paused = unpause(self._engine, id_)
-        finally:
-            if not was_paused and self._engine.repeats == repeats:
-                self._expect(id_, "unpause", -1)
-        return was_paused

@@ -318,6 +318,10 @@ class Engine(Protocol):
         may have been carried out before."""
         return 0
 
+    def is_own(self, event: Event) -> bool:
+        """Tell whether an event comes of a request that was made here; once for each request."""
+        return False
+
     # What there is
 
     def containers(self, labels: Sequence[str] = (), names: Sequence[str] = ()) -> list[Listed]:

@@ -258,7 +258,7 @@ def test_a_change_that_failed_is_nobody_else_s(
         {"cpus": 0.5, "cpu_weight": 300.0},
         {"cpus": 1.0, "cpu_weight": 1024.0},
     )
-    assert foreign_settings(engine, v1, journal_entry(ours=ours), made) == expected
+    assert foreign_settings(engine, v1, journal_entry(ours=ours), [made]) == expected
 
 
 @pytest.mark.parametrize("keeps", [True, False])

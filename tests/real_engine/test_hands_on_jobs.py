@@ -15,6 +15,7 @@ from helpers.pipes import give
 from helpers.tools import Tools, complaint, records
 from real_engine.test_turns import SPIN, rotating, state, turns
 
+from dltools.apply.refusals import FOREIGN
 from dltools.cli.exits import Exit
 
 
@@ -253,6 +254,30 @@ def test_what_a_plan_wants_meanwhile_comes_after(run: Containers, tool: Tools) -
         ended(process)
     assert tool("dl-apply", "--undo").returncode == 0
     assert job.kernel_weight == pytest.approx(500, rel=0.03)
+
+
+@pytest.mark.parametrize("is_restarted", [False, True])
+def test_an_owner_who_sets_the_own_value_meanwhile_is_heard(
+    run: Containers, tool: Tools, is_restarted: bool
+) -> None:
+    """While somebody is at work, the weight is the owner's own: to set just that shows in nothing
+    but the event. After a restart the record holds again what a plan has set."""
+    job = run(f"trap : USR1; {SPIN}", name="job", cpu_shares=50)
+    other = run(SPIN, name="other", cpu_shares=64)
+    own = job.kernel_weight
+    plans = lowered(job, first=other, weight=3482, most=32.0)
+    with applying(tool, plans) as process:
+        api().kill(job.id, signal="USR1")
+        eventually(lambda: job.kernel_weight, lambda weight: weight == own)
+        if is_restarted:
+            job.restart()
+            eventually(lambda: job.kernel_weight, lambda weight: weight > own)
+        job.engine.update(job.id, {"CpuShares": 50})
+        results = say(process, plan_for(job, {"cpu_weight": 3481}))
+        assert [(one["status"], one["error"]) for one in results] == [("skipped", FOREIGN)]
+        api().kill(job.id, signal="USR1")
+        ended(process)
+    assert job.kernel_weight == own
 
 
 # Each setting by itself

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import time
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -103,6 +104,7 @@ class DockerEngine(SetsLimits, Pauses, Moves, Delivers):
     def __init__(self, transport: Transport | None = None) -> None:
         """Use a transport, or find the engine as `connect` does."""
         self._transport = transport or connect()
+        self._asked: Counter[tuple[str, str]] = Counter()  # whose events are yet to come
         self.is_local = self._transport.is_local
         with understood():
             self._learn(self._transport.json("GET", "/info"))
@@ -233,25 +235,45 @@ class DockerEngine(SetsLimits, Pauses, Moves, Delivers):
 
     def update(self, id_: str, fields: Fields) -> list[str]:
         """Set fields of a container, under Docker's own names, and return the engine's warnings."""
-        said = self._transport.json("POST", f"{self._path(id_)}/update", body=dict(fields))
+        said = self._change(id_, "update", dict(fields))
         return list(map(str, (said or {}).get("Warnings") or ())) if isinstance(said, dict) else []
 
     def pause(self, id_: str) -> None:
         """Freeze a container's processes; again where runc has lost a race with new ones."""
         for wait_s in _FREEZES_AGAIN_S:
             try:
-                self._transport.json("POST", f"{self._path(id_)}/pause")
+                self._change(id_, "pause")
             except RefusedError as error:
                 if not any(sign in str(error) for sign in _LOST_RACE):
                     raise
                 time.sleep(wait_s)
             else:
                 return
-        self._transport.json("POST", f"{self._path(id_)}/pause")
+        self._change(id_, "pause")
 
     def unpause(self, id_: str) -> None:
         """Thaw a container's processes."""
-        self._transport.json("POST", f"{self._path(id_)}/unpause")
+        self._change(id_, "unpause")
+
+    def _change(self, id_: str, action: str, body: Any = None) -> Any:
+        """Have a container changed, which an event of the same name will tell of."""
+        repeats = self.repeats
+        self._asked[id_, action] += 1
+        try:
+            return self._transport.json("POST", f"{self._path(id_)}/{action}", body=body)
+        except (GoneError, RefusedError):
+            if self.repeats == repeats:  # else it may have been carried out before
+                self._asked[id_, action] -= 1
+            raise
+
+    def is_own(self, event: Event) -> bool:
+        """Tell whether an event comes of a request that was made here; once for each request."""
+        key = event.container_id, event.action
+        self._asked[key] -= 1
+        is_own = self._asked[key] >= 0
+        if self._asked[key] <= 0:
+            del self._asked[key]
+        return is_own
 
     def create(self, name: str, body: Mapping[str, Any]) -> str:
         """Create a container, which does not run yet, and return its id."""
