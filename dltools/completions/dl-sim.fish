@@ -16,7 +16,7 @@ complete -c dl-sim -l nodes -r -d 'Hosts for --generate and --trace: their numbe
 complete -c dl-sim -l seed -x -d 'First random seed'
 complete -c dl-sim -l repeat -x -d 'Number of seeds to average over'
 complete -c dl-sim -l spin -x -d 'Loss to contention: 0 (waiting threads sleep) to 1 (they spin)'
-complete -c dl-sim -l best -x -a 'mean_completion makespan time_to_target satisfied' -d 'Try all policies and settings, and rank them by mean_completion, makespan, time_to_target or satisfied'
+complete -c dl-sim -l best -x -a 'mean_completion makespan time_to_target satisfied' -d 'Compare all policies, the best first by mean_completion, makespan, time_to_target or satisfied'
 complete -c dl-sim -s o -l output -r -d 'Write the observations that dl-probe would have recorded of one policy\'s run'
 complete -c dl-sim -s i -l interval -x -d 'Time between two samples, also those of --output: how soon policies see what jobs report'
 complete -c dl-sim -l jobs -d 'Print one row per job instead of one per policy'

@@ -1,18 +1,13 @@
-"""Compares runs: a row per policy, job or group of jobs, and a ranking of candidates.
-
-dl-report and dl-sim show the rows; `dl-sim --best` shows the ranking.
-"""
+"""Compares runs: a row per policy, job or group of jobs, which dl-report and dl-sim show."""
 
 from __future__ import annotations
 
 import dataclasses
 import math
-import statistics
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
-from dltools.observations.outcomes import JobResult, Summary, summarise
+from dltools.observations.outcomes import JobResult, summarise
 
 Runs = Sequence[Sequence[JobResult]]
 """The results of the jobs in each repetition of one policy's run."""
@@ -123,94 +118,29 @@ def ratio(value: float | None, base: float | None) -> float | None:
     return None if value is None or not base else value / base
 
 
+CRITERIA = {
+    "mean_completion": "mean_completion",
+    "makespan": "makespan",
+    "time_to_target": "time_to_first",
+    "satisfied": "satisfied",
+}
+"""The fields by which a row per policy may be judged, by the names of the criteria."""
+
 _ALIKE = 0.01
 """Two values are called equal if they differ by less than this part: no model is more exact."""
 
 
-@dataclass(frozen=True, slots=True)
-class Criterion:
-    """What is compared: a field of `Summary`, and whether more is better."""
-
-    field: str
-    more_is_better: bool = False
-
-    def score(self, summary: Summary) -> float:
-        """Return the score of a run; less is better. It is infinity for a run that did not end, or
-        that does not have the field."""
-        value: float = getattr(summary, self.field)
-        if math.isnan(value) or summary.unfinished:
-            return math.inf
-        return -value if self.more_is_better else value
-
-
-CRITERIA = {
-    "mean_completion": Criterion("mean_completion"),
-    "makespan": Criterion("makespan"),
-    "time_to_target": Criterion("time_to_first"),
-    "satisfied": Criterion("satisfied", more_is_better=True),
-}
-"""The criteria by name."""
-
-
-@dataclass(frozen=True, slots=True)
-class Trial:
-    """A candidate that was tried: a policy with its mode and parameters, the dl-plan command that
-    does the same, and its runs. `complexity` is less for a simpler candidate."""
-
-    policy: str
-    realize: str
-    assignments: Sequence[str]
-    command: str
-    runs: Runs
-    complexity: int = 0
-
-    def scores(self, criterion: Criterion) -> list[float]:
-        """Return the score of each of its runs."""
-        return [criterion.score(summarise(results)) for results in self.runs]
-
-
-def ranked(trials: Sequence[Trial], criterion: Criterion) -> list[dict[str, Any]]:
-    """Return a row per trial, with its ratio to the first trial; [] if no run has the field of the
-    criterion. Trials as good as the best one come first, the simplest of them on top."""
-    scores = [trial.scores(criterion) for trial in trials]
-    worth = [math.fsum(found) / len(found) for found in scores]
-    if all(map(math.isinf, worth)):
-        return []
-    best = scores[worth.index(min(worth))]
-    base = means(trials[0].runs)[criterion.field]
-
-    def place(number: int) -> tuple[float, ...]:
-        if _is_as_good(scores[number], best):
-            return (0, trials[number].complexity, worth[number], number)
-        return (1, worth[number], number)
-
-    order = sorted(range(len(trials)), key=place)
-    return [
-        _row(trials[number], criterion, base, is_as_good=_is_as_good(scores[number], best))
-        for number in order
-    ]
-
-
-def _is_as_good(scores: Sequence[float], best: Sequence[float]) -> bool:
-    """Tell whether runs are as good as the best ones: the mean difference is below a hundredth, or
-    not above its spread over the repetitions."""
-    if any(map(math.isinf, scores)):
-        return False
-    differences = [one - other for one, other in zip(scores, best, strict=True)]
-    spread = statistics.stdev(differences) if len(differences) > 1 else 0.0
-    return statistics.fmean(differences) <= max(spread, _ALIKE * abs(statistics.fmean(best)))
-
-
-def _row(
-    trial: Trial, criterion: Criterion, base: float | None, *, is_as_good: bool
-) -> dict[str, Any]:
-    found = means(trial.runs)
-    return {
-        "policy": trial.policy,
-        "realize": trial.realize,
-        "set": " ".join(trial.assignments),
-        **found,
-        f"{criterion.field}_ratio": ratio(found[criterion.field], base),
-        "as_good_as_best": is_as_good,
-        "command": trial.command,
+def best_first(rows: Sequence[dict[str, Any]], criterion: str) -> list[dict[str, Any]]:
+    """Return rows per policy in order of a criterion; those as good as the best one in the order
+    that they had. [] if no run ended and has it."""
+    field = CRITERIA[criterion]
+    sign = -1 if field == "satisfied" else 1
+    worth = {
+        id(row): math.inf if row[field] is None or row["unfinished"] else sign * row[field]
+        for row in rows
     }
+    best = min(worth.values())
+    if math.isinf(best):
+        return []
+    equal = best + _ALIKE * abs(best)
+    return sorted(rows, key=lambda row: max(equal, worth[id(row)]))

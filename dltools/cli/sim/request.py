@@ -13,6 +13,7 @@ from dltools.cli.formats import RowFormat
 from dltools.cli.options import Messages, Realisation, expert_flag, expert_option, flag, option
 from dltools.errors import ConfigError
 
+_SIMPLEST = ("noop", "fair")
 _DEFAULT_POLICIES = ("noop", "flowcon", "tradl", "slaq", "las", "srtf")
 
 
@@ -86,8 +87,8 @@ class Request(Messages, Realisation):
     )
     criterion: str = option(
         "--best CRITERION",
-        "Try all policies and settings, and rank them by mean_completion, makespan, "
-        "time_to_target or satisfied.",
+        "Compare all policies, the best first by mean_completion, makespan, time_to_target or "
+        "satisfied.",
         "",
     )
     recording: Path | None = option(
@@ -126,17 +127,9 @@ class Request(Messages, Realisation):
             )
         if self.spin is not None and not 0 <= self.spin <= 1:
             raise ConfigError("--spin must be between 0 and 1")
-        if self.criterion and (
-            self.given_policies
-            or self.assignments
-            or self.mode != "auto"
-            or self.quantum_s
-            or self.recording
-            or self.is_by_job
-        ):
+        if self.criterion and (self.given_policies or self.recording or self.is_by_job):
             raise typer.BadParameter(
-                "--best tries all policies and settings: it takes no --policy, --set, --realize, "
-                "--quantum, --output or --jobs"
+                "--best compares all policies: it takes no --policy, --output or --jobs"
             )
         if not self.sample_interval_s >= 0.01:
             raise ConfigError("--interval must be at least 0.01 s")
@@ -146,7 +139,11 @@ class Request(Messages, Realisation):
     @property
     def policies(self) -> tuple[str, ...]:
         """The policies to compare, each once; the first is the baseline."""
-        return tuple(dict.fromkeys(self.given_policies or _DEFAULT_POLICIES))
+        if not self.criterion:
+            return tuple(dict.fromkeys(self.given_policies or _DEFAULT_POLICIES))
+        from dltools.plan.policy import registry
+
+        return tuple(dict.fromkeys((*_SIMPLEST, *registry.policies([]))))
 
     @property
     def seeds(self) -> range:

@@ -27,8 +27,7 @@ from dltools.cli.progress_bar import ProgressBar
 from dltools.cli.sim.tasks import Task, check_settings, run_all
 from dltools.cli.sim.workloads import load_workloads
 from dltools.errors import ConfigError, DataError
-from dltools.report import ranking
-from dltools.report.ranking import CRITERIA, Trial, ranked, ratio
+from dltools.report.ranking import CRITERIA, best_first, by_job, by_policy, ratio
 from dltools.sim import lower_bound
 from dltools.sim.simulation import Observer
 
@@ -37,19 +36,27 @@ if TYPE_CHECKING:
     from dltools.observations.outcomes import JobResult
     from dltools.sim.workload import Workload
 
-_MOST_RANKED = 10
-"""Rows of a ranking that a table shows."""
-
 
 def run_request(request: Request, context: typer.Context) -> None:
-    """Simulate, and print a row per policy, job or candidate."""
+    """Simulate, and print a row per policy or job."""
+    if request.criterion and request.criterion not in CRITERIA:
+        raise ConfigError(f"--best must be one of {', '.join(CRITERIA)}, not {request.criterion}")
     with ProgressBar("reading the workload"):
         workloads = load_workloads(request, context)
-    rows = _rank(request, workloads) if request.criterion else _compare(request, workloads)
+    rows = _compare(request, workloads)
     format_ = format_for_stdout(request.format)
-    if format_ is RowFormat.TABLE and not request.criterion and not request.is_by_job:
-        rows.append(_bound(workloads, rows[0]))
-    _print(rows, format_)
+    if format_ is not RowFormat.TABLE:
+        text = to_csv(rows) if format_ is RowFormat.CSV else to_jsonl(rows)
+        sys.stdout.write(printable_on_terminal(text))
+        return
+    from dltools.cli.fitted_table import runs_table
+
+    console = make_console()
+    bound = [] if request.is_by_job else [_bound(workloads, rows[0])]
+    console.print(runs_table([*rows, *bound]))
+    if request.criterion:
+        best = rows[0]["policy"]
+        console.print(f"The best of {len(rows)}:  dl-plan --policy {best}", soft_wrap=True)
 
 
 def _bound(workloads: Sequence[Workload], base: Mapping[str, Any]) -> dict[str, Any]:
@@ -80,8 +87,13 @@ def _compare(request: Request, workloads: Sequence[Workload]) -> list[dict[str, 
     results = iter(found)
     runs = {policy: [next(results) for _ in workloads] for policy in request.policies}
     if request.is_by_job:
-        return ranking.by_job(runs, request.seeds)
-    return ranking.by_policy(runs)
+        return by_job(runs, request.seeds)
+    rows = by_policy(runs)
+    if not request.criterion:
+        return rows
+    if not (ranked := best_first(rows, request.criterion)):
+        raise DataError(f"--best {request.criterion}: no job of this workload has it")
+    return ranked
 
 
 def _record(file: Path, task: Task) -> list[JobResult]:
@@ -100,44 +112,3 @@ def _record(file: Path, task: Task) -> list[JobResult]:
         target.write(recorder.table())
         target.close()
     return results
-
-
-def _rank(request: Request, workloads: Sequence[Workload]) -> list[dict[str, Any]]:
-    from dltools.sim.policy_search import candidates
-
-    criterion = request.criterion
-    if criterion not in CRITERIA:
-        raise ConfigError(f"--best must be one of {', '.join(CRITERIA)}, not {criterion}")
-    tried = list(candidates())
-    given = (request.is_clairvoyant, request.sample_interval_s)
-    tasks = [
-        Task(workload, one.policy, one.assignments, one.mode, *given)
-        for one in tried
-        for workload in workloads
-    ]
-    results = run_all(tasks)
-    trials = []
-    for one in tried:
-        runs = [next(results) for _ in workloads]
-        settings = (one.policy, one.mode, one.assignments, one.command)
-        trials.append(Trial(*settings, runs, one.complexity))
-    rows = ranked(trials, CRITERIA[criterion])
-    if not rows:
-        raise DataError(f"--best {criterion}: no job of this workload has it")
-    return rows
-
-
-def _print(rows: Sequence[Mapping[str, Any]], format_: RowFormat) -> None:
-    if format_ is not RowFormat.TABLE:
-        text = to_csv(rows) if format_ is RowFormat.CSV else to_jsonl(rows)
-        sys.stdout.write(printable_on_terminal(text))
-        return
-    from dltools.cli.fitted_table import runs_table
-
-    console = make_console()
-    is_ranking = bool(rows) and "command" in rows[0]
-    console.print(runs_table(rows[:_MOST_RANKED] if is_ranking else rows))
-    if is_ranking:
-        others = sum(row["as_good_as_best"] for row in rows) - 1
-        equal = f", the simplest of {others + 1} that are equal" if others else ""
-        console.print(f"The best of {len(rows)}{equal}:  {rows[0]['command']}", soft_wrap=True)

@@ -91,7 +91,6 @@ class Parameters:
         "direct: each model gets what its response time asks for; fixed: a round moves beta; "
         "adaptive: beta grows with the relative error, up to five times",
         choices=("direct", "fixed", "adaptive"),
-        worth_trying=("fixed", "adaptive"),
         source="ours",
     )
     trim: bool = parameter(

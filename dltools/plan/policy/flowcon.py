@@ -55,11 +55,7 @@ class Parameters:
     """FlowCon's parameters."""
 
     alpha: float = parameter(
-        0.03,
-        "growth efficiency (1/s) under which a job is slow",
-        high=1.0,
-        worth_trying=("0.01", "0.1"),
-        source="paper",
+        0.03, "growth efficiency (1/s) under which a job is slow", high=1.0, source="paper"
     )
     itval: float = parameter(
         30.0, "seconds between two rounds", low=0.1, high=86400.0, source="paper"

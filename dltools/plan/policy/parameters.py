@@ -22,22 +22,13 @@ def parameter(
     low: float = 0.0,
     high: float = math.inf,
     choices: tuple[str, ...] = (),
-    worth_trying: tuple[str, ...] = (),
     source: str,
 ) -> Any:
     """Declare a parameter: a number from `low` to `high`, yes or no, or one of the words `choices`.
 
-    `worth_trying` holds the values that a search for the best settings tries beside the default.
     `source` says whose default and meaning it is: code, paper or ours.
     """
-    meta = {
-        "help": help,
-        "low": low,
-        "high": high,
-        "choices": choices,
-        "worth_trying": worth_trying,
-        "source": source,
-    }
+    meta = {"help": help, "low": low, "high": high, "choices": choices, "source": source}
     return dataclasses.field(default=default, metadata=meta)
 
 
@@ -76,15 +67,6 @@ def describe(cls: type[Any]) -> list[dict[str, Any]]:
 def names(cls: type[Any]) -> frozenset[str]:
     """Return the names of the parameters."""
     return frozenset(field.name for field in dataclasses.fields(cls))
-
-
-def worth_trying(cls: type[Any]) -> list[str]:
-    """Return NAME=VALUE for each value that a search for the best settings tries."""
-    return [
-        f"{field.name}={value}"
-        for field in dataclasses.fields(cls)
-        for value in field.metadata["worth_trying"]
-    ]
 
 
 def _type(field: dataclasses.Field[Any]) -> str:

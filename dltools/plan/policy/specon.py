@@ -99,7 +99,6 @@ class Parameters:
         "none",
         "what each host gives its jobs: no limits (none), or shares as another policy does",
         choices=("none", "flowcon", "srtf", "slaq"),
-        worth_trying=("flowcon", "srtf", "slaq"),
         source="ours",
     )
 

@@ -62,7 +62,6 @@ class Parameters:
         "nearest",
         "jobs that phase 1 favours: nearest to their targets, or farthest from them",
         choices=("nearest", "farthest"),
-        worth_trying=("farthest",),
         source="ours",
     )
     explore: float = parameter(
