@@ -1,15 +1,12 @@
 """dl-apply on real containers: what it changes, what it leaves alone, and what it says."""
 
 from collections.abc import Callable
-from datetime import datetime
 from typing import Any
 
 import pytest
 from helpers.containers import Containers, Job, plan_for
 from helpers.examples import repeated
 from helpers.tools import Tools, records
-
-from dltools.plan.realisation.settings import Settings, only
 
 STARTS: dict[str, dict[str, Any]] = {
     "none": {},
@@ -77,38 +74,7 @@ def test_a_quota_is_in_force_and_nothing_else_changes(apply: Any, job: Job) -> N
     assert job.inspect().native["HostConfig"] == record
 
 
-@some_starts
-def test_a_quota_can_change_many_times(tool: Tools, job: Job) -> None:
-    wanted = (0.4, None, 0.25, 1.1, 0.01, None)
-    plans = b"".join(plan_for(job, {"cpus": cpus}) for cpus in wanted)
-    results = records(tool("dl-apply", input=plans).stdout)
-    assert [result["status"] for result in results] == ["applied"] * len(wanted)
-    assert [result["after"]["cpus"] for result in results] == pytest.approx(wanted)
-    assert job.kernel_cpus is None or job.kernel_cpus >= job.engine.cpus
-    assert job.shown_cpus == 0 or job.shown_cpus >= job.engine.cpus
-
-
-def test_a_quota_limits_a_busy_container(apply: Any, tool: Tools, run: Containers) -> None:
-    job = run("while :; do :; done", cpu_shares=100_000)
-    assert apply(plan_for(job, {"cpus": 0.1}))["status"] == "applied"
-    done = tool("dl-probe", *run.only, "--window", "3", "--format", "jsonl")
-    first, second = (row for row in records(done.stdout) if row["kind"] == "container")
-    used = second["cpu_seconds"] - first["cpu_seconds"]
-    times = [datetime.fromisoformat(row["time"]) for row in (first, second)]
-    assert 0 < used / (times[1] - times[0]).total_seconds() < 0.2  # without: all it can get
-
-
 # What the plan expects
-
-
-@pytest.mark.parametrize("names", [("cpus",), ("cpus", "cpu_weight")], ids=str)
-def test_a_plan_that_expects_the_settings_in_force_is_applied(
-    run: Containers, apply: Any, names: tuple[str, ...]
-) -> None:
-    job = run(nano_cpus=500_000_000, cpu_shares=1024)
-    in_force: Settings = {"cpus": 0.5, "cpu_weight": job.kernel_weight}
-    expect = only(in_force, names)
-    assert apply(plan_for(job, {"cpus": 0.4}, expect))["status"] == "applied"
 
 
 @pytest.mark.parametrize(("change", "said"), [(Job.restart, "restarted"), (Job.stop, "exited")])
@@ -122,12 +88,6 @@ def test_a_restarted_or_stopped_container_is_stale(
     assert result["status"] == "stale"
     assert said in result["error"]
     assert job.shown_cpus == 0
-
-
-def test_a_dry_run_notices_a_stale_plan(run: Containers, apply: Any) -> None:
-    job = run(nano_cpus=500_000_000)
-    plan = plan_for(job, {"cpus": 0.4}, {"cpus": 1.0})
-    assert apply(plan, "-n", code=75)["status"] == "stale"
 
 
 # Several plans

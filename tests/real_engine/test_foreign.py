@@ -1,15 +1,12 @@
 """An administrator's `docker update` is noticed, said once, and left alone."""
 
 import threading
-import time
 from contextlib import suppress
-from pathlib import Path
 from typing import Any
 
 import pytest
-from helpers.containers import Containers, eventually, on_every_cpu, plan_for
+from helpers.containers import Containers, plan_for
 from helpers.tools import Tools, complaint, records
-from real_engine.test_pipe import TRAINING
 
 from dltools.engine.interface import GoneError
 from dltools.engine.limits.cpu_limits import Locator, settings_in_force
@@ -62,32 +59,3 @@ def test_options_bound_what_a_plan_may_change(tool: Tools, run: Containers) -> N
         done = tool("dl-apply", *options, input=plans)
         assert (done.returncode, done.stderr) == (0, b"")
         assert [result["status"] for result in records(done.stdout)] == expected
-
-
-@pytest.mark.slow
-def test_a_plan_orders_the_others_around_what_somebody_else_has_changed(
-    tool: Tools, run: Containers, tmp_path: Path
-) -> None:
-    busy = TRAINING.replace("RATE", "2")
-    jobs = [run(on_every_cpu(busy) + " wait", name=name) for name in "abcd"]
-    plan = f"dl-plan --policy las --set explore=0 --realize priority --state {tmp_path}/known"
-    pipe = (
-        f"dl-probe {' '.join(run.only)} -i 1 -c 18 | {plan.replace('--state', '--save-state')}"
-        f" | tee {tmp_path}/plans | dl-apply"
-    )
-    stream = threading.Thread(target=lambda: tool.shell(pipe, tmp_path / "bin"))
-    stream.start()
-    job = eventually(lambda: next((one for one in jobs if one.kernel_weight < 20), None))
-    time.sleep(2.5)  # the probe has seen it
-    job.engine.update(job.id, {"CpuShares": 700})
-    stream.join()
-    assert job.kernel_weight == pytest.approx(700, rel=0.02)
-    held = [one for one in jobs if one.kernel_weight < 20]
-    assert 0 < len(held) < len(jobs) - 1
-    last = (tmp_path / "plans").read_bytes().rpartition(b'{"kind":"plan"')[2]
-    assert job.id.encode() not in last.partition(b'{"kind":"end"')[0]
-    seen = tool("dl-probe", *run.only).stdout
-    plan += f" --save-state {tmp_path / 'known'} --format table"
-    shown = tool(*plan.split(), input=seen, env={"COLUMNS": "300"}).stdout.decode()
-    (line,) = (line for line in shown.splitlines() if job.name in line)
-    assert "by somebody else; left alone" in line

@@ -10,7 +10,6 @@ from helpers.containers import Containers, Job, api
 from dltools.apply.engine_actuator import EngineActuator
 from dltools.apply.turns import Rotation
 from dltools.engine.docker import answers as docker_answers
-from dltools.engine.docker.engine import DockerEngine
 from dltools.engine.gpu_access import FRAGILE, LASTING
 from dltools.engine.interface import Engine
 from dltools.engine.journal import Journal
@@ -133,29 +132,6 @@ def test_files_that_cannot_be_written_are_a_reason_to_skip(
     assert "GPU" in str(result.error)
     assert "Permission denied" in str(result.error)
     assert job.kernel() == files
-
-
-def test_a_gpu_that_an_update_cuts_off_is_a_failure_and_is_reverted(
-    actuator: EngineActuator, run: Containers, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    answers = iter([True, False])
-    monkeypatch.setattr(docker_answers, "access_by_request", lambda _: LASTING)
-    monkeypatch.setattr(DockerEngine, "can_open_gpu", lambda *_: next(answers))
-    job = run()
-    files = job.kernel()
-    (result,) = actuator.apply(plan(job, {"cpus": 0.4}))
-    assert result.status is Status.FAILED
-    assert "GPU" in str(result.error)
-    assert job.kernel() == files
-
-
-def test_a_gpu_that_was_lost_before_is_no_failure(
-    actuator: EngineActuator, run: Containers, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(docker_answers, "access_by_request", lambda _: LASTING)
-    monkeypatch.setattr(DockerEngine, "can_open_gpu", lambda *_: False)
-    (result,) = actuator.apply(plan(run(), {"cpus": 0.4}))
-    assert result.status is Status.APPLIED
 
 
 def test_a_container_without_the_device_has_no_usable_gpu(engine: Engine, run: Containers) -> None:

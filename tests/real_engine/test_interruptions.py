@@ -32,15 +32,6 @@ def ended(process: subprocess.Popen[bytes]) -> tuple[int, bytes, bytes]:
     return process.wait(timeout=120), process.stdout.read(), process.stderr.read()
 
 
-def test_plans_are_applied_as_they_arrive(tool: Tools, job: Job) -> None:
-    process = begin(tool, job)
-    assert job.kernel_cpus == pytest.approx(0.4)
-    assert feed(process, plan_for(job, {"cpus": 0.7}))["status"] == "applied"
-    assert job.kernel_cpus == pytest.approx(0.7)
-    stdout, stderr = process.communicate(timeout=120)
-    assert (process.returncode, stdout, stderr) == (0, b"", b"")
-
-
 def test_a_second_dl_apply_has_to_try_again(tool: Tools, job: Job) -> None:
     begin(tool, job)
     for arguments in ([], ["--undo"]):
@@ -54,18 +45,6 @@ def test_a_dry_run_needs_no_lock(tool: Tools, job: Job) -> None:
     begin(tool, job)
     done = tool("dl-apply", "--dry-run", input=plan_for(job, {"cpus": 0.2}))
     assert (done.returncode, records(done.stdout)[0]["status"]) == (0, "planned")
-
-
-def test_the_changes_of_a_killed_run_are_undone(tool: Tools, job: Job) -> None:
-    before = job.kernel()
-    process = begin(tool, job)
-    process.kill()
-    assert process.wait(timeout=120) == -signal.SIGKILL
-    assert job.kernel() != before
-    done = tool("dl-apply", "--undo")
-    assert (done.returncode, done.stderr) == (0, b"")
-    assert [result["status"] for result in records(done.stdout)] == ["applied"]
-    assert job.kernel() == before
 
 
 @pytest.mark.parametrize(("number", "code"), SIGNALS.items(), ids=lambda value: str(int(value)))

@@ -4,7 +4,6 @@ import itertools
 import os
 import re
 import signal
-import subprocess
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -13,7 +12,7 @@ import pytest
 from helpers.containers import Containers, Job, eventually, plan_for
 from helpers.examples import repeated
 from helpers.pipes import STAGES, Pipe, feed, watchdogs
-from helpers.tools import Tools, command, complaint, environment, records
+from helpers.tools import Tools, complaint, records
 from real_engine.test_pipe import RATES, TRAINING
 
 from dltools.plan.realisation.settings import Settings
@@ -99,27 +98,6 @@ def test_the_watchdog_is_replaced_when_it_dies(tool: Tools, job: Job, state: Pat
     eventually(lambda: job.kernel() == before)
 
 
-def test_a_dl_apply_that_hangs_is_killed(job: Job, state: Path, tool: Tools) -> None:
-    from dltools.engine.runs import process_start
-
-    before = job.kernel()
-    process = tool.begin("dl-apply", "--lease", "600")
-    feed(process, live(job, {"cpus": 0.4}))
-    process.send_signal(signal.SIGSTOP)
-    words = [str(state), str(process.pid), str(process_start(process.pid)), "0.2", "host="]
-    read, write = os.pipe()
-    second = subprocess.Popen(
-        [*command("dl-apply")[:1], "-m", "dltools.apply.leases", *words],
-        stdin=read,
-        env=environment(),
-    )
-    assert process.wait(timeout=120) == -signal.SIGKILL
-    assert second.wait(timeout=120) == 0
-    os.close(read)
-    os.close(write)
-    assert job.kernel() == before
-
-
 def test_a_stopped_dl_apply_is_taken_for_dead_when_its_lease_is_over(tool: Tools, job: Job) -> None:
     before = job.kernel()
     process = tool.begin("dl-apply", "--lease", "2")
@@ -196,30 +174,6 @@ def test_whatever_is_killed_nothing_stays_set(
     assert [job.kernel() for job in jobs] == before
     assert not is_changed(jobs)
     assert list((state / "journal").glob("*")) == []
-    assert list((state / "rotation").glob("*")) == []
-
-
-@pytest.mark.slow
-def test_no_job_waits_for_a_pipe_that_is_stopped(
-    tool: Tools, run: Containers, state: Path, tmp_path: Path
-) -> None:
-    jobs = trainings(run)
-    before = [job.kernel() for job in jobs]
-    only = " ".join(run.only)
-    line = f"dl-probe {only} -i 0.5 | dl-plan {MODES['pauses']} | dl-apply"
-    pipe = tool.begin_shell(line, tmp_path / "bin")
-    eventually(lambda: is_changed(jobs))
-    eventually(lambda: watchdogs(state))
-    os.killpg(pipe.pid, signal.SIGSTOP)
-    stopped = time.monotonic()
-    eventually(lambda: not is_changed(jobs), seconds=60)
-    assert time.monotonic() - stopped < 20
-    eventually(lambda: watchdogs(state) == [])
-    os.killpg(pipe.pid, signal.SIGCONT)
-    _, stderr = pipe.communicate(timeout=120)
-    assert b"it was stopped for" in stderr
-    assert [job.kernel() for job in jobs] == before
-    assert not is_changed(jobs)
     assert list((state / "rotation").glob("*")) == []
 
 

@@ -91,22 +91,6 @@ def test_a_container_that_keeps_no_log_is_a_gap(tool: Tools, run: Containers) ->
     assert row["cpu_seconds"] > 0
 
 
-def test_a_container_without_a_shell(tool: Tools, run: Containers) -> None:
-    job = run("exec /bin/busybox sleep 60")
-    done = tool("dl-probe", *run.only, "--format", "jsonl")
-    assert done.returncode == 0
-    rows = records(done.stdout)
-    assert [row["container_id"] for row in rows if row["kind"] == "container"] == [job.id]
-    assert gap(rows) is None
-
-
-def test_only_recent_lines_are_read(tool: Tools, run: Containers) -> None:
-    job = run("echo loss: 9; sleep 12; echo loss: 0.5; echo done; sleep 60")
-    eventually(job.log, lambda log: b"done" in log)
-    done = tool("dl-probe", *run.only, "--format", "jsonl", "--since", "11")
-    assert points(records(done.stdout)) == [("loss", 0.5)]
-
-
 def test_verbose_names_the_gaps(tool: Tools, run: Containers) -> None:
     job = run(log_config={"Type": "none"})
     done = tool("dl-probe", *run.only, "-v")

@@ -74,37 +74,6 @@ def test_ends_divergence_and_targets_are_told_once(
     assert found["met"]["tier"] == "first"
 
 
-def test_a_command_that_hangs_delays_no_sample(
-    tool: Tools, run: Containers, tmp_path: Path
-) -> None:
-    for number in range(8):
-        run("sleep 1; exit 1", name=f"n{number}", labels=TRAINING)
-    begun = time.monotonic()
-    probe = tool.begin(
-        "dl-probe",
-        *run.only,
-        "-i",
-        "0.5",
-        "--notify",
-        "sleep 600",
-        "--format",
-        "jsonl",
-        "-o",
-        tmp_path / "all.jsonl",
-    )
-    eventually(lambda: (tmp_path / "all.jsonl").exists())
-    time.sleep(6.0)
-    probe.terminate()
-    probe.wait(timeout=60)
-    took = time.monotonic() - begun
-    lines = (tmp_path / "all.jsonl").read_text().splitlines()
-    nodes = [row for row in map(json.loads, lines) if row["kind"] == "node"]
-    assert len(nodes) >= 10
-    assert took < 30
-    children = Path(f"/proc/{probe.pid}/task/{probe.pid}/children")
-    assert not children.exists()
-
-
 @pytest.mark.parametrize("name", ["mail", "wall"])
 def test_samples_that_run_a_program(name: str, tmp_path: Path) -> None:
     program = tmp_path / "program"

@@ -1,11 +1,10 @@
 """Which containers have OpenMP threads that spin, and what of their environment is told."""
 
-import json
 from collections.abc import Callable
 from typing import Any
 
 import pytest
-from helpers.containers import Containers, Gate, api, eventually
+from helpers.containers import Containers, eventually
 from helpers.tools import Tools, records
 
 pytestmark = pytest.mark.engine
@@ -18,7 +17,6 @@ RUNTIME = (
 )
 """A program whose file has the name of the runtime."""
 
-TORCH = "dltools-torch"
 
 Look = Callable[[], dict[str, Any]]
 
@@ -50,34 +48,3 @@ def test_a_runtime_is_found_with_its_settings_and_nothing_else(run: Containers, 
     row = eventually(look, lambda row: row.get("openmp_runtime"))
     assert row["openmp_runtime"] == "libgomp"
     assert row["openmp_settings"] == "OMP_NUM_THREADS=? OMP_WAIT_POLICY=passive"
-
-
-def test_a_stream_finds_a_runtime_that_starts_later(
-    tool: Tools, run: Containers, gate: Gate
-) -> None:
-    run(f"{gate.passed()}; sleep 600 & sleep 600 & {RUNTIME}", **gate.limits)
-    process = tool.begin("dl-probe", *run.only, "--format", "jsonl", "-i", "0.2", "-c", "500")
-    assert process.stdout is not None
-    found = []
-    for line in process.stdout:
-        assert SECRET.encode() not in line
-        row = json.loads(line)
-        if row["kind"] == "container":
-            found.append(row.get("openmp_runtime"))
-            gate.open()
-        if found and found[-1]:
-            process.terminate()
-            break
-    assert (found[0], found[-1]) == (None, "libgomp")
-
-
-@pytest.mark.slow
-def test_a_training_with_pytorch_has_libgomp(run: Containers, look: Look) -> None:
-    client = api()
-    if not client.images(TORCH, quiet=True):
-        pytest.skip(f"there is no image {TORCH}: samples/torch/build makes it")
-    run.image = TORCH
-    run(f"SECRET={SECRET} exec python3 /usr/local/bin/train --epochs 1000")
-    row = eventually(look, lambda row: row.get("openmp_runtime") and row["thread_count"] > 1)
-    assert row["openmp_runtime"] == "libgomp"
-    assert "openmp_settings" not in row

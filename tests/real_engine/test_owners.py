@@ -79,30 +79,6 @@ def test_ours_is_taken_back_to_what_the_owner_asked_for_and_no_further(
     assert asked(tool, run, mine) == (0.5, 2048.0, "0")
 
 
-def test_owners_are_ignored_where_that_is_asked_for(
-    tool: Tools, run: Containers, mine: Job, other: Job
-) -> None:
-    before = mine.kernel()
-    eventually(lambda: all(job.log().count(b"loss") > 2 for job in (mine, other)))
-    done = tool("dl-apply", input=planned(tool, run, "quota", "--set", "owners=ignore"))
-    assert done.returncode == 0, done.stderr
-    assert mine.kernel_cpus == mine.engine.cpus / 2
-    assert asked(tool, run, mine) == (0.5, 2048.0, "0")
-    assert tool("dl-apply", "--undo").returncode == 0
-    assert mine.kernel() == before
-
-
-def test_a_new_wish_of_the_owner_stands(
-    tool: Tools, run: Containers, mine: Job, other: Job
-) -> None:
-    """`docker update` of a container that dl-apply has changed: it is left alone until --undo."""
-    eventually(lambda: all(job.log().count(b"loss") > 2 for job in (mine, other)))
-    assert tool("dl-apply", input=plan_for(mine, {"cpus": 0.2})).returncode == 0
-    mine.engine.update(mine.id, {"NanoCpus": 300_000_000})
-    tool("dl-apply", input=planned(tool, run, "quota"))
-    assert mine.kernel_cpus == 0.3
-
-
 def test_a_journal_that_cannot_be_trusted_is_a_gap(
     tool: Tools, run: Containers, mine: Job, state: Path, tmp_path: Path
 ) -> None:

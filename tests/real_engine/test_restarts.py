@@ -6,11 +6,9 @@ On a dockerd of their own, with --live-restore: containers run on, or stay pause
 import json
 import signal
 import subprocess
-import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from pathlib import Path
 
 import pytest
 from conftest import missing
@@ -22,8 +20,6 @@ from real_engine.test_turns import SPIN, state, turns
 
 from dltools.engine.docker.engine import DockerEngine
 from dltools.engine.docker.local import Local
-from dltools.engine.patience import Patience
-from dltools.errors import DltoolsError
 
 pytestmark = pytest.mark.slow
 
@@ -85,12 +81,9 @@ def away(daemon: Daemon, number: signal.Signals = signal.SIGTERM) -> Iterator[No
         daemon.start()
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
-def test_turns_go_on_after_a_restart(
-    daemon: Daemon, tool: Tools, jobs: list[Job], number: signal.Signals
-) -> None:
+def test_turns_go_on_after_a_restart(daemon: Daemon, tool: Tools, jobs: list[Job]) -> None:
     with rotating(tool, jobs) as process:
-        with away(daemon, number):
+        with away(daemon, signal.SIGKILL):
             time.sleep(1)
         spent = [job.cpu_seconds for job in jobs]
         going = lambda: all(j.cpu_seconds > s for j, s in zip(jobs, spent, strict=True))  # noqa: E731
@@ -164,32 +157,6 @@ def test_an_error_names_paused_containers_of_an_engine_that_stays_away(
     assert complaint(tool("dl-apply", "--status").stderr).startswith("dl-apply: nothing to undo")
 
 
-def test_the_pipe_outlives_a_restart(
-    daemon: Daemon, tool: Tools, run: Containers, tmp_path: Path
-) -> None:
-    """Turns go on, and plans come again."""
-    script = "i=0; while :; do i=$((i+1)); echo step $i loss: 0.$((1000-i)); usleep 100000; done"
-    jobs = [run(f"({SPIN}) & ({SPIN}) & {script}", name=name) for name in ("a", "b")]
-    line = (
-        f"dl-probe -i 1 {' '.join(run.only)} | dl-plan -p fair --realize rotate --quantum 0.5"
-        " | dl-apply --restore"
-    )
-    process = tool.begin_shell(line, tmp_path / "bin")
-    eventually(lambda: [state(job) for job in jobs], lambda states: "paused" in states)
-    with away(daemon):
-        time.sleep(1)
-    spent = [job.cpu_seconds for job in jobs]
-    going = lambda: all(j.cpu_seconds > s for j, s in zip(jobs, spent, strict=True))  # noqa: E731
-    eventually(going)
-    third = run(f"({SPIN}) & ({SPIN}) & {script}", name="c")  # only a new plan knows of it
-    eventually(lambda: state(third), lambda found: found == "paused")
-    for child in Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split():
-        if b"dltools.cli.apply" in Path(f"/proc/{child}/cmdline").read_bytes():
-            subprocess.run(["kill", "-TERM", child], check=True)
-    process.communicate(timeout=300)
-    assert [state(job) for job in (*jobs, third)] == ["running"] * 3
-
-
 def test_a_stream_of_samples_loses_and_repeats_nothing(
     daemon: Daemon, tool: Tools, run: Containers
 ) -> None:
@@ -215,34 +182,3 @@ def test_a_stream_of_samples_loses_and_repeats_nothing(
     assert "asking again" in complaint(stderr)
     assert steps == list(range(steps[0], steps[0] + len(steps)))
     assert job.log().count(b"\n") >= len(steps)
-
-
-def test_no_change_fails_while_the_engine_stops(daemon: Daemon, run: Containers) -> None:
-    """An engine that stops loses its containerd first, and says so to those who still ask."""
-    jobs = [run("sleep 300", name=name) for name in "abcd"]
-    done, stopping, faults = 0, threading.Event(), list[DltoolsError]()
-
-    def change(job: Job) -> None:
-        nonlocal done
-        transport = Local(daemon.url.removeprefix("unix://"))
-        transport.patience = Patience()
-        engine = DockerEngine(transport)
-        while not stopping.is_set():
-            done += 1
-            try:
-                engine.update(job.id, {"CpuShares": 100 + done % 50})
-            except DltoolsError as error:
-                faults.append(error)
-
-    threads = [threading.Thread(target=change, args=(job,)) for job in jobs]
-    for thread in threads:
-        thread.start()
-    for _ in range(3):
-        time.sleep(0.5)
-        with away(daemon):
-            before = done
-        eventually(lambda: done, lambda number, before=before: number > before + 20)
-    stopping.set()
-    for thread in threads:
-        thread.join()
-    assert faults == []

@@ -97,11 +97,6 @@ def test_identity_limits_and_labels(sample: Any, run: Containers, image: str) ->
     assert not {"labels", "gap"} & other.keys()
 
 
-def test_threads_are_counted(sample: Any, run: Containers) -> None:
-    job = run("sleep 60 & sleep 60 & sleep 60 & wait")
-    eventually(lambda: of_job(sample(), job)["thread_count"], lambda threads: threads == 4)
-
-
 def test_a_label_and_a_name_choose_containers(tool: Tools, run: Containers) -> None:
     first = run(name="first", labels={"dltools-test.colour": "red"})
     second = run(name="second", labels={"dltools-test.colour": "blue"})
@@ -160,19 +155,3 @@ def test_a_table_and_prometheus_text_for_people(tool: Tools, run: Containers) ->
     (line,) = (x for x in prom.splitlines() if x.startswith("dltools_container_cpu_limit_cores{"))
     assert line.endswith(" 0.5")
     assert job.id in line
-
-
-def test_the_demand_is_of_threads_that_want_a_cpu(tool: Tools, run: Containers) -> None:
-    spin = "while :; do :; done"
-    jobs = {
-        0.0: run("sleep 99 & sleep 99", name="sleeps"),
-        1.0: run(f"sleep 99 & {spin}", name="one"),
-        2.0: run(f"({spin}) & {spin}", name="two", cpuset_cpus="0"),  # one of them waits
-    }
-    done = tool("dl-probe", *run.only, "--window", "2s", "--format", "jsonl")
-    rows = records(done.stdout)
-    newest = [row for row in rows if row["time"] == rows[-1]["time"]]
-    for wanted, job in jobs.items():
-        row = of_job(newest, job)
-        assert row["demand_cores"] == pytest.approx(wanted, abs=0.25)
-        assert row["cgroup_parent"] == "/docker"

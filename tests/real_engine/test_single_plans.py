@@ -9,9 +9,8 @@ from pathlib import Path
 
 import pytest
 from helpers.containers import Containers, Job, eventually, plan_for
-from helpers.pipes import feed, watchdogs
+from helpers.pipes import watchdogs
 from helpers.tools import Tools, complaint, records
-from real_engine.test_leases import live
 
 from dltools.plan.realisation.settings import Settings
 
@@ -56,47 +55,6 @@ def test_its_settings_end_with_its_lease(tool: Tools, job: Job, state: Path) -> 
     assert list((state / "journal").glob("*")) == []
 
 
-def test_each_plan_renews_the_lease_of_all(tool: Tools, run: Containers, state: Path) -> None:
-    first, second = (run(name=name, nano_cpus=1_500_000_000) for name in ("first", "second"))
-    before = first.kernel()
-    tool("dl-apply", input=good_for(first, {"cpus": 0.4}, 5))
-    tool("dl-apply", input=good_for(second, {"cpus": 0.4}, 5))
-    for _ in range(4):
-        time.sleep(2)
-        assert tool("dl-apply", "--quiet", input=without_actions(5)).stderr == b""
-    assert first.kernel_cpus == second.kernel_cpus == pytest.approx(0.4)
-    eventually(lambda: len(watchdogs(state)) == 1)  # one for all runs
-    eventually(lambda: first.kernel() == second.kernel() == before)
-    eventually(lambda: watchdogs(state) == [])
-
-
-def test_lines_of_cron_with_other_labels_do_not_renew_each_other_s(
-    tool: Tools, run: Containers, tmp_path: Path
-) -> None:
-    """One line runs no more: what it has set ends, though the other goes on."""
-    first, second = (
-        run(name=name, nano_cpus=1_500_000_000, labels={"line": name})
-        for name in ("first", "second")
-    )
-    before = first.kernel()
-    tool("dl-apply", "--label", "line=first", input=good_for(first, {"cpus": 0.4}, 6))
-    tool("dl-apply", "--label", "line=second", input=good_for(second, {"cpus": 0.4}, 6))
-    seen = tmp_path / "seen.parquet"
-
-    def next_run() -> bool:
-        """Run the second line, and tell whether what the first had set has ended."""
-        time.sleep(1)
-        assert tool("dl-probe", "--label", "line=second", "-o", seen).returncode == 0
-        plan = tool("dl-plan", "--policy", "noop", seen).stdout
-        done = tool("dl-apply", "--lease", "6", input=plan)
-        assert done.returncode in (0, 75)  # 75: a watchdog holds the lock just then
-        return done.returncode == 0 and first.kernel() == before
-
-    eventually(next_run)
-    assert second.kernel_cpus == pytest.approx(0.4)
-    eventually(lambda: second.kernel() == before)
-
-
 def test_the_next_run_ends_what_has_expired(tool: Tools, job: Job, state: Path) -> None:
     before = job.kernel()
     tool("dl-apply", input=good_for(job, {"cpus": 0.4}, 2))
@@ -116,31 +74,6 @@ def test_a_run_that_has_the_lock_holds_up_the_end_but_not_for_good(tool: Tools, 
     other = tool.begin("dl-apply")
     time.sleep(14)  # longer than the watchdog tries at once
     other.communicate(without_actions(0.5), timeout=120)
-    eventually(lambda: job.kernel() == before)
-
-
-def test_a_stream_takes_the_lease_over(tool: Tools, run: Containers) -> None:
-    first, second = (run(name=name, nano_cpus=1_500_000_000) for name in ("first", "second"))
-    before = first.kernel()
-    tool("dl-apply", input=good_for(first, {"cpus": 0.4}, 5))
-    process = tool.begin("dl-apply", "--lease", "60")
-    feed(process, live(second, {"cpus": 0.4}))
-    time.sleep(7)
-    assert first.kernel_cpus == pytest.approx(0.4)
-    process.kill()
-    process.wait()
-    eventually(lambda: first.kernel() == second.kernel() == before)
-
-
-@pytest.mark.parametrize(("option", "stays"), [("--lease=2", False), ("--lease=0", True)])
-def test_the_option_goes_before_the_plan(tool: Tools, job: Job, option: str, stays: bool) -> None:
-    before = job.kernel()
-    tool("dl-apply", option, input=good_for(job, {"cpus": 0.4}, 600 if not stays else 2))
-    if stays:
-        time.sleep(4)
-        assert until(tool) is None
-        assert job.kernel_cpus == pytest.approx(0.4)
-        tool("dl-apply", "--undo")
     eventually(lambda: job.kernel() == before)
 
 

@@ -32,14 +32,6 @@ def test_a_file_in_the_working_directory_is_found(run: Containers, progress: Any
     eventually(lambda: progress(job), lambda found: found == [("loss", 0.5, 1, "csv")])
 
 
-def test_a_label_names_files(run: Containers, progress: Any) -> None:
-    job = run(
-        "mkdir /deep; printf 'step,loss\\n7,0.25\\n' >/deep/own.txt; sleep 60",
-        labels={"dltools.files": "/deep/*.txt"},
-    )
-    eventually(lambda: progress(job), lambda found: found == [("loss", 0.25, 7, "csv")])
-
-
 def test_no_link_leads_out_of_the_container(run: Containers, tool: Tools, tmp_path: Any) -> None:
     secret = tmp_path / "metrics.csv"
     secret.write_text("step,loss\n1,666\n")
@@ -50,17 +42,6 @@ def test_no_link_leads_out_of_the_container(run: Containers, tool: Tools, tmp_pa
     )
     found = rows(tool, job)
     assert not [row for row in found if row["kind"] == "progress"]
-
-
-def test_files_are_followed_in_a_stream(run: Containers, progress: Any) -> None:
-    job = run(
-        "mkdir /job; cd /job; echo step,loss >metrics.csv; i=0;"
-        "while :; do i=$((i+1)); echo $i,0.$i >>metrics.csv; usleep 200000; done"
-    )
-    eventually(lambda: progress(job))
-    steps = [step for _, _, step, _ in progress(job, "-i", "1", "-c", "5")]
-    assert steps[-1] > steps[0]
-    assert steps == list(range(steps[0], steps[-1] + 1))
 
 
 def test_an_endpoint_is_scraped_over_a_window(run: Containers, progress: Any) -> None:

@@ -81,24 +81,6 @@ def test_piped_it_is_a_table_for_people(run: Containers, tool: Tools, state: Pat
     assert last == f"state in {state}; dl-apply --undo restores the settings before"
 
 
-def test_one_that_has_ended_and_one_that_has_another_name_are_shown_so(
-    run: Containers, tool: Tools
-) -> None:
-    ended, renamed = run(), run(name="other")
-    for job in (ended, renamed):
-        tool("dl-apply", input=plan_for(job, {"cpu_weight": 10}))
-    api().stop(ended.id, timeout=0)
-    api().rename(renamed.id, f"{renamed.name}-new")
-    shown = {one["container"]["id"]: one for one in status(tool)}
-    assert shown[ended.id]["now"]["state"] == "exited"
-    assert shown[renamed.id]["container"]["name"] == f"{renamed.name}-new"
-    table = tool("dl-apply", "--status", env={"COLUMNS": "160"}).stdout.decode()
-    (line,) = (line for line in table.splitlines() if ended.name in line)
-    assert "exited" in line
-    undone = {one["container"]["name"] for one in records(tool("dl-apply", "--undo").stdout)}
-    assert undone == {ended.name, f"{renamed.name}-new"}
-
-
 def test_what_would_not_be_restored_is_not_promised(run: Containers, tool: Tools) -> None:
     job = run()
     tool("dl-apply", input=plan_for(job, {"cpu_weight": 10}))

@@ -158,37 +158,6 @@ def test_lines_from_before_the_history_stay_unread(
     assert steps(watching.end(), job) == [1]
 
 
-def test_a_container_that_starts_later_is_followed(stream: Any, run: Containers) -> None:
-    run(name="first")
-    watching = stream()
-    job = run(COUNT, name="later")
-    watching.until(lambda rows: len(steps(rows, job)) > 5)
-    rows = watching.end()
-    assert events(rows, job) == [("start", None)]
-    seen = steps(rows, job)
-    assert seen == list(range(len(seen)))
-    assert any(row["kind"] == "container" and row["container_id"] == job.id for row in rows)
-
-
-def test_a_short_life_between_two_samples_is_an_event(stream: Any, run: Containers) -> None:
-    run(name="first")
-    watching = stream("-i", "2")
-    job = run("exit 5", name="brief")
-    watching.until(lambda rows: len(events(rows, job)) > 1)
-    assert events(watching.end(), job) == [("start", None), ("exit", 5)]
-
-
-def test_a_removed_container_ends_well(stream: Any, run: Containers) -> None:
-    job, other = run(COUNT, name="removed"), run(COUNT, name="other")
-    watching = stream()
-    job.remove()
-    watching.until(lambda rows: ("exit", 137) in events(rows, job))
-    rows = watching.end()
-    assert events(rows, job)[-1] == ("exit", 137)
-    last = [row["container_id"] for row in rows if row["kind"] == "container"][-1]
-    assert last == other.id
-
-
 @pytest.mark.parametrize("pause", [0.0, 1.0], ids=["at once", "after a while"])
 def test_a_restart_repeats_no_line(stream: Any, run: Containers, pause: float) -> None:
     job = run(COUNT)
@@ -205,35 +174,6 @@ def test_a_restart_repeats_no_line(stream: Any, run: Containers, pause: float) -
     assert [name for name, _ in events(rows, job)][-3:] == ["exit", "start", "exit"]
 
 
-def test_a_restart_gives_a_new_start_and_counter(stream: Any, run: Containers) -> None:
-    job = run("while :; do :; done", nano_cpus=500_000_000)
-    watching = stream()
-    watching.wait(2)
-    job.restart()
-    watching.until(lambda rows: len({row.get("started_at") for row in rows} - {None}) > 1)
-    rows = [row for row in watching.end() if row["kind"] == "container"]
-    first, last = rows[0], rows[-1]
-    assert last["started_at"] > first["started_at"]
-    begun, now = (datetime.fromisoformat(last[key]) for key in ("started_at", "time"))
-    assert last["cpu_seconds"] <= (now - begun).total_seconds() + 0.2
-
-
-def test_pausing_and_updating_are_events(stream: Any, run: Containers) -> None:
-    job = run()
-    watching = stream()
-    api().pause(job.id)
-    watching.wait(2)
-    api().unpause(job.id)
-    job.engine.update(job.id, {"CpuShares": 512})
-    watching.until(lambda rows: ("update", None) in events(rows, job))
-    rows = watching.end()
-    names = [name for name, _ in events(rows, job)]
-    assert names[-3:] == ["pause", "unpause", "update"]
-    own = [row for row in rows if row["kind"] == "container"]
-    assert {row["state"] for row in own} == {"running", "paused"}
-    assert own[-1]["cpu_weight"] < own[0]["cpu_weight"]
-
-
 def test_a_renamed_container_keeps_its_identity(stream: Any, run: Containers) -> None:
     job = run(COUNT)
     watching = stream()
@@ -245,19 +185,3 @@ def test_a_renamed_container_keeps_its_identity(stream: Any, run: Containers) ->
     assert own[-1]["container_name"] == f"{job.name}-renamed"
     seen = steps(rows, job)
     assert seen == list(range(len(seen)))
-
-
-def test_containers_that_come_and_go_leave_no_thread(stream: Any, run: Containers) -> None:
-    run(name="first")
-    watching = stream("-i", "0.1")
-    process = watching._process
-    before = threads(process.pid)
-    for number in range(3):
-        run("echo loss: 0.5", name=f"brief-{number}")
-    watching.wait(10)
-    eventually(lambda: threads(process.pid), lambda many: many <= before + 1)
-    watching.end()
-
-
-def threads(pid: int) -> int:
-    return len(list(Path(f"/proc/{pid}/task").iterdir()))

@@ -12,7 +12,7 @@ from helpers.containers import Containers, api, eventually
 from helpers.fake_engine import FakeEngine
 from helpers.tools import Tools, complaint
 
-from dltools.engine.docker import local, remote, transport
+from dltools.engine.docker import local, transport
 from dltools.engine.docker.engine import DockerEngine
 from dltools.engine.interface import GoneError, RefusedError
 from dltools.errors import UnavailableError
@@ -176,49 +176,6 @@ def test_an_engine_over_tcp_says_the_same(
     assert far.run(job.id, ["/bin/sh", "-c", "exit 3"]) == 3
     assert engine.run(job.id, ["/bin/sh", "-c", "echo much; exit 3"]) == 3
     assert far.past_events(time.time() - 60, time.time())
-
-
-def test_quiet_streams_over_tcp_outlive_the_timeout(
-    run: Containers, over_tcp: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(remote, "TIMEOUT_S", 3)
-    monkeypatch.setenv("DOCKER_HOST", over_tcp)
-    job = run("echo one; sleep 5; echo two; sleep 600")
-    far = DockerEngine()
-    flow, came = far.follow(far.inspect(job.id), 0.0), []
-    seen: list[tuple[str, str]] = []
-    events = far.events(time.time())
-
-    def watch() -> None:
-        seen.extend((e.container_id, e.action) for e in events)
-
-    threading.Thread(target=watch, daemon=True).start()
-
-    def both() -> bool:
-        came.extend(flow.take())
-        return [entry.split()[1] for entry in came] == [b"one", b"two"]
-
-    eventually(both)
-    assert not flow.ended
-    api().pause(job.id)
-    eventually(lambda: seen, lambda seen: (job.id, "pause") in seen)
-
-
-def test_a_refusal_over_tcp_is_the_engines_own_words(
-    run: Containers, over_tcp: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    job = run("sleep 60")
-    monkeypatch.setenv("DOCKER_HOST", over_tcp)
-    far = DockerEngine()
-    with pytest.raises(RefusedError, match=r"(?i)cpu"):
-        far.update(job.id, {"NanoCpus": int(1e15)})
-    with pytest.raises(GoneError, match="No such container"):
-        far.follow(_nobody(), 0.0)
-    far.update(job.id, {"CpuShares": 512})
-    far.pause(job.id)
-    assert far.inspect(job.id).state == "paused"
-    far.unpause(job.id)
-    assert far.inspect(job.id).native["HostConfig"]["CpuShares"] == 512
 
 
 @pytest.mark.parametrize(

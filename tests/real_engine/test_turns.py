@@ -142,23 +142,6 @@ def test_it_ends_when_no_container_waits(run: Containers, tool: Tools, gate: Gat
     eventually(lambda: {state(job) for job in jobs}, lambda states: states == {"exited"})
 
 
-def test_turns_continue_as_long_as_hold_says(run: Containers, tool: Tools) -> None:
-    jobs = [run(SPIN, name=name) for name in ("a", "b")]
-    begun = time.monotonic()
-    assert tool("dl-apply", "--hold", "2s", input=turns(*jobs)).returncode == 0
-    assert time.monotonic() - begun >= 2
-    assert [state(job) for job in jobs] == ["running"] * 2
-
-
-def test_a_plan_without_turns_ends_them(run: Containers, tool: Tools) -> None:
-    jobs = [run(SPIN, name=name) for name in ("a", "b")]
-    with rotating(tool, jobs) as process:
-        give(process, plan())
-        eventually(lambda: {state(job) for job in jobs}, lambda states: states == {"running"})
-        process.communicate(timeout=120)
-        assert process.returncode == 0
-
-
 def test_the_pipe_rotates_trainings_and_leaves_them_running(
     run: Containers, tool: Tools, tmp_path: Path
 ) -> None:
@@ -173,38 +156,6 @@ def test_the_pipe_rotates_trainings_and_leaves_them_running(
     results = [json.loads(text) for text in done.stdout.splitlines()]
     assert [(r["status"], r["after"]["turn_s"]) for r in results] == [("applied", 0.5)] * 2
     assert [state(job) for job in jobs] == ["running"] * 2
-
-
-def test_who_sleeps_gives_up_its_turn_and_gets_the_next_when_it_wakes(
-    run: Containers, tool: Tools, gate: Gate
-) -> None:
-    sleeps = run(f"until [ -e /gate/open ]; do sleep 1; done; {SPIN}", name="a", **gate.limits)
-    busy = run(SPIN, name="b")
-    with rotating(tool, [sleeps, busy], seconds=10.0):
-        begun = time.monotonic()
-        eventually(lambda: [state(sleeps), state(busy)], lambda states: states == ["running"] * 2)
-        assert time.monotonic() - begun < 8  # of the 10 s of its turn
-        time.sleep(2)
-        assert state(sleeps) == "running"
-        gate.open()
-        eventually(lambda: state(sleeps), lambda found: found == "paused")
-        eventually(
-            lambda: [state(sleeps), state(busy)], lambda states: states == ["running", "paused"]
-        )
-
-
-def test_newcomers_do_not_keep_the_oldest_from_its_turn(run: Containers, tool: Tools) -> None:
-    jobs = [run(SPIN, name=name) for name in ("a", "b")]
-    oldest = jobs[0]
-    with rotating(tool, jobs) as process:
-        for number in range(20):
-            jobs.insert(0, run(SPIN, name=f"n{number}"))
-            give(process, turns(*jobs))
-            time.sleep(0.6)
-            seen = [what for what, job in changes(jobs) if job == oldest]
-            if seen.count("unpause") >= 2:  # its turns between those of the newcomers
-                return
-        pytest.fail(f"the oldest was left to wait: {seen}")
 
 
 def test_queues_of_two_gpus_go_on_side_by_side(run: Containers, tool: Tools, gate: Gate) -> None:
