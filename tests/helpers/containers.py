@@ -39,6 +39,11 @@ def api() -> Any:
     return from_env().api
 
 
+def socket_path() -> str:
+    """Return the path of the engine's socket."""
+    return os.environ.get("DOCKER_HOST", "/var/run/docker.sock").removeprefix("unix://")
+
+
 def build_image(client: Any = None) -> None:
     """Import busybox and its applets as an image, unless it is there."""
     client = client or api()

@@ -26,8 +26,8 @@ from helpers.forks import become
 from helpers.killing import Ended, run_until
 from helpers.tools import environment
 
-from dltools.engine.docker.engine import DockerEngine
-from dltools.engine.docker.local import Local
+from dltools.engine.address import Address
+from dltools.engine.docker.engine import DockerEngine, connect
 from dltools.notation.times import format_time
 from dltools.plan.realisation.settings import Settings
 from dltools.plan.records import Action, Op, Plan, dump_plan
@@ -74,7 +74,7 @@ class UndoCases:
         self.tally = Tally()
         self._daemon = daemon
         self._chance = random.Random(seed)
-        self._engine = DockerEngine(Local(daemon.url.removeprefix("unix://")))
+        self._engine = DockerEngine(connect(Address(daemon.url, "the test")))
         self._containers = Containers(self._engine, IMAGE, daemon.api)
         self._home = tempfile.TemporaryDirectory(prefix="dl-undo-")
         self._state = Path(self._home.name) / "state"

@@ -14,8 +14,8 @@ from helpers.pipes import give
 from helpers.tools import Tools, records
 from real_engine.test_leases import live
 
-from dltools.engine.docker.engine import DockerEngine
-from dltools.engine.docker.local import Local
+from dltools.engine.address import Address
+from dltools.engine.docker.engine import DockerEngine, connect
 from dltools.plan.records import dump_close
 
 pytestmark = pytest.mark.slow
@@ -45,7 +45,7 @@ def second(image: str) -> Iterator[Daemon]:
 @pytest.fixture
 def jobs(run: Containers, second: Daemon) -> Iterator[list[Job]]:
     """A container on each engine."""
-    engine = DockerEngine(Local(second.url.removeprefix("unix://")))
+    engine = DockerEngine(connect(Address(second.url, "the test")))
     there = Containers(engine, IMAGE, second.api)
     try:
         yield [run(nano_cpus=1_500_000_000), there(nano_cpus=1_500_000_000)]

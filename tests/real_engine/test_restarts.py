@@ -18,8 +18,8 @@ from helpers.pipes import feed, give
 from helpers.tools import Tools, complaint, records
 from real_engine.test_turns import SPIN, state, turns
 
-from dltools.engine.docker.engine import DockerEngine
-from dltools.engine.docker.local import Local
+from dltools.engine.address import Address
+from dltools.engine.docker.engine import DockerEngine, connect
 
 pytestmark = pytest.mark.slow
 
@@ -50,7 +50,7 @@ def daemon(module_daemon: Daemon, monkeypatch: pytest.MonkeyPatch) -> Daemon:
 @pytest.fixture
 def run(daemon: Daemon) -> Iterator[Containers]:
     """Start containers on it."""
-    engine = DockerEngine(Local(daemon.url.removeprefix("unix://")))
+    engine = DockerEngine(connect(Address(daemon.url, "the test")))
     containers = Containers(engine, IMAGE, daemon.api)
     yield containers
     containers.remove()

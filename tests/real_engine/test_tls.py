@@ -1,13 +1,15 @@
 """An engine behind TLS, with an authority of the test's own."""
 
+import hashlib
 import json
+import shutil
 import socket
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from helpers.containers import Containers
+from helpers.containers import Containers, socket_path
 from helpers.tls import OPENSSL, begin_proxy, make_authority, make_certificate
 from helpers.tools import Tools, complaint
 
@@ -32,7 +34,7 @@ def behind(tmp_path: Path) -> Iterator[Behind]:
     make_certificate(tmp_path / "authority", tmp_path / "server", "127.0.0.1")
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
-    proxy = begin_proxy(tmp_path / "server", "127.0.0.1", port, "/var/run/docker.sock")
+    proxy = begin_proxy(tmp_path / "server", "127.0.0.1", port, socket_path())
     yield Behind(f"tcp://127.0.0.1:{port}", tmp_path / "client")
     proxy.kill()
     proxy.wait()
@@ -57,12 +59,24 @@ def test_containers_are_measured_over_tls(tool: Tools, run: Containers, behind: 
     assert job.id in {row["container_id"] for row in rows if row["kind"] == "container"}
 
 
-@pytest.mark.parametrize("name", ["REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE"])
-def test_an_authority_for_the_web_is_not_the_engines(
-    tool: Tools, behind: Behind, stranger: Path, name: str
+def test_a_context_of_docker_names_its_certificates(
+    tool: Tools, behind: Behind, tmp_path: Path
 ) -> None:
-    """The package requests prefers these variables to the authority that Docker's settings name."""
-    env = behind.env() | {name: str(stranger.parent / "other" / "ca.pem")}
+    digest = hashlib.sha256(b"lab").hexdigest()
+    meta, tls = (tmp_path / "docker/contexts" / kind / digest for kind in ("meta", "tls"))
+    meta.mkdir(parents=True)
+    endpoint = {"Host": behind.url, "SkipTLSVerify": False}
+    (meta / "meta.json").write_text(json.dumps({"Endpoints": {"docker": endpoint}}))
+    shutil.copytree(behind.client, tls / "docker")
+    env = {"DOCKER_CONFIG": str(tmp_path / "docker")}
+    found = tool("dl-probe", "--context", "lab", "--format", "jsonl", env=env, timeout=60)
+    assert found.returncode == 0, found.stderr
+
+
+def test_an_authority_for_the_web_is_not_the_engines(
+    tool: Tools, behind: Behind, stranger: Path
+) -> None:
+    env = behind.env() | {"SSL_CERT_FILE": str(stranger.parent / "other" / "ca.pem")}
     found = tool("dl-probe", "--host", behind.url, "--format", "jsonl", env=env, timeout=60)
     assert found.returncode == 0, found.stderr
 

@@ -8,11 +8,11 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
-from helpers.containers import Containers, api, eventually
+from helpers.containers import Containers, api, eventually, socket_path
 from helpers.fake_engine import FakeEngine
 from helpers.tools import Tools, complaint
 
-from dltools.engine.docker import local, transport
+from dltools.engine.docker import transport
 from dltools.engine.docker.engine import DockerEngine
 from dltools.engine.interface import GoneError, RefusedError
 from dltools.errors import UnavailableError
@@ -72,7 +72,7 @@ def test_a_log_that_nobody_takes_stays_bounded(
     job = run("yes 0123456789012345678901234567890123456789; sleep 1")
     engine = DockerEngine()
     flow = engine.follow(engine.inspect(job.id), 0.0)
-    came: Callable[[], int] = lambda: len(flow._flow._received)  # type: ignore[attr-defined]  # noqa: E731
+    came: Callable[[], int] = lambda: len(flow._received)  # type: ignore[attr-defined]  # noqa: E731
     eventually(came, lambda size: size > 50_000)
     time.sleep(1)
     assert came() <= 100_000 + (1 << 18)
@@ -128,11 +128,12 @@ def test_the_engines_refusal_is_its_own_words(engine: DockerEngine, run: Contain
 @pytest.fixture
 def over_tcp() -> Iterator[str]:
     """The engine's socket, forwarded from a TCP port."""
+    path = socket_path()
 
     class Forward(socketserver.BaseRequestHandler):
         def handle(self) -> None:
             with socket.socket(socket.AF_UNIX) as engine:
-                engine.connect("/var/run/docker.sock")
+                engine.connect(path)
 
                 def pump(source: socket.socket, sink: socket.socket) -> None:
                     while data := source.recv(65536):
@@ -186,7 +187,7 @@ def test_an_engine_over_tcp_says_the_same(
 def test_an_api_version_both_know_is_used(
     newest: str | None, oldest: str | None, agreed: str
 ) -> None:
-    assert local._agreed_version(newest, oldest) == agreed
+    assert transport.agreed_version(newest, oldest) == agreed
 
 
 def test_a_fault_of_the_engine_is_not_a_crash(

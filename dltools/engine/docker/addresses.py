@@ -35,6 +35,7 @@ def check(address: Address) -> None:
         parts, has_port = urlsplit(""), False
     is_ssh = parts.scheme == "ssh" and not (parts.hostname or "-").startswith("-")
     is_tcp = parts.scheme in ("tcp", "http", "https") and parts.hostname and has_port
+    is_tcp = is_tcp and parts.path in ("", "/")
     if not is_ssh and not is_tcp:
         raise ConfigError(
             f"{address.said_by} {url!r}: no address of a Docker engine; write unix:///PATH, "
@@ -55,7 +56,7 @@ def context_address(name: str) -> Address:
     """Return the address of a context of the docker command. Raises `UnavailableError`."""
     if name == "default":
         return Address("", "docker context default", name=name)
-    folder = _folder() / "contexts"
+    folder = configuration_folder() / "contexts"
     digest = hashlib.sha256(name.encode()).hexdigest()
     try:
         described = json.loads((folder / "meta" / digest / "meta.json").read_bytes())
@@ -69,37 +70,37 @@ def context_address(name: str) -> Address:
         raise UnavailableError(
             f"docker context {name!r} cannot be read: {type(error).__name__}: {error}"
         ) from error
-    settings = {"base_url": url, **_tls(folder / "tls" / digest / "docker", is_checked=is_checked)}
+    certificates = folder / "tls" / digest / "docker"
+    settings = {
+        "is_tls": any(certificates.glob("*.pem")),
+        "folder": certificates,
+        "is_checked": is_checked,
+    }
     return Address(url, f"docker context {name}", settings, name)
 
 
-def _tls(folder: Path, *, is_checked: bool) -> dict[str, Any]:
-    """Return docker-py's setting for the certificates of a context, {} where it has none."""
-    files = {
-        name: str(folder / f"{name}.pem")
-        for name in ("ca", "cert", "key")
-        if (folder / f"{name}.pem").exists()
-    }
-    if not files:
-        return {}
-    from docker.tls import TLSConfig
-
-    pair = (files["cert"], files["key"]) if "cert" in files and "key" in files else None
-    return {"tls": TLSConfig(client_cert=pair, ca_cert=files.get("ca"), verify=is_checked)}
+def http_headers() -> dict[str, str]:
+    """Return the headers that the docker command's configuration adds to each request."""
+    found = _configuration().get("HttpHeaders")
+    return {str(k): str(v) for k, v in found.items()} if isinstance(found, dict) else {}
 
 
 def _context_name() -> str:
     """Return the docker command's current context, "" for the default one."""
-    name = os.environ.get("DOCKER_CONTEXT") or ""
-    if not name:
-        try:
-            name = str(json.loads((_folder() / "config.json").read_text())["currentContext"])
-        except (OSError, ValueError, KeyError, TypeError):
-            name = ""
+    name = os.environ.get("DOCKER_CONTEXT") or str(_configuration().get("currentContext") or "")
     return "" if name == "default" else name
 
 
-def _folder() -> Path:
+def _configuration() -> dict[str, Any]:
+    """Return the docker command's configuration, {} where there is none that can be read."""
+    try:
+        found = json.loads((configuration_folder() / "config.json").read_text())
+    except (OSError, ValueError):
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def configuration_folder() -> Path:
     """Return the folder of the docker command's configuration; without a home there is none."""
     home = home_directory() or Path("/nonexistent")
     return Path(os.environ.get("DOCKER_CONFIG") or home / ".docker")

@@ -12,7 +12,7 @@ from typing import Any
 from dltools.engine.address import Address
 from dltools.engine.cgroup import belongs_to
 from dltools.engine.cgroup_files import Usage
-from dltools.engine.docker.addresses import check, default_address, socket_of
+from dltools.engine.docker.addresses import check, default_address, http_headers, socket_of
 from dltools.engine.docker.answers import OPEN_GPU, container_of, event_of, listed_of, usage_of
 from dltools.engine.docker.configuration import (
     NO_RESTART,
@@ -27,10 +27,9 @@ from dltools.engine.docker.limit_fields import (
     restoring_updates,
     setting_updates,
 )
-from dltools.engine.docker.local import Local
-from dltools.engine.docker.streams import asked_log, followed_log, log_file
+from dltools.engine.docker.streams import Streams, asked_log, followed_log, log_file
 from dltools.engine.docker.swarm import SERVICE, Swarm
-from dltools.engine.docker.transport import Transport, quoted, understood
+from dltools.engine.docker.transport import Transport, dial_socket, quoted, understood
 from dltools.engine.gpu_access import access_by_specification, specification
 from dltools.engine.interface import (
     ALL_CAPABILITIES,
@@ -69,15 +68,12 @@ def connect(address: Address | None = None) -> Transport:
     """
     address = address or default_address()
     check(address)
-    if (socket := socket_of(address)) is not None:
-        return Local(socket)
-    if address.scheme == "ssh":
-        from dltools.engine.docker.tunnel import Tunnelled
+    if (path := socket_of(address)) is not None:
+        return Transport(f"unix://{path}", dial_socket(path), is_local=True)
+    from dltools.engine.docker.remote import Tunnel, dial_tcp
 
-        return Tunnelled(address.url)
-    from dltools.engine.docker.remote import Remote
-
-    return Remote(address.url, address.settings)
+    dial = Tunnel(address.url).dial if address.scheme == "ssh" else dial_tcp(address)
+    return Transport(address.url, dial, headers=http_headers())
 
 
 _FREEZES_AGAIN_S = (0.02, 0.1, 0.5)
@@ -105,6 +101,7 @@ class DockerEngine(SetsLimits, Pauses, Moves, Delivers):
         """Use a transport, or find the engine as `connect` does."""
         self._transport = transport or connect()
         self._asked: Counter[tuple[str, str]] = Counter()  # whose events are yet to come
+        self._streams = Streams()
         self.is_local = self._transport.is_local
         with understood():
             self._learn(self._transport.json("GET", "/info"))
@@ -368,7 +365,9 @@ class DockerEngine(SetsLimits, Pauses, Moves, Delivers):
             return FollowedFile(
                 path, since, has_ended, is_new_only=is_new_only, settled_s=self._settled_s
             )
-        return followed_log(self._transport, container, since, is_new_only=is_new_only)
+        return followed_log(
+            self._streams, self._transport, container, since, is_new_only=is_new_only
+        )
 
     def events(self, since: float) -> Iterator[Event]:
         """Yield container events from a time on (seconds since 1970), for ever."""

@@ -1,176 +1,171 @@
-"""Requests to a Docker engine on another machine, over TCP or TLS, through the package docker.
+"""Connections to Docker engines on other machines: TCP, TLS, and tunnels by SSH.
 
-`connect` takes this way, and imports it late: the package takes long to import.
+For a tunnel the user's own ssh forwards the engine's socket, so that its configuration, keys, agent
+and known hosts count. It runs `cat` there: what comes back shows that the tunnel stands, and ssh
+ends with this process, even with kill -9, because its input ends then.
 """
 
 from __future__ import annotations
 
+import atexit
 import os
+import select
 import socket
+import ssl
+import subprocess
+import tempfile
 import threading
-from collections.abc import Iterator, Mapping
-from contextlib import closing, suppress
+from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
-from docker.api.client import APIClient
+from dltools.engine.address import Address
+from dltools.engine.docker import transport
+from dltools.engine.docker.addresses import SOCKET, configuration_folder
+from dltools.engine.docker.transport import Dial, dial_socket
+from dltools.errors import ConfigError, UnavailableError
 
-from dltools.engine.docker.transport import (
-    CUT_OFF,
-    LARGEST,
-    TIMEOUT_S,
-    Flow,
-    Params,
-    Transport,
-    connection_errors,
-    parse_answer,
-    pieces,
-    raise_refusal,
+
+def dial_tcp(address: Address) -> Dial:
+    """Return how to connect to an engine by TCP, or by TLS where its settings or the variables of
+    the docker command ask for that. Raises `ConfigError` for certificates that cannot be read."""
+    parts = urlsplit(address.url if "://" in address.url else f"tcp://{address.url}")
+    host, port = parts.hostname or "", parts.port or 0
+    settings = address.settings or _settings_of_environment()
+    try:
+        tls = _tls(settings) if settings["is_tls"] or parts.scheme == "https" else None
+    except OSError as error:
+        raise ConfigError(
+            f"{address.said_by} {address.url!r}: the certificates in {settings['folder']} cannot "
+            f"be used: {error.strerror or error}"
+        ) from error
+
+    def dial(timeout_s: float) -> socket.socket:
+        made = socket.create_connection((host, port), timeout_s)
+        try:
+            return tls.wrap_socket(made, server_hostname=host) if tls else made
+        except BaseException:
+            made.close()
+            raise
+
+    return dial
+
+
+def _settings_of_environment() -> Mapping[str, Any]:
+    """Return what the variables of the docker command say of TLS."""
+    given = os.environ.get("DOCKER_CERT_PATH") or ""
+    is_checked = bool(os.environ.get("DOCKER_TLS_VERIFY"))
+    folder = Path(given) if given else configuration_folder()
+    return {"is_tls": bool(given) or is_checked, "folder": folder, "is_checked": is_checked}
+
+
+def _tls(settings: Mapping[str, Any]) -> ssl.SSLContext:
+    """Return how to speak TLS: with the certificates of a folder, as far as they are there. Raises
+    OSError."""
+    authority, *pair = (settings["folder"] / f"{name}.pem" for name in ("ca", "cert", "key"))
+    is_asked = settings["is_tls"]
+    made = ssl.create_default_context(cafile=authority if is_asked and authority.exists() else None)
+    if is_asked and not settings["is_checked"]:
+        made.check_hostname, made.verify_mode = False, ssl.CERT_NONE
+    if is_asked and any(one.exists() for one in pair):
+        made.load_cert_chain(*pair)
+    return made
+
+
+_CONNECT_S = 10
+_OPTIONS = (
+    "BatchMode=yes",
+    "ExitOnForwardFailure=yes",
+    f"ConnectTimeout={_CONNECT_S}",
+    "ServerAliveInterval=5",
+    "ServerAliveCountMax=3",
 )
 
 
-class DockerClient(APIClient):  # type: ignore[misc]
-    """A client that keeps to its own authority.
+class Tunnel:
+    """A tunnel to an engine, which is opened again after it has broken."""
 
-    The package requests prefers that of REQUESTS_CA_BUNDLE or CURL_CA_BUNDLE to a session's own.
-    """
+    def __init__(self, url: str) -> None:
+        """Open nothing yet."""
+        self._url = url
+        self._lock = threading.Lock()
+        self._open: _OpenTunnel | None = None
 
-    server = ""
-
-    def send(self, request: Any, **how: Any) -> Any:
-        """Send a request, and remember who answers."""
-        answer = super().send(request, **how)
-        self.server = str(answer.headers.get("Server") or "")
-        return answer
-
-    def merge_environment_settings(
-        self, url: Any, proxies: Any, stream: Any, verify: Any, cert: Any
-    ) -> Any:
-        """Return what holds for a request: the session's authority, unless it names one."""
-        own = self.verify if verify is None else verify
-        return super().merge_environment_settings(url, proxies, stream, own, cert)
-
-
-class Remote(Transport):
-    """Requests through docker-py's client: a session of the package requests that knows TLS."""
-
-    def __init__(self, where: str, settings: Mapping[str, Any]) -> None:
-        """Connect, with the certificates in `settings`, else those that the environment names.
-
-        Raises the errors of the methods.
-        """
-        from docker.utils import kwargs_from_env
-        from docker.utils.config import load_general_config
-
-        super().__init__()
-        self._where = where
-        with connection_errors(self._where, Exception):
-            found = dict(settings) or kwargs_from_env({**os.environ, "DOCKER_HOST": where})
-            self._session = DockerClient(version="auto", timeout=TIMEOUT_S, **found)
-            self._session.headers.update(load_general_config().get("HttpHeaders") or {})
-        self.server = self._session.server
-
-    def _answer(self, method: str, path: str, params: Params, body: Any) -> Any:
-        with connection_errors(self._where, Exception):
-            response = self._ask(method, path, params, body)
-            return parse_answer(response.content, response.headers.get("Content-Type"))
-
-    def chunks(self, path: str, params: Params, quiet_s: float | None = 0.0) -> Iterator[bytes]:
-        """Make a GET request and yield what comes as it comes; see `Transport`."""
-        response = self._stream(path, params, quiet_s)
-        return pieces(self._where, _body(response), Exception)
-
-    def _stream(self, path: str, params: Params, quiet_s: float | None) -> Any:
-        """Return the answer to a GET request, which keeps quiet while nothing happens."""
-        with connection_errors(self._where, Exception):
-            response = self._ask("GET", path, params, is_stream=True)
-            if quiet_s != 0 and (connection := _socket(response)) is not None:
-                connection.settimeout(quiet_s)
-        return response
-
-    def _ask(
-        self, method: str, path: str, params: Params, body: Any = None, *, is_stream: bool = False
-    ) -> Any:
-        """Make a request and return its answer, unless it is a refusal."""
-        response = self._session.request(
-            method,
-            f"{self._session.base_url}/v{self._session.api_version}{path}",
-            params=dict(params),
-            json=None if method == "GET" else body or {},
-            stream=is_stream,
-            timeout=TIMEOUT_S,
-        )
-        if response.status_code >= 400:
-            raise_refusal(response.status_code, response.content)
-        return response
-
-    def follow(self, path: str, params: Params) -> Flow:
-        """Make a GET request whose answer goes on for long."""
-        return _RemoteFlow(self._stream(path, params, None))
+    def dial(self, timeout_s: float) -> socket.socket:
+        """Connect to the engine; see `Dial`. Raises `UnavailableError` where there is no way."""
+        with self._lock:
+            if self._open is not None and not self._open.stands:
+                self._open.close()
+                self._open = None
+            if self._open is None:
+                self._open = _OpenTunnel(self._url)
+            path = self._open.socket
+        return dial_socket(path)(timeout_s)
 
 
-def _socket(response: Any) -> socket.socket | None:
-    """Return the socket that an answer comes from, None where it has ended. The connection of an
-    answer that ends with it has let go of it, so that it is found as docker-py does."""
-    try:
-        found: socket.socket = response.raw._fp.fp.raw._sock
-    except AttributeError:
-        return None
-    return found
-
-
-def _body(response: Any) -> Iterator[bytes]:
-    """Yield the body of an answer as it comes. The package requests does so for chunks alone: of an
-    answer that ends with its connection, as proxies give, it would yield nothing before."""
-    if response.raw.chunked:
-        yield from response.iter_content(chunk_size=None)
-        return
-    answer = response.raw._fp
-    while data := answer.read1(1 << 16):
-        yield data
-    if answer.length:
-        raise ConnectionError(CUT_OFF)
-
-
-class _RemoteFlow:
-    """A stream that its own thread reads; the thread waits while much is to be taken."""
-
-    def __init__(self, response: Any) -> None:
-        self._response = response
-        self._received = bytearray()
-        self._is_closed = False
-        self._room = threading.Condition()
-        self._thread = threading.Thread(target=self._pump, daemon=True)
-        self._thread.start()
+class _OpenTunnel:
+    def __init__(self, url: str) -> None:
+        self._url = url
+        self._folder = tempfile.TemporaryDirectory(prefix="dltools-")
+        self.socket = str(Path(self._folder.name, "docker.sock"))
+        try:
+            self._ssh = subprocess.Popen(
+                _command(url, self.socket),
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                start_new_session=True,
+            )
+        except FileNotFoundError as error:
+            self._folder.cleanup()
+            raise UnavailableError(
+                f"no Docker engine answers at {url}: the program ssh is missing; install it"
+            ) from error
+        atexit.register(self.close)
+        self._wait_until_it_stands()
 
     @property
-    def ended(self) -> bool:
-        return self._is_closed or not self._thread.is_alive()
-
-    def take(self) -> bytes:
-        with self._room:
-            came = bytes(self._received)
-            self._received.clear()
-            self._room.notify()
-        return came
-
-    def wait(self, seconds: float) -> None:
-        self._thread.join(seconds)
+    def stands(self) -> bool:
+        return self._ssh.poll() is None
 
     def close(self) -> None:
-        """Wake the thread, which may wait for room or for the engine, and let it end."""
-        with self._room:
-            self._is_closed = True
-            self._received.clear()
-            self._room.notify()
-        if (connection := _socket(self._response)) is not None:
-            with suppress(OSError):  # it has ended by itself
-                connection.shutdown(socket.SHUT_RDWR)
+        atexit.unregister(self.close)
+        self._ssh.kill()
+        self._ssh.wait()
+        self._folder.cleanup()
 
-    def _pump(self) -> None:
-        with suppress(Exception), closing(self._response):  # a connection that breaks has ended
-            for data in _body(self._response):
-                with self._room:
-                    self._room.wait_for(lambda: self._is_closed or len(self._received) < LARGEST)
-                    if self._is_closed:
-                        return
-                    self._received += data
+    def _wait_until_it_stands(self) -> None:
+        stdin, stdout, stderr = self._ssh.stdin, self._ssh.stdout, self._ssh.stderr
+        assert stdin is not None and stdout is not None and stderr is not None
+        try:
+            stdin.write(b"!\n")
+            stdin.flush()
+            if select.select([stdout], [], [], transport.TIMEOUT_S)[0] and stdout.readline():
+                return
+        except BrokenPipeError:
+            pass
+        said = b""
+        if self._ssh.poll() is None and not select.select([stderr], [], [], 0.5)[0]:
+            said = b"no answer in time"
+        self._ssh.kill()
+        lines = (said or stderr.read()).decode(errors="replace").splitlines()
+        self.close()
+        why = next((line for line in reversed(lines) if line.strip()), "ssh ended")
+        host = urlsplit(self._url).netloc
+        raise UnavailableError(
+            f"no Docker engine answers at {self._url}: {why.strip()}; does `ssh {host}` work "
+            "without a password?"
+        )
+
+
+def _command(url: str, socket: str) -> list[str]:
+    """Return the command that forwards a socket here to the engine's, and runs `cat` there."""
+    parts = urlsplit(url)
+    host = parts.hostname or ""
+    if parts.username:
+        host = f"{parts.username}@{host}"
+    options = [word for one in _OPTIONS for word in ("-o", one)]
+    port = ["-p", str(parts.port)] if parts.port else []
+    forward = f"{socket}:{parts.path.rstrip('/') or SOCKET}"
+    return ["ssh", "-T", *options, *port, "-L", forward, "--", host, "cat"]

@@ -1,18 +1,19 @@
-"""How requests reach a Docker engine: what `Local`, `Remote` and `Tunnelled` offer.
+"""Requests to a Docker engine in HTTP/1.0, a connection for each, and its errors in plain words.
 
-`DockerEngine` makes its requests through one of them. The errors of all of them are told in the
-same words.
+The engine is behind a socket of this machine, TCP, TLS, or a tunnel: only how a connection is made
+differs. Over HTTP/1.1 the engine sends each log line as a chunk, which takes three times as long;
+http.client takes as long to import as a hundred requests (measured).
 """
 
 from __future__ import annotations
 
 import json
-from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping
+import socket
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any, Protocol
-from urllib.parse import quote
+from typing import Any
+from urllib.parse import quote, urlencode, urlsplit
 
 from dltools.engine.interface import LARGEST_BACKLOG, GoneError, RefusedError
 from dltools.engine.patience import Patience
@@ -32,53 +33,164 @@ CUT_OFF = "the answer was cut off"
 Params = Mapping[str, str | int]
 NO_PARAMS: Params = {}
 
+Dial = Callable[[float], socket.socket]
+"""Connects to an engine; neither that nor a later wait for data may take longer (s). Raises
+OSError."""
 
-class Transport(ABC):
-    """Methods raise `GoneError`, `RefusedError`, `UnavailableError` or `AccessError`."""
+_VERSION = (1, 44)
+"""The API version to use if the engine has it: the oldest that Docker 29 serves."""
 
-    is_local: bool = False
-    """Whether the engine is behind a local socket."""
+_LARGEST_HEAD = 1 << 16
+
+
+def dial_socket(path: str) -> Dial:
+    """Return how to connect to a socket of this machine."""
+
+    def dial(timeout_s: float) -> socket.socket:
+        made = socket.socket(socket.AF_UNIX)
+        try:
+            made.settimeout(timeout_s)
+            made.connect(path)
+        except BaseException:
+            made.close()
+            raise
+        return made
+
+    return dial
+
+
+class Transport:
+    """Requests to one engine. Methods raise `GoneError`, `RefusedError`, `UnavailableError` or
+    `AccessError`."""
 
     server: str = ""
     """What the engine calls itself, such as Docker/20.10.24 (linux)."""
 
-    def __init__(self) -> None:
+    def __init__(
+        self,
+        where: str,
+        dial: Dial,
+        *,
+        is_local: bool = False,
+        headers: Mapping[str, str] | None = None,
+    ) -> None:
+        """Ask the engine for its versions. `where` is its address, for messages; `is_local`:
+        whether it is behind a socket of this machine; `headers` go with each request."""
+        self.is_local = is_local
         self.patience = Patience(0.0)
         """How long to wait for an engine that restarts: at first not at all."""
+        self._where = where
+        self._dial = dial
+        given = {"Host": urlsplit(where).netloc or "docker", **(headers or {})}
+        self._head = "".join(f"{name}: {text}\r\n" for name, text in given.items())
+        self._prefix = ""
+        version = self.json("GET", "/version")
+        self._prefix = (
+            f"/v{agreed_version(version.get('ApiVersion'), version.get('MinAPIVersion'))}"
+        )
 
     def json(self, method: str, path: str, params: Params = NO_PARAMS, body: Any = None) -> Any:
         """Make a request and return its JSON answer, None for an empty one."""
         return self.patience.repeat(lambda: self._answer(method, path, params, body))
 
-    @abstractmethod
     def _answer(self, method: str, path: str, params: Params, body: Any) -> Any:
-        """Make a request once, as `json` does."""
+        with connection_errors(self._where):
+            answer = self._ask(method, path, params, body)
+            return parse_answer(b"".join(answer.rest()), answer.content_type)
 
-    @abstractmethod
     def chunks(self, path: str, params: Params, quiet_s: float | None = 0.0) -> Iterator[bytes]:
         """Make a GET request and yield what comes as it comes. `quiet_s`: how long nothing may come
         (s), 0 for as long as any answer may take, None for ever."""
+        with connection_errors(self._where):
+            answer = self._ask("GET", path, params, timeout_s=quiet_s or TIMEOUT_S)
+            if quiet_s is None:  # the engine keeps quiet while nothing happens
+                answer.connection.settimeout(None)
+        return self._pieces(answer)
 
-    @abstractmethod
-    def follow(self, path: str, params: Params) -> Flow:
-        """Make a GET request whose answer goes on for long, to be taken piece by piece."""
+    def _pieces(self, answer: Answer) -> Iterator[bytes]:
+        with connection_errors(self._where):
+            yield from answer.rest()
+
+    def begin(self, path: str, params: Params) -> Answer:
+        """Make a GET request whose answer goes on for long."""
+        with connection_errors(self._where):
+            return self._ask("GET", path, params, timeout_s=LOG_TIMEOUT_S)
+
+    def _ask(
+        self, method: str, path: str, params: Params, body: Any = None, timeout_s: float = 0.0
+    ) -> Answer:
+        """Make a request and return its answer, of which the head has come."""
+        query = f"?{urlencode(params)}" if params else ""
+        data = b"" if body is None else json.dumps(body).encode()
+        head = f"{method} {self._prefix}{path}{query} HTTP/1.0\r\n{self._head}"
+        if body is not None:
+            head += f"Content-Type: application/json\r\nContent-Length: {len(data)}\r\n"
+        connection = self._dial(timeout_s or TIMEOUT_S)
+        try:
+            connection.sendall(head.encode() + b"\r\n" + data)
+            answer = Answer(connection)
+            self.server = answer.server
+            if answer.status >= 400:
+                raise_refusal(answer.status, b"".join(answer.rest()))
+        except BaseException:
+            connection.close()
+            raise
+        return answer
 
 
-class Flow(Protocol):
-    """An answer that goes on for long."""
+class Answer:
+    """The answer to a request: its status, and the part of its body that came with the head."""
 
-    def take(self) -> bytes:
-        """Return what has come since the last call, without waiting."""
+    def __init__(self, connection: socket.socket) -> None:
+        self.connection = connection
+        data = b""
+        while b"\r\n\r\n" not in data and len(data) < _LARGEST_HEAD:
+            more = connection.recv(1 << 16)
+            if not more:
+                break
+            data += more
+        head, end, self.begun = data.partition(b"\r\n\r\n")
+        first, *fields = head.decode("latin-1").split("\r\n")
+        words = first.split(None, 2)
+        if not end or len(words) < 2 or not words[0].startswith("HTTP/") or not words[1].isdigit():
+            raise ConnectionError(NO_HTTP)
+        self.status = int(words[1])
+        headers = {
+            name.lower(): value.strip() for name, _, value in (f.partition(":") for f in fields)
+        }
+        self.content_type = headers.get("content-type", "")
+        self.server = headers.get("server", "")
+        length = headers.get("content-length", "")
+        self._left = int(length) if length.isdigit() else None
 
-    @property
-    def ended(self) -> bool:
-        """Whether nothing more will come."""
+    def rest(self) -> Iterator[bytes]:
+        """Yield the body to its end."""
+        came = 0
+        try:
+            data = self.begun
+            while True:
+                came += len(data)
+                if data:
+                    yield data
+                if self._left is not None and came >= self._left:
+                    return
+                data = self.connection.recv(1 << 16)
+                if not data:
+                    break
+            if self._left is not None:
+                raise ConnectionError(CUT_OFF)
+        finally:
+            self.connection.close()
 
-    def wait(self, seconds: float) -> None:
-        """Wait until it has ended, but no longer than this."""
 
-    def close(self) -> None:
-        """Take no more."""
+def agreed_version(newest: str | None, oldest: str | None) -> str:
+    """Return the API version to use with an engine that serves `oldest` to `newest`."""
+
+    def parts(text: str | None) -> tuple[int, ...]:
+        return tuple(int(part) for part in (text or "1.24").split("."))
+
+    agreed = max(min(_VERSION, parts(newest)), parts(oldest))
+    return ".".join(map(str, agreed))
 
 
 def quoted(name: str) -> str:
@@ -87,16 +199,14 @@ def quoted(name: str) -> str:
 
 
 @contextmanager
-def connection_errors(where: str, *kinds: type[Exception]) -> Iterator[None]:
-    """Turn errors of some kinds (OSError and ValueError by default) in a connection to the engine
-    at an address into one of ours."""
-    wanted = kinds or (OSError, ValueError)
+def connection_errors(where: str) -> Iterator[None]:
+    """Turn errors in a connection to the engine at an address into one of ours."""
     try:
         yield
     except DltoolsError:
         raise
-    except wanted as error:
-        said = f"{error} {error.__cause__} {error.__context__}"
+    except (OSError, ValueError) as error:
+        said = f"{type(error).__name__} {error}"
         if "Permission denied" in said:
             raise AccessError(
                 f"no permission to use the Docker engine at {where}; {_who_may(where)}"
@@ -108,13 +218,6 @@ def connection_errors(where: str, *kinds: type[Exception]) -> Iterator[None]:
         if "No such file" in said and PODMAN_SOCKET.exists():
             why = f"{why} Podman is here: --host unix://{PODMAN_SOCKET}"
         raise UnavailableError(f"no Docker engine answers at {where}: {why}") from error
-
-
-def pieces(where: str, body: Iterator[bytes], *kinds: type[Exception]) -> Iterator[bytes]:
-    """Yield the body of an answer as it comes; turn errors on the way as `connection_errors`
-    does."""
-    with connection_errors(where, *kinds):
-        yield from body
 
 
 @contextmanager
@@ -144,25 +247,20 @@ PODMAN_SOCKET = Path("/run/podman/podman.sock")
 
 _SILENT = "is dockerd running?"
 _WHY = {
-    "NameResolution": "no such host",
-    "Name or service not known": "no such host",
+    "gaierror": "no such host",
     "SSL": "TLS failed; see DOCKER_TLS_VERIFY and DOCKER_CERT_PATH",
-    "TLS": "TLS failed; see DOCKER_TLS_VERIFY and DOCKER_CERT_PATH",
     "No such file": "no such socket; is dockerd running?",
     "Connection refused": "nothing listens there; is dockerd running?",
     "No route to host": "no route to this host",
     "Network is unreachable": "no route to this host",
     "timed out": "no answer in time; is it the right host and port?",
     NO_HTTP: "what answers there is no Docker engine",
-    "Expecting value": "its answer is not JSON",
-    "column": "its answer is not JSON",
-    "utf-8": "its answer is not JSON",
+    "DecodeError": "its answer is not JSON",
     CUT_OFF: "its answer was cut off",
-    "IncompleteRead": "its answer was cut off",
     "reset": "it broke the connection off",
     "Broken pipe": "it broke the connection off",
 }
-"""What the words of an error mean; the first that fits counts."""
+"""What the kind and the words of an error mean; the first that fits counts."""
 
 
 def parse_answer(text: bytes, type_: str | None) -> Any:

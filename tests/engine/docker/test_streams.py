@@ -1,6 +1,9 @@
 """Logs as the engine sends them, cut into entries wherever the pieces end."""
 
+import errno
 from itertools import pairwise
+from types import SimpleNamespace
+from typing import cast
 
 import pytest
 from hypothesis import given
@@ -8,6 +11,7 @@ from hypothesis import strategies as st
 
 from dltools.engine.docker import streams, transport
 from dltools.engine.docker.streams import EntrySplitter, FollowedLog
+from dltools.engine.docker.transport import Answer
 
 
 def frame(payload: bytes) -> bytes:
@@ -69,33 +73,36 @@ def test_what_is_no_log_is_a_fault_after_the_entries_before_it(data: bytes, faul
 
 
 class Arriving:
-    """An answer that goes on for long, in pieces."""
+    """A connection on which a piece comes with each look, and at last its end."""
 
     def __init__(self, *pieces: bytes) -> None:
         self._pieces = list(pieces)
+        self._has_come = False
 
-    @property
-    def ended(self) -> bool:
-        return len(self._pieces) == 1
-
-    def take(self) -> bytes:
-        return self._pieces.pop(0)
-
-    def wait(self, seconds: float) -> None:
-        pass
+    def recv(self, _most: int) -> bytes:
+        self._has_come = not self._has_come
+        if not self._has_come:
+            raise BlockingIOError(errno.EAGAIN, "nothing yet")
+        return self._pieces.pop(0) if self._pieces else b""
 
     def close(self) -> None:
         pass
 
 
+def log_of(*pieces: bytes, tty: bool) -> FollowedLog:
+    answer = SimpleNamespace(connection=Arriving(*pieces), begun=b"")
+    return FollowedLog(cast("Answer", answer), tty, lambda _log: None)
+
+
 def test_a_log_that_goes_on_gives_whole_entries_and_at_its_end_the_rest() -> None:
-    log = FollowedLog(Arriving(b"t1 a\nt2", b" b\n", b"t3 c"), tty=True)
-    assert [log.take() for _ in range(3)] == [[b"t1 a\n"], [b"t2 b\n"], [b"t3 c"]]
+    log = log_of(b"t1 a\nt2", b" b\n", b"t3 c", tty=True)
+    assert [log.take() for _ in range(5)] == [[b"t1 a\n"], [b"t2 b\n"], [], [], [b"t3 c"]]
+    assert log.ended
 
 
 def test_a_log_that_outruns_its_reader_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(transport, "LARGEST", 20)
-    log = FollowedLog(Arriving(frame(b"x" * 8), frame(b"y" * 12), b""), tty=False)
+    log = log_of(frame(b"x" * 8), frame(b"y" * 12), tty=False)
     assert [(log.take(), log.is_behind) for _ in range(2)] == [
         ([b"x" * 8], False),
         ([b"y" * 12], True),

@@ -48,7 +48,6 @@ class Way(Transport):
     """A way to an engine that is away until a time."""
 
     def __init__(self, until: float) -> None:
-        super().__init__()
         self.now = 0.0
         self.until = until
         self.asked: list[float] = []
@@ -58,11 +57,6 @@ class Way(Transport):
         if self.now < self.until:
             raise UnavailableError("away")
         return "answer"
-
-    def chunks(self, *_: Any) -> Any:
-        raise NotImplementedError
-
-    follow = chunks
 
     def sleep(self, seconds: float) -> None:
         self.now += seconds
