@@ -27,21 +27,7 @@ from dltools.probe.progress.meaning import (
     phase_words,
     place,
 )
-from dltools.probe.progress.shapes import (
-    Layout,
-    Located,
-    Meaning,
-    Shape,
-    Shapes,
-    Span,
-    are_short,
-    has_doubtful_comma,
-    runs_in_names,
-    runs_of,
-    sites,
-    spans,
-    with_names,
-)
+from dltools.probe.progress.shapes import Layout, Meaning, Shape, Shapes, Span, marks
 from dltools.probe.progress.tokens import (
     COUNTERS,
     NameKind,
@@ -132,13 +118,10 @@ class Named:
             layout = self._shapes.of(line)
         if layout.shape.stands is not Stands.ALONE:
             return self._below_title(line, layout.shape)
-        if (located := layout.located_for(line)) is not None:
-            meaning, places = located
-            if meaning is _NOTHING:
-                return NOTHING
-            texts = [None if place is None else line[place[0] : place[1]] for place in places]
-            return self._reading(meaning, texts)
-        return self._metrics(line, line.lower(), layout)
+        meaning, spans = layout.understood(line, _understand)
+        if not spans:
+            return NOTHING
+        return self._reading(meaning, [span and line[span[0] : span[1]] for span in spans])
 
     def _below_title(self, line: str, shape: Shape) -> Reading:
         """Remember a line that ends with a name, or read a number with the one above it."""
@@ -149,49 +132,7 @@ class Named:
         value = line.strip().strip("[]() ")
         return self.read(f"{title} {value}")._replace(is_sure=False) if title else NOTHING
 
-    def _metrics(self, line: str, lower: str, layout: Layout) -> Reading:
-        """Read a line of a new layout, by the meaning of its shape if that is known."""
-        shape = layout.shape
-        has_shape = layout.is_kept and not has_doubtful_comma(line)
-        is_numbered = has_shape and shape.has_numbers
-        meaning = None
-        if has_shape:
-            meaning = shape.meanings.get(with_names(line) if is_numbered else "")
-        runs = runs_of(line)
-        if meaning is None or (meaning is not _NOTHING and not are_short(runs)):
-            meaning = _understand(line, lower)
-            if has_shape and (are_short(runs) or meaning is _NOTHING):
-                is_numbered = self._remember(shape, meaning, line)
-        if layout.is_kept:
-            self._locate(layout, meaning, line, is_numbered=is_numbered)
-        return self._reading(meaning, meaning.texts(runs))
-
-    def _remember(self, shape: Shape, meaning: Meaning, line: str) -> bool:
-        """Remember what lines of a shape mean; tell whether the digits in their names count."""
-        self._shapes.make_room()
-        has_numbers = any(map(str.isdigit, "".join(metric for metric, _ in meaning.metrics)))
-        key = with_names(line) if has_numbers or shape.has_numbers else ""
-        shape.has_numbers = shape.has_numbers or has_numbers
-        shape.meanings[key] = meaning
-        if meaning is _NOTHING and not shape.has_numbers:
-            shape.may_be_named = False
-        return has_numbers
-
-    def _locate(self, layout: Layout, meaning: Meaning, line: str, *, is_numbered: bool) -> None:
-        """Remember where the numbers stand in lines of a layout."""
-        if (places := spans(line, meaning.numbers)) is None:
-            return
-        found = Located(meaning, tuple(places))
-        if not is_numbered:
-            layout.located = found
-            return
-        self._shapes.make_room()
-        layout.names = runs_in_names(line)
-        layout.by_names[tuple([line[start:end] for start, end in layout.names])] = found
-
     def _reading(self, meaning: Meaning, texts: Sequence[str | None]) -> Reading:
-        if meaning is _NOTHING:
-            return NOTHING
         at = count(texts[0], meaning.scale, texts[1])
         is_bar = meaning.is_bar
         if not meaning.metrics:
@@ -310,7 +251,7 @@ def _shares(points: list[Point], totals: Sequence[str | None]) -> list[Point]:
     return found
 
 
-def _understand(line: str, lower: str) -> Meaning:
+def _understand(line: str) -> Meaning:
     """Return the meaning of a line, which all lines of its shape have."""
     if _GENERATION.search(line):  # of which the best one is the result
         line = _BEST.sub("    ", line)
@@ -320,12 +261,13 @@ def _understand(line: str, lower: str) -> Meaning:
         found = sorted([*found, *others], key=lambda token: token.start)
         chosen = [one for one in candidates(line, others) if not one.why_not]
     if not chosen:
+        lower = line.lower()
         may_head = any(word in lower for word in (*COUNTERS, *PHASES))
         return _heading(line, lower) if may_head else _NOTHING
     if _CODE.search(line) and " reached " not in line:
         return _NOTHING
     where = place(line, found, chosen[0].start)
-    named = _names(chosen, phase_words(line, lower), has_step=where.step is not None)
+    named = _names(chosen, phase_words(line, line.lower()), has_step=where.step is not None)
     kept = [one.token for _, one in named]
     wholes = frozenset(
         metric for metric, one in named if not (one.token.total or _FRACTION.search(one.token.text))
@@ -336,7 +278,7 @@ def _understand(line: str, lower: str) -> Meaning:
     return Meaning(
         tuple((metric, one.name.replace(" ", "_")) for metric, one in named),
         has_totals,
-        tuple(sites(line, [where.step, where.epoch, *values, *(totals if has_totals else ())])),
+        marks(line, [where.step, where.epoch, *values, *(totals if has_totals else ())]),
         where.scale,
         len(wholes) < len(named),
         _is_plain(line, chosen[0]),
@@ -381,7 +323,7 @@ def _heading(line: str, lower: str) -> Meaning:
     if len(line) > _LONGEST_HEADING:
         return _NOTHING
     if bar := bar_in(line):
-        return _NOTHING._replace(numbers=tuple(sites(line, [bar.span(1), None])), is_bar=True)
+        return _NOTHING._replace(numbers=marks(line, [bar.span(1), None]), is_bar=True)
     logged = _LOGGED.match(line) if any(word in line for word in _OF_LOGGERS) else None
     begin = logged.end() if logged else 0
     for unsaid in (_STARTS, _MEASURED):
@@ -409,7 +351,7 @@ def _heading(line: str, lower: str) -> Meaning:
     if any(map(str.isalpha, "".join(between))):
         return _NOTHING
     where = place(line, found)
-    numbers = tuple(sites(line, [where.step, where.epoch]))
+    numbers = marks(line, [where.step, where.epoch])
     return _NOTHING._replace(numbers=numbers, scale=where.scale, phase=phase)
 
 

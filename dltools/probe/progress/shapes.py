@@ -3,19 +3,20 @@
 A log prints the same few lines again and again with other numbers. Which families may read such a
 line, what stands before it, what the names in it mean, and where its numbers stand does not depend
 on the digits. `pipeline` asks for a line's `Layout`; `match` reads in it which families to ask, and
-`named` keeps in it what it has understood.
+`named` asks it what a line means. Places in lines are said by the runs of digits before them, so
+that they hold for numbers of any length.
 """
 
 from __future__ import annotations
 
 import re
-from bisect import bisect_left
+from bisect import bisect_right
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from dltools.probe.progress.base import Family, Point
-from dltools.probe.progress.length import LengthPlace, TimePlace, length_in, time_in
-from dltools.probe.progress.prefix import Prefix, prefix_of
+from dltools.probe.progress.length import length_in, time_in
+from dltools.probe.progress.prefix import prefix_of
 from dltools.probe.progress.rank import rank_inside
 from dltools.probe.progress.tokens import Stands, may_be_named, stands_of
 
@@ -25,39 +26,24 @@ MOST = 4_096
 _LONGEST = 600
 """Characters of a line whose layout is remembered."""
 
-_LONGEST_NUMBER = 15
-"""Digits in a row beyond which a number may be none for a column: such a line is read alone."""
-
 _WHOLE = ("mlperf", "jsonlines")
 """Families whose lines may hold JSON: a cut object cannot be read."""
 
 _ZEROS = bytes.maketrans(b"123456789", b"000000000")
 _RUNS_OF_ZEROS = re.compile(b"0+")
 _DIGITS = re.compile(r"\d+")
-_NO_NAMES = re.compile(r"(?<![\w@/])(?<!@\d\.)\d+")
+_IN_NAMES = re.compile(r"(?:(?<=[\w@/])|(?<=@\d\.))(?<!\d)\d+")
 _THOUSANDS = re.compile(r"(?<![\d,])\d{1,3}(?:,\d{3})++(?![\d,])|:\d\d,\d{1,9}(?![\d,])")
-_DECIMAL = re.compile(r"\d,\d")
+_UNUSUAL = re.compile(r"\d,\d|\d{16}")
+"""A comma between digits that may be one of thousands or a decimal one, and a number that may be
+none for a column."""
 
 Span = tuple[int, int]
 """Where a number begins and ends in a line."""
 
-
-class Site(NamedTuple):
-    """A number among the runs of digits of a line: the index of its first run, and the text before,
-    between and after its runs (`-`, `.`, `e-`)."""
-
-    first: int
-    between: tuple[str, ...]
-
-    def text(self, runs: list[str]) -> str:
-        """Return the number as printed."""
-        first, between = self
-        if len(between) == 3:
-            return f"{between[0]}{runs[first]}{between[1]}{runs[first + 1]}{between[2]}"
-        parts = [between[0]]
-        for index, after in enumerate(between[1:], first):
-            parts += (runs[index], after)
-        return "".join(parts)
+Mark = tuple[int, int]
+"""A place in all lines of a shape: how many runs of digits end before it, and how many characters
+behind the last of them it is."""
 
 
 class Meaning(NamedTuple):
@@ -73,7 +59,7 @@ class Meaning(NamedTuple):
 
     metrics: tuple[tuple[str, str], ...]
     has_totals: bool
-    numbers: tuple[Site | None, ...]
+    numbers: tuple[tuple[Mark, Mark] | None, ...]
     scale: int
     has_fraction: bool
     is_plain: bool
@@ -84,11 +70,6 @@ class Meaning(NamedTuple):
     phase: str = ""
     is_bar: bool = False
     is_dict: bool = False
-
-    def texts(self, runs: list[str]) -> list[str | None]:
-        """Return the step, the epoch, the metrics and their totals as printed, from the digits of a
-        line."""
-        return [None if site is None else site.text(runs) for site in self.numbers]
 
 
 class Located(NamedTuple):
@@ -112,7 +93,7 @@ class Shape:
     """Lines that differ in their numbers alone, be these longer or shorter.
 
     `meanings` are those of the lines by the digits in their names, if some metric `has_numbers` in
-    its name, as `q1_loss` has; else there is one, under "". `stands` says of a line whether its
+    its name, as `q1_loss` has; else there is one, under (). `stands` says of a line whether its
     name or its number has a line of its own.
     """
 
@@ -124,53 +105,62 @@ class Shape:
         """Ask these questions; `may_be_named` says that the generic reader may find something."""
         self.questions = questions
         self.may_be_named, self.stands = may_be_named, stands
-        self.meanings: dict[str, Meaning] = {}
+        self.meanings: dict[tuple[str, ...], Meaning] = {}
         self.has_numbers = False
 
 
 class Layout:
     """Lines of one shape whose numbers stand at the same places.
 
-    `prefix` is what stands before the program's own line, None for nothing. A layout that is not
-    `is_kept` is that of one long line. `located` is what the generic reader has understood; where
-    digits in names matter, `names` says where these are, and `by_names` has it for each. `length`
-    is where the lines say how long the job trains, `time` where they say how long it has run.
+    `prefix` is what stands before the program's own line, None for nothing. `length` is where the
+    lines say how long the job trains, `time` where they say how long it has run.
     """
 
     __slots__ = (
-        "by_names",
-        "is_kept",
+        "_located",
+        "_names",
+        "_room",
         "length",
-        "located",
         "may_have_rank",
-        "names",
         "prefix",
         "shape",
         "time",
     )
 
-    def __init__(
-        self,
-        shape: Shape,
-        prefix: Prefix | None,
-        *,
-        may_have_rank: bool,
-        length: LengthPlace | None,
-        time: TimePlace | None,
-        is_kept: bool,
-    ) -> None:
-        """Nothing is understood yet."""
-        self.shape, self.prefix, self.length, self.time = shape, prefix, length, time
-        self.may_have_rank, self.is_kept = may_have_rank, is_kept
-        self.located: Located | None = None
-        self.names: list[Span] | None = None
-        self.by_names: dict[tuple[str, ...], Located] = {}
+    def __init__(self, line: str, shape: Shape, make_room: Callable[[], None] | None) -> None:
+        """Nothing is understood yet. `make_room` is called for each meaning that is kept, None for
+        a line that is read alone."""
+        self.shape, self.prefix = shape, prefix_of(line)
+        self.length, self.time = length_in(line), time_in(line)
+        self.may_have_rank = bool(rank_inside(line))
+        self._room = make_room
+        self._located: dict[tuple[str, ...], Located] = {}
+        self._names = _runs_in_names(line) if shape.has_numbers else []
 
-    def located_for(self, line: str) -> Located | None:
-        """Return what is understood of a line, None if nothing is known yet."""
-        if self.located is None and self.names is not None:
-            return self.by_names.get(tuple([line[start:end] for start, end in self.names]))
-        return self.located
+    def understood(self, line: str, understand: Callable[[str], Meaning]) -> Located:
+        """Return what a line means: what lines like it are known to mean, or else what `understand`
+        says."""
+        key = tuple([line[start:end] for start, end in self._names]) if self._names else ()
+        return self._located.get(key) or self._locate(line, key, understand)
+
+    def _locate(
+        self, line: str, key: tuple[str, ...], understand: Callable[[str], Meaning]
+    ) -> Located:
+        shape = self.shape
+        is_usual = self._room is not None and not _UNUSUAL.search(_THOUSANDS.sub("", line))
+        meaning = shape.meanings.get(key) if is_usual else None
+        if meaning is None:
+            meaning = understand(line)
+            if any(map(str.isdigit, "".join(metric for metric, _ in meaning.metrics))):
+                shape.has_numbers, self._names = True, _runs_in_names(line)
+                key = tuple([line[start:end] for start, end in self._names])
+            if is_usual:
+                shape.meanings[key] = meaning
+                shape.may_be_named = shape.has_numbers or bool(meaning.numbers)
+        if self._room is not None:
+            self._room()
+        found = self._located[key] = Located(meaning, _spans(line, meaning.numbers))
+        return found
 
 
 class Shapes(dict[bytes, Layout]):
@@ -189,15 +179,7 @@ class Shapes(dict[bytes, Layout]):
     def of(self, line: str) -> Layout:
         """Return the layout of a line."""
         if len(line) > _LONGEST:
-            shape = Shape(self._questions, may_be_named=True)
-            return Layout(
-                shape,
-                prefix_of(line),
-                may_have_rank=True,
-                length=length_in(line),
-                time=time_in(line),
-                is_kept=False,
-            )
+            return Layout(line, Shape(self._questions, may_be_named=True), None)
         return self[line.encode("utf-8", "surrogatepass").translate(_ZEROS)]
 
     def __missing__(self, key: bytes) -> Layout:
@@ -212,18 +194,10 @@ class Shapes(dict[bytes, Layout]):
             is_named = stands is Stands.BELOW or may_be_named(lower)
             shape = Shape(self._asked(lower), may_be_named=is_named, stands=stands)
             self._shapes[without_lengths] = shape
-        line = key.decode("utf-8", "surrogatepass")
-        found = self[key] = Layout(
-            shape,
-            prefix_of(line),
-            may_have_rank=bool(rank_inside(line)),
-            length=length_in(line),
-            time=time_in(line),
-            is_kept=True,
-        )
+        found = self[key] = Layout(key.decode("utf-8", "surrogatepass"), shape, self._make_room)
         return found
 
-    def make_room(self) -> None:
+    def _make_room(self) -> None:
         """Take note that a meaning is kept: names with digits in them may be without end."""
         self._meanings += 1
         if self._meanings > MOST:
@@ -239,64 +213,31 @@ class Shapes(dict[bytes, Layout]):
         return tuple(one for one in self._questions if one.may_read(lower))
 
 
-def has_doubtful_comma(line: str) -> bool:
-    """Tell whether a comma between digits may be one of thousands or a decimal one: such a line is
-    read alone."""
-    return bool(_DECIMAL.search(line) and _DECIMAL.search(_THOUSANDS.sub("", line)))
-
-
-def with_names(line: str) -> str:
-    """Return a line with one zero for each number, but for digits in names, such as `q1_loss`."""
-    return _NO_NAMES.sub("0", line)
-
-
-def runs_in_names(line: str) -> list[Span]:
+def _runs_in_names(line: str) -> list[Span]:
     """Return where the runs of digits of a line stand that are in names."""
-    free = {match.start() for match in _NO_NAMES.finditer(line)}
-    return [m.span() for m in _DIGITS.finditer(line) if m.start() not in free]
+    return [match.span() for match in _IN_NAMES.finditer(line)]
 
 
-def runs_of(line: str) -> list[str]:
-    """Return the runs of digits in a line."""
-    return _DIGITS.findall(line)
+def marks(line: str, spans: Sequence[Span | None]) -> tuple[tuple[Mark, Mark] | None, ...]:
+    """Return parts of a line as parts of all lines of its shape."""
+    ends = _ends(line)
+
+    def mark(at: int) -> Mark:
+        number = bisect_right(ends, at) - 1
+        return number, at - ends[number]
+
+    return tuple(None if span is None else (mark(span[0]), mark(span[1])) for span in spans)
 
 
-def are_short(runs: list[str]) -> bool:
-    """Tell whether all numbers of a line are such as columns hold."""
-    return not runs or len(max(runs, key=len)) <= _LONGEST_NUMBER
+def _spans(line: str, parts: Sequence[tuple[Mark, Mark] | None]) -> tuple[Span | None, ...]:
+    """Return where parts of the lines of a shape stand in one of them."""
+    ends = _ends(line)
+    return tuple(
+        None if part is None else (ends[part[0][0]] + part[0][1], ends[part[1][0]] + part[1][1])
+        for part in parts
+    )
 
 
-def sites(line: str, spans: list[Span | None]) -> list[Site | None]:
-    """Return the numbers at places in a line as sites."""
-    runs = [match.span() for match in _DIGITS.finditer(line)]
-    starts = [start for start, _ in runs]
-    found: list[Site | None] = []
-    for span in spans:
-        if span is None:
-            found.append(None)
-            continue
-        start, end = span
-        first = index = bisect_left(starts, start)
-        between, at = [], start
-        while index < len(runs) and runs[index][1] <= end:
-            between.append(line[at : runs[index][0]])
-            at = runs[index][1]
-            index += 1
-        found.append(Site(first, (*between, line[at:end])))
-    return found
-
-
-def spans(line: str, of: Sequence[Site | None]) -> list[Span | None] | None:
-    """Return where the numbers at sites stand in a line, None if one of them is nan or inf."""
-    runs = [match.span() for match in _DIGITS.finditer(line)]
-    found: list[Span | None] = []
-    for site in of:
-        if site is None:
-            found.append(None)
-            continue
-        first, between = site
-        last = first + len(between) - 2
-        if last < first:
-            return None
-        found.append((runs[first][0] - len(between[0]), runs[last][1] + len(between[-1])))
-    return found
+def _ends(line: str) -> list[int]:
+    """Return where the runs of digits of a line end, behind its begin."""
+    return [0, *(match.end() for match in _DIGITS.finditer(line))]
