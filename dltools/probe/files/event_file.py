@@ -10,9 +10,11 @@ double 6): all that the writers of TensorFlow, PyTorch and tensorboardX write fo
 
 from __future__ import annotations
 
+import contextlib
 import struct
-from collections.abc import Iterator
 from typing import NamedTuple
+
+from dltools.probe.files.protobuf import Message
 
 
 class Scalar(NamedTuple):
@@ -58,89 +60,27 @@ class EventFile:
         return found
 
 
-def _scalars(event: bytes) -> list[Scalar]:
-    try:
-        wall_time, step, summary = 0.0, 0, b""
-        for number, value in fields(event):
-            if number == 1 and isinstance(value, bytes):
-                (wall_time,) = struct.unpack("<d", value)
-            elif number == 2 and isinstance(value, int):
-                step = _signed(value)
-            elif number == 5 and isinstance(value, bytes):
-                summary = value
-        found = []
-        for number, value in fields(summary):
-            if number == 1 and isinstance(value, bytes) and (scalar := _value(value)):
-                found.append(Scalar(wall_time, step, *scalar))
-        return found
-    except (struct.error, IndexError, UnicodeDecodeError, ValueError):
-        return []
+def _scalars(data: bytes) -> list[Scalar]:
+    found = []
+    with contextlib.suppress(struct.error, IndexError, ValueError):
+        event = Message(data)
+        wall_time, step = event.real(1) or 0.0, event.integer(2) or 0
+        for value in map(Message, Message(event.bytes(5)).all(1)):
+            tag, number = value.bytes(1).decode(), value.real(2)
+            number = _tensor(Message(value.bytes(8))) if number is None else number
+            if tag and number is not None:
+                found.append(Scalar(wall_time, step, tag, number))
+    return found
 
 
-def _value(data: bytes) -> tuple[str, float] | None:
-    tag, number_found = "", None
-    for number, value in fields(data):
-        if number == 1 and isinstance(value, bytes):
-            tag = value.decode()
-        elif number == 2 and isinstance(value, bytes) and len(value) == 4:
-            (number_found,) = struct.unpack("<f", value)
-        elif number == 8 and isinstance(value, bytes):
-            number_found = _tensor(value)
-    return (tag, number_found) if tag and number_found is not None else None
-
-
-def _tensor(data: bytes) -> float | None:
+def _tensor(tensor: Message) -> float | None:
     """Return a tensor's number, None unless it has just one."""
-    packed, content, dtype = "", b"", 0
-    for number, value in fields(data):
-        if number == 1 and isinstance(value, int):
-            dtype = value
-        elif number in (4, 5, 6) and isinstance(value, bytes):
-            content, packed = value, {5: "<f", 6: "<d"}.get(number, "")
-    packed = packed or _FORMATS.get(dtype, "")
-    numbers = list(struct.iter_unpack(packed, content)) if packed else []
-    return float(numbers[0][0]) if len(numbers) == 1 else None
-
-
-def fields(data: bytes) -> Iterator[tuple[int, int | bytes]]:
-    """Yield a message's fields: number, and its integer or bytes."""
-    at = 0
-    while at < len(data):
-        key, at = _varint(data, at)
-        number, kind = key >> 3, key & 7
-        if kind == 0:
-            value, at = _varint(data, at)
-            yield number, value
-            continue
-        if kind == 1:
-            size = 8
-        elif kind == 5:
-            size = 4
-        elif kind == 2:
-            size, at = _varint(data, at)
-        else:
-            raise ValueError(f"wire type {kind}")
-        if at + size > len(data):
-            raise IndexError("field beyond its message")
-        yield number, data[at : at + size]
-        at += size
-
-
-def _varint(data: bytes, at: int) -> tuple[int, int]:
-    value = shift = 0
-    while True:
-        byte = data[at]
-        at += 1
-        value |= (byte & 0x7F) << shift
-        if byte < 0x80:
-            return value, at
-        shift += 7
-        if shift > 63:
-            raise ValueError("varint of more than 64 bits")
-
-
-def _signed(value: int) -> int:
-    return value - (1 << 64) if value >= 1 << 63 else value
+    packings = {4: _FORMATS.get(tensor.integer(1) or 0), 5: "<f", 6: "<d"}
+    for field, packing in packings.items():
+        if packing and (content := tensor.bytes(field)):
+            numbers = list(struct.iter_unpack(packing, content))
+            return float(numbers[0][0]) if len(numbers) == 1 else None
+    return None
 
 
 def _table() -> list[int]:

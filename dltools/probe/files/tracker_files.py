@@ -20,7 +20,7 @@ from collections.abc import Iterator
 from datetime import datetime
 from typing import NamedTuple
 
-from dltools.probe.files.event_file import fields
+from dltools.probe.files.protobuf import Message
 
 _BLOCK, _HEADER = 32_768, 7
 _FULL, _FIRST, _MIDDLE, _LAST = 1, 2, 3, 4
@@ -52,7 +52,8 @@ class Journal:
         found: list[Logged] = []
         for record in self._records():
             with contextlib.suppress(struct.error, IndexError, ValueError, RecursionError):
-                read = _of_wandb(record) if self.tracker == "wandb" else _of_swanlab(record)
+                reader = _of_wandb if self.tracker == "wandb" else _of_swanlab
+                read = reader(Message(record))
                 found += [read] if read is not None and read.values else []
         return found
 
@@ -97,59 +98,37 @@ class Journal:
         return taken
 
 
-def _of_wandb(record: bytes) -> Logged | None:
+def _of_wandb(record: Message) -> Logged | None:
     """Return the history in a record of wandb, None if it has none."""
-    history = next((value for number, value in fields(record) if number == 2), None)
-    if not isinstance(history, bytes):
-        return None
-    values: dict[str, float] = {}
-    step = None
-    for number, value in fields(history):
-        if number == 1 and isinstance(value, bytes):
-            _add_item(values, value)
-        elif number == 2 and isinstance(value, bytes):
-            step = next((v for n, v in fields(value) if n == 1 and isinstance(v, int)), 0)
-    own = values.pop("_step", None)
-    seconds = values.pop("_timestamp", None)
-    step = step if step is not None or own is None else int(own)
+    history = Message(record.bytes(2))
+    values = dict(filter(None, map(_item, map(Message, history.all(1)))))
+    own, seconds = values.pop("_step", None), values.pop("_timestamp", None)
+    said = history.all(2)
+    step = (Message(said[-1]).integer(1) or 0) if said else None if own is None else int(own)
     return Logged(seconds, step, {k: v for k, v in values.items() if not k.startswith("_")})
 
 
-def _add_item(values: dict[str, float], item: bytes) -> None:
-    names: list[str] = []
-    found: object = None
-    for number, value in fields(item):
-        if number in (1, 2) and isinstance(value, bytes) and value:
-            names.append(value.decode())
-        elif number == 5 and isinstance(value, int):
-            found = value >> 1 ^ -(value & 1)
-        elif number == 6 and isinstance(value, bytes):
-            (found,) = struct.unpack("<d", value)
-        elif number == 16 and isinstance(value, bytes):
-            found = json.loads(value)
-    if names and isinstance(found, (int, float)) and not isinstance(found, bool):
-        values["/".join(names)] = float(found)
+def _item(item: Message) -> tuple[str, float] | None:
+    """Return the name and the number of an item, None if it is no number."""
+    name = "/".join(part.decode() for part in (*item.all(1), *item.all(2)) if part)
+    found: object = item.real(6)
+    if (whole := item.integer(5)) is not None:
+        found = whole >> 1 ^ -(whole & 1)
+    elif text := item.bytes(16):
+        found = json.loads(text)
+    is_number = isinstance(found, (int, float)) and not isinstance(found, bool)
+    return (name, float(found)) if name and is_number else None  # type: ignore[arg-type]
 
 
-def _of_swanlab(record: bytes) -> Logged | None:
+def _of_swanlab(record: Message) -> Logged | None:
     """Return the scalar in a record of SwanLab, None if it has none."""
-    scalar = next((value for number, value in fields(record) if number == 13), None)
-    if not isinstance(scalar, bytes):
+    if not (said := record.bytes(13)):
         return None
-    name, step, seconds, found = "", 0, None, 0.0
-    for number, value in fields(scalar):
-        if number == 1 and isinstance(value, bytes):
-            name = value.decode()
-        elif number == 2 and isinstance(value, int):
-            step = value
-        elif number == 4 and isinstance(value, bytes):
-            time = {n: v for n, v in fields(value) if isinstance(v, int)}
-            seconds = time.get(1, 0) + time.get(2, 0) / 1e9
-        elif number == 5 and isinstance(value, bytes):
-            for part, number_found in fields(value):
-                if part == 1 and isinstance(number_found, bytes):
-                    (found,) = struct.unpack("<d", number_found)
-    return Logged(seconds, step, {name: found})
+    scalar = Message(said)
+    time = Message(scalar.bytes(4))
+    seconds = (time.integer(1) or 0) + (time.integer(2) or 0) / 1e9
+    value = Message(scalar.bytes(5)).real(1) or 0.0
+    return Logged(seconds or None, scalar.integer(2) or 0, {scalar.bytes(1).decode(): value})
 
 
 _MAGIC = b"SQLite format 3\0"

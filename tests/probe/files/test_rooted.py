@@ -7,21 +7,18 @@ from pathlib import Path
 
 import pytest
 
-from dltools.probe.files import rooted
 from dltools.probe.files.rooted import Root
 
 
-@pytest.fixture(params=["openat2", "walk"])
-def root(request: pytest.FixtureRequest, tmp_path: Path) -> Root:
+@pytest.fixture
+def root(tmp_path: Path) -> Root:
     inside = tmp_path / "root"
     (inside / "a/b").mkdir(parents=True)
     (inside / "a/b/in.txt").write_text("inside")
     (inside / "etc").mkdir()
     (inside / "etc/secret").write_text("the container's own")
     (tmp_path / "secret").write_text("the host's")
-    made = Root(str(inside))
-    made._has_openat2 = request.param == "openat2"
-    return made
+    return Root(str(inside))
 
 
 def content(root: Root, path: str) -> str:
@@ -132,9 +129,3 @@ def test_files_are_listed_to_a_depth_and_a_number(root: Root, tmp_path: Path) ->
         (tmp_path / f"root/etc/{number}").touch()
     assert len(list(root.files("/etc", depth=1, most=20))) <= 20
     assert list(root.files("/nowhere", depth=1, most=20)) == []
-
-
-def test_the_kernels_own_way_is_used_where_there_is_one(tmp_path: Path) -> None:
-    with Root(str(tmp_path)) as root:
-        found = rooted._openat2(root._handle, "no-such", os.O_RDONLY)
-    assert found in (-errno.ENOENT, -errno.ENOSYS, -errno.EPERM)
