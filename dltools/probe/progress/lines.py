@@ -4,10 +4,11 @@ A log comes in pieces of any size and may hold any bytes: bars redrawn in place,
 endless lines.
 
 A saved log may be a file of an engine, whose entries hold a time stamp, a stream, and a line or a
-part of one. Docker's json-file (`{"log":"...","stream":"stderr","time":"..."}`) and CRI
-(`2026-01-31T12:00:00Z stderr F ...`) cut lines of more than 16 KiB. In json-file only the last part
-ends with a newline, unless another program has removed the newlines; CRI marks the last part F, for
-full, and the other parts P.
+part of one: what each stream says is a log of its own. Docker's json-file
+(`{"log":"...","stream":"stderr","time":"..."}`) and CRI (`2026-01-31T12:00:00Z stderr F ...`) cut
+lines of more than 16 KiB. In json-file only the last part ends with a newline, unless another
+program has removed the newlines; CRI marks the last part F, for full, and the other parts P. A
+record of journald's JSON holds a line in `MESSAGE`.
 """
 
 from __future__ import annotations
@@ -25,11 +26,10 @@ LONGEST_LINE = 16_384
 _LONGEST_ENTRY = 8 * LONGEST_LINE
 """Bytes of an entry of an engine's file that are read: it holds up to 16 KiB, and escapes."""
 
-_JSON = '{"log":'
 _ODD = re.compile(rb"[\r\x1b\x08\0\x0b\x0c]|\xef\xbb\xbf")
 _CONTROL_CHARACTERS = bytes((*range(1, 7), *range(14, 27), *range(28, 32)))
 
-_OF_ENTRIES = (b" stdout ", b" stderr ", _JSON.encode())
+_OF_ENTRIES = (b" stdout ", b" stderr ", b'{"log":', b'"MESSAGE"')
 """What the entries of an engine's file have."""
 
 _ESCAPES = re.compile(
@@ -37,7 +37,6 @@ _ESCAPES = re.compile(
 )
 
 _BACK = bytes.maketrans(b"\x08\x0b\x0c", b"\r\r\r")
-_BACK_TEXT = str.maketrans("\x08\x0b\x0c", "\r\r\r")
 
 _LEAST_PART = 4_096
 """Least characters of an entry of json-file without a newline that count as a part of a line: a
@@ -74,22 +73,24 @@ class LogLines:
 
     A bar that is redrawn by carriage returns or backspaces gives a line for each drawing. Escape
     codes and a byte order mark are removed, and bytes that are no UTF-8 are replaced. Of each line
-    only the first `LONGEST_LINE` bytes are kept; lines that are no text are dropped. Parts of a
-    line in several entries of an engine's file are joined.
+    only the first `LONGEST_LINE` bytes are kept; lines that are no text are dropped.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, *, may_have_entries: bool = True) -> None:
+        """`may_have_entries`: whether it may be a file of an engine."""
         self._begun = b""
         self._is_skipping = False
-        self._parts: dict[str, _Part] = {}  # by stream
-        self._begin()
+        self._is_begun = False  # the newest line, which has no end yet
+        self._is_drawn = False  # that line already shows something
+        self._may_have_entries = may_have_entries
+        self._streams: dict[str, LogLines] = {}
 
     def feed(self, data: bytes) -> list[LogLine]:
         """Return the lines that are now complete, without blank ones."""
         if _plain(data) and not self._begun and not self._is_skipping:
-            self._begin()
+            self._is_begun = self._is_drawn = False
             line = data[:-1].decode("utf-8", "replace")
-            if not _may_be_entry(line):
+            if not (self._may_have_entries and _may_be_entry(line)):
                 return [LogLine(line, False)] if line and not line.isspace() else []
         data = data.translate(_BACK)
         end = max(data.rfind(b"\n"), data.rfind(b"\r")) + 1
@@ -108,20 +109,10 @@ class LogLines:
     def end(self) -> list[LogLine]:
         """Return the last line, if it has no end."""
         head, self._begun, self._is_skipping = self._begun, b"", False
-        found = self._cut(head)
-        for part in self._parts.values():
-            self._begin()
-            self._is_drawn = part.is_redrawn
-            self._draw(part.text, found)
-        self._parts.clear()
+        found = self._cut(head + b"\n")
+        for of_stream in self._streams.values():
+            found += of_stream.end()
         return found
-
-    def _begin(self) -> None:
-        """Begin a line."""
-        self._is_begun = False
-        self._is_drawn = False  # it already shows something
-        self._stream = ""  # of the entry that it is, if that is a part of a line
-        self._stamp = ""  # of the entry, for its first drawing
 
     def _keep(self, tail: bytes) -> None:
         if self._is_skipping:
@@ -129,7 +120,7 @@ class LogLines:
         self._begun += tail
         longest = LONGEST_LINE
         if len(self._begun) > longest:
-            if self._begun.startswith(_JSON.encode()) or self._begun[10:11] == b"T":
+            if self._begun[:1] == b"{" or self._begun[10:11] == b"T":
                 longest = _LONGEST_ENTRY
             if len(self._begun) > longest:
                 self._begun, self._is_skipping = self._begun[:longest], True
@@ -137,62 +128,34 @@ class LogLines:
     def _cut(self, data: bytes) -> list[LogLine]:
         found: list[LogLine] = []
         *whole, last = _clean(data.decode("utf-8", "replace")).split("\n")
-        may_be_entries = any(word in data for word in _OF_ENTRIES)
+        may_be_entries = self._may_have_entries and any(word in data for word in _OF_ENTRIES)
         may_be_binary = len(data.translate(None, _CONTROL_CHARACTERS)) != len(data)
         if not (self._is_begun or b"\r" in data or may_be_entries or may_be_binary):
             found += _plain_lines(whole)
             whole = []
         for line in whole:
-            if self._is_begun or "\r" in line or (may_be_entries and _may_be_entry(line)):
-                self._add(line, found, is_whole=True)
-                self._begin()
-            elif line and not line.isspace() and not (may_be_binary and _is_binary(line)):
-                found.append(LogLine(line[:LONGEST_LINE], is_redrawn=False))
-        if last:
-            self._add(last, found, is_whole=False)
+            self._add(line, found, may_be_entry=may_be_entries)
+            self._is_begun = self._is_drawn = False
+        if may_be_entries and last[10:11] == "T" and len(last) < _LONGEST_ENTRY:
+            self._begun = last.encode() + self._begun  # an entry that goes on behind its drawings
+        elif last:
+            self._add(last, found, may_be_entry=may_be_entries)
         return found
 
-    def _add(self, line: str, found: list[LogLine], *, is_whole: bool) -> None:
-        """Add the drawings of a line, or of a part of it, that is an entry or none."""
-        if self._is_begun or not _may_be_entry(line) or not (entries := _entries_of(line)):
+    def _add(self, line: str, found: list[LogLine], *, may_be_entry: bool) -> None:
+        """Add the drawings of a line, or of a part of it, or what an entry holds."""
+        if may_be_entry and not self._is_begun and (entry := _entry_of(line)):
+            of_stream = self._streams.setdefault(entry.stream, LogLines(may_have_entries=False))
+            shown = of_stream.feed(entry.text.encode("utf-8", "replace"))
+            found += [one._replace(stamp=entry.stamp) for one in shown]
+        elif not _is_binary(line):
             self._is_begun = True
-            self._draw(line, found, is_whole=is_whole)
-            return
-        for entry in entries:
-            self._begin()
-            self._is_begun, self._stamp = True, entry.stamp
-            text = _clean(entry.text.translate(_BACK_TEXT)) if line[0] == "{" else entry.text
-            if (before := self._parts.pop(entry.stream, None)) is not None:
-                text, self._is_drawn = before.text + text, before.is_redrawn
-            if entry.is_part:
-                self._stream = entry.stream
-            self._draw(text, found, is_whole=is_whole or line[0] == "{")
-
-    def _draw(self, line: str, found: list[LogLine], *, is_whole: bool = True) -> None:
-        """Add drawings, without the last one if the next entry of the stream goes on with it."""
-        rest = None
-        if self._stream and is_whole:
-            line, _, rest = line.rpartition("\r")
-        if not _is_binary(line):
-            self._draw_text(line, found)
-        if rest is not None:
-            self._parts[self._stream] = _Part(rest[:LONGEST_LINE], self._is_drawn)
-
-    def _draw_text(self, line: str, found: list[LogLine]) -> None:
-        drawings = line.split("\r")
-        for number, drawing in enumerate(drawings, 1):
-            if drawing and not drawing.isspace():
-                head, is_over = drawing[:LONGEST_LINE], number < len(drawings)
-                one = LogLine(head, self._is_drawn, self._stamp, is_drawn_over=is_over)
-                found.append(one)
-                self._is_drawn, self._stamp = True, ""
-
-
-class _Part(NamedTuple):
-    """The last drawing of an entry that is a part of a line."""
-
-    text: str
-    is_redrawn: bool
+            drawings = line.split("\r")
+            for number, drawing in enumerate(drawings, 1):
+                if drawing and not drawing.isspace():
+                    head, is_over = drawing[:LONGEST_LINE], number < len(drawings)
+                    found.append(LogLine(head, self._is_drawn, is_drawn_over=is_over))
+                    self._is_drawn = True
 
 
 def _is_binary(line: str) -> bool:
@@ -205,44 +168,36 @@ def _is_binary(line: str) -> bool:
 
 
 class _Entry(NamedTuple):
-    """The content of an entry: a line without its newline, or a part of a line, which the next
-    entry of the stream continues."""
+    """What an entry holds: text of a stream, with the newline where a line ends, and its time."""
 
     text: str
     stream: str
     stamp: str
-    is_part: bool
 
 
 def _may_be_entry(line: str) -> bool:
     """Tell whether a line may be an entry: a quick look at some characters."""
-    return line[10:11] == "T" or line.startswith(_JSON)
+    return line[10:11] == "T" or (line[:1] == "{" and ('{"log":' in line or '"MESSAGE"' in line))
 
 
-def _entries_of(line: str) -> list[_Entry]:
-    """Return the entry that a line is, several for one of several lines; [] if it is none."""
-    if line.startswith(_JSON):
-        return _of_json(line)
-    match = _CRI.match(line)
-    if match is None:
-        return []
-    return [_Entry(line[match.end() :], match[2], match[1], match[3] == "P")]
-
-
-def _of_json(line: str) -> list[_Entry]:
+def _entry_of(line: str) -> _Entry | None:
+    """Return the entry that a line is, None if it is none."""
+    if line[:1] != "{":
+        match = _CRI.match(line)
+        end = "\n" if match and match[3] == "F" else ""
+        return _Entry(line[match.end() :] + end, match[2], match[1]) if match else None
     try:
         record = json.loads(line)
-        text, stream = record["log"], str(record.get("stream"))
+        text, stream = record.get("log", record.get("MESSAGE")), str(record.get("stream"))
         stamp = str(record.get("time") or record.get("@timestamp") or "")
+        if micros := record.get("__REALTIME_TIMESTAMP"):
+            stamp = f"{int(micros) / 1e6:.6f}"
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
-        return []
+        return None
     if not isinstance(text, str):
-        return []
-    *lines, last = text.split("\n")
-    found = [_Entry(one, stream, stamp, is_part=False) for one in lines]
-    if last or not lines:
-        found.append(_Entry(last, stream, stamp, is_part=len(text) >= _LEAST_PART))
-    return found
+        return None
+    is_part = "log" in record and len(text.rpartition("\n")[2]) >= _LEAST_PART
+    return _Entry(text if is_part or text.endswith("\n") else f"{text}\n", stream, stamp)
 
 
 def _plain(data: bytes) -> bool:

@@ -62,11 +62,10 @@ class PointReader(Generic[T]):
             lines += self._lines.end()
         for line in lines:
             layout = self._layout(line[0])
-            if layout.prefix is None:
-                self._read(line, layout, found)
-            else:
-                for own in peel(line, layout.prefix):
-                    self._read(own, self._layout(own.text), found)
+            if layout.prefix is not None:
+                line = peel(line, layout.prefix)
+                layout = self._layout(line[0])
+            self._read(line, layout, found)
         if is_last:
             found += self._drawings.end() + self._confirmation.end()
         return found

@@ -8,7 +8,6 @@ Engines, journals, launchers and ranks add prefixes: Docker's time stamps
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterator
 from typing import NamedTuple
@@ -45,25 +44,18 @@ _DIGITS = frozenset("0123456789")
 
 
 class Prefix(NamedTuple):
-    """The prefix of a line: where it ends, and where its time stamp and its rank stand.
-    `is_journal`: the line is a record of journald's JSON instead."""
+    """The prefix of a line: where it ends, and where its time stamp and its rank stand."""
 
     end: int = 0
     stamp: Span | None = None
     rank: Span | None = None
     is_certain: bool = True
-    is_journal: bool = False
-
-
-_JOURNALD = Prefix(is_journal=True)
 
 
 def prefix_of(text: str) -> Prefix | None:
     """Return the prefix of a line, None if it has none. It does not depend on the digits in the
     line."""
     head = text[:1]
-    if head == "{":
-        return _JOURNALD if '"MESSAGE"' in text else None
     if not (head.isalnum() or head in "[(" or (head == " " and ": " in text[:8])):
         return None
     found = Prefix()
@@ -96,37 +88,12 @@ def _match(text: str, at: int) -> re.Match[str] | None:
     return next(filter(None, found), None)
 
 
-def peel(line: LogLine, prefix: Prefix) -> list[LogLine]:
-    """Return the program's own line without this prefix, with the prefix's time stamp and rank. A
-    record of journald may hold several drawings."""
-    if prefix.is_journal:
-        return _of_journal(line)
+def peel(line: LogLine, prefix: Prefix) -> LogLine:
+    """Return the program's own line without this prefix, with the prefix's time stamp and rank."""
     text, stamp, rank = line.text, line.stamp, ""
     if prefix.stamp and not stamp:
         stamp = text[slice(*prefix.stamp)]
     if prefix.rank:
         rank = text[slice(*prefix.rank)]
     own = text[prefix.end :]
-    return [line._replace(text=own, stamp=stamp, rank=rank, is_certain=prefix.is_certain)]
-
-
-def _of_journal(line: LogLine) -> list[LogLine]:
-    """Return the lines in a record of journald's JSON."""
-    try:
-        record = json.loads(line.text)
-        text = record["MESSAGE"]
-        stamp = record.get("time") or record.get("@timestamp") or line.stamp
-        if micros := record.get("__REALTIME_TIMESTAMP"):
-            stamp = f"{int(micros) / 1e6:.6f}"
-    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
-        return [line]
-    if not isinstance(text, str):
-        return [line]
-    found: list[LogLine] = []
-    for drawing in text.replace("\n", "\r").split("\r"):
-        if drawing and not drawing.isspace():
-            is_redrawn = line.is_redrawn or text[:1] == "\r" or bool(found)
-            one = LogLine(drawing, is_redrawn, str(stamp))
-            prefix = prefix_of(drawing)
-            found += [one] if prefix is None or prefix.is_journal else peel(one, prefix)
-    return found
+    return line._replace(text=own, stamp=stamp, rank=rank, is_certain=prefix.is_certain)
