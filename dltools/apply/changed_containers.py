@@ -17,7 +17,8 @@ from dltools.engine.runs import UNKNOWN_RUN, ApplyRun
 from dltools.engine.turn_notes import TurnNote, read_notes
 from dltools.errors import AccessError, DataError
 from dltools.notation.cpu_weights import DEFAULT_CPU_WEIGHT
-from dltools.plan.realisation.settings import FoundSettings, Turn, as_found, only
+from dltools.notation.limits import only
+from dltools.plan.realisation.settings import Settings, Turn, as_found
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,8 +35,8 @@ class ChangedContainer:
 
     container_id: str
     name: str
-    original: FoundSettings
-    current: FoundSettings | None
+    original: Settings
+    current: Settings | None
     since: str
     run: ApplyRun
     state_directory: Path
@@ -120,7 +121,7 @@ def _is_left_alone(engine: Engine, located: LocatedContainer, entry: Entry) -> b
     return bool(foreign) and is_restored(engine, located, entry, entry.names - foreign)
 
 
-def _current(engine: Engine, located: LocatedContainer, known: _ContainerRecords) -> FoundSettings:
+def _current(engine: Engine, located: LocatedContainer, known: _ContainerRecords) -> Settings:
     """Return the settings that a container has now, with its state and turn where these may have
     been changed, or where it does not run."""
     current = as_found(current_settings(engine, located))
@@ -134,7 +135,7 @@ def _current(engine: Engine, located: LocatedContainer, known: _ContainerRecords
     return current
 
 
-def _original(known: _ContainerRecords, current: FoundSettings | None) -> FoundSettings:
+def _original(known: _ContainerRecords, current: Settings | None) -> Settings:
     """Return the settings that a container had; a turn changes none but its state."""
     entry = known.entry
     if current is None:
@@ -163,11 +164,11 @@ def paused_elsewhere(engine: Engine, directories: Iterable[Path]) -> list[str]:
     )
 
 
-def unusual_settings(engine: Engine) -> Mapping[str, FoundSettings]:
+def unusual_settings(engine: Engine) -> Mapping[str, Settings]:
     """Return the settings of running containers that are not the engine's defaults, by container
     name: a quota, weight or CPU list, or the state paused."""
     locator = Locator(engine)
-    found: dict[str, FoundSettings] = {}
+    found: dict[str, Settings] = {}
     for listed in engine.containers():
         try:
             located = locator.find(listed.id)

@@ -25,7 +25,6 @@ from dltools.engine.event_feed import EventFeed
 from dltools.engine.identity import own_records
 from dltools.engine.interface import (
     Container,
-    CpuLimits,
     Engine,
     Event,
     GoneError,
@@ -43,8 +42,9 @@ from dltools.engine.limits.cpu_limits import (
 from dltools.engine.pauses import set_state, why_no_pause
 from dltools.errors import UnavailableError
 from dltools.labels import longest_pause_s
+from dltools.notation.limits import Limits, differs
 from dltools.notation.times import time_or_none
-from dltools.plan.realisation.settings import FoundSettings, as_found, differs
+from dltools.plan.realisation.settings import Settings, as_found
 from dltools.plan.records import Action, Op, Plan, Result, Status
 
 OnResult = Callable[[Result], None]
@@ -106,7 +106,7 @@ class EngineActuator:
         self._own = OwnSettings(journal, self._update)
         self._records = LeftAloneRecords(journal.home / FOLDER)
         self._recorded: frozenset[str] = frozenset()
-        self._joined: dict[str, CpuLimits] = {}  # of those that take turns, when last set
+        self._joined: dict[str, Limits] = {}  # of those that take turns, when last set
         self._begun = time.time()
         self._feed: EventFeed | None = None
         rotation.on_hand = self._leave_to_somebody
@@ -441,7 +441,7 @@ class EngineActuator:
         self, action: Action, container: Container, found: Result, planned_at: datetime | None
     ) -> Result:
         """Pause or unpause a container."""
-        before: FoundSettings = {"state": container.state}
+        before: Settings = {"state": container.state}
         wanted = "paused" if action.op is Op.PAUSE else "running"
         found = replace(found, before=before, after=before)
         if refused := refusals.refusal(found, container, planned_at):

@@ -15,7 +15,7 @@ import math
 import threading
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -23,11 +23,12 @@ from dltools.apply.original_settings import timestamp
 from dltools.apply.refusals import FOREIGN
 from dltools.engine.runs import UNKNOWN_RUN, ApplyRun
 from dltools.engine.state_folder import StateFolder
-from dltools.engine.state_records import decode
+from dltools.engine.state_records import decode, encode
 from dltools.errors import DltoolsError
 from dltools.notation.cpu_weights import DEFAULT_CPU_WEIGHT
 from dltools.notation.json_values import parse_json
-from dltools.plan.realisation.settings import FoundSettings, Turn, as_found, only
+from dltools.notation.limits import only
+from dltools.plan.realisation.settings import Settings, Turn, as_found
 from dltools.plan.records import Op, Plan, Result, Status
 
 OnResult = Callable[[Result], None]
@@ -55,8 +56,8 @@ class Change:
     at: str
     container_id: str
     container_name: str
-    before: FoundSettings
-    after: FoundSettings
+    before: Settings
+    after: Settings
     host: str = ""
     reason: str = ""
     run: ApplyRun = UNKNOWN_RUN
@@ -71,15 +72,15 @@ class Held:
 
     host: str
     name: str
-    settings: FoundSettings
-    own: FoundSettings
+    settings: Settings
+    own: Settings
     reason: str
 
     @property
     def is_lower(self) -> bool:
         """Whether its weight is lower than before."""
-        weight = self.settings.get("cpu_weight", math.inf)
-        return weight < self.own.get("cpu_weight", DEFAULT_CPU_WEIGHT)
+        weight = self.settings.get("weight", math.inf)
+        return weight < self.own.get("weight", DEFAULT_CPU_WEIGHT)
 
 
 class History:
@@ -112,7 +113,7 @@ class History:
             reason = action.reason[:_LONGEST_REASON] if action else ""
             host = action.host if action else ""
             self._hold(result, host, reason)
-            record = asdict(_change_of(result, host, reason, self._run))
+            record = encode(_change_of(result, host, reason, self._run))
             self._write({name: one for name, one in record.items() if one != ""})
 
         return _noting(work, note)

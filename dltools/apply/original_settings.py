@@ -13,13 +13,13 @@ from datetime import UTC, datetime, timedelta
 from functools import partial
 from typing import Any
 
-from dltools.engine.interface import CpuLimits, Engine, LocatedContainer
+from dltools.engine.interface import Engine, LocatedContainer
 from dltools.engine.journal import Entry, Journal
 from dltools.engine.limits import limit_files
 from dltools.engine.limits.cpu_limits import current_settings, recorded_settings, settings_in_force
 from dltools.engine.runs import UNKNOWN_RUN, ApplyRun
 from dltools.notation.cpu_weights import DEFAULT_CPU_WEIGHT
-from dltools.plan.realisation.settings import differs, only
+from dltools.notation.limits import Limits, differs, only
 
 _LONGEST_S = 1e9
 """Longest lease (s), about thirty years: later times need not be dates."""
@@ -49,7 +49,7 @@ class Originals:
         self._journal = journal
 
     def describe(
-        self, located: LocatedContainer, state: str | None = None, wanted: CpuLimits | None = None
+        self, located: LocatedContainer, state: str | None = None, wanted: Limits | None = None
     ) -> Entry:
         """Return a container as it is now. `state` is given where the state is to be changed,
         `wanted` where settings are."""
@@ -160,7 +160,7 @@ def is_restored(
     recorded = recorded_settings(located)
     original = recorded_settings(located, engine.recorded(entry.fields))
     if located.cgroup_version == 2:  # many shares stand for one weight there
-        recorded["cpu_weight"] = original["cpu_weight"]
+        recorded["weight"] = original["weight"]
     if names is None or not is_partial:
         return recorded == original
     wanted, found = only(entry.settings, names), only(recorded, names)
@@ -183,7 +183,7 @@ def restore(
             is_in_force = partial(are_in_force, engine, located, settings)
             limit_files.set_limits(engine, located, settings, is_in_force)
         return
-    wanted: CpuLimits = {"cpu_weight": entry.settings.get("cpu_weight", DEFAULT_CPU_WEIGHT)}
+    wanted: Limits = {"weight": entry.settings.get("weight", DEFAULT_CPU_WEIGHT)}
     if _has_lost_cpu_list(located, entry):
         wanted["cpuset"] = entry.settings["cpuset"]
     has_its_weight = partial(_has_its_weight, located, entry)
@@ -200,7 +200,7 @@ def _has_others(located: LocatedContainer, entry: Entry, names: Collection[str] 
     return differs(only(others, present), present, located.usable_cpus)
 
 
-def are_in_force(engine: Engine, located: LocatedContainer, settings: CpuLimits) -> bool:
+def are_in_force(engine: Engine, located: LocatedContainer, settings: Limits) -> bool:
     """Tell whether settings are in force now. Raises `GoneError` or `RefusedError`."""
     return not differs(settings, current_settings(engine, located), located.usable_cpus)
 
@@ -210,7 +210,7 @@ def _has_its_weight(located: LocatedContainer, entry: Entry) -> bool:
     differ: one of all CPUs may stand for none."""
     directory = located.controller("cpu")
     found = directory.weight() if directory else None
-    return found in (None, entry.settings.get("cpu_weight", DEFAULT_CPU_WEIGHT))
+    return found in (None, entry.settings.get("weight", DEFAULT_CPU_WEIGHT))
 
 
 def _has_lost_cpu_list(located: LocatedContainer, entry: Entry) -> bool:

@@ -14,13 +14,14 @@ from contextlib import suppress
 from dltools.apply.original_settings import foreign_settings
 from dltools.apply.refusals import has_processes
 from dltools.apply.settings_update import SettingsUpdate
-from dltools.engine.interface import CpuLimits, Event, GoneError, LocatedContainer, RefusedError
+from dltools.engine.interface import Event, GoneError, LocatedContainer, RefusedError
 from dltools.engine.journal import Entry, Journal
 from dltools.engine.limits import limit_files
 from dltools.engine.limits.cpu_limits import attainable_settings, settings_in_force
 from dltools.engine.scales import MOST_SHARES
 from dltools.notation.cpu_weights import DEFAULT_CPU_WEIGHT
-from dltools.plan.realisation.settings import Settings, as_found, differs, only
+from dltools.notation.limits import Limits, differs, only
+from dltools.plan.realisation.settings import Settings, as_found
 from dltools.plan.records import Result, Status
 
 LASTS_S: Mapping[str, float] = {"enter": 60.0, "attach": 10.0, "signal": 600.0}
@@ -67,8 +68,8 @@ class OwnSettings:
         self._journal = journal
         self._update = update
         self._seen: dict[str, LocatedContainer] = {}
-        self._before: dict[str, CpuLimits] = {}
-        self._later: dict[str, CpuLimits] = {}
+        self._before: dict[str, Limits] = {}
+        self._later: dict[str, Limits] = {}
 
     def see(self, located: LocatedContainer) -> None:
         """Keep in mind where a container is whose settings are changed."""
@@ -82,13 +83,13 @@ class OwnSettings:
                 return
             located = self._located(container_id)
             own = only(entry.settings, self._ours(located, entry))
-            if "cpu_weight" in own:
-                own["cpu_weight"] = self._weight_beside_others(container_id, own["cpu_weight"])
+            if "weight" in own:
+                own["weight"] = self._weight_beside_others(container_id, own["weight"])
             self._before[container_id] = only(settings_in_force(located), own)
             self._update.own[container_id] = own
             self._set(located, own)
 
-    def defer(self, container_id: str, wanted: CpuLimits) -> None:
+    def defer(self, container_id: str, wanted: Limits) -> None:
         """Keep in mind what a plan wants of a container that has its own settings for now. Of
         another one the next plan will ask again."""
         if container_id in self._before:
@@ -128,7 +129,7 @@ class OwnSettings:
         known = self._update.known(located.container.id)
         return entry.names - foreign_settings(self._update.engine, located, entry, known)
 
-    def _set(self, located: LocatedContainer, settings: CpuLimits) -> bool:
+    def _set(self, located: LocatedContainer, settings: Limits) -> bool:
         """Set limits, and tell whether they are in force."""
         wanted, present = attainable_settings(located, settings), settings_in_force(located)
         if not differs(wanted, present, located.usable_cpus):
@@ -143,7 +144,7 @@ class OwnSettings:
             return self._ask(located, wanted)
         return True
 
-    def _ask(self, located: LocatedContainer, wanted: CpuLimits) -> bool:
+    def _ask(self, located: LocatedContainer, wanted: Limits) -> bool:
         """Have the engine set limits, and tell whether they are in force."""
         container = located.container
         if not has_processes(container):
@@ -162,5 +163,5 @@ class OwnSettings:
         return float(min(MOST_SHARES, round(own * most)))
 
 
-def _weight(settings: Settings | CpuLimits) -> float:
-    return float(settings.get("cpu_weight", DEFAULT_CPU_WEIGHT))
+def _weight(settings: Settings | Limits) -> float:
+    return float(settings.get("weight", DEFAULT_CPU_WEIGHT))

@@ -47,7 +47,8 @@ from dltools.engine.limits.cpu_limits import Locator, current_settings, recorded
 from dltools.engine.pauses import set_state, unpause
 from dltools.engine.runs import UNKNOWN_RUN, ApplyRun
 from dltools.engine.turn_notes import TurnNotes
-from dltools.plan.realisation.settings import FoundSettings, as_found, only
+from dltools.notation.limits import only
+from dltools.plan.realisation.settings import Settings, as_found
 from dltools.plan.records import Result, Status
 
 
@@ -134,7 +135,7 @@ class _Undoing:
 
     def _settings_to_restore(
         self, located: LocatedContainer, entry: Entry, found: Result, names: set[str]
-    ) -> FoundSettings:
+    ) -> Settings:
         """Return the original settings that can be seen on the container now. Of one that has
         ended, only the record shows: there a quota counts that counted as none below a cgroup that
         gave no more, as the cgroup of a pod."""

@@ -14,18 +14,12 @@ from pathlib import Path
 from typing import Any
 
 from dltools.engine import cgroup
-from dltools.engine.interface import (
-    ALL_CAPABILITIES,
-    LIMITS,
-    Capabilities,
-    Container,
-    Engine,
-    GoneError,
-)
+from dltools.engine.interface import ALL_CAPABILITIES, Capabilities, Container, Engine, GoneError
 from dltools.engine.kernel_files import ROOT, read_text
 from dltools.engine.pauses import why_no_pause
 from dltools.errors import DltoolsError
 from dltools.labels import PROTECT, QOE, has_labels, is_true
+from dltools.notation.limits import CPU_LIMITS, written_name
 from dltools.plan.records import Action, Op, Result, Status
 
 GONE = "the container no longer exists"
@@ -110,13 +104,13 @@ def unsupported(
     """Return why dl-apply cannot carry out an action on the engine of a host, None if it can."""
     if action.host != host:
         return f"the action is for host {action.host}, and this engine is on host {host}"
-    unknown = [name for name in action.set if name not in LIMITS]
+    unknown = [name for name in action.set if name not in CPU_LIMITS]
     if action.op is Op.UPDATE and unknown:
         return f"dl-apply cannot set {', '.join(unknown)}"
-    unable = [name for name in action.set if name in LIMITS and name not in engine_can.limits]
+    unable = [name for name in action.set if name in CPU_LIMITS and name not in engine_can.limits]
     cannot = ""
     if action.op is Op.UPDATE and unable:
-        cannot = f"set {', '.join(unable)}"
+        cannot = f"set {', '.join(map(written_name, unable))}"
     if action.op in (Op.PAUSE, Op.UNPAUSE, Op.ROTATE) and not engine_can.pauses:
         cannot = "pause containers"
     if action.op is Op.MIGRATE and not engine_can.creates:

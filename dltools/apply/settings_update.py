@@ -20,14 +20,7 @@ from dltools.apply.original_settings import (
     unknown_settings,
 )
 from dltools.apply.refusals import CHANGED, GONE, ended_meanwhile, refusal
-from dltools.engine.interface import (
-    CpuLimits,
-    Engine,
-    GoneError,
-    LocatedContainer,
-    RefusedError,
-    UnableError,
-)
+from dltools.engine.interface import Engine, GoneError, LocatedContainer, RefusedError, UnableError
 from dltools.engine.journal import Entry
 from dltools.engine.limits.cpu_limits import (
     Locator,
@@ -38,7 +31,8 @@ from dltools.engine.limits.cpu_limits import (
     unfit_cpu_list,
 )
 from dltools.engine.limits.limit_files import set_limits
-from dltools.plan.realisation.settings import FoundSettings, Settings, as_found, differs, only
+from dltools.notation.limits import Limits, differs, only, written_name
+from dltools.plan.realisation.settings import Settings, as_found
 from dltools.plan.records import Action, Result, Status
 
 
@@ -82,18 +76,18 @@ class SettingsUpdate:
         self.engine = engine
         self.locator = locator
         self.originals = originals
-        self.made: dict[str, FoundSettings] = {}
-        self.own: dict[str, CpuLimits] = {}
+        self.made: dict[str, Settings] = {}
+        self.own: dict[str, Limits] = {}
 
     def known(self, container_id: str) -> list[Mapping[str, Any]]:
         """Return the settings of this run that may be in force in a container."""
         return [one.get(container_id, {}) for one in (self.made, self.own)]
 
-    def apply(self, found: Result, located: LocatedContainer, wanted: CpuLimits) -> Result:
+    def apply(self, found: Result, located: LocatedContainer, wanted: Limits) -> Result:
         """Apply a plan's settings to a container and return what became of it."""
         return self.note(self.change(found, located, wanted), located)
 
-    def change(self, found: Result, located: LocatedContainer, wanted: CpuLimits) -> Result:
+    def change(self, found: Result, located: LocatedContainer, wanted: Limits) -> Result:
         """Change settings of a container and return what became of it."""
         before = self.originals.describe(located, wanted=wanted)
         is_new = self.originals.record(before)
@@ -119,10 +113,10 @@ class SettingsUpdate:
         who = "Swarm, or somebody," if located.container.is_task else "somebody"
         if located.container.files_only:
             who = "systemd, or somebody,"  # a daemon-reload resets what the engine does not know
-        changed = " and ".join(name for name in names if name in others)
+        changed = " and ".join(written_name(name) for name in names if name in others)
         return replace(result, error=f"{who} has changed {changed} since dl-apply set it")
 
-    def note_made(self, container_id: str, settings: FoundSettings) -> None:
+    def note_made(self, container_id: str, settings: Settings) -> None:
         """Note that a container has what plans want of it."""
         self.made.setdefault(container_id, {}).update(settings)
         own = self.own.pop(container_id, {})
@@ -134,7 +128,7 @@ class SettingsUpdate:
         self.made.pop(container_id, None)
         self.own.pop(container_id, None)
 
-    def _try(self, found: Result, located: LocatedContainer, wanted: CpuLimits) -> Result:
+    def _try(self, found: Result, located: LocatedContainer, wanted: Limits) -> Result:
         try:
             is_in_force = partial(are_in_force, self.engine, located, wanted)
             set_limits(self.engine, located, wanted, is_in_force)

@@ -107,8 +107,8 @@ class WaitingFile:
             if (queue := _QUEUE.search(one.reason)) is not None and queue[3]:
                 until = _next_at(queue[3], now)
             words = next((f"{found[1]} of {found[2]}" for found in (queue, place) if found), "-")
-            own = one.own.get("cpu_weight", DEFAULT_CPU_WEIGHT)
-            how = f"weight {one.settings['cpu_weight']:g} of {own:g}"
+            own = one.own.get("weight", DEFAULT_CPU_WEIGHT)
+            how = f"weight {one.settings['weight']:g} of {own:g}"
             yield _Wait(one.host, one.name, how, _whole(since), _whole(until), words)
 
     def _write(self, waits: Sequence[_Wait]) -> None:

@@ -12,7 +12,7 @@ from dltools.notation.resources import format_bytes, parse_cpus, short_gpu, unio
 from dltools.text import printable
 
 if TYPE_CHECKING:
-    from dltools.plan.realisation.settings import FoundSettings
+    from dltools.plan.realisation.settings import Settings
 
 _UNKNOWN = object()
 
@@ -80,9 +80,7 @@ def size(count: float | None) -> str:
     return "-" if count is None else format_bytes(count)
 
 
-def settings_in_words(
-    settings: FoundSettings, named: Iterable[str] = (), *, whole: bool = True
-) -> str:
+def settings_in_words(settings: Settings, named: Iterable[str] = (), *, whole: bool = True) -> str:
     """Return settings in words: "1.5 cpus, weight 300, paused".
 
     Defaults are left out, except those of settings that are `named`. `whole`: these are all
@@ -96,8 +94,8 @@ def settings_in_words(
         words.append(f"{place} {settings['turn_s']:.3g} s{where}")
     if settings.get("cpus") is not None:
         words.append(f"{settings['cpus']:g} cpus")
-    weight = settings.get("cpu_weight")
-    if weight is not None and (weight != DEFAULT_CPU_WEIGHT or "cpu_weight" in named):
+    weight = settings.get("weight")
+    if weight is not None and (weight != DEFAULT_CPU_WEIGHT or "weight" in named):
         words.append(f"weight {weight:g}")
     if settings.get("cpuset"):
         words.append(f"on CPUs {settings['cpuset']}")
@@ -138,9 +136,9 @@ def _on_gpu(queue: str | None) -> str:
     return f" on {printable(short_gpu(queue))}" if queue else ""
 
 
-def changes_in_words(before: FoundSettings, after: FoundSettings) -> tuple[str, str]:
+def changes_in_words(before: Settings, after: Settings) -> tuple[str, str]:
     """Return what differs between settings before and after; where nothing does, what limits."""
-    from dltools.plan.realisation.settings import only
+    from dltools.notation.limits import only
 
     names = [
         name

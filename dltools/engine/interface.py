@@ -15,13 +15,14 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import PurePosixPath
-from typing import Any, NamedTuple, Protocol, TypedDict, TypeVar, runtime_checkable
+from typing import Any, NamedTuple, Protocol, TypeVar, runtime_checkable
 
 from dltools.engine.cgroup import Cgroup
 from dltools.engine.cgroup_files import Directory, Usage
 from dltools.engine.services import ServiceManager
 from dltools.errors import DltoolsError
 from dltools.labels import ORIGIN, PREFIX
+from dltools.notation.limits import CPU_LIMITS, Limits, written_name
 
 
 class GoneError(DltoolsError):
@@ -40,19 +41,6 @@ Fields = Mapping[str, Any]
 """What only a member understands; a JSON object."""
 
 
-class CpuLimits(TypedDict, total=False):
-    """CPU limits of a container; absent ones are not meant: a quota in cores (None: no quota), a
-    weight in Docker's shares, and a list of CPUs such as 0-3,6 (None: all)."""
-
-    cpus: float | None
-    cpu_weight: float
-    cpuset: str | None
-
-
-LIMITS = tuple(CpuLimits.__annotations__)
-"""The names of the limits."""
-
-
 @dataclass(frozen=True, slots=True)
 class Capabilities:
     """What an engine can do, beside showing its containers: which limits it sets, and whether it
@@ -60,7 +48,7 @@ class Capabilities:
     limits stay when a container restarts. `leases_only`: what is changed must end by itself. `why`:
     a sentence that says why it cannot do more, and what would let it, "" where nothing would."""
 
-    limits: frozenset[str] = frozenset(LIMITS)
+    limits: frozenset[str] = frozenset(CPU_LIMITS)
     pauses: bool = True
     creates: bool = True
     keeps: bool = True
@@ -68,28 +56,15 @@ class Capabilities:
     why: str = ""
 
     def missing(self, one: Container | None = None) -> list[str]:
-        """Return what cannot be done with one container, or any: names of limits, pause, move."""
+        """Return what cannot be done with one container, or any: limits as plans name them, pause,
+        move."""
         limits = self.limits - (one.unsettable.keys() if one else set())
-        missing = [name for name in LIMITS if name not in limits]
+        missing = [written_name(name) for name in CPU_LIMITS if name not in limits]
         missing += ["pause"] if (one and one.pause_refusal) or not self.pauses else []
         return missing if self.creates else [*missing, "move"]
 
 
 ALL_CAPABILITIES = Capabilities()
-
-
-class RecordedLimits(NamedTuple):
-    """Limits on an engine's record, which a restart of the container puts in force: a quota in
-    cores (None: no quota), the weight that was asked for (None: none), a list of CPUs ("": all),
-    and memory in bytes (None: no limit)."""
-
-    cpus: float | None = None
-    weight: float | None = None
-    cpuset: str = ""
-    memory: int | None = None
-
-
-NOTHING_RECORDED = RecordedLimits()
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,7 +143,7 @@ class Container:
     unsettable: Mapping[str, str] = field(default_factory=dict)
     has_gpu: bool = False
     files_only: bool = False
-    recorded: RecordedLimits = NOTHING_RECORDED
+    recorded: Limits = field(default_factory=Limits)
     limit_fields: Fields = field(default_factory=dict)
     native: Fields = field(default_factory=dict)
     cgroup_path: str = ""
@@ -355,9 +330,9 @@ class Engine(Protocol):
         """Return the events between two times that the engine still remembers."""
         return []
 
-    def recorded(self, limit_fields: Fields) -> RecordedLimits:
+    def recorded(self, limit_fields: Fields) -> Limits:
         """Return the limits for which the fields of a journal's entry stand."""
-        return NOTHING_RECORDED
+        return {}
 
 
 @runtime_checkable
@@ -368,7 +343,7 @@ class SetsLimits(Engine, Protocol):
     def set_limits(
         self,
         located: LocatedContainer,
-        wanted: CpuLimits,
+        wanted: Limits,
         is_in_force: Callable[[], bool],
         original: Fields | None = None,
     ) -> None:

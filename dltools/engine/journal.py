@@ -12,12 +12,13 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from dltools.engine.interface import CpuLimits, Fields, RecordedLimits
+from dltools.engine.interface import Fields
 from dltools.engine.runs import UNKNOWN_RUN, ApplyRun
 from dltools.engine.scales import asked_weight
 from dltools.engine.state_records import Records
 from dltools.errors import AccessError, DataError
 from dltools.notation.cpu_weights import DEFAULT_CPU_WEIGHT
+from dltools.notation.limits import Limits
 
 _MOST_OURS = 6
 """Settings of ours that are known again: before and after each of the last three changes."""
@@ -43,14 +44,14 @@ class Entry:
     container_id: str
     container_name: str
     fields: Mapping[str, Any]
-    settings: CpuLimits
+    settings: Limits
     kernel: Mapping[str, str]
     since: str
     run: ApplyRun
     state: str | None = None
     started: str = ""
     leased_by: ApplyRun = UNKNOWN_RUN
-    ours: Sequence[CpuLimits] = ()
+    ours: Sequence[Limits] = ()
     until: str = ""
 
     def __post_init__(self) -> None:
@@ -98,7 +99,7 @@ class Journal(Records[Entry]):
         if known is not None:
             # The engine may yet carry out what a run asked for that was killed since.
             last = known.ours[-1] if known.ours else {}
-            newer = (CpuLimits(**{**last, **one}) for one in entry.ours)
+            newer = (Limits(**{**last, **one}) for one in entry.ours)
             ours = (*known.ours, *newer)[-_MOST_OURS:]
             entry = replace(
                 known.with_state_of(entry), leased_by=entry.leased_by, ours=ours, until=entry.until
@@ -125,25 +126,23 @@ class _Read(NamedTuple):
     for; a text says why that cannot be told."""
 
     since: str
-    limits: RecordedLimits | str
+    limits: Limits | str
 
 
 _Stamp = tuple[int, int]
 
 
-class OwnerLimits:
+class OwnersJournals:
     """What owners asked for of containers that dl-apply has changed, by the journals of state
     directories; an entry is read again only when it has changed."""
 
-    def __init__(
-        self, directories: Iterable[Path], recorded: Callable[[Fields], RecordedLimits]
-    ) -> None:
+    def __init__(self, directories: Iterable[Path], recorded: Callable[[Fields], Limits]) -> None:
         """`recorded` tells what an entry's fields of the engine stand for."""
         self._journals = [Journal(directory / "journal") for directory in directories]
         self._recorded = recorded
         self._known: dict[Path, dict[str, tuple[_Stamp, _Read]]] = {}
 
-    def read(self, container_ids: Collection[str]) -> dict[str, RecordedLimits | str]:
+    def read(self, container_ids: Collection[str]) -> dict[str, Limits | str]:
         """Return what the owners of those containers asked for that dl-apply has changed.
 
         A text says why that cannot be told: of all the containers, where a journal cannot be read.
@@ -181,7 +180,7 @@ class OwnerLimits:
         if entry is None:
             return None
         settings, recorded = entry.settings, self._recorded(entry.fields)
-        in_force = settings.get("cpu_weight", DEFAULT_CPU_WEIGHT)
-        weight = asked_weight(recorded.weight, in_force, is_v2="cpu.weight" in entry.kernel)
-        own = RecordedLimits(settings.get("cpus"), weight, settings.get("cpuset") or "")
-        return _Read(entry.since, own)
+        in_force = settings.get("weight", DEFAULT_CPU_WEIGHT)
+        is_v2 = "cpu.weight" in entry.kernel
+        weight = asked_weight(recorded.get("weight"), in_force, is_v2=is_v2)
+        return _Read(entry.since, {**settings, "weight": weight})

@@ -32,6 +32,7 @@ from typing import (
 from dltools.engine.state_folder import StateFolder
 from dltools.errors import AccessError, DataError
 from dltools.notation.json_values import parse_json
+from dltools.notation.limits import known_name, written
 
 VERSION = 1
 """Version of the format of all records."""
@@ -80,7 +81,7 @@ class Records(Generic[R]):
 
     def write(self, record: R) -> None:
         """Write a record in the place of the one with its key. Raises `OutputError`."""
-        text = json.dumps({"v": VERSION, **asdict(record)})
+        text = json.dumps({"v": VERSION, **encode(record)})
         self._folder.write(file_name(self.key(record)), text.encode())
 
     def find(self, key: str) -> R | None:
@@ -147,6 +148,16 @@ def parse_record(text: bytes) -> dict[str, Any]:
     return data
 
 
+def encode(record: ContainerRecord) -> dict[str, Any]:
+    """Return the fields of a dataclass as JSON values."""
+    found = asdict(record)
+    for name, type_ in _types(type(record)).items():
+        if found[name] and any(map(is_typeddict, (type_, *get_args(type_)))):
+            many = not isinstance(found[name], Mapping)
+            found[name] = list(map(written, found[name])) if many else written(found[name])
+    return found
+
+
 def decode(type_: Any, data: Mapping[str, Any]) -> Any:
     """Return a dataclass with values from JSON, which may lack fields that have a default.
 
@@ -188,7 +199,8 @@ def _value(type_: Any, value: Any, name: str) -> Any:
         return decode(type_, value)
     if is_typeddict(type_) and isinstance(value, dict):
         types = _types(type_)
-        return {key: _value(types.get(key), one, f"{name}.{key}") for key, one in value.items()}
+        known = {known_name(key): one for key, one in value.items()}
+        return {key: _value(types.get(key), one, f"{name}.{key}") for key, one in known.items()}
     if isinstance(type_, type) and issubclass(type_, Enum):
         return type_(value)
     if origin in (tuple, Sequence) and isinstance(value, list):

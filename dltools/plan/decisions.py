@@ -6,20 +6,12 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
+from dltools.notation.limits import LIMITS, differs, only
 from dltools.notation.resources import parse_cpus
 from dltools.plan.foreign_settings import foreign_in_words, in_force
 from dltools.plan.host_history import HostHistory
 from dltools.plan.policy.interface import ActionKind, Allocation
-from dltools.plan.realisation.settings import (
-    LEAST_CPUS,
-    SETTINGS,
-    FoundSettings,
-    Settings,
-    Turn,
-    as_found,
-    differs,
-    only,
-)
+from dltools.plan.realisation.settings import LEAST_CPUS, Settings, Turn, as_found
 from dltools.plan.realisation.shared_host import Realisation
 from dltools.plan.records import Action, Op
 from dltools.plan.signals.container_history import ContainerHistory, Member
@@ -48,7 +40,7 @@ class JobDecision:
     container_id: str
     name: str
     allocation: Allocation
-    present: FoundSettings
+    present: Settings
     setting: Settings | None
     reason: str
     op: Op
@@ -163,7 +155,7 @@ def _part(job: ContainerHistory, setting: Settings | None) -> Settings | None:
 
 def present_settings(
     container: ContainerHistory | Member, cpus: float, cpuset: str | None
-) -> FoundSettings:
+) -> Settings:
     """Return the settings in force, on a host of so many `cpus` whose containers may have the CPUs
     `cpuset`; what is unknown is left out."""
     present = in_force(container, cpus)
@@ -179,7 +171,7 @@ def present_settings(
 
 def _apart(setting: Settings) -> tuple[Settings, Settings]:
     """Return the limits of a setting, and its turn."""
-    return only(setting, SETTINGS), only(setting, Turn.__annotations__)
+    return only(setting, LIMITS), only(setting, Turn.__annotations__)
 
 
 def _steps(one: JobDecision) -> Iterator[tuple[Op, Settings]]:

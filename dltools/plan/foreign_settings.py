@@ -16,10 +16,11 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from dltools.notation.cpu_weights import DEFAULT_CPU_WEIGHT
-from dltools.plan.realisation.settings import FoundSettings, Settings, differs
+from dltools.notation.limits import differs
+from dltools.plan.realisation.settings import Settings
 from dltools.plan.signals.container_history import WAITING_WEIGHT, ContainerHistory, Member
 
-Name = Literal["cpu_weight", "cpus"]
+Name = Literal["weight", "cpus"]
 """A setting that is watched."""
 
 Value = float | None
@@ -31,11 +32,11 @@ _REMEMBERED = 3
 _CERTAIN = 2
 """Samples in a row at which a value of somebody else must be in force (ours)."""
 
-DEFAULTS: Mapping[Name, Value] = {"cpu_weight": DEFAULT_CPU_WEIGHT, "cpus": None}
+DEFAULTS: Mapping[Name, Value] = {"weight": DEFAULT_CPU_WEIGHT, "cpus": None}
 """The settings that are watched, and what containers begin with."""
 
 _SAYS: Mapping[Name, str] = {
-    "cpu_weight": "its weight was set to {:g}",
+    "weight": "its weight was set to {:g}",
     "cpus": "its quota was set to {:g} CPUs",
 }
 
@@ -98,14 +99,14 @@ WatchedSettings = Mapping[Name, Watched]
 """The settings of one container that are watched, by name."""
 
 
-def in_force(container: ContainerHistory | Member, cpus: float) -> FoundSettings:
+def in_force(container: ContainerHistory | Member, cpus: float) -> Settings:
     """Return the weight and the quota of a container on a host of so many CPUs, as far as they are
     known. A quota of all CPUs is none."""
-    found: FoundSettings = {}
+    found: Settings = {}
     if container.cpus is not None and container.cpus > 0:
         found["cpus"] = None if container.cpus >= cpus else container.cpus
     if container.weight is not None and container.weight > 0:
-        found["cpu_weight"] = container.weight
+        found["weight"] = container.weight
     return found
 
 
@@ -134,14 +135,16 @@ def after_sample(watched: WatchedSettings, present: Settings, cpus: float) -> Wa
 def foreign_in_words(watched: WatchedSettings) -> str:
     """Return in words what somebody else has set, "" for nothing."""
     found = [
-        _SAYS[name].format(one.present) for name, one in sorted(watched.items()) if one.is_foreign
+        said.format(watched[name].present)
+        for name, said in _SAYS.items()
+        if name in watched and watched[name].is_foreign
     ]
     return f"{' and '.join(found)} by somebody else" if found else ""
 
 
 def _is_of_dltools(name: Name, value: Value, cpus: float) -> bool:
     """Tell whether it is what containers begin with, or the weight of a job that waits."""
-    is_low = name == "cpu_weight" and value is not None and value <= WAITING_WEIGHT
+    is_low = name == "weight" and value is not None and value <= WAITING_WEIGHT
     return is_low or not _differ(name, DEFAULTS[name], value, cpus)
 
 

@@ -120,7 +120,7 @@ def _lies_apart(job: JobDecision, found: Realisation) -> str:
 
 def _is_limited(present: Settings) -> bool:
     """Tell whether a container has other settings than a new one."""
-    weight = present.get("cpu_weight")
+    weight = present.get("weight")
     is_weighted = weight is not None and weight != DEFAULT_CPU_WEIGHT
-    others = (value for name, value in present.items() if name != "cpu_weight")
+    others = (value for name, value in present.items() if name != "weight")
     return is_weighted or any(value is not None for value in others)

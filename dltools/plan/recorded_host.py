@@ -15,6 +15,7 @@ from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import Any, TypeVar
 
+from dltools.notation.limits import known_name
 from dltools.notation.resources import union_of_cpus
 from dltools.observations.host_samples import HostSamples, Layout, Points
 from dltools.observations.roles import from_row
@@ -420,7 +421,7 @@ def _by_time(report: tuple[int, int | None, float | None]) -> tuple[int, float, 
 
 def _names(text: str | None) -> frozenset[str]:
     """Return the names that are joined by + in a cell."""
-    return frozenset(filter(None, (text or "").split("+")))
+    return frozenset(map(known_name, filter(None, (text or "").split("+"))))
 
 
 def _known(value: float | None) -> float | None:

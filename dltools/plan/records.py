@@ -18,7 +18,8 @@ from typing import Any, Literal, cast
 from dltools.contents import Content, content_of, refusal
 from dltools.errors import DataError
 from dltools.notation.json_values import parse_json
-from dltools.plan.realisation.settings import SETTINGS, FoundSettings, Settings
+from dltools.notation.limits import LIMITS, WEIGHT, known_name, written, written_name
+from dltools.plan.realisation.settings import Settings
 from dltools.plan.signals.targets import TargetMet
 
 VERSION = 1
@@ -106,8 +107,8 @@ class Result:
     status: Status
     container_id: str
     container_name: str
-    before: FoundSettings = field(default_factory=FoundSettings)
-    after: FoundSettings = field(default_factory=FoundSettings)
+    before: Settings = field(default_factory=Settings)
+    after: Settings = field(default_factory=Settings)
     error: str | None = None
 
 
@@ -137,8 +138,8 @@ def dump_plan(plan: Plan) -> str:
             "op": action.op.value,
             "host": action.host,
             "container": {"id": action.container_id, "name": action.container_name},
-            "set": action.set,
-            "expect": action.expect,
+            "set": written(action.set),
+            "expect": written(action.expect),
             "reason": action.reason,
         }
         | ({} if action.to is None else {"to": action.to})
@@ -166,8 +167,8 @@ def dump_result(result: Result) -> str:
             "id": result.id,
             "status": result.status.value,
             "container": {"id": result.container_id, "name": result.container_name},
-            "before": result.before,
-            "after": result.after,
+            "before": written(result.before),
+            "after": written(result.after),
             "error": result.error,
         }
     )
@@ -306,6 +307,9 @@ _SHARES: tuple[Literal["asked", "had"], ...] = ("asked", "had")
 """What a turn that is a share of the time says of a container's share of GPUs."""
 
 
+_LIMITS = tuple(map(written_name, LIMITS))
+
+
 def _turn(record: Mapping[str, Any], where: str) -> Settings:
     found = _get(record, "set", dict, where)
     group, turn = _get(found, "group", int, where), _get(found, "turn_s", (int, float), where)
@@ -332,16 +336,16 @@ def _turn(record: Mapping[str, Any], where: str) -> Settings:
 def _settings(record: Mapping[str, Any], key: str, where: str) -> Settings:
     settings: dict[str, Any] = _optional(record, key, dict, where, {})
     for name, value in settings.items():
-        if name not in SETTINGS:
-            raise DataError(f"{where}: unknown setting {name!r}; known: {', '.join(SETTINGS)}")
-        if value is None and name != "cpu_weight":
+        if name not in _LIMITS:
+            raise DataError(f"{where}: unknown setting {name!r}; known: {', '.join(_LIMITS)}")
+        if value is None and name != WEIGHT:
             continue
         if name == "cpuset":
             if not isinstance(value, str) or not value:
                 raise DataError(f"{where}: cpuset is not a list of CPUs: {value!r}")
         elif isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < 2**63:
             raise DataError(f"{where}: {name} is not a positive number: {value!r}")
-    return cast(Settings, {**settings})
+    return cast(Settings, {known_name(name): value for name, value in settings.items()})
 
 
 def _oddities(ids: Sequence[int | None], announced: int) -> Iterator[str]:

@@ -11,6 +11,7 @@ from functools import cache
 from typing import Any, TypeVar
 
 from dltools.labels import Role
+from dltools.notation.limits import differs
 from dltools.plan.decisions import present_settings
 from dltools.plan.forecast.promise import Due
 from dltools.plan.gpu_shares import LOOK_S, move_levers, shares_of_gpus
@@ -29,7 +30,6 @@ from dltools.plan.realisation.engine_bounds import possible
 from dltools.plan.realisation.mode import GpuSharing, Mode, ModeChoice, RealisationOptions
 from dltools.plan.realisation.owner_bounds import owner_after_plan
 from dltools.plan.realisation.realise import realise
-from dltools.plan.realisation.settings import differs
 from dltools.plan.realisation.shared_host import Realisation
 from dltools.plan.signals.busy_threads import busy_threads
 from dltools.plan.signals.container_history import ContainerHistory

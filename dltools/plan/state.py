@@ -26,7 +26,7 @@ from dltools.plan.policy.interface import State
 if TYPE_CHECKING:
     import pyarrow as pa
 
-VERSION = 2
+VERSION = 3
 
 
 @dataclass(frozen=True, slots=True)

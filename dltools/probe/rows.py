@@ -18,12 +18,13 @@ from dltools.engine.cgroup_counters import network_bytes, usage
 from dltools.engine.cgroup_files import CpuUsage, MemoryUsage, Transfer, Usage
 from dltools.engine.distributed import Membership, membership, variables_in
 from dltools.engine.gpu_access import share_at_start
-from dltools.engine.interface import Container, Engine, RecordedLimits
-from dltools.engine.journal import OwnerLimits
+from dltools.engine.interface import Container, Engine
+from dltools.engine.journal import OwnersJournals
 from dltools.engine.pauses import why_no_pause
 from dltools.engine.scales import asked_weight
 from dltools.labels import JOB, USER, priority
 from dltools.notation.cpu_weights import DEFAULT_CPU_WEIGHT
+from dltools.notation.limits import ASKED, IN_FORCE, Limits, as_columns, from_columns
 from dltools.notation.resources import parse_cpus
 from dltools.observations.table import Row
 from dltools.probe.progress.base import Point
@@ -109,10 +110,7 @@ def _cpu_columns(cpu: CpuUsage, host_row: Row) -> Row:
     return {
         "cpu_seconds": cpu.seconds,
         "cpu_throttled_seconds": cpu.throttled_seconds,
-        "cpu_limit_cores": limit,
-        "cpu_weight": cpu.weight,
-        "cpuset": cpu.cpuset,
-    }
+    } | as_columns({"cpus": limit, "weight": cpu.weight, "cpuset": cpu.cpuset}, IN_FORCE)
 
 
 def _memory_columns(memory: MemoryUsage, host_row: Row) -> Row:
@@ -136,13 +134,14 @@ def _transfer_columns(io: Transfer, network: Transfer) -> Row:
     }
 
 
-def _recorded_limits(recorded: RecordedLimits, host_row: Row) -> Row:
-    return {
-        "cpu_limit_cores": _bounded(recorded.cpus, host_row["cpu_count"]),
-        "cpu_weight": float(recorded.weight or DEFAULT_CPU_WEIGHT),
-        "cpuset": recorded.cpuset or None,
-        "memory_limit_bytes": _bounded(recorded.memory, host_row["memory_total_bytes"]),
+def _recorded_limits(recorded: Limits, host_row: Row) -> Row:
+    limits: Limits = {
+        "cpus": _bounded(recorded.get("cpus"), host_row["cpu_count"]),
+        "weight": float(recorded.get("weight", DEFAULT_CPU_WEIGHT)),
+        "cpuset": recorded.get("cpuset"),
+        "memory": _bounded(recorded.get("memory"), host_row["memory_total_bytes"]),
     }
+    return as_columns(limits, IN_FORCE)
 
 
 def _bounded(limit: _N | None, whole: _N | None) -> _N | None:
@@ -233,9 +232,9 @@ class OwnerColumns:
 
     def __init__(self, state_directories: Sequence[Path], engine: Engine) -> None:
         """Read nothing yet. dl-apply keeps its journal in the state directories."""
-        self._journal = OwnerLimits(state_directories, engine.recorded)
+        self._journal = OwnersJournals(state_directories, engine.recorded)
         self._cpus = engine.cpus
-        self._before: Mapping[str, RecordedLimits | str] = {}
+        self._before: Mapping[str, Limits | str] = {}
 
     def begin(self, container_ids: Collection[str]) -> None:
         """Read the journal, before the limits in force are read."""
@@ -254,30 +253,29 @@ class OwnerColumns:
             if isinstance(limits, str):
                 row["gap"] = "; ".join(filter(None, (row["gap"], f"its owner's limits: {limits}")))
             elif limits is not None:
-                row["owner_cpu_limit_cores"] = limits.cpus
-                row["owner_cpu_weight"] = limits.weight
-                row["owner_cpuset"] = limits.cpuset or None
+                row |= as_columns(limits, ASKED)
 
     def _in_force(
         self, watched: Watched, row: Row, host_row: Row, usable_list: str | None
-    ) -> RecordedLimits | None:
+    ) -> Limits | None:
         """Return the limits in force of a container that dl-apply has not changed, None if
         unknown."""
-        quota, weight, cpus = row["cpu_limit_cores"], row["cpu_weight"], host_row["cpu_count"]
+        present, cpus = from_columns(row, IN_FORCE), host_row["cpu_count"]
+        quota, weight = present.get("cpus"), present.get("weight")
         if weight is None or quota is None:
             return None
         found = watched.cgroup.directory("cpu") if watched.cgroup else None
         asked = asked_weight(
-            watched.container.recorded.weight,
+            watched.container.recorded.get("weight"),
             weight,
             is_v2=found is not None and found.version == 2,
         )
         is_bounded = cpus is None or quota < cpus
-        return RecordedLimits(
-            quota if is_bounded else None,
-            asked,
-            self._cpu_list(watched, row["cpuset"], usable_list) or "",
-        )
+        return {
+            "cpus": quota if is_bounded else None,
+            "weight": asked,
+            "cpuset": self._cpu_list(watched, present.get("cpuset"), usable_list),
+        }
 
     def _cpu_list(
         self, watched: Watched, cpuset: str | None, usable_list: str | None

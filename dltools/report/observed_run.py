@@ -26,7 +26,7 @@ from dltools.observations.container_records import (
     read_containers,
 )
 from dltools.observations.outcomes import JobResult, satisfies
-from dltools.plan.realisation.settings import FoundSettings, as_found
+from dltools.plan.realisation.settings import Settings, as_found
 from dltools.plan.signals.targets import Targets, parse
 from dltools.report.timelines import Run, Timeline
 
@@ -202,12 +202,12 @@ def _ended(last: ContainerRecord, last_sampled: float) -> float | None:
     return last.last_seen if last.last_seen < last_sampled else None
 
 
-def settings(sample: ContainerSample) -> FoundSettings:
+def settings(sample: ContainerSample) -> Settings:
     """Return the settings in force at a sample, without those at their defaults."""
     listed = len(parse_cpus(sample.cpuset))
     found = {
         "cpus": sample.cpu_limit < sample.host_cpus and sample.cpu_limit,
-        "cpu_weight": sample.cpu_weight != DEFAULT_CPU_WEIGHT and sample.cpu_weight,
+        "weight": sample.cpu_weight != DEFAULT_CPU_WEIGHT and sample.cpu_weight,
         "cpuset": listed < sample.host_cpus and sample.cpuset,
         "state": sample.is_paused and sample.state,
         "turn_s": not math.isnan(sample.turn_s) and sample.turn_s,

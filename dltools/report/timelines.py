@@ -15,7 +15,7 @@ from dltools.notation.times import parse_time
 from dltools.observations.container_records import Series
 from dltools.observations.outcomes import JobResult
 from dltools.plan.policy.interface import JobClass, Policy, classes_of
-from dltools.plan.realisation.settings import FoundSettings
+from dltools.plan.realisation.settings import Settings
 from dltools.plan.records import Plan
 
 
@@ -80,7 +80,7 @@ class Timeline:
     ended: float | None = None
     paused: float = 0.0
     held_back: float = 0.0
-    settings: FoundSettings = field(default_factory=FoundSettings)
+    settings: Settings = field(default_factory=Settings)
 
 
 class ClassChange(NamedTuple):

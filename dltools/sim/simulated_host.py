@@ -263,8 +263,8 @@ def _set_limits(limits: Limits, setting: Settings, *, takes_turns: bool) -> None
         limits.queue = setting.get("queue") or ""
     if "cpus" in setting:
         limits.cpus = setting["cpus"]
-    if "cpu_weight" in setting:
-        limits.weight = setting["cpu_weight"]
+    if "weight" in setting:
+        limits.weight = setting["weight"]
     if "cpuset" in setting:
         cpus = setting["cpuset"]
         limits.listed = None if cpus is None else len(parse_cpus(cpus))

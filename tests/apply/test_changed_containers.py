@@ -51,8 +51,8 @@ def test_changed_settings(actuator: EngineActuator, engine: Engine, tmp_path: Pa
     actuator.apply(plan_of(action({"cpus": 1.5})))
     (one,) = changed_containers(engine, [tmp_path])
     assert (one.container_id, one.name, one.state_directory) == (ID, NAME, tmp_path)
-    assert one.original == {"cpus": None, "cpu_weight": 1024.0, "cpuset": None}
-    assert one.current == {"cpus": 1.5, "cpu_weight": 1024.0, "cpuset": None}
+    assert one.original == {"cpus": None, "weight": 1024.0, "cpuset": None}
+    assert one.current == {"cpus": 1.5, "weight": 1024.0, "cpuset": None}
     assert one.run.policy == "test"
     assert one.since
 
@@ -76,7 +76,7 @@ def test_turns(
     note(tmp_path, run)
     fake_engine.state = "paused"
     (one,) = changed_containers(engine, [tmp_path])
-    settings = {"cpus": None, "cpu_weight": 1024.0, "cpuset": None}
+    settings = {"cpus": None, "weight": 1024.0, "cpuset": None}
     turn = {"group": 1, "turn_s": 2.0} if has_turn else {}
     assert one.original == settings | {"state": "running"}
     assert one.current == settings | {"state": "paused"} | turn
@@ -154,7 +154,7 @@ def test_a_journal_that_cannot_be_read_is_passed_over(engine: Engine, tmp_path: 
     ("host_config", "state", "unusual"),
     [
         ({}, "running", {}),
-        ({"CpuShares": 10}, "running", {"cpu_weight": 10.0}),
+        ({"CpuShares": 10}, "running", {"weight": 10.0}),
         ({"NanoCpus": 500_000_000}, "running", {"cpus": 0.5}),
         ({"CpusetCpus": "1"}, "paused", {"cpuset": "1", "state": "paused"}),
     ],

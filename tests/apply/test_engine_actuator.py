@@ -32,7 +32,7 @@ def test_a_quota_is_applied_and_journalled(
 
 
 def test_what_is_as_wanted_is_not_sent(actuator: EngineActuator, fake_engine: FakeEngine) -> None:
-    (result,) = applied(actuator, action({"cpus": None, "cpu_weight": 1024}))
+    (result,) = applied(actuator, action({"cpus": None, "weight": 1024}))
     assert result.status is Status.UNCHANGED
     assert fake_engine.updates == []
     assert actuator.changed == set()

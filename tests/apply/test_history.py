@@ -25,7 +25,7 @@ OnResult = Callable[[Result], object]
 
 
 def result(id_: str, status: Status = Status.APPLIED, **after: Any) -> Result:
-    before = as_found({"cpu_weight": 1024.0} if "cpu_weight" in after else {})
+    before = as_found({"weight": 1024.0} if "weight" in after else {})
     return Result(1, status, id_, f"name-{id_}", before, as_found(after))
 
 
@@ -45,10 +45,10 @@ def ends(home: Path) -> list[tuple[str, str]]:
 
 
 def test_a_change_says_what_when_why_and_by_which_run(tmp_path: Path) -> None:
-    changed(History(tmp_path, ENDED), "a", "2 of 3 in the queue", cpu_weight=10.0)
+    changed(History(tmp_path, ENDED), "a", "2 of 3 in the queue", weight=10.0)
     (one,) = read_history(tmp_path)
     assert (one.container_id, one.container_name, one.host) == ("a", "name-a", HOST)
-    assert (one.before, one.after) == ({"cpu_weight": 1024.0}, {"cpu_weight": 10.0})
+    assert (one.before, one.after) == ({"weight": 1024.0}, {"weight": 10.0})
     assert one.reason == "2 of 3 in the queue"
     assert (one.run.pid, one.run.command, one.run.policy) == (ENDED.pid, ENDED.command, "test")
     assert one.at.endswith("Z")
@@ -58,8 +58,8 @@ def test_a_change_says_what_when_why_and_by_which_run(tmp_path: Path) -> None:
 def test_how_changes_end(tmp_path: Path) -> None:
     log = History(tmp_path, ENDED)
     for id_ in "abcdef":
-        changed(log, id_, cpu_weight=10.0)
-    changed(log, "a", cpu_weight=20.0)
+        changed(log, id_, weight=10.0)
+    changed(log, "a", weight=20.0)
     undone(log, "b", history.BY_RESTORE)
     log.note_undone([result("c", Status.UNCHANGED)], history.BY_LEASE)
     undone(log, "d", history.BY_UNDO, Status.FAILED)
@@ -86,7 +86,7 @@ def test_turns_are_one_change_however_often_plans_give_them(tmp_path: Path) -> N
     log = History(tmp_path, HERE)
     for turn_s in (2.0, 3.0, 4.0):
         changed(log, "a", group=0, turn_s=turn_s)
-    changed(log, "b", cpu_weight=10.0)
+    changed(log, "b", weight=10.0)
     assert ends(tmp_path) == [("b", ""), ("a", history.BY_TURN)]
 
 
@@ -97,20 +97,20 @@ def test_turns_end_with_a_run_that_was_killed(tmp_path: Path) -> None:
 
 def test_turns_that_end_leave_a_weight_as_it_is(tmp_path: Path) -> None:
     log = History(tmp_path, HERE)
-    changed(log, "a", cpu_weight=10.0)
+    changed(log, "a", weight=10.0)
     changed(log, "a", group=0, turn_s=2.0)
     log.end_turns()
     assert ends(tmp_path) == [("a", history.BY_TURN), ("a", "")]
 
 
 def test_a_dry_run_leaves_nothing(tmp_path: Path) -> None:
-    changed(History(None, HERE), "a", cpu_weight=10.0)
+    changed(History(None, HERE), "a", weight=10.0)
     assert list(tmp_path.iterdir()) == []
     assert list(read_history(tmp_path)) == []
 
 
 def test_only_its_owner_can_read_it(tmp_path: Path) -> None:
-    changed(History(tmp_path, HERE), "a", cpu_weight=10.0)
+    changed(History(tmp_path, HERE), "a", weight=10.0)
     (file,) = (tmp_path / "history").iterdir()
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
     assert stat.S_IMODE(file.parent.stat().st_mode) == 0o700
@@ -122,11 +122,11 @@ def test_its_size_is_bounded_and_the_newest_is_kept(
     monkeypatch.setattr(history, "LARGEST", 20_000)
     log = History(tmp_path, ENDED)
     for number in range(2000):
-        changed(log, f"{number:064x}", os.urandom(20).hex(), cpu_weight=float(number))
+        changed(log, f"{number:064x}", os.urandom(20).hex(), weight=float(number))
     sizes = [one.stat().st_size for one in (tmp_path / "history").iterdir()]
     assert sum(sizes) < 41_000
     found = list(read_history(tmp_path))
-    assert [one.after["cpu_weight"] for one in found] == [
+    assert [one.after["weight"] for one in found] == [
         float(number) for number in range(1999, 1999 - len(found), -1)
     ]
     assert len(found) > 40
@@ -137,10 +137,10 @@ def test_its_size_is_bounded_and_the_newest_is_kept(
     "junk", [b'{"at":', b"\xff\x00\n", b"[]\n", b'"at"\n', b'{"at":1}\n', b"{" * 99999]
 )
 def test_what_is_damaged_is_passed_over(tmp_path: Path, junk: bytes) -> None:
-    changed(History(tmp_path, ENDED), "a", cpu_weight=10.0)
+    changed(History(tmp_path, ENDED), "a", weight=10.0)
     with (tmp_path / "history" / history.NEWER).open("ab") as file:
         file.write(junk)
-    changed(History(tmp_path, ENDED), "b", cpu_weight=10.0)
+    changed(History(tmp_path, ENDED), "b", weight=10.0)
     assert [one.container_id for one in read_history(tmp_path)] == ["b", "a"]
 
 
@@ -151,8 +151,8 @@ def test_a_full_disk_ends_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     log = History(tmp_path, ENDED)
     with monkeypatch.context() as patched:
         patched.setattr(history.StateFolder, "append", no_space)
-        changed(log, "a", cpu_weight=10.0)
-    changed(log, "b", cpu_weight=10.0)
+        changed(log, "a", weight=10.0)
+    changed(log, "b", weight=10.0)
     assert [one.container_id for one in read_history(tmp_path)] == ["b"]
 
 
@@ -167,7 +167,7 @@ log = history.History(Path(sys.argv[1]), ApplyRun(7, 1, "dl-apply"))
 number = 0
 while True:
     number += 1
-    changed(log, f"{number:064x}", cpu_weight=float(number))
+    changed(log, f"{number:064x}", weight=float(number))
     print(number, flush=True)
 """
 
@@ -184,4 +184,4 @@ def test_kill_at_any_time_loses_one_line_at_most(tmp_path: Path) -> None:
             os.kill(process.pid, signal.SIGKILL)
             written = process.stdout.read().splitlines()[-1:] or [written]
         newest: Change = next(read_history(tmp_path))
-        assert int(newest.after["cpu_weight"]) - int(written[0]) in (0, 1)
+        assert int(newest.after["weight"]) - int(written[0]) in (0, 1)

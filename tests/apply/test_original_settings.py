@@ -15,11 +15,12 @@ from helpers.journal_entries import journal_entry
 from helpers.located_containers import on_version_1, on_version_2
 
 from dltools.apply.original_settings import Originals, foreign_settings, is_restored, restore
-from dltools.engine.interface import Capabilities, CpuLimits, Engine, LocatedContainer
+from dltools.engine.interface import Capabilities, Engine, LocatedContainer
 from dltools.engine.journal import Entry, Journal
 from dltools.engine.limits.cpu_limits import Locator
 from dltools.engine.runs import ApplyRun
 from dltools.errors import DataError, OutputError
+from dltools.notation.limits import Limits
 from dltools.plan.realisation.settings import Settings
 
 
@@ -27,7 +28,7 @@ def entry(name: str = "job", **changes: Any) -> Entry:
     values = {
         "engine": "E1",
         "fields": {"NanoCpus": 500_000_000},
-        "settings": {"cpus": 0.5, "cpu_weight": 1024.0},
+        "settings": {"cpus": 0.5, "weight": 1024.0},
         "kernel": {"cpu.max": "50000 100000"},
     }
     return journal_entry((name * 64)[:64], name, **values | changes)
@@ -196,7 +197,7 @@ def test_an_entry_holds_the_record_the_settings_the_files_and_the_run(
         "CpuShares": 300,
         "CpusetCpus": 0,
     }
-    assert entry.settings == {"cpus": 0.5, "cpu_weight": 300.0, "cpuset": None}
+    assert entry.settings == {"cpus": 0.5, "weight": 300.0, "cpuset": None}
     assert entry.kernel == {
         "cpu.cfs_quota_us": "25000",
         "cpu.cfs_period_us": "50000",
@@ -234,9 +235,9 @@ def test_of_many_changed_containers_those_that_are_gone_are_forgotten(
 @pytest.mark.parametrize(
     ("ours", "expected"),
     [
-        (({"cpus": 0.5, "cpu_weight": 300.0},), False),
-        (({"cpus": None, "cpu_weight": 300.0}, {"cpus": 0.5, "cpu_weight": 1024.0}), False),
-        (({"cpus": None, "cpu_weight": 300.0}, {"cpus": 1.0, "cpu_weight": 1024.0}), True),
+        (({"cpus": 0.5, "weight": 300.0},), False),
+        (({"cpus": None, "weight": 300.0}, {"cpus": 0.5, "weight": 1024.0}), False),
+        (({"cpus": None, "weight": 300.0}, {"cpus": 1.0, "weight": 1024.0}), True),
         ((), False),
     ],
 )
@@ -248,16 +249,13 @@ def test_settings_that_runs_have_made_one_by_one_are_nobody_else_s(
 
 @pytest.mark.parametrize(
     ("made", "expected"),
-    [({}, set()), ({"cpu_weight": 1024.0}, {"cpu_weight"}), ({"cpu_weight": 300.0}, set())],
+    [({}, set()), ({"weight": 1024.0}, {"weight"}), ({"weight": 300.0}, set())],
 )
 def test_a_change_that_failed_is_nobody_else_s(
     engine: Engine, v1: LocatedContainer, made: Settings, expected: set[str]
 ) -> None:
     """Its quota was put back to 0.5; its weight is 300, as it was before this run."""
-    ours: tuple[Settings, ...] = (
-        {"cpus": 0.5, "cpu_weight": 300.0},
-        {"cpus": 1.0, "cpu_weight": 1024.0},
-    )
+    ours: tuple[Settings, ...] = ({"cpus": 0.5, "weight": 300.0}, {"cpus": 1.0, "weight": 1024.0})
     assert foreign_settings(engine, v1, journal_entry(ours=ours), [made]) == expected
 
 
@@ -266,8 +264,8 @@ def test_a_restart_that_loses_settings_is_nobody_s_wish(
     engine: Engine, v1: LocatedContainer, keeps: bool
 ) -> None:
     engine.capabilities = Capabilities(keeps=keeps)
-    found = journal_entry(ours=({"cpus": 1.0, "cpu_weight": 2.0},))
-    original: CpuLimits = {"cpus": 0.5, "cpu_weight": 300.0}
+    found = journal_entry(ours=({"cpus": 1.0, "weight": 2.0},))
+    original: Limits = {"cpus": 0.5, "weight": 300.0}
     assert bool(foreign_settings(engine, v1, replace(found, settings=original))) is keeps
 
 
@@ -276,11 +274,11 @@ def test_what_systemd_writes_again_is_nobody_s_wish(engine: Engine, v1: LocatedC
     unit = replace(
         v1, container=replace(v1.container, cgroup_path="/train.slice/a.scope", files_only=True)
     )
-    found = journal_entry(ours=({"cpus": 1.0, "cpu_weight": 2.0},))
-    original: CpuLimits = {"cpus": 0.5, "cpu_weight": 300.0}
+    found = journal_entry(ours=({"cpus": 1.0, "weight": 2.0},))
+    original: Limits = {"cpus": 0.5, "weight": 300.0}
     assert not foreign_settings(engine, unit, replace(found, settings=original))
-    others: CpuLimits = {"cpus": 0.5, "cpu_weight": 900.0}
-    assert foreign_settings(engine, unit, replace(found, settings=others)) == {"cpu_weight"}
+    others: Limits = {"cpus": 0.5, "weight": 900.0}
+    assert foreign_settings(engine, unit, replace(found, settings=others)) == {"weight"}
 
 
 def test_a_container_that_has_not_changed_is_as_it_was(

@@ -62,7 +62,7 @@ def test_one_that_has_ended_gets_what_its_record_had(
     journal.add(
         journal_entry(
             fields=original,
-            settings={"cpus": None, "cpu_weight": 102.0},
+            settings={"cpus": None, "weight": 102.0},
             kernel={"cpu.cfs_quota_us": "30000", "cpu.shares": "102"},
         )
     )

@@ -40,10 +40,10 @@ def altered(there: LocatedContainer, **changes: Any) -> LocatedContainer:
 
 
 def test_a_change_is_planned_with_the_settings_before_and_after() -> None:
-    result = compared(located(**HALF), {"cpus": 1.5, "cpu_weight": 1024}, cpus=0.5)
+    result = compared(located(**HALF), {"cpus": 1.5, "weight": 1024}, cpus=0.5)
     assert result.status is Status.PLANNED
-    assert result.before == {"cpus": 0.5, "cpu_weight": 1024}
-    assert result.after == {"cpus": 1.5, "cpu_weight": 1024}
+    assert result.before == {"cpus": 0.5, "weight": 1024}
+    assert result.after == {"cpus": 1.5, "weight": 1024}
 
 
 @pytest.mark.parametrize("wanted", [{"cpus": 0.5}, {"cpus": 0.501}, {"cpuset": None}, {}], ids=str)
@@ -91,10 +91,10 @@ def test_other_settings_than_the_plan_expects_are_stale(expect: dict[str, Any]) 
     ("made", "expect", "status"),
     [
         ({"cpus": 0.5}, {"cpus": 2.0}, Status.PLANNED),
-        ({"cpus": 0.5}, {"cpus": 2.0, "cpu_weight": 1024}, Status.PLANNED),
-        ({"cpus": 0.5}, {"cpus": 2.0, "cpu_weight": 512}, Status.STALE),
+        ({"cpus": 0.5}, {"cpus": 2.0, "weight": 1024}, Status.PLANNED),
+        ({"cpus": 0.5}, {"cpus": 2.0, "weight": 512}, Status.STALE),
         ({"cpus": 1.0}, {"cpus": 2.0}, Status.STALE),
-        ({"cpu_weight": 1024}, {"cpus": 2.0}, Status.STALE),
+        ({"weight": 1024}, {"cpus": 2.0}, Status.STALE),
     ],
 )
 def test_settings_that_this_run_has_made_are_known(
@@ -178,10 +178,10 @@ def test_a_reading_back_that_fails_is_a_failure_of_its_action(
 def test_results_are_printed_before_the_engine_goes_away(
     apply: Any, fake_engine: FakeEngine
 ) -> None:
-    done = apply({"cpus": 1.5}, {"cpu_weight": 300})
+    done = apply({"cpus": 1.5}, {"weight": 300})
     assert [r["status"] for r in records(done.stdout)] == ["applied", "applied"]
 
-    apply({"cpus": None}, {"cpu_weight": 1024})
+    apply({"cpus": None}, {"weight": 1024})
     count = len(fake_engine.updates)
 
     def leave_at_the_second() -> None:
@@ -189,7 +189,7 @@ def test_results_are_printed_before_the_engine_goes_away(
             fake_engine.faults |= {f"GET {ID}/json": 0, "POST /update": 0}
 
     fake_engine.after_update = leave_at_the_second
-    done = apply({"cpus": 1.5}, {"cpu_weight": 300})
+    done = apply({"cpus": 1.5}, {"weight": 300})
     assert done.returncode == 69
     assert "no Docker engine" in complaint(done.stderr)
     assert records(done.stdout)[0]["status"] == "applied"

@@ -32,7 +32,7 @@ def home(tmp_path: Path) -> Path:
 
 
 def held(weight: float, reason: str, own: float = 1024.0) -> Held:
-    return Held("lab", "gru", {"cpu_weight": weight}, {"cpu_weight": own}, reason)
+    return Held("lab", "gru", {"weight": weight}, {"weight": own}, reason)
 
 
 def rows(path: Path) -> list[list[str]]:

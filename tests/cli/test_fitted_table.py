@@ -16,7 +16,7 @@ from dltools.cli.plan.tables import decisions_table
 from dltools.cli.probe.tables import Metrics, containers_table
 from dltools.plan.decisions import JobDecision
 from dltools.plan.policy.interface import Allocation
-from dltools.plan.realisation.settings import FoundSettings
+from dltools.plan.realisation.settings import Settings
 from dltools.plan.records import Op, Result, Status
 
 NOON = datetime(2026, 1, 31, 12, tzinfo=UTC)
@@ -31,11 +31,11 @@ def shown(table: Table, width: int, monkeypatch: pytest.MonkeyPatch) -> list[str
 
 
 def results() -> Table:
-    before = {"cpus": None, "cpu_weight": 1024}
-    after = {"cpus": 12.875, "cpu_weight": 262144, "cpuset": "0-127"}
+    before = {"cpus": None, "weight": 1024}
+    after = {"cpus": 12.875, "weight": 262144, "cpuset": "0-127"}
     return results_table(
         [
-            Result(1, Status.APPLIED, "i", LONG, {"cpu_weight": 10}, {"cpu_weight": 1024}),
+            Result(1, Status.APPLIED, "i", LONG, {"weight": 10}, {"weight": 1024}),
             Result(2, Status.UNCHANGED, "i", "short", before, after, "the engine said 404 of it"),
         ]
     )
@@ -150,7 +150,7 @@ COMPOSED = [
     f"vision-team-{name}-{n}" for name in ("resnet-trainer", "gru-trainer", "db") for n in (1, 2)
 ]
 TWENTY = [f"{name}{n}" for n in range(4) for name in COMPOSED[:5]]
-WEIGHTS: FoundSettings = {"cpu_weight": 1024.0}
+WEIGHTS: Settings = {"weight": 1024.0}
 
 
 def planned(names: list[str], reason: str = "growing: growth of loss 1.57") -> Table:
@@ -158,7 +158,7 @@ def planned(names: list[str], reason: str = "growing: growth of loss 1.57") -> T
     return decisions_table(
         [
             JobDecision(
-                "h", name, name, Allocation(0.3, "NL", reason), WEIGHTS, {"cpu_weight": 10.0},
+                "h", name, name, Allocation(0.3, "NL", reason), WEIGHTS, {"weight": 10.0},
                 f"{reason}; {number} of {len(names)} in the queue", Op.UPDATE,
                 role="training: reports loss",
             )

@@ -93,8 +93,8 @@ def test_the_cpus_of_all_lists_are_counted_once() -> None:
     ("settings", "words"),
     [
         ({}, "-"),
-        ({"cpus": None, "cpu_weight": 1024, "state": "running"}, "no limit"),
-        ({"cpus": 1.5, "cpu_weight": 300, "memory": 1 << 30}, "1.5 cpus, weight 300, 1 GiB"),
+        ({"cpus": None, "weight": 1024, "state": "running"}, "no limit"),
+        ({"cpus": 1.5, "weight": 300, "memory": 1 << 30}, "1.5 cpus, weight 300, 1 GiB"),
         ({"state": "paused", "turn_s": 2.0, "group": 0}, "paused, turn 1, 2 s"),
         ({"turn_s": 2.0, "cpuset": "0,2"}, "turns of 2 s, on CPUs 0,2"),
         ({"turn_s": 2.0, "group": 1, "queue": "GPU-8a56a4bc-1"}, "turn 2, 2 s on GPU-8a56a4bc"),
@@ -106,15 +106,15 @@ def test_settings_are_said_without_their_defaults(settings: dict[str, Any], word
 
 
 def test_named_defaults_are_said() -> None:
-    settings = {"cpus": None, "cpu_weight": 1024, "cpuset": None}
+    settings = {"cpus": None, "weight": 1024, "cpuset": None}
     assert settings_in_words(settings, settings, whole=False) == (
         "weight 1024, no quota, on all CPUs"
     )
 
 
 def test_changes_are_what_differs_or_everything() -> None:
-    before = {"cpus": None, "cpu_weight": 1024}
-    assert changes_in_words(before, {"cpus": 0.5, "cpu_weight": 1024}) == ("no quota", "0.5 cpus")
+    before = {"cpus": None, "weight": 1024}
+    assert changes_in_words(before, {"cpus": 0.5, "weight": 1024}) == ("no quota", "0.5 cpus")
     assert changes_in_words(before, before) == ("no limit", "no limit")
 
 

@@ -20,7 +20,7 @@ from dltools.errors import DltoolsError
 
 TRAITS = Traits(
     Capabilities(
-        frozenset({"cpus", "cpu_weight"}),
+        frozenset({"cpus", "weight"}),
         creates=False,
         leases_only=True,
         why="CPU lists and moves are kubelet's on a Kubernetes node",

@@ -57,7 +57,7 @@ class _Job:
         every = f"0-{(os.cpu_count() or 1) - 1}"
         return {
             "cpus": 0 if cpus >= (os.cpu_count() or 1) else cpus,
-            "weight": self.made.inspect().recorded.weight or 1024,
+            "weight": self.made.inspect().recorded.get("weight", 1024),
             "cpuset": config["CpusetCpus"] or every,
             "restart": config["RestartPolicy"],
             "memory": config["Memory"],

@@ -49,7 +49,7 @@ def leased(node: Node, tool: Tools, plans: bytes) -> list[dict[str, Any]]:
 
 def test_a_cpu_list_of_the_cpu_manager_is_nobodys_change(node: Node, tool: Tools, job: Job) -> None:
     before = job.kernel()
-    leased(node, tool, update(node, job, cpus=0.4, cpu_weight=300))
+    leased(node, tool, update(node, job, cpus=0.4, weight=300))
     node.pods.update(job.id, cpuset="0")
     (again,) = leased(node, tool, update(node, job, cpus=0.5))
     assert again["status"] == "applied"

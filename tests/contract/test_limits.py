@@ -9,13 +9,13 @@ from contract.subject import Job, Subject
 from helpers.containers import eventually
 from helpers.tools import Tools, complaint, records
 
-from dltools.engine.interface import LIMITS
+from dltools.notation.limits import CPU_LIMITS
 
-WANTED: dict[str, Any] = {"cpus": 0.4, "cpu_weight": 256, "cpuset": "0"}
+WANTED: dict[str, Any] = {"cpus": 0.4, "weight": 256, "cpuset": "0"}
 """Version 2 has weights in steps of 10.24."""
 
 
-@pytest.fixture(params=LIMITS)
+@pytest.fixture(params=CPU_LIMITS)
 def limit(request: pytest.FixtureRequest, subject: Subject) -> str:
     """A limit that the engine can set."""
     name: str = request.param
@@ -27,7 +27,7 @@ def limit(request: pytest.FixtureRequest, subject: Subject) -> str:
 @pytest.fixture
 def limits(subject: Subject) -> dict[str, Any]:
     """All limits that the engine can set."""
-    found = {name: WANTED[name] for name in LIMITS if name in subject.traits.can.limits}
+    found = {name: WANTED[name] for name in CPU_LIMITS if name in subject.traits.can.limits}
     if not found:
         pytest.skip(f"{subject.name} sets no limits")
     return found
@@ -69,7 +69,7 @@ def test_all_limits_at_once_many_times(
     subject: Subject, tool: Tools, job: Job, limits: dict[str, Any], state: Path
 ) -> None:
     kernel, record = job.kernel(), job.record()
-    other = {"cpus": 0.7, "cpu_weight": 2048, "cpuset": "0"}
+    other = {"cpus": 0.7, "weight": 2048, "cpuset": "0"}
     for number in range(4):
         wanted = limits if number % 2 == 0 else {name: other[name] for name in limits}
         (result,) = applied(subject, tool, update(subject, job, **wanted))
@@ -87,7 +87,7 @@ def test_after_a_restart_undo_is_exact_too(
         pytest.skip(f"{subject.name} starts nothing again")
     kernel, record = job.kernel(), job.record()
     for weight in (300, 400, 500, 600, 700):  # more changes than are known again
-        wanted = limits | ({"cpu_weight": weight} if "cpu_weight" in limits else {})
+        wanted = limits | ({"weight": weight} if "weight" in limits else {})
         applied(subject, tool, update(subject, job, **wanted))
     before = job.kernel()
     job.restart()
@@ -150,10 +150,10 @@ def test_another_run_knows_the_engine_again(
 def test_what_somebody_else_has_changed_is_left_alone(
     subject: Subject, tool: Tools, job: Job
 ) -> None:
-    if "cpu_weight" not in subject.traits.can.limits:
+    if "weight" not in subject.traits.can.limits:
         pytest.skip(f"{subject.name} sets no weight")
     kernel, record = job.kernel(), job.record()
-    applied(subject, tool, update(subject, job, cpu_weight=300))
+    applied(subject, tool, update(subject, job, weight=300))
     job.change_weight(512)
     changed = job.kernel()
     done = tool("dl-apply", "--host", subject.url, "--undo")
@@ -167,7 +167,7 @@ def test_what_somebody_else_has_changed_is_left_alone(
             "--host",
             subject.url,
             *lease(subject),
-            input=update(subject, job, cpu_weight=800),
+            input=update(subject, job, weight=800),
         ).stdout
     )
     assert result["status"] in ("skipped", "stale")
@@ -198,8 +198,8 @@ def test_a_container_that_ends_in_between_is_stale(
 BAD: list[dict[str, Any]] = [
     {"cpus": 0.001},
     {"cpus": -1},
-    {"cpu_weight": 1},
-    {"cpu_weight": 262_145},
+    {"weight": 1},
+    {"weight": 262_145},
     {"cpuset": "7777"},
     {"cpuset": "0-900"},
     {"cpuset": "x"},

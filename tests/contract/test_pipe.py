@@ -82,7 +82,7 @@ def test_what_the_engine_cannot_is_not_planned(
 @pytest.fixture
 def settings(subject: Subject) -> dict[str, Any]:
     """A setting that the engine can make."""
-    wanted: dict[str, Any] = {"cpu_weight": 300, "cpus": 0.4, "cpuset": "0"}
+    wanted: dict[str, Any] = {"weight": 300, "cpus": 0.4, "cpuset": "0"}
     found = {name: wanted[name] for name in wanted if name in subject.traits.can.limits}
     if not found:
         pytest.skip(f"{subject.name} sets no limits")
@@ -148,7 +148,7 @@ def test_what_the_engine_cannot_is_refused_in_a_line_and_not_sent(
     subject: Subject, tool: Tools, job: Job, relay: Relay | None
 ) -> None:
     can, host = subject.traits.can, subject.engine.host
-    wanted: dict[str, Any] = {"cpu_weight": 300, "cpus": 0.4, "cpuset": "0"}
+    wanted: dict[str, Any] = {"weight": 300, "cpus": 0.4, "cpuset": "0"}
     unable = [(Op.UPDATE, job, {name: wanted[name]}) for name in wanted if name not in can.limits]
     if not can.pauses:
         unable += [(Op.PAUSE, job, {}), (Op.ROTATE, job, {"group": 0, "turn_s": 1.0})]

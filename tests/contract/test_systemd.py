@@ -181,10 +181,10 @@ def test_what_systemd_writes_again_is_nobodys_change(
 ) -> None:
     kernel = unit.kernel()
     for weight in (300, 400, 500, 600, 700):  # more changes than are known again
-        assert changed(subject, tool, unit, cpus=0.4, cpu_weight=weight) == "applied"
+        assert changed(subject, tool, unit, cpus=0.4, weight=weight) == "applied"
     subject.write_again(how, unit)
     assert eventually(unit.kernel, lambda found: found == kernel) == kernel
-    assert changed(subject, tool, unit, cpu_weight=300) == "applied"
+    assert changed(subject, tool, unit, weight=300) == "applied"
     subject.write_again(how, unit)
     eventually(unit.kernel, lambda found: found == kernel)
     assert changed(subject, tool, unit, cpus=0.4) == "applied"
@@ -197,7 +197,7 @@ def test_after_systemd_has_written_its_own_nothing_is_left_to_undo(
     subject: Systemd, tool: Tools, unit: Unit, state: Path
 ) -> None:
     kernel = unit.kernel()
-    assert changed(subject, tool, unit, cpus=0.4, cpu_weight=300) == "applied"
+    assert changed(subject, tool, unit, cpus=0.4, weight=300) == "applied"
     subject.write_again("daemon-reload", unit)
     eventually(unit.kernel, lambda found: found == kernel)
     assert undone(subject, tool) == ["unchanged"]
@@ -208,11 +208,11 @@ def test_after_systemd_has_written_its_own_nothing_is_left_to_undo(
 def test_a_property_that_an_administrator_sets_is_left_alone(
     subject: Systemd, tool: Tools, unit: Unit
 ) -> None:
-    assert changed(subject, tool, unit, cpu_weight=300) == "applied"
+    assert changed(subject, tool, unit, weight=300) == "applied"
     before = unit.kernel()
     subject.write_again("set-property --runtime {} CPUWeight=60", unit)
     theirs = eventually(unit.kernel, lambda found: found != before)
-    assert "somebody else" in changed(subject, tool, unit, cpu_weight=400)
+    assert "somebody else" in changed(subject, tool, unit, weight=400)
     assert undone(subject, tool) == ["skipped"]
     assert unit.kernel() == theirs
 
@@ -222,11 +222,11 @@ def test_limits_end_with_the_controller_that_a_unit_had_by_another_one(
 ) -> None:
     beside = subject.start("service", "while :; do sleep 1; done")
     unit = subject.start(kind, "while :; do sleep 1; done", "TasksMax=500")
-    assert changed(subject, tool, unit, cpus=0.4, cpu_weight=300) == "applied"
+    assert changed(subject, tool, unit, cpus=0.4, weight=300) == "applied"
     subject.write_again("stop " + beside.unit, unit)
     subject.write_again("daemon-reload", unit)
     eventually(lambda: unit.kernel() == {})
-    assert "applied" not in changed(subject, tool, unit, cpu_weight=400)
+    assert "applied" not in changed(subject, tool, unit, weight=400)
     assert tool("dl-apply", "--host", subject.url, "--undo").returncode == 0
     assert list((state / "journal").glob("*")) == []
 

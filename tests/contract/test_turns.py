@@ -148,11 +148,11 @@ def test_killed_at_any_moment_nothing_stays_frozen(
     subject: Subject, tool: Tools, busy: list[Job]
 ) -> None:
     kernel = [job.kernel() for job in busy]
-    weights = "cpu_weight" in subject.traits.can.limits
+    weights = "weight" in subject.traits.can.limits
     for number in range(repeated(6, 60)):
         process = tool.begin("dl-apply", "--host", subject.url, "--lease", "0")
         assert process.stdin is not None
-        process.stdin.write(update(subject, busy[0], cpu_weight=100 + number) if weights else b"")
+        process.stdin.write(update(subject, busy[0], weight=100 + number) if weights else b"")
         give(process, turns(subject, *busy, seconds=0.3))
         eventually(lambda: any(frozen(busy)), seconds=30)
         time.sleep(random.uniform(0.0, 0.7))

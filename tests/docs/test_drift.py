@@ -15,10 +15,10 @@ from docs.generate.parsers import Tool, tools
 
 from dltools import labels
 from dltools.cli import apply, plan, probe, report, sim
+from dltools.notation.limits import LIMITS, written
 from dltools.observations.schema import VERSION
 from dltools.plan.policy import registry
 from dltools.plan.realisation.mode import Mode
-from dltools.plan.realisation.settings import SETTINGS
 from dltools.plan.records import Op, Status
 
 ROOT = Path(__file__).parents[2]
@@ -83,7 +83,7 @@ def test_labels_ops_statuses_and_settings_are_described() -> None:
         assert label in every
     assert f"now {VERSION}." in page("dltools-observations.5")
     text = page("dltools-plan.5")
-    for word in (*Op, *Status, *SETTINGS):
+    for word in (*Op, *Status, *written(dict.fromkeys(LIMITS))):
         assert re.search(rf"\b{word}\b", text), word
 
 

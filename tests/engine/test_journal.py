@@ -8,8 +8,8 @@ from helpers.journal_entries import journal_entry
 
 from dltools.engine import state_records
 from dltools.engine.docker.limit_fields import recorded_limits
-from dltools.engine.interface import RecordedLimits
-from dltools.engine.journal import Entry, Journal, OwnerLimits
+from dltools.engine.journal import Entry, Journal, OwnersJournals
+from dltools.notation.limits import Limits
 
 ID, OTHER = "a" * 64, "b" * 64
 
@@ -18,7 +18,7 @@ def add(directory: Path, id_: str = ID, **changes: Any) -> Entry:
     """Journal a container as dl-apply does."""
     values: dict[str, Any] = {
         "fields": {"NanoCpus": 500_000_000, "CpuShares": 2048, "CpusetCpus": "0"},
-        "settings": {"cpus": 0.5, "cpu_weight": 2048.0, "cpuset": "0"},
+        "settings": {"cpus": 0.5, "weight": 2048.0, "cpuset": "0"},
         "kernel": {"cpu.shares": "2048"},
     }
     entry = journal_entry(id_, **values | changes)
@@ -28,16 +28,18 @@ def add(directory: Path, id_: str = ID, **changes: Any) -> Entry:
 
 def test_an_entry_tells_what_the_owner_asked_for(tmp_path: Path) -> None:
     add(tmp_path)
-    found = OwnerLimits([tmp_path], recorded_limits).read([ID, OTHER])
-    assert found == {ID: RecordedLimits(0.5, 2048.0, "0")}
-    assert OwnerLimits([tmp_path], recorded_limits).read([OTHER]) == {}
-    assert OwnerLimits([tmp_path / "nowhere"], recorded_limits).read([ID]) == {}
+    found = OwnersJournals([tmp_path], recorded_limits).read([ID, OTHER])
+    assert found == {ID: Limits(cpus=0.5, weight=2048.0, cpuset="0")}
+    assert OwnersJournals([tmp_path], recorded_limits).read([OTHER]) == {}
+    assert OwnersJournals([tmp_path / "nowhere"], recorded_limits).read([ID]) == {}
 
 
 def test_of_version_2_the_engine_s_record_tells_the_weight(tmp_path: Path) -> None:
-    settings = {"cpus": None, "cpu_weight": 808.96, "cpuset": None}
+    settings = {"cpus": None, "weight": 808.96, "cpuset": None}
     add(tmp_path, settings=settings, kernel={"cpu.max": "max 100000", "cpu.weight": "79"})
-    assert OwnerLimits([tmp_path], recorded_limits).read([ID]) == {ID: RecordedLimits(None, 2048.0)}
+    assert OwnersJournals([tmp_path], recorded_limits).read([ID]) == {
+        ID: Limits(cpus=None, weight=2048.0, cpuset=None)
+    }
 
 
 def test_the_first_of_several_entries_counts(tmp_path: Path) -> None:
@@ -45,7 +47,9 @@ def test_the_first_of_several_entries_counts(tmp_path: Path) -> None:
     add(tmp_path / "early", since="2026-01-31T12:00:00Z", settings={"cpus": 0.5})
     directories = [tmp_path / "late", tmp_path / "early"]
     for order in (directories, directories[::-1]):
-        assert OwnerLimits(order, recorded_limits).read([ID])[ID] == RecordedLimits(0.5, 1024.0)
+        assert OwnersJournals(order, recorded_limits).read([ID])[ID] == Limits(
+            cpus=0.5, weight=1024.0
+        )
 
 
 def test_an_entry_is_read_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -54,15 +58,15 @@ def test_an_entry_is_read_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setattr(
         state_records, "parse_record", lambda text: texts.append(text) or parse(text)
     )
-    journal, limits = Journal(tmp_path / "journal"), OwnerLimits([tmp_path], recorded_limits)
+    journal, limits = Journal(tmp_path / "journal"), OwnersJournals([tmp_path], recorded_limits)
     entry = add(tmp_path)
     for _ in range(3):
-        assert limits.read([ID])[ID] == RecordedLimits(0.5, 2048.0, "0")
+        assert limits.read([ID])[ID] == Limits(cpus=0.5, weight=2048.0, cpuset="0")
     assert len(texts) == 1
     journal.remove(entry)
     assert limits.read([ID]) == {}
     add(tmp_path, settings={"cpus": 0.25})
-    assert limits.read([ID])[ID] == RecordedLimits(0.25, 1024.0)
+    assert limits.read([ID])[ID] == Limits(cpus=0.25, weight=1024.0)
     assert len(texts) == 2
 
 
@@ -89,16 +93,18 @@ def test_an_entry_is_read_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
 def test_a_damaged_entry_is_a_reason_of_its_container_alone(tmp_path: Path, text: str) -> None:
     add(tmp_path, OTHER)
     (tmp_path / "journal" / f"{ID}.json").write_text(text)
-    found = OwnerLimits([tmp_path], recorded_limits).read([ID, OTHER])
+    found = OwnersJournals([tmp_path], recorded_limits).read([ID, OTHER])
     assert f"{ID}.json: damaged journal entry" in str(found[ID])
-    assert found[OTHER] == RecordedLimits(0.5, 2048.0, "0")
+    assert found[OTHER] == Limits(cpus=0.5, weight=2048.0, cpuset="0")
 
 
 def test_a_journal_that_cannot_be_trusted_hides_the_owners_of_all(tmp_path: Path) -> None:
     add(tmp_path / "own", OTHER)
     (tmp_path / "theirs").mkdir()
     (tmp_path / "theirs" / "journal").symlink_to(tmp_path / "own" / "journal")
-    found = OwnerLimits([tmp_path / "theirs", tmp_path / "own"], recorded_limits).read([ID, OTHER])
+    found = OwnersJournals([tmp_path / "theirs", tmp_path / "own"], recorded_limits).read(
+        [ID, OTHER]
+    )
     assert "a link, which is not followed" in str(found[ID])
-    assert found[OTHER] == RecordedLimits(0.5, 2048.0, "0")
-    assert OwnerLimits([tmp_path / "theirs"], recorded_limits).read([]) == {}
+    assert found[OTHER] == Limits(cpus=0.5, weight=2048.0, cpuset="0")
+    assert OwnersJournals([tmp_path / "theirs"], recorded_limits).read([]) == {}

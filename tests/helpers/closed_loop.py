@@ -69,7 +69,7 @@ def follow(
         planner.complete()
         for action in planner.plan({}, state=False).actions:
             (job,) = (job for job in jobs if job.name == action.container_name)
-            job.weight = action.set.get("cpu_weight", job.weight)
+            job.weight = action.set.get("weight", job.weight)
         meddle(now, jobs)
         limits = [Limits(weight=job.weight) for job in running]
         cores = allocate([float(THREADS)] * len(running), limits, CPUS)

@@ -3,7 +3,7 @@
 from helpers.strategies import integers, names, texts
 from hypothesis import strategies as st
 
-from dltools.plan.realisation.settings import SETTINGS
+from dltools.notation.limits import LIMITS
 from dltools.plan.records import Action, Op, Plan
 from dltools.plan.signals.targets import TargetMet
 
@@ -16,11 +16,11 @@ _JSON_OBJECT = st.dictionaries(texts, _JSON, max_size=3)
 _POSITIVE = st.floats(0, 1e12, exclude_min=True) | st.integers(1, 2**53)
 _SETTING = {
     "cpus": st.none() | _POSITIVE,
-    "cpu_weight": _POSITIVE,
+    "weight": _POSITIVE,
     "cpuset": st.none() | st.sampled_from(["0", "0-3,6", "1,3"]),
     "memory": st.none() | st.integers(1, 2**53),
 }
-settings_ = st.fixed_dictionaries({}, optional={name: _SETTING[name] for name in SETTINGS})
+settings_ = st.fixed_dictionaries({}, optional={name: _SETTING[name] for name in LIMITS})
 """Any settings that a plan may set or expect."""
 
 turns = st.builds(

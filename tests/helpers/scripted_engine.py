@@ -18,9 +18,9 @@ from dltools.engine.interface import (
     Event,
     GoneError,
     Listed,
-    RecordedLimits,
 )
 from dltools.errors import UnavailableError
+from dltools.notation.limits import Limits
 
 BEGUN = datetime(2026, 1, 31, 12, tzinfo=UTC)
 
@@ -108,7 +108,7 @@ class ScriptedEngine:
         """The counters of a container of which the API tells none, unless a test gives some."""
         return usage_of(self.counted[id_]) if id_ in self.counted else None
 
-    def recorded(self, limit_fields: Mapping[str, Any]) -> RecordedLimits:
+    def recorded(self, limit_fields: Mapping[str, Any]) -> Limits:
         return recorded_limits(limit_fields)
 
     def containers(self, labels: Sequence[str] = (), names: Sequence[str] = ()) -> list[Listed]:

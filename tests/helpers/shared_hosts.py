@@ -62,7 +62,7 @@ def played(
         )
         queue = made.queue
         room = cpus
-        for one in sorted(jobs, key=lambda one: -made.settings[one.id]["cpu_weight"]):
+        for one in sorted(jobs, key=lambda one: -made.settings[one.id]["weight"]):
             used = min(room, needed_cpus(one))
             had[one.id] += every * used
             room -= used
@@ -75,4 +75,4 @@ def first_jobs(found: HostState, seconds: list[int]) -> Iterator[str]:
     for now in seconds:
         made = realise(ModeChoice(Mode.PRIORITY, ""), found, queue=queue, now=now * 1_000_000)
         queue = made.queue
-        yield "".join(sorted(k for k, v in made.settings.items() if v["cpu_weight"] == 1024))
+        yield "".join(sorted(k for k, v in made.settings.items() if v["weight"] == 1024))

@@ -170,7 +170,7 @@ class UndoCases:
             return op, job, {}
         choices: Settings = {
             "cpus": self._chance.choice((None, 0.01, round(self._chance.uniform(0.1, 2.0), 2))),
-            "cpu_weight": self._chance.choice((2, 262_144, self._chance.randint(2, 5000))),
+            "weight": self._chance.choice((2, 262_144, self._chance.randint(2, 5000))),
             "cpuset": self._chance.choice((None, "0", "1", "0-1")),
         }
         names = self._chance.sample(sorted(choices), self._chance.randint(1, 3))

@@ -57,7 +57,7 @@ def strangers(made: Planner) -> dict[str, str]:
 # One setting
 
 
-def after(*steps: tuple[str, Value], name: str = "cpu_weight", origin: Value = 1024.0) -> Watched:
+def after(*steps: tuple[str, Value], name: str = "weight", origin: Value = 1024.0) -> Watched:
     """A setting after plans that `ask` for a value and samples that `see` one in force."""
     watched = Watched(origin, origin)
     for what, value in steps:
@@ -105,11 +105,11 @@ def test_a_quota_is_somebody_else_s(value: Value, is_foreign: bool) -> None:
 def test_it_is_said_what_was_set() -> None:
     weight = after(*FOLLOWED, ("see", 700.0), ("see", 700.0))
     quota = after(("ask", 0.4), ("see", 0.4), ("see", 1.5), ("see", 1.5), name="cpus", origin=None)
-    assert foreign_in_words({"cpu_weight": weight}) == "its weight was set to 700 by somebody else"
-    assert foreign_in_words({"cpus": quota, "cpu_weight": weight}) == (
+    assert foreign_in_words({"weight": weight}) == "its weight was set to 700 by somebody else"
+    assert foreign_in_words({"cpus": quota, "weight": weight}) == (
         "its weight was set to 700 and its quota was set to 1.5 CPUs by somebody else"
     )
-    assert foreign_in_words({"cpu_weight": after(*FOLLOWED)}) == ""
+    assert foreign_in_words({"weight": after(*FOLLOWED)}) == ""
 
 
 # A loop
@@ -122,9 +122,9 @@ def test_a_container_that_somebody_else_has_changed_holds_no_place(policy: str) 
     assert strangers(before) == strangers(first) == strangers(back) == {}
     assert strangers(second) == {"j1": "its weight was set to 700 by somebody else: left alone"}
     wanted = {one.name: one.setting or one.present for one in second.explain().decisions}
-    assert wanted["j1"]["cpu_weight"] == 700
+    assert wanted["j1"]["weight"] == 700
     # The two that are left have 0.85 of the weights of two beside it.
-    assert sorted(wanted[name]["cpu_weight"] for name in ("j0", "j2")) == [10, 1741]
+    assert sorted(wanted[name]["weight"] for name in ("j0", "j2")) == [10, 1741]
     assert job_id("j1") not in {action.container_id for action in second.plan({}).actions}
 
 
@@ -142,7 +142,7 @@ def test_who_is_changed_after_the_first_plan_is_seen_too() -> None:
         made.complete()
         for action in made.plan({}, state=False).actions:
             if (name := action.container_name) != "a" or step < 2:
-                weights[name] = action.set.get("cpu_weight", weights[name])
+                weights[name] = action.set.get("weight", weights[name])
         if step == 2:
             assert weights["a"] == 10
             weights["a"] = 700.0

@@ -124,7 +124,7 @@ def contested(
 
 
 def weights(plan: Plan) -> dict[str, float]:
-    return {a.container_name: a.set["cpu_weight"] for a in plan.actions if "cpu_weight" in a.set}
+    return {a.container_name: a.set["weight"] for a in plan.actions if "weight" in a.set}
 
 
 def test_a_gpu_feeder_goes_before_jobs_on_cpus_where_these_are_contested() -> None:
@@ -169,9 +169,7 @@ def test_feeders_that_want_most_of_the_cpus_stay_near_to_the_others() -> None:
 def test_a_single_plan_that_may_stay_keeps_within_a_factor_of_four() -> None:
     made = planner("fair")
     plans(made, contested(2))
-    found = [
-        a.set["cpu_weight"] for a in made.plan({}, is_single=True).actions if "cpu_weight" in a.set
-    ]
+    found = [a.set["weight"] for a in made.plan({}, is_single=True).actions if "weight" in a.set]
     assert found
     assert max([1024.0, *found]) <= 4 * min([1024.0, *found])
 
@@ -189,10 +187,10 @@ def test_a_gpu_feeder_goes_first_in_every_mode_and_is_never_paused_or_capped(
 ) -> None:
     found = plans(planner(policy, mode), contested(2))
     given = [a for plan in found for a in plan.actions if a.container_name.startswith("gpu")]
-    assert {value for a in given for name, value in a.set.items() if name != "cpu_weight"} <= {None}
+    assert {value for a in given for name, value in a.set.items() if name != "weight"} <= {None}
     assert all(action.op is Op.UPDATE for action in given)
     wanted = FIRST_BESIDE_TURNS if mode is Mode.ROTATE else FIRST_WEIGHT
-    assert {action.set["cpu_weight"] for action in given} == {wanted}
+    assert {action.set["weight"] for action in given} == {wanted}
 
 
 @pytest.mark.slow

@@ -67,7 +67,7 @@ def test_members_have_one_turn(policy: str) -> None:
 @pytest.mark.parametrize("mode", [None, Mode.PRIORITY, Mode.WEIGHT])
 def test_members_have_one_weight(policy: str, mode: Mode | None) -> None:
     found = plan_of(policy, mode, rows())
-    weights = {a.container_name: a.set["cpu_weight"] for a in found.actions}
+    weights = {a.container_name: a.set["weight"] for a in found.actions}
     assert weights.get("ddp-0") == weights.get("ddp-1")
 
 
@@ -75,7 +75,7 @@ def test_fair_gives_two_jobs_one_half_each_and_members_a_quarter() -> None:
     found = by_name(plan_of("fair", Mode.QUOTA, rows()))
     assert [found[name].set["cpus"] for name in ("ddp-0", "ddp-1", "cnn")] == [0.5, 0.5, 1.0]
     weights = by_name(plan_of("fair", Mode.WEIGHT, rows()))
-    assert {name: one.set["cpu_weight"] for name, one in weights.items()} == {
+    assert {name: one.set["weight"] for name, one in weights.items()} == {
         "ddp-0": 512.0,
         "ddp-1": 512.0,
     }

@@ -238,7 +238,7 @@ def test_settings_are_within_bounds_and_no_serving_container_is_paused(
         elif action.op is Op.UPDATE:
             cpus = action.set.get("cpus", 1.0)
             assert cpus is None or cpus >= 0.01
-            assert 2 <= action.set.get("cpu_weight", 2) <= 262144
+            assert 2 <= action.set.get("weight", 2) <= 262144
     by_host: dict[str, list[float]] = {}
     made = begin(name, mode=mode)
     made.add(to_table(rows))
@@ -289,7 +289,7 @@ def test_no_table_makes_a_policy_raise(name: str, mode: Mode | None, rows: list[
     for action in plan.actions:
         cpus = action.set.get("cpus", 1.0)
         assert cpus is None or cpus >= 0.01
-        assert 2 <= action.set.get("cpu_weight", 2) <= 262144
+        assert 2 <= action.set.get("weight", 2) <= 262144
 
 
 def test_an_overlapping_recording_is_not_counted_twice() -> None:

@@ -53,14 +53,14 @@ def restarted(now: float, weight: float = 10.0) -> list[Row]:
 def test_a_restarted_job_does_not_wait_at_its_old_weight(policy: str) -> None:
     rows = [*sample(2, "a", "b", weights=WEIGHTS), *restarted(4)]
     plan = planned(rows, policy)
-    assert sets(plan)["b"] == {"cpu_weight": 1024}
+    assert sets(plan)["b"] == {"weight": 1024}
     reasons = {action.container_name: action.reason for action in plan.actions}
     assert (
         reasons["b"]
         == "training: has reported before it restarted; runs alone, so that it reports soon; "
         "1 of 2 in the queue"
     )
-    assert sets(plan)["a"] == {"cpu_weight": 10}
+    assert sets(plan)["a"] == {"weight": 10}
 
 
 @pytest.mark.parametrize("weight", [10.0, 10.24])  # as the two cgroup versions show it
@@ -82,15 +82,15 @@ def test_the_weight_of_what_is_no_training_is_its_owners(policy: str) -> None:
 
 def test_the_state_remembers_that_a_job_had_a_share() -> None:
     first = planned(sample(2, "a", "b", weights=WEIGHTS))
-    assert sets(planned(restarted(4), state=first.state))["b"] == {"cpu_weight": 1024}
+    assert sets(planned(restarted(4), state=first.state))["b"] == {"weight": 1024}
     # Its own weight again: nothing is to be done, and the next restart is seen to as well.
     second = planned(restarted(4, 1024.0), state=first.state)
     assert "b" not in sets(second)
-    assert sets(planned(restarted(8), state=second.state))["b"] == {"cpu_weight": 1024}
+    assert sets(planned(restarted(8), state=second.state))["b"] == {"weight": 1024}
 
 
 def test_without_a_state_the_weight_of_a_waiting_job_tells() -> None:
-    assert sets(planned(restarted(4)))["b"] == {"cpu_weight": 1024}
+    assert sets(planned(restarted(4)))["b"] == {"weight": 1024}
     assert "b" not in sets(planned(restarted(4, 512.0), mode=Mode.WEIGHT))
 
 
@@ -126,6 +126,6 @@ def test_equal_jobs_take_turns_in_a_stream_of_plans() -> None:
         planner.add(to_table(sample(second, "a", "b", weights=weights)))
         planner.complete()
         for name, settings in sets(planner.plan({})).items():
-            weights[name] = settings["cpu_weight"]
+            weights[name] = settings["weight"]
         first.append(max(weights, key=weights.__getitem__))
     assert first == [*"aaa", *"bbb"] * 2

@@ -200,10 +200,10 @@ def test_what_seemed_to_train_and_serves_gets_its_weight_back_once() -> None:
         action.container_name: action.set
         for action in feed(made, node(2), busy(2, "a"), busy(2, "x", **SEEMS)).actions
     }
-    assert held["x"] == {"cpu_weight": 10}
+    assert held["x"] == {"weight": 10}
     serves = [busy(4, "x", **SEEMS, cpu_weight=10.0), point(3, "x", 0.1, "latency_seconds")]
     (action,) = feed(made, node(4), busy(4, "a"), *serves).actions
-    assert (action.container_name, action.set) == ("x", {"cpu_weight": 1024})
+    assert (action.container_name, action.set) == ("x", {"weight": 1024})
     assert action.reason.startswith("server: reports latency_seconds; ")
     feed(made, node(6), busy(6, "a"), busy(6, "x", **SEEMS))
     # It is its owner's from now on.
@@ -215,11 +215,11 @@ def test_beside_turns_too_it_gets_its_weight_back() -> None:
     said = {"labels": '{"dltools.role": "training"}'}
     others = [busy(0, "a", **said), busy(0, "b", **said)]
     plan = feed(made, node(0), *others, busy(0, "x", **SEEMS))
-    assert {a.container_name: a.set for a in plan.actions}["x"] == {"cpu_weight": 512}
+    assert {a.container_name: a.set for a in plan.actions}["x"] == {"weight": 512}
     others = [busy(2, "a", **said), busy(2, "b", **said)]
     serves = [busy(2, "x", cpu_weight=512.0), point(1, "x", 0.1, "latency_seconds")]
     plan = feed(made, node(2), *others, *serves)
-    assert {a.container_name: a.set for a in plan.actions}["x"] == {"cpu_weight": 1024}
+    assert {a.container_name: a.set for a in plan.actions}["x"] == {"weight": 1024}
 
 
 def test_on_a_shared_host_only_what_its_owner_has_labelled_is_touched() -> None:

@@ -177,6 +177,6 @@ def test_a_turn_of_the_queue_changes_settings_without_a_round() -> None:
     weights: list[Any] = []
     for at_s in (0, 4.7, 4.75, 4.8, 9.5):
         found = run(rounds, host, at_s)
-        weights.append(found and [found.settings[one.id]["cpu_weight"] for one in (a, b)])
+        weights.append(found and [found.settings[one.id]["weight"] for one in (a, b)])
     assert weights == [[1024, 10], None, [10, 1024], None, [1024, 10]]
     assert len(policy.seen) == 1

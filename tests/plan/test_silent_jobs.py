@@ -42,7 +42,7 @@ def busy(now: float, name: str, used: float, start: float = 0.0, **more: Any) ->
 
 
 def weights(plan: Plan) -> dict[str, float]:
-    return {a.container_name: a.set["cpu_weight"] for a in plan.actions if "cpu_weight" in a.set}
+    return {a.container_name: a.set["weight"] for a in plan.actions if "weight" in a.set}
 
 
 def reasons(plan: Plan) -> dict[str, str]:
@@ -107,7 +107,7 @@ def test_rotate_never_pauses_a_silent_job_that_seems_to_train() -> None:
     rows = [busy(40, name, used + 10, **SAID) for name, used in said]
     plan = feed(made, node(40), *rows, busy(40, "seems", 15.0))
     found = {a.container_name: a for a in plan.actions}
-    assert (found["seems"].op, found["seems"].set) == (Op.UPDATE, {"cpu_weight": 512.0})
+    assert (found["seems"].op, found["seems"].set) == (Op.UPDATE, {"weight": 512.0})
     assert "never paused" in found["seems"].reason
     assert {found[name].op for name in "ab"} == {Op.ROTATE}
     # Its first report makes it one of them.

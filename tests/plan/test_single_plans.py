@@ -41,7 +41,7 @@ def single(made: Planner) -> Plan:
 
 def weights(plan: Plan) -> list[float]:
     """The weights of all jobs; those without an action have what they had."""
-    found = {action.container_name: action.set.get("cpu_weight") for action in plan.actions}
+    found = {action.container_name: action.set.get("weight") for action in plan.actions}
     return sorted(found.get(name, 1024.0) for name in JOBS)
 
 

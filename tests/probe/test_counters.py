@@ -51,7 +51,7 @@ def test_openmp_is_in_the_row_or_a_gap_says_why_not(
     ("can", "cannot"),
     [
         (ALL_CAPABILITIES, None),
-        (Capabilities(frozenset({"cpus", "cpu_weight"}), creates=False), "cpuset+move"),
+        (Capabilities(frozenset({"cpus", "weight"}), creates=False), "cpuset+move"),
         (Capabilities(frozenset(), pauses=False), "cpus+cpu_weight+cpuset+pause"),
     ],
 )

@@ -87,7 +87,7 @@ def test_the_journal_goes_before_what_is_in_force(parent: Path, tmp_path: Path) 
     (parent / "job" / "cpuset.cpus.effective").write_text("1\n")
     sampled = Sampled(parent, tmp_path)
     journal = Journal(tmp_path / "journal")
-    theirs = entry(sampled.id, cpus=0.5, cpu_weight=1024.0, cpuset="0-1")
+    theirs = entry(sampled.id, cpus=0.5, weight=1024.0, cpuset="0-1")
     journal.add(theirs)
     assert sampled.asked() == (0.5, 1024.0, "0-1")
     journal.remove(theirs)
@@ -101,7 +101,7 @@ def test_a_change_while_a_sample_is_taken_makes_nothing_ours_the_owner_s(
     """dl-apply journals a container and changes it, or puts it back, between two looks."""
     (parent / "job" / "cpu.max").write_text("10000 100000\n")
     sampled, journal = Sampled(parent, tmp_path), Journal(tmp_path / "journal")
-    theirs = entry(sampled.id, cpus=0.5, cpu_weight=1024.0, cpuset=None)
+    theirs = entry(sampled.id, cpus=0.5, weight=1024.0, cpuset=None)
     if late == "removed":
         journal.add(theirs)
     read = Counters._container_row

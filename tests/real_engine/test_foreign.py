@@ -42,8 +42,8 @@ def test_a_container_that_is_killed_is_not_taken_for_changed(run: Containers) ->
             while True:
                 seen.append(settings_in_force(locator.find(job.id)))
         killer.join()
-    in_force = {"cpus": 1.5, "cpu_weight": weight, "cpuset": None}
-    on_record = {**in_force, "cpu_weight": 700.0}  # version 2 makes another weight of it
+    in_force = {"cpus": 1.5, "weight": weight, "cpuset": None}
+    on_record = {**in_force, "weight": 700.0}  # version 2 makes another weight of it
     assert [one for one in seen if one not in (in_force, on_record)] == []
 
 

@@ -53,7 +53,7 @@ def test_the_kernel_changes_and_the_engine_does_not(
     job = run(**start)
     files, shown = job.kernel(), job.inspect().native["HostConfig"]
 
-    (result,) = actuator.apply(plan(job, {"cpus": 0.4, "cpu_weight": 300.0}))
+    (result,) = actuator.apply(plan(job, {"cpus": 0.4, "weight": 300.0}))
     assert (result.status, result.error) == (Status.APPLIED, None)
     assert job.kernel_cpus == pytest.approx(0.4)
     assert job.kernel_weight == pytest.approx(300, rel=0.02)

@@ -32,8 +32,8 @@ SAVES = f"trap {json.dumps(spend(0.9) + '; echo saved; exit 0')} TERM; {SPIN}"
 
 def lowered(*jobs: Job, first: Job, weight: float = 2.0, most: float = 1024.0) -> bytes:
     """Return plans by which these jobs wait for the first one."""
-    plans = [plan_for(one, {"cpu_weight": weight}) for one in jobs]
-    return b"".join((*plans, plan_for(first, {"cpu_weight": most})))
+    plans = [plan_for(one, {"weight": weight}) for one in jobs]
+    return b"".join((*plans, plan_for(first, {"weight": most})))
 
 
 @contextmanager
@@ -234,7 +234,7 @@ def test_what_a_plan_wants_meanwhile_comes_after(run: Containers, tool: Tools) -
         made = api().exec_create(job.id, ["sh", "-c", "sleep 3"])
         api().exec_start(made["Id"], detach=True)
         eventually(lambda: job.kernel_weight, lambda weight: weight == pytest.approx(500, rel=0.03))
-        (result,) = say(process, plan_for(job, {"cpu_weight": 30}))
+        (result,) = say(process, plan_for(job, {"weight": 30}))
         assert result["status"] == "skipped"
         assert "at work" in result["error"]
         assert job.kernel_weight == pytest.approx(500, rel=0.03)
@@ -261,7 +261,7 @@ def test_an_owner_who_sets_the_own_value_meanwhile_is_heard(
             job.restart()
             eventually(lambda: job.kernel_weight, lambda weight: weight > own)
         job.engine.update(job.id, {"CpuShares": 50})
-        results = say(process, plan_for(job, {"cpu_weight": 3481}))
+        results = say(process, plan_for(job, {"weight": 3481}))
         assert [(one["status"], one["error"]) for one in results] == [("skipped", FOREIGN)]
         api().kill(job.id, signal="USR1")
         ended(process)
@@ -277,9 +277,9 @@ def test_our_weight_goes_back_and_an_owner_s_quota_stays(
 ) -> None:
     job = run(cpu_shares=700)
     before = job.kernel_weight
-    assert tool("dl-apply", input=plan_for(job, {"cpu_weight": 2})).returncode == 0
+    assert tool("dl-apply", input=plan_for(job, {"weight": 2})).returncode == 0
     job.engine.update(job.id, {"NanoCpus": 1_500_000_000})
-    (result,) = records(tool("dl-apply", input=plan_for(job, {"cpu_weight": 10})).stdout)
+    (result,) = records(tool("dl-apply", input=plan_for(job, {"weight": 10})).stdout)
     assert result["status"] == "applied"
     done = tool("dl-apply", "--undo", *options)
     assert [one["status"] for one in records(done.stdout)] == ["applied"]
@@ -293,7 +293,7 @@ def test_our_quota_goes_back_and_an_owner_s_weight_stays_until_force(
 ) -> None:
     job = run(cpu_shares=700)
     before = job.kernel_weight
-    assert tool("dl-apply", input=plan_for(job, {"cpu_weight": 2, "cpus": 0.5})).returncode == 0
+    assert tool("dl-apply", input=plan_for(job, {"weight": 2, "cpus": 0.5})).returncode == 0
     job.engine.update(job.id, {"CpuShares": 2000})
     (result,) = records(tool("dl-apply", "--undo").stdout)
     assert result["status"] == "applied"
@@ -315,12 +315,12 @@ def test_a_released_job_is_left_alone_from_now_on(run: Containers, tool: Tools) 
         done = tool("dl-apply", "--release", job.name)
         assert done.returncode == 0
         assert job.kernel_weight == before
-        (result,) = say(process, plan_for(job, {"cpu_weight": 20}))
+        (result,) = say(process, plan_for(job, {"weight": 20}))
         assert (result["status"], job.kernel_weight) == ("skipped", before)
         ended(process)
     status = tool("dl-apply", "--status").stderr.decode()
     assert f"{job.name}: dl-apply --release" in status
-    (result,) = records(tool("dl-apply", input=plan_for(job, {"cpu_weight": 20})).stdout)
+    (result,) = records(tool("dl-apply", input=plan_for(job, {"weight": 20})).stdout)
     assert "--release" in result["error"]
     (row,) = [
         row
@@ -329,7 +329,7 @@ def test_a_released_job_is_left_alone_from_now_on(run: Containers, tool: Tools) 
     ]
     assert "dltools.protect" in row["labels"]
     assert tool("dl-apply", "--undo", "--release", job.name).returncode == 0
-    (result,) = records(tool("dl-apply", input=plan_for(job, {"cpu_weight": 20})).stdout)
+    (result,) = records(tool("dl-apply", input=plan_for(job, {"weight": 20})).stdout)
     assert result["status"] == "applied"
 
 
@@ -337,7 +337,7 @@ def test_a_release_where_none_runs_puts_back(run: Containers, tool: Tools) -> No
     job, other = run(cpu_shares=700, name="job"), run(name="other")
     before = job.kernel_weight
     for one in (job, other):
-        assert tool("dl-apply", input=plan_for(one, {"cpu_weight": 2})).returncode == 0
+        assert tool("dl-apply", input=plan_for(one, {"weight": 2})).returncode == 0
     assert tool("dl-apply", "--release", job.name).returncode == 0
     assert job.kernel_weight == before
     assert other.kernel_weight < 20

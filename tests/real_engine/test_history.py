@@ -26,7 +26,7 @@ def job(run: Containers) -> Job:
 def test_an_undo_and_what_it_undoes(job: Job, tool: Tools, run: Containers) -> None:
     assert history(tool, run) == []
     for weight in (10, 20):
-        tool("dl-apply", input=plan_for(job, {"cpu_weight": weight}))
+        tool("dl-apply", input=plan_for(job, {"weight": weight}))
     tool("dl-apply", "--undo")
     second, first = history(tool, run)
     assert (first["how"], second["how"]) == ("changed again", "--undo")
@@ -55,7 +55,7 @@ def test_what_ends_a_stream(
 ) -> None:
     process = tool.begin("dl-apply", *words)
     assert process.stdin is not None
-    assert feed(process, live(job, {"cpu_weight": 10}))["status"] == "applied"
+    assert feed(process, live(job, {"weight": 10}))["status"] == "applied"
     if end == "close":
         process.stdin.write(b'{"kind":"close"}\n')
     if end in ("close", "break"):
@@ -68,9 +68,9 @@ def test_what_ends_a_stream(
 def test_a_container_that_exits(job: Job, run: Containers, tool: Tools) -> None:
     other = run(name="other")
     process = tool.begin("dl-apply")
-    feed(process, live(job, {"cpu_weight": 10}))
+    feed(process, live(job, {"weight": 10}))
     api().stop(job.id, timeout=0)
-    feed(process, live(other, {"cpu_weight": 10}))
+    feed(process, live(other, {"weight": 10}))
     eventually(lambda: [one["how"] for one in history(tool, run, job.name)] == ["exited"])
     assert [one["how"] for one in history(tool, run, other.name)] == [None]
     process.terminate()

@@ -45,7 +45,7 @@ def test_a_stream_that_is_closed_leaves_its_settings_for_its_lease(
     assert (done.returncode, done.stderr) == (0, b"")
     assert job.kernel_cpus == pytest.approx(0.4)
     assert len(watchdogs(state)) == 1
-    assert tool("dl-apply", input=plan_for(job, {"cpu_weight": 300})).stderr == b""
+    assert tool("dl-apply", input=plan_for(job, {"weight": 300})).stderr == b""
     assert job.kernel_cpus == pytest.approx(0.4)  # the next run takes nothing back
     eventually(lambda: watchdogs(state) == [], seconds=60)  # and what it has set stays for good
 

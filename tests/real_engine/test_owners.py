@@ -11,7 +11,7 @@ REPORTS = 'n=900; while :; do echo "step $n loss: 0.$n"; n=$((n-1)); usleep 2000
 """A job that reports, and uses next to no CPU."""
 
 ASKED = {"nano_cpus": 500_000_000, "cpu_shares": 2048, "cpuset_cpus": "0"}
-OURS = {"cpus": 0.2, "cpu_weight": 10}
+OURS = {"cpus": 0.2, "weight": 10}
 NEXT_TO_NOTHING = pytest.approx(10, rel=0.03)  # version 2 has 10.24
 COLUMNS = ("owner_cpu_limit_cores", "owner_cpu_weight", "owner_cpuset")
 

@@ -52,7 +52,7 @@ def entries(state: Path) -> list[Path]:
 @pytest.mark.parametrize("cpus", [0.01, 1.5])
 def test_settings_at_the_bounds_are_applied(run: Containers, tool: Tools, cpus: float) -> None:
     job = run(nano_cpus=500_000_000)
-    for wanted in ({"cpus": cpus}, {"cpu_weight": 2}, {"cpu_weight": 262_144}):
+    for wanted in ({"cpus": cpus}, {"weight": 2}, {"weight": 262_144}):
         (result,) = records(tool("dl-apply", input=plan_for(job, wanted)).stdout)
         assert (result["status"], result["error"]) == ("applied", None)
 
@@ -84,7 +84,7 @@ def unbounded(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.usefixtures("unbounded")
 @pytest.mark.parametrize(
     "wanted",
-    [{"cpus": 1e-9}, {"cpu_weight": 10.7}, {"cpus": 1e-9, "cpu_weight": 300, "cpuset": "0-1"}],
+    [{"cpus": 1e-9}, {"weight": 10.7}, {"cpus": 1e-9, "weight": 300, "cpuset": "0-1"}],
     ids=str,
 )
 def test_a_failed_change_is_reverted_at_once(
@@ -92,7 +92,7 @@ def test_a_failed_change_is_reverted_at_once(
 ) -> None:
     """On the engine's record, which the kernel does not know, and in the kernel's files."""
     before, kernel = by_effect(job), job.kernel()
-    if job.has_v2 and wanted == {"cpu_weight": 10.7}:
+    if job.has_v2 and wanted == {"weight": 10.7}:
         pytest.skip("cgroup version 2 rounds any weight")
     result = apply(actuator, job, wanted)
     assert result.status is Status.FAILED
@@ -108,8 +108,8 @@ def test_a_failed_change_is_reverted_at_once(
 def test_only_the_failed_change_is_reverted(actuator: EngineActuator, run: Containers) -> None:
     job = run(nano_cpus=500_000_000)
     kernel = job.kernel()
-    assert apply(actuator, job, {"cpus": 1.2, "cpu_weight": 300}).status is Status.APPLIED
-    assert apply(actuator, job, {"cpus": 1e-9, "cpu_weight": 500}).status is Status.FAILED
+    assert apply(actuator, job, {"cpus": 1.2, "weight": 300}).status is Status.APPLIED
+    assert apply(actuator, job, {"cpus": 1e-9, "weight": 500}).status is Status.FAILED
     assert by_effect(job)["cpus"] == 1.2
     assert (job.kernel_cpus, job.kernel_weight) == (
         pytest.approx(1.2),

@@ -23,12 +23,12 @@ def status(tool: Tools, *arguments: str) -> list[dict[str, Any]]:
 def test_who_is_paused_by_somebody_else_is_named(run: Containers, tool: Tools) -> None:
     job, other = run(), run(name="other")
     api().pause(other.id)
-    tool("dl-apply", input=plan_for(job, {"cpu_weight": 300}))
+    tool("dl-apply", input=plan_for(job, {"weight": 300}))
     told = tool("dl-apply", "--status").stderr.decode().splitlines()
     (line,) = [line for line in told if ": paused, not by dl-apply" in line]
     # Tests that run at the same time pause containers, too.
     assert re.search(rf"\b{other.name}[,:]", line) or "more: paused" in line
-    done = tool("dl-apply", input=2 * plan_for(other, {"cpu_weight": 300}))
+    done = tool("dl-apply", input=2 * plan_for(other, {"weight": 300}))
     assert done.stderr.decode().count(f"{other.name}: paused, not by dl-apply") == 1
     tool("dl-apply", "--undo")
     api().unpause(other.id)
@@ -39,7 +39,7 @@ def test_a_changed_container_since_when_and_by_which_run(
 ) -> None:
     job = run()
     begun = datetime.now(UTC).replace(microsecond=0)
-    tool("dl-apply", "--format", "jsonl", input=plan_for(job, {"cpu_weight": 10}))
+    tool("dl-apply", "--format", "jsonl", input=plan_for(job, {"weight": 10}))
     (changed,) = status(tool)
     assert changed["container"] == {"id": job.id, "name": job.name}
     assert changed["found"] == {"cpus": None, "cpu_weight": 1024, "cpuset": None}
@@ -83,7 +83,7 @@ def test_piped_it_is_a_table_for_people(run: Containers, tool: Tools, state: Pat
 
 def test_what_would_not_be_restored_is_not_promised(run: Containers, tool: Tools) -> None:
     job = run()
-    tool("dl-apply", input=plan_for(job, {"cpu_weight": 10}))
+    tool("dl-apply", input=plan_for(job, {"weight": 10}))
     api().update_container(job.id, cpu_shares=77)
     done = tool("dl-apply", "--status", env={"COLUMNS": "160"})
     assert (
@@ -116,7 +116,7 @@ def test_an_undo_without_entries_names_its_journal_and_unusual_settings(
 ) -> None:
     job = run()
     there = tmp_path / "elsewhere"
-    done = tool("dl-apply", "--state-dir", there, input=plan_for(job, {"cpu_weight": 10}))
+    done = tool("dl-apply", "--state-dir", there, input=plan_for(job, {"weight": 10}))
     assert done.returncode == 0
     assert (there / "journal" / f"{job.id}.json").exists()
     done = tool("dl-apply", "--undo")
@@ -136,7 +136,7 @@ def test_entries_in_another_directory_are_counted(
     job = run()
     home = tmp_path / "home"
     old = home / ".local" / "state" / "dltools"
-    tool("dl-apply", "--state-dir", old, input=plan_for(job, {"cpu_weight": 10}))
+    tool("dl-apply", "--state-dir", old, input=plan_for(job, {"weight": 10}))
     told = complaint(tool("dl-apply", "--undo", env={"HOME": str(home)}).stderr)
     assert f"1 in {old}: use --state-dir {old}" in told
     assert (
@@ -154,7 +154,7 @@ def test_observations_plans_and_reports_show_weights_lists_pauses_and_turns(
     run: Containers, tool: Tools, tmp_path: Path
 ) -> None:
     heavy, listed, paused, free = (run(SPEAK, name=n) for n in ("heavy", "listed", "still", "free"))
-    tool("dl-apply", input=plan_for(heavy, {"cpu_weight": 10}))
+    tool("dl-apply", input=plan_for(heavy, {"weight": 10}))
     tool("dl-apply", input=plan_for(listed, {"cpuset": "0"}))
     turning = [run(SPEAK, name=name) for name in ("turn-a", "turn-b")]
     api().pause(paused.id)

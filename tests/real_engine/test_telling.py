@@ -30,7 +30,7 @@ def test_who_waits_at_a_low_weight_until_the_run_is_killed(
 ) -> None:
     job, path = run(), tmp_path / "waiting"
     process = tool.begin("dl-apply", "--tell", path)
-    feed(process, live(job, {"cpu_weight": 10}))
+    feed(process, live(job, {"weight": 10}))
     eventually(lambda: f"{job.name}  " in shown(path))
     assert " of 1024 " in shown(path)
     process.kill()
@@ -41,10 +41,10 @@ def test_who_waits_at_a_low_weight_until_the_run_is_killed(
 def test_a_container_that_ends_does_not_wait(run: Containers, tool: Tools, tmp_path: Path) -> None:
     job, other, path = run(), run(name="other"), tmp_path / "waiting"
     process = tool.begin("dl-apply", "--tell", path)
-    feed(process, live(job, {"cpu_weight": 10}))
+    feed(process, live(job, {"weight": 10}))
     eventually(lambda: f"{job.name}  " in shown(path))
     job.stop()
-    feed(process, live(other, {"cpu_weight": 2000}))
+    feed(process, live(other, {"weight": 2000}))
     eventually(lambda: "# None waits." in shown(path))
     process.terminate()
     process.communicate(timeout=60)
@@ -55,7 +55,7 @@ def test_a_file_that_cannot_be_made_ends_the_run_before_it_begins(
 ) -> None:
     job = run()
     path = tmp_path / "nowhere" / "waiting"
-    done = tool("dl-apply", "--tell", path, input=plan_for(job, {"cpu_weight": 10}))
+    done = tool("dl-apply", "--tell", path, input=plan_for(job, {"weight": 10}))
     assert done.returncode == 73
     assert complaint(done.stderr).startswith(f"dl-apply: cannot create {path}")
     assert job.shown_cpus == 0

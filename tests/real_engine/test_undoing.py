@@ -59,7 +59,7 @@ def test_the_kernel_s_files_are_restored_and_stay_so(
     change: Any, undo: Any, job: Job, state: Path, happens: tuple[Callable[[Job], None], ...]
 ) -> None:
     before = job.kernel()
-    change(job, {"cpus": 0.4}, {"cpu_weight": 300}, {"cpus": None}, {"cpus": 0.25})
+    change(job, {"cpus": 0.4}, {"weight": 300}, {"cpus": None}, {"cpus": 0.25})
     assert job.kernel() != before
     for happen in happens:
         happen(job)
@@ -77,7 +77,7 @@ def entries(state: Path) -> list[dict[str, Any]]:
     ("start", "steps"),
     [
         ({"nano_cpus": 1_000_000_000}, [{"cpus": 0.5}, {"cpus": 1.009}]),
-        ({"cpu_shares": 1000}, [{"cpu_weight": 500}, {"cpu_weight": 1009}]),
+        ({"cpu_shares": 1000}, [{"weight": 500}, {"weight": 1009}]),
         ({"cpu_quota": 200_000}, [{"cpus": 0.5}, {"cpus": None}]),
     ],
     ids=["quota", "weight", "whole node"],

@@ -265,7 +265,7 @@ def sample(time: float = 0.0, **more: object) -> ContainerSample:
     [
         ({}, {}),
         ({"cpu_limit": 0.5}, {"cpus": 0.5}),
-        ({"cpu_weight": 300.0}, {"cpu_weight": 300.0}),
+        ({"cpu_weight": 300.0}, {"weight": 300.0}),
         ({"cpuset": "1"}, {"cpuset": "1"}),
         ({"state": "paused"}, {"state": "paused"}),
         ({"turn_s": 2.0}, {"turn_s": 2.0}),

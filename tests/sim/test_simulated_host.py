@@ -104,7 +104,7 @@ def test_a_serving_job_reports_every_two_seconds() -> None:
 
 def test_a_realisation_sets_limits_that_hold_until_another_does() -> None:
     host = host_with(Job("a"), Job("b"), cpus=1.0)
-    settings = {"a": {"cpus": 0.25}, "b": {"cpu_weight": 2.0, "cpuset": "0-1"}}
+    settings = {"a": {"cpus": 0.25}, "b": {"weight": 2.0, "cpuset": "0-1"}}
     host.apply_settings(Realisation(Mode.QUOTA, "", settings=settings))
     host.share_cpus()
     assert [job.cores for job in host.jobs.values()] == [0.25, 0.75]

@@ -23,7 +23,7 @@ from dltools.engine.identity import has_container, own_records
 from dltools.engine.interface import Container, Delivers, Engine, GoneError, RefusedError, needed
 from dltools.errors import UnavailableError
 from dltools.labels import CHECKPOINT, PROTECT, is_true
-from dltools.plan.realisation.settings import FoundSettings, as_found
+from dltools.plan.realisation.settings import Settings, as_found
 from dltools.plan.records import Action, Result, Status
 
 OnResult = Callable[[Result], None]
@@ -233,7 +233,7 @@ def _reason(error: Exception) -> str:
     return (isinstance(error, OSError) and error.strerror) or str(error)
 
 
-def _after(delivery: Delivery) -> FoundSettings:
+def _after(delivery: Delivery) -> Settings:
     """Return what a result says of a model that was delivered; its size and digest only as long as
     the manifest is there."""
     manifest = read_manifest(Path(delivery.folder))
@@ -243,7 +243,7 @@ def _after(delivery: Delivery) -> FoundSettings:
     return as_found({"delivered": delivery.folder, **known})
 
 
-def _while_hook_runs(delivery: Delivery) -> FoundSettings:
+def _while_hook_runs(delivery: Delivery) -> Settings:
     return {**_after(delivery), "hook": "running"}
 
 

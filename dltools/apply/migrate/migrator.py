@@ -19,7 +19,7 @@ from dltools.engine.interface import Container, Engine, Moves, RefusedError
 from dltools.errors import UnavailableError
 from dltools.labels import PLACED
 from dltools.notation.times import format_time
-from dltools.plan.realisation.settings import FoundSettings
+from dltools.plan.realisation.settings import Settings
 from dltools.plan.records import Action, Result, Status
 
 OnResult = Callable[[Result], None]
@@ -151,7 +151,7 @@ class Migrator:
 
     def _freed(self, migration: Migration) -> Result:
         """Take back the constraint of a service that has moved; it stays where it is."""
-        here: FoundSettings = {"host": migration.target}
+        here: Settings = {"host": migration.target}
         found = replace(_result(migration, Status.PLANNED), before=here, after=here)
         if not self._dry_run:
             try:
@@ -174,7 +174,7 @@ class Migrator:
             reason = f"{error}; {left.whereabouts}; the next run of dl-apply goes on"
             return replace(_result(left, Status.FAILED), error=reason)
         if migration.step is Step.DONE:
-            after: FoundSettings = {"host": migration.target, "container": migration.new_id}
+            after: Settings = {"host": migration.target, "container": migration.new_id}
             return replace(_result(migration, Status.APPLIED), after=after)
         self._mover.files.remove(migration)
         reason = f"not moved, it stays on {migration.source}: {migration.why}"
@@ -201,7 +201,7 @@ def _image(container: Container, target: Moves) -> str:
 
 
 def _result(migration: Migration, status: Status) -> Result:
-    host: FoundSettings = {"host": migration.source}
+    host: Settings = {"host": migration.source}
     return Result(
         migration.action_id,
         status,

@@ -34,6 +34,7 @@ from dltools.engine import state_folder, turn_notes
 from dltools.engine.left_alone import read_left_alone
 from dltools.engine.state_folder import check
 from dltools.errors import AccessError
+from dltools.notation.limits import written
 from dltools.notation.times import format_time
 from dltools.plan.records import Result, dump_result
 from dltools.text import listed, printable
@@ -43,7 +44,7 @@ if TYPE_CHECKING:
     from dltools.apply.migrate.migration import Migration
     from dltools.cli.fitted_table import TableStream
     from dltools.engine.interface import Engine
-    from dltools.plan.realisation.settings import FoundSettings
+    from dltools.plan.realisation.settings import Settings
 
 
 class ResultsPrinter:
@@ -246,8 +247,8 @@ def _record(one: ChangedContainer) -> Mapping[str, Any]:
     return {
         "kind": "held",
         "container": {"id": one.container_id, "name": one.name},
-        "found": one.original,
-        "now": one.current,
+        "found": written(one.original),
+        "now": None if one.current is None else written(one.current),
         "since": one.since or None,
         "until": one.until or None,
         "foreign": one.is_foreign,
@@ -284,7 +285,7 @@ def nothing_to_undo(engine: Engine, directories: Sequence[Path]) -> str:
         if count := len(journal_entries(engine, directory)):
             line += f"; {count} in {directory}: use --state-dir {directory}"
     if unusual := unusual_settings(engine):
-        elsewhere: Mapping[str, FoundSettings] = {
+        elsewhere: Mapping[str, Settings] = {
             name: {"state": PAUSED_ELSEWHERE} for name in paused_elsewhere(engine, directories)
         }
         shown = [

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from dltools.apply.history import Change
     from dltools.apply.migrate.migration import Migration
     from dltools.engine.runs import ApplyRun
-    from dltools.plan.realisation.settings import FoundSettings
+    from dltools.plan.realisation.settings import Settings
 
 _USUAL_NAME = 14
 """Columns that names of containers seldom fill."""
@@ -47,7 +47,7 @@ def results_table(
 
 def results_stream(console: Console) -> TableStream:
     """Return what prints the results of one plan after the other below one header."""
-    usual: FoundSettings = {"cpu_weight": 65536.0}
+    usual: Settings = {"weight": 65536.0}
     widest = Result(0, Status.UNCHANGED, "", "-" * _USUAL_NAME, usual, usual)
     return TableStream(console, results_table([widest], "00:00:00"))
 

@@ -13,7 +13,7 @@ from dltools.plan.realisation.settings import as_found
 if TYPE_CHECKING:
     from dltools.plan.decisions import JobDecision
     from dltools.plan.policy.interface import JobClass
-    from dltools.plan.realisation.settings import FoundSettings, Settings
+    from dltools.plan.realisation.settings import Settings
 
 _STYLES = {
     Tone.GROWING: "green",
@@ -57,7 +57,7 @@ def decisions_table(
     return table
 
 
-def _settings(present: FoundSettings, wanted: Settings) -> str:
+def _settings(present: Settings, wanted: Settings) -> str:
     """Return the settings in force, and behind an arrow what they become: weight 1024 -> 10."""
     now = settings_in_words(present, wanted)
     if not wanted:
@@ -67,7 +67,7 @@ def _settings(present: FoundSettings, wanted: Settings) -> str:
     return f"{now} -> {then.removeprefix(_WEIGHT) if is_weight else then}"
 
 
-def _then(present: FoundSettings, wanted: Settings) -> str:
+def _then(present: Settings, wanted: Settings) -> str:
     """Return what is to be set; "no limit" only where nothing else holds the container then."""
     then = as_found(wanted)
     whole = settings_in_words(present | then)

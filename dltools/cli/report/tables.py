@@ -15,7 +15,7 @@ from dltools.report import cells
 from dltools.report.ranking import GROUPS, HOUR_S, by_group, by_job, by_policy
 
 if TYPE_CHECKING:
-    from dltools.plan.realisation.settings import FoundSettings
+    from dltools.plan.realisation.settings import Settings
     from dltools.report.timelines import Run
 
 Rows = list[dict[str, Any]]
@@ -127,7 +127,7 @@ def read_prices(file: Path) -> Prices:
     return Prices(**given)
 
 
-def _limits(settings: FoundSettings | None) -> str | None:
+def _limits(settings: Settings | None) -> str | None:
     if settings is None:
         return None
     return settings_in_words(settings) if settings else "no limit"

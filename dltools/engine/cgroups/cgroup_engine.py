@@ -22,7 +22,6 @@ from dltools.engine.cgroup import Cgroup
 from dltools.engine.cgroups.cgroup_tree import CgroupTree, Process
 from dltools.engine.cgroups.plain_logs import PlainFlow, PlainLog, outputs_of
 from dltools.engine.interface import (
-    LIMITS,
     Capabilities,
     Container,
     Event,
@@ -40,6 +39,7 @@ from dltools.engine.looked_events import Life, Lives
 from dltools.engine.patience import comes_true
 from dltools.errors import ConfigError
 from dltools.labels import has_labels
+from dltools.notation.limits import CPU_LIMITS
 
 _THAWS_S, _BETWEEN_S = 1.0, 0.01
 """How long a cgroup may take to go on (ours)."""
@@ -52,7 +52,7 @@ _MOST_KNOWN = 4096
 
 _FILES: Mapping[str, tuple[tuple[str, str], ...]] = {
     "cpus": (("cpu", "cpu.cfs_quota_us"), ("cpu", "cpu.max")),
-    "cpu_weight": (("cpu", "cpu.shares"), ("cpu", "cpu.weight")),
+    "weight": (("cpu", "cpu.shares"), ("cpu", "cpu.weight")),
     "cpuset": (("cpuset", "cpuset.cpus"),),
 }
 """For each limit the controller and the file that it needs, on version 1 or on version 2."""
@@ -229,7 +229,7 @@ class CgroupEngine(Pauses):
             host_name=self.host,
             network=Network(is_shared=True),
             pause_refusal="" if can.pauses else "its cgroup has no freezer",
-            unsettable={name: _lacks(path, name) for name in LIMITS if name not in can.limits},
+            unsettable={name: _lacks(path, name) for name in CPU_LIMITS if name not in can.limits},
             limit_fields=limit_files.read_files(self._located(path)),
             cgroup_path=path,
             files_only=True,

@@ -31,7 +31,7 @@ PATTERNS = ("/slurm*/uid_*/job_*", "/system.slice/*slurmstepd.scope/job_*")
 """Where jobs are: on version 1, whose top has the node's name or not, and on version 2."""
 
 _SLURMS_OWN = "slurmstepd"
-_LIMITS = frozenset({"cpus", "cpu_weight"})
+_LIMITS = frozenset({"cpus", "weight"})
 _STOPS_S, _LOOK_S = 5.0, 0.05
 """How long the processes of a job may take to stop (ours): Slurm asks them first (SIGTSTP), and
 stops them a second later."""

@@ -10,16 +10,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from dltools.engine.interface import (
-    Container,
-    CpuLimits,
-    Fields,
-    LocatedContainer,
-    RecordedLimits,
-    RefusedError,
-)
+from dltools.engine.interface import Container, Fields, LocatedContainer, RefusedError
 from dltools.engine.scales import PERIOD_US, fitting_period, quota_in_cores, quota_in_us, shares_for
 from dltools.notation.json_values import table_in
+from dltools.notation.limits import Limits
 
 _QUOTA, _PERIOD, _SHARES = "cpu_quota", "cpu_period", "cpu_shares"
 
@@ -34,16 +28,15 @@ def limit_fields(info: Mapping[str, Any]) -> Fields:
     }
 
 
-def recorded_limits(fields: Fields, info: Mapping[str, Any] | None = None) -> RecordedLimits:
+def recorded_limits(fields: Fields, info: Mapping[str, Any] | None = None) -> Limits:
     """Return the limits for which fields of the journal stand. The CPU list is left out: it is
     kubelet's, whose CPU manager rewrites it."""
     memory = table_in(info or {}, "runtimeSpec", "linux", "resources", "memory").get("limit")
-    return RecordedLimits(
-        quota_in_cores(fields.get(_QUOTA), fields.get(_PERIOD)),
-        fields.get(_SHARES) or None,
-        "",
-        memory if isinstance(memory, int) and memory > 0 else None,
-    )
+    found: Limits = {
+        "cpus": quota_in_cores(fields.get(_QUOTA), fields.get(_PERIOD)),
+        "memory": memory if isinstance(memory, int) and memory > 0 else None,
+    }
+    return {**found, "weight": shares} if (shares := fields.get(_SHARES)) else found
 
 
 def pod_quota(container: Container) -> float | None:
@@ -53,9 +46,7 @@ def pod_quota(container: Container) -> float | None:
     return quota_in_cores(asked.get(_QUOTA), asked.get(_PERIOD))
 
 
-def updates(
-    located: LocatedContainer, wanted: CpuLimits, original: Fields | None
-) -> Iterator[Fields]:
+def updates(located: LocatedContainer, wanted: Limits, original: Fields | None) -> Iterator[Fields]:
     """Yield the updates that may set limits, the likeliest first, with the quota of the journal's
     `original` fields, if given. On version 2 their shares come first: several stand for one weight.
     Raises `RefusedError` for a quota above that of its pod."""
@@ -65,7 +56,7 @@ def updates(
     elif "cpus" in wanted:
         fields = _quota_fields(located, wanted["cpus"])
     version = located.cgroup_version
-    choices = shares_for(wanted["cpu_weight"], version) if "cpu_weight" in wanted else (0,)
+    choices = shares_for(wanted["weight"], version) if "weight" in wanted else (0,)
     if version == 2 and original and original.get(_SHARES):
         choices = (original[_SHARES], *choices)
     for shares in choices:

@@ -26,7 +26,6 @@ from dltools.engine.cri.connection import Connection, socket_path
 from dltools.engine.interface import (
     Capabilities,
     Container,
-    CpuLimits,
     Engine,
     Event,
     Fields,
@@ -35,7 +34,6 @@ from dltools.engine.interface import (
     LocatedContainer,
     LogFlow,
     Pauses,
-    RecordedLimits,
     RefusedError,
     SetsLimits,
 )
@@ -46,6 +44,7 @@ from dltools.engine.patience import Patience
 from dltools.engine.pauses import may_pause, why_no_pause
 from dltools.errors import ConfigError, DltoolsError, UnavailableError
 from dltools.labels import has_labels
+from dltools.notation.limits import Limits
 
 if TYPE_CHECKING:
     from dltools.engine.cri import runtime_pb2 as messages
@@ -56,7 +55,7 @@ NODE_NAME = "NODE_NAME"
 _RUNNING = 1  # ContainerState
 
 _CAPABILITIES = Capabilities(
-    frozenset({"cpus", "cpu_weight"}),
+    frozenset({"cpus", "weight"}),
     pauses=True,
     creates=False,
     leases_only=True,
@@ -267,7 +266,7 @@ class CriEngine(SetsLimits, Pauses):
     def set_limits(
         self,
         located: LocatedContainer,
-        wanted: CpuLimits,
+        wanted: Limits,
         is_in_force: Callable[[], bool],
         original: Fields | None = None,
     ) -> None:
@@ -280,7 +279,7 @@ class CriEngine(SetsLimits, Pauses):
             if is_in_force():
                 return
 
-    def recorded(self, limit_fields: Fields) -> RecordedLimits:
+    def recorded(self, limit_fields: Fields) -> Limits:
         """Return the limits for which the fields of a journal's entry stand."""
         return cpu_resources.recorded_limits(limit_fields)
 

@@ -35,7 +35,6 @@ from dltools.engine.interface import (
     ALL_CAPABILITIES,
     Capabilities,
     Container,
-    CpuLimits,
     Delivers,
     Event,
     Fields,
@@ -46,7 +45,6 @@ from dltools.engine.interface import (
     Move,
     Moves,
     Pauses,
-    RecordedLimits,
     RefusedError,
     SetsLimits,
 )
@@ -55,6 +53,7 @@ from dltools.engine.scales import default_shares
 from dltools.engine.services import ServiceManager
 from dltools.errors import DltoolsError
 from dltools.inputs import LineSplitter
+from dltools.notation.limits import Limits
 
 _NO_SHELL = (126, 127)
 
@@ -157,7 +156,7 @@ class DockerEngine(SetsLimits, Pauses, Moves, Delivers):
             raise GoneError(f"{id_!r} is not the name of a container")
         with understood():
             found = container_of(raw)
-            recorded = self.recorded({**found.limit_fields, "Memory": found.recorded.memory})
+            recorded = self.recorded({**found.limit_fields, "Memory": found.recorded.get("memory")})
             files_only = found.files_only
             if files_only and self.is_local and found.pid:
                 spec = specification(found.id, found.pid)
@@ -171,7 +170,7 @@ class DockerEngine(SetsLimits, Pauses, Moves, Delivers):
     def set_limits(
         self,
         located: LocatedContainer,
-        wanted: CpuLimits,
+        wanted: Limits,
         is_in_force: Callable[[], bool],
         original: Fields | None = None,
     ) -> None:
@@ -190,7 +189,7 @@ class DockerEngine(SetsLimits, Pauses, Moves, Delivers):
         self,
         located: LocatedContainer,
         original: Fields,
-        wanted: CpuLimits,
+        wanted: Limits,
         is_in_force: Callable[[], bool],
     ) -> None:
         equivalent = equivalent_original(located, original, self.cpus)
@@ -218,7 +217,7 @@ class DockerEngine(SetsLimits, Pauses, Moves, Delivers):
             raise RefusedError("; ".join(warnings))
         return last
 
-    def recorded(self, limit_fields: Fields) -> RecordedLimits:
+    def recorded(self, limit_fields: Fields) -> Limits:
         """Return the limits for which the fields of a journal's entry stand."""
         return recorded_limits(limit_fields, self._default_shares)
 

@@ -9,8 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from dltools.engine.interface import CpuLimits, LocatedContainer, RecordedLimits
+from dltools.engine.interface import LocatedContainer
 from dltools.engine.scales import PERIOD_US, fitting_period, quota_in_cores, quota_in_us, shares_for
+from dltools.notation.limits import Limits
 
 FIELDS = ("NanoCpus", "CpuPeriod", "CpuQuota", "CpuShares", "CpusetCpus")
 """The fields that actions change, and that the journal keeps."""
@@ -18,22 +19,22 @@ FIELDS = ("NanoCpus", "CpuPeriod", "CpuQuota", "CpuShares", "CpusetCpus")
 _NANO = 1_000_000_000
 
 
-def recorded_limits(fields: Mapping[str, Any], default_shares: int = 0) -> RecordedLimits:
+def recorded_limits(fields: Mapping[str, Any], default_shares: int = 0) -> Limits:
     """Return the limits for which fields of a container stand. `default_shares`: those that have
     the effect of none."""
     nano, shares = fields.get("NanoCpus") or 0, fields.get("CpuShares")
-    return RecordedLimits(
-        float(nano / _NANO)
+    found: Limits = {
+        "cpus": nano / _NANO
         if nano > 0
         else quota_in_cores(fields.get("CpuQuota"), fields.get("CpuPeriod")),
-        None if shares in (None, 0, default_shares) else shares,
-        fields.get("CpusetCpus") or "",
-        fields.get("Memory") or None,
-    )
+        "cpuset": fields.get("CpusetCpus") or None,
+        "memory": fields.get("Memory") or None,
+    }
+    return found if shares in (None, 0, default_shares) else {**found, "weight": shares}
 
 
 def setting_updates(
-    located: LocatedContainer, wanted: CpuLimits, engine_cpus: int
+    located: LocatedContainer, wanted: Limits, engine_cpus: int
 ) -> Iterator[dict[str, Any]]:
     """Yield the updates that may set limits, the likeliest first."""
     fields: dict[str, Any] = {}
@@ -43,7 +44,7 @@ def setting_updates(
 
 
 def restoring_updates(
-    located: LocatedContainer, original: Mapping[str, Any], wanted: CpuLimits, default_shares: int
+    located: LocatedContainer, original: Mapping[str, Any], wanted: Limits, default_shares: int
 ) -> Iterator[dict[str, Any]]:
     """Yield the updates that may restore original fields, and set the weight and CPU list that are
     wanted. An update cannot say "no shares": `default_shares` have the same effect."""
@@ -59,7 +60,7 @@ def restoring_updates(
     directory = located.controller("cpu")
     if directory is None and not is_recorded:  # the record alone counts, as at its next start
         fields["CpuShares"] = shares or default_shares
-    if directory is None or (is_recorded and directory.weight() == wanted.get("cpu_weight")):
+    if directory is None or (is_recorded and directory.weight() == wanted.get("weight")):
         wanted = {"cpuset": wanted["cpuset"]} if "cpuset" in wanted else {}
     yield from _with_the_rest(located, wanted, fields, shares)
 
@@ -71,7 +72,7 @@ def equivalent_original(
     that failed has left NanoCpus on the engine's record. {} where that is not so."""
     if original.get("NanoCpus") or (located.container.limit_fields.get("NanoCpus") or 0) <= 0:
         return {}
-    cores = recorded_limits(original).cpus
+    cores = recorded_limits(original)["cpus"]
     if cores is None or cores >= located.usable_cpus:
         cores = engine_cpus
     return {"NanoCpus": _nano_cpus(cores)}
@@ -98,17 +99,17 @@ def _quota_fields(
 
 
 def _with_the_rest(
-    located: LocatedContainer, wanted: CpuLimits, fields: dict[str, Any], known_shares: int = 0
+    located: LocatedContainer, wanted: Limits, fields: dict[str, Any], known_shares: int = 0
 ) -> Iterator[dict[str, Any]]:
     """Yield the fields of a quota with those of the other limits: one for each way in which the
     weight may be meant. `known_shares` may be what it was set with, 0 if nothing was."""
     if "cpuset" in wanted:  # the engine wants all CPUs named
         fields = {**fields, "CpusetCpus": wanted["cpuset"] or located.usable_cpu_list}
-    if "cpu_weight" not in wanted:
+    if "weight" not in wanted:
         yield fields
         return
     known = (known_shares,) if known_shares and located.cgroup_version != 1 else ()
-    for shares in (*known, *shares_for(wanted["cpu_weight"], located.cgroup_version)):
+    for shares in (*known, *shares_for(wanted["weight"], located.cgroup_version)):
         yield {**fields, "CpuShares": shares}
 
 

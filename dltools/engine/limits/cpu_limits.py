@@ -16,7 +16,7 @@ from dataclasses import replace
 from typing import Any
 
 from dltools.engine import cgroup, demand, host
-from dltools.engine.interface import Container, CpuLimits, Engine, LocatedContainer, RecordedLimits
+from dltools.engine.interface import Container, Engine, LocatedContainer
 from dltools.engine.scales import (
     LEAST_CPUS,
     LEAST_SHARES,
@@ -25,6 +25,7 @@ from dltools.engine.scales import (
     weight_to_v2,
 )
 from dltools.notation.cpu_weights import DEFAULT_CPU_WEIGHT
+from dltools.notation.limits import WEIGHT, Limits
 from dltools.notation.resources import format_cpus, parse_cpus
 
 
@@ -56,17 +57,17 @@ class Locator:
         )
 
 
-def settings_in_force(located: LocatedContainer) -> CpuLimits:
+def settings_in_force(located: LocatedContainer) -> Limits:
     """Return the settings in force: from the kernel's files, else from the engine's record."""
     directory = located.controller("cpu")
     if directory is None and not (located.cgroup and located.container.cgroup_path):
         return recorded_settings(located)
-    settings: CpuLimits = {}
+    settings: Limits = {}
     weight = directory.weight() if directory else None
     if directory is not None and (weight is not None or not located.container.cgroup_path):
         settings["cpus"] = _quota(directory.quota(), located)
     if weight is not None:
-        settings["cpu_weight"] = weight
+        settings["weight"] = weight
     if cpuset_directory := located.controller("cpuset"):
         cpu_list = cpuset_directory.cpuset()
         settings["cpuset"] = None if cpu_list in (None, located.usable_cpu_list) else cpu_list
@@ -75,21 +76,19 @@ def settings_in_force(located: LocatedContainer) -> CpuLimits:
     return settings
 
 
-def recorded_settings(
-    located: LocatedContainer, recorded: RecordedLimits | None = None
-) -> CpuLimits:
+def recorded_settings(located: LocatedContainer, recorded: Limits | None = None) -> Limits:
     """Return the limits on the engine's record, now or as given: those that a restart of the
     container would bring about."""
-    recorded = recorded or located.container.recorded
-    cpu_list = format_cpus(parse_cpus(recorded.cpuset))
+    recorded = located.container.recorded if recorded is None else recorded
+    cpu_list = format_cpus(parse_cpus(recorded.get("cpuset") or ""))
     return {
-        "cpus": _quota(recorded.cpus, located),
-        "cpu_weight": float(recorded.weight or DEFAULT_CPU_WEIGHT),
+        "cpus": _quota(recorded.get("cpus"), located),
+        "weight": float(recorded.get("weight", DEFAULT_CPU_WEIGHT)),
         "cpuset": None if cpu_list in ("", located.usable_cpu_list) else cpu_list,
     }
 
 
-def current_settings(engine: Engine, located: LocatedContainer) -> CpuLimits:
+def current_settings(engine: Engine, located: LocatedContainer) -> Limits:
     """Return the settings in force now: from the kernel's files, else from a new inspection.
 
     Raises `GoneError` or `RefusedError`.
@@ -100,15 +99,15 @@ def current_settings(engine: Engine, located: LocatedContainer) -> CpuLimits:
     return settings_in_force(replace(located, container=container, cgroup=None))
 
 
-def attainable_settings(located: LocatedContainer, wanted: Mapping[str, Any]) -> CpuLimits:
+def attainable_settings(located: LocatedContainer, wanted: Mapping[str, Any]) -> Limits:
     """Return settings as the kernel can hold them: no quota instead of one of all CPUs or more,
     and on cgroup version 2 the nearest weight of its own scale."""
-    found: CpuLimits = {}
+    found: Limits = {}
     if "cpus" in wanted:
         found["cpus"] = _quota(wanted["cpus"], located)
-    if "cpu_weight" in wanted:
-        weight, is_v2 = wanted["cpu_weight"], located.cgroup_version == 2
-        found["cpu_weight"] = weight_from_v2(weight_to_v2(weight)) if is_v2 else weight
+    if "weight" in wanted:
+        weight, is_v2 = wanted["weight"], located.cgroup_version == 2
+        found["weight"] = weight_from_v2(weight_to_v2(weight)) if is_v2 else weight
     if "cpuset" in wanted:
         found["cpuset"] = wanted["cpuset"]
     return found
@@ -121,11 +120,11 @@ def _quota(cores: float | None, located: LocatedContainer) -> float | None:
 
 def out_of_bounds(wanted: Mapping[str, Any]) -> str | None:
     """Return why the kernel cannot enforce a quota or a weight, None if it can."""
-    cpus, weight = wanted.get("cpus"), wanted.get("cpu_weight", LEAST_SHARES)
+    cpus, weight = wanted.get("cpus"), wanted.get("weight", LEAST_SHARES)
     if cpus is not None and not (_is_number(cpus) and cpus >= LEAST_CPUS):
         return f"cpus {cpus!r} is not a number of at least {LEAST_CPUS:g} cores"
     if not (_is_number(weight) and _is_weight(weight)):
-        return f"cpu_weight {weight!r} is not a whole number from {LEAST_SHARES} to {MOST_SHARES}"
+        return f"{WEIGHT} {weight!r} is not a whole number from {LEAST_SHARES} to {MOST_SHARES}"
     return None
 
 
@@ -137,7 +136,7 @@ def _is_weight(value: float) -> bool:
     return value == int(value) and LEAST_SHARES <= value <= MOST_SHARES
 
 
-def unfit_cpu_list(located: LocatedContainer, wanted: CpuLimits, present: CpuLimits) -> str | None:
+def unfit_cpu_list(located: LocatedContainer, wanted: Limits, present: Limits) -> str | None:
     """Return why a CPU list cannot be set, None if it can: it is malformed, has CPUs that are
     not there, or fewer CPUs than the container has busy threads."""
     text = wanted.get("cpuset")

@@ -10,7 +10,6 @@ from pathlib import Path
 from dltools.engine.cgroup_files import Directory
 from dltools.engine.interface import (
     Container,
-    CpuLimits,
     Engine,
     Fields,
     GoneError,
@@ -22,6 +21,7 @@ from dltools.engine.interface import (
 )
 from dltools.engine.kernel_files import read_text
 from dltools.engine.scales import LEAST_SHARES, PERIOD_US, quota_in_us, weight_to_v2
+from dltools.notation.limits import Limits
 
 CPUSET = "cpuset.cpus"
 _PERIOD_V1, _QUOTA_V1, _BURST_V1 = "cpu.cfs_period_us", "cpu.cfs_quota_us", "cpu.cfs_burst_us"
@@ -104,13 +104,13 @@ def are_original(located: LocatedContainer, original: Mapping[str, str]) -> bool
     return all(original.get(name, text) == text for name, text in current.items())
 
 
-def write_settings(located: LocatedContainer, settings: CpuLimits) -> None:
+def write_settings(located: LocatedContainer, settings: Limits) -> None:
     """Write CPU settings into the files. Raises OSError."""
     texts: dict[str, str] = {}
     if "cpus" in settings:
         texts |= _quota_texts(located, settings["cpus"])
-    if "cpu_weight" in settings:
-        version, weight = _directory(located, "cpu").version, settings["cpu_weight"]
+    if "weight" in settings:
+        version, weight = _directory(located, "cpu").version, settings["weight"]
         count = max(LEAST_SHARES, round(weight)) if version == 1 else weight_to_v2(weight)
         texts[_WEIGHTS[version]] = str(count)
     if "cpuset" in settings:
@@ -136,7 +136,7 @@ def _quota_texts(located: LocatedContainer, cpus: float | None) -> dict[str, str
 
 
 def set_limits(
-    engine: Engine, located: LocatedContainer, wanted: CpuLimits, is_in_force: Callable[[], bool]
+    engine: Engine, located: LocatedContainer, wanted: Limits, is_in_force: Callable[[], bool]
 ) -> None:
     """Set CPU limits as `SetsLimits` does, or in the files where these are all that there is.
 
@@ -155,7 +155,7 @@ def restore_limits(
     located: LocatedContainer,
     original: Fields,
     texts: Mapping[str, str],
-    wanted: CpuLimits,
+    wanted: Limits,
     is_in_force: Callable[[], bool],
 ) -> None:
     """Restore limits as `SetsLimits` does, and the texts of the files. Raises as `set_limits`

@@ -18,7 +18,6 @@ from dltools.engine.docker.engine import DockerEngine, connect
 from dltools.engine.docker.limit_fields import FIELDS
 from dltools.engine.docker.transport import Transport
 from dltools.engine.interface import (
-    LIMITS,
     Capabilities,
     Container,
     Engine,
@@ -32,6 +31,7 @@ from dltools.engine.log_files import SETTLED_S
 from dltools.engine.patience import Patience
 from dltools.engine.scales import PERIOD_US
 from dltools.errors import UnavailableError
+from dltools.notation.limits import CPU_LIMITS
 
 __all__ = ["PodmanEngine", "check", "open_engine"]
 
@@ -94,7 +94,7 @@ class PodmanEngine(DockerEngine):
         recorded = self.recorded({**fields, **memory})
         found = replace(found, limit_fields=fields, recorded=recorded)
         if self.is_local and found.pid and is_alone_in_scope(found.pid, found.id):
-            return replace(found, unsettable={"cpu_weight": _ALONE})
+            return replace(found, unsettable={"weight": _ALONE})
         return found
 
     def update(self, id_: str, fields: Fields) -> list[str]:
@@ -159,12 +159,12 @@ def _capabilities(
         return Capabilities(limits=frozenset(), creates=False, keeps=False, why=why)
     is_v2 = host.get("cgroupVersion") == "v2"
     runtime = (host.get("ociRuntime") or {}).get("name"), host.get("cgroupManager")
-    hidden = {"cpu_weight"} if is_v2 and not is_local and runtime == ("crun", "systemd") else set()
+    hidden = {"weight"} if is_v2 and not is_local and runtime == ("crun", "systemd") else set()
     if not (host.get("security") or {}).get("rootless"):
         why = f"{_ALONE}; {_NO_MOVES}" if hidden else _NO_MOVES
-        return Capabilities(frozenset(LIMITS) - hidden, creates=False, keeps=keeps, why=why)
+        return Capabilities(frozenset(CPU_LIMITS) - hidden, creates=False, keeps=keeps, why=why)
     controllers = host.get("cgroupControllers") or [] if is_v2 else []
-    limits = {"cpu": ("cpus", "cpu_weight"), "cpuset": ("cpuset",)}
+    limits = {"cpu": ("cpus", "weight"), "cpuset": ("cpuset",)}
     return Capabilities(
         limits=frozenset(name for key in limits if key in controllers for name in limits[key])
         - hidden,

@@ -11,16 +11,17 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
+from dltools.notation.limits import only
 from dltools.plan.realisation.mode import OTHERS, Mode, ModeChoice
-from dltools.plan.realisation.settings import Settings, Turn, only
+from dltools.plan.realisation.settings import Settings, Turn
 from dltools.plan.realisation.shared_host import Realisation
 from dltools.plan.signals.container_history import ContainerHistory
 
 _PAUSE = "pause"
 _NEEDS: Mapping[Mode, str] = {
     Mode.QUOTA: "cpus",
-    Mode.WEIGHT: "cpu_weight",
-    Mode.PRIORITY: "cpu_weight",
+    Mode.WEIGHT: "weight",
+    Mode.PRIORITY: "weight",
     Mode.ROTATE: _PAUSE,
     Mode.CORES: "cpuset",
 }
@@ -28,7 +29,7 @@ _NEEDS: Mapping[Mode, str] = {
 
 _LACKS: Mapping[str, str] = {
     "cpus": "sets no quota on any job here",
-    "cpu_weight": "sets no weight on any job here",
+    "weight": "sets no weight on any job here",
     "cpuset": "sets no CPU list on any job here",
     _PAUSE: "pauses no job here",
 }
@@ -101,7 +102,7 @@ def within_engines(found: Realisation, jobs: Sequence[ContainerHistory]) -> Real
 
 _NOT_HERE: Mapping[str, str] = {
     "cpus": "its engine sets no quota on it",
-    "cpu_weight": "its engine sets no weight on it",
+    "weight": "its engine sets no weight on it",
     "cpuset": "its engine sets no CPU list on it",
     _PAUSE: "its engine does not pause it",
 }
@@ -119,7 +120,7 @@ def can_weigh(jobs: Sequence[ContainerHistory]) -> bool:
 
 def _can(mode: Mode, jobs: Sequence[ContainerHistory]) -> bool:
     able = _able_to(_NEEDS[mode], jobs)
-    return bool(able) and not (_NEEDS[mode] == "cpu_weight" and _are_apart(able))
+    return bool(able) and not (_NEEDS[mode] == "weight" and _are_apart(able))
 
 
 def _able_to(need: str, jobs: Sequence[ContainerHistory]) -> list[ContainerHistory]:

@@ -94,11 +94,11 @@ def _setting(choice: ModeChoice, host: HostState, needs: float) -> tuple[Setting
     kept, note = _UNBOUND.get(choice.mode, ({}, "in no line for CPUs"))
     is_contested = not choice.is_even if host.is_contested is None else host.is_contested
     if choice.is_mild or not is_contested:
-        return {**kept, "cpu_weight": DEFAULT_CPU_WEIGHT}, f"feeds a GPU: {note}"
+        return {**kept, "weight": DEFAULT_CPU_WEIGHT}, f"feeds a GPU: {note}"
     first = FIRST_BESIDE_TURNS if choice.mode is Mode.ROTATE else FIRST_WEIGHT
     weight = first if needs <= _LITTLE * host.cpus else NEAR_WEIGHT
     note = f"{note}, before jobs on CPUs" if choice.mode in _UNBOUND else "before jobs on CPUs"
-    return {**kept, "cpu_weight": weight}, f"feeds a GPU: {note}"
+    return {**kept, "weight": weight}, f"feeds a GPU: {note}"
 
 
 def turn_settings(

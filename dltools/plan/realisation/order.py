@@ -154,7 +154,7 @@ def priorities(host: SharedHost) -> Realisation:
     behind. Work-conserving.
     """
     if host.choice.is_even or not host.choice.weights_order:
-        even: dict[str, Settings] = {job.id: {"cpu_weight": LEVELS[0]} for job in host.jobs}
+        even: dict[str, Settings] = {job.id: {"weight": LEVELS[0]} for job in host.jobs}
         note = "no job waits" if host.choice.is_even else "weights order none beside GPU feeders"
         return host.realisation(note, settings=even)
     found = standings(host)
@@ -164,11 +164,11 @@ def priorities(host: SharedHost) -> Realisation:
     groups = groups_that_fit(_in_turn(host, jobs, turns, urgent), host.cpus)
     groups = _filled(host, groups)
     levels = MILD_LEVELS if host.choice.is_mild else LEVELS
-    settings: dict[str, Settings] = {job.id: {"cpu_weight": levels[0]} for job in host.jobs}
+    settings: dict[str, Settings] = {job.id: {"weight": levels[0]} for job in host.jobs}
     notes: dict[str, str] = {}
     for number, group in enumerate(groups):
         for job in group:
-            settings[job.id] = {"cpu_weight": levels[min(number, len(levels) - 1)]}
+            settings[job.id] = {"weight": levels[min(number, len(levels) - 1)]}
             notes[job.id] = _place_in_queue(host, job, number, len(groups))
     first, waiting = groups[0] if groups else [], [job for group in groups[1:] for job in group]
     if not host.choice.is_mild:
@@ -269,7 +269,7 @@ def _first_weights(
     they need, and the containers of a job share those of the job; none has less than the default.
     """
     if not _others_compete(host):
-        return {job.id: {"cpu_weight": LEVELS[0]} for job in first}
+        return {job.id: {"weight": LEVELS[0]} for job in first}
     containers = {job.id: max(1, len(job.members)) for group in groups for job in group}
     needs = {job.id: min(needed_cpus(job), host.cpus) for job in first}
     fair = host.cpus / max(1, sum(containers.values()))
@@ -283,8 +283,7 @@ def _first_weights(
         total -= times[key] * containers[key]
         need -= needs[key]
     return {
-        key: {"cpu_weight": float(round(LEVELS[0] * min(_MOST, many)))}
-        for key, many in times.items()
+        key: {"weight": float(round(LEVELS[0] * min(_MOST, many)))} for key, many in times.items()
     }
 
 
@@ -369,7 +368,7 @@ _SMALL = 0.25
 leave most of them idle (ours)."""
 
 
-_TURN_WEIGHT: Settings = {"cpu_weight": DEFAULT_CPU_WEIGHT}
+_TURN_WEIGHT: Settings = {"weight": DEFAULT_CPU_WEIGHT}
 """What a job has beside no turns of others: it may have waited by weights before."""
 
 
@@ -434,7 +433,7 @@ def _queue_beside(
         return planned if key in host.exploring else whole_weight(planned * part)
 
     settings: dict[str, Settings] = {
-        key: {"cpu_weight": weight(key, one["cpu_weight"])} for key, one in found.settings.items()
+        key: {"weight": weight(key, one["weight"])} for key, one in found.settings.items()
     }
     return replace(found, settings=settings)
 

@@ -15,8 +15,9 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from dltools.notation.cpu_weights import DEFAULT_CPU_WEIGHT, whole_weight
+from dltools.notation.limits import CPU_LIMITS, differs, only
 from dltools.notation.resources import format_cpus, parse_cpus
-from dltools.plan.realisation.settings import CPU_SETTINGS, Settings, differs, only
+from dltools.plan.realisation.settings import Settings
 from dltools.plan.realisation.shared_host import Realisation
 from dltools.plan.signals.owner import Owner
 
@@ -30,7 +31,7 @@ def limits_of(cpus: float | None, weight: float | None, cpuset: str | None) -> S
     is_weight = weight is not None and 0 < weight < math.inf
     return {
         "cpus": cpus if is_quota else None,
-        "cpu_weight": weight if weight is not None and is_weight else DEFAULT_CPU_WEIGHT,
+        "weight": weight if weight is not None and is_weight else DEFAULT_CPU_WEIGHT,
         "cpuset": cpuset if cpuset and parse_cpus(cpuset) else None,
     }
 
@@ -43,18 +44,18 @@ def owner_after_sample(owner: Owner, said: Settings, present: Settings) -> Owner
     """
     wish: Settings = {
         "cpus": owner.cpus,
-        "cpu_weight": owner.ratio * DEFAULT_CPU_WEIGHT,
+        "weight": owner.ratio * DEFAULT_CPU_WEIGHT,
         "cpuset": owner.cpuset,
     }
     if said == wish and owner.is_known:
         return owner
-    for name in CPU_SETTINGS:
+    for name in CPU_LIMITS:
         one = only(said, (name,))
         ours = ({str(name): value} for value in owner.planned.get(name, ()))
         is_in_force = said[name] is not None and not _differs(one, present)
         if not is_in_force or all(_differs(planned, present) for planned in ours):
             wish |= one
-    ratio = wish["cpu_weight"] / DEFAULT_CPU_WEIGHT
+    ratio = wish["weight"] / DEFAULT_CPU_WEIGHT
     return replace(owner, cpus=wish["cpus"], ratio=ratio, cpuset=wish["cpuset"], is_known=True)
 
 
@@ -79,7 +80,7 @@ def owner_when_first_seen(owner: Owner, present: Settings, cpus: float) -> Owner
 def owner_after_plan(owner: Owner, setting: Settings) -> Owner:
     """Return what is known of an owner after a plan has set this."""
     planned = dict(owner.planned)
-    for name in CPU_SETTINGS:
+    for name in CPU_LIMITS:
         values = planned.get(name, ())
         if name in setting and setting[name] not in values[-1:]:
             others = tuple(value for value in values if value != setting[name])
@@ -109,8 +110,8 @@ def within_owner(wanted: Settings, owner: Owner, cpus: float) -> Settings:
     if "cpus" in found and owner.cpus is not None and not 0 < cpus <= owner.cpus:
         planned = found["cpus"]
         found["cpus"] = owner.cpus if planned is None else min(owner.cpus, planned)
-    if "cpu_weight" in found:
-        found["cpu_weight"] = whole_weight(found["cpu_weight"] * owner.ratio)
+    if "weight" in found:
+        found["weight"] = whole_weight(found["weight"] * owner.ratio)
     if "cpuset" in found and owner.cpuset is not None:
         listed = set(parse_cpus(owner.cpuset)) & set(parse_cpus(found["cpuset"] or owner.cpuset))
         found["cpuset"] = format_cpus(sorted(listed)) if listed else owner.cpuset
@@ -122,7 +123,7 @@ def _note(setting: Settings, owner: Owner) -> str:
     notes = []
     if setting.get("cpus") is not None and setting["cpus"] == owner.cpus:
         notes.append(f"its owner asked for {owner.cpus:g} CPUs at most")
-    if "cpu_weight" in setting and owner.ratio != 1:
+    if "weight" in setting and owner.ratio != 1:
         notes.append(f"its owner asked for a weight of {owner.ratio * DEFAULT_CPU_WEIGHT:g}")
     if "cpuset" in setting and owner.cpuset is not None:
         notes.append(f"its owner asked for CPUs {owner.cpuset}")

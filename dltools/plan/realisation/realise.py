@@ -38,9 +38,9 @@ _WEIGHTED = (Mode.WEIGHT, Mode.PRIORITY)
 
 _DEFAULTS: Mapping[Mode, Settings] = {
     Mode.QUOTA: {"cpus": None},
-    Mode.WEIGHT: {"cpu_weight": DEFAULT_CPU_WEIGHT},
-    Mode.PRIORITY: {"cpu_weight": DEFAULT_CPU_WEIGHT},
-    Mode.ROTATE: {"cpu_weight": DEFAULT_CPU_WEIGHT},
+    Mode.WEIGHT: {"weight": DEFAULT_CPU_WEIGHT},
+    Mode.PRIORITY: {"weight": DEFAULT_CPU_WEIGHT},
+    Mode.ROTATE: {"weight": DEFAULT_CPU_WEIGHT},
     Mode.CORES: {"cpuset": None},
 }
 """The defaults of what each mode sets. Under `rotate` jobs have weights too: silent ones, feeders,
@@ -196,9 +196,9 @@ def _by_wish(host: SharedHost) -> Realisation:
     settings: dict[str, Settings] = {}
     least = 0.0
     for (ratio, _), part in zip(wishes, parts, strict=True):
-        levels = {key: one["cpu_weight"] for key, one in part.settings.items()}
+        levels = {key: one["weight"] for key, one in part.settings.items()}
         levels = {key: max(level, least / ratio) for key, level in levels.items()}
-        settings |= {key: {"cpu_weight": level} for key, level in levels.items()}
+        settings |= {key: {"weight": level} for key, level in levels.items()}
         least = max(least, *(level * ratio for level in levels.values()))
     positions = (part.queue.positions.items() for part in parts)
     dues = (part.queue.due for part in parts)
@@ -217,7 +217,7 @@ def _no_longer_first(mode: Mode, jobs: Sequence[ContainerHistory]) -> dict[str, 
         return {}
     raised = NEAR_WEIGHT / 2
     return {
-        job.id: {"cpu_weight": DEFAULT_CPU_WEIGHT}
+        job.id: {"weight": DEFAULT_CPU_WEIGHT}
         for job in jobs
         if job.managed and (job.weight or 0.0) > raised * max(1.0, job.owner.ratio)
     }
@@ -257,5 +257,5 @@ def _under_other_parents(jobs: Sequence[ContainerHistory]) -> dict[str, str]:
 
 def _was_waiting(job: ContainerHistory, defaults: Settings) -> bool:
     """Tell whether a container has the weight of a job that waits: an earlier run left it so."""
-    may_wait = "cpu_weight" in defaults and not is_serving(job)
+    may_wait = "weight" in defaults and not is_serving(job)
     return may_wait and job.weight is not None and job.may_wait_at(job.weight)

@@ -78,9 +78,7 @@ def weights(host: SharedHost) -> Realisation:
     """
     is_by_user = host.choice.queue.is_fair_among_users and not are_of_one_user(host.jobs)
     if host.choice.is_even and not is_by_user:
-        even: dict[str, Settings] = {
-            job.id: {"cpu_weight": DEFAULT_CPU_WEIGHT} for job in host.jobs
-        }
+        even: dict[str, Settings] = {job.id: {"weight": DEFAULT_CPU_WEIGHT} for job in host.jobs}
         return host.realisation("no job is held back", settings=even)
     fair = _without_starvation(host)
     settings: dict[str, Settings] = {}
@@ -91,7 +89,7 @@ def weights(host: SharedHost) -> Realisation:
         is_default = host.is_unlimited(job) or share >= 1
         part = share * len(host.jobs) / max(1, len(job.members))
         weight = DEFAULT_CPU_WEIGHT * (1.0 if is_default else part)
-        settings[job.id] = {"cpu_weight": whole_weight(weight, *bounds)}
+        settings[job.id] = {"weight": whole_weight(weight, *bounds)}
     note = "work-conserving: what a job leaves the others take"
     note += f"; {MILD_NOTE}" if is_mild else ""
     return host.realisation(note, settings=settings, notes=fair.notes, queue=fair.queue)

@@ -16,7 +16,7 @@ def said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
     """Return what is said to a user of a machine on which `fast` has a weight."""
     monkeypatch.setenv("PATH", "/usr/bin:/bin")
     monkeypatch.setattr(state_folder, "SYSTEM", tmp_path)
-    for name, found in (("unusual_settings", {"fast": {"cpu_weight": 10.0}}),
+    for name, found in (("unusual_settings", {"fast": {"weight": 10.0}}),
                         ("paused_elsewhere", []), ("journal_entries", {})):  # fmt: skip
         monkeypatch.setattr(printing, name, lambda *_, found=found: found)
 

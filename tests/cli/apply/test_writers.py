@@ -26,7 +26,7 @@ def own_mark(fake_engine: FakeEngine) -> None:
 
 @pytest.fixture
 def plan() -> bytes:
-    return faked.plan({"cpu_weight": 300.0})
+    return faked.plan({"weight": 300.0})
 
 
 def begun(tool: Tools, engine: FakeEngine, plan: bytes) -> subprocess.Popen[bytes]:

@@ -45,7 +45,7 @@ def test_an_engine_without_cgroups_can_set_nothing_and_says_why(
 def test_what_the_engine_warns_of_is_told(tool: Tools, fake_engine: FakeEngine) -> None:
     fake_engine.ignores_updates, fake_engine.warnings = True, ["CPU shares discarded."]
     fake_engine.pid = 1
-    done = tool("dl-apply", input=plan({"cpu_weight": 500}), env={"DOCKER_HOST": fake_engine.url})
+    done = tool("dl-apply", input=plan({"weight": 500}), env={"DOCKER_HOST": fake_engine.url})
     assert b"CPU shares discarded." in done.stdout + done.stderr
 
 

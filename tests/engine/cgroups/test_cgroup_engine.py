@@ -14,12 +14,13 @@ from helpers.made_cgroups import V1, Machine, located
 from dltools.apply.refusals import Rules
 from dltools.engine import freezer, looked_events
 from dltools.engine.cgroups.cgroup_engine import CgroupEngine
-from dltools.engine.interface import Container, CpuLimits, GoneError, RefusedError
+from dltools.engine.interface import Container, GoneError, RefusedError
 from dltools.engine.limits import limit_files
 from dltools.engine.limits.cpu_limits import settings_in_force
 from dltools.engine.limits.limit_files import are_original
 from dltools.engine.registry import host_address, open_engine
 from dltools.errors import ConfigError
+from dltools.notation.limits import Limits
 
 VERSIONS = (V1, ())
 
@@ -104,16 +105,16 @@ def test_what_is_gone_is_gone(machine: Machine) -> None:
             engine.inspect(name)
 
 
-WANTED: tuple[CpuLimits, ...] = (
+WANTED: tuple[Limits, ...] = (
     {"cpus": 0.5},
-    {"cpu_weight": 256.0},
+    {"weight": 256.0},
     {"cpuset": "0"},
-    {"cpus": 1.5, "cpu_weight": 2.0, "cpuset": "1"},
+    {"cpus": 1.5, "weight": 2.0, "cpuset": "1"},
 )
 
 
 @pytest.mark.parametrize("wanted", WANTED)
-def test_limits_are_set_and_restored_to_the_letter(machine: Machine, wanted: CpuLimits) -> None:
+def test_limits_are_set_and_restored_to_the_letter(machine: Machine, wanted: Limits) -> None:
     engine = engine_of(machine)
     before, texts = located(engine, "/jobs/a"), machine.texts("/jobs/a")
     limit_files.write_settings(before, wanted)
@@ -157,14 +158,14 @@ def test_limits_are_gone_with_a_controller_that_is_taken_away(tmp_path: Path) ->
     engine = engine_of(machine)
     before = located(engine, "/jobs/a")
     original = before.container.limit_fields
-    limit_files.write_settings(before, {"cpus": 0.5, "cpu_weight": 256.0})
+    limit_files.write_settings(before, {"cpus": 0.5, "weight": 256.0})
     assert not are_original(before, original)
     for file in machine.folder("v2", "/jobs/a").glob("cpu.*"):
         file.unlink()
     after = located(engine, "/jobs/a")
     assert are_original(after, original)
-    assert after.container.unsettable.keys() >= {"cpus", "cpu_weight"}
-    assert not settings_in_force(after).keys() & {"cpus", "cpu_weight"}
+    assert after.container.unsettable.keys() >= {"cpus", "weight"}
+    assert not settings_in_force(after).keys() & {"cpus", "weight"}
 
 
 def test_a_burst_is_lowered_and_restored(machine: Machine) -> None:
@@ -208,15 +209,15 @@ def test_a_frozen_cgroup_without_processes_is_still_to_be_thawed(
 @pytest.mark.parametrize(
     ("controllers", "limits", "pauses", "why"),
     [
-        (V1, {"cpus", "cpu_weight", "cpuset"}, True, ""),
+        (V1, {"cpus", "weight", "cpuset"}, True, ""),
         (
             ("cpu", "freezer"),
-            {"cpus", "cpu_weight"},
+            {"cpus", "weight"},
             True,
             "the cgroups are not in the controller cpuset",
         ),
         (("cpuset",), {"cpuset"}, False, "the cgroups are not in the controller cpu and freezer"),
-        ((), {"cpus", "cpu_weight", "cpuset"}, True, ""),
+        ((), {"cpus", "weight", "cpuset"}, True, ""),
     ],
 )
 def test_capabilities_are_those_of_the_controllers(

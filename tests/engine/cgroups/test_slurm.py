@@ -97,7 +97,7 @@ def test_jobs_have_weights_and_quotas_on_version_2(tmp_path: Path) -> None:
     machine = Machine(tmp_path, ())
     machine.add("/system.slice/slurmstepd.scope/job_7", 11)
     engine = SlurmEngine(tmp_path)
-    assert engine.capabilities.limits == {"cpus", "cpu_weight"}
+    assert engine.capabilities.limits == {"cpus", "weight"}
     path = "/system.slice/slurmstepd.scope/job_7"
     container = engine.inspect("job-7")
     assert container.limit_fields["cpu.weight"] == "100"

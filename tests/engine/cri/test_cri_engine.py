@@ -11,15 +11,8 @@ from dltools.engine import cgroup
 from dltools.engine.cri import runtime_pb2 as messages
 from dltools.engine.cri.cpu_resources import pod_quota, recorded_limits, updates
 from dltools.engine.cri.cri_engine import CriEngine
-from dltools.engine.interface import (
-    CpuLimits,
-    Delivers,
-    GoneError,
-    LocatedContainer,
-    RecordedLimits,
-    RefusedError,
-    needed,
-)
+from dltools.engine.interface import Delivers, GoneError, LocatedContainer, RefusedError, needed
+from dltools.notation.limits import Limits
 
 
 @pytest.fixture
@@ -39,7 +32,7 @@ def located(engine: CriEngine, id_: str, usable: float = 4.0) -> LocatedContaine
     return LocatedContainer(engine.inspect(id_), None, usable, "0-3")
 
 
-def set_limits(engine: CriEngine, id_: str, wanted: CpuLimits, usable: float = 4.0) -> None:
+def set_limits(engine: CriEngine, id_: str, wanted: Limits, usable: float = 4.0) -> None:
     engine.set_limits(located(engine, id_, usable), wanted, lambda: True)
 
 
@@ -172,21 +165,21 @@ def test_a_log_that_is_not_here_is_named(engine: CriEngine, runtime: FakeRuntime
 
 def test_the_record_is_the_runtimes_specification(engine: CriEngine, runtime: FakeRuntime) -> None:
     runtime.add("a1", info=spec(quota=150_000, period=100_000, shares=512))
-    assert engine.inspect("a1").recorded == RecordedLimits(1.5, 512, "", None)
+    assert engine.inspect("a1").recorded == Limits(cpus=1.5, weight=512, memory=None)
     runtime.add("b2", name="b", info=spec(quota=-1, period=100_000))
-    assert engine.inspect("b2").recorded == RecordedLimits()
+    assert engine.inspect("b2").recorded == Limits(cpus=None, memory=None)
 
 
 def test_a_cpu_list_is_kubelets_and_not_on_record(engine: CriEngine, runtime: FakeRuntime) -> None:
     info = spec()
     info["runtimeSpec"]["linux"]["resources"]["cpu"] = {"cpus": "0-1"}
     runtime.add("a1", info=info)
-    assert engine.inspect("a1").recorded.cpuset == ""
+    assert engine.inspect("a1").recorded.get("cpuset") is None
 
 
 def test_a_quota_and_a_weight_are_set_at_once(engine: CriEngine, runtime: FakeRuntime) -> None:
     runtime.add("a1", info=spec())
-    set_limits(engine, "a1", {"cpus": 0.5, "cpu_weight": 100.0})
+    set_limits(engine, "a1", {"cpus": 0.5, "weight": 100.0})
     assert runtime.updates == [
         ("a1", {"cpu_quota": 50_000, "cpu_period": 100_000, "cpu_shares": 100})
     ]
@@ -234,10 +227,10 @@ def test_a_restored_quota_is_that_of_before(engine: CriEngine, runtime: FakeRunt
     runtime.add("a1", info=spec(quota=50_000, period=100_000, shares=2))
     place = located(engine, "a1")
     original = {"cpu_quota": 0, "cpu_period": 0, "cpu_shares": 512}
-    assert list(updates(place, {"cpu_weight": 512.0}, original)) == [
+    assert list(updates(place, {"weight": 512.0}, original)) == [
         {"cpu_quota": -1, "cpu_period": 100_000, "cpu_shares": 512}
     ]
-    assert recorded_limits(original) == RecordedLimits(None, 512)
+    assert recorded_limits(original) == Limits(cpus=None, weight=512, memory=None)
 
 
 # Pauses

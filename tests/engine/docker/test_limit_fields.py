@@ -22,9 +22,10 @@ from dltools.engine.docker.limit_fields import (
     restoring_updates,
     setting_updates,
 )
-from dltools.engine.interface import Container, CpuLimits, LocatedContainer, RefusedError
+from dltools.engine.interface import Container, LocatedContainer, RefusedError
 from dltools.engine.scales import default_shares
 from dltools.errors import UnavailableError
+from dltools.notation.limits import Limits
 
 
 def quota_fields(started: dict[str, int], cpus: float | None) -> dict[str, Any]:
@@ -35,7 +36,7 @@ def quota_fields(started: dict[str, int], cpus: float | None) -> dict[str, Any]:
 
 def weights(there: LocatedContainer, weight: float) -> list[dict[str, Any]]:
     """The fields that may set a weight."""
-    return list(setting_updates(there, {"cpu_weight": weight}, CPUS))
+    return list(setting_updates(there, {"weight": weight}, CPUS))
 
 
 def cpu_list(cpuset: str | None) -> dict[str, Any]:
@@ -124,20 +125,20 @@ def test_of_a_stopped_container_the_record_is_restored(
 ) -> None:
     """It starts next with what is on record, on a host of version 2 too."""
     there = located(CpuShares=present)
-    wanted: CpuLimits = {"cpu_weight": 1024.0}
+    wanted: Limits = {"weight": 1024.0}
     (found,) = restoring_updates(there, {"CpuShares": original}, wanted, 2598)
     assert found == {"CpuPeriod": 100_000, "CpuQuota": -1} | fields
 
 
 def test_of_a_running_one_the_shares_that_it_began_with_come_first(tmp_path: Path) -> None:
     there, original = on_version_2(tmp_path, CpuShares=2), {"CpuShares": 512}
-    found = restoring_updates(there, original, {"cpu_weight": 204.8}, 2598)
+    found = restoring_updates(there, original, {"weight": 204.8}, 2598)
     assert [fields["CpuShares"] for fields in found] == [512, 501, 126]
 
 
 def test_a_weight_that_is_as_it_was_is_not_sent(tmp_path: Path) -> None:
     (tmp_path / "cpu.weight").write_text("100\n")
-    (found,) = restoring_updates(on_version_2(tmp_path), {}, {"cpu_weight": 1024.0}, 2598)
+    (found,) = restoring_updates(on_version_2(tmp_path), {}, {"weight": 1024.0}, 2598)
     assert "CpuShares" not in found
 
 

@@ -33,7 +33,7 @@ def test_version_1_shows_the_settings_in_force(tmp_path: Path) -> None:
     }.items():
         (tmp_path / name).write_text(text + "\n")
     there = on_version_1(tmp_path, NanoCpus=3_000_000_000, CpuShares=5)
-    assert settings_in_force(there) == {"cpus": 0.5, "cpu_weight": 300.0, "cpuset": "1-2"}
+    assert settings_in_force(there) == {"cpus": 0.5, "weight": 300.0, "cpuset": "1-2"}
 
 
 def test_version_2_shows_the_settings_in_force(tmp_path: Path) -> None:
@@ -44,7 +44,7 @@ def test_version_2_shows_the_settings_in_force(tmp_path: Path) -> None:
     }.items():
         (tmp_path / name).write_text(text + "\n")
     there = on_version_2(tmp_path)
-    assert settings_in_force(there) == {"cpus": 0.5, "cpu_weight": 512.0, "cpuset": None}
+    assert settings_in_force(there) == {"cpus": 0.5, "weight": 512.0, "cpuset": None}
 
 
 def test_a_quota_of_all_cpus_is_no_quota(tmp_path: Path) -> None:
@@ -55,7 +55,7 @@ def test_a_quota_of_all_cpus_is_no_quota(tmp_path: Path) -> None:
 def test_the_record_may_differ_from_what_is_in_force(tmp_path: Path) -> None:
     (tmp_path / "cpu.max").write_text("25000 50000\n")
     there = on_version_2(tmp_path, NanoCpus=1_500_000_000, CpuShares=512, CpusetCpus="2")
-    assert recorded_settings(there) == {"cpus": 1.5, "cpu_weight": 512.0, "cpuset": "2"}
+    assert recorded_settings(there) == {"cpus": 1.5, "weight": 512.0, "cpuset": "2"}
 
 
 # Where no cgroup is visible
@@ -73,11 +73,7 @@ def test_the_record_may_differ_from_what_is_in_force(tmp_path: Path) -> None:
     ],
 )
 def test_the_inspection_tells_the_quota(started: dict[str, int], cpus: float | None) -> None:
-    assert settings_in_force(located(**started)) == {
-        "cpus": cpus,
-        "cpu_weight": 1024.0,
-        "cpuset": None,
-    }
+    assert settings_in_force(located(**started)) == {"cpus": cpus, "weight": 1024.0, "cpuset": None}
 
 
 @pytest.mark.parametrize(
@@ -89,7 +85,7 @@ def test_the_inspection_tells_the_cpus(started: str, cpuset: str | None) -> None
 
 
 def test_the_inspection_tells_the_weight() -> None:
-    assert settings_in_force(located(CpuShares=512))["cpu_weight"] == 512
+    assert settings_in_force(located(CpuShares=512))["weight"] == 512
 
 
 # What the kernel can hold
@@ -101,12 +97,12 @@ def test_the_inspection_tells_the_weight() -> None:
 def test_version_2_holds_the_nearest_step(tmp_path: Path, weight: float, held: float) -> None:
     """10 is met by its step: it is neither a failure nor something to be set again."""
     there = on_version_2(tmp_path)
-    assert attainable_settings(there, {"cpu_weight": weight}) == {"cpu_weight": pytest.approx(held)}
+    assert attainable_settings(there, {"weight": weight}) == {"weight": pytest.approx(held)}
 
 
 def test_version_1_holds_what_it_is_told(tmp_path: Path) -> None:
     there = on_version_1(tmp_path)
-    wanted = {"cpus": 1.5, "cpu_weight": 10, "cpuset": "0"}
+    wanted = {"cpus": 1.5, "weight": 10, "cpuset": "0"}
     assert attainable_settings(there, wanted) == wanted
     assert (
         attainable_settings(there, {"cpus": 4.0})
@@ -124,19 +120,19 @@ def test_possible_quotas(cpus: float | None) -> None:
     "cpus", [0, 0.0, 0.0099, 1e-9, -1, math.nan, math.inf, -math.inf, True, "1", [1], {}], ids=repr
 )
 def test_impossible_quotas(cpus: Any) -> None:
-    assert f"cpus {cpus!r}" in str(out_of_bounds({"cpus": cpus, "cpu_weight": 1024}))
+    assert f"cpus {cpus!r}" in str(out_of_bounds({"cpus": cpus, "weight": 1024}))
 
 
 @pytest.mark.parametrize("weight", [2, 2.0, 10, 1024, 262_144.0])
 def test_possible_weights(weight: float) -> None:
-    assert out_of_bounds({"cpu_weight": weight}) is None
+    assert out_of_bounds({"weight": weight}) is None
 
 
 @pytest.mark.parametrize(
     "weight", [None, 0, 1, 1.9, 10.7, 262_145, -5, math.nan, math.inf, True, "1024", [2]], ids=repr
 )
 def test_impossible_weights(weight: Any) -> None:
-    assert f"cpu_weight {weight!r}" in str(out_of_bounds({"cpus": None, "cpu_weight": weight}))
+    assert f"cpu_weight {weight!r}" in str(out_of_bounds({"cpus": None, "weight": weight}))
 
 
 def test_other_settings_are_within_bounds() -> None:
@@ -162,7 +158,7 @@ def test_cpus_that_do_not_exist(cpuset: str) -> None:
 def test_a_list_that_only_grows_is_fit() -> None:
     assert unfit_cpu_list(located(), {"cpuset": "0-2"}, {"cpuset": "1"}) is None
     assert unfit_cpu_list(located(), {"cpuset": None}, {"cpuset": "1"}) is None
-    assert unfit_cpu_list(located(), {"cpu_weight": 10}, {}) is None
+    assert unfit_cpu_list(located(), {"weight": 10}, {}) is None
 
 
 def test_fewer_cpus_need_threads_that_are_visible() -> None:

@@ -41,9 +41,9 @@ def v2(tmp_path: Path) -> LocatedContainer:
         ({"cpus": 0.5}, "25000", "1024"),
         ({"cpus": 0.001}, "1000", "1024"),
         ({"cpus": None}, "-1", "1024"),
-        ({"cpu_weight": 300.0}, "-1", "300"),
-        ({"cpu_weight": 1.0}, "-1", "2"),
-        ({"cpus": 2.0, "cpu_weight": 2048.0}, "100000", "2048"),
+        ({"weight": 300.0}, "-1", "300"),
+        ({"weight": 1.0}, "-1", "2"),
+        ({"cpus": 2.0, "weight": 2048.0}, "100000", "2048"),
     ],
 )
 def test_version_1(
@@ -61,10 +61,10 @@ def test_version_1(
         ({"cpus": 0.5}, "25000 50000", "100"),
         ({"cpus": 0.001}, "1000 50000", "100"),
         ({"cpus": None}, "max 50000", "100"),
-        ({"cpu_weight": 512.0}, "max 50000", "50"),
-        ({"cpu_weight": 2.0}, "max 50000", "1"),
-        ({"cpu_weight": 262_144.0}, "max 50000", "10000"),
-        ({"cpus": 2.0, "cpu_weight": 2048.0}, "100000 50000", "200"),
+        ({"weight": 512.0}, "max 50000", "50"),
+        ({"weight": 2.0}, "max 50000", "1"),
+        ({"weight": 262_144.0}, "max 50000", "10000"),
+        ({"cpus": 2.0, "weight": 2048.0}, "100000 50000", "200"),
     ],
 )
 def test_version_2(
@@ -124,7 +124,7 @@ def test_limits_that_are_in_files_alone_are_written_there_or_nowhere(
     own = replace(v1, container=replace(v1.container, files_only=True, has_gpu=has_gpu))
     nobody = cast("Engine", None)
     texts = {name: (tmp_path / name).read_text() for name in ("cpu.cfs_quota_us", "cpu.shares")}
-    set_limits(nobody, own, {"cpus": 0.5, "cpu_weight": 300.0}, lambda: False)
+    set_limits(nobody, own, {"cpus": 0.5, "weight": 300.0}, lambda: False)
     assert (tmp_path / "cpu.cfs_quota_us").read_text() == "25000"
     restore_limits(nobody, own, {}, texts, {}, lambda: False)
     assert {name: (tmp_path / name).read_text() for name in texts} == texts

@@ -17,13 +17,14 @@ from dltools.engine.address import Address
 from dltools.engine.docker import engine as docker_engine
 from dltools.engine.docker import transport
 from dltools.engine.docker.engine import DockerEngine
-from dltools.engine.interface import CpuLimits, Engine, GoneError, RefusedError
+from dltools.engine.interface import Engine, GoneError, RefusedError
 from dltools.engine.journal import Journal
 from dltools.engine.limits.cpu_limits import Locator, settings_in_force
 from dltools.engine.podman import engine as podman_engine
 from dltools.engine.podman.engine import PodmanEngine
 from dltools.engine.registry import host_address, open_engine
 from dltools.errors import ConfigError, UnavailableError
+from dltools.notation.limits import Limits
 from dltools.plan.records import Op, Status
 
 
@@ -136,9 +137,9 @@ def test_its_quota_is_no_nano_cpus(fake: FakePodman) -> None:
         fake.host_config |= {"NanoCpus": 1_500_000_000, "CpuQuota": 150_000, "CpuPeriod": 100_000}
         container = opened(fake).inspect(ID)
         assert "NanoCpus" not in container.limit_fields
-        assert container.recorded.cpus == 1.5
+        assert container.recorded["cpus"] == 1.5
         fake.host_config |= {"NanoCpus": -10_000, "CpuQuota": -1}
-        assert opened(fake).inspect(ID).recorded.cpus is None
+        assert opened(fake).inspect(ID).recorded["cpus"] is None
 
 
 @pytest.mark.parametrize("server", ["Libpod/4.3.1 (linux)", "Docker/20.10.24 (linux)"])
@@ -224,7 +225,7 @@ def test_a_restart_keeps_limits_from_version_5_4_on(
 def test_a_version_that_forgets_other_limits_sets_none(fake: FakePodman, server: str) -> None:
     with fake:
         engine = opened(fake, server)
-    refused = unsupported(action({"cpu_weight": 2.0}), engine.host, engine.capabilities)
+    refused = unsupported(action({"weight": 2.0}), engine.host, engine.capabilities)
     assert refused == (
         "the engine of host fake-host cannot set cpu_weight: Podman 5.1 to 5.3 forgets a "
         "container's other limits in an update: 5.4 is needed"
@@ -240,8 +241,8 @@ ROOTLESS = "rootless, and needs cgroup version 2 with the controllers cpu and cp
     [
         (("v1", ["cpu", "cpuset"]), set(), False),
         (("v2", ["memory", "pids"]), set(), True),
-        (("v2", ["cpu", "memory", "pids"]), {"cpus", "cpu_weight"}, True),
-        (("v2", ["cpuset", "cpu"]), {"cpus", "cpu_weight", "cpuset"}, True),
+        (("v2", ["cpu", "memory", "pids"]), {"cpus", "weight"}, True),
+        (("v2", ["cpuset", "cpu"]), {"cpus", "weight", "cpuset"}, True),
     ],
 )
 def test_without_root_it_can_do_what_is_delegated(
@@ -268,7 +269,7 @@ def test_a_weight_in_a_scope_of_its_own_is_refused_before_it_is_sent(
         container = engine.inspect(ID)
         missing = engine.capabilities.missing(container)
         actuator = EngineActuator(engine, Journal(tmp_path / "j"), Rotation(engine, tmp_path / "r"))
-        (weighed,) = actuator.apply(plan_of(action({"cpu_weight": 2.0})), lambda _: None)
+        (weighed,) = actuator.apply(plan_of(action({"weight": 2.0})), lambda _: None)
         (capped,) = actuator.apply(plan_of(action({"cpus": 1.0})), lambda _: None)
     assert missing == (["cpu_weight", "move"] if is_alone else ["move"])
     assert weighed.status is (Status.SKIPPED if is_alone else Status.APPLIED)
@@ -287,7 +288,7 @@ def test_from_elsewhere_the_runtime_tells_of_such_scopes(rootless: bool) -> None
         assert can.limits == {"cpus", "cpuset"}
         fake.cgroups = "v1", ["cpu", "cpuset"]
         can = open_engine(Address(fake.url, "--host")).capabilities
-        assert ("cpu_weight" in can.limits) is not rootless
+        assert ("weight" in can.limits) is not rootless
 
 
 def test_from_elsewhere_an_old_one_is_looked_at_alone() -> None:
@@ -344,11 +345,11 @@ def test_what_is_set_on_a_stopped_container_counts_although_it_is_not_shown(
         engine = opened(fake)
         located = Locator(engine).find(ID)
         original = {"CpuQuota": 0, "CpuPeriod": 0, "CpuShares": 0, "CpusetCpus": ""}
-        wanted: CpuLimits = {"cpu_weight": 1024.0, "cpuset": None}
+        wanted: Limits = {"weight": 1024.0, "cpuset": None}
         engine.set_limits(located, wanted, lambda: True, original)
         assert settings_in_force(Locator(engine).find(ID)) == {
             "cpus": None,
-            "cpu_weight": 1024.0,
+            "weight": 1024.0,
             "cpuset": None,
         }
         assert len(fake.updates) == 1

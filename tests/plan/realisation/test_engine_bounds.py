@@ -78,7 +78,7 @@ def wanted(plan: Plan) -> dict[str, dict[str, Any]]:
 def test_the_default_is_weights_where_all_can_be_done() -> None:
     found = plan_of(everywhere(None))
     assert found.params["realize"] == "priority"
-    assert [*set_by(found).values()] == [{"cpu_weight"}, {"cpu_weight"}]
+    assert [*set_by(found).values()] == [{"weight"}, {"weight"}]
 
 
 @pytest.mark.parametrize("weight", [1024.0, None])
@@ -161,7 +161,7 @@ def test_where_fewer_than_two_may_be_paused_they_queue_by_weights(able: str) -> 
 
 
 @pytest.mark.parametrize(
-    ("mode", "setting"), [(Mode.QUOTA, "cpus"), (Mode.PRIORITY, "cpu_weight"), (None, "cpu_weight")]
+    ("mode", "setting"), [(Mode.QUOTA, "cpus"), (Mode.PRIORITY, "weight"), (None, "weight")]
 )
 def test_what_can_be_done_is_planned_as_ever(mode: Mode | None, setting: str) -> None:
     able, bound = plan_of(everywhere(None), mode), plan_of(everywhere(CRI), mode)
@@ -295,14 +295,14 @@ def test_turns_are_for_those_that_can_be_paused() -> None:
     turns = [action.container_name for action in found.actions if action.op is Op.ROTATE]
     assert sorted(turns) == ["a", "b"]
     (beside,) = (one for one in made.explain().decisions if one.name == "c")
-    assert beside.setting is None or set(beside.setting) == {"cpu_weight"}
+    assert beside.setting is None or set(beside.setting) == {"weight"}
     assert "runs beside the turns" in beside.reason
     assert "its engine does not pause it" in beside.reason
 
 
 def test_what_one_container_cannot_have_is_left_out() -> None:
     made = planner(rows_for({"b": "cpu_weight"}), Mode.PRIORITY)
-    assert set_by(made.plan({})) == {"c": {"cpu_weight"}}
+    assert set_by(made.plan({})) == {"c": {"weight"}}
     (without,) = (one for one in made.explain().decisions if one.name == "b")
     assert without.setting is None
     assert without.reason.endswith("its engine sets no weight on it")

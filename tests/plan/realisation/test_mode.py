@@ -61,7 +61,7 @@ def test_an_order_that_puts_the_longest_first_is_not_taken() -> None:
     found = host(*jobs, cpus=1.0, shares=shares)
     choice = choose_mode(RealisationOptions(), found)
     assert (choice.mode, choice.is_even) == (Mode.WEIGHT, True)
-    assert {one["cpu_weight"] for one in realise(choice, found).settings.values()} == {1024.0}
+    assert {one["weight"] for one in realise(choice, found).settings.values()} == {1024.0}
 
 
 def test_where_no_order_wins_threads_that_may_spin_take_turns_as_equals() -> None:
@@ -69,7 +69,7 @@ def test_where_no_order_wins_threads_that_may_spin_take_turns_as_equals() -> Non
     found = host(*jobs, shares=dict.fromkeys("abc", 1 / 3))
     choice = choose_mode(RealisationOptions(), found)
     assert (choice.mode, choice.are_equal) == (Mode.PRIORITY, True)
-    weights = [one["cpu_weight"] for one in realise(choice, found).settings.values()]
+    weights = [one["weight"] for one in realise(choice, found).settings.values()]
     assert sorted(weights) == [2.0, 10.0, 1024.0]
 
 
@@ -96,7 +96,7 @@ def test_weight_that_is_asked_for_follows_the_shares() -> None:
     shares: dict[str, float | None] = {"a": 0.75, "b": 0.25}
     found = host(job("a", 1), job("b", 1), shares=shares)
     made = realise(choose_mode(RealisationOptions(Mode.WEIGHT), found), found)
-    assert made.settings == {"a": {"cpu_weight": 1536.0}, "b": {"cpu_weight": 512.0}}
+    assert made.settings == {"a": {"weight": 1536.0}, "b": {"weight": 512.0}}
 
 
 def test_threads_that_sleep_all_the_time_do_not_count() -> None:

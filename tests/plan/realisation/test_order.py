@@ -149,12 +149,11 @@ def test_the_jobs_that_the_cpus_hold_come_first() -> None:
     jobs = [job("a", 2), job("b", 2), job("c", 2), job("d", 2), job("e", 2)]
     shares = {"a": 0.1, "b": 0.4, "c": 0.3, "d": 0.15, "e": 0.05}
     weights = {
-        k: v["cpu_weight"]
-        for k, v in settings_of(Mode.PRIORITY, host(*jobs, shares=shares)).items()
+        k: v["weight"] for k, v in settings_of(Mode.PRIORITY, host(*jobs, shares=shares)).items()
     }
     assert weights == {"b": 1024, "c": 10, "d": 2, "a": 2, "e": 2}
     wide = host(*jobs, cpus=4.0, shares=shares)
-    weights = {k: v["cpu_weight"] for k, v in settings_of(Mode.PRIORITY, wide).items()}
+    weights = {k: v["weight"] for k, v in settings_of(Mode.PRIORITY, wide).items()}
     assert weights == {"b": 1024, "c": 1024, "d": 10, "a": 10, "e": 2}
 
 
@@ -165,14 +164,9 @@ def test_the_next_runs_beside_a_first_job_that_leaves_cpus_idle_where_others_com
     jobs = [job("narrow", 1), *(job(name, 4) for name in "abc")]
     found = host(*jobs, cpus=4.0, shares={"narrow": 0.5, "a": 0.2, "b": 0.2, "c": 0.1})
     alone = settings_of(Mode.PRIORITY, found)
-    assert {k: v["cpu_weight"] for k, v in alone.items()} == {
-        "narrow": 1024,
-        "a": 10,
-        "b": 2,
-        "c": 2,
-    }
+    assert {k: v["weight"] for k, v in alone.items()} == {"narrow": 1024, "a": 10, "b": 2, "c": 2}
     beside = settings_of(Mode.PRIORITY, replace(found, others=0.5))
-    assert {k: v["cpu_weight"] for k, v in beside.items()} == {
+    assert {k: v["weight"] for k, v in beside.items()} == {
         "narrow": 1024,
         "a": 2458,
         "b": 10,
@@ -185,7 +179,7 @@ def test_the_containers_of_a_job_share_its_weight_where_others_compete() -> None
     pair.members = tuple(Member(name, name) for name in ("x", "y"))
     found = host(pair, other, shares={"pair": 0.7, "other": 0.3})
     made = settings_of(Mode.PRIORITY, replace(found, others=0.5))
-    assert (made["pair"]["cpu_weight"], made["other"]["cpu_weight"]) == (1306, 10)
+    assert (made["pair"]["weight"], made["other"]["weight"]) == (1306, 10)
 
 
 def test_a_turn_has_the_weights_of_all_where_others_compete() -> None:
@@ -193,7 +187,7 @@ def test_a_turn_has_the_weights_of_all_where_others_compete() -> None:
     found = host(*(job(name, 2) for name in "abcd"), cpus=4.0, shares=dict.fromkeys("abcd", 0.25))
     for others, weight in ((None, 1024), (0.04, 1024), (0.5, 1741)):
         settings = settings_of(Mode.ROTATE, replace(found, others=others))
-        assert {one["cpu_weight"] for one in settings.values()} == {weight}
+        assert {one["weight"] for one in settings.values()} == {weight}
         assert sorted(one["group"] for one in settings.values()) == [0, 0, 1, 1]
 
 
@@ -202,10 +196,10 @@ def test_the_first_have_the_weights_of_all_where_others_compete() -> None:
     found = host(*jobs, shares={"a": 0.5, "b": 0.3, "c": 0.2})
     for others, first in ((None, 1024), (0.04, 1024), (0.06, 2611), (0.9, 2611)):
         settings = settings_of(Mode.PRIORITY, replace(found, others=others))
-        assert {k: v["cpu_weight"] for k, v in settings.items()} == {"a": first, "b": 10, "c": 2}
+        assert {k: v["weight"] for k, v in settings.items()} == {"a": first, "b": 10, "c": 2}
     # On four CPUs two are first: each has half of 0.85 of three.
     wide = settings_of(Mode.PRIORITY, replace(found, others=0.5, cpus=4.0))
-    assert {k: v["cpu_weight"] for k, v in wide.items()} == {"a": 1306, "b": 1306, "c": 10}
+    assert {k: v["weight"] for k, v in wide.items()} == {"a": 1306, "b": 1306, "c": 10}
 
 
 def test_a_narrow_job_that_has_all_it_can_use_is_not_behind_a_wide_one() -> None:
@@ -213,7 +207,7 @@ def test_a_narrow_job_that_has_all_it_can_use_is_not_behind_a_wide_one() -> None
     # of what their 8 threads can.
     jobs = [job("wide", 8), job("next", 8), job("narrow", 1)]
     found = host(*jobs, cpus=8.0, shares={"wide": 0.75, "next": 0.125, "narrow": 0.125})
-    weights = {k: v["cpu_weight"] for k, v in settings_of(Mode.PRIORITY, found, "0-7").items()}
+    weights = {k: v["weight"] for k, v in settings_of(Mode.PRIORITY, found, "0-7").items()}
     assert weights == {"narrow": 1024, "wide": 10, "next": 2}
 
 
@@ -221,7 +215,7 @@ def test_a_job_that_fits_beside_the_first_runs_with_it() -> None:
     # a has 3 of 4 CPUs; b of 2 threads waits for a position, and c of 1 thread takes the spare CPU.
     jobs = [job("a", 3), job("b", 2), job("c", 1)]
     found = host(*jobs, cpus=4.0, shares={"a": 0.75, "b": 0.2, "c": 0.05})
-    weights = {k: v["cpu_weight"] for k, v in settings_of(Mode.PRIORITY, found, "0-3").items()}
+    weights = {k: v["weight"] for k, v in settings_of(Mode.PRIORITY, found, "0-3").items()}
     assert weights == {"a": 1024, "b": 10, "c": 1024}
 
 
@@ -260,7 +254,7 @@ def test_equal_shares_are_equal_whatever_the_threads() -> None:
 def test_serving_containers_never_wait_in_the_queue() -> None:
     jobs = [job("serves", 2, dltools_qoe="0.1"), job("a", 2), job("b", 2)]
     found = host(*jobs, shares={"serves": 0.1, "a": 0.6, "b": 0.3})
-    assert settings_of(Mode.PRIORITY, found)["serves"] == {"cpu_weight": 1024}
+    assert settings_of(Mode.PRIORITY, found)["serves"] == {"weight": 1024}
     assert "serves" not in settings_of(Mode.ROTATE, found)
 
 
@@ -286,7 +280,7 @@ def test_rotate_packs_groups_and_gives_turns_by_shares() -> None:
     )
     assert found.takes_turns
     assert turns(found.settings) == {"a": (0, 3.0), "b": (1, 1.0), "c": (1, 1.0)}
-    assert {one["cpu_weight"] for one in found.settings.values()} == {1024}
+    assert {one["weight"] for one in found.settings.values()} == {1024}
 
 
 def lasting(name: str, epochs: int) -> ContainerHistory:
@@ -317,7 +311,7 @@ def test_a_job_that_ends_in_time_waits_for_shorter_ones() -> None:
 
 def test_no_job_takes_turns_where_all_fit() -> None:
     found = settings_of(Mode.ROTATE, host(job("a"), job("b"), shares={"a": 0.5, "b": 0.5}))
-    assert found == {key: {"cpu_weight": 1024} for key in "ab"}
+    assert found == {key: {"weight": 1024} for key in "ab"}
 
 
 def test_turns_are_in_proportion_to_the_shares_of_those_that_take_turns() -> None:
@@ -349,7 +343,7 @@ def test_silent_trainings_queue_by_weights_beside_the_turns() -> None:
     known = host(job("a", 2), job("b", 2), shares={"a": 0.5, "b": 0.5})
     three = [silent(name) for name in ("s", "t", "u")]
     found = realise(ModeChoice(Mode.ROTATE, ""), known, silent=three)
-    assert {key: one["cpu_weight"] for key, one in found.settings.items() if key in "stu"} == {
+    assert {key: one["weight"] for key, one in found.settings.items() if key in "stu"} == {
         "s": 1024.0,
         "t": 10.0,
         "u": 2.0,
@@ -367,7 +361,7 @@ def test_silent_trainings_queue_by_weights_beside_the_turns() -> None:
             ModeChoice(Mode.ROTATE, ""), known, silent=three, queue=queue, now=seconds * 1_000_000
         )
         queue = found.queue
-        weights = {key: found.settings[key]["cpu_weight"] for key in "stu"}
+        weights = {key: found.settings[key]["weight"] for key in "stu"}
         first |= {key for key, weight in weights.items() if weight == 1024.0}
     assert first == {"s", "t", "u"}
 
@@ -375,7 +369,7 @@ def test_silent_trainings_queue_by_weights_beside_the_turns() -> None:
 def test_a_single_silent_training_gets_an_equal_part_beside_the_turns() -> None:
     known = host(job("a", 2), job("b", 2), shares={"a": 0.5, "b": 0.5})
     found = realise(ModeChoice(Mode.ROTATE, ""), known, silent=[silent("s")])
-    assert found.settings["s"] == {"cpu_weight": 512.0}
+    assert found.settings["s"] == {"weight": 512.0}
 
 
 def test_a_job_that_waited_by_weights_gets_its_weight_back_for_its_turn() -> None:
@@ -383,4 +377,4 @@ def test_a_job_that_waited_by_weights_gets_its_weight_back_for_its_turn() -> Non
     for one, weight in zip(jobs, (1024.0, 2.0), strict=True):
         one.weight = weight
     found = realise(ModeChoice(Mode.ROTATE, ""), host(*jobs, shares={"a": 0.5, "b": 0.5}))
-    assert found.settings["b"] == {"cpu_weight": 1024, "group": 1, "turn_s": 8.0}
+    assert found.settings["b"] == {"weight": 1024, "group": 1, "turn_s": 8.0}

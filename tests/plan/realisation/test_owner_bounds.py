@@ -62,19 +62,19 @@ def test_weights_are_multiplied_by_the_owner_s() -> None:
     jobs = owned("a", ratio=2.0), owned("b", ratio=0.5), owned("c")
     equal = host(*jobs, shares=dict.fromkeys("abc", 1 / 3))
     assert settings_of(Mode.WEIGHT, equal) == {
-        "a": {"cpu_weight": 2048},
-        "b": {"cpu_weight": 512},
-        "c": {"cpu_weight": 1024},
+        "a": {"weight": 2048},
+        "b": {"weight": 512},
+        "c": {"weight": 1024},
     }
     even = realise(ModeChoice(Mode.WEIGHT, "", is_even=True), equal).settings
-    assert [even[name]["cpu_weight"] for name in "abc"] == [2048, 512, 1024]
+    assert [even[name]["weight"] for name in "abc"] == [2048, 512, 1024]
     free = realise(ModeChoice(Mode.WEIGHT, "", queue=IGNORE), equal).settings
-    assert [free[name]["cpu_weight"] for name in "abc"] == [1024, 1024, 1024]
+    assert [free[name]["weight"] for name in "abc"] == [1024, 1024, 1024]
 
 
 def weights_of(mode: Mode, *jobs: ContainerHistory, **shares: float) -> dict[str, float]:
     made = realise(ModeChoice(mode, ""), host(*jobs, shares={**shares}))
-    return {name: one["cpu_weight"] for name, one in made.settings.items()}
+    return {name: one["weight"] for name, one in made.settings.items()}
 
 
 @pytest.mark.parametrize("mode", [Mode.PRIORITY, Mode.ROTATE, Mode.WEIGHT])
@@ -124,8 +124,8 @@ def test_who_asked_for_more_has_the_larger_quota() -> None:
 
 
 def test_weights_stay_in_bounds() -> None:
-    largest = within_owner({"cpu_weight": 1024.0}, Owner(ratio=1000.0), 2.0)
-    assert largest == {"cpu_weight": 262144.0}
+    largest = within_owner({"weight": 1024.0}, Owner(ratio=1000.0), 2.0)
+    assert largest == {"weight": 262144.0}
 
 
 def test_disjoint_sets_are_parts_of_the_owners_lists() -> None:
@@ -175,8 +175,8 @@ def test_where_no_job_is_pinned_the_owner_s_list_stays(threads: int | None) -> N
     ("mode", "setting"),
     [
         (Mode.QUOTA, {"cpus": 0.5}),
-        (Mode.WEIGHT, {"cpu_weight": 2048.0}),
-        (Mode.PRIORITY, {"cpu_weight": 2048.0}),
+        (Mode.WEIGHT, {"weight": 2048.0}),
+        (Mode.PRIORITY, {"weight": 2048.0}),
         (Mode.CORES, {"cpuset": "1"}),
     ],
 )
@@ -242,8 +242,8 @@ def test_no_job_gets_more_than_its_owner_asked_for(
             )
         if "cpuset" in setting and one.owner.cpuset is not None:
             assert set(parse_cpus(setting["cpuset"])) <= set(parse_cpus(one.owner.cpuset))
-        if "cpu_weight" in setting:
-            assert 2 <= setting["cpu_weight"] <= 262144
+        if "weight" in setting:
+            assert 2 <= setting["weight"] <= 262144
 
 
 @examples(50)
@@ -289,7 +289,7 @@ def test_weights_in_force_keep_the_order_of_owners(
         now += seconds * 1_000_000
         found = realise(choice, state, f"0-{cpus - 1}", queue=queue, now=now)
         queue = found.queue
-        set_ = [found.settings[one.id]["cpu_weight"] for one in jobs]
+        set_ = [found.settings[one.id]["weight"] for one in jobs]
         pairs = itertools.product(zip(asked, set_, strict=True), repeat=2)
         for ((more, *_), weight), ((less, *_), other) in pairs:
             assert weight >= other or more <= less
@@ -325,7 +325,7 @@ def test_the_columns_tell_what_the_owner_asked_for() -> None:
 def test_what_is_no_limit_is_none(broken: float) -> None:
     found = {"owner_cpu_limit_cores": broken, "owner_cpu_weight": 512.0, "owner_cpuset": "none"}
     assert wishes(owner_after(found)) == (None, 0.5, None)
-    assert limits_of(None, broken, "") == {"cpus": None, "cpu_weight": 1024.0, "cpuset": None}
+    assert limits_of(None, broken, "") == {"cpus": None, "weight": 1024.0, "cpuset": None}
 
 
 def test_without_the_columns_the_first_limits_are_the_owner_s() -> None:
@@ -412,11 +412,7 @@ def test_what_the_owner_has_is_no_action(mode: Mode) -> None:
 
 @pytest.mark.parametrize(
     ("mode", "ignored"),
-    [
-        (Mode.QUOTA, {"cpus": 1.0}),
-        (Mode.WEIGHT, {"cpu_weight": 1024.0}),
-        (Mode.CORES, {"cpuset": "0"}),
-    ],
+    [(Mode.QUOTA, {"cpus": 1.0}), (Mode.WEIGHT, {"weight": 1024.0}), (Mode.CORES, {"cpuset": "0"})],
 )
 def test_owners_can_be_ignored(mode: Mode, ignored: dict[str, Any]) -> None:
     assert settings(rows(**IN_FORCE, **ASKED), mode, "ignore")["a"] == ignored
@@ -426,7 +422,7 @@ def test_ours_in_force_is_taken_back_to_the_owner_s() -> None:
     ours = {"cpu_limit_cores": 0.1, "cpu_weight": 10.0, "cpuset": "0"}
     found = rows(**ours, **ASKED)
     assert settings(found, Mode.QUOTA)["a"] == {"cpus": 0.5}
-    assert settings(found, Mode.WEIGHT)["a"] == {"cpu_weight": 2048.0}
+    assert settings(found, Mode.WEIGHT)["a"] == {"weight": 2048.0}
     assert settings(found, Mode.CORES)["a"] == {"cpuset": "1"}
 
 

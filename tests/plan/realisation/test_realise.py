@@ -23,7 +23,7 @@ def test_unlimited_jobs_take_turns_with_the_first_and_converged_jobs_stand_behin
     found = HostState("h", 2.0, jobs, allocations)
     assert list(first_jobs(found, [0, 5, 10, 15])) == ["known", "new", "known", "new"]
     assert settings_of(Mode.QUOTA, found)["new"] == {"cpus": None}
-    assert settings_of(Mode.WEIGHT, found)["new"] == {"cpu_weight": 1024}
+    assert settings_of(Mode.WEIGHT, found)["new"] == {"weight": 1024}
     # The mean share of turns.
     turn = pytest.approx(8, abs=1e-3)
     assert settings_of(Mode.ROTATE, found)["new"]["turn_s"] == turn
@@ -33,10 +33,10 @@ def test_unlimited_jobs_take_turns_with_the_first_and_converged_jobs_stand_behin
     ("mode", "setting"),
     [
         (Mode.QUOTA, {"cpus": None}),
-        (Mode.WEIGHT, {"cpu_weight": 1024}),
-        (Mode.PRIORITY, {"cpu_weight": 1024}),
+        (Mode.WEIGHT, {"weight": 1024}),
+        (Mode.PRIORITY, {"weight": 1024}),
         (Mode.CORES, {"cpuset": None}),
-        (Mode.ROTATE, {"cpu_weight": 1024}),
+        (Mode.ROTATE, {"weight": 1024}),
     ],
 )
 def test_a_restarted_container_gets_the_defaults(
@@ -62,7 +62,7 @@ def test_a_container_without_progress_and_with_the_weight_of_a_waiting_job_gets_
     left = ContainerHistory("left", "left", "h", 0, weight=2.0)
     acting = host(job("a"), shares={"a": 1.0})
     found = realise(ModeChoice(Mode.PRIORITY, ""), acting, without_progress=(left,))
-    assert found.settings["left"] == {"cpu_weight": 1024}
+    assert found.settings["left"] == {"weight": 1024}
     idle = host(job("a"), shares={"a": None})
     assert realise(ModeChoice(Mode.PRIORITY, ""), idle, without_progress=(left,)).settings == {}
 
@@ -79,7 +79,7 @@ def test_an_idle_job_holds_no_place(mode: Mode) -> None:
     asleep = jobs[0]
     asleep.cpu, asleep.samples = CpuDemand(quiet_since=0), [(9_000_000, 1.0)]
     found = realise(ModeChoice(mode, ""), host(*jobs, cpus=2.0, shares=dict.fromkeys("abc", 1 / 3)))
-    assert found.settings.get("a") == {"cpu_weight": 1024}
+    assert found.settings.get("a") == {"weight": 1024}
     assert found.notes["a"] == "uses next to no CPU: holds no place"
     others = [found.settings[name] for name in ("b", "c")]
     assert others[0] != others[1]
@@ -114,10 +114,10 @@ def test_weights_are_compared_under_one_cgroup_alone(mode: Mode) -> None:
     found = realise(
         ModeChoice(mode, ""), host(*jobs, shares={"a": 0.5, "b": 0.3, "c": 0.1, "d": 0.1})
     )
-    assert found.settings["c"] == {"cpu_weight": 1024}
+    assert found.settings["c"] == {"weight": 1024}
     assert found.notes["c"] == "under /batch, others under /docker: weights do not compare"
     if mode is Mode.PRIORITY:
-        assert [found.settings[name]["cpu_weight"] for name in "abd"] == [1024, 10, 2]
+        assert [found.settings[name]["weight"] for name in "abd"] == [1024, 10, 2]
 
 
 @pytest.mark.parametrize("mode", [Mode.QUOTA, Mode.ROTATE])

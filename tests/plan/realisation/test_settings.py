@@ -8,7 +8,7 @@ from helpers.plan_strategies import settings_
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dltools.plan.realisation.settings import SETTINGS, differs
+from dltools.notation.limits import LIMITS, differs
 
 
 @pytest.mark.parametrize(
@@ -32,14 +32,14 @@ from dltools.plan.realisation.settings import SETTINGS, differs
         pytest.param({"cpus": 8.0}, {"cpus": 5.0}, False, id="more than all twice"),
         pytest.param({"cpus": None}, {"cpus": 3.9}, True, id="no quota and nearly all"),
         pytest.param({"cpus": 3.9}, {"cpus": None}, True, id="nearly all and no quota"),
-        pytest.param({"cpu_weight": 1024}, {"cpu_weight": 1030.0}, False, id="weights alike"),
-        pytest.param({"cpu_weight": 1024}, {"cpu_weight": 1040}, True, id="weights apart"),
-        pytest.param({"cpu_weight": 1024}, {"cpu_weight": None}, True, id="no weight"),
-        pytest.param({"cpu_weight": 10}, {"cpu_weight": 10.24}, False, id="1 step of version 2"),
-        pytest.param({"cpu_weight": 2}, {"cpu_weight": 10.24}, False, id="least of version 2"),
-        pytest.param({"cpu_weight": 10}, {"cpu_weight": 20.48}, True, id="2 steps of version 2"),
-        pytest.param({"cpu_weight": 300}, {"cpu_weight": 296.96}, False, id="nearest of version 2"),
-        pytest.param({"cpu_weight": 2}, {"cpu_weight": 10}, True, id="weights of version 1"),
+        pytest.param({"weight": 1024}, {"weight": 1030.0}, False, id="weights alike"),
+        pytest.param({"weight": 1024}, {"weight": 1040}, True, id="weights apart"),
+        pytest.param({"weight": 1024}, {"weight": None}, True, id="no weight"),
+        pytest.param({"weight": 10}, {"weight": 10.24}, False, id="1 step of version 2"),
+        pytest.param({"weight": 2}, {"weight": 10.24}, False, id="least of version 2"),
+        pytest.param({"weight": 10}, {"weight": 20.48}, True, id="2 steps of version 2"),
+        pytest.param({"weight": 300}, {"weight": 296.96}, False, id="nearest of version 2"),
+        pytest.param({"weight": 2}, {"weight": 10}, True, id="weights of version 1"),
         pytest.param({"cpuset": "0-3"}, {"cpuset": "0-3"}, False, id="one cpuset"),
         pytest.param({"cpuset": "0"}, {"cpuset": "1"}, True, id="another cpuset"),
         pytest.param({"cpuset": None}, {"cpuset": None}, False, id="no cpuset"),
@@ -62,7 +62,7 @@ def test_settings_do_not_differ_from_themselves(wanted: dict[str, Any], cpus: fl
 
 
 @examples(100)
-@given(wanted=settings_, name=st.sampled_from(SETTINGS))
+@given(wanted=settings_, name=st.sampled_from(LIMITS))
 def test_a_setting_that_is_not_known_differs(wanted: dict[str, Any], name: str) -> None:
     present = {key: value for key, value in wanted.items() if key != name}
     assert differs(wanted, present, 4.0) is (name in wanted)

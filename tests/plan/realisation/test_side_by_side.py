@@ -30,7 +30,7 @@ def test_no_quota_is_zero_on_the_smallest_host() -> None:
 
 def test_an_average_share_has_the_default_weight() -> None:
     found = host(job("a"), job("b"), shares={"a": 0.75, "b": 0.25})
-    assert settings_of(Mode.WEIGHT, found) == {"a": {"cpu_weight": 1536}, "b": {"cpu_weight": 512}}
+    assert settings_of(Mode.WEIGHT, found) == {"a": {"weight": 1536}, "b": {"weight": 512}}
 
 
 def test_a_job_of_low_weight_gets_a_turn_too() -> None:
@@ -45,7 +45,7 @@ def test_a_job_of_low_weight_gets_a_turn_too() -> None:
             dues={jobs[1].run_id: Due(wait_s, 0.5)},
         )
         queue = made.queue
-        weights.append(made.settings["b"]["cpu_weight"])
+        weights.append(made.settings["b"]["weight"])
     # A turn of 5 s, less a twentieth: from 3 to 7.75 s.
     assert weights == [20, 2028, 2028, 20]
 

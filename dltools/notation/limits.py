@@ -1,0 +1,101 @@
+"""The limits of a container, and how rows, plans, journals and results name them.
+
+All that measures, plans, sets or simulates limits has them in this one type: what is in force, what
+an engine has on its record, what an owner asked for. `dltools.plan.realisation.settings` adds the
+turns to what plans want.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Container, Mapping
+from typing import Any, Literal, TypedDict, TypeVar, cast
+
+from dltools.notation.cpu_weights import is_step_of_v2
+
+
+class Limits(TypedDict, total=False):
+    """Limits of a container: its quota in cores (None: no quota), its weight in Docker's shares
+    (1024 is the default), a list of CPUs such as 0-3,6 (None: all), and memory in bytes (None: no
+    limit). What is absent is not known, or not meant."""
+
+    cpus: float | None
+    weight: float
+    cpuset: str | None
+    memory: float | None
+
+
+CPU_LIMITS: tuple[Literal["cpus", "weight", "cpuset"], ...] = ("cpus", "weight", "cpuset")
+"""Names of the limits on CPUs."""
+
+LIMITS = (*CPU_LIMITS, "memory")
+"""Names of all limits."""
+
+WEIGHT = "cpu_weight"
+"""How plans, journals, results and rows name the weight; the other names are as here."""
+
+IN_FORCE: Mapping[str, str] = {
+    "cpus": "cpu_limit_cores",
+    "weight": WEIGHT,
+    "cpuset": "cpuset",
+    "memory": "memory_limit_bytes",
+}
+"""The columns of the limits that are in force."""
+
+ASKED: Mapping[str, str] = {name: f"owner_{IN_FORCE[name]}" for name in CPU_LIMITS}
+"""The columns of the limits that the owner asked for."""
+
+_Settings = TypeVar("_Settings", bound=Mapping[str, object])
+
+
+def written(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Return limits, or settings with them, as plans, journals and results have them."""
+    return {written_name(name): value for name, value in settings.items()}
+
+
+def written_name(name: str) -> str:
+    """Return how plans, journals and results name a limit; other names stay."""
+    return WEIGHT if name == "weight" else name
+
+
+def known_name(name: str) -> str:
+    """Return the name of a limit that plans, journals and results name so; other names stay."""
+    return "weight" if name == WEIGHT else name
+
+
+def as_columns(limits: Mapping[str, Any], columns: Mapping[str, str]) -> dict[str, Any]:
+    """Return the cells of limits, in `IN_FORCE` or `ASKED` columns; None where one is absent."""
+    return {column: limits.get(name) for name, column in columns.items()}
+
+
+def from_columns(row: Mapping[str, Any], columns: Mapping[str, str]) -> Limits:
+    """Return the limits that a row has in `IN_FORCE` or `ASKED` columns, without those that it
+    does not know."""
+    cells = {name: row.get(column) for name, column in columns.items()}
+    return cast(Limits, {name: one for name, one in cells.items() if one is not None})
+
+
+def only(settings: _Settings, names: Container[str]) -> _Settings:
+    """Return those settings that have one of these names."""
+    found = {name: value for name, value in settings.items() if name in names}
+    return cast(_Settings, found)
+
+
+def differs(wanted: Mapping[str, Any], present: Mapping[str, Any], cpus: float) -> bool:
+    """Tell whether settings differ by more than the engine's precision and read-back rounding.
+
+    No quota and a quota of the host's `cpus` or more have the same effect; an unknown present
+    setting differs from any.
+    """
+    for name, value in wanted.items():
+        if name not in present:
+            return True
+        have = present[name]
+        if name == "cpus":
+            value, have = (cpus if v is None else min(v, cpus) for v in (value, have))
+        if isinstance(value, int | float) and isinstance(have, int | float):
+            is_near = abs(value - have) <= max(0.002, 0.01 * value)
+            if not is_near and not (name == "weight" and is_step_of_v2(value, have)):
+                return True
+        elif value != have:
+            return True
+    return False
