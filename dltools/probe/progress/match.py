@@ -12,7 +12,7 @@ from dltools.probe.progress.base import NOTHING, Family, Point, Reading
 from dltools.probe.progress.named import BAR, Named
 from dltools.probe.progress.shapes import Layout, Shapes
 
-FAMILIES: tuple[str, ...] = ("mlperf", "forms", "tables", "jsonlines", "latency")
+FAMILIES: tuple[str, ...] = ("forms", "tables", "jsonlines", "latency")
 """Modules of `families`, each with a class `Log`. If several claim a line, the first one counts."""
 
 LONGEST_TEXT = 4_096

@@ -26,7 +26,7 @@ MOST = 4_096
 _LONGEST = 600
 """Characters of a line whose layout is remembered."""
 
-_WHOLE = ("mlperf", "jsonlines")
+_WHOLE = ("jsonlines",)
 """Families whose lines may hold JSON: a cut object cannot be read."""
 
 _ZEROS = bytes.maketrans(b"123456789", b"000000000")

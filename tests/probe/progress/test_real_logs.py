@@ -39,11 +39,11 @@ REALS = [
         "eval_accuracy": (r"acc \(higher is better\) : " + N, 2),
         "eval_chosen_last_scores": (r"^chosen_last_scores \(higher is better\) : " + N, 2),
     }),
-    Real("mlperf/google_tpu32_gnmt_r0.txt", {"mlperf"}, {"eval_accuracy": (MLL, 6)},
+    Real("mlperf/google_tpu32_gnmt_r0.txt", {"jsonlines"}, {"eval_accuracy": (MLL, 6)},
          epochs={"eval_accuracy": r'eval_accuracy: .*"epoch_num": (\d+)'}),
-    Real("mlperf/google_tpu32_resnet_r0.txt", {"mlperf"}, {"eval_accuracy": (MLL, 15)},
+    Real("mlperf/google_tpu32_resnet_r0.txt", {"jsonlines"}, {"eval_accuracy": (MLL, 15)},
          epochs={"eval_accuracy": r'eval_accuracy: .*"epoch_num": (\d+)'}),
-    Real("mlperf/nvidia_dgx1_gnmt_r0.txt", {"mlperf", "named"}, {
+    Real("mlperf/nvidia_dgx1_gnmt_r0.txt", {"jsonlines", "named"}, {
         "loss_tok": (r"^0: TRAIN .*Loss/tok " + N, 776),
         "train_loss": (r"^0: Summary: .*Training Loss: " + N, 4),
         "test_bleu": (r"^0: Summary: .*Test BLEU: " + N, 4),
@@ -51,19 +51,19 @@ REALS = [
         "test_score": (r"^0: BLEU\(score=" + N, 4),
     }, steps={"loss_tok": r"TRAIN \[\d+\]\[(\d+)/1938\]"},
        epochs={"loss_tok": r"TRAIN \[(\d+)\]"}),
-    Real("mlperf/nvidia_dgx1_mxnet_resnet_r0.txt", {"mlperf", "named"}, {
+    Real("mlperf/nvidia_dgx1_mxnet_resnet_r0.txt", {"jsonlines", "named"}, {
         "accuracy": (r"samples/sec\s+accuracy=" + N, 2280),
         "val_accuracy": (r"Validation-accuracy=" + N, 15),
         "eval_accuracy": (MLL, 15),
     }, steps={"accuracy": r"Batch \[\d+-(\d+)\]\s+Speed"},
        epochs={"accuracy": r"Epoch\[(\d+)\] Batch \["}),
-    Real("mlperf/nvidia_dgx1_ssd_r0.txt", {"forms", "mlperf", "named"}, {
+    Real("mlperf/nvidia_dgx1_ssd_r0.txt", {"forms", "jsonlines", "named"}, {
         "loss": (r"Loss function: " + N, 301),
         "eval_accuracy": (MLL, 3),
         "val_map": (r"Precision  \(AP\) @\[ IoU=0.50:0.95 \| area=   all .*= " + N, 3),
         "val_map50": (r"Precision  \(AP\) @\[ IoU=0.50      \| area=   all .*= " + N, 3),
     }, steps={"loss": r"^Iteration:\s+(\d+), Loss function"}),
-    Real("mlperf/nvidia_dgx1_transformer_r0.txt", {"mlperf", "named"}, {
+    Real("mlperf/nvidia_dgx1_transformer_r0.txt", {"jsonlines", "named"}, {
         "loss": (r"^\| epoch .*?\bloss[ =]" + N, 6),
         "perplexity": (r"^\| epoch .*\bppl[ =]" + N, 6),
         "grad_norm": (r"^\| epoch .*\bgnorm[ =]" + N, 6),

@@ -3,6 +3,11 @@
 Many scripts and loggers print `{"epoch": 1, "step": 10, "train_loss": 0.5}`. There may be one level
 of nesting (`{"val": {"loss": 0.4}}`) and a prefix before the object. An object counts if one
 of its names is a well-known metric.
+
+An object may hold one value, and say of what: `{"metric": "loss", "value": 0.5}`. So do MLPerf's
+marks, `:::MLLOG {"key": "eval_accuracy", "value": 0.29, "metadata": {"epoch_num": 4}}`, some with
+the name before the object. There `eval_accuracy` of a language model is the logarithm of its
+perplexity, and that of speech recognition an error rate: the benchmark's name says which.
 """
 
 from __future__ import annotations
@@ -17,6 +22,11 @@ from dltools.probe.progress.tokens import NameKind, name_kind, step_rank
 
 _OF_PHASE = Regex(r"^(?:train|valid|test)_(?=num_updates$)")
 _PHASED = ("mode", "split", "phase", "stage")
+_NAMED = ("key", "metric", "tag", "name")
+_NAME = Regex(r"(\w+): $")
+_STEPS = ("step_num", "step", "iteration", "samples_count")
+_PERPLEXITY_OF = ("gpt", "llama", "deepseek", "gemma", "mixtral", "moe", "qwen")
+_ERRORS_OF = ("rnn",)
 
 
 class Log:
@@ -25,17 +35,42 @@ class Log:
     name: ClassVar[str] = "jsonlines"
     partial: ClassVar[bool] = False
 
+    def __init__(self) -> None:
+        self._accuracy = "eval_accuracy"  # what a mark of that name is
+
     def may_read(self, lower: str) -> bool:
         """Tell whether a line may end with an object."""
         return lower.rstrip().endswith("}") and '{"' in lower
 
     def points(self, line: str) -> list[Point]:
         """Return the points of one line."""
+        at = line.find('{"')
         try:
-            record = json.loads(line[line.index('{"') :])
+            record = json.loads(line[at:])
         except (ValueError, RecursionError):
             return []
-        return self._record(record) if isinstance(record, dict) else []
+        if not isinstance(record, dict):
+            return []
+        if "value" in record:
+            before = _NAME.search(line[max(0, at - 100) : at])
+            name = before[1] if before else next(filter(None, map(record.get, _NAMED)), "")
+            record = self._of_value(str(name), record)
+        return self._record(record)
+
+    def _of_value(self, name: str, record: dict[str, Any]) -> dict[str, Any]:
+        """Return what an object of one value says, the value under its name."""
+        value, about = record["value"], record.get("metadata") or record
+        if name == "submission_benchmark":
+            self._accuracy = _accuracy_of(str(value).lower())
+        if not isinstance(about, dict) or not name:
+            return {}
+        if name == "eval_accuracy":
+            kind = about.get("metric")
+            name = f"eval_{kind}".replace("CLIP", "clip_score") if kind else self._accuracy
+        values = value if isinstance(value, dict) else {"": value}
+        at = {"epoch": about.get("epoch_num", about.get("epoch"))}
+        at["step"] = next((about[key] for key in _STEPS if key in about), None)
+        return {f"{name}_{part}".strip("_"): of for part, of in values.items()} | at
 
     def _record(self, record: dict[str, Any]) -> list[Point]:
         flat: dict[str, float] = {}
@@ -70,6 +105,13 @@ class Log:
             epoch=epoch,
             phase=next((phase for key in _PHASED if (phase := _phase(record.get(key)))), ""),
         )
+
+
+def _accuracy_of(benchmark: str) -> str:
+    """Return what `eval_accuracy` is in a benchmark of MLPerf."""
+    if benchmark.startswith(_PERPLEXITY_OF):
+        return "eval_log_perplexity"
+    return "eval_wer" if benchmark.startswith(_ERRORS_OF) else "eval_accuracy"
 
 
 def _phase(value: object) -> str:
