@@ -29,33 +29,24 @@ _At = tuple[str, int | None, float | None]
 class Ranks:
     """Follows one of several ranks that print the same metric: the first that does.
 
-    A number before a colon may also be a step. It is a rank if it comes again after another one, or
-    if the rest of the line has a step or an epoch of its own. What looks like a rank within a line
-    (`[GPU1] Epoch 3`, `Epoch 3, Rank 1`, icefall's `] (1/8) Epoch 3`) may be the rank of a matrix.
-    It counts once two of them print one metric at the same step and epoch.
+    A number before a colon may also be a step, and what looks like a rank within a line (`[GPU1]
+    Epoch 3`, `Epoch 3, Rank 1`, icefall's `] (1/8) Epoch 3`) that of a matrix. These count once two
+    of them print one metric at the same step and epoch.
     """
 
     def __init__(self) -> None:
         """No rank is known."""
         self._followed: dict[str, str] = {}
         self._others: dict[str, int] = {}
-        self._numbers: set[str] = set()
-        self._newest = ""
-        self._are_ranks = self._are_inside = False
-        self._last: dict[str, _At] = {}  # by metric, of ranks inside of lines
+        self._are_ranks = False  # those that may be none
+        self._last: dict[str, _At] = {}  # by metric, of those
 
     def followed(self, line: LogLine, points: list[Point]) -> list[Point]:
         """Return the points of a line that belong to the followed rank."""
-        if line.rank:
-            if line.is_certain:
-                known = [point for point in points if not _is_of_no_loss(point)]
-                return [point for point in known if self._is_followed(line.rank, point.metric)]
-            return [
-                point
-                for point in points
-                if not self._is_rank(line.rank, point) or self._is_followed(line.rank, point.metric)
-            ]
-        rank = rank_inside(line.text)
+        if line.rank and line.is_certain:
+            known = [point for point in points if not _is_of_no_loss(point)]
+            return [point for point in known if self._is_followed(line.rank, point.metric)]
+        rank = line.rank or rank_inside(line.text)
         return [point for point in points if self._is_of(rank, point)] if rank else points
 
     def _is_followed(self, rank: str, metric: str) -> bool:
@@ -70,26 +61,16 @@ class Ranks:
             return True
         return False
 
-    def _is_rank(self, number: str, point: Point) -> bool:
-        if number != self._newest:
-            if number in self._numbers:
-                self._are_ranks = True
-            if len(self._numbers) < 4096:
-                self._numbers.add(number)
-            self._newest = number
-        return self._are_ranks or point.step is not None or point.epoch is not None
-
     def _is_of(self, rank: str, point: Point) -> bool:
-        """Tell whether a point, whose line has what looks like a rank, belongs to the followed
-        one."""
+        """Tell whether a point, whose line has what looks like a rank, is of the followed one."""
         metric, step, epoch = point.metric, point.step, point.epoch
         before, self._last[metric] = self._last.get(metric), (rank, step, epoch)
-        if before is not None and not self._are_inside:
+        if before is not None and not self._are_ranks:
             has_count = step is not None or epoch is not None
-            self._are_inside = has_count and before[0] != rank and before[1:] == (step, epoch)
-            if self._are_inside:
+            self._are_ranks = has_count and before[0] != rank and before[1:] == (step, epoch)
+            if self._are_ranks:
                 self._followed.setdefault(metric, before[0])
-        return not self._are_inside or self._is_followed(rank, metric)
+        return not self._are_ranks or self._is_followed(rank, metric)
 
 
 def _is_of_no_loss(point: Point) -> bool:

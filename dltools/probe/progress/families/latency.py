@@ -35,7 +35,6 @@ _NAMED = Regex(
     rf"\s*(?:(?:is|was|of)\s*)?(?:[:=]\s*)?['\"]?(?P<value>{N})\s*(?P<unit2>{UNIT})?(?![\w.])",
     re.IGNORECASE,
 )
-_PARTS = Regex(rf"\b(p\d{{2,3}})\s*[:=]\s*({N})\s*({UNIT})\b", re.IGNORECASE)
 _TOOK = Regex(
     rf"\b(?:took|served in|completed in|finished in|processed in) ({N})\s*({UNIT})\b", re.IGNORECASE
 )
@@ -101,12 +100,6 @@ class Log:
             quantile = (match["q1"] or match["q2"] or "").lower()
             point = self._point(quantile, value * UNITS[unit.lower()], match["word"])
             found.setdefault(point.metric, point)
-        if found or "atency" in line:
-            for match in _PARTS.finditer(line):
-                seconds = float(match[2]) * UNITS[match[3].lower()]
-                point = self._point(match[1].lower(), seconds, match[1])
-                if seconds >= 0:
-                    found.setdefault(point.metric, point)
         return list(found.values())
 
     def _point(self, quantile: str, seconds: float, original: str) -> Point:
