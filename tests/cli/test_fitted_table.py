@@ -13,7 +13,7 @@ from dltools.cli.apply.tables import results_stream, results_table
 from dltools.cli.destinations import make_console
 from dltools.cli.fitted_table import FittedTable, runs_table
 from dltools.cli.plan.tables import decisions_table
-from dltools.cli.probe.tables import Metrics, containers_table
+from dltools.cli.probe.tables import containers_table
 from dltools.plan.decisions import JobDecision
 from dltools.plan.policy.interface import Allocation
 from dltools.plan.realisation.settings import Settings
@@ -114,42 +114,9 @@ def test_wide_letters_count_twice(monkeypatch: pytest.MonkeyPatch) -> None:
     assert lines[-1].endswith("1234567.89 s")
 
 
-def test_a_long_metric_leaves_its_value_whole(monkeypatch: pytest.MonkeyPatch) -> None:
-    metric = "validation_accuracy_of_the_top_five_classes_weighted"
-    row = {
-        "kind": "container",
-        "container_id": "i",
-        "container_name": LONG,
-        "state": "running",
-        "host": "h",
-        "cpu_limit_cores": None,
-        "thread_count": 128,
-        "memory_working_set_bytes": 1 << 33,
-        "cpu_seconds": 1.0,
-        "time": NOON,
-        "started_at": NOON,
-        "labels": None,
-    }
-    point = {
-        "kind": "progress",
-        "container_id": "i",
-        "metric": metric,
-        "value": 0.123456,
-        "container_name": LONG,
-        "source": "keras",
-    }
-    metrics = Metrics()
-    metrics.add(point)
-    for table in (containers_table(observed_hosts([row, point]), 60), metrics.table(wide=False)):
-        lines = shown(table, 60, monkeypatch)
-        assert "0.1235" in "\n".join(lines)
-        assert max(map(len, lines)) <= 60
-
-
 COMPOSED = [
     f"vision-team-{name}-{n}" for name in ("resnet-trainer", "gru-trainer", "db") for n in (1, 2)
 ]
-TWENTY = [f"{name}{n}" for n in range(4) for name in COMPOSED[:5]]
 WEIGHTS: Settings = {"weight": 1024.0}
 
 

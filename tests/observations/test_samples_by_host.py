@@ -7,7 +7,7 @@ from typing import Any
 from helpers.observed_rows import at, container, job_id, node, point
 
 from dltools.notation.times import to_micros
-from dltools.observations.host_samples import HostSamples
+from dltools.observations.host_samples import HostSamples, Points
 from dltools.observations.samples_by_host import (
     newest_time,
     rows_after,
@@ -137,3 +137,10 @@ def test_the_newest_time_is_that_of_samples_and_points() -> None:
 def test_chunks_have_only_the_columns_that_are_needed() -> None:
     (chunk,) = table_chunks(to_table([node(0)]))
     assert "memory_total_bytes" not in chunk.column_names
+
+
+def test_a_time_bounds_the_points_that_are_read_next() -> None:
+    series = Points([10, 20, 30], [1.0, 2.0, 3.0])
+    assert [series.upto(time) for time in (9, 10, 25, 30)] == [0, 1, 2, 3]
+    series.at = 2
+    assert series.upto(10) == 2

@@ -202,15 +202,6 @@ def test_after_a_round_a_job_keeps_one_interval_more_than_the_windows(
     assert kept_s(a) == (points, samples)
 
 
-def test_a_doubled_interval_keeps_more() -> None:
-    required = Requirements(interval_s=10.0, longest_interval_s=20.0, windows=1)
-    a = long_job("a")
-    host = host_history(a, sampled_s=100)
-    jobs = host.start_round(required, is_interrupted=False)
-    host.finish_round(Decision({}, interval_change=IntervalChange.DOUBLE), required, jobs)
-    assert kept_s(a) == ([70, 80, 90, 100], [60, 70, 80, 90, 100])
-
-
 @pytest.mark.parametrize(("windows", "of_job", "of_other"), [(1, 11, 3), (0, 1, 1)])
 def test_between_rounds_only_containers_in_no_round_are_forgotten(
     windows: int, of_job: int, of_other: int
@@ -242,19 +233,10 @@ A, B = history(name="a"), history(name="b")
 RUN_IDS = (A.run_id, B.run_id)
 
 
-def test_a_new_timer_is_due() -> None:
-    assert RoundTimer(None).is_due(0)
-    assert RoundTimer(10.0).is_due(0)
-
-
 def test_a_round_is_due_after_an_interval_less_a_twentieth() -> None:
     timer = RoundTimer(10.0, last=100 * MICRO)
     assert not timer.is_due(round(109.499_999 * MICRO))
     assert timer.is_due(round(109.5 * MICRO))
-
-
-def test_without_an_interval_time_brings_no_round() -> None:
-    assert not RoundTimer(None, last=0).is_due(10**6 * MICRO)
 
 
 def test_the_same_jobs_in_any_order_change_nothing() -> None:

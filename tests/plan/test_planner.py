@@ -311,23 +311,3 @@ def test_protected_jobs_get_no_action() -> None:
     )
     made.add(to_table([*rows, container(0, "b", 1.0), point(0, "b", 1.0)]))
     assert essence(made.plan({})) == []  # b alone has the whole host
-
-
-def test_a_stream_of_whole_samples_ends_as_the_recording_does() -> None:
-    samples = [
-        [
-            node(2.0 * k),
-            container(2.0 * k, "a", k),
-            container(2.0 * k, "b", k),
-            point(2.0 * k - 0.5, "a", 1 / (k + 1)),
-            point(2.0 * k - 0.5, "b", 1.0),
-        ]
-        for k in range(12)
-    ]
-    stream = begin("flowcon")
-    for sample in samples:
-        stream.add(to_table(sample))
-        stream.complete()
-    assert essence(stream.plan({})) == essence(
-        final("flowcon", [row for s in samples for row in s])
-    )

@@ -44,7 +44,3 @@ def test_options_that_contradict_each_other_are_wrong_usage(
 ) -> None:
     with pytest.raises(typer.BadParameter, match=fault):
         Request(**changes)
-
-
-def test_a_dry_run_may_be_offline() -> None:
-    assert Request(is_dry_run=True, is_offline=True).is_offline

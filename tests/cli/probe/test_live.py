@@ -6,12 +6,10 @@ import re
 from datetime import UTC, datetime, timedelta
 
 import pytest
-from helpers.observed_rows import observed_hosts
 from rich.console import Console
 
 from dltools.cli.probe.live import live_view, sparkline
 from dltools.cli.probe.observed_hosts import ObservedHosts
-from dltools.cli.probe.tables import containers_table
 from dltools.observations.table import Row, to_table
 
 NOON = datetime(2026, 1, 31, 12, tzinfo=UTC)
@@ -180,20 +178,6 @@ def test_a_node_of_a_part_of_a_cpu_is_no_limit() -> None:
     rows = sample(1, ["job"], cpu_limit_cores=1.5, cpuset="0-1")
     rows[0]["cpu_count"] = 1.5
     assert "   -       -   300 MiB   █" in drawn(80, 24, [rows])[3]
-
-
-@pytest.mark.parametrize(
-    ("settings", "shown"),
-    [({}, "-"), ({"cpu_limit_cores": 0.5, "cpu_weight": 300.0}, "0.5, weight 300")],
-)
-def test_whatever_holds_a_container_is_its_limit(settings: dict[str, object], shown: str) -> None:
-    row = drawn(80, 24, [sample(1, ["job", "free"], **({"cpu_limit_cores": None} | settings))])[3]
-    assert f"-   {shown:>5}   300 MiB" in row
-    rows = to_table(sample(1, ["job"], **({"cpu_limit_cores": None} | settings))).to_pylist()
-    out = Console(file=io.StringIO(), width=120)
-    with out.capture() as capture:
-        out.print(containers_table(observed_hosts(rows), out.width))
-    assert f" {shown} " in capture.get().splitlines()[2]
 
 
 def test_gpus_have_a_column_where_there_are_some() -> None:

@@ -24,11 +24,6 @@ def point(name: str, metric: str, value: float) -> dict[str, Any]:
     return {"kind": "progress", "container_id": name, "metric": metric, "value": value}
 
 
-def test_nothing_is_observed_at_first() -> None:
-    host = ObservedHosts()
-    assert (host.is_sampled, host.nodes, host.containers) == (False, {}, [])
-
-
 def test_containers_are_in_order_and_have_their_row_before() -> None:
     host = ObservedHosts()
     host.take([container(0, "b")])

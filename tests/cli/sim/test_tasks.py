@@ -34,11 +34,6 @@ def test_a_parameter_goes_to_the_policies_that_have_it() -> None:
     assert [[job.name for job in jobs] for jobs in run_all(tasks)] == [["a"], ["a"]]
 
 
-def test_a_quantum_out_of_range_is_refused() -> None:
-    with pytest.raises(ConfigError, match=r"--quantum must be between 0\.1 and 3600"):
-        check_settings(["fair"], [], "rotate", 0.05)
-
-
 def test_a_longer_quantum_costs_fewer_changes_of_turns() -> None:
     jobs = "".join(f"[[job]]\nname = '{name}'\nwork = 80\nthreads = 2\n" for name in "ab")
     two = read_workload(f"[[node]]\ncpus = 2\n{jobs}", "f")

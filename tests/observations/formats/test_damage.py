@@ -25,10 +25,8 @@ from hypothesis import strategies as st
 
 from dltools.errors import DataError
 from dltools.observations.formats.arrow import FORMAT as ARROW
-from dltools.observations.formats.base import Format
 from dltools.observations.formats.csv import FORMAT as CSV
 from dltools.observations.formats.jsonl import FORMAT as JSONL
-from dltools.observations.formats.parquet import FORMAT as PARQUET
 from dltools.observations.formats.registry import read, read_table
 from dltools.observations.schema import NAMES, REQUIRED, Kind
 from dltools.observations.table import to_table
@@ -100,17 +98,6 @@ def test_every_cut_of_a_stream_is_refused_or_gives_whole_rows(
         if part is not None and canonical(part) != whole[: len(part)]:
             wrong.append((cut, canonical(part)))
     assert wrong == []
-
-
-@examples(60)
-@given(data=st.data())
-@pytest.mark.parametrize("format_", [PARQUET, ARROW])
-def test_cuts_of_a_full_recording_are_refused_or_give_whole_rows(
-    format_: Format, data: st.DataObject
-) -> None:
-    recording = encode(format_, losses(1.0, 2.0), losses(3.0))
-    part = _try(recording[: data.draw(st.integers(0, len(recording) - 1))])
-    assert part is None or part.column("value").to_pylist() in ([], [1.0, 2.0], [1.0, 2.0, 3.0])
 
 
 @pytest.mark.parametrize("encoder", ["arrow stream", "jsonl", "csv"])
@@ -208,15 +195,6 @@ def test_flipped_bits_give_rows_or_an_error(encoder: str, data: st.DataObject) -
     for place in data.draw(st.lists(places, min_size=1, max_size=3, unique=True)):
         damaged[place] ^= data.draw(st.integers(1, 255))
     _try(bytes(damaged))
-
-
-@pytest.mark.parametrize("encoder", SMALL)
-@examples(30)
-@given(data=st.data())
-def test_a_hole_gives_rows_or_an_error(encoder: str, data: st.DataObject) -> None:
-    whole = SMALL[encoder](TABLE)
-    start = data.draw(st.integers(0, len(whole) - 1))
-    _try(whole[:start] + whole[data.draw(st.integers(start + 1, len(whole))) :])
 
 
 @pytest.mark.parametrize("encoder", ["arrow stream", "arrow file", "csv"])

@@ -121,23 +121,6 @@ def test_the_text_is_as_the_textfile_collector_wants_it() -> None:
     )
 
 
-def test_no_rows_give_no_text() -> None:
-    assert prometheus_text([]) == ""
-
-
-def test_events_have_no_series() -> None:
-    assert prometheus_text([_row(Kind.EVENT, event="exit", exit_code=137)]) == ""
-
-
-def test_attributes_have_no_series() -> None:
-    row = _row(Kind.PROGRESS, metric="loss", step=7, epoch=1.0, value=0.5)
-    assert list(parse(prometheus_text([row]))) == ["dltools_progress_value"]
-
-
-def test_nulls_have_no_series() -> None:
-    assert prometheus_text([_row(Kind.CONTAINER, cpu_seconds=None)]) == ""
-
-
 def test_counters_are_counters_and_end_in_total() -> None:
     filled = [
         _row(
@@ -165,11 +148,6 @@ def test_the_newest_value_of_a_series_wins() -> None:
     assert _only(prometheus_text([older, newer]))[1] == "0.5"
 
 
-def test_series_carry_no_times() -> None:
-    text = prometheus_text([_row(Kind.NODE, cpu_count=8.0)])
-    assert text.splitlines()[-1].count(" ") == 1
-
-
 @pytest.mark.parametrize(
     ("value", "written"),
     [
@@ -191,23 +169,6 @@ def test_reals_are_written_exactly(value: float, written: str) -> None:
 def test_integers_are_written_whole() -> None:
     row = _row(Kind.CONTAINER, memory_usage_bytes=2**63 - 1)
     assert _only(prometheus_text([row]))[1] == "9223372036854775807"
-
-
-@pytest.mark.parametrize(
-    ("name", "written"),
-    [
-        ('say "x"', r"say \"x\""),
-        ("two\nlines", r"two\nlines"),
-        ("back\\slash", r"back\\slash"),
-        ("back\\nslash", r"back\\nslash"),
-        ("{x=1},y", "{x=1},y"),
-        ("größe 🐋", "größe 🐋"),
-        ("", ""),
-    ],
-)
-def test_labels_are_escaped(name: str, written: str) -> None:
-    text = prometheus_text([_row(Kind.CONTAINER, container_name=name, cpu_seconds=1.0)])
-    assert f'container_name="{written}"}} 1.0\n' in text
 
 
 @examples(100)

@@ -109,15 +109,6 @@ def test_times_of_another_zone_are_the_same_moments(format_: Format) -> None:
     assert decode(encode(format_, table)).column("time").to_pylist() == [EPOCH]
 
 
-@pytest.mark.parametrize("format_", READABLE)
-def test_rows_of_one_time_keep_their_order(format_: Format) -> None:
-    table = to_table(
-        {"time": EPOCH, "host": f"h{n}", "kind": "node"} for n in (3, 1, 2, 1, 5, 4, 0)
-    )
-    hosts = decode(encode(format_, table)).column("host").to_pylist()
-    assert hosts == ["h3", "h1", "h2", "h1", "h5", "h4", "h0"]
-
-
 @pytest.mark.parametrize("format_", BINARY)
 def test_binary_formats_carry_the_version_and_what_columns_mean(format_: Format) -> None:
     data = encode(format_, losses(1.0))
@@ -167,16 +158,6 @@ def test_row_groups_that_follow_each_other_are_read_one_by_one() -> None:
     later_first = pa.concat_tables([table.slice(10), table.slice(0, 10)])
     (whole,) = in_row_groups(later_first, 5)
     assert whole.column("time").to_pylist() == table.column("time").to_pylist()
-
-
-def test_names_new_in_a_later_sample_are_read_back() -> None:
-    samples = [
-        to_table([{"time": EPOCH + timedelta(seconds=n), "host": f"host-{n}", "kind": "node"}])
-        for n in range(4)
-    ]
-    for format_ in READABLE:
-        hosts = decode(encode(format_, *samples)).column("host").to_pylist()
-        assert hosts == ["host-0", "host-1", "host-2", "host-3"]
 
 
 def test_a_sample_of_several_chunks_is_one_batch() -> None:

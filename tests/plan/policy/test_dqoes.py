@@ -1,15 +1,11 @@
 """DQoES, worked by hand: classes, what is taken and given, floors, and rounds to satisfaction."""
 
-from pathlib import Path
-
 import pytest
 from helpers.observed_rows import at, container, decisions_of, node, planner_of, point
 
-from dltools.observations.formats.registry import read_table
 from dltools.observations.table import Row
-from dltools.plan.planner import Planner
 from dltools.plan.policy.dqoes import DQOES, classify
-from dltools.plan.realisation.mode import Mode, RealisationOptions
+from dltools.plan.realisation.mode import Mode
 from dltools.plan.records import Plan
 
 QOE = '{{"dltools.qoe": "{}"}}'
@@ -186,21 +182,6 @@ def test_rounds_to_satisfaction_in_a_model_of_the_sample(gain: str, rounds: int)
     assert waiting.index(0) == rounds  # no request takes longer than asked from then on
     assert set(waiting[rounds:]) == {0}
     assert sum(share.values()) == pytest.approx(1)
-
-
-def test_the_shipped_recording_has_one_satisfied_and_two_slow_models() -> None:
-    recording = Path(__file__).parents[3] / "samples" / "serving" / "recording.parquet"
-    with recording.open("rb") as file:
-        made = Planner(DQOES, DQOES.parameters(itval=60), RealisationOptions(Mode.WEIGHT))
-        made.add(read_table(file, "recording"))
-    found = decisions_of(made)
-    assert {name: v.job_class for name, v in found.items()} == {
-        "scanner": "B",
-        "keyboard": "B",
-        "meter": "S",
-        "mail": "G",
-        "archive": "G",
-    }
 
 
 # Direct gain: U of the host and a response time p need U p / o

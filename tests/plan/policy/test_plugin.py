@@ -4,9 +4,7 @@ import json
 import os
 import shutil
 import subprocess
-import sys
 import tomllib
-from importlib.metadata import distributions
 from pathlib import Path
 
 import pytest
@@ -55,31 +53,6 @@ def recording() -> bytes:
     return encode(PARQUET, to_table(rows))
 
 
-@pytest.mark.slow
-def test_pip_installs_it(installed: Path, tmp_path: Path) -> None:
-    """Pip fetches the build backend, so this needs a network."""
-    subprocess.run(
-        [
-            sys.executable,
-            "-m",
-            "pip",
-            "install",
-            "--quiet",
-            "--disable-pip-version-check",
-            "--no-deps",
-            "--target",
-            str(tmp_path),
-            str(PLUGIN),
-        ],
-        check=True,
-    )
-    (by_pip,) = distributions(path=[str(tmp_path)])
-    (by_hand,) = distributions(path=[str(installed)])
-    assert by_pip.metadata["Name"] == by_hand.metadata["Name"]
-    assert set(by_pip.entry_points) == set(by_hand.entry_points)
-    assert (tmp_path / "newest.py").read_bytes() == (installed / "newest.py").read_bytes()
-
-
 def test_it_is_listed_with_its_parameters(installed: Path) -> None:
     text = plan(installed, "--list-policies").stdout.decode()
     assert "newest: the newest job first\n    floor=0.1, 0 to 1: least share" in text
@@ -99,24 +72,3 @@ def test_it_can_be_kept_out(installed: Path, names: str) -> None:
     done = plan(installed, "-p", "newest", input=recording(), DLTOOLS_PLUGINS=names)
     assert done.returncode == 78
     assert b"unknown policy 'newest'" in done.stderr
-
-
-@pytest.fixture
-def broken(tmp_path: Path) -> Path:
-    """A directory with two plug-ins that do not load: one fails, one is no policy."""
-    (tmp_path / "failing.py").write_text("raise RuntimeError('no licence')\n")
-    (tmp_path / "nothing.py").write_text("NOTHING = 1\n")
-    points = {"failing": "failing:POLICY", "nothing": "nothing:NOTHING"}
-    install(tmp_path, "broken", "dltools.policies", points)
-    return tmp_path
-
-
-def test_one_that_does_not_load_is_named_and_disables_no_other(broken: Path) -> None:
-    done = plan(broken, "-p", "fair", input=recording())
-    assert done.returncode == 0
-    failing, nothing = sorted(done.stderr.decode().splitlines())
-    assert "plug-in failing (failing:POLICY) does not load: RuntimeError: no licence" in failing
-    assert "plug-in nothing (nothing:NOTHING) does not load: TypeError: not a policy" in nothing
-    listed = plan(broken, "--list-policies")
-    assert listed.returncode == 0
-    assert b"\nflowcon: " in listed.stdout

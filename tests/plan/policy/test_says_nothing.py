@@ -7,7 +7,6 @@ metric come before each sample but the first, so that each interval of 10 s has 
 import json
 import math
 from collections.abc import Mapping, Sequence
-from datetime import timedelta
 
 import pytest
 from helpers.examples import examples, some_of
@@ -22,7 +21,6 @@ from dltools.plan.realisation.mode import Mode
 
 NAN = math.nan
 ALL = ("flowcon", "specon", "srtf", "slaq", "tradl", "las", "fair", "dqoes", "noop")
-NEVER_FINITE = ("val_accuracy", "val_loss", "reward", "fid", "loss_g")
 JUDGING = ("flowcon", "specon", "srtf", "slaq", "tradl")
 Values = Mapping[str, Sequence[float]]
 
@@ -68,22 +66,7 @@ def allocation(
     return decisions_of(planner)["b"].allocation
 
 
-def essence(found: Allocation) -> tuple[object, ...]:
-    share = None if found.share is None else round(found.share, 9)
-    return share, found.job_class, found.unlimited, found.rank
-
-
 # Never finite
-
-
-@pytest.mark.parametrize("name", ALL)
-@pytest.mark.parametrize(
-    "metric", some_of(["val_accuracy", "val_loss", "reward", "fid", "loss_g"], 2)
-)
-def test_a_metric_that_is_never_finite_changes_nothing(name: str, metric: str) -> None:
-    alone = {"loss": learning()}
-    with_it = {**alone, metric: [NAN] * 30}
-    assert allocation(name, with_it) == allocation(name, alone)
 
 
 VERDICTS = {"flowcon": "NL", "specon": "PC", "srtf": "known", "slaq": "-", "tradl": "P1"}
@@ -286,10 +269,3 @@ def test_a_reward_that_rises_slowly_is_judged_by_its_rise(name: str) -> None:
     assert "ep_rew_mean" in found.reason
     assert "flat" not in found.reason
     assert not found.unlimited
-
-
-def test_the_points_are_where_the_first_lines_say() -> None:
-    made = [row for row in rows({"loss": learning(3)}) if row["kind"] == "progress"]
-    begun = min(row["time"] for row in made) - timedelta(seconds=2)
-    assert sorted({(row["time"] - begun).total_seconds() for row in made})[0] == 2.0
-    assert len(made) == 6

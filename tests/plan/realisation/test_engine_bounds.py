@@ -75,12 +75,6 @@ def wanted(plan: Plan) -> dict[str, dict[str, Any]]:
     return {action.container_name: {**action.set} for action in plan.actions}
 
 
-def test_the_default_is_weights_where_all_can_be_done() -> None:
-    found = plan_of(everywhere(None))
-    assert found.params["realize"] == "priority"
-    assert [*set_by(found).values()] == [{"weight"}, {"weight"}]
-
-
 @pytest.mark.parametrize("weight", [1024.0, None])
 def test_jobs_take_turns_where_there_are_no_weights(weight: float | None) -> None:
     """As Slurm's on version 1, whose jobs have no controller cpu."""
@@ -191,12 +185,6 @@ def test_pods_that_allow_pauses_take_turns() -> None:
     assert plan_of(in_pods("cpuset+move")).params["realize"] == "rotate"
 
 
-def test_jobs_of_one_pod_have_weights() -> None:
-    found = plan_of(in_pods(CRI, "ppp"))
-    assert found.actions == plan_of(everywhere(CRI)).actions
-    assert found.params["realize"] == "priority"
-
-
 @pytest.mark.parametrize(("pods", "mode"), [("ppr", "priority"), ("pqr", "quota")])
 def test_weights_count_for_those_that_share_a_pod(pods: str, mode: str) -> None:
     jobs = planner(in_pods(CRI, pods)).newest_hosts()[0].jobs()
@@ -271,11 +259,6 @@ def test_a_host_that_can_only_be_looked_at_says_so() -> None:
     found = plan_of(everywhere(LOOK))
     assert found.actions == ()
     assert found.nothing == ("the engine sets no weight on any job here; it can only be looked at")
-
-
-def test_one_job_alone_needs_nothing() -> None:
-    rows = [row for row in everywhere(LOOK) if row.get("container_name") in (None, "a")]
-    assert plan_of(rows).nothing == "one job alone, a: nothing to share"
 
 
 def test_a_plan_that_may_stay_pauses_nobody() -> None:

@@ -211,14 +211,6 @@ def test_a_narrow_job_that_has_all_it_can_use_is_not_behind_a_wide_one() -> None
     assert weights == {"narrow": 1024, "wide": 10, "next": 2}
 
 
-def test_a_job_that_fits_beside_the_first_runs_with_it() -> None:
-    # a has 3 of 4 CPUs; b of 2 threads waits for a position, and c of 1 thread takes the spare CPU.
-    jobs = [job("a", 3), job("b", 2), job("c", 1)]
-    found = host(*jobs, cpus=4.0, shares={"a": 0.75, "b": 0.2, "c": 0.05})
-    weights = {k: v["weight"] for k, v in settings_of(Mode.PRIORITY, found, "0-3").items()}
-    assert weights == {"a": 1024, "b": 10, "c": 1024}
-
-
 def test_equal_jobs_take_turns_in_order_of_arrival() -> None:
     jobs = [job("a", 2, arrived=9), job("b", 2, arrived=1), job("c", 2, arrived=10)]
     found = host(*jobs, shares=dict.fromkeys("abc", 1 / 3))
@@ -241,14 +233,6 @@ def test_two_of_three_equal_jobs_run_at_a_time_and_each_as_often() -> None:
     first = list(first_jobs(found, list(range(0, 300, 5))))
     assert all(len(names) == 2 for names in first)
     assert [sum(name in names for names in first) for name in "abc"] == [40, 40, 40]
-
-
-def test_equal_shares_are_equal_whatever_the_threads() -> None:
-    # On 4 CPUs: five equal shares; the wide one is not behind the narrow ones.
-    jobs = (*(job(name, 1) for name in "abcd"), job("wide", 2))
-    found = host(*jobs, cpus=4.0, shares=dict.fromkeys((*"abcd", "wide"), 0.2))
-    first = list(first_jobs(found, [0, 5, 10, 15]))
-    assert any("wide" in names for names in first[:2])
 
 
 def test_serving_containers_never_wait_in_the_queue() -> None:

@@ -23,7 +23,6 @@ from dltools.plan.realisation.owner_bounds import (
     owner_after_plan,
     owner_after_sample,
     owner_when_first_seen,
-    within_owner,
 )
 from dltools.plan.realisation.queue import Queue
 from dltools.plan.realisation.realise import realise
@@ -121,11 +120,6 @@ def test_who_asked_for_more_has_the_larger_quota() -> None:
     found = host(*jobs, shares={"a": 0.1, "b": 0.2, "c": 0.15})
     made = realise(ModeChoice(Mode.QUOTA, ""), found).settings
     assert [made[name]["cpus"] for name in "abc"] == [1.2, 0.6, 0.3]
-
-
-def test_weights_stay_in_bounds() -> None:
-    largest = within_owner({"weight": 1024.0}, Owner(ratio=1000.0), 2.0)
-    assert largest == {"weight": 262144.0}
 
 
 def test_disjoint_sets_are_parts_of_the_owners_lists() -> None:

@@ -97,11 +97,6 @@ def test_cpu_sets_are_disjoint_and_hold_the_threads(
             seen |= own
 
 
-def test_threads_that_just_fit_are_pinned() -> None:
-    found = host(job("a"), job("b"), shares={"a": 0.5, "b": 0.5})
-    assert settings_of(Mode.CORES, found) == {"a": {"cpuset": "0"}, "b": {"cpuset": "1"}}
-
-
 def test_one_job_alone_has_all_cpus() -> None:
     found = host(job("a"), shares={"a": 0.5})
     assert settings_of(Mode.CORES, found) == {"a": {"cpuset": None}}
