@@ -142,6 +142,23 @@ def test_it_ends_when_no_container_waits(run: Containers, tool: Tools, gate: Gat
     eventually(lambda: {state(job) for job in jobs}, lambda states: states == {"exited"})
 
 
+def test_turns_continue_as_long_as_hold_says(run: Containers, tool: Tools) -> None:
+    jobs = [run(SPIN, name=name) for name in ("a", "b")]
+    begun = time.monotonic()
+    assert tool("dl-apply", "--hold", "2s", input=turns(*jobs)).returncode == 0
+    assert time.monotonic() - begun >= 2
+    assert [state(job) for job in jobs] == ["running"] * 2
+
+
+def test_a_plan_without_turns_ends_them(run: Containers, tool: Tools) -> None:
+    jobs = [run(SPIN, name=name) for name in ("a", "b")]
+    with rotating(tool, jobs) as process:
+        give(process, plan())
+        eventually(lambda: {state(job) for job in jobs}, lambda states: states == {"running"})
+        process.communicate(timeout=120)
+        assert process.returncode == 0
+
+
 def test_the_pipe_rotates_trainings_and_leaves_them_running(
     run: Containers, tool: Tools, tmp_path: Path
 ) -> None:
