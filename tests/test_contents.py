@@ -27,7 +27,7 @@ from dltools.contents import Content, content_of, refusal
         (b"{" * 100_000, Content.UNKNOWN),
     ],
 )
-def test_the_content_is_told(data: bytes, content: Content) -> None:
+def test_the_content_is_told(data, content) -> None:
     assert content_of(data) is content
 
 

@@ -28,21 +28,21 @@ def _names(directory: Path) -> list[str]:
     return sorted(path.name for path in directory.iterdir())
 
 
-def test_a_file_appears_with_its_content(tmp_path: Path) -> None:
+def test_a_file_appears_with_its_content(tmp_path) -> None:
     with atomic_file(tmp_path / "out") as file:
         file.write(b"\x00\r\n\xff")
     assert (tmp_path / "out").read_bytes() == b"\x00\r\n\xff"
     assert _names(tmp_path) == ["out"]
 
 
-def test_nothing_appears_before_the_end(tmp_path: Path) -> None:
+def test_nothing_appears_before_the_end(tmp_path) -> None:
     with atomic_file(tmp_path / "out") as file:
         file.write(b"half")
         file.flush()
         assert not (tmp_path / "out").exists()
 
 
-def test_the_old_content_stays_until_the_end(tmp_path: Path) -> None:
+def test_the_old_content_stays_until_the_end(tmp_path) -> None:
     path = tmp_path / "out"
     path.write_bytes(b"old")
     with atomic_file(path) as file:
@@ -52,7 +52,7 @@ def test_the_old_content_stays_until_the_end(tmp_path: Path) -> None:
     assert path.read_bytes() == b"new"
 
 
-def test_a_reader_of_the_old_file_keeps_it(tmp_path: Path) -> None:
+def test_a_reader_of_the_old_file_keeps_it(tmp_path) -> None:
     path = tmp_path / "out"
     path.write_bytes(b"old")
     with path.open("rb") as reader:
@@ -63,9 +63,7 @@ def test_a_reader_of_the_old_file_keeps_it(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("error", [ValueError, OSError, KeyboardInterrupt, SystemExit])
 @pytest.mark.parametrize("existed", [False, True])
-def test_a_failure_leaves_nothing_behind(
-    tmp_path: Path, error: type[BaseException], existed: bool
-) -> None:
+def test_a_failure_leaves_nothing_behind(tmp_path, error, existed) -> None:
     path = tmp_path / "out"
     if existed:
         path.write_bytes(b"old")
@@ -76,9 +74,7 @@ def test_a_failure_leaves_nothing_behind(
     assert not existed or path.read_bytes() == b"old"
 
 
-def test_a_failure_to_sync_leaves_nothing_behind(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_failure_to_sync_leaves_nothing_behind(tmp_path, monkeypatch) -> None:
     def full(_: int) -> None:
         raise OSError(28, "No space left on device")
 
@@ -89,7 +85,7 @@ def test_a_failure_to_sync_leaves_nothing_behind(
 
 
 @pytest.mark.parametrize(("mask", "mode"), [(0o022, 0o644), (0o077, 0o600), (0o002, 0o664)])
-def test_the_umask_is_kept(tmp_path: Path, mask: int, mode: int) -> None:
+def test_the_umask_is_kept(tmp_path, mask, mode) -> None:
     with _umask(mask):
         with atomic_file(tmp_path / "out") as file:
             file.write(b"x")
@@ -97,7 +93,7 @@ def test_the_umask_is_kept(tmp_path: Path, mask: int, mode: int) -> None:
     assert stat.S_IMODE((tmp_path / "out").stat().st_mode) == mode
 
 
-def test_a_staged_file_is_hidden_and_private(tmp_path: Path) -> None:
+def test_a_staged_file_is_hidden_and_private(tmp_path) -> None:
     with _umask(0), atomic_file(tmp_path / "out"):
         (staged,) = tmp_path.iterdir()
         assert staged.name.startswith(".")
@@ -105,7 +101,7 @@ def test_a_staged_file_is_hidden_and_private(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["missing/out", "file/out", "x" * 300])
-def test_a_place_that_cannot_be_is_an_output_error(tmp_path: Path, name: str) -> None:
+def test_a_place_that_cannot_be_is_an_output_error(tmp_path, name) -> None:
     (tmp_path / "file").write_bytes(b"")
     path = tmp_path / name
     with pytest.raises(OutputError, match=r"^cannot create .*: \S"), atomic_file(path):
@@ -113,14 +109,14 @@ def test_a_place_that_cannot_be_is_an_output_error(tmp_path: Path, name: str) ->
     assert _names(tmp_path) == ["file"]
 
 
-def test_a_directory_in_the_way_is_an_output_error(tmp_path: Path) -> None:
+def test_a_directory_in_the_way_is_an_output_error(tmp_path) -> None:
     (tmp_path / "out").mkdir()
     with pytest.raises(OutputError, match="cannot create"), atomic_file(tmp_path / "out") as file:
         file.write(b"x")
     assert _names(tmp_path) == ["out"]
 
 
-def test_two_writers_of_one_file_do_not_mix(tmp_path: Path) -> None:
+def test_two_writers_of_one_file_do_not_mix(tmp_path) -> None:
     path = tmp_path / "out"
     with atomic_file(path) as first, atomic_file(path) as second:
         first.write(b"1" * 1000)
@@ -171,9 +167,7 @@ def is_free(path: Path) -> bool:
         return False
 
 
-def test_a_lock_held_by_another_process_is_an_error_to_try_again(
-    tmp_path: Path, hold: Callable[[Path], subprocess.Popen[str]]
-) -> None:
+def test_a_lock_held_by_another_process_is_an_error_to_try_again(tmp_path, hold) -> None:
     path = tmp_path / "apply.lock"
     holder = hold(path)
     with pytest.raises(RetryError, match=r"apply\.lock.*try again"), locked(path, "test"):
@@ -182,9 +176,7 @@ def test_a_lock_held_by_another_process_is_an_error_to_try_again(
     assert is_free(path)
 
 
-def test_a_lock_names_its_holder(
-    tmp_path: Path, hold: Callable[[Path], subprocess.Popen[str]]
-) -> None:
+def test_a_lock_names_its_holder(tmp_path, hold) -> None:
     path = tmp_path / "apply.lock"
     holder = hold(path)
     with (
@@ -194,7 +186,7 @@ def test_a_lock_names_its_holder(
         pytest.fail("the block must not run")
 
 
-def test_a_lock_holds_on_a_full_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_lock_holds_on_a_full_disk(tmp_path, monkeypatch) -> None:
     def full(*_: object) -> None:
         raise OSError(28, "No space left on device")
 
@@ -208,9 +200,7 @@ def test_a_lock_holds_on_a_full_disk(tmp_path: Path, monkeypatch: pytest.MonkeyP
         pytest.fail("the block must not run")
 
 
-def test_a_lock_is_free_once_its_holder_is_killed(
-    tmp_path: Path, hold: Callable[[Path], subprocess.Popen[str]]
-) -> None:
+def test_a_lock_is_free_once_its_holder_is_killed(tmp_path, hold) -> None:
     path = tmp_path / "apply.lock"
     holder = hold(path)
     holder.send_signal(signal.SIGKILL)
@@ -218,9 +208,7 @@ def test_a_lock_is_free_once_its_holder_is_killed(
     assert is_free(path)
 
 
-def test_a_lock_tells_that_its_last_holder_was_killed(
-    tmp_path: Path, hold: Callable[[Path], subprocess.Popen[str]]
-) -> None:
+def test_a_lock_tells_that_its_last_holder_was_killed(tmp_path, hold) -> None:
     path = tmp_path / "apply.lock"
     with locked(path, "test") as holder_died:
         assert not holder_died
@@ -232,7 +220,7 @@ def test_a_lock_tells_that_its_last_holder_was_killed(
             assert holder_died is expected
 
 
-def test_a_lock_is_not_taken_twice_in_one_process(tmp_path: Path) -> None:
+def test_a_lock_is_not_taken_twice_in_one_process(tmp_path) -> None:
     path = tmp_path / "lock"
     with locked(path, "test"):
         assert not is_free(path)
@@ -241,13 +229,13 @@ def test_a_lock_is_not_taken_twice_in_one_process(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("error", [ValueError, KeyboardInterrupt, SystemExit])
-def test_a_lock_is_freed_by_a_failure(tmp_path: Path, error: type[BaseException]) -> None:
+def test_a_lock_is_freed_by_a_failure(tmp_path, error) -> None:
     with pytest.raises(error), locked(tmp_path / "lock", "test"):
         raise error
     assert is_free(tmp_path / "lock")
 
 
-def test_a_child_does_not_inherit_a_lock(tmp_path: Path) -> None:
+def test_a_child_does_not_inherit_a_lock(tmp_path) -> None:
     path = tmp_path / "lock"
     with locked(path, "test"):
         child = subprocess.Popen(["cat"], stdin=subprocess.PIPE, close_fds=False)
@@ -258,7 +246,7 @@ def test_a_child_does_not_inherit_a_lock(tmp_path: Path) -> None:
         child.communicate()
 
 
-def test_a_lock_that_is_a_link_is_not_followed(tmp_path: Path) -> None:
+def test_a_lock_that_is_a_link_is_not_followed(tmp_path) -> None:
     (tmp_path / "precious").write_text("keep")
     (tmp_path / "lock").symlink_to("precious")
     with pytest.raises(OutputError, match="cannot create"), locked(tmp_path / "lock", "test"):
@@ -266,19 +254,19 @@ def test_a_lock_that_is_a_link_is_not_followed(tmp_path: Path) -> None:
     assert (tmp_path / "precious").read_text() == "keep"
 
 
-def test_locks_of_different_files_are_independent(tmp_path: Path) -> None:
+def test_locks_of_different_files_are_independent(tmp_path) -> None:
     with locked(tmp_path / "a", "test"):
         assert not is_free(tmp_path / "a")
         assert is_free(tmp_path / "b")
 
 
-def test_a_lock_makes_its_directories(tmp_path: Path) -> None:
+def test_a_lock_makes_its_directories(tmp_path) -> None:
     with locked(tmp_path / "a" / "b" / "lock", "test"):
         assert (tmp_path / "a" / "b" / "lock").exists()
 
 
 @pytest.mark.parametrize("name", ["file/lock", "directory"])
-def test_a_lock_that_cannot_be_made_is_an_output_error(tmp_path: Path, name: str) -> None:
+def test_a_lock_that_cannot_be_made_is_an_output_error(tmp_path, name) -> None:
     (tmp_path / "file").write_bytes(b"")
     (tmp_path / "directory").mkdir()
     with pytest.raises(OutputError, match="cannot create"), locked(tmp_path / name, "test"):

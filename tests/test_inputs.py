@@ -1,7 +1,6 @@
 """Inputs are read up to a bound, and cut into lines."""
 
 import io
-from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -13,7 +12,7 @@ from dltools.inputs import InputLines, LineSplitter
 
 
 @given(st.lists(st.text("ab\n", max_size=6).map(str.encode)))
-def test_however_bytes_come_the_lines_are_the_same(pieces: list[bytes]) -> None:
+def test_however_bytes_come_the_lines_are_the_same(pieces) -> None:
     splitter = LineSplitter()
     found = [line for piece in pieces for line in splitter.feed(piece)]
     data = b"".join(pieces)
@@ -24,7 +23,7 @@ def test_however_bytes_come_the_lines_are_the_same(pieces: list[bytes]) -> None:
     assert splitter.end() == []
 
 
-def test_a_line_that_is_too_long_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_line_that_is_too_long_is_refused(monkeypatch) -> None:
     monkeypatch.setattr(inputs, "LONGEST_LINE", 1 << 10)
     lines = InputLines("plan")
     assert lines.feed(b"x" * (1 << 10)) == []
@@ -32,7 +31,7 @@ def test_a_line_that_is_too_long_is_refused(monkeypatch: pytest.MonkeyPatch) -> 
         lines.feed(b"x")
 
 
-def test_text_whose_first_line_does_not_end_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_text_whose_first_line_does_not_end_is_refused(monkeypatch) -> None:
     monkeypatch.setattr(inputs, "FIRST_LINE", 1 << 20)
     long = b"x" * (2 << 20)
     with pytest.raises(DataError, match=r"^log: no line end in 1 MiB: is it the right input\?$"):
@@ -41,7 +40,7 @@ def test_text_whose_first_line_does_not_end_is_refused(monkeypatch: pytest.Monke
     assert inputs.read_whole(io.BytesIO(b"a\n" + long), "log") == b"a\n" + long
 
 
-def test_files_that_people_write_are_small(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_files_that_people_write_are_small(tmp_path, monkeypatch) -> None:
     monkeypatch.setattr(inputs, "SMALL", 4)
     file = tmp_path / "targets.toml"
     file.write_text("abcd")

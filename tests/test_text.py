@@ -19,12 +19,12 @@ from dltools.text import listed, printable, printable_lines, suggestion
         ("a\u200bb\ufeff\u2066\ud800", "a?b???"),
     ],
 )
-def test_what_a_terminal_would_obey_is_replaced(text: str, expected: str) -> None:
+def test_what_a_terminal_would_obey_is_replaced(text, expected) -> None:
     assert printable(text) == expected
 
 
 @given(st.text())
-def test_every_text_becomes_one_printable_line(text: str) -> None:
+def test_every_text_becomes_one_printable_line(text) -> None:
     assert printable(text).isprintable()
     assert len(printable(text)) == len(text)
     assert printable(printable(text)) == printable(text)

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 from helpers.fake_engine import FakeEngine, action, plan_of
-from helpers.tools import Tools, complaint
+from helpers.tools import complaint
 
 from dltools.apply.actuator import Actuator, Connector
 from dltools.apply.engine_actuator import EngineActuator
@@ -63,7 +63,7 @@ def applied(group: Actuator, wanted: Plan) -> list[tuple[Status, str | None]]:
     return [(result.status, result.error) for result in found]
 
 
-def test_each_action_goes_to_the_engine_of_its_host(engines: Engines, tmp_path: Path) -> None:
+def test_each_action_goes_to_the_engine_of_its_host(engines, tmp_path) -> None:
     group = actuators(engines, tmp_path)
     assert applied(group, plan("b", "a", "b")) == [
         (Status.APPLIED, None),
@@ -75,9 +75,7 @@ def test_each_action_goes_to_the_engine_of_its_host(engines: Engines, tmp_path: 
     assert len(engines["a"].updates) == len(engines["b"].updates) == 2
 
 
-def test_an_error_of_this_machine_ends_the_run(
-    engines: Engines, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_error_of_this_machine_ends_the_run(engines, tmp_path, monkeypatch) -> None:
     def full(*_: object) -> None:
         raise OSError(28, "No space left on device")
 
@@ -88,14 +86,12 @@ def test_an_error_of_this_machine_ends_the_run(
     assert engines["a"].updates == engines["b"].updates == []
 
 
-def test_an_action_for_a_host_that_was_not_named_is_skipped(
-    engines: Engines, tmp_path: Path
-) -> None:
+def test_an_action_for_a_host_that_was_not_named_is_skipped(engines, tmp_path) -> None:
     group = actuators(engines, tmp_path)
     assert applied(group, plan("c")) == [(Status.SKIPPED, "no engine that was named is on host c")]
 
 
-def test_a_dead_engine_fails_its_own_actions_alone(engines: Engines, tmp_path: Path) -> None:
+def test_a_dead_engine_fails_its_own_actions_alone(engines, tmp_path) -> None:
     dead = f"unix://{tmp_path}/nobody.sock"
     urls = {"a": engines["a"].url, "c": dead}
     group = Actuator({n: connector(url, tmp_path) for n, url in urls.items()})
@@ -107,12 +103,12 @@ def test_a_dead_engine_fails_its_own_actions_alone(engines: Engines, tmp_path: P
     assert group.unreachable == [f"c: {why.removeprefix('host c: c: ')}"]
 
 
-def test_no_engine_at_all_is_an_error(tmp_path: Path) -> None:
+def test_no_engine_at_all_is_an_error(tmp_path) -> None:
     with pytest.raises(UnavailableError, match="no Docker engine answers at unix:///nobody"):
         Actuator({"c": connector("unix:///nobody.sock", tmp_path)})
 
 
-def test_an_engine_that_comes_later_is_used(engines: Engines, tmp_path: Path) -> None:
+def test_an_engine_that_comes_later_is_used(engines, tmp_path) -> None:
     late = FakeEngine(tmp_path / "late.sock", "late")
     group = actuators({**engines, "late": late}, tmp_path)
     assert applied(group, plan("late"))[0][0] is Status.FAILED
@@ -124,7 +120,7 @@ def test_an_engine_that_comes_later_is_used(engines: Engines, tmp_path: Path) ->
 
 
 def test_an_engine_that_goes_away_fails_what_is_left_and_the_others_go_on(
-    engines: Engines, tmp_path: Path
+    engines, tmp_path
 ) -> None:
     group = actuators(engines, tmp_path)
     engines["b"].faults["POST /update"] = 0  # it hangs up
@@ -133,7 +129,7 @@ def test_an_engine_that_goes_away_fails_what_is_left_and_the_others_go_on(
     assert len(group.unreachable) == 1
 
 
-def test_a_slow_engine_does_not_hold_up_the_start(engines: Engines, tmp_path: Path) -> None:
+def test_a_slow_engine_does_not_hold_up_the_start(engines, tmp_path) -> None:
     engines["b"].delay_s = 3.0
     begun = time.monotonic()
     group = actuators(engines, tmp_path, wait_s=0.5)
@@ -142,9 +138,7 @@ def test_a_slow_engine_does_not_hold_up_the_start(engines: Engines, tmp_path: Pa
     assert applied(group, plan("a"))[0][0] is Status.APPLIED
 
 
-def test_dl_apply_applies_one_plan_to_several_hosts(
-    tool: Tools, engines: Engines, tmp_path: Path
-) -> None:
+def test_dl_apply_applies_one_plan_to_several_hosts(tool, engines, tmp_path) -> None:
     named = [word for fake in engines.values() for word in ("--host", fake.url)]
     state = ["--state-dir", tmp_path / "state"]
     wanted = dump_plan(replace(plan("a", "b"))).encode()
@@ -160,7 +154,7 @@ def test_dl_apply_applies_one_plan_to_several_hosts(
     assert "not undone: unix:///" in complaint(undone.stderr)
 
 
-def test_a_context_names_an_engine(tool: Tools, engines: Engines, tmp_path: Path) -> None:
+def test_a_context_names_an_engine(tool, engines, tmp_path) -> None:
     meta = tmp_path / "docker/contexts/meta" / hashlib.sha256(b"lab").hexdigest()
     meta.mkdir(parents=True)
     endpoint = {"docker": {"Host": engines["b"].url, "SkipTLSVerify": False}}
@@ -204,7 +198,7 @@ def signal_after(seconds: float) -> Iterator[None]:
 
 @pytest.mark.slow
 def test_after_a_signal_only_the_actions_under_way_are_ended_and_then_undone(
-    engines: Engines, tmp_path: Path
+    engines, tmp_path
 ) -> None:
     group = actuators(engines, tmp_path)
     for fake in engines.values():
@@ -225,7 +219,7 @@ def test_after_a_signal_only_the_actions_under_way_are_ended_and_then_undone(
     assert all(fake.host_config["CpuQuota"] != QUOTA["CpuQuota"] for fake in engines.values())
 
 
-def test_a_connector_that_fails_in_any_way_says_so(engines: Engines, tmp_path: Path) -> None:
+def test_a_connector_that_fails_in_any_way_says_so(engines, tmp_path) -> None:
     def broken() -> EngineActuator:
         raise ValueError("no such thing")
 

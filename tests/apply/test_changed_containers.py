@@ -4,7 +4,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from helpers.fake_engine import HOST, ID, NAME, FakeEngine, action, plan_of
+from helpers.fake_engine import HOST, ID, NAME, action, plan_of
 from helpers.journal_entries import journal_entry
 
 from dltools.apply.changed_containers import (
@@ -13,10 +13,8 @@ from dltools.apply.changed_containers import (
     open_migrations,
     unusual_settings,
 )
-from dltools.apply.engine_actuator import EngineActuator
 from dltools.apply.migrate.migration import Migration, MigrationFiles, Step
 from dltools.cli.apply.tables import changed_table
-from dltools.engine.interface import Engine
 from dltools.engine.journal import Journal
 from dltools.engine.runs import ApplyRun
 from dltools.engine.turn_notes import TurnNote, TurnNotes
@@ -31,7 +29,7 @@ def note(directory: Path, run: ApplyRun, container_id: str = ID, queue: str = ""
     TurnNotes(directory / "rotation").write(one)
 
 
-def test_jobs_that_are_being_moved_are_listed(tmp_path: Path) -> None:
+def test_jobs_that_are_being_moved_are_listed(tmp_path) -> None:
     files = MigrationFiles(tmp_path / "one" / "migrations")
     begun = Migration(1, "a", "b", "id-2", "second", {}, {}, "id-2", step=Step.START)
     files.write(begun)
@@ -43,11 +41,11 @@ def test_jobs_that_are_being_moved_are_listed(tmp_path: Path) -> None:
     assert open_migrations([tmp_path / "one"]) == []
 
 
-def test_nothing_is_changed_at_first(engine: Engine, tmp_path: Path) -> None:
+def test_nothing_is_changed_at_first(engine, tmp_path) -> None:
     assert changed_containers(engine, [tmp_path, tmp_path / "nowhere"]) == []
 
 
-def test_changed_settings(actuator: EngineActuator, engine: Engine, tmp_path: Path) -> None:
+def test_changed_settings(actuator, engine, tmp_path) -> None:
     actuator.apply(plan_of(action({"cpus": 1.5})))
     (one,) = changed_containers(engine, [tmp_path])
     assert (one.container_id, one.name, one.state_directory) == (ID, NAME, tmp_path)
@@ -57,9 +55,7 @@ def test_changed_settings(actuator: EngineActuator, engine: Engine, tmp_path: Pa
     assert one.since
 
 
-def test_a_changed_state(
-    engine: Engine, journal: Journal, tmp_path: Path, fake_engine: FakeEngine
-) -> None:
+def test_a_changed_state(engine, journal, tmp_path, fake_engine) -> None:
     journal.add(journal_entry(settings={"cpus": None}, state="running", run=ENDED))
     fake_engine.state = "paused"
     (one,) = changed_containers(engine, [tmp_path])
@@ -70,9 +66,7 @@ def test_a_changed_state(
 
 
 @pytest.mark.parametrize(("run", "has_turn"), [(HERE, True), (ENDED, False)])
-def test_turns(
-    engine: Engine, tmp_path: Path, fake_engine: FakeEngine, run: ApplyRun, has_turn: bool
-) -> None:
+def test_turns(engine, tmp_path, fake_engine, run, has_turn) -> None:
     note(tmp_path, run)
     fake_engine.state = "paused"
     (one,) = changed_containers(engine, [tmp_path])
@@ -83,7 +77,7 @@ def test_turns(
     assert one.since == "2026-01-31T12:00:00Z"
 
 
-def test_turns_on_a_gpu(engine: Engine, tmp_path: Path) -> None:
+def test_turns_on_a_gpu(engine, tmp_path) -> None:
     note(tmp_path, HERE, queue="GPU-1")
     (one,) = changed_containers(engine, [tmp_path])
     assert one.current is not None
@@ -92,7 +86,7 @@ def test_turns_on_a_gpu(engine: Engine, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("run", "named"), [(HERE, HERE), (ApplyRun(), ENDED)])
 def test_a_run_that_goes_on_is_named_before_one_that_has_ended(
-    engine: Engine, journal: Journal, tmp_path: Path, run: ApplyRun, named: ApplyRun
+    engine, journal, tmp_path, run, named
 ) -> None:
     journal.add(journal_entry(settings={"cpus": None}, run=ENDED))
     note(tmp_path, run)
@@ -101,7 +95,7 @@ def test_a_run_that_goes_on_is_named_before_one_that_has_ended(
 
 
 def test_one_that_has_ended_or_was_renamed_is_shown_as_it_is(
-    engine: Engine, journal: Journal, tmp_path: Path, fake_engine: FakeEngine
+    engine, journal, tmp_path, fake_engine
 ) -> None:
     journal.add(journal_entry(name="before", settings={"cpus": None}))
     fake_engine.state = "exited"
@@ -121,22 +115,20 @@ def test_one_that_has_ended_or_was_renamed_is_shown_as_it_is(
         (ENDED, "", "next run"),
     ],
 )
-def test_what_ends_a_change(
-    engine: Engine, journal: Journal, tmp_path: Path, leased_by: ApplyRun, until: str, shown: str
-) -> None:
+def test_what_ends_a_change(engine, journal, tmp_path, leased_by, until, shown) -> None:
     journal.add(journal_entry(settings={"cpus": 0.5}, leased_by=leased_by, until=until))
     table = changed_table(changed_containers(engine, [tmp_path]), "2026-11-24T13:00:00Z")
     (cell,) = table.columns[4].cells
     assert cell == shown
 
 
-def test_a_container_that_is_gone(engine: Engine, journal: Journal, tmp_path: Path) -> None:
+def test_a_container_that_is_gone(engine, journal, tmp_path) -> None:
     journal.add(journal_entry("0" * 64, "gone", settings={"cpus": 0.5}))
     (one,) = changed_containers(engine, [tmp_path])
     assert (one.name, one.original, one.current) == ("gone", {"cpus": 0.5}, None)
 
 
-def test_the_first_directory_that_knows_a_container_counts(engine: Engine, tmp_path: Path) -> None:
+def test_the_first_directory_that_knows_a_container_counts(engine, tmp_path) -> None:
     for number in range(2):
         directory = tmp_path / str(number)
         Journal(directory / "journal").add(journal_entry(name=f"job{number}"))
@@ -144,7 +136,7 @@ def test_the_first_directory_that_knows_a_container_counts(engine: Engine, tmp_p
     assert [one.state_directory for one in found] == [tmp_path / "1"]
 
 
-def test_a_journal_that_cannot_be_read_is_passed_over(engine: Engine, tmp_path: Path) -> None:
+def test_a_journal_that_cannot_be_read_is_passed_over(engine, tmp_path) -> None:
     (tmp_path / "journal").mkdir()
     (tmp_path / "journal" / "x.json").write_text("junk")
     assert journal_entries(engine, tmp_path) == []
@@ -159,13 +151,7 @@ def test_a_journal_that_cannot_be_read_is_passed_over(engine: Engine, tmp_path: 
         ({"CpusetCpus": "1"}, "paused", {"cpuset": "1", "state": "paused"}),
     ],
 )
-def test_unusual_settings(
-    engine: Engine,
-    fake_engine: FakeEngine,
-    host_config: dict[str, int | str],
-    state: str,
-    unusual: dict[str, object],
-) -> None:
+def test_unusual_settings(engine, fake_engine, host_config, state, unusual) -> None:
     fake_engine.host_config |= host_config
     fake_engine.state = state
     assert unusual_settings(engine) == ({NAME: unusual} if unusual else {})

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from helpers.fake_engine import HOST, ID, NAME, FakeEngine, action, plan_of
 from helpers.journal_entries import journal_entry
-from helpers.tools import Tools, complaint, records
+from helpers.tools import complaint, records
 
 from dltools.apply.changed_containers import changed_containers
 from dltools.apply.engine_actuator import EngineActuator
@@ -51,9 +51,7 @@ def actuator_on(fake: FakeEngine, tmp_path: Path) -> EngineActuator:
     )
 
 
-def test_a_clone_drops_no_entry_of_the_other(
-    changed: FakeEngine, clone: FakeEngine, engine: DockerEngine, tmp_path: Path
-) -> None:
+def test_a_clone_drops_no_entry_of_the_other(changed, clone, engine, tmp_path) -> None:
     assert actuator_on(clone, tmp_path).undo() == []
     assert end_dead_leases(on(clone), tmp_path) == []
     assert changed_containers(on(clone), [tmp_path]) == []
@@ -63,7 +61,7 @@ def test_a_clone_drops_no_entry_of_the_other(
 
 
 def test_a_clone_that_leaves_its_leases_leaves_none_of_the_other(
-    changed: FakeEngine, clone: FakeEngine, engine: DockerEngine, tmp_path: Path
+    changed, clone, engine, tmp_path
 ) -> None:
     assert not actuator_on(clone, tmp_path).leave_leases("2999-01-01T00:00:00Z", None)
     (result,) = end_dead_leases(engine, tmp_path)
@@ -71,7 +69,7 @@ def test_a_clone_that_leaves_its_leases_leaves_none_of_the_other(
 
 
 def test_a_clone_removes_no_note_of_a_paused_container(
-    fake_engine: FakeEngine, clone: FakeEngine, engine: DockerEngine, tmp_path: Path
+    fake_engine, clone, engine, tmp_path
 ) -> None:
     folder = tmp_path / "rotation"
     note = TurnNote("FAKE", HOST, ID, NAME, 0, 2.0, "2026-01-31T12:00:00Z")
@@ -81,15 +79,13 @@ def test_a_clone_removes_no_note_of_a_paused_container(
     assert list(unpause_leftovers(engine, folder)) == [Leftover(NAME)]
 
 
-def test_a_host_that_was_renamed_keeps_its_containers(changed: FakeEngine, tmp_path: Path) -> None:
+def test_a_host_that_was_renamed_keeps_its_containers(changed, tmp_path) -> None:
     changed.host = "renamed"
     (result,) = actuator_on(changed, tmp_path).undo()
     assert (result.status, changed.host_config["CpuQuota"]) == (Status.APPLIED, -1)
 
 
-def test_what_is_gone_of_a_host_is_its_own(
-    engine: DockerEngine, journal: Journal, tmp_path: Path
-) -> None:
+def test_what_is_gone_of_a_host_is_its_own(engine, journal, tmp_path) -> None:
     journal.add(journal_entry("0" * 64, "gone"))
     journal.add(journal_entry("1" * 64, "of a clone", host="clone"))
     journal.add(journal_entry("2" * 64, "of another engine", engine="OTHER"))
@@ -99,7 +95,7 @@ def test_what_is_gone_of_a_host_is_its_own(
 
 @pytest.mark.parametrize(("same", "what"), [("id", "ID"), ("host", "host name")])
 def test_a_run_takes_one_engine_of_an_id_and_of_a_name(
-    tool: Tools, fake_engine: FakeEngine, tmp_path: Path, same: str, what: str
+    tool, fake_engine, tmp_path, same, what
 ) -> None:
     with FakeEngine(tmp_path / "other.sock", "other") as other:
         setattr(other, same, getattr(fake_engine, same))
@@ -116,9 +112,7 @@ def test_a_run_takes_one_engine_of_an_id_and_of_a_name(
             assert [one["status"] for one in records(done.stdout)].count("failed") == 1
 
 
-def test_an_engine_that_is_connected_to_again_is_no_other(
-    tool: Tools, fake_engine: FakeEngine, tmp_path: Path
-) -> None:
+def test_an_engine_that_is_connected_to_again_is_no_other(tool, fake_engine, tmp_path) -> None:
     with FakeEngine(tmp_path / "other.sock", "other") as other:
         named = [word for fake in (fake_engine, other) for word in ("--host", fake.url)]
         other.faults["POST /update"] = 0  # it hangs up

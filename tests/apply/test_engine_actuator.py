@@ -1,15 +1,10 @@
 """Plans on an engine: what each action becomes, and which containers are changed."""
 
-from typing import Any
-
 import pytest
-from helpers.fake_engine import HOST, ID, NAME, FakeEngine, action, plan_of
+from helpers.fake_engine import HOST, ID, NAME, action, plan_of
 
 from dltools.apply.engine_actuator import EngineActuator, check_offline
 from dltools.apply.refusals import FOREIGN
-from dltools.apply.turns import Rotation
-from dltools.engine.interface import Engine
-from dltools.engine.journal import Journal
 from dltools.plan.records import Action, Op, Result, Status
 
 
@@ -20,9 +15,7 @@ def applied(actuator: EngineActuator, *actions: Action) -> list[Result]:
     return results
 
 
-def test_a_quota_is_applied_and_journalled(
-    actuator: EngineActuator, fake_engine: FakeEngine, journal: Journal
-) -> None:
+def test_a_quota_is_applied_and_journalled(actuator, fake_engine, journal) -> None:
     (result,) = applied(actuator, action({"cpus": 1.5}))
     assert result == Result(1, Status.APPLIED, ID, NAME, {"cpus": None}, {"cpus": 1.5})
     assert fake_engine.updates == [{"CpuPeriod": 100_000, "CpuQuota": 150_000}]
@@ -31,7 +24,7 @@ def test_a_quota_is_applied_and_journalled(
     assert actuator.changed == {ID}
 
 
-def test_what_is_as_wanted_is_not_sent(actuator: EngineActuator, fake_engine: FakeEngine) -> None:
+def test_what_is_as_wanted_is_not_sent(actuator, fake_engine) -> None:
     (result,) = applied(actuator, action({"cpus": None, "weight": 1024}))
     assert result.status is Status.UNCHANGED
     assert fake_engine.updates == []
@@ -53,22 +46,14 @@ def test_what_is_as_wanted_is_not_sent(actuator: EngineActuator, fake_engine: Fa
     ],
     ids=str,
 )
-def test_why_an_action_is_not_carried_out(
-    actuator: EngineActuator,
-    fake_engine: FakeEngine,
-    wrong: dict[str, Any],
-    status: str,
-    error: str,
-) -> None:
+def test_why_an_action_is_not_carried_out(actuator, fake_engine, wrong, status, error) -> None:
     (result,) = applied(actuator, action(**({"wanted": {"cpus": 1.5}} | wrong)))
     assert result.status == status
     assert str(result.error).startswith(error)
     assert fake_engine.updates == []
 
 
-def test_a_protected_container_is_left_alone(
-    actuator: EngineActuator, fake_engine: FakeEngine
-) -> None:
+def test_a_protected_container_is_left_alone(actuator, fake_engine) -> None:
     fake_engine.labels = {"dltools.protect": "1"}
     for one in (
         action({"cpus": 1.5}),
@@ -83,9 +68,7 @@ def test_a_protected_container_is_left_alone(
     assert (fake_engine.updates, fake_engine.state) == ([], "running")
 
 
-def test_one_action_that_fails_keeps_no_other_from_its_turn(
-    actuator: EngineActuator, fake_engine: FakeEngine
-) -> None:
+def test_one_action_that_fails_keeps_no_other_from_its_turn(actuator, fake_engine) -> None:
     wrong = action({"cpus": 0.5}, container_id="0", container_name="x")
     results = applied(actuator, wrong, action({"cpus": 1.5}, id=2))
     assert [result.status for result in results] == ["stale", "applied"]
@@ -94,7 +77,7 @@ def test_one_action_that_fails_keeps_no_other_from_its_turn(
 
 @pytest.mark.parametrize("was", [0, 200_000])
 def test_an_owner_who_sets_again_what_was_there_before_is_left_alone(
-    actuator: EngineActuator, fake_engine: FakeEngine, was: int
+    actuator, fake_engine, was
 ) -> None:
     fake_engine.host_config["CpuQuota"] = was
     (first,) = applied(actuator, action({"cpus": 1.5}))
@@ -105,9 +88,7 @@ def test_an_owner_who_sets_again_what_was_there_before_is_left_alone(
     assert fake_engine.host_config["CpuQuota"] == was
 
 
-def test_a_setting_that_swarm_has_changed_is_told_once(
-    actuator: EngineActuator, fake_engine: FakeEngine
-) -> None:
+def test_a_setting_that_swarm_has_changed_is_told_once(actuator, fake_engine) -> None:
     fake_engine.labels = {"com.docker.swarm.task.id": "x"}
     (first,) = applied(actuator, action({"cpus": 1.5}))
     fake_engine.host_config["CpuQuota"] = 0
@@ -121,9 +102,7 @@ def test_a_setting_that_swarm_has_changed_is_told_once(
 # Pauses
 
 
-def test_a_pause_is_applied_once(
-    actuator: EngineActuator, fake_engine: FakeEngine, journal: Journal
-) -> None:
+def test_a_pause_is_applied_once(actuator, fake_engine, journal) -> None:
     pause = action({}, Op.PAUSE)
     (first,), (second,) = applied(actuator, pause), applied(actuator, pause)
     assert (first.status, first.before, first.after) == (
@@ -136,9 +115,7 @@ def test_a_pause_is_applied_once(
     assert [entry.state for entry in journal.all()] == ["running"]
 
 
-def test_an_engine_that_refuses_a_pause_is_quoted(
-    actuator: EngineActuator, fake_engine: FakeEngine
-) -> None:
+def test_an_engine_that_refuses_a_pause_is_quoted(actuator, fake_engine) -> None:
     fake_engine.faults["POST /pause"] = 500
     (result,) = applied(actuator, action({}, Op.PAUSE))
     assert (result.status, result.error) == ("failed", "status 500 on demand")
@@ -147,9 +124,7 @@ def test_an_engine_that_refuses_a_pause_is_quoted(
 # Turns
 
 
-def test_a_turn_is_given_when_the_plan_has_been_applied(
-    actuator: EngineActuator, rotation: Rotation
-) -> None:
+def test_a_turn_is_given_when_the_plan_has_been_applied(actuator, rotation) -> None:
     turn = action({"group": 0, "turn_s": 9.0}, Op.ROTATE)
     (result,) = applied(actuator, turn)
     assert (result.status, result.after) == ("applied", {"group": 0, "turn_s": 9.0})
@@ -168,13 +143,7 @@ def test_a_turn_is_given_when_the_plan_has_been_applied(
         ({}, "paused", "it is paused already, and not by dl-apply"),
     ],
 )
-def test_containers_that_take_no_turns(
-    actuator: EngineActuator,
-    fake_engine: FakeEngine,
-    labels: dict[str, str],
-    state: str,
-    error: str,
-) -> None:
+def test_containers_that_take_no_turns(actuator, fake_engine, labels, state, error) -> None:
     fake_engine.labels, fake_engine.state = labels, state
     (result,) = applied(actuator, action({"group": 0, "turn_s": 9.0}, Op.ROTATE))
     assert result.status is Status.SKIPPED
@@ -193,14 +162,7 @@ def test_containers_that_take_no_turns(
     ],
     ids=["update", "pause", "rotate"],
 )
-def test_a_dry_run_changes_nothing(
-    engine: Engine,
-    journal: Journal,
-    rotation: Rotation,
-    fake_engine: FakeEngine,
-    one: Action,
-    after: dict[str, Any],
-) -> None:
+def test_a_dry_run_changes_nothing(engine, journal, rotation, fake_engine, one, after) -> None:
     actuator = EngineActuator(engine, journal, rotation, dry_run=True)
     (result,) = applied(actuator, one)
     assert (result.status, result.after) == ("planned", after)
@@ -220,9 +182,7 @@ def test_offline_the_plan_is_believed() -> None:
     ]
 
 
-def test_a_container_takes_no_turns_where_another_of_its_job_cannot(
-    actuator: EngineActuator,
-) -> None:
+def test_a_container_takes_no_turns_where_another_of_its_job_cannot(actuator) -> None:
     """Each would wait for the other."""
     turn = {"group": 0, "turn_s": 9.0}
     gone = {"container_id": "0", "container_name": "x"}

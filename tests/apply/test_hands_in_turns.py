@@ -45,9 +45,7 @@ def happened(name: str, action: str) -> Event:
     return event_of(event(action, name, name))
 
 
-def test_our_own_pauses_are_nobody_else_s(
-    rotation: Rotation, clock: Clock, told: list[tuple[str, str]]
-) -> None:
+def test_our_own_pauses_are_nobody_else_s(rotation, clock, told) -> None:
     rotation.note_event(happened("b", "pause"))
     rotation.note_event(happened("c", "pause"))
     clock.now = 2.1
@@ -58,9 +56,7 @@ def test_our_own_pauses_are_nobody_else_s(
 
 
 @pytest.mark.parametrize("has_event", [True, False])
-def test_somebody_s_pause_stays(
-    rotation: Rotation, fake: FakeEngine, clock: Clock, told: list[tuple[str, str]], has_event: bool
-) -> None:
+def test_somebody_s_pause_stays(rotation, fake, clock, told, has_event) -> None:
     fake.containers["a"].state = "paused"
     if has_event:
         rotation.note_event(happened("a", "pause"))
@@ -74,9 +70,7 @@ def test_somebody_s_pause_stays(
     assert fake.states == {"a": "paused", "b": "running", "c": "running"}
 
 
-def test_somebody_s_end_of_a_pause_stays(
-    rotation: Rotation, fake: FakeEngine, clock: Clock, told: list[tuple[str, str]]
-) -> None:
+def test_somebody_s_end_of_a_pause_stays(rotation, fake, clock, told) -> None:
     fake.containers["c"].state = "running"
     clock.now = 0.3
     rotation.advance()
@@ -86,9 +80,7 @@ def test_somebody_s_end_of_a_pause_stays(
     assert fake.states == {"a": "running", "b": "running", "c": "paused"}
 
 
-def test_a_pause_that_comes_before_ours_is_not_ours(
-    rotation: Rotation, fake: FakeEngine, told: list[tuple[str, str]]
-) -> None:
+def test_a_pause_that_comes_before_ours_is_not_ours(rotation, fake, told) -> None:
     """Since the last look: the engine refuses ours."""
     fake.containers["a"].state = "paused"
     rotation.set_turns([Turn("d", "d", 0, 2.0), *TURNS[1:], Turn("a", "a", 3, 2.0)])
@@ -96,18 +88,14 @@ def test_a_pause_that_comes_before_ours_is_not_ours(
     assert fake.states["a"] == "paused"
 
 
-def test_who_leaves_for_somebody_s_sake_goes_on(
-    rotation: Rotation, fake: FakeEngine, tmp_path: Path, told: list[tuple[str, str]]
-) -> None:
+def test_who_leaves_for_somebody_s_sake_goes_on(rotation, fake, tmp_path, told) -> None:
     rotation.drop("b", "why")
     assert told == [("b", "why")]
     assert fake.states == {"a": "running", "b": "running", "c": "paused"}
     assert TurnNotes(tmp_path / "rotation").find("b") is None
 
 
-def test_who_is_attended_runs_whosever_turn_it_is(
-    rotation: Rotation, fake: FakeEngine, clock: Clock
-) -> None:
+def test_who_is_attended_runs_whosever_turn_it_is(rotation, fake, clock) -> None:
     rotation.attended = ("c",)
     clock.now = 0.3
     rotation.advance()
@@ -118,9 +106,7 @@ def test_who_is_attended_runs_whosever_turn_it_is(
     assert fake.states == {"a": "running", "b": "paused", "c": "paused"}
 
 
-def test_a_crash_leaves_a_note_of_whose_a_pause_is(
-    rotation: Rotation, fake: FakeEngine, engine: DockerEngine, tmp_path: Path
-) -> None:
+def test_a_crash_leaves_a_note_of_whose_a_pause_is(rotation, fake, engine, tmp_path) -> None:
     assert rotation.has_turns
     fake.containers["a"].state = "paused"  # after the crash
     found = list(unpause_leftovers(engine, tmp_path / "rotation"))

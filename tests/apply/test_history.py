@@ -44,7 +44,7 @@ def ends(home: Path) -> list[tuple[str, str]]:
     return [(one.container_id, one.how) for one in read_history(home)]
 
 
-def test_a_change_says_what_when_why_and_by_which_run(tmp_path: Path) -> None:
+def test_a_change_says_what_when_why_and_by_which_run(tmp_path) -> None:
     changed(History(tmp_path, ENDED), "a", "2 of 3 in the queue", weight=10.0)
     (one,) = read_history(tmp_path)
     assert (one.container_id, one.container_name, one.host) == ("a", "name-a", HOST)
@@ -55,7 +55,7 @@ def test_a_change_says_what_when_why_and_by_which_run(tmp_path: Path) -> None:
     assert (one.ended, one.how) == ("", "")
 
 
-def test_how_changes_end(tmp_path: Path) -> None:
+def test_how_changes_end(tmp_path) -> None:
     log = History(tmp_path, ENDED)
     for id_ in "abcdef":
         changed(log, id_, weight=10.0)
@@ -82,7 +82,7 @@ def test_how_changes_end(tmp_path: Path) -> None:
     assert all(bool(one.ended) == bool(one.how) for one in read_history(tmp_path))
 
 
-def test_turns_are_one_change_however_often_plans_give_them(tmp_path: Path) -> None:
+def test_turns_are_one_change_however_often_plans_give_them(tmp_path) -> None:
     log = History(tmp_path, HERE)
     for turn_s in (2.0, 3.0, 4.0):
         changed(log, "a", group=0, turn_s=turn_s)
@@ -90,12 +90,12 @@ def test_turns_are_one_change_however_often_plans_give_them(tmp_path: Path) -> N
     assert ends(tmp_path) == [("b", ""), ("a", history.BY_TURN)]
 
 
-def test_turns_end_with_a_run_that_was_killed(tmp_path: Path) -> None:
+def test_turns_end_with_a_run_that_was_killed(tmp_path) -> None:
     changed(History(tmp_path, ENDED), "a", group=0, turn_s=2.0)
     assert ends(tmp_path) == [("a", history.BY_RESTORE)]
 
 
-def test_turns_that_end_leave_a_weight_as_it_is(tmp_path: Path) -> None:
+def test_turns_that_end_leave_a_weight_as_it_is(tmp_path) -> None:
     log = History(tmp_path, HERE)
     changed(log, "a", weight=10.0)
     changed(log, "a", group=0, turn_s=2.0)
@@ -103,22 +103,20 @@ def test_turns_that_end_leave_a_weight_as_it_is(tmp_path: Path) -> None:
     assert ends(tmp_path) == [("a", history.BY_TURN), ("a", "")]
 
 
-def test_a_dry_run_leaves_nothing(tmp_path: Path) -> None:
+def test_a_dry_run_leaves_nothing(tmp_path) -> None:
     changed(History(None, HERE), "a", weight=10.0)
     assert list(tmp_path.iterdir()) == []
     assert list(read_history(tmp_path)) == []
 
 
-def test_only_its_owner_can_read_it(tmp_path: Path) -> None:
+def test_only_its_owner_can_read_it(tmp_path) -> None:
     changed(History(tmp_path, HERE), "a", weight=10.0)
     (file,) = (tmp_path / "history").iterdir()
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
     assert stat.S_IMODE(file.parent.stat().st_mode) == 0o700
 
 
-def test_its_size_is_bounded_and_the_newest_is_kept(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_its_size_is_bounded_and_the_newest_is_kept(tmp_path, monkeypatch) -> None:
     monkeypatch.setattr(history, "LARGEST", 20_000)
     log = History(tmp_path, ENDED)
     for number in range(2000):
@@ -136,7 +134,7 @@ def test_its_size_is_bounded_and_the_newest_is_kept(
 @pytest.mark.parametrize(
     "junk", [b'{"at":', b"\xff\x00\n", b"[]\n", b'"at"\n', b'{"at":1}\n', b"{" * 99999]
 )
-def test_what_is_damaged_is_passed_over(tmp_path: Path, junk: bytes) -> None:
+def test_what_is_damaged_is_passed_over(tmp_path, junk) -> None:
     changed(History(tmp_path, ENDED), "a", weight=10.0)
     with (tmp_path / "history" / history.NEWER).open("ab") as file:
         file.write(junk)
@@ -144,7 +142,7 @@ def test_what_is_damaged_is_passed_over(tmp_path: Path, junk: bytes) -> None:
     assert [one.container_id for one in read_history(tmp_path)] == ["b", "a"]
 
 
-def test_a_full_disk_ends_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_full_disk_ends_nothing(tmp_path, monkeypatch) -> None:
     def no_space(*_: object) -> int:
         raise OSError(28, "No space left on device")
 
@@ -172,7 +170,7 @@ while True:
 """
 
 
-def test_kill_at_any_time_loses_one_line_at_most(tmp_path: Path) -> None:
+def test_kill_at_any_time_loses_one_line_at_most(tmp_path) -> None:
     tests = Path(__file__).parents[1]
     for lines in (1, 7, 40, 123):
         words = [sys.executable, "-c", WRITES, str(tmp_path)]

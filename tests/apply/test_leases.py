@@ -12,7 +12,6 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -56,9 +55,7 @@ def renewed(asked_s: float | None, *intervals: float) -> tuple[Lease, Clock]:
      (None, (20.0, 0.2), 60.0), (2.5, (), 2.5), (2.5, (20.0,), 2.5),
      (None, (50.0, *[20.0] * 10), 60.0)],
 )  # fmt: skip
-def test_it_is_three_intervals_unless_another_is_asked_for(
-    asked_s: float | None, intervals: tuple[float, ...], length: float
-) -> None:
+def test_it_is_three_intervals_unless_another_is_asked_for(asked_s, intervals, length) -> None:
     lease, clock = renewed(asked_s, *intervals)
     assert lease.length_s == lease.seconds_left() == length
     clock.now += length - 1
@@ -81,7 +78,7 @@ def test_what_has_ended_counts_from_the_next_plan_on() -> None:
     [(None, True, True, False), (5.0, True, True, True), (0.0, False, False, False)],
 )
 def test_it_is_for_streams_and_plans_that_name_one_unless_it_is_asked_for(
-    asked_s: float | None, live: bool, planned: bool, other: bool
+    asked_s, live, planned, other
 ) -> None:
     lease = Lease(asked_s)
     assert lease.is_for(None, is_live=True) == live
@@ -90,9 +87,7 @@ def test_it_is_for_streams_and_plans_that_name_one_unless_it_is_asked_for(
 
 
 @pytest.mark.parametrize(("asked_s", "length"), [(None, 180.0), (5.0, 5.0)])
-def test_that_of_a_single_plan_is_the_one_that_it_names(
-    asked_s: float | None, length: float
-) -> None:
+def test_that_of_a_single_plan_is_the_one_that_it_names(asked_s, length) -> None:
     lease = Lease(asked_s)
     assert lease.is_for(180.0, is_live=False)
     assert lease.length_s == length
@@ -133,12 +128,7 @@ def next_run(engine: Engine, journal: Journal, rotation: Rotation, **rules: Any)
     ],
 )
 def test_a_run_renews_what_its_plans_cover(
-    engine: Engine,
-    journal: Journal,
-    rotation: Rotation,
-    covered: frozenset[str] | None,
-    rules: dict[str, Any],
-    is_renewed: bool,
+    engine, journal, rotation, covered, rules, is_renewed
 ) -> None:
     run = next_run(engine, journal, rotation, **rules)
     run.adopt_leases(covered)
@@ -151,9 +141,7 @@ def test_a_run_renews_what_its_plans_cover(
 
 
 @pytest.mark.usefixtures("left")
-def test_what_a_run_has_changed_itself_is_its_own(
-    engine: Engine, journal: Journal, rotation: Rotation
-) -> None:
+def test_what_a_run_has_changed_itself_is_its_own(engine, journal, rotation) -> None:
     run = next_run(engine, journal, rotation)
     run.lease(True)
     run.apply(plan_of(action({"cpus": 1.0})))
@@ -162,9 +150,7 @@ def test_what_a_run_has_changed_itself_is_its_own(
     assert entry.until == LATER
 
 
-def test_what_is_gone_is_not_renewed(
-    left: FakeEngine, engine: Engine, journal: Journal, rotation: Rotation
-) -> None:
+def test_what_is_gone_is_not_renewed(left, engine, journal, rotation) -> None:
     left.is_there = False
     assert not next_run(engine, journal, rotation, labels=["line=a"]).leave_leases(LATER, None)
 
@@ -194,20 +180,20 @@ def watched() -> Iterator[Watched]:
     os.close(found.ours)
 
 
-def test_a_farewell_is_an_end_in_order(watched: Watched) -> None:
+def test_a_farewell_is_an_end_in_order(watched) -> None:
     os.write(watched.ours, beat(5) + beat(0.01) + FAREWELL)
     assert watch(watched.theirs, watched.run, 60) is End.IN_ORDER
     assert watched.run.is_alive
 
 
-def test_a_run_may_leave_leases_behind(watched: Watched) -> None:
+def test_a_run_may_leave_leases_behind(watched) -> None:
     os.write(watched.ours, beat(5) + LEASES)
     assert watch(watched.theirs, watched.run, 60) is End.WITH_LEASES
     assert watched.run.is_alive
 
 
 @pytest.mark.slow
-def test_a_run_that_is_stopped_for_longer_than_it_may_is_ended(watched: Watched) -> None:
+def test_a_run_that_is_stopped_for_longer_than_it_may_is_ended(watched) -> None:
     os.write(watched.ours, beat(600) + beat(0.6))
     watched.process.send_signal(signal.SIGSTOP)
     begun = time.monotonic()
@@ -220,7 +206,7 @@ def test_a_run_that_is_stopped_for_longer_than_it_may_is_ended(watched: Watched)
 
 
 @pytest.mark.slow
-def test_a_run_that_is_continued_in_time_goes_on(watched: Watched) -> None:
+def test_a_run_that_is_continued_in_time_goes_on(watched) -> None:
     os.write(watched.ours, beat(3))
     watched.process.send_signal(signal.SIGSTOP)
     threading.Timer(1, watched.process.send_signal, [signal.SIGCONT]).start()
@@ -230,7 +216,7 @@ def test_a_run_that_is_continued_in_time_goes_on(watched: Watched) -> None:
 
 
 @pytest.mark.slow
-def test_a_run_that_may_be_stopped_for_long_is_left_alone(watched: Watched) -> None:
+def test_a_run_that_may_be_stopped_for_long_is_left_alone(watched) -> None:
     os.write(watched.ours, beat(600))
     watched.process.send_signal(signal.SIGSTOP)
     threading.Timer(2, os.write, [watched.ours, FAREWELL]).start()
@@ -238,7 +224,7 @@ def test_a_run_that_may_be_stopped_for_long_is_left_alone(watched: Watched) -> N
     assert watched.run.is_alive
 
 
-def test_a_watchdog_whose_state_was_removed_has_nothing_to_undo(tmp_path: Path) -> None:
+def test_a_watchdog_whose_state_was_removed_has_nothing_to_undo(tmp_path) -> None:
     away = Address(f"unix://{tmp_path}/none.sock", "--host", name="away")
     begun = time.monotonic()
     assert release(tmp_path / "state", [away])
@@ -247,7 +233,7 @@ def test_a_watchdog_whose_state_was_removed_has_nothing_to_undo(tmp_path: Path) 
 
 
 def test_an_engine_that_answers_anything_keeps_no_other_from_its_undo(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path, monkeypatch
 ) -> None:
     asked: list[str] = []
 

@@ -9,7 +9,6 @@ import sys
 import time
 import uuid
 from collections.abc import Iterator
-from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -36,21 +35,21 @@ def waits(replace_sleep: ReplaceSleep) -> list[float]:
     return found
 
 
-def test_an_engine_settles_after_a_run_that_was_killed(tmp_path: Path, waits: list[float]) -> None:
+def test_an_engine_settles_after_a_run_that_was_killed(tmp_path, waits) -> None:
     (tmp_path / "apply.lock").write_text("process 1: dl-apply\n")
     with locked_state(tmp_path) as state:
         state.settle()
     assert waits == [SETTLING_S]
 
 
-def test_nobody_waits_after_a_run_that_ended(tmp_path: Path, waits: list[float]) -> None:
+def test_nobody_waits_after_a_run_that_ended(tmp_path, waits) -> None:
     for _ in range(2):
         with locked_state(tmp_path) as state:
             state.settle()
     assert waits == []
 
 
-def test_files_that_a_killed_run_had_begun_are_removed(tmp_path: Path) -> None:
+def test_files_that_a_killed_run_had_begun_are_removed(tmp_path) -> None:
     staged = tmp_path / "journal" / ".a.json.0123abcd"
     staged.parent.mkdir(mode=0o700)
     staged.touch(mode=0o600)
@@ -89,7 +88,7 @@ class Squatter:
         self.process.communicate(b"\n")
 
 
-def test_one_run_at_a_time_marks_an_engine(engine: Any) -> None:
+def test_one_run_at_a_time_marks_an_engine(engine) -> None:
     first, second = WriterMarks(), WriterMarks()
     assert writer_of(engine) is None
     first.set(engine)
@@ -119,7 +118,7 @@ def test_one_run_at_a_time_marks_an_engine(engine: Any) -> None:
     ],
     ids=["listens", "is silent", "is full"],
 )
-def test_who_has_taken_the_name_is_named(engine: Any, listens: str) -> None:
+def test_who_has_taken_the_name_is_named(engine, listens) -> None:
     squatter = Squatter(engine, listens)
     pid = squatter.process.pid
     try:
@@ -136,7 +135,7 @@ def test_who_has_taken_the_name_is_named(engine: Any, listens: str) -> None:
     freed.free()
 
 
-def test_the_kernel_frees_the_mark_of_a_killed_run(engine: Any) -> None:
+def test_the_kernel_frees_the_mark_of_a_killed_run(engine) -> None:
     squatter = Squatter(engine, "made.listen()")
     squatter.process.kill()
     squatter.process.wait()
@@ -156,14 +155,14 @@ def nothing_stays(engine: Any) -> Iterator[None]:
 # The watchdog, which undoes what a run has left, holds the lock meanwhile
 
 
-def test_a_run_waits_for_a_watchdog_that_undoes(tmp_path: Path) -> None:
+def test_a_run_waits_for_a_watchdog_that_undoes(tmp_path) -> None:
     told: list[str] = []
     with held(tmp_path, WATCHDOG, 0.5), state_after_watchdog(tmp_path, "no", 30.0, told.append):
         assert (tmp_path / "apply.lock").read_text().startswith(f"process {os.getpid()}: ")
     assert told == [], "it is short"
 
 
-def test_a_long_wait_is_told_once(tmp_path: Path) -> None:
+def test_a_long_wait_is_told_once(tmp_path) -> None:
     told: list[str] = []
     with held(tmp_path, WATCHDOG, 0.8) as pid:
         with state_after_watchdog(tmp_path, "no", 30.0, told.append, quiet_s=0.1):
@@ -174,9 +173,7 @@ def test_a_long_wait_is_told_once(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("who", "patience_s"), [("dltools.cli.apply", 30.0), (WATCHDOG, 0.3)])
-def test_nobody_waits_for_another_run_or_without_end(
-    tmp_path: Path, who: str, patience_s: float
-) -> None:
+def test_nobody_waits_for_another_run_or_without_end(tmp_path, who, patience_s) -> None:
     began = time.monotonic()
     with (
         held(tmp_path, who, 60.0) as pid,

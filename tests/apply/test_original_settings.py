@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from helpers.fake_engine import ID, FakeEngine
+from helpers.fake_engine import ID
 from helpers.journal_entries import journal_entry
 from helpers.located_containers import on_version_1, on_version_2
 
@@ -44,12 +44,12 @@ def journal(directory: Path) -> Journal:
     return Journal(directory)
 
 
-def test_reading_an_empty_journal_creates_nothing(journal: Journal, directory: Path) -> None:
+def test_reading_an_empty_journal_creates_nothing(journal, directory) -> None:
     assert journal.all() == []
     assert not directory.exists()
 
 
-def test_entries_come_back_as_they_were(journal: Journal, directory: Path) -> None:
+def test_entries_come_back_as_they_were(journal, directory) -> None:
     run = ApplyRun(7, 8, "dl-apply --restore", "srtf")
     without = entry("b", settings={"cpus": None}, since="2026-01-31T12:00:00Z", run=run)
     journal.add(without)
@@ -57,7 +57,7 @@ def test_entries_come_back_as_they_were(journal: Journal, directory: Path) -> No
     assert journal.all() == Journal(directory).all() == [entry("a"), without]
 
 
-def test_what_an_earlier_run_asked_for_is_still_ours(journal: Journal) -> None:
+def test_what_an_earlier_run_asked_for_is_still_ours(journal) -> None:
     """It may have been killed before the engine carried it out."""
     wanted = [({"cpus": float(number)}, {"cpus": number + 0.5}) for number in range(5)]
     for ours in wanted:
@@ -66,14 +66,14 @@ def test_what_an_earlier_run_asked_for_is_still_ours(journal: Journal) -> None:
     assert found.ours == (*wanted[2], *wanted[3], *wanted[4])
 
 
-def test_the_first_entry_stays(journal: Journal) -> None:
+def test_the_first_entry_stays(journal) -> None:
     assert journal.add(entry())
     assert not journal.add(entry(settings={"cpus": 0.1}))
     assert journal.all() == [entry()]
     assert not journal.add(entry(state="running"))
 
 
-def test_a_removed_entry_can_be_added_again(journal: Journal) -> None:
+def test_a_removed_entry_can_be_added_again(journal) -> None:
     journal.add(entry())
     journal.remove(entry())
     journal.remove(entry())
@@ -83,9 +83,7 @@ def test_a_removed_entry_can_be_added_again(journal: Journal) -> None:
     assert journal.all() == [changed]
 
 
-def test_an_entry_is_whole_or_not_there(
-    journal: Journal, directory: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_entry_is_whole_or_not_there(journal, directory, monkeypatch) -> None:
     def fail(*_: object) -> None:
         raise OSError(28, "No space left on device")
 
@@ -95,7 +93,7 @@ def test_an_entry_is_whole_or_not_there(
     assert list(directory.iterdir()) == []
 
 
-def test_a_directory_that_cannot_be_created_is_an_error(tmp_path: Path) -> None:
+def test_a_directory_that_cannot_be_created_is_an_error(tmp_path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(OutputError, match="cannot create"):
         Journal(tmp_path / "file" / "journal").add(entry())
@@ -126,7 +124,7 @@ DAMAGE = {
 
 
 @pytest.mark.parametrize("damage", DAMAGE.values(), ids=DAMAGE.keys())
-def test_a_damaged_entry_is_named(journal: Journal, directory: Path, damage: str | bytes) -> None:
+def test_a_damaged_entry_is_named(journal, directory, damage) -> None:
     directory.mkdir(parents=True)
     path = directory / "x.json"
     path.write_bytes(damage if isinstance(damage, bytes) else damage.encode())
@@ -135,14 +133,14 @@ def test_a_damaged_entry_is_named(journal: Journal, directory: Path, damage: str
     assert str(path) in str(caught.value)
 
 
-def test_other_files_are_ignored(journal: Journal, directory: Path) -> None:
+def test_other_files_are_ignored(journal, directory) -> None:
     journal.add(entry())
     (directory / ".x.json.staged").write_text("")
     (directory / "README").write_text("")
     assert journal.all() == [entry()]
 
 
-def test_what_a_run_leaves_under_lease_has_an_end(journal: Journal) -> None:
+def test_what_a_run_leaves_under_lease_has_an_end(journal) -> None:
     journal.add(entry("a", leased_by=ApplyRun(7, 1)))
     journal.add(entry("b"))
     assert journal.next_end() == ""
@@ -159,7 +157,7 @@ def test_what_a_run_leaves_under_lease_has_an_end(journal: Journal) -> None:
     assert (taken.leased_by.pid, taken.until) == (8, "")
 
 
-def test_a_change_for_good_ends_a_lease(journal: Journal) -> None:
+def test_a_change_for_good_ends_a_lease(journal) -> None:
     journal.add(entry(until="2026-01-01T00:00:10Z"))
     journal.add(entry())
     (found,) = journal.all()
@@ -186,9 +184,7 @@ def v1(tmp_path: Path) -> LocatedContainer:
     return on_version_1(tmp_path, CpuQuota=25_000, CpuPeriod=50_000, CpuShares=300)
 
 
-def test_an_entry_holds_the_record_the_settings_the_files_and_the_run(
-    originals: Originals, v1: LocatedContainer
-) -> None:
+def test_an_entry_holds_the_record_the_settings_the_files_and_the_run(originals, v1) -> None:
     entry = originals.describe(v1, "running")
     assert entry.fields == {
         "NanoCpus": 0,
@@ -208,9 +204,7 @@ def test_an_entry_holds_the_record_the_settings_the_files_and_the_run(
     assert entry.since.endswith("Z")
 
 
-def test_the_journal_keeps_the_first_entry(
-    originals: Originals, v1: LocatedContainer, journal: Journal
-) -> None:
+def test_the_journal_keeps_the_first_entry(originals, v1, journal) -> None:
     entry = originals.describe(v1)
     assert originals.record(entry)
     assert not originals.record(originals.describe(v1))
@@ -219,9 +213,7 @@ def test_the_journal_keeps_the_first_entry(
     assert (originals.changed, journal.all()) == (set(), [])
 
 
-def test_of_many_changed_containers_those_that_are_gone_are_forgotten(
-    originals: Originals, journal: Journal
-) -> None:
+def test_of_many_changed_containers_those_that_are_gone_are_forgotten(originals, journal) -> None:
     ids = [ID, *(f"{number:064x}" for number in range(98))]
     for id_ in ids:
         originals.record(journal_entry(id_))
@@ -242,7 +234,7 @@ def test_of_many_changed_containers_those_that_are_gone_are_forgotten(
     ],
 )
 def test_settings_that_runs_have_made_one_by_one_are_nobody_else_s(
-    engine: Engine, v1: LocatedContainer, ours: tuple[Settings, ...], expected: bool
+    engine, v1, ours, expected
 ) -> None:
     assert bool(foreign_settings(engine, v1, journal_entry(ours=ours))) is expected
 
@@ -251,25 +243,21 @@ def test_settings_that_runs_have_made_one_by_one_are_nobody_else_s(
     ("made", "expected"),
     [({}, set()), ({"weight": 1024.0}, {"weight"}), ({"weight": 300.0}, set())],
 )
-def test_a_change_that_failed_is_nobody_else_s(
-    engine: Engine, v1: LocatedContainer, made: Settings, expected: set[str]
-) -> None:
+def test_a_change_that_failed_is_nobody_else_s(engine, v1, made, expected) -> None:
     """Its quota was put back to 0.5; its weight is 300, as it was before this run."""
     ours: tuple[Settings, ...] = ({"cpus": 0.5, "weight": 300.0}, {"cpus": 1.0, "weight": 1024.0})
     assert foreign_settings(engine, v1, journal_entry(ours=ours), [made]) == expected
 
 
 @pytest.mark.parametrize("keeps", [True, False])
-def test_a_restart_that_loses_settings_is_nobody_s_wish(
-    engine: Engine, v1: LocatedContainer, keeps: bool
-) -> None:
+def test_a_restart_that_loses_settings_is_nobody_s_wish(engine, v1, keeps) -> None:
     engine.capabilities = Capabilities(keeps=keeps)
     found = journal_entry(ours=({"cpus": 1.0, "weight": 2.0},))
     original: Limits = {"cpus": 0.5, "weight": 300.0}
     assert bool(foreign_settings(engine, v1, replace(found, settings=original))) is keeps
 
 
-def test_what_systemd_writes_again_is_nobody_s_wish(engine: Engine, v1: LocatedContainer) -> None:
+def test_what_systemd_writes_again_is_nobody_s_wish(engine, v1) -> None:
     """Of a cgroup without an engine there is no record that would keep what was set."""
     unit = replace(
         v1, container=replace(v1.container, cgroup_path="/train.slice/a.scope", files_only=True)
@@ -281,16 +269,12 @@ def test_what_systemd_writes_again_is_nobody_s_wish(engine: Engine, v1: LocatedC
     assert foreign_settings(engine, unit, replace(found, settings=others)) == {"weight"}
 
 
-def test_a_container_that_has_not_changed_is_as_it_was(
-    engine: Engine, originals: Originals, v1: LocatedContainer
-) -> None:
+def test_a_container_that_has_not_changed_is_as_it_was(engine, originals, v1) -> None:
     assert is_restored(engine, v1, originals.describe(v1))
 
 
 @pytest.mark.parametrize("name", ["cpu.cfs_quota_us", "cpu.shares", "cpuset.cpus"])
-def test_a_file_that_has_changed_is_noticed(
-    engine: Engine, originals: Originals, v1: LocatedContainer, tmp_path: Path, name: str
-) -> None:
+def test_a_file_that_has_changed_is_noticed(engine, originals, v1, tmp_path, name) -> None:
     entry = originals.describe(v1)
     (tmp_path / name).write_text("0-1\n" if name == "cpuset.cpus" else "20000\n")
     assert not is_restored(engine, v1, entry)
@@ -301,13 +285,7 @@ def test_a_file_that_has_changed_is_noticed(
     [{"NanoCpus": 1}, {"CpuQuota": 30_000}, {"CpuShares": 2}, {"CpusetCpus": "1"}],
     ids=str,
 )
-def test_a_record_that_has_changed_is_noticed(
-    engine: Engine,
-    originals: Originals,
-    v1: LocatedContainer,
-    tmp_path: Path,
-    record: dict[str, int | str],
-) -> None:
+def test_a_record_that_has_changed_is_noticed(engine, originals, v1, tmp_path, record) -> None:
     """A restart of the container would bring it about."""
     entry = originals.describe(v1)
     assert not is_restored(
@@ -315,17 +293,13 @@ def test_a_record_that_has_changed_is_noticed(
     )
 
 
-def test_a_record_of_the_same_effect_is_the_same(
-    engine: Engine, originals: Originals, v1: LocatedContainer, tmp_path: Path
-) -> None:
+def test_a_record_of_the_same_effect_is_the_same(engine, originals, v1, tmp_path) -> None:
     entry = originals.describe(v1)
     same = {"CpuQuota": 50_000, "CpuPeriod": 100_000, "CpuShares": 300, "CpusetCpus": "0-3"}
     assert is_restored(engine, on_version_1(tmp_path, **same), entry)
 
 
-def test_on_version_2_many_shares_stand_for_one_weight(
-    engine: Engine, originals: Originals, tmp_path: Path
-) -> None:
+def test_on_version_2_many_shares_stand_for_one_weight(engine, originals, tmp_path) -> None:
     (tmp_path / "cpu.max").write_text("max 100000\n")
     (tmp_path / "cpu.weight").write_text("100\n")
     entry = originals.describe(on_version_2(tmp_path))
@@ -333,7 +307,7 @@ def test_on_version_2_many_shares_stand_for_one_weight(
 
 
 def test_a_gpu_container_without_processes_has_lost_the_change(
-    engine: Engine, originals: Originals, v1: LocatedContainer, tmp_path: Path
+    engine, originals, v1, tmp_path
 ) -> None:
     """Its files were written directly, and a restart brings about what the engine's record says."""
     entry = originals.describe(v1)
@@ -362,13 +336,7 @@ def entry_of(engine: Engine, journal: Journal) -> Entry:
     ],
     ids=str,
 )
-def test_a_container_is_restored(
-    engine: Engine,
-    journal: Journal,
-    fake_engine: FakeEngine,
-    original: dict[str, int | str],
-    changed: dict[str, int | str],
-) -> None:
+def test_a_container_is_restored(engine, journal, fake_engine, original, changed) -> None:
     fake_engine.host_config |= original
     entry = entry_of(engine, journal)
     fake_engine.host_config |= changed
@@ -379,11 +347,7 @@ def test_a_container_is_restored(
 
 
 def test_on_version_2_the_shares_are_those_that_give_the_weight(
-    engine: Engine,
-    journal: Journal,
-    fake_engine: FakeEngine,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
+    engine, journal, fake_engine, tmp_path, monkeypatch
 ) -> None:
     """The quota, of all CPUs for none, does not count: its text was never the original one."""
     (tmp_path / "cpu.max").write_text("max 100000\n")
@@ -407,9 +371,7 @@ def test_on_version_2_the_shares_are_those_that_give_the_weight(
     assert (tmp_path / "cpu.max").read_text() == "max 100000"
 
 
-def test_a_cpu_list_that_has_not_changed_is_not_sent(
-    engine: Engine, journal: Journal, fake_engine: FakeEngine
-) -> None:
+def test_a_cpu_list_that_has_not_changed_is_not_sent(engine, journal, fake_engine) -> None:
     fake_engine.host_config["CpusetCpus"] = "1"
     entry = entry_of(engine, journal)
     fake_engine.host_config["CpuShares"] = 2

@@ -36,7 +36,7 @@ def test_a_command_that_goes_on_is_part_of_the_job() -> None:
 @pytest.mark.parametrize(
     ("action", "hand"), [("kill", "signal"), ("attach", "attach"), ("exec", "enter")]
 )
-def test_each_hand_lasts_for_its_time(action: str, hand: str) -> None:
+def test_each_hand_lasts_for_its_time(action, hand) -> None:
     found = Attendance()
     found.note(told(action), 0.0)
     assert found.attended(LASTS_S[hand] - 0.1) == {"c1"}
@@ -44,7 +44,7 @@ def test_each_hand_lasts_for_its_time(action: str, hand: str) -> None:
 
 
 @pytest.mark.parametrize("action", ["start", "die", "destroy"])
-def test_nobody_is_at_a_run_that_is_over(action: str) -> None:
+def test_nobody_is_at_a_run_that_is_over(action) -> None:
     found = Attendance()
     found.note(told("kill"), 0.0)
     found.note(told("kill", id_="c2"), 0.0)
@@ -53,7 +53,7 @@ def test_nobody_is_at_a_run_that_is_over(action: str) -> None:
 
 
 @pytest.mark.parametrize("action", ["pause", "rename", "top", "update", "commit"])
-def test_other_events_are_no_work_in_a_container(action: str) -> None:
+def test_other_events_are_no_work_in_a_container(action) -> None:
     found = Attendance()
     found.note(told(action), 0.0)
     assert found.attended(0.0) == set()

@@ -32,9 +32,7 @@ def undone(engine: Engine, journal: Journal, **how: bool) -> list[Result]:
     return told
 
 
-def test_a_changed_container_is_restored(
-    changed: FakeEngine, engine: Engine, journal: Journal
-) -> None:
+def test_a_changed_container_is_restored(changed, engine, journal) -> None:
     (result,) = undone(engine, journal)
     assert (result.status, result.container_name) == ("applied", NAME)
     assert (result.before["cpus"], result.after["cpus"]) == (1.5, None)
@@ -42,9 +40,7 @@ def test_a_changed_container_is_restored(
     assert undone(engine, journal) == []
 
 
-def test_a_container_that_is_as_it_was_is_left_alone(
-    changed: FakeEngine, engine: Engine, journal: Journal
-) -> None:
+def test_a_container_that_is_as_it_was_is_left_alone(changed, engine, journal) -> None:
     changed.host_config["CpuQuota"] = -1
     changed.updates.clear()
     (result,) = undone(engine, journal)
@@ -53,9 +49,7 @@ def test_a_container_that_is_as_it_was_is_left_alone(
     assert journal.all() == []
 
 
-def test_one_that_has_ended_gets_what_its_record_had(
-    fake_engine: FakeEngine, engine: Engine, journal: Journal
-) -> None:
+def test_one_that_has_ended_gets_what_its_record_had(fake_engine, engine, journal) -> None:
     """Its own quota was as much as that of the cgroup above it, as of a pod's only container: so it
     counted as none."""
     original = {"NanoCpus": 0, "CpuQuota": 30_000, "CpuPeriod": 100_000, "CpuShares": 102}
@@ -74,7 +68,7 @@ def test_one_that_has_ended_gets_what_its_record_had(
     assert journal.all() == []
 
 
-def test_a_container_that_is_gone_is_forgotten(engine: Engine, journal: Journal) -> None:
+def test_a_container_that_is_gone_is_forgotten(engine, journal) -> None:
     journal.add(journal_entry("0" * 64, "gone"))
     assert undone(engine, journal, dry_run=True) == []
     assert len(journal.all()) == 1
@@ -82,16 +76,14 @@ def test_a_container_that_is_gone_is_forgotten(engine: Engine, journal: Journal)
     assert journal.all() == []
 
 
-def test_a_refusal_keeps_the_entry(changed: FakeEngine, engine: Engine, journal: Journal) -> None:
+def test_a_refusal_keeps_the_entry(changed, engine, journal) -> None:
     changed.faults["POST /update"] = 500
     (result,) = undone(engine, journal)
     assert (result.status, result.error) == ("failed", "status 500 on demand")
     assert len(journal.all()) == 1
 
 
-def test_an_engine_that_changes_nothing_keeps_the_entry(
-    changed: FakeEngine, engine: Engine, journal: Journal
-) -> None:
+def test_an_engine_that_changes_nothing_keeps_the_entry(changed, engine, journal) -> None:
     changed.ignores_updates = True
     (result,) = undone(engine, journal)
     assert result.status is Status.FAILED
@@ -99,7 +91,7 @@ def test_an_engine_that_changes_nothing_keeps_the_entry(
     assert len(journal.all()) == 1
 
 
-def test_a_dry_run_changes_nothing(changed: FakeEngine, engine: Engine, journal: Journal) -> None:
+def test_a_dry_run_changes_nothing(changed, engine, journal) -> None:
     (result,) = undone(engine, journal, dry_run=True)
     assert (result.status, result.after["cpus"]) == ("planned", None)
     assert changed.host_config["CpuQuota"] == 150_000
@@ -107,7 +99,7 @@ def test_a_dry_run_changes_nothing(changed: FakeEngine, engine: Engine, journal:
 
 
 @pytest.mark.usefixtures("changed")
-def test_only_some_containers_are_restored(engine: Engine, journal: Journal) -> None:
+def test_only_some_containers_are_restored(engine, journal) -> None:
     journal.add(journal_entry("0" * 64, "gone"))
     results = undo(engine, journal, lambda _: None, only=[ID])
     assert [result.container_id for result in results] == [ID]
@@ -117,9 +109,7 @@ def test_only_some_containers_are_restored(engine: Engine, journal: Journal) -> 
 # States
 
 
-def test_a_pause_is_undone(
-    actuator: EngineActuator, fake_engine: FakeEngine, engine: Engine, journal: Journal
-) -> None:
+def test_a_pause_is_undone(actuator, fake_engine, engine, journal) -> None:
     actuator.apply(plan_of(action({}, Op.PAUSE)))
     assert [one.status for one in undone(engine, journal, dry_run=True)] == ["planned"]
     assert fake_engine.state == "paused"
@@ -141,14 +131,7 @@ AGAIN = {"started": "2020-01-02T00:00:00Z"}
     ],
 )
 def test_a_container_that_was_paused_is_paused_again_unless_it_is_another_run(
-    actuator: EngineActuator,
-    fake_engine: FakeEngine,
-    engine: Engine,
-    journal: Journal,
-    since: dict[str, str],
-    then: list[Op],
-    status: str,
-    state: str,
+    actuator, fake_engine, engine, journal, since, then, status, state
 ) -> None:
     fake_engine.state = "paused"
     actuator.apply(plan_of(action({}, Op.UNPAUSE)))
@@ -161,9 +144,7 @@ def test_a_container_that_was_paused_is_paused_again_unless_it_is_another_run(
     assert fake_engine.state == state
 
 
-def test_a_later_pause_by_its_owner_is_left_alone(
-    changed: FakeEngine, engine: Engine, journal: Journal
-) -> None:
+def test_a_later_pause_by_its_owner_is_left_alone(changed, engine, journal) -> None:
     changed.state = "paused"
     assert [one.status for one in undone(engine, journal)] == ["applied"]
     assert changed.state == "paused"
@@ -185,9 +166,7 @@ def noted(engine: Engine, directory: Path) -> Path:
     return directory / f"{ID}.json"
 
 
-def test_a_paused_container_is_unpaused(
-    engine: Engine, fake_engine: FakeEngine, directory: Path, noted: Path
-) -> None:
+def test_a_paused_container_is_unpaused(engine, fake_engine, directory, noted) -> None:
     fake_engine.state = "paused"
     assert list(unpause_leftovers(engine, directory)) == [Leftover(NAME)]
     assert fake_engine.state == "running"
@@ -195,33 +174,27 @@ def test_a_paused_container_is_unpaused(
 
 
 @pytest.mark.parametrize("state", ["running", "exited"])
-def test_one_that_is_not_paused_is_not_told(
-    engine: Engine, fake_engine: FakeEngine, directory: Path, noted: Path, state: str
-) -> None:
+def test_one_that_is_not_paused_is_not_told(engine, fake_engine, directory, noted, state) -> None:
     fake_engine.state = state
     assert list(unpause_leftovers(engine, directory)) == []
     assert (fake_engine.state, noted.exists()) == (state, False)
 
 
-def test_a_refusal_is_told_and_the_file_stays(
-    engine: Engine, fake_engine: FakeEngine, directory: Path, noted: Path
-) -> None:
+def test_a_refusal_is_told_and_the_file_stays(engine, fake_engine, directory, noted) -> None:
     fake_engine.state = "paused"
     fake_engine.faults["POST /unpause"] = 500
     assert list(unpause_leftovers(engine, directory)) == [Leftover(NAME, "status 500 on demand")]
     assert noted.exists()
 
 
-def test_files_of_another_engine_are_left_alone(
-    engine: Engine, fake_engine: FakeEngine, directory: Path
-) -> None:
+def test_files_of_another_engine_are_left_alone(engine, fake_engine, directory) -> None:
     TurnNotes(directory).write(note("OTHER"))
     fake_engine.state = "paused"
     assert list(unpause_leftovers(engine, directory)) == []
     assert fake_engine.state == "paused"
 
 
-def test_a_damaged_file_is_named(engine: Engine, directory: Path) -> None:
+def test_a_damaged_file_is_named(engine, directory) -> None:
     directory.mkdir()
     (directory / "x.json").write_text("junk")
     with pytest.raises(DataError, match=r"x\.json: damaged note"):

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from helpers.fake_engine import ID, NAME, FakeEngine, action, plan_of
+from helpers.fake_engine import ID, NAME, action, plan_of
 from helpers.located_containers import container
 
 from dltools.apply.engine_actuator import EngineActuator
@@ -24,16 +24,14 @@ from dltools.plan.records import Plan, Result, Status
     ("state", "expected"),
     [("running", True), ("paused", True), ("exited", False), ("created", False), ("dead", False)],
 )
-def test_which_states_have_processes(state: str, expected: bool) -> None:
+def test_which_states_have_processes(state, expected) -> None:
     assert has_processes(container(state=state)) is expected
 
 
 @pytest.mark.parametrize(
     ("started", "status"), [(-1, None), (1, Status.STALE), (30 * 60, None)], ids=str
 )
-def test_a_container_that_started_in_the_future_tells_of_the_clock_alone(
-    started: float, status: Status | None
-) -> None:
+def test_a_container_that_started_in_the_future_tells_of_the_clock_alone(started, status) -> None:
     """Times in seconds from when the plan was made: half a minute ago."""
     planned = datetime.now(UTC) - timedelta(seconds=30)
     there = container(state="running", started=planned + timedelta(seconds=started))
@@ -41,9 +39,7 @@ def test_a_container_that_started_in_the_future_tells_of_the_clock_alone(
     assert (found and found.status) == status
 
 
-def test_a_missing_container_was_replaced_or_is_gone(
-    engine: DockerEngine, fake_engine: FakeEngine
-) -> None:
+def test_a_missing_container_was_replaced_or_is_gone(engine, fake_engine) -> None:
     replaced = action({}, container_id="0" * 64)
     reason = "container ffffffffffff has replaced it since the plan was made"
     assert missing(engine, replaced) == reason
@@ -83,9 +79,7 @@ def statuses(results: list[Result]) -> list[str]:
     ],
     ids=str,
 )
-def test_only_selected_containers_are_changed(
-    act: Any, fake_engine: FakeEngine, rules: Any, is_allowed: bool
-) -> None:
+def test_only_selected_containers_are_changed(act, fake_engine, rules, is_allowed) -> None:
     fake_engine.labels = {"team": "a"}
     (result,) = act(plan_of(action({"cpus": 1.5})), **rules)
     assert result.status is (Status.APPLIED if is_allowed else Status.SKIPPED)
@@ -94,20 +88,20 @@ def test_only_selected_containers_are_changed(
 
 
 @pytest.mark.parametrize("most", [0, 1, 2, 5])
-def test_a_plan_makes_so_many_changes_at_most(act: Any, most: int) -> None:
+def test_a_plan_makes_so_many_changes_at_most(act, most) -> None:
     actions = [action({"cpus": 1.0 + number / 10}, id=number) for number in range(3)]
     results = act(plan_of(*actions), max_changes=most)
     assert statuses(results) == ["applied"] * min(most, 3) + ["skipped"] * (3 - min(most, 3))
     assert all("--max-changes" in (result.error or "") for result in results[most:])
 
 
-def test_what_is_so_already_is_no_change(act: Any) -> None:
+def test_what_is_so_already_is_no_change(act) -> None:
     actions = [action({"cpus": cpus}, id=number) for number, cpus in enumerate((None, 2.0))]
     assert statuses(act(plan_of(*actions), max_changes=1)) == ["unchanged", "applied"]
 
 
 @pytest.mark.parametrize(("seconds", "status"), [(0, "applied"), (50, "applied"), (70, "stale")])
-def test_an_old_plan_is_refused(act: Any, seconds: int, status: str) -> None:
+def test_an_old_plan_is_refused(act, seconds, status) -> None:
     at = datetime.now(UTC) - timedelta(seconds=seconds)
     plan = Plan("test", at.isoformat(), {}, {}, None, (action({"cpus": 1.5}),))
     (result,) = act(plan, max_age_s=60.0)
@@ -115,7 +109,7 @@ def test_an_old_plan_is_refused(act: Any, seconds: int, status: str) -> None:
     assert ("--max-age" in (result.error or "")) == (status == "stale")
 
 
-def test_a_plan_of_no_known_age_is_refused_where_the_age_counts(act: Any) -> None:
+def test_a_plan_of_no_known_age_is_refused_where_the_age_counts(act) -> None:
     plan = Plan("test", "", {}, {}, None, (action({"cpus": 1.5}),))
     assert statuses(act(plan, max_age_s=60.0)) == ["stale"]
     assert statuses(act(plan)) == ["applied"]
@@ -124,7 +118,7 @@ def test_a_plan_of_no_known_age_is_refused_where_the_age_counts(act: Any) -> Non
 # What somebody else has changed
 
 
-def test_the_settings_of_somebody_else_are_left_alone(act: Any, fake_engine: FakeEngine) -> None:
+def test_the_settings_of_somebody_else_are_left_alone(act, fake_engine) -> None:
     act(plan_of(action({"cpus": 1.5})))
     fake_engine.host_config["CpuQuota"] = 300_000
     (result,) = act(plan_of(action({"cpus": 2.0})))
@@ -138,7 +132,7 @@ def test_the_settings_of_somebody_else_are_left_alone(act: Any, fake_engine: Fak
 
 
 def test_an_undo_leaves_the_settings_of_somebody_else_alone(
-    act: Any, fake_engine: FakeEngine, actuator: EngineActuator, journal: Journal
+    act, fake_engine, actuator, journal
 ) -> None:
     act(plan_of(action({"cpus": 1.5})))
     fake_engine.host_config["CpuQuota"] = 300_000
@@ -147,15 +141,13 @@ def test_an_undo_leaves_the_settings_of_somebody_else_alone(
     assert len(journal.all()) == 1
 
 
-def test_force_also_overrides_what_the_plan_expects(act: Any) -> None:
+def test_force_also_overrides_what_the_plan_expects(act) -> None:
     plan = plan_of(action({"cpus": 1.5}, expect={"cpus": 3.0}))
     assert statuses(act(plan)) == ["stale"]
     assert statuses(act(plan, is_forced=True)) == ["applied"]
 
 
-def test_a_change_that_was_cut_short_is_dl_apply_s_own(
-    act: Any, fake_engine: FakeEngine, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_change_that_was_cut_short_is_dl_apply_s_own(act, fake_engine, monkeypatch) -> None:
     """Before the change was made, or after: both are known beforehand."""
     update = DockerEngine.update
     for cut_before in (True, False):
@@ -184,14 +176,14 @@ def test_a_change_that_was_cut_short_is_dl_apply_s_own(
      ("mountinfo", f"9 8 0:4 / /x/containers/{INSIDE}/mounts/shm rw - tmpfs shm rw\n", False)],
     ids=["cgroup", "other cgroup", "mounted files", "files of a host"],
 )  # fmt: skip
-def test_its_own_container_is_known(tmp_path: Path, file: str, text: str, is_inside: bool) -> None:
+def test_its_own_container_is_known(tmp_path, file, text, is_inside) -> None:
     path = tmp_path / "proc" / "self" / file
     path.parent.mkdir(parents=True)
     path.write_text(text)
     assert is_own(INSIDE, tmp_path) is is_inside
 
 
-def test_its_own_container_is_never_changed(act: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_its_own_container_is_never_changed(act, monkeypatch) -> None:
     monkeypatch.setattr("dltools.apply.refusals.is_own", lambda _: True)
     (result,) = act(plan_of(action({"cpus": 1.5})), is_forced=True)
     assert (result.status, result.error) == (Status.SKIPPED, "dl-apply itself runs in it")

@@ -19,7 +19,6 @@ from dltools.engine.docker import answers as docker_answers
 from dltools.engine.docker.engine import DockerEngine
 from dltools.engine.gpu_access import FRAGILE, LASTING
 from dltools.engine.interface import LocatedContainer
-from dltools.engine.journal import Journal
 from dltools.plan.realisation.settings import Settings
 from dltools.plan.records import Result, Status
 
@@ -47,7 +46,7 @@ def test_a_change_is_planned_with_the_settings_before_and_after() -> None:
 
 
 @pytest.mark.parametrize("wanted", [{"cpus": 0.5}, {"cpus": 0.501}, {"cpuset": None}, {}], ids=str)
-def test_settings_as_wanted_are_unchanged(wanted: dict[str, Any]) -> None:
+def test_settings_as_wanted_are_unchanged(wanted) -> None:
     assert compared(located(**HALF), wanted, cpus=2.0).status is Status.UNCHANGED
 
 
@@ -68,7 +67,7 @@ def test_a_quota_of_all_cpus_is_no_quota() -> None:
         ),
     ],
 )
-def test_why_a_container_is_left_alone(changes: dict[str, Any], status: str, error: str) -> None:
+def test_why_a_container_is_left_alone(changes, status, error) -> None:
     """A reason that the container gives comes before what is wrong with the settings."""
     result = compared(altered(located(**HALF), **changes), {"cpus": 0.0})
     assert (result.status, result.error) == (status, error)
@@ -81,7 +80,7 @@ def test_a_paused_container_is_changed() -> None:
 
 
 @pytest.mark.parametrize("expect", [{"cpus": 2.0}, {"cpus": None}, {"memory": 1}], ids=str)
-def test_other_settings_than_the_plan_expects_are_stale(expect: dict[str, Any]) -> None:
+def test_other_settings_than_the_plan_expects_are_stale(expect) -> None:
     result = compared(located(**HALF), {"cpus": 1.5}, **expect)
     assert result.status is Status.STALE
     assert result.error == "its settings have changed since the plan was made"
@@ -97,9 +96,7 @@ def test_other_settings_than_the_plan_expects_are_stale(expect: dict[str, Any]) 
         ({"weight": 1024}, {"cpus": 2.0}, Status.STALE),
     ],
 )
-def test_settings_that_this_run_has_made_are_known(
-    made: Settings, expect: dict[str, Any], status: Status
-) -> None:
+def test_settings_that_this_run_has_made_are_known(made, expect, status) -> None:
     """The plan's sample was taken before they were in force."""
     assert compared(located(**HALF), {"cpus": 1.5}, made, **expect).status is status
 
@@ -113,7 +110,7 @@ def apply(tool: Tools, fake_engine: FakeEngine) -> Any:
     return act
 
 
-def test_only_the_field_of_the_start_is_sent(apply: Any, fake_engine: FakeEngine) -> None:
+def test_only_the_field_of_the_start_is_sent(apply, fake_engine) -> None:
     """The engine answers 409 to CpuQuota where NanoCpus is set, and the other way round."""
     fake_engine.host_config["NanoCpus"] = 500_000_000
     apply({"cpus": 1.5})
@@ -122,9 +119,7 @@ def test_only_the_field_of_the_start_is_sent(apply: Any, fake_engine: FakeEngine
 
 
 @pytest.mark.parametrize("status", [400, 409, 500])
-def test_a_refused_update_is_a_failure_with_the_engine_s_words(
-    apply: Any, fake_engine: FakeEngine, status: int
-) -> None:
+def test_a_refused_update_is_a_failure_with_the_engine_s_words(apply, fake_engine, status) -> None:
     fake_engine.faults["POST /update"] = status
     done = apply({"cpus": 1.5})
     (result,) = records(done.stdout)
@@ -133,7 +128,7 @@ def test_a_refused_update_is_a_failure_with_the_engine_s_words(
     assert result["after"] == {"cpus": None}
 
 
-def test_an_update_that_changes_nothing_is_a_failure(apply: Any, fake_engine: FakeEngine) -> None:
+def test_an_update_that_changes_nothing_is_a_failure(apply, fake_engine) -> None:
     fake_engine.ignores_updates = True
     done = apply({"cpus": 1.5})
     (result,) = records(done.stdout)
@@ -142,42 +137,32 @@ def test_an_update_that_changes_nothing_is_a_failure(apply: Any, fake_engine: Fa
     assert result["error"]
 
 
-def test_a_container_that_goes_before_the_update_is_stale(
-    apply: Any, fake_engine: FakeEngine
-) -> None:
+def test_a_container_that_goes_before_the_update_is_stale(apply, fake_engine) -> None:
     fake_engine.faults["POST /update"] = 404
     done = apply({"cpus": 1.5})
     assert (done.returncode, records(done.stdout)[0]["status"]) == (75, "stale")
 
 
-def test_a_container_that_goes_before_the_reading_back_is_stale(
-    apply: Any, fake_engine: FakeEngine
-) -> None:
+def test_a_container_that_goes_before_the_reading_back_is_stale(apply, fake_engine) -> None:
     fake_engine.after_update = lambda: fake_engine.faults.update({f"GET {ID}/json": 404})
     done = apply({"cpus": 1.5})
     assert (done.returncode, records(done.stdout)[0]["status"]) == (75, "stale")
 
 
-def test_an_inspection_that_fails_is_a_failure_of_its_action(
-    apply: Any, fake_engine: FakeEngine
-) -> None:
+def test_an_inspection_that_fails_is_a_failure_of_its_action(apply, fake_engine) -> None:
     fake_engine.faults[f"GET {ID}/json"] = 500
     done = apply({"cpus": 1.5}, {"cpus": 1.5})
     assert done.returncode == 1
     assert [result["status"] for result in records(done.stdout)] == ["failed", "failed"]
 
 
-def test_a_reading_back_that_fails_is_a_failure_of_its_action(
-    apply: Any, fake_engine: FakeEngine
-) -> None:
+def test_a_reading_back_that_fails_is_a_failure_of_its_action(apply, fake_engine) -> None:
     fake_engine.after_update = lambda: fake_engine.faults.update({f"GET {ID}/json": 500})
     done = apply({"cpus": 1.5})
     assert (done.returncode, records(done.stdout)[0]["status"]) == (1, "failed")
 
 
-def test_results_are_printed_before_the_engine_goes_away(
-    apply: Any, fake_engine: FakeEngine
-) -> None:
+def test_results_are_printed_before_the_engine_goes_away(apply, fake_engine) -> None:
     done = apply({"cpus": 1.5}, {"weight": 300})
     assert [r["status"] for r in records(done.stdout)] == ["applied", "applied"]
 
@@ -203,9 +188,7 @@ def update(actuator: EngineActuator, wanted: Settings) -> Result:
     return result
 
 
-def test_a_failed_change_leaves_no_entry(
-    actuator: EngineActuator, fake_engine: FakeEngine, journal: Journal
-) -> None:
+def test_a_failed_change_leaves_no_entry(actuator, fake_engine, journal) -> None:
     fake_engine.faults["POST /update"] = 500
     result = update(actuator, {"cpus": 1.5})
     assert (result.status, result.error) == (Status.FAILED, "status 500 on demand")
@@ -213,9 +196,7 @@ def test_a_failed_change_leaves_no_entry(
     assert actuator.changed == frozenset()
 
 
-def test_a_failed_change_after_another_keeps_its_entry(
-    actuator: EngineActuator, fake_engine: FakeEngine, journal: Journal
-) -> None:
+def test_a_failed_change_after_another_keeps_its_entry(actuator, fake_engine, journal) -> None:
     update(actuator, {"cpus": 1.5})
     fake_engine.faults["POST /update"] = 500
     assert update(actuator, {"cpus": 0.5}).after == {"cpus": 1.5}
@@ -225,10 +206,7 @@ def test_a_failed_change_after_another_keeps_its_entry(
 
 
 def test_a_change_of_a_container_that_ends_meanwhile_is_stale(
-    actuator: EngineActuator,
-    fake_engine: FakeEngine,
-    journal: Journal,
-    monkeypatch: pytest.MonkeyPatch,
+    actuator, fake_engine, journal, monkeypatch
 ) -> None:
     """The engine refuses, and learns only then that the container has ended."""
     answer, ended = fake_engine.answer, Timer(0.03, setattr, (fake_engine, "state", "exited"))
@@ -245,9 +223,7 @@ def test_a_change_of_a_container_that_ends_meanwhile_is_stale(
     assert journal.all() == []
 
 
-def test_an_update_that_is_recorded_and_refused_is_reverted(
-    actuator: EngineActuator, fake_engine: FakeEngine, journal: Journal
-) -> None:
+def test_an_update_that_is_recorded_and_refused_is_reverted(actuator, fake_engine, journal) -> None:
     fake_engine.after_update = lambda: fake_engine.host_config.update({"CpuQuota": 20_000})
     result = update(actuator, {"cpus": 1.5})
     fake_engine.after_update = lambda: None
@@ -258,9 +234,7 @@ def test_an_update_that_is_recorded_and_refused_is_reverted(
     assert len(journal.all()) == 1
 
 
-def test_a_change_that_cannot_be_reverted_keeps_its_entry(
-    actuator: EngineActuator, fake_engine: FakeEngine, journal: Journal
-) -> None:
+def test_a_change_that_cannot_be_reverted_keeps_its_entry(actuator, fake_engine, journal) -> None:
     def fail_from_now_on() -> None:
         fake_engine.host_config["CpuQuota"] = 20_000
         fake_engine.faults["POST /update"] = 500
@@ -273,7 +247,7 @@ def test_a_change_that_cannot_be_reverted_keeps_its_entry(
 
 
 def test_a_change_that_is_carried_out_after_the_engine_was_away_is_ours(
-    actuator: EngineActuator, fake_engine: FakeEngine, monkeypatch: pytest.MonkeyPatch
+    actuator, fake_engine, monkeypatch
 ) -> None:
     """An engine that restarts takes changes that it says it has not taken."""
     update(actuator, {"cpus": 1.5})
@@ -297,9 +271,7 @@ def test_a_change_that_is_carried_out_after_the_engine_was_away_is_ours(
 # GPUs
 
 
-def test_an_update_that_cuts_off_the_gpu_is_a_failure(
-    actuator: EngineActuator, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_update_that_cuts_off_the_gpu_is_a_failure(actuator, monkeypatch) -> None:
     answers = iter([True, False])
     monkeypatch.setattr(docker_answers, "access_by_request", lambda _: LASTING)
     monkeypatch.setattr(DockerEngine, "can_open_gpu", lambda *_: next(answers))
@@ -311,7 +283,7 @@ def test_an_update_that_cuts_off_the_gpu_is_a_failure(
 
 
 def test_files_that_are_not_visible_are_a_reason_to_skip(
-    actuator: EngineActuator, fake_engine: FakeEngine, monkeypatch: pytest.MonkeyPatch
+    actuator, fake_engine, monkeypatch
 ) -> None:
     monkeypatch.setattr(docker_answers, "access_by_request", lambda _: FRAGILE)
     result = update(actuator, {"cpus": 1.5})

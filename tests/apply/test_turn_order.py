@@ -177,7 +177,7 @@ def test_who_sleeps_gives_its_turn_up_and_is_not_frozen() -> None:
 
 
 @pytest.mark.parametrize("others", [0.0, 10.0])
-def test_who_wakes_is_next_when_the_turn_ends(others: float) -> None:
+def test_who_wakes_is_next_when_the_turn_ends(others) -> None:
     """Also where other programs leave it a tenth of a CPU."""
     world = World(cpus=2.0, others=others, busy={"a": 0.0, "b": 1.0, "c": 1.0})
     world.plan("a", "b", "c")
@@ -278,9 +278,7 @@ def test_a_turn_ends_for_one_that_has_waited_too_long() -> None:
     first=st.integers(2, 6),
 )
 @pytest.mark.slow
-def test_nobody_waits_past_the_bound_whatever_happens(
-    seed: int, gap_s: float, turn_s: float, life_s: float, first: int
-) -> None:
+def test_nobody_waits_past_the_bound_whatever_happens(seed, gap_s, turn_s, life_s, first) -> None:
     """Ten minutes in which containers come, end, sleep and wake, and each plan regroups them."""
     world = World(cpus=2.0, idle_s=0.0) if seed % 2 else World()
     chance, count, most = random.Random(seed), first, first
@@ -399,7 +397,7 @@ def look_alone(queue: TurnOrder | TurnCircle, now: float) -> None:
 @examples(15)
 @given(seed=st.integers(0, 1 << 30), turn_s=st.floats(0.5, 60), gap_s=st.floats(2, 30))
 def test_no_two_groups_of_a_queue_run_at_once_and_queues_are_independent(
-    seed: int, turn_s: float, gap_s: float
+    seed, turn_s, gap_s
 ) -> None:
     """Five minutes in which containers come and end in three queues. Each runs as it would alone,
     and nobody waits longer than the bound; for a GPU than for one turn of each other."""
@@ -471,7 +469,7 @@ def run_together(circle: TurnCircle, until: float, step: float = 0.001) -> list[
 
 @examples(30)
 @given(parts=st.lists(st.floats(0.05, 1.0), min_size=1, max_size=6))
-def test_each_has_its_part_and_as_few_as_can_be_run_at_once(parts: list[float]) -> None:
+def test_each_has_its_part_and_as_few_as_can_be_run_at_once(parts) -> None:
     looks = run_together(shared(*parts), 3.0)
     for number, part in enumerate(parts):
         assert sum(f"j{number}" in look for look in looks) / len(looks) == pytest.approx(

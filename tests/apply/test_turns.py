@@ -43,9 +43,7 @@ def noted(tmp_path: Path) -> set[str]:
     return {path.stem for path in (tmp_path / "rotation").glob("*.json")}
 
 
-def test_a_file_names_each_container_that_takes_turns_and_the_run(
-    rotation: Rotation, tmp_path: Path
-) -> None:
+def test_a_file_names_each_container_that_takes_turns_and_the_run(rotation, tmp_path) -> None:
     rotation.set_turns(turns("a", "b"))
     assert noted(tmp_path) == {"a", "b"}
     note = TurnNotes(tmp_path / "rotation").find("b")
@@ -61,9 +59,7 @@ def test_a_file_names_each_container_that_takes_turns_and_the_run(
     assert noted(tmp_path) == set()
 
 
-def test_an_engine_that_refuses_for_a_while_is_asked_again(
-    rotation: Rotation, fake: FakeEngine, tmp_path: Path
-) -> None:
+def test_an_engine_that_refuses_for_a_while_is_asked_again(rotation, fake, tmp_path) -> None:
     rotation.set_turns(turns("a", "b", "c"))
     fake.containers["b"].refusals = 3
     rotation.end()
@@ -72,7 +68,7 @@ def test_an_engine_that_refuses_for_a_while_is_asked_again(
 
 
 def test_a_container_that_stays_paused_keeps_its_note_and_is_named(
-    rotation: Rotation, fake: FakeEngine, engine: DockerEngine, tmp_path: Path
+    rotation, fake, engine, tmp_path
 ) -> None:
     rotation.set_turns(turns("a", "b", "c"))
     fake.containers["b"].refusals = 10**6
@@ -89,12 +85,7 @@ def test_a_container_that_stays_paused_keeps_its_note_and_is_named(
 
 @pytest.mark.parametrize("signal", [KeyboardInterrupt, SystemExit])
 def test_a_pause_on_its_way_when_a_signal_comes_is_undone_too(
-    rotation: Rotation,
-    fake: FakeEngine,
-    engine: DockerEngine,
-    monkeypatch: pytest.MonkeyPatch,
-    replace_sleep: ReplaceSleep,
-    signal: type[BaseException],
+    rotation, fake, engine, monkeypatch, replace_sleep, signal
 ) -> None:
     """The engine has read the request, and carries it out after the first unpause."""
     pause, looks = engine.pause, []
@@ -116,9 +107,7 @@ def test_a_pause_on_its_way_when_a_signal_comes_is_undone_too(
     assert fake.states == {"a": "running", "b": "running", "c": "running"}
 
 
-def test_a_turn_that_was_refused_is_tried_again(
-    rotation: Rotation, fake: FakeEngine, clock: Clock
-) -> None:
+def test_a_turn_that_was_refused_is_tried_again(rotation, fake, clock) -> None:
     del fake.containers["c"]
     rotation.set_turns(turns("a", "b"))
     fake.containers["b"].refusals = 2
@@ -132,7 +121,7 @@ def test_a_turn_that_was_refused_is_tried_again(
 
 
 def test_a_container_that_leaves_and_was_refused_is_tried_again(
-    rotation: Rotation, fake: FakeEngine, clock: Clock, tmp_path: Path
+    rotation, fake, clock, tmp_path
 ) -> None:
     rotation.set_turns(turns("a", "b", "c"))
     fake.containers["c"].refusals = 1
@@ -145,9 +134,7 @@ def test_a_container_that_leaves_and_was_refused_is_tried_again(
     assert noted(tmp_path) == {"a", "b"}
 
 
-def test_one_that_stays_paused_keeps_no_other_paused(
-    rotation: Rotation, fake: FakeEngine, engine: DockerEngine, tmp_path: Path
-) -> None:
+def test_one_that_stays_paused_keeps_no_other_paused(rotation, fake, engine, tmp_path) -> None:
     rotation.set_turns(turns("a", "b", "c"))
     fake.containers["b"].refusals = 10**6
     found = list(unpause_leftovers(engine, tmp_path / "rotation"))
@@ -156,9 +143,7 @@ def test_one_that_stays_paused_keeps_no_other_paused(
     assert noted(tmp_path) == {"b"}
 
 
-def test_an_error_names_a_few_containers(
-    fake: FakeEngine, engine: DockerEngine, tmp_path: Path
-) -> None:
+def test_an_error_names_a_few_containers(fake, engine, tmp_path) -> None:
     fake.containers.clear()
     fake.add(*(f"job{n}" for n in range(12)))
     rotation = Rotation(engine, tmp_path / "rotation")
@@ -169,7 +154,7 @@ def test_an_error_names_a_few_containers(
         rotation.end()
 
 
-def test_a_new_first_group_runs_at_once(fake: FakeEngine, rotation: Rotation, clock: Clock) -> None:
+def test_a_new_first_group_runs_at_once(fake, rotation, clock) -> None:
     rotation.set_turns(turns("a", "b"))
     clock.now = 0.5
     rotation.set_turns(turns("c", "a", "b"))
@@ -179,9 +164,7 @@ def test_a_new_first_group_runs_at_once(fake: FakeEngine, rotation: Rotation, cl
     assert fake.states == {"a": "paused", "b": "paused", "c": "running"}
 
 
-def test_a_turn_that_has_become_shorter_ends_earlier(
-    fake: FakeEngine, rotation: Rotation, clock: Clock
-) -> None:
+def test_a_turn_that_has_become_shorter_ends_earlier(fake, rotation, clock) -> None:
     rotation.set_turns([Turn("a", "a", 0, 10.0), Turn("b", "b", 1, 8.0)])
     clock.now = 5.0
     rotation.set_turns([Turn("b", "b", 0, 8.0), Turn("a", "a", 1, 8.0)])
@@ -196,7 +179,7 @@ def test_a_turn_that_has_become_shorter_ends_earlier(
 # Several queues
 
 
-def test_each_queue_runs_one_group(fake: FakeEngine, rotation: Rotation, clock: Clock) -> None:
+def test_each_queue_runs_one_group(fake, rotation, clock) -> None:
     fake.add("d", "e")
     rotation.set_turns([*turns("a", "b"), *on_gpu("GPU-1", "c", "d", "e")])
     ran = []
@@ -208,7 +191,7 @@ def test_each_queue_runs_one_group(fake: FakeEngine, rotation: Rotation, clock: 
 
 
 def test_a_queue_ends_when_nobody_waits_in_it_and_the_others_go_on(
-    fake: FakeEngine, rotation: Rotation, clock: Clock, tmp_path: Path
+    fake, rotation, clock, tmp_path
 ) -> None:
     fake.add("d")
     rotation.set_turns([*turns("a", "b"), *on_gpu("GPU-1", "c", "d")])
@@ -226,7 +209,7 @@ def test_a_queue_ends_when_nobody_waits_in_it_and_the_others_go_on(
     assert noted(tmp_path) == set()
 
 
-def test_all_queues_end_together(fake: FakeEngine, rotation: Rotation, tmp_path: Path) -> None:
+def test_all_queues_end_together(fake, rotation, tmp_path) -> None:
     fake.add("d")
     rotation.set_turns([*on_gpu("GPU-1", "a", "b"), *on_gpu("GPU-2", "c", "d")])
     assert list(fake.states.values()).count("paused") == 2
@@ -239,7 +222,7 @@ def test_all_queues_end_together(fake: FakeEngine, rotation: Rotation, tmp_path:
     assert noted(tmp_path) == set()
 
 
-def test_a_container_changes_its_queue(fake: FakeEngine, rotation: Rotation, clock: Clock) -> None:
+def test_a_container_changes_its_queue(fake, rotation, clock) -> None:
     rotation.set_turns(turns("a", "b", "c"))
     clock.now = 0.5
     rotation.set_turns([*turns("a"), *on_gpu("GPU-1", "b", "c")])
@@ -247,9 +230,7 @@ def test_a_container_changes_its_queue(fake: FakeEngine, rotation: Rotation, clo
     assert (rotation.turn_of("c") or turns("c")[0]).queue == "GPU-1"
 
 
-def test_turns_that_are_shares_of_a_second(
-    fake: FakeEngine, rotation: Rotation, clock: Clock
-) -> None:
+def test_turns_that_are_shares_of_a_second(fake, rotation, clock) -> None:
     """Two of three run at any time; the one whose turn begins does so before another is paused."""
     own = [Turn(key, key, n, 2 / 3, "GPU-1", math.inf, 1.0) for n, key in enumerate("abc")]
     rotation.set_turns(own)

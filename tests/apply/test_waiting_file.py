@@ -40,7 +40,7 @@ def rows(path: Path) -> list[list[str]]:
     return [line.split() for line in lines if not line.startswith("#")]
 
 
-def test_who_is_paused_until_its_turn(path: Path, home: Path, clock: Clock) -> None:
+def test_who_is_paused_until_its_turn(path, home, clock) -> None:
     file = WaitingFile(path, home, "ada@lab.example", clock)
     assert path.read_text().endswith("# Ask: ada@lab.example\n# None waits.\n")
     clock.now += 5
@@ -49,7 +49,7 @@ def test_who_is_paused_until_its_turn(path: Path, home: Path, clock: Clock) -> N
     assert "2026-05-28 20:26:45 UTC" in path.read_text()
 
 
-def test_who_waits_at_a_low_weight(path: Path, home: Path, clock: Clock) -> None:
+def test_who_waits_at_a_low_weight(path, home, clock) -> None:
     file = WaitingFile(path, home, clock=clock)
     clock.now += 5
     said = "2 of 4 in the queue, until 20:28:10 at the latest"
@@ -68,21 +68,21 @@ def test_who_waits_at_a_low_weight(path: Path, home: Path, clock: Clock) -> None
     assert path.read_text().endswith("# None waits.\n")
 
 
-def test_a_wait_may_last_past_midnight(path: Path, home: Path, clock: Clock) -> None:
+def test_a_wait_may_last_past_midnight(path, home, clock) -> None:
     file = WaitingFile(path, home, clock=clock)
     clock.now += 4 * 3600
     file.update([], {"1": held(10.0, "2 of 4 in the queue, until 00:31:00 at the latest")})
     assert rows(path)[0][-4:] == ["00:31:00", "2", "of", "4"]
 
 
-def test_an_owners_low_weight_is_no_wait(path: Path, home: Path, clock: Clock) -> None:
+def test_an_owners_low_weight_is_no_wait(path, home, clock) -> None:
     file = WaitingFile(path, home, clock=clock)
     clock.now += 5
     file.update([], {"1": held(100.0, "2 of 4 in the queue", own=100.0)})
     assert rows(path) == []
 
 
-def test_all_may_read_it_and_it_is_never_half_there(path: Path, home: Path, clock: Clock) -> None:
+def test_all_may_read_it_and_it_is_never_half_there(path, home, clock) -> None:
     before = os.umask(0o077)
     try:
         file = WaitingFile(path, home, clock=clock)
@@ -96,7 +96,7 @@ def test_all_may_read_it_and_it_is_never_half_there(path: Path, home: Path, cloc
     assert [one.name for one in path.parent.iterdir() if "waiting" in one.name] == ["waiting"]
 
 
-def test_it_is_written_once_a_second_at_most(path: Path, home: Path, clock: Clock) -> None:
+def test_it_is_written_once_a_second_at_most(path, home, clock) -> None:
     file = WaitingFile(path, home, clock=clock)
     first = path.stat().st_ino
     for _ in range(3):
@@ -105,7 +105,7 @@ def test_it_is_written_once_a_second_at_most(path: Path, home: Path, clock: Cloc
     assert path.stat().st_ino == first
 
 
-def test_strangers_text_is_made_printable(path: Path, home: Path, clock: Clock) -> None:
+def test_strangers_text_is_made_printable(path, home, clock) -> None:
     file = WaitingFile(path, home, "ask\x1b[2J me", clock)
     clock.now += 5
     name = "a\x1b]0;x\x07\nb" + 300 * "c"
@@ -116,18 +116,18 @@ def test_strangers_text_is_made_printable(path: Path, home: Path, clock: Clock) 
     assert len(rows(path)) == 1
 
 
-def test_it_goes_with_its_run(path: Path, home: Path) -> None:
+def test_it_goes_with_its_run(path, home) -> None:
     WaitingFile(path, home).remove()
     assert not path.exists()
 
 
-def test_who_takes_the_lock_after_a_killed_run_removes_it(path: Path, home: Path) -> None:
+def test_who_takes_the_lock_after_a_killed_run_removes_it(path, home) -> None:
     WaitingFile(path, home)
     with locked_state(home):
         assert not path.exists()
 
 
-def test_what_has_taken_its_name_is_left(path: Path, home: Path, tmp_path: Path) -> None:
+def test_what_has_taken_its_name_is_left(path, home, tmp_path) -> None:
     WaitingFile(path, home)
     path.write_text("mine")
     with locked_state(home):
@@ -140,7 +140,7 @@ def test_what_has_taken_its_name_is_left(path: Path, home: Path, tmp_path: Path)
         assert (tmp_path / "other").read_text() == "theirs"
 
 
-def test_a_link_is_replaced_and_not_written_through(path: Path, home: Path, tmp_path: Path) -> None:
+def test_a_link_is_replaced_and_not_written_through(path, home, tmp_path) -> None:
     (tmp_path / "other").write_text("theirs")
     path.symlink_to(tmp_path / "other")
     WaitingFile(path, home)
@@ -148,12 +148,12 @@ def test_a_link_is_replaced_and_not_written_through(path: Path, home: Path, tmp_
     assert (tmp_path / "other").read_text() == "theirs"
 
 
-def test_a_file_that_cannot_be_made_is_an_error(home: Path, tmp_path: Path) -> None:
+def test_a_file_that_cannot_be_made_is_an_error(home, tmp_path) -> None:
     with pytest.raises(OutputError, match="cannot create"):
         WaitingFile(tmp_path / "nowhere" / "waiting", home)
 
 
-def test_without_a_path_nothing_happens(tmp_path: Path) -> None:
+def test_without_a_path_nothing_happens(tmp_path) -> None:
     file = WaitingFile()
     file.update([], {"1": held(10.0, "")})
     file.remove()

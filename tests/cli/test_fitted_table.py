@@ -3,7 +3,6 @@
 import io
 import re
 from datetime import UTC, datetime
-from typing import Any
 
 import pytest
 from helpers.observed_rows import observed_hosts
@@ -84,9 +83,7 @@ WHOLE = {
 
 @pytest.mark.parametrize("width", [30, 40, 60, 79, 80, 81, 100, 120, 200])
 @pytest.mark.parametrize("make", WHOLE, ids=lambda make: make.__name__)
-def test_no_number_is_cut_and_no_line_is_too_long(
-    make: Any, width: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_no_number_is_cut_and_no_line_is_too_long(make, width, monkeypatch) -> None:
     lines = shown(make(), width, monkeypatch)
     assert max(map(len, lines)) <= width
     text = "\n".join(lines)
@@ -94,20 +91,20 @@ def test_no_number_is_cut_and_no_line_is_too_long(
         assert re.search(rf"(?<![\w.]){re.escape(value)}(?![\w.…])", text), value
 
 
-def test_a_table_that_fits_is_not_changed(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_table_that_fits_is_not_changed(monkeypatch) -> None:
     lines = shown(results(), 200, monkeypatch)
     assert lines[2].split("   ")[:2] == [LONG, "applied"]
     assert len(lines) == 4
 
 
-def test_what_does_not_fit_comes_below_with_its_names(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_does_not_fit_comes_below_with_its_names(monkeypatch) -> None:
     lines = shown(best(), 40, monkeypatch)
     heads = [line.split() for line in lines if line.startswith("POLICY")]
     assert len(heads) > 1
     assert {word for head in heads for word in head} >= {"MAKESPAN", "SATISFIED", "FAILED"}
 
 
-def test_wide_letters_count_twice(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_wide_letters_count_twice(monkeypatch) -> None:
     table = FittedTable("NAME", "VALUE:right")
     table.add_row("深度学习容器" * 4, "1234567.89 s")
     lines = shown(table, 30, monkeypatch)
@@ -140,9 +137,7 @@ def planned(names: list[str], reason: str = "growing: growth of loss 1.57") -> T
 @pytest.mark.parametrize(
     "names", [COMPOSED[:3], [f"{one}-{n}" for n in range(4) for one in COMPOSED]]
 )
-def test_names_of_compose_are_whole_and_a_row_has_two_lines(
-    width: int, names: list[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_names_of_compose_are_whole_and_a_row_has_two_lines(width, names, monkeypatch) -> None:
     lines = shown(planned(names), width, monkeypatch)
     assert [line.split()[0] for line in lines[2:] if not line.startswith(" ")] == names
     assert len(lines) - 2 <= 2 * len(names)
@@ -150,9 +145,7 @@ def test_names_of_compose_are_whole_and_a_row_has_two_lines(
     assert f"1 of {len(names)} in the" in "\n".join(lines)
 
 
-def test_the_gist_of_a_reason_comes_first_and_the_rest_where_there_is_room(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_the_gist_of_a_reason_comes_first_and_the_rest_where_there_is_room(monkeypatch) -> None:
     assert shown(planned(["a"]), 300, monkeypatch)[-1].endswith(
         "weight 1024 -> 10   1 of 1 in the queue; growing; growth of loss 1.57; "
         "training: reports loss"
@@ -163,9 +156,7 @@ def test_the_gist_of_a_reason_comes_first_and_the_rest_where_there_is_room(
 
 
 @pytest.mark.parametrize("width", [80, 100, 140])
-def test_a_sentence_has_the_whole_width_wherever_it_stands(
-    width: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_sentence_has_the_whole_width_wherever_it_stands(width, monkeypatch) -> None:
     why = "watching (NL to WL): growth efficiency 0.0168 of val_loss < alpha 0.03"
     lines = shown(planned(COMPOSED[:2], why), width, monkeypatch)
     found = [line for line in lines if "in the queue" in line]
@@ -173,7 +164,7 @@ def test_a_sentence_has_the_whole_width_wherever_it_stands(
     assert all("growth efficiency 0.0168 of" in line for line in found)
 
 
-def test_long_names_of_one_project_are_told_apart(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_long_names_of_one_project_are_told_apart(monkeypatch) -> None:
     kinds = ("embedding", "ranking")
     names = [f"recommendation-team-of-the-lab-{kind}-trainer-{n}" for kind in kinds for n in "12"]
     lines = shown(planned(names), 60, monkeypatch)
@@ -192,9 +183,7 @@ def observed(state: str = "running") -> Table:
     return containers_table(observed_hosts([row]), 80)
 
 
-def test_a_narrow_table_of_containers_says_the_role_in_a_word(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_narrow_table_of_containers_says_the_role_in_a_word(monkeypatch) -> None:
     assert shown(observed(), 80, monkeypatch)[-1].split() == [
         COMPOSED[0], "-", "2", "128", "MiB", "-", "server"
     ]  # fmt: skip
@@ -220,9 +209,7 @@ def quota(name: str, before: float | None, after: float | None, note: str = "") 
     return Result(1, status, "i", name, {"cpus": before}, {"cpus": after}, note or None)
 
 
-def test_a_stream_has_one_header_and_its_rows_are_below_each_other(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_stream_has_one_header_and_its_rows_are_below_each_other(monkeypatch) -> None:
     lines = streamed(
         100,
         monkeypatch,
@@ -245,7 +232,7 @@ def test_a_stream_has_one_header_and_its_rows_are_below_each_other(
     assert rows[1].startswith("           lstm")
 
 
-def test_a_header_comes_again_where_a_row_does_not_fit(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_header_comes_again_where_a_row_does_not_fit(monkeypatch) -> None:
     wide = Result(1, Status.APPLIED, "i", "a", {"cpus": 1.0}, {"turn_s": 16.0, "group": 123456789})
     found = ("12:00:00", [quota("resnet", None, 0.667)]), ("12:00:02", [wide])
     lines = streamed(100, monkeypatch, *found, found[0])
@@ -254,7 +241,7 @@ def test_a_header_comes_again_where_a_row_does_not_fit(monkeypatch: pytest.Monke
 
 
 @pytest.mark.parametrize("width", [20, 40, 60, 80, 200])
-def test_a_stream_is_as_narrow_as_the_screen(width: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_stream_is_as_narrow_as_the_screen(width, monkeypatch) -> None:
     groups = [("12:00:00", [quota(LONG, None, 0.667)]), ("12:00:02", [quota("lstm", 1.5, 0.25)])]
     lines = streamed(width, monkeypatch, *groups, groups[0])
     assert max(map(len, lines)) <= max(width, 20)

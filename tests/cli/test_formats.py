@@ -16,7 +16,7 @@ class Terminal(io.StringIO):
         return True
 
 
-def test_auto_is_a_table_on_a_terminal_else_json(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_auto_is_a_table_on_a_terminal_else_json(monkeypatch) -> None:
     monkeypatch.setattr(sys, "stdout", io.StringIO())
     assert format_for_stdout(RowFormat.AUTO) is RowFormat.JSONL
     assert format_for_stdout(RowFormat.CSV) is RowFormat.CSV
@@ -38,13 +38,13 @@ def test_auto_is_a_table_on_a_terminal_else_json(monkeypatch: pytest.MonkeyPatch
     ],
 )
 def test_the_name_of_the_output_decides_where_nothing_was_asked_for(
-    wanted: RowFormat, output: str | None, format_: RowFormat
+    wanted, output, format_
 ) -> None:
     assert format_by_name(wanted, output, SUFFIXES) is format_
 
 
 @pytest.mark.parametrize("output", ["x.xlsx", "a.b.XLSX", "x.txt"])
-def test_an_ending_of_no_format_is_wrong_usage(output: str) -> None:
+def test_an_ending_of_no_format_is_wrong_usage(output) -> None:
     with pytest.raises(typer.BadParameter, match=r"no format ends in \.\w+: use \.csv or \.jsonl$"):
         format_by_name(RowFormat.AUTO, output, SUFFIXES)
 

@@ -29,7 +29,7 @@ def test_modes_are_known_by_name() -> None:
 
 
 @pytest.mark.parametrize("quantum", [0.0, 0.09, 3601.0])
-def test_a_quantum_out_of_range_is_refused(quantum: float) -> None:
+def test_a_quantum_out_of_range_is_refused(quantum) -> None:
     with pytest.raises(ConfigError, match=r"^--quantum must be between 0.1 and 3600 seconds"):
         realisation_options("rotate", quantum)
 
@@ -37,9 +37,7 @@ def test_a_quantum_out_of_range_is_refused(quantum: float) -> None:
 @pytest.mark.parametrize(
     ("value", "names"), [(None, None), ("", []), ("mine", ["mine"]), ("a,,b", ["a", "b"])]
 )
-def test_plugins_are_allowed_by_the_environment(
-    value: str | None, names: list[str] | None, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_plugins_are_allowed_by_the_environment(value, names, monkeypatch) -> None:
     if value is None:
         monkeypatch.delenv("DLTOOLS_PLUGINS", raising=False)
     else:
@@ -54,7 +52,7 @@ def lines(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -
     return capsys.readouterr().out.splitlines()
 
 
-def test_policies_are_listed_by_name(lines: list[str]) -> None:
+def test_policies_are_listed_by_name(lines) -> None:
     names = [line.partition(":")[0] for line in lines if not line.startswith(" ")]
     assert {"flowcon", "noop", "tradl"} <= set(names)
     *policies, last = names
@@ -73,5 +71,5 @@ def test_policies_are_listed_by_name(lines: list[str]) -> None:
         "    class Q1 to Q20, queue 1 to queue 20: ",
     ],
 )
-def test_parameters_and_classes_stand_below_their_policy(lines: list[str], begin: str) -> None:
+def test_parameters_and_classes_stand_below_their_policy(lines, begin) -> None:
     assert any(line.startswith(begin) for line in lines)

@@ -37,9 +37,7 @@ def work(seconds: float, after_s: float = 0.05, total: float | None = 4) -> None
 
 
 @pytest.mark.parametrize("total", [4, None])
-def test_long_work_shows_a_bar_and_takes_it_away(
-    terminal: Callable[[], Terminal], total: float | None
-) -> None:
+def test_long_work_shows_a_bar_and_takes_it_away(terminal, total) -> None:
     screen = terminal()
     with ProgressBar("simulating", total, 0.05) as bar:
         bar.advance()
@@ -50,20 +48,20 @@ def test_long_work_shows_a_bar_and_takes_it_away(
     assert shown.endswith("\x1b[2K")
 
 
-def test_short_work_shows_none(terminal: Callable[[], Terminal]) -> None:
+def test_short_work_shows_none(terminal) -> None:
     screen = terminal()
     work(0.05, after_s=2.0)
     assert screen.getvalue() == ""
 
 
-def test_quiet_shows_none(terminal: Callable[[], Terminal]) -> None:
+def test_quiet_shows_none(terminal) -> None:
     screen = terminal()
     remarks.be_quiet(True)
     work(0.3)
     assert screen.getvalue() == ""
 
 
-def test_no_terminal_shows_none(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_terminal_shows_none(monkeypatch) -> None:
     monkeypatch.setattr(sys, "stderr", made := io.StringIO())
     work(0.3)
     assert made.getvalue() == ""

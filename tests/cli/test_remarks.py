@@ -26,16 +26,12 @@ def test_a_tool_that_sudo_finds_has_no_path() -> None:
     assert as_root("env") == "sudo env"
 
 
-def test_a_tool_that_sudo_does_not_find_has_one(
-    place: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_tool_that_sudo_does_not_find_has_one(place, monkeypatch) -> None:
     monkeypatch.setenv("PATH", f"{place.parent}:/usr/bin:/bin")
     assert as_root("dl-apply", "--undo") == f"sudo {place} --undo"
 
 
-def test_a_tool_that_was_called_by_its_path_has_that(
-    place: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_tool_that_was_called_by_its_path_has_that(place, monkeypatch) -> None:
     monkeypatch.setattr(sys, "argv", [str(place)])
     assert as_root("dl-apply") == f"sudo {place}"
 
@@ -58,20 +54,20 @@ def told(monkeypatch: pytest.MonkeyPatch) -> Told:
     return Told(monkeypatch)
 
 
-def test_the_first_remark_is_told_at_once_and_others_that_pass_are_not(told: Told) -> None:
+def test_the_first_remark_is_told_at_once_and_others_that_pass_are_not(told) -> None:
     for at, remark in enumerate(["no progress yet", "one job", "no round is due", "as planned"]):
         told.tell(2.0 * at, remark)
     assert told.lines == ["no progress yet"]
 
 
-def test_a_remark_that_stands_is_told_once(told: Told) -> None:
+def test_a_remark_that_stands_is_told_once(told) -> None:
     told.tell(0.0, "no progress yet")
     for at in range(1, 40):
         told.tell(float(at), f"2 jobs, {at} of 10")
     assert told.lines == ["no progress yet", "2 jobs, 11 of 10"]
 
 
-def test_what_comes_between_makes_a_remark_stand_anew(told: Told) -> None:
+def test_what_comes_between_makes_a_remark_stand_anew(told) -> None:
     told.tell(0.0, "first")
     for at in range(1, 40):
         told.tell(float(at), "second" if at % 8 else "")

@@ -22,7 +22,7 @@ def keyboard(monkeypatch: pytest.MonkeyPatch) -> Iterator[int]:
     os.close(master)
 
 
-def test_no_key_is_read_in_the_background(keyboard: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_key_is_read_in_the_background(keyboard, monkeypatch) -> None:
     """Also where the process goes to the background while it waits: reading would stop it."""
     asked: list[bool] = []
 
@@ -41,7 +41,7 @@ def test_no_key_is_read_in_the_background(keyboard: int, monkeypatch: pytest.Mon
         terminal.close()
 
 
-def test_a_signal_that_another_thread_gets_ends_the_wait(keyboard: int) -> None:
+def test_a_signal_that_another_thread_gets_ends_the_wait(keyboard) -> None:
     del keyboard
     done = threading.Event()
     other = threading.Thread(target=done.wait, args=(60.0,))

@@ -29,7 +29,7 @@ NOON = datetime(2026, 1, 31, 12, tzinfo=UTC)
         ("深度学习", 5, "深…习"),
     ],
 )
-def test_a_name_is_clipped(name: str, width: int, expected: str) -> None:
+def test_a_name_is_clipped(name, width, expected) -> None:
     assert clip(name, width) == expected
 
 
@@ -53,7 +53,7 @@ def counter(second: float, used: float | None, began: float = -60) -> dict[str, 
         (None, counter(0, None), "-"),
     ],
 )
-def test_cores_are_never_less_than_none(before: Any, row: Any, expected: str) -> None:
+def test_cores_are_never_less_than_none(before, row, expected) -> None:
     assert cpu_use(row, before) == expected
 
 
@@ -80,7 +80,7 @@ def test_sizes_have_three_digits() -> None:
         ({"turn_seconds": 2.0, "turn_queue": "GPU-8a56a4bc-1"}, "turns 2 s on GPU-8a56a4bc"),
     ],
 )
-def test_limits_are_what_holds_a_container(changes: dict[str, Any], words: str) -> None:
+def test_limits_are_what_holds_a_container(changes, words) -> None:
     row = {"state": "running", "cpu_limit_cores": None} | changes
     assert limits(row, 4.0, 0) == words
 
@@ -101,7 +101,7 @@ def test_the_cpus_of_all_lists_are_counted_once() -> None:
         ({"turn_s": 2.0, "queue": "\x1b[31m"}, "turns of 2 s on ?[31m"),
     ],
 )
-def test_settings_are_said_without_their_defaults(settings: dict[str, Any], words: str) -> None:
+def test_settings_are_said_without_their_defaults(settings, words) -> None:
     assert settings_in_words(settings) == words
 
 
@@ -127,5 +127,5 @@ def test_changes_are_what_differs_or_everything() -> None:
         ("", ""),
     ],
 )
-def test_the_gist_of_a_reason(reason: str, said: str) -> None:
+def test_the_gist_of_a_reason(reason, said) -> None:
     assert gist(reason) == said

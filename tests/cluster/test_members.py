@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import pytest
 from helpers.cluster_nodes import IMAGE, Node
 from helpers.containers import eventually
-from helpers.tools import Tools, records
+from helpers.tools import records
 
 
 @pytest.fixture
@@ -34,9 +34,7 @@ def serve(manager: Node, name: str, *options: str) -> None:
     )
 
 
-def test_two_tasks_are_one_job_if_they_are_distributed_and_name_no_other(
-    tool: Tools, nodes: list[Node], node: Node
-) -> None:
+def test_two_tasks_are_one_job_if_they_are_distributed_and_name_no_other(tool, nodes, node) -> None:
     nodes[0]("network", "create", "--driver=overlay", "lab")
     serve(nodes[0], "trainer", "--env=WORLD_SIZE=2")
     serve(nodes[0], "sweep", "--env=SEED={{.Task.Slot}}")
@@ -73,9 +71,7 @@ def test_two_tasks_are_one_job_if_they_are_distributed_and_name_no_other(
     }
 
 
-def test_while_a_service_is_updated_more_tasks_run_than_the_job_has(
-    tool: Tools, nodes: list[Node], node: Node
-) -> None:
+def test_while_a_service_is_updated_more_tasks_run_than_the_job_has(tool, nodes, node) -> None:
     """So nobody takes the old and the new task of a slot for two members."""
     serve(nodes[0], "trainer", "--env=WORLD_SIZE=2", "--update-order=start-first")
 

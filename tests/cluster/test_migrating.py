@@ -29,9 +29,7 @@ def moved(tool: Tools, nodes: list[Node], plan: bytes, *options: str) -> list[di
     return records(done.stdout)
 
 
-def test_a_job_moves_with_its_configuration_and_goes_on(
-    tool: Tools, nodes: list[Node], tmp_path: Path, trace: Trace
-) -> None:
+def test_a_job_moves_with_its_configuration_and_goes_on(tool, nodes, tmp_path, trace) -> None:
     a, b, _ = nodes
     a.train(
         "job",
@@ -61,7 +59,7 @@ def test_a_job_moves_with_its_configuration_and_goes_on(
 @pytest.mark.parametrize("before", [True, False])
 @pytest.mark.parametrize("step", [Step.CREATE, Step.STOP, Step.START, Step.REMOVE, Step.DONE])
 def test_the_next_run_goes_on_after_kill_9_at_each_step(
-    tool: Tools, nodes: list[Node], tmp_path: Path, trace: Trace, step: Step, before: bool
+    tool, nodes, tmp_path, trace, step, before
 ) -> None:
     a, b, _ = nodes
     a.train("job", str(tmp_path / "ckpt"), "--restart=always")
@@ -87,7 +85,7 @@ def refused(result: dict[str, Any]) -> str:
     return str(result["error"])
 
 
-def test_what_cannot_be_moved_is_left_alone(tool: Tools, nodes: list[Node], tmp_path: Path) -> None:
+def test_what_cannot_be_moved_is_left_alone(tool, nodes, tmp_path) -> None:
     a, b, _ = nodes
     folder = str(tmp_path)
     a.train("protected", folder, "--label=dltools.protect=1")
@@ -123,7 +121,7 @@ def test_what_cannot_be_moved_is_left_alone(tool: Tools, nodes: list[Node], tmp_
     assert len(a("ps", "-q").split()) == 6
 
 
-def test_volumes_that_hosts_do_not_share_are_noticed(tool: Tools, nodes: list[Node]) -> None:
+def test_volumes_that_hosts_do_not_share_are_noticed(tool, nodes) -> None:
     a, b, _ = nodes
     for node in (a, b):
         node("volume", "create", "data")
@@ -147,7 +145,7 @@ def test_volumes_that_hosts_do_not_share_are_noticed(tool: Tools, nodes: list[No
 
 
 def test_a_name_that_is_taken_and_a_start_that_fails_are_rolled_back(
-    tool: Tools, nodes: list[Node], tmp_path: Path, trace: Trace
+    tool, nodes, tmp_path, trace
 ) -> None:
     a, b, _ = nodes
     a.train("job", str(tmp_path / "ckpt"), "--cpuset-cpus=0")
@@ -177,7 +175,7 @@ def test_a_name_that_is_taken_and_a_start_that_fails_are_rolled_back(
 
 
 def test_a_target_that_loses_power_gets_the_job_when_it_is_back(
-    tool: Tools, nodes: list[Node], tmp_path: Path, trace: Trace
+    tool, nodes, tmp_path, trace
 ) -> None:
     a, b, _ = nodes
     a.train("job", str(tmp_path / "ckpt"))
@@ -205,7 +203,7 @@ def test_a_target_that_loses_power_gets_the_job_when_it_is_back(
 
 
 def test_undo_rolls_back_what_was_begun_and_says_what_it_cannot(
-    tool: Tools, nodes: list[Node], tmp_path: Path, trace: Trace
+    tool, nodes, tmp_path, trace
 ) -> None:
     a, b, _ = nodes
     a.train("job", str(tmp_path / "ckpt"), "--restart=always")

@@ -5,16 +5,14 @@ import subprocess
 import sys
 from pathlib import Path
 
-from helpers.cluster_nodes import IMAGE, Node
+from helpers.cluster_nodes import IMAGE
 from helpers.containers import eventually
-from helpers.tools import Tools, records
+from helpers.tools import records
 
 SAMPLES = Path(__file__).parents[2] / "samples" / "swarm"
 
 
-def test_a_probe_runs_on_each_node_and_sees_it_whole(
-    tool: Tools, nodes: list[Node], tmp_path: Path
-) -> None:
+def test_a_probe_runs_on_each_node_and_sees_it_whole(tool, nodes, tmp_path) -> None:
     folder = str(Path(nodes[0].url.removeprefix("unix://")).parents[1])
     nodes[2]("run", "-d", "--name=job", "--network=none", "--entrypoint=/bin/sleep", IMAGE, "999")
     words = ["docker", "-H", nodes[0].url, "stack"]

@@ -103,7 +103,7 @@ def start(nodes: list[Node], folder: Path, trace: Trace, *options: str) -> tuple
 
 
 def test_a_service_moves_with_its_checkpoint_and_undo_frees_it(
-    tool: Tools, nodes: list[Node], swarm: tuple[str, ...], tmp_path: Path, trace: Trace
+    tool, nodes, swarm, tmp_path, trace
 ) -> None:
     source, id_ = start(nodes, tmp_path / "ckpt", trace)
     target = nodes[2]
@@ -136,13 +136,7 @@ def test_a_service_moves_with_its_checkpoint_and_undo_frees_it(
 @pytest.mark.parametrize("before", [True, False])
 @pytest.mark.parametrize("step", [Step.CREATE, Step.STOP, Step.START, Step.REMOVE, Step.DONE])
 def test_the_next_run_goes_on_after_kill_9_at_each_step(
-    tool: Tools,
-    nodes: list[Node],
-    swarm: tuple[str, ...],
-    tmp_path: Path,
-    trace: Trace,
-    step: Step,
-    before: bool,
+    tool, nodes, swarm, tmp_path, trace, step, before
 ) -> None:
     source, id_ = start(nodes, tmp_path / "ckpt", trace)
     killed = subprocess.run(
@@ -176,9 +170,7 @@ def refused(tool: Tools, swarm: tuple[str, ...], plan: bytes) -> str:
 
 
 @pytest.mark.usefixtures("trace")
-def test_services_that_cannot_be_moved_are_left_alone(
-    tool: Tools, nodes: list[Node], swarm: tuple[str, ...], tmp_path: Path
-) -> None:
+def test_services_that_cannot_be_moved_are_left_alone(tool, nodes, swarm, tmp_path) -> None:
     a, b, c = nodes
 
     def why(*options: str) -> str:
@@ -206,9 +198,7 @@ def test_services_that_cannot_be_moved_are_left_alone(
     )
 
 
-def test_a_service_is_not_moved_without_a_manager(
-    tool: Tools, nodes: list[Node], swarm: tuple[str, ...], tmp_path: Path, trace: Trace
-) -> None:
+def test_a_service_is_not_moved_without_a_manager(tool, nodes, swarm, tmp_path, trace) -> None:
     del swarm
     source, id_ = start(nodes, tmp_path / "ckpt", trace)
     both = tuple(f"--host={node.url}" for node in nodes[1:])
@@ -216,9 +206,7 @@ def test_a_service_is_not_moved_without_a_manager(
     assert error == "it is a task of a Swarm service, and no engine named manages its Swarm"
 
 
-def test_a_target_where_it_cannot_run_is_rolled_back(
-    tool: Tools, nodes: list[Node], swarm: tuple[str, ...], tmp_path: Path, trace: Trace
-) -> None:
+def test_a_target_where_it_cannot_run_is_rolled_back(tool, nodes, swarm, tmp_path, trace) -> None:
     source, id_ = start(nodes, tmp_path / "ckpt", trace, "--reserve-memory=64m")
     whole = nodes[0]("node", "inspect", "node3", "-f", "{{.Description.Resources.MemoryBytes}}")
     nodes[0](
@@ -243,7 +231,7 @@ def test_a_target_where_it_cannot_run_is_rolled_back(
 
 
 def test_a_source_that_is_cut_off_never_runs_beside_the_target(
-    tool: Tools, nodes: list[Node], swarm: tuple[str, ...], tmp_path: Path, trace: Trace
+    tool, nodes, swarm, tmp_path, trace
 ) -> None:
     source, id_ = start(nodes, tmp_path / "ckpt", trace)
     code = KILLED.format(step=Step.STOP.value, before=False)

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from helpers.cluster_nodes import IMAGE, Node
 from helpers.containers import eventually
-from helpers.tools import Tools, command, environment, records
+from helpers.tools import command, environment, records
 
 TRAINING = """trap 'exit 0' TERM
 n=$(cat /ckpt/model 2>/dev/null || echo 0)
@@ -63,9 +63,7 @@ def epochs(folder: Path) -> list[int]:
     return [int(line) for line in trace.read_text().split()] if trace.exists() else []
 
 
-def test_the_converged_job_moves_and_goes_on(
-    tool: Tools, nodes: list[Node], recordings: Path, tmp_path: Path
-) -> None:
+def test_the_converged_job_moves_and_goes_on(tool, nodes, recordings, tmp_path) -> None:
     start(nodes[0], "learns", 1, tmp_path / "learns")
     start(nodes[0], "converged", 990, tmp_path / "converged")
     plan = ("-p", "specon", "--set", "itval=3", "--set", "pause=1", "--every", recordings)

@@ -8,7 +8,6 @@ from helpers.cluster_nodes import IMAGE, Node
 from helpers.containers import eventually
 from helpers.moves import limit
 from helpers.pipes import feed
-from helpers.tools import Tools
 
 
 @pytest.fixture
@@ -31,9 +30,7 @@ def service(nodes: list[Node]) -> Iterator[str]:
         eventually(lambda: not node("ps", "-q"))  # noqa: B023
 
 
-def test_a_task_is_changed_in_place_and_a_revert_is_told(
-    tool: Tools, nodes: list[Node], service: str
-) -> None:
+def test_a_task_is_changed_in_place_and_a_revert_is_told(tool, nodes, service) -> None:
     node = nodes[1]
     id_ = eventually(lambda: node("ps", "-q", "--no-trunc", "--filter=status=running"))
     started = node.get(id_, "{{.State.StartedAt}}")

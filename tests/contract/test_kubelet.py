@@ -3,7 +3,6 @@ tests/engines/kubernetes."""
 
 import os
 import time
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -42,7 +41,7 @@ def runtime_rows(tool: Tools, cluster: ClusterPods, host: str, pod: str) -> list
     return records(tool(*probe).stdout)
 
 
-def test_a_training_is_measured_by_the_runtime(cluster: ClusterPods, tool: Tools) -> None:
+def test_a_training_is_measured_by_the_runtime(cluster, tool) -> None:
     name = "measured"
     script = "i=0; while :; do i=$((i+1)); echo step $i loss: 0.$((99999-i)); usleep 50000; done"
     cluster.start(name, script, resources=CPUS)
@@ -58,7 +57,7 @@ def test_a_training_is_measured_by_the_runtime(cluster: ClusterPods, tool: Tools
 
 
 @pytest.mark.usefixtures("state")
-def test_kubelet_leaves_alone_what_is_set_under_a_lease(cluster: ClusterPods, tool: Tools) -> None:
+def test_kubelet_leaves_alone_what_is_set_under_a_lease(cluster, tool) -> None:
     cluster.start("leased", IDLE, resources=CPUS)
     target: Any = Target(cluster.container_id("leased"))
     engine = target.engine
@@ -77,9 +76,7 @@ def test_kubelet_leaves_alone_what_is_set_under_a_lease(cluster: ClusterPods, to
     assert engine.inspect(target.id).limit_fields == before
 
 
-def test_a_container_that_kubelet_starts_again_has_its_own_limits(
-    cluster: ClusterPods, tool: Tools, state: Path
-) -> None:
+def test_a_container_that_kubelet_starts_again_has_its_own_limits(cluster, tool, state) -> None:
     cluster.start("killed", IDLE, resources=CPUS, restartPolicy="Always")
     first = cluster.container_id("killed")
     target: Any = Target(first)

@@ -47,7 +47,7 @@ def leased(node: Node, tool: Tools, plans: bytes) -> list[dict[str, Any]]:
     return records(tool("dl-apply", "--host", node.url, "--lease", "10m", input=plans).stdout)
 
 
-def test_a_cpu_list_of_the_cpu_manager_is_nobodys_change(node: Node, tool: Tools, job: Job) -> None:
+def test_a_cpu_list_of_the_cpu_manager_is_nobodys_change(node, tool, job) -> None:
     before = job.kernel()
     leased(node, tool, update(node, job, cpus=0.4, weight=300))
     node.pods.update(job.id, cpuset="0")
@@ -58,7 +58,7 @@ def test_a_cpu_list_of_the_cpu_manager_is_nobodys_change(node: Node, tool: Tools
     assert job.kernel() == {**before, "cpuset.cpus": "0"}
 
 
-def test_a_pod_that_does_not_allow_it_is_never_paused(node: Node, tool: Tools) -> None:
+def test_a_pod_that_does_not_allow_it_is_never_paused(node, tool) -> None:
     pod = node.pods.run_pod("probed", parent=f"{node.pods.parent}p")
     id_ = node.pods.run_container(pod, "main", ["sleep", "99"])
     container = node.engine.inspect(id_)
@@ -75,7 +75,7 @@ def test_a_pod_that_does_not_allow_it_is_never_paused(node: Node, tool: Tools) -
     assert node.engine.inspect(id_).state == "running"
 
 
-def test_no_quota_above_the_pods_own_is_sent(node: Node, tool: Tools) -> None:
+def test_no_quota_above_the_pods_own_is_sent(node, tool) -> None:
     pod = node.pods.run_pod("limited", parent=f"{node.pods.parent}q")
     id_ = node.pods.run_container(pod, "main", ["sleep", "99"], cpu_quota=50_000, cpu_shares=512)
     made: Any = node.engine.inspect(id_)
@@ -93,7 +93,7 @@ def test_no_quota_above_the_pods_own_is_sent(node: Node, tool: Tools) -> None:
 
 
 def test_trainings_in_pods_of_their_own_have_quotas_within_their_limits(
-    node: Node, tool: Tools, tmp_path: Path
+    node, tool, tmp_path
 ) -> None:
     """A weight counts among the containers of one pod alone."""
     jobs = []
@@ -126,7 +126,7 @@ def test_trainings_in_pods_of_their_own_have_quotas_within_their_limits(
     assert [one.kernel() for one in jobs] == before
 
 
-def test_a_stream_reads_on_across_kubelets_rotations(node: Node, tool: Tools) -> None:
+def test_a_stream_reads_on_across_kubelets_rotations(node, tool) -> None:
     line = "i=$((i+1)); echo step $i loss: 0.$i; usleep 40000"
     job = node.start(f"sleep 1; i=0; while [ $i -lt 80 ]; do {line}; done")
     log = Path(node.engine.inspect(job.id).native["log_path"])
@@ -143,7 +143,7 @@ def test_a_stream_reads_on_across_kubelets_rotations(node: Node, tool: Tools) ->
     assert steps == list(range(1, 81))
 
 
-def test_from_a_pods_own_cgroup_namespace_the_counters_are_found(node: Node, job: Job) -> None:
+def test_from_a_pods_own_cgroup_namespace_the_counters_are_found(node, job) -> None:
     """As in the DaemonSet on cgroup version 2, where paths begin at the pod."""
     own, places = f"dltools-test-{uuid.uuid4().hex[:8]}", []
     for controller in ("cpu", "cpuacct", "memory", "cpuset"):

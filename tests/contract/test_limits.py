@@ -1,11 +1,10 @@
 """Limits: set, seen, undone exactly, and left alone where somebody else has changed them."""
 
-from pathlib import Path
 from typing import Any
 
 import pytest
 from contract.plans import lease, update
-from contract.subject import Job, Subject
+from contract.subject import Subject
 from helpers.containers import eventually
 from helpers.tools import Tools, complaint, records
 
@@ -44,13 +43,11 @@ def undone(subject: Subject, tool: Tools, *options: str) -> list[str]:
     return [result["status"] for result in records(done.stdout)]
 
 
-def test_the_engine_says_what_it_can(subject: Subject) -> None:
+def test_the_engine_says_what_it_can(subject) -> None:
     assert subject.engine.capabilities == subject.traits.can
 
 
-def test_a_limit_is_set_and_undone_exactly(
-    subject: Subject, tool: Tools, job: Job, limit: str
-) -> None:
+def test_a_limit_is_set_and_undone_exactly(subject, tool, job, limit) -> None:
     kernel, record = job.kernel(), job.record()
     (result,) = applied(subject, tool, update(subject, job, **{limit: WANTED[limit]}))
     assert (result["status"], result["after"]) == ("applied", {limit: WANTED[limit]})
@@ -65,9 +62,7 @@ def test_a_limit_is_set_and_undone_exactly(
     assert undone(subject, tool) == []
 
 
-def test_all_limits_at_once_many_times(
-    subject: Subject, tool: Tools, job: Job, limits: dict[str, Any], state: Path
-) -> None:
+def test_all_limits_at_once_many_times(subject, tool, job, limits, state) -> None:
     kernel, record = job.kernel(), job.record()
     other = {"cpus": 0.7, "weight": 2048, "cpuset": "0"}
     for number in range(4):
@@ -80,9 +75,7 @@ def test_all_limits_at_once_many_times(
     assert list((state / "journal").glob("*")) == []
 
 
-def test_after_a_restart_undo_is_exact_too(
-    subject: Subject, tool: Tools, job: Job, limits: dict[str, Any]
-) -> None:
+def test_after_a_restart_undo_is_exact_too(subject, tool, job, limits) -> None:
     if not subject.traits.restarts:
         pytest.skip(f"{subject.name} starts nothing again")
     kernel, record = job.kernel(), job.record()
@@ -99,9 +92,7 @@ def test_after_a_restart_undo_is_exact_too(
     assert (job.kernel(), job.record()) == (kernel, record)
 
 
-def test_a_paused_container_is_changed_and_undone(
-    subject: Subject, tool: Tools, job: Job, limits: dict[str, Any]
-) -> None:
+def test_a_paused_container_is_changed_and_undone(subject, tool, job, limits) -> None:
     if not subject.traits.can.pauses:
         pytest.skip(f"{subject.name} does not pause")
     kernel, record = job.kernel(), job.record()
@@ -120,9 +111,7 @@ def test_a_paused_container_is_changed_and_undone(
     job.unpause()
 
 
-def test_status_tells_what_is_changed(
-    subject: Subject, tool: Tools, job: Job, limits: dict[str, Any]
-) -> None:
+def test_status_tells_what_is_changed(subject, tool, job, limits) -> None:
     applied(subject, tool, update(subject, job, **limits))
     (held,) = records(
         tool("dl-apply", "--host", subject.url, "--status", "--format", "jsonl").stdout
@@ -134,9 +123,7 @@ def test_status_tells_what_is_changed(
     assert (done.returncode, done.stdout) == (0, b"")
 
 
-def test_another_run_knows_the_engine_again(
-    subject: Subject, tool: Tools, job: Job, limits: dict[str, Any]
-) -> None:
+def test_another_run_knows_the_engine_again(subject, tool, job, limits) -> None:
     from dltools.engine.address import Address
     from dltools.engine.registry import open_engine
 
@@ -147,9 +134,7 @@ def test_another_run_knows_the_engine_again(
     assert undone(subject, tool) == ["applied"]
 
 
-def test_what_somebody_else_has_changed_is_left_alone(
-    subject: Subject, tool: Tools, job: Job
-) -> None:
+def test_what_somebody_else_has_changed_is_left_alone(subject, tool, job) -> None:
     if "weight" not in subject.traits.can.limits:
         pytest.skip(f"{subject.name} sets no weight")
     kernel, record = job.kernel(), job.record()
@@ -176,9 +161,7 @@ def test_what_somebody_else_has_changed_is_left_alone(
     assert (job.kernel(), job.record()) == (kernel, record)
 
 
-def test_a_container_that_ends_in_between_is_stale(
-    subject: Subject, tool: Tools, limits: dict[str, Any]
-) -> None:
+def test_a_container_that_ends_in_between_is_stale(subject, tool, limits) -> None:
     job = subject.start("sleep 99; exit 0", "ends")
     kernel, record = job.kernel(), job.record()
     plans = update(subject, job, **limits)
@@ -206,9 +189,7 @@ BAD: list[dict[str, Any]] = [
 ]
 
 
-def test_what_the_kernel_would_refuse_is_never_sent(
-    subject: Subject, tool: Tools, job: Job
-) -> None:
+def test_what_the_kernel_would_refuse_is_never_sent(subject, tool, job) -> None:
     kernel, record = job.kernel(), job.record()
     for wanted in BAD:
         done = tool(

@@ -9,16 +9,15 @@ from typing import Any
 
 import pytest
 from contract.conftest import TRAINING
-from contract.subject import Job, Subject
 from helpers.containers import PATIENCE, eventually
-from helpers.tools import Tools, records
+from helpers.tools import records
 
 
 def rows(output: bytes, kind: str) -> list[dict[str, Any]]:
     return [row for row in records(output) if row["kind"] == kind]
 
 
-def test_containers_are_listed_in_their_state(subject: Subject, tool: Tools) -> None:
+def test_containers_are_listed_in_their_state(subject, tool) -> None:
     jobs = [subject.start("while :; do sleep 1; done", name) for name in ("a", "b")]
     if subject.traits.can.pauses:
         jobs[1].pause()
@@ -39,7 +38,7 @@ def test_containers_are_listed_in_their_state(subject: Subject, tool: Tools) -> 
         jobs[1].unpause()
 
 
-def test_a_single_sample_has_the_whole_log_with_its_times(subject: Subject, tool: Tools) -> None:
+def test_a_single_sample_has_the_whole_log_with_its_times(subject, tool) -> None:
     begun = time.time()
     subject.start("for i in 1 2 3 4 5 6; do echo step $i loss: 0.$i; usleep 100000; done; sleep 99")
     done = eventually(
@@ -55,7 +54,7 @@ def test_a_single_sample_has_the_whole_log_with_its_times(subject: Subject, tool
         assert all(0.05 < gap < 1 for gap in gaps), "stamps are finer than a second"
 
 
-def test_a_stream_has_each_line_once_and_the_last_one_too(subject: Subject, tool: Tools) -> None:
+def test_a_stream_has_each_line_once_and_the_last_one_too(subject, tool) -> None:
     line = "i=$((i+1)); echo step $i loss: 0.$i; usleep 40000"
     waits = "trap go=1 USR1; until [ $go ]; do usleep 20000; done"
     job = subject.start(f"go=; {waits}; i=0; while [ $i -lt 60 ]; do {line}; done")
@@ -78,7 +77,7 @@ def test_a_stream_has_each_line_once_and_the_last_one_too(subject: Subject, tool
     assert seen == list(range(1, 61)), rows(b"".join(output), "container")
 
 
-def test_a_stream_tells_of_starts_exits_and_restarts(subject: Subject, tool: Tools) -> None:
+def test_a_stream_tells_of_starts_exits_and_restarts(subject, tool) -> None:
     process = tool.begin(
         "dl-probe", "--host", subject.url, *subject.only, "-i", "1", "--format", "jsonl"
     )
@@ -108,7 +107,7 @@ def test_a_stream_tells_of_starts_exits_and_restarts(subject: Subject, tool: Too
 
 
 @pytest.mark.parametrize("state", ["running", "paused"])
-def test_events_are_not_told_twice(subject: Subject, tool: Tools, job: Job, state: str) -> None:
+def test_events_are_not_told_twice(subject, tool, job, state) -> None:
     """A pause while a stream looks: the container stays in every sample, and its state is told."""
     if not subject.traits.can.pauses:
         pytest.skip(f"{subject.name} does not pause")

@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 from contract.plans import lease, plan, update
-from contract.subject import Job, Relay, Subject
+from contract.subject import Relay, Subject
 from helpers.containers import PATIENCE, eventually
 from helpers.pipes import give, watchdogs
-from helpers.tools import Tools, records
+from helpers.tools import records
 
 from dltools.plan.records import Op, dump_close
 
@@ -25,9 +25,7 @@ MODES: dict[str, frozenset[str]] = {
 
 
 @pytest.mark.parametrize("mode", [*MODES, "rotate"])
-def test_the_pipe_as_typed_changes_and_undo_restores(
-    subject: Subject, tool: Tools, busy: list[Job], tmp_path: Path, mode: str
-) -> None:
+def test_the_pipe_as_typed_changes_and_undo_restores(subject, tool, busy, tmp_path, mode) -> None:
     can = subject.traits.can
     if not (can.pauses if mode == "rotate" else MODES[mode] <= can.limits):
         pytest.skip(f"{subject.name} cannot do this")
@@ -52,9 +50,7 @@ def test_the_pipe_as_typed_changes_and_undo_restores(
     assert [(job.kernel(), job.record()) for job in busy] == before
 
 
-def test_what_the_engine_cannot_is_not_planned(
-    subject: Subject, tool: Tools, busy: list[Job], tmp_path: Path
-) -> None:
+def test_what_the_engine_cannot_is_not_planned(subject, tool, busy, tmp_path) -> None:
     before = [(job.kernel(), job.record()) for job in busy]
     recording = str(tmp_path / "seen.arrows")
     probe = tool("dl-probe", "--host", subject.url, *subject.only, "-i", "1", "-c", "5")
@@ -90,9 +86,7 @@ def settings(subject: Subject) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("end", ["killed", "silent", "closed"])
-def test_a_lease_ends(
-    subject: Subject, tool: Tools, job: Job, settings: dict[str, Any], state: Path, end: str
-) -> None:
+def test_a_lease_ends(subject, tool, job, settings, state, end) -> None:
     before = job.kernel(), job.record()
     process = tool.begin("dl-apply", "--host", subject.url, "--lease", "2")
     assert process.stdin is not None
@@ -117,7 +111,7 @@ def test_a_lease_ends(
 
 
 def test_the_next_run_undoes_what_the_watchdog_could_not(
-    subject: Subject, tool: Tools, job: Job, settings: dict[str, Any], state: Path
+    subject, tool, job, settings, state
 ) -> None:
     before = job.kernel(), job.record()
     process = tool.begin("dl-apply", "--host", subject.url)
@@ -145,7 +139,7 @@ def relay(subject: Subject) -> Iterator[Relay | None]:
 
 
 def test_what_the_engine_cannot_is_refused_in_a_line_and_not_sent(
-    subject: Subject, tool: Tools, job: Job, relay: Relay | None
+    subject, tool, job, relay
 ) -> None:
     can, host = subject.traits.can, subject.engine.host
     wanted: dict[str, Any] = {"weight": 300, "cpus": 0.4, "cpuset": "0"}
@@ -173,7 +167,7 @@ def test_what_the_engine_cannot_is_refused_in_a_line_and_not_sent(
 
 
 def test_a_change_that_would_stay_is_refused_where_all_must_end(
-    subject: Subject, tool: Tools, job: Job, settings: dict[str, Any]
+    subject, tool, job, settings
 ) -> None:
     can = subject.traits.can
     if not can.leases_only:
@@ -191,9 +185,7 @@ def test_a_change_that_would_stay_is_refused_where_all_must_end(
     assert not job.is_frozen
 
 
-def test_looking_and_a_dry_run_change_nothing(
-    subject: Subject, tool: Tools, job: Job, settings: dict[str, Any], relay: Relay | None
-) -> None:
+def test_looking_and_a_dry_run_change_nothing(subject, tool, job, settings, relay) -> None:
     before = job.kernel(), job.record()
     url = relay.url if relay else subject.url
     assert tool("dl-probe", "--host", url, *subject.only).returncode == 0

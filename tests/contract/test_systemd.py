@@ -158,7 +158,7 @@ def undone(subject: Systemd, tool: Tools) -> list[str]:
     return [one["status"] for one in records(done.stdout)]
 
 
-def test_a_unit_is_measured(subject: Systemd, tool: Tools, kind: str) -> None:
+def test_a_unit_is_measured(subject, tool, kind) -> None:
     unit = subject.start(kind, TRAINING, *LIMITED)
     done = eventually(
         lambda: tool("dl-probe", "--host", subject.url, "--format", "jsonl"),
@@ -176,9 +176,7 @@ def test_a_unit_is_measured(subject: Systemd, tool: Tools, kind: str) -> None:
 
 
 @pytest.mark.parametrize("how", REWRITES)
-def test_what_systemd_writes_again_is_nobodys_change(
-    subject: Systemd, tool: Tools, unit: Unit, how: str, state: Path
-) -> None:
+def test_what_systemd_writes_again_is_nobodys_change(subject, tool, unit, how, state) -> None:
     kernel = unit.kernel()
     for weight in (300, 400, 500, 600, 700):  # more changes than are known again
         assert changed(subject, tool, unit, cpus=0.4, weight=weight) == "applied"
@@ -194,7 +192,7 @@ def test_what_systemd_writes_again_is_nobodys_change(
 
 
 def test_after_systemd_has_written_its_own_nothing_is_left_to_undo(
-    subject: Systemd, tool: Tools, unit: Unit, state: Path
+    subject, tool, unit, state
 ) -> None:
     kernel = unit.kernel()
     assert changed(subject, tool, unit, cpus=0.4, weight=300) == "applied"
@@ -205,9 +203,7 @@ def test_after_systemd_has_written_its_own_nothing_is_left_to_undo(
     assert list((state / "journal").glob("*")) == []
 
 
-def test_a_property_that_an_administrator_sets_is_left_alone(
-    subject: Systemd, tool: Tools, unit: Unit
-) -> None:
+def test_a_property_that_an_administrator_sets_is_left_alone(subject, tool, unit) -> None:
     assert changed(subject, tool, unit, weight=300) == "applied"
     before = unit.kernel()
     subject.write_again("set-property --runtime {} CPUWeight=60", unit)
@@ -218,7 +214,7 @@ def test_a_property_that_an_administrator_sets_is_left_alone(
 
 
 def test_limits_end_with_the_controller_that_a_unit_had_by_another_one(
-    subject: Systemd, tool: Tools, kind: str, state: Path
+    subject, tool, kind, state
 ) -> None:
     beside = subject.start("service", "while :; do sleep 1; done")
     unit = subject.start(kind, "while :; do sleep 1; done", "TasksMax=500")
@@ -231,9 +227,7 @@ def test_limits_end_with_the_controller_that_a_unit_had_by_another_one(
     assert list((state / "journal").glob("*")) == []
 
 
-def test_a_stream_sets_again_what_systemd_took_back(
-    subject: Systemd, tool: Tools, tmp_path: Path
-) -> None:
+def test_a_stream_sets_again_what_systemd_took_back(subject, tool, tmp_path) -> None:
     script = f"({SPIN}) & ({SPIN}) & {TRAINING}"
     units = [subject.start("scope", script), subject.start("service", script)]
     kernel = [unit.kernel() for unit in units]
@@ -254,7 +248,7 @@ def test_a_stream_sets_again_what_systemd_took_back(
     assert [unit.kernel() for unit in units] == kernel
 
 
-def test_turns_go_on_and_nothing_stays_frozen(subject: Systemd, tool: Tools) -> None:
+def test_turns_go_on_and_nothing_stays_frozen(subject, tool) -> None:
     units = [subject.start(kind, TRAINING) for kind in ("scope", "service")]
     process = tool.begin("dl-apply", "--host", subject.url)
     give(process, turns(subject, *units))

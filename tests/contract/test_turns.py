@@ -7,7 +7,6 @@ import subprocess
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from pathlib import Path
 
 import pytest
 from contract.plans import lease, plan, turns, update
@@ -42,7 +41,7 @@ def rotating(
     yield process
 
 
-def test_a_pause_is_undone(subject: Subject, tool: Tools, job: Job) -> None:
+def test_a_pause_is_undone(subject, tool, job) -> None:
     apply = ("dl-apply", "--host", subject.url, *lease(subject))
     done = tool(*apply, input=plan(subject, (Op.PAUSE, job, {})))
     assert [result["status"] for result in records(done.stdout)] == ["applied"]
@@ -59,9 +58,7 @@ def test_a_pause_is_undone(subject: Subject, tool: Tools, job: Job) -> None:
     assert records(tool("dl-apply", "--host", subject.url, "--undo").stdout) == []
 
 
-def test_one_runs_at_a_time_and_all_run_afterwards(
-    subject: Subject, tool: Tools, busy: list[Job]
-) -> None:
+def test_one_runs_at_a_time_and_all_run_afterwards(subject, tool, busy) -> None:
     kernel = [job.kernel() for job in busy]
     ran = set()
     with rotating(subject, tool, busy) as process:
@@ -83,9 +80,7 @@ def test_one_runs_at_a_time_and_all_run_afterwards(
     assert "nothing to undo" in complaint(tool("dl-apply", "--host", subject.url, "--undo").stderr)
 
 
-def test_who_is_paused_by_somebody_else_takes_no_turn(
-    subject: Subject, tool: Tools, busy: list[Job]
-) -> None:
+def test_who_is_paused_by_somebody_else_takes_no_turn(subject, tool, busy) -> None:
     busy[0].pause()
     plans = turns(subject, *busy)
     done = tool("dl-apply", "--host", subject.url, "--hold", "1s", input=plans)
@@ -94,7 +89,7 @@ def test_who_is_paused_by_somebody_else_takes_no_turn(
     busy[0].unpause()
 
 
-def test_somebody_unpauses_in_between(subject: Subject, tool: Tools, busy: list[Job]) -> None:
+def test_somebody_unpauses_in_between(subject, tool, busy) -> None:
     with rotating(subject, tool, busy) as process:
         for _ in range(6):
             for job in busy:
@@ -114,7 +109,7 @@ def _has_processes(subject: Subject, job: Job) -> bool:
         return False
 
 
-def test_a_frozen_container_is_killed(subject: Subject, tool: Tools, busy: list[Job]) -> None:
+def test_a_frozen_container_is_killed(subject, tool, busy) -> None:
     with rotating(subject, tool, busy) as process:
         # Looked at one after the other, none may be frozen: the turn has changed in between.
         victim = eventually(lambda: next((job for job in busy if job.is_frozen), None))
@@ -131,9 +126,7 @@ def test_a_frozen_container_is_killed(subject: Subject, tool: Tools, busy: list[
 
 
 @pytest.mark.parametrize("arguments", [("--undo",), ()], ids=["undo", "plan"])
-def test_after_kill_9_the_next_run_unpauses(
-    subject: Subject, tool: Tools, busy: list[Job], arguments: tuple[str, ...]
-) -> None:
+def test_after_kill_9_the_next_run_unpauses(subject, tool, busy, arguments) -> None:
     with rotating(subject, tool, busy, "--lease", "0") as process:
         process.kill()
         process.wait(60 * PATIENCE)
@@ -144,9 +137,7 @@ def test_after_kill_9_the_next_run_unpauses(
     assert frozen(busy) == [False, False]
 
 
-def test_killed_at_any_moment_nothing_stays_frozen(
-    subject: Subject, tool: Tools, busy: list[Job]
-) -> None:
+def test_killed_at_any_moment_nothing_stays_frozen(subject, tool, busy) -> None:
     kernel = [job.kernel() for job in busy]
     weights = "weight" in subject.traits.can.limits
     for number in range(repeated(6, 60)):
@@ -164,9 +155,7 @@ def test_killed_at_any_moment_nothing_stays_frozen(
         assert [job.kernel() for job in busy] == kernel
 
 
-def test_the_lease_ends_what_a_dead_run_has_paused(
-    subject: Subject, tool: Tools, busy: list[Job], state: Path
-) -> None:
+def test_the_lease_ends_what_a_dead_run_has_paused(subject, tool, busy, state) -> None:
     with rotating(subject, tool, busy, live=True) as process:
         eventually(lambda: watchdogs(state))
         process.kill()
@@ -185,7 +174,7 @@ KILLED = repeated(
 
 @pytest.mark.parametrize("names", KILLED, ids="+".join)
 def test_whichever_process_is_killed_nothing_stays_frozen(
-    subject: Subject, tool: Tools, busy: list[Job], state: Path, names: tuple[str, ...]
+    subject, tool, busy, state, names
 ) -> None:
     kernel, record = [job.kernel() for job in busy], [job.record() for job in busy]
     pipe = Pipe(tool, subject.only, *TURNS, host=("--host", subject.url))
@@ -200,9 +189,7 @@ def test_whichever_process_is_killed_nothing_stays_frozen(
     assert list((state / "journal").glob("*")) == []
 
 
-def test_an_answer_that_gets_lost_does_no_harm(
-    subject: Subject, tool: Tools, busy: list[Job]
-) -> None:
+def test_an_answer_that_gets_lost_does_no_harm(subject, tool, busy) -> None:
     """The engine has paused, but its answer is lost: the request is made again, and is done."""
     if not subject.traits.is_relayed:
         pytest.skip(f"no relay to {subject.name}")

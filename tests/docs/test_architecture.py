@@ -83,7 +83,7 @@ def created() -> set[str]:
 
 
 @pytest.mark.parametrize("document", DOCUMENTS)
-def test_every_file_that_is_named_exists(document: str) -> None:
+def test_every_file_that_is_named_exists(document) -> None:
     named = {span for span in spans(document) if span.partition("/")[0] in PLACES and "/" in span}
     links = set(re.findall(r"\]\(([^)#]+)\)", prose(document)))
     assert len(named) > 10
@@ -92,7 +92,7 @@ def test_every_file_that_is_named_exists(document: str) -> None:
 
 
 @pytest.mark.parametrize("document", DOCUMENTS)
-def test_every_make_target_that_is_named_exists(document: str) -> None:
+def test_every_make_target_that_is_named_exists(document) -> None:
     targets = set(re.findall(r"^([\w-]+):", (ROOT / "Makefile").read_text(), re.M))
     named = set(re.findall(r"`make ([\w-]+)", text(document)))
     assert named
@@ -100,7 +100,7 @@ def test_every_make_target_that_is_named_exists(document: str) -> None:
 
 
 @pytest.mark.parametrize("document", DOCUMENTS)
-def test_every_option_that_is_named_exists(document: str) -> None:
+def test_every_option_that_is_named_exists(document) -> None:
     known = {"--help"}
     for tool in TOOLS:
         app = importlib.import_module(f"dltools.cli.{tool.removeprefix('dl-')}").app
@@ -121,7 +121,7 @@ def test_the_exit_codes_are_those_of_the_tools() -> None:
 
 
 @pytest.mark.parametrize("walk", walks())
-def test_every_function_of_a_walk_is_in_its_file(walk: str) -> None:
+def test_every_function_of_a_walk_is_in_its_file(walk) -> None:
     rows = walks()[walk]
     assert [int(row[0]) for row in rows] == list(range(1, len(rows) + 1))
     missing = [

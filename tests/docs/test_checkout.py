@@ -28,7 +28,7 @@ def checkout(tmp_path: Path) -> Path:
 
 
 @pytest.mark.parametrize("tool", TOOLS)
-def test_a_launcher_runs_its_tool(tool: str, checkout: Path) -> None:
+def test_a_launcher_runs_its_tool(tool, checkout) -> None:
     packages = Path(pytest.__file__).parents[1]
     (link,) = (checkout / ".venv").glob("lib/python*/site-packages")
     link.rmdir()
@@ -39,7 +39,7 @@ def test_a_launcher_runs_its_tool(tool: str, checkout: Path) -> None:
 
 
 @pytest.mark.parametrize("tool", TOOLS)
-def test_a_launcher_without_the_packages_says_what_to_do(tool: str, checkout: Path) -> None:
+def test_a_launcher_without_the_packages_says_what_to_do(tool, checkout) -> None:
     done = subprocess.run([checkout / "bin" / tool, "--version"], capture_output=True, text=True)
     assert (done.returncode, done.stdout) == (78, "")
     assert done.stderr == (
@@ -49,7 +49,7 @@ def test_a_launcher_without_the_packages_says_what_to_do(tool: str, checkout: Pa
 
 
 @pytest.mark.parametrize("moved", [True, False])
-def test_make_sets_a_venv_of_another_place_up_anew(checkout: Path, moved: bool) -> None:
+def test_make_sets_a_venv_of_another_place_up_anew(checkout, moved) -> None:
     place = "/another/place" if moved else str(checkout)
     (checkout / ".venv/bin/dl-plan").write_text(f"#!{place}/.venv/bin/python\n")
     for stamp in (".run", ".plots", ".test"):
@@ -66,7 +66,7 @@ UNITS = sorted(path.name for path in (ROOT / "samples/systemd").glob("*.service"
 
 
 @pytest.mark.parametrize("unit", UNITS)
-def test_a_sample_unit_is_one_of_systemd_and_runs_a_pipe(unit: str) -> None:
+def test_a_sample_unit_is_one_of_systemd_and_runs_a_pipe(unit) -> None:
     path = ROOT / "samples" / "systemd" / unit
     if shutil.which("systemd-analyze"):
         done = subprocess.run(
@@ -91,7 +91,7 @@ MOST_EXPOSED = 35
 
 @pytest.mark.skipif(not shutil.which("systemd-analyze"), reason="systemd-analyze is missing")
 @pytest.mark.parametrize("unit", UNITS)
-def test_a_sample_unit_is_confined(unit: str) -> None:
+def test_a_sample_unit_is_confined(unit) -> None:
     path = ROOT / "samples" / "systemd" / unit
     words = ["systemd-analyze", "security", "--no-pager", "--offline=true"]
     done = subprocess.run(
@@ -103,7 +103,7 @@ def test_a_sample_unit_is_confined(unit: str) -> None:
 @pytest.mark.parametrize(
     ("sample", "home"), [("cron/dltools", ""), *((f"systemd/{unit}", "/root") for unit in UNITS)]
 )
-def test_samples_find_the_tools_wherever_they_are_installed(sample: str, home: str) -> None:
+def test_samples_find_the_tools_wherever_they_are_installed(sample, home) -> None:
     text = (ROOT / "samples" / sample).read_text().replace("%h", home)
     (path,) = re.findall(r"^(?:Environment=)?PATH=(.*)$", text, re.M)
     assert set(PLACES) <= set(path.split(":"))

@@ -110,14 +110,14 @@ def parser(tool: str) -> Any:
 
 
 @pytest.mark.parametrize("page", PAGES)
-def test_each_call_of_a_tool_is_one_that_its_parser_takes(page: str) -> None:
+def test_each_call_of_a_tool_is_one_that_its_parser_takes(page) -> None:
     for line in lines(page):
         for tool, *arguments in calls(line):
             parser(tool).make_context(tool, list(arguments))
 
 
 @pytest.mark.parametrize("page", PAGES)
-def test_each_other_program_is_known(page: str) -> None:
+def test_each_other_program_is_known(page) -> None:
     for line in lines(page):
         if "$(" not in line:  # a substitution is no list of programs
             first = {program[0] for program in programs(line) if program}
@@ -125,7 +125,7 @@ def test_each_other_program_is_known(page: str) -> None:
 
 
 @pytest.mark.parametrize("page", PAGES)
-def test_targets_of_make_and_files_of_samples_exist(page: str) -> None:
+def test_targets_of_make_and_files_of_samples_exist(page) -> None:
     text = (ROOT / page).read_text()
     targets = set(re.findall(r"^([\w-]+):", (ROOT / "Makefile").read_text(), re.M))
     assert set(re.findall(r"`make ([\w-]+)|^make ([\w-]+)", text)) <= {
@@ -136,7 +136,7 @@ def test_targets_of_make_and_files_of_samples_exist(page: str) -> None:
 
 
 @pytest.mark.parametrize("page", PAGES)
-def test_links_lead_somewhere(page: str) -> None:
+def test_links_lead_somewhere(page) -> None:
     text = (ROOT / page).read_text()
     for target in re.findall(r"\]\((?!https?:)([^)]+)\)", text):
         name, _, anchor = target.partition("#")
@@ -183,7 +183,7 @@ def place(tmp_path: Path, fake_engine: FakeEngine, tool: Tools) -> Path:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("page", PAGES)
-def test_each_line_runs(page: str, place: Path) -> None:
+def test_each_line_runs(page, place) -> None:
     env = environment(
         PATH=f"{place / 'bin'}:{Path('/usr/bin')}:/bin",
         DOCKER_HOST=(place / "engine").read_text(),

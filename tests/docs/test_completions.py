@@ -4,7 +4,6 @@ import os
 import re
 import shutil
 import subprocess
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -87,9 +86,7 @@ def names(found: list[str]) -> set[str]:
 
 @SHELLS
 @pytest.mark.parametrize("policy", registry.policies([]))
-def test_the_parameters_of_the_chosen_policy_are_offered(
-    shell: Callable[[str], list[str]], policy: str
-) -> None:
+def test_the_parameters_of_the_chosen_policy_are_offered(shell, policy) -> None:
     found = shell(f"dl-plan -p {policy} --set ")
     if shell is zsh:  # name first, then value
         assert names(found) == set(parameters(policy))
@@ -98,7 +95,7 @@ def test_the_parameters_of_the_chosen_policy_are_offered(
 
 
 @SHELLS
-def test_a_choice_is_offered(shell: Callable[[str], list[str]]) -> None:
+def test_a_choice_is_offered(shell) -> None:
     found = shell("dl-plan -p dqoes --set gain=")
     assert {offer.rpartition("=")[2] for offer in found} == {"direct", "fixed", "adaptive"}
 
@@ -115,20 +112,18 @@ def test_a_choice_is_offered(shell: Callable[[str], list[str]]) -> None:
         ("dl-sim --set ", ["noop", "flowcon", "tradl", "slaq", "las", "srtf"]),
     ],
 )
-def test_policies_are_found_however_they_are_named(
-    shell: Callable[[str], list[str]], line: str, policies: list[str]
-) -> None:
+def test_policies_are_found_however_they_are_named(shell, line, policies) -> None:
     assert names(shell(line)) == set(parameters(*policies))
 
 
 @SHELLS
 @pytest.mark.parametrize("tool", ["dl-plan", "dl-sim"])
-def test_policies_are_offered(shell: Callable[[str], list[str]], tool: str) -> None:
+def test_policies_are_offered(shell, tool) -> None:
     assert set(shell(f"{tool} --policy ")) == set(registry.policies([]))
 
 
 @pytest.mark.parametrize("tool", ["dl-probe", "dl-plan", "dl-apply", "dl-sim", "dl-report"])
-def test_fish_finds_each_tool_s_options_by_its_name(tool: str) -> None:
+def test_fish_finds_each_tool_s_options_by_its_name(tool) -> None:
     assert "--version" in fish(f"{tool} --")
 
 
@@ -143,22 +138,18 @@ def test_fish_finds_each_tool_s_options_by_its_name(tool: str) -> None:
         ("dl-sim --generate b", {"burst:"}),
     ],
 )
-def test_choices_are_offered(
-    shell: Callable[[str], list[str]], line: str, offers: set[str]
-) -> None:
+def test_choices_are_offered(shell, line, offers) -> None:
     assert set(shell(line)) == offers
 
 
 @SHELLS
-def test_a_choice_is_offered_after_an_equals_sign(shell: Callable[[str], list[str]]) -> None:
+def test_a_choice_is_offered_after_an_equals_sign(shell) -> None:
     assert {offer.rpartition("=")[2] for offer in shell("dl-report --format=h")} == {"html"}
 
 
 @SHELLS
 @pytest.mark.parametrize("option", ["--state-dir ", ""])
-def test_directories_and_files_are_offered(
-    shell: Callable[[str], list[str]], option: str, tmp_path: Path
-) -> None:
+def test_directories_and_files_are_offered(shell, option, tmp_path) -> None:
     (tmp_path / "recordings").mkdir()
     (tmp_path / "job.log").touch()
     found = {Path(offer).name for offer in shell(f"dl-probe {option}{tmp_path}/")}
@@ -166,7 +157,7 @@ def test_directories_and_files_are_offered(
     assert ("job.log" in found) == (not option)
 
 
-def test_bash_finds_the_shared_part_under_the_installed_names(tmp_path: Path) -> None:
+def test_bash_finds_the_shared_part_under_the_installed_names(tmp_path) -> None:
     for file in COMPLETIONS.glob("*.bash"):
         shutil.copy(file, tmp_path / file.stem)
     found = _output(

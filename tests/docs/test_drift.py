@@ -11,7 +11,7 @@ import pytest
 import typer
 from docs.generate import documents
 from docs.generate.mdoc import value
-from docs.generate.parsers import Tool, tools
+from docs.generate.parsers import tools
 
 from dltools import labels
 from dltools.cli import apply, plan, probe, report, sim
@@ -51,7 +51,7 @@ def as_mdoc(name: str) -> str:
 
 
 @pytest.mark.parametrize("tool", TOOLS)
-def test_every_option_is_in_its_page_and_no_other(tool: str) -> None:
+def test_every_option_is_in_its_page_and_no_other(tool) -> None:
     section = page(f"dl-{tool}.1").partition(".Sh OPTIONS")[2].partition(".Sh ")[0]
     items = re.findall(r"^\.It (Fl .*)$", section, re.M)
     shown = {name for item in items for name in re.findall(r"Fl (\\?-?[a-z-]+)", item)}
@@ -60,7 +60,7 @@ def test_every_option_is_in_its_page_and_no_other(tool: str) -> None:
 
 
 @pytest.mark.parametrize("tool", tools(), ids=lambda tool: tool.name)
-def test_the_synopsis_shows_every_option_and_its_value(tool: Tool) -> None:
+def test_the_synopsis_shows_every_option_and_its_value(tool) -> None:
     section = page(f"{tool.name}.1").partition(".Sh SYNOPSIS")[2].partition(".Sh ")[0]
     shown: dict[str, str] = {}
     for line in re.findall(r"^\.(?:Op )?Fl (.*)$", section, re.M):
@@ -102,7 +102,7 @@ def test_every_policy_and_mode_is_described_and_completed() -> None:
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
-def test_completions_are_sound(shell: str) -> None:
+def test_completions_are_sound(shell) -> None:
     if shutil.which(shell) is None:
         pytest.skip(f"{shell} is not installed")
     pattern = {"bash": "*.bash", "zsh": "_dltools", "fish": "*.fish"}[shell]
@@ -131,7 +131,7 @@ def test_a_page_can_be_shown_without_utf_8(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", sorted(file.name for file in (ROOT / "man").iterdir()))
-def test_examples_stand_in_the_first_third_of_a_page(name: str) -> None:
+def test_examples_stand_in_the_first_third_of_a_page(name) -> None:
     text = page(name)
     before = text.partition(".Sh EXAMPLES\n")[0]
     assert len(before) < len(text) / 3
@@ -151,7 +151,7 @@ def shown_commands() -> list[tuple[str, str]]:
 
 @pytest.mark.parametrize(("command", "output"), shown_commands())
 @pytest.mark.slow
-def test_what_a_page_shows_is_what_happens(command: str, output: str) -> None:
+def test_what_a_page_shows_is_what_happens(command, output) -> None:
     tool, _, arguments = command.partition(" ")
     name = tool.removeprefix("dl-")
     code = f"import sys; sys.argv[0]='{tool}'; from dltools.cli.{name} import main; main()"

@@ -8,7 +8,6 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from helpers.tools import Tools
 
 from dltools.observations.formats.jsonl import FORMAT as JSONL
 from dltools.observations.formats.registry import read_table
@@ -68,7 +67,7 @@ def check(page: str, records: bytes) -> None:
 
 
 @pytest.mark.parametrize("mode", ["auto", "quota", "weight", "priority", "rotate"])
-def test_what_is_printed_of_plans_and_results(tool: Tools, mode: str, tmp_path: Path) -> None:
+def test_what_is_printed_of_plans_and_results(tool, mode, tmp_path) -> None:
     assert mode in ("auto", *Mode)
     recording = _of_two_threads(tmp_path) if mode == "auto" else RECORDING
     plan = tool("dl-plan", "--every", "--realize", mode, recording).stdout

@@ -20,7 +20,7 @@ def test_only_what_stands_between_the_markers_is_written() -> None:
 @pytest.mark.parametrize(
     ("start", "end"), [("# generated: x", "# end"), ("<!-- generated: x -->", "<!-- end -->")]
 )
-def test_a_part_is_indented_as_its_marker(start: str, end: str) -> None:
+def test_a_part_is_indented_as_its_marker(start, end) -> None:
     text = f"if\n    {start}\n    {end}\nfi\n"
     assert filled("file", text, {"x": "one\n    two"}) == (
         f"if\n    {start}\n    one\n        two\n    {end}\nfi\n"

@@ -133,7 +133,7 @@ def test_there_is_a_recipe_for_each_thing_that_is_added_often() -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("title", recipes())
-def test_a_recipe_followed_gives_what_it_shows(title: str, following: Following) -> None:
+def test_a_recipe_followed_gives_what_it_shows(title, following) -> None:
     recipe, copy = recipes()[title], following(title)
     shown = [
         pair
@@ -147,7 +147,7 @@ def test_a_recipe_followed_gives_what_it_shows(title: str, following: Following)
 
 
 @pytest.mark.slow
-def test_a_new_column_is_in_parquet_and_in_prometheus(following: Following) -> None:
+def test_a_new_column_is_in_parquet_and_in_prometheus(following) -> None:
     copy = following("Add a column")
     line = "step:276/6200 train_loss:4.5687 train_time:1500ms"
     copy.run(f"echo '{line}' | dl-probe - -o log.parquet")
@@ -174,6 +174,6 @@ def test_a_new_column_is_in_parquet_and_in_prometheus(following: Following) -> N
         ("Add an output format", "dltools/completions/dl-probe.bash", "ltsv"),
     ],
 )
-def test_make_docs_tells_of_it(title: str, document: str, said: str, following: Following) -> None:
+def test_make_docs_tells_of_it(title, document, said, following) -> None:
     assert said not in (ROOT / document).read_text()
     assert said in (following(title).root / document).read_text()

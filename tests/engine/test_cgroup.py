@@ -16,18 +16,18 @@ def machine(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
     return Machine(request.param, tmp_path_factory.mktemp("machine"))
 
 
-def test_a_process_belongs_to_its_container_alone(machine: Machine) -> None:
+def test_a_process_belongs_to_its_container_alone(machine) -> None:
     pid = machine.pid("plain")
     assert cgroup.belongs_to(pid, machine.id("plain"), machine.root)
     assert not cgroup.belongs_to(pid, machine.id("cpus05"), machine.root)
     assert not cgroup.belongs_to(1 << 22, machine.id("plain"), machine.root)
 
 
-def test_a_process_that_is_gone_has_no_cgroup(machine: Machine) -> None:
+def test_a_process_that_is_gone_has_no_cgroup(machine) -> None:
     assert cgroup.of_process(1 << 22, cgroup.mounts(machine.root), machine.root) is None
 
 
-def test_a_container_that_ends_is_not_taken_for_the_root(tmp_path: Path) -> None:
+def test_a_container_that_ends_is_not_taken_for_the_root(tmp_path) -> None:
     """Seen in Docker 20.10: /proc/PID/cgroup while a container is killed."""
     (tmp_path / "proc/self").mkdir(parents=True)
     (tmp_path / "proc/self/mountinfo").write_text(
@@ -43,7 +43,7 @@ def test_a_container_that_ends_is_not_taken_for_the_root(tmp_path: Path) -> None
     assert found.directory("memory") == (tmp_path / "sys/fs/cgroup/memory/docker/c1", 1)
 
 
-def test_a_pod_finds_the_containers_of_its_node_from_its_own_namespace(tmp_path: Path) -> None:
+def test_a_pod_finds_the_containers_of_its_node_from_its_own_namespace(tmp_path) -> None:
     """As seen with unshare --cgroup, and the node's mount as a volume."""
     (tmp_path / "proc/self").mkdir(parents=True)
     (tmp_path / "proc/self/mountinfo").write_text(
@@ -65,7 +65,7 @@ def test_a_pod_finds_the_containers_of_its_node_from_its_own_namespace(tmp_path:
     ]
 
 
-def test_mount_whose_root_is_a_cgroup_shows_only_what_is_below(tmp_path: Path) -> None:
+def test_mount_whose_root_is_a_cgroup_shows_only_what_is_below(tmp_path) -> None:
     (tmp_path / "proc/self").mkdir(parents=True)
     (tmp_path / "proc/self/mountinfo").write_text(
         "30 25 0:26 /docker/abc /sys/fs/cgroup ro - cgroup2 cgroup rw\n"
@@ -94,7 +94,7 @@ def mixed(root: Path) -> None:
     )
 
 
-def test_each_controller_has_its_own_version(tmp_path: Path) -> None:
+def test_each_controller_has_its_own_version(tmp_path) -> None:
     mixed(tmp_path)
     found = cgroup.of_process(7, cgroup.mounts(tmp_path), tmp_path)
     assert found is not None
@@ -105,14 +105,14 @@ def test_each_controller_has_its_own_version(tmp_path: Path) -> None:
     assert found.directory("name=systemd") == Directory(tmp_path / "a folder/x", 1)
 
 
-def test_a_machine_without_cgroups_has_none(tmp_path: Path) -> None:
+def test_a_machine_without_cgroups_has_none(tmp_path) -> None:
     mixed(tmp_path)
     (tmp_path / "proc/self/mountinfo").write_text("25 1 0:25 / / rw - ext4 /dev/sda rw\n")
     assert cgroup.mounts(tmp_path) == []
     assert cgroup.of_process(7, [], tmp_path) is None
 
 
-def test_the_directories_above_a_cgroup_end_at_the_mount(tmp_path: Path) -> None:
+def test_the_directories_above_a_cgroup_end_at_the_mount(tmp_path) -> None:
     inner = tmp_path / "mount/docker/c1"
     inner.mkdir(parents=True)
     for folder in (inner, inner.parent, inner.parent.parent):
@@ -122,7 +122,7 @@ def test_the_directories_above_a_cgroup_end_at_the_mount(tmp_path: Path) -> None
     assert list(cgroup.Cgroup({}, None).ancestors("cpu")) == []
 
 
-def test_processes_are_those_that_are_visible_here(tmp_path: Path) -> None:
+def test_processes_are_those_that_are_visible_here(tmp_path) -> None:
     (tmp_path / "cgroup.procs").write_text("12\n0\n7\n12\n")
     assert Cgroup({}, tmp_path).processes == [7, 12]
     assert Cgroup({}, tmp_path / "gone").processes == []
@@ -130,7 +130,7 @@ def test_processes_are_those_that_are_visible_here(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("controller", ["cpu", "cpuset", "freezer", "memory"])
-def test_a_cgroup_without_the_controller_cpu_is_there(tmp_path: Path, controller: str) -> None:
+def test_a_cgroup_without_the_controller_cpu_is_there(tmp_path, controller) -> None:
     (tmp_path / "cgroup.procs").write_text("7\n")
     found = Cgroup({"cpu": None, controller: tmp_path}, None)
     assert found.exists
@@ -150,7 +150,7 @@ def of_two_jobs(root: Path) -> None:
         (root / "proc" / pid / "cgroup").write_text(f"2:freezer:{path}\n1:cpu:/\n")
 
 
-def test_the_process_of_job_12_is_not_in_job_1(tmp_path: Path) -> None:
+def test_the_process_of_job_12_is_not_in_job_1(tmp_path) -> None:
     of_two_jobs(tmp_path)
     mounted = cgroup.mounts(tmp_path)
     assert cgroup.of_process(7, mounted, tmp_path, container_id="job_1") is None
@@ -160,7 +160,7 @@ def test_the_process_of_job_12_is_not_in_job_1(tmp_path: Path) -> None:
     assert cgroup.belongs_to(8, "job_1", tmp_path)
 
 
-def test_a_cgroup_at_a_path_has_the_processes_below(tmp_path: Path) -> None:
+def test_a_cgroup_at_a_path_has_the_processes_below(tmp_path) -> None:
     of_two_jobs(tmp_path)
     step = tmp_path / "cg/freezer/slurm/job_1/step_0"
     step.mkdir(parents=True)
@@ -209,9 +209,7 @@ OTHER = "9c1b" * 16
         (f"/kubepods/besteffort/pod1/{ID}/a/b", f"/kubepods/besteffort/pod1/{ID}"),
     ],
 )
-def test_a_containers_cgroup_is_the_one_that_is_named_after_it(
-    tmp_path: Path, present: str, own: str
-) -> None:
+def test_a_containers_cgroup_is_the_one_that_is_named_after_it(tmp_path, present, own) -> None:
     (tmp_path / "proc/self").mkdir(parents=True)
     (tmp_path / "proc/self/mountinfo").write_text(
         "30 25 0:26 / /sys/fs/cgroup rw - cgroup2 cgroup rw\n"
@@ -250,9 +248,7 @@ def test_a_containers_cgroup_is_the_one_that_is_named_after_it(
         ("", False),
     ],
 )
-def test_a_container_may_be_alone_in_a_scope_of_its_own(
-    tmp_path: Path, text: str, is_alone: bool
-) -> None:
+def test_a_container_may_be_alone_in_a_scope_of_its_own(tmp_path, text, is_alone) -> None:
     (tmp_path / "proc/7").mkdir(parents=True)
     (tmp_path / "proc/7/cgroup").write_text(text)
     assert cgroup.is_alone_in_scope(7, ID, tmp_path) is is_alone

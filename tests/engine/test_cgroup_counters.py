@@ -1,7 +1,5 @@
 """Counters and limits of containers, in the cgroup trees of real machines of both versions."""
 
-from pathlib import Path
-
 import pytest
 from helpers.cgroup_trees import TREES, Machine
 
@@ -25,26 +23,24 @@ def usage(machine: Machine, name: str) -> Usage:
     ("name", "cores"),
     [("plain", None), ("cpus05", 0.5), ("quota150", 1.5), ("shares512", None), ("cpuset1", None)],
 )
-def test_quota_is_what_the_container_was_started_with(
-    machine: Machine, name: str, cores: float | None
-) -> None:
+def test_quota_is_what_the_container_was_started_with(machine, name, cores) -> None:
     found = usage(machine, name)
     assert found.cpu.quota == cores
     assert found.cpu.is_quota_known
 
 
-def test_weight_is_in_docker_shares_with_1024_the_default(machine: Machine) -> None:
+def test_weight_is_in_docker_shares_with_1024_the_default(machine) -> None:
     assert usage(machine, "plain").cpu.weight == 1024
     # runc 1.1 turns 512 shares into weight 20 of 100 on version 2: a fifth of the default's CPU.
     assert usage(machine, "shares512").cpu.weight == (512 if machine.version == 1 else 204.8)
 
 
-def test_cpuset_is_the_effective_one(machine: Machine) -> None:
+def test_cpuset_is_the_effective_one(machine) -> None:
     assert usage(machine, "plain").cpu.cpuset == "0-1"
     assert usage(machine, "cpuset1").cpu.cpuset == "1"
 
 
-def test_memory_is_told_apart(machine: Machine) -> None:
+def test_memory_is_told_apart(machine) -> None:
     found = usage(machine, "mem256")
     assert found.memory.limit == 256 << 20
     assert found.memory.shmem is not None
@@ -55,38 +51,38 @@ def test_memory_is_told_apart(machine: Machine) -> None:
     assert usage(machine, "plain").memory.limit is None
 
 
-def test_cpu_seconds_agree_with_those_of_the_processes(machine: Machine) -> None:
+def test_cpu_seconds_agree_with_those_of_the_processes(machine) -> None:
     for name in ("plain", "cpus05", "shares512", "cpuset1", "paused"):
         stat = (machine.root / f"proc/{machine.pid(name)}/stat").read_text()
         ticks = sum(map(int, stat.rpartition(")")[2].split()[11:15]))  # own and waited-for
         assert usage(machine, name).cpu.seconds == pytest.approx(ticks / 100, rel=0.05, abs=0.2)
 
 
-def test_throttling_is_in_seconds(machine: Machine) -> None:
+def test_throttling_is_in_seconds(machine) -> None:
     for name in machine.containers:
         throttled = usage(machine, name).cpu.throttled_seconds
         assert throttled is not None
         assert 0 <= throttled < 5
 
 
-def test_threads_are_counted(machine: Machine) -> None:
+def test_threads_are_counted(machine) -> None:
     assert usage(machine, "plain").threads == 1
     assert usage(machine, "quota150").threads == 2
 
 
-def test_pressure_is_read_from_the_unified_hierarchy_on_both_versions(machine: Machine) -> None:
+def test_pressure_is_read_from_the_unified_hierarchy_on_both_versions(machine) -> None:
     assert usage(machine, "plain").pressure.keys() == {"cpu", "memory", "io"}
     assert usage(machine, "plain").pressure["cpu"] > 0
 
 
-def test_network_bytes_leave_lo_out(machine: Machine) -> None:
+def test_network_bytes_leave_lo_out(machine) -> None:
     found = network_bytes(machine.pid("plain"), machine.root)
     assert found.read is not None
     assert found.written is not None
     assert 0 <= found.written < 100_000
 
 
-def test_a_vanished_cgroup_gives_unknowns_and_no_error(tmp_path: Path) -> None:
+def test_a_vanished_cgroup_gives_unknowns_and_no_error(tmp_path) -> None:
     gone = cgroup.Cgroup({}, tmp_path / "gone")
     assert not gone.exists
     assert usage_of(gone).cpu.seconds is None

@@ -61,7 +61,7 @@ def test_members_of_torch_distributed_meet_at_the_master() -> None:
         {"TF_CONFIG": json.dumps({"cluster": {"worker": ["a:1"]}})},
     ],
 )
-def test_a_job_in_one_container_is_none(alone: dict[str, str]) -> None:
+def test_a_job_in_one_container_is_none(alone) -> None:
     assert membership(alone) is None
 
 
@@ -80,7 +80,7 @@ def test_two_containers_with_the_host_s_network_meet_at_a_loopback_address() -> 
         "python -m torch.distributed.run --nnodes=2 --rdzv_endpoint=h:29400 --rdzv-id run7 t.py",
     ],
 )
-def test_an_agent_of_torchrun_names_its_rendezvous(command: str) -> None:
+def test_an_agent_of_torchrun_names_its_rendezvous(command) -> None:
     assert membership({}, command.split()) == Membership("run7/h:29400", 2)
     assert membership({}, [*command.split(), "--standalone"]) is None
 
@@ -102,7 +102,7 @@ def test_an_elastic_job_has_an_unknown_number_of_containers() -> None:
         ({"RAY_ADDRESS": "ray://head:6379"}, "ray/head:6379", None),
     ],
 )  # fmt: skip
-def test_other_launchers(given: dict[str, str], job: str, containers: int | None) -> None:
+def test_other_launchers(given, job, containers) -> None:
     assert membership(given) == Membership(job, containers)
 
 
@@ -120,7 +120,7 @@ def test_other_launchers(given: dict[str, str], job: str, containers: int | None
         ({"OMPI_COMM_WORLD_SIZE": "4", "OMPI_COMM_WORLD_LOCAL_SIZE": "1"}, 4),
     ],
 )
-def test_a_job_may_have_no_name(given: dict[str, str], containers: int) -> None:
+def test_a_job_may_have_no_name(given, containers) -> None:
     assert membership(given) == Membership("", containers)
 
 
@@ -148,7 +148,7 @@ def test_of_a_container_s_processes_those_that_say_more_count() -> None:
         ({}, "gcs_server --port=6379"),
     ],
 )
-def test_who_talks_to_others_may_not_say_how_many(given: dict[str, str], command: str) -> None:
+def test_who_talks_to_others_may_not_say_how_many(given, command) -> None:
     assert membership(given, command.split()) == Membership("")
 
 
@@ -162,6 +162,6 @@ def test_ray_counts_before_what_its_workers_say() -> None:
     st.dictionaries(st.sampled_from(VARIABLES), st.text(max_size=30)),
     st.lists(st.text(max_size=12), max_size=6),
 )
-def test_nothing_in_an_environment_raises(given_: dict[str, str], command: list[str]) -> None:
+def test_nothing_in_an_environment_raises(given_, command) -> None:
     found = membership(given_, command)
     assert found is None or (found.job.isprintable() and found.containers != 1)

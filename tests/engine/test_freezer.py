@@ -25,21 +25,19 @@ def made(folder: Path, version: int, *, frozen: bool = False) -> Directory:
     return Directory(folder, 2)
 
 
-def test_what_is_frozen_is_told(tmp_path: Path, version: int) -> None:
+def test_what_is_frozen_is_told(tmp_path, version) -> None:
     assert not freezer.is_frozen(made(tmp_path, version))
     assert freezer.is_frozen(made(tmp_path, version, frozen=True))
 
 
-def test_freezing_writes_the_file_and_waits(tmp_path: Path, version: int) -> None:
+def test_freezing_writes_the_file_and_waits(tmp_path, version) -> None:
     found = made(tmp_path, version, frozen=True)
     freezer.freeze(found)
     freezer.thaw(found)
     assert not freezer.is_frozen(found)
 
 
-def test_what_does_not_freeze_in_time_is_thawed(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_does_not_freeze_in_time_is_thawed(tmp_path, monkeypatch) -> None:
     monkeypatch.setattr(freezer, "_FREEZES_WITHIN_S", 0.05)
     found = made(tmp_path, 2)
     with pytest.raises(RefusedError, match="do not freeze"):
@@ -47,7 +45,7 @@ def test_what_does_not_freeze_in_time_is_thawed(
     assert not freezer.is_frozen(found)
 
 
-def test_a_cgroup_that_is_gone_is_not_made_anew(tmp_path: Path, version: int) -> None:
+def test_a_cgroup_that_is_gone_is_not_made_anew(tmp_path, version) -> None:
     found = made(tmp_path, version)
     for file in tmp_path.iterdir():
         file.unlink()
@@ -63,7 +61,7 @@ def test_a_freezer_that_is_elsewhere_is_named() -> None:
 
 @pytest.mark.parametrize("answers", [True, False])
 def test_only_a_container_whose_engine_says_nothing_is_thawed(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, answers: bool
+    tmp_path, monkeypatch, answers
 ) -> None:
     class Asked(Engine):
         def inspect(self, id_: str) -> Container:

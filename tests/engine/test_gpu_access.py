@@ -8,7 +8,6 @@ import pytest
 from dltools.engine.gpu_access import (
     FRAGILE,
     LASTING,
-    GpuAccess,
     access_by_specification,
     share_at_start,
     specification,
@@ -29,7 +28,7 @@ ID = "a" * 64
         (["CUDA_DEVICE_SM_LIMIT=\x1b[31m", "NVIDIA_VISIBLE_DEVICES=all"], ""),
     ],
 )
-def test_shares_that_containers_were_started_with(entries: list[str], expected: str) -> None:
+def test_shares_that_containers_were_started_with(entries, expected) -> None:
     assert share_at_start("\0".join(entries).encode()) == expected
 
 
@@ -46,7 +45,7 @@ def shim(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_the_specification_is_in_the_folder_of_the_shim(shim: Path) -> None:
+def test_the_specification_is_in_the_folder_of_the_shim(shim) -> None:
     assert specification(ID, 7, shim) == {"linux": {"devices": [{"path": "/dev/x"}]}}
     assert specification("b" * 64, 7, shim) == {}
     assert specification(ID, 8, shim) == {}
@@ -63,5 +62,5 @@ def test_the_specification_is_in_the_folder_of_the_shim(shim: Path) -> None:
         ({}, FRAGILE),
     ],
 )
-def test_what_the_specification_names_lasts(spec: dict[str, object], access: GpuAccess) -> None:
+def test_what_the_specification_names_lasts(spec, access) -> None:
     assert access_by_specification(spec, is_asked=True) is access

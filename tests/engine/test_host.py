@@ -21,7 +21,7 @@ def groups(machine: Machine) -> list[cgroup.Cgroup]:
     return [one for one in found if one is not None]
 
 
-def test_the_host_has_the_cpus_and_memory_of_the_machine(machine: Machine) -> None:
+def test_the_host_has_the_cpus_and_memory_of_the_machine(machine) -> None:
     row = host.measure(
         host.shared_cgroups(groups(machine), cgroup.mounts(machine.root)), machine.root
     )
@@ -31,7 +31,7 @@ def test_the_host_has_the_cpus_and_memory_of_the_machine(machine: Machine) -> No
     assert row["cpu_pressure_seconds"] > 0
 
 
-def test_a_host_without_containers_is_still_measured(machine: Machine) -> None:
+def test_a_host_without_containers_is_still_measured(machine) -> None:
     assert usable_cpus(shared_cgroups([], cgroup.mounts(machine.root)), machine.root) == 2
 
 
@@ -42,7 +42,7 @@ def own_machine(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Mach
 
 @pytest.mark.parametrize("own_machine", TREES, indirect=True)
 @pytest.mark.slow
-def test_quota_of_the_parent_bounds_the_host(own_machine: Machine) -> None:
+def test_quota_of_the_parent_bounds_the_host(own_machine) -> None:
     found = groups(own_machine)
     above = found[0].directory("cpu")
     assert above is not None
@@ -59,7 +59,7 @@ def test_quota_of_the_parent_bounds_the_host(own_machine: Machine) -> None:
 
 
 @pytest.mark.parametrize("own_machine", TREES, indirect=True)
-def test_quota_of_one_container_does_not_bound_the_host(own_machine: Machine) -> None:
+def test_quota_of_one_container_does_not_bound_the_host(own_machine) -> None:
     mounted = cgroup.mounts(own_machine.root)
     one = cgroup.of_process(own_machine.pid("cpus05"), mounted, own_machine.root)
     assert one is not None
@@ -68,7 +68,7 @@ def test_quota_of_one_container_does_not_bound_the_host(own_machine: Machine) ->
 
 @pytest.mark.parametrize("own_machine", TREES, indirect=True)
 @pytest.mark.slow
-def test_cpuset_of_the_parent_bounds_the_host(own_machine: Machine) -> None:
+def test_cpuset_of_the_parent_bounds_the_host(own_machine) -> None:
     found = groups(own_machine)
     above = found[0].directory("cpuset")
     assert above is not None

@@ -26,7 +26,7 @@ def add(directory: Path, id_: str = ID, **changes: Any) -> Entry:
     return entry
 
 
-def test_an_entry_tells_what_the_owner_asked_for(tmp_path: Path) -> None:
+def test_an_entry_tells_what_the_owner_asked_for(tmp_path) -> None:
     add(tmp_path)
     found = OwnersJournals([tmp_path], recorded_limits).read([ID, OTHER])
     assert found == {ID: Limits(cpus=0.5, weight=2048.0, cpuset="0")}
@@ -34,7 +34,7 @@ def test_an_entry_tells_what_the_owner_asked_for(tmp_path: Path) -> None:
     assert OwnersJournals([tmp_path / "nowhere"], recorded_limits).read([ID]) == {}
 
 
-def test_of_version_2_the_engine_s_record_tells_the_weight(tmp_path: Path) -> None:
+def test_of_version_2_the_engine_s_record_tells_the_weight(tmp_path) -> None:
     settings = {"cpus": None, "weight": 808.96, "cpuset": None}
     add(tmp_path, settings=settings, kernel={"cpu.max": "max 100000", "cpu.weight": "79"})
     assert OwnersJournals([tmp_path], recorded_limits).read([ID]) == {
@@ -42,7 +42,7 @@ def test_of_version_2_the_engine_s_record_tells_the_weight(tmp_path: Path) -> No
     }
 
 
-def test_the_first_of_several_entries_counts(tmp_path: Path) -> None:
+def test_the_first_of_several_entries_counts(tmp_path) -> None:
     add(tmp_path / "late", since="2026-01-31T12:00:01Z", settings={"cpus": 0.1})
     add(tmp_path / "early", since="2026-01-31T12:00:00Z", settings={"cpus": 0.5})
     directories = [tmp_path / "late", tmp_path / "early"]
@@ -52,7 +52,7 @@ def test_the_first_of_several_entries_counts(tmp_path: Path) -> None:
         )
 
 
-def test_an_entry_is_read_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_entry_is_read_once(tmp_path, monkeypatch) -> None:
     texts: list[bytes] = []
     parse = state_records.parse_record
     monkeypatch.setattr(
@@ -90,7 +90,7 @@ def test_an_entry_is_read_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
         "[" * 100_000,
     ],
 )
-def test_a_damaged_entry_is_a_reason_of_its_container_alone(tmp_path: Path, text: str) -> None:
+def test_a_damaged_entry_is_a_reason_of_its_container_alone(tmp_path, text) -> None:
     add(tmp_path, OTHER)
     (tmp_path / "journal" / f"{ID}.json").write_text(text)
     found = OwnersJournals([tmp_path], recorded_limits).read([ID, OTHER])
@@ -98,7 +98,7 @@ def test_a_damaged_entry_is_a_reason_of_its_container_alone(tmp_path: Path, text
     assert found[OTHER] == Limits(cpus=0.5, weight=2048.0, cpuset="0")
 
 
-def test_a_journal_that_cannot_be_trusted_hides_the_owners_of_all(tmp_path: Path) -> None:
+def test_a_journal_that_cannot_be_trusted_hides_the_owners_of_all(tmp_path) -> None:
     add(tmp_path / "own", OTHER)
     (tmp_path / "theirs").mkdir()
     (tmp_path / "theirs" / "journal").symlink_to(tmp_path / "own" / "journal")

@@ -1,7 +1,6 @@
 """Small files of the kernel: read, held open, and gone."""
 
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
@@ -19,12 +18,12 @@ from dltools.engine.kernel_files import (
 @pytest.mark.parametrize(
     ("text", "number"), [("12\n", 12), ("-1\n", -1), ("max\n", None), ("", None), ("1 2\n", None)]
 )
-def test_a_number_is_read(tmp_path: Path, text: str, number: int | None) -> None:
+def test_a_number_is_read(tmp_path, text, number) -> None:
     (tmp_path / "file").write_text(text)
     assert read_int(tmp_path / "file") == number
 
 
-def test_a_missing_file_and_one_that_is_no_text_are_empty(tmp_path: Path) -> None:
+def test_a_missing_file_and_one_that_is_no_text_are_empty(tmp_path) -> None:
     (tmp_path / "file").write_bytes(b"\xff")
     assert read_text(tmp_path / "file") == ""
     assert read_text(tmp_path / "none") == ""
@@ -33,12 +32,12 @@ def test_a_missing_file_and_one_that_is_no_text_are_empty(tmp_path: Path) -> Non
     assert pressure_seconds(tmp_path / "none") is None
 
 
-def test_a_long_file_is_read_whole(tmp_path: Path) -> None:
+def test_a_long_file_is_read_whole(tmp_path) -> None:
     (tmp_path / "file").write_text("x" * 200_000)
     assert len(read_text(tmp_path / "file")) == 200_000
 
 
-def test_keys_and_values_are_read(tmp_path: Path) -> None:
+def test_keys_and_values_are_read(tmp_path) -> None:
     (tmp_path / "file").write_text("usage_usec 12\nname text\nnr_periods 0\n")
     assert read_flat(tmp_path / "file") == {"usage_usec": 12, "nr_periods": 0}
 
@@ -49,7 +48,7 @@ def test_a_number_is_found_after_its_key() -> None:
     assert number_after("\nshmem ", text) is None
 
 
-def test_pressure_is_the_total_of_some(tmp_path: Path) -> None:
+def test_pressure_is_the_total_of_some(tmp_path) -> None:
     (tmp_path / "file").write_text(
         "some avg10=0.00 avg60=0.00 avg300=0.00 total=1500000\n"
         "full avg10=0.00 avg60=0.00 avg300=0.00 total=7\n"
@@ -64,9 +63,7 @@ def holding(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     yield
 
 
-def test_a_held_file_is_opened_once(
-    tmp_path: Path, holding: None, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_held_file_is_opened_once(tmp_path, holding, monkeypatch) -> None:
     del holding
     file = tmp_path / "file"
     file.write_text("1")
@@ -78,9 +75,7 @@ def test_a_held_file_is_opened_once(
     held.close()
 
 
-def test_a_file_that_the_kernel_does_not_have_is_looked_for_once(
-    tmp_path: Path, holding: None
-) -> None:
+def test_a_file_that_the_kernel_does_not_have_is_looked_for_once(tmp_path, holding) -> None:
     del holding
     held = HeldFiles()
     assert held.read(tmp_path / "none") == ""
@@ -91,7 +86,7 @@ def test_a_file_that_the_kernel_does_not_have_is_looked_for_once(
     held.close()
 
 
-def test_no_more_files_are_held_than_may_be(tmp_path: Path, holding: None) -> None:
+def test_no_more_files_are_held_than_may_be(tmp_path, holding) -> None:
     del holding
     held = HeldFiles()
     for number in range(5):

@@ -55,17 +55,17 @@ def everything(path: Path, since: float = 0.0) -> list[bytes]:
         (b"\n", None),
     ],
 )  # fmt: skip
-def test_a_line_is_an_entry_with_its_stamp_in_utc(line: bytes, entry: bytes | None) -> None:
+def test_a_line_is_an_entry_with_its_stamp_in_utc(line, entry) -> None:
     assert entry_of(line) == entry
 
 
-def test_only_whole_lines_are_read(path: Path) -> None:
+def test_only_whole_lines_are_read(path) -> None:
     path.write_bytes(line(0, "a") + line(1, "b")[:-1])
     assert texts(everything(path)) == [b"a\n"]
 
 
 @pytest.mark.parametrize("count", [1, 50, 20_000])
-def test_a_log_is_read_from_a_time_on(path: Path, count: int) -> None:
+def test_a_log_is_read_from_a_time_on(path, count) -> None:
     path.write_bytes(b"".join(line(n * 0.25, f"n {n}") for n in range(count)))
     for first in {0, count // 3, count - 1}:
         found = texts(everything(path, NOON + first * 0.25))
@@ -73,7 +73,7 @@ def test_a_log_is_read_from_a_time_on(path: Path, count: int) -> None:
     assert everything(path, NOON + count) == []
 
 
-def test_lines_of_another_format_are_passed_over(path: Path) -> None:
+def test_lines_of_another_format_are_passed_over(path) -> None:
     path.write_bytes(b"\0\xff\n" * 50_000 + line(0, "a") + b"x" * (3 << 20) + b"\n" + line(1, "b"))
     assert texts(everything(path)) == [b"a\n", b"b\n"]
 
@@ -81,7 +81,7 @@ def test_lines_of_another_format_are_passed_over(path: Path) -> None:
 Following = Callable[..., FollowedFile]
 
 
-def test_a_followed_log_gives_each_entry_once(path: Path) -> None:
+def test_a_followed_log_gives_each_entry_once(path) -> None:
     path.write_bytes(line(0, "a"))
     flow = FollowedFile(path, 0.0, lambda: False)
     assert texts(flow.take()) == [b"a\n"]
@@ -96,7 +96,7 @@ def test_a_followed_log_gives_each_entry_once(path: Path) -> None:
     assert not flow.ended
 
 
-def test_new_entries_only(path: Path) -> None:
+def test_new_entries_only(path) -> None:
     path.write_bytes(line(0, "a"))
     flow = FollowedFile(path, 0.0, lambda: False, is_new_only=True)
     with path.open("ab") as file:
@@ -104,7 +104,7 @@ def test_new_entries_only(path: Path) -> None:
     assert texts(flow.take()) == [b"b\n"]
 
 
-def test_a_log_goes_on_in_the_file_that_takes_its_place(path: Path) -> None:
+def test_a_log_goes_on_in_the_file_that_takes_its_place(path) -> None:
     path.write_bytes(line(0, "a"))
     flow = FollowedFile(path, 0.0, lambda: False)
     assert texts(flow.take()) == [b"a\n"]
@@ -121,7 +121,7 @@ def test_a_log_goes_on_in_the_file_that_takes_its_place(path: Path) -> None:
     assert texts(flow.take()) == [b"e\n"]
 
 
-def test_it_has_ended_with_its_container_and_its_last_line(path: Path) -> None:
+def test_it_has_ended_with_its_container_and_its_last_line(path) -> None:
     path.write_bytes(line(0, "a"))
     flow = FollowedFile(path, 0.0, lambda: True)
     assert not flow.ended
@@ -130,7 +130,7 @@ def test_it_has_ended_with_its_container_and_its_last_line(path: Path) -> None:
     assert flow.ended
 
 
-def test_too_much_at_once_is_told(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_too_much_at_once_is_told(path, monkeypatch) -> None:
     monkeypatch.setattr(log_files, "LARGEST_BACKLOG", 1 << 10)
     path.write_bytes(b"".join(line(n, "a" * 100) for n in range(100)))
     flow = FollowedFile(path, 0.0, lambda: False)
@@ -140,7 +140,7 @@ def test_too_much_at_once_is_told(path: Path, monkeypatch: pytest.MonkeyPatch) -
     assert not flow.is_behind
 
 
-def test_a_closed_log_gives_nothing(path: Path) -> None:
+def test_a_closed_log_gives_nothing(path) -> None:
     path.write_bytes(line(0, "a"))
     flow = FollowedFile(path, 0.0, lambda: False)
     flow.close()
@@ -149,7 +149,7 @@ def test_a_closed_log_gives_nothing(path: Path) -> None:
     flow.wait(1)
 
 
-def test_a_settled_log_holds_no_file_open(path: Path) -> None:
+def test_a_settled_log_holds_no_file_open(path) -> None:
     path.write_bytes(line(0, "a"))
     flow = FollowedFile(path, 0.0, lambda: True)
     assert texts(flow.take()) == [b"a\n"]
@@ -162,7 +162,7 @@ def test_a_settled_log_holds_no_file_open(path: Path) -> None:
     assert flow.ended
 
 
-def test_a_log_that_was_removed_ends_nothing(path: Path) -> None:
+def test_a_log_that_was_removed_ends_nothing(path) -> None:
     path.write_bytes(line(0, "a"))
     flow = FollowedFile(path, 0.0, lambda: False)
     assert texts(flow.take()) == [b"a\n"]

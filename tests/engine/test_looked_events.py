@@ -5,7 +5,6 @@ import queue
 import threading
 
 import pytest
-from helpers.fake_runtime import FakeRuntime
 
 from dltools.engine.cri.cri_engine import CriEngine
 from dltools.engine.interface import Event
@@ -93,7 +92,7 @@ class Follower:
 
 
 @pytest.mark.slow
-def test_what_happens_on_a_runtime_is_told(runtime: FakeRuntime) -> None:
+def test_what_happens_on_a_runtime_is_told(runtime) -> None:
     runtime.add("a1", labels={"app": "x"})
     follower = Follower(CriEngine(runtime.url))
     first = follower.next()
@@ -109,7 +108,7 @@ def test_what_happens_on_a_runtime_is_told(runtime: FakeRuntime) -> None:
 
 
 @pytest.mark.slow
-def test_events_end_with_the_runtime(runtime: FakeRuntime) -> None:
+def test_events_end_with_the_runtime(runtime) -> None:
     runtime.add("a1")
     follower = Follower(CriEngine(runtime.url))
     follower.next()
@@ -119,7 +118,7 @@ def test_events_end_with_the_runtime(runtime: FakeRuntime) -> None:
             follower.next()
 
 
-def test_events_of_before_are_left_out(runtime: FakeRuntime) -> None:
+def test_events_of_before_are_left_out(runtime) -> None:
     runtime.add("a1", started_at=5 * S)
     follower = Follower(CriEngine(runtime.url), since=10.0)
     runtime.add("b2")

@@ -40,9 +40,7 @@ def started_with(*environ: str) -> dict[str, Any]:
         (started_with("WORLD_SIZE=2"), {"dltools.job": "pair"}, ""),
     ],
 )
-def test_why_a_container_must_not_be_paused(
-    raw: dict[str, Any], labels: dict[str, str], why: str
-) -> None:
+def test_why_a_container_must_not_be_paused(raw, labels, why) -> None:
     assert why_no_pause(container(raw, labels=labels)) == why
 
 

@@ -47,7 +47,7 @@ from dltools.engine.process_search import (
         ("[heap]", set()),
     ],
 )
-def test_deep_learning_is_known_by_the_names_of_files(path: str, expected: set[str]) -> None:
+def test_deep_learning_is_known_by_the_names_of_files(path, expected) -> None:
     assert deep_learning_in(maps(LIBC, path, LIBC).encode()) == expected
 
 
@@ -72,7 +72,7 @@ def test_deep_learning_is_known_by_the_names_of_files(path: str, expected: set[s
         (LIBC, set()),
     ],
 )
-def test_what_starts_threads_is_known_by_the_names_of_files(path: str, expected: set[str]) -> None:
+def test_what_starts_threads_is_known_by_the_names_of_files(path, expected) -> None:
     assert thread_pools_in(maps(LIBC, path, LIBC).encode()) == expected
 
 
@@ -87,14 +87,12 @@ def test_what_starts_threads_is_known_by_the_names_of_files(path: str, expected:
         ("llama-factory-cli train", ()),
     ],
 )
-def test_what_starts_threads_is_known_by_the_program(
-    command: str, expected: tuple[str, ...], tmp_path: Path
-) -> None:
+def test_what_starts_threads_is_known_by_the_program(command, expected, tmp_path) -> None:
     pid = process(tmp_path, 7, LIBC, command=command)
     assert search([pid], tmp_path).thread_pools == expected
 
 
-def test_the_workers_of_all_ranks_count(tmp_path: Path) -> None:
+def test_the_workers_of_all_ranks_count(tmp_path) -> None:
     """Those of one rank have one command line, which says how many they are."""
     script = "python3 /opt/torch/_inductor/compile_worker/__main__.py --workers=32"
     pids = [
@@ -105,12 +103,12 @@ def test_the_workers_of_all_ranks_count(tmp_path: Path) -> None:
     assert search(pids, tmp_path).thread_pools == ("inductor=64",)
 
 
-def test_processes_without_a_runtime_have_none(tmp_path: Path) -> None:
+def test_processes_without_a_runtime_have_none(tmp_path) -> None:
     pid = process(tmp_path, 7, LIBC, threads=9, environ={"OMP_NUM_THREADS": "2"})
     assert search([pid], tmp_path) == Processes()
 
 
-def test_the_settings_are_those_of_the_widest_process_with_a_runtime(tmp_path: Path) -> None:
+def test_the_settings_are_those_of_the_widest_process_with_a_runtime(tmp_path) -> None:
     pids = [
         process(tmp_path, 7, LIBC, threads=9, environ={"OMP_NUM_THREADS": "9"}),
         process(tmp_path, 20, LIBC, TORCH, threads=4, environ={"OMP_WAIT_POLICY": "passive"}),
@@ -120,7 +118,7 @@ def test_the_settings_are_those_of_the_widest_process_with_a_runtime(tmp_path: P
     assert search(pids, tmp_path).openmp == expected
 
 
-def test_all_runtimes_and_the_first_program_are_told(tmp_path: Path) -> None:
+def test_all_runtimes_and_the_first_program_are_told(tmp_path) -> None:
     pids = [
         process(tmp_path, 7, "/a/libtorch.so", command="/bin/sh /usr/bin/jupyter-lab"),
         process(tmp_path, 20, "/a/libcudart.so.12", command="/usr/sbin/sshd -D"),
@@ -130,13 +128,11 @@ def test_all_runtimes_and_the_first_program_are_told(tmp_path: Path) -> None:
     )
 
 
-def test_a_process_that_has_ended_is_left_out(tmp_path: Path) -> None:
+def test_a_process_that_has_ended_is_left_out(tmp_path) -> None:
     assert search([6, process(tmp_path, 7, TORCH)], tmp_path).openmp == OpenMP("libgomp")
 
 
-def test_processes_that_may_not_be_read_are_told(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_processes_that_may_not_be_read_are_told(tmp_path, monkeypatch) -> None:
     def refuse(path: Path, *_arguments: object) -> None:
         raise PermissionError(13, "Permission denied", str(path))
 
@@ -145,7 +141,7 @@ def test_processes_that_may_not_be_read_are_told(
     assert search([pid], tmp_path) == Processes(is_readable=False)
 
 
-def test_the_variables_of_a_launcher_tell_the_job(tmp_path: Path) -> None:
+def test_the_variables_of_a_launcher_tell_the_job(tmp_path) -> None:
     meets = {"MASTER_ADDR": "10.0.0.2", "MASTER_PORT": "29500", "WORLD_SIZE": "2"}
     pids = [process(tmp_path, 7, LIBC), process(tmp_path, 8, LIBC, environ=meets)]
     found = search(pids, tmp_path).membership
@@ -156,9 +152,7 @@ def test_the_variables_of_a_launcher_tell_the_job(tmp_path: Path) -> None:
     assert shared == Membership("localhost:29500", 2)
 
 
-def test_the_maps_of_what_a_training_has_forked_are_not_read(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_maps_of_what_a_training_has_forked_are_not_read(tmp_path, monkeypatch) -> None:
     """Data loaders have its command line and environment. What has forked before it had a runtime
     tells nothing of those forks."""
     pids = [
@@ -203,7 +197,7 @@ def test_the_maps_of_what_a_training_has_forked_are_not_read(
         ("[heap]", set()),
     ],
 )
-def test_runtimes_are_known_by_the_names_of_their_files(path: str, expected: set[str]) -> None:
+def test_runtimes_are_known_by_the_names_of_their_files(path, expected) -> None:
     assert openmp_runtimes_in(maps(LIBC, path, LIBC).encode()) == expected
 
 
@@ -226,12 +220,12 @@ def test_runtimes_are_known_by_the_names_of_their_files(path: str, expected: set
         (b"SECRET=OMP_NUM_THREADS=2\0", ""),
     ],
 )
-def test_settings_are_the_variables_of_openmp(environ: bytes, expected: str) -> None:
+def test_settings_are_the_variables_of_openmp(environ, expected) -> None:
     assert openmp_settings_in(environ) == expected
 
 
 @given(st.dictionaries(st.sampled_from((*_OPENMP_VARIABLES, "SECRET", "TOKEN")), st.text()))
-def test_no_other_name_and_no_strange_value_is_shown(variables: dict[str, str]) -> None:
+def test_no_other_name_and_no_strange_value_is_shown(variables) -> None:
     environ = "".join(f"{name}={value}\0" for name, value in variables.items())
     for entry in openmp_settings_in(environ.encode(errors="replace")).split():
         name, _, value = entry.partition("=")
@@ -273,5 +267,5 @@ def test_no_other_name_and_no_strange_value_is_shown(variables: dict[str, str]) 
         ([], ""),
     ],
 )
-def test_the_program_is_what_runs(words: list[str], expected: str) -> None:
+def test_the_program_is_what_runs(words, expected) -> None:
     assert interactive_program(words) == expected

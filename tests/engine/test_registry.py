@@ -51,9 +51,7 @@ def test_a_plug_in_answers_at_its_scheme() -> None:
 
 
 @pytest.mark.parametrize("allowed", ["", "other"])
-def test_one_that_is_not_allowed_is_no_member(
-    allowed: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_one_that_is_not_allowed_is_no_member(allowed, monkeypatch) -> None:
     monkeypatch.setenv("DLTOOLS_PLUGINS", allowed)
     with pytest.raises(ConfigError, match="lab:bench"):
         registry.host_address("lab:bench")
@@ -64,7 +62,7 @@ def test_one_that_does_not_load_says_why() -> None:
         opened("labfailing:x")
 
 
-def test_the_toolkit_s_own_members_cannot_be_replaced(tmp_path: Path) -> None:
+def test_the_toolkit_s_own_members_cannot_be_replaced(tmp_path) -> None:
     with pytest.raises(Exception, match="sock"):
         opened(f"unix://{tmp_path}/sock")
 

@@ -49,20 +49,20 @@ def texts(entries: list[bytes]) -> list[str]:
     return [entry.partition(b" ")[2].decode().strip() for entry in entries]
 
 
-def test_stamps_compare_as_texts_although_containerd_leaves_out_zeros(log: Log) -> None:
+def test_stamps_compare_as_texts_although_containerd_leaves_out_zeros(log) -> None:
     log.line()
     (entries,) = read_log(log.path, 0.0)
     assert entries == [b"2026-01-31T12:00:00.100000000Z 1\n"]
 
 
-def test_a_line_in_parts_is_one_line(log: Log) -> None:
+def test_a_line_in_parts_is_one_line(log) -> None:
     log.line("P", "loss: ")
     log.line("F", "0.5")
     (entries,) = read_log(log.path, 0.0)
     assert b"".join(entry.partition(b" ")[2] for entry in entries) == b"loss: 0.5\n"
 
 
-def test_rotated_files_are_read_first_packed_ones_too(log: Log) -> None:
+def test_rotated_files_are_read_first_packed_ones_too(log) -> None:
     for _ in range(3):
         log.line()
         old = log.rotate()
@@ -73,7 +73,7 @@ def test_rotated_files_are_read_first_packed_ones_too(log: Log) -> None:
     assert texts(found) == ["1", "2", "3", "4"]
 
 
-def test_files_from_before_the_time_are_passed_over(log: Log) -> None:
+def test_files_from_before_the_time_are_passed_over(log) -> None:
     log.line()
     os.utime(log.rotate(), (1.0, 1.0))
     log.line()
@@ -81,13 +81,13 @@ def test_files_from_before_the_time_are_passed_over(log: Log) -> None:
     assert texts(found) == ["2"]
 
 
-def test_other_files_are_no_rotated_ones(log: Log) -> None:
+def test_other_files_are_no_rotated_ones(log) -> None:
     log.path.with_name("0.log.tmp").touch()
     log.path.with_name("10.log").touch()
     assert rotated(log.path) == []
 
 
-def test_a_log_is_followed_across_rotations(log: Log) -> None:
+def test_a_log_is_followed_across_rotations(log) -> None:
     log.line()
     flow = log.follow()
     assert texts(flow.take()) == ["1"]
@@ -99,7 +99,7 @@ def test_a_log_is_followed_across_rotations(log: Log) -> None:
     assert texts(flow.take()) == ["4"]
 
 
-def test_several_rotations_between_two_looks_lose_nothing(log: Log) -> None:
+def test_several_rotations_between_two_looks_lose_nothing(log) -> None:
     flow = log.follow()
     for number in range(4):
         log.line()
@@ -112,7 +112,7 @@ def test_several_rotations_between_two_looks_lose_nothing(log: Log) -> None:
     assert texts(flow.take()) == ["6"]
 
 
-def test_following_begins_with_the_rotated_files(log: Log) -> None:
+def test_following_begins_with_the_rotated_files(log) -> None:
     log.line()
     log.rotate()
     log.line()
@@ -123,7 +123,7 @@ def test_following_begins_with_the_rotated_files(log: Log) -> None:
     assert texts(flow.take()) == ["3"]
 
 
-def test_new_lines_alone_are_followed_across_a_rotation(log: Log) -> None:
+def test_new_lines_alone_are_followed_across_a_rotation(log) -> None:
     log.line()
     log.rotate()
     log.line()
@@ -134,7 +134,7 @@ def test_new_lines_alone_are_followed_across_a_rotation(log: Log) -> None:
     assert texts(flow.take()) == ["3", "4"]
 
 
-def test_a_log_that_was_emptied_is_followed_on(log: Log) -> None:
+def test_a_log_that_was_emptied_is_followed_on(log) -> None:
     log.line()
     flow = log.follow()
     flow.take()

@@ -1,7 +1,5 @@
 """Quotas and weights: in the fields of an engine, for the kernel, and for people."""
 
-from typing import Any
-
 import pytest
 from helpers.located_containers import located
 
@@ -22,7 +20,7 @@ from dltools.engine.scales import asked_weight, quota_in_cores, weight_from_v2, 
         ({}, None),
     ],
 )
-def test_the_fields_of_the_engine_give_cores(fields: dict[str, Any], cores: float | None) -> None:
+def test_the_fields_of_the_engine_give_cores(fields, cores) -> None:
     assert recorded_limits(fields)["cpus"] == cores
 
 
@@ -30,9 +28,7 @@ def test_the_fields_of_the_engine_give_cores(fields: dict[str, Any], cores: floa
     ("quota", "period", "cores"),
     [(130_000, 100_000, 1.3), (-1, 100_000, None), (None, 100_000, None), (50_000, None, 0.5)],
 )
-def test_the_numbers_of_the_kernel_give_cores(
-    quota: int | None, period: int | None, cores: float | None
-) -> None:
+def test_the_numbers_of_the_kernel_give_cores(quota, period, cores) -> None:
     assert quota_in_cores(quota, period) == cores
 
 
@@ -45,21 +41,19 @@ def test_nano_cpus_come_back_as_the_same_cores() -> None:
 @pytest.mark.parametrize(
     ("fields", "weight"), [({}, 1024), ({"CpuShares": 0}, 1024), ({"CpuShares": 512}, 512)]
 )
-def test_a_container_without_shares_has_the_default_weight(
-    fields: dict[str, int], weight: float
-) -> None:
+def test_a_container_without_shares_has_the_default_weight(fields, weight) -> None:
     assert recorded_settings(located(**fields))["weight"] == weight
 
 
 @pytest.mark.parametrize(
     ("weight", "steps"), [(1024, 100), (512, 50), (2, 1), (300, 29), (262_144, 10_000)]
 )
-def test_version_2_has_the_nearest_step(weight: float, steps: int) -> None:
+def test_version_2_has_the_nearest_step(weight, steps) -> None:
     assert weight_to_v2(weight) == steps
 
 
 @pytest.mark.parametrize("steps", [1, 50, 100, 9999, 10_000])
-def test_a_step_of_version_2_comes_back(steps: int) -> None:
+def test_a_step_of_version_2_comes_back(steps) -> None:
     assert weight_to_v2(weight_from_v2(steps)) == steps
 
 
@@ -76,5 +70,5 @@ def test_a_step_of_version_2_comes_back(steps: int) -> None:
         (512, 29, 296.96),  # somebody else has set another
     ],
 )
-def test_what_was_asked_for_on_version_2(shares: int | None, steps: int, asked: float) -> None:
+def test_what_was_asked_for_on_version_2(shares, steps, asked) -> None:
     assert asked_weight(shares, weight_from_v2(steps), is_v2=True) == asked

@@ -28,7 +28,7 @@ def mode(path: Path) -> int:
     return stat.S_IMODE(path.stat().st_mode)
 
 
-def test_a_record_comes_back_until_it_is_removed(folder: StateFolder) -> None:
+def test_a_record_comes_back_until_it_is_removed(folder) -> None:
     assert (folder.names(), folder.read("a.json")) == ([], None)
     folder.write("b.json", b"2")
     folder.write("a.json", b"1")
@@ -41,7 +41,7 @@ def test_a_record_comes_back_until_it_is_removed(folder: StateFolder) -> None:
 
 
 @pytest.mark.parametrize("mask", [0, 0o022, 0o077])
-def test_only_the_owner_may_enter(folder: StateFolder, home: Path, mask: int) -> None:
+def test_only_the_owner_may_enter(folder, home, mask) -> None:
     before = os.umask(mask)
     try:
         folder.write("a.json", b"1")
@@ -54,9 +54,7 @@ def test_only_the_owner_may_enter(folder: StateFolder, home: Path, mask: int) ->
 
 @pytest.mark.parametrize("what", ["home", "folder"])
 @pytest.mark.parametrize("bits", [0o777, 0o775, 0o1777])
-def test_a_directory_that_others_can_write_to_is_refused(
-    folder: StateFolder, home: Path, what: str, bits: int
-) -> None:
+def test_a_directory_that_others_can_write_to_is_refused(folder, home, what, bits) -> None:
     folder.path.mkdir(parents=True)
     path = home if what == "home" else folder.path
     path.chmod(bits)
@@ -80,9 +78,7 @@ def every_use(folder: StateFolder, home: Path) -> tuple[Callable[[], object], ..
 
 
 @pytest.mark.parametrize("what", ["home", "folder"])
-def test_directories_are_not_followed_through_links(
-    folder: StateFolder, home: Path, tmp_path: Path, what: str
-) -> None:
+def test_directories_are_not_followed_through_links(folder, home, tmp_path, what) -> None:
     elsewhere = tmp_path / "elsewhere"
     StateFolder(elsewhere / "journal").write("a.json", b"precious")
     if what == "home":
@@ -97,7 +93,7 @@ def test_directories_are_not_followed_through_links(
     assert (elsewhere / "journal" / "a.json").read_bytes() == b"precious"
 
 
-def test_records_are_not_followed_through_links(folder: StateFolder, tmp_path: Path) -> None:
+def test_records_are_not_followed_through_links(folder, tmp_path) -> None:
     (tmp_path / "precious").write_bytes(b"keep")
     folder.write("b.json", b"1")
     (folder.path / "a.json").symlink_to(tmp_path / "precious")
@@ -108,7 +104,7 @@ def test_records_are_not_followed_through_links(folder: StateFolder, tmp_path: P
 
 
 @pytest.mark.parametrize("kind", ["pipe", "directory", "socket"])
-def test_what_is_no_file_is_no_record(folder: StateFolder, kind: str) -> None:
+def test_what_is_no_file_is_no_record(folder, kind) -> None:
     folder.write("b.json", b"1")
     path = folder.path / "a.json"
     if kind == "pipe":
@@ -121,16 +117,14 @@ def test_what_is_no_file_is_no_record(folder: StateFolder, kind: str) -> None:
         folder.read("a.json")
 
 
-def test_a_record_without_end_is_refused(
-    folder: StateFolder, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_record_without_end_is_refused(folder, monkeypatch) -> None:
     monkeypatch.setattr(state_folder, "_LONGEST", 1024)
     folder.write("a.json", b"x" * 1025)
     with pytest.raises(DataError, match="more than 1 KiB"):
         folder.read("a.json")
 
 
-def test_what_a_killed_writer_had_begun_is_removed(folder: StateFolder) -> None:
+def test_what_a_killed_writer_had_begun_is_removed(folder) -> None:
     folder.remove_staged()
     folder.write("whole.json", b"1")
     kept = {folder.path / name for name in ("whole.json", ".hidden", "a.0123abcd")}
@@ -140,9 +134,7 @@ def test_what_a_killed_writer_had_begun_is_removed(folder: StateFolder) -> None:
     assert set(folder.path.iterdir()) == kept
 
 
-def test_a_full_disk_leaves_the_old_record(
-    folder: StateFolder, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_full_disk_leaves_the_old_record(folder, monkeypatch) -> None:
     def full(_: int) -> None:
         raise OSError(28, "No space left on device")
 
@@ -155,7 +147,7 @@ def test_a_full_disk_leaves_the_old_record(
 
 
 @pytest.mark.parametrize("depth", [0, 1, 2])
-def test_a_place_that_cannot_be_is_an_output_error(tmp_path: Path, depth: int) -> None:
+def test_a_place_that_cannot_be_is_an_output_error(tmp_path, depth) -> None:
     (tmp_path / "file").write_bytes(b"")
     path = tmp_path / "file" / Path(*"ab"[:depth])
     for place in (StateFolder(path / "journal"), StateFolder(tmp_path / "file")):
@@ -169,7 +161,7 @@ def test_a_place_that_cannot_be_is_an_output_error(tmp_path: Path, depth: int) -
 
 @needs_root
 @pytest.mark.parametrize("what", ["home", "folder", "record"])
-def test_root_trusts_nobody_else_s_state(folder: StateFolder, home: Path, what: str) -> None:
+def test_root_trusts_nobody_else_s_state(folder, home, what) -> None:
     folder.write("a.json", b"theirs")
     path = {"home": home, "folder": folder.path, "record": folder.path / "a.json"}[what]
     os.chown(path, STRANGER, STRANGER)
@@ -188,7 +180,7 @@ def open_to_all(tmp_path: Path) -> list[Path]:
 
 
 @needs_root
-def test_a_user_cannot_read_what_root_keeps(folder: StateFolder, tmp_path: Path) -> None:
+def test_a_user_cannot_read_what_root_keeps(folder, tmp_path) -> None:
     folder.write("a.json", b"secret")
     for path in open_to_all(tmp_path):
         path.chmod(0o755)
@@ -202,7 +194,7 @@ def test_a_user_cannot_read_what_root_keeps(folder: StateFolder, tmp_path: Path)
 
 
 @needs_root
-def test_a_user_trusts_root_s_state(folder: StateFolder, tmp_path: Path) -> None:
+def test_a_user_trusts_root_s_state(folder, tmp_path) -> None:
     folder.write("a.json", b"of root")
     for path in (*open_to_all(tmp_path), folder.path.parent, folder.path):
         path.chmod(0o755)
@@ -228,9 +220,7 @@ def named_user(monkeypatch: pytest.MonkeyPatch, uid: int) -> None:
 
 @pytest.mark.parametrize("value", [None, "", "state", "./state", "~/state"])
 @pytest.mark.usefixtures("own_home")
-def test_root_has_one_place_whatever_its_home(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, value: str | None
-) -> None:
+def test_root_has_one_place_whatever_its_home(monkeypatch, tmp_path, value) -> None:
     named_user(monkeypatch, 0)
     if value is not None:
         monkeypatch.setenv("XDG_STATE_HOME", value)
@@ -239,14 +229,14 @@ def test_root_has_one_place_whatever_its_home(
     assert state_folder.state_directory() == tmp_path / "system"
 
 
-def test_anybody_else_s_is_at_home(monkeypatch: pytest.MonkeyPatch, own_home: Path) -> None:
+def test_anybody_else_s_is_at_home(monkeypatch, own_home) -> None:
     named_user(monkeypatch, 1000)
     assert state_folder.state_directory() == own_home / ".local" / "state" / "dltools"
 
 
 @pytest.mark.parametrize("uid", [0, 1000])
 @pytest.mark.usefixtures("own_home")
-def test_xdg_and_what_is_asked_for_win(monkeypatch: pytest.MonkeyPatch, uid: int) -> None:
+def test_xdg_and_what_is_asked_for_win(monkeypatch, uid) -> None:
     named_user(monkeypatch, uid)
     monkeypatch.setenv("XDG_STATE_HOME", "/var/state")
     assert state_folder.state_directory() == Path("/var/state/dltools")
@@ -255,12 +245,12 @@ def test_xdg_and_what_is_asked_for_win(monkeypatch: pytest.MonkeyPatch, uid: int
 
 
 @pytest.mark.usefixtures("own_home")
-def test_asking_makes_no_directory(tmp_path: Path) -> None:
+def test_asking_makes_no_directory(tmp_path) -> None:
     assert state_folder.state_directories(tmp_path / "asked")[0] == tmp_path / "asked"
     assert list(tmp_path.iterdir()) == []
 
 
-def test_without_a_home_a_user_is_told_what_to_set(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_a_home_a_user_is_told_what_to_set(monkeypatch) -> None:
     """As in cron and in containers, for a user whom no list of users has."""
 
     def unknown() -> Path:

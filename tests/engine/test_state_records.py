@@ -71,7 +71,7 @@ def records(tmp_path: Path) -> Wholes:
     return Wholes(tmp_path / "state" / "wholes")
 
 
-def test_a_record_comes_back_as_it_was_until_it_is_removed(records: Wholes) -> None:
+def test_a_record_comes_back_as_it_was_until_it_is_removed(records) -> None:
     assert (records.find("c1"), records.all()) == (None, [])
     records.write(FULL)
     assert (records.find("c1"), records.all()) == (FULL, [FULL])
@@ -80,7 +80,7 @@ def test_a_record_comes_back_as_it_was_until_it_is_removed(records: Wholes) -> N
     assert records.all() == []
 
 
-def test_records_are_in_the_order_of_the_names_of_containers(records: Wholes) -> None:
+def test_records_are_in_the_order_of_the_names_of_containers(records) -> None:
     for id_, name in (("c1", "z"), ("c2", "a"), ("c3", "a")):
         records.write(Whole(id_, name, {}, {}, 1.0))
     assert [one.container_id for one in records.all()] == ["c2", "c3", "c1"]
@@ -102,9 +102,7 @@ def test_fields_with_a_default_may_be_missing_and_numbers_stay_as_they_are() -> 
      {"tables": None}],
     ids=str,
 )  # fmt: skip
-def test_values_of_other_types_are_damage(
-    records: Wholes, tmp_path: Path, changes: dict[str, Any]
-) -> None:
+def test_values_of_other_types_are_damage(records, tmp_path, changes) -> None:
     with pytest.raises((ValueError, TypeError)):
         decode(Whole, LEAST | changes)
     records.write(FULL)
@@ -116,6 +114,6 @@ def test_values_of_other_types_are_damage(
 
 
 @pytest.mark.parametrize("name", LEAST)
-def test_a_field_without_a_default_must_be_there(name: str) -> None:
+def test_a_field_without_a_default_must_be_there(name) -> None:
     with pytest.raises(ValueError, match=f"it lacks fields: {name}"):
         decode(Whole, {key: value for key, value in LEAST.items() if key != name})

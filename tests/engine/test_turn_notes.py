@@ -1,7 +1,5 @@
 """Notes of containers that take turns."""
 
-from pathlib import Path
-
 import pytest
 
 from dltools.engine.runs import ApplyRun
@@ -16,7 +14,7 @@ def note(engine: str = "E", container_id: str = "c" * 64) -> TurnNote:
     )
 
 
-def test_a_note_comes_back_as_it_was(tmp_path: Path) -> None:
+def test_a_note_comes_back_as_it_was(tmp_path) -> None:
     notes = TurnNotes(tmp_path / "rotation")
     notes.write(note())
     assert notes.find("c" * 64) == note()
@@ -26,7 +24,7 @@ def test_a_note_comes_back_as_it_was(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "text", ["", "{}", "[1]", '{"engine":"E"}', "3", "null", '["E", "c", "j"]']
 )
-def test_a_damaged_note_is_refused_or_left_out(tmp_path: Path, text: str) -> None:
+def test_a_damaged_note_is_refused_or_left_out(tmp_path, text) -> None:
     notes = TurnNotes(tmp_path / "rotation")
     notes.write(note())
     (tmp_path / "rotation" / "x.json").write_text(text)
@@ -35,7 +33,7 @@ def test_a_damaged_note_is_refused_or_left_out(tmp_path: Path, text: str) -> Non
     assert list(read_notes([tmp_path], "E").values()) == [note()]
 
 
-def test_notes_of_another_engine_are_left_out(tmp_path: Path) -> None:
+def test_notes_of_another_engine_are_left_out(tmp_path) -> None:
     for number, engine in enumerate(("E", "F")):
         TurnNotes(tmp_path / "rotation").write(note(engine, f"c{number}"))
     assert set(read_notes([tmp_path, tmp_path / "nowhere"], "E")) == {"c0"}

@@ -20,7 +20,5 @@ def test_a_weight_is_whole_and_within_bounds() -> None:
         (1024.0, 1024.0, False),  # whole: not known to be of version 2
     ],
 )
-def test_a_weight_in_force_is_the_nearest_step(
-    wanted: float, present: float, expected: bool
-) -> None:
+def test_a_weight_in_force_is_the_nearest_step(wanted, present, expected) -> None:
     assert is_step_of_v2(wanted, present) is expected

@@ -20,12 +20,12 @@ from dltools.notation.resources import format_bytes, format_cpus, parse_cpus, un
         ("0-70000", []),
     ],
 )
-def test_a_list_is_read(text: str, cpus: list[int]) -> None:
+def test_a_list_is_read(text, cpus) -> None:
     assert parse_cpus(text) == cpus
 
 
 @given(st.sets(st.integers(0, 300)))
-def test_a_list_comes_back_as_it_was_written(cpus: set[int]) -> None:
+def test_a_list_comes_back_as_it_was_written(cpus) -> None:
     assert parse_cpus(format_cpus(sorted(cpus))) == sorted(cpus)
 
 
@@ -46,5 +46,5 @@ def test_the_union_of_lists() -> None:
         (5 << 40, "5.12e+03 GiB"),
     ],
 )
-def test_three_digits_and_a_unit(count: int, text: str) -> None:
+def test_three_digits_and_a_unit(count, text) -> None:
     assert format_bytes(count) == text

@@ -45,7 +45,7 @@ _WHOLE = _Value(
 
 
 @pytest.mark.parametrize("value", [_WHOLE, _Value("y")])
-def test_a_value_comes_back(value: _Value) -> None:
+def test_a_value_comes_back(value) -> None:
     text = json.dumps(to_json(value), allow_nan=False)
     assert from_json(_Value, json.loads(text)) == value
 
@@ -76,6 +76,6 @@ def test_defaults_are_left_out() -> None:
         {"name": "x", "settings": {"c": []}},
     ],
 )
-def test_damage_is_refused(saved: Any) -> None:
+def test_damage_is_refused(saved) -> None:
     with pytest.raises((KeyError, TypeError, ValueError)):
         from_json(_Value, saved)

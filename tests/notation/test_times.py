@@ -12,7 +12,7 @@ moments = st.datetimes(timezones=st.just(UTC))
 
 
 @given(moments)
-def test_microseconds_and_texts_come_back_as_the_moment(moment: datetime) -> None:
+def test_microseconds_and_texts_come_back_as_the_moment(moment) -> None:
     assert from_micros(to_micros(moment)) == moment
     assert parse_time(format_time(moment)) == moment
 
@@ -43,7 +43,7 @@ def test_nanoseconds_are_dropped() -> None:
     ("text", "seconds"),
     [("30", 30), ("1.5s", 1.5), (" 10 m ", 600), ("2h", 7200), ("1d", 86400), (".5", 0.5)],
 )
-def test_a_duration_is_a_number_with_a_unit_or_of_seconds(text: str, seconds: float) -> None:
+def test_a_duration_is_a_number_with_a_unit_or_of_seconds(text, seconds) -> None:
     assert parse_duration(text) == seconds
 
 
@@ -56,6 +56,6 @@ def test_units_are_those_that_the_reader_allows() -> None:
 
 
 @pytest.mark.parametrize("text", ["", "s", "-1", "1,5", "nan", "inf", "1 2", "1s2", "1e", "one"])
-def test_anything_else_is_none(text: str) -> None:
+def test_anything_else_is_none(text) -> None:
     with pytest.raises(ValueError, match="is not a duration"):
         parse_duration(text)

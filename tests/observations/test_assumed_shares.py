@@ -80,7 +80,7 @@ def test_a_long_log_gets_a_bounded_number_of_samples() -> None:
 
 
 @pytest.mark.parametrize("policy", sorted(registry.policies([])))
-def test_every_policy_replays_logs(policy: str) -> None:
+def test_every_policy_replays_logs(policy) -> None:
     found = registry.get(policy, [])
     parameters = found.parameters(itval=5.0) if policy == "flowcon" else found.parameters()
     fold = Planner(found, parameters, RealisationOptions(Mode.QUOTA))

@@ -46,9 +46,7 @@ def test_samples_without_a_counter_are_passed_over() -> None:
 
 
 @pytest.mark.parametrize(("started", "used"), [((1, 12), 3), ((1, 1), 0), ((UNKNOWN, 12), 3)])
-def test_a_counter_that_falls_begins_anew_unless_the_start_is_the_same(
-    started: tuple[float, float], used: float
-) -> None:
+def test_a_counter_that_falls_begins_anew_unless_the_start_is_the_same(started, used) -> None:
     before, after = started
     one = record(sample(10, 50, started=before), sample(20, 3, started=after))
     assert uses(one) == [(10, 20, used)]
@@ -60,9 +58,7 @@ def test_no_time_is_no_use() -> None:
 
 
 @pytest.mark.parametrize(("started", "expected"), [(8, 5), (-8, 2)])
-def test_what_was_used_before_the_first_sample_counts_since_the_start(
-    started: float, expected: float
-) -> None:
+def test_what_was_used_before_the_first_sample_counts_since_the_start(started, expected) -> None:
     one = record(sample(10, 3, started=started), sample(20, 5, started=started))
     assert one.cpu_seconds_since(0) == expected
 
@@ -78,7 +74,7 @@ def test_what_was_used_before_the_first_sample_counts_since_the_start(
         ({"cpu_limit": 1.5, "state": "paused"}, 0.0),
     ],
 )
-def test_state_quota_and_cpu_list_allow_cores(more: dict[str, object], expected: float) -> None:
+def test_state_quota_and_cpu_list_allow_cores(more, expected) -> None:
     assert sample(0, **more).allowed_cores() == expected
 
 
@@ -181,15 +177,13 @@ def test_a_host_that_is_known_from_progress_alone_has_containers_without_samples
         ([("exit", None)], None),
     ],
 )
-def test_an_exit_code_is_that_of_the_last_event(
-    events: list[tuple[str, int | None]], code: int | None
-) -> None:
+def test_an_exit_code_is_that_of_the_last_event(events, code) -> None:
     rows = [event(11 + number, *one) for number, one in enumerate(events)]
     assert only(node(0), container(0), *rows).exit_code == code
 
 
 @pytest.mark.parametrize("cut", range(9))
-def test_a_recording_in_parts_shows_the_same(cut: int) -> None:
+def test_a_recording_in_parts_shows_the_same(cut) -> None:
     rows = [node(0), container(0), point(1, 3.0, "log"), point(2, 2.0)]
     rows += [node(5), container(5), point(6, 1.0, "log"), event(7, "exit", 3)]
     table = to_table(rows)

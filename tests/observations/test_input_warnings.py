@@ -1,16 +1,13 @@
 """Slips in labels and targets are told, each once, with what was probably meant."""
 
 import json
-from pathlib import Path
 
 import pyarrow as pa
 import pytest
 from helpers.encoding import encode
 from helpers.observed_rows import container, node, point
-from helpers.tools import Tools
 
 from dltools.observations.formats.arrow import FORMAT as ARROW
-from dltools.observations.formats.base import Format
 from dltools.observations.formats.parquet import FORMAT as PARQUET
 from dltools.observations.input_warnings import InputWarnings
 from dltools.observations.table import Row, to_table
@@ -48,7 +45,7 @@ def test_patterns_that_match_no_container_are_told_once_after_one_was_seen() -> 
 
 
 @pytest.mark.parametrize("format_", [PARQUET, ARROW])
-def test_dl_plan_tells_them_once_a_run(tool: Tools, tmp_path: Path, format_: Format) -> None:
+def test_dl_plan_tells_them_once_a_run(tool, tmp_path, format_) -> None:
     targets = tmp_path / "targets.toml"
     targets.write_text("[bort]\nmetric = 'loss'\ntarget = 0.5\n")
     data = b"".join(encode(format_, to_table(rows(second, "bert"))) for second in (0, 1))

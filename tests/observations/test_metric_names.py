@@ -34,7 +34,7 @@ from dltools.observations.metric_names import (
         ),
     ],
 )
-def test_response_times_by_preference(names: list[str], expected: list[str]) -> None:
+def test_response_times_by_preference(names, expected) -> None:
     assert latencies(names) == expected
 
 
@@ -43,7 +43,7 @@ def test_response_times_by_preference(names: list[str], expected: list[str]) -> 
     ["val_ap50", "hellaswag", "success_rate", "win_rate", "mrr", "mcc", "exact_match", "pass@1",
      "rollout/ep_rew_mean", "mean_token_accuracy", "clip_score", "val/mAP50-95", "auroc"],
 )  # fmt: skip
-def test_better_is_more(name: str) -> None:
+def test_better_is_more(name) -> None:
     assert is_metric(normal_name(name))
     assert objective(normal_name(name)) == "max"
 
@@ -52,7 +52,7 @@ def test_better_is_more(name: str) -> None:
     "name", ["loss", "val_ppl", "lambada_perplexity", "FID", "wer", "val_bpb", "top1_err", "rmse",
              "acc_loss", "kl"],
 )  # fmt: skip
-def test_better_is_less(name: str) -> None:
+def test_better_is_less(name) -> None:
     assert is_metric(normal_name(name))
     assert objective(normal_name(name)) == "min"
 
@@ -60,7 +60,7 @@ def test_better_is_less(name: str) -> None:
 @pytest.mark.parametrize(
     "name", ["clip_ratio", "score_time", "reward_scale", "tokens_per_second", "accuracy_time"]
 )
-def test_a_measure_is_no_metric(name: str) -> None:
+def test_a_measure_is_no_metric(name) -> None:
     assert not is_metric(normal_name(name))
 
 
@@ -82,7 +82,7 @@ def test_a_measure_is_no_metric(name: str) -> None:
         ("loss", ["avg_loss"]),
     ],
 )
-def test_the_metric_to_judge_by(best: str, others: list[str]) -> None:
+def test_the_metric_to_judge_by(best, others) -> None:
     names = [normal_name(name) for name in (*others, best)]
     assert min(names, key=evaluation_rank) == normal_name(best)
 
@@ -104,7 +104,7 @@ def test_the_reason_for_the_choice_is_said() -> None:
         ([], False),
     ],
 )
-def test_what_serves(names: list[str], expected: bool) -> None:
+def test_what_serves(names, expected) -> None:
     assert is_serving(names) is expected
 
 
@@ -128,7 +128,7 @@ def test_rates_of_a_server_rise_and_its_queue_falls() -> None:
         ({"val_accuracy": Seen(0.9, 1), "loss": Seen(2.5, 1)}, "val_accuracy"),
     ],
 )
-def test_a_result_that_came_once_comes_after_a_series(found: dict[str, Seen], best: str) -> None:
+def test_a_result_that_came_once_comes_after_a_series(found, best) -> None:
     assert evaluation_order(found)[0] == best
 
 
@@ -157,7 +157,7 @@ def test_what_was_never_finite_comes_last() -> None:
         (("D(x)", "D(G(z))"), False),
     ],
 )
-def test_adversarial_pairs(printed: tuple[str, ...], expected: bool) -> None:
+def test_adversarial_pairs(printed, expected) -> None:
     assert is_adversarial(map(normal_name, printed)) is expected
 
 
@@ -186,7 +186,7 @@ def test_beside_an_adversarial_pair_measures_of_samples_come_first() -> None:
         ("eval_loss", ["test_loss"]),
     ],
 )
-def test_what_says_more_comes_first(first: str, others: list[str]) -> None:
+def test_what_says_more_comes_first(first, others) -> None:
     assert evaluation_order(dict.fromkeys([*others, first], Seen(1.0, 9)))[0] == first
 
 
@@ -209,9 +209,7 @@ def test_of_a_loss_and_what_its_task_is_measured_by_the_one_printed_first_counts
         ({"a_loss": Seen(1.0, 10), "b_loss": Seen(1.0, 90)}, "a_loss"),
     ],
 )
-def test_what_never_changes_or_is_rare_comes_after_the_others(
-    found: dict[str, Seen], best: str
-) -> None:
+def test_what_never_changes_or_is_rare_comes_after_the_others(found, best) -> None:
     assert evaluation_order(found)[0] == best
 
 

@@ -42,7 +42,7 @@ TRAINING, SERVER, INTERACTIVE, OTHER = Role
         ),
     ],
 )
-def test_what_can_be_seen(signs: Signs, expected: str) -> None:
+def test_what_can_be_seen(signs, expected) -> None:
     assert roles.by_evidence(signs).text == expected
 
 
@@ -85,14 +85,12 @@ NOTHING, HIDDEN = Signs(), Signs(is_readable=False)
         (["latency_seconds", "loss"], True, NOTHING, "training: reports loss"),
     ],
 )
-def test_what_reports_show_beside_what_is_seen(
-    metrics: list[str], is_counted: bool, signs: Signs, expected: str
-) -> None:
+def test_what_reports_show_beside_what_is_seen(metrics, is_counted, signs, expected) -> None:
     assert roles.by_evidence(signs, Reports(metrics, is_counted)).text == expected
 
 
 @pytest.mark.parametrize("label", ["dltools.metric", "dltools.pattern", "dltools.epochs"])
-def test_what_an_owner_says_of_a_metric_makes_a_training(label: str) -> None:
+def test_what_an_owner_says_of_a_metric_makes_a_training(label) -> None:
     labelled = Reports(["accuracy"], labels={label: "x"})
     assert roles.by_evidence(PORT, labelled).text == "training: reports accuracy"
     assert (
@@ -121,9 +119,7 @@ WEB, SILENT = Judgement(SERVER, "publishes port 80"), Judgement(TRAINING, "libto
         (None, Reports(), "other: no sign of a training"),
     ],
 )
-def test_a_row_and_what_was_reported_before_it(
-    row: Judgement | None, reports: Reports, expected: str
-) -> None:
+def test_a_row_and_what_was_reported_before_it(row, reports, expected) -> None:
     assert roles.by_row(row, reports).text == expected
 
 
@@ -147,7 +143,7 @@ def test_a_loss_alone_only_seems_to_be_a_training() -> None:
         ({}, None),
     ],
 )
-def test_what_labels_say(labels: dict[str, str], expected: str | None) -> None:
+def test_what_labels_say(labels, expected) -> None:
     found = roles.by_word(None, labels)
     assert (found and found.text) == expected
 
@@ -172,12 +168,12 @@ def test_an_option_overrules_a_label() -> None:
         ("label:app=pg=other", Rule(OTHER, label="app=pg")),
     ],
 )
-def test_a_rule_names_a_pattern_or_a_label(text: str, rule: Rule) -> None:
+def test_a_rule_names_a_pattern_or_a_label(text, rule) -> None:
     assert parse_rule(text) == rule
 
 
 @pytest.mark.parametrize("text", ["", "web", "=server", "web=", "web=serve", "label:=other"])
-def test_a_wrong_rule_is_refused(text: str) -> None:
+def test_a_wrong_rule_is_refused(text) -> None:
     with pytest.raises(ConfigError, match="--role"):
         parse_rule(text)
 
@@ -202,9 +198,7 @@ def test_a_rule_finds_containers_by_name_or_label() -> None:
         *(({name: "1"}, True) for name in ("dltools.target", "dltools.qoe", "dltools.steps")),
     ],
 )
-def test_on_shared_hosts_labels_of_the_owner_opt_in(
-    labels: dict[str, str], is_touched: bool
-) -> None:
+def test_on_shared_hosts_labels_of_the_owner_opt_in(labels, is_touched) -> None:
     assert Rules(only_labelled=True).leave_out(labels) is not is_touched
     assert not Rules().leave_out(labels)
 
@@ -218,9 +212,7 @@ def test_on_shared_hosts_labels_of_the_owner_opt_in(
         ((None, None), None),
     ],
 )
-def test_rows_say_a_role_or_nothing(
-    row: tuple[str | None, str | None], expected: Judgement | None
-) -> None:
+def test_rows_say_a_role_or_nothing(row, expected) -> None:
     assert roles.from_row(*row) == expected
 
 
@@ -228,6 +220,6 @@ def test_rows_say_a_role_or_nothing(
     ("reason", "is_said"),
     [("--role x=training", True), ("label dltools.role=training", True), ("reports loss", False)],
 )
-def test_what_somebody_has_said_is_known_by_the_reason(reason: str, is_said: bool) -> None:
+def test_what_somebody_has_said_is_known_by_the_reason(reason, is_said) -> None:
     assert Judgement(TRAINING, reason).is_said is is_said
     assert not NO_SIGN.is_said

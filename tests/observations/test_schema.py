@@ -66,7 +66,7 @@ def _is_measured(column: Column) -> bool:
 
 
 @pytest.mark.parametrize("rule", RULES)
-def test_columns_are_as_they_should_be(rule: str) -> None:
+def test_columns_are_as_they_should_be(rule) -> None:
     assert [column.name for column in COLUMNS if not RULES[rule](column)] == []
 
 
@@ -139,6 +139,6 @@ def test_prometheus_names_say_the_kind_once_and_end_counters_in_total() -> None:
         ("value", Kind.PROGRESS, "dltools_progress_value"),
     ],
 )
-def test_prometheus_names(column: str, kind: Kind, name: str) -> None:
+def test_prometheus_names(column, kind, name) -> None:
     found = next(one for one in schema.COLUMNS if one.name == column)
     assert prometheus_name(found, kind) == name

@@ -27,7 +27,7 @@ from dltools.observations.table import (
 
 @examples(30)
 @given(unsorted=st.lists(rows(), max_size=6))
-def test_a_table_of_rows_is_sorted_and_stable(unsorted: list[dict]) -> None:
+def test_a_table_of_rows_is_sorted_and_stable(unsorted) -> None:
     table = to_table(unsorted)
     ordered = sorted(unsorted, key=lambda row: row["time"])
     assert [row["time"] for row in canonical(table)] == [row["time"] for row in ordered]
@@ -36,7 +36,7 @@ def test_a_table_of_rows_is_sorted_and_stable(unsorted: list[dict]) -> None:
 
 @examples(20)
 @given(table=tables())
-def test_a_table_in_the_schema_conforms_to_itself(table: pa.Table) -> None:
+def test_a_table_in_the_schema_conforms_to_itself(table) -> None:
     same = conform(table, "input")
     assert same.schema.equals(table.schema, check_metadata=True)
     assert canonical(same) == canonical(table)
@@ -44,7 +44,7 @@ def test_a_table_in_the_schema_conforms_to_itself(table: pa.Table) -> None:
 
 @examples(20)
 @given(table=tables(max_rows=8), words=st.sets(st.sampled_from([*Kind, "other"])))
-def test_words_of_a_column_are_found_in_every_chunk(table: pa.Table, words: set[str]) -> None:
+def test_words_of_a_column_are_found_in_every_chunk(table, words) -> None:
     joined = pa.concat_tables([table, table.slice(1)])
     found = is_one_of(joined.column("kind"), words).to_pylist()
     assert found == [kind in words for kind in joined.column("kind").to_pylist()]
@@ -52,7 +52,7 @@ def test_words_of_a_column_are_found_in_every_chunk(table: pa.Table, words: set[
 
 @examples(20)
 @given(parts=st.lists(tables(max_rows=3), max_size=3))
-def test_joined_tables_are_sorted_and_stable(parts: list[pa.Table]) -> None:
+def test_joined_tables_are_sorted_and_stable(parts) -> None:
     joined = concat(parts)
     assert joined.schema.equals(arrow_schema(), check_metadata=True)
     every = [row for part in parts for row in canonical(part)]
@@ -73,7 +73,7 @@ NAMES = {
 
 @examples(20)
 @given(table=tables(max_rows=8))
-def test_every_column_is_as_arrow_converts_it(table: pa.Table) -> None:
+def test_every_column_is_as_arrow_converts_it(table) -> None:
     for part in (table, table.slice(1), pa.concat_tables([table, table]).unify_dictionaries()):
         micros = part.column("time").cast(pa.int64()).to_pylist()
         assert integers(part, "time") == optional_integers(part, "time") == micros
@@ -88,6 +88,6 @@ def test_every_column_is_as_arrow_converts_it(table: pa.Table) -> None:
 
 
 @pytest.mark.parametrize("values", [[], [None], [1, None, -(2**53)], [2**63 - 1, 0]])
-def test_whole_numbers_are_exact_and_null_is_none(values: list[int | None]) -> None:
+def test_whole_numbers_are_exact_and_null_is_none(values) -> None:
     table = pa.table({"x": pa.array(values, pa.int64())})
     assert optional_integers(table, "x") == values

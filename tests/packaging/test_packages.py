@@ -87,7 +87,7 @@ def shared() -> set[str]:
     return pages | bash | fish | {f"{SHARED['zsh']}/_dltools"}
 
 
-def test_the_sdist_holds_what_git_holds(sdist: Path) -> None:
+def test_the_sdist_holds_what_git_holds(sdist) -> None:
     with tarfile.open(sdist) as archive:
         files = [member for member in archive.getmembers() if member.isfile() or member.issym()]
     inside = {member.name.partition("/")[2]: member.size for member in files}
@@ -96,7 +96,7 @@ def test_the_sdist_holds_what_git_holds(sdist: Path) -> None:
     assert sdist.stat().st_size < LARGEST_SDIST
 
 
-def test_the_wheel_holds_the_package_its_pages_and_its_completions(wheel: Path) -> None:
+def test_the_wheel_holds_the_package_its_pages_and_its_completions(wheel) -> None:
     with zipfile.ZipFile(wheel) as archive:
         names = set(archive.namelist())
     about = {name for name in names if name.startswith(f"{STEM}.dist-info/")}
@@ -111,7 +111,7 @@ def test_the_sdist_and_the_repository_make_the_same_wheel(wheel: Path, tmp_path:
     assert (tmp_path / wheel.name).read_bytes() == wheel.read_bytes()
 
 
-def test_a_plain_install_needs_neither_pictures_nor_clusters(metadata: Message) -> None:
+def test_a_plain_install_needs_neither_pictures_nor_clusters(metadata) -> None:
     wanted = metadata.get_all("Requires-Dist") or []
     plain = {re.split(r"[^\w-]", one)[0] for one in wanted if "extra ==" not in one}
     assert plain == {"typer", "rich", "nvidia-ml-py", "prometheus-client", "pyarrow"}
@@ -119,7 +119,7 @@ def test_a_plain_install_needs_neither_pictures_nor_clusters(metadata: Message) 
     assert {"plots", "interop", "test", "lint", "release"} <= extras
 
 
-def test_a_tagged_commit_has_the_version_of_its_tag(metadata: Message) -> None:
+def test_a_tagged_commit_has_the_version_of_its_tag(metadata) -> None:
     tags = run("git", "-C", ROOT, "tag", "--points-at", "HEAD").split()
     versions = [tag[1:] for tag in tags if re.fullmatch(r"v\d[\w.]*", tag)]
     assert metadata["Version"] == dltools.__version__
@@ -161,7 +161,7 @@ def installed(empty: Path, wheel: Path) -> Iterator[Path]:
     )
 
 
-def test_an_installed_wheel_has_the_tools_the_pages_and_the_completions(installed: Path) -> None:
+def test_an_installed_wheel_has_the_tools_the_pages_and_the_completions(installed) -> None:
     for name in TOOLS:
         assert run(installed / "bin" / name, "--version") == (
             f"{name} (dltools) {dltools.__version__}\n"
@@ -176,7 +176,7 @@ def test_an_installed_wheel_has_the_tools_the_pages_and_the_completions(installe
     assert unit == (ROOT / "samples/systemd" / Path(UNIT).name).read_text().partition("\n")[2]
 
 
-def test_an_installed_wheel_plans(installed: Path, tmp_path: Path) -> None:
+def test_an_installed_wheel_plans(installed, tmp_path) -> None:
     recording = ROOT / "samples" / "digits" / "recording.parquet"
     words = ("--realize", "quota", recording)
     plan = run(installed / "bin/dl-plan", *words, XDG_STATE_HOME=str(tmp_path))
@@ -192,7 +192,7 @@ def test_an_installed_wheel_plans(installed: Path, tmp_path: Path) -> None:
     assert (dry.returncode, dry.stderr) == (0, "")
 
 
-def test_an_installed_wheel_writes_readme_s_page(installed: Path, tmp_path: Path) -> None:
+def test_an_installed_wheel_writes_readme_s_page(installed, tmp_path) -> None:
     recording, page = ROOT / "samples" / "digits" / "recording.parquet", tmp_path / "night.html"
     run(installed / "bin/dl-report", recording, "-o", page)
     assert "matplotlib" in page.read_text()

@@ -78,7 +78,7 @@ def test_no_number_of_threads_is_named_that_it_has_already() -> None:
     ],
     ids=["none", "alone", "one thread each", "passive", "no OpenMP", "unknown"],
 )
-def test_nothing_is_said_where_nothing_is_won(jobs: list[ContainerHistory]) -> None:
+def test_nothing_is_said_where_nothing_is_won(jobs) -> None:
     assert told(*jobs) == []
 
 
@@ -110,7 +110,7 @@ def test_a_planned_quota_is_warned_of_and_one_that_goes_is_not() -> None:
 
 
 @pytest.mark.parametrize("settings", ["OMP_NUM_THREADS=1", "OMP_WAIT_POLICY=passive"])
-def test_a_quota_of_a_job_that_does_not_spin_is_fine(settings: str) -> None:
+def test_a_quota_of_a_job_that_does_not_spin_is_fine(settings) -> None:
     assert told(job("gru", openmp_settings=settings, cpus=1.0)) == []
 
 
@@ -136,9 +136,7 @@ def wanting(threads: float, pools: str | None = None, **more: Any) -> ContainerH
         (None, "libgomp", "start it with -e OMP_NUM_THREADS=2 next time"),
     ],
 )
-def test_what_sets_the_number_of_threads_is_named(
-    pools: str | None, runtime: str | None, start: str
-) -> None:
+def test_what_sets_the_number_of_threads_is_named(pools, runtime, start) -> None:
     many = wanting(8.1, pools, runtime=runtime)
     assert told(many) == [f"warning: x: 8 threads want a CPU at once, and the host has 2: {start}"]
 
@@ -152,7 +150,7 @@ def test_what_sets_the_number_of_threads_is_named(
         (Owner(cpuset="0-2,5"), "it has 4", 4),
     ],
 )
-def test_the_limits_of_its_owner_count(owner: Owner, limit: str, fewer: int) -> None:
+def test_the_limits_of_its_owner_count(owner, limit, fewer) -> None:
     many = wanting(7.9, "llama.cpp", owner=owner, throttled=Throttled(1, 1.0, 0.38))
     assert told(many, cpus=16.0) == [
         f"warning: x: 8 threads want a CPU at once, and {limit}: "
@@ -184,7 +182,7 @@ def test_a_quota_that_stops_a_job_is_enough_where_its_threads_come_and_go() -> N
         wanting(30.0),  # a database
     ],
 )
-def test_threads_that_fit_or_sleep_are_fine(fine: ContainerHistory) -> None:
+def test_threads_that_fit_or_sleep_are_fine(fine) -> None:
     cpus = 16.0 if fine.owner.cpus else 2.0
     assert told(fine, cpus=cpus) == []
 
@@ -255,7 +253,7 @@ def test_ranks_that_have_a_thread_on_each_cpu_are_named() -> None:
     ],
     ids=["one rank", "told how many", "no OpenMP", "fewer threads", "no GPU"],
 )
-def test_ranks_without_a_thread_on_each_cpu_are_not(jobs: list[ContainerHistory]) -> None:
+def test_ranks_without_a_thread_on_each_cpu_are_not(jobs) -> None:
     assert told(*jobs, cpus=64.0) == []
 
 

@@ -68,9 +68,7 @@ def only(host: HostHistory, found: dict[str, Realisation]) -> JobDecision:
         ({"cpus": 1.0, "weight": 10.0}, {"cpus": 1.0, "weight": 10.0}),
     ],
 )
-def test_present_settings_are_those_that_are_known(
-    fields: dict[str, Any], expected: Settings
-) -> None:
+def test_present_settings_are_those_that_are_known(fields, expected) -> None:
     assert present_settings(job("a", **fields), 2.0, "0-1") == expected
 
 
@@ -90,7 +88,7 @@ def test_a_setting_that_changes_is_decided() -> None:
 
 
 @pytest.mark.parametrize("cpus", [1.0, 1.005])
-def test_a_setting_that_is_in_force_is_not_decided_again(cpus: float) -> None:
+def test_a_setting_that_is_in_force_is_not_decided_again(cpus) -> None:
     a = job("a", cpus=cpus)
     assert only(allocated(a), realised({a.id: {"cpus": 1.0}})).setting is None
 
@@ -120,9 +118,7 @@ def test_a_reason_has_the_policy_s_words_the_note_and_the_faults_of_labels() -> 
         ),
     ],
 )
-def test_a_container_without_an_allocation_says_why(
-    labels: dict[str, str], settings: Settings, reason: str
-) -> None:
+def test_a_container_without_an_allocation_says_why(labels, settings, reason) -> None:
     silent = history(labels=labels, name="silent")
     found = only(
         host_history(silent),

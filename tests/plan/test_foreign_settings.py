@@ -85,7 +85,7 @@ FOLLOWED = (("ask", 10.0), ("see", 10.0))
         ((*FOLLOWED, ("ask", 2.0), ("ask", 5.0), ("see", 700.0), ("see", 700.0)), 0),
     ],
 )
-def test_a_weight_is_somebody_else_s(steps: tuple[tuple[str, Value], ...], strange: int) -> None:
+def test_a_weight_is_somebody_else_s(steps, strange) -> None:
     assert after(*steps).strange == strange
 
 
@@ -97,7 +97,7 @@ def test_what_was_in_force_before_is_nobody_s() -> None:
     ("value", "is_foreign"),
     [(0.4, False), (0.401, False), (1.5, True), (None, False), (2.0, False)],
 )
-def test_a_quota_is_somebody_else_s(value: Value, is_foreign: bool) -> None:
+def test_a_quota_is_somebody_else_s(value, is_foreign) -> None:
     steps = (("ask", 0.4), ("see", 0.4), ("see", value), ("see", value))
     assert after(*steps, name="cpus", origin=None).is_foreign is is_foreign
 
@@ -116,7 +116,7 @@ def test_it_is_said_what_was_set() -> None:
 
 
 @pytest.mark.parametrize("policy", some_of(["srtf", "flowcon", "las"], 1))
-def test_a_container_that_somebody_else_has_changed_holds_no_place(policy: str) -> None:
+def test_a_container_that_somebody_else_has_changed_holds_no_place(policy) -> None:
     rows = follow(planner(policy), SPINS, 140, meddle)
     before, first, second, back = (decided(until(rows, now), policy) for now in (60, 62, 64, 126))
     assert strangers(before) == strangers(first) == strangers(back) == {}
@@ -151,7 +151,7 @@ def test_who_is_changed_after_the_first_plan_is_seen_too() -> None:
 
 @pytest.mark.parametrize("mode", some_of(MODES, 2))
 @pytest.mark.parametrize("policy", some_of(["srtf", "flowcon", "las", "slaq", "tradl"], 1))
-def test_plans_that_are_followed_find_nobody_else(policy: str, mode: Mode | None) -> None:
+def test_plans_that_are_followed_find_nobody_else(policy, mode) -> None:
     rows = follow(planner(policy, mode), SPINS, 140)
     made = planner(policy, mode)
     for _ in made.add_by_sample(to_table(rows)):
@@ -168,7 +168,7 @@ def followed(recorded: str) -> list[Row]:
     "policy", some_of(["flowcon", "srtf", "las", "slaq", "tradl", "fair", "noop"], 2)
 )
 @pytest.mark.parametrize("recorded", some_of(["srtf", "flowcon", "las"], 1))
-def test_the_plans_of_another_pipe_are_nobody_else_s(recorded: str, policy: str) -> None:
+def test_the_plans_of_another_pipe_are_nobody_else_s(recorded, policy) -> None:
     """A dry run of a policy beside the pipe of another one."""
     made = planner(policy)
     rows = followed(recorded)

@@ -67,9 +67,7 @@ def server(
 @pytest.mark.parametrize(("gpus", "threads"), some_of([(True, 60), (False, 96), (False, 128)], 2))
 @pytest.mark.parametrize("demand", some_of([11.0, None, 2.0], 2))
 @pytest.mark.parametrize("policy", some_of(["flowcon", "srtf", "fair"], 1))
-def test_no_training_waits_for_cpus_that_are_idle(
-    policy: str, threads: int, demand: float | None, gpus: bool
-) -> None:
+def test_no_training_waits_for_cpus_that_are_idle(policy, threads, demand, gpus) -> None:
     """A demand of 11 CPUs each is one of bursts: together they would be more than there are."""
     found = plans(planner(policy), server(threads, demand=demand, gpus=gpus), every=3)
     assert [plan.actions for plan in found[1:]] == [()] * (len(found) - 1)
@@ -79,7 +77,7 @@ def test_no_training_waits_for_cpus_that_are_idle(
 
 @pytest.mark.parametrize("policy", some_of(POLICIES, 1))
 @pytest.mark.parametrize("mode", [None, Mode.PRIORITY, Mode.ROTATE])
-def test_two_jobs_on_each_gpu_are_left_to_share_it(policy: str, mode: Mode | None) -> None:
+def test_two_jobs_on_each_gpu_are_left_to_share_it(policy, mode) -> None:
     jobs = [f"{letter}{number}" for letter in "ab" for number in range(8)]
     samples = server(60, demand=1.0, gpus=True, jobs=jobs)[:60]
     found = plans(planner(policy, mode), samples, every=5)
@@ -87,7 +85,7 @@ def test_two_jobs_on_each_gpu_are_left_to_share_it(policy: str, mode: Mode | Non
 
 
 @pytest.mark.parametrize("mode", [Mode.PRIORITY, Mode.ROTATE, Mode.WEIGHT])
-def test_nobody_waits_on_idle_cpus_either_where_a_mode_is_asked_for(mode: Mode) -> None:
+def test_nobody_waits_on_idle_cpus_either_where_a_mode_is_asked_for(mode) -> None:
     found = plans(planner("fair", mode), server(60, demand=None, gpus=False), every=3)
     assert not any(plan.actions for plan in found[1:])
 
@@ -182,9 +180,7 @@ def test_feeders_are_as_all_others_where_that_is_asked_for() -> None:
 
 @pytest.mark.parametrize("mode", [Mode.ROTATE, Mode.QUOTA, Mode.CORES])
 @pytest.mark.parametrize("policy", some_of(POLICIES, 1))
-def test_a_gpu_feeder_goes_first_in_every_mode_and_is_never_paused_or_capped(
-    policy: str, mode: Mode
-) -> None:
+def test_a_gpu_feeder_goes_first_in_every_mode_and_is_never_paused_or_capped(policy, mode) -> None:
     found = plans(planner(policy, mode), contested(2))
     given = [a for plan in found for a in plan.actions if a.container_name.startswith("gpu")]
     assert {value for a in given for name, value in a.set.items() if name != "weight"} <= {None}
@@ -226,7 +222,7 @@ def test_an_unknown_use_of_a_gpu_counts_as_use() -> None:
 
 @pytest.mark.parametrize("policy", some_of(POLICIES, 1))
 @pytest.mark.slow
-def test_a_state_between_any_two_rows_of_a_gpu_server_gives_the_same_plan(policy: str) -> None:
+def test_a_state_between_any_two_rows_of_a_gpu_server_gives_the_same_plan(policy) -> None:
     """One of the jobs on GPUs begins on the CPU, and one ends its use of the GPU."""
     rows = []
     for number, sample in enumerate(contested(2, seconds=16)):

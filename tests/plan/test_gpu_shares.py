@@ -16,7 +16,7 @@ def training(name: str, priority: float = 1.0) -> Job:
 
 
 @pytest.mark.parametrize("asked", [(0.5, 0.5), (0.7, 0.3), (0.4, 0.3, 0.2, 0.1)], ids=str)
-def test_trainings_have_the_shares_that_are_asked_for(asked: tuple[float, ...]) -> None:
+def test_trainings_have_the_shares_that_are_asked_for(asked) -> None:
     jobs = [training(f"j{number}", 10 * part) for number, part in enumerate(asked)]
     host = SharedGpu("fair", Mode.QUOTA, *jobs)
     host.run(180)

@@ -90,7 +90,7 @@ def why(made: Planner, name: str) -> str:
 
 
 @pytest.mark.parametrize("policy", some_of(POLICIES, 1))
-def test_two_jobs_on_each_gpu_take_turns_there_where_that_is_asked_for(policy: str) -> None:
+def test_two_jobs_on_each_gpu_take_turns_there_where_that_is_asked_for(policy) -> None:
     found = turns(plan_of(server(), policy, Mode.ROTATE))
     assert len(found) == 16
     for number in range(8):
@@ -100,7 +100,7 @@ def test_two_jobs_on_each_gpu_take_turns_there_where_that_is_asked_for(policy: s
 
 @pytest.mark.parametrize("policy", some_of(POLICIES, 1))
 @pytest.mark.parametrize("mode", [None, Mode.PRIORITY, Mode.WEIGHT])
-def test_two_jobs_on_each_gpu_share_it_otherwise(policy: str, mode: Mode | None) -> None:
+def test_two_jobs_on_each_gpu_share_it_otherwise(policy, mode) -> None:
     made = planner(policy, mode)
     for now in range(0, 60, 2):
         made.add(to_table([row for row in server() if row["time"].second == now]))
@@ -133,9 +133,7 @@ def test_turns_are_in_proportion_to_shares_within_each_queue() -> None:
         ({"held": 41}, "shares with b0: 82 GiB would stay in the 80 GiB of GPU-0"),
     ],
 )
-def test_jobs_share_where_their_memory_is_unknown_or_too_large(
-    how: dict[str, Any], reason: str
-) -> None:
+def test_jobs_share_where_their_memory_is_unknown_or_too_large(how, reason) -> None:
     made = planner("fair", Mode.ROTATE)
     made.add(to_table(server(**how)))
     assert turns(made.plan({})) == {}
@@ -162,7 +160,7 @@ def mixed(now: float) -> list[Row]:
 
 
 @pytest.mark.parametrize("policy", some_of(POLICIES, 1))
-def test_only_who_may_be_paused_takes_turns(policy: str) -> None:
+def test_only_who_may_be_paused_takes_turns(policy) -> None:
     rows = [row for now in range(0, 40, 2) for row in mixed(now)]
     assert turns(plan_of(rows, policy, Mode.ROTATE)).keys() == {"a", "b"}
 
@@ -242,7 +240,7 @@ def test_turns_on_cpus_and_on_gpus_go_on_beside_each_other() -> None:
 
 @pytest.mark.parametrize("cut", range(0, 1470, 163))
 @pytest.mark.slow
-def test_a_state_between_any_two_rows_gives_the_same_plan(cut: int) -> None:
+def test_a_state_between_any_two_rows_gives_the_same_plan(cut) -> None:
     rows = server()
     wanted = plan_of(rows, mode=Mode.ROTATE)
     state = plan_of(rows[:cut], mode=Mode.ROTATE).state

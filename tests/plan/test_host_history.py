@@ -109,7 +109,7 @@ def test_the_first_job_starts_a_round_at_once() -> None:
 
 
 @pytest.mark.parametrize(("at_s", "names"), [(9, []), (9.5, ["a", "b"]), (30, ["a", "b"])])
-def test_the_next_round_starts_after_an_interval(at_s: float, names: list[str]) -> None:
+def test_the_next_round_starts_after_an_interval(at_s, names) -> None:
     assert starts_round(after_a_round(job("a"), job("b")), at_s) == names
 
 
@@ -192,7 +192,7 @@ def kept_s(one: ContainerHistory) -> tuple[list[float], list[float]]:
     ],
 )
 def test_after_a_round_a_job_keeps_one_interval_more_than_the_windows(
-    windows: int, points: list[float], samples: list[float]
+    windows, points, samples
 ) -> None:
     required = Requirements(interval_s=10.0, windows=windows)
     a = long_job("a")
@@ -249,7 +249,7 @@ def test_the_same_jobs_in_any_order_change_nothing() -> None:
     [[A], [], [A, B, history(name="c")], [A, history(name="b", arrived_s=3.0)]],
     ids=["left", "all left", "arrived", "restarted"],
 )
-def test_other_jobs_reset_the_interval_and_make_a_round_due(jobs: list[ContainerHistory]) -> None:
+def test_other_jobs_reset_the_interval_and_make_a_round_due(jobs) -> None:
     timer = RoundTimer(20.0, 5, RUN_IDS).with_jobs(jobs, EVERY_10_S)
     assert (timer.interval_s, timer.last) == (10.0, None)
     assert len(timer.run_ids) == len(jobs)
@@ -275,7 +275,7 @@ def test_an_interruption_makes_a_round_due_and_keeps_the_interval() -> None:
     ],
 )
 def test_after_a_round_the_interval_is_kept_reset_or_doubled(
-    interval_s: float | None, change: IntervalChange, longest_s: float, after_s: float | None
+    interval_s, change, longest_s, after_s
 ) -> None:
     required = Requirements(interval_s=10.0, longest_interval_s=longest_s)
     timer = RoundTimer(interval_s, None, RUN_IDS).after_round(7, change, required)
@@ -293,7 +293,5 @@ def test_after_a_round_the_interval_is_kept_reset_or_doubled(
         (RoundTimer(None), 4.0, None),
     ],
 )
-def test_the_wait_until_the_next_round(
-    timer: RoundTimer, now_s: float, wait_s: float | None
-) -> None:
+def test_the_wait_until_the_next_round(timer, now_s, wait_s) -> None:
     assert timer.wait_s(round(now_s * MICRO)) == wait_s

@@ -53,7 +53,7 @@ def by_name(plan: Plan) -> dict[str, Action]:
 
 
 @pytest.mark.parametrize("policy", some_of(POLICIES, 3))
-def test_members_have_one_turn(policy: str) -> None:
+def test_members_have_one_turn(policy) -> None:
     found = by_name(plan_of(policy, Mode.ROTATE, rows()))
     assert set(found) == {"ddp-0", "ddp-1", "cnn"}
     assert found["ddp-0"].set == found["ddp-1"].set
@@ -65,7 +65,7 @@ def test_members_have_one_turn(policy: str) -> None:
 
 @pytest.mark.parametrize("policy", some_of(POLICIES, 3))
 @pytest.mark.parametrize("mode", [None, Mode.PRIORITY, Mode.WEIGHT])
-def test_members_have_one_weight(policy: str, mode: Mode | None) -> None:
+def test_members_have_one_weight(policy, mode) -> None:
     found = plan_of(policy, mode, rows())
     weights = {a.container_name: a.set["weight"] for a in found.actions}
     assert weights.get("ddp-0") == weights.get("ddp-1")
@@ -122,7 +122,7 @@ def test_two_jobs_that_give_themselves_one_name_are_never_paused() -> None:
 
 
 @pytest.mark.parametrize("policy", ["fair", "srtf"])
-def test_a_service_that_is_updated_is_not_paused_until_its_old_tasks_are_gone(policy: str) -> None:
+def test_a_service_that_is_updated_is_not_paused_until_its_old_tasks_are_gone(policy) -> None:
     """From 20 s to 30 s the new task runs beside the one that it replaces; the job says two."""
     table = []
     for row in rows(60):
@@ -175,7 +175,7 @@ def test_a_job_goes_on_with_the_members_that_are_left() -> None:
 
 
 @given(cut=st.integers(0, 140), policy=st.sampled_from(("flowcon", "fair", "srtf")))
-def test_a_state_between_any_two_rows_gives_the_same_plan(cut: int, policy: str) -> None:
+def test_a_state_between_any_two_rows_gives_the_same_plan(cut, policy) -> None:
     table = rows()
     whole = plan_of(policy, Mode.ROTATE, table)
     first = plan_of(policy, Mode.ROTATE, table[:cut])
@@ -188,7 +188,7 @@ def test_a_state_between_any_two_rows_gives_the_same_plan(cut: int, policy: str)
     jobs=st.lists(st.sampled_from([None, "a", "b"]), min_size=1, max_size=8),
     policy=st.sampled_from(("fair", "flowcon")),
 )
-def test_all_containers_of_a_job_get_the_same(jobs: list[str | None], policy: str) -> None:
+def test_all_containers_of_a_job_get_the_same(jobs, policy) -> None:
     table: list[Row] = []
     for now in range(0, 20, 2):
         table.append({**node(now), "cpu_seconds": 2.0 * now})

@@ -98,6 +98,6 @@ def test_that_weights_do_nothing_is_told() -> None:
 
 
 @pytest.mark.parametrize("policy", ["flowcon", "srtf", "fair"])
-def test_jobs_of_one_thread_each(policy: str) -> None:
+def test_jobs_of_one_thread_each(policy) -> None:
     rows = [row for name in "abc" for row in training(name, thread_count=1)]
     assert why([node(0), *rows], policy).startswith("3 busy threads of 3 jobs on 2 CPUs: ")

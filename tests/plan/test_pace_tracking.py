@@ -36,7 +36,7 @@ def recorded(policy: str, spins: tuple[float, ...]) -> list[Row]:
 
 
 @pytest.mark.parametrize("spins", [SPIN, (1.0, 1.0, 0.0)])
-def test_the_plan_says_which_mode_was_forecast_to_be_best_and_why(spins: tuple[float, ...]) -> None:
+def test_the_plan_says_which_mode_was_forecast_to_be_best_and_why(spins) -> None:
     made = begin("fair")
     follow(made, spins, 150.0)
     plan = made.plan({})
@@ -52,9 +52,7 @@ def test_the_plan_says_which_mode_was_forecast_to_be_best_and_why(spins: tuple[f
 @examples(20)
 @given(data=st.data())
 @pytest.mark.slow
-def test_a_recording_cut_anywhere_gives_the_same_last_plan(
-    spins: tuple[float, ...], policy: str, data: st.DataObject
-) -> None:
+def test_a_recording_cut_anywhere_gives_the_same_last_plan(spins, policy, data) -> None:
     rows = recorded(policy, spins)
     rows = rows[: data.draw(st.integers(1, len(rows)))]
     whole = dump_plan(planned(rows, policy).plan({}))

@@ -1,7 +1,6 @@
 """Properties of the way from observations to plans."""
 
 import dataclasses
-import random
 from datetime import timedelta
 
 import pytest
@@ -133,9 +132,7 @@ def essence(plan: Plan) -> list[tuple[object, ...]]:
 @pytest.mark.parametrize("name", some_of(POLICIES, 3))
 @examples(repeated(10, 25))
 @given(rows=recordings(), data=st.data())
-def test_two_halves_with_the_state_handed_on_give_the_plan_of_the_whole(
-    name: str, rows: list[Row], data: st.DataObject
-) -> None:
+def test_two_halves_with_the_state_handed_on_give_the_plan_of_the_whole(name, rows, data) -> None:
     cut = data.draw(st.integers(0, len(rows)))
     mode = data.draw(st.sampled_from(MODES))
     first = reread(final(name, rows[:cut], mode=mode))
@@ -147,7 +144,7 @@ def test_two_halves_with_the_state_handed_on_give_the_plan_of_the_whole(
 @examples(repeated(10, 25))
 @given(rows=recordings(), chunk=st.integers(1, 20), mode=st.sampled_from(MODES))
 def test_samples_taken_in_stretches_give_the_plan_of_samples_taken_one_by_one(
-    name: str, rows: list[Row], chunk: int, mode: Mode | None
+    name, rows, chunk, mode
 ) -> None:
     slowly = begin(name, mode=mode)
     for _ in slowly.add_by_sample(to_table(rows)):
@@ -160,16 +157,14 @@ def test_samples_taken_in_stretches_give_the_plan_of_samples_taken_one_by_one(
 @pytest.mark.parametrize("name", some_of(POLICIES, 3))
 @examples(repeated(6, 12))
 @given(rows=recordings())
-def test_same_input_gives_same_bytes(name: str, rows: list[Row]) -> None:
+def test_same_input_gives_same_bytes(name, rows) -> None:
     assert dump_plan(final(name, rows)) == dump_plan(final(name, rows))
 
 
 @pytest.mark.parametrize("name", some_of(POLICIES, 3))
 @examples(repeated(6, 12))
 @given(rows=recordings(), chance=st.randoms(use_true_random=False))
-def test_order_of_containers_within_a_sample_changes_nothing(
-    name: str, rows: list[Row], chance: random.Random
-) -> None:
+def test_order_of_containers_within_a_sample_changes_nothing(name, rows, chance) -> None:
     keyed = {id(row): (row["time"], chance.random()) for row in rows}
     shuffled = sorted(rows, key=lambda row: keyed[id(row)])
     said = [row for row in rows if row["kind"] == "progress"]  # these keep their order: it is data
@@ -183,7 +178,7 @@ def test_order_of_containers_within_a_sample_changes_nothing(
 @pytest.mark.parametrize("name", some_of(POLICIES, 3))
 @examples(repeated(6, 12))
 @given(rows=recordings(), seconds=st.integers(-(10**9), 10**9))
-def test_a_shift_of_all_times_changes_no_action(name: str, rows: list[Row], seconds: int) -> None:
+def test_a_shift_of_all_times_changes_no_action(name, rows, seconds) -> None:
     by = timedelta(seconds=seconds, microseconds=seconds % 997)
     shifted = [
         row
@@ -197,7 +192,7 @@ def test_a_shift_of_all_times_changes_no_action(name: str, rows: list[Row], seco
 @pytest.mark.parametrize("name", some_of(POLICIES, 3))
 @examples(repeated(6, 12))
 @given(rows=recordings())
-def test_an_idle_container_without_progress_changes_nothing(name: str, rows: list[Row]) -> None:
+def test_an_idle_container_without_progress_changes_nothing(name, rows) -> None:
     idle = [
         container((row["time"] - BEGUN).total_seconds(), "idle", 0.0, host=row["host"])
         for row in rows
@@ -209,7 +204,7 @@ def test_an_idle_container_without_progress_changes_nothing(name: str, rows: lis
 @pytest.mark.parametrize("name", some_of(SCALED, 2))
 @examples(repeated(6, 12))
 @given(rows=recordings(), factor=st.sampled_from([2.0**-8, 0.5, 4.0, 2.0**10]))
-def test_scaling_every_metric_changes_nothing(name: str, rows: list[Row], factor: float) -> None:
+def test_scaling_every_metric_changes_nothing(name, rows, factor) -> None:
     rows = [row | ({"labels": None} if "labels" in row else {}) for row in rows]
     scaled = [row | ({"value": row["value"] * factor} if "value" in row else {}) for row in rows]
     sizes = [abs(row.get("value") or 0) for row in (*rows, *scaled)]
@@ -220,9 +215,7 @@ def test_scaling_every_metric_changes_nothing(name: str, rows: list[Row], factor
 @pytest.mark.parametrize("name", some_of(POLICIES, 3))
 @examples(repeated(10, 25))
 @given(rows=recordings(), mode=st.sampled_from([None, *Mode]))
-def test_settings_are_within_bounds_and_no_serving_container_is_paused(
-    name: str, mode: Mode | None, rows: list[Row]
-) -> None:
+def test_settings_are_within_bounds_and_no_serving_container_is_paused(name, mode, rows) -> None:
     plan = final(name, rows, mode=mode)
     for action in plan.actions:
         if action.op is Op.ROTATE:
@@ -277,7 +270,7 @@ ANY_ROW = st.fixed_dictionaries(
 @pytest.mark.parametrize("name", POLICIES)
 @examples(repeated(15, 40))
 @given(rows=st.lists(ANY_ROW, max_size=30), mode=st.sampled_from([None, *Mode]))
-def test_no_table_makes_a_policy_raise(name: str, mode: Mode | None, rows: list[Row]) -> None:
+def test_no_table_makes_a_policy_raise(name, mode, rows) -> None:
     policy = registry.get(name, [])
     choice = RealisationOptions(mode)
     made = Planner(policy, policy.parameters(), choice)

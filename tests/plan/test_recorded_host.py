@@ -229,7 +229,7 @@ def test_a_point_at_the_start_of_a_container_is_its_own() -> None:
 
 
 @pytest.mark.parametrize("looks_at_targets", [True, False])
-def test_a_met_target_is_an_event_where_the_policy_looks_at_targets(looks_at_targets: bool) -> None:
+def test_a_met_target_is_an_event_where_the_policy_looks_at_targets(looks_at_targets) -> None:
     rows = [row for second in range(2, 14, 2) for row in sample(second, "a", labels=TARGETS)]
     values = {1: 1.0, 3: 0.9, 5: 0.5, 7: 0.4, 9: 0.1, 11: 0.05}
     points = [point(second, "a", value) for second, value in values.items()]

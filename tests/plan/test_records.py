@@ -29,7 +29,7 @@ from dltools.plan.records import (
 
 @examples(30)
 @given(several=st.lists(plans(), max_size=3))
-def test_a_stream_may_carry_many_plans(several: list[Plan]) -> None:
+def test_a_stream_may_carry_many_plans(several) -> None:
     data = "".join(map(dump_plan, several)).encode().splitlines()
     if several:
         assert list(load_plans(data, "plans")) == several
@@ -83,7 +83,7 @@ def test_a_plan_is_read_field_by_field() -> None:
 
 
 @pytest.mark.parametrize("op", Op)
-def test_every_op_is_read(op: Op) -> None:
+def test_every_op_is_read(op) -> None:
     own = {"set": {"group": 1, "turn_s": 2.0}} if op is Op.ROTATE else {}
     (plan,) = loaded(HEAD, {**ACTION, "op": op.value, **own}, END)
     assert plan.actions[0].op is op
@@ -105,7 +105,7 @@ def test_blank_lines_and_line_endings_do_not_matter() -> None:
 
 @pytest.mark.parametrize("place", [1, 2])
 @pytest.mark.parametrize("record", [{"kind": "note", "text": "x"}, {"kind": None}, {}])
-def test_unknown_kinds_of_record_are_ignored(place: int, record: dict[str, Any]) -> None:
+def test_unknown_kinds_of_record_are_ignored(place, record) -> None:
     records = [HEAD, ACTION, END]
     records.insert(place, record)
     assert loaded(*records) == loaded(HEAD, ACTION, END)
@@ -117,7 +117,7 @@ def test_unknown_fields_are_ignored() -> None:
 
 
 @pytest.mark.parametrize("name", ["cpus", "cpuset", "memory"])
-def test_null_removes_a_limit(name: str) -> None:
+def test_null_removes_a_limit(name) -> None:
     (plan,) = loaded(HEAD, {**ACTION, "set": {name: None}}, END)
     assert plan.actions[0].set == {name: None}
 
@@ -134,7 +134,7 @@ def edited(*records: Any) -> tuple[list[int], list[str]]:
 
 
 @pytest.mark.parametrize("actions", [0, 2, -1])
-def test_a_wrong_count_of_actions_gives_a_warning(actions: int) -> None:
+def test_a_wrong_count_of_actions_gives_a_warning(actions) -> None:
     assert edited(HEAD, ACTION, {**END, "actions": actions}) == (
         [1],
         [f"plan: line 3: {actions} actions announced, 1 found: taken as edited by hand"],
@@ -161,9 +161,7 @@ def test_all_actions_may_be_deleted() -> None:
         ([None], [1]),
     ],
 )
-def test_actions_without_an_id_or_with_a_used_id_get_a_new_one(
-    given: list[int | None], numbered: list[int]
-) -> None:
+def test_actions_without_an_id_or_with_a_used_id_get_a_new_one(given, numbered) -> None:
     actions = [{**ACTION, "id": number} for number in given]
     ids, warnings = edited(HEAD, *actions, {**END, "actions": len(given)})
     assert ids == numbered
@@ -179,21 +177,21 @@ def test_an_action_may_lack_its_id() -> None:
 
 
 @pytest.mark.parametrize("key", ["policy", "at"])
-def test_a_null_text_is_empty_and_not_the_word_none(key: str) -> None:
+def test_a_null_text_is_empty_and_not_the_word_none(key) -> None:
     (plan,) = loaded({**HEAD, key: None}, ACTION, END)
     assert getattr(plan, key) == ""
 
 
 @examples(150)
 @given(plan=plans())
-def test_any_plan_survives_a_round_trip(plan: Plan) -> None:
+def test_any_plan_survives_a_round_trip(plan) -> None:
     text = dump_plan(plan)
     assert list(load_plans(text.encode().splitlines(keepends=True), "plan")) == [plan]
 
 
 @examples(50)
 @given(plan=plans())
-def test_a_plan_is_always_the_same_text(plan: Plan) -> None:
+def test_a_plan_is_always_the_same_text(plan) -> None:
     text = dump_plan(plan)
     assert dump_plan(plan) == text
     (back,) = load_plans(text.encode().splitlines(), "plan")
@@ -202,7 +200,7 @@ def test_a_plan_is_always_the_same_text(plan: Plan) -> None:
 
 @examples(50)
 @given(plan=plans())
-def test_each_record_of_a_plan_is_a_line(plan: Plan) -> None:
+def test_each_record_of_a_plan_is_a_line(plan) -> None:
     records = [json.loads(line) for line in dump_plan(plan).removesuffix("\n").split("\n")]
     assert [record["kind"] for record in records] == (
         ["plan"] + ["action"] * len(plan.actions) + ["end"]
@@ -217,7 +215,7 @@ def test_an_empty_state_is_not_written() -> None:
 
 
 @pytest.mark.parametrize("value", [math.nan, math.inf])
-def test_numbers_that_json_does_not_have_are_not_written(value: float) -> None:
+def test_numbers_that_json_does_not_have_are_not_written(value) -> None:
     plan = dataclasses.replace(loaded(HEAD, ACTION, END)[0], state={"x": value})
     with pytest.raises(ValueError, match="not JSON compliant"):
         dump_plan(plan)
@@ -241,7 +239,7 @@ def test_text_is_written_as_it_is() -> None:
         error=st.none() | st.text(max_size=20),
     )
 )
-def test_a_result_is_one_line_of_json(result: Result) -> None:
+def test_a_result_is_one_line_of_json(result) -> None:
     line = dump_result(result)
     assert line.count("\n") == 1
     assert line.endswith("\n")

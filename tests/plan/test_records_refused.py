@@ -39,20 +39,20 @@ WRONG: dict[str, list[Any]] = {
         ("set", ""),
     ],
 )
-def test_a_malformed_action_is_refused_by_its_line(key: str, value: Any) -> None:
+def test_a_malformed_action_is_refused_by_its_line(key, value) -> None:
     with pytest.raises(DataError, match=r"^plan: line 2: "):
         loaded(HEAD, {**ACTION, key: value}, END)
 
 
 @pytest.mark.parametrize("queue", [1, True, [], {}, "G" * 201, "G\x1b[2J"])
-def test_a_turn_in_a_queue_without_a_name_is_refused(queue: Any) -> None:
+def test_a_turn_in_a_queue_without_a_name_is_refused(queue) -> None:
     turn = {"group": 0, "turn_s": 2.0, "queue": queue}
     with pytest.raises(DataError, match=r"^plan: line 2: .*queue"):
         loaded(HEAD, {**ACTION, "op": "rotate", "set": turn}, END)
 
 
 @pytest.mark.parametrize("number", ["1e400", "-1e400", "9" * 400 + ".0"])
-def test_a_number_that_is_too_large_is_refused_by_its_line(number: str) -> None:
+def test_a_number_that_is_too_large_is_refused_by_its_line(number) -> None:
     """Found by fuzzing: read as infinite, it could not be written again."""
     head = json.dumps({**HEAD, "params": {"alpha": "X"}}).replace('"X"', number)
     with pytest.raises(DataError, match=r"^plan: line 1: not JSON: .* is too large a number$"):
@@ -60,7 +60,7 @@ def test_a_number_that_is_too_large_is_refused_by_its_line(number: str) -> None:
 
 
 @pytest.mark.parametrize("key", ["op", "host", "container"])
-def test_an_action_that_lacks_a_field_is_refused_by_its_line(key: str) -> None:
+def test_an_action_that_lacks_a_field_is_refused_by_its_line(key) -> None:
     with pytest.raises(DataError, match=f"^plan: line 2: missing or wrong '{key}'$"):
         loaded(HEAD, without(ACTION, key), END)
 
@@ -89,16 +89,14 @@ def test_an_action_that_lacks_a_field_is_refused_by_its_line(key: str) -> None:
         ({"cpuset": [0, 1]}, "cpuset is not a list of CPUs"),
     ],
 )
-def test_a_wrong_setting_is_refused_by_its_line(
-    key: str, setting: dict[str, Any], message: str
-) -> None:
+def test_a_wrong_setting_is_refused_by_its_line(key, setting, message) -> None:
     with pytest.raises(DataError, match=r"^plan: line 2: ") as refused:
         loaded(HEAD, {**ACTION, key: setting}, END)
     assert message.lower() in str(refused.value).lower()
 
 
 @pytest.mark.parametrize("version", [None, 0, 2, 1.5, "1", [], {}])
-def test_another_version_is_refused_and_both_are_named(version: Any) -> None:
+def test_another_version_is_refused_and_both_are_named(version) -> None:
     with pytest.raises(DataError, match=f"^plan: line 1: plan version .* reads {VERSION}$"):
         loaded({**HEAD, "v": version}, ACTION, END)
 
@@ -106,7 +104,7 @@ def test_another_version_is_refused_and_both_are_named(version: Any) -> None:
 @pytest.mark.parametrize(
     "version", ["2\n0", "\x1b[2J", "9" * 10_000, ["\n"]], ids=["newline", "escape", "long", "list"]
 )
-def test_a_hostile_version_is_named_in_one_short_printable_line(version: Any) -> None:
+def test_a_hostile_version_is_named_in_one_short_printable_line(version) -> None:
     with pytest.raises(DataError, match=r"^plan: line 1: plan version") as refused:
         loaded({**HEAD, "v": version}, ACTION, END)
     assert str(refused.value).isprintable()
@@ -120,7 +118,7 @@ def test_a_version_is_required() -> None:
 
 @pytest.mark.parametrize("key", ["params", "input"])
 @pytest.mark.parametrize("value", WRONG["object"])
-def test_a_malformed_head_is_refused(key: str, value: Any) -> None:
+def test_a_malformed_head_is_refused(key, value) -> None:
     with pytest.raises(DataError, match=r"^plan: line [13]: "):
         loaded({**HEAD, key: value}, ACTION, END)
 
@@ -128,26 +126,26 @@ def test_a_malformed_head_is_refused(key: str, value: Any) -> None:
 @pytest.mark.parametrize(
     "value", [math.nan, math.inf, pytest.param(10**400, id="400 digits"), "20", True, [], {}]
 )
-def test_a_next_time_that_is_no_number_of_seconds_is_refused(value: Any) -> None:
+def test_a_next_time_that_is_no_number_of_seconds_is_refused(value) -> None:
     with pytest.raises(DataError, match=r"^plan: line [13]: "):
         loaded({**HEAD, "next_s": value}, ACTION, END)
 
 
 @pytest.mark.parametrize("value", ["a", 1, {}, [1], ["a", None]])
-def test_ids_of_containers_that_are_no_texts_are_refused(value: Any) -> None:
+def test_ids_of_containers_that_are_no_texts_are_refused(value) -> None:
     with pytest.raises(DataError, match=r"^plan: line 3: missing or wrong 'covers'"):
         loaded({**HEAD, "covers": value}, ACTION, END)
 
 
 @pytest.mark.parametrize("value", WRONG["object"])
-def test_a_malformed_state_is_refused(value: Any) -> None:
+def test_a_malformed_state_is_refused(value) -> None:
     with pytest.raises(DataError, match=r"^plan: line 3: "):
         loaded(HEAD, ACTION, {**END, "state": value})
 
 
 @pytest.mark.parametrize("word", ["NaN", "Infinity", "-Infinity"])
 @pytest.mark.parametrize("line", [1, 2, 3])
-def test_numbers_that_json_does_not_have_are_refused_by_their_line(word: str, line: int) -> None:
+def test_numbers_that_json_does_not_have_are_refused_by_their_line(word, line) -> None:
     records = [{**HEAD, "params": "?"}, {**ACTION, "set": "?"}, {**END, "state": "?"}]
     lines = encoded(HEAD, ACTION, END)
     lines[line - 1] = encoded(*records)[line - 1].replace(b'"?"', b'{"cpus":%s}' % word.encode())
@@ -156,7 +154,7 @@ def test_numbers_that_json_does_not_have_are_refused_by_their_line(word: str, li
 
 
 @pytest.mark.parametrize("actions", WRONG["integer"])
-def test_a_count_that_is_no_integer_is_refused(actions: Any) -> None:
+def test_a_count_that_is_no_integer_is_refused(actions) -> None:
     with pytest.raises(DataError, match=r"^plan: line 3: missing or wrong 'actions'$"):
         loaded(HEAD, ACTION, {**END, "actions": actions})
 
@@ -164,7 +162,7 @@ def test_a_count_that_is_no_integer_is_refused(actions: Any) -> None:
 @pytest.mark.parametrize(
     "classes", [{"h": 1}, {"h": None}, {"h": {"a": 1}}, {"h": {"a": None}}, [], ["h"], "h"]
 )
-def test_malformed_classes_are_refused(classes: Any) -> None:
+def test_malformed_classes_are_refused(classes) -> None:
     with pytest.raises(DataError, match=r"^plan: line 3: "):
         loaded({**HEAD, "classes": classes}, ACTION, END)
 
@@ -187,7 +185,7 @@ def test_malformed_classes_are_refused(classes: Any) -> None:
         ([HEAD, 5], "plan: line 2: not a JSON object"),
     ],
 )
-def test_a_plan_out_of_order_is_refused(records: list[Any], message: str) -> None:
+def test_a_plan_out_of_order_is_refused(records, message) -> None:
     with pytest.raises(DataError) as refused:
         loaded(*records)
     assert str(refused.value).startswith(message)
@@ -199,7 +197,7 @@ def test_a_plan_out_of_order_is_refused(records: list[Any], message: str) -> Non
     ids=["open", "crossed", "no UTF-8", "NUL", "deep", "5000 digits"],
 )
 @pytest.mark.parametrize("before", [[], encoded(HEAD)], ids=["first", "second"])
-def test_a_line_that_is_no_json_is_refused_by_its_number(before: list[bytes], line: bytes) -> None:
+def test_a_line_that_is_no_json_is_refused_by_its_number(before, line) -> None:
     with pytest.raises(DataError, match=f"^plan: line {len(before) + 1}: not JSON: ") as refused:
         list(load_plans([*before, line], "plan"))
     assert len(str(refused.value)) < 200
@@ -213,7 +211,7 @@ def test_a_line_that_is_no_json_is_refused_by_its_number(before: list[bytes], li
         (b"time,host,kind\n", "a table of observations"),
     ],
 )
-def test_a_recording_is_no_plan_but_dl_plan_makes_one(line: bytes, what: str) -> None:
+def test_a_recording_is_no_plan_but_dl_plan_makes_one(line, what) -> None:
     with pytest.raises(DataError, match=f"^plan: this is {what}: put dl-plan between$"):
         list(load_plans([line], "plan"))
 
@@ -221,7 +219,7 @@ def test_a_recording_is_no_plan_but_dl_plan_makes_one(line: bytes, what: str) ->
 @pytest.mark.parametrize(
     "lines", [[], [b"\n"], [b"\n", b"  \r\n"]], ids=["empty", "blank", "blanks"]
 )
-def test_input_without_a_plan_is_refused(lines: list[bytes]) -> None:
+def test_input_without_a_plan_is_refused(lines) -> None:
     with pytest.raises(DataError, match=r"^plan: empty input: no plan$"):
         list(load_plans(lines, "plan"))
 
@@ -244,7 +242,7 @@ JUNK = st.recursive(
 
 @examples(200)
 @given(data=st.data())
-def test_no_value_breaks_the_reader(data: st.DataObject) -> None:
+def test_no_value_breaks_the_reader(data) -> None:
     records = [dict(HEAD), dict(ACTION), dict(END)]
     record = data.draw(st.sampled_from(records))
     record[data.draw(st.sampled_from(sorted(record)))] = data.draw(JUNK)
@@ -258,6 +256,6 @@ def test_no_value_breaks_the_reader(data: st.DataObject) -> None:
 
 @examples(100)
 @given(noise=st.lists(st.binary(max_size=40), max_size=4))
-def test_noise_is_refused(noise: list[bytes]) -> None:
+def test_noise_is_refused(noise) -> None:
     with pytest.raises(DataError):
         list(load_plans(noise, "plan"))

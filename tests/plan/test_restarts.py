@@ -50,7 +50,7 @@ def restarted(now: float, weight: float = 10.0) -> list[Row]:
 
 
 @pytest.mark.parametrize("policy", ["flowcon", "fair", "srtf", "las", "slaq", "tradl"])
-def test_a_restarted_job_does_not_wait_at_its_old_weight(policy: str) -> None:
+def test_a_restarted_job_does_not_wait_at_its_old_weight(policy) -> None:
     rows = [*sample(2, "a", "b", weights=WEIGHTS), *restarted(4)]
     plan = planned(rows, policy)
     assert sets(plan)["b"] == {"weight": 1024}
@@ -65,7 +65,7 @@ def test_a_restarted_job_does_not_wait_at_its_old_weight(policy: str) -> None:
 
 @pytest.mark.parametrize("weight", [10.0, 10.24])  # as the two cgroup versions show it
 @pytest.mark.parametrize("policy", ["flowcon", "fair", "srtf", "las", "slaq", "tradl"])
-def test_an_idle_restarted_job_gets_the_default_weight(policy: str, weight: float) -> None:
+def test_an_idle_restarted_job_gets_the_default_weight(policy, weight) -> None:
     idle = container(9, "b", 0.5, thread_count=2, cpu_weight=weight, started_at=at(-60), **SEEMS)
     plan = planned([*sample(9, "a", weights=WEIGHTS), idle], policy)
     reasons = {action.container_name: action.reason for action in plan.actions}
@@ -75,7 +75,7 @@ def test_an_idle_restarted_job_gets_the_default_weight(policy: str, weight: floa
 
 
 @pytest.mark.parametrize("policy", ["flowcon", "fair", "srtf", "las", "slaq", "tradl"])
-def test_the_weight_of_what_is_no_training_is_its_owners(policy: str) -> None:
+def test_the_weight_of_what_is_no_training_is_its_owners(policy) -> None:
     other = container(9, "b", 0.5, thread_count=2, cpu_weight=10.0, started_at=at(-60))
     assert "b" not in sets(planned([*sample(9, "a", weights=WEIGHTS), other], policy))
 

@@ -1,6 +1,5 @@
 """Who is touched: trainings by every policy, servers by dqoes, all else by none."""
 
-from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -64,9 +63,7 @@ def judged(*rows: Row, rules: Rules = NO_RULES) -> str:
         (SEEMS | {"labels": '{"dltools.qoe": "1"}'}, "server: response-time target 1"),
     ],
 )
-def test_a_silent_container_is_what_its_row_says_or_its_labels(
-    more: dict[str, Any], expected: str
-) -> None:
+def test_a_silent_container_is_what_its_row_says_or_its_labels(more, expected) -> None:
     assert judged(node(0), busy(0, "x", **more)) == expected
 
 
@@ -86,7 +83,7 @@ def test_a_silent_container_is_what_its_row_says_or_its_labels(
     ],
 )  # fmt: skip
 def test_reports_are_stronger_than_rows_and_words_are_stronger_than_reports(
-    metrics: Sequence[str], more: dict[str, Any], expected: str
+    metrics, more, expected
 ) -> None:
     rows = [point(0, "x", 1.0, metric, step=1) for metric in metrics]
     assert judged(node(1), busy(1, "x", **more), *rows) == expected
@@ -107,9 +104,7 @@ HIDDEN = {"role": "other", "role_reason": "no sign of a training; its processes 
         ("loss", SEEMS, "training: libtorch in its processes, silent"),
     ],
 )
-def test_a_metric_without_a_step_is_borne_out_by_the_row(
-    metric: str, more: dict[str, Any], expected: str
-) -> None:
+def test_a_metric_without_a_step_is_borne_out_by_the_row(metric, more, expected) -> None:
     rows = [point(now, "x", 1.0, metric) for now in (0, 1)]
     assert judged(node(1), busy(1, "x", **more), *rows) == expected
 
@@ -117,7 +112,7 @@ def test_a_metric_without_a_step_is_borne_out_by_the_row(
 @pytest.mark.parametrize(
     ("more", "may_pause"), [(HIDDEN, False), (SEEMS, True), (NO_SIGN | {"role": "training"}, True)]
 )
-def test_what_only_seems_to_train_is_never_paused(more: dict[str, Any], may_pause: bool) -> None:
+def test_what_only_seems_to_train_is_never_paused(more, may_pause) -> None:
     rows = [node(now) for now in range(5)]
     for name in ("a", "b"):
         rows += [busy(now, name, **more) for now in range(5)]
@@ -177,7 +172,7 @@ def test_a_rule_is_for_the_name_that_a_container_has_now() -> None:
          "training: libtorch in its processes, silent, protected"),
     ],
 )  # fmt: skip
-def test_the_table_says_of_each_container_what_it_is(more: dict[str, Any], expected: str) -> None:
+def test_the_table_says_of_each_container_what_it_is(more, expected) -> None:
     made = planner()
     made.add(to_table([node(0), busy(0, "x", **more)]))
     assert decisions_of(made)["x"].explanation == expected
@@ -285,7 +280,7 @@ def hosts(draw: st.DrawFn) -> list[Row]:
 @examples(25)
 @given(rows=hosts(), mode=st.sampled_from([None, *Mode]), is_streamed=st.booleans())
 def test_no_policy_touches_what_is_no_training_and_dqoes_alone_servers(
-    name: str, mode: Mode | None, rows: list[Row], is_streamed: bool
+    name, mode, rows, is_streamed
 ) -> None:
     made = planner(name, mode)
     plans = []

@@ -99,9 +99,7 @@ def test_a_met_target_starts_no_round_where_the_policy_does_not_look_at_targets(
 
 
 @pytest.mark.parametrize(("silent_jobs", "rounds_run"), [(True, 2), (False, 1)])
-def test_a_second_report_starts_a_round_where_new_jobs_explore(
-    silent_jobs: bool, rounds_run: int
-) -> None:
+def test_a_second_report_starts_a_round_where_new_jobs_explore(silent_jobs, rounds_run) -> None:
     required = Requirements(interval_s=10.0, silent_jobs=silent_jobs)
     rounds, policy = rounds_of(required, Mode.PRIORITY)
     a = history({"loss": [(0.0, 1.0)]}, [(0.0, 0.0)], name="a")

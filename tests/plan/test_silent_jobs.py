@@ -128,9 +128,7 @@ def test_rotate_never_pauses_a_silent_job_that_seems_to_train() -> None:
     ],
 )
 @pytest.mark.parametrize("mode", [None, Mode.PRIORITY, Mode.ROTATE])
-def test_a_busy_container_that_is_no_training_is_left_alone(
-    more: dict[str, Any], mode: Mode | None
-) -> None:
+def test_a_busy_container_that_is_no_training_is_left_alone(more, mode) -> None:
     made = planner("fair", mode)
     feed(made, node(2), busy(2, "a", 2.0), busy(2, "b", 2.0, **more))
     plan = feed(
@@ -151,7 +149,7 @@ def test_auto_sees_the_threads_of_silent_jobs() -> None:
 
 
 @pytest.mark.parametrize("policy", ["noop", "dqoes", "specon"])
-def test_a_policy_that_gives_no_shares_orders_no_silent_job(policy: str) -> None:
+def test_a_policy_that_gives_no_shares_orders_no_silent_job(policy) -> None:
     plan = feed(planner(policy), node(2), busy(2, "a", 2.0), busy(2, "b", 0.1, start=1.5))
     assert plan.actions == ()
 
@@ -159,7 +157,7 @@ def test_a_policy_that_gives_no_shares_orders_no_silent_job(policy: str) -> None
 @pytest.mark.parametrize(
     "more", [{"labels": '{"dltools.protect": "1"}'}, {"labels": '{"dltools.qoe": "0.2"}'}]
 )
-def test_protected_and_serving_containers_are_left_alone(more: dict[str, str]) -> None:
+def test_protected_and_serving_containers_are_left_alone(more) -> None:
     plan = feed(planner(), node(2), busy(2, "a", 2.0), busy(2, "b", 0.1, start=1.5, **more))
     assert plan.actions == ()
 
@@ -233,7 +231,7 @@ def test_the_last_of_silent_jobs_has_the_first_level_when_the_others_have_exited
 
 
 @pytest.mark.parametrize("weight", [SECOND, 10.24])  # as the two cgroup versions show it
-def test_a_job_that_waits_is_left_as_it_is_until_its_place_changes(weight: float) -> None:
+def test_a_job_that_waits_is_left_as_it_is_until_its_place_changes(weight) -> None:
     made = planner()
     feed(made, node(2), busy(2, "a", 1.0), busy(2, "b", 1.0))
     plan = feed(made, node(4), busy(4, "a", 4.0), busy(4, "b", 2.5, cpu_weight=weight))

@@ -47,7 +47,7 @@ def weights(plan: Plan) -> list[float]:
 
 @pytest.mark.parametrize("mode", [None, Mode.PRIORITY, Mode.WEIGHT])
 @pytest.mark.parametrize("policy", POLICIES)
-def test_what_may_stay_for_good_holds_nobody_far_back(policy: str, mode: Mode | None) -> None:
+def test_what_may_stay_for_good_holds_nobody_far_back(policy, mode) -> None:
     plan = single(planner(policy, mode, rows_from(0, 120)))
     assert plan.lease_s is None
     found = weights(plan)
@@ -64,7 +64,7 @@ def test_priorities_that_may_stay_for_good_say_so() -> None:
 
 
 @pytest.mark.parametrize(("apart_s", "lease_s"), [(60.0, 180.0), (2.0, 10.0), (600.0, 1800.0)])
-def test_a_plan_is_good_for_three_intervals_between_runs(apart_s: float, lease_s: float) -> None:
+def test_a_plan_is_good_for_three_intervals_between_runs(apart_s, lease_s) -> None:
     first = single(planner("srtf", None, rows_from(0, 120)))
     second = single(planner("srtf", None, rows_from(118 + apart_s, 2), first.state))
     assert second.lease_s == lease_s

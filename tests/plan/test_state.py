@@ -37,7 +37,7 @@ def saved_now(name: str) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_everything_in_a_state_has_a_name(name: str) -> None:
+def test_everything_in_a_state_has_a_name(name) -> None:
     """Lists hold values of one kind: columns, names, numbers; never a record by position."""
 
     def lists(value: object) -> list[list[Any]]:

@@ -49,33 +49,33 @@ def searches(monkeypatch: pytest.MonkeyPatch) -> Callable[..., list[str | None]]
 Searches = Callable[..., list[str | None]]
 
 
-def test_a_container_whose_threads_stay_is_searched_once(searches: Searches) -> None:
+def test_a_container_whose_threads_stay_is_searched_once(searches) -> None:
     assert searches((0, 2), (1, 2), (100, 2), (1000, 2)) == ["1"] * 4
 
 
-def test_more_threads_than_ever_before_are_searched_at_once(searches: Searches) -> None:
+def test_more_threads_than_ever_before_are_searched_at_once(searches) -> None:
     assert searches((0, 1), (0.5, 2), (1, 4), (1.5, 4)) == ["1", "2", "3", "3"]
 
 
-def test_threads_that_come_and_go_are_searched_twice_a_minute(searches: Searches) -> None:
+def test_threads_that_come_and_go_are_searched_twice_a_minute(searches) -> None:
     looks = [(second, 4 + second % 2) for second in range(64)]
     assert searches(*looks)[-1] == "4"  # at 0, 1, 32 and 63 s
 
 
-def test_an_unknown_number_of_threads_is_searched_twice_a_minute(searches: Searches) -> None:
+def test_an_unknown_number_of_threads_is_searched_twice_a_minute(searches) -> None:
     assert searches((0, None), (1, None), (30, None), (31, None)) == ["1", "1", "2", "2"]
 
 
 SECONDS = [(float(second), 2) for second in range(100)]
 
 
-def test_what_nothing_tells_of_is_searched_again_after_as_long(searches: Searches) -> None:
+def test_what_nothing_tells_of_is_searched_again_after_as_long(searches) -> None:
     found = searches(*SECONDS, is_known=False)
     changes = [n for n in range(1, len(found)) if found[n] != found[n - 1]]
     assert changes == [1, 2, 4, 8, 16, 32, 64]
 
 
-def test_what_a_runtime_tells_of_is_searched_once(searches: Searches) -> None:
+def test_what_a_runtime_tells_of_is_searched_once(searches) -> None:
     assert set(searches(*SECONDS, is_known=False, finds=("libtorch",))) == {"1"}
 
 
@@ -127,15 +127,13 @@ class Host:
 NAMES = [f"c{number}" for number in range(10)]
 
 
-def test_all_that_were_never_searched_are_searched_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_all_that_were_never_searched_are_searched_at_once(monkeypatch) -> None:
     host = Host(monkeypatch)
     host.start(*NAMES)
     assert host.sample(0) == NAMES
 
 
-def test_a_sample_searches_as_many_again_as_its_budget_allows(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_sample_searches_as_many_again_as_its_budget_allows(monkeypatch) -> None:
     """All ten are due after 2 s; two searches of half a second fill a budget of one."""
     host = Host(monkeypatch)
     host.start(*NAMES)
@@ -145,21 +143,21 @@ def test_a_sample_searches_as_many_again_as_its_budget_allows(
     assert sorted(name for found in rounds for name in found) == NAMES
 
 
-def test_without_a_budget_one_is_searched_again(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_a_budget_one_is_searched_again(monkeypatch) -> None:
     host = Host(monkeypatch)
     host.start(*NAMES)
     host.sample(0)
     assert [len(host.sample(2, 0.0)) for _ in range(3)] == [1, 1, 1]
 
 
-def test_a_single_run_searches_all(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_single_run_searches_all(monkeypatch) -> None:
     host = Host(monkeypatch)
     host.start(*NAMES)
     host.sample(0, math.inf)
     assert len(host.sample(2, math.inf)) == 10
 
 
-def test_a_newcomer_goes_before_a_hundred_that_wait(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_newcomer_goes_before_a_hundred_that_wait(monkeypatch) -> None:
     """At an interval of 2 s it is searched at its first and its second sample."""
     host = Host(monkeypatch)
     host.start(*(f"old{number}" for number in range(100)))
@@ -170,7 +168,7 @@ def test_a_newcomer_goes_before_a_hundred_that_wait(monkeypatch: pytest.MonkeyPa
     assert "new" not in host.sample(67)
 
 
-def test_one_that_has_new_threads_waits_for_a_few_samples(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_one_that_has_new_threads_waits_for_a_few_samples(monkeypatch) -> None:
     host = Host(monkeypatch)
     host.start(*NAMES)
     host.sample(0)
@@ -180,9 +178,7 @@ def test_one_that_has_new_threads_waits_for_a_few_samples(monkeypatch: pytest.Mo
 
 
 @given(data=st.data(), budget=st.floats(0, 3), cost=st.floats(0.01, 2))
-def test_every_one_that_is_due_has_its_turn(
-    data: st.DataObject, budget: float, cost: float
-) -> None:
+def test_every_one_that_is_due_has_its_turn(data, budget, cost) -> None:
     """No later than after as many samples as containers, whoever else comes or grows."""
     with pytest.MonkeyPatch.context() as monkeypatch:
         host = Host(monkeypatch, cost)
@@ -234,9 +230,7 @@ SHOWN = {"NetworkSettings": {"Ports": {"80/tcp": [{"HostPort": "8080"}], "81/tcp
          "training: label dltools.role=training"),
     ],
 )  # fmt: skip
-def test_signs(
-    container: Container, processes: Processes | None, has_gpu: bool, expected: str
-) -> None:
+def test_signs(container, processes, has_gpu, expected) -> None:
     assert RoleWatch().look(container, NO_RULES, processes, has_gpu=has_gpu).text == expected
 
 
@@ -260,9 +254,7 @@ def test_a_report_is_stronger_than_a_port_and_a_notebook_and_stays() -> None:
         (Point("latency_seconds", 0.5, None, None, "latency", "latency"), {}, True),
     ],
 )
-def test_processes_are_searched_until_reports_show_the_role(
-    point: Point, labels: dict[str, str], is_known: bool
-) -> None:
+def test_processes_are_searched_until_reports_show_the_role(point, labels, is_known) -> None:
     watch = RoleWatch()
     watch.note([point], labels)
     assert watch.is_known is is_known

@@ -1,7 +1,6 @@
 """Rows of containers, made from their cgroups."""
 
 import math
-from pathlib import Path
 
 import pytest
 from helpers.scripted_engine import ScriptedEngine
@@ -26,12 +25,7 @@ from dltools.probe.inventory import Inventory
     ],
 )
 def test_openmp_is_in_the_row_or_a_gap_says_why_not(
-    found: OpenMP,
-    is_readable: bool,
-    threads: int,
-    gap: str | None,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
+    found, is_readable, threads, gap, tmp_path, monkeypatch
 ) -> None:
     (tmp_path / "pids.current").write_text(f"{threads}\n")
     processes = Processes(found, is_readable=is_readable)
@@ -55,7 +49,7 @@ def test_openmp_is_in_the_row_or_a_gap_says_why_not(
         (Capabilities(frozenset(), pauses=False), "cpus+cpu_weight+cpuset+pause"),
     ],
 )
-def test_rows_say_what_the_engine_cannot_do(can: Capabilities, cannot: str | None) -> None:
+def test_rows_say_what_the_engine_cannot_do(can, cannot) -> None:
     engine = ScriptedEngine(capabilities=can)
     engine.start("job")
     inventory = Inventory(engine, {})
@@ -65,7 +59,7 @@ def test_rows_say_what_the_engine_cannot_do(can: Capabilities, cannot: str | Non
     assert host_row["cannot"] == ("+".join(can.missing()) or None)
 
 
-def test_rows_name_the_job(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_rows_name_the_job(tmp_path, monkeypatch) -> None:
     monkeypatch.setattr(
         container_watch, "search", lambda _pids, **_: Processes(membership=Membership("", 2))
     )
@@ -83,9 +77,7 @@ def test_rows_name_the_job(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
 
 
 @pytest.mark.parametrize("is_followed", [True, False])
-def test_only_a_stream_spreads_its_searches(
-    is_followed: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_only_a_stream_spreads_its_searches(is_followed, monkeypatch) -> None:
     """A single run has no later sample."""
     budgets: list[float] = []
     monkeypatch.setattr(counters, "search_due", lambda _due, budget_s: budgets.append(budget_s))

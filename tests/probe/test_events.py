@@ -18,7 +18,7 @@ from dltools.probe.events import EventStream, await_change, event_row, is_select
     [("start", "start"), ("die", "exit"), ("oom", "oom"), ("pause", "pause"),
      ("unpause", "unpause"), ("update", "update")],
 )  # fmt: skip
-def test_an_event_becomes_a_row(action: str, name: str) -> None:
+def test_an_event_becomes_a_row(action, name) -> None:
     assert event_row(event_of(event(action, "c1", "job")), "host") == {
         "time": BEGUN,
         "host": "host",
@@ -31,7 +31,7 @@ def test_an_event_becomes_a_row(action: str, name: str) -> None:
 
 
 @pytest.mark.parametrize(("code", "shown"), [("137", 137), ("-1", -1), ("", None), ("x", None)])
-def test_an_exit_has_its_code(code: str, shown: int | None) -> None:
+def test_an_exit_has_its_code(code, shown) -> None:
     row = event_row(event_of(event("die", "c1", "job", exitCode=code)), "host")
     assert row is not None
     assert row["exit_code"] == shown
@@ -54,7 +54,7 @@ def test_an_event_without_nanoseconds_has_the_time_of_its_text() -> None:
         {"Action": "start", "Actor": "c1"},
     ],
 )
-def test_other_events_give_no_row(raw: dict[str, Any]) -> None:
+def test_other_events_give_no_row(raw) -> None:
     assert event_row(event_of(raw), "host") is None
 
 
@@ -72,7 +72,7 @@ def test_other_events_give_no_row(raw: dict[str, Any]) -> None:
         (["team=red"], ["^x"], False),
     ],
 )
-def test_labels_and_names_select(labels: list[str], names: list[str], selected: bool) -> None:
+def test_labels_and_names_select(labels, names, selected) -> None:
     told = event_of(event("start", "c1", "job", team="red"))
     assert is_selected(told, labels, [re.compile(name) for name in names]) is selected
 
@@ -162,9 +162,7 @@ def _resumed(
         (ValueError("no JSON"), "lost the Docker engine: no JSON"),
     ],
 )
-def test_events_before_the_end_of_a_stream_come_after_it(
-    end: Exception | None, message: str
-) -> None:
+def test_events_before_the_end_of_a_stream_come_after_it(end, message) -> None:
     engine, found, told, rows = _resumed(end, message)
     engine.raw_events.put(event("die", "c1", "job"))
     wait_for(told, 2)
@@ -187,7 +185,7 @@ def test_events_that_came_while_the_engine_was_not_heard_are_given_once() -> Non
     engine.raw_events.put(None)
 
 
-def test_events_are_asked_for_from_the_last_one_on(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_events_are_asked_for_from_the_last_one_on(monkeypatch) -> None:
     engine = ScriptedEngine()
     found, told = stream(engine)
     found.follow(0.0)

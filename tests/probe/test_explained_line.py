@@ -2,10 +2,8 @@
 
 import io
 import json
-from pathlib import Path
 
 import pytest
-from helpers.tools import Tools
 
 from dltools.probe.explained_line import Drawing, explain_line
 from dltools.probe.progress import Pattern
@@ -51,7 +49,7 @@ def test_a_point_and_what_is_none() -> None:
         "Test set: epoch 1, Accuracy: 9812/10000 (98%)",
     ],
 )
-def test_what_gave_a_point_is_not_left_out(line: str) -> None:
+def test_what_gave_a_point_is_not_left_out(line) -> None:
     (found,) = explain_line(io.BytesIO(f"{line}\n".encode()), 1, None)
     assert found.kept
     assert set(why(found)) <= {"epoch", "Epoch"}
@@ -80,11 +78,11 @@ def test_the_advised_pattern_finds_the_number() -> None:
 
 
 @pytest.mark.parametrize("number", [6, 9, 1000])
-def test_a_line_that_is_not_there_has_no_explanation(number: int) -> None:
+def test_a_line_that_is_not_there_has_no_explanation(number) -> None:
     assert explain_line(io.BytesIO(LOG.encode()), number, None) == []
 
 
-def test_the_command_names_a_label_that_helps(tool: Tools) -> None:
+def test_the_command_names_a_label_that_helps(tool) -> None:
     done = tool("dl-probe", "/dev/stdin:7", input=LOG.encode())
     assert done.stdout.decode().splitlines() == [
         "text      my_thing: 0.25",
@@ -96,14 +94,14 @@ def test_the_command_names_a_label_that_helps(tool: Tools) -> None:
     assert [json.loads(line)["value"] for line in found.stdout.splitlines()] == [0.25]
 
 
-def test_the_command_shows_escapes_as_text(tool: Tools) -> None:
+def test_the_command_shows_escapes_as_text(tool) -> None:
     log = b"\x1b[31mloss\x1b[0m: 0.5\xff\n" * 3
     done = tool("dl-probe", "/dev/stdin:2", input=log)
     assert done.returncode == 0, done.stderr
     assert b"\x1b" not in done.stdout
 
 
-def test_a_file_whose_name_ends_so_is_a_log(tool: Tools, tmp_path: Path) -> None:
+def test_a_file_whose_name_ends_so_is_a_log(tool, tmp_path) -> None:
     (tmp_path / "job").write_text("loss: 0.5\n" * 3)
     (tmp_path / "job:2").write_text("loss: 0.25\n" * 3)
     found = tool("dl-probe", tmp_path / "job:2", "--format", "jsonl")

@@ -35,7 +35,7 @@ def test_containers_come_and_go() -> None:
 
 @pytest.mark.parametrize("is_local", [True, False])
 def test_a_container_that_vanishes_between_list_and_inspection_is_left_out(
-    is_local: bool, monkeypatch: pytest.MonkeyPatch
+    is_local, monkeypatch
 ) -> None:
     engine = ScriptedEngine(is_local=is_local)
     gone, _ = engine.start("gone"), engine.start("here")
@@ -52,9 +52,7 @@ def test_a_container_that_vanishes_between_list_and_inspection_is_left_out(
     assert names(found) == ["here"]
 
 
-def test_a_renamed_and_paused_container_is_not_inspected_again(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_renamed_and_paused_container_is_not_inspected_again(monkeypatch) -> None:
     engine = ScriptedEngine()
     id_ = engine.start("old")
     found = inventory(engine)

@@ -42,9 +42,7 @@ def read(extractor: Extractor) -> tuple[list[float], str | None]:
 
 
 @pytest.mark.parametrize("extractor", [Pattern(r"loss: (?P<loss>\d)"), Automatic()])
-def test_lines_that_take_too_long_are_skipped_and_counted(
-    extractor: Extractor, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_lines_that_take_too_long_are_skipped_and_counted(extractor, monkeypatch) -> None:
     assert read(extractor) == ([0, 1, 2], None)
     monkeypatch.setattr(log_source, "_PATIENCE_S", -1)  # used up before the first line
     values, gap = read(extractor)
@@ -86,7 +84,7 @@ class Full:
 CONTAINER = container()
 
 
-def test_of_a_log_without_end_the_first_part_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_of_a_log_without_end_the_first_part_is_read(monkeypatch) -> None:
     monkeypatch.setattr(log_source, "MOST_BYTES", 8 << 20)
     engine: Any = Endless()
     source = LogSource(engine, CONTAINER, Pattern(r"loss: (?P<loss>\d)"))
@@ -144,7 +142,7 @@ def values(source: LogSource, now: float) -> list[float]:
 
 @pytest.mark.parametrize("fault", [RefusedError("Error grabbing logs"), UnavailableError("reset")])
 @pytest.mark.parametrize("is_followed", [True, False])
-def test_what_came_before_a_fault_is_kept(fault: Exception, is_followed: bool) -> None:
+def test_what_came_before_a_fault_is_kept(fault, is_followed) -> None:
     _, source = stumbling(fault, is_followed=is_followed)
     assert values(source, 0.0) == [0]
     assert source.gap == f"logs: {fault}"

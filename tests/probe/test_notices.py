@@ -70,7 +70,7 @@ def after(begin: int, end: int, cores: float = 0.0, step: int = 10, **more: Any)
         (143, "failed", "job: failed after 100 s: exit code 143 (SIGTERM, as docker stop sends)"),
     ],
 )
-def test_a_job_that_exits(code: int, expected: str, words: str) -> None:
+def test_a_job_that_exits(code, expected, words) -> None:
     found = told([job(90, 1), gone(101, event(100, "exit", exit_code=code))])
     assert [(one.event, one.message, one.details) for one in found] == [
         (expected, words, {"exit_code": code})
@@ -138,7 +138,7 @@ def test_no_divergence_where_a_loss_recovers_or_another_one_goes_on() -> None:
         max_size=40,
     )
 )
-def test_divergence_is_what_the_policies_take_for_it(points: list[tuple[str, float]]) -> None:
+def test_divergence_is_what_the_policies_take_for_it(points) -> None:
     history = ContainerHistory(job_id("job"), "job", "node", 0)
     notices, found = Notices(parse), []
     for t, (metric, value) in enumerate(points):
@@ -202,7 +202,7 @@ def test_a_rhythm_of_long_epochs_makes_long_silences() -> None:
         {"role": "other"},
     ],
 )
-def test_no_stall_while_anything_moves_or_may_not(more: dict[str, Any]) -> None:
+def test_no_stall_while_anything_moves_or_may_not(more) -> None:
     rates = more.pop("rate", {})
     cores = more.pop("cores", 0.0)
     samples = [
@@ -252,7 +252,7 @@ def test_a_gpu_that_a_notebook_holds_and_leaves_idle() -> None:
         {"state": "paused"},
     ],
 )
-def test_no_gpu_is_idle_that_a_server_holds_or_that_is_in_use(more: dict[str, Any]) -> None:
+def test_no_gpu_is_idle_that_a_server_holds_or_that_is_in_use(more) -> None:
     assert Event.GPU_IDLE not in events(held(t, **more) for t in range(0, 7200, 10))
 
 
@@ -323,7 +323,7 @@ def test_a_wait_for_a_turn_is_told_after_a_minute() -> None:
         ({"demand_cores": None}, []),  # nothing is known
     ],
 )
-def test_a_wait_at_a_low_weight_is_told(more: dict[str, Any], expected: list[str]) -> None:
+def test_a_wait_at_a_low_weight_is_told(more, expected) -> None:
     low = {"cpu_weight": 10.0, "owner_cpu_weight": 1024.0, "demand_cores": 1.0} | more
     assert events([*reporting(20), *waiting(30, 200, **low)]) == expected
 

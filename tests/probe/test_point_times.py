@@ -64,7 +64,7 @@ def times(text: str, start: datetime = saved_logs.START) -> list[str]:
         ),
     ],
 )  # fmt: skip
-def test_a_point_has_the_time_of_its_stamp(lines: list[str], expected: list[str]) -> None:
+def test_a_point_has_the_time_of_its_stamp(lines, expected) -> None:
     assert times("".join(f"{line}\n" for line in lines)) == expected
 
 
@@ -115,7 +115,7 @@ def test_a_doubtful_point_has_the_time_of_its_own_line() -> None:
 
 
 @given(st.lists(st.tuples(st.booleans(), st.integers(0, 10**6)), max_size=40))
-def test_times_never_go_back(lines: list[tuple[bool, int]]) -> None:
+def test_times_never_go_back(lines) -> None:
     text = "".join(
         f"{START + timedelta(seconds=at) if has_stamp else 'INFO'} step {n} loss: 0.5\n"
         for n, (has_stamp, at) in enumerate(lines)
@@ -175,7 +175,7 @@ def stamp(line: str, start: datetime = START) -> str | None:
         ("20260131 12:00:00 loss: 1", "2026-01-31T12:00:00+00:00"),
     ],
 )
-def test_a_stamp_is_read(line: str, expected: str) -> None:
+def test_a_stamp_is_read(line, expected) -> None:
     assert stamp(line) == expected
 
 
@@ -196,7 +196,7 @@ def test_a_stamp_is_read(line: str, expected: str) -> None:
         "x" * 100 + "2026-01-31 12:00:00",
     ],
 )
-def test_what_is_none_is_none(line: str) -> None:
+def test_what_is_none_is_none(line) -> None:
     assert stamp(line) is None
 
 
@@ -239,7 +239,7 @@ def test_forms_may_change_from_line_to_line() -> None:
 
 
 @given(st.lists(st.text(max_size=90)), st.datetimes(timezones=st.just(UTC)))
-def test_no_text_makes_it_fail(lines: list[str], start: datetime) -> None:
+def test_no_text_makes_it_fail(lines, start) -> None:
     stamps = Stamps(start)
     for line in lines:
         found = stamps.moment(line)
@@ -247,7 +247,7 @@ def test_no_text_makes_it_fail(lines: list[str], start: datetime) -> None:
 
 
 @given(st.lists(st.from_regex(r"[IWEF]\d{4} \d\d:\d\d:\d\d x|\[\d\d:\d\d:\d\d\]", fullmatch=True)))
-def test_no_stamp_makes_it_fail(lines: list[str]) -> None:
+def test_no_stamp_makes_it_fail(lines) -> None:
     for start in (START, datetime.max.replace(tzinfo=UTC), datetime.min.replace(tzinfo=UTC)):
         stamps = Stamps(start)
         for line in lines:
@@ -265,7 +265,7 @@ def test_no_stamp_makes_it_fail(lines: list[str]) -> None:
         ("2026-01-31 12:00:00 -05 x", "2026-01-31T10:00:00+00:00"),
     ],
 )
-def test_zones_are_told_from_what_follows(line: str, expected: str) -> None:
+def test_zones_are_told_from_what_follows(line, expected) -> None:
     found = Stamps(START, timezone(timedelta(hours=2))).moment(line)
     assert found and found.isoformat() == expected
 
@@ -287,9 +287,7 @@ def test_zones_are_told_from_what_follows(line: str, expected: str) -> None:
         (datetime(2027, 12, 1, tzinfo=UTC), ["I0229 10:00:00.0"], ["2028-02-29 10"]),
     ],
 )
-def test_lateness_moves_no_day_and_no_year(
-    start: datetime, lines: list[str], expected: list[str]
-) -> None:
+def test_lateness_moves_no_day_and_no_year(start, lines, expected) -> None:
     stamps = Stamps(start)
     found = [stamps.moment(line) for line in lines]
     assert [f"{f:%Y-%m-%d %H}" for f in found if f] == expected
@@ -299,7 +297,7 @@ def test_lateness_moves_no_day_and_no_year(
     st.datetimes(datetime(2020, 1, 1), datetime(2030, 1, 1), timezones=st.just(UTC)),
     st.lists(st.integers(0, 11 * 3600), max_size=50),
 )
-def test_a_clock_that_goes_on_is_followed_for_days(start: datetime, steps: list[int]) -> None:
+def test_a_clock_that_goes_on_is_followed_for_days(start, steps) -> None:
     stamps, now = Stamps(start), start.replace(microsecond=0)
     for step in steps:
         now += timedelta(seconds=step)
@@ -310,7 +308,7 @@ def test_a_clock_that_goes_on_is_followed_for_days(start: datetime, steps: list[
     st.datetimes(datetime(2020, 1, 1), datetime(2030, 1, 1), timezones=st.just(UTC)),
     st.lists(st.integers(0, 300 * 86400), max_size=20),
 )
-def test_a_date_without_a_year_is_followed_for_years(start: datetime, steps: list[int]) -> None:
+def test_a_date_without_a_year_is_followed_for_years(start, steps) -> None:
     stamps, now = Stamps(start), start.replace(microsecond=0)
     for step in steps:
         now += timedelta(seconds=step)

@@ -4,7 +4,7 @@ import tomllib
 from pathlib import Path
 
 import pytest
-from helpers.excerpts import Excerpt, excerpts, read
+from helpers.excerpts import excerpts, read
 
 from dltools.engine.interface import Container, Network
 from dltools.engine.process_search import Processes
@@ -35,20 +35,20 @@ def test_there_are_enough() -> None:
 
 @pytest.mark.parametrize("name", OTHERS)
 @pytest.mark.parametrize("often", [1, 5])
-def test_no_log_of_another_program_makes_a_training(name: str, often: int) -> None:
+def test_no_log_of_another_program_makes_a_training(name, often) -> None:
     log = OTHERS[name].encode() * often
     assert role(log) is not Role.TRAINING
     assert role(log, ports=(8080,)) is Role.SERVER
 
 
 @pytest.mark.parametrize("excerpt", TRAININGS, ids=lambda one: one.name)
-def test_every_log_of_a_training_makes_one(excerpt: Excerpt) -> None:
+def test_every_log_of_a_training_makes_one(excerpt) -> None:
     assert role(excerpt.log) is Role.TRAINING
     assert role(excerpt.log, TORCH, ports=(6006,)) is Role.TRAINING
 
 
 @pytest.mark.parametrize("name", FORMS)
-def test_every_form_of_a_training_makes_one_beside_a_runtime(name: str) -> None:
+def test_every_form_of_a_training_makes_one_beside_a_runtime(name) -> None:
     log = FORMS[name]["text"].replace("\\r", "\r").replace("\\t", "\t").encode()
     expected = Role.SERVER if FORMS[name]["main"] in SERVES else Role.TRAINING
     assert role(log, TORCH) is expected

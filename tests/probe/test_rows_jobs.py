@@ -69,9 +69,7 @@ def jobs(*given: Given) -> list[tuple[str | None, int | None]]:
         (" ", None, None, None),
     ],
 )
-def test_a_label_or_else_its_processes_tell_the_job(
-    label: str | None, member: Membership | None, job: str | None, containers: int | None
-) -> None:
+def test_a_label_or_else_its_processes_tell_the_job(label, member, job, containers) -> None:
     labels = {} if label is None else {"dltools.job": label}
     assert jobs(Given(member, labels)) == [(job, containers)]
 
@@ -85,9 +83,7 @@ def test_a_label_or_else_its_processes_tell_the_job(
         (("ingress", "y"), "master:29500 on y"),
     ],
 )
-def test_an_address_is_of_the_networks_in_which_it_is_known(
-    networks: tuple[str, ...], job: str
-) -> None:
+def test_an_address_is_of_the_networks_in_which_it_is_known(networks, job) -> None:
     """Two users may both have a host "master"."""
     assert jobs(Given(Membership("master:29500"), networks=networks)) == [(job, None)]
 
@@ -145,7 +141,7 @@ ASKED = ("WORLD_SIZE=4", "SECRET=x")
     ],
 )
 def test_what_a_container_was_started_with_counts_where_its_processes_are_out_of_sight(
-    how: dict[str, Any], expected: tuple[str | None, int | None]
+    how, expected
 ) -> None:
     assert jobs(task(None, environ=ASKED, **how)) == [expected]
     assert jobs(task(None, **how)) == [(None, None)]

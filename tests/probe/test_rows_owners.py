@@ -56,7 +56,7 @@ def entry(id_: str, **settings: Any) -> Entry:
     return journal_entry(id_, settings=settings, kernel={"cpu.weight": "100"})
 
 
-def test_a_container_with_the_defaults_asked_for_nothing(parent: Path, tmp_path: Path) -> None:
+def test_a_container_with_the_defaults_asked_for_nothing(parent, tmp_path) -> None:
     assert Sampled(parent, tmp_path).asked() == (None, 1024.0, None)
 
 
@@ -66,7 +66,7 @@ def test_a_container_with_the_defaults_asked_for_nothing(parent: Path, tmp_path:
     ("79", 512, 808.96),  # the record is older than what is in force
 ])  # fmt: skip
 def test_what_is_in_force_before_dl_apply_is_the_owner_s(
-    parent: Path, tmp_path: Path, steps: str, shares: int, asked: float
+    parent, tmp_path, steps, shares, asked
 ) -> None:
     (parent / "job" / "cpu.max").write_text("50000 100000\n")
     (parent / "job" / "cpu.weight").write_text(f"{steps}\n")
@@ -75,13 +75,13 @@ def test_what_is_in_force_before_dl_apply_is_the_owner_s(
     assert found == (0.5, pytest.approx(asked), "1")
 
 
-def test_cpus_that_the_cgroup_above_leaves_are_no_wish(parent: Path, tmp_path: Path) -> None:
+def test_cpus_that_the_cgroup_above_leaves_are_no_wish(parent, tmp_path) -> None:
     for directory in (parent, parent / "job"):
         (directory / "cpuset.cpus.effective").write_text("1\n")
     assert Sampled(parent, tmp_path).asked()[2] is None
 
 
-def test_the_journal_goes_before_what_is_in_force(parent: Path, tmp_path: Path) -> None:
+def test_the_journal_goes_before_what_is_in_force(parent, tmp_path) -> None:
     (parent / "job" / "cpu.max").write_text("10000 100000\n")
     (parent / "job" / "cpu.weight").write_text("1\n")
     (parent / "job" / "cpuset.cpus.effective").write_text("1\n")
@@ -96,7 +96,7 @@ def test_the_journal_goes_before_what_is_in_force(parent: Path, tmp_path: Path) 
 
 @pytest.mark.parametrize("late", ["added", "removed"])
 def test_a_change_while_a_sample_is_taken_makes_nothing_ours_the_owner_s(
-    parent: Path, tmp_path: Path, late: str, monkeypatch: pytest.MonkeyPatch
+    parent, tmp_path, late, monkeypatch
 ) -> None:
     """dl-apply journals a container and changes it, or puts it back, between two looks."""
     (parent / "job" / "cpu.max").write_text("10000 100000\n")
@@ -114,7 +114,7 @@ def test_a_change_while_a_sample_is_taken_makes_nothing_ours_the_owner_s(
     assert sampled.asked() == (0.5, 1024.0, None)
 
 
-def test_what_cannot_be_read_is_a_gap_and_null(parent: Path, tmp_path: Path) -> None:
+def test_what_cannot_be_read_is_a_gap_and_null(parent, tmp_path) -> None:
     sampled = Sampled(parent, tmp_path)
     (tmp_path / "journal").mkdir()
     (tmp_path / "journal" / f"{sampled.id}.json").write_text("{")
@@ -125,7 +125,7 @@ def test_what_cannot_be_read_is_a_gap_and_null(parent: Path, tmp_path: Path) -> 
     )
 
 
-def test_a_container_that_has_just_ended_tells_nothing(parent: Path, tmp_path: Path) -> None:
+def test_a_container_that_has_just_ended_tells_nothing(parent, tmp_path) -> None:
     sampled = Sampled(parent, tmp_path)
     for name in ("cpu.max", "cpu.weight"):
         (parent / "job" / name).unlink()

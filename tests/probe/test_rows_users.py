@@ -20,7 +20,7 @@ from dltools.probe.rows import user_columns
         ({"dltools.user": "a\x1bb"}, "", "", "a?b"),
     ],
 )
-def test_users(labels: dict[str, str], runs_as: str, source: str, expected: str | None) -> None:
+def test_users(labels, runs_as, source, expected) -> None:
     container = Container("c", "job", labels=labels, user=runs_as)
     assert user_columns(container, source) == {"user": expected, "priority_weight": None}
 
@@ -30,6 +30,6 @@ def test_users(labels: dict[str, str], runs_as: str, source: str, expected: str 
     [("2", 2.0), ("0.01", 0.01), ("100", 100.0), ("0", None), ("101", None), ("nan", None),
      ("high", None)],
 )  # fmt: skip
-def test_priorities(text: str, expected: float | None) -> None:
+def test_priorities(text, expected) -> None:
     container = Container("c", "job", labels={"dltools.priority": text})
     assert user_columns(container, "")["priority_weight"] == expected

@@ -58,7 +58,7 @@ def test_counters_alone_have_no_progress() -> None:
 
 
 @pytest.mark.parametrize("is_local", [True, False])
-def test_a_stream_gives_each_point_once_over_stop_and_start(is_local: bool) -> None:
+def test_a_stream_gives_each_point_once_over_stop_and_start(is_local) -> None:
     engine = ScriptedEngine(is_local=is_local)
     id_ = engine.start("job")
     engine.log(id_, 1, "step 1 loss: 0.5")
@@ -83,9 +83,7 @@ def test_a_stream_gives_each_point_once_over_stop_and_start(is_local: bool) -> N
 
 
 @pytest.mark.parametrize("is_local", [True, False])
-def test_a_log_that_cannot_be_read_is_a_gap_and_read_soon_after(
-    is_local: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_log_that_cannot_be_read_is_a_gap_and_read_soon_after(is_local, monkeypatch) -> None:
     engine = ScriptedEngine(is_local=is_local)
     one = engine.start("one")
     found = sampler(engine)
@@ -134,7 +132,7 @@ def test_an_event_stream_that_is_cut_is_gone_on_with() -> None:
 
 @pytest.mark.parametrize("fault", [RefusedError("timeout"), UnavailableError("cut off")])
 def test_a_container_that_cannot_be_described_is_a_gap_and_asked_for_again(
-    fault: Exception, monkeypatch: pytest.MonkeyPatch
+    fault, monkeypatch
 ) -> None:
     engine = ScriptedEngine()
     one, two = engine.start("one"), engine.start("two")
@@ -160,7 +158,7 @@ def test_a_container_that_cannot_be_described_is_a_gap_and_asked_for_again(
     engine.raw_events.put(None)
 
 
-def test_a_source_that_breaks_is_a_gap_of_its_container(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_source_that_breaks_is_a_gap_of_its_container(monkeypatch) -> None:
     engine = ScriptedEngine()
     one, two = engine.start("one"), engine.start("two")
     engine.log(one, 1, "loss: 0.5")
@@ -251,7 +249,7 @@ def test_a_restart_that_no_event_has_told_is_an_exit() -> None:
 
 
 @pytest.mark.parametrize("is_late", [True, False])
-def test_an_exit_that_an_event_tells_is_given_once(is_late: bool) -> None:
+def test_an_exit_that_an_event_tells_is_given_once(is_late) -> None:
     engine = ScriptedEngine()
     id_ = engine.start("job", at=-60)
     found = sampled_before_the_engine_goes(engine)

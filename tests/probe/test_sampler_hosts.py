@@ -13,7 +13,6 @@ from helpers.containers import eventually
 from helpers.examples import repeated
 from helpers.fake_engine import FakeEngine
 from helpers.scripted_engine import ScriptedEngine
-from helpers.tools import Tools
 
 from dltools.engine.docker.answers import usage_of
 from dltools.errors import UnavailableError
@@ -95,9 +94,7 @@ def test_a_slow_host_is_in_the_next_sample_and_loses_nothing() -> None:
     assert [row["value"] for row in second if row["kind"] == "progress"] == [0.5]
 
 
-def test_a_host_that_is_late_again_and_again_gives_each_row_once(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_host_that_is_late_again_and_again_gives_each_row_once(monkeypatch) -> None:
     slow = engine("slow")
     (id_,) = slow.known
     found = hosts({"a": lambda: engine("a"), "s": lambda: slow}, deadline_s=0.2)
@@ -148,7 +145,7 @@ def test_two_hosts_of_one_name_are_not_taken_for_one() -> None:
 
 
 @pytest.mark.parametrize("is_version_2", [False, True])
-def test_the_engine_tells_counters_where_no_cgroup_is_seen(is_version_2: bool) -> None:
+def test_the_engine_tells_counters_where_no_cgroup_is_seen(is_version_2) -> None:
     parts = (
         {"inactive_file": 30, "anon": 50, "file": 40}
         if is_version_2
@@ -189,7 +186,7 @@ def test_the_engine_tells_counters_where_no_cgroup_is_seen(is_version_2: bool) -
         },
     ],
 )
-def test_whatever_the_engine_tells_is_no_error(hostile: dict[str, Any]) -> None:
+def test_whatever_the_engine_tells_is_no_error(hostile) -> None:
     used = usage_of(hostile)
     assert used.cpu.seconds is used.memory.used is used.threads is None
     assert used.network == (None, None)
@@ -202,7 +199,7 @@ def engines(tmp_path: Path) -> Iterator[dict[str, FakeEngine]]:
         yield {"a": one, "b": stack.enter_context(FakeEngine.over_tcp("b"))}
 
 
-def test_dl_probe_samples_several_hosts(tool: Tools, engines: dict[str, FakeEngine]) -> None:
+def test_dl_probe_samples_several_hosts(tool, engines) -> None:
     named = [word for fake in engines.values() for word in ("--host", fake.url)]
     named += ["--deadline", "60"]  # the machine may do other things
     done = tool("dl-probe", *named, "--format", "jsonl")
@@ -214,9 +211,7 @@ def test_dl_probe_samples_several_hosts(tool: Tools, engines: dict[str, FakeEngi
 
 
 @pytest.mark.slow
-def test_dl_probe_says_which_host_is_not_in_a_sample(
-    tool: Tools, engines: dict[str, FakeEngine]
-) -> None:
+def test_dl_probe_says_which_host_is_not_in_a_sample(tool, engines) -> None:
     engines["b"].delay_s = 30.0
     named = [word for fake in engines.values() for word in ("--host", fake.url)]
     begun = time.monotonic()
@@ -235,7 +230,7 @@ def test_dl_probe_says_which_host_is_not_in_a_sample(
 
 
 @pytest.mark.slow
-def test_many_slow_hosts_take_no_longer_than_the_slowest(tool: Tools) -> None:
+def test_many_slow_hosts_take_no_longer_than_the_slowest(tool) -> None:
     most, delay_s = repeated(10, 100), repeated(3, 10) / 10
     with ExitStack() as stack:
         fakes = [

@@ -7,11 +7,9 @@ import tracemalloc
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from itertools import chain
-from pathlib import Path
 from subprocess import PIPE, Popen
 
 import pytest
-from helpers.tools import Tools
 
 from dltools.observations.table import Row
 from dltools.probe import saved_logs
@@ -79,11 +77,11 @@ def test_a_pattern_reads_what_nothing_else_does() -> None:
         (["a.log", "a.log"], ["a", "a"]),
     ],
 )
-def test_a_file_stands_for_a_container(files: list[str], expected: list[str]) -> None:
+def test_a_file_stands_for_a_container(files, expected) -> None:
     assert saved_logs.container_names(files) == expected
 
 
-def test_the_command_reads_logs_and_the_pipe_goes_on(tool: Tools, tmp_path: Path) -> None:
+def test_the_command_reads_logs_and_the_pipe_goes_on(tool, tmp_path) -> None:
     fast, flat = tmp_path / "fast.log", tmp_path / "flat.log"
     fast.write_text(
         "".join(f"[12:{s // 60:02}:{s % 60:02}] loss: {10 - s / 6}\n" for s in range(60))
@@ -100,7 +98,7 @@ def test_the_command_reads_logs_and_the_pipe_goes_on(tool: Tools, tmp_path: Path
     assert {action["container"]["name"] for action in actions} == {"flat"}
 
 
-def test_standard_input_is_a_log_too(tool: Tools) -> None:
+def test_standard_input_is_a_log_too(tool) -> None:
     done = tool(
         "dl-probe", "-", "--start", "2026-01-31T12:00", "--format", "jsonl", input=b"loss: 1\n"
     )
@@ -108,7 +106,7 @@ def test_standard_input_is_a_log_too(tool: Tools) -> None:
     assert (row["container_name"], row["time"]) == ("stdin", "2026-01-31T12:00:00.000000Z")
 
 
-def test_metrics_are_listed_and_picked(tool: Tools, tmp_path: Path) -> None:
+def test_metrics_are_listed_and_picked(tool, tmp_path) -> None:
     log = tmp_path / "job.log"
     log.write_text("step 1: train loss 3.5, val loss 3.25\nstep 2: train loss 3.0, val loss nan\n")
     listed = tool("dl-probe", str(log), "--list-metrics", env={"COLUMNS": "120"}).stdout.decode()
@@ -182,7 +180,7 @@ def test_several_logs_are_merged_by_time_and_each_keeps_its_order() -> None:
     ]
 
 
-def test_what_was_dropped_as_noise_is_said(tool: Tools) -> None:
+def test_what_was_dropped_as_noise_is_said(tool) -> None:
     text = "average_loss: 51200\n" + "".join(f"step {n} loss: {n}.5\n" for n in range(9))
     listed = tool("dl-probe", "-", "--list-metrics", input=text.encode()).stdout
     assert listed.decode().splitlines()[-2:] == [
@@ -203,13 +201,13 @@ def test_what_was_dropped_as_noise_is_said(tool: Tools) -> None:
         ),
     ],
 )
-def test_metrics_that_say_nothing_are_listed_as_such(tool: Tools, line: str, choice: str) -> None:
+def test_metrics_that_say_nothing_are_listed_as_such(tool, line, choice) -> None:
     text = "".join(f"step {n} {line}\n".replace("{n}", str(n)) for n in range(9))
     listed = tool("dl-probe", "-", "--list-metrics", input=text.encode()).stdout
     assert listed.decode().splitlines()[-1] == f"stdin: {choice}"
 
 
-def test_prometheus_text_has_the_newest_value_of_a_long_log(tool: Tools, tmp_path: Path) -> None:
+def test_prometheus_text_has_the_newest_value_of_a_long_log(tool, tmp_path) -> None:
     log = tmp_path / "job.log"
     log.write_text(
         "".join(f"step {n}: train loss 3.5, val loss {n}.25{' ' * 200}\n" for n in range(6_000))
@@ -221,7 +219,7 @@ def test_prometheus_text_has_the_newest_value_of_a_long_log(tool: Tools, tmp_pat
     assert text.count("# HELP dltools_progress_value ") == 1
 
 
-def test_a_long_log_becomes_one_file_of_a_directory(tool: Tools, tmp_path: Path) -> None:
+def test_a_long_log_becomes_one_file_of_a_directory(tool, tmp_path) -> None:
     log, folder = tmp_path / "job.log", tmp_path / "recorded"
     log.write_text("".join(f"epoch 1 step {n}: train loss 3.5{' ' * 400}\n" for n in range(6_000)))
     done = tool("dl-probe", str(log), "-o", f"{folder}/")
@@ -229,7 +227,7 @@ def test_a_long_log_becomes_one_file_of_a_directory(tool: Tools, tmp_path: Path)
     assert len(list(folder.rglob("*.parquet"))) == 1
 
 
-def test_a_table_of_a_log_shows_its_metrics(tool: Tools) -> None:
+def test_a_table_of_a_log_shows_its_metrics(tool) -> None:
     done = tool("dl-probe", "-", "--format", "table", input=b"loss: 1\nloss: 2\n")
     assert done.stdout.decode().splitlines()[2].split() == [
         "stdin",
@@ -258,16 +256,14 @@ def test_a_table_of_a_log_shows_its_metrics(tool: Tools) -> None:
         (["-", "--format", "csv", "-o", "/tmp/"], 2, "a directory holds Parquet"),
     ],
 )
-def test_wrong_usage_is_said_in_a_line(
-    tool: Tools, arguments: list[str], code: int, said: str
-) -> None:
+def test_wrong_usage_is_said_in_a_line(tool, arguments, code, said) -> None:
     done = tool("dl-probe", *arguments, input=b"")
     assert done.returncode == code
     assert said in done.stderr.decode()
     assert done.stdout == b""
 
 
-def test_names_are_whole_in_a_file(tool: Tools, tmp_path: Path) -> None:
+def test_names_are_whole_in_a_file(tool, tmp_path) -> None:
     names = [f"val_{'very_' * 11}long_{which}_loss" for which in ("first", "second")]
     lines = [f"epoch {n} {names[0]}: 0.{n}5 {names[1]}: 0.{n}6" for n in range(1, 5)]
     log = tmp_path / f"{'job' * 30}.log"

@@ -126,7 +126,7 @@ def test_every_source_is_tested_here() -> None:
     assert set(SOURCES) == set(CASES)
 
 
-def test_a_point_is_given_once(case: Case) -> None:
+def test_a_point_is_given_once(case) -> None:
     source = started(case)
     assert source.read(0.0, 0.0) == []
     case.report(1)
@@ -137,7 +137,7 @@ def test_a_point_is_given_once(case: Case) -> None:
     assert source.gap is None
 
 
-def test_a_source_goes_on_when_its_container_starts_again(case: Case) -> None:
+def test_a_source_goes_on_when_its_container_starts_again(case) -> None:
     source = started(case)
     source.read(0.0, 0.0)
     assert source.stop() == []
@@ -148,7 +148,7 @@ def test_a_source_goes_on_when_its_container_starts_again(case: Case) -> None:
     assert metrics(source.read(50.0, 0.0)) == [case.metric]
 
 
-def test_a_source_goes_on_after_the_engine_was_away(case: Case) -> None:
+def test_a_source_goes_on_after_the_engine_was_away(case) -> None:
     source = started(case)
     source.reconnect()
     source.read(0.0, 0.0)
@@ -157,7 +157,7 @@ def test_a_source_goes_on_after_the_engine_was_away(case: Case) -> None:
     assert metrics(source.read(10.0, 0.0)) == [case.metric]
 
 
-def test_what_cannot_be_read_gives_no_points_and_no_error(case: Case) -> None:
+def test_what_cannot_be_read_gives_no_points_and_no_error(case) -> None:
     source = started(case)
     case.fail()
     assert source.read(0.0, 0.0) == []
@@ -166,14 +166,14 @@ def test_what_cannot_be_read_gives_no_points_and_no_error(case: Case) -> None:
     source.close()
 
 
-def test_a_closed_source_can_be_closed_again(case: Case) -> None:
+def test_a_closed_source_can_be_closed_again(case) -> None:
     source = started(case)
     source.read(0.0, 0.0)
     source.close()
     source.close()
 
 
-def test_only_an_endpoint_needs_two_readings(case: Case) -> None:
+def test_only_an_endpoint_needs_two_readings(case) -> None:
     assert started(case).needs_two_readings is (case.make is endpoint_source)
 
 
@@ -187,9 +187,7 @@ def test_only_an_endpoint_needs_two_readings(case: Case) -> None:
         (endpoint_source, {"dltools.endpoint": "http://job:1/metrics"}, False),
     ],
 )
-def test_a_container_may_have_no_such_source(
-    make: Make, labels: dict[str, str], is_local: bool
-) -> None:
+def test_a_container_may_have_no_such_source(make, labels, is_local) -> None:
     assert make(target(labels, ScriptedEngine(is_local=is_local))) is None
 
 
@@ -198,7 +196,7 @@ def test_files_out_of_sight_are_no_source() -> None:
     assert file_source(Target(hidden.engine, hidden.container, is_visible=False)) is None
 
 
-def test_a_container_has_one_set_of_sources_over_all_its_starts(tmp_path: Path) -> None:
+def test_a_container_has_one_set_of_sources_over_all_its_starts(tmp_path) -> None:
     sources = SourceSet()
     first = target({"dltools.files": str(tmp_path / "none.csv")}, pid=os.getpid())
     sources.start(first)

@@ -1,6 +1,5 @@
 """dl-apply on real containers: what it changes, what it leaves alone, and what it says."""
 
-from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -53,7 +52,7 @@ def apply(tool: Tools) -> Any:
 # What is applied
 
 
-def test_a_quota_is_in_force_and_nothing_else_changes(apply: Any, job: Job) -> None:
+def test_a_quota_is_in_force_and_nothing_else_changes(apply, job) -> None:
     def others() -> dict[str, str]:
         quota = ("cpu.cfs_quota_us", "cpu.max")
         return {name: text for name, text in job.kernel().items() if name not in quota}
@@ -78,9 +77,7 @@ def test_a_quota_is_in_force_and_nothing_else_changes(apply: Any, job: Job) -> N
 
 
 @pytest.mark.parametrize(("change", "said"), [(Job.restart, "restarted"), (Job.stop, "exited")])
-def test_a_restarted_or_stopped_container_is_stale(
-    run: Containers, apply: Any, change: Callable[[Job], None], said: str
-) -> None:
+def test_a_restarted_or_stopped_container_is_stale(run, apply, change, said) -> None:
     job = run()
     plan = plan_for(job, {"cpus": 0.4})
     change(job)
@@ -93,7 +90,7 @@ def test_a_restarted_or_stopped_container_is_stale(
 # Several plans
 
 
-def test_whole_plans_before_the_cut_are_applied(run: Containers, tool: Tools) -> None:
+def test_whole_plans_before_the_cut_are_applied(run, tool) -> None:
     job = run()
     plan = plan_for(job, {"cpus": 0.4})
     done = tool("dl-apply", input=plan + plan_for(job, {"cpus": 0.2})[:-20])

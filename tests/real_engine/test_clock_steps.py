@@ -17,7 +17,6 @@ import pytest
 from helpers.containers import Containers, Job, eventually
 from helpers.pipes import feed
 from helpers.stepped_clock import NoCompilerError, SteppedClock
-from helpers.tools import Tools
 from real_engine.test_leases import live
 from real_engine.test_pipe import TRAINING as TRAINING_AT_A_RATE
 
@@ -42,7 +41,7 @@ def job(run: Containers) -> Job:
     return run(nano_cpus=1_500_000_000)
 
 
-def test_the_tools_see_the_stepped_clock(clock: SteppedClock) -> None:
+def test_the_tools_see_the_stepped_clock(clock) -> None:
     code = "import time, datetime as d; print(time.time(), d.datetime.now(d.UTC).timestamp())"
     for step in (HOUR, -HOUR):
         clock.set(step)
@@ -53,9 +52,7 @@ def test_the_tools_see_the_stepped_clock(clock: SteppedClock) -> None:
 
 
 @pytest.mark.parametrize("step", [HOUR, -HOUR], ids=["ahead", "back"])
-def test_ticks_keep_their_period(
-    tool: Tools, run: Containers, clock: SteppedClock, step: int
-) -> None:
+def test_ticks_keep_their_period(tool, run, clock, step) -> None:
     run(TRAINING)
     process = tool.begin("dl-probe", *run.only, "-i", "1", "--format", "jsonl")
     assert process.stdout is not None
@@ -69,9 +66,7 @@ def test_ticks_keep_their_period(
 
 
 @pytest.mark.parametrize("step", [HOUR, -HOUR], ids=["ahead", "back"])
-def test_the_pipe_goes_on(
-    tool: Tools, run: Containers, clock: SteppedClock, tmp_path: Path, step: int
-) -> None:
+def test_the_pipe_goes_on(tool, run, clock, tmp_path, step) -> None:
     """Set back, the clock says that the containers start in an hour: they may be without limits
     until it is right again."""
     jobs = [run(TRAINING, name=name) for name in "ab"]
@@ -107,9 +102,7 @@ def end(pipe: subprocess.Popen[bytes]) -> None:
 
 
 @pytest.mark.parametrize("step", [HOUR, -HOUR], ids=["ahead", "back"])
-def test_a_lease_lasts_as_long_as_it_is_to(
-    tool: Tools, job: Job, clock: SteppedClock, step: int
-) -> None:
+def test_a_lease_lasts_as_long_as_it_is_to(tool, job, clock, step) -> None:
     before = job.kernel()
     process = tool.begin("dl-apply", "--lease", "4")
     assert feed(process, live(job, {"cpus": 0.4}))["status"] == "applied"

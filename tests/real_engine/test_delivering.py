@@ -9,8 +9,8 @@ import tempfile
 from pathlib import Path
 
 import pytest
-from helpers.containers import Containers, Job, eventually, plan_for
-from helpers.tools import Tools, records
+from helpers.containers import Job, eventually, plan_for
+from helpers.tools import records
 
 from dltools.plan.records import Op
 from dltools.plan.signals.targets import TargetMet
@@ -47,9 +47,7 @@ def epoch(job: Job) -> int:
     return int((job.log().split() or [b"", b"0"])[-3])
 
 
-def test_the_pipe_delivers_once_at_the_target_and_the_job_goes_on(
-    tool: Tools, run: Containers, tmp_path: Path
-) -> None:
+def test_the_pipe_delivers_once_at_the_target_and_the_job_goes_on(tool, run, tmp_path) -> None:
     job = run(TRAINING, labels=LABELS)
     models = tmp_path / "models"
     pipe = (
@@ -77,7 +75,7 @@ def test_the_pipe_delivers_once_at_the_target_and_the_job_goes_on(
 
 @pytest.mark.parametrize("state", ["paused", "exited"])
 def test_the_model_of_a_container_that_does_not_run_is_delivered(
-    tool: Tools, run: Containers, tmp_path: Path, state: str
+    tool, run, tmp_path, state
 ) -> None:
     script = "echo model > /model; [ $1 = exited ] || sleep 999"
     job = run(script.replace("$1", state), labels={"dltools.checkpoint": "/model"})
@@ -90,9 +88,7 @@ def test_the_model_of_a_container_that_does_not_run_is_delivered(
     assert result["status"] == "applied", result
 
 
-def test_a_folder_is_delivered_and_a_path_that_is_not_there_is_told(
-    tool: Tools, run: Containers, tmp_path: Path
-) -> None:
+def test_a_folder_is_delivered_and_a_path_that_is_not_there_is_told(tool, run, tmp_path) -> None:
     script = "busybox mkdir -p /ckpt/deep/er; echo 1 > /ckpt/a; echo 2 > /ckpt/deep/er/b; sleep 999"
     job = run(script, labels={"dltools.checkpoint": "/ckpt"})
     eventually(lambda: job.engine.run(job.id, ["cat", "/ckpt/deep/er/b"]), lambda code: code == 0)
@@ -107,9 +103,7 @@ def test_a_folder_is_delivered_and_a_path_that_is_not_there_is_told(
     assert "/nowhere" in result["error"] and result["error"].endswith("; it is tried again")
 
 
-def test_a_path_cannot_climb_out_of_the_container(
-    tool: Tools, run: Containers, tmp_path: Path, request: pytest.FixtureRequest
-) -> None:
+def test_a_path_cannot_climb_out_of_the_container(tool, run, tmp_path, request) -> None:
     place = Path(tempfile.mkdtemp(dir="/var/tmp"))  # a container has a /dev/shm of its own
     request.addfinalizer(lambda: shutil.rmtree(place))
     secret = place / "secret"

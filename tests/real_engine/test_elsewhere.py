@@ -5,9 +5,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from helpers.containers import Containers
 from helpers.ssh_server import SSHD, SshServer
-from helpers.tools import Tools, complaint
+from helpers.tools import complaint
 
 from dltools.engine.docker.engine import DockerEngine, connect
 from dltools.engine.registry import host_address
@@ -23,28 +22,28 @@ def ssh(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[SshServer]:
         yield server
 
 
-def test_an_engine_is_reached_over_ssh(ssh: SshServer, run: Containers) -> None:
+def test_an_engine_is_reached_over_ssh(ssh, run) -> None:
     job = run("echo one; sleep 600")
     engine = DockerEngine(connect(host_address(ssh.url)))
     assert not engine.is_local
     assert engine.inspect(job.id).name == job.name
 
 
-def test_a_broken_tunnel_is_opened_again(ssh: SshServer, engine: DockerEngine) -> None:
+def test_a_broken_tunnel_is_opened_again(ssh, engine) -> None:
     found = connect(host_address(ssh.url))
     found._tunnel._ssh.kill()  # type: ignore[attr-defined]
     found._tunnel._ssh.wait()  # type: ignore[attr-defined]
     assert found.json("GET", "/info")["ID"] == engine.id
 
 
-def test_a_login_that_fails_is_told(ssh: SshServer) -> None:
+def test_a_login_that_fails_is_told(ssh) -> None:
     with pytest.raises(UnavailableError, match=r"Permission denied.*without a password"):
         connect(host_address(ssh.url.replace("ssh://", "ssh://nobody-here@")))
     with pytest.raises(UnavailableError, match="Connection refused"):
         connect(host_address("ssh://127.0.0.1:1"))
 
 
-def test_ssh_that_is_not_installed_is_told(tool: Tools, tmp_path: Path) -> None:
+def test_ssh_that_is_not_installed_is_told(tool, tmp_path) -> None:
     done = tool("dl-probe", env={"DOCKER_HOST": "ssh://me@gpu-1", "PATH": str(tmp_path)})
     assert done.returncode == 69
     assert "the program ssh is missing; install it" in complaint(done.stderr)

@@ -2,11 +2,9 @@
 
 from datetime import datetime
 from itertools import pairwise
-from pathlib import Path
-from typing import Any
 
 import pytest
-from helpers.containers import Containers, api, eventually
+from helpers.containers import api, eventually
 from real_engine.test_hostile_logs import sampled
 
 pytestmark = [pytest.mark.slow, pytest.mark.alone]
@@ -18,9 +16,7 @@ FLOOD = (
 )
 
 
-def test_of_ten_thousand_lines_a_second_a_few_are_read(
-    run: Containers, tmp_path: Path, record_property: Any
-) -> None:
+def test_of_ten_thousand_lines_a_second_a_few_are_read(run, tmp_path, record_property) -> None:
     job = run(FLOOD, name="flood")
     eventually(lambda: b"loss" in api().logs(job.id, tail=1))
     rows, peak = sampled(run, 8, tmp_path)

@@ -5,8 +5,8 @@ from contextlib import suppress
 from typing import Any
 
 import pytest
-from helpers.containers import Containers, plan_for
-from helpers.tools import Tools, complaint, records
+from helpers.containers import plan_for
+from helpers.tools import complaint, records
 
 from dltools.engine.interface import GoneError
 from dltools.engine.limits.cpu_limits import Locator, settings_in_force
@@ -17,9 +17,7 @@ def outcomes(output: bytes) -> list[tuple[str, Any]]:
     return [(result["status"], result["after"].get("cpus")) for result in records(output)]
 
 
-def test_an_administrator_s_update_is_left_alone_and_said_once(
-    tool: Tools, run: Containers
-) -> None:
+def test_an_administrator_s_update_is_left_alone_and_said_once(tool, run) -> None:
     job = run(nano_cpus=1_500_000_000)
     assert tool("dl-apply", input=plan_for(job, {"cpus": 0.4})).returncode == 0
     job.engine.update(job.id, {"NanoCpus": 1_000_000_000})
@@ -30,7 +28,7 @@ def test_an_administrator_s_update_is_left_alone_and_said_once(
     assert job.kernel_cpus == pytest.approx(1.0)
 
 
-def test_a_container_that_is_killed_is_not_taken_for_changed(run: Containers) -> None:
+def test_a_container_that_is_killed_is_not_taken_for_changed(run) -> None:
     """While it ends, the kernel shows its process in the root, controller by controller."""
     seen: list[Settings] = []
     for name in "abcd":
@@ -47,7 +45,7 @@ def test_a_container_that_is_killed_is_not_taken_for_changed(run: Containers) ->
     assert [one for one in seen if one not in (in_force, on_record)] == []
 
 
-def test_options_bound_what_a_plan_may_change(tool: Tools, run: Containers) -> None:
+def test_options_bound_what_a_plan_may_change(tool, run) -> None:
     jobs = [run(name=name, labels={"team": name}) for name in ("a", "b")]
     plans = b"".join(plan_for(job, {"cpus": 0.4}) for job in jobs)
     for options, expected in (

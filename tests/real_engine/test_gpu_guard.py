@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
-from helpers.containers import Containers, Job, api
+from helpers.containers import Job, api
 
 from dltools.apply.engine_actuator import EngineActuator
 from dltools.apply.turns import Rotation
@@ -47,9 +47,7 @@ STARTS = {
 
 
 @pytest.mark.parametrize("start", STARTS.values(), ids=STARTS.keys())
-def test_the_kernel_changes_and_the_engine_does_not(
-    actuator: EngineActuator, run: Containers, start: dict[str, int]
-) -> None:
+def test_the_kernel_changes_and_the_engine_does_not(actuator, run, start) -> None:
     job = run(**start)
     files, shown = job.kernel(), job.inspect().native["HostConfig"]
 
@@ -66,7 +64,7 @@ def test_the_kernel_changes_and_the_engine_does_not(
     assert actuator.undo() == []
 
 
-def test_what_came_by_cdi_the_engine_changes(actuator: EngineActuator, run: Containers) -> None:
+def test_what_came_by_cdi_the_engine_changes(actuator, run) -> None:
     """Whatever was asked for: the GPU's device is in the specification."""
     job = run(devices=["/dev/fuse:/dev/nvidia0"])
     assert (job.inspect().has_gpu, job.inspect().files_only) == LASTING
@@ -75,7 +73,7 @@ def test_what_came_by_cdi_the_engine_changes(actuator: EngineActuator, run: Cont
     assert job.inspect().recorded.cpus == pytest.approx(0.4)
 
 
-def test_a_daemon_reload_is_nobody_s_hand(actuator: EngineActuator, run: Containers) -> None:
+def test_a_daemon_reload_is_nobody_s_hand(actuator, run) -> None:
     """It puts back what the engine knows: the next plan sets it again, and says who may have."""
     job = run()
     located = Locator(job.engine).find(job.id)
@@ -86,9 +84,7 @@ def test_a_daemon_reload_is_nobody_s_hand(actuator: EngineActuator, run: Contain
     assert result.error == "systemd, or somebody, has changed cpus since dl-apply set it"
 
 
-def test_a_quota_of_all_cpus_is_restored(
-    actuator: EngineActuator, run: Containers, engine: Engine
-) -> None:
+def test_a_quota_of_all_cpus_is_restored(actuator, run, engine) -> None:
     job = run(nano_cpus=engine.cpus * 1_000_000_000)
     files = job.kernel()
     actuator.apply(plan(job, {"cpus": 0.4}))
@@ -96,7 +92,7 @@ def test_a_quota_of_all_cpus_is_restored(
     assert job.kernel() == files
 
 
-def test_a_restart_undoes_the_change(actuator: EngineActuator, run: Containers) -> None:
+def test_a_restart_undoes_the_change(actuator, run) -> None:
     job = run(nano_cpus=1_500_000_000)
     files = job.kernel()
     actuator.apply(plan(job, {"cpus": 0.4}))
@@ -107,7 +103,7 @@ def test_a_restart_undoes_the_change(actuator: EngineActuator, run: Containers) 
     assert job.kernel() == files
 
 
-def test_a_stopped_container_is_as_it_was(actuator: EngineActuator, run: Containers) -> None:
+def test_a_stopped_container_is_as_it_was(actuator, run) -> None:
     job = run(nano_cpus=1_500_000_000)
     files = job.kernel()
     actuator.apply(plan(job, {"cpus": 0.4}))
@@ -118,9 +114,7 @@ def test_a_stopped_container_is_as_it_was(actuator: EngineActuator, run: Contain
     assert job.kernel() == files
 
 
-def test_files_that_cannot_be_written_are_a_reason_to_skip(
-    actuator: EngineActuator, run: Containers, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_files_that_cannot_be_written_are_a_reason_to_skip(actuator, run, monkeypatch) -> None:
     def refuse(*_: object) -> None:
         raise PermissionError(13, "Permission denied")
 
@@ -134,11 +128,11 @@ def test_files_that_cannot_be_written_are_a_reason_to_skip(
     assert job.kernel() == files
 
 
-def test_a_container_without_the_device_has_no_usable_gpu(engine: Engine, run: Containers) -> None:
+def test_a_container_without_the_device_has_no_usable_gpu(engine, run) -> None:
     assert engine.can_open_gpu(run().inspect()) is False
 
 
-def test_a_paused_container_cannot_be_asked(engine: Engine, run: Containers) -> None:
+def test_a_paused_container_cannot_be_asked(engine, run) -> None:
     job = run()
     api().pause(job.id)
     assert engine.can_open_gpu(job.inspect()) is None

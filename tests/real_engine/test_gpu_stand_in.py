@@ -6,7 +6,7 @@ import time
 from pathlib import Path
 
 import pytest
-from helpers.containers import Containers, Job, api, eventually
+from helpers.containers import Job, api, eventually
 from helpers.gpu_stand_in import (
     ENVIRONMENT,
     UUID,
@@ -55,9 +55,7 @@ def parts(directory: Path, jobs: list[Job], seconds: float) -> list[float]:
 
 
 @pytest.mark.slow
-def test_containers_share_it_and_a_pause_leaves_it_to_the_others(
-    run: Containers, tmp_path: Path
-) -> None:
+def test_containers_share_it_and_a_pause_leaves_it_to_the_others(run, tmp_path) -> None:
     with stand_in(tmp_path / "gpu") as gpu:
         jobs = [run(client("train", kernel=20), name=name, binds=binds(gpu)) for name in "ab"]
         eventually(lambda: len(used(gpu)) == 2)

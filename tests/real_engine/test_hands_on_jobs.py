@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 from docker.errors import APIError
-from helpers.containers import Containers, Job, api, eventually, on_every_cpu, plan_for
+from helpers.containers import Job, api, eventually, on_every_cpu, plan_for
 from helpers.pipes import give
 from helpers.tools import Tools, complaint, records
 from real_engine.test_turns import SPIN, rotating, state, turns
@@ -116,7 +116,7 @@ def at_work(jobs: list[Job]) -> Job:
     return found[0]
 
 
-def test_a_job_that_waits_its_turn_saves_when_it_is_stopped(run: Containers, tool: Tools) -> None:
+def test_a_job_that_waits_its_turn_saves_when_it_is_stopped(run, tool) -> None:
     jobs = [run(SAVES, name=name) for name in "abcd"]
     with rotating(tool, jobs, seconds=2.0) as process:
         for job in (waiting(jobs), waiting(jobs)):
@@ -126,7 +126,7 @@ def test_a_job_that_waits_its_turn_saves_when_it_is_stopped(run: Containers, too
     assert b"somebody has sent it a signal" in said
 
 
-def test_a_signal_takes_a_job_out_of_the_turns(run: Containers, tool: Tools) -> None:
+def test_a_signal_takes_a_job_out_of_the_turns(run, tool) -> None:
     jobs = [run(f"trap : USR1; {SPIN}", name=name) for name in "abc"]
     with rotating(tool, jobs) as process:
         job = waiting(jobs)
@@ -142,7 +142,7 @@ def test_a_signal_takes_a_job_out_of_the_turns(run: Containers, tool: Tools) -> 
 
 
 @pytest.mark.parametrize("look_s", [0.0, 1.0])
-def test_an_owner_s_pause_stays(run: Containers, tool: Tools, look_s: float) -> None:
+def test_an_owner_s_pause_stays(run, tool, look_s) -> None:
     jobs = [run(SPIN, name=name) for name in "abc"]
     with rotating(tool, jobs, seconds=1.0) as process:
         job = at_work(jobs)
@@ -161,7 +161,7 @@ def test_an_owner_s_pause_stays(run: Containers, tool: Tools, look_s: float) -> 
     assert state(job) == "paused"
 
 
-def test_an_owner_s_unpause_is_not_reverted(run: Containers, tool: Tools) -> None:
+def test_an_owner_s_unpause_is_not_reverted(run, tool) -> None:
     jobs = [run(SPIN, name=name) for name in "abc"]
     with rotating(tool, jobs, seconds=5.0) as process:
         job = waiting(jobs)
@@ -174,7 +174,7 @@ def test_an_owner_s_unpause_is_not_reverted(run: Containers, tool: Tools) -> Non
     assert state(job) == "paused"
 
 
-def test_a_pause_after_a_crash_stays(run: Containers, tool: Tools) -> None:
+def test_a_pause_after_a_crash_stays(run, tool) -> None:
     """What the dead run has paused goes on, also where its owner has touched another one."""
     jobs = [run(SPIN, name=name) for name in "abc"]
     with rotating(tool, jobs, "--lease", "0s", seconds=30.0) as process:
@@ -189,7 +189,7 @@ def test_a_pause_after_a_crash_stays(run: Containers, tool: Tools) -> None:
     assert left.name in said
 
 
-def test_an_update_of_a_job_in_turns_is_left_alone_and_named(run: Containers, tool: Tools) -> None:
+def test_an_update_of_a_job_in_turns_is_left_alone_and_named(run, tool) -> None:
     jobs = [run(SPIN, name=name) for name in "abc"]
     with rotating(tool, jobs) as process:
         job = waiting(jobs)
@@ -205,9 +205,7 @@ def test_an_update_of_a_job_in_turns_is_left_alone_and_named(run: Containers, to
 
 
 @pytest.mark.parametrize("most", [1024.0, 65536.0])
-def test_a_job_at_a_low_weight_saves_when_it_is_stopped(
-    run: Containers, tool: Tools, most: float
-) -> None:
+def test_a_job_at_a_low_weight_saves_when_it_is_stopped(run, tool, most) -> None:
     first = run(on_every_cpu(SPIN) + " wait", name="first")
     for number in range(2):
         job = run(SAVES, name=f"job{number}")
@@ -217,7 +215,7 @@ def test_a_job_at_a_low_weight_saves_when_it_is_stopped(
 
 
 @pytest.mark.alone
-def test_a_command_in_a_job_is_not_held_back(run: Containers, tool: Tools) -> None:
+def test_a_command_in_a_job_is_not_held_back(run, tool) -> None:
     first = run(on_every_cpu(SPIN) + " wait", name="first")
     job = run(SPIN, name="job")
     alone = min(run_in(job, spend(0.3)) for _ in range(3))
@@ -228,7 +226,7 @@ def test_a_command_in_a_job_is_not_held_back(run: Containers, tool: Tools) -> No
     assert sorted(took)[1] < 2 * alone + 0.5
 
 
-def test_what_a_plan_wants_meanwhile_comes_after(run: Containers, tool: Tools) -> None:
+def test_what_a_plan_wants_meanwhile_comes_after(run, tool) -> None:
     job, other = run(SPIN, name="job", cpu_shares=500), run(SPIN, name="other")
     with applying(tool, lowered(job, first=other)) as process:
         made = api().exec_create(job.id, ["sh", "-c", "sleep 3"])
@@ -245,9 +243,7 @@ def test_what_a_plan_wants_meanwhile_comes_after(run: Containers, tool: Tools) -
 
 
 @pytest.mark.parametrize("is_restarted", [False, True])
-def test_an_owner_who_sets_the_own_value_meanwhile_is_heard(
-    run: Containers, tool: Tools, is_restarted: bool
-) -> None:
+def test_an_owner_who_sets_the_own_value_meanwhile_is_heard(run, tool, is_restarted) -> None:
     """While somebody is at work, the weight is the owner's own: to set just that shows in nothing
     but the event. After a restart the record holds again what a plan has set."""
     job = run(f"trap : USR1; {SPIN}", name="job", cpu_shares=50)
@@ -272,9 +268,7 @@ def test_an_owner_who_sets_the_own_value_meanwhile_is_heard(
 
 
 @pytest.mark.parametrize("options", [(), ("--force",)])
-def test_our_weight_goes_back_and_an_owner_s_quota_stays(
-    run: Containers, tool: Tools, options: tuple[str, ...]
-) -> None:
+def test_our_weight_goes_back_and_an_owner_s_quota_stays(run, tool, options) -> None:
     job = run(cpu_shares=700)
     before = job.kernel_weight
     assert tool("dl-apply", input=plan_for(job, {"weight": 2})).returncode == 0
@@ -288,9 +282,7 @@ def test_our_weight_goes_back_and_an_owner_s_quota_stays(
     assert records(tool("dl-apply", "--undo").stdout) == []
 
 
-def test_our_quota_goes_back_and_an_owner_s_weight_stays_until_force(
-    run: Containers, tool: Tools
-) -> None:
+def test_our_quota_goes_back_and_an_owner_s_weight_stays_until_force(run, tool) -> None:
     job = run(cpu_shares=700)
     before = job.kernel_weight
     assert tool("dl-apply", input=plan_for(job, {"weight": 2, "cpus": 0.5})).returncode == 0
@@ -308,7 +300,7 @@ def test_our_quota_goes_back_and_an_owner_s_weight_stays_until_force(
 # --release
 
 
-def test_a_released_job_is_left_alone_from_now_on(run: Containers, tool: Tools) -> None:
+def test_a_released_job_is_left_alone_from_now_on(run, tool) -> None:
     job, other = run(SPIN, name="job", cpu_shares=700), run(SPIN, name="other")
     before = job.kernel_weight
     with applying(tool, lowered(job, first=other)) as process:
@@ -333,7 +325,7 @@ def test_a_released_job_is_left_alone_from_now_on(run: Containers, tool: Tools) 
     assert result["status"] == "applied"
 
 
-def test_a_release_where_none_runs_puts_back(run: Containers, tool: Tools) -> None:
+def test_a_release_where_none_runs_puts_back(run, tool) -> None:
     job, other = run(cpu_shares=700, name="job"), run(name="other")
     before = job.kernel_weight
     for one in (job, other):

@@ -23,7 +23,7 @@ def job(run: Containers) -> Job:
     return run()
 
 
-def test_an_undo_and_what_it_undoes(job: Job, tool: Tools, run: Containers) -> None:
+def test_an_undo_and_what_it_undoes(job, tool, run) -> None:
     assert history(tool, run) == []
     for weight in (10, 20):
         tool("dl-apply", input=plan_for(job, {"weight": weight}))
@@ -50,9 +50,7 @@ def test_an_undo_and_what_it_undoes(job: Job, tool: Tools, run: Containers) -> N
         (["--lease", "20s"], "kill", "lease over"),
     ],
 )
-def test_what_ends_a_stream(
-    job: Job, tool: Tools, run: Containers, words: list[str], end: str, how: str
-) -> None:
+def test_what_ends_a_stream(job, tool, run, words, end, how) -> None:
     process = tool.begin("dl-apply", *words)
     assert process.stdin is not None
     assert feed(process, live(job, {"weight": 10}))["status"] == "applied"
@@ -65,7 +63,7 @@ def test_what_ends_a_stream(
     eventually(lambda: [one["how"] for one in history(tool, run)] == [how])
 
 
-def test_a_container_that_exits(job: Job, run: Containers, tool: Tools) -> None:
+def test_a_container_that_exits(job, run, tool) -> None:
     other = run(name="other")
     process = tool.begin("dl-apply")
     feed(process, live(job, {"weight": 10}))
@@ -77,7 +75,7 @@ def test_a_container_that_exits(job: Job, run: Containers, tool: Tools) -> None:
     process.communicate(timeout=60)
 
 
-def test_turns_and_their_end(run: Containers, tool: Tools) -> None:
+def test_turns_and_their_end(run, tool) -> None:
     jobs = [run(SPIN, name=name) for name in ("a", "b")]
     with rotating(tool, jobs) as process:
         shown = history(tool, run)

@@ -44,9 +44,7 @@ def sampled(run: Containers, count: int, tmp_path: Path) -> tuple[list[dict[str,
     return records((tmp_path / "rows").read_bytes()), peak_mib(done.stderr.decode())
 
 
-def test_a_flood_without_a_line_end_takes_no_memory(
-    run: Containers, tmp_path: Path, record_property: Any
-) -> None:
+def test_a_flood_without_a_line_end_takes_no_memory(run, tmp_path, record_property) -> None:
     size = repeated(320_000_000, 1_000_000_000)  # more than the memory that it may take
     job = run(
         f"head -c {size} /dev/zero | tr '\\0' x; echo; while :; do echo loss: 0.5; sleep 0.2; done"

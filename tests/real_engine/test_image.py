@@ -51,7 +51,7 @@ def selecting(line: str, run: Containers) -> str:
     return line.replace("dl-probe", f"dl-probe {shlex.join(run.only)}")
 
 
-def test_dl_probe_sees_the_other_containers(run: Containers, name: str) -> None:
+def test_dl_probe_sees_the_other_containers(run, name) -> None:
     assert name
     job = run(SPEAK)
     line = selecting(LOOK, run)
@@ -75,16 +75,14 @@ def limited(run: Containers, name: str) -> list[tuple[Job, dict[str, str]]]:
     return pairs
 
 
-def test_docker_stop_restores(limited: list[tuple[Job, dict[str, str]]], name: str) -> None:
+def test_docker_stop_restores(limited, name) -> None:
     subprocess.run(["docker", "stop", name], check=True, capture_output=True)
     for job, before in limited:
         assert job.kernel() == before
     assert api().inspect_container(name)["State"]["ExitCode"] in (0, 143)
 
 
-def test_after_docker_kill_another_container_restores(
-    limited: list[tuple[Job, dict[str, str]]], name: str
-) -> None:
+def test_after_docker_kill_another_container_restores(limited, name) -> None:
     subprocess.run(["docker", "kill", name], check=True, capture_output=True)
     for job, before in limited:
         assert job.kernel() != before
@@ -93,7 +91,7 @@ def test_after_docker_kill_another_container_restores(
         assert job.kernel() == before
 
 
-def test_dl_apply_leaves_its_own_container_alone(run: Containers, name: str) -> None:
+def test_dl_apply_leaves_its_own_container_alone(run, name) -> None:
     job = run()
     own = ACT.partition("dltools bash")[0] + "dltools sleep 1000"
     docker(own, name)

@@ -32,7 +32,7 @@ def ended(process: subprocess.Popen[bytes]) -> tuple[int, bytes, bytes]:
     return process.wait(timeout=120), process.stdout.read(), process.stderr.read()
 
 
-def test_a_second_dl_apply_has_to_try_again(tool: Tools, job: Job) -> None:
+def test_a_second_dl_apply_has_to_try_again(tool, job) -> None:
     begin(tool, job)
     for arguments in ([], ["--undo"]):
         done = tool("dl-apply", *arguments, input=plan_for(job, {"cpus": 0.2}))
@@ -41,16 +41,14 @@ def test_a_second_dl_apply_has_to_try_again(tool: Tools, job: Job) -> None:
     assert job.kernel_cpus == pytest.approx(0.4)
 
 
-def test_a_dry_run_needs_no_lock(tool: Tools, job: Job) -> None:
+def test_a_dry_run_needs_no_lock(tool, job) -> None:
     begin(tool, job)
     done = tool("dl-apply", "--dry-run", input=plan_for(job, {"cpus": 0.2}))
     assert (done.returncode, records(done.stdout)[0]["status"]) == (0, "planned")
 
 
 @pytest.mark.parametrize(("number", "code"), SIGNALS.items(), ids=lambda value: str(int(value)))
-def test_a_signal_ends_a_stream_in_silence(
-    tool: Tools, job: Job, number: signal.Signals, code: int
-) -> None:
+def test_a_signal_ends_a_stream_in_silence(tool, job, number, code) -> None:
     process = begin(tool, job)
     process.send_signal(number)
     assert ended(process) == (code, b"", b"")
@@ -58,9 +56,7 @@ def test_a_signal_ends_a_stream_in_silence(
 
 
 @pytest.mark.parametrize(("number", "code"), SIGNALS.items(), ids=lambda value: str(int(value)))
-def test_with_restore_a_signal_restores_the_limits(
-    tool: Tools, job: Job, number: signal.Signals, code: int
-) -> None:
+def test_with_restore_a_signal_restores_the_limits(tool, job, number, code) -> None:
     before = job.kernel()
     process = begin(tool, job, "--restore")
     process.send_signal(number)
@@ -104,14 +100,14 @@ def test_a_signal_at_the_end_of_the_input_restores_too(
     assert job.kernel() == before
 
 
-def test_with_restore_a_broken_plan_restores_the_limits(tool: Tools, job: Job) -> None:
+def test_with_restore_a_broken_plan_restores_the_limits(tool, job) -> None:
     before = job.kernel()
     done = tool("dl-apply", "--restore", input=plan_for(job, {"cpus": 0.4}) + b"junk\n")
     assert done.returncode == 65
     assert job.kernel() == before
 
 
-def test_with_restore_a_closed_output_restores_the_limits(tool: Tools, job: Job) -> None:
+def test_with_restore_a_closed_output_restores_the_limits(tool, job) -> None:
     before = job.kernel()
     process = begin(tool, job, "--restore")
     assert process.stdout is not None
@@ -123,7 +119,7 @@ def test_with_restore_a_closed_output_restores_the_limits(tool: Tools, job: Job)
     assert job.kernel() == before
 
 
-def test_restore_leaves_the_changes_of_another_run(tool: Tools, job: Job, run: Containers) -> None:
+def test_restore_leaves_the_changes_of_another_run(tool, job, run) -> None:
     before = job.kernel()
     other = run(name="other")
     assert tool("dl-apply", input=plan_for(other, {"cpus": 0.3})).returncode == 0
@@ -137,9 +133,7 @@ def test_restore_leaves_the_changes_of_another_run(tool: Tools, job: Job, run: C
 
 
 @pytest.mark.parametrize(("number", "code"), SIGNALS.items(), ids=lambda value: str(int(value)))
-def test_a_signal_ends_a_probe_in_silence(
-    tool: Tools, run: Containers, tmp_path: Path, number: signal.Signals, code: int
-) -> None:
+def test_a_signal_ends_a_probe_in_silence(tool, run, tmp_path, number, code) -> None:
     run()
     target = tmp_path / "stream.arrow"
     process = tool.begin("dl-probe", *run.only, "-i", "0.2", "-o", target)

@@ -3,8 +3,8 @@
 from typing import Any
 
 import pytest
-from helpers.containers import Containers, api, eventually
-from helpers.tools import Tools, records
+from helpers.containers import api, eventually
+from helpers.tools import records
 
 SECONDS = 3
 
@@ -20,7 +20,7 @@ BEGIN {{ while (used() < {SECONDS}) for (i = 0; i < 10000; i++) x += i; print "d
 
 
 @pytest.mark.slow
-def test_three_cpu_seconds_are_three_cpu_seconds(tool: Tools, run: Containers) -> None:
+def test_three_cpu_seconds_are_three_cpu_seconds(tool, run) -> None:
     job = run(BURN)
     eventually(job.log, seconds=300)
     before = usage_by_the_engine(job.id)

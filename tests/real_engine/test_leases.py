@@ -5,14 +5,14 @@ import os
 import re
 import signal
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from helpers.containers import Containers, Job, eventually, plan_for
 from helpers.examples import repeated
 from helpers.pipes import STAGES, Pipe, feed, watchdogs
-from helpers.tools import Tools, complaint, records
+from helpers.tools import complaint, records
 from real_engine.test_pipe import RATES, TRAINING
 
 from dltools.plan.realisation.settings import Settings
@@ -37,9 +37,7 @@ def job(run: Containers) -> Job:
     return run(nano_cpus=1_500_000_000)
 
 
-def test_a_stream_that_is_closed_leaves_its_settings_for_its_lease(
-    tool: Tools, job: Job, state: Path
-) -> None:
+def test_a_stream_that_is_closed_leaves_its_settings_for_its_lease(tool, job, state) -> None:
     plans = live(job, {"cpus": 0.4}) + dump_close().encode()
     done = tool("dl-apply", input=plans)
     assert (done.returncode, done.stderr) == (0, b"")
@@ -51,7 +49,7 @@ def test_a_stream_that_is_closed_leaves_its_settings_for_its_lease(
 
 
 @pytest.mark.parametrize("rest", [b"", b'{"kind":"plan"'], ids=["whole", "cut off"])
-def test_a_stream_that_breaks_off_is_undone(tool: Tools, job: Job, rest: bytes) -> None:
+def test_a_stream_that_breaks_off_is_undone(tool, job, rest) -> None:
     before = job.kernel()
     done = tool("dl-apply", input=live(job, {"cpus": 0.4}) + rest)
     assert done.returncode == 65
@@ -60,9 +58,7 @@ def test_a_stream_that_breaks_off_is_undone(tool: Tools, job: Job, rest: bytes) 
     assert job.kernel() == before
 
 
-def test_a_stream_without_a_lease_that_breaks_off_leaves_its_settings(
-    tool: Tools, job: Job, state: Path
-) -> None:
+def test_a_stream_without_a_lease_that_breaks_off_leaves_its_settings(tool, job, state) -> None:
     process = tool.begin("dl-apply", "--lease", "0")
     feed(process, live(job, {"cpus": 0.4}))
     assert watchdogs(state) == []
@@ -71,7 +67,7 @@ def test_a_stream_without_a_lease_that_breaks_off_leaves_its_settings(
     assert job.kernel_cpus == pytest.approx(0.4)
 
 
-def test_a_stream_that_falls_silent_is_undone_until_it_goes_on(tool: Tools, job: Job) -> None:
+def test_a_stream_that_falls_silent_is_undone_until_it_goes_on(tool, job) -> None:
     before = job.kernel()
     process = tool.begin("dl-apply", "--lease", "1.5")
     assert feed(process, live(job, {"cpus": 0.4}))["status"] == "applied"
@@ -87,7 +83,7 @@ def test_a_stream_that_falls_silent_is_undone_until_it_goes_on(tool: Tools, job:
     assert "no plan for 1.5 s" in complaint(stderr)
 
 
-def test_the_watchdog_is_replaced_when_it_dies(tool: Tools, job: Job, state: Path) -> None:
+def test_the_watchdog_is_replaced_when_it_dies(tool, job, state) -> None:
     before = job.kernel()
     process = tool.begin("dl-apply")
     feed(process, live(job, {"cpus": 0.4}))
@@ -98,7 +94,7 @@ def test_the_watchdog_is_replaced_when_it_dies(tool: Tools, job: Job, state: Pat
     eventually(lambda: job.kernel() == before)
 
 
-def test_a_stopped_dl_apply_is_taken_for_dead_when_its_lease_is_over(tool: Tools, job: Job) -> None:
+def test_a_stopped_dl_apply_is_taken_for_dead_when_its_lease_is_over(tool, job) -> None:
     before = job.kernel()
     process = tool.begin("dl-apply", "--lease", "2")
     feed(process, live(job, {"cpus": 0.4}))
@@ -154,12 +150,7 @@ def trainings(run: Containers) -> list[Job]:
     ("mode", "names"), [pytest.param(*one, id=f"{one[0]}-{'+'.join(one[1])}") for one in KILLED]
 )
 def test_whatever_is_killed_nothing_stays_set(
-    tool: Tools,
-    run: Containers,
-    state: Path,
-    mode: str,
-    names: tuple[str, ...],
-    record_property: Callable[[str, object], None],
+    tool, run, state, mode, names, record_property
 ) -> None:
     jobs = trainings(run)
     before = [job.kernel() for job in jobs]
@@ -178,9 +169,7 @@ def test_whatever_is_killed_nothing_stays_set(
 
 
 @pytest.mark.slow
-def test_the_unit_s_last_command_undoes_what_nothing_else_could(
-    tool: Tools, run: Containers, state: Path, tmp_path: Path
-) -> None:
+def test_the_unit_s_last_command_undoes_what_nothing_else_could(tool, run, state, tmp_path) -> None:
     jobs = trainings(run)
     before = [job.kernel() for job in jobs]
     pipe = Pipe(tool, run.only, *MODES["pauses"].split())

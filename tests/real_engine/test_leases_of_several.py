@@ -84,15 +84,13 @@ def both_are_free(jobs: list[Job]) -> bool:
     return all(map(is_free, jobs))
 
 
-def test_both_are_free_when_dl_apply_is_killed(
-    tool: Tools, jobs: list[Job], second: Daemon
-) -> None:
+def test_both_are_free_when_dl_apply_is_killed(tool, jobs, second) -> None:
     process = begin(tool, jobs, second, "600")
     process.kill()
     eventually(lambda: both_are_free(jobs))
 
 
-def test_a_lease_ends_on_both(tool: Tools, jobs: list[Job], second: Daemon) -> None:
+def test_a_lease_ends_on_both(tool, jobs, second) -> None:
     process = begin(tool, jobs, second, "2")
     eventually(lambda: both_are_free(jobs))
     _, stderr = process.communicate(dump_close().encode(), timeout=60)
@@ -101,9 +99,7 @@ def test_a_lease_ends_on_both(tool: Tools, jobs: list[Job], second: Daemon) -> N
 
 @pytest.mark.parametrize("death", ["stops", "hangs"])
 @pytest.mark.parametrize("is_killed", [True, False], ids=["killed", "silent"])
-def test_an_engine_that_is_away_holds_no_other(
-    tool: Tools, jobs: list[Job], second: Daemon, death: str, is_killed: bool
-) -> None:
+def test_an_engine_that_is_away_holds_no_other(tool, jobs, second, death, is_killed) -> None:
     here, there = map(quota_of, jobs)
     before = there()
     process = begin(tool, jobs, second, "600" if is_killed else "2")

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from helpers.containers import IMAGE, Containers, api, eventually
+from helpers.containers import IMAGE, api, eventually
 from helpers.tools import environment
 
 pytestmark = [pytest.mark.engine, pytest.mark.slow]
@@ -107,7 +107,7 @@ def measured(
     return runner, out
 
 
-def test_a_list_is_run_simulated_and_shown(measured: tuple[Runner, str]) -> None:
+def test_a_list_is_run_simulated_and_shown(measured) -> None:
     runner, out = measured
     text = (runner.output / "RESULTS.md").read_text()
     assert out.strip() == text.strip()
@@ -128,7 +128,7 @@ def test_a_list_is_run_simulated_and_shown(measured: tuple[Runner, str]) -> None
     assert (runner.output / "plots/list.svg").read_bytes().startswith(b"<?xml")
 
 
-def test_runs_of_other_jobs_are_not_added(measured: tuple[Runner, str]) -> None:
+def test_runs_of_other_jobs_are_not_added(measured) -> None:
     runner, _ = measured
     code, _, error = runner(COUNT, *QUICK, "--arms", "noop", "--add")
     assert code == 2
@@ -136,7 +136,7 @@ def test_runs_of_other_jobs_are_not_added(measured: tuple[Runner, str]) -> None:
 
 
 @pytest.mark.parametrize("word", [signal.SIGINT, signal.SIGTERM])
-def test_an_interrupt_leaves_nothing_behind(runner: Runner, word: int) -> None:
+def test_an_interrupt_leaves_nothing_behind(runner, word) -> None:
     process = runner.begin(COUNT, "--crowded")
     eventually(ours)
     process.send_signal(word)
@@ -147,7 +147,7 @@ def test_an_interrupt_leaves_nothing_behind(runner: Runner, word: int) -> None:
     eventually(probes, lambda found: found == [])  # one that was just starting ends with its parent
 
 
-def test_what_a_crash_leaves_is_removed_at_the_next_start(runner: Runner, run: Containers) -> None:
+def test_what_a_crash_leaves_is_removed_at_the_next_start(runner, run) -> None:
     process = runner.begin(COUNT, "--crowded")
     eventually(lambda: ours() and probes())
     os.kill(process.pid, signal.SIGKILL)
@@ -170,8 +170,6 @@ def test_what_a_crash_leaves_is_removed_at_the_next_start(runner: Runner, run: C
         ('[[job]]\nname = "a"\nimage = "no-such-image"\n', (), 69, "o such image"),
     ],
 )
-def test_faults_are_told_in_a_line(
-    runner: Runner, jobs: str, options: tuple[str, ...], code: int, message: str
-) -> None:
+def test_faults_are_told_in_a_line(runner, jobs, options, code, message) -> None:
     found, _, error = runner(jobs, "--crowded", *options)
     assert (found, message in error, error.count("\n")) == (code, True, 1)

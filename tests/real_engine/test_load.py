@@ -11,7 +11,7 @@ from helpers.held_load import hold
 pytestmark = pytest.mark.slow
 
 
-def test_containers_come_and_go(engine: object) -> None:
+def test_containers_come_and_go(engine) -> None:
     """On an engine of its own, which restarts in the middle, beside other tests."""
     del engine
     seed = random.randrange(1 << 32)

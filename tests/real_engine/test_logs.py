@@ -32,7 +32,7 @@ def gap(rows: Rows) -> str | None:
     return found
 
 
-def test_both_streams_are_read_in_order(sample: Any, run: Containers) -> None:
+def test_both_streams_are_read_in_order(sample, run) -> None:
     job = run(
         "echo loss: 3; usleep 50000; echo loss: 2 >&2; usleep 50000; echo loss: 1; "
         "echo done; sleep 60"
@@ -40,14 +40,14 @@ def test_both_streams_are_read_in_order(sample: Any, run: Containers) -> None:
     assert points(sample(job)) == [("loss", 3), ("loss", 2), ("loss", 1)]
 
 
-def test_a_terminal_s_line_ends(sample: Any, run: Containers) -> None:
+def test_a_terminal_s_line_ends(sample, run) -> None:
     job = run("echo epoch 1 loss: 3; echo epoch 2 loss: 2; echo done; sleep 60", tty=True)
     rows = sample(job)
     assert points(rows) == [("loss", 3), ("loss", 2)]
     assert [row["epoch"] for row in rows if row["kind"] == "progress"] == [1, 2]
 
 
-def test_a_progress_bar_longer_than_a_log_entry(sample: Any, run: Containers) -> None:
+def test_a_progress_bar_longer_than_a_log_entry(sample, run) -> None:
     """The engine cuts what has no line end into entries of 16 KiB, each with its time stamp."""
     job = run(
         "awk 'BEGIN { for (i = 0; i < 3000; i++) printf \"\\rstep %d loss=%.3f\", i, i/1000 }'; "
@@ -58,7 +58,7 @@ def test_a_progress_bar_longer_than_a_log_entry(sample: Any, run: Containers) ->
     assert [row["step"] for row in rows if row["kind"] == "progress"] == list(range(3000))
 
 
-def test_a_long_line_costs_only_itself(sample: Any, run: Containers) -> None:
+def test_a_long_line_costs_only_itself(sample, run) -> None:
     job = run(
         "echo loss: 2.5; head -c 300000 /dev/zero | tr '\\0' x; echo; echo loss: 1.5; echo done;"
         " sleep 60"
@@ -66,7 +66,7 @@ def test_a_long_line_costs_only_itself(sample: Any, run: Containers) -> None:
     assert points(sample(job)) == [("loss", 2.5), ("loss", 1.5)]
 
 
-def test_a_label_gives_the_pattern(sample: Any, run: Containers) -> None:
+def test_a_label_gives_the_pattern(sample, run) -> None:
     label = {"dltools.pattern": r"score (?P<f1>[0-9.]+) at (?P<step>\d+)"}
     job = run("echo loss: 9; echo score 0.5 at 7; echo done; sleep 60", labels=label)
     rows = sample(job, "--pattern", "loss: (?P<other>.*)")
@@ -75,12 +75,12 @@ def test_a_label_gives_the_pattern(sample: Any, run: Containers) -> None:
     assert (point["step"], point["source"]) == (7, "pattern")
 
 
-def test_an_option_gives_the_pattern(sample: Any, run: Containers) -> None:
+def test_an_option_gives_the_pattern(sample, run) -> None:
     job = run("echo loss: 9; echo score 0.5; echo done; sleep 60")
     assert points(sample(job, "--pattern", "score (?P<f1>[0-9.]+)")) == [("f1", 0.5)]
 
 
-def test_a_container_that_keeps_no_log_is_a_gap(tool: Tools, run: Containers) -> None:
+def test_a_container_that_keeps_no_log_is_a_gap(tool, run) -> None:
     run("echo loss: 0.5; sleep 60", log_config={"Type": "none"})
     done = tool("dl-probe", *run.only, "--format", "jsonl")
     assert (done.returncode, done.stderr) == (0, b"")
@@ -91,7 +91,7 @@ def test_a_container_that_keeps_no_log_is_a_gap(tool: Tools, run: Containers) ->
     assert row["cpu_seconds"] > 0
 
 
-def test_verbose_names_the_gaps(tool: Tools, run: Containers) -> None:
+def test_verbose_names_the_gaps(tool, run) -> None:
     job = run(log_config={"Type": "none"})
     done = tool("dl-probe", *run.only, "-v")
     lines = done.stderr.decode().splitlines()

@@ -7,13 +7,11 @@ import os
 import signal
 import time
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import pytest
-from helpers.containers import Containers, Job, api, eventually
+from helpers.containers import Job, api, eventually
 from helpers.examples import repeated
-from helpers.tools import Tools
 from real_engine.test_turns import SPIN, rotating, state, turns
 
 pytestmark = [pytest.mark.engine, pytest.mark.slow]
@@ -42,9 +40,7 @@ def health(job: Job) -> str:
 
 
 @pytest.mark.parametrize("mode", ["rotate --quantum 2s", "priority"])
-def test_health_checks_pass_while_jobs_queue(
-    mode: str, run: Containers, tool: Tools, tmp_path: Path
-) -> None:
+def test_health_checks_pass_while_jobs_queue(mode, run, tool, tmp_path) -> None:
     jobs = [run(EPOCHS, name=name, labels=TRAINING, healthcheck=CHECK) for name in ("one", "two")]
     only = " ".join(run.only)
     line = f"dl-probe -i 1 {only} | dl-plan -p srtf --realize {mode} | dl-apply --restore"
@@ -55,7 +51,7 @@ def test_health_checks_pass_while_jobs_queue(
     pipe.wait(120)
 
 
-def test_doctor_says_who_is_never_paused(run: Containers, tool: Tools) -> None:
+def test_doctor_says_who_is_never_paused(run, tool) -> None:
     job = run(EPOCHS, labels=TRAINING, healthcheck=CHECK)
     ray = run(EPOCHS, name="ray", labels=TRAINING, environment={"RAY_ADDRESS": "head:6379"})
     done = tool("dl-probe", "--doctor", "--format", "jsonl", *run.only)
@@ -66,7 +62,7 @@ def test_doctor_says_who_is_never_paused(run: Containers, tool: Tools) -> None:
     assert never[ray.name].startswith("never paused: it talks to members elsewhere")
 
 
-def test_a_turn_is_refused_to_who_must_not_be_paused(run: Containers, tool: Tools) -> None:
+def test_a_turn_is_refused_to_who_must_not_be_paused(run, tool) -> None:
     jobs = [
         run(SPIN, name="check", healthcheck=CHECK),
         run(SPIN, name="never", labels={"dltools.longest_pause": "0"}),
@@ -77,7 +73,7 @@ def test_a_turn_is_refused_to_who_must_not_be_paused(run: Containers, tool: Tool
 
 
 @pytest.mark.alone
-def test_nobody_is_paused_for_longer_than_its_label_says(run: Containers, tool: Tools) -> None:
+def test_nobody_is_paused_for_longer_than_its_label_says(run, tool) -> None:
     """Of three that take turns of 6 s one bears 3 s: the engine's own events tell how long."""
     bears = run(SPIN, name="bears", labels={"dltools.longest_pause": "3s"})
     jobs = [run(SPIN, name=name) for name in ("a", "b")]

@@ -22,13 +22,13 @@ def said(tool: Tools, run: Containers, directory: Path, plan: str = "", apply: s
     return re.sub(r"dltools-test-\w+-", "", "".join(lines))
 
 
-def test_no_container_runs(tool: Tools, run: Containers, tmp_path: Path) -> None:
+def test_no_container_runs(tool, run, tmp_path) -> None:
     said_all = "dl-apply: nothing to do: no container runs, or the filters of dl-probe select none"
     assert said(tool, run, tmp_path) == said_all
     assert said(tool, run, tmp_path, apply="--quiet") == ""
 
 
-def test_limits_as_planned(tool: Tools, run: Containers, tmp_path: Path) -> None:
+def test_limits_as_planned(tool, run, tmp_path) -> None:
     jobs = [run(f"{LOSS} {SPIN}", name=f"job-{number}") for number in range(2)]
     eventually(lambda: all(job.log().count(b"loss") == 2 for job in jobs))
     file = tmp_path / "plan.state"
@@ -39,7 +39,7 @@ def test_limits_as_planned(tool: Tools, run: Containers, tmp_path: Path) -> None
     assert found == "dl-apply: nothing to do: limits are already as planned (quota: as asked)"
 
 
-def test_a_stream_says_a_reason_once(tool: Tools, run: Containers, tmp_path: Path) -> None:
+def test_a_stream_says_a_reason_once(tool, run, tmp_path) -> None:
     run(name="web")
     line = f"dl-probe -i 0.3 -c 6 {shlex.join(run.only)} | dl-plan | dl-apply"
     done = tool.shell(line, tmp_path / "bin")
@@ -48,7 +48,7 @@ def test_a_stream_says_a_reason_once(tool: Tools, run: Containers, tmp_path: Pat
     assert only.startswith("dl-apply: nothing to do: 1 container runs, it is not known to train")
 
 
-def test_no_engine_is_one_line_of_each_tool(tool: Tools, tmp_path: Path) -> None:
+def test_no_engine_is_one_line_of_each_tool(tool, tmp_path) -> None:
     line = "export DOCKER_HOST=unix:///nope; dl-probe | dl-plan | dl-apply; echo ${PIPESTATUS[*]}"
     done = tool.shell(line, tmp_path / "bin")
     assert done.stdout == b"69 65 69\n"

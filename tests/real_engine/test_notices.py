@@ -10,8 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from helpers.containers import Containers, Gate, eventually
-from helpers.tools import Tools
+from helpers.containers import eventually
 
 SAMPLES = Path(__file__).parents[2] / "samples" / "notify"
 TRAINING = {"dltools.role": "training"}
@@ -29,9 +28,7 @@ def notices(file: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in file.read_text().splitlines()] if file.exists() else []
 
 
-def test_ends_divergence_and_targets_are_told_once(
-    tool: Tools, run: Containers, gate: Gate, tmp_path: Path
-) -> None:
+def test_ends_divergence_and_targets_are_told_once(tool, run, gate, tmp_path) -> None:
     met = TRAINING | {"dltools.metric": "accuracy", "dltools.target": "0.9"}
     run(f"{gate.passed()}; exit 0", name="good", labels=TRAINING, **gate.limits)
     run(f"{gate.passed()}; exit 3", name="bad", labels=TRAINING, **gate.limits)
@@ -75,7 +72,7 @@ def test_ends_divergence_and_targets_are_told_once(
 
 
 @pytest.mark.parametrize("name", ["mail", "wall"])
-def test_samples_that_run_a_program(name: str, tmp_path: Path) -> None:
+def test_samples_that_run_a_program(name, tmp_path) -> None:
     program = tmp_path / "program"
     program.write_text(f'#!/bin/sh\necho "$@" > {tmp_path}/got\ncat >> {tmp_path}/got\n')
     program.chmod(0o755)
@@ -89,7 +86,7 @@ def test_samples_that_run_a_program(name: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("options", [[], ["--json"]])
-def test_the_sample_that_posts(options: list[str]) -> None:
+def test_the_sample_that_posts(options) -> None:
     got: list[tuple[bytes, Any]] = []
 
     class Hook(http.server.BaseHTTPRequestHandler):
@@ -116,7 +113,7 @@ def test_the_sample_that_posts(options: list[str]) -> None:
         assert (headers["Title"], headers["Priority"]) == ("failed on lab1", "high")
 
 
-def test_a_health_check_that_fails_is_told(tool: Tools, run: Containers, tmp_path: Path) -> None:
+def test_a_health_check_that_fails_is_told(tool, run, tmp_path) -> None:
     file = tmp_path / "told"
     job = run("sleep 100")
     words = ("-i", "0.3", "--notify", f"tee -a {file}", "-o", tmp_path / "all.arrows")

@@ -37,13 +37,13 @@ def look(tool: Tools, run: Containers) -> Look:
     return take
 
 
-def test_a_container_without_a_runtime_has_none(run: Containers, look: Look) -> None:
+def test_a_container_without_a_runtime_has_none(run, look) -> None:
     run(f"export SECRET={SECRET} OMP_NUM_THREADS=2; sleep 600 & wait")
     row = eventually(look, lambda row: row["thread_count"] == 2)
     assert [row.get(name) for name in ("openmp_runtime", "openmp_settings", "gap")] == [None] * 3
 
 
-def test_a_runtime_is_found_with_its_settings_and_nothing_else(run: Containers, look: Look) -> None:
+def test_a_runtime_is_found_with_its_settings_and_nothing_else(run, look) -> None:
     run(RUNTIME)
     row = eventually(look, lambda row: row.get("openmp_runtime"))
     assert row["openmp_runtime"] == "libgomp"

@@ -1,6 +1,5 @@
 """What owners asked for at start, on real containers: it bounds what the tools give."""
 
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -47,7 +46,7 @@ def planned(tool: Tools, run: Containers, mode: str, *options: str) -> bytes:
 
 @pytest.mark.parametrize("mode", ["quota", "weight", "priority"])
 def test_ours_is_taken_back_to_what_the_owner_asked_for_and_no_further(
-    tool: Tools, run: Containers, mine: Job, other: Job, mode: str
+    tool, run, mine, other, mode
 ) -> None:
     before = mine.kernel(), other.kernel()
     eventually(lambda: all(job.log().count(b"loss") > 2 for job in (mine, other)))
@@ -79,9 +78,7 @@ def test_ours_is_taken_back_to_what_the_owner_asked_for_and_no_further(
     assert asked(tool, run, mine) == (0.5, 2048.0, "0")
 
 
-def test_a_journal_that_cannot_be_trusted_is_a_gap(
-    tool: Tools, run: Containers, mine: Job, state: Path, tmp_path: Path
-) -> None:
+def test_a_journal_that_cannot_be_trusted_is_a_gap(tool, run, mine, state, tmp_path) -> None:
     state.mkdir(parents=True)
     (state / "journal").symlink_to(tmp_path)
     found = row(tool, run, mine)

@@ -7,8 +7,6 @@ import random
 import pytest
 from helpers.owners_hand import Stages, try_hand
 
-from dltools.engine.docker.engine import DockerEngine
-
 pytestmark = pytest.mark.slow
 
 KINDS = ("rename", "cp", "top", "start", "unpause", "update")
@@ -18,7 +16,7 @@ COMMANDS = 4
 
 
 @pytest.mark.parametrize("stages", [Stages("flowcon", "auto"), Stages("srtf", "rotate")], ids=str)
-def test_owners_commands_end_as_on_docker_alone(engine: DockerEngine, stages: Stages) -> None:
+def test_owners_commands_end_as_on_docker_alone(engine, stages) -> None:
     del engine
     seed = random.randrange(1 << 32)
     url = os.environ.get("DOCKER_HOST", "unix:///var/run/docker.sock")

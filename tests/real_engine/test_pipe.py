@@ -5,12 +5,11 @@ import os
 import signal
 import subprocess
 import time
-from pathlib import Path
 from typing import Any
 
 import pytest
 from helpers.containers import Containers, Job, eventually
-from helpers.tools import Tools, complaint, records
+from helpers.tools import complaint, records
 
 pytestmark = pytest.mark.slow
 
@@ -54,7 +53,7 @@ def keeps_up(done: subprocess.CompletedProcess[bytes]) -> list[dict[str, Any]]:
 
 
 def test_a_stream_makes_the_flat_job_give_way_and_undo_puts_all_back(
-    tool: Tools, run: Containers, jobs: dict[str, Job], tmp_path: Path
+    tool, run, jobs, tmp_path
 ) -> None:
     before = {name: job.kernel() for name, job in jobs.items()}
     done = tool.shell(
@@ -79,9 +78,7 @@ def last_limit(results: list[dict[str, Any]], job: Job) -> float:
     return found[-1] or job.engine.cpus if found else job.engine.cpus
 
 
-def test_one_sample_is_enough_at_the_first_try(
-    tool: Tools, run: Containers, jobs: dict[str, Job], tmp_path: Path
-) -> None:
+def test_one_sample_is_enough_at_the_first_try(tool, run, jobs, tmp_path) -> None:
     time.sleep(7)  # more than two intervals of log
     done = tool.shell(
         f"dl-probe {' '.join(run.only)} | dl-plan --policy flowcon --realize quota --set itval=3 | dl-apply;"
@@ -94,9 +91,7 @@ def test_one_sample_is_enough_at_the_first_try(
     assert jobs["fast"].name in {result["container"]["name"] for result in results}
 
 
-def test_a_reader_that_goes_away_ends_a_stream(
-    tool: Tools, run: Containers, tmp_path: Path
-) -> None:
+def test_a_reader_that_goes_away_ends_a_stream(tool, run, tmp_path) -> None:
     run()
     done = tool.shell(
         f"dl-probe {' '.join(run.only)} -i 0.1 | head -c 100 | wc -c; echo ${{PIPESTATUS[@]}} >&2",
@@ -106,9 +101,7 @@ def test_a_reader_that_goes_away_ends_a_stream(
     assert int(done.stdout) == 100
 
 
-def test_every_stage_can_be_saved_and_replayed(
-    tool: Tools, run: Containers, jobs: dict[str, Job], tmp_path: Path
-) -> None:
+def test_every_stage_can_be_saved_and_replayed(tool, run, jobs, tmp_path) -> None:
     done = tool.shell(
         f"cd {tmp_path} && dl-probe {' '.join(run.only)} -o sample.parquet"
         " && dl-plan --policy fair --realize quota sample.parquet > plan.jsonl"
@@ -123,9 +116,7 @@ def test_every_stage_can_be_saved_and_replayed(
     assert shares == {round(jobs["fast"].engine.cpus / 3, 3)}
 
 
-def test_a_plan_that_a_person_edits_is_applied(
-    tool: Tools, run: Containers, jobs: dict[str, Job], tmp_path: Path
-) -> None:
+def test_a_plan_that_a_person_edits_is_applied(tool, run, jobs, tmp_path) -> None:
     kept = jobs["flat"]
     done = tool.shell(
         f"cd {tmp_path} && dl-probe {' '.join(run.only)} | dl-plan -p fair --realize quota > plan.jsonl"
@@ -143,9 +134,7 @@ def test_a_plan_that_a_person_edits_is_applied(
     assert list(limits.values()) == pytest.approx([share, share], abs=0.001)
 
 
-def test_an_interrupted_pipe_leaves_no_limit_behind(
-    tool: Tools, run: Containers, jobs: dict[str, Job], tmp_path: Path
-) -> None:
+def test_an_interrupted_pipe_leaves_no_limit_behind(tool, run, jobs, tmp_path) -> None:
     """Ctrl-C reaches all three at once."""
     before = {name: job.kernel() for name, job in jobs.items()}
     pipe = tool.begin_shell(

@@ -4,11 +4,9 @@ import os
 import signal
 import time
 from collections.abc import Callable
-from pathlib import Path
 
 import pytest
-from helpers.containers import Containers, Job, api
-from helpers.tools import Tools
+from helpers.containers import Job, api
 
 pytestmark = [pytest.mark.engine, pytest.mark.slow, pytest.mark.alone]
 
@@ -55,9 +53,7 @@ def replaced(old: Job, new: Job) -> tuple[Job, float, float]:
     return waiting, start_s, seconds_until(lambda: weights[waiting.name].is_default)
 
 
-def test_a_start_and_an_exit_are_answered_at_once(
-    run: Containers, tool: Tools, tmp_path: Path
-) -> None:
+def test_a_start_and_an_exit_are_answered_at_once(run, tool, tmp_path) -> None:
     def begin(name: str) -> Job:
         return run(BUSY, name=name, labels=TRAINS)
 

@@ -13,7 +13,7 @@ import pytest
 from helpers.containers import Containers, Job, eventually, plan_for
 from helpers.other_users import STRANGER, needs_root, tool_as
 from helpers.read_only import ReadOnlySocket
-from helpers.tools import Tools, command, environment, records
+from helpers.tools import command, environment, records
 
 from dltools.cli.exits import Exit
 
@@ -50,9 +50,7 @@ def of_kind(rows: Rows, kind: str) -> Rows:
 
 
 @needs_root
-def test_counters_limits_logs_and_events_need_no_more(
-    run: Containers, probed: Callable[..., Rows]
-) -> None:
+def test_counters_limits_logs_and_events_need_no_more(run, probed) -> None:
     job = run(TRAINING, nano_cpus=1_500_000_000, cpu_shares=512)
     rows = eventually(probed, lambda found: len(of_kind(found, "progress")) > 2)
     (container,) = of_kind(rows, "container")
@@ -65,7 +63,7 @@ def test_counters_limits_logs_and_events_need_no_more(
 
 
 @needs_root
-def test_a_stream_needs_no_more(run: Containers, probed: Callable[..., Rows]) -> None:
+def test_a_stream_needs_no_more(run, probed) -> None:
     run(TRAINING)
     rows = probed("-i", "1", "-c", "4")
     steps = [row["step"] for row in of_kind(rows, "progress")]
@@ -76,7 +74,7 @@ def test_a_stream_needs_no_more(run: Containers, probed: Callable[..., Rows]) ->
 
 
 @needs_root
-def test_what_needs_more_is_a_gap(run: Containers, probed: Callable[..., Rows]) -> None:
+def test_what_needs_more_is_a_gap(run, probed) -> None:
     run(f"mkdir /job; cd /job; printf 'step,loss\\n1,0.5\\n' >metrics.csv; {TRAINING}")
     (container,) = of_kind(probed(), "container")
     assert "files: Permission denied" in container["gap"]
@@ -86,7 +84,7 @@ def test_what_needs_more_is_a_gap(run: Containers, probed: Callable[..., Rows]) 
 @needs_root
 @pytest.mark.skipif(not shutil.which("setpriv"), reason="setpriv is missing")
 @pytest.mark.usefixtures("state")
-def test_the_capabilities_of_the_units_are_enough(run: Containers) -> None:
+def test_the_capabilities_of_the_units_are_enough(run) -> None:
     """Root with these alone, and no way to others: as the units of samples/systemd confine it."""
     unit = (SAMPLES / "systemd" / "dltools-stream.service").read_text()
     (names,) = re.findall("^CapabilityBoundingSet=(.*)$", unit, re.M)
@@ -115,9 +113,7 @@ def test_the_capabilities_of_the_units_are_enough(run: Containers) -> None:
     assert job.kernel() == before
 
 
-def test_dl_apply_is_refused_and_says_so(
-    tool: Tools, run: Containers, asked_only: ReadOnlySocket
-) -> None:
+def test_dl_apply_is_refused_and_says_so(tool, run, asked_only) -> None:
     job: Job = run(nano_cpus=1_500_000_000)
     done = tool("dl-apply", input=plan_for(job, {"cpus": 0.5}), env={"DOCKER_HOST": asked_only.url})
     assert (done.returncode, done.stderr) == (Exit.PARTIAL, b"")

@@ -3,9 +3,6 @@
 import time
 from pathlib import Path
 
-from helpers.containers import Containers
-from helpers.tools import Tools
-
 from dltools.observations.recording.directory import RecordingDirectory
 
 COUNT = 'i=0; while :; do echo "step $i loss: 0.5"; i=$((i+1)); usleep 50000; done'
@@ -17,9 +14,7 @@ def steps(root: Path) -> list[int]:
     return [row["step"] for row in rows]
 
 
-def test_samples_from_cron_overlap_and_record_nothing_twice(
-    run: Containers, tool: Tools, tmp_path: Path
-) -> None:
+def test_samples_from_cron_overlap_and_record_nothing_twice(run, tool, tmp_path) -> None:
     job = run(COUNT)
     for _ in range(4):
         done = tool("dl-probe", "--name", job.name, "-o", f"{tmp_path}/")

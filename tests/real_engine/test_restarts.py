@@ -81,7 +81,7 @@ def away(daemon: Daemon, number: signal.Signals = signal.SIGTERM) -> Iterator[No
         daemon.start()
 
 
-def test_turns_go_on_after_a_restart(daemon: Daemon, tool: Tools, jobs: list[Job]) -> None:
+def test_turns_go_on_after_a_restart(daemon, tool, jobs) -> None:
     with rotating(tool, jobs) as process:
         with away(daemon, signal.SIGKILL):
             time.sleep(1)
@@ -97,7 +97,7 @@ def test_turns_go_on_after_a_restart(daemon: Daemon, tool: Tools, jobs: list[Job
 
 
 def test_a_run_that_ends_while_the_engine_is_away_leaves_no_container_paused(
-    daemon: Daemon, tool: Tools, jobs: list[Job]
+    daemon, tool, jobs
 ) -> None:
     with rotating(tool, jobs, "--restore") as process:
         with away(daemon):
@@ -109,7 +109,7 @@ def test_a_run_that_ends_while_the_engine_is_away_leaves_no_container_paused(
     assert [state(job) for job in jobs] == ["running"] * 2
 
 
-def test_limits_are_restored_after_a_restart(daemon: Daemon, tool: Tools, run: Containers) -> None:
+def test_limits_are_restored_after_a_restart(daemon, tool, run) -> None:
     job = run(nano_cpus=1_500_000_000)
     before = job.kernel()
     process = tool.begin("dl-apply", "--patience", "300", "--restore")
@@ -123,7 +123,7 @@ def test_limits_are_restored_after_a_restart(daemon: Daemon, tool: Tools, run: C
 
 
 def test_an_error_names_paused_containers_of_an_engine_that_stays_away(
-    daemon: Daemon, tool: Tools, jobs: list[Job], monkeypatch: pytest.MonkeyPatch
+    daemon, tool, jobs, monkeypatch
 ) -> None:
     monkeypatch.setenv("DLTOOLS_PATIENCE", "1")
     options = ("--restore", "--patience", "1", "--lease", "0")
@@ -157,9 +157,7 @@ def test_an_error_names_paused_containers_of_an_engine_that_stays_away(
     assert complaint(tool("dl-apply", "--status").stderr).startswith("dl-apply: nothing to undo")
 
 
-def test_a_stream_of_samples_loses_and_repeats_nothing(
-    daemon: Daemon, tool: Tools, run: Containers
-) -> None:
+def test_a_stream_of_samples_loses_and_repeats_nothing(daemon, tool, run) -> None:
     job = run("i=0; while :; do i=$((i+1)); echo step $i loss: 0.5; usleep 100000; done")
     process = tool.begin("dl-probe", "-i", "0.5", "--format", "jsonl", *run.only)
     assert process.stdout is not None

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 from helpers.containers import Containers, Job, plan_for
-from helpers.tools import Tools, records
+from helpers.tools import records
 from real_engine.test_applying import STARTS
 
 from dltools.apply.engine_actuator import EngineActuator
@@ -50,14 +50,14 @@ def entries(state: Path) -> list[Path]:
 
 
 @pytest.mark.parametrize("cpus", [0.01, 1.5])
-def test_settings_at_the_bounds_are_applied(run: Containers, tool: Tools, cpus: float) -> None:
+def test_settings_at_the_bounds_are_applied(run, tool, cpus) -> None:
     job = run(nano_cpus=500_000_000)
     for wanted in ({"cpus": cpus}, {"weight": 2}, {"weight": 262_144}):
         (result,) = records(tool("dl-apply", input=plan_for(job, wanted)).stdout)
         assert (result["status"], result["error"]) == ("applied", None)
 
 
-def test_a_quota_of_more_cpus_than_there_are_removes_the_quota(job: Job, tool: Tools) -> None:
+def test_a_quota_of_more_cpus_than_there_are_removes_the_quota(job, tool) -> None:
     (result,) = records(tool("dl-apply", input=plan_for(job, {"cpus": 1000})).stdout)
     assert result["status"] in ("applied", "unchanged")
     assert result["after"] == {"cpus": None}
@@ -87,9 +87,7 @@ def unbounded(monkeypatch: pytest.MonkeyPatch) -> None:
     [{"cpus": 1e-9}, {"weight": 10.7}, {"cpus": 1e-9, "weight": 300, "cpuset": "0-1"}],
     ids=str,
 )
-def test_a_failed_change_is_reverted_at_once(
-    actuator: EngineActuator, job: Job, state: Path, wanted: Settings
-) -> None:
+def test_a_failed_change_is_reverted_at_once(actuator, job, state, wanted) -> None:
     """On the engine's record, which the kernel does not know, and in the kernel's files."""
     before, kernel = by_effect(job), job.kernel()
     if job.has_v2 and wanted == {"weight": 10.7}:
@@ -105,7 +103,7 @@ def test_a_failed_change_is_reverted_at_once(
 
 
 @pytest.mark.usefixtures("unbounded")
-def test_only_the_failed_change_is_reverted(actuator: EngineActuator, run: Containers) -> None:
+def test_only_the_failed_change_is_reverted(actuator, run) -> None:
     job = run(nano_cpus=500_000_000)
     kernel = job.kernel()
     assert apply(actuator, job, {"cpus": 1.2, "weight": 300}).status is Status.APPLIED
@@ -119,9 +117,7 @@ def test_only_the_failed_change_is_reverted(actuator: EngineActuator, run: Conta
     assert job.kernel() == kernel
 
 
-def test_an_update_that_fails_half_way_is_reverted(
-    actuator: EngineActuator, run: Containers, state: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_update_that_fails_half_way_is_reverted(actuator, run, state, monkeypatch) -> None:
     """The engine refuses after it has recorded and set a part."""
     job = run(nano_cpus=500_000_000)
     before, kernel = record(job), job.kernel()
@@ -150,9 +146,7 @@ def damaged(actuator: EngineActuator, job: Job, state: Path, **record: int) -> N
 @pytest.mark.parametrize(
     "start", [{}, {"nano_cpus": 500_000_000}, {"cpu_shares": 512}, {"cpuset_cpus": "0"}], ids=str
 )
-def test_a_damaged_record_is_repaired(
-    actuator: EngineActuator, tool: Tools, run: Containers, state: Path, start: dict[str, Any]
-) -> None:
+def test_a_damaged_record_is_repaired(actuator, tool, run, state, start) -> None:
     """NanoCpus 1: the kernel never had it, and the engine refuses every CpuQuota beside it."""
     job = run(**start)
     before, kernel = by_effect(job), job.kernel()

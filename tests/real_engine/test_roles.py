@@ -111,9 +111,7 @@ def roles(tool: Tools, run: Containers, jobs: dict[str, Job], *options: str) -> 
     return {names[row["container_name"]]: f"{row['role']}: {row['role_reason']}" for row in rows}
 
 
-def test_each_is_what_it_is_and_no_more_are_touched_than_train(
-    run: Containers, tool: Tools, jobs: dict[str, Job], tmp_path: Path
-) -> None:
+def test_each_is_what_it_is_and_no_more_are_touched_than_train(run, tool, jobs, tmp_path) -> None:
     eventually(lambda: roles(tool, run, jobs), lambda found: found == EXPECTED)
     said = roles(tool, run, jobs, "--role", "*-loop=training", "--role", "label:dltools-test=other")
     assert set(said.values()) == {"other: --role label:dltools-test=other"}

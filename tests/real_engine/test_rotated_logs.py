@@ -44,7 +44,7 @@ def files_of(job: Job) -> int:
 
 
 @pytest.mark.alone  # on a busy machine a file may be gone before it is read
-def test_no_point_is_lost_or_doubled_when_the_engine_rotates(run: Containers, steps: Any) -> None:
+def test_no_point_is_lost_or_doubled_when_the_engine_rotates(run, steps) -> None:
     """A file of the log holds a hundred steps: it is rotated every second."""
     job = run(training(10_000), log_config=ROTATING)
     found = list(itertools.islice(steps(), repeated(400, 1500)))
@@ -53,7 +53,7 @@ def test_no_point_is_lost_or_doubled_when_the_engine_rotates(run: Containers, st
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can truncate the engine's files")
-def test_a_log_that_was_truncated_is_followed_on(run: Containers, steps: Any) -> None:
+def test_a_log_that_was_truncated_is_followed_on(run, steps) -> None:
     """As administrators do to free a disk; what was in the file is lost, and nothing else."""
     job = run(training(50_000), log_config={"type": "json-file", "config": {}})
     following = steps()

@@ -11,7 +11,6 @@ import pytest
 from helpers.containers import Containers, Job, eventually
 from helpers.tools import Tools, records
 
-from dltools.engine.interface import Engine
 from dltools.observations.schema import NAMES
 
 
@@ -36,7 +35,7 @@ def of_job(rows: list[dict[str, Any]], job: Job, kind: str = "container") -> dic
     return row
 
 
-def test_the_node_row_is_this_machine(sample: Any, run: Containers, engine: Engine) -> None:
+def test_the_node_row_is_this_machine(sample, run, engine) -> None:
     run()
     (node,) = of_kind(sample(), "node")
     assert node["host"] == engine.host
@@ -51,7 +50,7 @@ OF_GPUS = {"gpu"}
 """The kind of the rows that a host with GPUs has as well."""
 
 
-def test_without_containers_there_is_still_a_node(sample: Any) -> None:
+def test_without_containers_there_is_still_a_node(sample) -> None:
     assert [kind for row in sample() if (kind := row["kind"]) not in OF_GPUS] == ["node"]
 
 
@@ -66,16 +65,14 @@ def test_without_containers_there_is_still_a_node(sample: Any) -> None:
     ],
     ids=["none", "cpus", "quota", "quota and period", "shares"],
 )
-def test_the_quota_in_force(
-    sample: Any, run: Containers, limits: dict[str, Any], cores: float | None
-) -> None:
+def test_the_quota_in_force(sample, run, limits, cores) -> None:
     job = run(**limits)
     rows = sample()
     whole = of_kind(rows, "node")[0]["cpu_count"]
     assert of_job(rows, job)["cpu_limit_cores"] == pytest.approx(cores or whole, abs=1e-6)
 
 
-def test_identity_limits_and_labels(sample: Any, run: Containers, image: str) -> None:
+def test_identity_limits_and_labels(sample, run, image) -> None:
     before = datetime.now(UTC)
     own = {"cpu_shares": 512, "cpuset_cpus": "0", "mem_limit": "64m", "network": "host"}
     plain = run(name="plain")
@@ -97,7 +94,7 @@ def test_identity_limits_and_labels(sample: Any, run: Containers, image: str) ->
     assert not {"labels", "gap"} & other.keys()
 
 
-def test_a_label_and_a_name_choose_containers(tool: Tools, run: Containers) -> None:
+def test_a_label_and_a_name_choose_containers(tool, run) -> None:
     first = run(name="first", labels={"dltools-test.colour": "red"})
     second = run(name="second", labels={"dltools-test.colour": "blue"})
 
@@ -113,7 +110,7 @@ def test_a_label_and_a_name_choose_containers(tool: Tools, run: Containers) -> N
     assert names("--label", "dltools-test.colour=green") == set()
 
 
-def test_a_window_gives_two_samples(sample: Any, run: Containers) -> None:
+def test_a_window_gives_two_samples(sample, run) -> None:
     job = run("while :; do :; done", nano_cpus=20_000_000)
     rows = [row for row in sample("--window", "1.5") if row.get("container_id") == job.id]
     first, second = (row for row in rows if row["kind"] == "container")
@@ -123,7 +120,7 @@ def test_a_window_gives_two_samples(sample: Any, run: Containers) -> None:
     assert second["cpu_throttled_seconds"] > 0
 
 
-def test_past_starts_are_events(sample: Any, run: Containers) -> None:
+def test_past_starts_are_events(sample, run) -> None:
     job = run()
     (event,) = of_kind(sample("--since", "1m"), "event")
     assert (event["event"], event["container_id"]) == ("start", job.id)
@@ -132,7 +129,7 @@ def test_past_starts_are_events(sample: Any, run: Containers) -> None:
 # Formats
 
 
-def test_a_single_sample_is_parquet(tool: Tools, run: Containers) -> None:
+def test_a_single_sample_is_parquet(tool, run) -> None:
     job = run("echo loss: 0.5; sleep 60")
     eventually(job.log)
     done = tool("dl-probe", *run.only)
@@ -144,7 +141,7 @@ def test_a_single_sample_is_parquet(tool: Tools, run: Containers) -> None:
     assert times == sorted(times)
 
 
-def test_a_table_and_prometheus_text_for_people(tool: Tools, run: Containers) -> None:
+def test_a_table_and_prometheus_text_for_people(tool, run) -> None:
     job = run("echo loss: 0.5; sleep 60", nano_cpus=500_000_000)
     eventually(job.log)
     table = tool("dl-probe", *run.only, "--format", "table", env={"COLUMNS": "120"})

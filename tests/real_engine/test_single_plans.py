@@ -41,7 +41,7 @@ def kill_watchdogs(state: Path) -> None:
     eventually(lambda: watchdogs(state) == [])
 
 
-def test_its_settings_end_with_its_lease(tool: Tools, job: Job, state: Path) -> None:
+def test_its_settings_end_with_its_lease(tool, job, state) -> None:
     before = job.kernel()
     begun = time.monotonic()
     done = tool("dl-apply", input=good_for(job, {"cpus": 0.4}, 6))
@@ -55,7 +55,7 @@ def test_its_settings_end_with_its_lease(tool: Tools, job: Job, state: Path) -> 
     assert list((state / "journal").glob("*")) == []
 
 
-def test_the_next_run_ends_what_has_expired(tool: Tools, job: Job, state: Path) -> None:
+def test_the_next_run_ends_what_has_expired(tool, job, state) -> None:
     before = job.kernel()
     tool("dl-apply", input=good_for(job, {"cpus": 0.4}, 2))
     kill_watchdogs(state)
@@ -68,7 +68,7 @@ def test_the_next_run_ends_what_has_expired(tool: Tools, job: Job, state: Path) 
     assert job.kernel() == before
 
 
-def test_a_run_that_has_the_lock_holds_up_the_end_but_not_for_good(tool: Tools, job: Job) -> None:
+def test_a_run_that_has_the_lock_holds_up_the_end_but_not_for_good(tool, job) -> None:
     before = job.kernel()
     tool("dl-apply", input=good_for(job, {"cpus": 0.4}, 2))
     other = tool.begin("dl-apply")
@@ -77,7 +77,7 @@ def test_a_run_that_has_the_lock_holds_up_the_end_but_not_for_good(tool: Tools, 
     eventually(lambda: job.kernel() == before)
 
 
-def test_what_stays_for_good_is_said_and_how_to_end_it(tool: Tools, job: Job) -> None:
+def test_what_stays_for_good_is_said_and_how_to_end_it(tool, job) -> None:
     done = tool("dl-apply", "-v", input=plan_for(job, {"cpus": 0.4}))
     assert (
         b"what is set stays until dl-apply --undo; a stream (dl-probe -i 5s | dl-plan | dl-apply)"

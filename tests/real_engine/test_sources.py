@@ -5,7 +5,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from helpers.containers import Containers, eventually
+from helpers.containers import eventually
 from helpers.tools import Tools
 
 
@@ -27,12 +27,12 @@ def progress(tool: Tools) -> Callable[..., list[tuple[str, float, int | None, st
     return found
 
 
-def test_a_file_in_the_working_directory_is_found(run: Containers, progress: Any) -> None:
+def test_a_file_in_the_working_directory_is_found(run, progress) -> None:
     job = run("mkdir /job; cd /job; printf 'step,loss\\n1,0.5\\n' >metrics.csv; exec sleep 60")
     eventually(lambda: progress(job), lambda found: found == [("loss", 0.5, 1, "csv")])
 
 
-def test_no_link_leads_out_of_the_container(run: Containers, tool: Tools, tmp_path: Any) -> None:
+def test_no_link_leads_out_of_the_container(run, tool, tmp_path) -> None:
     secret = tmp_path / "metrics.csv"
     secret.write_text("step,loss\n1,666\n")
     job = run(
@@ -44,7 +44,7 @@ def test_no_link_leads_out_of_the_container(run: Containers, tool: Tools, tmp_pa
     assert not [row for row in found if row["kind"] == "progress"]
 
 
-def test_an_endpoint_is_scraped_over_a_window(run: Containers, progress: Any) -> None:
+def test_an_endpoint_is_scraped_over_a_window(run, progress) -> None:
     serve = (
         'while :; do n=$((n+1)); echo "ts_inference_requests_total $((n*10))" >/new;'
         'echo "ts_inference_latency_microseconds $((n*10*20000))" >>/new;'

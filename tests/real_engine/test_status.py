@@ -2,11 +2,10 @@
 
 import re
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import Any
 
 import pytest
-from helpers.containers import Containers, api, plan_for
+from helpers.containers import api, plan_for
 from helpers.tools import Tools, complaint, records
 from real_engine.test_turns import SPIN, rotating, state
 
@@ -20,7 +19,7 @@ def status(tool: Tools, *arguments: str) -> list[dict[str, Any]]:
     return records(done.stdout)
 
 
-def test_who_is_paused_by_somebody_else_is_named(run: Containers, tool: Tools) -> None:
+def test_who_is_paused_by_somebody_else_is_named(run, tool) -> None:
     job, other = run(), run(name="other")
     api().pause(other.id)
     tool("dl-apply", input=plan_for(job, {"weight": 300}))
@@ -34,9 +33,7 @@ def test_who_is_paused_by_somebody_else_is_named(run: Containers, tool: Tools) -
     api().unpause(other.id)
 
 
-def test_a_changed_container_since_when_and_by_which_run(
-    run: Containers, tool: Tools, state: Path
-) -> None:
+def test_a_changed_container_since_when_and_by_which_run(run, tool, state) -> None:
     job = run()
     begun = datetime.now(UTC).replace(microsecond=0)
     tool("dl-apply", "--format", "jsonl", input=plan_for(job, {"weight": 10}))
@@ -53,7 +50,7 @@ def test_a_changed_container_since_when_and_by_which_run(
     assert "nothing to undo" in complaint(tool("dl-apply", "--status").stderr)
 
 
-def test_turns_and_the_run_that_gives_them(run: Containers, tool: Tools) -> None:
+def test_turns_and_the_run_that_gives_them(run, tool) -> None:
     jobs = [run(SPIN, name=name) for name in ("a", "b")]
     with rotating(tool, jobs, "--restore") as process:
         changed = status(tool)
@@ -70,7 +67,7 @@ def test_turns_and_the_run_that_gives_them(run: Containers, tool: Tools) -> None
     assert [state(job) for job in jobs] == ["running"] * 2
 
 
-def test_piped_it_is_a_table_for_people(run: Containers, tool: Tools, state: Path) -> None:
+def test_piped_it_is_a_table_for_people(run, tool, state) -> None:
     job = run()
     tool("dl-apply", input=plan_for(job, {"cpus": 0.5}))
     done = tool("dl-apply", "--status", env={"COLUMNS": "160"})
@@ -81,7 +78,7 @@ def test_piped_it_is_a_table_for_people(run: Containers, tool: Tools, state: Pat
     assert last == f"state in {state}; dl-apply --undo restores the settings before"
 
 
-def test_what_would_not_be_restored_is_not_promised(run: Containers, tool: Tools) -> None:
+def test_what_would_not_be_restored_is_not_promised(run, tool) -> None:
     job = run()
     tool("dl-apply", input=plan_for(job, {"weight": 10}))
     api().update_container(job.id, cpu_shares=77)
@@ -97,7 +94,7 @@ def test_what_would_not_be_restored_is_not_promised(run: Containers, tool: Tools
     ] == [True]
 
 
-def test_status_changes_nothing_and_needs_no_lock(run: Containers, tool: Tools) -> None:
+def test_status_changes_nothing_and_needs_no_lock(run, tool) -> None:
     jobs = [run(SPIN, name=name) for name in ("a", "b")]
     with rotating(tool, jobs, "--lease", "0") as process:
         process.kill()
@@ -112,7 +109,7 @@ def test_status_changes_nothing_and_needs_no_lock(run: Containers, tool: Tools) 
 
 
 def test_an_undo_without_entries_names_its_journal_and_unusual_settings(
-    run: Containers, tool: Tools, state: Path, tmp_path: Path
+    run, tool, state, tmp_path
 ) -> None:
     job = run()
     there = tmp_path / "elsewhere"
@@ -130,9 +127,7 @@ def test_an_undo_without_entries_names_its_journal_and_unusual_settings(
     assert [result["status"] for result in records(done.stdout)] == ["applied"]
 
 
-def test_entries_in_another_directory_are_counted(
-    run: Containers, tool: Tools, tmp_path: Path
-) -> None:
+def test_entries_in_another_directory_are_counted(run, tool, tmp_path) -> None:
     job = run()
     home = tmp_path / "home"
     old = home / ".local" / "state" / "dltools"
@@ -151,7 +146,7 @@ def test_entries_in_another_directory_are_counted(
 
 
 def test_observations_plans_and_reports_show_weights_lists_pauses_and_turns(
-    run: Containers, tool: Tools, tmp_path: Path
+    run, tool, tmp_path
 ) -> None:
     heavy, listed, paused, free = (run(SPEAK, name=n) for n in ("heavy", "listed", "still", "free"))
     tool("dl-apply", input=plan_for(heavy, {"weight": 10}))

@@ -7,12 +7,11 @@ import threading
 import time
 from collections.abc import Callable
 from datetime import datetime
-from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pytest
-from helpers.containers import Containers, Gate, Job, api, eventually
+from helpers.containers import Containers, Job, api, eventually
 from helpers.tools import Tools
 
 Rows = list[dict[str, Any]]
@@ -87,7 +86,7 @@ def printed(job: Job) -> list[int]:
     return [int(line.split()[1]) for line in job.log().splitlines()]
 
 
-def test_three_samples_are_three_batches(tool: Tools, run: Containers) -> None:
+def test_three_samples_are_three_batches(tool, run) -> None:
     job = run("echo loss: 0.5; sleep 60")
     eventually(job.log)
     begun = time.monotonic()
@@ -101,16 +100,14 @@ def test_three_samples_are_three_batches(tool: Tools, run: Containers) -> None:
     assert all(a["time"] < b["time"] for a, b in itertools.pairwise(nodes))
 
 
-def test_a_duration_ends_a_stream(tool: Tools, run: Containers) -> None:
+def test_a_duration_ends_a_stream(tool, run) -> None:
     run()
     done = tool("dl-probe", *run.only, "-i", "0.4", "--duration", "1s")
     assert done.returncode == 0
     assert 1 <= len(list(pa.ipc.open_stream(done.stdout))) <= 3  # at 0, 0.4 and 0.8 s
 
 
-def test_a_stream_to_a_file_is_readable_while_it_grows(
-    tool: Tools, run: Containers, tmp_path: Path
-) -> None:
+def test_a_stream_to_a_file_is_readable_while_it_grows(tool, run, tmp_path) -> None:
     run()
     target = tmp_path / "stream.arrow"
     process = tool.begin("dl-probe", *run.only, "-i", "0.3", "-o", target)
@@ -123,7 +120,7 @@ def test_a_stream_to_a_file_is_readable_while_it_grows(
     assert plan.returncode in (0, 65)  # 65: killed in the middle of a batch
 
 
-def test_a_burst_between_samples_is_read_once(stream: Any, run: Containers, gate: Gate) -> None:
+def test_a_burst_between_samples_is_read_once(stream, run, gate) -> None:
     burst = 'awk \'BEGIN { for (i = 0; i < 20000; i++) print "step " i " loss: 0.5" }\''
     job = run(f"{gate.passed()}; {burst}; sleep 600", **gate.limits)
     watching = stream()
@@ -132,7 +129,7 @@ def test_a_burst_between_samples_is_read_once(stream: Any, run: Containers, gate
     assert sorted(steps(watching.end(), job)) == list(range(20_000))
 
 
-def test_points_bear_the_time_of_their_line(stream: Any, run: Containers) -> None:
+def test_points_bear_the_time_of_their_line(stream, run) -> None:
     job = run(
         "n=0; while :; do n=$((n + 1)); echo step $n loss: 0.$((100 + n)); usleep 100000; done"
     )
@@ -145,9 +142,7 @@ def test_points_bear_the_time_of_their_line(stream: Any, run: Containers) -> Non
     assert shown == printed[: len(shown)]
 
 
-def test_lines_from_before_the_history_stay_unread(
-    stream: Any, run: Containers, gate: Gate
-) -> None:
+def test_lines_from_before_the_history_stay_unread(stream, run, gate) -> None:
     old, new = "echo step 0 loss: 0.5", "echo step 1 loss: 0.5"
     job = run(f"{old}; {gate.passed()}; {new}; sleep 600", **gate.limits)
     eventually(job.log)
@@ -159,7 +154,7 @@ def test_lines_from_before_the_history_stay_unread(
 
 
 @pytest.mark.parametrize("pause", [0.0, 1.0], ids=["at once", "after a while"])
-def test_a_restart_repeats_no_line(stream: Any, run: Containers, pause: float) -> None:
+def test_a_restart_repeats_no_line(stream, run, pause) -> None:
     job = run(COUNT)
     watching = stream()
     job.stop()
@@ -174,7 +169,7 @@ def test_a_restart_repeats_no_line(stream: Any, run: Containers, pause: float) -
     assert [name for name, _ in events(rows, job)][-3:] == ["exit", "start", "exit"]
 
 
-def test_a_renamed_container_keeps_its_identity(stream: Any, run: Containers) -> None:
+def test_a_renamed_container_keeps_its_identity(stream, run) -> None:
     job = run(COUNT)
     watching = stream()
     api().rename(job.id, f"{job.name}-renamed")

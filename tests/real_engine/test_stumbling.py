@@ -20,12 +20,12 @@ def stumbles(engine: DockerEngine) -> Iterator[Stumbles]:
 
 
 @pytest.mark.parametrize("kind", ["version", "info", "list", "inspect", "past events", "logs"])
-def test_a_sample_is_taken_or_one_line_says_why_not(stumbles: Stumbles, kind: str) -> None:
+def test_a_sample_is_taken_or_one_line_says_why_not(stumbles, kind) -> None:
     outcomes = {fault: stumbles.once(kind, fault) for fault in faults_of(kind)}
     assert not {fault: outcome for fault, outcome in outcomes.items() if outcome.broken}
 
 
 @pytest.mark.parametrize("kind", ["update", "pause"])
-def test_the_pipe_goes_on(stumbles: Stumbles, kind: str) -> None:
+def test_the_pipe_goes_on(stumbles, kind) -> None:
     outcome = stumbles.pipe(kind, faults_of(kind))
     assert not outcome.broken, outcome

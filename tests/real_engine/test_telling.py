@@ -2,9 +2,9 @@
 
 from pathlib import Path
 
-from helpers.containers import Containers, eventually, plan_for
+from helpers.containers import eventually, plan_for
 from helpers.pipes import feed
-from helpers.tools import Tools, complaint
+from helpers.tools import complaint
 from real_engine.test_leases import live
 from real_engine.test_turns import SPIN, rotating
 
@@ -13,7 +13,7 @@ def shown(path: Path) -> str:
     return path.read_text() if path.exists() else ""
 
 
-def test_who_waits_for_a_turn(run: Containers, tool: Tools, tmp_path: Path) -> None:
+def test_who_waits_for_a_turn(run, tool, tmp_path) -> None:
     jobs = [run(SPIN, name=name) for name in ("a", "b")]
     path = tmp_path / "waiting"
     with rotating(tool, jobs, "--tell", str(path), "--contact", "lab@example.org") as process:
@@ -25,9 +25,7 @@ def test_who_waits_for_a_turn(run: Containers, tool: Tools, tmp_path: Path) -> N
     assert not path.exists()
 
 
-def test_who_waits_at_a_low_weight_until_the_run_is_killed(
-    run: Containers, tool: Tools, tmp_path: Path
-) -> None:
+def test_who_waits_at_a_low_weight_until_the_run_is_killed(run, tool, tmp_path) -> None:
     job, path = run(), tmp_path / "waiting"
     process = tool.begin("dl-apply", "--tell", path)
     feed(process, live(job, {"weight": 10}))
@@ -38,7 +36,7 @@ def test_who_waits_at_a_low_weight_until_the_run_is_killed(
     eventually(lambda: not path.exists())  # its watchdog sees to it
 
 
-def test_a_container_that_ends_does_not_wait(run: Containers, tool: Tools, tmp_path: Path) -> None:
+def test_a_container_that_ends_does_not_wait(run, tool, tmp_path) -> None:
     job, other, path = run(), run(name="other"), tmp_path / "waiting"
     process = tool.begin("dl-apply", "--tell", path)
     feed(process, live(job, {"weight": 10}))
@@ -50,9 +48,7 @@ def test_a_container_that_ends_does_not_wait(run: Containers, tool: Tools, tmp_p
     process.communicate(timeout=60)
 
 
-def test_a_file_that_cannot_be_made_ends_the_run_before_it_begins(
-    run: Containers, tool: Tools, tmp_path: Path
-) -> None:
+def test_a_file_that_cannot_be_made_ends_the_run_before_it_begins(run, tool, tmp_path) -> None:
     job = run()
     path = tmp_path / "nowhere" / "waiting"
     done = tool("dl-apply", "--tell", path, input=plan_for(job, {"weight": 10}))

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from helpers.containers import Containers, socket_path
+from helpers.containers import socket_path
 from helpers.tls import OPENSSL, begin_proxy, make_authority, make_certificate
-from helpers.tools import Tools, complaint
+from helpers.tools import complaint
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,7 @@ def stranger(tmp_path: Path, behind: Behind) -> Path:
     return tmp_path / "stranger"
 
 
-def test_containers_are_measured_over_tls(tool: Tools, run: Containers, behind: Behind) -> None:
+def test_containers_are_measured_over_tls(tool, run, behind) -> None:
     job = run("sleep 600")
     found = tool(
         "dl-probe", "--host", behind.url, "--format", "jsonl", env=behind.env(), timeout=60
@@ -59,9 +59,7 @@ def test_containers_are_measured_over_tls(tool: Tools, run: Containers, behind: 
     assert job.id in {row["container_id"] for row in rows if row["kind"] == "container"}
 
 
-def test_a_context_of_docker_names_its_certificates(
-    tool: Tools, behind: Behind, tmp_path: Path
-) -> None:
+def test_a_context_of_docker_names_its_certificates(tool, behind, tmp_path) -> None:
     digest = hashlib.sha256(b"lab").hexdigest()
     meta, tls = (tmp_path / "docker/contexts" / kind / digest for kind in ("meta", "tls"))
     meta.mkdir(parents=True)
@@ -73,15 +71,13 @@ def test_a_context_of_docker_names_its_certificates(
     assert found.returncode == 0, found.stderr
 
 
-def test_an_authority_for_the_web_is_not_the_engines(
-    tool: Tools, behind: Behind, stranger: Path
-) -> None:
+def test_an_authority_for_the_web_is_not_the_engines(tool, behind, stranger) -> None:
     env = behind.env() | {"SSL_CERT_FILE": str(stranger.parent / "other" / "ca.pem")}
     found = tool("dl-probe", "--host", behind.url, "--format", "jsonl", env=env, timeout=60)
     assert found.returncode == 0, found.stderr
 
 
-def test_strangers_are_refused_with_the_reason(tool: Tools, behind: Behind, stranger: Path) -> None:
+def test_strangers_are_refused_with_the_reason(tool, behind, stranger) -> None:
     for folder in (stranger, stranger.parent / "other"):
         found = tool("dl-probe", "--host", behind.url, env=behind.env(folder), timeout=60)
         assert found.returncode in (69, 78)

@@ -8,9 +8,8 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
-from helpers.containers import Containers, api, eventually, socket_path
-from helpers.fake_engine import FakeEngine
-from helpers.tools import Tools, complaint
+from helpers.containers import api, eventually, socket_path
+from helpers.tools import complaint
 
 from dltools.engine.docker import transport
 from dltools.engine.docker.engine import DockerEngine
@@ -24,9 +23,7 @@ def by_the_api(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("dltools.engine.docker.engine.log_file", lambda _container: None)
 
 
-def test_a_quiet_event_stream_outlives_the_timeout(
-    run: Containers, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_quiet_event_stream_outlives_the_timeout(run, monkeypatch) -> None:
     monkeypatch.setattr(transport, "TIMEOUT_S", 3)
     seen: list[tuple[str, str]] = []
     events = DockerEngine().events(time.time())
@@ -42,7 +39,7 @@ def test_a_quiet_event_stream_outlives_the_timeout(
     eventually(lambda: seen, lambda seen: (job.id, "pause") in seen)
 
 
-def test_a_quiet_log_outlives_the_timeout(run: Containers, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_quiet_log_outlives_the_timeout(run, monkeypatch) -> None:
     job = run("echo one; sleep 5; echo two; sleep 600")
     monkeypatch.setattr(transport, "TIMEOUT_S", 3)
     engine = DockerEngine()
@@ -56,7 +53,7 @@ def test_a_quiet_log_outlives_the_timeout(run: Containers, monkeypatch: pytest.M
     assert not flow.ended
 
 
-def test_a_log_ends_with_its_container(run: Containers) -> None:
+def test_a_log_ends_with_its_container(run) -> None:
     job = run("echo one; sleep 1; echo two")
     engine = DockerEngine()
     flow = engine.follow(engine.inspect(job.id), 0.0)
@@ -65,9 +62,7 @@ def test_a_log_ends_with_its_container(run: Containers) -> None:
     assert [e.split()[1] for e in flow.take()] == [b"one", b"two"]
 
 
-def test_a_log_that_nobody_takes_stays_bounded(
-    run: Containers, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_log_that_nobody_takes_stays_bounded(run, monkeypatch) -> None:
     monkeypatch.setattr(transport, "LARGEST", 100_000)
     job = run("yes 0123456789012345678901234567890123456789; sleep 1")
     engine = DockerEngine()
@@ -96,15 +91,13 @@ def test_a_log_that_nobody_takes_stays_bounded(
         ("unix:///etc/passwd", 69, "nothing listens there"),
     ],
 )
-def test_an_address_that_leads_nowhere_is_told_why(
-    tool: Tools, host: str, code: int, said: str
-) -> None:
+def test_an_address_that_leads_nowhere_is_told_why(tool, host, code, said) -> None:
     done = tool("dl-probe", env={"DOCKER_HOST": host})
     assert done.returncode == code
     assert said in complaint(done.stderr)
 
 
-def test_what_is_not_there_is_gone(engine: DockerEngine) -> None:
+def test_what_is_not_there_is_gone(engine) -> None:
     with pytest.raises(GoneError, match="No such container"):
         engine.inspect("no-such-container")
     with pytest.raises(GoneError, match="No such container"):
@@ -119,7 +112,7 @@ def _nobody() -> Any:
     return Nobody()
 
 
-def test_the_engines_refusal_is_its_own_words(engine: DockerEngine, run: Containers) -> None:
+def test_the_engines_refusal_is_its_own_words(engine, run) -> None:
     job = run("sleep 60")
     with pytest.raises(RefusedError, match=r"(?i)cpu"):
         engine.update(job.id, {"NanoCpus": int(1e15)})
@@ -155,9 +148,7 @@ def over_tcp() -> Iterator[str]:
         server.shutdown()
 
 
-def test_an_engine_over_tcp_says_the_same(
-    engine: DockerEngine, run: Containers, over_tcp: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_engine_over_tcp_says_the_same(engine, run, over_tcp, monkeypatch) -> None:
     job = run("echo one; sleep 1; echo two; sleep 60")
     monkeypatch.setenv("DOCKER_HOST", over_tcp)
     far = DockerEngine()
@@ -184,15 +175,11 @@ def test_an_engine_over_tcp_says_the_same(
     [("1.41", "1.12", "1.41"), ("1.44", "1.24", "1.44"), ("1.52", "1.44", "1.44"),
      ("1.60", "1.50", "1.50"), (None, None, "1.24")],
 )  # fmt: skip
-def test_an_api_version_both_know_is_used(
-    newest: str | None, oldest: str | None, agreed: str
-) -> None:
+def test_an_api_version_both_know_is_used(newest, oldest, agreed) -> None:
     assert transport.agreed_version(newest, oldest) == agreed
 
 
-def test_a_fault_of_the_engine_is_not_a_crash(
-    fake_engine: FakeEngine, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_fault_of_the_engine_is_not_a_crash(fake_engine, monkeypatch) -> None:
     monkeypatch.setenv("DOCKER_HOST", fake_engine.url)
     engine = DockerEngine()
     fake_engine.faults["GET /containers/json"] = 500

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from helpers.containers import Containers, Gate, Job, api, eventually, on_every_cpu, plan_for
+from helpers.containers import Job, api, eventually, on_every_cpu, plan_for
 from helpers.pipes import give
 from helpers.tools import Tools, complaint, records
 
@@ -84,7 +84,7 @@ def rotating(
 # CPU lists
 
 
-def test_a_list_shorter_than_the_busy_threads_is_skipped(run: Containers, tool: Tools) -> None:
+def test_a_list_shorter_than_the_busy_threads_is_skipped(run, tool) -> None:
     job = run(f"({SPIN}) & ({SPIN}) & wait")
     eventually(lambda: running_threads(job), lambda running: running == 2)
     before = job.kernel()
@@ -94,7 +94,7 @@ def test_a_list_shorter_than_the_busy_threads_is_skipped(run: Containers, tool: 
     assert job.kernel() == before
 
 
-def test_a_list_can_grow_whatever_runs(run: Containers, tool: Tools) -> None:
+def test_a_list_can_grow_whatever_runs(run, tool) -> None:
     job = run(SPIN, cpuset_cpus="0")
     (result,) = records(tool("dl-apply", input=plan_for(job, {"cpuset": None})).stdout)
     assert (result["status"], result["before"]["cpuset"]) == ("applied", "0")
@@ -106,9 +106,7 @@ def test_a_list_can_grow_whatever_runs(run: Containers, tool: Tools) -> None:
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
-def test_no_container_stays_paused_after_a_signal(
-    run: Containers, tool: Tools, number: signal.Signals
-) -> None:
+def test_no_container_stays_paused_after_a_signal(run, tool, number) -> None:
     jobs = [run(SPIN, name=name) for name in ("a", "b")]
     with rotating(tool, jobs) as process:
         process.send_signal(number)
@@ -117,9 +115,7 @@ def test_no_container_stays_paused_after_a_signal(
 
 
 @pytest.mark.parametrize("arguments", [("--undo",), ()])
-def test_after_kill_9_the_next_run_unpauses(
-    run: Containers, tool: Tools, arguments: tuple[str, ...]
-) -> None:
+def test_after_kill_9_the_next_run_unpauses(run, tool, arguments) -> None:
     jobs = [run(SPIN, name=name) for name in ("a", "b")]
     with rotating(tool, jobs, "--lease", "0", seconds=600) as process:
         process.kill()
@@ -133,7 +129,7 @@ def test_after_kill_9_the_next_run_unpauses(
     assert b"left paused" not in tool("dl-apply", *arguments, input=plan()).stderr
 
 
-def test_it_ends_when_no_container_waits(run: Containers, tool: Tools, gate: Gate) -> None:
+def test_it_ends_when_no_container_waits(run, tool, gate) -> None:
     jobs = [run(gate.passed(), name=name, **gate.limits) for name in ("a", "b")]
     with rotating(tool, jobs) as process:
         threading.Timer(1, gate.open).start()
@@ -142,7 +138,7 @@ def test_it_ends_when_no_container_waits(run: Containers, tool: Tools, gate: Gat
     eventually(lambda: {state(job) for job in jobs}, lambda states: states == {"exited"})
 
 
-def test_turns_continue_as_long_as_hold_says(run: Containers, tool: Tools) -> None:
+def test_turns_continue_as_long_as_hold_says(run, tool) -> None:
     jobs = [run(SPIN, name=name) for name in ("a", "b")]
     begun = time.monotonic()
     assert tool("dl-apply", "--hold", "2s", input=turns(*jobs)).returncode == 0
@@ -150,7 +146,7 @@ def test_turns_continue_as_long_as_hold_says(run: Containers, tool: Tools) -> No
     assert [state(job) for job in jobs] == ["running"] * 2
 
 
-def test_a_plan_without_turns_ends_them(run: Containers, tool: Tools) -> None:
+def test_a_plan_without_turns_ends_them(run, tool) -> None:
     jobs = [run(SPIN, name=name) for name in ("a", "b")]
     with rotating(tool, jobs) as process:
         give(process, plan())
@@ -159,9 +155,7 @@ def test_a_plan_without_turns_ends_them(run: Containers, tool: Tools) -> None:
         assert process.returncode == 0
 
 
-def test_the_pipe_rotates_trainings_and_leaves_them_running(
-    run: Containers, tool: Tools, tmp_path: Path
-) -> None:
+def test_the_pipe_rotates_trainings_and_leaves_them_running(run, tool, tmp_path) -> None:
     script = "i=0; while :; do i=$((i+1)); echo step $i loss: 0.$((1000-i)); usleep 100000; done"
     jobs = [run(f"{on_every_cpu(SPIN)} {script}", name=name) for name in ("a", "b")]
     eventually(lambda: all(job.log() for job in jobs))
@@ -175,7 +169,7 @@ def test_the_pipe_rotates_trainings_and_leaves_them_running(
     assert [state(job) for job in jobs] == ["running"] * 2
 
 
-def test_queues_of_two_gpus_go_on_side_by_side(run: Containers, tool: Tools, gate: Gate) -> None:
+def test_queues_of_two_gpus_go_on_side_by_side(run, tool, gate) -> None:
     """In each queue one container runs; when one of a queue has ended the other of it runs on."""
     queues = {
         "GPU-1": [run(SPIN, name="a"), run(gate.passed(), name="b", **gate.limits)],

@@ -55,9 +55,7 @@ MEANWHILE: dict[str, tuple[Callable[[Job], None], ...]] = {
 
 @pytest.mark.parametrize("happens", MEANWHILE.values(), ids=MEANWHILE.keys())
 @some_starts
-def test_the_kernel_s_files_are_restored_and_stay_so(
-    change: Any, undo: Any, job: Job, state: Path, happens: tuple[Callable[[Job], None], ...]
-) -> None:
+def test_the_kernel_s_files_are_restored_and_stay_so(change, undo, job, state, happens) -> None:
     before = job.kernel()
     change(job, {"cpus": 0.4}, {"weight": 300}, {"cpus": None}, {"cpus": 0.25})
     assert job.kernel() != before
@@ -82,9 +80,7 @@ def entries(state: Path) -> list[dict[str, Any]]:
     ],
     ids=["quota", "weight", "whole node"],
 )
-def test_a_last_change_within_the_tolerance_is_undone_too(
-    change: Any, undo: Any, run: Containers, start: dict[str, Any], steps: list[Settings]
-) -> None:
+def test_a_last_change_within_the_tolerance_is_undone_too(change, undo, run, start, steps) -> None:
     """Applying has a tolerance, undoing has none."""
     job = run(**start)
     before = job.kernel()
@@ -93,9 +89,7 @@ def test_a_last_change_within_the_tolerance_is_undone_too(
     assert job.kernel() == before
 
 
-def test_a_change_after_an_undo_is_journalled_anew(
-    change: Any, undo: Any, run: Containers, state: Path
-) -> None:
+def test_a_change_after_an_undo_is_journalled_anew(change, undo, run, state) -> None:
     job = run()
     change(job, {"cpus": 0.4})
     undo()

@@ -1,16 +1,13 @@
 """Two pipes with state directories of their own on one engine."""
 
 import signal
-from pathlib import Path
 
-from helpers.containers import Containers, plan_for
-from helpers.tools import Tools, complaint, records
+from helpers.containers import plan_for
+from helpers.tools import complaint, records
 from real_engine.test_turns import SPIN, rotating, state
 
 
-def test_a_second_pipe_is_refused_while_one_takes_turns(
-    run: Containers, tool: Tools, tmp_path: Path
-) -> None:
+def test_a_second_pipe_is_refused_while_one_takes_turns(run, tool, tmp_path) -> None:
     jobs = [run(SPIN, name=name) for name in ("a", "b")]
     there, alone = ("--state-dir", tmp_path / "other"), {"DLTOOLS_BESIDE": ""}
     with rotating(tool, jobs) as process:
@@ -23,9 +20,7 @@ def test_a_second_pipe_is_refused_while_one_takes_turns(
     assert [state(job) for job in jobs] == ["running"] * 2
 
 
-def test_beside_another_run_what_that_has_paused_is_named(
-    run: Containers, tool: Tools, tmp_path: Path
-) -> None:
+def test_beside_another_run_what_that_has_paused_is_named(run, tool, tmp_path) -> None:
     jobs = [run(SPIN, name=name) for name in ("a", "b")]
     there = ("--state-dir", tmp_path / "other", "--beside", "any")
     with rotating(tool, jobs, seconds=600) as process:

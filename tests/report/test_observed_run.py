@@ -107,7 +107,7 @@ def test_a_counter_that_wavers_is_no_restart() -> None:
 
 
 @pytest.mark.parametrize("code", [1, 3, 137])
-def test_a_job_that_exits_with_an_error_has_failed_and_not_finished(code: int) -> None:
+def test_a_job_that_exits_with_an_error_has_failed_and_not_finished(code) -> None:
     rows = [node(t) for t in (0, 10, 20, 30)]
     rows += [container(t, n, t) for t in (0, 10) for n in ("bad", "good", "unknown")]
     rows += [ended(12, "bad", code), ended(12, "good", 0)]
@@ -140,7 +140,7 @@ def test_a_job_that_was_started_again_has_not_failed() -> None:
 
 
 @pytest.mark.parametrize("code", [130, 137, 143])
-def test_a_serving_container_that_is_stopped_has_not_failed(code: int) -> None:
+def test_a_serving_container_that_is_stopped_has_not_failed(code) -> None:
     rows = [node(t) for t in (0, 10, 20)] + [container(t, "a", t) for t in (0, 10)]
     rows += [point(t, "a", "latency_seconds", 0.1) for t in (2, 4)] + [ended(12, "a", code)]
     (job,) = observed(rows).jobs
@@ -273,7 +273,7 @@ def sample(time: float = 0.0, **more: object) -> ContainerSample:
         ({"cpu_limit": UNKNOWN, "host_cpus": UNKNOWN}, {}),
     ],
 )
-def test_settings_leave_out_defaults(more: dict[str, object], expected: dict[str, object]) -> None:
+def test_settings_leave_out_defaults(more, expected) -> None:
     assert settings(sample(**more)) == expected
 
 
@@ -309,9 +309,7 @@ def test_a_limit_that_is_unknown_is_left_out() -> None:
     ("last", "exited", "ended"),
     [(20.0, math.nan, None), (10.0, math.nan, 10.0), (20.0, 20.0, 20.0), (10.0, 13.5, 13.5)],
 )
-def test_a_job_has_ended_that_is_gone_at_the_last_sample_or_has_exited(
-    last: float, exited: float, ended: float | None
-) -> None:
+def test_a_job_has_ended_that_is_gone_at_the_last_sample_or_has_exited(last, exited, ended) -> None:
     one = ContainerRecord(
         "h", "a", "a", 0.0, last, samples=[sample(0), sample(last)], exited=exited
     )

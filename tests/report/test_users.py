@@ -1,7 +1,5 @@
 """What a report says of users: their hours, worked by hand, and GPU seconds of a recording."""
 
-from pathlib import Path
-
 import pytest
 from helpers.observed_rows import at, container, gpu, job_id, node
 
@@ -143,7 +141,7 @@ def test_members_of_a_job_are_one_row() -> None:
     assert shown == [("alone", 1, 0, 0), ("ddp", 2, 3, 12)]
 
 
-def test_prices_make_a_cost(tmp_path: Path) -> None:
+def test_prices_make_a_cost(tmp_path) -> None:
     file = tmp_path / "prices.toml"
     file.write_text("cpu_hour = 0.04\ngpu_hour = 2.5\nkwh = 0.3\n")
     rows = [
@@ -165,7 +163,7 @@ def test_prices_make_a_cost(tmp_path: Path) -> None:
         ("kwh =", "Invalid"),
     ],
 )
-def test_a_file_without_prices_is_refused(tmp_path: Path, text: str, said: str) -> None:
+def test_a_file_without_prices_is_refused(tmp_path, text, said) -> None:
     file = tmp_path / "prices.toml"
     file.write_text(text)
     with pytest.raises(ConfigError, match=said):

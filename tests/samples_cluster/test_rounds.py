@@ -1,7 +1,5 @@
 """RESULTS.md of the trainings on Swarm nodes: rounds are kept, and a row says how they differ."""
 
-from pathlib import Path
-
 import pytest
 from live_cluster.outcomes import read_outcomes, write_outcomes
 from live_cluster.report import report
@@ -79,7 +77,7 @@ def test_a_loss_that_differs_is_shown() -> None:
     assert row(report(WORKLOAD, rounds, SAID), "a")[-1] == "DIFFER: 0.5, 0.7"
 
 
-def test_rounds_are_read_as_they_were_written(tmp_path: Path) -> None:
+def test_rounds_are_read_as_they_were_written(tmp_path) -> None:
     path = tmp_path / "outcomes.jsonl"
     assert read_outcomes(path) == []
     write_outcomes(path, ROUNDS)

@@ -25,7 +25,7 @@ ENDPOINT = os.environ.get("CONTAINER_RUNTIME_ENDPOINT", "")
 
 @pytest.mark.parametrize("version", ["1.33", "1.35", "1.37"])
 @pytest.mark.parametrize("document", DOCUMENTS, ids=lambda document: document["kind"])
-def test_it_is_as_the_schema_says(document: dict[str, Any], version: str) -> None:
+def test_it_is_as_the_schema_says(document, version) -> None:
     kubernetes_validate.validate(document, version, strict=True)
 
 
@@ -69,7 +69,7 @@ def test_its_shell_is_one_and_its_options_are_known() -> None:
 
 @pytest.mark.engine
 @pytest.mark.skipif(not ENDPOINT, reason="no containerd: see tests/engines/containerd")
-def test_its_command_changes_and_undoes_when_kubelet_ends_it(tmp_path: Path) -> None:
+def test_its_command_changes_and_undoes_when_kubelet_ends_it(tmp_path) -> None:
     from helpers.containers import Job
     from helpers.cri_pods import Pods
     from helpers.pipes import watchdogs

@@ -65,7 +65,7 @@ def test_the_fitted_file_is_a_workload() -> None:
 
 
 @pytest.mark.parametrize("path", LISTS, ids=lambda path: path.stem)
-def test_each_list_can_be_run_and_its_command_does_what_its_fields_say(path: Path) -> None:
+def test_each_list_can_be_run_and_its_command_does_what_its_fields_say(path) -> None:
     plan = read_list(path, None)
     assert plan.arms[0].name == "noop"
     for job in plan.jobs:

@@ -61,7 +61,7 @@ def test_rounds_come_every_interval_but_for_jitter() -> None:
 
 @given(st.floats(0, 1e6), st.floats(0.01, 60), st.floats(0, 1), st.floats(0.1, 600))
 def test_settings_never_come_before_their_cause_nor_a_sample_late(
-    time: float, interval_s: float, delay_s: float, round_s: float
+    time, interval_s, delay_s, round_s
 ) -> None:
     reaction = Reaction(interval_s, delay_s)
     slack = 1e-6 * max(1.0, time)

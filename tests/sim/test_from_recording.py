@@ -32,9 +32,7 @@ BEGIN = datetime(2026, 1, 1, tzinfo=UTC)
         ("srtf", {"itval": "5"}, Mode.PRIORITY),
     ],
 )
-def test_what_was_recorded_asks_for_the_same_work(
-    policy: str, given: dict[str, str], mode: Mode
-) -> None:
+def test_what_was_recorded_asks_for_the_same_work(policy, given, mode) -> None:
     found = registry.get(policy, [])
     recorder = Recorder()
     made = workload_of(JOBS, [HostSpec("n", 2.0)], "t")

@@ -18,7 +18,7 @@ def test_fixed_arrivals_are_a_gap_apart_and_a_burst_comes_at_once() -> None:
 
 
 @pytest.mark.parametrize("kind", ["random", "poisson"])
-def test_random_arrivals_are_a_gap_apart_in_the_mean(kind: str) -> None:
+def test_random_arrivals_are_a_gap_apart_in_the_mean(kind) -> None:
     found = times(kind, 5000, 3.0)
     assert found == sorted(found)
     assert found[-1] / 5000 == pytest.approx(3.0, rel=0.05)
@@ -29,7 +29,7 @@ def test_a_gap_of_nothing_is_a_burst() -> None:
 
 
 @pytest.mark.parametrize("kind", ARRIVALS)
-def test_trainings_are_of_the_usual_kinds_with_half_to_double_their_work(kind: str) -> None:
+def test_trainings_are_of_the_usual_kinds_with_half_to_double_their_work(kind) -> None:
     usual = {job.name: job for job in TRAININGS}
     found = trainings(200, kind, 1.0, 3)
     ratios = [job.work / usual[job.name.rpartition("-")[0]].work for job in found]

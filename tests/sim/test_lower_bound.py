@@ -47,7 +47,7 @@ def test_without_trainings_there_is_nothing_to_bound() -> None:
     st.integers(1, 3),
 )
 @examples(60)
-def test_nobody_beats_the_bounds(name: str, mode: Mode, seed: int, nodes: int) -> None:
+def test_nobody_beats_the_bounds(name, mode, seed, nodes) -> None:
     jobs = trainings(6, "random", 10.0, seed)
     found = workload_of(jobs, [HostSpec(f"n{k}", 2.0) for k in range(nodes)], "x")
     policy = registry.get(name, [])

@@ -43,7 +43,7 @@ def run(
 
 @pytest.mark.parametrize("policy", some_of(["flowcon", "srtf", "fair", "las"], 2))
 def test_threads_that_sleep_lose_nothing_and_threads_that_spin_take_turns(
-    policy: str, monkeypatch: pytest.MonkeyPatch
+    policy, monkeypatch
 ) -> None:
     makespan, _ = run(policy, 0.0, monkeypatch)
     assert makespan <= 1.01 * run("noop", 0.0, monkeypatch)[0]

@@ -44,7 +44,7 @@ def ratios(given: Workload, policy: str) -> dict[str, float]:
 
 
 @pytest.mark.parametrize("policy", ["flowcon", "srtf"])
-def test_of_a_day_s_mix_nobody_does_much_less_than_under_docker_alone(policy: str) -> None:
+def test_of_a_day_s_mix_nobody_does_much_less_than_under_docker_alone(policy) -> None:
     """Before, half did 0.82 under flowcon, and one of the sweep 0.63 under srtf."""
     found = ratios(a_day_s_mix(), policy)
     assert min(found.values()) > 0.89
@@ -54,9 +54,7 @@ def test_of_a_day_s_mix_nobody_does_much_less_than_under_docker_alone(policy: st
 
 @pytest.mark.parametrize("policy", ["flowcon", "srtf"])
 @pytest.mark.parametrize("small", [HALF, {"threads": 1, "spin": 0.0}], ids=["half", "one"])
-def test_a_small_job_runs_beside_wide_ones_that_gain_all_the_same(
-    policy: str, small: dict[str, float]
-) -> None:
+def test_a_small_job_runs_beside_wide_ones_that_gain_all_the_same(policy, small) -> None:
     """Before, half did 0.56 under srtf."""
     wide = [training(f"wide{at}", 0.0, 200, epochs=300) for at in range(2)]
     found = ratios(workload(*wide, training("small", 0.0, 25, **small)), policy)

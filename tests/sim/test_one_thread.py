@@ -40,7 +40,7 @@ def times(policy: str, jobs: list[Job], cpus: float) -> tuple[float, float]:
 @examples(40)
 @given(jobs=st.lists(JOBS, min_size=2, max_size=8), cpus=st.sampled_from([1.0, 2.0, 4.0]))
 @pytest.mark.parametrize("policy", some_of(["flowcon", "srtf", "fair", "las", "slaq", "tradl"], 3))
-def test_no_policy_is_worse_than_docker_alone(policy: str, jobs: list[Job], cpus: float) -> None:
+def test_no_policy_is_worse_than_docker_alone(policy, jobs, cpus) -> None:
     mean, makespan = times(policy, jobs, cpus)
     mean_alone, makespan_alone = times("noop", jobs, cpus)
     # A new job is taken for a short one until its log has said how long it is.

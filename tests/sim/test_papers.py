@@ -42,7 +42,7 @@ def table() -> list[dict[str, str]]:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("only", repeated(["dqoes-equal-fixed"], ["dqoes-equal-fixed", "tradl-5"]))
-def test_a_fresh_run_prints_the_same_lines(only: str) -> None:
+def test_a_fresh_run_prints_the_same_lines(only) -> None:
     """Also the settings that it chooses."""
     done = subprocess.run(
         [sys.executable, PAPERS / "papers.py", "--only", only],
@@ -80,7 +80,7 @@ def settings_of(line: str, column: str) -> object:
 @pytest.mark.slow
 @pytest.mark.parametrize("file", ["flowcon-fixed", "tradl-5", "dqoes-equal-fixed", "specon-7"])
 @pytest.mark.parametrize("column", ["faithful", "best"])
-def test_a_fresh_run_of_the_settings_chosen_measures_the_same(file: str, column: str) -> None:
+def test_a_fresh_run_of_the_settings_chosen_measures_the_same(file, column) -> None:
     (experiment,) = (one for one in papers().EXPERIMENTS if one.file.removesuffix(".toml") == file)
     lines = iter((PAPERS / "results.md").read_text().splitlines())
     for spin in experiment.spins:

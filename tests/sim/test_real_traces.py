@@ -23,7 +23,7 @@ def data() -> Path:
 
 @pytest.mark.parametrize("policy", sorted(registry.policies([])))
 @pytest.mark.parametrize("trace", ["gavel_small_test", "gavel_max_min_fairness"])
-def test_the_gavel_traces_run_through_every_policy(policy: str, trace: str) -> None:
+def test_the_gavel_traces_run_through_every_policy(policy, trace) -> None:
     folder = data()
     rates = json.loads((folder / "curves/gavel_simulation_throughputs.json").read_text())
     jobs = gavel_jobs((folder / f"cluster/{trace}.trace").read_text(), rates, trace)
@@ -53,7 +53,7 @@ POLLUX = [f"workloads-realistic__workload-{k}" for k in (1, 2, 3, 4)] + [
 
 @pytest.mark.parametrize("policy", sorted(registry.policies([])))
 @pytest.mark.parametrize("trace", POLLUX)
-def test_the_pollux_workloads_run_through_every_policy(policy: str, trace: str) -> None:
+def test_the_pollux_workloads_run_through_every_policy(policy, trace) -> None:
     jobs = pollux_jobs((data() / f"cluster/pollux_{trace}.csv").read_text(), trace)
     assert len(jobs) == 160
     made = workload_of(jobs, [HostSpec(f"n{k}", 32.0) for k in range(2)], trace)

@@ -21,7 +21,7 @@ from dltools.sim.sharing import (
 
 
 @pytest.mark.parametrize("threads", [1, 2, 4, 16])
-def test_full_speed_alone_and_never_more(threads: int) -> None:
+def test_full_speed_alone_and_never_more(threads) -> None:
     assert speed(threads, threads, 16.0) == threads
     assert speed(99, threads, 16.0) == threads
     assert speed(threads / 2, threads, 16.0) <= threads / 2
@@ -49,9 +49,7 @@ def test_threads_that_outnumber_the_cpus_sleep_and_lose_nothing() -> None:
 
 
 @given(st.integers(1, 8), st.floats(0.5, 16), st.floats(0, 1), st.floats(0, 16), st.floats(0, 16))
-def test_nobody_gains_from_contention(
-    threads: int, cpus: float, spin: float, cores: float, more: float
-) -> None:
+def test_nobody_gains_from_contention(threads, cpus, spin, cores, more) -> None:
     found = speed(cores, threads, cpus, spin)
     assert 0 <= found <= cores * (1 + 1e-9)
     assert found <= speed(cores + more, threads, cpus, spin) * (1 + 1e-9)
@@ -64,7 +62,7 @@ a part of what one does alone: two pairs of different models, a pair of equal on
 
 
 @pytest.mark.parametrize("count", TOGETHER)
-def test_two_to_six_jobs_in_free_competition(count: int) -> None:
+def test_two_to_six_jobs_in_free_competition(count) -> None:
     """Modelled: 0.354, then 0.21; measured in the mean 0.359, 0.27, 0.311, 0.245."""
     modelled = count * speed(2.0 / count, 2, 2.0) / 2
     assert modelled == pytest.approx(fmean(TOGETHER[count]), rel=1 / 3)
@@ -104,7 +102,7 @@ def modelled(weights: tuple[int, int]) -> tuple[float, float]:
 
 
 @pytest.mark.parametrize("name", MEASURED)
-def test_the_measured_rows_are_met_within_a_fifth(name: str) -> None:
+def test_the_measured_rows_are_met_within_a_fifth(name) -> None:
     """Modelled: 40.2, 40.2 s (measured 35, 34); 13.5, 20.0 (14.5, 21.9); 7.1, 14.2 (8.4, 16.7)."""
     weights, measured = MEASURED[name]
     for ours, theirs in zip(modelled(weights), measured, strict=True):
@@ -158,7 +156,7 @@ limits = st.builds(
 
 @given(st.lists(st.tuples(st.floats(0, 16), limits), max_size=12), st.floats(0.1, 16))
 def test_no_more_is_handed_out_than_there_is_and_nothing_is_left_that_a_job_can_use(
-    jobs: list[tuple[float, Limits]], cpus: float
+    jobs, cpus
 ) -> None:
     wants, set_ = [want for want, _ in jobs], [limit for _, limit in jobs]
     got = allocate(wants, set_, cpus)

@@ -136,7 +136,7 @@ def workloads(draw: st.DrawFn) -> Workload:
 @pytest.mark.parametrize("name", POLICIES)
 @examples(15)
 @given(made=workloads(), mode=st.sampled_from([None, *Mode]))
-def test_laws(name: str, made: Workload, mode: Mode | None) -> None:
+def test_laws(name, made, mode) -> None:
     policy = registry.get(name, [])
     known = {p["name"] for p in describe(policy.parameters)}
     parameters = build(policy.parameters, {"itval": 5.0} if "itval" in known else {})
@@ -257,7 +257,7 @@ def test_gpus_are_handed_out_one_job_each() -> None:
 
 @given(st.integers(0, 200))
 @examples(20)
-def test_no_host_ever_gives_more_memory_or_gpus_than_it_has(seed: int) -> None:
+def test_no_host_ever_gives_more_memory_or_gpus_than_it_has(seed) -> None:
     chance = random.Random(seed)
     jobs = [
         replace(job, memory=chance.randint(0, 6), gpus=chance.randint(0, 2))
@@ -283,7 +283,7 @@ def test_no_host_ever_gives_more_memory_or_gpus_than_it_has(seed: int) -> None:
 
 
 @pytest.mark.parametrize("kind", ARRIVALS)
-def test_generated_workloads_are_the_same_for_a_seed(kind: str) -> None:
+def test_generated_workloads_are_the_same_for_a_seed(kind) -> None:
     assert trainings(9, kind, 10.0, 3) == trainings(9, kind, 10.0, 3)
     assert trainings(9, kind, 10.0, 3) != trainings(9, kind, 10.0, 4)
     jobs = trainings(9, kind, 10.0, 3)

@@ -60,7 +60,7 @@ TWO = (endless("cnn"), endless("gru"))
 
 @pytest.mark.parametrize("mode", [None, *map(slow, Mode)], ids=lambda mode: mode or "auto")
 @pytest.mark.parametrize("policy", POLICIES)
-def test_a_short_job_beside_two_endless_ones(policy: str, mode: Mode | None) -> None:
+def test_a_short_job_beside_two_endless_ones(policy, mode) -> None:
     alone = completion("noop", None, short(), TWO)
     assert completion(policy, mode, short(), TWO) <= alone
 
@@ -71,7 +71,7 @@ SILENT = {"reports each epoch": 30, "reports three times": 3, "reports at its en
 @pytest.mark.parametrize("epochs", SILENT.values(), ids=SILENT)
 @pytest.mark.parametrize("others", repeated([1], [1, 3]))
 @pytest.mark.parametrize("policy", some_of(POLICIES, 3))
-def test_a_job_that_says_little_is_no_worse_off(policy: str, others: int, epochs: int) -> None:
+def test_a_job_that_says_little_is_no_worse_off(policy, others, epochs) -> None:
     beside = tuple(endless(f"endless-{number}") for number in range(others))
     late = short(epochs=epochs)
     assert completion(policy, None, late, beside) <= completion("noop", None, late, beside)
@@ -92,9 +92,7 @@ def test_a_job_that_says_little_is_no_worse_off(policy: str, others: int, epochs
 )
 @pytest.mark.parametrize("mode", [None, slow(Mode.PRIORITY), slow(Mode.WEIGHT)])
 @pytest.mark.parametrize("policy", some_of(POLICIES, 3))
-def test_the_wait_is_bounded_whatever_runs_beside(
-    policy: str, mode: Mode | None, others: list[int], cpus: float, spin: float, late: Job
-) -> None:
+def test_the_wait_is_bounded_whatever_runs_beside(policy, mode, others, cpus, spin, late) -> None:
     """It ends little later than under Docker alone (twice as late by shares), and a turn of each
     other after that; where that loses nothing by competing, as the imagined one."""
     beside = tuple(endless(f"e{number}", wide, spin) for number, wide in enumerate(others))
@@ -113,9 +111,7 @@ def learner(name: str) -> Job:
 @pytest.mark.parametrize(
     ("policy", "epochs"), [("fair", 1), ("fair", 66), ("flowcon", 1), ("flowcon", 66), ("srtf", 1)]
 )
-def test_a_job_that_is_not_understood_gets_an_equal_part(
-    policy: str, mode: Mode | None, epochs: int
-) -> None:
+def test_a_job_that_is_not_understood_gets_an_equal_part(policy, mode, epochs) -> None:
     """Beside two that learn and another that says nothing."""
     jobs = [learner("a"), learner("b"), replace(endless("c"), epochs=1, length=False)]
     rare = replace(endless("rare"), epochs=epochs, length=False)

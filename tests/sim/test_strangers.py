@@ -162,7 +162,7 @@ def test_a_silent_training_reports_nothing_and_ends() -> None:
 
 
 @pytest.mark.parametrize("mode", [None, Mode.PRIORITY, Mode.ROTATE, Mode.QUOTA, Mode.WEIGHT])
-def test_a_database_and_a_notebook_are_never_touched(mode: Mode | None) -> None:
+def test_a_database_and_a_notebook_are_never_touched(mode) -> None:
     strangers = [
         Job("database", request=0.05, threads=1, duration=100.0, role="other"),
         Job("notebook", request=0.05, think=0.95, duration=100.0, role="interactive"),
@@ -282,9 +282,7 @@ def test_a_planner_makes_the_same_of_the_recording_as_the_simulation() -> None:
         2,
     ),
 )
-def test_nobody_on_the_worst_random_hosts_is_harmed(
-    seed: int, what_it_was: str, policy: str
-) -> None:
+def test_nobody_on_the_worst_random_hosts_is_harmed(seed, what_it_was, policy) -> None:
     workload = random_host(seed)
     under_docker, mine = simulate(workload, "noop", None), simulate(workload, policy, None)
     for one in lots(workload, mine, under_docker, seconds_alone(workload)):

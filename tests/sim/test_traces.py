@@ -26,7 +26,7 @@ def test_a_gavel_job_takes_its_steps_over_its_throughput() -> None:
         (LINE.replace("\t600\t", "\t-1\t"), "must be more than 0"),
     ],
 )
-def test_a_gavel_line_at_fault_is_named(text: str, fault: str) -> None:
+def test_a_gavel_line_at_fault_is_named(text, fault) -> None:
     with pytest.raises(DataError, match="t: line 1") as caught:
         gavel_jobs(text, RATES, "t")
     assert fault in str(caught.value)
@@ -46,7 +46,7 @@ def test_a_pollux_job_takes_what_its_application_takes() -> None:
         ("name,time,application,num_replicas\na,1,ncf,0\n", "num_replicas must be more than 0"),
     ],
 )
-def test_a_fault_of_pollux_is_named_with_its_place(text: str, fault: str) -> None:
+def test_a_fault_of_pollux_is_named_with_its_place(text, fault) -> None:
     with pytest.raises(DataError, match=r"^t: ") as caught:
         pollux_jobs(text, "t")
     assert fault in str(caught.value)
@@ -112,7 +112,7 @@ def test_run_times_alone_come_a_gap_apart_in_an_order_by_seed() -> None:
         ('[{"jobid": 1, "submitted_time": "2017-10-07T01:11:39+01:00", "attempts": []}]', "zone"),
     ],
 )
-def test_a_fault_of_philly_is_named_with_its_place(text: str, fault: str) -> None:
+def test_a_fault_of_philly_is_named_with_its_place(text, fault) -> None:
     with pytest.raises(DataError, match=r"^t: ") as caught:
         philly_jobs(text, "t", 1.0)
     assert fault in str(caught.value)
@@ -134,7 +134,7 @@ def test_another_table_is_no_pod_list() -> None:
 @pytest.mark.parametrize(
     "pod", [f"{'15' * 200},2,0,10,100,20", "nan,2,0,10,100,20", "1,2,0,10,inf,20"]
 )
-def test_a_pod_s_numbers_are_finite(pod: str) -> None:
+def test_a_pod_s_numbers_are_finite(pod) -> None:
     """Found by fuzzing: the first stopped dl-sim, the others made jobs without an end."""
     with pytest.raises(DataError, match=r"^t: line 2: a number is missing, or too large$"):
         alibaba_jobs(f"{HEAD}p,{pod}\n", "t")
@@ -156,7 +156,7 @@ def test_hosts_of_both_node_lists() -> None:
         ("sn,cpu_milli\na,0\n", "line 2: cpu_milli must be more than 0"),
     ],
 )
-def test_a_fault_of_alibaba_is_named_with_its_place(text: str, fault: str) -> None:
+def test_a_fault_of_alibaba_is_named_with_its_place(text, fault) -> None:
     with pytest.raises(DataError, match=r"^t: ") as caught:
         alibaba_hosts(text, "t")
     assert fault in str(caught.value)

@@ -34,7 +34,7 @@ def test_jobs_are_in_order_of_arrival_then_name() -> None:
         ),
     ],
 )
-def test_what_cannot_run_is_refused(jobs: list[Job], hosts: list[HostSpec], fault: str) -> None:
+def test_what_cannot_run_is_refused(jobs, hosts, fault) -> None:
     with pytest.raises(DataError) as error:
         workload_of(jobs, hosts, "t")
     assert str(error.value) == fault
@@ -49,7 +49,7 @@ def test_a_host_without_a_size_of_memory_holds_any_job() -> None:
 @pytest.mark.parametrize(
     ("end", "target", "epoch"), [(0.0, 0.5, 5), (2.0, 1.5, 5), (0.0, -1.0, None), (0.0, None, None)]
 )
-def test_the_epoch_that_meets_a_target(end: float, target: float | None, epoch: int | None) -> None:
+def test_the_epoch_that_meets_a_target(end, target, epoch) -> None:
     job = Job("a", epochs=10, curve=LearningCurve("m", "linear", 1.0, end))
     assert job.epoch_that_meets(target) == epoch
 
@@ -63,7 +63,7 @@ def test_the_epoch_that_meets_a_target(end: float, target: float | None, epoch: 
         (LearningCurve("loss", "points", table=((0.0, 5.0), (0.4, 3.0), (0.6, 1.0))), 2.0),
     ],
 )
-def test_the_value_halfway(curve: LearningCurve, halfway: float) -> None:
+def test_the_value_halfway(curve, halfway) -> None:
     assert curve.value(0.5) == pytest.approx(halfway)
     assert curve.falls
 

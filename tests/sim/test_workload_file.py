@@ -59,7 +59,7 @@ from dltools.sim.workload_file import read_workload
         ("[[job]]\nphases = [{ when = 1 }]", "f: job 1: phase 1: unknown key 'when'; known: every"),
     ],
 )
-def test_what_is_wrong_is_said(text: str, complaint: str) -> None:
+def test_what_is_wrong_is_said(text, complaint) -> None:
     with pytest.raises(DataError) as error:
         read_workload(text, "f")
     assert str(error.value).startswith(complaint)

@@ -34,7 +34,7 @@ def test_noise_differs_between_seeds_and_is_as_ever_without_one() -> None:
         ('file = "b"', "f: job 1: curve: unknown key 'file'"),
     ],
 )
-def test_a_curve_at_fault_is_named(curve: str, complaint: str) -> None:
+def test_a_curve_at_fault_is_named(curve, complaint) -> None:
     with pytest.raises(DataError) as error:
         read_workload(f"[[job]]\ncurve = {{ {curve} }}", "f")
     assert str(error.value).startswith(complaint)

@@ -41,14 +41,14 @@ def assert_harmless(text: str) -> None:
     assert {c for c in text if not c.isprintable()} - {"\n", "\r"} == set()
 
 
-def test_dl_sim(tool: Tools) -> None:
+def test_dl_sim(tool) -> None:
     done = tool("dl-sim", "-p", "noop", "--jobs", "--format", "table", input=WORKLOAD)
     assert done.returncode == 0, done.stderr
     assert_harmless(done.stdout.decode())
 
 
 @pytest.mark.parametrize("format_", some_of(["table", "markdown", "html"], 2))
-def test_dl_report(tool: Tools, recording: Path, format_: str) -> None:
+def test_dl_report(tool, recording, format_) -> None:
     if format_ == "html":
         pytest.importorskip("matplotlib")
     done = tool("dl-report", recording, "--format", format_, "--title", f"evil {NAME}")
@@ -56,14 +56,14 @@ def test_dl_report(tool: Tools, recording: Path, format_: str) -> None:
     assert_harmless(done.stdout.decode())
 
 
-def test_a_picture_of_dl_report(tool: Tools, recording: Path) -> None:
+def test_a_picture_of_dl_report(tool, recording) -> None:
     pytest.importorskip("matplotlib")
     done = tool("dl-report", recording, "--format", "svg", "--plot", "gantt")
     assert done.returncode == 0, done.stderr
     assert_harmless(done.stdout.decode().replace("\t", ""))
 
 
-def test_dl_plan(tool: Tools) -> None:
+def test_dl_plan(tool) -> None:
     common = {"time": "2026-01-01T00:00:00Z", "host": f"evil-{NAME}"}
     rows = [
         {**common, "kind": "node", "cpu_count": 2.0},
@@ -82,13 +82,13 @@ def test_dl_plan(tool: Tools) -> None:
     assert_harmless(done.stdout.decode())
 
 
-def test_dl_apply(tool: Tools) -> None:
+def test_dl_apply(tool) -> None:
     done = tool("dl-apply", "--dry-run", "--offline", "--format", "table", input=plan())
     assert done.returncode == 0, done.stderr
     assert_harmless(done.stdout.decode())
 
 
-def test_the_table_of_dl_probe(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_table_of_dl_probe(monkeypatch) -> None:
     monkeypatch.setenv("FORCE_COLOR", "")
     row = {"time": datetime(2026, 1, 1, tzinfo=UTC), "host": NAME, "container_id": "f" * 64}
     rows: list[Row] = [
@@ -100,7 +100,7 @@ def test_the_table_of_dl_probe(monkeypatch: pytest.MonkeyPatch) -> None:
     assert_harmless(out.getvalue())
 
 
-def test_the_metrics_of_dl_probe(tool: Tools, tmp_path: Path) -> None:
+def test_the_metrics_of_dl_probe(tool, tmp_path) -> None:
     log = tmp_path / f"{NAME.replace('/', '')}.log"
     log.write_text("Epoch 1 loss: 0.5\nEpoch 2 loss: 0.4\n")
     done = tool("dl-probe", log, "--list-metrics")
@@ -108,13 +108,13 @@ def test_the_metrics_of_dl_probe(tool: Tools, tmp_path: Path) -> None:
     assert_harmless(done.stdout.decode())
 
 
-def test_complaints(tool: Tools, tmp_path: Path) -> None:
+def test_complaints(tool, tmp_path) -> None:
     done = tool("dl-report", tmp_path / NAME)
     assert done.returncode == 74
     assert_harmless(done.stderr.decode())
 
 
-def test_data_in_a_pipe_stay_as_they_are(tool: Tools, recording: Path) -> None:
+def test_data_in_a_pipe_stay_as_they_are(tool, recording) -> None:
     for name, arguments in (("dl-sim", ("-p", "noop", "--jobs")), ("dl-report", (recording,))):
         text = tool(name, *arguments, "--format", "csv", input=WORKLOAD).stdout.decode()
         assert next(csv.DictReader(io.StringIO(text)))["name"] == NAME
@@ -138,9 +138,7 @@ def stages() -> Iterator[list[Stage]]:
     + [("dl-apply", "jsonl")],
 )
 @pytest.mark.slow
-def test_data_on_a_terminal_are_made_printable(
-    name: str, format_: str, recording: Path, stages: list[Stage], tmp_path: Path
-) -> None:
+def test_data_on_a_terminal_are_made_printable(name, format_, recording, stages, tmp_path) -> None:
     (tmp_path / "w.toml").write_bytes(WORKLOAD)
     (tmp_path / "plan").write_bytes(plan())
     log = tmp_path / f"{NAME.replace('/', '')}.log"

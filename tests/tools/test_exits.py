@@ -230,9 +230,7 @@ SILENT = (Exit.OK, Exit.PARTIAL, Exit.INTERRUPTED, Exit.TERMINATED, Exit.PIPE)
     ("code", "produce"),
     [pytest.param(*case, id=f"{case[0].value}-{name}") for name, case in CASES.items()],
 )
-def test_exit(
-    code: Exit, produce: Case, tool: Tools, fake_engine: FakeEngine, state: Path, tmp_path: Path
-) -> None:
+def test_exit(code, produce, tool, fake_engine, state, tmp_path) -> None:
     done = produce(World(tool, fake_engine, state, tmp_path))
     stderr = done.stderr.decode()
     assert done.returncode == code, stderr
@@ -250,7 +248,7 @@ def test_every_code_is_produced() -> None:
 
 
 @pytest.mark.parametrize("name", TOOLS)
-def test_the_codes_of_a_tool_are_in_order_and_have_meanings(name: str) -> None:
+def test_the_codes_of_a_tool_are_in_order_and_have_meanings(name) -> None:
     exits = exits_of(name)
     assert list(exits) == sorted(exits)
     assert COMMON.keys() <= exits.keys()
@@ -263,7 +261,7 @@ def test_every_code_is_of_some_tool() -> None:
 
 @pytest.mark.parametrize("option", ["--help", "--version"])
 @pytest.mark.parametrize("name", TOOLS)
-def test_help_on_a_full_disk(tool: Tools, name: str, option: str) -> None:
+def test_help_on_a_full_disk(tool, name, option) -> None:
     with Path("/dev/full").open("wb") as full:
         done = tool(name, option, stdout=full)
     assert done.returncode == Exit.IO
@@ -273,17 +271,13 @@ def test_help_on_a_full_disk(tool: Tools, name: str, option: str) -> None:
 @pytest.mark.parametrize(
     ("arguments", "closed"), [(["--list-policies"], "1>&-"), ([], "0<&-")], ids=["output", "input"]
 )
-def test_a_closed_stream_is_no_bug(
-    tool: Tools, tmp_path: Path, arguments: list[str], closed: str
-) -> None:
+def test_a_closed_stream_is_no_bug(tool, tmp_path, arguments, closed) -> None:
     done = tool.shell(f"dl-plan {' '.join(arguments)} {closed}", tmp_path / "bin")
     assert done.returncode not in (Exit.OK, Exit.SOFTWARE)
     assert len(done.stderr.splitlines()) == 1
 
 
-def test_debug_shows_where_a_bug_is(
-    tool: Tools, fake_engine: FakeEngine, state: Path, tmp_path: Path
-) -> None:
+def test_debug_shows_where_a_bug_is(tool, fake_engine, state, tmp_path) -> None:
     world = World(tool, fake_engine, state, tmp_path)
     breakage = "import dltools.plan.policy.registry as r; r.get = None"
     done = patched(world, "dl-plan", breakage, DLTOOLS_DEBUG="1")

@@ -4,8 +4,6 @@ import time
 from pathlib import Path
 
 import pytest
-from helpers.fake_engine import FakeEngine
-from helpers.tools import Tools
 
 LONGEST_S = 20
 """On a machine that does other things; each takes a fraction of a second."""
@@ -24,7 +22,7 @@ def log(tmp_path: Path) -> Path:
 
 @pytest.mark.parametrize("pattern", [CATASTROPHIC, *EMPTY])
 @pytest.mark.slow
-def test_dl_probe_reads_a_log_by_any_pattern(tool: Tools, log: Path, pattern: str) -> None:
+def test_dl_probe_reads_a_log_by_any_pattern(tool, log, pattern) -> None:
     begun = time.monotonic()
     done = tool("dl-probe", log, "--pattern", pattern, "--format", "jsonl")
     assert done.returncode == 0
@@ -33,9 +31,7 @@ def test_dl_probe_reads_a_log_by_any_pattern(tool: Tools, log: Path, pattern: st
 
 
 @pytest.mark.parametrize("pattern", [CATASTROPHIC, *EMPTY, "a{1000}{1000}"])
-def test_a_label_s_pattern_holds_nobody_up(
-    tool: Tools, fake_engine: FakeEngine, pattern: str
-) -> None:
+def test_a_label_s_pattern_holds_nobody_up(tool, fake_engine, pattern) -> None:
     fake_engine.labels = {"dltools.pattern": pattern}
     fake_engine.log = (b"2026-01-01T00:00:00.000000000Z " + b"a" * 16_000 + b"!\n") * 20
     begun = time.monotonic()
@@ -45,9 +41,7 @@ def test_a_label_s_pattern_holds_nobody_up(
 
 
 @pytest.mark.parametrize("pattern", [CATASTROPHIC.replace("?P<loss>", ""), "", "x*", "(a*)*$"])
-def test_dl_probe_picks_containers_by_any_name(
-    tool: Tools, fake_engine: FakeEngine, pattern: str
-) -> None:
+def test_dl_probe_picks_containers_by_any_name(tool, fake_engine, pattern) -> None:
     begun = time.monotonic()
     done = tool("dl-probe", "--name", pattern, env={"DOCKER_HOST": fake_engine.url})
     assert done.returncode == 0, done.stderr

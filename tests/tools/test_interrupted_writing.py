@@ -49,9 +49,7 @@ def begun(code: str = WRITE, **environment: str) -> subprocess.Popen[bytes]:
 @pytest.mark.parametrize(
     ("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)], ids=["INT", "TERM"]
 )
-def test_the_first_signal_waits_for_the_end_of_a_record(
-    number: int, code: int, unbuffered: str
-) -> None:
+def test_the_first_signal_waits_for_the_end_of_a_record(number, code, unbuffered) -> None:
     tool = begun(PYTHONUNBUFFERED=unbuffered)
     os.kill(tool.pid, number)
     time.sleep(0.2)

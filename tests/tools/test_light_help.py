@@ -22,7 +22,7 @@ print(" ".join(name for name in {heavy!r} if name in sys.modules), file=sys.stde
 
 @pytest.mark.parametrize("option", ["--help", "--version"])
 @pytest.mark.parametrize("tool", TOOLS)
-def test_nothing_heavy_is_imported(tool: str, option: str) -> None:
+def test_nothing_heavy_is_imported(tool, option) -> None:
     module = tool.removeprefix("dl-")
     code = LOOK.format(tool=tool, option=option, module=module, heavy=HEAVY)
     done = subprocess.run(

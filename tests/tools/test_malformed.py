@@ -6,7 +6,6 @@ from pathlib import Path
 import pytest
 from helpers import fake_engine
 from helpers.encoding import encode
-from helpers.fake_engine import FakeEngine
 from helpers.observed_rows import container, node, point
 from helpers.tools import Tools, complaint
 
@@ -90,9 +89,7 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         ("dl-probe --pattern (?<=x)(?P<loss>1)", CONFIG, "lookaround, backreferences"),
     ],
 )
-def test_one_line_says_what_is_wrong(
-    tool: Tools, fake_engine: FakeEngine, line: str, code: Exit, said: str
-) -> None:
+def test_one_line_says_what_is_wrong(tool, fake_engine, line, code, said) -> None:
     name, *arguments = line.split(" ")
     done = tool(name, *arguments, env={"DOCKER_HOST": fake_engine.url}, timeout=120)
     assert done.returncode == code, done.stderr
@@ -108,7 +105,7 @@ def test_one_line_says_what_is_wrong(
         ("dl-probe a.log --start 0001-01-01T00:00+14:00", "end of the calendar"),
     ],
 )
-def test_what_cannot_be_meant_is_a_wrong_use(tool: Tools, line: str, said: str) -> None:
+def test_what_cannot_be_meant_is_a_wrong_use(tool, line, said) -> None:
     name, *arguments = line.split(" ")
     done = tool(name, *arguments)
     assert done.returncode == USAGE
@@ -117,7 +114,7 @@ def test_what_cannot_be_meant_is_a_wrong_use(tool: Tools, line: str, said: str) 
 
 @pytest.mark.usefixtures("place")
 @pytest.mark.parametrize("file", ["a.log", "elapsed.log"])
-def test_a_log_at_the_end_of_the_calendar_is_read(tool: Tools, file: str) -> None:
+def test_a_log_at_the_end_of_the_calendar_is_read(tool, file) -> None:
     done = tool("dl-probe", file, "--start", "9999-12-31T23:59:59Z")
     assert (done.returncode, done.stderr) == (0, b"")
 
@@ -126,21 +123,21 @@ def test_a_log_at_the_end_of_the_calendar_is_read(tool: Tools, file: str) -> Non
     "name", ["dl-plan", pytest.param("dl-apply", marks=pytest.mark.engine), "dl-report", "dl-sim"]
 )
 @pytest.mark.slow
-def test_a_text_without_a_line_is_refused_early(tool: Tools, tmp_path: Path, name: str) -> None:
+def test_a_text_without_a_line_is_refused_early(tool, tmp_path, name) -> None:
     done = tool.shell(f"(printf '{{'; cat {ZERO}) | {name}", tmp_path / "bin")
     assert done.returncode == DATA
     assert b"MiB" in done.stderr.splitlines()[-1]
 
 
 @pytest.mark.parametrize("count", [-1.0, 0.0, float("nan"), float("inf")])
-def test_a_number_of_cpus_that_is_none_is_told_once(tool: Tools, count: float) -> None:
+def test_a_number_of_cpus_that_is_none_is_told_once(tool, count) -> None:
     done = tool("dl-plan", input=recording(count))
     assert done.returncode == 0
     assert complaint(done.stderr) == f"dl-plan: node: a cpu_count of {count:g} is ignored"
 
 
 @pytest.mark.parametrize("id_", ["a/b", "../containers/json", "", ".", "..", "a?b", "a b"])
-def test_an_id_of_no_container_is_gone(tool: Tools, engine: object, id_: str) -> None:
+def test_an_id_of_no_container_is_gone(tool, engine, id_) -> None:
     del engine
     records = [json.loads(line) for line in fake_engine.plan({"cpus": 0.5}).splitlines()]
     records[1] |= {"container": {"id": id_, "name": "x"}, "host": host(tool)}
@@ -156,7 +153,7 @@ def host(tool: Tools) -> str:
 
 
 @pytest.mark.slow
-def test_half_of_a_surrogate_pair_is_no_text(tool: Tools, place: Path) -> None:
+def test_half_of_a_surrogate_pair_is_no_text(tool, place) -> None:
     plan = fake_engine.plan({"cpus": 0.5}).replace(b'"name":"', b'"name":"\\ud800')
     done = tool("dl-apply", "--dry-run", "--offline", input=plan)
     assert done.returncode == DATA
@@ -171,7 +168,7 @@ def test_half_of_a_surrogate_pair_is_no_text(tool: Tools, place: Path) -> None:
         assert (done.returncode, done.stderr) == (0, b"")
 
 
-def test_a_damaged_state_is_no_bug(tool: Tools, place: Path) -> None:
+def test_a_damaged_state_is_no_bug(tool, place) -> None:
     saved = (
         tool("dl-plan", "rec")
         .stdout.replace(b'"newest":1', b'"newest":"1')

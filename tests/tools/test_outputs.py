@@ -82,7 +82,7 @@ def full(tmp_path: Path) -> Path:
 
 
 @every_writer
-def test_a_full_device_stays_a_device(kind: str, write: Write, full: Path) -> None:
+def test_a_full_device_stays_a_device(kind, write, full) -> None:
     done = write(kind, full)
     assert done.returncode == Exit.IO, done.stderr
     assert complaint(done.stderr).endswith(f"{full}: No space left on device")
@@ -91,7 +91,7 @@ def test_a_full_device_stays_a_device(kind: str, write: Write, full: Path) -> No
 
 
 @every_writer
-def test_a_link_is_followed(kind: str, write: Write, tmp_path: Path) -> None:
+def test_a_link_is_followed(kind, write, tmp_path) -> None:
     (tmp_path / "there").mkdir()
     target, link = tmp_path / "there" / "file", tmp_path / "link"
     link.symlink_to("there/hop")
@@ -105,7 +105,7 @@ def test_a_link_is_followed(kind: str, write: Write, tmp_path: Path) -> None:
 
 
 @each_tool
-def test_a_link_that_leads_nowhere_yet_is_followed(kind: str, write: Write, tmp_path: Path) -> None:
+def test_a_link_that_leads_nowhere_yet_is_followed(kind, write, tmp_path) -> None:
     (tmp_path / "link").symlink_to("file")
     assert write(kind, tmp_path / "link").returncode == 0
     assert (tmp_path / "link").is_symlink()
@@ -113,7 +113,7 @@ def test_a_link_that_leads_nowhere_yet_is_followed(kind: str, write: Write, tmp_
 
 
 @every_writer
-def test_a_fifo_is_written_to(kind: str, write: Write, tmp_path: Path) -> None:
+def test_a_fifo_is_written_to(kind, write, tmp_path) -> None:
     fifo = tmp_path / "fifo"
     os.mkfifo(fifo)
     read: list[bytes] = []
@@ -128,14 +128,14 @@ def test_a_fifo_is_written_to(kind: str, write: Write, tmp_path: Path) -> None:
 
 @each_tool
 @pytest.mark.parametrize("name", ["/proc/self/fd/1", "/proc/thread-self/fd/1", "/dev/fd/1"])
-def test_a_descriptor_is_written_to(kind: str, name: str, write: Write) -> None:
+def test_a_descriptor_is_written_to(kind, name, write) -> None:
     done = write(kind, name)
     assert done.returncode == 0, done.stderr
     assert done.stdout
 
 
 @every_writer
-def test_standard_output_is_written_to(kind: str, write: Write, tmp_path: Path) -> None:
+def test_standard_output_is_written_to(kind, write, tmp_path) -> None:
     link = tmp_path / "stdout"  # and not /dev/stdout: a tool that fails here would replace it
     link.symlink_to("/proc/self/fd/1")
     file = tmp_path / "file"
@@ -149,7 +149,7 @@ def test_standard_output_is_written_to(kind: str, write: Write, tmp_path: Path) 
 
 
 @each_tool
-def test_a_descriptor_that_is_not_open_is_refused(kind: str, write: Write) -> None:
+def test_a_descriptor_that_is_not_open_is_refused(kind, write) -> None:
     done = write(kind, "/dev/fd/77")
     assert done.returncode == Exit.CANT_CREATE
     assert complaint(done.stderr).endswith("cannot create /dev/fd/77: Bad file descriptor")
@@ -165,7 +165,7 @@ def test_the_root_directory_is_refused(name: str) -> None:
 
 
 @each_tool
-def test_a_directory_or_no_name_is_no_file(kind: str, write: Write, tmp_path: Path) -> None:
+def test_a_directory_or_no_name_is_no_file(kind, write, tmp_path) -> None:
     for name in [tmp_path, ""][WRITERS[kind][0] == "dl-probe" :]:
         done = write(kind, name, cwd=tmp_path)
         assert done.returncode == Exit.CANT_CREATE
@@ -175,7 +175,7 @@ def test_a_directory_or_no_name_is_no_file(kind: str, write: Write, tmp_path: Pa
 
 
 @each_tool
-def test_links_in_a_circle_are_refused(kind: str, write: Write, tmp_path: Path) -> None:
+def test_links_in_a_circle_are_refused(kind, write, tmp_path) -> None:
     (tmp_path / "a").symlink_to("b")
     (tmp_path / "b").symlink_to("a")
     done = write(kind, tmp_path / "a")
@@ -185,9 +185,7 @@ def test_links_in_a_circle_are_refused(kind: str, write: Write, tmp_path: Path) 
 
 
 @pytest.mark.slow
-def test_a_reader_of_a_fifo_that_goes_ends_the_tool(
-    tool: Tools, fake_engine: FakeEngine, tmp_path: Path
-) -> None:
+def test_a_reader_of_a_fifo_that_goes_ends_the_tool(tool, fake_engine, tmp_path) -> None:
     fifo = tmp_path / "fifo"
     os.mkfifo(fifo)
     probe = f"DOCKER_HOST={fake_engine.url} dl-probe -i 0.05 --format jsonl -o {fifo}"
@@ -225,12 +223,7 @@ def looks(path: Path) -> str:
      (".arrows", "arrow"), (".prom", "prom"), (".CSV", "csv")],
 )  # fmt: skip
 def test_a_suffix_decides_what_the_probe_writes(
-    suffix: str,
-    format_: str,
-    stream: tuple[str, ...],
-    tool: Tools,
-    fake_engine: FakeEngine,
-    tmp_path: Path,
+    suffix, format_, stream, tool, fake_engine, tmp_path
 ) -> None:
     file = tmp_path / f"x{suffix}"
     env = {"DOCKER_HOST": fake_engine.url}
@@ -240,7 +233,7 @@ def test_a_suffix_decides_what_the_probe_writes(
 
 
 def test_a_name_that_agrees_with_the_format_is_well_and_beats_a_default(
-    tool: Tools, fake_engine: FakeEngine, tmp_path: Path
+    tool, fake_engine, tmp_path
 ) -> None:
     env = {"DOCKER_HOST": fake_engine.url}
     file = tmp_path / "x.csv"
@@ -250,9 +243,7 @@ def test_a_name_that_agrees_with_the_format_is_well_and_beats_a_default(
     assert looks(file) == "csv"
 
 
-def test_a_name_without_a_suffix_says_nothing(
-    tool: Tools, fake_engine: FakeEngine, tmp_path: Path
-) -> None:
+def test_a_name_without_a_suffix_says_nothing(tool, fake_engine, tmp_path) -> None:
     env = {"DOCKER_HOST": fake_engine.url}
     assert tool("dl-probe", "-o", tmp_path / "x", env=env).returncode == 0
     assert looks(tmp_path / "x") == "parquet"
@@ -260,7 +251,7 @@ def test_a_name_without_a_suffix_says_nothing(
 
 @pytest.mark.parametrize("name", ["x.gz", "x.csv.zst", "x.xlsx"])
 def test_a_suffix_of_no_format_is_refused_where_no_format_is_asked_for(
-    name: str, tool: Tools, fake_engine: FakeEngine, tmp_path: Path
+    name, tool, fake_engine, tmp_path
 ) -> None:
     env = {"DOCKER_HOST": fake_engine.url}
     file = tmp_path / name
@@ -277,9 +268,7 @@ def test_a_suffix_of_no_format_is_refused_where_no_format_is_asked_for(
 
 
 @pytest.mark.parametrize("suffix", [".csv", ".jsonl", ".parquet", ".arrow", ".arrows", ".prom"])
-def test_a_suffix_decides_what_a_simulation_records(
-    suffix: str, tool: Tools, tmp_path: Path
-) -> None:
+def test_a_suffix_decides_what_a_simulation_records(suffix, tool, tmp_path) -> None:
     file = tmp_path / f"x{suffix}"
     done = tool("dl-sim", "-p", "noop", "--format", "csv", "-o", file, input=WORKLOAD)
     assert done.returncode == 0, done.stderr
@@ -288,7 +277,7 @@ def test_a_suffix_decides_what_a_simulation_records(
 
 
 @pytest.mark.parametrize("suffix", [".csv", ".jsonl", ".md", ".html", ".png", ".svg"])
-def test_a_suffix_decides_what_a_report_is(suffix: str, tool: Tools, tmp_path: Path) -> None:
+def test_a_suffix_decides_what_a_report_is(suffix, tool, tmp_path) -> None:
     if suffix in (".html", ".png", ".svg"):
         pytest.importorskip("matplotlib")
     file = tmp_path / f"x{suffix}"
@@ -304,7 +293,7 @@ def test_a_suffix_decides_what_a_report_is(suffix: str, tool: Tools, tmp_path: P
      ("dl-report", "png", "x.svg"), ("dl-report", "html", "x.CSV")],
 )  # fmt: skip
 def test_a_suffix_that_contradicts_the_format_is_refused(
-    name: str, format_: str, file: str, tool: Tools, tmp_path: Path
+    name, format_, file, tool, tmp_path
 ) -> None:
     (tmp_path / file).write_bytes(b"old")
     done = tool(name, "--format", format_, "-o", tmp_path / file, input=JOBS)

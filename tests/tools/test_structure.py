@@ -39,14 +39,14 @@ def test_nothing_breaks_a_bound() -> None:
 
 @pytest.mark.parametrize("graph", ["module_graph", "folder_graph", "unit_graph"])
 @pytest.mark.slow
-def test_nothing_imports_in_a_circle(graph: str) -> None:
+def test_nothing_imports_in_a_circle(graph) -> None:
     assert circles(getattr(this_package(), graph)) == []
 
 
 # The measure itself
 
 
-def test_a_circle_of_modules_is_found(package: Measured) -> None:
+def test_a_circle_of_modules_is_found(package) -> None:
     found = package(
         a__in__one="from dltools.a import two",
         a__in__two="def f():\n    from dltools.a.one import g",
@@ -56,7 +56,7 @@ def test_a_circle_of_modules_is_found(package: Measured) -> None:
     assert circles(found.unit_graph) == []
 
 
-def test_a_circle_of_folders_is_found_where_no_modules_are_in_one(package: Measured) -> None:
+def test_a_circle_of_folders_is_found_where_no_modules_are_in_one(package) -> None:
     found = package(
         a__in__one="from dltools.b import three",
         a__in__two="",
@@ -68,7 +68,7 @@ def test_a_circle_of_folders_is_found_where_no_modules_are_in_one(package: Measu
     assert circles(found.folder_graph) == [["dltools/a", "dltools/b"]]
 
 
-def test_a_small_module_with_one_importer_is_a_closet_unless_it_says_why(package: Measured) -> None:
+def test_a_small_module_with_one_importer_is_a_closet_unless_it_says_why(package) -> None:
     found = package(
         a="from dltools import b, c, d, e",
         b="",

@@ -9,7 +9,6 @@ import math
 import os
 import sys
 import time
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -89,7 +88,7 @@ def ended(actuator: EngineActuator) -> list[tuple[str, str | None]]:
     return statuses(actuator.deliverer.finish(lambda _: None))
 
 
-def test_a_model_is_delivered_with_a_manifest(runs: Runs) -> None:
+def test_a_model_is_delivered_with_a_manifest(runs) -> None:
     (result,) = runs.begin().apply(plan_of(ORDER))
     sha256 = hashlib.sha256(MODEL).hexdigest()
     said = {"delivered": str(runs.delivered), "size": len(MODEL), "sha256": sha256}
@@ -111,7 +110,7 @@ def test_a_model_is_delivered_with_a_manifest(runs: Runs) -> None:
     assert manifest.items() >= expected.items()
 
 
-def test_each_target_of_a_container_is_delivered_once(runs: Runs) -> None:
+def test_each_target_of_a_container_is_delivered_once(runs) -> None:
     final = replace(ORDER, met=replace(MET, target=0.2, value=0.1), id=8)
     runs.begin().apply(plan_of(ORDER))
     results = runs.begin().apply(plan_of(ORDER, final, ORDER))  # the pipe was started again
@@ -119,7 +118,7 @@ def test_each_target_of_a_container_is_delivered_once(runs: Runs) -> None:
     assert len(list(runs.models.iterdir())) == 2
 
 
-def test_a_job_that_has_moved_is_not_delivered_again(runs: Runs, fake_engine: FakeEngine) -> None:
+def test_a_job_that_has_moved_is_not_delivered_again(runs, fake_engine) -> None:
     first = "1" * 64
     runs.begin().apply(plan_of(ORDER))
     (record,) = (runs.home / "deliveries").iterdir()
@@ -129,7 +128,7 @@ def test_a_job_that_has_moved_is_not_delivered_again(runs: Runs, fake_engine: Fa
     assert result.status == "unchanged"
 
 
-def test_a_dry_run_delivers_nothing(runs: Runs) -> None:
+def test_a_dry_run_delivers_nothing(runs) -> None:
     (result,) = runs.begin(dry_run=True).apply(plan_of(ORDER))
     assert (result.status, result.after) == ("planned", {"delivered": str(runs.delivered)})
     assert not runs.models.exists()
@@ -143,9 +142,7 @@ def test_a_dry_run_delivers_nothing(runs: Runs) -> None:
         ({"dltools.checkpoint": "/m", "dltools.protect": "1"}, "protected by its label"),
     ],
 )
-def test_why_nothing_is_delivered(
-    runs: Runs, fake_engine: FakeEngine, labels: dict[str, str], why: str
-) -> None:
+def test_why_nothing_is_delivered(runs, fake_engine, labels, why) -> None:
     fake_engine.labels = labels
     actuator = runs.begin()
     (result,) = actuator.apply(plan_of(ORDER))
@@ -169,9 +166,7 @@ def hang_up(fake: FakeEngine) -> str:
 
 
 @pytest.mark.parametrize("fault", [break_archive, remove_checkpoint, hang_up])
-def test_what_has_failed_is_tried_again_ever_more_slowly(
-    runs: Runs, fake_engine: FakeEngine, fault: Callable[[FakeEngine], str]
-) -> None:
+def test_what_has_failed_is_tried_again_ever_more_slowly(runs, fake_engine, fault) -> None:
     whole = fake_engine.archive
     why = fault(fake_engine)
     actuator = runs.begin()
@@ -190,7 +185,7 @@ def test_what_has_failed_is_tried_again_ever_more_slowly(
     assert actuator.deliverer.seconds_until_due() is None
 
 
-def test_the_next_run_goes_on_with_what_was_left(runs: Runs, fake_engine: FakeEngine) -> None:
+def test_the_next_run_goes_on_with_what_was_left(runs, fake_engine) -> None:
     whole, fake_engine.archive = fake_engine.archive, None
     runs.begin().apply(plan_of(ORDER))
     fake_engine.archive = whole
@@ -199,7 +194,7 @@ def test_the_next_run_goes_on_with_what_was_left(runs: Runs, fake_engine: FakeEn
 
 
 def test_a_hook_that_fails_is_a_result_and_runs_again_without_another_copy(
-    runs: Runs, fake_engine: FakeEngine, tmp_path: Path
+    runs, fake_engine, tmp_path
 ) -> None:
     said = tmp_path / "said"
     (result,) = runs.begin(counting(said, 3)).apply(plan_of(ORDER))
@@ -214,7 +209,7 @@ def test_a_hook_that_fails_is_a_result_and_runs_again_without_another_copy(
     assert said.read_text() == f"{runs.delivered}\n" * 2
 
 
-def test_a_hook_that_takes_long_holds_up_nothing(runs: Runs, tmp_path: Path) -> None:
+def test_a_hook_that_takes_long_holds_up_nothing(runs, tmp_path) -> None:
     actuator = runs.begin(waiting(tmp_path / "go"))
     assert actuator.deliverer is not None
     (result,) = actuator.apply(plan_of(ORDER))
@@ -232,7 +227,7 @@ def test_a_hook_that_takes_long_holds_up_nothing(runs: Runs, tmp_path: Path) -> 
     assert result.status == "unchanged" and "hook" not in result.after
 
 
-def test_a_hook_that_hangs_is_a_result_and_is_tried_again(runs: Runs) -> None:
+def test_a_hook_that_hangs_is_a_result_and_is_tried_again(runs) -> None:
     actuator = runs.begin(Hook(("sh", "-c", "sleep 600"), 0.2, patience_s=0))
     why = "delivered, but the hook sh was killed: it took more than 0.2 s; it is tried again"
     actuator.apply(plan_of(ORDER))
@@ -246,7 +241,7 @@ def test_a_hook_that_hangs_is_a_result_and_is_tried_again(runs: Runs) -> None:
     assert actuator.deliverer and actuator.deliverer.seconds_until_due() == 1
 
 
-def test_a_hook_that_is_stopped_begins_again_in_the_next_run(runs: Runs, tmp_path: Path) -> None:
+def test_a_hook_that_is_stopped_begins_again_in_the_next_run(runs, tmp_path) -> None:
     said = tmp_path / "said"
     actuator = runs.begin(waiting(tmp_path / "go"))
     actuator.apply(plan_of(ORDER))
@@ -257,9 +252,7 @@ def test_a_hook_that_is_stopped_begins_again_in_the_next_run(runs: Runs, tmp_pat
     assert said.read_text() == f"{runs.delivered}\n"
 
 
-def test_a_copy_that_a_killed_run_had_finished_is_not_made_again(
-    runs: Runs, fake_engine: FakeEngine
-) -> None:
+def test_a_copy_that_a_killed_run_had_finished_is_not_made_again(runs, fake_engine) -> None:
     runs.begin().apply(plan_of(ORDER))
     (record,) = (runs.home / "deliveries").iterdir()
     left = json.loads(record.read_text()) | {"step": "ordered", "folder": ""}
@@ -272,9 +265,7 @@ def test_a_copy_that_a_killed_run_had_finished_is_not_made_again(
     assert (runs.delivered / "checkpoint" / "model.pt").read_bytes() == MODEL
 
 
-def test_a_model_whose_container_is_gone_is_lost_and_said_so_once(
-    runs: Runs, fake_engine: FakeEngine
-) -> None:
+def test_a_model_whose_container_is_gone_is_lost_and_said_so_once(runs, fake_engine) -> None:
     fake_engine.archive = None
     runs.begin().apply(plan_of(ORDER))
     fake_engine.is_there = False
@@ -283,9 +274,7 @@ def test_a_model_whose_container_is_gone_is_lost_and_said_so_once(
     assert retried(actuator) == retried(runs.begin()) == []
 
 
-def test_records_are_forgotten_after_ninety_days(
-    runs: Runs, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_records_are_forgotten_after_ninety_days(runs, monkeypatch) -> None:
     runs.begin().apply(plan_of(ORDER))
     began = time.time()
     monkeypatch.setattr("dltools.apply.deliver.deliverer.time.time", lambda: began + 89 * 86400)
@@ -296,7 +285,7 @@ def test_records_are_forgotten_after_ninety_days(
     assert not list((runs.home / "deliveries").iterdir())
 
 
-def test_a_full_disk_leaves_nothing_behind(runs: Runs, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_full_disk_leaves_nothing_behind(runs, monkeypatch) -> None:
     def full(*_: Any) -> None:
         raise OSError(28, "No space left on device")
 
@@ -307,7 +296,7 @@ def test_a_full_disk_leaves_nothing_behind(runs: Runs, monkeypatch: pytest.Monke
 
 
 @pytest.mark.parametrize("damage", ["", '"metric": "\\ud800'], ids=["cut off", "no text"])
-def test_a_damaged_record_is_named(runs: Runs, damage: str) -> None:
+def test_a_damaged_record_is_named(runs, damage) -> None:
     runs.begin().apply(plan_of(ORDER))
     (record,) = (runs.home / "deliveries").iterdir()
     record.write_text(record.read_text().replace('"metric": "' if damage else "}", damage))
@@ -326,14 +315,14 @@ def run(command: tuple[str, ...], limit_s: float = 60, path: Path = Path("/x")) 
     return hook.failure
 
 
-def test_the_path_is_the_last_argument_and_no_shell_reads_it(tmp_path: Path) -> None:
+def test_the_path_is_the_last_argument_and_no_shell_reads_it(tmp_path) -> None:
     path = tmp_path / "$HOME; x"
     code = "import sys; open(sys.argv[1], 'w').write(sys.argv[2])"
     assert run((*script(code), str(tmp_path / "said")), path=path) is None
     assert (tmp_path / "said").read_text() == str(path)
 
 
-def test_what_it_prints_is_no_result(capfd: pytest.CaptureFixture[str]) -> None:
+def test_what_it_prints_is_no_result(capfd) -> None:
     run(script("print('sent')"))
     assert capfd.readouterr() == ("", "sent\n")
 
@@ -350,12 +339,12 @@ def test_what_it_prints_is_no_result(capfd: pytest.CaptureFixture[str]) -> None:
         (("/etc/passwd",), "the hook /etc/passwd cannot be run: Permission denied"),
     ],
 )
-def test_a_failure_is_told(hook: tuple[str, ...], why: str) -> None:
+def test_a_failure_is_told(hook, why) -> None:
     assert run(hook) == why
 
 
 @pytest.mark.slow
-def test_a_hook_that_hangs_is_killed_with_all_that_it_has_started(tmp_path: Path) -> None:
+def test_a_hook_that_hangs_is_killed_with_all_that_it_has_started(tmp_path) -> None:
     said = tmp_path / "pid"
     code = (
         "import subprocess, time; p = subprocess.Popen(['sleep', '600'])\n"
@@ -368,7 +357,7 @@ def test_a_hook_that_hangs_is_killed_with_all_that_it_has_started(tmp_path: Path
     eventually(lambda: not is_running(child), seconds=30)
 
 
-def test_nobody_has_to_wait_for_a_hook(tmp_path: Path) -> None:
+def test_nobody_has_to_wait_for_a_hook(tmp_path) -> None:
     go = tmp_path / "go"
     os.mkfifo(go)
     hook = Hook(("sh", "-c", f"read line < {go}; exit 4"), 60).begin(Path("/x"))

@@ -2,7 +2,6 @@
 
 import contextlib
 from collections.abc import Callable
-from pathlib import Path
 
 import pytest
 from helpers.examples import examples
@@ -70,13 +69,7 @@ restart_plans = st.dictionaries(st.integers(1, 60), st.sampled_from("ab"), max_s
     bad=st.sampled_from(["", "", "b"]),
 )
 def test_a_job_is_on_one_host_whatever_goes_wrong(
-    tmp_path_factory: pytest.TempPathFactory,
-    faults: dict[int, Fault],
-    restarts: dict[int, str],
-    policy: str,
-    deaf: bool,
-    shared: bool,
-    bad: str,
+    tmp_path_factory, faults, restarts, policy, deaf, shared, bad
 ) -> None:
     if policy == "no":
         restarts = {}  # a host that is switched off ends a job that nobody starts again
@@ -87,7 +80,7 @@ def test_a_job_is_on_one_host_whatever_goes_wrong(
 
 
 @pytest.mark.parametrize("fault", Fault)
-def test_each_single_fault_at_each_call(tmp_path: Path, fault: Fault) -> None:
+def test_each_single_fault_at_each_call(tmp_path, fault) -> None:
     for number in range(1, 31):
         print(f"call {number}")  # pytest shows it if the test fails
         (place := tmp_path / f"{number}").mkdir()
@@ -96,7 +89,7 @@ def test_each_single_fault_at_each_call(tmp_path: Path, fault: Fault) -> None:
         check(world)
 
 
-def test_without_faults_it_moves(tmp_path: Path) -> None:
+def test_without_faults_it_moves(tmp_path) -> None:
     world = World(tmp_path)
     result = ordered(world)
     (new,) = world.hosts["b"].containers.values()
@@ -118,9 +111,7 @@ def test_without_faults_it_moves(tmp_path: Path) -> None:
         ({"bad_host": "b"}, "not moved, it stays on a: it does not run on b: exited with status 1"),
     ],
 )
-def test_a_move_that_cannot_succeed_is_rolled_back_at_once(
-    tmp_path: Path, changes: dict[str, object], why: str
-) -> None:
+def test_a_move_that_cannot_succeed_is_rolled_back_at_once(tmp_path, changes, why) -> None:
     world = World(tmp_path, **changes)  # type: ignore[arg-type]
     result = ordered(world)
     assert (result.status, result.error) == ("failed", why)
@@ -128,7 +119,7 @@ def test_a_move_that_cannot_succeed_is_rolled_back_at_once(
     assert CrashingFiles(world).all() == []
 
 
-def test_a_name_that_is_taken_on_the_target_leaves_the_job_alone(tmp_path: Path) -> None:
+def test_a_name_that_is_taken_on_the_target_leaves_the_job_alone(tmp_path) -> None:
     world = World(tmp_path)
     other = world.hosts["b"].add(JOB, {}, "no", "exited")
     result = ordered(world)
@@ -137,7 +128,7 @@ def test_a_name_that_is_taken_on_the_target_leaves_the_job_alone(tmp_path: Path)
     assert world.running() == ["a"]
 
 
-def test_a_target_that_does_not_answer_any_more_is_waited_for(tmp_path: Path) -> None:
+def test_a_target_that_does_not_answer_any_more_is_waited_for(tmp_path) -> None:
     world = World(tmp_path)
     ordered(world)
     lost = dict.fromkeys(range(world.started_at, 99), Fault.LOST_BEFORE)
@@ -152,7 +143,7 @@ def test_a_target_that_does_not_answer_any_more_is_waited_for(tmp_path: Path) ->
     assert (result.status, world.running()) == ("applied", ["b"])
 
 
-def test_a_host_that_is_not_among_those_of_the_run_is_waited_for(tmp_path: Path) -> None:
+def test_a_host_that_is_not_among_those_of_the_run_is_waited_for(tmp_path) -> None:
     world = World(tmp_path, {12: Fault.KILLED_BEFORE})
     with pytest.raises(CrashError):
         ordered(world)
@@ -168,9 +159,7 @@ def test_a_host_that_is_not_among_those_of_the_run_is_waited_for(tmp_path: Path)
 
 
 @pytest.mark.parametrize("number", range(1, 31))
-def test_undo_rolls_back_what_was_begun_and_says_what_it_cannot(
-    tmp_path: Path, number: int
-) -> None:
+def test_undo_rolls_back_what_was_begun_and_says_what_it_cannot(tmp_path, number) -> None:
     world = World(tmp_path, {number: Fault.KILLED_AFTER})
     try:
         ordered(world)
@@ -191,7 +180,7 @@ def test_undo_rolls_back_what_was_begun_and_says_what_it_cannot(
     check(world)
 
 
-def test_a_dry_run_moves_nothing(tmp_path: Path) -> None:
+def test_a_dry_run_moves_nothing(tmp_path) -> None:
     world = World(tmp_path)
     result = ordered(world, dry_run=True)
     assert (result.status, result.after) == ("planned", {"host": "b"})

@@ -2,7 +2,6 @@
 
 import contextlib
 from collections.abc import Callable
-from pathlib import Path
 
 import pytest
 from helpers.examples import examples
@@ -72,12 +71,7 @@ def check(world: SwarmWorld) -> None:
     tight=st.sampled_from(["", "", "b"]),
 )
 def test_a_service_is_on_one_node_whatever_goes_wrong(
-    tmp_path_factory: pytest.TempPathFactory,
-    faults: dict[int, Fault],
-    lag: int,
-    bad: str,
-    shared: bool,
-    tight: str,
+    tmp_path_factory, faults, lag, bad, shared, tight
 ) -> None:
     world = SwarmWorld(
         tmp_path_factory.mktemp("moves"), faults, lag=lag, bad_host=bad, shared=shared, tight=tight
@@ -88,7 +82,7 @@ def test_a_service_is_on_one_node_whatever_goes_wrong(
 
 
 @pytest.mark.parametrize("fault", Fault)
-def test_each_single_fault_at_each_call(tmp_path: Path, fault: Fault) -> None:
+def test_each_single_fault_at_each_call(tmp_path, fault) -> None:
     for number in range(1, 51):
         print(f"call {number}")  # pytest shows it if the test fails
         (place := tmp_path / f"{number}").mkdir()
@@ -97,7 +91,7 @@ def test_each_single_fault_at_each_call(tmp_path: Path, fault: Fault) -> None:
         check(world)
 
 
-def test_without_faults_it_moves(tmp_path: Path) -> None:
+def test_without_faults_it_moves(tmp_path) -> None:
     world = SwarmWorld(tmp_path, lag=1)
     result = ordered(world)
     (new,) = world.hosts["b"].containers.values()
@@ -115,9 +109,7 @@ def test_without_faults_it_moves(tmp_path: Path) -> None:
         ({"tight": "b"}, "it does not run on b: not within 10 s: no suitable node"),
     ],
 )
-def test_a_move_that_cannot_succeed_is_rolled_back_at_once(
-    tmp_path: Path, changes: dict[str, object], why: str
-) -> None:
+def test_a_move_that_cannot_succeed_is_rolled_back_at_once(tmp_path, changes, why) -> None:
     world = SwarmWorld(tmp_path, **changes)  # type: ignore[arg-type]
     result = ordered(world)
     assert (result.status, result.error) == ("failed", f"not moved, it stays on a: {why}")
@@ -125,7 +117,7 @@ def test_a_move_that_cannot_succeed_is_rolled_back_at_once(
     assert CrashingFiles(world).all() == []
 
 
-def test_undo_takes_the_constraint_back_and_leaves_the_task(tmp_path: Path) -> None:
+def test_undo_takes_the_constraint_back_and_leaves_the_task(tmp_path) -> None:
     world = SwarmWorld(tmp_path)
     ordered(world)
     (planned,) = migrator(world, dry_run=True).undo(lambda _: None)
@@ -139,7 +131,7 @@ def test_undo_takes_the_constraint_back_and_leaves_the_task(tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize("number", range(1, 51, 3))
-def test_undo_rolls_back_what_was_begun(tmp_path: Path, number: int) -> None:
+def test_undo_rolls_back_what_was_begun(tmp_path, number) -> None:
     world = SwarmWorld(tmp_path, {number: Fault.KILLED_AFTER}, lag=1)
     with contextlib.suppress(CrashError):
         ordered(world)
@@ -151,7 +143,7 @@ def test_undo_rolls_back_what_was_begun(tmp_path: Path, number: int) -> None:
     assert len(world.running()) == 1
 
 
-def test_a_user_who_changes_the_constraint_ends_the_record(tmp_path: Path) -> None:
+def test_a_user_who_changes_the_constraint_ends_the_record(tmp_path) -> None:
     world = SwarmWorld(tmp_path)
     ordered(world)
     world.manager.spec["TaskTemplate"]["Placement"]["Constraints"] = ["node.role==worker"]
@@ -159,7 +151,7 @@ def test_a_user_who_changes_the_constraint_ends_the_record(tmp_path: Path) -> No
     assert CrashingFiles(world).all() == []
 
 
-def test_a_dry_run_moves_nothing(tmp_path: Path) -> None:
+def test_a_dry_run_moves_nothing(tmp_path) -> None:
     world = SwarmWorld(tmp_path)
     result = ordered(world, dry_run=True)
     assert (result.status, result.after) == ("planned", {"host": "b"})

@@ -50,13 +50,7 @@ def home(tool: Tools, fake_engine: FakeEngine, tmp_path: Path) -> Path:
     ],
 )
 def test_state_that_may_be_another_s_is_refused(
-    tool: Tools,
-    fake_engine: FakeEngine,
-    home: Path,
-    arguments: tuple[str, ...],
-    where: str,
-    spoil: Spoil,
-    said: str,
+    tool, fake_engine, home, arguments, where, spoil, said
 ) -> None:
     spoil(home / where)
     if not where:
@@ -74,9 +68,7 @@ def test_state_that_may_be_another_s_is_refused(
 
 
 @needs_root
-def test_turns_that_another_user_has_noted_are_not_believed(
-    tool: Tools, fake_engine: FakeEngine, home: Path
-) -> None:
+def test_turns_that_another_user_has_noted_are_not_believed(tool, fake_engine, home) -> None:
     fake_engine.state = "paused"
     note = home / "rotation" / "x.json"
     note.parent.mkdir(exist_ok=True)

@@ -69,7 +69,7 @@ def apply(
 )
 @pytest.mark.parametrize("is_used", [False, True], ids=["new", "used"])
 def test_nothing_is_changed_that_cannot_be_written_down(
-    apply: Apply, fake_engine: FakeEngine, disk: Path, spoil: Spoil, why: str, is_used: bool
+    apply, fake_engine, disk, spoil, why, is_used
 ) -> None:
     if is_used:
         assert apply(input=plan({"cpus": 1.5})).returncode == 0
@@ -85,9 +85,7 @@ def test_nothing_is_changed_that_cannot_be_written_down(
     assert len(fake_engine.updates) == 1
 
 
-def test_a_full_disk_does_not_prevent_undo(
-    apply: Apply, fake_engine: FakeEngine, disk: Path
-) -> None:
+def test_a_full_disk_does_not_prevent_undo(apply, fake_engine, disk) -> None:
     apply(input=plan({"cpus": 1.5}))
     fill(disk)
     done = apply("--undo")
@@ -97,7 +95,7 @@ def test_a_full_disk_does_not_prevent_undo(
 
 
 def test_undo_on_a_read_only_disk_changes_nothing_and_can_be_tried_again(
-    apply: Apply, fake_engine: FakeEngine, disk: Path
+    apply, fake_engine, disk
 ) -> None:
     apply(input=plan({"cpus": 1.5}))
     make_read_only(disk)
@@ -113,7 +111,7 @@ def test_undo_on_a_read_only_disk_changes_nothing_and_can_be_tried_again(
 
 @pytest.mark.slow
 def test_a_stream_whose_disk_fills_ends_and_takes_its_lease_back(
-    tool: Tools, fake_engine: FakeEngine, disk: Path, monkeypatch: pytest.MonkeyPatch
+    tool, fake_engine, disk, monkeypatch
 ) -> None:
     monkeypatch.setenv("DOCKER_HOST", fake_engine.url)
     process = tool.begin("dl-apply", "--state-dir", disk / "state", "--lease", "600")

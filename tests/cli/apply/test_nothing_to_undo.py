@@ -27,11 +27,11 @@ def said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
     return ask
 
 
-def test_a_user_learns_how_to_see_what_root_has_changed(said: Any) -> None:
+def test_a_user_learns_how_to_see_what_root_has_changed(said) -> None:
     line = said(1000)
     assert line.startswith("nothing to undo on vm: no entry in /home/ada/state/journal. ")
     assert line.endswith("; if root's, as the service's: sudo dl-apply --status")
 
 
-def test_root_does_not(said: Any) -> None:
+def test_root_does_not(said) -> None:
     assert said(0).endswith("give its state directory with --state-dir")

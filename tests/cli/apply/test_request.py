@@ -1,7 +1,5 @@
 """What dl-apply is asked for: options that contradict each other are refused."""
 
-from typing import Any
-
 import pytest
 import typer
 
@@ -39,8 +37,6 @@ def test_the_task_is_chosen_by_options() -> None:
         ({"undoes": True, "stops": True, "is_dry_run": True}, "--stop ends a run"),
     ],
 )
-def test_options_that_contradict_each_other_are_wrong_usage(
-    changes: dict[str, Any], fault: str
-) -> None:
+def test_options_that_contradict_each_other_are_wrong_usage(changes, fault) -> None:
     with pytest.raises(typer.BadParameter, match=fault):
         Request(**changes)

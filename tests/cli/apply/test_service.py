@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from helpers.tools import Tools, complaint
+from helpers.tools import complaint
 
 from dltools.cli.apply import service as module
 from dltools.cli.apply.request import Request
@@ -70,9 +70,7 @@ def test_the_unit_is_the_sample() -> None:
 
 
 @pytest.mark.slow
-def test_it_is_written_enabled_and_started(
-    machine: Machine, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_it_is_written_enabled_and_started(machine, capsys) -> None:
     service = machine.service("team=a", policy="srtf")
     service.install()
     assert machine.asked == ["daemon-reload", "enable dltools-stream", "restart dltools-stream"]
@@ -91,7 +89,7 @@ def test_it_is_written_enabled_and_started(
 
 @pytest.mark.slow
 def test_what_is_said_can_be_typed_where_sudo_does_not_find_the_tools(
-    machine: Machine, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    machine, monkeypatch, capsys
 ) -> None:
     apart = machine.bin.parent / "apart"
     apart.mkdir()
@@ -109,13 +107,13 @@ def test_it_tells_whom_to_ask() -> None:
         Service(contact="a'; rm -rf /").text()
 
 
-def test_one_that_does_not_stay_up_is_an_error(machine: Machine) -> None:
+def test_one_that_does_not_stay_up_is_an_error(machine) -> None:
     machine.answers("failed")
     with pytest.raises(UnavailableError, match="journalctl -u dltools-stream"):
         machine.service().install()
 
 
-def test_removal_leaves_nothing(machine: Machine, capsys: pytest.CaptureFixture[str]) -> None:
+def test_removal_leaves_nothing(machine, capsys) -> None:
     service = machine.service()
     service.install()
     (service.home / "journal").mkdir(parents=True)
@@ -132,9 +130,7 @@ def test_removal_leaves_nothing(machine: Machine, capsys: pytest.CaptureFixture[
 
 
 @pytest.mark.slow
-def test_a_state_that_others_need_is_kept(
-    machine: Machine, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_state_that_others_need_is_kept(machine, capsys) -> None:
     service = machine.service()
     service.install()
     service.home.mkdir()
@@ -144,7 +140,7 @@ def test_a_state_that_others_need_is_kept(
     assert "is kept: flowcon.state is there" in capsys.readouterr().err
 
 
-def test_the_unit_of_somebody_else_is_left_alone(machine: Machine) -> None:
+def test_the_unit_of_somebody_else_is_left_alone(machine) -> None:
     shutil.copy(SAMPLE, machine.service().file)
     for act in (machine.service().install, machine.service().stop):
         with pytest.raises(ConfigError, match="was not written by --install-service"):
@@ -152,9 +148,7 @@ def test_the_unit_of_somebody_else_is_left_alone(machine: Machine) -> None:
     assert machine.asked == []
 
 
-def test_without_root_or_systemd_it_says_what_to_do(
-    machine: Machine, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_without_root_or_systemd_it_says_what_to_do(machine, monkeypatch) -> None:
     (machine.service().running).rmdir()
     with pytest.raises(UnavailableError, match="cron can run the tools"):
         machine.service().install()
@@ -166,12 +160,12 @@ def test_without_root_or_systemd_it_says_what_to_do(
 
 
 @pytest.mark.parametrize("label", ["a b", "a'b", "a%n", "$x", "a;b", ""])
-def test_what_a_unit_cannot_hold(label: str) -> None:
+def test_what_a_unit_cannot_hold(label) -> None:
     with pytest.raises(ConfigError):
         Service(labels=(label,)).text()
 
 
-def test_options_that_contradict_each_other(tool: Tools) -> None:
+def test_options_that_contradict_each_other(tool) -> None:
     for options in (
         ["--install-service", "--remove-service"],
         ["--install-service", "--undo"],
@@ -185,7 +179,7 @@ def test_options_that_contradict_each_other(tool: Tools) -> None:
     assert service_asked(Request(undoes=True)) is None
 
 
-def test_a_dry_run_prints_the_unit(tool: Tools) -> None:
+def test_a_dry_run_prints_the_unit(tool) -> None:
     done = tool("dl-apply", "--install-service", "--dry-run")
     assert (done.returncode, done.stderr) == (0, b"")
     assert done.stdout.decode() == Service().text()

@@ -37,7 +37,7 @@ def signals() -> Iterator[FirstSignal]:
     ("number", "error"), [(signal.SIGTERM, SystemExit), (signal.SIGINT, KeyboardInterrupt)]
 )
 def test_a_signal_whose_exception_was_dropped_ends_the_run_at_the_next_check(
-    signals: FirstSignal, number: signal.Signals, error: type[BaseException]
+    signals, number, error
 ) -> None:
     signals.check()
     made = Freed(number)
@@ -47,7 +47,7 @@ def test_a_signal_whose_exception_was_dropped_ends_the_run_at_the_next_check(
 
 
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
-def test_it_ends_a_wait_that_begins_after_the_check(signals: FirstSignal) -> None:
+def test_it_ends_a_wait_that_begins_after_the_check(signals) -> None:
     """It came in between, and a select would have waited for a plan for ever."""
     reading, writing = os.pipe()
     with os.fdopen(reading, "rb") as stream, os.fdopen(writing, "wb"):
@@ -59,7 +59,7 @@ def test_it_ends_a_wait_that_begins_after_the_check(signals: FirstSignal) -> Non
             signals.check()
 
 
-def test_a_stream_is_waited_for(signals: FirstSignal) -> None:
+def test_a_stream_is_waited_for(signals) -> None:
     reading, writing = os.pipe()
     with os.fdopen(reading, "rb") as stream, os.fdopen(writing, "wb", buffering=0) as other:
         assert not signals.wait_for(stream, 0.01)

@@ -6,7 +6,6 @@ import signal
 import subprocess
 import sys
 import uuid
-from pathlib import Path
 
 import pytest
 from helpers import fake_engine as faked
@@ -38,7 +37,7 @@ def begun(tool: Tools, engine: FakeEngine, plan: bytes) -> subprocess.Popen[byte
 
 @pytest.mark.slow
 def test_a_second_writer_is_refused_and_told_of_the_first(
-    tool: Tools, fake_engine: FakeEngine, plan: bytes, tmp_path: Path
+    tool, fake_engine, plan, tmp_path
 ) -> None:
     first = begun(tool, fake_engine, plan)
     there = ("--host", fake_engine.url, "--state-dir", str(tmp_path / "other"))
@@ -62,9 +61,7 @@ def test_a_second_writer_is_refused_and_told_of_the_first(
     assert tool("dl-apply", *there, input=plan, env=ALONE).returncode == 0
 
 
-def test_an_undo_during_a_run_says_how_to_end_it(
-    tool: Tools, fake_engine: FakeEngine, plan: bytes
-) -> None:
+def test_an_undo_during_a_run_says_how_to_end_it(tool, fake_engine, plan) -> None:
     first = begun(tool, fake_engine, plan)
     done = tool("dl-apply", "--host", fake_engine.url, "--undo")
     assert done.returncode == 75
@@ -75,7 +72,7 @@ def test_an_undo_during_a_run_says_how_to_end_it(
 
 @pytest.mark.parametrize("is_stopped", [False, True], ids=["running", "stopped by Ctrl-Z"])
 def test_an_undo_may_end_the_run_that_holds_the_state(
-    tool: Tools, fake_engine: FakeEngine, plan: bytes, *, is_stopped: bool
+    tool, fake_engine, plan, *, is_stopped
 ) -> None:
     first = begun(tool, fake_engine, plan)
     if is_stopped:
@@ -88,7 +85,7 @@ def test_an_undo_may_end_the_run_that_holds_the_state(
     assert first.wait(10) == 143
 
 
-def test_without_a_run_stop_is_an_undo(tool: Tools, fake_engine: FakeEngine, plan: bytes) -> None:
+def test_without_a_run_stop_is_an_undo(tool, fake_engine, plan) -> None:
     host = ("--host", fake_engine.url)
     assert tool("dl-apply", *host, input=plan).returncode == 0
     done = tool("dl-apply", *host, "--undo", "--stop")
@@ -96,9 +93,7 @@ def test_without_a_run_stop_is_an_undo(tool: Tools, fake_engine: FakeEngine, pla
     assert [one["status"] for one in records(done.stdout)] == ["applied"]
 
 
-def test_a_process_that_only_the_lock_names_is_not_ended(
-    tool: Tools, fake_engine: FakeEngine, state: Path
-) -> None:
+def test_a_process_that_only_the_lock_names_is_not_ended(tool, fake_engine, state) -> None:
     """Its number may be another process's by now."""
     with subprocess.Popen(["sleep", "60"]) as other:
         state.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -113,9 +108,7 @@ def test_a_process_that_only_the_lock_names_is_not_ended(
         other.kill()
 
 
-def test_a_run_that_does_not_end_is_named(
-    tool: Tools, fake_engine: FakeEngine, state: Path
-) -> None:
+def test_a_run_that_does_not_end_is_named(tool, fake_engine, state) -> None:
     code = "import signal; signal.signal(signal.SIGTERM, signal.SIG_IGN);" + HOLDS_STATE
     words = [sys.executable, "-c", code, "x", str(state), "60"]
     with subprocess.Popen(words, stdout=subprocess.PIPE) as other:
@@ -132,9 +125,7 @@ def test_a_run_that_does_not_end_is_named(
 
 
 @pytest.mark.slow
-def test_an_undo_right_after_a_pipe_waits_for_its_watchdog(
-    tool: Tools, fake_engine: FakeEngine, plan: bytes, state: Path
-) -> None:
+def test_an_undo_right_after_a_pipe_waits_for_its_watchdog(tool, fake_engine, plan, state) -> None:
     first = tool("dl-apply", "--host", fake_engine.url, input=plan)
     assert first.returncode == 0
     with held(state, WATCHDOG, 3.0) as pid:
@@ -147,7 +138,7 @@ def test_an_undo_right_after_a_pipe_waits_for_its_watchdog(
 
 
 @pytest.mark.parametrize("text", ["-1", "x", "1.5", "٣"])
-def test_beside_is_a_process_or_any(tool: Tools, text: str) -> None:
+def test_beside_is_a_process_or_any(tool, text) -> None:
     done = tool("dl-apply", "--beside", text)
     assert done.returncode == 2
     assert b"neither the number of a process nor any" in done.stderr

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 from helpers.observed_rows import container, node, point
-from helpers.tools import Tools, complaint, records
+from helpers.tools import complaint, records
 
 from dltools.cli.plan.sample_stream import MOST_AHEAD, Clocks, Merged
 from dltools.observations.formats.arrow import FORMAT as ARROW
@@ -63,9 +63,7 @@ OPTIONS = ("--set", "itval=4", "--realize", "quota")
 
 
 @pytest.mark.parametrize("policy", ["flowcon", "specon"])
-def test_recordings_of_several_hosts_are_merged_by_time(
-    tool: Tools, tmp_path: Path, policy: str
-) -> None:
+def test_recordings_of_several_hosts_are_merged_by_time(tool, tmp_path, policy) -> None:
     options = ("--policy", policy, *OPTIONS)
     together = tool("dl-plan", *options, input=recorded(PARQUET, *HOSTS))
     apart = tool("dl-plan", *options, *files(tmp_path, PARQUET, "parquet"))
@@ -75,25 +73,25 @@ def test_recordings_of_several_hosts_are_merged_by_time(
     assert plan["input"]["rows"] == 2 * SAMPLES * 5
 
 
-def test_files_of_streams_and_other_formats_merge_too(tool: Tools, tmp_path: Path) -> None:
+def test_files_of_streams_and_other_formats_merge_too(tool, tmp_path) -> None:
     mixed = [files(tmp_path, PARQUET, "parquet")[0], files(tmp_path, ARROW, "arrow")[1]]
     found = tool("dl-plan", *OPTIONS, *mixed)
     together = tool("dl-plan", *OPTIONS, input=recorded(PARQUET, *HOSTS))
     assert without_input(found.stdout) == without_input(together.stdout)
 
 
-def test_the_order_of_the_inputs_does_not_matter_to_the_plan(tool: Tools, tmp_path: Path) -> None:
+def test_the_order_of_the_inputs_does_not_matter_to_the_plan(tool, tmp_path) -> None:
     one, two = files(tmp_path, PARQUET, "parquet")
     found = [tool("dl-plan", *OPTIONS, *order).stdout for order in ((one, two), (two, one))]
     assert without_input(found[0]) == without_input(found[1])
 
 
-def test_an_input_is_named_once(tool: Tools) -> None:
+def test_an_input_is_named_once(tool) -> None:
     done = tool("dl-plan", "x", "x")
     assert done.returncode == 2 and b"x is named twice" in done.stderr
 
 
-def test_a_missing_input_is_told(tool: Tools, tmp_path: Path) -> None:
+def test_a_missing_input_is_told(tool, tmp_path) -> None:
     done = tool("dl-plan", *files(tmp_path, PARQUET, "parquet"), tmp_path / "none")
     assert done.returncode == 74
     assert "none: no such file" in complaint(done.stderr)
@@ -127,7 +125,7 @@ def written(path: Path, host: str, count: int = SAMPLES, *, cut: bool = False) -
     return thread
 
 
-def test_a_fifo_for_each_host_makes_plans_for_all(tool: Tools, fifos: list[Path]) -> None:
+def test_a_fifo_for_each_host_makes_plans_for_all(tool, fifos) -> None:
     for path, host in zip(fifos, HOSTS, strict=True):
         written(path, host)
     done = tool("dl-plan", *OPTIONS, *fifos)
@@ -138,7 +136,7 @@ def test_a_fifo_for_each_host_makes_plans_for_all(tool: Tools, fifos: list[Path]
     assert set(plans[-1]["classes"]) == set(HOSTS)
 
 
-def test_a_pipe_that_is_cut_off_ends_no_other(tool: Tools, fifos: list[Path]) -> None:
+def test_a_pipe_that_is_cut_off_ends_no_other(tool, fifos) -> None:
     written(fifos[0], "a")
     written(fifos[1], "b", 2, cut=True)
     done = tool("dl-plan", *OPTIONS, *fifos)
@@ -151,7 +149,7 @@ def test_a_pipe_that_is_cut_off_ends_no_other(tool: Tools, fifos: list[Path]) ->
 
 
 @pytest.mark.slow
-def test_a_pipe_that_waits_holds_up_no_other(tool: Tools, fifos: list[Path]) -> None:
+def test_a_pipe_that_waits_holds_up_no_other(tool, fifos) -> None:
     written(fifos[0], "a")
     quiet = os.open(fifos[1], os.O_RDWR)  # its writer says nothing
     running = tool.begin("dl-plan", *OPTIONS, *fifos)
@@ -165,7 +163,7 @@ def test_a_pipe_that_waits_holds_up_no_other(tool: Tools, fifos: list[Path]) -> 
     running.wait()
 
 
-def test_what_is_done_once_is_told_once(tool: Tools) -> None:
+def test_what_is_done_once_is_told_once(tool) -> None:
     """A migration stands in one plan, also where its source sends no newer sample."""
     out = io.BytesIO()
     made = ARROW.writer(out)
@@ -198,7 +196,7 @@ def arrivals(clocks: Clocks, delays: dict[str, float], now: float = 1000.0) -> N
         clocks.note(to_table([row]), now)
 
 
-def test_the_skew_of_a_clock_is_noted_once(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_skew_of_a_clock_is_noted_once(capsys) -> None:
     clocks = Clocks()
     for _ in range(3):
         arrivals(clocks, {"a": 0.1, "b": 0.2, "ahead": -10.0, "behind": 12.1})
@@ -231,7 +229,7 @@ def test_one_clock_has_no_skew() -> None:
     assert clocks.skews() == {}
 
 
-def test_a_fast_input_waits_for_the_plans(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_fast_input_waits_for_the_plans(monkeypatch) -> None:
     read: list[int] = []
 
     def tables(_self: Merged, _name: str) -> Iterator[Any]:

@@ -6,7 +6,6 @@ import os
 import pty
 import re
 from collections.abc import Callable, Iterable
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -81,7 +80,7 @@ def at_a_terminal(run: Callable[..., Any], *arguments: object, input: bytes) -> 
     return re.sub(r"\x1b\[[\d;]*m", "", shown.decode()).replace("\r\n", "\n")
 
 
-def test_a_terminal_shows_a_table(decide: Callable[..., Any]) -> None:
+def test_a_terminal_shows_a_table(decide) -> None:
     data = recorded(PARQUET)
     shown = at_a_terminal(decide, input=data)
     assert shown.startswith("CONTAINER")
@@ -89,16 +88,12 @@ def test_a_terminal_shows_a_table(decide: Callable[..., Any]) -> None:
     assert shown == at_a_terminal(decide, "--format", "table", input=data)
 
 
-def test_a_plan_that_is_wanted_on_a_terminal_comes_without_its_state(
-    decide: Callable[..., Any],
-) -> None:
+def test_a_plan_that_is_wanted_on_a_terminal_comes_without_its_state(decide) -> None:
     shown = at_a_terminal(decide, "--format", "jsonl", input=recorded(PARQUET))
     assert states(shown.encode()) == [False]
 
 
-def test_a_pipe_gets_the_plan_with_its_state_unless_a_file_does(
-    decide: Callable[..., Any], tmp_path: Path
-) -> None:
+def test_a_pipe_gets_the_plan_with_its_state_unless_a_file_does(decide, tmp_path) -> None:
     data = recorded(PARQUET)
     assert states(decide(input=data).stdout) == [True]
     done = decide("--save-state", tmp_path / "state", input=data)
@@ -109,9 +104,7 @@ def test_a_pipe_gets_the_plan_with_its_state_unless_a_file_does(
 
 @pytest.mark.parametrize("format_", [PARQUET, ARROW, JSONL])
 @pytest.mark.parametrize("redirected", [True, False])
-def test_a_plan_for_every_sample_has_the_state_once(
-    decide: Callable[..., Any], tmp_path: Path, format_: Format, redirected: bool
-) -> None:
+def test_a_plan_for_every_sample_has_the_state_once(decide, tmp_path, format_, redirected) -> None:
     file = tmp_path / "recording"
     file.write_bytes(recorded(format_))
     if redirected:
@@ -124,9 +117,7 @@ def test_a_plan_for_every_sample_has_the_state_once(
 
 
 @pytest.mark.parametrize("every", [(), ("--every",)])
-def test_a_live_stream_has_the_state_at_its_close_alone(
-    decide: Callable[..., Any], tmp_path: Path, every: tuple[str, ...]
-) -> None:
+def test_a_live_stream_has_the_state_at_its_close_alone(decide, tmp_path, every) -> None:
     data = recorded(ARROW)
     done = decide(*every, input=data)
     assert states(done.stdout) == [False] * SAMPLES
@@ -136,9 +127,7 @@ def test_a_live_stream_has_the_state_at_its_close_alone(
     assert records(done.stdout)[-1] == {"kind": "close"}
 
 
-def test_a_stream_is_gone_on_with_from_its_close(
-    decide: Callable[..., Any], tmp_path: Path
-) -> None:
+def test_a_stream_is_gone_on_with_from_its_close(decide, tmp_path) -> None:
     file = tmp_path / "plans"
     file.write_bytes(decide(input=recorded(ARROW, range(5))).stdout)
     rest = decide("--state", file, input=recorded(ARROW, range(5, SAMPLES)))
@@ -149,9 +138,7 @@ def test_a_stream_is_gone_on_with_from_its_close(
     assert decide("--state", file, input=recorded(ARROW)).returncode == 65
 
 
-def test_plans_that_each_have_their_state_are_gone_on_with(
-    decide: Callable[..., Any], tmp_path: Path
-) -> None:
+def test_plans_that_each_have_their_state_are_gone_on_with(decide, tmp_path) -> None:
     """Earlier versions wrote the state with each plan of a live stream."""
     *plans, close = records(decide(input=recorded(ARROW, range(5))).stdout)
     plans[-1]["state"] = close["state"]
@@ -162,9 +149,7 @@ def test_plans_that_each_have_their_state_are_gone_on_with(
     assert records(rest.stdout)[-1]["state"] == records(whole.stdout)[-1]["state"]
 
 
-def test_a_file_of_a_stream_gives_the_plans_of_the_stream(
-    decide: Callable[..., Any], tmp_path: Path
-) -> None:
+def test_a_file_of_a_stream_gives_the_plans_of_the_stream(decide, tmp_path) -> None:
     file = tmp_path / "recording.arrows"
     file.write_bytes(recorded(ARROW))
     live = without_states(decide(input=file.read_bytes()).stdout)
@@ -174,7 +159,7 @@ def test_a_file_of_a_stream_gives_the_plans_of_the_stream(
 
 
 @pytest.mark.parametrize("lost", [0, 8, 9, 500])
-def test_only_a_live_stream_that_is_closed_is_closed(decide: Callable[..., Any], lost: int) -> None:
+def test_only_a_live_stream_that_is_closed_is_closed(decide, lost) -> None:
     data = recorded(ARROW)
     found = records(decide(input=data[: len(data) - lost]).stdout)
     assert ("close" in {record["kind"] for record in found}) == (lost == 0)
@@ -186,9 +171,7 @@ HOUR = 1800
 
 
 @pytest.mark.parametrize("is_file", [True, False])
-def test_when_the_clock_is_set_back_all_begins_anew(
-    decide: Callable[..., Any], tmp_path: Path, is_file: bool
-) -> None:
+def test_when_the_clock_is_set_back_all_begins_anew(decide, tmp_path, is_file) -> None:
     ahead, back = [HOUR + number for number in range(4)], list(range(4))
     data = recorded(ARROW, [*ahead, *back])
     file = tmp_path / "recording.arrows"
@@ -205,7 +188,7 @@ def test_when_the_clock_is_set_back_all_begins_anew(
     assert anew == alone[:-1]
 
 
-def test_a_small_step_back_is_made_up_for(decide: Callable[..., Any]) -> None:
+def test_a_small_step_back_is_made_up_for(decide) -> None:
     done = decide(input=recorded(ARROW, [20, 21, 5, 6, 22]))
     assert done.stderr == b""
     at = [one["at"] for one in records(done.stdout) if one["kind"] == "plan"]
@@ -213,9 +196,7 @@ def test_a_small_step_back_is_made_up_for(decide: Callable[..., Any]) -> None:
     assert at[4] > at[1]
 
 
-def test_of_a_stream_that_is_cut_the_last_whole_sample_counts(
-    decide: Callable[..., Any], tmp_path: Path
-) -> None:
+def test_of_a_stream_that_is_cut_the_last_whole_sample_counts(decide, tmp_path) -> None:
     file = tmp_path / "recording.arrows"
     file.write_bytes(recorded(ARROW)[:-200])
     done = decide(file)
@@ -224,9 +205,7 @@ def test_of_a_stream_that_is_cut_the_last_whole_sample_counts(
 
 
 @pytest.mark.slow
-def test_a_killed_stream_is_gone_on_with(
-    tool: Tools, decide: Callable[..., Any], tmp_path: Path
-) -> None:
+def test_a_killed_stream_is_gone_on_with(tool, decide, tmp_path) -> None:
     state = tmp_path / "state"
     process = tool.begin("dl-plan", "--set", "itval=4", "--save-state", state)
     assert process.stdin is not None
@@ -246,9 +225,7 @@ def test_a_killed_stream_is_gone_on_with(
     assert records(rest.stdout)[-1]["state"] == records(whole.stdout)[-1]["state"]
 
 
-def test_plans_without_state_are_nothing_to_go_on_from(
-    decide: Callable[..., Any], tmp_path: Path
-) -> None:
+def test_plans_without_state_are_nothing_to_go_on_from(decide, tmp_path) -> None:
     data = recorded(PARQUET)
     file = tmp_path / "plan.jsonl"
     file.write_bytes(decide("--save-state", tmp_path / "state", input=data).stdout)
@@ -259,7 +236,7 @@ def test_plans_without_state_are_nothing_to_go_on_from(
     )
 
 
-def test_classes_are_in_every_plan(decide: Callable[..., Any]) -> None:
+def test_classes_are_in_every_plan(decide) -> None:
     done = decide("--every", input=recorded(PARQUET))
     classes = [r["classes"]["node"] for r in records(done.stdout) if r["kind"] == "plan"]
     assert len(classes) == SAMPLES
@@ -268,9 +245,7 @@ def test_classes_are_in_every_plan(decide: Callable[..., Any]) -> None:
 
 
 @pytest.mark.parametrize(("mode", "warns"), [("weight", True), ("auto", False), ("rotate", False)])
-def test_a_quantum_without_turns_is_told(
-    decide: Callable[..., Any], mode: str, warns: bool
-) -> None:
+def test_a_quantum_without_turns_is_told(decide, mode, warns) -> None:
     done = decide("--realize", mode, "--quantum", "5", input=recorded(PARQUET))
     assert done.returncode == 0
     assert bool(done.stderr) == warns
@@ -281,9 +256,7 @@ def test_a_quantum_without_turns_is_told(
 
 
 @pytest.mark.parametrize("stream", [ARROW, JSONL], ids=["stream", "recording"])
-def test_a_mode_that_no_engine_can_do_is_refused_once(
-    decide: Callable[..., Any], stream: Format
-) -> None:
+def test_a_mode_that_no_engine_can_do_is_refused_once(decide, stream) -> None:
     out = io.BytesIO()
     made = stream.writer(out)
     for number in range(SAMPLES):

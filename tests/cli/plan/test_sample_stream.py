@@ -27,7 +27,7 @@ def regular_file(tmp_path: Any) -> Hashed:
     return Hashed((tmp_path / "file").open("rb"))
 
 
-def test_the_last_sample_of_a_stream_in_a_file_is_known(tmp_path: Any) -> None:
+def test_the_last_sample_of_a_stream_in_a_file_is_known(tmp_path) -> None:
     samples = Samples(Recording(True, iter([table(0), table(1)])), regular_file(tmp_path))
     assert (samples.is_stream, samples.is_live) == (True, False)
     assert [sample.is_last for sample in samples] == [False, True]
@@ -42,7 +42,7 @@ def test_the_last_sample_of_a_live_stream_is_not_known() -> None:
         assert [sample.is_last for sample in samples] == [False, False]
 
 
-def test_a_stream_that_is_cut_off_gives_what_came_before_as_the_last(tmp_path: Any) -> None:
+def test_a_stream_that_is_cut_off_gives_what_came_before_as_the_last(tmp_path) -> None:
     def cut() -> Iterator[Any]:
         yield table(0)
         raise DataError("cut off")

@@ -19,7 +19,7 @@ def decision(job_class: str) -> JobDecision:
     [(Tone.GROWING, "green"), (Tone.WATCHED, "yellow"), (Tone.DONE, "cyan"), (Tone.MISSED, "red"),
      (Tone.PLAIN, "")],
 )  # fmt: skip
-def test_a_class_has_the_colour_of_its_tone(tone: Tone, style: str) -> None:
+def test_a_class_has_the_colour_of_its_tone(tone, style) -> None:
     classes = {"X": JobClass("X", "word", "meaning", tone)}
     table = decisions_table([decision("X")], classes, wide=False)
     assert table.styles == [style]
@@ -36,9 +36,7 @@ def test_an_unknown_class_has_no_colour() -> None:
      ("dqoes", "G", "cyan"), ("dqoes", "B", "red"), ("specon", "PC", "green"),
      ("specon", "WC", "yellow"), ("specon", "CC", "cyan")],
 )  # fmt: skip
-def test_the_classes_of_the_papers_policies_have_colours(
-    policy: str, name: str, style: str
-) -> None:
+def test_the_classes_of_the_papers_policies_have_colours(policy, name, style) -> None:
     classes = {one.name: one for one in classes_of(registry.get(policy, []))}
     table = decisions_table([decision(name)], classes, wide=False)
     assert table.styles == [style]

@@ -2,7 +2,6 @@
 what to pipe in."""
 
 import shlex
-from pathlib import Path
 
 import pytest
 from helpers.fake_engine import FakeEngine
@@ -19,7 +18,7 @@ def pipe(*plan: str, engine: FakeEngine) -> Stage:
 
 
 @pytest.mark.slow
-def test_a_live_table_takes_the_place_of_the_one_before(fake_engine: FakeEngine) -> None:
+def test_a_live_table_takes_the_place_of_the_one_before(fake_engine) -> None:
     stage = pipe(engine=fake_engine)
     try:
         assert stage.end() == 0
@@ -33,7 +32,7 @@ def test_a_live_table_takes_the_place_of_the_one_before(fake_engine: FakeEngine)
 
 
 @pytest.mark.slow
-def test_lines_of_json_are_not_drawn_in_place(fake_engine: FakeEngine) -> None:
+def test_lines_of_json_are_not_drawn_in_place(fake_engine) -> None:
     stage = pipe("--format", "jsonl", engine=fake_engine)
     try:
         assert stage.end() == 0
@@ -55,7 +54,7 @@ def test_one_that_is_typed_alone_says_what_to_pipe_in() -> None:
 
 
 @pytest.mark.slow
-def test_the_last_tool_speaks(fake_engine: FakeEngine, tmp_path: Path) -> None:
+def test_the_last_tool_speaks(fake_engine, tmp_path) -> None:
     """A plan that goes to a file has no reader that would say why it is empty."""
     line = f"{shlex.join(command('dl-probe'))} | {shlex.join(command('dl-plan'))}"
     stage = Stage(["bash", "-c", f"{line} >{tmp_path}/plan"], DOCKER_HOST=fake_engine.url)

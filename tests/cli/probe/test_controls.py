@@ -62,7 +62,7 @@ def live() -> Live:
     return made
 
 
-def test_it_scrolls_and_stops_at_the_ends(live: Live) -> None:
+def test_it_scrolls_and_stops_at_the_ends(live) -> None:
     assert live.press("k") == [None]
     assert live.press("jj\x1b[B") == [Event.CHANGED] * 3
     assert live.names[0] == "job-03"
@@ -76,7 +76,7 @@ def test_it_scrolls_and_stops_at_the_ends(live: Live) -> None:
     assert live.names == NAMES[:5]
 
 
-def test_it_sorts_by_each_column_and_back(live: Live) -> None:
+def test_it_sorts_by_each_column_and_back(live) -> None:
     live.press("s")
     assert live.names[0] == "job-29"
     assert live.lines()[-1] == "and 25 more  by CPU"
@@ -86,7 +86,7 @@ def test_it_sorts_by_each_column_and_back(live: Live) -> None:
     assert live.names == NAMES[:5]
 
 
-def test_it_filters_as_it_is_typed(live: Live) -> None:
+def test_it_filters_as_it_is_typed(live) -> None:
     live.press("/1q")
     assert live.names == []
     assert live.lines()[-1] == "filter: 1q_"
@@ -97,7 +97,7 @@ def test_it_filters_as_it_is_typed(live: Live) -> None:
     assert live.names == NAMES[:5]
 
 
-def test_details_show_weight_turn_role_and_reason(live: Live) -> None:
+def test_details_show_weight_turn_role_and_reason(live) -> None:
     live.press("dG")
     _, titles, *_ = live.lines()
     assert titles.split() == ["CONTAINER", "WEIGHT", "QUOTA", "TURN", "ROLE"]
@@ -107,7 +107,7 @@ def test_details_show_weight_turn_role_and_reason(live: Live) -> None:
     assert "METRIC" in live.lines()[1]
 
 
-def test_help_lists_the_keys_and_any_key_leaves_it(live: Live) -> None:
+def test_help_lists_the_keys_and_any_key_leaves_it(live) -> None:
     live.press("?")
     assert live.lines()[1:] == list(HELP)
     assert all(len(line) <= 80 for line in HELP)
@@ -115,12 +115,12 @@ def test_help_lists_the_keys_and_any_key_leaves_it(live: Live) -> None:
     assert live.names == NAMES[:5]
 
 
-def test_q_quits_and_other_keys_do_nothing(live: Live) -> None:
+def test_q_quits_and_other_keys_do_nothing(live) -> None:
     assert live.press("q") == [Event.QUIT]
     assert live.press("?q") == [Event.CHANGED, Event.QUIT]
     assert set(live.press("abcxyz \t\x1bq\x1b[5;5~")) == {None}
 
 
-def test_a_filter_of_hostile_keys_stays_printable(live: Live) -> None:
+def test_a_filter_of_hostile_keys_stays_printable(live) -> None:
     live.press("/\x00\x1b[A\xff")
     assert live.controls.filter.isprintable()

@@ -1,15 +1,13 @@
 """dl-probe --doctor: its lines, its exit status, and that it changes nothing."""
 
-from pathlib import Path
-
 import pytest
-from helpers.fake_engine import FakeEngine, plan
-from helpers.tools import Tools, records
+from helpers.fake_engine import plan
+from helpers.tools import records
 
 USAGE, UNAVAILABLE, PARTIAL = 2, 69, 1
 
 
-def test_each_finding_is_a_record(tool: Tools, fake_engine: FakeEngine, state: Path) -> None:
+def test_each_finding_is_a_record(tool, fake_engine, state) -> None:
     done = tool("dl-probe", "--doctor", "--format", "jsonl", env={"DOCKER_HOST": fake_engine.url})
     assert b"Traceback" not in done.stderr
     found = records(done.stdout)
@@ -24,9 +22,7 @@ def test_each_finding_is_a_record(tool: Tools, fake_engine: FakeEngine, state: P
 ROOTLESS = "Running in rootless-mode without cgroups. To enable cgroups in rootless-mode, boot v2."
 
 
-def test_an_engine_without_cgroups_can_set_nothing_and_says_why(
-    tool: Tools, fake_engine: FakeEngine
-) -> None:
+def test_an_engine_without_cgroups_can_set_nothing_and_says_why(tool, fake_engine) -> None:
     """Rootless Docker on cgroup version 1 accepts an update, with warnings, and changes nothing."""
     fake_engine.info = {"CgroupDriver": "none", "Warnings": ["No swap", f"WARNING: {ROOTLESS}"]}
     fake_engine.ignores_updates, fake_engine.warnings = True, ["CPU shares discarded."]
@@ -42,14 +38,14 @@ def test_an_engine_without_cgroups_can_set_nothing_and_says_why(
     assert not fake_engine.updates
 
 
-def test_what_the_engine_warns_of_is_told(tool: Tools, fake_engine: FakeEngine) -> None:
+def test_what_the_engine_warns_of_is_told(tool, fake_engine) -> None:
     fake_engine.ignores_updates, fake_engine.warnings = True, ["CPU shares discarded."]
     fake_engine.pid = 1
     done = tool("dl-apply", input=plan({"weight": 500}), env={"DOCKER_HOST": fake_engine.url})
     assert b"CPU shares discarded." in done.stdout + done.stderr
 
 
-def test_lines_say_what_to_type(tool: Tools) -> None:
+def test_lines_say_what_to_type(tool) -> None:
     done = tool("dl-probe", "--doctor", env={"DOCKER_HOST": "unix:///nope.sock"})
     assert done.returncode == UNAVAILABLE
     first = done.stdout.decode().splitlines()[0]
@@ -58,7 +54,7 @@ def test_lines_say_what_to_type(tool: Tools) -> None:
     assert done.stderr == b""
 
 
-def test_what_a_dead_run_has_left(tool: Tools, fake_engine: FakeEngine) -> None:
+def test_what_a_dead_run_has_left(tool, fake_engine) -> None:
     here = {"DOCKER_HOST": fake_engine.url}
     assert tool("dl-apply", input=plan({"cpus": 0.5}), env=here).returncode == 0
     done = tool("dl-probe", "--doctor", "--format", "jsonl", env=here)
@@ -67,9 +63,7 @@ def test_what_a_dead_run_has_left(tool: Tools, fake_engine: FakeEngine) -> None:
     assert done.returncode == PARTIAL
 
 
-def test_a_state_that_cannot_be_read_says_nothing_of_what_is_left(
-    tool: Tools, fake_engine: FakeEngine, state: Path
-) -> None:
+def test_a_state_that_cannot_be_read_says_nothing_of_what_is_left(tool, fake_engine, state) -> None:
     state.mkdir(parents=True)
     state.chmod(0o777)
     done = tool("dl-probe", "--doctor", "--format", "jsonl", env={"DOCKER_HOST": fake_engine.url})
@@ -81,7 +75,7 @@ def test_a_state_that_cannot_be_read_says_nothing_of_what_is_left(
 @pytest.mark.parametrize(
     "more", [["-i", "1"], ["x.log"], ["-o", "x"], ["--list-metrics"], ["--format", "csv"]]
 )
-def test_what_it_excludes(tool: Tools, more: list[str]) -> None:
+def test_what_it_excludes(tool, more) -> None:
     done = tool("dl-probe", "--doctor", *more)
     assert done.returncode == USAGE
     assert b"--doctor" in done.stderr

@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 from typing import Any
 
-import pytest
 from helpers.observed_rows import container, gpu, node, point
 
 from dltools.cli.probe.findings import Finding, Health, of_sample
@@ -57,7 +56,7 @@ def test_a_share_of_a_gpu_that_was_given_at_the_start_is_told() -> None:
     assert one.text.startswith("share of a GPU: MPS, 50 % of threads, as it was started")
 
 
-def test_what_is_not_read_is_a_warning(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_is_not_read_is_a_warning(monkeypatch) -> None:
     monkeypatch.setenv("PATH", "/usr/bin:/bin")
     gap = "this user may not read its processes"
     one = found(node(0), container(0, "a", 1.0, gap=gap))["a"]

@@ -97,14 +97,14 @@ def test_what_does_not_fit_is_counted() -> None:
 
 
 @pytest.mark.parametrize("width", [40, 60, 79, 80, 119, 120, 121, 200, 500])
-def test_no_line_is_longer_than_the_screen(width: int) -> None:
+def test_no_line_is_longer_than_the_screen(width) -> None:
     names = ["x" * 100, "y"]
     for line in drawn(width, 24, [sample(1, names, state="paused"), sample(2, names)]):
         assert len(line) <= width
 
 
 @pytest.mark.parametrize("width", [30, 40, 50, 60, 80, 100, 119, 120, 200])
-def test_names_give_way_and_numbers_never(width: int) -> None:
+def test_names_give_way_and_numbers_never(width) -> None:
     names = ["a-job-with-a-long-name-" + "x" * 60, "another-job-with-a-long-name"]
     rows = [
         sample(
@@ -222,5 +222,5 @@ def test_nothing_running_is_said() -> None:
         ([1e308, -1e308], 2, "█▁"),
     ],
 )
-def test_a_course_is_drawn(values: list[float], width: int, expected: str) -> None:
+def test_a_course_is_drawn(values, width, expected) -> None:
     assert sparkline(values, width) == expected

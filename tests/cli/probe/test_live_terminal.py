@@ -34,7 +34,7 @@ def live(fake_engine: FakeEngine, stages: list[Stage]) -> Stage:
     return stages[-1]
 
 
-def test_keys_are_not_echoed_and_q_quits(live: Stage) -> None:
+def test_keys_are_not_echoed_and_q_quits(live) -> None:
     assert not live.echoes
     drawn = len(live.shown)
     live.type("abc xyz\r\n\t\x1b[A\x1bq")
@@ -50,14 +50,14 @@ def test_keys_are_not_echoed_and_q_quits(live: Stage) -> None:
 
 
 @pytest.mark.slow
-def test_what_was_typed_is_not_left_for_the_shell(live: Stage) -> None:
+def test_what_was_typed_is_not_left_for_the_shell(live) -> None:
     live.type("Q")
     live.type("rm -r x\n")
     assert live.end() == 0
 
 
 @pytest.mark.parametrize("columns", some_of([40, 120, 200], 1))
-def test_another_size_is_drawn_at_once_on_an_empty_screen(live: Stage, columns: int) -> None:
+def test_another_size_is_drawn_at_once_on_an_empty_screen(live, columns) -> None:
     drawn = len(live.shown)
     live.resize(columns)
     at = live.until(r"\x1b\[H\x1b\[2J", drawn)
@@ -76,23 +76,21 @@ def test_another_size_is_drawn_at_once_on_an_empty_screen(live: Stage, columns: 
     ),
 )
 @pytest.mark.slow
-def test_whatever_kills_it_leaves_a_sound_terminal(live: Stage, number: int, code: int) -> None:
+def test_whatever_kills_it_leaves_a_sound_terminal(live, number, code) -> None:
     os.kill(live.pid, number)
     assert live.end() == code
     assert live.echoes
     assert live.shown.endswith("\x1b[?25h\r\n")
 
 
-def test_ctrl_c_ends_it(live: Stage) -> None:
+def test_ctrl_c_ends_it(live) -> None:
     live.type("\x03")
     assert live.end() == 130
     assert live.echoes
 
 
 @pytest.mark.slow
-def test_an_error_comes_below_the_table_on_a_sound_terminal(
-    fake_engine: FakeEngine, stages: list[Stage]
-) -> None:
+def test_an_error_comes_below_the_table_on_a_sound_terminal(fake_engine, stages) -> None:
     fake_engine.faults["GET /containers/json"] = 0
     stages.append(
         Stage([*command("dl-probe"), "-i", "0.2", "--patience", "0"], DOCKER_HOST=fake_engine.url)
@@ -108,9 +106,7 @@ def test_an_error_comes_below_the_table_on_a_sound_terminal(
 
 
 @pytest.mark.slow
-def test_lines_on_standard_error_come_above_the_table(
-    fake_engine: FakeEngine, stages: list[Stage]
-) -> None:
+def test_lines_on_standard_error_come_above_the_table(fake_engine, stages) -> None:
     stages.append(
         Stage([*command("dl-probe"), "-v", "-i", "0.1", "-c", "3"], DOCKER_HOST=fake_engine.url)
     )
@@ -153,7 +149,7 @@ def said(shell: Stage, line: str, pattern: str) -> str:
 
 
 @pytest.mark.slow
-def test_a_stopped_table_leaves_the_terminal_to_the_shell(shell: Stage) -> None:
+def test_a_stopped_table_leaves_the_terminal_to_the_shell(shell) -> None:
     said(shell, "dl-probe -i 600", "fake-job")
     shell.until_it(lambda: not shell.echoes)
     begin = len(shell.shown)
@@ -170,7 +166,7 @@ def test_a_stopped_table_leaves_the_terminal_to_the_shell(shell: Stage) -> None:
 
 
 @pytest.mark.slow
-def test_in_the_background_it_draws_nothing_and_takes_no_keys(shell: Stage) -> None:
+def test_in_the_background_it_draws_nothing_and_takes_no_keys(shell) -> None:
     said(shell, "dl-probe -i 0.1", "fake-job")
     begin = len(shell.shown)
     shell.type("\x1a")
@@ -185,7 +181,7 @@ def test_in_the_background_it_draws_nothing_and_takes_no_keys(shell: Stage) -> N
 
 
 @pytest.mark.slow
-def test_started_in_the_background_it_is_not_stopped_by_the_terminal(shell: Stage) -> None:
+def test_started_in_the_background_it_is_not_stopped_by_the_terminal(shell) -> None:
     said(shell, "dl-probe -i 0.1 &", "fake-job")
     assert "Running" in said(shell, "jobs; echo 'do''ne'", "done\r\n")
     said(shell, "kill %1; wait; echo 'do''ne'", "done\r\n")

@@ -57,17 +57,17 @@ def test_the_notice_is_one_line_of_json() -> None:
     assert "job" not in found
 
 
-def test_the_command_gets_it(tmp_path: Path) -> None:
+def test_the_command_gets_it(tmp_path) -> None:
     run(script(tmp_path, f"cat > {tmp_path}/got"))
     assert json.loads((tmp_path / "got").read_text())["message"] == "job: failed"
 
 
-def test_one_that_does_not_read_is_fine(capfd: pytest.CaptureFixture[str]) -> None:
+def test_one_that_does_not_read_is_fine(capfd) -> None:
     run("true")
     assert capfd.readouterr() == ("", "")
 
 
-def test_a_failing_one_gives_one_line(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+def test_a_failing_one_gives_one_line(tmp_path, capfd) -> None:
     run(script(tmp_path, "echo out; echo no >&2; echo 'no route' >&2; exit 3"))
     out, err = capfd.readouterr()
     assert out == ""
@@ -76,9 +76,7 @@ def test_a_failing_one_gives_one_line(tmp_path: Path, capfd: pytest.CaptureFixtu
 
 
 @pytest.mark.slow
-def test_a_slow_one_does_not_delay_and_is_killed_and_reaped(
-    tmp_path: Path, capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_a_slow_one_does_not_delay_and_is_killed_and_reaped(tmp_path, capfd) -> None:
     took = run(script(tmp_path, f"echo $$ >> {tmp_path}/pids; sleep 600 & sleep 600"), 2, 0.5)
     assert took < 0.3
     assert capfd.readouterr().err.count("killed after 0.5 s") >= 1
@@ -87,15 +85,13 @@ def test_a_slow_one_does_not_delay_and_is_killed_and_reaped(
             os.kill(pid, 0)
 
 
-def test_a_chatty_one_is_read_to_its_end(capfd: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+def test_a_chatty_one_is_read_to_its_end(capfd, tmp_path) -> None:
     run(script(tmp_path, "head -c 1000000 /dev/zero | tr '\\0' x >&2; exit 1"))
     assert len(capfd.readouterr().err) < 400
 
 
 @pytest.mark.slow
-def test_children_at_a_time_and_notices_that_wait_are_bounded(
-    tmp_path: Path, capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_children_at_a_time_and_notices_that_wait_are_bounded(tmp_path, capfd) -> None:
     body = f"touch {tmp_path}/$$.on; ls {tmp_path}/*.on | wc -l >> {tmp_path}/seen; sleep 0.02; "
     body += f"rm {tmp_path}/$$.on"
     run(script(tmp_path, body), MOST_WAITING + 50)
@@ -107,7 +103,7 @@ def test_children_at_a_time_and_notices_that_wait_are_bounded(
 
 
 @pytest.mark.slow
-def test_an_interruption_waits_shortly(tmp_path: Path) -> None:
+def test_an_interruption_waits_shortly(tmp_path) -> None:
     begun = time.monotonic()
     command = options.command(script(tmp_path, "sleep 600"))
     with pytest.raises(KeyboardInterrupt), Notifier(command, Many()) as notifier:  # type: ignore[arg-type]
@@ -117,7 +113,7 @@ def test_an_interruption_waits_shortly(tmp_path: Path) -> None:
 
 
 def test_whatever_becomes_of_one_notice_the_next_ones_are_told(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+    tmp_path, monkeypatch, capfd
 ) -> None:
     tried = []
 

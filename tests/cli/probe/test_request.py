@@ -36,9 +36,7 @@ def test_an_interval_makes_a_stream() -> None:
         ({"log": LOG}, "--log is for --host cgroup:"),
     ],
 )
-def test_options_that_contradict_each_other_are_wrong_usage(
-    changes: dict[str, Any], fault: str
-) -> None:
+def test_options_that_contradict_each_other_are_wrong_usage(changes, fault) -> None:
     with pytest.raises(typer.BadParameter, match=fault):
         request(**changes)
 
@@ -50,7 +48,7 @@ def test_a_start_without_a_zone_is_in_utc() -> None:
 
 
 @pytest.mark.parametrize("text", ["soon", "", "2026-02-30"])
-def test_what_is_no_time_is_refused_with_an_example(text: str) -> None:
+def test_what_is_no_time_is_refused_with_an_example(text) -> None:
     with pytest.raises(typer.BadParameter, match="is not a time such as 2026-01-31T12:00Z"):
         parse_start(text)
 

@@ -29,7 +29,7 @@ class Away:
             raise UnavailableError("no Docker engine answers.")
 
 
-def test_it_asks_again_and_resumes(capsys: pytest.CaptureFixture[str]) -> None:
+def test_it_asks_again_and_resumes(capsys) -> None:
     sampler = Away(calls=3)
     sample = run._patient(cast(Any, sampler), 30.0)
     assert [sample(), sample(), sample()] == [[{"kind": "node"}]] * 3
@@ -38,7 +38,7 @@ def test_it_asks_again_and_resumes(capsys: pytest.CaptureFixture[str]) -> None:
     assert line.endswith("no Docker engine answers. asking again for 30 s")
 
 
-def test_without_patience_the_error_ends_it(capsys: pytest.CaptureFixture[str]) -> None:
+def test_without_patience_the_error_ends_it(capsys) -> None:
     sample = run._patient(cast(Any, Away(calls=1)), 0.0)
     sample()
     with pytest.raises(UnavailableError):

@@ -35,7 +35,7 @@ def test_a_name_stands_before_the_policies_or_for_a_single_one() -> None:
         (b"{\xff", "f: 'utf-8' codec"),
     ],
 )
-def test_what_is_malformed_is_named(data: bytes, fault: str) -> None:
+def test_what_is_malformed_is_named(data, fault) -> None:
     with pytest.raises(DataError, match="^" + fault):
         read_job_table(data, "f", "")
 

@@ -64,7 +64,7 @@ def rows(output: bytes) -> list[dict[str, object]]:
     return [json.loads(line) for line in output.splitlines()]
 
 
-def test_recordings_of_one_name_are_one_run(tool: Tools, made: Path, tmp_path: Path) -> None:
+def test_recordings_of_one_name_are_one_run(tool, made, tmp_path) -> None:
     with (made / "noop.parquet").open("rb") as stream:
         whole = read_table(stream, "noop")
     jobs = whole.column("container_name").to_pylist()
@@ -85,7 +85,7 @@ def test_recordings_of_one_name_are_one_run(tool: Tools, made: Path, tmp_path: P
     assert [json.loads(line)["run"] for line in unnamed.stdout.splitlines()] == ["a", "b"]
 
 
-def test_a_run_may_have_an_idle_host(tool: Tools, made: Path, tmp_path: Path) -> None:
+def test_a_run_may_have_an_idle_host(tool, made, tmp_path) -> None:
     with (made / "noop.parquet").open("rb") as stream:
         whole = read_table(stream, "noop")
     with (tmp_path / "idle.parquet").open("wb") as out:
@@ -103,7 +103,7 @@ def test_a_run_may_have_an_idle_host(tool: Tools, made: Path, tmp_path: Path) ->
     assert "nothing to report" in complaint(done.stderr)
 
 
-def test_one_recording_gives_a_row_per_job(tool: Tools, made: Path) -> None:
+def test_one_recording_gives_a_row_per_job(tool, made) -> None:
     done = tool("dl-report", made / "noop.parquet")
     assert done.returncode == 0, done.stderr
     a, b = rows(done.stdout)
@@ -113,7 +113,7 @@ def test_one_recording_gives_a_row_per_job(tool: Tools, made: Path) -> None:
     assert rows(piped.stdout)[0]["run"] == "standard input"
 
 
-def test_several_give_a_row_each_and_ratios_to_a_named_baseline(tool: Tools, made: Path) -> None:
+def test_several_give_a_row_each_and_ratios_to_a_named_baseline(tool, made) -> None:
     files = (f"one={made / 'flowcon.parquet'}", made / "noop.parquet")
     first, second = rows(tool("dl-report", *files).stdout)
     assert (first["run"], second["run"], second["makespan_ratio"]) == ("one", "noop", 1.0)
@@ -122,7 +122,7 @@ def test_several_give_a_row_each_and_ratios_to_a_named_baseline(tool: Tools, mad
     assert second["makespan_ratio"] == second["makespan"] / first["makespan"]  # type: ignore[operator]
 
 
-def test_a_job_table_is_a_run_per_policy_with_its_repeats(tool: Tools, made: Path) -> None:
+def test_a_job_table_is_a_run_per_policy_with_its_repeats(tool, made) -> None:
     noop, srtf = rows(tool("dl-report", made / "jobs.jsonl").stdout)
     assert (noop["run"], srtf["run"]) == ("noop", "srtf")
     compared = rows(
@@ -136,7 +136,7 @@ def test_a_job_table_is_a_run_per_policy_with_its_repeats(tool: Tools, made: Pat
     assert rows(again.stdout)[1]["makespan"] == srtf["makespan"]
 
 
-def test_plans_and_results_belong_to_the_recording_before_them(tool: Tools, made: Path) -> None:
+def test_plans_and_results_belong_to_the_recording_before_them(tool, made) -> None:
     done = tool(
         "dl-report",
         made / "noop.parquet",
@@ -153,7 +153,7 @@ def test_plans_and_results_belong_to_the_recording_before_them(tool: Tools, made
     assert "planned" in lines[3]
 
 
-def test_empty_results_are_those_of_a_run_that_changed_nothing(tool: Tools, tmp_path: Path) -> None:
+def test_empty_results_are_those_of_a_run_that_changed_nothing(tool, tmp_path) -> None:
     recording = Path(__file__).parents[3] / "samples" / "digits" / "recording.parquet"
     (tmp_path / "results.jsonl").touch()
     done = tool("dl-report", str(recording), str(tmp_path / "results.jsonl"))
@@ -164,7 +164,7 @@ def test_empty_results_are_those_of_a_run_that_changed_nothing(tool: Tools, tmp_
 
 
 @pytest.mark.slow
-def test_a_page_needs_nothing_else(tool: Tools, made: Path, tmp_path: Path) -> None:
+def test_a_page_needs_nothing_else(tool, made, tmp_path) -> None:
     pytest.importorskip("matplotlib")
     page = tmp_path / "page.html"
     files = [made / name for name in ("noop.parquet", "flowcon.parquet", "plans.jsonl")]
@@ -183,7 +183,7 @@ def test_a_page_needs_nothing_else(tool: Tools, made: Path, tmp_path: Path) -> N
     assert tool(*line, "--format", "html").stdout.decode() == text
 
 
-def test_a_page_says_what_became_of_actions(tool: Tools, made: Path) -> None:
+def test_a_page_says_what_became_of_actions(tool, made) -> None:
     pytest.importorskip("matplotlib")
     files = (made / "flowcon.parquet", made / "plans.jsonl", made / "results.jsonl")
     done = tool("dl-report", *files, "--plot", "progress", "--format", "html")
@@ -208,9 +208,7 @@ def test_a_diverged_loss_is_named() -> None:
 
 
 @pytest.mark.slow
-def test_pictures_have_the_pixels_of_a_dense_screen(
-    tool: Tools, made: Path, tmp_path: Path
-) -> None:
+def test_pictures_have_the_pixels_of_a_dense_screen(tool, made, tmp_path) -> None:
     pytest.importorskip("matplotlib")
     file = tmp_path / "jobs.png"
     done = tool("dl-report", made / "jobs.jsonl", "-o", file)
@@ -220,7 +218,7 @@ def test_pictures_have_the_pixels_of_a_dense_screen(
     assert ElementTree.fromstring(done.stdout).tag.endswith("svg")
 
 
-def test_mistakes_are_told(tool: Tools, made: Path, tmp_path: Path) -> None:
+def test_mistakes_are_told(tool, made, tmp_path) -> None:
     file = made / "noop.parquet"
     for code, words, *arguments in (
         (78, "--baseline x: no run has this name; known: noop", file, "--baseline", "x"),
@@ -244,15 +242,13 @@ def test_mistakes_are_told(tool: Tools, made: Path, tmp_path: Path) -> None:
      b'{"policy":"a","name":"b","arrival":"x"}', b"policy,name,arrival\na,b,x\n", b"\xff\xfe",
      b'{"kind":"plan"}', b'{"kind":"result"}', b"policy,name\n"],
 )  # fmt: skip
-def test_damage_is_one_line_and_65(tool: Tools, damage: bytes) -> None:
+def test_damage_is_one_line_and_65(tool, damage) -> None:
     done = tool("dl-report", input=damage)
     assert done.returncode == 65
     assert complaint(done.stderr)
 
 
-def test_what_was_cut_off_is_reported_as_far_as_it_goes(
-    tool: Tools, made: Path, tmp_path: Path
-) -> None:
+def test_what_was_cut_off_is_reported_as_far_as_it_goes(tool, made, tmp_path) -> None:
     from dltools.observations.formats.arrow import FORMAT as ARROW
     from dltools.observations.formats.registry import read_table
 
@@ -285,7 +281,7 @@ def recorded_log(tool: Tools, folder: Path) -> Path:
     return recording
 
 
-def test_saved_logs_are_reported(tool: Tools, tmp_path: Path) -> None:
+def test_saved_logs_are_reported(tool, tmp_path) -> None:
     done = tool("dl-report", recorded_log(tool, tmp_path))
     assert done.returncode == 0, done.stderr
     assert "only progress is known" in complaint(done.stderr)
@@ -294,13 +290,13 @@ def test_saved_logs_are_reported(tool: Tools, tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_a_page_of_a_saved_log_has_its_progress(tool: Tools, tmp_path: Path) -> None:
+def test_a_page_of_a_saved_log_has_its_progress(tool, tmp_path) -> None:
     pytest.importorskip("matplotlib")
     page = tool("dl-report", recorded_log(tool, tmp_path), "--format", "html")
     assert b"Progress" in page.stdout
 
 
-def test_a_failed_job_stays_one_when_its_row_is_read_again(tool: Tools) -> None:
+def test_a_failed_job_stays_one_when_its_row_is_read_again(tool) -> None:
     row = b'{"policy":"p","seed":0,"name":"a","arrival":0,"start":0,"finish":null,"exit_code":3}\n'
     table = tool("dl-report", "--format", "table", input=row).stdout.decode()
     assert "failed (3)" in table
@@ -323,7 +319,7 @@ INSTALL = f"pictures need matplotlib: {sys.prefix}/bin/python3 -m pip install ma
 
 
 @pytest.mark.slow
-def test_without_matplotlib_tables_work_and_pictures_say_what_is_missing(made: Path) -> None:
+def test_without_matplotlib_tables_work_and_pictures_say_what_is_missing(made) -> None:
     table = without_matplotlib(made / "jobs.jsonl")
     assert table.returncode == 0, table.stderr
     picture = without_matplotlib(made / "jobs.jsonl", "--format", "svg")
@@ -331,12 +327,12 @@ def test_without_matplotlib_tables_work_and_pictures_say_what_is_missing(made: P
     assert INSTALL in picture.stderr
 
 
-def test_a_picture_is_refused_before_anything_is_read(tmp_path: Path) -> None:
+def test_a_picture_is_refused_before_anything_is_read(tmp_path) -> None:
     done = without_matplotlib(tmp_path / "none.parquet", "-o", tmp_path / "night.svg")
     assert (done.returncode, INSTALL in done.stderr) == (69, True)
 
 
-def test_without_matplotlib_a_page_has_its_tables(tmp_path: Path) -> None:
+def test_without_matplotlib_a_page_has_its_tables(tmp_path) -> None:
     page = tmp_path / "night.html"
     done = without_matplotlib(RECORDING, "-o", page)
     assert done.returncode == 0, done.stderr
@@ -347,7 +343,7 @@ def test_without_matplotlib_a_page_has_its_tables(tmp_path: Path) -> None:
     assert "<svg" not in text
 
 
-def test_prices_give_a_column_of_cost(tool: Tools, tmp_path: Path) -> None:
+def test_prices_give_a_column_of_cost(tool, tmp_path) -> None:
     (tmp_path / "w.toml").write_bytes(WORKLOAD)
     (tmp_path / "p.toml").write_text("cpu_hour = 3600\n")
     jobs = tool("dl-sim", "-p", "noop", tmp_path / "w.toml", "--jobs").stdout

@@ -33,9 +33,7 @@ def test_policies_are_compared_once_each_with_the_first() -> None:
         ({"repeat": 2, "from_recording": "x"}, "each repeat would be the same"),
     ],
 )
-def test_sources_that_contradict_each_other_are_wrong_usage(
-    changes: dict[str, Any], fault: str
-) -> None:
+def test_sources_that_contradict_each_other_are_wrong_usage(changes, fault) -> None:
     with pytest.raises(typer.BadParameter, match=fault):
         request(**changes)
 
@@ -49,7 +47,7 @@ def test_sources_that_contradict_each_other_are_wrong_usage(
         ({"spin": float("nan")}, "--spin must be between 0 and 1"),
     ],
 )
-def test_a_number_out_of_range_is_refused(changes: dict[str, Any], fault: str) -> None:
+def test_a_number_out_of_range_is_refused(changes, fault) -> None:
     with pytest.raises(ConfigError, match=fault):
         request(**changes)
 
@@ -57,7 +55,7 @@ def test_a_number_out_of_range_is_refused(changes: dict[str, Any], fault: str) -
 @pytest.mark.parametrize(
     "changes", [{"given_policies": ("las",)}, {"recording": Path("x")}, {"is_by_job": True}]
 )
-def test_a_comparison_of_all_policies_names_none(changes: dict[str, Any]) -> None:
+def test_a_comparison_of_all_policies_names_none(changes) -> None:
     with pytest.raises(typer.BadParameter, match="--best compares all policies"):
         request(criterion="makespan", **changes)
 

@@ -35,7 +35,7 @@ def rows(output: bytes) -> list[dict[str, object]]:
     return [json.loads(line) for line in output.splitlines()]
 
 
-def test_policies_are_compared_with_the_first(tool: Tools) -> None:
+def test_policies_are_compared_with_the_first(tool) -> None:
     done = tool("dl-sim", "-p", "noop", "-p", "srtf", "--realize", "priority", input=WORKLOAD)
     assert done.returncode == 0, done.stderr
     noop, srtf = rows(done.stdout)
@@ -45,7 +45,7 @@ def test_policies_are_compared_with_the_first(tool: Tools) -> None:
     assert srtf["makespan_ratio"] == srtf["makespan"] / noop["makespan"]  # type: ignore[operator]
 
 
-def test_a_row_per_job_in_csv(tool: Tools) -> None:
+def test_a_row_per_job_in_csv(tool) -> None:
     done = tool("dl-sim", "-p", "noop", "--jobs", "--format", "csv", input=WORKLOAD)
     found = list(csv.DictReader(io.StringIO(done.stdout.decode())))
     assert [(row["policy"], row["name"], row["arrival"]) for row in found] == [
@@ -56,7 +56,7 @@ def test_a_row_per_job_in_csv(tool: Tools) -> None:
 
 
 @pytest.mark.slow
-def test_the_same_seed_gives_the_same_digits_on_one_core_and_on_all(tool: Tools) -> None:
+def test_the_same_seed_gives_the_same_digits_on_one_core_and_on_all(tool) -> None:
     jobs = f"poisson:{repeated(30, 100)}"
     arguments = ("--generate", jobs, "--repeat", "2", "-p", "noop", "-p", "las", "-p", "flowcon")
     once = tool("dl-sim", *arguments)
@@ -66,7 +66,7 @@ def test_the_same_seed_gives_the_same_digits_on_one_core_and_on_all(tool: Tools)
     assert other.stdout != once.stdout
 
 
-def test_the_table_is_for_people(tool: Tools) -> None:
+def test_the_table_is_for_people(tool) -> None:
     done = tool("dl-sim", "--format", "table", "-p", "noop", "-p", "srtf", input=WORKLOAD)
     head, _, first, second, bound = done.stdout.decode().splitlines()
     assert head.split()[:3] == ["POLICY", "MAKESPAN", "MEAN"]
@@ -77,7 +77,7 @@ def test_the_table_is_for_people(tool: Tools) -> None:
     assert means == sorted(means, reverse=True)
 
 
-def test_what_is_written_reads_like_a_recording(tool: Tools, tmp_path: Path) -> None:
+def test_what_is_written_reads_like_a_recording(tool, tmp_path) -> None:
     file = tmp_path / "seen.parquet"
     done = tool("dl-sim", "-p", "noop", "--jobs", "-o", file, "-i", "1s", input=WORKLOAD)
     assert done.returncode == 0, done.stderr
@@ -93,7 +93,7 @@ def test_what_is_written_reads_like_a_recording(tool: Tools, tmp_path: Path) -> 
 SAMPLES = Path(__file__).parents[3] / "samples"
 
 
-def test_a_recording_under_no_policy_ends_as_it_did(tool: Tools) -> None:
+def test_a_recording_under_no_policy_ends_as_it_did(tool) -> None:
     recording = SAMPLES / "digits" / "recording.parquet"
     done = tool("dl-sim", "--from", recording, "-p", "noop", "--jobs")
     assert done.returncode == 0, done.stderr
@@ -109,7 +109,7 @@ def test_a_recording_under_no_policy_ends_as_it_did(tool: Tools) -> None:
         assert float(str(row["cpu"])) == pytest.approx(used, rel=0.15)
 
 
-def test_a_recording_of_serving_has_the_classes_that_it_had(tool: Tools) -> None:
+def test_a_recording_of_serving_has_the_classes_that_it_had(tool) -> None:
     done = tool(
         "dl-sim", "--from", SAMPLES / "serving" / "recording.parquet", "-p", "noop", "--jobs"
     )
@@ -119,7 +119,7 @@ def test_a_recording_of_serving_has_the_classes_that_it_had(tool: Tools) -> None
 
 
 @pytest.mark.parametrize("criterion", some_of(["mean_completion", "makespan", "time_to_target"], 1))
-def test_the_best_policy_is_first(tool: Tools, criterion: str) -> None:
+def test_the_best_policy_is_first(tool, criterion) -> None:
     done = tool("dl-sim", "--best", criterion, input=WORKLOAD)
     assert done.returncode == 0, done.stderr
     found = rows(done.stdout)
@@ -132,14 +132,14 @@ def test_the_best_policy_is_first(tool: Tools, criterion: str) -> None:
     )
 
 
-def test_a_table_of_all_policies_ends_with_the_command_of_the_best(tool: Tools) -> None:
+def test_a_table_of_all_policies_ends_with_the_command_of_the_best(tool) -> None:
     done = tool("dl-sim", "--best", "makespan", "--format", "table", input=WORKLOAD)
     *_, bound, last = done.stdout.decode().splitlines()
     assert bound.startswith("bound")
     assert last.startswith("The best of 9:  dl-plan --policy ")
 
 
-def test_hosts_are_so_many_or_those_of_a_node_list(tool: Tools, tmp_path: Path) -> None:
+def test_hosts_are_so_many_or_those_of_a_node_list(tool, tmp_path) -> None:
     (tmp_path / "nodes.csv").write_text(
         "sn,cpu_milli,memory_mib,gpu,model\na,8000,0,0,\nb,1000,0,0,\n"
     )
@@ -176,15 +176,13 @@ def test_hosts_are_so_many_or_those_of_a_node_list(tool: Tools, tmp_path: Path) 
         (("--generate", "burst:3", "--nodes", "none"), b"", 65, "none: No such file"),
     ],
 )
-def test_faults_are_told_in_a_line(
-    tool: Tools, arguments: tuple[str, ...], input_: bytes, code: int, fault: str
-) -> None:
+def test_faults_are_told_in_a_line(tool, arguments, input_, code, fault) -> None:
     done = tool("dl-sim", *arguments, input=input_)
     assert done.returncode == code
     assert fault in complaint(done.stderr)
 
 
-def test_plans_of_every_tick_say_when_they_were_made(tool: Tools, tmp_path: Path) -> None:
+def test_plans_of_every_tick_say_when_they_were_made(tool, tmp_path) -> None:
     file = tmp_path / "seen.parquet"
     tool("dl-sim", "-p", "noop", "-o", file, "-i", "5s", input=WORKLOAD)
     done = tool("dl-plan", "--policy", "flowcon", "--every", file)

@@ -19,9 +19,7 @@ WORKLOAD = read_workload("[[job]]\nname = 'a'\nwork = 4\n", "f")
         (["noop"], [], "magic", "--realize magic: unknown mode"),
     ],
 )
-def test_a_wrong_setting_is_refused(
-    policies: list[str], assignments: list[str], mode: str, fault: str
-) -> None:
+def test_a_wrong_setting_is_refused(policies, assignments, mode, fault) -> None:
     with pytest.raises(ConfigError, match=fault):
         check_settings(policies, assignments, mode, None)
 

@@ -2,13 +2,12 @@
 
 import errno
 import shutil
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from datetime import UTC, datetime
 from itertools import islice
 from pathlib import Path
 
 import pytest
-from conftest import ReplaceSleep
 from helpers.made_cgroups import V1, Machine, located
 
 from dltools.apply.refusals import Rules
@@ -42,7 +41,7 @@ def names(engine: CgroupEngine) -> list[str]:
     return [one.name for one in engine.containers()]
 
 
-def test_each_cgroup_with_processes_is_a_container(machine: Machine) -> None:
+def test_each_cgroup_with_processes_is_a_container(machine) -> None:
     engine = engine_of(machine)
     found = engine.containers()
     assert [(one.name, one.state) for one in found] == [
@@ -58,17 +57,17 @@ def test_each_cgroup_with_processes_is_a_container(machine: Machine) -> None:
     assert engine.inspect("jobs/empty").state == "exited"
 
 
-def test_names_select(machine: Machine) -> None:
+def test_names_select(machine) -> None:
     assert [one.name for one in engine_of(machine).containers(names=["b$"])] == ["jobs/b"]
     assert engine_of(machine).containers(labels=["x"]) == []
 
 
-def test_processes_below_count(machine: Machine) -> None:
+def test_processes_below_count(machine) -> None:
     machine.add("/jobs/deep/task_0", 13)
     assert "jobs/deep" in names(engine_of(machine))
 
 
-def test_several_patterns_are_one_list(machine: Machine) -> None:
+def test_several_patterns_are_one_list(machine) -> None:
     machine.add("/other/c", 13)
     assert names(engine_of(machine, "/other/c", "/jobs/a*", "/jobs/?")) == [
         "jobs/a",
@@ -77,7 +76,7 @@ def test_several_patterns_are_one_list(machine: Machine) -> None:
     ]
 
 
-def test_a_cgroup_made_again_is_another_container(machine: Machine) -> None:
+def test_a_cgroup_made_again_is_another_container(machine) -> None:
     engine = engine_of(machine)
     before = engine.inspect("jobs/a").id
     for one in machine.hierarchies:
@@ -88,14 +87,14 @@ def test_a_cgroup_made_again_is_another_container(machine: Machine) -> None:
     assert engine.inspect(before).cgroup_path == "/jobs/old"
 
 
-def test_what_was_changed_under_another_pattern_is_found(machine: Machine) -> None:
+def test_what_was_changed_under_another_pattern_is_found(machine) -> None:
     id_ = engine_of(machine).inspect("jobs/a").id
     other = engine_of(machine, "/other/*")
     assert other.id == engine_of(machine).id
     assert other.inspect(id_).name == "jobs/a"
 
 
-def test_what_is_gone_is_gone(machine: Machine) -> None:
+def test_what_is_gone_is_gone(machine) -> None:
     engine = engine_of(machine)
     id_ = engine.inspect("jobs/a").id
     for one in machine.hierarchies:
@@ -114,7 +113,7 @@ WANTED: tuple[Limits, ...] = (
 
 
 @pytest.mark.parametrize("wanted", WANTED)
-def test_limits_are_set_and_restored_to_the_letter(machine: Machine, wanted: Limits) -> None:
+def test_limits_are_set_and_restored_to_the_letter(machine, wanted) -> None:
     engine = engine_of(machine)
     before, texts = located(engine, "/jobs/a"), machine.texts("/jobs/a")
     limit_files.write_settings(before, wanted)
@@ -128,7 +127,7 @@ def test_limits_are_set_and_restored_to_the_letter(machine: Machine, wanted: Lim
 
 
 def test_where_the_kernel_takes_no_empty_cpu_list_back_it_is_all_cpus(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path, monkeypatch
 ) -> None:
     """Version 2, Linux 6.1: a cgroup with processes keeps a list that it once had."""
     machine = Machine(tmp_path, ())
@@ -152,7 +151,7 @@ def test_where_the_kernel_takes_no_empty_cpu_list_back_it_is_all_cpus(
     assert are_original(before, original)
 
 
-def test_limits_are_gone_with_a_controller_that_is_taken_away(tmp_path: Path) -> None:
+def test_limits_are_gone_with_a_controller_that_is_taken_away(tmp_path) -> None:
     machine = Machine(tmp_path, ())
     machine.add("/jobs/a", 11)
     engine = engine_of(machine)
@@ -168,7 +167,7 @@ def test_limits_are_gone_with_a_controller_that_is_taken_away(tmp_path: Path) ->
     assert not settings_in_force(after).keys() & {"cpus", "weight"}
 
 
-def test_a_burst_is_lowered_and_restored(machine: Machine) -> None:
+def test_a_burst_is_lowered_and_restored(machine) -> None:
     burst = {"v2": ("v2", "cpu.max.burst")}.get(machine.hierarchies[0], ("cpu", "cpu.cfs_burst_us"))
     file = machine.folder(burst[0], "/jobs/a") / burst[1]
     file.write_text("70000\n")
@@ -180,7 +179,7 @@ def test_a_burst_is_lowered_and_restored(machine: Machine) -> None:
     assert machine.texts("/jobs/a") == texts
 
 
-def test_a_frozen_cgroup_is_paused(machine: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_frozen_cgroup_is_paused(machine, monkeypatch) -> None:
     monkeypatch.setattr(freezer, "_stands", lambda _: True)
     engine, texts = engine_of(machine), machine.texts("/jobs/a")
     with pytest.raises(RefusedError, match="not frozen"):
@@ -195,9 +194,7 @@ def test_a_frozen_cgroup_is_paused(machine: Machine, monkeypatch: pytest.MonkeyP
     assert machine.texts("/jobs/a") == texts
 
 
-def test_a_frozen_cgroup_without_processes_is_still_to_be_thawed(
-    machine: Machine, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_frozen_cgroup_without_processes_is_still_to_be_thawed(machine, monkeypatch) -> None:
     monkeypatch.setattr(freezer, "_stands", lambda _: True)
     engine = engine_of(machine)
     engine.pause("jobs/empty")
@@ -221,7 +218,7 @@ def test_a_frozen_cgroup_without_processes_is_still_to_be_thawed(
     ],
 )
 def test_capabilities_are_those_of_the_controllers(
-    tmp_path: Path, controllers: Sequence[str], limits: set[str], pauses: bool, why: str
+    tmp_path, controllers, limits, pauses, why
 ) -> None:
     machine = Machine(tmp_path, controllers)
     machine.add("/jobs/a", 11)
@@ -229,7 +226,7 @@ def test_capabilities_are_those_of_the_controllers(
     assert (found.limits, found.pauses, found.creates, found.why) == (limits, pauses, False, why)
 
 
-def test_a_cgroup_without_a_controller_that_others_have_is_refused(tmp_path: Path) -> None:
+def test_a_cgroup_without_a_controller_that_others_have_is_refused(tmp_path) -> None:
     machine = Machine(tmp_path)
     machine.add("/jobs/a", 11)
     machine.add("/jobs/b", 12, only=("freezer", "cpuset"))
@@ -241,7 +238,7 @@ def test_a_cgroup_without_a_controller_that_others_have_is_refused(tmp_path: Pat
     assert can.missing(engine.inspect("jobs/b")) == ["cpus", "cpu_weight", "move"]
 
 
-def test_a_cgroup_without_a_freezer_says_so(tmp_path: Path) -> None:
+def test_a_cgroup_without_a_freezer_says_so(tmp_path) -> None:
     machine = Machine(tmp_path)
     machine.add("/jobs/a", 11)
     machine.add("/jobs/b", 12, only=("cpu", "cpuset"))
@@ -251,7 +248,7 @@ def test_a_cgroup_without_a_freezer_says_so(tmp_path: Path) -> None:
     assert engine.capabilities.missing(found) == ["pause", "move"]
 
 
-def test_processes_outside_the_freezer_are_not_paused(tmp_path: Path) -> None:
+def test_processes_outside_the_freezer_are_not_paused(tmp_path) -> None:
     machine = Machine(tmp_path)
     machine.add("/jobs/a", 11)
     (machine.folder("freezer", "/jobs/a") / "cgroup.procs").write_text("")
@@ -270,20 +267,18 @@ def test_processes_outside_the_freezer_are_not_paused(tmp_path: Path) -> None:
         f"/system.slice/docker-{'0' * 64}.scope",
     ],
 )
-def test_cgroups_of_other_engines_are_refused(machine: Machine, path: str) -> None:
+def test_cgroups_of_other_engines_are_refused(machine, path) -> None:
     with pytest.raises(ConfigError, match="these are"):
         engine_of(machine, path)
 
 
-def test_cgroups_of_other_engines_are_left_out(machine: Machine) -> None:
+def test_cgroups_of_other_engines_are_left_out(machine) -> None:
     machine.add(f"/jobs/{'0' * 64}", 13)
     machine.add("/docker/x", 14)
     assert names(engine_of(machine, "/*/*")) == ["jobs/a", "jobs/b"]
 
 
-def test_events_tell_what_changes(
-    machine: Machine, monkeypatch: pytest.MonkeyPatch, replace_sleep: ReplaceSleep
-) -> None:
+def test_events_tell_what_changes(machine, monkeypatch, replace_sleep) -> None:
     steps: list[Callable[[], object]] = [
         lambda: machine.add("/jobs/c", 13),
         lambda: engine.pause("jobs/c"),
@@ -304,7 +299,7 @@ def test_events_tell_what_changes(
     assert {one.name for one in found} == {"jobs/c"}
 
 
-def test_a_start_before_the_watch_is_told_once(machine: Machine) -> None:
+def test_a_start_before_the_watch_is_told_once(machine) -> None:
     found = list(islice(engine_of(machine).events(1700000000.1), 2))
     assert [(one.action, one.name) for one in found] == [("start", "jobs/a"), ("start", "jobs/b")]
 
@@ -312,7 +307,7 @@ def test_a_start_before_the_watch_is_told_once(machine: Machine) -> None:
 @pytest.mark.parametrize(
     "url", ["cgroup:", "cgroup:jobs/*", "cgroup:/", "cgroup:/a/../b", "slurm:x"]
 )
-def test_an_address_that_is_none_says_what_to_write(url: str) -> None:
+def test_an_address_that_is_none_says_what_to_write(url) -> None:
     with pytest.raises(
         ConfigError, match=r"--host .* no pattern of cgroups|nothing follows slurm:"
     ):
@@ -324,7 +319,7 @@ def test_addresses_open_their_kind() -> None:
         assert open_engine(host_address(url)).id.startswith(f"{kind}-")
 
 
-def test_files_that_are_named_are_the_log(machine: Machine, tmp_path: Path) -> None:
+def test_files_that_are_named_are_the_log(machine, tmp_path) -> None:
     (tmp_path / "a.log").write_text("loss: 1\n")
     engine = CgroupEngine(["/jobs/*"], machine.root, {"jobs/a": [str(tmp_path / "a.log")]})
     entries = [one for some in engine.logs(engine.inspect("jobs/a"), 0.0) for one in some]

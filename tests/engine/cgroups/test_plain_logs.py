@@ -39,7 +39,7 @@ def add(path: Path, data: bytes) -> None:
         file.write(data)
 
 
-def test_lines_have_the_time_of_the_last_write(log: PlainLog, path: Path) -> None:
+def test_lines_have_the_time_of_the_last_write(log, path) -> None:
     os.utime(path, ns=(1_700_000_000_123_456_789, 1_700_000_000_123_456_789))
     assert all_of(log) == [
         b"2023-11-14T22:13:20.123456789Z one\n",
@@ -47,7 +47,7 @@ def test_lines_have_the_time_of_the_last_write(log: PlainLog, path: Path) -> Non
     ]
 
 
-def test_it_goes_on_where_it_ended_and_later(log: PlainLog, path: Path) -> None:
+def test_it_goes_on_where_it_ended_and_later(log, path) -> None:
     first = all_of(log)
     assert log.new() == ([], False)
     add(path, b"three\n")
@@ -57,7 +57,7 @@ def test_it_goes_on_where_it_ended_and_later(log: PlainLog, path: Path) -> None:
     assert parse_time(new[0].split()[0].decode()) is not None
 
 
-def test_stamps_rise_also_where_the_clock_does_not(log: PlainLog, path: Path) -> None:
+def test_stamps_rise_also_where_the_clock_does_not(log, path) -> None:
     all_of(log)
     os.utime(path, (1, 1))
     add(path, b"three\n")
@@ -68,7 +68,7 @@ def test_stamps_rise_also_where_the_clock_does_not(log: PlainLog, path: Path) ->
     assert log.new()[0][0].split()[0] > first[0].split()[0]
 
 
-def test_a_line_comes_when_it_has_ended(log: PlainLog, path: Path) -> None:
+def test_a_line_comes_when_it_has_ended(log, path) -> None:
     all_of(log)
     add(path, b"thr")
     assert log.new()[0] == []
@@ -77,33 +77,31 @@ def test_a_line_comes_when_it_has_ended(log: PlainLog, path: Path) -> None:
     assert texts(log.rest()) == [b"four"]
 
 
-def test_a_log_from_before_is_left_out(log: PlainLog, path: Path) -> None:
+def test_a_log_from_before_is_left_out(log, path) -> None:
     os.utime(path, (1000, 1000))
     assert all_of(log, 2000.0) == []
     add(path, b"three\n")
     assert texts(log.new()[0]) == [b"three\n"]
 
 
-def test_what_is_there_can_be_left_out(log: PlainLog, path: Path) -> None:
+def test_what_is_there_can_be_left_out(log, path) -> None:
     log.skip()
     add(path, b"three\n")
     assert texts(log.new()[0]) == [b"three\n"]
 
 
-def test_a_log_that_was_cut_is_read_anew(log: PlainLog, path: Path) -> None:
+def test_a_log_that_was_cut_is_read_anew(log, path) -> None:
     all_of(log)
     path.write_bytes(b"new\n")
     assert texts(log.new()[0]) == [b"new\n"]
 
 
-def test_a_long_line_is_cut(log: PlainLog, path: Path) -> None:
+def test_a_long_line_is_cut(log, path) -> None:
     path.write_bytes(b"x" * (LONGEST_LINE + 5) + b"\n")
     assert list(map(len, texts(all_of(log)))) == [LONGEST_LINE, 6]
 
 
-def test_too_much_between_two_readings_is_said(
-    log: PlainLog, path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_too_much_between_two_readings_is_said(log, path, monkeypatch) -> None:
     all_of(log)
     monkeypatch.setattr(plain_logs, "LARGEST_BACKLOG", 100)
     monkeypatch.setattr(plain_logs, "_CHUNK", 50)
@@ -112,7 +110,7 @@ def test_too_much_between_two_readings_is_said(
     assert (len(new), is_behind) == (10, True)
 
 
-def test_files_that_come_later_are_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_files_that_come_later_are_read(tmp_path, monkeypatch) -> None:
     monkeypatch.setattr(plain_logs, "_SEARCH_S", 0.0)
     log = PlainLog(lambda: [str(one) for one in sorted(tmp_path.iterdir())])
     assert all_of(log) == []
@@ -124,7 +122,7 @@ def test_files_that_come_later_are_read(tmp_path: Path, monkeypatch: pytest.Monk
     log.close()
 
 
-def test_a_flow_ends_with_its_writers(log: PlainLog, path: Path) -> None:
+def test_a_flow_ends_with_its_writers(log, path) -> None:
     ended = [False]
     all_of(log)
     flow = PlainFlow(log, lambda: ended[0])
@@ -139,7 +137,7 @@ def test_a_flow_ends_with_its_writers(log: PlainLog, path: Path) -> None:
     assert flow.take() == []
 
 
-def test_the_outputs_of_a_process_are_its_files(tmp_path: Path) -> None:
+def test_the_outputs_of_a_process_are_its_files(tmp_path) -> None:
     out, err, given = tmp_path / "out", tmp_path / "err", tmp_path / "in"
     given.write_text("x")
     with out.open("w") as first, err.open("w") as second, given.open() as third:

@@ -61,7 +61,7 @@ def scontrol(
     return notes
 
 
-def test_a_job_has_its_users_name_and_its_number(machine: Machine) -> None:
+def test_a_job_has_its_users_name_and_its_number(machine) -> None:
     engine = SlurmEngine(machine.root)
     assert [one.name for one in engine.containers()] == ["train-1", "other_job_-12"]
     found = engine.inspect("train-1")
@@ -70,16 +70,14 @@ def test_a_job_has_its_users_name_and_its_number(machine: Machine) -> None:
     assert [one.name for one in engine.containers(labels=["slurm.job=12"])] == ["other_job_-12"]
 
 
-def test_a_job_is_found_by_its_number_on_version_2(tmp_path: Path) -> None:
+def test_a_job_is_found_by_its_number_on_version_2(tmp_path) -> None:
     machine = Machine(tmp_path, ())
     machine.add("/system.slice/slurmstepd.scope/job_7/step_0/user/task_0", 11)
     found = SlurmEngine(tmp_path).containers()
     assert [one.name for one in found] == ["job-7"]
 
 
-def test_jobs_can_only_be_paused_on_version_1(
-    machine: Machine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_jobs_can_only_be_paused_on_version_1(machine, tmp_path, monkeypatch) -> None:
     monkeypatch.setenv("PATH", "/nowhere")
     none = SlurmEngine(machine.root).capabilities
     assert (none.limits, none.pauses) == (frozenset(), False)
@@ -93,7 +91,7 @@ def test_jobs_can_only_be_paused_on_version_1(
     )
 
 
-def test_jobs_have_weights_and_quotas_on_version_2(tmp_path: Path) -> None:
+def test_jobs_have_weights_and_quotas_on_version_2(tmp_path) -> None:
     machine = Machine(tmp_path, ())
     machine.add("/system.slice/slurmstepd.scope/job_7", 11)
     engine = SlurmEngine(tmp_path)
@@ -104,9 +102,7 @@ def test_jobs_have_weights_and_quotas_on_version_2(tmp_path: Path) -> None:
     assert container.cgroup_path == path
 
 
-def test_only_scontrol_pauses(
-    machine: Machine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_only_scontrol_pauses(machine, tmp_path, monkeypatch) -> None:
     notes = scontrol(tmp_path, monkeypatch)
     engine, texts = SlurmEngine(machine.root), machine.texts(JOB)
     engine.pause("train-1")
@@ -115,7 +111,7 @@ def test_only_scontrol_pauses(
     assert machine.texts(JOB) == texts
 
 
-def test_a_job_is_paused_when_all_but_slurms_own_processes_are_stopped(machine: Machine) -> None:
+def test_a_job_is_paused_when_all_but_slurms_own_processes_are_stopped(machine) -> None:
     engine = SlurmEngine(machine.root)
     stat = machine.root / "proc/11/stat"
     stat.write_text(stat.read_text().replace(" S ", " T ", 1))
@@ -125,7 +121,7 @@ def test_a_job_is_paused_when_all_but_slurms_own_processes_are_stopped(machine: 
     }
 
 
-def test_a_job_that_slurm_has_frozen_too_is_paused(machine: Machine) -> None:
+def test_a_job_that_slurm_has_frozen_too_is_paused(machine) -> None:
     engine, stat = SlurmEngine(machine.root), machine.root / "proc/11/stat"
     stat.write_text(stat.read_text().replace(" S ", " D ", 1))
     assert engine.inspect("train-1").state == "running", "it waits for a disk"
@@ -133,33 +129,25 @@ def test_a_job_that_slurm_has_frozen_too_is_paused(machine: Machine) -> None:
     assert engine.inspect("train-1").state == "paused"
 
 
-def test_a_job_that_is_about_to_stop_is_paused(
-    machine: Machine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_job_that_is_about_to_stop_is_paused(machine, tmp_path, monkeypatch) -> None:
     scontrol(tmp_path, monkeypatch, state="SUSPENDED")
     assert SlurmEngine(machine.root).inspect("train-1").state == "paused"
 
 
-def test_slurms_complaint_is_the_reason(
-    machine: Machine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_slurms_complaint_is_the_reason(machine, tmp_path, monkeypatch) -> None:
     scontrol(tmp_path, monkeypatch, "echo Job is not suspended for job 1 >&2; exit 1")
     with pytest.raises(RefusedError, match=r"^scontrol resume: Job is not suspended for job 1$"):
         SlurmEngine(machine.root).unpause("train-1")
 
 
-def test_a_job_of_several_nodes_is_not_paused(
-    machine: Machine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_job_of_several_nodes_is_not_paused(machine, tmp_path, monkeypatch) -> None:
     notes = scontrol(tmp_path, monkeypatch, nodes=2)
     with pytest.raises(RefusedError, match="runs on 2 nodes"):
         SlurmEngine(machine.root).pause("train-1")
     assert notes.read_text().splitlines() == ["show job 1 -o"]
 
 
-def test_a_job_without_an_output_of_its_own_has_slurms(
-    machine: Machine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_job_without_an_output_of_its_own_has_slurms(machine, tmp_path, monkeypatch) -> None:
     scontrol(tmp_path, monkeypatch)
     (tmp_path / "out").write_text("loss: 1\n")
     engine = SlurmEngine(machine.root)

@@ -6,7 +6,6 @@ from pathlib import Path
 
 import grpc
 import pytest
-from helpers.fake_runtime import FakeRuntime
 
 from dltools.engine.cri.connection import Connection, socket_path
 from dltools.engine.cri.cri_engine import CriEngine
@@ -21,18 +20,18 @@ def test_an_address_names_a_socket() -> None:
 
 
 @pytest.mark.parametrize("url", ["cri://", "cri://run/x.sock", "cri:///run/", "cri:/run/x"])
-def test_an_address_without_a_socket_is_refused(url: str) -> None:
+def test_an_address_without_a_socket_is_refused(url) -> None:
     with pytest.raises(ConfigError, match="write cri:///PATH"):
         host_address(url)
 
 
-def test_an_address_opens_its_runtime(runtime: FakeRuntime) -> None:
+def test_an_address_opens_its_runtime(runtime) -> None:
     engine = open_engine(host_address(runtime.url))
     assert isinstance(engine, CriEngine)
     assert engine.is_local and engine.cpus > 0 and engine.memory > 0
 
 
-def test_a_missing_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_extra_is_named(monkeypatch) -> None:
     monkeypatch.setitem(sys.modules, "grpc", None)
     with pytest.raises(ConfigError) as caught:
         Connection("cri:///run/x.sock", Patience(0.0))
@@ -42,25 +41,25 @@ def test_a_missing_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     )
 
 
-def test_a_missing_socket_is_named(tmp_path: Path) -> None:
+def test_a_missing_socket_is_named(tmp_path) -> None:
     with pytest.raises(UnavailableError, match="no such socket; is the runtime running"):
         CriEngine(f"cri://{tmp_path}/none")
 
 
-def test_a_file_that_is_no_socket_is_named(tmp_path: Path) -> None:
+def test_a_file_that_is_no_socket_is_named(tmp_path) -> None:
     (tmp_path / "file").touch()
     with pytest.raises(UnavailableError, match="it is no socket"):
         CriEngine(f"cri://{tmp_path}/file")
 
 
-def test_a_socket_where_nothing_listens_is_named(tmp_path: Path) -> None:
+def test_a_socket_where_nothing_listens_is_named(tmp_path) -> None:
     with socket.socket(socket.AF_UNIX) as bound:
         bound.bind(str(tmp_path / "sock"))
     with pytest.raises(UnavailableError, match="is the runtime running"):
         CriEngine(f"cri://{tmp_path}/sock")
 
 
-def test_a_containerd_without_cri_is_named(tmp_path: Path) -> None:
+def test_a_containerd_without_cri_is_named(tmp_path) -> None:
     server = grpc.server(None)  # type: ignore[arg-type]
     server.add_insecure_port(f"unix://{tmp_path}/sock")
     server.start()
@@ -82,9 +81,7 @@ def test_a_containerd_without_cri_is_named(tmp_path: Path) -> None:
         (grpc.StatusCode.PERMISSION_DENIED, RefusedError),
     ],
 )
-def test_an_error_becomes_one_line(
-    runtime: FakeRuntime, code: grpc.StatusCode, kind: type[DltoolsError]
-) -> None:
+def test_an_error_becomes_one_line(runtime, code, kind) -> None:
     engine = CriEngine(runtime.url)
     runtime.errors["ListContainers"] = (code, "runc said\n  no")
     with pytest.raises(kind) as caught:
@@ -92,7 +89,7 @@ def test_an_error_becomes_one_line(
     assert "\n" not in str(caught.value)
 
 
-def test_a_runtime_that_restarts_is_waited_for(runtime: FakeRuntime) -> None:
+def test_a_runtime_that_restarts_is_waited_for(runtime) -> None:
     told: list[str] = []
     runtime.add("a1")
 

@@ -1,6 +1,5 @@
 """Containers, limits and pauses of a node, on a runtime that answers from memory."""
 
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -39,9 +38,7 @@ def set_limits(engine: CriEngine, id_: str, wanted: Limits, usable: float = 4.0)
 # What there is
 
 
-def test_a_container_is_named_by_namespace_pod_and_container(
-    engine: CriEngine, runtime: FakeRuntime
-) -> None:
+def test_a_container_is_named_by_namespace_pod_and_container(engine, runtime) -> None:
     runtime.add("a1", name="main", pod="train-x")
     assert [(one.id, one.name, one.state) for one in engine.containers()] == [
         ("a1", "lab/train-x/main", "running")
@@ -49,9 +46,7 @@ def test_a_container_is_named_by_namespace_pod_and_container(
     assert engine.inspect("lab/train-x/main").id == engine.inspect("a1").id == "a1"
 
 
-def test_labels_of_the_pod_and_annotations_for_us_count(
-    engine: CriEngine, runtime: FakeRuntime
-) -> None:
+def test_labels_of_the_pod_and_annotations_for_us_count(engine, runtime) -> None:
     runtime.add(
         "a1",
         labels={"app": "lab", "dltools.job": "j"},
@@ -63,13 +58,13 @@ def test_labels_of_the_pod_and_annotations_for_us_count(
     assert engine.containers(["other"]) == []
 
 
-def test_names_select_by_expression(engine: CriEngine, runtime: FakeRuntime) -> None:
+def test_names_select_by_expression(engine, runtime) -> None:
     runtime.add("a1", pod="train")
     runtime.add("b2", pod="serve")
     assert [one.id for one in engine.containers(names=["^lab/ser"])] == ["b2"]
 
 
-def test_what_has_ended_is_not_listed_and_is_known(engine: CriEngine, runtime: FakeRuntime) -> None:
+def test_what_has_ended_is_not_listed_and_is_known(engine, runtime) -> None:
     runtime.add("a1")
     runtime.end("a1", 3, "Error")
     assert engine.containers() == []
@@ -78,29 +73,27 @@ def test_what_has_ended_is_not_listed_and_is_known(engine: CriEngine, runtime: F
     assert (found.state, found.exit_code, found.error) == ("exited", 3, "Error")
 
 
-def test_of_two_containers_of_a_name_the_running_one_is_meant(
-    engine: CriEngine, runtime: FakeRuntime
-) -> None:
+def test_of_two_containers_of_a_name_the_running_one_is_meant(engine, runtime) -> None:
     runtime.add("a1")
     runtime.end("a1")
     runtime.add("b2")
     assert engine.inspect("lab/train/main").id == "b2"
 
 
-def test_a_container_that_is_unknown_is_gone(engine: CriEngine) -> None:
+def test_a_container_that_is_unknown_is_gone(engine) -> None:
     for name in ("a1", "lab/train/main"):
         with pytest.raises(GoneError):
             engine.inspect(name)
 
 
-def test_a_pod_is_asked_for_once(engine: CriEngine, runtime: FakeRuntime) -> None:
+def test_a_pod_is_asked_for_once(engine, runtime) -> None:
     runtime.add("a1")
     for _ in range(5):
         engine.containers()
     assert runtime.asked.count("PodSandboxStatus") == 1
 
 
-def test_ports_and_network_are_kubelets(engine: CriEngine, runtime: FakeRuntime) -> None:
+def test_ports_and_network_are_kubelets(engine, runtime) -> None:
     ports = '[{"containerPort":8000,"protocol":"TCP"},{"containerPort":53,"protocol":"UDP"}]'
     made = runtime.add("a1", annotations={})
     made.annotations["io.kubernetes.container.ports"] = ports
@@ -124,18 +117,14 @@ def test_ports_and_network_are_kubelets(engine: CriEngine, runtime: FakeRuntime)
         ),
     ],
 )
-def test_how_it_got_its_gpu(
-    engine: CriEngine, runtime: FakeRuntime, spec: dict[str, Any], access: tuple[bool, bool]
-) -> None:
+def test_how_it_got_its_gpu(engine, runtime, spec, access) -> None:
     runtime.add("a1", info={"runtimeSpec": spec})
     found = engine.inspect("a1")
     assert (found.has_gpu, found.files_only) == access
 
 
 @pytest.mark.parametrize("info", ["", "[1]", "{", "[" * 100_000])
-def test_a_status_that_cannot_be_read_tells_nothing_more(
-    runtime: FakeRuntime, info: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_status_that_cannot_be_read_tells_nothing_more(runtime, info, monkeypatch) -> None:
     runtime.add("a1")
     monkeypatch.setattr(
         runtime,
@@ -150,7 +139,7 @@ def test_a_status_that_cannot_be_read_tells_nothing_more(
         CriEngine(runtime.url).inspect("a1")
 
 
-def test_a_log_that_is_not_here_is_named(engine: CriEngine, runtime: FakeRuntime) -> None:
+def test_a_log_that_is_not_here_is_named(engine, runtime) -> None:
     runtime.add("a1", log_path="/nowhere/0.log")
     for read in (lambda one: list(engine.logs(one, 0.0)), lambda one: engine.follow(one, 0.0)):
         with pytest.raises(RefusedError, match=r"0\.log cannot be read here: No such file"):
@@ -163,21 +152,21 @@ def test_a_log_that_is_not_here_is_named(engine: CriEngine, runtime: FakeRuntime
 # Limits
 
 
-def test_the_record_is_the_runtimes_specification(engine: CriEngine, runtime: FakeRuntime) -> None:
+def test_the_record_is_the_runtimes_specification(engine, runtime) -> None:
     runtime.add("a1", info=spec(quota=150_000, period=100_000, shares=512))
     assert engine.inspect("a1").recorded == Limits(cpus=1.5, weight=512, memory=None)
     runtime.add("b2", name="b", info=spec(quota=-1, period=100_000))
     assert engine.inspect("b2").recorded == Limits(cpus=None, memory=None)
 
 
-def test_a_cpu_list_is_kubelets_and_not_on_record(engine: CriEngine, runtime: FakeRuntime) -> None:
+def test_a_cpu_list_is_kubelets_and_not_on_record(engine, runtime) -> None:
     info = spec()
     info["runtimeSpec"]["linux"]["resources"]["cpu"] = {"cpus": "0-1"}
     runtime.add("a1", info=info)
     assert engine.inspect("a1").recorded.get("cpuset") is None
 
 
-def test_a_quota_and_a_weight_are_set_at_once(engine: CriEngine, runtime: FakeRuntime) -> None:
+def test_a_quota_and_a_weight_are_set_at_once(engine, runtime) -> None:
     runtime.add("a1", info=spec())
     set_limits(engine, "a1", {"cpus": 0.5, "weight": 100.0})
     assert runtime.updates == [
@@ -185,45 +174,39 @@ def test_a_quota_and_a_weight_are_set_at_once(engine: CriEngine, runtime: FakeRu
     ]
 
 
-def test_no_quota_is_minus_one(engine: CriEngine, runtime: FakeRuntime) -> None:
+def test_no_quota_is_minus_one(engine, runtime) -> None:
     runtime.add("a1", info=spec(quota=50_000, period=50_000))
     set_limits(engine, "a1", {"cpus": None})
     assert runtime.updates == [("a1", {"cpu_quota": -1, "cpu_period": 50_000})]
 
 
-def test_a_small_quota_of_a_short_period_gets_a_longer_one(
-    engine: CriEngine, runtime: FakeRuntime
-) -> None:
+def test_a_small_quota_of_a_short_period_gets_a_longer_one(engine, runtime) -> None:
     runtime.add("a1", info=spec(quota=10_000, period=10_000))
     set_limits(engine, "a1", {"cpus": 0.05})
     assert runtime.updates == [("a1", {"cpu_quota": 5_000, "cpu_period": 100_000})]
 
 
 @pytest.mark.parametrize("cpus", [None, 1.5])
-def test_no_quota_above_that_of_the_pod_is_sent(
-    engine: CriEngine, runtime: FakeRuntime, cpus: float | None
-) -> None:
+def test_no_quota_above_that_of_the_pod_is_sent(engine, runtime, cpus) -> None:
     runtime.add("a1", info=spec({"cpu_quota": 100_000, "cpu_period": 100_000}, quota=50_000))
     with pytest.raises(RefusedError, match="its pod limits it to 1 CPUs"):
         set_limits(engine, "a1", {"cpus": cpus})
     assert runtime.updates == []
 
 
-def test_no_quota_within_a_pod_of_the_same_quota_is_that_of_the_pod(
-    engine: CriEngine, runtime: FakeRuntime
-) -> None:
+def test_no_quota_within_a_pod_of_the_same_quota_is_that_of_the_pod(engine, runtime) -> None:
     runtime.add("a1", info=spec({"cpu_quota": 100_000, "cpu_period": 100_000}, quota=50_000))
     set_limits(engine, "a1", {"cpus": None}, usable=1.0)
     assert runtime.updates == [("a1", {"cpu_quota": 100_000, "cpu_period": 100_000})]
 
 
-def test_what_the_pod_asks_for_stays_known(engine: CriEngine, runtime: FakeRuntime) -> None:
+def test_what_the_pod_asks_for_stays_known(engine, runtime) -> None:
     asked = {"cpu_quota": 200_000, "cpu_period": 100_000}
     runtime.add("a1", info=spec(asked, quota=50_000, period=100_000))
     assert pod_quota(engine.inspect("a1")) == 2.0
 
 
-def test_a_restored_quota_is_that_of_before(engine: CriEngine, runtime: FakeRuntime) -> None:
+def test_a_restored_quota_is_that_of_before(engine, runtime) -> None:
     runtime.add("a1", info=spec(quota=50_000, period=100_000, shares=2))
     place = located(engine, "a1")
     original = {"cpu_quota": 0, "cpu_period": 0, "cpu_shares": 512}
@@ -236,22 +219,20 @@ def test_a_restored_quota_is_that_of_before(engine: CriEngine, runtime: FakeRunt
 # Pauses
 
 
-def test_a_pod_that_does_not_allow_it_is_not_paused(
-    engine: CriEngine, runtime: FakeRuntime
-) -> None:
+def test_a_pod_that_does_not_allow_it_is_not_paused(engine, runtime) -> None:
     runtime.add("a1")
     assert "dltools.pause=allow" in engine.inspect("a1").pause_refusal
     with pytest.raises(RefusedError, match="whether it has probes"):
         engine.pause("a1")
 
 
-def test_a_pod_allows_pauses_by_an_annotation(engine: CriEngine, runtime: FakeRuntime) -> None:
+def test_a_pod_allows_pauses_by_an_annotation(engine, runtime) -> None:
     runtime.add("a1", annotations={"dltools.pause": "allow"})
     assert engine.inspect("a1").pause_refusal == ""
 
 
 def test_what_is_left_of_an_ending_container_is_thawed(
-    engine: CriEngine, runtime: FakeRuntime, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    engine, runtime, tmp_path, monkeypatch
 ) -> None:
     """As seen with containerd 1.6: its first process, killed, waits for others that are frozen, and
     is in the root cgroup already."""
@@ -270,6 +251,6 @@ def test_what_is_left_of_an_ending_container_is_thawed(
     assert engine.inspect("a1").state == "running"
 
 
-def test_files_are_not_copied_out(engine: CriEngine) -> None:
+def test_files_are_not_copied_out(engine) -> None:
     with pytest.raises(RefusedError, match="cannot copy files out of containers"):
         needed(engine, Delivers)

@@ -90,9 +90,7 @@ def served(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[tuple[Ser
     ("answer", "why"),
     [(cut, "cut off"), (reset, "cut off|broke the connection"), (garbage, "not JSON")],
 )
-def test_an_answer_that_breaks_off_is_told(
-    served: tuple[Server, Transport], answer: Answer, why: str
-) -> None:
+def test_an_answer_that_breaks_off_is_told(served, answer, why) -> None:
     server, transport = served
     server.answer = answer
     with pytest.raises(UnavailableError, match=why):
@@ -100,9 +98,7 @@ def test_an_answer_that_breaks_off_is_told(
 
 
 @pytest.mark.parametrize("answer", [cut, reset])
-def test_what_came_of_a_stream_before_it_broke_is_given(
-    served: tuple[Server, Transport], answer: Answer
-) -> None:
+def test_what_came_of_a_stream_before_it_broke_is_given(served, answer) -> None:
     server, transport = served
     server.answer = answer
     came = b""
@@ -112,9 +108,7 @@ def test_what_came_of_a_stream_before_it_broke_is_given(
     assert came == b'[{"Id": "'
 
 
-def test_a_stream_that_is_closed_leaves_no_thread_no_connection_and_no_bytes(
-    served: tuple[Server, Transport],
-) -> None:
+def test_a_stream_that_is_closed_leaves_no_thread_no_connection_and_no_bytes(served) -> None:
     server, transport = served
     server.answer = flood
     before = threading.active_count() - server.open
@@ -134,9 +128,7 @@ def test_a_stream_that_is_closed_leaves_no_thread_no_connection_and_no_bytes(
 @pytest.mark.parametrize(
     "said", [b"[]", b"7", b'"x"', b"{}", b'{"Id": 7, "State": 3}', b'[{"Names": 3}]', b"null"]
 )
-def test_an_answer_of_another_form_is_no_crash(
-    served: tuple[Server, Transport], said: bytes
-) -> None:
+def test_an_answer_of_another_form_is_no_crash(served, said) -> None:
     server, transport = served
     head = b"HTTP/1.0 200 OK\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n"
     server.answer = lambda connection: connection.sendall(head % len(said) + said)

@@ -1,7 +1,6 @@
 """The fields of Docker that set a limit, and how a container got its GPU."""
 
 import math
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -62,9 +61,7 @@ def cpu_list(cpuset: str | None) -> dict[str, Any]:
         ({"CpuShares": 512}, {"CpuPeriod": 100_000, "CpuQuota": 150_000}),
     ],
 )
-def test_a_quota_uses_the_field_of_the_container_s_start(
-    started: dict[str, int], fields: dict[str, int]
-) -> None:
+def test_a_quota_uses_the_field_of_the_container_s_start(started, fields) -> None:
     assert quota_fields(started, 1.5) == fields
 
 
@@ -76,12 +73,12 @@ def test_a_quota_uses_the_field_of_the_container_s_start(
         ({"NanoCpus": 500_000_000}, {"NanoCpus": CPUS * 1_000_000_000}),
     ],
 )
-def test_no_quota_has_a_neutral_value(started: dict[str, int], fields: dict[str, int]) -> None:
+def test_no_quota_has_a_neutral_value(started, fields) -> None:
     assert quota_fields(started, None) == fields
 
 
 @given(cpus=st.floats(0.01, CPUS), period=st.integers(1000, 1_000_000))
-def test_any_quota_fits_any_period_within_the_kernel_s_bounds(cpus: float, period: int) -> None:
+def test_any_quota_fits_any_period_within_the_kernel_s_bounds(cpus, period) -> None:
     fields = quota_fields({"CpuPeriod": period, "CpuQuota": period}, cpus)
     assert fields["CpuQuota"] >= 1000
     assert 1000 <= fields["CpuPeriod"] <= 1_000_000
@@ -100,9 +97,7 @@ def test_any_quota_fits_any_period_within_the_kernel_s_bounds(cpus: float, perio
         ({"CpuPeriod": 20_000}, {"CpuPeriod": 20_000, "CpuQuota": -1}),
     ],
 )
-def test_the_original_fields_never_say_unchanged(
-    started: dict[str, int], fields: dict[str, int]
-) -> None:
+def test_the_original_fields_never_say_unchanged(started, fields) -> None:
     """The engine takes 0 for "as it is": it would reset nothing."""
     assert next(restoring_updates(located(**started), started, {}, 1024)) == fields
 
@@ -120,9 +115,7 @@ def test_the_original_fields_never_say_unchanged(
         (0, 737, {"CpuShares": 2598}),
     ],
 )
-def test_of_a_stopped_container_the_record_is_restored(
-    original: int, present: int, fields: dict[str, int]
-) -> None:
+def test_of_a_stopped_container_the_record_is_restored(original, present, fields) -> None:
     """It starts next with what is on record, on a host of version 2 too."""
     there = located(CpuShares=present)
     wanted: Limits = {"weight": 1024.0}
@@ -130,13 +123,13 @@ def test_of_a_stopped_container_the_record_is_restored(
     assert found == {"CpuPeriod": 100_000, "CpuQuota": -1} | fields
 
 
-def test_of_a_running_one_the_shares_that_it_began_with_come_first(tmp_path: Path) -> None:
+def test_of_a_running_one_the_shares_that_it_began_with_come_first(tmp_path) -> None:
     there, original = on_version_2(tmp_path, CpuShares=2), {"CpuShares": 512}
     found = restoring_updates(there, original, {"weight": 204.8}, 2598)
     assert [fields["CpuShares"] for fields in found] == [512, 501, 126]
 
 
-def test_a_weight_that_is_as_it_was_is_not_sent(tmp_path: Path) -> None:
+def test_a_weight_that_is_as_it_was_is_not_sent(tmp_path) -> None:
     (tmp_path / "cpu.weight").write_text("100\n")
     (found,) = restoring_updates(on_version_2(tmp_path), {}, {"weight": 1024.0}, 2598)
     assert "CpuShares" not in found
@@ -156,7 +149,7 @@ def test_a_weight_that_is_as_it_was_is_not_sent(tmp_path: Path) -> None:
         ("None", "", 1024),
     ],
 )
-def test_some_shares_have_the_effect_of_none(version: str, runc: str, shares: int) -> None:
+def test_some_shares_have_the_effect_of_none(version, runc, shares) -> None:
     assert default_shares(version, runc) == shares
     if version == "2":
         assert (quadratic if shares == 1024 else linear)(shares) == 100
@@ -177,7 +170,7 @@ def quadratic(shares: int) -> int:
     return math.ceil(10 ** ((level * level + 125 * level) / 612 - 7 / 34))
 
 
-def test_every_kernel_weight_is_met_by_one_candidate_for_each_formula(tmp_path: Path) -> None:
+def test_every_kernel_weight_is_met_by_one_candidate_for_each_formula(tmp_path) -> None:
     there = on_version_2(tmp_path)
     for wanted in range(1, 10_001):
         first, second = weights(there, wanted * 10.24)
@@ -186,13 +179,13 @@ def test_every_kernel_weight_is_met_by_one_candidate_for_each_formula(tmp_path: 
         assert all(2 <= f["CpuShares"] <= 262_144 for f in (first, second))
 
 
-def test_the_default_weight_is_the_engine_s_own_default(tmp_path: Path) -> None:
+def test_the_default_weight_is_the_engine_s_own_default(tmp_path) -> None:
     _, second = weights(on_version_2(tmp_path), 1024)
     assert second == {"CpuShares": 1024}
 
 
 @pytest.mark.parametrize(("weight", "shares"), [(1024.0, 1024), (300.4, 300), (1.0, 2), (0.1, 2)])
-def test_version_1_takes_shares_as_they_are(tmp_path: Path, weight: float, shares: int) -> None:
+def test_version_1_takes_shares_as_they_are(tmp_path, weight, shares) -> None:
     there = on_version_1(tmp_path)
     assert weights(there, weight) == [{"CpuShares": shares}]
 
@@ -209,9 +202,7 @@ def test_version_1_takes_shares_as_they_are(tmp_path: Path, weight: float, share
         ({"CpuQuota": 150_000}, {"CpuQuota": 50_000}, {}),
     ],
 )
-def test_nano_cpus_on_record_are_met_by_their_equivalent(
-    original: dict[str, int], recorded: dict[str, int], fields: dict[str, int]
-) -> None:
+def test_nano_cpus_on_record_are_met_by_their_equivalent(original, recorded, fields) -> None:
     assert equivalent_original(located(**recorded), original, CPUS) == fields
 
 
@@ -260,7 +251,7 @@ def gpu_container(environment: list[str] | None = None, **host_config: Any) -> C
         (gpu_container(VISIBLE, Runtime="nvidia", DeviceRequests=[CDI]), (True, True)),
     ],
 )
-def test_access(case: Container, expected: tuple[bool, bool]) -> None:
+def test_access(case, expected) -> None:
     assert (case.has_gpu, case.files_only) == expected
 
 
@@ -290,5 +281,5 @@ class Answering:
         (UnavailableError("no engine"), None),
     ],
 )
-def test_whether_it_can_be_opened(answer: int | Exception, expected: bool | None) -> None:
+def test_whether_it_can_be_opened(answer, expected) -> None:
     assert Answering(answer).can_open_gpu(gpu_container()) is expected

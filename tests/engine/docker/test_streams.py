@@ -24,7 +24,7 @@ def pieces(data: bytes, cuts: list[int]) -> list[bytes]:
 
 
 @given(st.lists(st.binary(max_size=40)), st.lists(st.integers(0, 10**6)))
-def test_frames_come_out_whole(payloads: list[bytes], cuts: list[int]) -> None:
+def test_frames_come_out_whole(payloads, cuts) -> None:
     splitter = EntrySplitter(tty=False)
     found = []
     for piece in pieces(b"".join(map(frame, payloads)), cuts):
@@ -34,7 +34,7 @@ def test_frames_come_out_whole(payloads: list[bytes], cuts: list[int]) -> None:
 
 
 @given(st.text("ab\n").map(str.encode), st.lists(st.integers(0, 10**6)))
-def test_lines_of_a_terminal_come_out_whole(text: bytes, cuts: list[int]) -> None:
+def test_lines_of_a_terminal_come_out_whole(text, cuts) -> None:
     splitter = EntrySplitter(tty=True)
     found = []
     for piece in pieces(text, cuts):
@@ -48,7 +48,7 @@ def test_a_frame_that_is_cut_off_is_no_entry() -> None:
     assert splitter.end() == []
 
 
-def test_a_line_that_never_ends_is_cut(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_line_that_never_ends_is_cut(monkeypatch) -> None:
     monkeypatch.setattr(streams, "LONGEST_ENTRY", 10)
     splitter = EntrySplitter(tty=True)
     assert splitter.feed(b"0123456789") == []
@@ -65,7 +65,7 @@ def test_a_line_that_never_ends_is_cut(monkeypatch: pytest.MonkeyPatch) -> None:
         (frame(b"cut off")[:-1], "the answer was cut off"),
     ],
 )
-def test_what_is_no_log_is_a_fault_after_the_entries_before_it(data: bytes, fault: str) -> None:
+def test_what_is_no_log_is_a_fault_after_the_entries_before_it(data, fault) -> None:
     splitter = EntrySplitter(tty=False)
     assert splitter.feed(frame(b"whole") + data) == [b"whole"]
     assert splitter.feed(b"") == splitter.end() == []
@@ -100,7 +100,7 @@ def test_a_log_that_goes_on_gives_whole_entries_and_at_its_end_the_rest() -> Non
     assert log.ended
 
 
-def test_a_log_that_outruns_its_reader_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_log_that_outruns_its_reader_says_so(monkeypatch) -> None:
     monkeypatch.setattr(transport, "LARGEST", 20)
     log = log_of(frame(b"x" * 8), frame(b"y" * 12), tty=False)
     assert [(log.take(), log.is_behind) for _ in range(2)] == [

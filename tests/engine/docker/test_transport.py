@@ -10,7 +10,7 @@ import pytest
 from dltools.engine.docker.transport import Transport, connection_errors, raise_refusal
 from dltools.engine.interface import GoneError, RefusedError
 from dltools.engine.patience import Patience
-from dltools.errors import AccessError, DltoolsError, UnavailableError
+from dltools.errors import AccessError, UnavailableError
 
 DIALLING = (
     'Cannot unpause container 1: connection error: desc = "transport: Error while dialing dial '
@@ -29,9 +29,7 @@ DIALLING = (
         (500, "", RefusedError),
     ],
 )
-def test_a_refusal_is_told_from_an_engine_that_stops(
-    status: int, message: str, kind: type[DltoolsError]
-) -> None:
+def test_a_refusal_is_told_from_an_engine_that_stops(status, message, kind) -> None:
     with pytest.raises(kind) as caught:
         raise_refusal(status, json.dumps({"message": message}).encode())
     assert type(caught.value) is kind
@@ -128,7 +126,7 @@ def test_a_refusal_is_an_answer() -> None:
     ],
 )
 def test_who_may_use_an_engine_depends_on_the_group_of_its_socket(
-    mine: int | None, advice: str, monkeypatch: pytest.MonkeyPatch
+    mine, advice, monkeypatch
 ) -> None:
     def stat(path: Path) -> SimpleNamespace:
         if mine is None or str(path) != "/run/docker.sock":

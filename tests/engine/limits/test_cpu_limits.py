@@ -1,8 +1,6 @@
 """CPU limits of located containers: in force, on record, attainable, and those that are refused."""
 
 import math
-from pathlib import Path
-from typing import Any
 
 import pytest
 from helpers.fake_engine import ID, FakeEngine
@@ -24,7 +22,7 @@ from dltools.engine.limits.cpu_limits import (
 # Where the kernel's files are visible
 
 
-def test_version_1_shows_the_settings_in_force(tmp_path: Path) -> None:
+def test_version_1_shows_the_settings_in_force(tmp_path) -> None:
     for name, text in {
         "cpu.cfs_quota_us": "25000",
         "cpu.cfs_period_us": "50000",
@@ -36,7 +34,7 @@ def test_version_1_shows_the_settings_in_force(tmp_path: Path) -> None:
     assert settings_in_force(there) == {"cpus": 0.5, "weight": 300.0, "cpuset": "1-2"}
 
 
-def test_version_2_shows_the_settings_in_force(tmp_path: Path) -> None:
+def test_version_2_shows_the_settings_in_force(tmp_path) -> None:
     for name, text in {
         "cpu.max": "25000 50000",
         "cpu.weight": "50",
@@ -47,12 +45,12 @@ def test_version_2_shows_the_settings_in_force(tmp_path: Path) -> None:
     assert settings_in_force(there) == {"cpus": 0.5, "weight": 512.0, "cpuset": None}
 
 
-def test_a_quota_of_all_cpus_is_no_quota(tmp_path: Path) -> None:
+def test_a_quota_of_all_cpus_is_no_quota(tmp_path) -> None:
     (tmp_path / "cpu.max").write_text(f"{CPUS * 100_000} 100000\n")
     assert settings_in_force(on_version_2(tmp_path))["cpus"] is None
 
 
-def test_the_record_may_differ_from_what_is_in_force(tmp_path: Path) -> None:
+def test_the_record_may_differ_from_what_is_in_force(tmp_path) -> None:
     (tmp_path / "cpu.max").write_text("25000 50000\n")
     there = on_version_2(tmp_path, NanoCpus=1_500_000_000, CpuShares=512, CpusetCpus="2")
     assert recorded_settings(there) == {"cpus": 1.5, "weight": 512.0, "cpuset": "2"}
@@ -72,14 +70,14 @@ def test_the_record_may_differ_from_what_is_in_force(tmp_path: Path) -> None:
         ({"CpuQuota": -1, "CpuPeriod": 100_000}, None),
     ],
 )
-def test_the_inspection_tells_the_quota(started: dict[str, int], cpus: float | None) -> None:
+def test_the_inspection_tells_the_quota(started, cpus) -> None:
     assert settings_in_force(located(**started)) == {"cpus": cpus, "weight": 1024.0, "cpuset": None}
 
 
 @pytest.mark.parametrize(
     ("started", "cpuset"), [("", None), ("0", "0"), (f"0-{CPUS - 1}", None), ("1,0", "0-1")]
 )
-def test_the_inspection_tells_the_cpus(started: str, cpuset: str | None) -> None:
+def test_the_inspection_tells_the_cpus(started, cpuset) -> None:
     expected = None if cpuset == f"0-{CPUS - 1}" else cpuset
     assert settings_in_force(located(CpusetCpus=started))["cpuset"] == expected
 
@@ -94,13 +92,13 @@ def test_the_inspection_tells_the_weight() -> None:
 @pytest.mark.parametrize(
     ("weight", "held"), [(2, 10.24), (10, 10.24), (1024, 1024), (300, 296.96), (262_144, 102_400)]
 )
-def test_version_2_holds_the_nearest_step(tmp_path: Path, weight: float, held: float) -> None:
+def test_version_2_holds_the_nearest_step(tmp_path, weight, held) -> None:
     """10 is met by its step: it is neither a failure nor something to be set again."""
     there = on_version_2(tmp_path)
     assert attainable_settings(there, {"weight": weight}) == {"weight": pytest.approx(held)}
 
 
-def test_version_1_holds_what_it_is_told(tmp_path: Path) -> None:
+def test_version_1_holds_what_it_is_told(tmp_path) -> None:
     there = on_version_1(tmp_path)
     wanted = {"cpus": 1.5, "weight": 10, "cpuset": "0"}
     assert attainable_settings(there, wanted) == wanted
@@ -112,26 +110,26 @@ def test_version_1_holds_what_it_is_told(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("cpus", [None, 0.01, 0.5, 1, 2.0, 1e6])
-def test_possible_quotas(cpus: float | None) -> None:
+def test_possible_quotas(cpus) -> None:
     assert out_of_bounds({"cpus": cpus}) is None
 
 
 @pytest.mark.parametrize(
     "cpus", [0, 0.0, 0.0099, 1e-9, -1, math.nan, math.inf, -math.inf, True, "1", [1], {}], ids=repr
 )
-def test_impossible_quotas(cpus: Any) -> None:
+def test_impossible_quotas(cpus) -> None:
     assert f"cpus {cpus!r}" in str(out_of_bounds({"cpus": cpus, "weight": 1024}))
 
 
 @pytest.mark.parametrize("weight", [2, 2.0, 10, 1024, 262_144.0])
-def test_possible_weights(weight: float) -> None:
+def test_possible_weights(weight) -> None:
     assert out_of_bounds({"weight": weight}) is None
 
 
 @pytest.mark.parametrize(
     "weight", [None, 0, 1, 1.9, 10.7, 262_145, -5, math.nan, math.inf, True, "1024", [2]], ids=repr
 )
-def test_impossible_weights(weight: Any) -> None:
+def test_impossible_weights(weight) -> None:
     assert f"cpu_weight {weight!r}" in str(out_of_bounds({"cpus": None, "weight": weight}))
 
 
@@ -144,13 +142,13 @@ def test_other_settings_are_within_bounds() -> None:
 
 
 @pytest.mark.parametrize("cpuset", ["", "x", "3-1", 7, ["0"]], ids=repr)
-def test_malformed_cpu_lists(cpuset: Any) -> None:
+def test_malformed_cpu_lists(cpuset) -> None:
     reason = unfit_cpu_list(located(), {"cpuset": cpuset}, {"cpuset": None})
     assert reason is None if cpuset == "" else "is not a list of CPUs" in str(reason)
 
 
 @pytest.mark.parametrize("cpuset", ["4", "0-900"])
-def test_cpus_that_do_not_exist(cpuset: str) -> None:
+def test_cpus_that_do_not_exist(cpuset) -> None:
     reason = unfit_cpu_list(located(), {"cpuset": cpuset}, {"cpuset": None})
     assert reason == f"cpuset {cpuset}: containers can use only CPUs 0-3 here"
 
@@ -167,9 +165,7 @@ def test_fewer_cpus_need_threads_that_are_visible() -> None:
 
 
 @pytest.mark.parametrize(("busy", "is_fit"), [(0, True), (2, True), (3, False)])
-def test_fewer_cpus_than_busy_threads_are_unfit(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, busy: int, is_fit: bool
-) -> None:
+def test_fewer_cpus_than_busy_threads_are_unfit(tmp_path, monkeypatch, busy, is_fit) -> None:
     monkeypatch.setattr(demand, "count_busy", lambda _: busy)
     reason = unfit_cpu_list(on_version_1(tmp_path), {"cpuset": "0-1"}, {"cpuset": None})
     assert (reason is None) == is_fit
@@ -186,23 +182,21 @@ def engine(fake_engine: FakeEngine, monkeypatch: pytest.MonkeyPatch) -> Engine:
     return DockerEngine()
 
 
-def test_a_container_without_processes_has_no_cgroup(engine: Engine) -> None:
+def test_a_container_without_processes_has_no_cgroup(engine) -> None:
     found = Locator(engine).find(ID)
     assert (found.container.id, found.cgroup) == (ID, None)
     assert (found.usable_cpus, found.usable_cpu_list) == (4.0, "0-3")
     assert found.controller("cpu") is None
 
 
-def test_another_process_with_the_container_s_number_is_not_it(
-    engine: Engine, fake_engine: FakeEngine
-) -> None:
+def test_another_process_with_the_container_s_number_is_not_it(engine, fake_engine) -> None:
     """The engine may be remote: process 1 here is not the container's."""
     fake_engine.pid = 1
     assert Locator(engine).find(ID).cgroup is None
 
 
 def test_a_container_of_this_machine_has_its_cgroup(
-    engine: Engine, fake_engine: FakeEngine, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    engine, fake_engine, monkeypatch, tmp_path
 ) -> None:
     its_own = Cgroup({"cpu": tmp_path, "cpuset": tmp_path}, None)
     monkeypatch.setattr(cgroup, "belongs_to", lambda pid, key, *_, **__: (pid, key) == (7, ID))
@@ -213,12 +207,12 @@ def test_a_container_of_this_machine_has_its_cgroup(
     assert found.controller("cpu") == (tmp_path, 1)
 
 
-def test_a_container_that_is_gone_is_an_error(engine: Engine) -> None:
+def test_a_container_that_is_gone_is_an_error(engine) -> None:
     with pytest.raises(GoneError):
         Locator(engine).find("0")
 
 
-def test_the_version_is_that_of_the_cpu_settings(tmp_path: Path) -> None:
+def test_the_version_is_that_of_the_cpu_settings(tmp_path) -> None:
     assert on_version_2(tmp_path).cgroup_version == 2
     assert on_version_1(tmp_path).cgroup_version == 1
     assert located().cgroup_version == 1

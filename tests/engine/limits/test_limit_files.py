@@ -10,7 +10,6 @@ from helpers.located_containers import located, on_version_1, on_version_2
 
 from dltools.engine.interface import Engine, LocatedContainer, RefusedError, UnableError
 from dltools.engine.limits.limit_files import restore_limits, set_limits, write_settings
-from dltools.plan.realisation.settings import Settings
 
 
 def files(directory: Path, **texts: str) -> dict[str, Path]:
@@ -46,9 +45,7 @@ def v2(tmp_path: Path) -> LocatedContainer:
         ({"cpus": 2.0, "weight": 2048.0}, "100000", "2048"),
     ],
 )
-def test_version_1(
-    v1: LocatedContainer, tmp_path: Path, wanted: Settings, quota: str, shares: str
-) -> None:
+def test_version_1(v1, tmp_path, wanted, quota, shares) -> None:
     write_settings(v1, wanted)
     assert (tmp_path / "cpu.cfs_quota_us").read_text().strip() == quota
     assert (tmp_path / "cpu.cfs_period_us").read_text() == "50000\n"
@@ -67,17 +64,13 @@ def test_version_1(
         ({"cpus": 2.0, "weight": 2048.0}, "100000 50000", "200"),
     ],
 )
-def test_version_2(
-    v2: LocatedContainer, tmp_path: Path, wanted: Settings, most: str, weight: str
-) -> None:
+def test_version_2(v2, tmp_path, wanted, most, weight) -> None:
     write_settings(v2, wanted)
     assert (tmp_path / "cpu.max").read_text().strip() == most
     assert (tmp_path / "cpu.weight").read_text().strip() == weight
 
 
-def test_a_burst_above_the_new_quota_is_lowered_first(
-    v2: LocatedContainer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_burst_above_the_new_quota_is_lowered_first(v2, tmp_path, monkeypatch) -> None:
     """The kernel refuses a quota below the burst."""
     order = []
     write = Path.write_text
@@ -93,13 +86,13 @@ def test_a_burst_above_the_new_quota_is_lowered_first(
     assert (tmp_path / "cpu.max.burst").read_text() == "25000"
 
 
-def test_a_burst_within_the_new_quota_is_kept(v2: LocatedContainer, tmp_path: Path) -> None:
+def test_a_burst_within_the_new_quota_is_kept(v2, tmp_path) -> None:
     (tmp_path / "cpu.max.burst").write_text("10000\n")
     write_settings(v2, {"cpus": 0.5})
     assert (tmp_path / "cpu.max.burst").read_text() == "10000\n"
 
 
-def test_a_kernel_without_bursts(v2: LocatedContainer, tmp_path: Path) -> None:
+def test_a_kernel_without_bursts(v2, tmp_path) -> None:
     (tmp_path / "cpu.max.burst").unlink()
     write_settings(v2, {"cpus": 0.5})
     assert not (tmp_path / "cpu.max.burst").exists()
@@ -119,7 +112,7 @@ def test_a_cgroup_that_is_not_visible_is_an_error() -> None:
     ],
 )
 def test_limits_that_are_in_files_alone_are_written_there_or_nowhere(
-    v1: LocatedContainer, tmp_path: Path, has_gpu: bool, kind: type[Exception], reason: str
+    v1, tmp_path, has_gpu, kind, reason
 ) -> None:
     own = replace(v1, container=replace(v1.container, files_only=True, has_gpu=has_gpu))
     nobody = cast("Engine", None)
@@ -133,7 +126,7 @@ def test_limits_that_are_in_files_alone_are_written_there_or_nowhere(
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may write anything")
-def test_a_file_that_may_not_be_written_is_an_error(v1: LocatedContainer, tmp_path: Path) -> None:
+def test_a_file_that_may_not_be_written_is_an_error(v1, tmp_path) -> None:
     (tmp_path / "cpu.cfs_quota_us").chmod(0o400)
     with pytest.raises(PermissionError):
         write_settings(v1, {"cpus": 0.5})

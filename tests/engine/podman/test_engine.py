@@ -7,7 +7,6 @@ from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
-from conftest import ReplaceSleep
 from helpers.fake_engine import ID, FakeEngine, action, plan_of
 
 from dltools.apply.engine_actuator import EngineActuator
@@ -83,7 +82,7 @@ def opened(fake: FakePodman, server: str = "Libpod/5.4.2 (linux)") -> Engine:
     return open_engine(Address(fake.url, "--host"))
 
 
-def test_the_first_answer_says_which_engine_it_is(fake: FakePodman) -> None:
+def test_the_first_answer_says_which_engine_it_is(fake) -> None:
     with fake:
         assert type(open_engine(Address(fake.url, "--host"))) is DockerEngine
         assert [one.partition("?")[0] for one in fake.asked] == ["GET /version", "GET /v1.41/info"]
@@ -92,7 +91,7 @@ def test_the_first_answer_says_which_engine_it_is(fake: FakePodman) -> None:
         assert opened(fake).version.startswith("Podman")
 
 
-def test_it_is_known_again_although_its_id_changes(fake: FakePodman) -> None:
+def test_it_is_known_again_although_its_id_changes(fake) -> None:
     with fake:
         fake.id = "first"
         one = opened(fake)
@@ -101,7 +100,7 @@ def test_it_is_known_again_although_its_id_changes(fake: FakePodman) -> None:
         assert "/var/lib/containers/storage" in one.id
 
 
-def test_lists_ask_for_paused_containers_too(fake: FakePodman) -> None:
+def test_lists_ask_for_paused_containers_too(fake) -> None:
     with fake:
         engine = opened(fake)
         fake.asked.clear()
@@ -117,7 +116,7 @@ def test_lists_ask_for_paused_containers_too(fake: FakePodman) -> None:
     ]
 
 
-def test_limits_are_set_by_its_own_api(fake: FakePodman) -> None:
+def test_limits_are_set_by_its_own_api(fake) -> None:
     with fake:
         engine = opened(fake)
         assert isinstance(engine, PodmanEngine)
@@ -125,14 +124,14 @@ def test_limits_are_set_by_its_own_api(fake: FakePodman) -> None:
         assert fake.updates == [{"cpu": {"period": 100_000, "quota": -1, "cpus": "0-3"}}]
 
 
-def test_no_quota_is_set_with_its_period(fake: FakePodman) -> None:
+def test_no_quota_is_set_with_its_period(fake) -> None:
     """crun of Debian 12 leaves cpu.max as it is where the period is missing."""
     with fake:
         opened(fake).update(ID, {"CpuQuota": -1})
         assert fake.updates == [{"cpu": {"period": 100_000, "quota": -1}}]
 
 
-def test_its_quota_is_no_nano_cpus(fake: FakePodman) -> None:
+def test_its_quota_is_no_nano_cpus(fake) -> None:
     with fake:
         fake.host_config |= {"NanoCpus": 1_500_000_000, "CpuQuota": 150_000, "CpuPeriod": 100_000}
         container = opened(fake).inspect(ID)
@@ -144,9 +143,7 @@ def test_its_quota_is_no_nano_cpus(fake: FakePodman) -> None:
 
 @pytest.mark.parametrize("server", ["Libpod/4.3.1 (linux)", "Docker/20.10.24 (linux)"])
 @pytest.mark.parametrize("losses", [1, 3, 4])
-def test_a_pause_that_lost_a_race_is_tried_again(
-    fake: FakePodman, server: str, losses: int, replace_sleep: ReplaceSleep
-) -> None:
+def test_a_pause_that_lost_a_race_is_tried_again(fake, server, losses, replace_sleep) -> None:
     """What runc says where processes start faster than it freezes."""
     replace_sleep(docker_engine, lambda _: None)
     said = "`/usr/bin/runc pause 4f2a` failed: exit status 1"
@@ -163,7 +160,7 @@ def test_a_pause_that_lost_a_race_is_tried_again(
         assert fake.state == ("running" if losses > 3 else "paused")
 
 
-def test_a_second_pause_is_done(fake: FakePodman) -> None:
+def test_a_second_pause_is_done(fake) -> None:
     with fake:
         engine = opened(fake)
         engine.pause(ID)
@@ -175,7 +172,7 @@ def test_a_second_pause_is_done(fake: FakePodman) -> None:
             engine.pause(ID)
 
 
-def test_a_request_that_is_unknown_is_no_container_that_is_gone(fake: FakePodman) -> None:
+def test_a_request_that_is_unknown_is_no_container_that_is_gone(fake) -> None:
     with fake:
         engine = opened(fake)
         fake.unknown = ("/update",)
@@ -187,7 +184,7 @@ def test_a_request_that_is_unknown_is_no_container_that_is_gone(fake: FakePodman
             engine.inspect(ID)
 
 
-def test_it_tells_no_past(fake: FakePodman) -> None:
+def test_it_tells_no_past(fake) -> None:
     with fake:
         engine = opened(fake)
         fake.asked.clear()
@@ -195,7 +192,7 @@ def test_it_tells_no_past(fake: FakePodman) -> None:
         assert fake.asked == []
 
 
-def test_a_stream_begins_where_it_was_asked_to(fake: FakePodman) -> None:
+def test_a_stream_begins_where_it_was_asked_to(fake) -> None:
     """As seen in 4.3 and 5.4: some events from before the time come first."""
     fake.ends_events = True
     fake.events = [("die", 9.9), ("start", 10.0), ("die", 12.5)]
@@ -212,9 +209,7 @@ def test_a_stream_begins_where_it_was_asked_to(fake: FakePodman) -> None:
     [("Libpod/4.3.1 (linux)", False), ("Libpod/5.4.2 (linux)", True), ("Libpod/x", False),
      ("Libpod/5.10.0-dev (linux)", True), ("Libpod/6.0.1 (linux)", True)],
 )  # fmt: skip
-def test_a_restart_keeps_limits_from_version_5_4_on(
-    fake: FakePodman, server: str, keeps: bool
-) -> None:
+def test_a_restart_keeps_limits_from_version_5_4_on(fake, server, keeps) -> None:
     with fake:
         assert opened(fake, server).capabilities.keeps is keeps
         fake.database = "boltdb"
@@ -222,7 +217,7 @@ def test_a_restart_keeps_limits_from_version_5_4_on(
 
 
 @pytest.mark.parametrize("server", ["Libpod/5.1.0 (linux)", "Libpod/5.3.2 (linux)"])
-def test_a_version_that_forgets_other_limits_sets_none(fake: FakePodman, server: str) -> None:
+def test_a_version_that_forgets_other_limits_sets_none(fake, server) -> None:
     with fake:
         engine = opened(fake, server)
     refused = unsupported(action({"weight": 2.0}), engine.host, engine.capabilities)
@@ -245,9 +240,7 @@ ROOTLESS = "rootless, and needs cgroup version 2 with the controllers cpu and cp
         (("v2", ["cpuset", "cpu"]), {"cpus", "weight", "cpuset"}, True),
     ],
 )
-def test_without_root_it_can_do_what_is_delegated(
-    fake: FakePodman, cgroups: tuple[str, list[str]], limits: set[str], pauses: bool
-) -> None:
+def test_without_root_it_can_do_what_is_delegated(fake, cgroups, limits, pauses) -> None:
     fake.rootless, fake.cgroups = True, cgroups
     with fake:
         engine = opened(fake)
@@ -259,7 +252,7 @@ def test_without_root_it_can_do_what_is_delegated(
 
 @pytest.mark.parametrize("is_alone", [True, False])
 def test_a_weight_in_a_scope_of_its_own_is_refused_before_it_is_sent(
-    fake: FakePodman, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, is_alone: bool
+    fake, tmp_path, monkeypatch, is_alone
 ) -> None:
     """As crun does it under systemd, on version 2."""
     monkeypatch.setattr(podman_engine, "is_alone_in_scope", lambda *_: is_alone)
@@ -280,7 +273,7 @@ def test_a_weight_in_a_scope_of_its_own_is_refused_before_it_is_sent(
 
 
 @pytest.mark.parametrize("rootless", [True, False])
-def test_from_elsewhere_the_runtime_tells_of_such_scopes(rootless: bool) -> None:
+def test_from_elsewhere_the_runtime_tells_of_such_scopes(rootless) -> None:
     with FakePodman.over_tcp("far") as fake:
         fake.server, fake.runtime, fake.rootless = "Libpod/5.4.2 (linux)", "crun", rootless
         fake.cgroups = "v2", ["cpu", "cpuset"]
@@ -310,24 +303,24 @@ def test_from_elsewhere_an_old_one_is_looked_at_alone() -> None:
         )
 
 
-def test_who_does_not_answer_is_called_podman(tmp_path: Path) -> None:
+def test_who_does_not_answer_is_called_podman(tmp_path) -> None:
     with pytest.raises(UnavailableError, match=r"no Podman answers at .*does podman.socket run"):
         open_engine(Address(f"unix://{tmp_path}/podman.sock", "--host"))
 
 
-def test_where_docker_is_not_podman_may_be(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_where_docker_is_not_podman_may_be(tmp_path, monkeypatch) -> None:
     monkeypatch.setattr(transport, "PODMAN_SOCKET", tmp_path)
     with pytest.raises(UnavailableError, match=f"Podman is here: --host unix://{tmp_path}$"):
         open_engine(Address(f"unix://{tmp_path}/docker.sock", "--host"))
 
 
 @pytest.mark.parametrize("text", ["garbage", "tcp://x", "nope://x", "/run/podman.sock"])
-def test_what_is_no_address_is_refused(text: str) -> None:
+def test_what_is_no_address_is_refused(text) -> None:
     with pytest.raises(ConfigError, match="no address of a Docker engine"):
         host_address(text)
 
 
-def test_it_does_not_change_the_container_that_it_runs_in(tmp_path: Path) -> None:
+def test_it_does_not_change_the_container_that_it_runs_in(tmp_path) -> None:
     info = tmp_path / "proc" / "self" / "mountinfo"
     info.parent.mkdir(parents=True)
     storage = f"/lib/containers/storage/overlay-containers/{ID}/userdata/hostname"
@@ -336,9 +329,7 @@ def test_it_does_not_change_the_container_that_it_runs_in(tmp_path: Path) -> Non
     assert not is_own("e" * 64, tmp_path)
 
 
-def test_what_is_set_on_a_stopped_container_counts_although_it_is_not_shown(
-    fake: FakePodman,
-) -> None:
+def test_what_is_set_on_a_stopped_container_counts_although_it_is_not_shown(fake) -> None:
     fake.state = "exited"
     fake.host_config |= {"CpuQuota": 40_000, "CpuPeriod": 100_000, "CpusetCpus": "0"}
     with fake:

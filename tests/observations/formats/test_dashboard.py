@@ -32,7 +32,7 @@ def expressions() -> list[str]:
 
 
 @pytest.mark.parametrize("expression", expressions())
-def test_series_and_labels_are_written(expression: str) -> None:
+def test_series_and_labels_are_written(expression) -> None:
     names = re.findall(r"dltools_\w+", expression)
     assert names
     assert set(names) <= NAMES.keys()
@@ -47,7 +47,7 @@ def test_series_and_labels_are_written(expression: str) -> None:
 
 
 @pytest.mark.parametrize("panel", PANELS, ids=[one["title"] for one in PANELS])
-def test_panels_are_complete(panel: dict[str, Any]) -> None:
+def test_panels_are_complete(panel) -> None:
     assert panel["description"].endswith(".")
     assert panel["fieldConfig"]["defaults"]["unit"]
     for target in panel["targets"]:

@@ -80,7 +80,7 @@ def _only(text: str) -> tuple[Labels, str]:
 
 @examples(100)
 @given(found=st.lists(rows(), max_size=8))
-def test_any_rows_give_valid_text(found: list[dict[str, Any]]) -> None:
+def test_any_rows_give_valid_text(found) -> None:
     families = parse(prometheus_text(found))
     expected = {
         prometheus_name(column, Kind(row["kind"]))
@@ -95,7 +95,7 @@ def test_any_rows_give_valid_text(found: list[dict[str, Any]]) -> None:
 
 @examples(50)
 @given(found=st.lists(rows(), max_size=8))
-def test_the_text_does_not_depend_on_the_order_of_series(found: list[dict[str, Any]]) -> None:
+def test_the_text_does_not_depend_on_the_order_of_series(found) -> None:
     distinct = [{**row, "host": f"h{n}"} for n, row in enumerate(found)]
     assert prometheus_text(distinct) == prometheus_text(distinct[::-1])
 
@@ -161,7 +161,7 @@ def test_the_newest_value_of_a_series_wins() -> None:
         (0.1 + 0.2, "0.30000000000000004"),
     ],
 )
-def test_reals_are_written_exactly(value: float, written: str) -> None:
+def test_reals_are_written_exactly(value, written) -> None:
     row = _row(Kind.PROGRESS, metric="loss", value=value)
     assert _only(prometheus_text([row]))[1] == written
 
@@ -173,7 +173,7 @@ def test_integers_are_written_whole() -> None:
 
 @examples(100)
 @given(name=texts)
-def test_any_label_is_read_back(name: str) -> None:
+def test_any_label_is_read_back(name) -> None:
     text = prometheus_text([_row(Kind.CONTAINER, container_name=name, cpu_seconds=1.0)])
     assert _only(text)[0] == (("host", "node-1"), ("container_name", name))
 

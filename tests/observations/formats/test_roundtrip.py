@@ -16,7 +16,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dltools.observations.formats.arrow import FORMAT as ARROW
-from dltools.observations.formats.base import Format
 from dltools.observations.formats.csv import FORMAT as CSV
 from dltools.observations.formats.jsonl import FORMAT as JSONL
 from dltools.observations.formats.parquet import FORMAT as PARQUET
@@ -31,7 +30,7 @@ BINARY = (PARQUET, ARROW)
 @pytest.mark.parametrize("format_", READABLE)
 @examples(40)
 @given(table=tables(min_rows=1))
-def test_any_table_survives_a_round_trip(format_: Format, table: pa.Table) -> None:
+def test_any_table_survives_a_round_trip(format_, table) -> None:
     back = decode(encode(format_, table))
     assert back.schema.equals(arrow_schema(), check_metadata=True)
     assert canonical(back) == canonical(table)
@@ -39,16 +38,14 @@ def test_any_table_survives_a_round_trip(format_: Format, table: pa.Table) -> No
 
 @examples(40)
 @given(table=tables())
-def test_any_table_survives_as_an_arrow_file(table: pa.Table) -> None:
+def test_any_table_survives_as_an_arrow_file(table) -> None:
     assert canonical(decode(as_arrow_file(table))) == canonical(table)
 
 
 @pytest.mark.parametrize("format_", READABLE)
 @examples(20)
 @given(samples=st.lists(tables(max_rows=3), min_size=1, max_size=4))
-def test_samples_come_back_as_one_recording_sorted_by_time(
-    format_: Format, samples: list[pa.Table]
-) -> None:
+def test_samples_come_back_as_one_recording_sorted_by_time(format_, samples) -> None:
     everything = pa.concat_tables(samples)
     if len(everything) == 0:
         return
@@ -62,14 +59,14 @@ def test_samples_come_back_as_one_recording_sorted_by_time(
 @pytest.mark.parametrize("format_", READABLE)
 @examples(20)
 @given(table=tables(min_rows=1))
-def test_writing_what_was_read_gives_the_same_bytes(format_: Format, table: pa.Table) -> None:
+def test_writing_what_was_read_gives_the_same_bytes(format_, table) -> None:
     first = encode(format_, table)
     assert encode(format_, decode(first)) == first
 
 
 @pytest.mark.parametrize("format_", READABLE)
 @pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf, -0.0, 5e-324, 1e308, 0.1 + 0.2])
-def test_every_kind_of_number_survives(format_: Format, value: float) -> None:
+def test_every_kind_of_number_survives(format_, value) -> None:
     back = decode(encode(format_, losses(value))).column("value")[0].as_py()
     assert repr(back) == repr(value)
 
@@ -79,7 +76,7 @@ def test_every_kind_of_number_survives(format_: Format, value: float) -> None:
     "text", ["", " ", "a,b", 'say "x"', "two\nlines", "cr\rlf\r\n", "\t", "\x00", "\x85", "\u2028",
              "NULL", "null", "NaN", "nan", "true", "1", "ünï", "🐋", "\ufeff", "{}", "PAR1"],
 )  # fmt: skip
-def test_every_kind_of_text_survives(format_: Format, text: str) -> None:
+def test_every_kind_of_text_survives(format_, text) -> None:
     table = to_table([{"time": EPOCH, "host": text, "kind": "node", "gap": text}])
     back = decode(encode(format_, table))
     assert back.column("host").to_pylist() == [text]
@@ -97,20 +94,20 @@ def test_every_kind_of_text_survives(format_: Format, text: str) -> None:
         pytest.param(datetime(1, 1, 1, tzinfo=UTC), id="the zero time that Docker reports"),
     ],
 )
-def test_every_moment_survives_to_the_microsecond(format_: Format, moment: datetime) -> None:
+def test_every_moment_survives_to_the_microsecond(format_, moment) -> None:
     table = to_table([{"time": EPOCH, "host": "h", "kind": "container", "started_at": moment}])
     assert decode(encode(format_, table)).column("started_at").to_pylist() == [moment]
 
 
 @pytest.mark.parametrize("format_", READABLE)
-def test_times_of_another_zone_are_the_same_moments(format_: Format) -> None:
+def test_times_of_another_zone_are_the_same_moments(format_) -> None:
     local = EPOCH.astimezone(timezone(timedelta(hours=5, minutes=30)))
     table = to_table([{"time": local, "host": "h", "kind": "node"}])
     assert decode(encode(format_, table)).column("time").to_pylist() == [EPOCH]
 
 
 @pytest.mark.parametrize("format_", BINARY)
-def test_binary_formats_carry_the_version_and_what_columns_mean(format_: Format) -> None:
+def test_binary_formats_carry_the_version_and_what_columns_mean(format_) -> None:
     data = encode(format_, losses(1.0))
     schema = (
         pq.read_schema(io.BytesIO(data)) if format_ is PARQUET else pa.ipc.open_stream(data).schema
@@ -120,17 +117,17 @@ def test_binary_formats_carry_the_version_and_what_columns_mean(format_: Format)
 
 
 @pytest.mark.parametrize("format_", BINARY)
-def test_a_sample_without_rows_is_a_file_without_rows(format_: Format) -> None:
+def test_a_sample_without_rows_is_a_file_without_rows(format_) -> None:
     assert len(decode(encode(format_, arrow_schema().empty_table()))) == 0
 
 
 @pytest.mark.parametrize("format_", [*READABLE, PROMETHEUS])
-def test_nothing_is_written_before_the_first_sample(format_: Format) -> None:
+def test_nothing_is_written_before_the_first_sample(format_) -> None:
     assert encode(format_) == b""
 
 
 @pytest.mark.parametrize("format_", [*READABLE, PROMETHEUS])
-def test_a_writer_leaves_the_stream_open(format_: Format) -> None:
+def test_a_writer_leaves_the_stream_open(format_) -> None:
     out = io.BytesIO()
     target = format_.writer(out)
     target.write(losses(1.0))
@@ -178,7 +175,7 @@ def test_an_arrow_stream_gives_a_table_a_sample() -> None:
 
 
 @pytest.mark.parametrize("format_", [PARQUET, JSONL, CSV])
-def test_other_formats_give_the_whole_recording_at_once(format_: Format) -> None:
+def test_other_formats_give_the_whole_recording_at_once(format_) -> None:
     recording = read(io.BytesIO(encode(format_, losses(1.0), losses(2.0))), "input")
     assert not recording.streaming
     assert [len(table) for table in recording.tables] == [2]
@@ -212,7 +209,7 @@ class _Dribble(io.RawIOBase):
 
 
 @pytest.mark.parametrize("format_", READABLE)
-def test_short_reads_of_a_pipe_do_not_matter(format_: Format) -> None:
+def test_short_reads_of_a_pipe_do_not_matter(format_) -> None:
     table = losses(1.0, 2.0)
     back = read_table(_Dribble(encode(format_, table)), "-")  # type: ignore[arg-type]
     assert canonical(back) == canonical(table)
@@ -228,7 +225,7 @@ def test_numbers_that_json_has_no_word_for_are_strings() -> None:
 
 
 @pytest.mark.parametrize("word", ["NaN", "nan", "Infinity", "-Infinity", "inf", "-inf"])
-def test_numbers_that_csv_has_no_word_for_are_read_in_any_spelling(word: str) -> None:
+def test_numbers_that_csv_has_no_word_for_are_read_in_any_spelling(word) -> None:
     data = f"time,host,kind,value\n2026-01-31T12:00:00Z,h,progress,{word}\n".encode()
     back = decode(data).column("value")[0].as_py()
     assert repr(back) == repr(float(word))

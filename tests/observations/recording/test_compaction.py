@@ -1,7 +1,7 @@
 """Merging the files of a recording."""
 
 import random
-from datetime import datetime, timedelta
+from datetime import timedelta
 from pathlib import Path
 
 import pyarrow.parquet as pq
@@ -18,7 +18,7 @@ from dltools.observations.table import to_table
 LATER = NOON.date() + timedelta(days=1)
 
 
-def test_a_day_becomes_one_file_sorted_by_time(tmp_path: Path) -> None:
+def test_a_day_becomes_one_file_sorted_by_time(tmp_path) -> None:
     made = recording(tmp_path)
     moments = [NOON + timedelta(seconds=n) for n in range(100)]
     shuffled = random.Random(2).sample(moments, 100)
@@ -39,7 +39,7 @@ def test_a_day_becomes_one_file_sorted_by_time(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_large_row_groups_zstd_and_split_floats(tmp_path: Path) -> None:
+def test_large_row_groups_zstd_and_split_floats(tmp_path) -> None:
     made = recording(tmp_path)
     for part in range(3):
         first = NOON + timedelta(hours=part)
@@ -58,7 +58,7 @@ def test_large_row_groups_zstd_and_split_floats(tmp_path: Path) -> None:
     assert "BYTE_STREAM_SPLIT" in column.encodings
 
 
-def test_a_foreign_file_is_an_error_before_anything_is_removed(tmp_path: Path) -> None:
+def test_a_foreign_file_is_an_error_before_anything_is_removed(tmp_path) -> None:
     made = recording(tmp_path)
     for _ in range(2):
         made.add([to_table([node(NOON)])], new_stem())
@@ -69,7 +69,7 @@ def test_a_foreign_file_is_an_error_before_anything_is_removed(tmp_path: Path) -
     assert len(made.files()) == 3
 
 
-def test_a_second_compaction_is_an_error_to_try_again(tmp_path: Path) -> None:
+def test_a_second_compaction_is_an_error_to_try_again(tmp_path) -> None:
     made = recording(tmp_path)
     for _ in range(2):
         made.add([to_table([node(NOON)])], new_stem())
@@ -77,9 +77,7 @@ def test_a_second_compaction_is_an_error_to_try_again(tmp_path: Path) -> None:
         compact(made, LATER)
 
 
-def test_a_compaction_killed_after_the_new_file_is_completed(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_compaction_killed_after_the_new_file_is_completed(tmp_path, monkeypatch) -> None:
     made = recording(tmp_path)
     for second in range(3):
         made.add([to_table([node(NOON + timedelta(seconds=second))])], new_stem())
@@ -100,9 +98,7 @@ def test_a_compaction_killed_after_the_new_file_is_completed(
     assert not list(made.staging.glob("*.compaction"))
 
 
-def test_rows_are_read_once_while_the_merged_files_are_still_there(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_rows_are_read_once_while_the_merged_files_are_still_there(tmp_path, monkeypatch) -> None:
     made = recording(tmp_path)
     for second in range(3):
         made.add([to_table([node(NOON + timedelta(seconds=second))])], new_stem())
@@ -118,9 +114,7 @@ def test_rows_are_read_once_while_the_merged_files_are_still_there(
 
 
 @pytest.mark.parametrize("since", [None, NOON - timedelta(days=1)])
-def test_rows_are_read_once_while_their_files_are_merged(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, since: datetime | None
-) -> None:
+def test_rows_are_read_once_while_their_files_are_merged(tmp_path, monkeypatch, since) -> None:
     made = recording(tmp_path)
     for second in range(3):
         made.add([to_table([node(NOON + timedelta(seconds=second))])], new_stem())
@@ -136,7 +130,7 @@ def test_rows_are_read_once_while_their_files_are_merged(
     assert times(made.read(since)) == [NOON + timedelta(seconds=n) for n in range(3)]
 
 
-def test_a_compaction_killed_before_the_new_file_is_forgotten(tmp_path: Path) -> None:
+def test_a_compaction_killed_before_the_new_file_is_forgotten(tmp_path) -> None:
     made = recording(tmp_path)
     made.add([to_table([node(NOON)])], new_stem())
     (file,) = made.files()
@@ -147,7 +141,7 @@ def test_a_compaction_killed_before_the_new_file_is_forgotten(tmp_path: Path) ->
     assert not note.exists()
 
 
-def test_a_day_that_is_not_over_is_left(tmp_path: Path) -> None:
+def test_a_day_that_is_not_over_is_left(tmp_path) -> None:
     made = recording(tmp_path)
     for second in range(2):
         made.add([to_table([node(NOON + timedelta(seconds=second))])], new_stem())

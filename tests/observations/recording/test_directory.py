@@ -14,7 +14,7 @@ from dltools.observations.recording.recorder import Journal, Recorder
 from dltools.observations.table import to_table
 
 
-def test_rows_go_by_day_and_host(tmp_path: Path) -> None:
+def test_rows_go_by_day_and_host(tmp_path) -> None:
     made = recording(tmp_path)
     rows = [node(NOON), node(NOON + timedelta(days=1)), node(NOON, "a/b =c")]
     made.add([to_table(rows)], "one")
@@ -26,7 +26,7 @@ def test_rows_go_by_day_and_host(tmp_path: Path) -> None:
     assert made.read().num_rows == 3
 
 
-def test_the_same_rows_added_again_change_nothing(tmp_path: Path) -> None:
+def test_the_same_rows_added_again_change_nothing(tmp_path) -> None:
     made = recording(tmp_path)
     for _ in range(2):
         made.add([to_table([node(NOON)])], "one")
@@ -39,7 +39,7 @@ def test_a_name_sorts_by_time_and_is_unique() -> None:
     assert max(names[:2]) < names[2]
 
 
-def test_unfinished_files_of_killed_writers_are_removed(tmp_path: Path) -> None:
+def test_unfinished_files_of_killed_writers_are_removed(tmp_path) -> None:
     made = recording(tmp_path)
     old, new = made.staging / "old.tmp", made.staging / "new.tmp"
     for file in (old, new):
@@ -51,7 +51,7 @@ def test_unfinished_files_of_killed_writers_are_removed(tmp_path: Path) -> None:
 
 
 def test_a_directory_whose_files_are_removed_all_the_time_is_an_error_to_try_again(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path, monkeypatch
 ) -> None:
     made = recording(tmp_path)
     monkeypatch.setattr(RecordingDirectory, "files", lambda _: [tmp_path / "gone.parquet"])
@@ -60,7 +60,7 @@ def test_a_directory_whose_files_are_removed_all_the_time_is_an_error_to_try_aga
 
 
 @pytest.mark.slow
-def test_a_full_disk_harms_no_single_sample(small_disk: Path) -> None:
+def test_a_full_disk_harms_no_single_sample(small_disk) -> None:
     made = recording(small_disk)
     made.add([to_table([node(NOON)])], "first")
     (small_disk / "filler").write_bytes(b"x" * 480_000)
@@ -78,7 +78,7 @@ def recorded(root: Path) -> RecordingDirectory:
     return made
 
 
-def test_duckdb_reads_it(tmp_path: Path) -> None:
+def test_duckdb_reads_it(tmp_path) -> None:
     duckdb = pytest.importorskip("duckdb")
     recorded(tmp_path)
     found = duckdb.sql(
@@ -88,14 +88,14 @@ def test_duckdb_reads_it(tmp_path: Path) -> None:
     assert found == [("node", 3, None), ("progress", 3, 6)]
 
 
-def test_polars_reads_it(tmp_path: Path) -> None:
+def test_polars_reads_it(tmp_path) -> None:
     polars = pytest.importorskip("polars")
     recorded(tmp_path)
     table = polars.scan_parquet(tmp_path, hive_partitioning=True).sort("time").collect()
     assert table.filter(polars.col("kind") == "progress")["step"].to_list() == [0, 1, 2, 3]
 
 
-def test_pandas_reads_it(tmp_path: Path) -> None:
+def test_pandas_reads_it(tmp_path) -> None:
     pandas = pytest.importorskip("pandas")
     recorded(tmp_path)
     table = pandas.read_parquet(tmp_path)
@@ -103,7 +103,7 @@ def test_pandas_reads_it(tmp_path: Path) -> None:
     assert sorted(set(table["host"])) == ["h", "h0", "h1"]
 
 
-def test_other_readers_do_not_read_the_staging_folder(tmp_path: Path) -> None:
+def test_other_readers_do_not_read_the_staging_folder(tmp_path) -> None:
     made = recorded(tmp_path)
     journal = Journal(made, 3600)
     journal.write(to_table([node(NOON)]))
@@ -111,7 +111,7 @@ def test_other_readers_do_not_read_the_staging_folder(tmp_path: Path) -> None:
     assert made.read().num_rows == 9
 
 
-def test_a_recorder_leaves_one_file(tmp_path: Path) -> None:
+def test_a_recorder_leaves_one_file(tmp_path) -> None:
     recorder = Recorder(tmp_path / "new", rotate_s=None, since_s=60)
     recorder.write(to_table([node(NOON)]))
     recorder.close()

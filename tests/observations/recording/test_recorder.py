@@ -23,7 +23,7 @@ from dltools.observations.recording.recorder import Journal, Recorder, recover_j
 from dltools.observations.table import to_table
 
 
-def test_what_was_recorded_is_not_recorded_again(tmp_path: Path) -> None:
+def test_what_was_recorded_is_not_recorded_again(tmp_path) -> None:
     now = datetime.now(UTC)
     rows = [
         point(now - timedelta(seconds=9), 1),
@@ -37,7 +37,7 @@ def test_what_was_recorded_is_not_recorded_again(tmp_path: Path) -> None:
     assert kinds == {"progress": 2, "node": 3}
 
 
-def test_a_new_point_at_a_recorded_time_is_recorded(tmp_path: Path) -> None:
+def test_a_new_point_at_a_recorded_time_is_recorded(tmp_path) -> None:
     now = datetime.now(UTC)
     for step in (1, 2):
         recorder = Recorder(tmp_path, rotate_s=None, since_s=600)
@@ -55,7 +55,7 @@ def days_before(root: Path, files: int = 3) -> RecordingDirectory:
 
 
 @pytest.mark.parametrize("rotate", [None, 3600.0])
-def test_the_first_of_a_day_merges_the_days_before(tmp_path: Path, rotate: float | None) -> None:
+def test_the_first_of_a_day_merges_the_days_before(tmp_path, rotate) -> None:
     made = days_before(tmp_path)
     recorder = Recorder(tmp_path, rotate_s=rotate, since_s=60)
     recorder.write(to_table([node(datetime.now(UTC))]))
@@ -66,7 +66,7 @@ def test_the_first_of_a_day_merges_the_days_before(tmp_path: Path, rotate: float
     assert times(made.read())[:3] == [NOON + timedelta(seconds=n) for n in range(3)]
 
 
-def test_the_second_of_a_day_does_not(tmp_path: Path) -> None:
+def test_the_second_of_a_day_does_not(tmp_path) -> None:
     made = days_before(tmp_path)
     made.add([to_table([node(datetime.now(UTC))])], new_stem())
     recorder = Recorder(tmp_path, rotate_s=None, since_s=60)
@@ -75,9 +75,7 @@ def test_the_second_of_a_day_does_not(tmp_path: Path) -> None:
     assert len(made.files()) == 5
 
 
-def test_a_stream_merges_when_its_journal_reaches_the_next_day(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_stream_merges_when_its_journal_reaches_the_next_day(tmp_path, monkeypatch) -> None:
     day = NOON.date()
     monkeypatch.setattr("dltools.observations.recording.recorder._today", lambda: day)
     made = days_before(tmp_path)
@@ -90,7 +88,7 @@ def test_a_stream_merges_when_its_journal_reaches_the_next_day(
     recorder.close()
 
 
-def test_a_file_that_is_no_recording_is_told_and_stops_no_recorder(tmp_path: Path) -> None:
+def test_a_file_that_is_no_recording_is_told_and_stops_no_recorder(tmp_path) -> None:
     made = days_before(tmp_path)
     foreign = made.folder(NOON.date(), "h") / "zz.parquet"
     foreign.write_bytes(b"not ours")
@@ -122,7 +120,7 @@ while True:
 
 
 @pytest.mark.slow
-def test_killed_often_nothing_that_was_written_is_lost(tmp_path: Path) -> None:
+def test_killed_often_nothing_that_was_written_is_lost(tmp_path) -> None:
     randomness = random.Random(1)
     told, kills = 0, repeated(5, 50)
     for _ in range(kills):
@@ -147,7 +145,7 @@ def test_killed_often_nothing_that_was_written_is_lost(tmp_path: Path) -> None:
         assert pq.read_metadata(file).num_rows > 0
 
 
-def test_a_journal_is_read_while_it_grows(tmp_path: Path) -> None:
+def test_a_journal_is_read_while_it_grows(tmp_path) -> None:
     made = recording(tmp_path)
     journal = Journal(made, 3600)
     for second in range(3):
@@ -160,7 +158,7 @@ def test_a_journal_is_read_while_it_grows(tmp_path: Path) -> None:
     assert list(made.staging.iterdir()) == []
 
 
-def test_a_journal_becomes_a_file_when_it_is_old(tmp_path: Path) -> None:
+def test_a_journal_becomes_a_file_when_it_is_old(tmp_path) -> None:
     made = recording(tmp_path)
     journal = Journal(made, 0.05)
     for second in range(3):
@@ -172,7 +170,7 @@ def test_a_journal_becomes_a_file_when_it_is_old(tmp_path: Path) -> None:
     assert made.read().num_rows == 3
 
 
-def test_the_journal_of_a_running_recorder_is_not_touched(tmp_path: Path) -> None:
+def test_the_journal_of_a_running_recorder_is_not_touched(tmp_path) -> None:
     made = recording(tmp_path)
     journal = Journal(made, 3600)
     journal.write(to_table([node(NOON)]))
@@ -184,7 +182,7 @@ def test_the_journal_of_a_running_recorder_is_not_touched(tmp_path: Path) -> Non
 
 
 @pytest.mark.parametrize("cut", [0, 1, 7, 100, -1, -30])
-def test_a_torn_journal_gives_its_whole_samples(tmp_path: Path, cut: int) -> None:
+def test_a_torn_journal_gives_its_whole_samples(tmp_path, cut) -> None:
     made = recording(tmp_path)
     journal = Journal(made, 3600)
     journal.write(to_table([node(NOON)]))
@@ -201,9 +199,7 @@ def test_a_torn_journal_gives_its_whole_samples(tmp_path: Path, cut: int) -> Non
 
 
 @pytest.mark.parametrize("when", ["before it is read", "after it was read"])
-def test_a_reader_sees_a_journal_that_becomes_a_file_once(
-    tmp_path: Path, when: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_reader_sees_a_journal_that_becomes_a_file_once(tmp_path, when, monkeypatch) -> None:
     made = recording(tmp_path)
     journal = Journal(made, 60)
     journal.write(to_table([node(NOON), point(NOON, 1)]))
@@ -220,7 +216,7 @@ def test_a_reader_sees_a_journal_that_becomes_a_file_once(
     assert tree(tmp_path)
 
 
-def test_an_empty_journal_leaves_nothing(tmp_path: Path) -> None:
+def test_an_empty_journal_leaves_nothing(tmp_path) -> None:
     made = recording(tmp_path)
     (made.staging / "x.arrows").touch()
     assert recover_journals(made) == 1
@@ -228,7 +224,7 @@ def test_an_empty_journal_leaves_nothing(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_a_full_disk_is_an_error_and_harms_nothing(small_disk: Path) -> None:
+def test_a_full_disk_is_an_error_and_harms_nothing(small_disk) -> None:
     made = recording(small_disk)
     journal = Journal(made, 3600)
     written = 0
@@ -249,9 +245,7 @@ def test_a_full_disk_is_an_error_and_harms_nothing(small_disk: Path) -> None:
     assert made.read().num_rows == 50 * written
 
 
-def test_a_merge_that_fails_in_any_way_is_told_and_stops_no_recorder(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_merge_that_fails_in_any_way_is_told_and_stops_no_recorder(tmp_path, monkeypatch) -> None:
     def broken(*_: object) -> None:
         raise ValueError("no such thing")
 

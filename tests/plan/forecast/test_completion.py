@@ -72,9 +72,7 @@ def test_a_job_without_an_end_never_ends() -> None:
     st.sampled_from([1.0, 2.0, 4.0, 16.0]),
     st.integers(0, 4),
 )
-def test_no_arrangement_does_more_than_all_cpus_can(
-    made: list[tuple[float, float]], cpus: float, rest: int
-) -> None:
+def test_no_arrangement_does_more_than_all_cpus_can(made, cpus, rest) -> None:
     jobs = [Prospect(left, need) for left, need in made]
     works = math.fsum(job.left for job in jobs)
     for ends in (side_by_side(jobs, cpus), in_order(jobs, one_by_one(jobs), cpus, rest)):
@@ -86,7 +84,7 @@ def test_no_arrangement_does_more_than_all_cpus_can(
 @examples(100)
 @given(st.lists(st.floats(1, 1e4), min_size=1, max_size=9), st.sampled_from([1.0, 2.0, 4.0]))
 def test_shortest_first_ends_every_job_of_one_thread_no_later_than_side_by_side_on_one_cpu(
-    lefts: list[float], need: float
+    lefts, need
 ) -> None:
     jobs = [Prospect(left, need) for left in sorted(lefts)]
     ordered, shared = in_order(jobs, one_by_one(jobs), 1.0), side_by_side(jobs, 1.0)
@@ -104,9 +102,7 @@ def test_how_wrong_forecasts_were() -> None:
 
 
 @pytest.mark.parametrize(("mode", "who"), [("weight", "ab"), ("priority", "abc")])
-def test_a_forecast_is_made_anew_when_the_arrangement_changes_or_a_job_arrives(
-    mode: str, who: str
-) -> None:
+def test_a_forecast_is_made_anew_when_the_arrangement_changes_or_a_job_arrives(mode, who) -> None:
     found = Forecasts().after(0, "priority", {"a": 40.0, "b": 80.0})
     found = found.after(20 * MICRO, mode, dict.fromkeys(who, 100.0))
     assert found.ends == dict.fromkeys(who, 120 * MICRO)

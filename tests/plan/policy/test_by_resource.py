@@ -44,7 +44,7 @@ def decided(policy: str, *jobs: ContainerHistory, state: Any = None) -> Any:
 @pytest.mark.parametrize("policy", BY_EFFORT)
 @examples(25)
 @given(shares=st.lists(st.floats(0.05, 1.0), max_size=3))
-def test_jobs_on_gpus_change_nothing_for_those_on_cpus(policy: str, shares: list[float]) -> None:
+def test_jobs_on_gpus_change_nothing_for_those_on_cpus(policy, shares) -> None:
     on_cpus = [job("a", slope=0.1), job("b", slope=0.5), job("c", slope=0.02)]
     on_gpus = [job(f"g{n}", "GPU-1", share=share) for n, share in enumerate(shares)]
     alone, beside = decided(policy, *on_cpus), decided(policy, *on_cpus, *on_gpus)
@@ -54,13 +54,13 @@ def test_jobs_on_gpus_change_nothing_for_those_on_cpus(policy: str, shares: list
 
 
 @pytest.mark.parametrize("policy", BY_EFFORT)
-def test_jobs_on_different_gpus_have_one_each(policy: str) -> None:
+def test_jobs_on_different_gpus_have_one_each(policy) -> None:
     found = decided(policy, job("a", "GPU-1"), job("b", "GPU-2", slope=0.5))
     assert [one.share for one in found.allocations.values()] == pytest.approx([1.0, 1.0])
 
 
 @pytest.mark.parametrize("policy", BY_EFFORT)
-def test_reasons_name_the_unit(policy: str) -> None:
+def test_reasons_name_the_unit(policy) -> None:
     found = decided(policy, job("a"), job("g", "GPU-1"), job("h", "GPU-1", slope=0.5))
     reasons = {
         key.rstrip("c"): f"{one.reason} {one.signal}" for key, one in found.allocations.items()

@@ -66,7 +66,7 @@ def test_jobs_of_nobody_are_one_user_together() -> None:
 
 
 @given(OWNED)
-def test_shares_sum_to_the_host_and_users_get_the_same(owned: list[tuple[str, float]]) -> None:
+def test_shares_sum_to_the_host_and_users_get_the_same(owned) -> None:
     jobs = [job(n, user, priority) for n, (user, priority) in enumerate(owned)]
     found = shares(decide(jobs))
     assert math.fsum(found.values()) == pytest.approx(1)
@@ -82,7 +82,7 @@ def test_shares_sum_to_the_host_and_users_get_the_same(owned: list[tuple[str, fl
 
 
 @given(OWNED, st.sampled_from(POLICIES))
-def test_so_does_each_policy_that_is_asked_to(owned: list[tuple[str, float]], name: str) -> None:
+def test_so_does_each_policy_that_is_asked_to(owned, name) -> None:
     policy = registry.get(name, [])
     jobs = [job(n, user, priority) for n, (user, priority) in enumerate(owned)]
     if len({(one.user, one.priority) for one in jobs}) < 2:
@@ -127,14 +127,14 @@ def used_by(
 @pytest.mark.parametrize(
     "mode", some_of([None, Mode.QUOTA, Mode.WEIGHT, Mode.PRIORITY, Mode.ROTATE], 3)
 )
-def test_one_job_gets_as_much_cpu_as_five_in_each_mode(mode: Mode | None) -> None:
+def test_one_job_gets_as_much_cpu_as_five_in_each_mode(mode) -> None:
     bob, *ann = used_by(one_against(5), 400.0, "fair", mode)
     assert bob == pytest.approx(math.fsum(ann), rel=0.1)
     assert max(ann) < 1.6 * min(ann)
 
 
 @pytest.mark.parametrize("name", ["flowcon", "las"])
-def test_other_policies_do_so_when_asked(name: str) -> None:
+def test_other_policies_do_so_when_asked(name) -> None:
     workload = one_against(5)
     bob, *ann = used_by(workload, 400.0, name, Mode.PRIORITY, users="fair")
     assert bob == pytest.approx(math.fsum(ann), rel=0.25)

@@ -32,7 +32,7 @@ class Spy:
 
 
 @pytest.mark.parametrize("name", OWN)
-def test_a_policy_names_each_class_once(name: str) -> None:
+def test_a_policy_names_each_class_once(name) -> None:
     classes = classes_of(OWN[name])
     names = [one.name for one in classes]
     assert len(set(names)) == len(names)
@@ -52,9 +52,7 @@ def test_a_policy_names_each_class_once(name: str) -> None:
         ("fair", "flowcon-fixed", {"-"}),
     ],
 )
-def test_every_class_that_a_policy_decides_is_one_that_it_names(
-    name: str, workload: str, least: set[str]
-) -> None:
+def test_every_class_that_a_policy_decides_is_one_that_it_names(name, workload, least) -> None:
     spy = Spy(OWN[name])
     text = (WORKLOADS / f"{workload}.toml").read_text()
     text = text.replace("[[job]]", "[[job]]\nlength = false")

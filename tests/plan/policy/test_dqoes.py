@@ -48,7 +48,7 @@ def plan(made: list[Row]) -> Plan:
     ("latency", "expected"),
     [(0.8, "G"), (0.9, "S"), (1.0, "S"), (1.09, "S"), (1.2, "B"), (None, "?")],
 )
-def test_the_classes_of_a_target_of_one_second(latency: float | None, expected: str) -> None:
+def test_the_classes_of_a_target_of_one_second(latency, expected) -> None:
     assert classify(1.0, latency, 0.10) == expected
 
 
@@ -166,7 +166,7 @@ def test_a_new_model_gets_an_equal_share_and_all_are_scaled() -> None:
 
 
 @pytest.mark.parametrize(("gain", "rounds"), [("fixed", 7), ("adaptive", 2)])
-def test_rounds_to_satisfaction_in_a_model_of_the_sample(gain: str, rounds: int) -> None:
+def test_rounds_to_satisfaction_in_a_model_of_the_sample(gain, rounds) -> None:
     """samples/serving: a request of w CPU seconds takes w/(L cpus) where it has L of the CPUs."""
     work = {"scanner": (0.050, 0.085), "keyboard": (0.100, 0.19), "meter": (0.075, 0.19),
             "mail": (0.154, 0.75), "archive": (0.202, 1.5)}  # fmt: skip

@@ -28,9 +28,7 @@ ALPHA = 0.03
         ("CL", None, "CL"),
     ],
 )
-def test_a_class_follows_the_growth_efficiency(
-    before: str, efficiency: float | None, after: str
-) -> None:
+def test_a_class_follows_the_growth_efficiency(before, efficiency, after) -> None:
     assert transition(before, efficiency, ALPHA) == after
 
 
@@ -53,7 +51,7 @@ def test_a_class_follows_the_growth_efficiency(
     ],
 )
 def test_a_share_is_the_part_of_all_growth_with_a_floor(
-    job_class: str, efficiency: float | None, total: float, n: int, share: float | None
+    job_class, efficiency, total, n, share
 ) -> None:
     found = limit(job_class, efficiency, total, n)
     assert found == (None if share is None else pytest.approx(share, rel=1e-12))
@@ -139,9 +137,7 @@ def test_all_completing_takes_limits_off_and_doubles_the_interval() -> None:
         (5, {"backoff": False}, 10.0),
     ],
 )
-def test_the_interval_doubles_up_to_its_bound(
-    samples: int, given: dict[str, object], wait: float
-) -> None:
+def test_the_interval_doubles_up_to_its_bound(samples, given, wait) -> None:
     losses = {"a": [0.5] * samples, "b": [0.5] * samples}
     assert planner_of(rows(losses, {"a": 1, "b": 1}), itval=10, **given).plan({}).next_s == wait
 
@@ -185,7 +181,7 @@ def test_diverged_job_does_not_look_productive() -> None:
 
 @pytest.mark.parametrize(("given", "job_class"), [({}, "CL"), ({"signed": False}, "NL")])
 def test_only_change_for_the_better_counts_unless_the_paper_s_rule_is_asked_for(
-    given: dict[str, bool], job_class: str
+    given, job_class
 ) -> None:
     """A loss that rises from 0.5 to 4 has no growth; by the paper's |E - E'| it has the most."""
     losses = {"fast": [1.0, 0.9, 0.7, 0.4], "worse": [1.0, 0.5, 2.0, 4.0]}
@@ -269,7 +265,7 @@ def test_while_a_growth_is_unknown_a_completing_job_has_the_floor() -> None:
 
 
 @pytest.mark.parametrize(("floor", "share"), [(True, 1 / 4), (False, 0.05 / 0.81)])
-def test_no_growing_job_gets_less_than_a_completing_one(floor: bool, share: float) -> None:
+def test_no_growing_job_gets_less_than_a_completing_one(floor, share) -> None:
     """R = 1/4 each: fast G = 0.19/10 * 4 = 0.076 of a peak of 1; slow 0.0125/10 * 4 = 0.005 of a
     peak of 1, at alpha 0.004 still growing; flat 0. S = 0.081: slow's part is 0.0617."""
     losses = {"fast": [1.0, 0.81, 0.62], "slow": [1.0, 0.9875, 0.975], "flat": [1.0, 1.0, 1.0]}

@@ -11,7 +11,7 @@ from dltools.plan.realisation.mode import Mode
 @pytest.mark.parametrize(
     ("attained", "queue"), [(0, 1), (59.9, 1), (60, 2), (599, 2), (600, 3), (1e9, 3)]
 )
-def test_queues_of_attained_service(attained: float, queue: int) -> None:
+def test_queues_of_attained_service(attained, queue) -> None:
     assert las.queue(attained, las.Parameters()) == queue
 
 

@@ -2,7 +2,6 @@
 
 import math
 from dataclasses import dataclass
-from typing import Any
 
 import pytest
 from helpers.examples import examples
@@ -48,7 +47,7 @@ def test_defaults_stand_where_nothing_is_given() -> None:
         ("+0.5", 0.5),
     ],
 )
-def test_a_number_may_be_text(given_: object, expected: float) -> None:
+def test_a_number_may_be_text(given_, expected) -> None:
     found = build(Sample, {"alpha": given_}).alpha
     assert found == expected
     assert type(found) is float
@@ -62,26 +61,26 @@ def test_a_number_may_be_text(given_: object, expected: float) -> None:
         "true", "1e999", "0.5 0.5",
     ],
 )  # fmt: skip
-def test_what_is_no_number_in_range_is_refused(value: object) -> None:
+def test_what_is_no_number_in_range_is_refused(value) -> None:
     with pytest.raises(ConfigError) as refused:
         build(Sample, {"alpha": value})
     assert str(refused.value) == f"alpha must be between 0 and 1, not {value!r}"
 
 
 @pytest.mark.parametrize("value", [10**400, -(10**400)], ids=["huge", "very negative"])
-def test_an_integer_that_no_real_holds_is_refused(value: int) -> None:
+def test_an_integer_that_no_real_holds_is_refused(value) -> None:
     with pytest.raises(ConfigError, match="alpha must be between 0 and 1"):
         build(Sample, {"alpha": value})
 
 
 @pytest.mark.parametrize("value", [math.inf, "inf", "1e999"])
-def test_infinity_is_refused_even_where_there_is_no_upper_end(value: object) -> None:
+def test_infinity_is_refused_even_where_there_is_no_upper_end(value) -> None:
     with pytest.raises(ConfigError, match="itval must be between 1 and inf"):
         build(Sample, {"itval": value})
 
 
 @pytest.mark.parametrize(("value", "fits"), [(1.0, True), (0.999, False), (1e300, True)])
-def test_the_ends_of_a_range_belong_to_it(value: float, fits: bool) -> None:
+def test_the_ends_of_a_range_belong_to_it(value, fits) -> None:
     if fits:
         assert build(Sample, {"itval": value}).itval == value
     else:
@@ -105,19 +104,19 @@ def test_the_ends_of_a_range_belong_to_it(value: float, fits: bool) -> None:
         (0, False),
     ],
 )
-def test_a_truth_may_be_text(value: object, expected: bool) -> None:
+def test_a_truth_may_be_text(value, expected) -> None:
     assert build(Sample, {"strict": value}).strict is expected
 
 
 @pytest.mark.parametrize("value", ["", "maybe", "2", 2, -1, None, "truee", 0.5, [], "nan"])
-def test_what_is_no_truth_is_refused(value: object) -> None:
+def test_what_is_no_truth_is_refused(value) -> None:
     with pytest.raises(ConfigError) as refused:
         build(Sample, {"strict": value})
     assert str(refused.value) == f"strict must be true or false, not {value!r}"
 
 
 @pytest.mark.parametrize("name", ["alhpa", "", "Alpha", "alpha ", "__class__"])
-def test_an_unknown_name_is_refused_and_the_known_ones_are_named(name: str) -> None:
+def test_an_unknown_name_is_refused_and_the_known_ones_are_named(name) -> None:
     with pytest.raises(ConfigError) as refused:
         build(Sample, {name: 1})
     known = "this policy has: alpha, itval, strict"
@@ -136,7 +135,7 @@ _ANYTHING = st.one_of(
 
 @examples(200)
 @given(values=st.dictionaries(st.sampled_from(["alpha", "itval", "strict", "x"]), _ANYTHING))
-def test_any_value_is_taken_or_refused(values: dict[str, Any]) -> None:
+def test_any_value_is_taken_or_refused(values) -> None:
     try:
         found = build(Sample, values)
     except ConfigError as error:
@@ -179,14 +178,14 @@ OWN = policies(()).values()
 
 
 @pytest.mark.parametrize("policy", OWN, ids=lambda policy: policy.name)
-def test_the_defaults_of_every_policy_are_in_their_own_range(policy: Any) -> None:
+def test_the_defaults_of_every_policy_are_in_their_own_range(policy) -> None:
     defaults = {entry["name"]: entry["default"] for entry in describe(policy.parameters)}
     assert build(policy.parameters, defaults) == policy.parameters()
     assert build(policy.parameters, {k: str(v) for k, v in defaults.items()}) == policy.parameters()
 
 
 @pytest.mark.parametrize("policy", OWN, ids=lambda policy: policy.name)
-def test_every_parameter_says_what_it_is_and_whose(policy: Any) -> None:
+def test_every_parameter_says_what_it_is_and_whose(policy) -> None:
     for entry in describe(policy.parameters):
         assert entry["help"]
         assert entry["source"] in ("code", "paper", "ours")

@@ -53,12 +53,12 @@ def recording() -> bytes:
     return encode(PARQUET, to_table(rows))
 
 
-def test_it_is_listed_with_its_parameters(installed: Path) -> None:
+def test_it_is_listed_with_its_parameters(installed) -> None:
     text = plan(installed, "--list-policies").stdout.decode()
     assert "newest: the newest job first\n    floor=0.1, 0 to 1: least share" in text
 
 
-def test_it_decides(installed: Path) -> None:
+def test_it_decides(installed) -> None:
     done = plan(
         installed, "-p", "newest", "--realize", "quota", "--set", "floor=0.2", input=recording()
     )
@@ -68,7 +68,7 @@ def test_it_decides(installed: Path) -> None:
 
 
 @pytest.mark.parametrize("names", ["", "another"])
-def test_it_can_be_kept_out(installed: Path, names: str) -> None:
+def test_it_can_be_kept_out(installed, names) -> None:
     done = plan(installed, "-p", "newest", input=recording(), DLTOOLS_PLUGINS=names)
     assert done.returncode == 78
     assert b"unknown policy 'newest'" in done.stderr

@@ -96,9 +96,7 @@ def test_the_toolkit_s_own_policies_cannot_be_replaced() -> None:
         ("registry-exits", "(registry_exits:POLICY) does not load: SystemExit: 3"),
     ],
 )
-def test_a_plug_in_that_does_not_load_is_left_out_and_its_fault_is_named(
-    name: str, fault: str
-) -> None:
+def test_a_plug_in_that_does_not_load_is_left_out_and_its_fault_is_named(name, fault) -> None:
     both = [name, "registry-twin"]
     assert sorted(registry.policies(both)) == sorted([*OWN, "registry-twin"])
     assert registry.faults(both) == {name: f"plug-in {name} {fault}"}

@@ -75,7 +75,7 @@ TARGET = {"dltools.metric": "loss", "dltools.target": "1.2"}
 
 
 @pytest.mark.parametrize("name", JUDGING)
-def test_a_healthy_job_with_a_nan_accuracy_is_judged_by_its_loss(name: str) -> None:
+def test_a_healthy_job_with_a_nan_accuracy_is_judged_by_its_loss(name) -> None:
     labels = TARGET if name == "tradl" else {}
     found = allocation(name, {"val_accuracy": [NAN] * 30, "loss": learning()}, labels)
     assert found.job_class == VERDICTS[name]
@@ -88,7 +88,7 @@ def test_a_healthy_job_with_a_nan_accuracy_is_judged_by_its_loss(name: str) -> N
 @pytest.mark.parametrize("name", ALL)
 @pytest.mark.parametrize("label", ["dltools.metric", "dltools.target"])
 def test_a_label_that_names_a_metric_which_is_never_finite_is_as_one_that_never_appears(
-    name: str, label: str
+    name, label
 ) -> None:
     labels = {"dltools.metric": "f1", label: "0.9" if label == "dltools.target" else "f1"}
     values = {"loss": learning()}
@@ -97,7 +97,7 @@ def test_a_label_that_names_a_metric_which_is_never_finite_is_as_one_that_never_
 
 
 @pytest.mark.parametrize("name", JUDGING)
-def test_the_growth_of_a_job_that_was_never_finite_is_unknown(name: str) -> None:
+def test_the_growth_of_a_job_that_was_never_finite_is_unknown(name) -> None:
     found = allocation(name, {"loss": [NAN] * 30})
     classes = {**VERDICTS, "srtf": "guessed", "tradl": "P2"}  # it has no target
     assert found.job_class == classes[name]
@@ -118,9 +118,7 @@ METRICS = st.sampled_from(["loss", "val_loss", "accuracy", "reward", "loss_d", "
     value=st.sampled_from([NAN, math.inf, -math.inf]),
     labels=st.sampled_from([{}, TARGET, {"dltools.metric": "val_accuracy"}]),
 )
-def test_what_is_never_finite_changes_no_decision(
-    name: str, values: dict[str, list[float]], extra: str, value: float, labels: dict[str, str]
-) -> None:
+def test_what_is_never_finite_changes_no_decision(name, values, extra, value, labels) -> None:
     """With finite values somewhere, each report of the other metrics may have one more value."""
     many = max(map(len, values.values()))
     known = {**values, "val_precision": [0.5] * many}
@@ -134,9 +132,7 @@ def test_what_is_never_finite_changes_no_decision(
 
 @pytest.mark.parametrize("name", JUDGING)
 @pytest.mark.parametrize("count", some_of([2, 3, 1, 10], 2))
-def test_a_job_diverges_with_the_third_report_in_a_row_that_is_not_finite(
-    name: str, count: int
-) -> None:
+def test_a_job_diverges_with_the_third_report_in_a_row_that_is_not_finite(name, count) -> None:
     labels = TARGET if name == "tradl" else {}
     values = learning(30 - count) + [NAN] * count
     found = allocation(name, {"loss": values}, labels)
@@ -154,13 +150,13 @@ def test_a_job_diverges_with_the_third_report_in_a_row_that_is_not_finite(
 
 @pytest.mark.parametrize("name", ["las", "fair", "dqoes", "noop"])
 @pytest.mark.parametrize("count", some_of([2, 3, 1, 10], 2))
-def test_policies_that_do_not_look_at_losses_go_on(name: str, count: int) -> None:
+def test_policies_that_do_not_look_at_losses_go_on(name, count) -> None:
     values = learning(30 - count) + [NAN] * count
     assert allocation(name, {"loss": values}) == allocation(name, {"loss": learning()})
 
 
 @pytest.mark.parametrize("name", JUDGING)
-def test_one_report_among_others_that_is_not_finite_is_passed_over(name: str) -> None:
+def test_one_report_among_others_that_is_not_finite_is_passed_over(name) -> None:
     labels = TARGET if name == "tradl" else {}
     holes = [NAN if k % 5 == 3 else value for k, value in enumerate(learning())]
     found = allocation(name, {"loss": holes}, labels)
@@ -170,7 +166,7 @@ def test_one_report_among_others_that_is_not_finite_is_passed_over(name: str) ->
 
 
 @pytest.mark.parametrize("name", JUDGING)
-def test_an_accuracy_that_is_lost_while_the_loss_falls_is_no_divergence(name: str) -> None:
+def test_an_accuracy_that_is_lost_while_the_loss_falls_is_no_divergence(name) -> None:
     values = {"val_accuracy": [0.5] * 5 + [NAN] * 25, "loss": learning()}
     found = allocation(name, values, TARGET if name == "tradl" else {})
     assert found.job_class == VERDICTS[name]
@@ -188,7 +184,7 @@ def pair(size: float = 0.05) -> dict[str, list[float]]:
 
 @pytest.mark.parametrize("name", ["flowcon", "specon", "srtf", "slaq"])
 @pytest.mark.parametrize("size", [0.0, 0.05], ids=["constant", "fluctuating"])
-def test_a_flat_adversarial_pair_says_nothing(name: str, size: float) -> None:
+def test_a_flat_adversarial_pair_says_nothing(name, size) -> None:
     found = allocation(name, pair(size))
     classes = {**VERDICTS, "srtf": "guessed"}
     assert found.job_class == classes[name]
@@ -204,7 +200,7 @@ FLAT_FID = [60.0, *[50.0] * 29]
     ("name", "falling", "flat"),
     [("flowcon", "NL", "CL"), ("specon", "PC", "CC"), ("srtf", "known", "endless")],
 )
-def test_a_pair_with_fid_is_judged_by_it(name: str, falling: str, flat: str) -> None:
+def test_a_pair_with_fid_is_judged_by_it(name, falling, flat) -> None:
     found = allocation(name, {**pair(), "fid": [50 * value for value in learning()]})
     assert (found.job_class, "fid" in found.reason) == (falling, True)
     found = allocation(name, {**pair(), "fid": FLAT_FID})
@@ -224,7 +220,7 @@ def warm_up(many: int = 30) -> list[float]:
 
 
 @pytest.mark.parametrize("name", JUDGING)
-def test_a_loss_that_rises_in_a_warm_up_makes_no_job_wait(name: str) -> None:
+def test_a_loss_that_rises_in_a_warm_up_makes_no_job_wait(name) -> None:
     labels = TARGET if name == "tradl" else {}
     found = allocation(name, {"loss": warm_up()}, labels)
     classes = {**VERDICTS, "srtf": "guessed"}
@@ -234,7 +230,7 @@ def test_a_loss_that_rises_in_a_warm_up_makes_no_job_wait(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", JUDGING)
-def test_a_loss_that_falls_after_its_warm_up_is_judged(name: str) -> None:
+def test_a_loss_that_falls_after_its_warm_up_is_judged(name) -> None:
     labels = TARGET if name == "tradl" else {}
     values = [*warm_up(6), *learning(24)]
     found = allocation(name, {"loss": values}, labels)
@@ -252,7 +248,7 @@ def test_a_loss_that_rises_after_it_has_fallen_is_no_warm_up() -> None:
 
 
 @pytest.mark.parametrize("name", ["flowcon", "specon", "srtf", "slaq"])
-def test_a_reward_that_fluctuates_about_a_level_says_nothing(name: str) -> None:
+def test_a_reward_that_fluctuates_about_a_level_says_nothing(name) -> None:
     found = allocation(name, {"ep_rew_mean": wave(20.0, 0.0), "loss": learning()})
     classes = {**VERDICTS, "srtf": "guessed"}
     assert found.job_class == classes[name]
@@ -261,7 +257,7 @@ def test_a_reward_that_fluctuates_about_a_level_says_nothing(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["flowcon", "specon", "srtf", "slaq"])
-def test_a_reward_that_rises_slowly_is_judged_by_its_rise(name: str) -> None:
+def test_a_reward_that_rises_slowly_is_judged_by_its_rise(name) -> None:
     """It rises by 1.5 in an interval, about which it goes up and down by 0.1."""
     found = allocation(name, {"ep_rew_mean": wave(1.0, 0.5, size=0.1), "loss": learning()})
     classes = {**VERDICTS, "srtf": "endless"}  # a straight line has no end in sight

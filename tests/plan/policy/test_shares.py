@@ -18,9 +18,7 @@ def job(name: str, threads: int | None = None) -> ContainerHistory:
     ("threads", "cpus", "share"),
     [(1, 4.0, 0.25), (4, 4.0, 1.0), (9, 4.0, 1.0), (None, 4.0, 1.0), (0, 4.0, 1.0), (1, 0.0, 1.0)],
 )
-def test_a_job_can_use_its_threads_part_of_a_host(
-    threads: int | None, cpus: float, share: float
-) -> None:
+def test_a_job_can_use_its_threads_part_of_a_host(threads, cpus, share) -> None:
     assert cap(job("a", threads), cpus) == share
 
 
@@ -46,9 +44,7 @@ _threads = st.lists(st.none() | st.integers(1, 8), min_size=1, max_size=8)
 
 
 @given(_threads, st.integers(1, 16), st.floats(0, 0.2))
-def test_in_line_gives_all_of_a_host_in_order(
-    threads: list[int | None], cpus: int, floor: float
-) -> None:
+def test_in_line_gives_all_of_a_host_in_order(threads, cpus, floor) -> None:
     order = [job(str(number), count) for number, count in enumerate(threads)]
     found = queue_shares(order, cpus, floor)
     shares = [found[one.id] for one in order]
@@ -95,9 +91,7 @@ def test_in_proportion_raises_jobs_that_fall_below_the_floor_later() -> None:
     st.floats(1e-3, 1),
     st.floats(0, 0.3),
 )
-def test_in_proportion_sums_to_the_total_above_the_floor(
-    weights: dict[str, float], total: float, floor: float
-) -> None:
+def test_in_proportion_sums_to_the_total_above_the_floor(weights, total, floor) -> None:
     found = in_proportion(weights, total, floor)
     assert math.fsum(found.values()) == pytest.approx(total)
     assert min(found.values()) >= min(floor, total / len(weights)) * (1 - 1e-9)

@@ -75,9 +75,7 @@ def migration(found: Cluster, state: dict[str, object], **given: object) -> tupl
         ("WC", None, 1.0, "WC"),
     ],
 )
-def test_a_class_follows_the_growth_efficiency(
-    job_class: str, efficiency: float | None, best: float, expected: str
-) -> None:
+def test_a_class_follows_the_growth_efficiency(job_class, efficiency, best, expected) -> None:
     assert transition(job_class, efficiency, best, 0.1) == expected
 
 

@@ -86,14 +86,14 @@ def migrated(found: Choice) -> tuple[str, str, str]:
 @pytest.mark.parametrize(
     "cpus", [{}, {"i": 0.0}], ids=["alone", "the other host's size is unknown"]
 )
-def test_one_host_alone_has_no_migration(cpus: dict[str, float]) -> None:
+def test_one_host_alone_has_no_migration(cpus) -> None:
     hosts: dict[str, dict[str, str]] = {"h": {"a": PROGRESSING, "c": CONVERGED}}
     found = choice(hosts | ({"i": {}} if cpus else {}), cpus=cpus)
     assert found == Choice(None, "no migration: no other host is known")
 
 
 @pytest.mark.parametrize("neighbour", [CONVERGED, WATCHING])
-def test_without_a_progressing_neighbour_no_job_moves(neighbour: str) -> None:
+def test_without_a_progressing_neighbour_no_job_moves(neighbour) -> None:
     found = choice({"h": {"a": neighbour, "c": CONVERGED}, "i": {"d": PROGRESSING}})
     assert found == Choice(None, NO_CANDIDATE)
 
@@ -299,7 +299,7 @@ def test_no_job_moves_to_a_host_that_takes_none() -> None:
 
 
 @pytest.mark.parametrize("busy", ["docker", "cgroups"])
-def test_one_host_alone_that_takes_jobs_gets_none(busy: str) -> None:
+def test_one_host_alone_that_takes_jobs_gets_none(busy) -> None:
     classes = {name: CROWDED if name == busy else {} for name in ("docker", "cgroups")}
     found = with_engines({"docker": "", "cgroups": "cpuset+move"}, classes)
     assert (found.migration, found.why) == (

@@ -173,6 +173,6 @@ def test_a_restart_begins_anew() -> None:
         ),
     ],
 )
-def test_a_wrong_label_is_left_out_and_named(text: dict[str, str], fault: str) -> None:
+def test_a_wrong_label_is_left_out_and_named(text, fault) -> None:
     made = [node(0), container(0, "a", 1.0, labels=json.dumps(text)), point(0, "a", 1.0)]
     assert fault in decisions_of(planner_of(made, TRADL))["a"].reason

@@ -76,7 +76,7 @@ def wanted(plan: Plan) -> dict[str, dict[str, Any]]:
 
 
 @pytest.mark.parametrize("weight", [1024.0, None])
-def test_jobs_take_turns_where_there_are_no_weights(weight: float | None) -> None:
+def test_jobs_take_turns_where_there_are_no_weights(weight) -> None:
     """As Slurm's on version 1, whose jobs have no controller cpu."""
     unknown = {"cpu_weight": weight, "cpu_limit_cores": None}
     found = plan_of(everywhere(SLURM_V1, **unknown))
@@ -130,9 +130,7 @@ def test_jobs_take_turns_where_there_are_no_weights(weight: float | None) -> Non
         ),
     ],
 )
-def test_a_mode_that_is_asked_for_and_cannot_be_done_is_refused(
-    mode: Mode, cannot: str, said: str
-) -> None:
+def test_a_mode_that_is_asked_for_and_cannot_be_done_is_refused(mode, cannot, said) -> None:
     made = planner(everywhere(cannot), mode)
     found = made.plan({})
     assert found.actions == ()
@@ -141,7 +139,7 @@ def test_a_mode_that_is_asked_for_and_cannot_be_done_is_refused(
 
 
 @pytest.mark.parametrize("able", ["", "a"])
-def test_where_fewer_than_two_may_be_paused_they_queue_by_weights(able: str) -> None:
+def test_where_fewer_than_two_may_be_paused_they_queue_by_weights(able) -> None:
     """As those with a health check: one that takes turns with nobody would compete with all."""
     rows = rows_for({name: None if name in able else "pause" for name in JOBS})
     found, plain = plan_of(rows, Mode.ROTATE), plan_of(everywhere(None), Mode.PRIORITY)
@@ -157,7 +155,7 @@ def test_where_fewer_than_two_may_be_paused_they_queue_by_weights(able: str) -> 
 @pytest.mark.parametrize(
     ("mode", "setting"), [(Mode.QUOTA, "cpus"), (Mode.PRIORITY, "weight"), (None, "weight")]
 )
-def test_what_can_be_done_is_planned_as_ever(mode: Mode | None, setting: str) -> None:
+def test_what_can_be_done_is_planned_as_ever(mode, setting) -> None:
     able, bound = plan_of(everywhere(None), mode), plan_of(everywhere(CRI), mode)
     assert able.actions == bound.actions
     assert {setting} in set_by(bound).values()
@@ -186,7 +184,7 @@ def test_pods_that_allow_pauses_take_turns() -> None:
 
 
 @pytest.mark.parametrize(("pods", "mode"), [("ppr", "priority"), ("pqr", "quota")])
-def test_weights_count_for_those_that_share_a_pod(pods: str, mode: str) -> None:
+def test_weights_count_for_those_that_share_a_pod(pods, mode) -> None:
     jobs = planner(in_pods(CRI, pods)).newest_hosts()[0].jobs()
     assert possible(ModeChoice(Mode.PRIORITY, "crowded"), jobs, is_asked=False).mode == mode
 
@@ -310,7 +308,7 @@ def test_the_state_keeps_what_cannot_be_done() -> None:
 
 
 @pytest.mark.parametrize("cut", range(1, 12))
-def test_what_a_host_cannot_do_is_known_wherever_a_recording_is_cut(cut: int) -> None:
+def test_what_a_host_cannot_do_is_known_wherever_a_recording_is_cut(cut) -> None:
     rows = [row for row in everywhere(CRI) if row["time"] < at(8)]
     for row in rows:
         if row["kind"] == "node":

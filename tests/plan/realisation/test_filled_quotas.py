@@ -45,9 +45,7 @@ def test_nobody_is_held_back_where_all_fits() -> None:
     st.lists(st.tuples(st.floats(0.01, 1.0), st.integers(1, 8)), min_size=1, max_size=6),
     st.sampled_from([1.0, 2.0, 7.5, 64.0]),
 )
-def test_quotas_come_to_all_that_the_jobs_can_use(
-    jobs: list[tuple[float, int]], cpus: float
-) -> None:
+def test_quotas_come_to_all_that_the_jobs_can_use(jobs, cpus) -> None:
     shares = {f"j{number}": share for number, (share, _) in enumerate(jobs)}
     threads = {f"j{number}": count for number, (_, count) in enumerate(jobs)}
     found = quotas(shares, threads, cpus=cpus)

@@ -24,9 +24,7 @@ from dltools.plan.signals.paces import Mark, Pace
         ((None, None, None), 2.0, Mode.WEIGHT),
     ],
 )
-def test_the_default_looks_at_threads_and_cores(
-    threads: tuple[int | None, ...], cpus: float, expected: Mode
-) -> None:
+def test_the_default_looks_at_threads_and_cores(threads, cpus, expected) -> None:
     jobs = [job(str(number), count) for number, count in enumerate(threads)]
     assert choose_mode(RealisationOptions(), host(*jobs, cpus=cpus)).mode is expected
 
@@ -87,7 +85,7 @@ def trained(name: str, left: float, threads: int = 1) -> ContainerHistory:
     [[job("unknown", None)], [job("serves", 1, dltools_qoe="0.1")]],
     ids=lambda others: others[0].name,
 )
-def test_others_are_weighed_as_before(others: list[ContainerHistory]) -> None:
+def test_others_are_weighed_as_before(others) -> None:
     found = host(job("a", 1), *others)
     assert not choose_mode(RealisationOptions(), found).is_even
 

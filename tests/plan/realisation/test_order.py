@@ -73,7 +73,7 @@ def test_an_unlimited_job_and_one_without_a_share_have_the_mean_share() -> None:
     ],
 )
 def test_a_job_that_has_all_it_can_use_stands_before_larger_shares(
-    threads: int | None, share: float, expected: object
+    threads, share, expected
 ) -> None:
     a = job("a", threads)
     assert standing(case(a, a=share), a) == expected
@@ -129,7 +129,7 @@ def test_a_job_joins_the_first_group_with_room() -> None:
 
 
 @given(st.lists(st.integers(1, 9), max_size=9), st.integers(1, 8))
-def test_each_job_is_in_one_group_that_fits(threads: list[int], cpus: int) -> None:
+def test_each_job_is_in_one_group_that_fits(threads, cpus) -> None:
     jobs = [job(str(number), count) for number, count in enumerate(threads)]
     groups = groups_that_fit(jobs, float(cpus))
     assert sorted(one.id for group in groups for one in group) == sorted(one.id for one in jobs)

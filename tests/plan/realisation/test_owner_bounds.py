@@ -77,7 +77,7 @@ def weights_of(mode: Mode, *jobs: ContainerHistory, **shares: float) -> dict[str
 
 
 @pytest.mark.parametrize("mode", [Mode.PRIORITY, Mode.ROTATE, Mode.WEIGHT])
-def test_who_asked_for_more_never_waits_behind_who_asked_for_less(mode: Mode) -> None:
+def test_who_asked_for_more_never_waits_behind_who_asked_for_less(mode) -> None:
     """4096 beside 100, whatever the policy says: as under Docker alone."""
     jobs = owned("a", 2, ratio=4.0), owned("b", 2, ratio=100 / 1024)
     assert weights_of(mode, *jobs, a=0.1, b=0.9) == {"a": 4096.0, "b": 100.0}
@@ -154,7 +154,7 @@ def test_jobs_whose_lists_leave_nothing_to_share_keep_them() -> None:
 
 
 @pytest.mark.parametrize("threads", [1, 3, None])
-def test_where_no_job_is_pinned_the_owner_s_list_stays(threads: int | None) -> None:
+def test_where_no_job_is_pinned_the_owner_s_list_stays(threads) -> None:
     jobs = owned("a", threads, cpuset="1"), owned("b", 4)
     found = host(*jobs, shares={"a": 0.5, "b": 0.5})
     assert settings_of(Mode.CORES, found) == {"a": {"cpuset": "1"}, "b": {"cpuset": None}}
@@ -175,9 +175,7 @@ def test_where_no_job_is_pinned_the_owner_s_list_stays(threads: int | None) -> N
     ],
 )
 @pytest.mark.parametrize("cpus", [2.0, 0.0])
-def test_a_restarted_container_gets_back_what_its_owner_asked_for(
-    mode: Mode, setting: dict[str, Any], cpus: float
-) -> None:
+def test_a_restarted_container_gets_back_what_its_owner_asked_for(mode, setting, cpus) -> None:
     again = ContainerHistory("again", "again", "h", 0, managed=True)
     again.owner = Owner(0.5, 2.0, "1")
     found = realise(ModeChoice(mode, ""), host(cpus=cpus), "0-1", (again,))
@@ -215,9 +213,7 @@ owners = st.builds(
     mode=st.sampled_from(Mode),
     is_mild=st.booleans(),
 )
-def test_no_job_gets_more_than_its_owner_asked_for(
-    asked: list[tuple[Owner, int, float]], silent: list[Owner], cpus: int, mode: Mode, is_mild: bool
-) -> None:
+def test_no_job_gets_more_than_its_owner_asked_for(asked, silent, cpus, mode, is_mild) -> None:
     jobs = [job(str(at), threads) for at, (_, threads, _) in enumerate(asked)]
     for one, (owner, _, _) in zip(jobs, asked, strict=True):
         one.owner = owner
@@ -260,13 +256,7 @@ def test_no_job_gets_more_than_its_owner_asked_for(
     later=st.lists(st.integers(1, 200), max_size=4),
 )
 def test_weights_in_force_keep_the_order_of_owners(
-    asked: list[tuple[int, int, float, bool]],
-    cpus: int,
-    mode: Mode,
-    is_mild: bool,
-    is_even: bool,
-    others: float | None,
-    later: list[int],
+    asked, cpus, mode, is_mild, is_even, others, later
 ) -> None:
     """Also while one has waited for too long, and where nothing is known of some."""
     jobs = [job(str(at), threads) for at, (_, threads, _, _) in enumerate(asked)]
@@ -316,7 +306,7 @@ def test_the_columns_tell_what_the_owner_asked_for() -> None:
 
 
 @pytest.mark.parametrize("broken", [-1.0, 0.0, float("inf"), float("nan")])
-def test_what_is_no_limit_is_none(broken: float) -> None:
+def test_what_is_no_limit_is_none(broken) -> None:
     found = {"owner_cpu_limit_cores": broken, "owner_cpu_weight": 512.0, "owner_cpuset": "none"}
     assert wishes(owner_after(found)) == (None, 0.5, None)
     assert limits_of(None, broken, "") == {"cpus": None, "weight": 1024.0, "cpuset": None}
@@ -398,7 +388,7 @@ IN_FORCE = {"cpu_limit_cores": 0.5, "cpu_weight": 2048.0, "cpuset": "1"}
 
 
 @pytest.mark.parametrize("mode", [Mode.QUOTA, Mode.WEIGHT, Mode.CORES, Mode.PRIORITY])
-def test_what_the_owner_has_is_no_action(mode: Mode) -> None:
+def test_what_the_owner_has_is_no_action(mode) -> None:
     made = settings(rows(**IN_FORCE, **ASKED), mode)
     assert "a" not in made
     assert made.get("b") == {Mode.QUOTA: {"cpus": 1.0}, Mode.CORES: {"cpuset": "0"}}.get(mode)
@@ -408,7 +398,7 @@ def test_what_the_owner_has_is_no_action(mode: Mode) -> None:
     ("mode", "ignored"),
     [(Mode.QUOTA, {"cpus": 1.0}), (Mode.WEIGHT, {"weight": 1024.0}), (Mode.CORES, {"cpuset": "0"})],
 )
-def test_owners_can_be_ignored(mode: Mode, ignored: dict[str, Any]) -> None:
+def test_owners_can_be_ignored(mode, ignored) -> None:
     assert settings(rows(**IN_FORCE, **ASKED), mode, "ignore")["a"] == ignored
 
 

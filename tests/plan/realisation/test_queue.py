@@ -92,9 +92,7 @@ def test_a_queue_survives_a_round_trip() -> None:
     st.integers(1, 10),
 )
 @pytest.mark.slow
-def test_no_job_is_much_behind_docker_alone(
-    given_: list[tuple[bool, float]], cpus: int, every: int
-) -> None:
+def test_no_job_is_much_behind_docker_alone(given_, cpus, every) -> None:
     jobs = [job(str(number), cpus if wide else 1) for number, (wide, _) in enumerate(given_)]
     shares: dict[str, float | None] = {str(k): share for k, (_, share) in enumerate(given_)}
     had = played(jobs, shares, float(cpus), seconds=900, every=every)

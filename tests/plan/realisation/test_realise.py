@@ -1,7 +1,5 @@
 """What all modes do alike."""
 
-from typing import Any
-
 import pytest
 from helpers.shared_hosts import first_jobs, host, job, settings_of
 
@@ -39,9 +37,7 @@ def test_unlimited_jobs_take_turns_with_the_first_and_converged_jobs_stand_behin
         (Mode.ROTATE, {"weight": 1024}),
     ],
 )
-def test_a_restarted_container_gets_the_defaults(
-    mode: Mode, setting: dict[str, Any] | None
-) -> None:
+def test_a_restarted_container_gets_the_defaults(mode, setting) -> None:
     again = ContainerHistory("again", "again", "h", 0, managed=True)
     other = ContainerHistory("other", "other", "h", 0, weight=512.0)
     found = realise(
@@ -68,13 +64,13 @@ def test_a_container_without_progress_and_with_the_weight_of_a_waiting_job_gets_
 
 
 @pytest.mark.parametrize("mode", Mode)
-def test_without_a_share_nothing_is_set(mode: Mode) -> None:
+def test_without_a_share_nothing_is_set(mode) -> None:
     assert settings_of(mode, host(job("a"), job("b"), shares={"a": None, "b": None})) == {}
     assert settings_of(mode, host(job("a"), cpus=0.0, shares={"a": 0.5})) == {}
 
 
 @pytest.mark.parametrize("mode", [Mode.PRIORITY, Mode.ROTATE])
-def test_an_idle_job_holds_no_place(mode: Mode) -> None:
+def test_an_idle_job_holds_no_place(mode) -> None:
     jobs = [job(name, 2) for name in ("a", "b", "c")]
     asleep = jobs[0]
     asleep.cpu, asleep.samples = CpuDemand(quiet_since=0), [(9_000_000, 1.0)]
@@ -107,7 +103,7 @@ def test_a_group_has_turns_by_what_its_members_can_use() -> None:
 
 
 @pytest.mark.parametrize("mode", [Mode.WEIGHT, Mode.PRIORITY])
-def test_weights_are_compared_under_one_cgroup_alone(mode: Mode) -> None:
+def test_weights_are_compared_under_one_cgroup_alone(mode) -> None:
     jobs = [job(name, 2) for name in "abcd"]
     for one, parent in zip(jobs, ("/docker", "/docker", "/batch", None), strict=True):
         one.cgroup_parent = parent
@@ -121,7 +117,7 @@ def test_weights_are_compared_under_one_cgroup_alone(mode: Mode) -> None:
 
 
 @pytest.mark.parametrize("mode", [Mode.QUOTA, Mode.ROTATE])
-def test_quotas_and_turns_hold_under_any_cgroup(mode: Mode) -> None:
+def test_quotas_and_turns_hold_under_any_cgroup(mode) -> None:
     jobs = [job(name, 2) for name in "ab"]
     jobs[0].cgroup_parent, jobs[1].cgroup_parent = "/docker", "/batch"
     found = realise(ModeChoice(mode, ""), host(*jobs, shares={"a": 0.5, "b": 0.5}))

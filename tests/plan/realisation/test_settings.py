@@ -1,7 +1,5 @@
 """Whether two settings differ."""
 
-from typing import Any
-
 import pytest
 from helpers.examples import examples
 from helpers.plan_strategies import settings_
@@ -51,18 +49,18 @@ from dltools.notation.limits import LIMITS, differs
         pytest.param({"cpus": 1, "memory": 9}, {"cpus": 1, "memory": 5}, True, id="one of two"),
     ],
 )
-def test_settings_differ(wanted: dict[str, Any], present: dict[str, Any], expected: bool) -> None:
+def test_settings_differ(wanted, present, expected) -> None:
     assert differs(wanted, present, cpus=4.0) is expected
 
 
 @examples(100)
 @given(wanted=settings_, cpus=st.floats(0.1, 256))
-def test_settings_do_not_differ_from_themselves(wanted: dict[str, Any], cpus: float) -> None:
+def test_settings_do_not_differ_from_themselves(wanted, cpus) -> None:
     assert not differs(wanted, wanted, cpus)
 
 
 @examples(100)
 @given(wanted=settings_, name=st.sampled_from(LIMITS))
-def test_a_setting_that_is_not_known_differs(wanted: dict[str, Any], name: str) -> None:
+def test_a_setting_that_is_not_known_differs(wanted, name) -> None:
     present = {key: value for key, value in wanted.items() if key != name}
     assert differs(wanted, present, 4.0) is (name in wanted)

@@ -68,9 +68,7 @@ def test_cpu_sets_are_disjoint_and_spare_cpus_go_by_share() -> None:
         ((1, 1), None, "numbers are unknown"),
     ],
 )
-def test_no_cpu_set_is_smaller_than_a_job_s_threads(
-    threads: tuple[int | None, ...], cpuset: str | None, why: str
-) -> None:
+def test_no_cpu_set_is_smaller_than_a_job_s_threads(threads, cpuset, why) -> None:
     jobs = [job(name, count) for name, count in zip("ab", threads, strict=True)]
     found = realise(ModeChoice(Mode.CORES, ""), host(*jobs, shares={"a": 0.5, "b": 0.5}), cpuset)
     assert all(setting == {"cpuset": None} for setting in found.settings.values())
@@ -81,9 +79,7 @@ def test_no_cpu_set_is_smaller_than_a_job_s_threads(
     st.lists(st.tuples(st.integers(1, 5), st.floats(0.001, 1)), min_size=1, max_size=6),
     st.integers(1, 12),
 )
-def test_cpu_sets_are_disjoint_and_hold_the_threads(
-    jobs: list[tuple[int, float]], cpus: int
-) -> None:
+def test_cpu_sets_are_disjoint_and_hold_the_threads(jobs, cpus) -> None:
     made = [job(str(number), threads) for number, (threads, _) in enumerate(jobs)]
     shares: dict[str, float | None] = {str(number): share for number, (_, share) in enumerate(jobs)}
     found = settings_of(Mode.CORES, host(*made, cpus=cpus, shares=shares), f"0-{cpus - 1}")

@@ -51,7 +51,7 @@ def test_a_host_that_restarts_begins_anew() -> None:
     parts=st.lists(st.tuples(st.floats(0.1, 30), st.floats(0, 1)), max_size=30),
     cut=st.integers(0, 30),
 )
-def test_samples_may_be_added_in_any_pieces(parts: list[tuple[float, float]], cut: int) -> None:
+def test_samples_may_be_added_in_any_pieces(parts, cut) -> None:
     times, busy = [0], [0.0]
     for span, share in parts:
         times.append(times[-1] + round(span * MICRO))

@@ -39,9 +39,7 @@ def job(
         ("libgomp+libomp", "KMP_BLOCKTIME=1", ["KMP_BLOCKTIME=0", "OMP_WAIT_POLICY=passive"]),
     ],
 )
-def test_what_stops_the_spinning(
-    runtime: str | None, settings: str | None, expected: list[str]
-) -> None:
+def test_what_stops_the_spinning(runtime, settings, expected) -> None:
     assert settings_against_spinning(job(runtime, settings)) == expected
 
 
@@ -60,7 +58,5 @@ def test_what_stops_the_spinning(
         ("OMP_WAIT_POLICY=passive", 4, 0),
     ],
 )
-def test_how_many_threads_may_spin(
-    settings: str | None, threads: int | None, expected: int
-) -> None:
+def test_how_many_threads_may_spin(settings, threads, expected) -> None:
     assert spinning_threads(job("libgomp", settings, threads)) == expected

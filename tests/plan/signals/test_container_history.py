@@ -27,7 +27,7 @@ def work_at(job: ContainerHistory, second: float) -> float:
     ("second", "used"),
     [(10, 4.0), (12.5, 5.0), (15, 6.0), (20, 8.0), (25, 18.0), (30, 28.0), (99, 28.0)],
 )
-def test_work_lies_on_the_straight_line_between_samples(second: float, used: float) -> None:
+def test_work_lies_on_the_straight_line_between_samples(second, used) -> None:
     assert work_at(history(samples=[(10, 4), (20, 8), (30, 28)]), second) == used
 
 
@@ -37,9 +37,7 @@ def test_work_before_the_first_sample_rises_from_the_start() -> None:
 
 
 @pytest.mark.parametrize("started_s", [None, 10.0, 11.0])
-def test_without_an_earlier_start_the_first_sample_counts_before_it_too(
-    started_s: float | None,
-) -> None:
+def test_without_an_earlier_start_the_first_sample_counts_before_it_too(started_s) -> None:
     assert work_at(history(samples=[(10, 4), (20, 8)], started_s=started_s), 5) == 4.0
 
 
@@ -50,7 +48,7 @@ def test_without_samples_no_work_is_known() -> None:
 
 
 @pytest.mark.parametrize("second", [(20, 9.0), (15, 9.0), (30, 7.0)], ids=["twice", "back", "less"])
-def test_a_sample_that_goes_back_starts_the_record_anew(second: tuple[float, float]) -> None:
+def test_a_sample_that_goes_back_starts_the_record_anew(second) -> None:
     job = history(samples=[(10, 4), (20, 8), second])
     assert job.samples == [(second[0] * MICRO, second[1])]
 
@@ -72,9 +70,7 @@ def test_a_counter_that_stands_still_is_kept() -> None:
         ([5.0, 6.0, 5.5], [(3, 5.5)]),
     ],
 )
-def test_several_samples_are_added_as_one_by_one(
-    seconds: list[float], kept: list[tuple[int, float]]
-) -> None:
+def test_several_samples_are_added_as_one_by_one(seconds, kept) -> None:
     job = history(samples=[])
     job.add_sample(0, 4.0)
     job.add_samples([1, 2, 3], seconds)
@@ -92,7 +88,7 @@ def test_several_samples_that_go_back_in_time_start_the_record_anew() -> None:
     st.lists(st.one_of(st.just(NAN), st.integers(0, 5).map(float)), min_size=1, max_size=8),
     st.integers(0, 8),
 )
-def test_samples_in_pieces_are_the_samples_as_a_whole(seconds: list[float], cut: int) -> None:
+def test_samples_in_pieces_are_the_samples_as_a_whole(seconds, cut) -> None:
     whole, pieces = history(samples=[]), history(samples=[])
     whole.add_samples(range(len(seconds)), seconds)
     for times in (range(min(cut, len(seconds))), range(cut, len(seconds))):
@@ -233,7 +229,7 @@ def test_for_how_much_of_the_time_a_quota_stopped_a_container() -> None:
 
 
 @given(st.lists(st.floats(0, 2), max_size=8), st.integers(0, 8))
-def test_it_is_the_same_however_samples_come(steps: list[float], cut: int) -> None:
+def test_it_is_the_same_however_samples_come(steps, cut) -> None:
     times = [number * MICRO for number in range(len(steps))]
     seconds = list(itertools.accumulate(steps))
     halves = Throttled().after(times[:cut], seconds[:cut]).after(times[cut:], seconds[cut:])

@@ -27,7 +27,7 @@ def fitted(shape: Callable[[float], float], n: int = 200) -> Curve:
 
 @pytest.mark.parametrize("rate", [3.0, 6.0, 12.0])
 @pytest.mark.parametrize("sign", [1, -1])
-def test_an_exponential_s_end_is_found(rate: float, sign: int) -> None:
+def test_an_exponential_s_end_is_found(rate, sign) -> None:
     found = fitted(lambda u: 0.3 + sign * 2 * math.exp(-rate * u))
     end = found.asymptote()
     assert end is not None
@@ -80,7 +80,7 @@ def test_a_flat_curve_is_flat() -> None:
 
 
 @pytest.mark.parametrize("values", [[], [1.0], [1, 2, 3, 4], [math.nan] * 9, [1e200] * 9])
-def test_too_few_or_too_large_values_give_no_curve(values: list[float]) -> None:
+def test_too_few_or_too_large_values_give_no_curve(values) -> None:
     assert curves.fit([float(i) for i in range(len(values))], values) is None
 
 
@@ -90,9 +90,7 @@ def test_without_work_between_the_points_there_is_no_curve() -> None:
 
 @examples(200)
 @given(st.lists(st.tuples(st.floats(), st.floats(0, 1e12)), max_size=60), st.floats())
-def test_any_history_gives_a_curve_or_none(
-    points: list[tuple[float, float]], target: float
-) -> None:
+def test_any_history_gives_a_curve_or_none(points, target) -> None:
     works = sorted(work for _, work in points)
     found = curves.fit(works, [value for value, _ in points])
     if found is not None:
@@ -105,7 +103,7 @@ def test_any_history_gives_a_curve_or_none(
 
 @examples(50)
 @given(st.integers(0, 999), st.sampled_from([2.0**-20, 0.5, 8.0, 2.0**20]))
-def test_the_scale_of_values_changes_nothing(seed: int, factor: float) -> None:
+def test_the_scale_of_values_changes_nothing(seed, factor) -> None:
     chance = random.Random(seed)
     works = [float(i) for i in range(50)]
     values = [1 / (1 + i) + chance.gauss(0, 0.01) for i in range(50)]
@@ -151,7 +149,7 @@ def test_a_value_soon_is_by_the_shape_that_fits_best() -> None:
     ("target", "work"),
     [(6.0, 0.0), (4.0, 100.0), (5.0, 50.0), (8.0, 0.0), (10.0, 0.0), (11.0, math.inf)],
 )
-def test_the_work_to_a_target_counts_from_the_last_point(target: float, work: float) -> None:
+def test_the_work_to_a_target_counts_from_the_last_point(target, work) -> None:
     found = lines((4.0, 1.0))
     assert found.work_to(target) == work
     assert found.work_to(target) == work  # the second time from memory
@@ -181,9 +179,7 @@ def test_convergence_is_where_only_a_part_of_the_way_is_left() -> None:
 
 
 @pytest.mark.parametrize(("fall", "is_flat"), [(0.0, True), (0.009, True), (0.011, False)])
-def test_a_curve_is_flat_that_has_changed_by_less_than_a_thousandth(
-    fall: float, is_flat: bool
-) -> None:
+def test_a_curve_is_flat_that_has_changed_by_less_than_a_thousandth(fall, is_flat) -> None:
     assert curve((LINE, 10.0, -fall, 1.0), level=10.0 - fall).is_flat is is_flat
 
 
@@ -195,6 +191,6 @@ def test_a_curve_survives_a_round_trip() -> None:
 @pytest.mark.parametrize(
     "damage", [{"voters": [[0, 1]]}, {"noise": "x"}, {"voters": None}, {"voters": [[999, 0, 0, 1]]}]
 )
-def test_damage_is_refused(damage: dict[str, object]) -> None:
+def test_damage_is_refused(damage) -> None:
     with pytest.raises((ValueError, TypeError)):
         from_json(Curve, {**to_json(curve((LINE, 10.0, -4.0, 0.25))), **damage})

@@ -170,9 +170,7 @@ def test_training_that_begins_anew_has_no_pace() -> None:
     st.floats(0, 1e6),
     st.floats(0, 1e6),
 )
-def test_what_is_left_is_never_negative(
-    reports: list[tuple[float, float]], total: float, attained: float
-) -> None:
+def test_what_is_left_is_never_negative(reports, total, attained) -> None:
     cost, work = EpochCost(0.0, 0.0), 0.0
     for position, more in reports:
         work += more

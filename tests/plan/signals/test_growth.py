@@ -44,9 +44,7 @@ def test_a_point_a_microsecond_after_now_is_in_no_window() -> None:
 
 
 @pytest.mark.parametrize("points", [[], [(15, 1)], [(5, 1)], [(0, 1), (15, 1)], [(5, 1), (25, 1)]])
-def test_growth_is_unknown_without_points_in_both_windows(
-    points: list[tuple[float, float]],
-) -> None:
+def test_growth_is_unknown_without_points_in_both_windows(points) -> None:
     found = grown(history({"loss": points}))
     word = "loss" if points else "metric"
     note = f"no {word} in two intervals of 10 s yet"
@@ -83,9 +81,7 @@ def test_signed_growth_counts_only_change_for_the_better() -> None:
         (1.05, 2.0, None),
     ],
 )
-def test_a_warm_up_says_nothing_when_signed(
-    first: float, now: float, efficiency: float | None
-) -> None:
+def test_a_warm_up_says_nothing_when_signed(first, now, efficiency) -> None:
     points = {"loss": [(0.0, first), (5.0, 1.0), (15.0, now)]}
     found = grown(history(points), signed=True)
     assert found.efficiency == efficiency
@@ -97,7 +93,7 @@ NOT_FINITE = [math.nan, math.inf, -math.inf]
 
 
 @pytest.mark.parametrize("value", NOT_FINITE)
-def test_growth_is_unknown_while_one_or_two_reports_are_not_finite(value: float) -> None:
+def test_growth_is_unknown_while_one_or_two_reports_are_not_finite(value) -> None:
     for points in ([(5, 2), (15, value)], [(5, 2), (12, value), (15, value)]):
         found = grown(history({"loss": points}))
         assert found == Growth("loss", None, 0.25, None, "loss is not finite now")
@@ -106,7 +102,7 @@ def test_growth_is_unknown_while_one_or_two_reports_are_not_finite(value: float)
 
 
 @pytest.mark.parametrize("value", NOT_FINITE)
-def test_a_job_has_diverged_after_three_reports_that_are_not_finite(value: float) -> None:
+def test_a_job_has_diverged_after_three_reports_that_are_not_finite(value) -> None:
     for points in (
         [(5, 2), (12, value), (14, value), (16, value)],
         [(1, 2), (2, value), (5, value), (15, value)],
@@ -154,7 +150,7 @@ def wave(base: float, rise: float, many: int = 3) -> list[tuple[float, float]]:
 @pytest.mark.parametrize("names", [("loss_d", "loss_g"), ("d_loss", "g_loss"),
                                    ("disc_loss", "gen_loss"), ("errd", "errg"),
                                    ("critic_loss", "generator_loss")])  # fmt: skip
-def test_an_adversarial_pair_that_is_flat_says_nothing(names: tuple[str, str]) -> None:
+def test_an_adversarial_pair_that_is_flat_says_nothing(names) -> None:
     flat = [(second, 0.7) for second in (2.0, 5.0, 8.0, 12.0, 15.0, 18.0)]
     note = "is flat, which does not show whether an adversarial network learns"
     for points in (flat, wave(9.0, 0.0)):
@@ -166,7 +162,7 @@ def test_an_adversarial_pair_that_is_flat_says_nothing(names: tuple[str, str]) -
 
 
 @pytest.mark.parametrize("measure", ["fid", "inception_score", "is", "kid", "val_fid"])
-def test_an_adversarial_pair_is_judged_by_what_measures_its_samples(measure: str) -> None:
+def test_an_adversarial_pair_is_judged_by_what_measures_its_samples(measure) -> None:
     pair = dict.fromkeys(("loss_d", "loss_g"), wave(9.0, 0.0))
     found = grown(history({**pair, measure: [(2.0, 40.0), (12.0, 20.0)]}))
     assert (found.metric, found.efficiency) == (measure, pytest.approx(0.5 / 10 / 0.25))
@@ -270,9 +266,7 @@ def test_of_an_odd_number_of_first_reports_the_middle_one_does_not_count() -> No
 @pytest.mark.parametrize(
     "points", [[], [(1.0, 4.0)], [(1.0, math.nan), (2.0, math.nan)], [(-1.0, 4.0), (19.0, 3.0)]]
 )
-def test_early_growth_takes_two_finite_reports_in_the_last_two_intervals(
-    points: list[tuple[float, float]],
-) -> None:
+def test_early_growth_takes_two_finite_reports_in_the_last_two_intervals(points) -> None:
     assert early(points) is None
 
 

@@ -38,7 +38,7 @@ def test_a_point_that_was_reported_already_is_not_taken_again() -> None:
 
 
 @pytest.mark.parametrize("other", [(1, 2.0, 10), (1, 1.0, 11), (1, 1.0, None), (1, -0.0, 0)])
-def test_another_point_of_the_same_time_is_taken_after_it(other: Point) -> None:
+def test_another_point_of_the_same_time_is_taken_after_it(other) -> None:
     made = series((1, 1.0, 10), (1, 0.0, 0), (2, 0.5, 20))
     assert made.add(*other)
     assert points_of(made)[2] == other
@@ -73,9 +73,7 @@ def test_the_first_the_least_and_the_greatest_finite_value_stay() -> None:
         ([math.nan] * 3 + [1.0, math.nan], 1),
     ],
 )
-def test_the_newest_points_without_a_finite_value_are_counted(
-    values: list[float], lost: int
-) -> None:
+def test_the_newest_points_without_a_finite_value_are_counted(values, lost) -> None:
     for cut in range(len(values) + 1):
         made = Series()
         for low, high in ((0, cut), (cut, len(values))):
@@ -108,7 +106,7 @@ def test_of_points_that_overlap_the_new_ones_are_named() -> None:
 
 
 @pytest.mark.parametrize(("time", "new"), [(0, [0]), (1, []), (2, None)])
-def test_one_point_may_be_late_known_or_new(time: int, new: list[int] | None) -> None:
+def test_one_point_may_be_late_known_or_new(time, new) -> None:
     made = series((1, 1.0, None))
     assert made.extend([time], [1.0], [None]) == new
 
@@ -129,7 +127,7 @@ _points = st.lists(
 
 
 @given(points=_points, cut=st.integers(0, 12))
-def test_batches_of_points_give_what_single_points_give(points: list[Point], cut: int) -> None:
+def test_batches_of_points_give_what_single_points_give(points, cut) -> None:
     made = Series()
     for batch in (points[:cut], points[cut:]):
         if batch:
@@ -148,9 +146,7 @@ def test_batches_of_points_give_what_single_points_give(points: list[Point], cut
     ("after", "until", "values"),
     [(0, 3, [1, 2, 3]), (1, 2, [2]), (1, 1, []), (3, 9, []), (-5, 0, []), (-5, 1, [1])],
 )
-def test_a_window_holds_its_end_and_not_its_beginning(
-    after: int, until: int, values: list[float]
-) -> None:
+def test_a_window_holds_its_end_and_not_its_beginning(after, until, values) -> None:
     made = series((1, 1.0, None), (2, 2.0, None), (3, 3.0, None))
     assert made.window(after, until) == values
 
@@ -158,7 +154,7 @@ def test_a_window_holds_its_end_and_not_its_beginning(
 @pytest.mark.parametrize(
     ("until", "values"), [(0, [1, 2, 3]), (1, [2, 3]), (2, [3]), (3, [3]), (99, [3])]
 )
-def test_forgetting_keeps_the_newest_point(until: int, values: list[float]) -> None:
+def test_forgetting_keeps_the_newest_point(until, values) -> None:
     made = series((1, 1.0, 10), (2, 2.0, 20), (3, 3.0, 30))
     made.forget(until)
     assert made.values == values
@@ -196,7 +192,7 @@ def learned(n: int, steps: list[int | None] | None = None, cut: int = 0) -> Lear
 
 
 @pytest.mark.parametrize("n", [0, 1, 200, 255, 256, 300, 511, 512, 513, 5000])
-def test_a_history_stays_short_and_even(n: int) -> None:
+def test_a_history_stays_short_and_even(n) -> None:
     made = learned(n)
     assert made.seen == n
     assert len(made.values) < 256
@@ -204,7 +200,7 @@ def test_a_history_stays_short_and_even(n: int) -> None:
 
 
 @given(st.integers(0, 1200), st.data())
-def test_a_history_is_the_same_however_it_was_cut(n: int, data: st.DataObject) -> None:
+def test_a_history_is_the_same_however_it_was_cut(n, data) -> None:
     assert learned(n, cut=data.draw(st.integers(0, n))) == learned(n)
 
 

@@ -76,7 +76,7 @@ def test_an_overdue_report_bounds_the_rate() -> None:
 
 
 @pytest.mark.parametrize("place", [Place.TURN, None])
-def test_turns_and_peace_show_the_best_rate_alone(place: Place | None) -> None:
+def test_turns_and_peace_show_the_best_rate_alone(place) -> None:
     pace = alone().in_place(Place.SHARES, 5 * MICRO, 10.0).in_place(place, 5 * MICRO, 10.0)
     pace = measured(reported(pace, (6.0, 12.0), (7.0, 13.0), (10.0, 16.0)), 10.0, 16.0)
     assert (pace.best, pace.shared, pace.ahead) == (0.5, None, None)

@@ -77,7 +77,7 @@ def test_two_points_give_a_slope_to_the_target() -> None:
 
 
 @pytest.mark.parametrize("values", [[3], [3, 3], [3, 4]])
-def test_no_slope_towards_the_target_tells_nothing(values: list[float]) -> None:
+def test_no_slope_towards_the_target_tells_nothing(values) -> None:
     job = history({"loss": [(2.0 * n, value) for n, value in enumerate(values, 1)]}, labels=LABELS)
     assert (remaining(job).seconds, remaining(job).note) == (None, "too few points to predict")
 

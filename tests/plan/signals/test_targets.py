@@ -56,7 +56,7 @@ def test_epochs_and_steps_say_how_long_a_job_trains() -> None:
          "dltools.qoe is a response time in seconds such as 0.2 or 200ms, not 'fast'"),
     ],
 )  # fmt: skip
-def test_a_wrong_label_is_named(labels: dict[str, str], fault: str) -> None:
+def test_a_wrong_label_is_named(labels, fault) -> None:
     assert of(**labels).faults == (fault,)
 
 
@@ -64,9 +64,7 @@ def test_a_wrong_label_is_named(labels: dict[str, str], fault: str) -> None:
     ("metric", "first", "final", "word"),
     [("loss", "0.1", "0.5", "smaller"), ("accuracy", "0.9", "0.8", "larger")],
 )
-def test_a_final_target_that_is_worse_is_left_out(
-    metric: str, first: str, final: str, word: str
-) -> None:
+def test_a_final_target_that_is_worse_is_left_out(metric, first, final, word) -> None:
     found = of(metric=metric, target=first, target_final=final)
     assert (found.first, found.final) == (float(first), None)
     (fault,) = found.faults
@@ -90,7 +88,7 @@ def test_a_wrong_label_leaves_the_others_as_they_are() -> None:
         ("min", math.nan, False), ("max", math.nan, False), ("max", math.inf, True),
     ],
 )  # fmt: skip
-def test_a_value_meets_a_target_that_it_reaches(objective: str, value: float, meets: bool) -> None:
+def test_a_value_meets_a_target_that_it_reaches(objective, value, meets) -> None:
     assert Targets("m", objective, first=0.5).meets(value, 0.5) is meets
 
 
@@ -98,12 +96,12 @@ def test_a_value_meets_a_target_that_it_reaches(objective: str, value: float, me
     ("text", "seconds"),
     [("0.2", 0.2), ("200ms", 0.2), ("200 MS", 0.2), ("2s", 2.0), (".5", 0.5), ("2e-1", 0.2)],
 )
-def test_response_times_have_a_unit_or_are_seconds(text: str, seconds: float) -> None:
+def test_response_times_have_a_unit_or_are_seconds(text, seconds) -> None:
     assert parse({"dltools.qoe": text}).qoe_s == pytest.approx(seconds)
 
 
 @pytest.mark.parametrize("text", ["", "x", "-1", "0", "nan", "inf", "1h", "200us"])
-def test_other_response_times_are_no_target(text: str) -> None:
+def test_other_response_times_are_no_target(text) -> None:
     assert parse({"dltools.qoe": text}).qoe_s is None
 
 
@@ -148,7 +146,7 @@ def test_a_file_is_read() -> None:
         ("[a", "t.toml: "),
     ],
 )
-def test_faults_name_the_file_and_what_is_wrong(text: str, fault: str) -> None:
+def test_faults_name_the_file_and_what_is_wrong(text, fault) -> None:
     with pytest.raises(ConfigError, match=r"t\.toml") as caught:
         read_targets_file(text, "t.toml")
     assert fault in str(caught.value)

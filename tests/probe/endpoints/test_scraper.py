@@ -62,7 +62,7 @@ def server() -> Iterator[Server]:
     made.stop()
 
 
-def test_the_second_scrape_gives_a_window(server: Server) -> None:
+def test_the_second_scrape_gives_a_window(server) -> None:
     source = EndpointSource([server.url], wanted=True)
     assert source.read(0) == []
     found = {found.point.metric: found.point.value for found in source.read(5)}
@@ -111,14 +111,14 @@ def page(handler: http.server.BaseHTTPRequestHandler) -> None:
 
 @pytest.mark.parametrize("answer", [slow, endless, huge, redirecting, dying, garbage, page])
 @pytest.mark.slow
-def test_a_bad_server_is_a_gap_and_never_waited_for(server: Server, answer: Any) -> None:
+def test_a_bad_server_is_a_gap_and_never_waited_for(server, answer) -> None:
     server.answer = answer
     source = EndpointSource([server.url], wanted=True)
     assert source.read(0) == []  # the slow one would answer in ten minutes, the endless one never
     assert (source.gap or "").startswith(f"endpoint {server.url}: ")
 
 
-def test_one_that_fails_is_not_tried_again_for_a_minute(server: Server) -> None:
+def test_one_that_fails_is_not_tried_again_for_a_minute(server) -> None:
     server.answer = redirecting
     source = EndpointSource([server.url], wanted=True)
     for now in (0, 1, 30, 59):
@@ -151,14 +151,14 @@ def cut(handler: http.server.BaseHTTPRequestHandler) -> None:
 
 @pytest.mark.parametrize(("answer", "reason"), [(dripping, "timed out"), (cut, "IncompleteRead")])
 @pytest.mark.slow
-def test_headers_that_drip_and_answers_cut_short(server: Server, answer: Any, reason: str) -> None:
+def test_headers_that_drip_and_answers_cut_short(server, answer, reason) -> None:
     server.answer = answer
     source = EndpointSource([server.url], wanted=True)
     assert source.read(0) == []
     assert reason in (source.gap or "")
 
 
-def test_a_last_line_that_may_be_cut_is_left_out(server: Server) -> None:
+def test_a_last_line_that_may_be_cut_is_left_out(server) -> None:
     def answer(handler: http.server.BaseHTTPRequestHandler) -> None:
         handler.send_response(200)
         handler.end_headers()
@@ -172,7 +172,7 @@ def test_a_last_line_that_may_be_cut_is_left_out(server: Server) -> None:
     assert found == {"request_rate": 0.0, "queue_length": 2.0}
 
 
-def test_one_that_served_and_fails_is_a_gap_though_guessed(server: Server) -> None:
+def test_one_that_served_and_fails_is_a_gap_though_guessed(server) -> None:
     source = EndpointSource([server.url], wanted=False)
     source.read(0)
     server.answer = redirecting

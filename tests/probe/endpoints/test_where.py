@@ -43,7 +43,7 @@ def test_only_exposed_ports_of_serving_programs_are_tried() -> None:
         ("nonsense", []),
     ],
 )
-def test_a_label_names_the_endpoint(label: str, expected: list[str]) -> None:
+def test_a_label_names_the_endpoint(label, expected) -> None:
     assert list(candidates(inspected(), label)) == expected
 
 
@@ -53,7 +53,7 @@ def test_a_container_on_the_hosts_network_is_local() -> None:
 
 
 @pytest.mark.parametrize("label", ["²", "http://[::1", "99999", "0", "https://10.0.0.9/m", " "])
-def test_a_label_without_sense_harms_nothing(label: str) -> None:
+def test_a_label_without_sense_harms_nothing(label) -> None:
     assert list(candidates(inspected(), label)) == []
 
 
@@ -67,12 +67,12 @@ def test_a_label_without_sense_harms_nothing(label: str) -> None:
         ("fd00::7", "[fd00::7]"),
     ],
 )
-def test_a_published_port_is_reached_where_it_is_bound(ip: str, expected: str) -> None:
+def test_a_published_port_is_reached_where_it_is_bound(ip, expected) -> None:
     bound = {"8000/tcp": [{"HostIp": ip, "HostPort": "18000"}]}
     network = inspected(NetworkSettings={"Networks": {}, "Ports": bound})
     assert list(candidates(network, None)) == [f"http://{expected}:18000/metrics"]
 
 
 @given(st.text())
-def test_no_label_makes_it_fail(label: str) -> None:
+def test_no_label_makes_it_fail(label) -> None:
     assert all(url.startswith("http") for url in candidates(inspected(), label))

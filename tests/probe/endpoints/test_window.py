@@ -105,7 +105,7 @@ def test_other_metrics_are_no_response_times() -> None:
 
 
 @given(st.text(), st.text())
-def test_no_text_makes_it_fail(before: str, after: str) -> None:
+def test_no_text_makes_it_fail(before, after) -> None:
     for found in window(parse_metrics(before), parse_metrics(after), 1.0):
         assert isinstance(found.value, float)
 
@@ -137,7 +137,7 @@ def test_one_series_that_restarts_is_not_hidden_by_the_sum() -> None:
 
 
 @pytest.mark.parametrize("name", ["request_latency", "request_runtime_bytes", "response_time"])
-def test_no_unit_is_no_response_time(name: str) -> None:
+def test_no_unit_is_no_response_time(name) -> None:
     text = f"{name}_sum {{s}}\n{name}_count {{n}}\n"
     assert points(text.format(s=1, n=1), text.format(s=5, n=3)) == {}
 
@@ -188,9 +188,7 @@ def test_nan_quantiles_are_left_out() -> None:
         (0.5, {}, {math.inf: 10}, None),
     ],
 )
-def test_quantiles_are_linear_within_a_bucket(
-    share: float, before: dict[float, float], after: dict[float, float], expected: float | None
-) -> None:
+def test_quantiles_are_linear_within_a_bucket(share, before, after, expected) -> None:
     rises = {bound: count - before.get(bound, 0) for bound, count in after.items()}
     assert quantile(share, rises) == expected
 

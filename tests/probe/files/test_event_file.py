@@ -77,7 +77,7 @@ def test_scalars_are_read() -> None:
         (field(1, 2) + field(6, struct.pack("<d", 0.1)), 0.1),
     ],
 )
-def test_tensors_of_one_number_are_scalars(content: bytes, value: float) -> None:
+def test_tensors_of_one_number_are_scalars(content, value) -> None:
     assert read(record(event(1.0, 1, tensor("x", content)))) == [(1.0, 1, "x", value)]
 
 
@@ -90,7 +90,7 @@ def test_tensors_of_one_number_are_scalars(content: bytes, value: float) -> None
         b"",
     ],
 )
-def test_other_tensors_are_none(content: bytes) -> None:
+def test_other_tensors_are_none(content) -> None:
     assert read(record(event(1.0, 1, tensor("x", content)))) == []
 
 
@@ -107,7 +107,7 @@ DATA = HEAD + b"".join(record(event(1.7e9 + n, n, simple("loss", n))) for n in r
 
 
 @given(st.lists(st.integers(0, len(DATA)), max_size=8))
-def test_pieces_of_any_size_give_the_same(cuts: list[int]) -> None:
+def test_pieces_of_any_size_give_the_same(cuts) -> None:
     events, found = EventFile(), list[Scalar]()
     edges = [0, *sorted(cuts), len(DATA)]
     for start, end in zip(edges, edges[1:], strict=False):
@@ -117,7 +117,7 @@ def test_pieces_of_any_size_give_the_same(cuts: list[int]) -> None:
 
 
 @given(st.integers(0, len(DATA) - 1))
-def test_a_torn_file_gives_its_whole_records(cut: int) -> None:
+def test_a_torn_file_gives_its_whole_records(cut) -> None:
     found = read(DATA[:cut])
     assert found == read(DATA)[: len(found)]
 
@@ -130,12 +130,12 @@ def test_damage_ends_the_reading() -> None:
 
 
 @given(st.binary(max_size=300))
-def test_bytes_without_a_checksum_are_no_records(data: bytes) -> None:
+def test_bytes_without_a_checksum_are_no_records(data) -> None:
     assert read(data) == []
 
 
 @given(st.binary(max_size=300))
-def test_a_record_of_any_bytes_costs_no_other_record(data: bytes) -> None:
+def test_a_record_of_any_bytes_costs_no_other_record(data) -> None:
     for odd in (record(data), record(event(1.0, 1, data))):
         found = read(odd + DATA)
         assert found[-5:] == read(DATA)
@@ -161,9 +161,7 @@ REAL = (
          {"train/loss": 200, "train/acc": 200, "val/acc": 100}),
     ],
 )  # fmt: skip
-def test_real_files_hold_as_many_as_their_tags_are_written(
-    name: str, expected: dict[str, int]
-) -> None:
+def test_real_files_hold_as_many_as_their_tags_are_written(name, expected) -> None:
     path = REAL / name
     if not path.exists():
         pytest.skip("the real event files are not at hand: set DLTOOLS_DATA")

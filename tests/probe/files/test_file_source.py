@@ -31,7 +31,7 @@ def run(tmp_path: Path) -> Path:
     return tmp_path / "run"
 
 
-def test_keras_csv_logger(tmp_path: Path, run: Path) -> None:
+def test_keras_csv_logger(tmp_path, run) -> None:
     source = watched(tmp_path, "/run/log.csv")
     assert new(source) == []
     assert source.gap is None
@@ -58,7 +58,7 @@ def test_keras_csv_logger(tmp_path: Path, run: Path) -> None:
     assert new(source) == []
 
 
-def test_lightning_csv_that_is_rewritten_gives_nothing_twice(tmp_path: Path, run: Path) -> None:
+def test_lightning_csv_that_is_rewritten_gives_nothing_twice(tmp_path, run) -> None:
     log = run / "metrics.csv"
     source = watched(tmp_path)
     log.write_text("epoch,step,train_loss\n")
@@ -72,7 +72,7 @@ def test_lightning_csv_that_is_rewritten_gives_nothing_twice(tmp_path: Path, run
     assert [row[:3] for row in new(source)] == [("val_loss", 1.75, 20)]
 
 
-def test_yolo_results_csv_with_padded_names(tmp_path: Path, run: Path) -> None:
+def test_yolo_results_csv_with_padded_names(tmp_path, run) -> None:
     (run / "results.csv").write_text(
         "                  epoch,         train/box_loss,   metrics/mAP50(B),     lr/pg0\r\n"
         "                      1,                1.5,               0.25,        0.01\r\n"
@@ -83,7 +83,7 @@ def test_yolo_results_csv_with_padded_names(tmp_path: Path, run: Path) -> None:
     ]
 
 
-def test_of_an_old_file_without_times_the_newest_row_counts(tmp_path: Path, run: Path) -> None:
+def test_of_an_old_file_without_times_the_newest_row_counts(tmp_path, run) -> None:
     (run / "metrics.csv").write_text("epoch,step,loss\n0,1,3.0\n0,2,2.0\n1,3,1.0\n")
     source = watched(tmp_path)
     (found,) = source.read(0)
@@ -99,7 +99,7 @@ def test_tab_separated_and_semicolons() -> None:
         assert (point.metric, point.value, point.step) == ("loss", 0.5, 1)
 
 
-def test_json_lines(tmp_path: Path, run: Path) -> None:
+def test_json_lines(tmp_path, run) -> None:
     (run / "metrics.jsonl").write_text(
         '{"step": 1, "loss": 0.5, "timestamp": 1700000000.5}\n{"step": 2'
     )
@@ -109,7 +109,7 @@ def test_json_lines(tmp_path: Path, run: Path) -> None:
     assert moment.timestamp() == 1700000000.5
 
 
-def test_trainer_state(tmp_path: Path, run: Path) -> None:
+def test_trainer_state(tmp_path, run) -> None:
     place = run / "checkpoint-20"
     place.mkdir()
     source = watched(tmp_path)
@@ -126,7 +126,7 @@ def test_trainer_state(tmp_path: Path, run: Path) -> None:
     assert [row[:3] for row in new(source, 1)] == [("loss", 2.0, 20)]
 
 
-def test_mlflow(tmp_path: Path, run: Path) -> None:
+def test_mlflow(tmp_path, run) -> None:
     place = run / "mlruns/0/abc/metrics/val"
     place.mkdir(parents=True)
     (place / "loss").write_text("1708382496112 0.432 0\n1708382497112 nan 1\nbroken\n")
@@ -137,7 +137,7 @@ def test_mlflow(tmp_path: Path, run: Path) -> None:
     ]
 
 
-def test_files_are_looked_for_now_and_then(tmp_path: Path, run: Path) -> None:
+def test_files_are_looked_for_now_and_then(tmp_path, run) -> None:
     source = watched(tmp_path)
     assert new(source, 0) == []
     (run / "metrics.csv").write_text("step,loss\n1,0.5\n")
@@ -145,13 +145,13 @@ def test_files_are_looked_for_now_and_then(tmp_path: Path, run: Path) -> None:
     assert len(new(source, 30)) == 1
 
 
-def test_patterns_name_files(tmp_path: Path, run: Path) -> None:
+def test_patterns_name_files(tmp_path, run) -> None:
     (run / "a").mkdir()
     (run / "a/my-metrics.txt").write_text("step,loss\n1,0.5\n")
     assert len(new(watched(tmp_path, "/run/*/my-*.txt"))) == 1
 
 
-def test_a_truncated_file_is_read_anew(tmp_path: Path, run: Path) -> None:
+def test_a_truncated_file_is_read_anew(tmp_path, run) -> None:
     log = run / "metrics.csv"
     log.write_text("step,loss\n1,0.5\n2,0.4\n")
     source = watched(tmp_path)
@@ -160,7 +160,7 @@ def test_a_truncated_file_is_read_anew(tmp_path: Path, run: Path) -> None:
     assert [row[1] for row in new(source)] == [0.3]
 
 
-def test_a_vanished_root_is_a_gap(tmp_path: Path) -> None:
+def test_a_vanished_root_is_a_gap(tmp_path) -> None:
     source = FileSource(str(tmp_path / "gone"), None, ["/"])
     assert source.read(0) == []
     assert source.gap == "files: No such file or directory"
@@ -178,12 +178,12 @@ def test_a_vanished_root_is_a_gap(tmp_path: Path) -> None:
         ("/w/x.txt", "NoneType"),
     ],
 )
-def test_files_are_known_by_name(path: str, kind: str) -> None:
+def test_files_are_known_by_name(path, kind) -> None:
     assert type(reader_of(path)).__name__ == kind
 
 
 @given(st.lists(st.binary(max_size=60)), st.sampled_from(["csv", "json", "state", "mlflow"]))
-def test_no_bytes_make_a_reader_fail(pieces: list[bytes], kind: str) -> None:
+def test_no_bytes_make_a_reader_fail(pieces, kind) -> None:
     reader = {
         "csv": Csv,
         "json": JsonLines,
@@ -195,9 +195,7 @@ def test_no_bytes_make_a_reader_fail(pieces: list[bytes], kind: str) -> None:
             assert isinstance(point.value, float)
 
 
-def test_an_idle_look_at_twenty_files_reads_none(
-    tmp_path: Path, run: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_idle_look_at_twenty_files_reads_none(tmp_path, run, monkeypatch) -> None:
     for number in range(20):
         (run / str(number)).mkdir()
         (run / f"{number}/metrics.csv").write_text("step,loss\n1,0.5\n")

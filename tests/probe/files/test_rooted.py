@@ -32,7 +32,7 @@ def content(root: Root, path: str) -> str:
 @pytest.mark.parametrize(
     "path", ["a/b/in.txt", "/a/b/in.txt", "a/./b/../b/in.txt", "../../a/b/in.txt"]
 )
-def test_what_is_inside_is_opened(root: Root, path: str) -> None:
+def test_what_is_inside_is_opened(root, path) -> None:
     assert content(root, path) == "inside"
 
 
@@ -49,7 +49,7 @@ def test_what_is_inside_is_opened(root: Root, path: str) -> None:
         ("nowhere", None),
     ],
 )
-def test_links_stay_inside(root: Root, tmp_path: Path, target: str, expected: str | None) -> None:
+def test_links_stay_inside(root, tmp_path, target, expected) -> None:
     (tmp_path / "root/a/link").symlink_to(target)
     if expected is None:
         with pytest.raises(OSError):
@@ -58,7 +58,7 @@ def test_links_stay_inside(root: Root, tmp_path: Path, target: str, expected: st
         assert content(root, "a/link") == expected
 
 
-def test_a_linked_directory_stays_inside(root: Root, tmp_path: Path) -> None:
+def test_a_linked_directory_stays_inside(root, tmp_path) -> None:
     (tmp_path / "root/out").symlink_to("..")
     (tmp_path / "root/up").symlink_to(tmp_path)
     for path in ("out/secret", "up/secret"):
@@ -67,7 +67,7 @@ def test_a_linked_directory_stays_inside(root: Root, tmp_path: Path) -> None:
     assert content(root, "out/etc/secret") == "the container's own"
 
 
-def test_links_in_a_circle_end(root: Root, tmp_path: Path) -> None:
+def test_links_in_a_circle_end(root, tmp_path) -> None:
     (tmp_path / "root/x").symlink_to("y")
     (tmp_path / "root/y").symlink_to("x")
     with pytest.raises(OSError) as caught:
@@ -75,7 +75,7 @@ def test_links_in_a_circle_end(root: Root, tmp_path: Path) -> None:
     assert caught.value.errno == errno.ELOOP
 
 
-def test_only_regular_files_are_opened(root: Root, tmp_path: Path) -> None:
+def test_only_regular_files_are_opened(root, tmp_path) -> None:
     os.mkfifo(tmp_path / "root/pipe")
     for path in ("pipe", "a", "/"):  # a pipe that nobody writes to would never open
         with pytest.raises(OSError):
@@ -86,13 +86,13 @@ def test_only_regular_files_are_opened(root: Root, tmp_path: Path) -> None:
             root.open("null")
 
 
-def test_odd_names_are_refused(root: Root) -> None:
+def test_odd_names_are_refused(root) -> None:
     for path in ("a\0b", "", "x" * 5000):
         with pytest.raises((OSError, ValueError)):
             root.open(path)
 
 
-def test_a_directory_swapped_meanwhile_leads_nowhere_else(root: Root, tmp_path: Path) -> None:
+def test_a_directory_swapped_meanwhile_leads_nowhere_else(root, tmp_path) -> None:
     place, aside, evil = (tmp_path / "root" / name for name in ("swap", "aside", "evil"))
     place.mkdir()
     (place / "secret").write_text("inside")
@@ -121,7 +121,7 @@ def test_a_directory_swapped_meanwhile_leads_nowhere_else(root: Root, tmp_path: 
     assert seen <= {"inside"}
 
 
-def test_files_are_listed_to_a_depth_and_a_number(root: Root, tmp_path: Path) -> None:
+def test_files_are_listed_to_a_depth_and_a_number(root, tmp_path) -> None:
     (tmp_path / "root/a/link").symlink_to(tmp_path)
     assert list(root.files("/a", depth=1, most=100)) == ["/a/b/in.txt"]
     assert list(root.files("/a", depth=0, most=100)) == []

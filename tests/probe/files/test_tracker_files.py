@@ -5,7 +5,6 @@ import sqlite3
 import struct
 import zlib
 from contextlib import closing
-from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -96,7 +95,7 @@ SWANLAB = journal(
         ("swanlog/run-20310101_000000-ab12/run-ab12.swanlab", SWANLAB, "train_loss"),
     ],
 )
-def test_a_journal_is_read_as_it_grows(tmp_path: Path, name: str, data: bytes, metric: str) -> None:
+def test_a_journal_is_read_as_it_grows(tmp_path, name, data, metric) -> None:
     file = tmp_path / "run" / name
     file.parent.mkdir(parents=True)
     file.write_bytes(data[:40_000])
@@ -116,7 +115,7 @@ def test_a_journal_is_read_as_it_grows(tmp_path: Path, name: str, data: bytes, m
 
 
 @pytest.mark.parametrize("data", [WANDB, SWANLAB])
-def test_pieces_of_any_size_give_the_same(data: bytes) -> None:
+def test_pieces_of_any_size_give_the_same(data) -> None:
     whole, pieces = Journal(), Journal()
     found = [one for at in range(0, len(data), 97) for one in pieces.feed(data[at : at + 97])]
     assert found == whole.feed(data)
@@ -130,7 +129,7 @@ def test_a_damaged_journal_gives_what_stands_before_the_damage() -> None:
 
 
 @given(st.binary(max_size=300))
-def test_no_bytes_make_it_fail(data: bytes) -> None:
+def test_no_bytes_make_it_fail(data) -> None:
     found = [
         *Journal().feed(b":W&B\xe1\xbe\0" + data),
         *Journal().feed(journal(b":SWL\xd6\xe1\2", [data])),
@@ -139,7 +138,7 @@ def test_no_bytes_make_it_fail(data: bytes) -> None:
     assert all(isinstance(one, Logged) for one in found)
 
 
-def test_a_database_of_trackio_is_read_with_its_log(tmp_path: Path) -> None:
+def test_a_database_of_trackio_is_read_with_its_log(tmp_path) -> None:
     file = tmp_path / "run" / "trackio" / "job.db"
     file.parent.mkdir(parents=True)
     source = FileSource(str(tmp_path), None, ["/run"])
@@ -168,7 +167,7 @@ def add(base: sqlite3.Connection, step: int, record: dict[str, object]) -> None:
     base.commit()
 
 
-def test_a_database_whose_query_never_ends_is_left(tmp_path: Path) -> None:
+def test_a_database_whose_query_never_ends_is_left(tmp_path) -> None:
     file = tmp_path / "job.db"
     with closing(sqlite3.connect(file)) as base:
         base.execute("CREATE VIEW metrics AS WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1"

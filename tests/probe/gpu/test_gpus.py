@@ -39,7 +39,7 @@ def by_owner(rows: list[Row]) -> dict[str | None, Row]:
     return {row.get("container_id"): row for row in rows}
 
 
-def test_without_a_driver_nvml_is_not_loaded(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_a_driver_nvml_is_not_loaded(monkeypatch) -> None:
     monkeypatch.setattr(nvml, "DRIVER", (Path("/no/such/device"),))
     monkeypatch.setitem(sys.modules, "pynvml", None)  # an import would fail
     gpus = Gpus()
@@ -47,7 +47,7 @@ def test_without_a_driver_nvml_is_not_loaded(monkeypatch: pytest.MonkeyPatch) ->
     assert (gpus.count, gpus.gap) == (0, None)
 
 
-def test_a_gpu_and_the_container_on_it(install: Callable[..., FakeNvml]) -> None:
+def test_a_gpu_and_the_container_on_it(install) -> None:
     install(
         Gpu(
             b"GPU-1",
@@ -78,7 +78,7 @@ def test_a_gpu_and_the_container_on_it(install: Callable[..., FakeNvml]) -> None
     assert rows[A]["gap"] is None
 
 
-def test_two_containers_share_a_gpu(install: Callable[..., FakeNvml]) -> None:
+def test_two_containers_share_a_gpu(install) -> None:
     gpu = Gpu(
         "GPU-1",
         90,
@@ -95,7 +95,7 @@ def test_two_containers_share_a_gpu(install: Callable[..., FakeNvml]) -> None:
     assert {key: rows[key]["gpu_sm_ratio"] for key in (A, B)} == {A: 0.2, B: 0.0}  # the mean
 
 
-def test_an_idle_gpu_is_idle(install: Callable[..., FakeNvml]) -> None:
+def test_an_idle_gpu_is_idle(install) -> None:
     gpu = Gpu("GPU-1", 0, processes={100: 1, 200: 1}, samples=[(100, SECOND, 50)])
     install(gpu)
     gpus = Gpus(owned)
@@ -104,7 +104,7 @@ def test_an_idle_gpu_is_idle(install: Callable[..., FakeNvml]) -> None:
     assert [rows[key]["gpu_sm_ratio"] for key in (A, B)] == [0.0, 0.0]
 
 
-def test_rubbish_after_a_death_is_no_measurement(install: Callable[..., FakeNvml]) -> None:
+def test_rubbish_after_a_death_is_no_measurement(install) -> None:
     gpu = Gpu("GPU-1", 50, processes={100: 1, 200: 1}, samples=[(100, SECOND, 50)])
     install(gpu)
     gpus = Gpus(owned)
@@ -117,9 +117,7 @@ def test_rubbish_after_a_death_is_no_measurement(install: Callable[..., FakeNvml
     assert by_owner(gpus.sample(2))[A]["gpu_sm_ratio"] == 0.3
 
 
-def test_a_gpu_is_measured_again_after_it_was_idle_for_long(
-    install: Callable[..., FakeNvml],
-) -> None:
+def test_a_gpu_is_measured_again_after_it_was_idle_for_long(install) -> None:
     gpu = Gpu("GPU-1", 0, processes={100: 1, 200: 1}, samples=[(100, SECOND, 50)])
     install(gpu)
     gpus = Gpus(owned)
@@ -131,16 +129,14 @@ def test_a_gpu_is_measured_again_after_it_was_idle_for_long(
 
 
 @pytest.mark.parametrize(("is_old", "limit", "used"), [(False, 79, 3), (True, 80, 4)])
-def test_memory_that_the_driver_keeps_is_not_used(
-    install: Callable[..., FakeNvml], is_old: bool, limit: int, used: int
-) -> None:
+def test_memory_that_the_driver_keeps_is_not_used(install, is_old, limit, used) -> None:
     install(Gpu("GPU-1", memory=(80 << 30, 3 << 30), reserved=1 << 30, is_old=is_old))
     (row,) = Gpus(owned).sample(0)
     assert row["gpu_memory_limit_bytes"] == limit << 30
     assert row["gpu_memory_used_bytes"] == used << 30
 
 
-def test_unified_memory_is_the_host_s(install: Callable[..., FakeNvml]) -> None:
+def test_unified_memory_is_the_host_s(install) -> None:
     """As a GB10 answers: memory is not supported, but for that of each process."""
     unsupported = {"nvmlDeviceGetMemoryInfo": "NOT_SUPPORTED"}
     install(Gpu("GPU-1", 40, processes={100: 1 << 30, 200: 2 << 30}, faults=unsupported))
@@ -153,9 +149,7 @@ def test_unified_memory_is_the_host_s(install: Callable[..., FakeNvml]) -> None:
 
 
 @pytest.mark.parametrize("error", ["NO_PERMISSION", "FUNCTION_NOT_FOUND", "TIMEOUT"])
-def test_memory_that_cannot_be_read_is_not_taken_for_unified(
-    install: Callable[..., FakeNvml], error: str
-) -> None:
+def test_memory_that_cannot_be_read_is_not_taken_for_unified(install, error) -> None:
     install(Gpu("GPU-1", faults={"nvmlDeviceGetMemoryInfo": error}))
     (row,) = Gpus(owned).sample(0)
     assert (row["gpu_memory_limit_bytes"], row["gap"]) == (None, None)
@@ -165,9 +159,7 @@ OLD, NEW = "nvmlDeviceGetProcessUtilization", "nvmlDeviceGetProcessesUtilization
 
 
 @pytest.mark.parametrize("error", ["NOT_SUPPORTED", "FUNCTION_NOT_FOUND", "INVALID_ARGUMENT"])
-def test_where_the_old_call_fails_the_newer_one_tells(
-    install: Callable[..., FakeNvml], error: str
-) -> None:
+def test_where_the_old_call_fails_the_newer_one_tells(install, error) -> None:
     samples = [(100, SECOND, 60), (200, SECOND, 25)]
     gpu = Gpu("GPU-1", 85, processes={100: 1, 200: 1}, samples=samples, faults={OLD: error})
     fake = install(gpu)
@@ -181,7 +173,7 @@ def test_where_the_old_call_fails_the_newer_one_tells(
     assert [rows[key]["gpu_sm_ratio"] for key in (A, B)] == [None, None]
 
 
-def test_several_containers_on_one_mig_instance(install: Callable[..., FakeNvml]) -> None:
+def test_several_containers_on_one_mig_instance(install) -> None:
     """Each has its memory; nobody's use is known, and none is taken for idle."""
     faults = {"nvmlDeviceGetUtilizationRates": "NOT_SUPPORTED", OLD: "NOT_FOUND"}
     part = Gpu("MIG-1", memory=(10 << 30, 3 << 30), processes={100: 5, 200: 6}, faults=faults)
@@ -192,7 +184,7 @@ def test_several_containers_on_one_mig_instance(install: Callable[..., FakeNvml]
     assert {rows[key]["gap"] for key in (A, B)} == {"MIG: utilisation by process not available"}
 
 
-def test_old_samples_do_not_count_at_first(install: Callable[..., FakeNvml]) -> None:
+def test_old_samples_do_not_count_at_first(install) -> None:
     install(
         Gpu(
             "GPU-1",
@@ -205,7 +197,7 @@ def test_old_samples_do_not_count_at_first(install: Callable[..., FakeNvml]) -> 
     assert [rows[key]["gpu_sm_ratio"] for key in (A, B)] == [0.2, 0.3]
 
 
-def test_memory_that_nvml_does_not_know(install: Callable[..., FakeNvml]) -> None:
+def test_memory_that_nvml_does_not_know(install) -> None:
     install(Gpu("GPU-1", processes={100: nvml.NOT_AVAILABLE, 200: None}))
     rows = by_owner(Gpus(owned).sample(0))
     for key in (A, B):
@@ -213,7 +205,7 @@ def test_memory_that_nvml_does_not_know(install: Callable[..., FakeNvml]) -> Non
         assert "memory by process: not available" in rows[key]["gap"]
 
 
-def test_mig_instances_stand_for_themselves(install: Callable[..., FakeNvml]) -> None:
+def test_mig_instances_stand_for_themselves(install) -> None:
     unsupported = {"nvmlDeviceGetUtilizationRates": "NOT_SUPPORTED"}
     parts = [
         Gpu("MIG-1", memory=(10 << 30, 1 << 30), processes={100: 5}, faults=unsupported),
@@ -231,7 +223,7 @@ def test_mig_instances_stand_for_themselves(install: Callable[..., FakeNvml]) ->
     assert of_a["gpu_utilization_ratio"] is None
 
 
-def test_a_lost_gpu_does_not_hide_the_others(install: Callable[..., FakeNvml]) -> None:
+def test_a_lost_gpu_does_not_hide_the_others(install) -> None:
     lost = Gpu("GPU-1", faults={"nvmlDeviceGetMemoryInfo": "GPU_IS_LOST"})
     fake = install(lost, Gpu("GPU-2", 10))
     gpus = Gpus(owned)
@@ -245,7 +237,7 @@ def test_a_lost_gpu_does_not_hide_the_others(install: Callable[..., FakeNvml]) -
     assert gpus.sample(62)[0]["gpu_utilization_ratio"] == 0.0
 
 
-def test_a_lost_gpu_is_tried_again(install: Callable[..., FakeNvml]) -> None:
+def test_a_lost_gpu_is_tried_again(install) -> None:
     gpu = Gpu("GPU-1", faults={"nvmlDeviceGetMemoryInfo": "GPU_IS_LOST"})
     fake = install(gpu)
     gpus = Gpus(owned)
@@ -254,7 +246,7 @@ def test_a_lost_gpu_is_tried_again(install: Callable[..., FakeNvml]) -> None:
     assert fake.inits == 2
 
 
-def test_a_gpu_that_cannot_be_opened_is_counted(install: Callable[..., FakeNvml]) -> None:
+def test_a_gpu_that_cannot_be_opened_is_counted(install) -> None:
     fake = install(Gpu("GPU-1"), Gpu("GPU-2"))
     real = fake._DeviceGetHandleByIndex
 
@@ -279,9 +271,7 @@ def test_a_gpu_that_cannot_be_opened_is_counted(install: Callable[..., FakeNvml]
         "NO_PERMISSION",
     ],
 )
-def test_nvml_that_does_not_start_is_told_and_tried_again(
-    install: Callable[..., FakeNvml], error: str
-) -> None:
+def test_nvml_that_does_not_start_is_told_and_tried_again(install, error) -> None:
     fake = install(Gpu("GPU-1"))
     fake.faults["nvmlInit"] = error
     gpus = Gpus(owned)
@@ -321,7 +311,7 @@ CALLS = [
         max_size=6,
     )
 )
-def test_no_series_of_faults_makes_it_fail(series: list[dict[str, str]]) -> None:
+def test_no_series_of_faults_makes_it_fail(series) -> None:
     with pytest.MonkeyPatch.context() as patch:
         fake = FakeNvml([Gpu("GPU-1", 50, processes={100: 5}, samples=[(100, SECOND, 5)])])
         patch.setitem(sys.modules, "pynvml", fake)
@@ -340,9 +330,7 @@ def _now() -> Any:
     return datetime.now(UTC)
 
 
-def test_eight_gpus_with_forty_processes_each_take_few_calls(
-    install: Callable[..., FakeNvml],
-) -> None:
+def test_eight_gpus_with_forty_processes_each_take_few_calls(install) -> None:
     fake = install(
         *(
             Gpu(
@@ -376,11 +364,11 @@ def test_eight_gpus_with_forty_processes_each_take_few_calls(
         ("", None),
     ],
 )
-def test_a_process_is_found_in_its_container(text: str, expected: str | None) -> None:
+def test_a_process_is_found_in_its_container(text, expected) -> None:
     assert container_of(text) == expected
 
 
-def test_processes_that_have_ended_are_nobodys(tmp_path: Path) -> None:
+def test_processes_that_have_ended_are_nobodys(tmp_path) -> None:
     (tmp_path / "proc/5").mkdir(parents=True)
     (tmp_path / "proc/5/cgroup").write_text(f"0::/docker/{A}\n")
     assert owners([5, 6], tmp_path) == {5: A}
@@ -393,7 +381,7 @@ def real() -> Iterator[Gpus]:
     yield Gpus()
 
 
-def test_the_real_nvml_answers(real: Gpus) -> None:
+def test_the_real_nvml_answers(real) -> None:
     rows = real.sample(0)
     assert real.gap is None
     assert real.count and len(rows) >= real.count
@@ -403,7 +391,7 @@ def test_the_real_nvml_answers(real: Gpus) -> None:
         assert 0 <= row["gpu_memory_used_bytes"] <= row["gpu_memory_limit_bytes"]
 
 
-def test_a_container_without_an_id_in_its_path_is_found_by_the_path(tmp_path: Path) -> None:
+def test_a_container_without_an_id_in_its_path_is_found_by_the_path(tmp_path) -> None:
     places = {"/jobs/a": A, "/jobs/a/inner": B}
     assert container_of("3:cpu:/jobs/a/task_0\n", places) == A
     assert container_of("3:cpu:/jobs/a/inner\n", places) == B

@@ -2,7 +2,6 @@
 
 import json
 import time
-from collections.abc import Callable
 
 import pytest
 from hypothesis import given
@@ -52,7 +51,7 @@ def values(text: str, metric: str) -> list[float]:
         ("INFO Epoch finished with training loss: 0.5", {"train_loss": 0.5}),
     ],
 )
-def test_names_and_values_are_told_by_their_words(line: str, expected: dict[str, float]) -> None:
+def test_names_and_values_are_told_by_their_words(line, expected) -> None:
     assert {p.metric: p.value for p in Automatic().points(line)} == expected
 
 
@@ -77,7 +76,7 @@ def test_names_and_values_are_told_by_their_words(line: str, expected: dict[str,
         ("epoch=0.25 loss=0.51", None, 0.25),
     ],
 )
-def test_counters_have_one_grammar(line: str, step: int | None, epoch: float | None) -> None:
+def test_counters_have_one_grammar(line, step, epoch) -> None:
     (point,) = Automatic().points(line)
     assert (point.step, point.epoch) == (step, epoch)
 
@@ -107,7 +106,7 @@ STRAY = [
 
 
 @pytest.mark.parametrize("stray", STRAY)
-def test_a_stray_line_does_not_switch_the_generic_reader_off(stray: str) -> None:
+def test_a_stray_line_does_not_switch_the_generic_reader_off(stray) -> None:
     lines = [f"INFO custom step {n}: dpo loss {2.5 - n / 1000}" for n in range(500)]
     text = "\n".join([stray, *lines[:250], stray, *lines[250:]])
     assert len(values(text, "dpo_loss")) == 500
@@ -136,7 +135,7 @@ NOISE = [
 
 
 @pytest.mark.parametrize("noise", NOISE)
-def test_a_line_of_settings_or_code_gives_no_point(noise: str) -> None:
+def test_a_line_of_settings_or_code_gives_no_point(noise) -> None:
     lines = [f"it {n} - loss {3.5 - n / 100}" for n in range(40)]
     assert {p.metric for p in read("\n".join([noise, *lines]))} == {"loss"}
     assert len(read("\n".join([noise, *lines]))) == 40
@@ -197,7 +196,7 @@ PREFIXES = {
 @pytest.mark.parametrize(
     "line", ["iter {n}: loss {n}.25, time 20.5ms", "custom step {n} | loss {n}.25"]
 )
-def test_a_prefix_is_peeled(prefix: str, line: str) -> None:
+def test_a_prefix_is_peeled(prefix, line) -> None:
     text = "\n".join(
         PREFIXES[prefix].replace("N", str(n)).replace("LI" + str(n) + "E", line.format(n=n))
         for n in range(9)
@@ -214,7 +213,7 @@ def test_a_bar_in_docker_s_file_is_redrawn() -> None:
 @pytest.mark.parametrize(
     "prefix", ["{rank}: ", "[rank{rank}]: ", "(Worker pid={rank}) ", "[1,{rank}]<stdout>:"]
 )
-def test_one_of_five_ranks_is_followed(prefix: str) -> None:
+def test_one_of_five_ranks_is_followed(prefix) -> None:
     lines = [
         prefix.format(rank=rank) + f"step {n} loss: {n}.{rank}5"
         for n in range(30)
@@ -233,7 +232,7 @@ def test_one_of_five_ranks_is_followed(prefix: str) -> None:
         "INFO [rank {rank}] step {n} loss: {n}.{rank}5",
     ],
 )
-def test_a_rank_may_stand_inside_of_the_line(form: str) -> None:
+def test_a_rank_may_stand_inside_of_the_line(form) -> None:
     lines = [form.format(rank=rank, n=n) for n in range(30) for rank in (3, 0, 1, 2, 4)]
     assert values("\n".join(lines), "loss") == [n + 0.35 for n in range(30)]
 
@@ -248,7 +247,7 @@ def test_a_rank_may_stand_inside_of_the_line(form: str) -> None:
         "Rank 16, epoch {n}, loss: {n}.5",
     ],
 )
-def test_what_changes_with_the_step_is_no_rank(form: str) -> None:
+def test_what_changes_with_the_step_is_no_rank(form) -> None:
     lines = [form.format(n=n) for n in range(30)] * 3
     assert values("\n".join(lines), "loss") == [n + 0.5 for n in range(30)] * 3
 
@@ -284,7 +283,7 @@ LONG = f"{'x' * 20_000} skipped\nstep 1 loss: 0.5\n{'y' * 40_000}\nstep 2 loss: 
     ("cut", "size"),
     [(entries, 4_096), (entries, 16_384), (of_cri, 7), (of_cri, 100), (of_cri, 16_384)],
 )
-def test_what_an_engine_cut_is_joined(cut: Callable[[str, int], list[str]], size: int) -> None:
+def test_what_an_engine_cut_is_joined(cut, size) -> None:
     expected = found(BARS.replace("\r", "\n"))
     assert len(expected) == 899
     text = "\n".join(cut(BARS, size))
@@ -308,7 +307,7 @@ def test_entries_without_line_ends_are_lines() -> None:
 
 
 @pytest.mark.parametrize("entry", ['{"log": 7}', '{"log":[]}', '{"log":', '{"log":{"loss":0.5}}'])
-def test_an_entry_that_is_none_harms_nothing(entry: str) -> None:
+def test_an_entry_that_is_none_harms_nothing(entry) -> None:
     text = "\n".join([entry, *(f"step {n} loss: {n}.5" for n in range(9)), entry])
     assert values(text, "loss")[:9] == [n + 0.5 for n in range(9)]
 
@@ -336,7 +335,7 @@ HOSTILE = [
 
 
 @pytest.mark.parametrize("line", HOSTILE, ids=lambda line: line[:12])
-def test_no_line_takes_long(line: str) -> None:
+def test_no_line_takes_long(line) -> None:
     reader = PointReader(Automatic())
     reader.feed(b"warm loss: 1\n")
     begun = time.process_time()
@@ -409,7 +408,7 @@ def test_a_table_has_its_names_in_a_row_of_their_own() -> None:
         ("epoch: 1 mean dice: 0.25 best mean dice: 0.75\n", [("dice", 0.25, None, 1)]),
     ],
 )  # fmt: skip
-def test_counters_stand_where_programs_put_them(text: str, expected: Expected) -> None:
+def test_counters_stand_where_programs_put_them(text, expected) -> None:
     assert found(text) == expected
 
 
@@ -419,9 +418,7 @@ def test_counters_stand_where_programs_put_them(text: str, expected: Expected) -
     ),
     st.lists(st.tuples(st.integers(0, 10**17), st.floats(allow_infinity=False)), max_size=60),
 )
-def test_a_shape_that_is_known_reads_as_a_new_one(
-    form: str, numbers: list[tuple[int, float]]
-) -> None:
+def test_a_shape_that_is_known_reads_as_a_new_one(form, numbers) -> None:
     known = Named()
     for step, value in numbers:
         line = form.format(s=step, v=value)

@@ -8,7 +8,7 @@ import re
 from importlib import import_module
 
 import pytest
-from helpers.excerpts import FOLDER, Excerpt, excerpts, read, shown
+from helpers.excerpts import FOLDER, excerpts, read, shown
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -22,7 +22,7 @@ by_name = pytest.mark.parametrize("excerpt", EXCERPTS, ids=lambda excerpt: excer
 
 
 @by_name
-def test_the_points_of_a_log_are_found(excerpt: Excerpt) -> None:
+def test_the_points_of_a_log_are_found(excerpt) -> None:
     assert list(map(shown, read(excerpt.log))) == excerpt.points
     assert len(excerpt.families - {"named"}) <= 1
 
@@ -32,13 +32,13 @@ def test_each_log_has_its_points_beside_it() -> None:
 
 
 @by_name
-def test_pieces_of_any_size_give_the_same(excerpt: Excerpt) -> None:
+def test_pieces_of_any_size_give_the_same(excerpt) -> None:
     whole = repr(read(excerpt.log))
     assert [piece for piece in (1, 7, 100) if repr(read(excerpt.log, piece)) != whole] == []
 
 
 @by_name
-def test_time_elapsed_never_goes_back(excerpt: Excerpt) -> None:
+def test_time_elapsed_never_goes_back(excerpt) -> None:
     spans = [p.elapsed_s for p in read(excerpt.log) if p.elapsed_s is not None]
     assert spans == sorted(spans)
 
@@ -71,7 +71,7 @@ def test_every_family_has_an_excerpt() -> None:
         "1875/1875 - 3s - 2ms/step",
     ],
 )
-def test_what_is_no_progress_gives_none(line: str) -> None:
+def test_what_is_no_progress_gives_none(line) -> None:
     assert read(line.encode() + b"\n") == []
 
 
@@ -91,7 +91,7 @@ def is_sound(point: Point) -> bool:
     st.lists(st.sampled_from([line for e in EXCERPTS for line in e.text.split("\n")]), max_size=30),
     st.data(),
 )
-def test_no_mixture_of_formats_makes_it_fail(lines: list[str], data: st.DataObject) -> None:
+def test_no_mixture_of_formats_makes_it_fail(lines, data) -> None:
     mangled = [
         line[: data.draw(st.integers(0, len(line)))] if data.draw(st.booleans()) else line
         for line in lines
@@ -100,17 +100,17 @@ def test_no_mixture_of_formats_makes_it_fail(lines: list[str], data: st.DataObje
 
 
 @given(st.lists(st.text() | st.from_regex(r"[a-zA-Z_]{1,9} ?[:=] ?-?\d{1,30}(\.\d+)?(e\d{1,4})?")))
-def test_no_text_makes_it_fail(lines: list[str]) -> None:
+def test_no_text_makes_it_fail(lines) -> None:
     assert all(map(is_sound, read("\n".join(lines).encode(errors="surrogatepass"))))
 
 
 @given(st.binary())
-def test_no_bytes_make_it_fail(data: bytes) -> None:
+def test_no_bytes_make_it_fail(data) -> None:
     assert all(map(is_sound, read(data)))
 
 
 @pytest.mark.parametrize("digits", [19, 20, 400, 5000])
-def test_numbers_of_any_length_are_borne(digits: int) -> None:
+def test_numbers_of_any_length_are_borne(digits) -> None:
     for excerpt in EXCERPTS:
         long = re.sub(r"\b\d+\b", "9" * digits, excerpt.text)
         assert all(map(is_sound, read(long.encode())))
@@ -124,7 +124,7 @@ def test_a_log_may_change_its_format() -> None:
 
 
 @by_name
-def test_a_family_needs_only_what_its_lines_have(excerpt: Excerpt) -> None:
+def test_a_family_needs_only_what_its_lines_have(excerpt) -> None:
     """What a family reads when asked for every line, it reads when asked for those it needs."""
     for name in FAMILIES:
         all_lines, some_lines = _family(name), _family(name)

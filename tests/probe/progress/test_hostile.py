@@ -26,7 +26,7 @@ HOSTILE = {
 
 
 @pytest.mark.parametrize("lines", HOSTILE.values(), ids=HOSTILE)
-def test_no_line_takes_long(lines: list[str]) -> None:
+def test_no_line_takes_long(lines) -> None:
     reader = Automatic()
     begun = time.process_time()
     for line in lines:
@@ -60,5 +60,5 @@ def test_a_hundred_thousand_numbers_in_random_bytes_cost_little() -> None:
         b"|\x08/\x08-\x08" * 200 + b" loss: 0.5",
     ],
 )
-def test_odd_text_is_text(line: bytes) -> None:
+def test_odd_text_is_text(line) -> None:
     assert [point.value for point in read(line + b"\n")] == [0.5]

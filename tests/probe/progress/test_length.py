@@ -35,7 +35,7 @@ def said(log: str) -> tuple[int | None, int | None]:
         ("epoch 3/4/2026 loss: 0.52", None),
     ],
 )
-def test_epochs(line: str, epochs: int | None) -> None:
+def test_epochs(line, epochs) -> None:
     assert said(f"{line}\n{line.replace('0.52', '0.51')}\n")[0] == epochs
 
 
@@ -50,7 +50,7 @@ def test_epochs(line: str, epochs: int | None) -> None:
         ("eval step 3/10 loss 0.52", None),
     ],
 )
-def test_steps(line: str, steps: int | None) -> None:
+def test_steps(line, steps) -> None:
     assert said(f"{line}\n{line.replace('0.52', '0.51')}\n") == (None, steps)
 
 

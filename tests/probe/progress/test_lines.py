@@ -29,13 +29,13 @@ from dltools.probe.progress.lines import LONGEST_LINE
     ],
     ids=lambda part: repr(part)[:30],
 )
-def test_a_log_entry_is_cut_into_what_it_shows(raw: bytes, expected: list[str]) -> None:
+def test_a_log_entry_is_cut_into_what_it_shows(raw, expected) -> None:
     assert lines_of(raw) == expected
 
 
 @examples(200)
 @given(raw=st.binary(max_size=80) | line_text.map(str.encode))
-def test_no_bytes_break_the_cutting(raw: bytes) -> None:
+def test_no_bytes_break_the_cutting(raw) -> None:
     for line in lines_of(raw):
         assert "\n" not in line
         assert "\r" not in line

@@ -3,7 +3,6 @@
 import json
 import math
 import time
-from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -88,7 +87,7 @@ def _log(raw: bytes) -> list[dict[str, float]]:
         ),
     ],
 )
-def test_named_values_are_found(line: str, expected: dict[str, float]) -> None:
+def test_named_values_are_found(line, expected) -> None:
     assert _named(line) == expected
 
 
@@ -113,12 +112,12 @@ def test_named_values_are_found(line: str, expected: dict[str, float]) -> None:
     ],
 )
 @pytest.mark.parametrize("form", ["loss: {}", "loss={}", "loss {} next", "{{'loss': {}}}"])
-def test_numbers_are_read_as_programs_print_them(text: str, expected: float, form: str) -> None:
+def test_numbers_are_read_as_programs_print_them(text, expected, form) -> None:
     assert _named(form.format(text)) == {"loss": expected}
 
 
 @pytest.mark.parametrize("text", ["nan", "NaN", "NAN", "-nan", "tensor(nan)"])
-def test_a_diverged_loss_is_reported(text: str) -> None:
+def test_a_diverged_loss_is_reported(text) -> None:
     (value,) = _named(f"Loss: {text} Time: 12.1").values()
     assert math.isnan(value)
 
@@ -156,12 +155,12 @@ def test_a_diverged_loss_is_reported(text: str) -> None:
         "--x-loss: 5",
     ],
 )
-def test_what_only_looks_like_a_value_is_none(line: str) -> None:
+def test_what_only_looks_like_a_value_is_none(line) -> None:
     assert NAMED.points(line) == []
 
 
 @pytest.mark.parametrize("text", ["0,5", "1,2", "12,34", "1,000,00"])
-def test_a_decimal_comma_is_not_read_as_another_number(text: str) -> None:
+def test_a_decimal_comma_is_not_read_as_another_number(text) -> None:
     assert NAMED.points(f"loss: {text}") == []
 
 
@@ -192,7 +191,7 @@ def test_a_decimal_comma_is_not_read_as_another_number(text: str) -> None:
         ("step " + "9" * 30 + " loss 0.5", None, None),
     ],
 )
-def test_step_and_epoch_are_found(line: str, step: int | None, epoch: float | None) -> None:
+def test_step_and_epoch_are_found(line, step, epoch) -> None:
     found = Named().points(line)  # a line that comes again counts once
     assert {(point.step, point.epoch) for point in found} == {(step, epoch)}
 
@@ -274,7 +273,7 @@ def _seconds(raw: bytes, extractor: Any = NAMED) -> float:
     ],
     ids=lambda raw: repr(raw(50)[:20]),
 )
-def test_a_long_line_takes_time_in_proportion(raw: Callable[[int], bytes]) -> None:
+def test_a_long_line_takes_time_in_proportion(raw) -> None:
     """Ten times the length takes some 10 times as long, and would take 100 times in squares; what
     is longer than a line may be is dropped."""
     short, long, longest = (_seconds(raw(n)) for n in (LONGEST_LINE // 10, LONGEST_LINE, 10**6))
@@ -288,7 +287,7 @@ def test_values_far_into_a_long_line_are_not_looked_for() -> None:
 
 @examples(300)
 @given(line=line_text)
-def test_no_text_makes_the_named_extractor_raise(line: str) -> None:
+def test_no_text_makes_the_named_extractor_raise(line) -> None:
     for point in NAMED.points(line):
         assert isinstance(point.value, float)
         assert point.metric
@@ -301,16 +300,14 @@ def test_no_text_makes_the_named_extractor_raise(line: str) -> None:
     separator=st.sampled_from([": ", "=", " ", ":", " = "]),
     name=st.sampled_from(["loss", "Loss", "val_loss", "accuracy", "val_acc", "train loss"]),
 )
-def test_any_number_that_python_prints_is_read_back(
-    value: float, separator: str, name: str
-) -> None:
+def test_any_number_that_python_prints_is_read_back(value, separator, name) -> None:
     (found,) = NAMED.points(f"{name}{separator}{value!r}")
     assert found.value == value
 
 
 @examples(50)
 @given(loss=st.floats(), epoch=st.integers(0, 10**6), step=st.integers(0, 10**15))
-def test_a_json_line_is_read_back(loss: float, epoch: int, step: int) -> None:
+def test_a_json_line_is_read_back(loss, epoch, step) -> None:
     (point,) = NAMED.points(json.dumps({"epoch": epoch, "step": step, "loss": loss}))
     assert point.value == loss or math.isnan(loss)
     assert (point.step, point.epoch) == (step, float(epoch))
@@ -334,7 +331,7 @@ def test_digits_in_a_name_belong_to_the_name() -> None:
         "tps:{},{}23 step {} loss: {}.5",
     ],
 )
-def test_commas_of_clocks_and_thousands_are_told_from_others(line: str) -> None:
+def test_commas_of_clocks_and_thousands_are_told_from_others(line) -> None:
     known = Named()
     for digits in ("1111", "2222", "0300", "1203") * 10:
         text = line.format(*digits)

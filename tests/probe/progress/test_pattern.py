@@ -1,7 +1,6 @@
 """Progress by a user's regular expression."""
 
 import math
-from typing import Any
 
 import pytest
 from helpers.examples import examples
@@ -51,9 +50,7 @@ from dltools.probe.progress import Pattern, PointReader
         (r"(?i)(?P<loss>[[:digit:](]+)E", "5e", [("loss", 5.0, None, None)]),
     ],
 )
-def test_a_pattern_finds_what_its_groups_name(
-    expression: str, line: str, expected: list[tuple[Any, ...]]
-) -> None:
+def test_a_pattern_finds_what_its_groups_name(expression, line, expected) -> None:
     found = Pattern(expression).points(line)
     assert [(p.metric, p.value, p.step, p.epoch) for p in found] == expected
     assert all(point.source == "pattern" for point in found)
@@ -65,7 +62,7 @@ def test_a_pattern_finds_what_its_groups_name(
      "(?P<loss>[z-a])", "\\", r"(?P<loss>\N{nothing})", "(?P<loss>a)\udcff",
      "a)(?:(?P<loss>b)", r"(?P<loss>a)\Qb", "(?P<dltools_rest>a)"],
 )  # fmt: skip
-def test_a_pattern_that_does_not_compile_is_refused(expression: str) -> None:
+def test_a_pattern_that_does_not_compile_is_refused(expression) -> None:
     with pytest.raises(ConfigError) as refused:
         Pattern(expression)
     assert str(refused.value).startswith(f"pattern {expression!r}: ")
@@ -81,7 +78,7 @@ def test_a_pattern_that_does_not_compile_is_refused(expression: str) -> None:
         pytest.param("(" * 5000 + "(?P<loss>a)" + ")" * 5000, id="5000 groups deep"),
     ],
 )
-def test_a_pattern_that_the_compiler_chokes_on_is_refused(expression: str) -> None:
+def test_a_pattern_that_the_compiler_chokes_on_is_refused(expression) -> None:
     with pytest.raises(ConfigError):
         Pattern(expression)
 
@@ -99,7 +96,7 @@ def test_a_pattern_that_the_compiler_chokes_on_is_refused(expression: str) -> No
         r"(?P<loss>\d++)",
     ],
 )
-def test_what_takes_more_than_linear_time_is_refused_with_a_way_out(expression: str) -> None:
+def test_what_takes_more_than_linear_time_is_refused_with_a_way_out(expression) -> None:
     with pytest.raises(ConfigError, match="not supported: write the context plainly"):
         Pattern(expression)
 
@@ -116,7 +113,7 @@ HOSTILE = [
 
 
 @pytest.mark.parametrize(("expression", "line"), HOSTILE)
-def test_no_pattern_takes_longer_than_a_line_is_long(expression: str, line: str) -> None:
+def test_no_pattern_takes_longer_than_a_line_is_long(expression, line) -> None:
     """With a backtracking engine these take from minutes to for ever."""
     assert Pattern(expression).points(line) == []
 
@@ -148,7 +145,7 @@ def test_of_a_line_with_endless_matches_the_first_count() -> None:
         r"(?P<step>\d+) (?P<value>\d+)",
     ],
 )
-def test_a_pattern_that_names_no_metric_is_refused(expression: str) -> None:
+def test_a_pattern_that_names_no_metric_is_refused(expression) -> None:
     with pytest.raises(ConfigError, match="has no named group such as"):
         Pattern(expression)
 
@@ -163,7 +160,7 @@ PATTERNS = [
 @pytest.mark.parametrize("expression", PATTERNS)
 @examples(150)
 @given(line=line_text)
-def test_no_text_makes_a_pattern_raise(expression: str, line: str) -> None:
+def test_no_text_makes_a_pattern_raise(expression, line) -> None:
     for point in Pattern(expression).points(line):
         assert isinstance(point.value, float)
         assert point.metric
@@ -173,7 +170,7 @@ def test_no_text_makes_a_pattern_raise(expression: str, line: str) -> None:
 @pytest.mark.filterwarnings("ignore:Possible:FutureWarning")
 @examples(150)
 @given(expression=st.text("(?P<loss>)[]{}*+|\\^$.a1,-", max_size=20))
-def test_any_pattern_is_taken_or_refused(expression: str) -> None:
+def test_any_pattern_is_taken_or_refused(expression) -> None:
     try:
         Pattern(f"(?P<loss>1){expression}").points("1")
     except ConfigError as error:

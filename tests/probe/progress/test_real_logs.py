@@ -107,7 +107,7 @@ def points(file: str) -> list[Point]:
 
 
 @pytest.mark.parametrize("real", REALS, ids=lambda real: real.file)
-def test_a_second_method_finds_the_same(real: Real) -> None:
+def test_a_second_method_finds_the_same(real) -> None:
     found = points(real.file)
     text = (LOGS / real.file).read_text(errors="replace")
     assert {point.source for point in found} == real.families

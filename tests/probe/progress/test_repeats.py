@@ -22,7 +22,7 @@ def bar(step: int, loss: float) -> str:
 
 
 @pytest.mark.parametrize("between", ["\r", "\n"])
-def test_a_bar_that_moves_on_shows_the_old_value_once(between: str) -> None:
+def test_a_bar_that_moves_on_shows_the_old_value_once(between) -> None:
     drawn = ((1, 0.9), (2, 0.9), (2, 0.7), (3, 0.7), (3, 0.6))
     text = between.join(bar(*one) for one in drawn)
     assert read(text + "\n") == [[(1, 0.9), (2, 0.7)], [(3, 0.6)]]

@@ -30,7 +30,7 @@ def series(text: str) -> dict[str, list[float]]:
 
 
 @pytest.mark.parametrize("name", FORMS)
-def test_a_form_is_read_as_a_person_reads_it(name: str) -> None:
+def test_a_form_is_read_as_a_person_reads_it(name) -> None:
     form = FORMS[name]
     text = form["text"].replace("\\r", "\r").replace("\\t", "\t")
     found = series(text)
@@ -43,7 +43,7 @@ def test_a_form_is_read_as_a_person_reads_it(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", [name for name, form in FORMS.items() if "at" in form])
-def test_the_counters_of_a_form_are_read(name: str) -> None:
+def test_the_counters_of_a_form_are_read(name) -> None:
     form = FORMS[name]
     text = form["text"].replace("\\r", "\r").replace("\\t", "\t")
     at = [[point.step, point.epoch] for point in read(text) if point.metric == form["main"]]
@@ -81,7 +81,7 @@ def test_lines_with_digits_in_names_are_remembered_apart() -> None:
         "{0}: loss {1:.2f} q1_loss {2:.3f}",
     ],
 )
-def test_a_line_is_read_as_if_it_came_alone(line: str) -> None:
+def test_a_line_is_read_as_if_it_came_alone(line) -> None:
     random, log = Random(7), Automatic()
     for _ in range(200):
         step = random.randrange(10 ** random.randint(1, 4))
@@ -108,7 +108,7 @@ def test_a_line_is_read_as_if_it_came_alone(line: str) -> None:
         ("3 batches, 0.75 loss, 91.5% accuracy", {"loss": 0.75, "accuracy": 91.5}),
     ],
 )
-def test_what_stands_around_a_name_counts(line: str, expected: dict[str, float]) -> None:
+def test_what_stands_around_a_name_counts(line, expected) -> None:
     assert {point.metric: point.value for point in Automatic().points(line)} == expected
 
 

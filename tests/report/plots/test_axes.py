@@ -47,7 +47,7 @@ def test_texts_are_no_formulas_and_fit() -> None:
     ("end", "unit"),
     [(0, "seconds"), (179, "seconds"), (180, "minutes"), (90_000, "hours"), (300_000, "days")],
 )
-def test_time_has_a_unit_that_suits(end: float, unit: str) -> None:
+def test_time_has_a_unit_that_suits(end, unit) -> None:
     figure = pytest.importorskip("matplotlib.figure").Figure()
     axes = figure.subplots()
     clock(axes, end)
@@ -61,7 +61,7 @@ def series(*points: tuple[float, float]) -> Series:
 
 
 @given(st.lists(st.floats(-1e6, 1e6), max_size=300), st.integers(1, 50))
-def test_thinned_series_keep_their_span_and_mean(values: list[float], most: int) -> None:
+def test_thinned_series_keep_their_span_and_mean(values, most) -> None:
     whole = series(*((float(time), value) for time, value in enumerate(values)))
     found = thinned(whole, most)
     assert len(found) <= most or len(whole) <= most

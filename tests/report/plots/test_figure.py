@@ -99,7 +99,7 @@ def several_runs() -> list[Run]:
 
 @pytest.mark.parametrize(("width", "screen_px"), [(NARROW, 360 - 24), (WIDE, 900 - 32)])
 @pytest.mark.slow
-def test_text_has_twelve_pixels_on_the_screens_of_a_page(width: float, screen_px: float) -> None:
+def test_text_has_twelve_pixels_on_the_screens_of_a_page(width, screen_px) -> None:
     pytest.importorskip("matplotlib")
     runs = several_runs()
     figure = picture(panels(runs, KINDS, "noop"), width)
@@ -140,16 +140,16 @@ def made_by(folder: Path, mark: str = "") -> Path:
     return folder
 
 
-def test_pipx_injects(tmp_path: Path) -> None:
+def test_pipx_injects(tmp_path) -> None:
     prefix = made_by(tmp_path / "pipx/venvs/dltools", "pipx_metadata.json")
     assert command_to_add("matplotlib", prefix) == "pipx inject dltools matplotlib"
 
 
-def test_uv_installs_into_its_environment(tmp_path: Path) -> None:
+def test_uv_installs_into_its_environment(tmp_path) -> None:
     prefix = made_by(tmp_path / "uv/tools/dltools", "uv-receipt.toml")
     assert command_to_add("matplotlib", prefix) == f"uv pip install --python {prefix} matplotlib"
 
 
-def test_any_other_environment_has_its_own_pip(tmp_path: Path) -> None:
+def test_any_other_environment_has_its_own_pip(tmp_path) -> None:
     prefix = made_by(tmp_path / "my venv")
     assert command_to_add("matplotlib", prefix).startswith(f"'{prefix}'/bin/python3 -m pip install")

@@ -19,15 +19,13 @@ NL, CL = JobClass("NL", "growing", "", Tone.GROWING), JobClass("CL", "completing
         ([(0, NL), (30, CL)], [(5, 20, NL)]),
     ],
 )
-def test_stretches_fill_a_jobs_life(
-    changes: list[tuple[float, JobClass]], expected: list[tuple[float, float, JobClass | None]]
-) -> None:
+def test_stretches_fill_a_jobs_life(changes, expected) -> None:
     found = stretches([ClassChange(*change) for change in changes], 5, 20)
     assert found == [Stretch(*one) for one in expected]
 
 
 @pytest.mark.parametrize("name", sorted(registry.policies([])))
-def test_the_classes_of_a_policy_look_different(name: str) -> None:
+def test_the_classes_of_a_policy_look_different(name) -> None:
     looks, classes = ClassLooks(), classes_of(registry.get(name, []))
     most = 7  # the queues of las are more than there are looks
     assert len({looks[one] for one in (*classes, None)}) == min(most, len(classes) + 1)

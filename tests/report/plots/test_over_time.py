@@ -42,7 +42,7 @@ def test_a_negative_loss_and_one_that_stands_still() -> None:
     st.sampled_from(["loss", "val_accuracy", "reward"]),
     st.lists(st.floats(-1e6, 1e6), min_size=2, max_size=50),
 )
-def test_errors_are_positive_and_finite(metric: str, values: list[float]) -> None:
+def test_errors_are_positive_and_finite(metric, values) -> None:
     assert all(0 < error < math.inf for error in errors(metric, *values))
 
 
