@@ -6,6 +6,7 @@ import queue
 import threading
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
@@ -34,37 +35,30 @@ def event_row(event: Event, host: str) -> Row | None:
     """Return the row of an event, None for one that becomes no row."""
     if event.action not in _ACTIONS or not event.container_id:
         return None
-    return {
-        "time": event.time,
-        "host": host,
-        "kind": "event",
-        "container_id": event.container_id,
-        "container_name": event.name or None,
-        "event": event.action,
-        "exit_code": event.exit_code,
-    }
+    return _row(event.time, host, event.container_id, event.name, event.action, event.exit_code)
 
 
 def _exit_row(engine: Engine, run: Run) -> Row:
     """Return the row of an exit without an event, because the engine was away. If the engine does
     not know the time, it is now."""
-    found: Row = {
-        "time": datetime.now(UTC),
-        "host": engine.host,
-        "kind": "event",
-        "container_id": run.id,
-        "container_name": run.name,
-        "event": "exit",
-        "exit_code": None,
-    }
-    try:
+    found = _row(datetime.now(UTC), engine.host, run.id, run.name, "exit", None)
+    with suppress(DltoolsError):
         now = engine.inspect(run.id)
-    except DltoolsError:
-        return found
-    found["time"] = now.finished or found["time"]
-    if now.state == "exited":
-        found["exit_code"] = now.exit_code
+        found["time"] = now.finished or found["time"]
+        found["exit_code"] = now.exit_code if now.state == "exited" else None
     return found
+
+
+def _row(time: datetime, host: str, id_: str, name: str, event: str, exit_code: int | None) -> Row:
+    return {
+        "time": time,
+        "host": host,
+        "kind": "event",
+        "container_id": id_,
+        "container_name": name or None,
+        "event": event,
+        "exit_code": exit_code,
+    }
 
 
 def is_selected(event: Event, labels: Sequence[str], names: Sequence[Any]) -> bool:

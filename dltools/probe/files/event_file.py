@@ -10,20 +10,19 @@ double 6): all that the writers of TensorFlow, PyTorch and tensorboardX write fo
 
 from __future__ import annotations
 
-import contextlib
 import struct
 from typing import NamedTuple
 
 from dltools.probe.files.protobuf import Message
 
 
-class Scalar(NamedTuple):
-    """A value of a tag, at a step and a time in seconds since the epoch."""
+class Logged(NamedTuple):
+    """What a writer or a tracker was told at a step: values by name, and when (seconds since the
+    epoch)."""
 
-    wall_time: float
-    step: int
-    tag: str
-    value: float
+    seconds: float | None
+    step: int | None
+    values: dict[str, float]
 
 
 _LARGEST = 64 << 20
@@ -34,17 +33,19 @@ _FORMATS = {1: "<f", 2: "<d"}
 class EventFile:
     """Reads one event file as it grows. After damage it gives nothing; `damage` says why."""
 
+    tracker = "tensorboard"
+
     def __init__(self) -> None:
         self._rest = b""
         self.damage: str | None = None
 
-    def feed(self, data: bytes) -> list[Scalar]:
-        """Return the scalars of the records that are now whole."""
+    def feed(self, data: bytes) -> list[Logged]:
+        """Return what the records that are now whole say."""
         if self.damage is not None:
             return []
         data = self._rest + data
         start = 0
-        found: list[Scalar] = []
+        found: list[Logged] = []
         while len(data) - start >= 12:
             (length,) = struct.unpack_from("<Q", data, start)
             (check,) = struct.unpack_from("<I", data, start + 8)
@@ -54,23 +55,25 @@ class EventFile:
             end = start + 12 + length + 4
             if end > len(data):
                 break
-            found += _scalars(data[start + 12 : end - 4])
+            found += _events(data[start + 12 : end - 4])
             start = end
         self._rest = b"" if self.damage else data[start:]
         return found
 
 
-def _scalars(data: bytes) -> list[Scalar]:
-    found = []
-    with contextlib.suppress(struct.error, IndexError, ValueError):
+def _events(data: bytes) -> list[Logged]:
+    """Return the scalars of an event; [] if it is damaged."""
+    values = {}
+    try:
         event = Message(data)
-        wall_time, step = event.real(1) or 0.0, event.integer(2) or 0
         for value in map(Message, Message(event.bytes(5)).all(1)):
             tag, number = value.bytes(1).decode(), value.real(2)
             number = _tensor(Message(value.bytes(8))) if number is None else number
             if tag and number is not None:
-                found.append(Scalar(wall_time, step, tag, number))
-    return found
+                values[tag] = number
+        return [Logged(event.real(1) or 0.0, event.integer(2) or 0, values)] if values else []
+    except (struct.error, IndexError, ValueError):
+        return []
 
 
 def _tensor(tensor: Message) -> float | None:

@@ -16,9 +16,8 @@ from pathlib import PurePosixPath
 from typing import Any, NamedTuple, Protocol
 
 from dltools.inputs import LineSplitter
-from dltools.observations.metric_names import is_metric, normal_name
-from dltools.probe.files.event_file import EventFile
-from dltools.probe.files.tracker_files import Database, Journal, Logged
+from dltools.probe.files.event_file import EventFile, Logged
+from dltools.probe.files.tracker_files import Database, Journal
 from dltools.probe.progress.base import Point, report
 from dltools.probe.progress.families.jsonlines import Log as JsonLog
 
@@ -55,11 +54,11 @@ def reader_of(path: str) -> Reader | None:
     """Return the reader for a file by its well-known name, None for any other file."""
     name = PurePosixPath(path).name
     if "tfevents" in name:
-        return TensorBoard()
+        return Records(EventFile())
     if name == "trainer_state.json":
         return TrainerState()
     if name.endswith((".wandb", ".swanlab")):
-        return TrackerJournal()
+        return Records(Journal())
     if name.endswith(".db") and "/trackio/" in path:
         return Trackio()
     if "/metrics/" in path and "mlruns/" in path:
@@ -74,35 +73,17 @@ def reader_of_named(path: str) -> Reader:
     return reader_of(path) or (JsonLines() if path.endswith((".json", ".log")) else Csv())
 
 
-class TensorBoard:
-    """An event file of TensorBoard."""
+class Records:
+    """An event file of TensorBoard, or a journal of wandb or SwanLab."""
 
     whole = False
 
-    def __init__(self) -> None:
-        self._file = EventFile()
+    def __init__(self, file: EventFile | Journal) -> None:
+        self._file = file
 
     def feed(self, data: bytes) -> list[Timed]:
         """Return the points of the records that are now whole."""
-        return [
-            Timed(time, Point(normal_name(tag), value, step if abs(step) < 2**63 else None, None,
-                         "tensorboard", tag))
-            for time, step, tag, value in self._file.feed(data)
-            if is_metric(normal_name(tag))
-        ]  # fmt: skip
-
-
-class TrackerJournal:
-    """A journal of wandb or SwanLab."""
-
-    whole = False
-
-    def __init__(self) -> None:
-        self._journal = Journal()
-
-    def feed(self, data: bytes) -> list[Timed]:
-        """Return the points of the records that are now whole."""
-        return _of_tracker(self._journal.feed(data), self._journal.tracker)
+        return _of_tracker(self._file.feed(data), self._file.tracker)
 
 
 class Trackio:

@@ -18,22 +18,14 @@ import struct
 import zlib
 from collections.abc import Iterator
 from datetime import datetime
-from typing import NamedTuple
 
+from dltools.probe.files.event_file import Logged
 from dltools.probe.files.protobuf import Message
 
 _BLOCK, _HEADER = 32_768, 7
 _FULL, _FIRST, _MIDDLE, _LAST = 1, 2, 3, 4
 _LARGEST = 8 << 20
 _NAMES = {b":W&B": "wandb", b":SWL": "swanlab"}
-
-
-class Logged(NamedTuple):
-    """What a tracker was told at a step: values by name, and when (seconds since the epoch)."""
-
-    seconds: float | None
-    step: int | None
-    values: dict[str, float]
 
 
 class Journal:

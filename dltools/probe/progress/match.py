@@ -19,6 +19,9 @@ LONGEST_TEXT = 4_096
 """Most characters of a line that other families read: the cost of an expression can grow with the
 square of the length."""
 
+_WHOLE = ("jsonlines",)
+"""Families whose lines may hold JSON: a cut object cannot be read."""
+
 _NONE: frozenset[str] = frozenset()
 _CERTAIN = partial(tuple.__new__, Reading)
 """Makes a reading of its fields in C."""
@@ -43,10 +46,10 @@ class Automatic:
     def read(self, line: str, layout: Layout) -> Reading:
         """Return the points of a line of a layout, and how sure they are."""
         shape = layout.shape
-        for points_of, needs_all, name, is_partial, _ in shape.questions:
-            if found := points_of(line if needs_all else line[:LONGEST_TEXT]):
-                self._lead += not is_partial
-                if name == "latency" and shape.may_be_named:
+        for family in shape.families:
+            if found := family.points(line if family.name in _WHOLE else line[:LONGEST_TEXT]):
+                self._lead += not family.partial
+                if family.name == "latency" and shape.may_be_named:
                     read = self._named.read(line[:LONGEST_TEXT], layout)
                     found = [*read.points, *found] if read.is_sure else found
                 found = self._named.placed(found)

@@ -248,11 +248,6 @@ _SHORT = 19
 
 _SCALE = {"": 1, "k": 1_000, "m": 1_000_000, "g": 10**9, "b": 10**9}
 
-_AFTER_EPOCH = Regex(
-    r"[\s\])},:|/-]{0,6}(?:of \d+)?[\s\])},:|-]{0,6}(?:\(\s{0,3}\d{1,3}%\)\s{0,4})?"
-    r"[\[(]\s{0,9}(\d++)(?:\s{0,3}/\s{0,3}\d++)?[^\w.:=%]"
-)
-
 _BRACKETS = Regex(
     r"\[\s{0,9}(\d++)(?:\s{0,3}/\s{0,3}\d++)?\s{0,3}\][\s,-]{0,3}\[\s{0,9}(\d++)\s{0,3}/\s{0,3}\d++"
 )
@@ -392,14 +387,9 @@ def _bare(
     line: str, found: Sequence[Token], epoch_end: int, metrics: int
 ) -> tuple[Span | None, Span | None]:
     """Return a step that has no name, and an epoch that has none either."""
-    if epoch_end >= 0:
-        at = epoch_end
-        if match := _AFTER_EPOCH.match(line, at):
-            return match.span(1), None
-    else:
-        at = 0
-        if match := _BRACKETS.search(line):
-            return match.span(2), match.span(1)
+    at = max(0, epoch_end)
+    if epoch_end < 0 and (match := _BRACKETS.search(line)):
+        return match.span(2), match.span(1)
     is_column = len(found) == 1 and not found[0].delimiter and "." in found[0].text
     if is_column and (match := _COLUMN.match(line, found[0].end)):  # `train_loss 0.52 300`
         return match.span(1), None

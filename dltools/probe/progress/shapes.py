@@ -14,7 +14,7 @@ from bisect import bisect_right
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-from dltools.probe.progress.base import Family, Point
+from dltools.probe.progress.base import Family
 from dltools.probe.progress.length import length_in, time_in
 from dltools.probe.progress.prefix import prefix_of
 from dltools.probe.progress.rank import rank_inside
@@ -25,9 +25,6 @@ MOST = 4_096
 
 _LONGEST = 600
 """Characters of a line whose layout is remembered."""
-
-_WHOLE = ("jsonlines",)
-"""Families whose lines may hold JSON: a cut object cannot be read."""
 
 _ZEROS = bytes.maketrans(b"123456789", b"000000000")
 _RUNS_OF_ZEROS = re.compile(b"0+")
@@ -79,16 +76,6 @@ class Located(NamedTuple):
     spans: tuple[Span | None, ...]
 
 
-class Question(NamedTuple):
-    """What is asked for a line: a family's method, and whether it needs the whole line."""
-
-    points_of: Callable[[str], list[Point]]
-    needs_all: bool
-    name: str
-    partial: bool
-    may_read: Callable[[str], bool]
-
-
 class Shape:
     """Lines that differ in their numbers alone, be these longer or shorter.
 
@@ -97,13 +84,13 @@ class Shape:
     name or its number has a line of its own.
     """
 
-    __slots__ = ("has_numbers", "may_be_named", "meanings", "questions", "stands")
+    __slots__ = ("families", "has_numbers", "may_be_named", "meanings", "stands")
 
     def __init__(
-        self, questions: tuple[Question, ...], *, may_be_named: bool, stands: Stands = Stands.ALONE
+        self, families: tuple[Family, ...], *, may_be_named: bool, stands: Stands = Stands.ALONE
     ) -> None:
-        """Ask these questions; `may_be_named` says that the generic reader may find something."""
-        self.questions = questions
+        """Ask these families; `may_be_named` says that the generic reader may find something."""
+        self.families = families
         self.may_be_named, self.stands = may_be_named, stands
         self.meanings: dict[tuple[str, ...], Meaning] = {}
         self.has_numbers = False
@@ -171,15 +158,12 @@ class Shapes(dict[bytes, Layout]):
         super().__init__()
         self._shapes: dict[bytes, Shape] = {}
         self._meanings = 0
-        self._questions = tuple(
-            Question(one.points, one.name in _WHOLE, one.name, one.partial, one.may_read)
-            for one in families
-        )
+        self._families = tuple(families)
 
     def of(self, line: str) -> Layout:
         """Return the layout of a line."""
         if len(line) > _LONGEST:
-            return Layout(line, Shape(self._questions, may_be_named=True), None)
+            return Layout(line, Shape(self._families, may_be_named=True), None)
         return self[line.encode("utf-8", "surrogatepass").translate(_ZEROS)]
 
     def __missing__(self, key: bytes) -> Layout:
@@ -192,7 +176,8 @@ class Shapes(dict[bytes, Layout]):
             lower = without_lengths.decode("utf-8", "surrogatepass").lower()
             stands = stands_of(lower)
             is_named = stands is Stands.BELOW or may_be_named(lower)
-            shape = Shape(self._asked(lower), may_be_named=is_named, stands=stands)
+            families = tuple(one for one in self._families if one.may_read(lower))
+            shape = Shape(families, may_be_named=is_named, stands=stands)
             self._shapes[without_lengths] = shape
         found = self[key] = Layout(key.decode("utf-8", "surrogatepass"), shape, self._make_room)
         return found
@@ -207,10 +192,6 @@ class Shapes(dict[bytes, Layout]):
         self.clear()
         self._shapes.clear()
         self._meanings = 0
-
-    def _asked(self, lower: str) -> tuple[Question, ...]:
-        """Return what is asked for lines of a shape, given in small letters."""
-        return tuple(one for one in self._questions if one.may_read(lower))
 
 
 def _runs_in_names(line: str) -> list[Span]:

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dltools.probe.files.event_file import EventFile, Scalar, _masked_crc
+from dltools.probe.files.event_file import EventFile, Logged, _masked_crc
 
 
 def varint(value: int) -> bytes:
@@ -57,9 +57,16 @@ def test_the_checksum_is_castagnolis() -> None:
     assert _masked_crc(bytes(32)) == ((crc >> 15 | crc << 17) + 0xA282EAD8) & 0xFFFFFFFF
 
 
+Scalar = tuple[float | None, int | None, str, float]
+
+
+def scalars(logged: list[Logged]) -> list[Scalar]:
+    return [(one.seconds, one.step, *value) for one in logged for value in one.values.items()]
+
+
 def read(data: bytes) -> list[Scalar]:
     """The scalars of a file's whole records."""
-    return EventFile().feed(data)
+    return scalars(EventFile().feed(data))
 
 
 def test_scalars_are_read() -> None:
@@ -111,7 +118,7 @@ def test_pieces_of_any_size_give_the_same(cuts) -> None:
     events, found = EventFile(), list[Scalar]()
     edges = [0, *sorted(cuts), len(DATA)]
     for start, end in zip(edges, edges[1:], strict=False):
-        found += events.feed(DATA[start:end])
+        found += scalars(events.feed(DATA[start:end]))
     assert found == read(DATA)
     assert len(found) == 5
 

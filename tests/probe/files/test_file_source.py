@@ -169,7 +169,7 @@ def test_a_vanished_root_is_a_gap(tmp_path) -> None:
 @pytest.mark.parametrize(
     ("path", "kind"),
     [
-        ("/w/events.out.tfevents.17.host", "TensorBoard"),
+        ("/w/events.out.tfevents.17.host", "Records"),
         ("/w/results.csv", "Csv"),
         ("/w/trainer_state.json", "TrainerState"),
         ("/w/mlruns/0/r/metrics/loss", "MLflow"),

@@ -10,9 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from dltools.probe.files.event_file import Logged
 from dltools.probe.files.file_source import FileSource
 from dltools.probe.files.readers import reader_of
-from dltools.probe.files.tracker_files import Database, Journal, Logged
+from dltools.probe.files.tracker_files import Database, Journal
 
 Row = tuple[str, float, int | None, float | None, str]
 BLOCK = 32_768
