@@ -7,10 +7,12 @@ turns to what plans want.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Container, Mapping
 from typing import Any, Literal, TypedDict, TypeVar, cast
 
 from dltools.notation.cpu_weights import is_step_of_v2
+from dltools.notation.resources import count_cpus
 
 
 class Limits(TypedDict, total=False):
@@ -72,6 +74,13 @@ def from_columns(row: Mapping[str, Any], columns: Mapping[str, str]) -> Limits:
     does not know."""
     cells = {name: row.get(column) for name, column in columns.items()}
     return cast(Limits, {name: one for name, one in cells.items() if one is not None})
+
+
+def most_cpus(limits: Limits) -> float:
+    """Return the most CPUs that quota and CPU list allow, infinity for no bound."""
+    cpus, cpuset = limits.get("cpus"), limits.get("cpuset")
+    listed = count_cpus(cpuset) if cpuset else math.inf
+    return listed if cpus is None else min(listed, cpus)
 
 
 def only(settings: _Settings, names: Container[str]) -> _Settings:

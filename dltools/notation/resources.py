@@ -5,6 +5,7 @@ numbers of bytes as people read them (1.5 GiB).
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from functools import lru_cache
 
 _MOST_CPUS = 65536
 
@@ -21,6 +22,12 @@ def parse_cpus(text: str) -> list[int]:
             return []
         found.update(range(low, high + 1))
     return sorted(found)
+
+
+@lru_cache(maxsize=256)
+def count_cpus(text: str) -> int:
+    """Return how many CPUs are in a list."""
+    return len(parse_cpus(text))
 
 
 def format_cpus(cpus: Sequence[int]) -> str:

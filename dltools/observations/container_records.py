@@ -6,7 +6,6 @@ what is unknown.
 
 from __future__ import annotations
 
-import functools
 import math
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -15,7 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from dltools import labels
 from dltools.notation.cpu_weights import DEFAULT_CPU_WEIGHT
-from dltools.notation.resources import parse_cpus
+from dltools.notation.resources import count_cpus
 from dltools.notation.times import MICRO
 from dltools.observations import metric_names
 from dltools.observations.gpu_energy import GpuEnergy, Joules, read_joules
@@ -79,13 +78,8 @@ class ContainerSample(NamedTuple):
         """Return the cores that state, quota and CPU list allow, NaN if unknown."""
         if self.is_paused:
             return 0.0
-        listed = _count(self.cpuset)
+        listed = count_cpus(self.cpuset)
         return min(self.cpu_limit, float(listed)) if listed else self.cpu_limit
-
-
-@functools.lru_cache(maxsize=256)
-def _count(cpuset: str) -> int:
-    return len(parse_cpus(cpuset))
 
 
 @dataclass(frozen=True, slots=True)

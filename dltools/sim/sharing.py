@@ -27,60 +27,39 @@ from __future__ import annotations
 import hashlib
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
 from typing import NamedTuple
 
+from dltools.notation.cpu_weights import DEFAULT_CPU_WEIGHT
+from dltools.notation.limits import most_cpus
 from dltools.plan.forecast.contention_law import spin_exponent, useful_part
 from dltools.plan.policy.shares import in_proportion
+from dltools.plan.realisation.settings import Settings
+
+PAUSED = "paused"
 
 
-@dataclass(slots=True)
-class Limits:
-    """The limits of a job.
-
-    `cpus`: its quota in cores, None for no quota. `weight`: the weight of each of its `containers`.
-    `listed`: the number of CPUs in its CPU list, None for all. If jobs take turns, `group` is the
-    number of its group and `turn_s` the length of that group's turn; `queue` names the GPUs for
-    which they take turns, "" for the CPUs.
-    """
-
-    cpus: float | None = None
-    weight: float = 1024.0
-    listed: int | None = None
-    is_paused: bool = False
-    group: int | None = None
-    turn_s: float = 0.0
-    queue: str = ""
-    containers: int = 1
-
-    @property
-    def all_weights(self) -> float:
-        """The weight of all its containers together."""
-        return self.weight * self.containers
-
-
-def allocate(wanted: Sequence[float], limits: Sequence[Limits], cpus: float) -> list[float]:
+def allocate(wanted: Sequence[float], limits: Sequence[Settings], cpus: float) -> list[float]:
     """Return the cores that each job gets on a host with this many CPUs.
 
     `wanted`: the cores that each job could use alone, which are its threads, or less if it waits
-    for requests. A CPU list counts only as a cap: all jobs compete for all CPUs.
+    for requests. `limits`: those of all containers of each job together, and its turn. A CPU list
+    counts only as a cap: all jobs compete for all CPUs.
     """
     weights, caps = {}, {}
     for at, (most, limit) in enumerate(zip(wanted, limits, strict=True)):
-        if not limit.is_paused:
-            weights[at] = limit.all_weights
-            listed = math.inf if limit.listed is None else limit.listed
-            caps[at] = min(most, cpus if limit.cpus is None else limit.cpus, listed)
+        if limit.get("state") != PAUSED:
+            weights[at] = limit.get("weight", DEFAULT_CPU_WEIGHT)
+            caps[at] = min(most, cpus, most_cpus(limit))
     parts = in_proportion(weights, cpus, most=caps)
     return [parts.get(at, 0.0) for at in range(len(wanted))]
 
 
 def cores_without_quota(
-    at: int, wanted: Sequence[float], limits: Sequence[Limits], cpus: float
+    at: int, wanted: Sequence[float], limits: Sequence[Settings], cpus: float
 ) -> float:
     """Return the cores that the job at an index would get without its own quota."""
     freed = list(limits)
-    freed[at] = replace(limits[at], cpus=None)
+    freed[at] = {**limits[at], "cpus": None}
     return allocate(wanted, freed, cpus)[at]
 
 
@@ -88,16 +67,18 @@ class Turn(NamedTuple):
     """One turn of a cycle: its share of the time, and the limits of all jobs in it."""
 
     share: float
-    limits: list[Limits]
+    limits: list[Settings]
 
 
-def turns(limits: Sequence[Limits]) -> list[Turn]:
+def turns(limits: Sequence[Settings]) -> list[Turn]:
     """Return the turns of a cycle on the CPUs: a single turn if there are no groups.
 
     Jobs in no group compete with the group that has its turn, as with dl-apply.
     """
     lengths = {
-        limit.group: limit.turn_s for limit in limits if limit.group is not None and not limit.queue
+        limit["group"]: limit["turn_s"]
+        for limit in limits
+        if "group" in limit and "queue" not in limit
     }
     if not lengths:
         return [Turn(1.0, list(limits))]
@@ -108,22 +89,20 @@ def turns(limits: Sequence[Limits]) -> list[Turn]:
     ]
 
 
-def _in_turn(limit: Limits, group: int) -> Limits:
-    if limit.queue or limit.group in (None, group):
+def _in_turn(limit: Settings, group: int) -> Settings:
+    if "queue" in limit or limit.get("group", group) == group:
         return limit
-    return replace(limit, is_paused=True)
+    return {**limit, "state": PAUSED}
 
 
-def parts_of_gpu_turns(limits: Sequence[Limits]) -> list[float]:
+def parts_of_gpu_turns(limits: Sequence[Settings]) -> list[float]:
     """Return the part of the time that each job has by its turns on GPUs, 1 for a job without."""
     lengths: dict[str, dict[int, float]] = {}
     for limit in limits:
-        if limit.queue and limit.group is not None:
-            lengths.setdefault(limit.queue, {})[limit.group] = limit.turn_s
+        if "queue" in limit:
+            lengths.setdefault(limit["queue"], {})[limit["group"]] = limit["turn_s"]
     return [
-        lengths[limit.queue][limit.group] / sum(lengths[limit.queue].values())
-        if limit.queue and limit.group is not None
-        else 1.0
+        limit["turn_s"] / sum(lengths[limit["queue"]].values()) if "queue" in limit else 1.0
         for limit in limits
     ]
 
@@ -131,9 +110,9 @@ def parts_of_gpu_turns(limits: Sequence[Limits]) -> list[float]:
 CHANGE_OVER_S = 0.16
 
 
-def change_over_loss(limits: Limits) -> float:
+def change_over_loss(limits: Settings) -> float:
     """Return the part of its CPU time that a job loses to changes of turns."""
-    return 0.0 if limits.group is None else min(1.0, CHANGE_OVER_S / limits.turn_s)
+    return min(1.0, CHANGE_OVER_S / limits["turn_s"]) if "group" in limits else 0.0
 
 
 def speed(

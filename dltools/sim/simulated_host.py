@@ -9,13 +9,13 @@ import heapq
 import math
 from collections.abc import Iterable
 
-from dltools.notation.resources import format_cpus, parse_cpus
+from dltools.notation.resources import format_cpus
 from dltools.plan.host_history import HostHistory
 from dltools.plan.policy.interface import Requirements
 from dltools.plan.realisation.settings import Settings
 from dltools.plan.realisation.shared_host import Realisation
 from dltools.sim.sharing import (
-    Limits,
+    PAUSED,
     allocate,
     change_over_loss,
     cores_without_quota,
@@ -147,7 +147,7 @@ class SimulatedHost:
         """Set the limits that a round has decided on."""
         for key, job in self.jobs.items():
             setting = realisation.settings.get(key, {})
-            _set_limits(job.limits, setting, takes_turns=realisation.takes_turns)
+            job.set_limits(setting, takes_turns=realisation.takes_turns)
 
     def share_cpus(self) -> bool:
         """Share the CPUs among the jobs; tell whether the share or demand of a job has changed.
@@ -168,7 +168,7 @@ class SimulatedHost:
             for at, job in enumerate(jobs):
                 duty = turn.share * awake[at] * parts[at]
                 job.cores += cores[at] * duty
-                if not turn.limits[at].is_paused:
+                if turn.limits[at].get("state") != PAUSED:
                     job.awake = max(job.awake, awake[at])
                 if job.is_working:
                     job.rate += self._rate(job.job, at, cores[at], wanted, turn.limits) * duty
@@ -180,7 +180,7 @@ class SimulatedHost:
         self,
         jobs: list[SimulatedJob],
         wanted: list[float],
-        limits: list[Limits],
+        limits: list[Settings],
         asleep: list[float],
         parts: list[float],
     ) -> tuple[list[float], list[float]]:
@@ -230,11 +230,11 @@ class SimulatedHost:
         )
 
     def _rate(
-        self, job: Job, at: int, cores: float, wanted: list[float], limits: list[Limits]
+        self, job: Job, at: int, cores: float, wanted: list[float], limits: list[Settings]
     ) -> float:
         """Return the useful CPU seconds per second of a job with these cores."""
         cpus, unlimited = self.spec.cpus, None
-        if job.all_threads > 1 and job.spin > 0 and limits[at].cpus is not None:
+        if job.all_threads > 1 and job.spin > 0 and limits[at].get("cpus") is not None:
             unlimited = cores_without_quota(at, wanted, limits, cpus)
         found = speed(cores, job.all_threads, cpus, job.spin, unlimited)
         return found * (1 - change_over_loss(limits[at]))
@@ -250,24 +250,10 @@ def _portion(job: SimulatedJob) -> tuple[float, ...]:
     return job.wanted, job.cores, job.rate, job.awake, job.gpu_use
 
 
-def _take_turns(one: Limits, other: Limits) -> bool:
+def _take_turns(one: Settings, other: Settings) -> bool:
     """Tell whether two jobs take turns on a GPU, so that they never run at the same time."""
-    is_one_queue = bool(one.queue) and one.queue == other.queue
-    return is_one_queue and one.group != other.group
-
-
-def _set_limits(limits: Limits, setting: Settings, *, takes_turns: bool) -> None:
-    limits.group, limits.queue = None, ""
-    if takes_turns and "turn_s" in setting:
-        limits.group, limits.turn_s = setting["group"], setting["turn_s"]
-        limits.queue = setting.get("queue") or ""
-    if "cpus" in setting:
-        limits.cpus = setting["cpus"]
-    if "weight" in setting:
-        limits.weight = setting["weight"]
-    if "cpuset" in setting:
-        cpus = setting["cpuset"]
-        limits.listed = None if cpus is None else len(parse_cpus(cpus))
+    is_one_queue = "queue" in one and one["queue"] == other.get("queue")
+    return is_one_queue and one["group"] != other["group"]
 
 
 class Placement:

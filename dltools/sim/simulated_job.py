@@ -6,12 +6,14 @@ import math
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from dltools.notation.limits import CPU_LIMITS, only
 from dltools.notation.times import MICRO
 from dltools.observations.host_samples import GpuUse
 from dltools.observations.outcomes import JobResult, satisfies
 from dltools.plan.policy.interface import Requirements
+from dltools.plan.realisation.settings import Settings
 from dltools.plan.signals.container_history import ContainerHistory
-from dltools.sim.sharing import Limits
+from dltools.sim.sharing import PAUSED
 from dltools.sim.workload import Job, Phase
 
 LATENCY = "latency_seconds"
@@ -22,6 +24,8 @@ GPU_MEMORY, GPU_MEMORY_LIMIT = 2**30, 2**36
 """Bytes of GPU memory that a job holds, and that each GPU has: whoever shares one fits there."""
 
 ROUND_OFF = 1e-9
+
+_TURN = ("group", "turn_s", "queue")
 
 
 class Report(NamedTuple):
@@ -46,6 +50,8 @@ class SimulatedJob:
     gets; `rate`, useful CPU seconds per second; `awake`, the part of the time in which it wants
     CPUs; `gpu_use`, the part of the time in which its GPUs work.
 
+    `limits`: those of all its containers together, with its turn.
+
     `gpus`: the numbers of the GPUs that it holds. `ends_at`: when a serving job ends. `first_epoch`
     and `final_epoch`: the epochs that meet its targets; `watches_targets`: whether these start a
     round. `unread`: reports that are not yet in the policy's history; `news`: the time of the first
@@ -62,7 +68,7 @@ class SimulatedJob:
     phase_cpu: float = 0.0
     phase_sleep: float = 0.0
     reported: int = 0
-    limits: Limits = field(default_factory=Limits)
+    limits: Settings = field(init=False)
     wanted: float = 0.0
     cores: float = 0.0
     rate: float = 0.0
@@ -77,6 +83,10 @@ class SimulatedJob:
     unread: list[Report] = field(default_factory=list)
     news: float = math.inf
     observed: list[Report] | None = None
+
+    def __post_init__(self) -> None:
+        """Begin with the limits that its owner asked for."""
+        self.begin_limits()
 
     @property
     def epoch_work(self) -> float:
@@ -126,6 +136,27 @@ class SimulatedJob:
     def _has_worked(self) -> bool:
         has_done = self.job.work - self.done <= _round_off(self.job.work)
         return has_done and not self.job.serves and not self.phases
+
+    # Limits
+
+    def begin_limits(self) -> None:
+        """Set the limits that its owner asked for."""
+        job = self.job
+        quota = job.cpus * job.members if job.cpus else None
+        self.limits = {"cpus": quota, "weight": job.cpu_weight * job.members}
+
+    def set_limits(self, setting: Settings, *, takes_turns: bool) -> None:
+        """Set limits, with a weight for each container, and a turn; without one it takes none."""
+        new = only(setting, CPU_LIMITS)
+        if "weight" in new:
+            new["weight"] *= self.job.members
+        turn = only(setting, _TURN) if takes_turns and "turn_s" in setting else {}
+        self.limits = {**only(self.limits, CPU_LIMITS), **new, **turn}
+
+    @property
+    def weight(self) -> float:
+        """The weight of each of its containers."""
+        return self.limits["weight"] / self.job.members
 
     # Working
 
@@ -242,20 +273,20 @@ class SimulatedJob:
         history, limits = self.history, self.limits
         self.news = math.inf
         if not history.samples or history.samples[-1][0] < micros:
-            takes_turns = limits.group is not None
+            takes_turns = "group" in limits
             demand = self.demand
             # At most samples a job that takes turns is paused, although it has work.
-            state = "paused" if takes_turns and demand > 0 else "running"
+            state = PAUSED if takes_turns and demand > 0 else "running"
             wanted = demand if sees_threads else math.nan
             history.note_demand([micros], [wanted], [self.cpu], [state])
-            history.weight, history.cpus = limits.weight, limits.cpus
-            history.turn_s = limits.turn_s if takes_turns else None
+            history.weight, history.cpus = self.weight, limits["cpus"]
+            history.turn_s = limits.get("turn_s")
             if self.holds_gpus:
                 ratio = self.gpu_use if self.job.device > 0 else math.nan
                 use = GpuUse(ratio, GPU_MEMORY, GPU_MEMORY_LIMIT)
                 history.note_gpus([micros], [{gpu_name(number): use for number in self.gpus}])
             if not history.metrics:
-                history.note_cpu_use([micros], [self.cpu], [limits.weight], [wanted])
+                history.note_cpu_use([micros], [self.cpu], [self.weight], [wanted])
             history.add_samples([micros], [self.cpu])
         if not self.unread:
             return False

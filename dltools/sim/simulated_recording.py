@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
-from dltools.notation.cpu_weights import DEFAULT_CPU_WEIGHT
+from dltools.notation.limits import ASKED, IN_FORCE, as_columns
 from dltools.notation.times import MICRO
 from dltools.observations.table import Row, to_table
 from dltools.sim.simulated_host import SimulatedHost
@@ -56,7 +56,7 @@ def _container_row(job: SimulatedJob, number: int, host: SimulatedHost, now: flo
     """Return the row of the container of this number of a job."""
     limits, one = job.limits, job.job
     role = role_of(one, is_remote=host.spec.remote)
-    quota = host.spec.cpus if limits.cpus is None else limits.cpus / one.members
+    quota = host.spec.cpus if limits["cpus"] is None else limits["cpus"] / one.members
     row: Row = {
         "time": _moment(now),
         "host": host.spec.name,
@@ -67,9 +67,9 @@ def _container_row(job: SimulatedJob, number: int, host: SimulatedHost, now: flo
         "labels": labels_text(one),
         "started_at": _moment((job.history.started or 0) / MICRO),
         "cpu_seconds": job.cpu / one.members,
-        "cpu_limit_cores": quota,
-        "cpu_weight": limits.weight or DEFAULT_CPU_WEIGHT,
-        "owner_cpu_weight": one.cpu_weight,
+        IN_FORCE["cpus"]: quota,
+        IN_FORCE["weight"]: job.weight,
+        **as_columns({"cpus": one.cpus or None, "weight": one.cpu_weight}, ASKED),
         "thread_count": one.threads + one.idle_threads,
         "role": str(role.role),
         "role_reason": role.reason,
@@ -78,8 +78,6 @@ def _container_row(job: SimulatedJob, number: int, host: SimulatedHost, now: flo
         row["user"] = one.user
     if one.priority != 1:
         row["priority_weight"] = one.priority
-    if one.cpus:
-        row["owner_cpu_limit_cores"] = one.cpus
     if not host.spec.remote:
         row["demand_cores"] = job.demand / one.members
     if one.members > 1:

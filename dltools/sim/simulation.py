@@ -24,7 +24,6 @@ from dltools.plan.rounds import Rounds
 from dltools.plan.signals.container_history import ContainerHistory, Member
 from dltools.plan.signals.owner import Owner
 from dltools.sim.agenda import AT_ONCE, Agenda, Arrival, Event, Landing, Observation, Reaction, Wake
-from dltools.sim.sharing import Limits
 from dltools.sim.simulated_host import Placement, SimulatedHost
 from dltools.sim.simulated_job import SimulatedJob
 from dltools.sim.workload import Job, Workload, labels_of, role_of
@@ -164,7 +163,6 @@ class Simulation:
             result,
             job.startup,
             job.shutdown,
-            limits=_limits(job),
             watches_targets=self._requirements.targets,
         )
         if job.serves:
@@ -178,7 +176,8 @@ class Simulation:
         """Start a job on the host that it has migrated to."""
         job.result.node = host.spec.name
         job.history = self._history(job.job, host, now, job.result.migrations)
-        job.limits, job.startup_left, job.cpu = _limits(job.job), job.job.startup, 0.0
+        job.startup_left, job.cpu = job.job.startup, 0.0
+        job.begin_limits()
         host.release(job.job)  # it was reserved when the job left its old host
         self._add(host, job, now)
 
@@ -292,9 +291,3 @@ class Simulation:
         if due:  # 0 means the change of which changed_at has the time
             time = min(time, self._reaction.to_due_time(due / MICRO))
         return time
-
-
-def _limits(job: Job) -> Limits:
-    """Return the limits with which a job starts."""
-    quota = job.cpus * job.members if job.cpus else None
-    return Limits(quota, job.cpu_weight, containers=job.members)

@@ -7,7 +7,8 @@ from helpers.observed_rows import at, container, node, point
 
 from dltools.observations.table import Row, to_table
 from dltools.plan.planner import Planner
-from dltools.sim.sharing import Limits, allocate, speed
+from dltools.plan.realisation.settings import Settings
+from dltools.sim.sharing import allocate, speed
 
 CPUS, STEP_S, APART_S, THREADS = 2.0, 2.0, 10.0, 2
 
@@ -71,7 +72,7 @@ def follow(
             (job,) = (job for job in jobs if job.name == action.container_name)
             job.weight = action.set.get("weight", job.weight)
         meddle(now, jobs)
-        limits = [Limits(weight=job.weight) for job in running]
+        limits = [Settings(weight=job.weight) for job in running]
         cores = allocate([float(THREADS)] * len(running), limits, CPUS)
         reports = [
             row for job, share in zip(running, cores, strict=True) for row in job.run(now, share)

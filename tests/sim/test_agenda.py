@@ -77,7 +77,7 @@ def weights(reaction: Reaction) -> list[tuple[float, tuple[float, ...]]]:
     found: list[tuple[float, tuple[float, ...]]] = []
 
     def look(now: float, host: SimulatedHost) -> None:
-        seen = tuple(host.jobs[key].limits.weight for key in sorted(host.jobs))
+        seen = tuple(host.jobs[key].weight for key in sorted(host.jobs))
         if not found or found[-1][1] != seen:
             found.append((round(now, 2), seen))
 

@@ -8,9 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dltools.plan.forecast.contention_law import LEAST_USEFUL, spin_exponent
+from dltools.plan.realisation.settings import Settings
 from dltools.sim.sharing import (
     CHANGE_OVER_S,
-    Limits,
     Turn,
     allocate,
     change_over_loss,
@@ -72,13 +72,13 @@ def test_a_quota_alone_costs_nothing_more_than_it_holds_back() -> None:
     """Measured: a training of two threads on two CPUs takes 13.0 s, with --cpus 1 26.0 s, with
     --cpus 0.5 51.2 s, start-up included."""
     for cores in (1.0, 0.5):
-        without = cores_without_quota(0, [2.0], [Limits(cpus=cores)], 2.0)
+        without = cores_without_quota(0, [2.0], [Settings(cpus=cores)], 2.0)
         assert speed(cores, 2, 2.0, without_quota=without) == cores
 
 
 def test_quotas_of_half_each_lose_what_free_competition_loses() -> None:
     """Measured: two trainings, quotas of 1.0 each, done after 37 and 36 s; without, 35 and 34."""
-    held = [Limits(cpus=1.0), Limits(cpus=1.0)]
+    held = [Settings(cpus=1.0), Settings(cpus=1.0)]
     assert cores_without_quota(0, [2.0, 2.0], held, 2.0) == 1.0
     assert speed(1.0, 2, 2.0, without_quota=1.0) == speed(1.0, 2, 2.0)
 
@@ -95,7 +95,7 @@ MEASURED = {
 
 
 def modelled(weights: tuple[int, int]) -> tuple[float, float]:
-    wants, set_ = [2.0, 2.0], [Limits(weight=weight) for weight in weights]
+    wants, set_ = [2.0, 2.0], [Settings(weight=weight) for weight in weights]
     rates = [speed(c, 2, 2.0) / 2 for c in allocate(wants, set_, 2.0)]
     first = WORK / rates[0]
     return first, first + max(0.0, WORK - rates[1] * first)
@@ -111,7 +111,7 @@ def test_the_measured_rows_are_met_within_a_fifth(name) -> None:
 
 def test_turns_are_met_within_a_tenth() -> None:
     """Modelled: 15.4 s each; measured 16.5 and 16.4, in turns of 2 s."""
-    turn = Limits(group=0, turn_s=2.0)
+    turn = Settings(group=0, turn_s=2.0)
     rate = speed(2.0, 2, 2.0) * (1 - change_over_loss(turn))
     done = WORK * 2 / (0.5 * rate)
     assert done == pytest.approx(15.4, abs=0.05)
@@ -119,27 +119,29 @@ def test_turns_are_met_within_a_tenth() -> None:
 
 
 def test_a_change_of_turns_costs_its_seconds() -> None:
-    assert change_over_loss(Limits(group=0, turn_s=3)) == pytest.approx(CHANGE_OVER_S / 3)
-    assert change_over_loss(Limits(group=0, turn_s=0.01)) == 1
-    assert change_over_loss(Limits()) == 0
+    assert change_over_loss(Settings(group=0, turn_s=3)) == pytest.approx(CHANGE_OVER_S / 3)
+    assert change_over_loss(Settings(group=0, turn_s=0.01)) == 1
+    assert change_over_loss(Settings()) == 0
 
 
 def test_equal_weights_share_equally_up_to_what_each_can_use() -> None:
-    assert allocate([2, 2], [Limits(), Limits()], 2.0) == [1, 1]
-    assert allocate([1, 4, 4], [Limits(), Limits(), Limits()], 4.0) == pytest.approx([1, 1.5, 1.5])
-    assert allocate([0.5, 2], [Limits(), Limits()], 2.0) == pytest.approx([0.5, 1.5])
+    assert allocate([2, 2], [Settings(), Settings()], 2.0) == [1, 1]
+    assert allocate([1, 4, 4], [Settings(), Settings(), Settings()], 4.0) == pytest.approx(
+        [1, 1.5, 1.5]
+    )
+    assert allocate([0.5, 2], [Settings(), Settings()], 2.0) == pytest.approx([0.5, 1.5])
 
 
 def test_weights_quotas_lists_and_pauses() -> None:
-    weighted = [Limits(weight=1024), Limits(weight=512)]
+    weighted = [Settings(weight=1024), Settings(weight=512)]
     assert allocate([2, 2], weighted, 2.0) == pytest.approx([4 / 3, 2 / 3])
-    assert allocate([2, 2], [Limits(cpus=0.5), Limits()], 2.0) == pytest.approx([0.5, 1.5])
-    assert allocate([2, 2], [Limits(listed=1), Limits()], 2.0) == pytest.approx([1, 1])
-    assert allocate([2, 2], [Limits(is_paused=True), Limits()], 2.0) == pytest.approx([0, 2])
+    assert allocate([2, 2], [Settings(cpus=0.5), Settings()], 2.0) == pytest.approx([0.5, 1.5])
+    assert allocate([2, 2], [Settings(cpuset="0"), Settings()], 2.0) == pytest.approx([1, 1])
+    assert allocate([2, 2], [Settings(state="paused"), Settings()], 2.0) == pytest.approx([0, 2])
 
 
 def test_turns_take_their_shares_of_a_cycle_and_jobs_in_no_group_compete() -> None:
-    mine, other, neither = Limits(group=0, turn_s=3), Limits(group=1, turn_s=1), Limits()
+    mine, other, neither = Settings(group=0, turn_s=3), Settings(group=1, turn_s=1), Settings()
     cycle = turns([mine, other, neither])
     assert [turn.share for turn in cycle] == [0.75, 0.25]
     assert [allocate([2, 2, 2], turn.limits, 2.0) for turn in cycle] == [[1, 0, 1], [0, 1, 1]]
@@ -147,10 +149,10 @@ def test_turns_take_their_shares_of_a_cycle_and_jobs_in_no_group_compete() -> No
 
 
 limits = st.builds(
-    Limits,
+    Settings,
     cpus=st.none() | st.floats(0.01, 8),
     weight=st.floats(2, 262144),
-    is_paused=st.booleans(),
+    state=st.sampled_from(["running", "paused"]),
 )
 
 
@@ -161,7 +163,10 @@ def test_no_more_is_handed_out_than_there_is_and_nothing_is_left_that_a_job_can_
     wants, set_ = [want for want, _ in jobs], [limit for _, limit in jobs]
     got = allocate(wants, set_, cpus)
     assert math.fsum(got) <= cpus * (1 + 1e-9)
-    caps = [0 if limit.is_paused else min(want, limit.cpus or cpus, cpus) for want, limit in jobs]
+    caps = [
+        0 if limit["state"] == "paused" else min(want, limit["cpus"] or cpus, cpus)
+        for want, limit in jobs
+    ]
     for cores, cap in zip(got, caps, strict=True):
         assert -1e-12 <= cores <= cap * (1 + 1e-9) + 1e-12
     assert math.fsum(got) == pytest.approx(min(cpus, math.fsum(caps)), rel=1e-6, abs=1e-9)

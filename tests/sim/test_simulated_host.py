@@ -108,9 +108,9 @@ def test_a_realisation_sets_limits_that_hold_until_another_does() -> None:
     host.apply_settings(Realisation(Mode.QUOTA, "", settings=settings))
     host.share_cpus()
     assert [job.cores for job in host.jobs.values()] == [0.25, 0.75]
-    assert host.jobs["b"].limits.listed == 2
+    assert host.jobs["b"].limits["cpuset"] == "0-1"
     host.apply_settings(Realisation(Mode.QUOTA, "", settings={"a": {"cpus": None}}))
-    assert (host.jobs["a"].limits.cpus, host.jobs["b"].limits.weight) == (None, 2.0)
+    assert (host.jobs["a"].limits["cpus"], host.jobs["b"].weight) == (None, 2.0)
 
 
 def test_jobs_that_take_turns_have_the_host_for_their_share_of_the_time() -> None:

@@ -171,7 +171,7 @@ def test_a_database_and_a_notebook_are_never_touched(mode) -> None:
 
     def look(_: float, host: SimulatedHost) -> None:
         limits.extend(
-            (job.limits.weight, job.limits.cpus, job.limits.group)
+            (job.weight, job.limits["cpus"], job.limits.get("group"))
             for job in host.jobs.values()
             if job.job.role
         )
