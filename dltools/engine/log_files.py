@@ -11,9 +11,9 @@ than is wanted: Docker's API reads through all of it to find a time.
 
 from __future__ import annotations
 
-import gzip
 import json
 import os
+import re
 import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
@@ -23,8 +23,6 @@ from typing import BinaryIO
 from dltools.engine.interface import LARGEST_BACKLOG, LogFlow, RefusedError
 from dltools.notation.resources import format_bytes
 from dltools.notation.times import parse_time
-
-PACKED = ".gz"
 
 _BLOCK = 1 << 18
 _NEAR = 1 << 16
@@ -104,10 +102,10 @@ def read_log(path: Path, since: float) -> Iterator[list[bytes]]:
             break
         chosen.append((file, left))
         with suppress(FileNotFoundError):
-            left -= file.stat().st_size * (_PACKS if file.suffix == PACKED else 1)
+            left -= file.stat().st_size
     for file, most in reversed(chosen):
         try:
-            opened = _opened(file)
+            opened = file.open("rb", buffering=0)
         except FileNotFoundError:
             if file == path:
                 raise
@@ -121,17 +119,13 @@ def read_log(path: Path, since: float) -> Iterator[list[bytes]]:
         raise RefusedError(cut_message())
 
 
-_PACKS = 10
-"""How many times smaller a packed log is (a guess: logs repeat themselves)."""
-
-
 def cut_message() -> str:
     """Return what to say of a log of which only the newest part is read."""
     return f"more than {format_bytes(LARGEST_BACKLOG)}: the newest lines are read; see --since"
 
 
 def rotated(path: Path) -> list[Path]:
-    """Return the files that a log was in before, the oldest first.
+    """Return the files that a log was in before, the oldest first, but for those that are packed.
 
     kubelet renames NAME.log to NAME.log.20260131-120000, has the runtime open a new one, and packs
     the older ones. Docker renames it to NAME.log.1, and that one to NAME.log.2.
@@ -139,35 +133,25 @@ def rotated(path: Path) -> list[Path]:
     start = len(path.name) + 1
 
     def age(name: str) -> tuple[int, str]:
-        ending = name[start:].removesuffix(PACKED)
+        ending = name[start:]
         return (-int(ending), "") if ending.isdecimal() and len(ending) < 6 else (0, ending)
 
     try:
         names = [one.name for one in path.parent.iterdir()]
     except OSError:
         return []
-    found = (one for one in names if one.startswith(f"{path.name}.") and one[start:][:1].isdigit())
+    is_older = re.compile(rf"{re.escape(path.name)}\.\d[\d-]*").fullmatch
+    found = (one for one in names if is_older(one))
     return [path.with_name(one) for one in sorted(found, key=age)]
 
 
-_File = BinaryIO | gzip.GzipFile
-
-
-def _opened(path: Path) -> _File:
-    """Open a log, or a packed one. Raises OSError."""
-    if path.suffix == PACKED:
-        return gzip.open(path)
-    return path.open("rb", buffering=0)
-
-
 class _Lines:
-    """The entries of an open file, as far as whole lines have been written. `since`: the first of
-    them is the first one that is no less."""
+    """The entries of an open file, as far as whole lines have been written."""
 
-    def __init__(self, file: _File, since: bytes | None = None) -> None:
+    def __init__(self, file: BinaryIO) -> None:
         self._file = file
         self._rest = b""
-        self._since = since
+        self._since: bytes | None = None  # the first entry that is no less is the first one
 
     @property
     def place(self) -> int:
@@ -176,8 +160,7 @@ class _Lines:
     def seek(self, since: float, most: int) -> bool:
         """Go on with the first entry that is not from before a time, and is in the newest bytes;
         tell whether these begin later. Entries are in order of time."""
-        is_packed = isinstance(self._file, gzip.GzipFile)
-        size = 0 if is_packed else os.fstat(self._file.fileno()).st_size
+        size = os.fstat(self._file.fileno()).st_size
         low, high = 0, size
         while high - low > _NEAR:
             middle = (low + high) // 2
@@ -250,10 +233,8 @@ class FollowedFile(LogFlow):
         self._settled_s = settled_s
         self.is_behind = self._is_settled = False
         earlier = [] if is_new_only else [one for one in rotated(path) if _changed(one) >= since]
-        self._file = _opened(earlier[0] if earlier else path)
+        self._file = (earlier[0] if earlier else path).open("rb", buffering=0)
         self._lines = _Lines(self._file)
-        self._last = _stamp(time.time() if is_new_only else since)
-        """The newest entry that was given, or what comes before the first."""
         if is_new_only:
             self._file.seek(0, os.SEEK_END)
         else:
@@ -278,7 +259,6 @@ class FollowedFile(LogFlow):
                     break
                 continue
             found += entries
-            self._last = entries[-1] if entries else self._last
             came += _BLOCK
         else:
             return found
@@ -299,8 +279,6 @@ class FollowedFile(LogFlow):
         self._file.close()
 
     def _unread(self) -> int:
-        if isinstance(self._file, gzip.GzipFile):  # such a file does not grow
-            return 0
         return max(0, os.fstat(self._file.fileno()).st_size - self._lines.place)
 
     def _go_on(self) -> bool:
@@ -310,13 +288,11 @@ class FollowedFile(LogFlow):
             (one, seen) for one in (*rotated(self._path), self._path) if (seen := _status(one))
         ]
         at = next((n for n, (_, seen) in enumerate(files) if os.path.samestat(seen, held)), None)
-        since: bytes | None = None
-        if at is None:  # it was packed or removed: what is newer than its last entry goes on
+        if at is None:  # it was packed or removed: what is newer goes on
             files = [one for one in files if one[1].st_mtime >= held.st_mtime]
-            since = self._last.partition(b" ")[0] + b"!"
         elif at + 1 < len(files):
             files = files[at + 1 :]
-        elif isinstance(self._file, gzip.GzipFile) or held.st_size >= self._lines.place:
+        elif held.st_size >= self._lines.place:
             return self._unread() > 0
         else:  # it was emptied
             files = files[at:]
@@ -326,12 +302,12 @@ class FollowedFile(LogFlow):
             return True
         path, seen = files[0]
         try:
-            file = _opened(path)
+            file = path.open("rb", buffering=0)
         except OSError:
             return False
         if os.path.samestat(os.fstat(file.fileno()), seen):  # not rotated at this very moment
             self._file.close()
-            self._file, self._lines = file, _Lines(file, since)
+            self._file, self._lines = file, _Lines(file)
         else:
             file.close()
         return True

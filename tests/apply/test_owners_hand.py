@@ -4,7 +4,7 @@ import pytest
 from helpers.scripted_engine import event
 
 from dltools.apply.owners_hand import LASTS_S, Attendance
-from dltools.engine.docker.answers import OPEN_GPU, event_of
+from dltools.engine.docker.answers import event_of
 from dltools.engine.interface import Event
 
 
@@ -57,7 +57,3 @@ def test_other_events_are_no_work_in_a_container(action) -> None:
     found = Attendance()
     found.note(told(action), 0.0)
     assert found.attended(0.0) == set()
-
-
-def test_our_own_look_for_a_gpu_is_nobody_s_hand() -> None:
-    assert told(f"exec_start: {' '.join(OPEN_GPU)}", "e1").hand == ""

@@ -16,8 +16,7 @@ from helpers.tools import Tools, complaint, records
 from dltools.apply.engine_actuator import EngineActuator
 from dltools.apply.settings_update import compare
 from dltools.engine.docker import answers as docker_answers
-from dltools.engine.docker.engine import DockerEngine
-from dltools.engine.gpu_access import FRAGILE, LASTING
+from dltools.engine.gpu_access import FRAGILE
 from dltools.engine.interface import LocatedContainer
 from dltools.plan.realisation.settings import Settings
 from dltools.plan.records import Result, Status
@@ -269,17 +268,6 @@ def test_a_change_that_is_carried_out_after_the_engine_was_away_is_ours(
 
 
 # GPUs
-
-
-def test_an_update_that_cuts_off_the_gpu_is_a_failure(actuator, monkeypatch) -> None:
-    answers = iter([True, False])
-    monkeypatch.setattr(docker_answers, "access_by_request", lambda _: LASTING)
-    monkeypatch.setattr(DockerEngine, "can_open_gpu", lambda *_: next(answers))
-    result = update(actuator, {"cpus": 1.5})
-    assert (result.status, result.error) == (
-        Status.FAILED,
-        "the update has cut off its GPU: restart the container",
-    )
 
 
 def test_files_that_are_not_visible_are_a_reason_to_skip(

@@ -62,7 +62,7 @@ def test_a_line_in_parts_is_one_line(log) -> None:
     assert b"".join(entry.partition(b" ")[2] for entry in entries) == b"loss: 0.5\n"
 
 
-def test_rotated_files_are_read_first_packed_ones_too(log) -> None:
+def test_rotated_files_are_read_first_but_for_packed_ones(log) -> None:
     for _ in range(3):
         log.line()
         old = log.rotate()
@@ -70,7 +70,7 @@ def test_rotated_files_are_read_first_packed_ones_too(log) -> None:
             log.pack(old)
     log.line()
     found = [entry for entries in read_log(log.path, 0.0) for entry in entries]
-    assert texts(found) == ["1", "2", "3", "4"]
+    assert texts(found) == ["2", "3", "4"]
 
 
 def test_files_from_before_the_time_are_passed_over(log) -> None:
@@ -104,8 +104,8 @@ def test_several_rotations_between_two_looks_lose_nothing(log) -> None:
     for number in range(4):
         log.line()
         old = log.rotate()
-        if number in (1, 2):
-            log.pack(old)
+        if number == 0:
+            log.pack(old)  # it is open, and read to its end
     log.line()
     assert texts(flow.take()) == ["1", "2", "3", "4", "5"]
     log.line()

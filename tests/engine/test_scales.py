@@ -3,8 +3,8 @@
 import pytest
 from helpers.located_containers import located
 
-from dltools.engine.docker.limit_fields import recorded_limits, setting_updates
 from dltools.engine.limits.cpu_limits import recorded_settings
+from dltools.engine.limits.limit_fields import recorded_limits, setting_updates
 from dltools.engine.scales import asked_weight, quota_in_cores, weight_from_v2, weight_to_v2
 
 

@@ -51,6 +51,8 @@ class Machine:
         for folder in self.hierarchies:
             self.folder(folder, "/").mkdir(parents=True)
             (self.folder(folder, "/") / "cgroup.procs").touch()
+        if not controllers:
+            (self.folder("v2", "/") / "cgroup.controllers").write_text("cpuset cpu io memory pids")
 
     @property
     def hierarchies(self) -> Sequence[str]:

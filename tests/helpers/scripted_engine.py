@@ -10,7 +10,6 @@ from helpers.located_containers import container
 
 from dltools.engine.cgroup_files import Usage
 from dltools.engine.docker.answers import event_of, usage_of
-from dltools.engine.docker.limit_fields import recorded_limits
 from dltools.engine.interface import (
     ALL_CAPABILITIES,
     Capabilities,
@@ -19,6 +18,7 @@ from dltools.engine.interface import (
     GoneError,
     Listed,
 )
+from dltools.engine.limits.limit_fields import recorded_limits
 from dltools.errors import UnavailableError
 from dltools.notation.limits import Limits
 

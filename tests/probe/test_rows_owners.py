@@ -9,8 +9,8 @@ from helpers.journal_entries import journal_entry
 from helpers.scripted_engine import ScriptedEngine
 
 from dltools.engine.cgroup import Cgroup
-from dltools.engine.docker.limit_fields import recorded_limits
 from dltools.engine.journal import Entry, Journal
+from dltools.engine.limits.limit_fields import recorded_limits
 from dltools.observations.table import Row
 from dltools.probe.counters import Counters
 from dltools.probe.inventory import Inventory

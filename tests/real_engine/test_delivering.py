@@ -9,7 +9,7 @@ import tempfile
 from pathlib import Path
 
 import pytest
-from helpers.containers import Job, eventually, plan_for
+from helpers.containers import Job, api, eventually, plan_for
 from helpers.tools import records
 
 from dltools.plan.records import Op
@@ -73,6 +73,12 @@ def test_the_pipe_delivers_once_at_the_target_and_the_job_goes_on(tool, run, tmp
     eventually(lambda: epoch(job), lambda now: now > delivered)
 
 
+def has_file(job: Job, path: str) -> bool:
+    made = api().exec_create(job.id, ["cat", path])
+    api().exec_start(made)
+    return bool(api().exec_inspect(made)["ExitCode"] == 0)
+
+
 @pytest.mark.parametrize("state", ["paused", "exited"])
 def test_the_model_of_a_container_that_does_not_run_is_delivered(
     tool, run, tmp_path, state
@@ -80,7 +86,7 @@ def test_the_model_of_a_container_that_does_not_run_is_delivered(
     script = "echo model > /model; [ $1 = exited ] || sleep 999"
     job = run(script.replace("$1", state), labels={"dltools.checkpoint": "/model"})
     if state == "paused":
-        eventually(lambda: job.engine.run(job.id, ["cat", "/model"]), lambda code: code == 0)
+        eventually(lambda: has_file(job, "/model"))
         job.engine.pause(job.id)
     eventually(lambda: job.inspect().state, lambda found: found == state)
     done = tool("dl-apply", "--deliver-dir", tmp_path / "models", input=ordered(job))
@@ -91,7 +97,7 @@ def test_the_model_of_a_container_that_does_not_run_is_delivered(
 def test_a_folder_is_delivered_and_a_path_that_is_not_there_is_told(tool, run, tmp_path) -> None:
     script = "busybox mkdir -p /ckpt/deep/er; echo 1 > /ckpt/a; echo 2 > /ckpt/deep/er/b; sleep 999"
     job = run(script, labels={"dltools.checkpoint": "/ckpt"})
-    eventually(lambda: job.engine.run(job.id, ["cat", "/ckpt/deep/er/b"]), lambda code: code == 0)
+    eventually(lambda: has_file(job, "/ckpt/deep/er/b"))
     done = tool("dl-apply", "--deliver-dir", tmp_path / "models", input=ordered(job))
     (result,) = records(done.stdout)
     copied = Path(result["after"]["delivered"]) / "checkpoint" / "ckpt"

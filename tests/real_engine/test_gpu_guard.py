@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
-from helpers.containers import Job, api
+from helpers.containers import Job
 
 from dltools.apply.engine_actuator import EngineActuator
 from dltools.apply.turns import Rotation
@@ -126,14 +126,3 @@ def test_files_that_cannot_be_written_are_a_reason_to_skip(actuator, run, monkey
     assert "GPU" in str(result.error)
     assert "Permission denied" in str(result.error)
     assert job.kernel() == files
-
-
-def test_a_container_without_the_device_has_no_usable_gpu(engine, run) -> None:
-    assert engine.can_open_gpu(run().inspect()) is False
-
-
-def test_a_paused_container_cannot_be_asked(engine, run) -> None:
-    job = run()
-    api().pause(job.id)
-    assert engine.can_open_gpu(job.inspect()) is None
-    api().unpause(job.id)

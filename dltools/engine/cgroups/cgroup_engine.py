@@ -12,7 +12,7 @@ import os
 import re
 import socket
 import time
-from collections.abc import Iterator, Mapping, Sequence, Set
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -43,9 +43,6 @@ from dltools.notation.limits import CPU_LIMITS
 
 _THAWS_S, _BETWEEN_S = 1.0, 0.01
 """How long a cgroup may take to go on (ours)."""
-
-_LOOK_S = 5.0
-"""How long what can be done with the cgroups counts as known (ours)."""
 
 _MOST_LOGS = 256
 _MOST_KNOWN = 4096
@@ -120,7 +117,6 @@ class CgroupEngine(Pauses):
         self._patterns = tuple(patterns)
         self._given_logs = logs or {}
         self._logs: dict[str, PlainLog] = {}
-        self._looked = float("-inf")
         self._paths_of: dict[str, str] = {}
         machine = read_text(root / "etc/machine-id").strip() or socket.gethostname()
         digest = hashlib.sha256(f"dltools {machine}".encode()).hexdigest()
@@ -133,7 +129,7 @@ class CgroupEngine(Pauses):
         for pattern in self._patterns:
             if reason := self.owner(pattern):
                 raise ConfigError(f"{self.kind}:{pattern}: these are {reason}")
-        self._look_at_capabilities()
+        self.capabilities = self.can_at_all()
 
     # What differs between the kinds of cgroups
 
@@ -161,10 +157,13 @@ class CgroupEngine(Pauses):
         return Capabilities(limits, pauses=pauses, creates=False)
 
     def can_at_all(self) -> Capabilities:
-        """Return what can be done with containers that may come."""
+        """Return what can be done on this machine; of a container less may be true."""
         known = self._tree.controllers()
-        limits = frozenset(name for name, files in _FILES.items() if files[0][0] in known)
-        return Capabilities(limits, pauses="freezer" in known, creates=False)
+        needed = {name: files[0][0] for name, files in _FILES.items()}
+        limits = frozenset(name for name, controller in needed.items() if controller in known)
+        missing = sorted({*needed.values(), "freezer"} - known)
+        why = f"cgroups here have no controller {' and '.join(missing)}" if missing else ""
+        return Capabilities(limits, pauses="freezer" in known, creates=False, why=why)
 
     def log_files(self, container: Container) -> Sequence[str]:
         """Return the paths of the files that are a container's log now."""
@@ -173,18 +172,11 @@ class CgroupEngine(Pauses):
         processes = self._tree.processes(container.cgroup_path)
         return outputs_of((one.pid for one in processes), self._tree.root)
 
-    def why(self, limits: Set[str], *, pauses: bool) -> str:
-        """Return a sentence that says why no more can be done."""
-        needed = {name: files[0][0] for name, files in _FILES.items() if name not in limits}
-        missing = sorted({*needed.values(), *(() if pauses else ("freezer",))})
-        return f"the cgroups are not in the controller {' and '.join(missing)}" if missing else ""
-
     # What there is
 
     def containers(self, labels: Sequence[str] = (), names: Sequence[str] = ()) -> list[Listed]:
         """Return the running and paused containers that have all these labels (KEY or KEY=VALUE)
         and a name that one of these expressions matches."""
-        self._look_at_capabilities()
         found = []
         for id_, path in self._ids():
             processes = self._tree.processes(path)
@@ -267,19 +259,6 @@ class CgroupEngine(Pauses):
             raise RefusedError(f"the cgroup {path} stays frozen: one above it is")
 
     # Inside
-
-    def _look_at_capabilities(self) -> None:
-        """See what can be done with any of the containers; where there is none yet, with those
-        cgroups in which they would be."""
-        now = time.monotonic()
-        if now < self._looked + _LOOK_S:
-            return
-        self._looked = now
-        found = [self.can(path) for path in self._paths()] or [self.can_at_all()]
-        limits = frozenset().union(*(one.limits for one in found))
-        pauses = any(one.pauses for one in found)
-        why = self.why(limits, pauses=pauses)
-        self.capabilities = Capabilities(limits, pauses, creates=False, why=why)
 
     def _paths(self) -> Iterator[str]:
         return (path for path in self._tree.paths(self._patterns) if not self.owner(path))

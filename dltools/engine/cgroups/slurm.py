@@ -12,7 +12,7 @@ import pwd
 import re
 import shutil
 import subprocess
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -117,17 +117,15 @@ class SlurmEngine(CgroupEngine):
         return Capabilities(known.limits & _LIMITS, pauses=_has_scontrol(), creates=False)
 
     def can_at_all(self) -> Capabilities:
-        """Return what can be done with jobs that may come."""
+        """Return what can be done with jobs here."""
         is_v1 = any(mount.controllers for mount in self._tree.mounts)
-        return Capabilities(frozenset() if is_v1 else _LIMITS, _has_scontrol(), creates=False)
-
-    def why(self, limits: Set[str], *, pauses: bool) -> str:
-        """Return a sentence that says why no more can be done."""
-        if not pauses:
-            return "scontrol is not in PATH, and only Slurm may pause its jobs"
-        if not limits:
-            return "Slurm gives its jobs no controller cpu on cgroup version 1, and keeps CPU lists"
-        return "Slurm keeps the CPU lists of its jobs"
+        why = "Slurm keeps the CPU lists of its jobs"
+        if is_v1:
+            why = "Slurm gives its jobs no controller cpu on cgroup version 1, and keeps CPU lists"
+        if not _has_scontrol():
+            why = "scontrol is not in PATH, and only Slurm may pause its jobs"
+        limits = frozenset() if is_v1 else _LIMITS
+        return Capabilities(limits, _has_scontrol(), creates=False, why=why)
 
     def log_files(self, container: Container) -> Sequence[str]:
         """Return the files into which a job's processes write, else that of its StdOut. It has none

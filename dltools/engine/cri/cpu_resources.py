@@ -8,69 +8,71 @@ What its pod asked for stays beside it in the configuration that kubelet has mad
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 
 from dltools.engine.interface import Container, Fields, LocatedContainer, RefusedError
-from dltools.engine.scales import PERIOD_US, fitting_period, quota_in_cores, quota_in_us, shares_for
+from dltools.engine.limits import limit_fields as common
+from dltools.engine.scales import quota_in_cores
 from dltools.notation.json_values import table_in
 from dltools.notation.limits import Limits
 
-_QUOTA, _PERIOD, _SHARES = "cpu_quota", "cpu_period", "cpu_shares"
+_NAMES = {"CpuQuota": "cpu_quota", "CpuPeriod": "cpu_period", "CpuShares": "cpu_shares"}
+"""CRI's names of Docker's fields."""
 
 
 def limit_fields(info: Mapping[str, Any]) -> Fields:
     """Return the limits on the runtime's record, for the journal, given the verbose status."""
     cpu = table_in(info, "runtimeSpec", "linux", "resources", "cpu")
-    return {
-        _QUOTA: int(cpu.get("quota") or 0),
-        _PERIOD: int(cpu.get("period") or 0),
-        _SHARES: int(cpu.get("shares") or 0),
-    }
+    return {name: int(cpu.get(name.removeprefix("cpu_")) or 0) for name in _NAMES.values()}
 
 
 def recorded_limits(fields: Fields, info: Mapping[str, Any] | None = None) -> Limits:
     """Return the limits for which fields of the journal stand. The CPU list is left out: it is
     kubelet's, whose CPU manager rewrites it."""
     memory = table_in(info or {}, "runtimeSpec", "linux", "resources", "memory").get("limit")
-    found: Limits = {
-        "cpus": quota_in_cores(fields.get(_QUOTA), fields.get(_PERIOD)),
-        "memory": memory if isinstance(memory, int) and memory > 0 else None,
-    }
-    return {**found, "weight": shares} if (shares := fields.get(_SHARES)) else found
+    is_limited = isinstance(memory, int) and memory > 0
+    found = common.recorded_limits({**_common(fields), "Memory": memory if is_limited else None})
+    found.pop("cpuset", None)
+    return found
+
+
+def _common(fields: Fields) -> Fields:
+    """Return fields under Docker's names."""
+    return {name: fields.get(own) or 0 for name, own in _NAMES.items()}
 
 
 def pod_quota(container: Container) -> float | None:
     """Return the quota in cores that its pod asks for, None where it asks for none, or where the
     runtime does not say."""
     asked = table_in(container.native, "config", "linux", "resources")
-    return quota_in_cores(asked.get(_QUOTA), asked.get(_PERIOD))
+    return quota_in_cores(asked.get("cpu_quota"), asked.get("cpu_period"))
 
 
 def updates(located: LocatedContainer, wanted: Limits, original: Fields | None) -> Iterator[Fields]:
     """Yield the updates that may set limits, the likeliest first, with the quota of the journal's
-    `original` fields, if given. On version 2 their shares come first: several stand for one weight.
-    Raises `RefusedError` for a quota above that of its pod."""
-    fields: dict[str, int] = {}
+    `original` fields, if given. Raises `RefusedError` for a quota above that of its pod."""
+    wanted = wanted.copy()
+    wanted.pop("cpuset", None)  # it is kubelet's
+    container = located.container
+    seen = replace(
+        located, container=replace(container, limit_fields=_common(container.limit_fields))
+    )
     if original is not None:
-        fields = {_QUOTA: original.get(_QUOTA) or -1, _PERIOD: original.get(_PERIOD) or PERIOD_US}
-    elif "cpus" in wanted:
-        fields = _quota_fields(located, wanted["cpus"])
-    version = located.cgroup_version
-    choices = shares_for(wanted["weight"], version) if "weight" in wanted else (0,)
-    if version == 2 and original and original.get(_SHARES):
-        choices = (original[_SHARES], *choices)
-    for shares in choices:
-        yield {**fields, _SHARES: shares}
+        made = common.restoring_updates(seen, _common(original), wanted, 0)
+    else:
+        if "cpus" in wanted:
+            wanted["cpus"] = _within_pod(located, wanted["cpus"])
+        made = common.setting_updates(seen, wanted, 0)
+    for fields in made:
+        yield {_NAMES[name]: value for name, value in fields.items()}
 
 
-def _quota_fields(located: LocatedContainer, cpus: float | None) -> dict[str, int]:
+def _within_pod(located: LocatedContainer, cpus: float | None) -> float | None:
+    """Return a quota that its pod allows."""
     bound = pod_quota(located.container)
     if bound is not None and cpus is None and bound >= located.usable_cpus:
         cpus = bound
     if bound is not None and (cpus is None or cpus > bound):
         raise RefusedError(f"its pod limits it to {bound:g} CPUs: dl-apply sets no higher quota")
-    period = located.container.limit_fields.get(_PERIOD)
-    if cpus is None:
-        return {_QUOTA: -1, _PERIOD: period or PERIOD_US}
-    period = fitting_period(cpus, period)
-    return {_QUOTA: quota_in_us(cpus, period), _PERIOD: period}
+    return cpus

@@ -11,10 +11,10 @@ from typing import Any
 
 from dltools.engine.cgroup_files import CpuUsage, MemoryUsage, Transfer, Usage
 from dltools.engine.docker.configuration import is_own_network
-from dltools.engine.docker.limit_fields import FIELDS, recorded_limits
 from dltools.engine.docker.swarm import SERVICE
 from dltools.engine.gpu_access import access_by_request
 from dltools.engine.interface import Container, Event, Listed, Mount, Network
+from dltools.engine.limits.limit_fields import FIELDS, recorded_limits
 from dltools.engine.pauses import HEALTH_CHECK, may_pause
 from dltools.notation.json_values import table_in
 from dltools.notation.times import time_or_none
@@ -46,9 +46,6 @@ _HANDS = {
     "exec_died": "leave",
 }
 """Docker's and Podman's names of what people do to a container."""
-
-OPEN_GPU = ("sh", "-c", ": < /dev/nvidiactl")
-"""The command by which dltools asks whether a container can open its GPU: nobody's hand."""
 
 
 def container_of(raw: Mapping[str, Any]) -> Container:
@@ -188,7 +185,6 @@ def event_of(raw: Mapping[str, Any]) -> Event:
     actor = actor if isinstance(actor, Mapping) else {}
     attributes: Mapping[str, str] = actor.get("Attributes") or {}
     nanos, action = raw.get("timeNano"), str(raw.get("Action") or "")
-    word, _, command = action.partition(": ")
     has_nanos = isinstance(nanos, int)
     code = str(attributes.get("exitCode", ""))
     return Event(
@@ -201,7 +197,7 @@ def event_of(raw: Mapping[str, Any]) -> Event:
         nanos if has_nanos else None,
         int(code) if code.lstrip("-").isdigit() else None,
         attributes,
-        "" if command == " ".join(OPEN_GPU) else _HANDS.get(word, ""),
+        _HANDS.get(action.partition(": ")[0], ""),
         attributes.get("execID", ""),
     )
 

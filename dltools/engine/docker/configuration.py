@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from dltools.engine.docker.limit_fields import creation_fields
 from dltools.engine.interface import Container
+from dltools.engine.limits.limit_fields import creation_fields
 from dltools.labels import ORIGIN
 
 _GRACE_S = 10.0

@@ -13,19 +13,13 @@ from dltools.engine.address import Address
 from dltools.engine.cgroup import belongs_to
 from dltools.engine.cgroup_files import Usage
 from dltools.engine.docker.addresses import check, default_address, http_headers, socket_of
-from dltools.engine.docker.answers import OPEN_GPU, container_of, event_of, listed_of, usage_of
+from dltools.engine.docker.answers import container_of, event_of, listed_of, usage_of
 from dltools.engine.docker.configuration import (
     NO_RESTART,
     creation_body,
     look_body,
     restart_policy,
     stopping,
-)
-from dltools.engine.docker.limit_fields import (
-    equivalent_original,
-    recorded_limits,
-    restoring_updates,
-    setting_updates,
 )
 from dltools.engine.docker.streams import Streams, asked_log, followed_log, log_file
 from dltools.engine.docker.swarm import SERVICE, Swarm
@@ -48,14 +42,17 @@ from dltools.engine.interface import (
     RefusedError,
     SetsLimits,
 )
+from dltools.engine.limits.limit_fields import (
+    equivalent_original,
+    recorded_limits,
+    restoring_updates,
+    setting_updates,
+)
 from dltools.engine.log_files import FollowedFile, read_log
 from dltools.engine.scales import default_shares
 from dltools.engine.services import ServiceManager
-from dltools.errors import DltoolsError
 from dltools.inputs import LineSplitter
 from dltools.notation.limits import Limits
-
-_NO_SHELL = (126, 127)
 
 
 def connect(address: Address | None = None) -> Transport:
@@ -179,11 +176,7 @@ class DockerEngine(SetsLimits, Pauses, Moves, Delivers):
         if original is not None:
             self._restore(located, original, wanted, is_in_force)
             return
-        container = located.container
-        had_gpu = container.has_gpu and self.can_open_gpu(container)
         self._update_until(located, setting_updates(located, wanted, self.cpus), is_in_force)
-        if had_gpu and self.can_open_gpu(container) is False:
-            raise RefusedError("the update has cut off its GPU: restart the container")
 
     def _restore(
         self,
@@ -220,14 +213,6 @@ class DockerEngine(SetsLimits, Pauses, Moves, Delivers):
     def recorded(self, limit_fields: Fields) -> Limits:
         """Return the limits for which the fields of a journal's entry stand."""
         return recorded_limits(limit_fields, self._default_shares)
-
-    def can_open_gpu(self, container: Container) -> bool | None:
-        """Tell whether a container can open its GPU, None if it cannot be asked."""
-        try:
-            status = self.run(container.id, OPEN_GPU)
-        except DltoolsError:
-            return None
-        return None if status in _NO_SHELL else status == 0
 
     def update(self, id_: str, fields: Fields) -> list[str]:
         """Set fields of a container, under Docker's own names, and return the engine's warnings."""
@@ -330,13 +315,6 @@ class DockerEngine(SetsLimits, Pauses, Moves, Delivers):
         found = self._transport.json("GET", f"{self._path(id_)}/stats", params)
         with understood():
             return usage_of(found) if isinstance(found, dict) and found else None
-
-    def run(self, id_: str, command: Sequence[str]) -> int:
-        """Run a command inside a container and return its exit status."""
-        request = {"Cmd": list(command), "AttachStdout": True, "AttachStderr": True}
-        asked = self._transport.json("POST", f"{self._path(id_)}/exec", body=request)
-        self._transport.json("POST", f"/exec/{asked['Id']}/start", body={"Detach": False})
-        return int(self._transport.json("GET", f"/exec/{asked['Id']}/json")["ExitCode"] or 0)
 
     def archive(self, id_: str, path: str) -> Iterator[bytes]:
         """Return a file or folder of a container, running or not, as the chunks of a tar stream.

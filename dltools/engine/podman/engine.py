@@ -15,7 +15,6 @@ from dltools.engine.address import Address
 from dltools.engine.cgroup import is_alone_in_scope
 from dltools.engine.docker.addresses import check
 from dltools.engine.docker.engine import DockerEngine, connect
-from dltools.engine.docker.limit_fields import FIELDS
 from dltools.engine.docker.transport import Transport
 from dltools.engine.interface import (
     Capabilities,
@@ -27,9 +26,9 @@ from dltools.engine.interface import (
     RefusedError,
 )
 from dltools.engine.kernel_files import read_text
+from dltools.engine.limits.limit_fields import FIELDS
 from dltools.engine.log_files import SETTLED_S
 from dltools.engine.patience import Patience
-from dltools.engine.scales import PERIOD_US
 from dltools.errors import UnavailableError
 from dltools.notation.limits import CPU_LIMITS
 
@@ -98,11 +97,8 @@ class PodmanEngine(DockerEngine):
         return found
 
     def update(self, id_: str, fields: Fields) -> list[str]:
-        """Set limits, under Docker's names. crun ignores "no quota" without a period. Podman warns
-        of nothing."""
+        """Set limits, under Docker's names. Podman warns of nothing."""
         wanted = {_NAMES[name]: value for name, value in fields.items()}
-        if wanted.get("quota") == -1:
-            wanted.setdefault("period", PERIOD_US)
         self._transport.json("POST", f"/libpod{self._path(id_)}/update", body={"cpu": wanted})
         return []
 

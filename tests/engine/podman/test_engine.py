@@ -127,7 +127,8 @@ def test_limits_are_set_by_its_own_api(fake) -> None:
 def test_no_quota_is_set_with_its_period(fake) -> None:
     """crun of Debian 12 leaves cpu.max as it is where the period is missing."""
     with fake:
-        opened(fake).update(ID, {"CpuQuota": -1})
+        engine = opened(fake)
+        engine.set_limits(Locator(engine).find(ID), {"cpus": None}, lambda: True)
         assert fake.updates == [{"cpu": {"period": 100_000, "quota": -1}}]
 
 

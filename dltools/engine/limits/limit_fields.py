@@ -1,4 +1,4 @@
-"""Docker's fields for CPU limits.
+"""The fields of CPU limits on an engine's record, under Docker's names; Podman and CRI have others.
 
 A container started with --cpus has its quota in NanoCpus, and refuses the other fields; any other
 container takes only those. Zero and "" mean "unchanged" in an update: neutral values reset.
@@ -92,8 +92,8 @@ def _quota_fields(
     """
     if present.get("NanoCpus"):
         return {"NanoCpus": _nano_cpus(engine_cpus if cpus is None else cpus)}
-    if cpus is None:
-        return {"CpuQuota": -1}
+    if cpus is None:  # crun ignores "no quota" without a period
+        return {"CpuPeriod": present.get("CpuPeriod") or PERIOD_US, "CpuQuota": -1}
     period = fitting_period(cpus, present.get("CpuPeriod"))
     return {"CpuPeriod": period, "CpuQuota": quota_in_us(cpus, period)}
 

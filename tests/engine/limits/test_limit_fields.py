@@ -15,15 +15,13 @@ from helpers.located_containers import (
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dltools.engine.docker.engine import DockerEngine
-from dltools.engine.docker.limit_fields import (
+from dltools.engine.interface import Container, LocatedContainer
+from dltools.engine.limits.limit_fields import (
     equivalent_original,
     restoring_updates,
     setting_updates,
 )
-from dltools.engine.interface import Container, LocatedContainer, RefusedError
 from dltools.engine.scales import default_shares
-from dltools.errors import UnavailableError
 from dltools.notation.limits import Limits
 
 
@@ -68,8 +66,8 @@ def test_a_quota_uses_the_field_of_the_container_s_start(started, fields) -> Non
 @pytest.mark.parametrize(
     ("started", "fields"),
     [
-        ({}, {"CpuQuota": -1}),
-        ({"CpuQuota": 50_000, "CpuPeriod": 20_000}, {"CpuQuota": -1}),
+        ({}, {"CpuPeriod": 100_000, "CpuQuota": -1}),
+        ({"CpuQuota": 50_000, "CpuPeriod": 20_000}, {"CpuPeriod": 20_000, "CpuQuota": -1}),
         ({"NanoCpus": 500_000_000}, {"NanoCpus": CPUS * 1_000_000_000}),
     ],
 )
@@ -253,33 +251,3 @@ def gpu_container(environment: list[str] | None = None, **host_config: Any) -> C
 )
 def test_access(case, expected) -> None:
     assert (case.has_gpu, case.files_only) == expected
-
-
-class Answering:
-    """An engine in which commands end in one way."""
-
-    can_open_gpu = DockerEngine.can_open_gpu
-
-    def __init__(self, answer: int | Exception) -> None:
-        self._answer = answer
-
-    def run(self, *_: object) -> int:
-        if isinstance(self._answer, Exception):
-            raise self._answer
-        return self._answer
-
-
-@pytest.mark.parametrize(
-    ("answer", "expected"),
-    [
-        (0, True),
-        (1, False),
-        (2, False),
-        (126, None),
-        (127, None),
-        (RefusedError("it is paused"), None),
-        (UnavailableError("no engine"), None),
-    ],
-)
-def test_whether_it_can_be_opened(answer, expected) -> None:
-    assert Answering(answer).can_open_gpu(gpu_container()) is expected
