@@ -25,13 +25,10 @@ from dltools.plan.realisation.contention import Contention
 from dltools.plan.realisation.mode import Comparison
 from dltools.plan.realisation.queue import Queue
 from dltools.plan.realisation.settings import Settings
-from dltools.plan.signals.busy_cpus import BusyCpus
+from dltools.plan.signals.busy_cpus import BusyCpus, OthersUse
 from dltools.plan.signals.container_history import JITTER, ContainerHistory
 
 Jobs = tuple[ContainerHistory, ...]
-
-_OTHERS_S = 4.0
-"""Over how long the use of others is measured at the least (s): about as long as that of jobs."""
 
 
 @dataclass(slots=True)
@@ -42,8 +39,8 @@ class HostHistory:
     to have. `sampled_at`: time of its newest sample (microseconds). `containers`: those that run,
     by id. `allocations`: of the last round, by job id. `actions`: those of the newest sample.
     `gain`: what the last round is expected to bring. `queue`: which jobs run first, which wait.
-    `contention`: what was found of jobs that compete. `busy`: how busy its CPUs are. `forecasts`:
-    when its jobs were to end.
+    `contention`: what was found of jobs that compete. `busy`: how busy its CPUs are, `others`: by
+    what is no job. `forecasts`: when its jobs were to end.
     `compared`: the last comparison of arrangements, None once the policy has decided anew.
     `jobs_elsewhere`: jobs of which other hosts run containers. `watched`: what came of the settings
     that plans have asked for, by container id; `foreign`: ids of containers that somebody else has
@@ -68,6 +65,7 @@ class HostHistory:
     forecasts: Forecasts = field(default_factory=Forecasts)
     compared: Comparison | None = None
     busy: BusyCpus = field(default_factory=BusyCpus)
+    others: OthersUse = field(default_factory=OthersUse)
     jobs_elsewhere: frozenset[str] = frozenset()
     watched: dict[str, WatchedSettings] = field(default_factory=dict)
     foreign: frozenset[str] = frozenset()
@@ -100,20 +98,19 @@ class HostHistory:
         is_ours = container.may_be_touched and container.id not in self.foreign
         return container.role in roles and is_ours
 
-    def used_by_others(self) -> float | None:
-        """Return the share of the CPUs that programs which are no jobs used at the last samples,
-        None where it is unknown.
-
-        It is the host's use less that of the jobs. Where the host's is unknown, it is that of the
-        other containers.
-        """
+    def note_others(self) -> None:
+        """Measure what programs that are no jobs use, at the newest sample."""
         jobs = (*self.jobs(), *self.without_progress())
-        if self.cpus <= 0 or not all(job.cpu.cores for job in jobs):
-            return None
-        share = self.busy.share(self.cpus, over_s=_OTHERS_S)
-        if share is not None:
-            return share - sum(map(_mean, (job.cpu.cores for job in jobs))) / self.cpus
-        ids = {job.id for job in jobs}
+        if self.busy.samples and self.cpus > 0:
+            attained = {job.run_id: job.attained for job in jobs}
+            self.others = self.others.after(*self.busy.samples[-1], attained, self.cpus)
+
+    def used_by_others(self) -> float | None:
+        """Return the share of the CPUs that programs which are no jobs use, None where it is
+        unknown. Where the host's own use is unknown, it is that of the other containers."""
+        if self.busy.samples or self.cpus <= 0:
+            return self.others.share
+        ids = {job.id for job in (*self.jobs(), *self.without_progress())}
         others = [
             one.cpu.cores for one in self.containers.values() if one.id not in ids and one.cpu.cores
         ]

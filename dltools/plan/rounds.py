@@ -128,6 +128,7 @@ class Rounds:
     def _settle(self, host: HostHistory) -> Realisation:
         """Return the settings that now hold, and keep the queue."""
         now, jobs = host.sampled_at or 0, (*host.jobs(), *self._silent(host))
+        host.note_others()
         host.alone = host.alone.after(now, jobs, host.left_by_others())
         if self._gives_gpu_shares:
             move_levers(host, lambda job: may_take_turns(host, job, now))
@@ -139,7 +140,10 @@ class Rounds:
         host.compared = choice.compared
         is_crowded = choice.compared is not None
         ends_s = choice.compared.left_s(now) if choice.compared else {}
-        left_s = {job.run_id: ends_s.get(job.run_id) for job in jobs}
+        explore = self.options.queue.explore
+        left_s = {
+            job.run_id: None if job.explores(explore) else ends_s.get(job.run_id) for job in jobs
+        }
         host.forecasts = host.forecasts.after(now, choice.mode, left_s)
         contention = measured_contention(host, is_crowded=is_crowded)
         is_new, host.contention = contention != host.contention, contention
@@ -220,10 +224,11 @@ class Rounds:
 
     def _dues(self, host: HostHistory, mode: Mode) -> dict[str, Due]:
         """Return until when jobs can wait in a mode."""
-        latest = self.options.queue.latest
-        if mode not in (Mode.PRIORITY, Mode.ROTATE):
+        latest, is_order = self.options.queue.latest, mode in (Mode.PRIORITY, Mode.ROTATE)
+        if not is_order:
             latest = max(latest, _LATEST_BY_SHARES)
-        return host.alone.dues(host.sampled_at or 0, host.left_by_others(), latest)
+        now, cpus = host.sampled_at or 0, host.left_by_others()
+        return host.alone.dues(now, cpus, latest, is_order=is_order)
 
     @property
     def measures(self) -> bool:

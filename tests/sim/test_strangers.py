@@ -286,7 +286,7 @@ def test_nobody_on_the_worst_random_hosts_is_harmed(seed, what_it_was, policy) -
     workload = random_host(seed)
     under_docker, mine = simulate(workload, "noop", None), simulate(workload, policy, None)
     for one in lots(workload, mine, under_docker, seconds_alone(workload)):
-        least = min(0.9, one.bound) if one.is_training else 0.9
+        least = min(0.9, 0.95 * one.bound) if one.is_training else 0.9
         assert one.ratio >= least, f"{one.name} on a host where {what_it_was}"
     assert mean_completion(mine) <= 1.1 * mean_completion(under_docker), what_it_was
 

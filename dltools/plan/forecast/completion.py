@@ -190,7 +190,7 @@ class Forecasts:
 
     `arrangement`: the one for which it was made, "" for none; `made`: when (microseconds); `ends`:
     when jobs were to end, by run (microseconds). `errors`: of the newest jobs that have ended, as
-    parts of the time from the forecast to their end.
+    parts of the time from the forecast to their end; below 0 for one that ended early.
     """
 
     arrangement: str = ""
@@ -200,8 +200,9 @@ class Forecasts:
 
     @property
     def error(self) -> float | None:
-        """The median error, None before three jobs have ended."""
-        return median(self.errors) if len(self.errors) > 2 else None
+        """How late jobs ended, or how early, in the median; None before three have ended. Two that
+        have only changed places make no error."""
+        return abs(median(self.errors)) if len(self.errors) > 2 else None
 
     def after(self, now: int, arrangement: str, left_s: Mapping[str, float | None]) -> Forecasts:
         """Return it after a look at the running jobs. `left_s`: in how many seconds each ends, None
@@ -209,7 +210,7 @@ class Forecasts:
         arrangement changes."""
         known = {run: seconds for run, seconds in left_s.items() if seconds is not None}
         ended = [
-            abs(now - end) / (now - self.made)
+            (now - end) / (now - self.made)
             for run, end in sorted(self.ends.items())
             if run not in left_s and now - self.made >= _LEAST_S * MICRO
         ]

@@ -7,7 +7,9 @@ their arrival on, and lose nothing by it. It tells two things:
   counted from its arrival. The order by ends there keeps a promise of 1 (the Fair Sojourn Protocol:
   Friedman and Henderson, SIGMETRICS 2003), and any order keeps this one if a job that is about to
   miss it goes first. A job of unknown length ends as soon, whenever that is, if what it has had
-  there it always has here at `LATEST` times that age;
+  there it always has here at `LATEST` times that age. The one that has the longest way to go, with
+  all the CPUs that it can use, is taken for the last, which ends no later than `LAST` times its end
+  there;
 - whether the order has paid so far: by the job seconds that it has saved, the number of jobs that
   run there less those that run here, over the time (Little: that is the sum of completion times).
 
@@ -31,8 +33,12 @@ from dltools.plan.signals.prediction import length_left
 LATEST = 1.2
 """How many times later than under Docker alone a job may end."""
 
-_SMALL_CPUS = 1.0
-"""A job that can use fewer CPUs ends no later at all: it costs others little (ours)."""
+LAST = 1.02
+"""How many times later the last of all jobs may end (ours)."""
+
+_SMALL_CPUS, _EPSILON = 1.0, 1e-9
+"""A job that can use fewer CPUs than the first ends no later at all, nor does one that has all that
+it can use under Docker alone: they cost others little (ours)."""
 
 _NEW_CPU_S = 1.0
 """CPU seconds up to which a job has had about as much as it has had there (ours)."""
@@ -41,8 +47,8 @@ _GRACE_S = 5.0
 """For how long a job of unknown length may wait although it has had too little, as it has at first
 (s): a turn (ours)."""
 
-_IN_HAND, _MOST_IN_HAND_S = 0.1, 5.0
-"""Part of the time in which a job must end that is kept in hand, and the most of it (s; ours)."""
+_IN_HAND, _MOST_IN_HAND_S = 0.5, 5.0
+"""Part of the time by which a job may end later that is kept in hand, and the most (s; ours)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +58,7 @@ class Imagined:
     `arrived`: microseconds. `cpus`: how many it can use. `had`: the CPU seconds that it has had
     there, `attained`: here. `total`: how many it needs in all, None while that is unknown.
     `is_here`: whether it runs on the real host. It has ended there at `ended` (microseconds), None
-    if not yet.
+    if not yet. Each of its `containers` shares the CPUs as a job of its own.
     """
 
     arrived: int
@@ -62,6 +68,27 @@ class Imagined:
     total: float | None = None
     is_here: bool = True
     ended: int | None = None
+    containers: int = 1
+
+    @property
+    def each(self) -> float:
+        """How many CPUs each of its containers can use."""
+        return self.cpus / self.containers
+
+    @property
+    def left_there(self) -> float:
+        """The CPU seconds that it still needs there; as many as it has had here, if unknown."""
+        return self.attained if self.total is None else self.total - self.had
+
+    def rate(self, parts: Mapping[float, float]) -> float:
+        """Return how many CPUs it has, where each container that can use so many has these."""
+        return self.containers * parts.get(self.each, 0.0)
+
+    def left_s(self, cpus: float) -> float:
+        """Return how long it runs from now on, alone on a host of so many CPUs (s); one of unknown
+        length is taken to need as much as it has had."""
+        left = self.attained if self.total is None else self.total - self.attained
+        return left / max(_EPSILON, min(self.cpus, cpus))
 
 
 class Due(NamedTuple):
@@ -94,10 +121,10 @@ class DockerAlone:
         seen = {job.run_id: job for job in jobs}
         found, late_s = {}, 0.0
         for key, one in before.jobs.items():
-            rate = parts.get(one.cpus, 0.0) if one.ended is None else 0.0
+            rate = one.rate(parts) if one.ended is None else 0.0
             known = _seen(one, seen.get(key), one.had + rate * span)
             if one.ended is None and known.total is not None and known.had >= known.total:
-                over_s = (known.had - known.total) / max(rate, 1e-9)
+                over_s = (known.had - known.total) / max(rate, _EPSILON)
                 over_s = min(over_s, (now - one.arrived) / MICRO)
                 late_s += over_s
                 ended = now - round(over_s * MICRO)
@@ -119,45 +146,53 @@ class DockerAlone:
         )
 
     def _parts(self, cpus: float) -> dict[float, float]:
-        running = Counter(one.cpus for one in self.jobs.values() if one.ended is None)
+        running = Counter[float]()
+        for one in self.jobs.values():
+            if one.ended is None:
+                running[one.each] += one.containers
         return equal_parts(running.items(), cpus)
 
     def ends(self, cpus: float) -> dict[str, int]:
         """Return when each job ends there (microseconds), by run: those of known length, and those
         that are taken to need as much as they have had."""
         running = {key: one for key, one in self.jobs.items() if one.ended is None}
+        containers = [key for key, one in running.items() for _ in range(one.containers)]
         left = [
-            Prospect(
-                (one.had + one.attained if one.total is None else one.total) - one.had, one.cpus
-            )
-            for one in running.values()
+            Prospect(one.left_there / one.containers, one.each)
+            for one in map(running.__getitem__, containers)
         ]
-        ends = zip(running, side_by_side(left, cpus), strict=True)
+        ends = zip(containers, side_by_side(left, cpus), strict=True)
         found = {key: self.at + round(end * MICRO) for key, end in ends if math.isfinite(end)}
         return found | {key: one.ended for key, one in self.jobs.items() if one.ended is not None}
 
-    def dues(self, now: int, cpus: float, latest: float = LATEST) -> dict[str, Due]:
+    def dues(
+        self, now: int, cpus: float, latest: float = LATEST, *, is_order: bool = True
+    ) -> dict[str, Due]:
         """Return until when each job can wait here from a time on, by run: one of known length so
         that it ends in time, any other so that it ends in time if it ends soon: it has as much
-        `latest` times later than it has had it there, both from its arrival."""
+        `latest` times later than it has had it there, both from its arrival. Where jobs run in
+        order (`is_order`), the last ends sooner, and who would wait for nobody there waits for
+        nobody here; by shares all are told apart.
+        """
         here = {key: one for key, one in self.jobs.items() if one.is_here}
-        is_known = any(one.total is not None for one in here.values())
-        ends, parts, found = self.ends(cpus) if is_known else {}, self._parts(cpus), {}
+        ends, parts, found = self.ends(cpus), self._parts(cpus), {}
+        last = max(here, key=lambda key: (here[key].left_s(cpus), key), default=None)
         passed_s = (now - self.at) / MICRO
         for key, one in here.items():
             had = (one.attained + _NEW_CPU_S) / (one.had + _NEW_CPU_S)
-            is_small, age_s = one.cpus < _SMALL_CPUS, (now - one.arrived) / MICRO
-            times, grace_s = (1.0, 0.0) if is_small else (latest, _GRACE_S)
+            age_s = (now - one.arrived) / MICRO
+            waits_there = one.cpus > one.rate(parts) + _EPSILON
+            is_free = one.cpus < _SMALL_CPUS or (is_order and not waits_there)
+            is_last = is_order and key == last
+            times = 1.0 if is_free else min(latest, LAST) if is_last else latest
             if one.total is None:
-                rate = max(parts.get(one.cpus, 0.0), 1e-9)
-                ahead_s = (one.attained - one.had) / rate - passed_s
-                wait_s = (times - 1) * age_s + times * ahead_s + grace_s
+                ahead_s = (one.attained - one.had) / max(one.rate(parts), _EPSILON) - passed_s
+                wait_s = (times - 1) * age_s + times * ahead_s + (0.0 if is_free else _GRACE_S)
                 found[key] = Due(wait_s, had)
                 continue
-            latest_s = times * (ends[key] - one.arrived) / MICRO
-            in_hand_s = min(_MOST_IN_HAND_S, _IN_HAND * latest_s)
-            need_s = (one.total - one.attained) / min(one.cpus, cpus)
-            wait_s = latest_s - age_s - need_s - in_hand_s
+            end_s = (ends[key] - one.arrived) / MICRO
+            in_hand_s = min(_MOST_IN_HAND_S, _IN_HAND * (times - 1) * end_s)
+            wait_s = times * end_s - age_s - one.left_s(cpus) - in_hand_s
             found[key] = Due(wait_s, had)
         return found
 
@@ -167,7 +202,13 @@ def _seen(one: Imagined, job: ContainerHistory | None, had: float) -> Imagined:
     that has ended there needed what it had had."""
     if job is None:
         total = one.attained if one.is_here else one.total
-        return Imagined(one.arrived, one.cpus, had, one.attained, total, False, one.ended)
+        return replace(one, had=had, total=total, is_here=False)
     left, attained = length_left(job), job.attained
-    total = None if left is None else attained + left
-    return Imagined(one.arrived, needed_cpus(job), had, attained, total, one.is_here, one.ended)
+    return replace(
+        one,
+        cpus=needed_cpus(job),
+        had=had,
+        attained=attained,
+        total=None if left is None else attained + left,
+        containers=max(1, len(job.members)),
+    )

@@ -2,7 +2,7 @@
 by side. The one is taken by which they are forecast to end soonest in the mean.
 
 Where CPUs are idle, or all jobs fit, or somebody serves, no job waits. An order is taken only where
-the last job ends hardly later by it, and as long as it has cost nothing so far, measured against an
+the last job ends hardly later by it, and it wins more than it has lost so far, measured against an
 imagined host that Docker shares alone (`promise`). A job of unknown length is taken to need as much
 as it has had, which is the best guess where lengths have heavy tails, or less by its curve. All of
 it is ours.
@@ -19,8 +19,8 @@ from statistics import fmean
 from dltools.notation.times import MICRO
 from dltools.plan.forecast.completion import Prospect, in_order, side_by_side
 from dltools.plan.forecast.contention_law import spin_exponent
-from dltools.plan.forecast.promise import DockerAlone
-from dltools.plan.policy.interface import HostState
+from dltools.plan.forecast.promise import LAST, DockerAlone
+from dltools.plan.policy.interface import Allocation, HostState
 from dltools.plan.realisation.contention import Contention, is_measured, spins
 from dltools.plan.realisation.mode import (
     OTHERS,
@@ -31,17 +31,17 @@ from dltools.plan.realisation.mode import (
     ModeChoice,
     RealisationOptions,
 )
-from dltools.plan.realisation.order import groups_that_fit
+from dltools.plan.realisation.order import Standing, groups_that_fit, standings
+from dltools.plan.realisation.queue import Queue
+from dltools.plan.realisation.shared_host import SharedHost
 from dltools.plan.signals.busy_threads import busy_threads, cpus_together, is_serving, needed_cpus
 from dltools.plan.signals.container_history import ContainerHistory
 from dltools.plan.signals.prediction import length_left, remaining
 
-_MAKESPAN = 1.02
-"""How many times later than in equal parts the last job may end."""
-
-_LOSES = 0.005
-"""The part of all job seconds that an order may lose until it is given up, beyond what competing
-would cost, where that is measured: the imagined host loses nothing by it."""
+_COUNTS = 2.0
+"""How many times what an order, or turns, have lost counts against what they are forecast to win
+(ours): the part of all job seconds that is lost, beyond what competing would cost where that is
+measured, as the imagined host loses nothing by it."""
 
 _LEAST_LEFT = 1.0
 """Least effort that a job is taken to need (CPU seconds)."""
@@ -134,7 +134,7 @@ def compare(
     """Compare the policy's order of jobs with turns and with side by side. Jobs that have not
     reported twice go first until they have had `explore` CPU seconds."""
     explore_s = options.queue.explore
-    places = {job.id: _place(host, job, explore_s) for job in jobs}
+    places = _standings(host, jobs, options)
     order = sorted(jobs, key=lambda job: places[job.id])
     tiers = [
         [at for at, _ in group]
@@ -146,17 +146,18 @@ def compare(
     free = side_by_side([one._replace(exponent=0.0) for one in prospects], host.cpus)
     groups = len(groups_that_fit(order, host.cpus))
     packed = min(1.0, math.fsum(one.cpus for one in prospects) / (groups * host.cpus))
-    turns = [end / packed for end in free]
-    best = min(turns, beside, key=fmean)
     competing = fmean(beside) / fmean(free) - 1 if is_measured(order) else 0.0
+    lost = max(0.0, -alone.saved_s / max(1.0, alone.there_s) - competing)
+    turns = [end / packed for end in free]
+    if fmean(turns) >= (1 - _COUNTS * lost) * fmean(beside):
+        turns = [math.inf] * len(order)
+    best = min(turns, beside, key=fmean)
     last = _last_allowed(alone, host.cpus, max(beside))
-    is_order = len(set(places.values()) - {_EXPLORES}) > 1
+    is_order = len({place for place in places.values() if place[0] >= 0}) > 1
     ordered = _in_order(prospects, tiers, host.cpus, last) if is_order else None
-    wins = (
-        ordered is not None
-        and alone.saved_s >= -(_LOSES + competing) * alone.there_s
-        and fmean(ordered) < min(WINS, 1 - (error or 0.0)) * fmean(best)
-    )
+    wins = ordered is not None and fmean(ordered) < min(
+        WINS - _COUNTS * lost, 1 - (error or 0.0)
+    ) * fmean(best)
     shortest = None
     if options.policy != SHORTEST:
         by_need = sorted(range(len(order)), key=lambda at: prospects[at].left)
@@ -192,7 +193,7 @@ def _last_allowed(alone: DockerAlone, cpus: float, beside: float) -> float:
     """Return in how many seconds the last job must have ended: hardly later than on the imagined
     host, or, where that is no longer possible, than side by side from now on."""
     last = max(alone.ends(cpus).values(), default=alone.at)
-    there = (alone.since - alone.at + _MAKESPAN * (last - alone.since)) / MICRO
+    there = (alone.since - alone.at + LAST * (last - alone.since)) / MICRO
     return max(there, beside)
 
 
@@ -201,18 +202,24 @@ def _rests(jobs: int) -> set[int]:
     return {0, 1, 2, 3, 4, jobs // 8, jobs // 4, jobs // 2} & set(range(jobs))
 
 
-_EXPLORES = (-1, 0.0)
-"""The tier of new jobs, of which nothing says which is shorter."""
-
-
-def _place(host: HostState, job: ContainerHistory, explore_s: float) -> tuple[int, float]:
-    """Return a job's tier: new jobs, then the others by rank and share; equals share a tier."""
-    given = host.previous.get(job.id)
-    if job.explores(explore_s):
-        return _EXPLORES
-    if given is None or given.share is None or given.unlimited:
-        return 0, -1.0
-    return given.rank, -round(given.share, 9)
+def _standings(
+    host: HostState, jobs: Sequence[ContainerHistory], options: RealisationOptions
+) -> dict[str, Standing]:
+    """Return the standing of each job in the policy's order, as that would be set."""
+    unknown = Allocation(1 / len(jobs), "-", "", unlimited=True)
+    given = ((job.id, host.previous.get(job.id)) for job in jobs)
+    explore_s = options.queue.explore
+    shared = SharedHost(
+        ModeChoice(Mode.PRIORITY, "", queue=options.queue),
+        list(jobs),
+        {key: unknown if one is None or one.share is None else one for key, one in given},
+        host.cpus,
+        None,
+        Queue(),
+        host.sampled_at or 0,
+        frozenset(job.id for job in jobs if job.explores(explore_s)),
+    )
+    return standings(shared)
 
 
 def _prospect(job: ContainerHistory, cpus: float, explore_s: float, spin: float) -> Prospect:

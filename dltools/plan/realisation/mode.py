@@ -126,7 +126,8 @@ ours)."""
 @dataclass(frozen=True, slots=True)
 class Comparison:
     """The mean times (s) until jobs end: `ordered` (infinity where the order tells no jobs apart,
-    or ends the last one too late), in equal `turns`, and all `beside` each other. `wins`: the order
+    or ends the last one too late), in equal `turns` (infinity where they win nothing), and all
+    `beside` each other. `wins`: the order
     does. `shortest`: ordered by what jobs still need, infinity where that is not looked at.
     `ends_s`: when jobs of known length end in the best of the first three, by run. `error`: how
     wrong forecasts were lately, None if unknown. `made`: when (microseconds), for these `runs`."""
@@ -161,7 +162,7 @@ class Comparison:
         """Say it in words."""
         named = (
             ("in order", self.ordered),
-            ("in turns", self.turns if self.turns < self.beside else math.inf),
+            ("in turns", self.turns),
             ("side by side", self.beside),
         )
         known = [f"{name} {mean:.3g} s" for name, mean in named if math.isfinite(mean)]

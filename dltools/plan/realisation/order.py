@@ -19,13 +19,11 @@ from dltools.notation.cpu_weights import DEFAULT_CPU_WEIGHT, whole_weight
 from dltools.notation.times import MICRO, from_micros
 from dltools.plan.forecast.promise import Due
 from dltools.plan.policy.by_user import by_user
-from dltools.plan.policy.shares import in_proportion
 from dltools.plan.realisation.queue import TURN_S, Queue
 from dltools.plan.realisation.settings import SHORTEST_TURN, Settings
 from dltools.plan.realisation.shared_host import MILD_NOTE, TURN_NOTE, Realisation, SharedHost
 from dltools.plan.signals.busy_threads import is_serving, needed_cpus
 from dltools.plan.signals.container_history import ContainerHistory
-from dltools.plan.signals.prediction import length_left
 
 Standing = tuple[int, bool, float]
 """What jobs are ordered by: the smaller goes first."""
@@ -438,25 +436,16 @@ def _queue_beside(
     return replace(found, settings=settings)
 
 
-_LEAST_PART = 0.5
-"""Part of an equal turn that a group has at least, of whose jobs one may last for long (ours)."""
-
-
 def _parts(
     host: SharedHost, groups: Sequence[Sequence[ContainerHistory]], late: Collection[str]
 ) -> dict[str, float]:
     """Return each group's part of the time, by the id of its first job: by the shares of its jobs,
-    or all to those with a job that would else end later than it is promised to. Where a job has no
-    promise of its end, its group has at least half of an equal turn."""
+    or all to those with a job that would else end later than it is promised to."""
     parts = {group[0].id: _part(host, group) for group in groups}
     if late:
         parts = {group[0].id: float(any(job.run_id in late for job in group)) for group in groups}
-    waits = {group[0].id for group in groups if any(length_left(job) is None for job in group)}
-    least = _LEAST_PART / len(groups)
-    open_ = {key: part for key, part in parts.items() if key in waits}
-    promised = {key: part for key, part in parts.items() if key not in waits}
-    total = max(math.fsum(open_.values()) / math.fsum(parts.values()), least * len(open_))
-    return in_proportion(open_, total, least) | in_proportion(promised, 1 - total)
+    total = math.fsum(parts.values())
+    return {key: part / total for key, part in parts.items()}
 
 
 def _part(host: SharedHost, group: Sequence[ContainerHistory]) -> float:

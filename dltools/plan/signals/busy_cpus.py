@@ -8,7 +8,7 @@ All bounds are ours.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from dltools.notation.times import MICRO
@@ -63,10 +63,9 @@ class BusyCpus:
         is_contested = newest >= CONTESTED or (self.is_contested is True and whole >= CALM)
         return BusyCpus(found.samples, is_contested)
 
-    def share(self, cpus: float, over_s: float | None = None) -> float | None:
-        """Return the share of a host's CPUs that was busy over the window, or over the newest
-        samples that are at least `over_s` seconds apart; None if unknown."""
-        return self._share(over_s or 0.0, cpus, of_all=over_s is None)
+    def share(self, cpus: float) -> float | None:
+        """Return the share of a host's CPUs that was busy over the window; None if unknown."""
+        return self._share(0.0, cpus, of_all=True)
 
     def _share(self, least_s: float, cpus: float, *, of_all: bool = False) -> float | None:
         """Return the share that was busy over the newest samples that are at least `least_s`
@@ -80,3 +79,36 @@ class BusyCpus:
             return None
         begin, before = begins[0] if of_all else begins[-1]
         return (used - before) * MICRO / (end - begin) / cpus
+
+
+_OTHERS_S = 4.0
+"""The shortest time over which the use of others is measured (s)."""
+
+
+@dataclass(frozen=True, slots=True)
+class OthersUse:
+    """What programs that are no jobs use of a host's CPUs: the host's use less that of its jobs.
+
+    It is measured while no job comes or goes: what a job used that has just ended would count as
+    theirs. `share`: of all CPUs, None while it is unknown; `at`: since when the next one is
+    measured (microseconds), `rest_s`: the CPU seconds of all but the jobs up to then, `runs`: the
+    jobs.
+    """
+
+    share: float | None = None
+    at: int = 0
+    rest_s: float = 0.0
+    runs: tuple[str, ...] = ()
+
+    def after(
+        self, now: int, busy_s: float, attained: Mapping[str, float], cpus: float
+    ) -> OthersUse:
+        """Return it at a sample: the CPU seconds that everything on the host had used, and those of
+        its jobs, by run."""
+        runs, rest_s = tuple(sorted(attained)), busy_s - math.fsum(attained.values())
+        if runs != self.runs:
+            return OthersUse(self.share, now, rest_s, runs)
+        span_s = (now - self.at) / MICRO
+        if span_s < _OTHERS_S:
+            return self
+        return OthersUse(max(0.0, (rest_s - self.rest_s) / span_s / cpus), now, rest_s, runs)

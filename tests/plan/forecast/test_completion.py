@@ -97,8 +97,13 @@ def test_how_wrong_forecasts_were() -> None:
     found = found.after(50 * MICRO, "priority", {"b": 28.0, "c": 48.0})
     assert (found.errors, found.error) == ((pytest.approx(0.2),), None)
     found = found.after(80 * MICRO, "priority", {})
-    assert found.errors == pytest.approx((0.2, 0.0, 0.25))
-    assert found.error == pytest.approx(0.2)
+    assert found.errors == pytest.approx((0.2, 0.0, -0.25))
+    assert found.error == 0.0
+
+
+def test_jobs_that_all_end_late_were_forecast_wrong() -> None:
+    found = Forecasts().after(0, "priority", {"a": 40.0, "b": 80.0, "c": 75.0})
+    assert found.after(100 * MICRO, "priority", {}).error == pytest.approx(0.25)
 
 
 @pytest.mark.parametrize(("mode", "who"), [("weight", "ab"), ("priority", "abc")])

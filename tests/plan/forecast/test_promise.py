@@ -24,14 +24,14 @@ def after(before: DockerAlone, seconds: float, *jobs: ContainerHistory) -> Docke
 
 def test_jobs_of_known_length_wait_until_they_must_run_to_end_in_time() -> None:
     """On one CPU jobs that need 10 and 30 CPU s end side by side after 20 and 40 s, and may end
-    after 24 and 48. A tenth of that, and 5 s at most, are kept in hand."""
+    after 24, and the last after 40.8. Half of the time that they may lose is kept in hand."""
     jobs = trained("a", 1.0, 9.0), trained("b", 1.0, 29.0)
     alone = after(DockerAlone(), 2.0, *jobs)
     waits = alone.dues(2 * MICRO, 1.0)
-    assert waits[jobs[0].run_id].wait_s == pytest.approx(24.0 - 2.0 - 9.0 - 2.4)
-    assert waits[jobs[1].run_id].wait_s == pytest.approx(48.0 - 2.0 - 29.0 - 4.8)
-    assert alone.dues(3 * MICRO, 1.0)[jobs[0].run_id].wait_s == pytest.approx(9.6)
-    assert alone.dues(2 * MICRO, 1.0, 2.0)[jobs[0].run_id].wait_s == pytest.approx(40 - 2 - 9 - 4)
+    assert waits[jobs[0].run_id].wait_s == pytest.approx(24.0 - 2.0 - 9.0 - 2.0)
+    assert waits[jobs[1].run_id].wait_s == pytest.approx(40.8 - 2.0 - 29.0 - 0.4)
+    assert alone.dues(3 * MICRO, 1.0)[jobs[0].run_id].wait_s == pytest.approx(10.0)
+    assert alone.dues(2 * MICRO, 1.0, 2.0)[jobs[0].run_id].wait_s == pytest.approx(40 - 2 - 9 - 5)
 
 
 def test_a_job_of_unknown_length_waits_until_it_has_had_too_little() -> None:
@@ -45,11 +45,33 @@ def test_a_job_of_unknown_length_waits_until_it_has_had_too_little() -> None:
 
 
 def test_a_later_job_puts_the_ends_off() -> None:
-    a, b = trained("a", 1.0, 9.0), trained("b", 1.0, 9.0)
+    """Alone a job of 10 CPU s ends after 10 s; beside one of 30 after 20, and may end after 24."""
+    a, b = trained("a", 1.0, 9.0), trained("b", 1.0, 29.0)
     before = after(DockerAlone(), 1.0, a)
-    assert before.dues(MICRO, 1.0)[a.run_id].wait_s == pytest.approx(12.0 - 1.0 - 9.0 - 1.2)
+    assert before.dues(MICRO, 1.0)[a.run_id].wait_s == pytest.approx(10.0 - 1.0 - 9.0)
     later = after(before, 1.0, a, b)
-    assert later.dues(MICRO, 1.0)[a.run_id].wait_s == pytest.approx(22.8 - 1.0 - 9.0 - 2.28)
+    assert later.dues(MICRO, 1.0)[a.run_id].wait_s == pytest.approx(22.8 - 1.0 - 9.0 - 1.9)
+
+
+def test_the_job_with_the_longest_way_to_go_ends_hardly_later() -> None:
+    """On two CPUs one of 30 CPU s and one thread runs for longer than one of 40 and two threads."""
+    narrow, wide, other = (
+        trained(n, 1.0, 29.0 + 10 * (k > 1), k) for n, k in zip("abc", (1, 2, 2), strict=True)
+    )
+    alone = DockerAlone().after(2 * MICRO, (narrow, wide, other), 2.0)
+    dues = {key: due.wait_s for key, due in alone.dues(2 * MICRO, 2.0).items()}
+    ends = {key: end / MICRO for key, end in alone.ends(2.0).items()}
+    assert dues[narrow.run_id] == pytest.approx(1.01 * ends[narrow.run_id] - 2.0 - 29.0)
+    assert dues[wide.run_id] > 1.1 * ends[wide.run_id] - 2.0 - 39.0 / 2 - 5.0
+
+
+def test_a_job_that_has_all_that_it_can_use_under_docker_alone_waits_for_nobody() -> None:
+    """On four CPUs a job of one thread has its CPU beside two of four threads."""
+    jobs = (trained("a", 1.0, 9.0), *(trained(n, 1.0, 99.0, threads=4) for n in "bc"))
+    alone = DockerAlone().after(2 * MICRO, jobs, 4.0)
+    dues = alone.dues(2 * MICRO, 4.0)
+    assert dues[jobs[0].run_id].wait_s == pytest.approx(9.0 + 2.0 - 2.0 - 9.0)
+    assert dues[jobs[1].run_id].wait_s > 5.0
 
 
 def test_an_order_saves_the_job_seconds_by_which_jobs_end_sooner() -> None:

@@ -275,12 +275,6 @@ def lasting(name: str, epochs: int) -> ContainerHistory:
     return made
 
 
-def test_a_job_of_unknown_length_has_half_of_an_equal_turn() -> None:
-    jobs = [job("a", 2), job("b", 2)]
-    found = settings_of(Mode.ROTATE, host(*jobs, shares={"a": 0.999, "b": 0.001}))
-    assert [found[name]["turn_s"] for name in "ab"] == [12.0, 4.0]
-
-
 def test_a_job_that_ends_in_time_waits_for_shorter_ones() -> None:
     jobs = [lasting("a", 20), lasting("b", 100)]
     found = host(*jobs, shares={"a": 0.999, "b": 0.001})

@@ -2,11 +2,12 @@
 
 import math
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from dltools.notation.times import MICRO
-from dltools.plan.signals.busy_cpus import BusyCpus
+from dltools.plan.signals.busy_cpus import BusyCpus, OthersUse
 
 
 def load(*samples: tuple[float, float], cpus: float = 2.0) -> BusyCpus:
@@ -62,3 +63,27 @@ def test_samples_may_be_added_in_any_pieces(parts, cut) -> None:
     first = BusyCpus().after(times[:at], busy[:at], sizes[:at], 0.0)
     assert first.after(times[at:], busy[at:], sizes[at:], 4.0) == whole
     assert len(whole.samples) <= 2 + sum(time > times[-1] - 10 * MICRO for time in times)
+
+
+def others(*samples: tuple[float, float, dict[str, float]]) -> float | None:
+    """The share that others use of two CPUs after samples: seconds, the host's CPU seconds, and
+    those of its jobs."""
+    found = OthersUse()
+    for seconds, busy_s, attained in samples:
+        found = found.after(round(seconds * MICRO), busy_s, attained, 2.0)
+    return found.share
+
+
+def test_what_is_no_job_uses_what_jobs_do_not() -> None:
+    """In 5 s the host uses 9 CPU s, its jobs 7.5: others have 0.15 of two CPUs."""
+    assert others((0, 1.0, {"a": 1.0, "b": 0.0})) is None
+    assert others((0, 1.0, {"a": 1.0, "b": 0.0}), (5, 10.0, {"a": 6.0, "b": 2.5})) == pytest.approx(
+        0.15
+    )
+
+
+def test_what_an_ended_job_has_used_is_not_taken_for_that_of_others() -> None:
+    begin, end = (0, 10.0, {"a": 5.0, "b": 5.0}), (5, 20.0, {"a": 10.0, "b": 10.0})
+    gone, later = (7, 24.0, {"a": 12.0}), (12, 34.0, {"a": 22.0})
+    assert others(begin, end, gone) == pytest.approx(0.0)
+    assert others(begin, end, gone, later) == pytest.approx(0.0)
