@@ -171,6 +171,23 @@ def test_integers_are_written_whole() -> None:
     assert _only(prometheus_text([row]))[1] == "9223372036854775807"
 
 
+@pytest.mark.parametrize(
+    ("name", "written"),
+    [
+        ('say "x"', r"say \"x\""),
+        ("two\nlines", r"two\nlines"),
+        ("back\\slash", r"back\\slash"),
+        ("back\\nslash", r"back\\nslash"),
+        ("{x=1},y", "{x=1},y"),
+        ("größe 🐋", "größe 🐋"),
+        ("", ""),
+    ],
+)
+def test_labels_are_escaped(name, written) -> None:
+    text = prometheus_text([_row(Kind.CONTAINER, container_name=name, cpu_seconds=1.0)])
+    assert f'container_name="{written}"}} 1.0\n' in text
+
+
 @examples(100)
 @given(name=texts)
 def test_any_label_is_read_back(name) -> None:
