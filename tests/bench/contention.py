@@ -12,7 +12,6 @@ asserted. Take a machine that does nothing else; a window in which others used t
 import argparse
 import mmap
 import os
-import re
 import struct
 import subprocess
 import sys
@@ -25,7 +24,6 @@ from pathlib import Path
 
 from dltools.engine import cgroup
 from dltools.engine.cgroup_counters import usage
-from dltools.engine.kernel_files import pressure_seconds
 from dltools.engine.scales import weight_to_v2
 
 IMAGE = "dltools-torch"
@@ -74,18 +72,6 @@ class Job:
     def version(self) -> int:
         found = self.group.directory("cpu")
         return found.version if found else 1
-
-    @property
-    def switches(self) -> tuple[int, int]:
-        """How often its threads gave up a CPU, and how often one was taken from them."""
-        found = self.group.directory("cpu")
-        words = re.compile(r"^(non)?voluntary_ctxt_switches:\s*(\d+)$", re.MULTILINE)
-        counts = [0, 0]
-        for pid in (found.path / "cgroup.procs").read_text().split() if found else ():
-            for status in Path(f"/proc/{pid}/task").glob("*/status"):
-                for taken, count in words.findall(status.read_text()):
-                    counts[bool(taken)] += int(count)
-        return counts[0], counts[1]
 
     def write(self, controller: str, name: str, value: object) -> None:
         found = self.group.directory(controller)
@@ -208,25 +194,6 @@ def attempt(
     return cpus, steps
 
 
-def signals(running: list[Job], options: argparse.Namespace) -> str:
-    """Return what the kernel counts while jobs run at equal weights: switches per CPU second by the
-    threads' own will and against it, and the part of the time in which some thread waited."""
-    for job in running:
-        job.set_level("1024")
-    time.sleep(options.settle)
-    before = [(job.cpu_seconds, *job.switches) for job in running]
-    begun, waited = time.monotonic(), pressure_seconds("/proc/pressure/cpu") or 0.0
-    time.sleep(options.seconds)
-    part = ((pressure_seconds("/proc/pressure/cpu") or 0.0) - waited) / (time.monotonic() - begun)
-    after = [(job.cpu_seconds, *job.switches) for job in running]
-    for job in running:
-        job.pause(True)
-    cpu_s, own, taken = (
-        sum(new[at] - old[at] for old, new in zip(before, after, strict=True)) for at in range(3)
-    )
-    return f"{own / cpu_s:16.0f}{taken / cpu_s:16.0f}{100 * part:15.0f} %"
-
-
 def levels_of(arm: str, waiting: int) -> list[str]:
     named = arm.split("/")
     return ["1024", *(named[min(number, len(named) - 1)] for number in range(waiting))]
@@ -260,9 +227,6 @@ def main() -> None:
                 got = rates(found[: count + 1], levels_of(arm, count), options)
                 print(f"{got[0] / alone:>8.2f}{sum(got) / alone:>8.2f}", end="", flush=True)
             print(flush=True)
-        print(f"{'jobs':>8}{'own switches/s':>16}{'taken/s':>16}{'host pressure':>17}")
-        for count in (0, *counts):
-            print(f"{count + 1:8}{signals(found[: count + 1], options)}", flush=True)
         again = rates(found[:1], ["1024"], options)[0]
         print(f"alone again: {again / alone:.2f}")
 

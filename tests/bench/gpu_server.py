@@ -12,8 +12,6 @@ feed   a training that loaders feed, beside trainings on CPUs that want half as 
        is: its steps as a ratio to those alone, and theirs to those under Docker alone
 share  two trainings on one GPU, which share it and which take turns: steps of both together, as a
        ratio to what each does alone, and whether they are let go when dl-apply is killed
-levers a training that loaders feed, beside trainings on CPUs, under what could leave it more CPUs:
-       weights, quotas, CPUs of its own, `cpu.idle` for the others
 parts  trainings that ask for parts of a GPU: what each has, and their work in all as a ratio to
        that under Docker alone
 served a server with a target of 100 ms, 60 ms a request alone, beside two trainings
@@ -225,61 +223,6 @@ def measure_share(server: Server) -> None:
         server.clear(("one", "two"))
 
 
-def measure_levers(server: Server) -> None:
-    """A training that loaders feed, beside trainings on CPUs, under each lever by hand."""
-    cpus = os.cpu_count() or 1
-    cores = {
-        Path(f"/sys/devices/system/cpu/cpu{cpu}/topology/thread_siblings_list").read_text().strip()
-        for cpu in range(cpus)
-    }
-    print(f"{cpus} CPUs on {len(cores)} cores: {' '.join(sorted(cores))}")
-    server.on_gpu("fed", "--loaders", "4", "--blurs", "6")
-    time.sleep(5)
-    (alone,) = server.rates(10, lambda: server.steps("fed"))
-    names = [f"cpu{number}" for number in range(6)]
-    for name in names:
-        server.on_cpus(name, 4)
-    time.sleep(12)
-    every = [f"gpu-{name}" for name in names]
-    own, rest = cpus - 6, 6  # four loaders, the training itself, and one CPU to spare
-    listed = f"{rest}-{cpus - 1}"
-    arms: dict[str, Callable[[], object]] = {
-        "Docker alone": lambda: None,
-        "weights 4096 and 10": lambda: (
-            docker("update", "--cpu-shares", "4096", "gpu-fed"),
-            docker("update", "--cpu-shares", "10", *every),
-        ),
-        "the others with cpu.idle": lambda: set_idle(every, "1"),
-        "as before, and 10 CPUs for the others": lambda: docker(
-            "update", "--cpuset-cpus", listed, *every
-        ),
-        "10 CPUs for the others, not idle": lambda: (
-            set_idle(every, "0"),
-            docker("update", "--cpu-shares", "10", *every),
-        ),
-        "quotas, 10 CPUs in all": lambda: (
-            docker("update", "--cpuset-cpus", f"0-{cpus - 1}", *every),
-            docker("update", "--cpus", f"{own / 6:.2f}", *every),
-        ),
-    }
-    work = 0.0
-    for arm, set_up in arms.items():
-        set_up()
-        time.sleep(4)
-        looks = [lambda: server.steps("fed"), *(lambda n=n: server.epochs(n) for n in names)]
-        fed, *others = server.rates(12, *looks)
-        work = work or sum(others)
-        print(f"{arm}: fed {fed / alone:.2f}, the others {sum(others) / work:.2f}", flush=True)
-
-
-def set_idle(names: list[str], value: str) -> list[str]:
-    """Write `cpu.idle` of containers, and return their names."""
-    for one in docker("inspect", "-f", "{{.State.Pid}}", *names).split():
-        path = Path(f"/proc/{one}/cgroup").read_text().strip().rpartition(":")[2].lstrip("/")
-        (Path("/sys/fs/cgroup") / path / "cpu.idle").write_text(value)
-    return names
-
-
 def measure_parts(server: Server) -> None:
     """Trainings that ask for parts of a GPU."""
     for asked in ((0.5, 0.5), (0.7, 0.3), (0.4, 0.3, 0.2, 0.1)):
@@ -390,7 +333,6 @@ def kill_in_a_turn(pipe: subprocess.Popen[bytes]) -> None:
 PARTS = {
     "nvml": measure_nvml,
     "feed": measure_feed,
-    "levers": measure_levers,
     "share": measure_share,
     "parts": measure_parts,
     "served": measure_served,

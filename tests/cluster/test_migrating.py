@@ -1,20 +1,17 @@
 """Real jobs moved between real hosts: one place for each, whatever goes wrong."""
 
-import signal
 import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import pytest
-from helpers.cluster_nodes import NODES, Node
+from helpers.cluster_nodes import Node
 from helpers.containers import eventually
 from helpers.moves import KILLED, goes_on, order
 from helpers.tools import Tools, environment, records
 
 from dltools.apply.migrate.migration import Step
-from dltools.plan.records import Plan, dump_plan
 
 Trace = Callable[[], list[int]]
 
@@ -53,30 +50,6 @@ def test_a_job_moves_with_its_configuration_and_goes_on(tool, nodes, tmp_path, t
     )
     assert b.get("job", shown).startswith("400000000 67108864 always 5 x [SEED=3")
     assert before > 2
-    goes_on(trace)
-
-
-@pytest.mark.parametrize("before", [True, False])
-@pytest.mark.parametrize("step", [Step.CREATE, Step.STOP, Step.START, Step.REMOVE, Step.DONE])
-def test_the_next_run_goes_on_after_kill_9_at_each_step(
-    tool, nodes, tmp_path, trace, step, before
-) -> None:
-    a, b, _ = nodes
-    a.train("job", str(tmp_path / "ckpt"), "--restart=always")
-    eventually(trace)
-    killed = subprocess.run(
-        [sys.executable, "-c", KILLED.format(step=step.value, before=before), *hosts(nodes)],
-        input=order(a, b),
-        capture_output=True,
-        env=environment(),
-        timeout=120,
-    )
-    assert killed.returncode == -signal.SIGKILL
-    moved(tool, nodes, dump_plan(Plan("test", "", {}, {}, None, ())).encode())
-    assert sorted([*a.names(), *b.names()]) == ["job"]
-    home = a if a.names() else b
-    assert home is (a if step is Step.CREATE or (step is Step.STOP and before) else b)
-    assert home.get("job", "{{.State.Running}} {{.HostConfig.RestartPolicy.Name}}") == "true always"
     goes_on(trace)
 
 
@@ -172,34 +145,6 @@ def test_a_name_that_is_taken_and_a_start_that_fails_are_rolled_back(
     error = refused(moved(tool, nodes, order(a, b))[0])
     assert "/run/dlc-only-node1" in error
     assert (a.names("--filter=status=running"), b.names()) == (["job"], [])
-
-
-def test_a_target_that_loses_power_gets_the_job_when_it_is_back(
-    tool, nodes, tmp_path, trace
-) -> None:
-    a, b, _ = nodes
-    a.train("job", str(tmp_path / "ckpt"))
-    eventually(trace)
-    code = KILLED.format(step=Step.START.value, before=False).replace(
-        "os.kill(os.getpid(), signal.SIGKILL)",
-        f"import subprocess; subprocess.run([{str(NODES)!r}, 'down', 'node2'], check=True)",
-        2,
-    )
-    done = subprocess.run(
-        [sys.executable, "-c", code, *hosts(nodes), "--patience=0"],
-        input=order(a, b),
-        capture_output=True,
-        env=environment(),
-        timeout=120,
-    )
-    (result,) = records(done.stdout)
-    assert result["status"] == "failed"
-    assert "it is stopped on node1, and may run on node2; the next run" in result["error"]
-    b.up()
-    (result,) = moved(tool, nodes, dump_plan(Plan("test", "", {}, {}, None, ())).encode())
-    assert result["status"] == "applied", result
-    assert (a.names(), b.names("--filter=status=running")) == ([], ["job"])
-    goes_on(trace)
 
 
 def test_undo_rolls_back_what_was_begun_and_says_what_it_cannot(

@@ -1,8 +1,5 @@
 """Swarm services moved from node to node: one place for each, whatever goes wrong."""
 
-import signal
-import subprocess
-import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -10,26 +7,13 @@ from typing import Any
 import pytest
 from helpers.cluster_nodes import IMAGE, TRAINING, Node
 from helpers.containers import eventually
-from helpers.moves import KILLED, goes_on, order
-from helpers.tools import Tools, environment, records
+from helpers.moves import goes_on, order
+from helpers.tools import Tools, records
 
-from dltools.apply.migrate.migration import Step
 from dltools.engine.docker.engine import DockerEngine, connect
 from dltools.engine.registry import host_address
-from dltools.plan.records import Plan, dump_plan
 
 Trace = Callable[[], list[int]]
-IMPATIENT = """
-import sys
-import dltools.apply.migrate.service_steps as steps
-from dltools.cli.apply import main
-steps.START_S = 3
-sys.argv[0] = "dl-apply"
-main()
-"""
-"""dl-apply that does not wait for long."""
-
-NO_PLAN = dump_plan(Plan("test", "", {}, {}, None, ())).encode()
 
 
 @pytest.fixture
@@ -133,36 +117,6 @@ def test_a_service_moves_with_its_checkpoint_and_undo_frees_it(
     assert settle(nodes) == (where, new), "taking the constraint back starts nothing"
 
 
-@pytest.mark.parametrize("before", [True, False])
-@pytest.mark.parametrize("step", [Step.CREATE, Step.STOP, Step.START, Step.REMOVE, Step.DONE])
-def test_the_next_run_goes_on_after_kill_9_at_each_step(
-    tool, nodes, swarm, tmp_path, trace, step, before
-) -> None:
-    source, id_ = start(nodes, tmp_path / "ckpt", trace)
-    killed = subprocess.run(
-        [sys.executable, "-c", KILLED.format(step=step.value, before=before), *swarm],
-        input=order(source, nodes[2], id_),
-        capture_output=True,
-        env=environment(),
-        timeout=120,
-    )
-    assert killed.returncode == -signal.SIGKILL
-    shown = [
-        one
-        for one in records(tool("dl-apply", *swarm, "--status", "--format", "jsonl").stdout)
-        if one["kind"] == "migration"
-    ]
-    is_open = not ((before and step is Step.CREATE) or (not before and step is Step.DONE))
-    assert [(one["from"], one["to"]) for one in shown] == [("node2", "node3")] * is_open
-    moved(tool, swarm, NO_PLAN)
-    where, _ = settle(nodes)
-    begun = not (step is Step.CREATE or (step is Step.STOP and before))
-    assert where is (nodes[2] if begun else source)
-    assert constraints(nodes[0]).endswith("] 1")
-    assert all(node.names("--filter=name=dltools-look") == [] for node in nodes)
-    goes_on(trace)
-
-
 def refused(tool: Tools, swarm: tuple[str, ...], plan: bytes) -> str:
     (result,) = moved(tool, swarm, plan)
     assert result["status"] in ("skipped", "failed"), result
@@ -227,35 +181,4 @@ def test_a_target_where_it_cannot_run_is_rolled_back(tool, nodes, swarm, tmp_pat
     assert "insufficient resources" in error
     assert len(nodes[1]("ps", "-q").split()) == 1
     assert constraints(nodes[0]) == "[] 1"
-    goes_on(trace)
-
-
-def test_a_source_that_is_cut_off_never_runs_beside_the_target(
-    tool, nodes, swarm, tmp_path, trace
-) -> None:
-    source, id_ = start(nodes, tmp_path / "ckpt", trace)
-    code = KILLED.format(step=Step.STOP.value, before=False)
-    subprocess.run(
-        [sys.executable, "-c", code, *swarm],
-        input=order(source, nodes[2], id_),
-        capture_output=True,
-        env=environment(),
-        timeout=120,
-    )
-    source.cut()
-    done = subprocess.run(
-        [sys.executable, "-c", IMPATIENT, *swarm],
-        input=NO_PLAN,
-        capture_output=True,
-        env=environment(),
-        timeout=120,
-    )
-    results = records(done.stdout)
-    assert all("does not stop on node2" in one["error"] for one in results), results
-    assert len(source("ps", "-q").split()) + len(nodes[2]("ps", "-q").split()) == 1
-    source.join()
-    eventually(lambda: nodes[0]("node", "ls", "--format={{.Status}}").count("Ready") == 3)
-    results = moved(tool, swarm, NO_PLAN)
-    assert [one["status"] for one in results] == ["applied"], results
-    assert settle(nodes)[0] is nodes[2]
     goes_on(trace)

@@ -103,17 +103,6 @@ def test_a_restart_undoes_the_change(actuator, run) -> None:
     assert job.kernel() == files
 
 
-def test_a_stopped_container_is_as_it_was(actuator, run) -> None:
-    job = run(nano_cpus=1_500_000_000)
-    files = job.kernel()
-    actuator.apply(plan(job, {"cpus": 0.4}))
-    job.stop()
-    (result,) = actuator.undo()
-    assert result.status is Status.UNCHANGED
-    job.start()
-    assert job.kernel() == files
-
-
 def test_files_that_cannot_be_written_are_a_reason_to_skip(actuator, run, monkeypatch) -> None:
     def refuse(*_: object) -> None:
         raise PermissionError(13, "Permission denied")

@@ -7,7 +7,6 @@ from helpers.containers import Containers, Job, api, eventually, plan_for
 from helpers.pipes import feed
 from helpers.tools import Tools, records
 from real_engine.test_leases import live
-from real_engine.test_turns import SPIN, rotating
 
 
 def history(tool: Tools, run: Containers, *arguments: str) -> list[dict[str, Any]]:
@@ -73,14 +72,3 @@ def test_a_container_that_exits(job, run, tool) -> None:
     assert [one["how"] for one in history(tool, run, other.name)] == [None]
     process.terminate()
     process.communicate(timeout=60)
-
-
-def test_turns_and_their_end(run, tool) -> None:
-    jobs = [run(SPIN, name=name) for name in ("a", "b")]
-    with rotating(tool, jobs) as process:
-        shown = history(tool, run)
-        assert [one["after"]["turn_s"] for one in shown] == [0.5, 0.5]
-        assert [one["how"] for one in shown] == [None, None]
-        process.terminate()
-        process.communicate(timeout=20)
-    assert [one["how"] for one in history(tool, run)] == ["run ended"] * 2

@@ -75,11 +75,6 @@ def test_a_label_gives_the_pattern(sample, run) -> None:
     assert (point["step"], point["source"]) == (7, "pattern")
 
 
-def test_an_option_gives_the_pattern(sample, run) -> None:
-    job = run("echo loss: 9; echo score 0.5; echo done; sleep 60")
-    assert points(sample(job, "--pattern", "score (?P<f1>[0-9.]+)")) == [("f1", 0.5)]
-
-
 def test_a_container_that_keeps_no_log_is_a_gap(tool, run) -> None:
     run("echo loss: 0.5; sleep 60", log_config={"Type": "none"})
     done = tool("dl-probe", *run.only, "--format", "jsonl")

@@ -4,7 +4,6 @@ import json
 import os
 import signal
 import subprocess
-import time
 from typing import Any
 
 import pytest
@@ -76,19 +75,6 @@ def test_a_stream_makes_the_flat_job_give_way_and_undo_puts_all_back(
 def last_limit(results: list[dict[str, Any]], job: Job) -> float:
     found = [r["after"]["cpus"] for r in results if r["container"]["id"] == job.id]
     return found[-1] or job.engine.cpus if found else job.engine.cpus
-
-
-def test_one_sample_is_enough_at_the_first_try(tool, run, jobs, tmp_path) -> None:
-    time.sleep(7)  # more than two intervals of log
-    done = tool.shell(
-        f"dl-probe {' '.join(run.only)} | dl-plan --policy flowcon --realize quota --set itval=3 | dl-apply;"
-        " echo ${PIPESTATUS[@]} >&2",
-        tmp_path / "bin",
-    )
-    assert statuses(done.stderr) == [0, 0, 0]
-    results = records(done.stdout)
-    assert {result["status"] for result in results} == {"applied"}
-    assert jobs["fast"].name in {result["container"]["name"] for result in results}
 
 
 def test_a_reader_that_goes_away_ends_a_stream(tool, run, tmp_path) -> None:

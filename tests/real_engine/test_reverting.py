@@ -102,21 +102,6 @@ def test_a_failed_change_is_reverted_at_once(actuator, job, state, wanted) -> No
     assert (by_effect(job), job.kernel()) == (before, kernel)
 
 
-@pytest.mark.usefixtures("unbounded")
-def test_only_the_failed_change_is_reverted(actuator, run) -> None:
-    job = run(nano_cpus=500_000_000)
-    kernel = job.kernel()
-    assert apply(actuator, job, {"cpus": 1.2, "weight": 300}).status is Status.APPLIED
-    assert apply(actuator, job, {"cpus": 1e-9, "weight": 500}).status is Status.FAILED
-    assert by_effect(job)["cpus"] == 1.2
-    assert (job.kernel_cpus, job.kernel_weight) == (
-        pytest.approx(1.2),
-        pytest.approx(300, rel=0.02),
-    )
-    assert [result.status for result in actuator.undo()] == [Status.APPLIED]
-    assert job.kernel() == kernel
-
-
 def test_an_update_that_fails_half_way_is_reverted(actuator, run, state, monkeypatch) -> None:
     """The engine refuses after it has recorded and set a part."""
     job = run(nano_cpus=500_000_000)

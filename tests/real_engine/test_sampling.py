@@ -50,10 +50,6 @@ OF_GPUS = {"gpu"}
 """The kind of the rows that a host with GPUs has as well."""
 
 
-def test_without_containers_there_is_still_a_node(sample) -> None:
-    assert [kind for row in sample() if (kind := row["kind"]) not in OF_GPUS] == ["node"]
-
-
 @pytest.mark.parametrize(
     ("limits", "cores"),
     [

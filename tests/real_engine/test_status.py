@@ -9,8 +9,6 @@ from helpers.containers import api, plan_for
 from helpers.tools import Tools, complaint, records
 from real_engine.test_turns import SPIN, rotating, state
 
-SPEAK = "i=0; while :; do i=$((i+1)); echo step $i loss: 0.$((1000-i)); usleep 100000; done"
-
 
 def status(tool: Tools, *arguments: str) -> list[dict[str, Any]]:
     done = tool("dl-apply", "--status", "--format", "jsonl", *arguments)
@@ -143,41 +141,3 @@ def test_entries_in_another_directory_are_counted(run, tool, tmp_path) -> None:
         == 1
     )
     tool("dl-apply", "--undo", "--state-dir", old)
-
-
-def test_observations_plans_and_reports_show_weights_lists_pauses_and_turns(
-    run, tool, tmp_path
-) -> None:
-    heavy, listed, paused, free = (run(SPEAK, name=n) for n in ("heavy", "listed", "still", "free"))
-    tool("dl-apply", input=plan_for(heavy, {"weight": 10}))
-    tool("dl-apply", input=plan_for(listed, {"cpuset": "0"}))
-    turning = [run(SPEAK, name=name) for name in ("turn-a", "turn-b")]
-    api().pause(paused.id)
-    with rotating(tool, turning) as process:
-        sample = tool("dl-probe", *run.only).stdout
-        rows = {
-            row["container_name"]: row
-            for row in records(tool("dl-probe", *run.only, "--format", "jsonl").stdout)
-            if row["kind"] == "container"
-        }
-        assert [rows[job.name]["turn_seconds"] for job in turning] == [0.5, 0.5]
-        assert rows[free.name].get("turn_seconds") is None
-        wide = {"COLUMNS": "250"}
-        (tmp_path / "sample").write_bytes(sample)
-        plan = ("dl-plan", "--policy", "fair", "--format", "table", "--realize", "quota")
-        for text in (
-            tool("dl-probe", *run.only, "--format", "table", env=wide).stdout.decode(),
-            tool(*plan, tmp_path / "sample", env=wide).stdout.decode(),
-            tool("dl-report", tmp_path / "sample", "--format", "table", env=wide).stdout.decode(),
-        ):
-            (line,) = (line for line in text.splitlines() if heavy.name in line)
-            assert "weight 10" in line
-            assert "no limit" not in line
-            (line,) = (line for line in text.splitlines() if listed.name in line)
-            assert "CPUs 0" in line
-            (line,) = (line for line in text.splitlines() if paused.name in line)
-            assert "paused" in line
-            assert sum("turns" in line for line in text.splitlines()) == 2
-        process.terminate()
-        process.communicate(timeout=20)
-    api().unpause(paused.id)

@@ -107,19 +107,6 @@ def test_a_duration_ends_a_stream(tool, run) -> None:
     assert 1 <= len(list(pa.ipc.open_stream(done.stdout))) <= 3  # at 0, 0.4 and 0.8 s
 
 
-def test_a_stream_to_a_file_is_readable_while_it_grows(tool, run, tmp_path) -> None:
-    run()
-    target = tmp_path / "stream.arrow"
-    process = tool.begin("dl-probe", *run.only, "-i", "0.3", "-o", target)
-    eventually(lambda: target.exists() and target.stat().st_size, lambda size: size > 20_000)
-    process.kill()
-    process.wait()
-    reader = pa.ipc.open_stream(target.read_bytes())
-    assert reader.read_next_batch().num_rows > 0
-    plan = tool("dl-plan", target)
-    assert plan.returncode in (0, 65)  # 65: killed in the middle of a batch
-
-
 def test_a_burst_between_samples_is_read_once(stream, run, gate) -> None:
     burst = 'awk \'BEGIN { for (i = 0; i < 20000; i++) print "step " i " loss: 0.5" }\''
     job = run(f"{gate.passed()}; {burst}; sleep 600", **gate.limits)
@@ -167,16 +154,3 @@ def test_a_restart_repeats_no_line(stream, run, pause) -> None:
     rows = watching.end()
     assert steps(rows, job) == printed(job)
     assert [name for name, _ in events(rows, job)][-3:] == ["exit", "start", "exit"]
-
-
-def test_a_renamed_container_keeps_its_identity(stream, run) -> None:
-    job = run(COUNT)
-    watching = stream()
-    api().rename(job.id, f"{job.name}-renamed")
-    watching.until(lambda rows: any(r.get("container_name") == f"{job.name}-renamed" for r in rows))
-    rows = watching.end()
-    own = [row for row in rows if row["kind"] == "container"]
-    assert {row["container_id"] for row in own} == {job.id}
-    assert own[-1]["container_name"] == f"{job.name}-renamed"
-    seen = steps(rows, job)
-    assert seen == list(range(len(seen)))

@@ -14,7 +14,6 @@ from helpers.tools import complaint
 from dltools.engine.docker import transport
 from dltools.engine.docker.engine import DockerEngine
 from dltools.engine.interface import GoneError, RefusedError
-from dltools.errors import UnavailableError
 
 
 @pytest.fixture(autouse=True)
@@ -175,14 +174,3 @@ def test_an_engine_over_tcp_says_the_same(engine, run, over_tcp, monkeypatch) ->
 )  # fmt: skip
 def test_an_api_version_both_know_is_used(newest, oldest, agreed) -> None:
     assert transport.agreed_version(newest, oldest) == agreed
-
-
-def test_a_fault_of_the_engine_is_not_a_crash(fake_engine, monkeypatch) -> None:
-    monkeypatch.setenv("DOCKER_HOST", fake_engine.url)
-    engine = DockerEngine()
-    fake_engine.faults["GET /containers/json"] = 500
-    with pytest.raises(RefusedError, match="status 500 on demand"):
-        engine.containers()
-    fake_engine.faults["GET /containers/json"] = 0
-    with pytest.raises(UnavailableError):
-        engine.containers()

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from helpers.containers import Job, api, eventually, on_every_cpu, plan_for
+from helpers.containers import Job, api, eventually, plan_for
 from helpers.pipes import give
 from helpers.tools import Tools, complaint, records
 
@@ -153,20 +153,6 @@ def test_a_plan_without_turns_ends_them(run, tool) -> None:
         eventually(lambda: {state(job) for job in jobs}, lambda states: states == {"running"})
         process.communicate(timeout=120)
         assert process.returncode == 0
-
-
-def test_the_pipe_rotates_trainings_and_leaves_them_running(run, tool, tmp_path) -> None:
-    script = "i=0; while :; do i=$((i+1)); echo step $i loss: 0.$((1000-i)); usleep 100000; done"
-    jobs = [run(f"{on_every_cpu(SPIN)} {script}", name=name) for name in ("a", "b")]
-    eventually(lambda: all(job.log() for job in jobs))
-    line = (
-        f"dl-probe {' '.join(run.only)} | dl-plan --policy fair --realize rotate --quantum 0.5"
-        " | dl-apply --hold 3s"
-    )
-    done = tool.shell(line, tmp_path / "bin")
-    results = [json.loads(text) for text in done.stdout.splitlines()]
-    assert [(r["status"], r["after"]["turn_s"]) for r in results] == [("applied", 0.5)] * 2
-    assert [state(job) for job in jobs] == ["running"] * 2
 
 
 def test_queues_of_two_gpus_go_on_side_by_side(run, tool, gate) -> None:

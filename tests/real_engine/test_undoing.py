@@ -87,14 +87,3 @@ def test_a_last_change_within_the_tolerance_is_undone_too(change, undo, run, sta
     change(job, *steps)
     undo()
     assert job.kernel() == before
-
-
-def test_a_change_after_an_undo_is_journalled_anew(change, undo, run, state) -> None:
-    job = run()
-    change(job, {"cpus": 0.4})
-    undo()
-    job.engine.update(job.id, {"CpuQuota": 80_000})
-    change(job, {"cpus": 0.3})
-    assert entries(state)[0]["settings"]["cpus"] == 0.8
-    undo()
-    assert job.kernel_cpus == pytest.approx(0.8)
