@@ -5,7 +5,6 @@ import signal
 import stat
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +20,6 @@ from dltools.plan.records import Op, Result, Status
 
 ENDED = ApplyRun(1 << 22, 1, "dl-apply --restore", "")
 HERE = ApplyRun.of_this_process("dl-apply")
-OnResult = Callable[[Result], object]
 
 
 def result(id_: str, status: Status = Status.APPLIED, **after: Any) -> Result:

@@ -2,7 +2,6 @@
 
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -12,8 +11,6 @@ from helpers.moves import KILLED, goes_on, order
 from helpers.tools import Tools, environment, records
 
 from dltools.apply.migrate.migration import Step
-
-Trace = Callable[[], list[int]]
 
 
 def hosts(nodes: list[Node]) -> list[str]:

@@ -1,6 +1,5 @@
 """Logs in files, as Podman and Kubernetes keep them."""
 
-from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -76,9 +75,6 @@ def test_a_log_is_read_from_a_time_on(path, count) -> None:
 def test_lines_of_another_format_are_passed_over(path) -> None:
     path.write_bytes(b"\0\xff\n" * 50_000 + line(0, "a") + b"x" * (3 << 20) + b"\n" + line(1, "b"))
     assert texts(everything(path)) == [b"a\n", b"b\n"]
-
-
-Following = Callable[..., FollowedFile]
 
 
 def test_a_followed_log_gives_each_entry_once(path) -> None:

@@ -20,7 +20,6 @@ from dltools.plan.policy import registry
 from dltools.plan.realisation.mode import Mode, RealisationOptions
 
 STEP_S, SAMPLE_S = 0.01, 2.0
-QUOTA_PERIOD_S = 0.1
 GIB = 1 << 30
 
 

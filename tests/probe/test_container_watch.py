@@ -46,9 +46,6 @@ def searches(monkeypatch: pytest.MonkeyPatch) -> Callable[..., list[str | None]]
     return look
 
 
-Searches = Callable[..., list[str | None]]
-
-
 def test_a_container_whose_threads_stay_is_searched_once(searches) -> None:
     assert searches((0, 2), (1, 2), (100, 2), (1000, 2)) == ["1"] * 4
 

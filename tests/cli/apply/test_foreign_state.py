@@ -2,7 +2,6 @@
 
 import json
 import os
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -13,7 +12,6 @@ from helpers.tools import Tools, complaint
 from dltools.cli.exits import Exit
 
 PLAN = plan({"cpus": 0.5})
-Spoil = Callable[[Path], object]
 
 
 def give_away(path: Path) -> None:

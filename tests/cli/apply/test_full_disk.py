@@ -20,7 +20,6 @@ from dltools.plan.records import dump_plan
 
 pytestmark = needs_root
 Apply = Callable[..., subprocess.CompletedProcess[bytes]]
-Spoil = Callable[[Path], None]
 
 
 @pytest.fixture

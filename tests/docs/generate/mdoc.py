@@ -10,7 +10,6 @@ _WORD = re.compile(
     r"^(?P<before>[(]*)(?:(?P<option>--?[a-z][a-z-]*)|" + _PAGES + r"|(?P<value>[A-Z/|]+))"
     r"(?P<after>[,.;:)]*)$"
 )
-_SENTENCE_END = re.compile(r"(?<=[a-z0-9)\]'][.?]) +(?=[-A-Z0-9]|[a-z]+:)")
 _SECTIONS = {
     "dltools-observations": "5",
     "dltools-plan": "5",
