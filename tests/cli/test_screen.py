@@ -2,14 +2,13 @@
 
 import os
 import pty
-import signal
 import sys
-import threading
 from collections.abc import Iterator
 
 import pytest
+from rich.console import Console
 
-from dltools.cli.screen import Event, Terminal
+from dltools.cli.screen import Screen
 
 
 @pytest.fixture
@@ -26,34 +25,12 @@ def test_no_key_is_read_in_the_background(keyboard, monkeypatch) -> None:
     """Also where the process goes to the background while it waits: reading would stop it."""
     asked: list[bool] = []
 
-    def is_in_foreground() -> bool:
+    def is_away(_: Screen) -> bool:
         asked.append(True)
-        return len(asked) <= 2  # as it takes the terminal, and as it begins to wait
+        return len(asked) > 1  # in the foreground as it begins to wait
 
-    terminal = Terminal(lambda: None, lambda: None)
-    try:
-        monkeypatch.setattr(terminal, "_in_foreground", is_in_foreground)
-        terminal._take()
-        os.write(keyboard, b"q")
-        assert terminal.wait(0.2) is Event.TIME
-        assert len(asked) >= 3
-    finally:
-        terminal.close()
-
-
-def test_a_signal_that_another_thread_gets_ends_the_wait(keyboard) -> None:
-    del keyboard
-    done = threading.Event()
-    other = threading.Thread(target=done.wait, args=(60.0,))
-    terminal = Terminal(lambda: None, lambda: None)
-    other.start()
-    assert other.ident is not None
-    timer = threading.Timer(0.1, signal.pthread_kill, (other.ident, signal.SIGWINCH))
-    timer.start()
-    try:
-        assert terminal.wait(30.0) is Event.CHANGED
-    finally:
-        done.set()
-        terminal.close()
-        timer.join()
-        other.join()
+    monkeypatch.setattr(Screen, "_is_away", property(is_away))
+    screen = Screen(Console(), lambda: None)
+    os.write(keyboard, b"q\n")
+    assert not screen.wait(0.2)
+    assert len(asked) >= 3

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Self
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Self
 
 from rich.cells import cell_len
 from rich.console import Console, Group, RenderableType
@@ -16,10 +17,9 @@ from rich.text import Text
 
 from dltools.cli.destinations import make_console
 from dltools.cli.fitted_table import FittedTable
-from dltools.cli.probe.controls import HELP, Controls
 from dltools.cli.probe.observed_hosts import Observed, ObservedContainer, ObservedHosts
-from dltools.cli.screen import Screen
-from dltools.cli.words import clip, cpu_use, limits, listed_cpus, named, role, size
+from dltools.cli.screen import Event, Screen
+from dltools.cli.words import clip, cpu_use, limits, listed_cpus, named, size
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -70,49 +70,73 @@ class LiveTable:
         return live_view(self._hosts, self._console, self._controls)
 
 
+_Key = Callable[[ObservedContainer], Any]
+
+SORTS: Mapping[str, _Key] = {
+    "name": lambda one: (str(one.row["host"]), str(one.row["container_name"])),
+    "CPU": lambda one: -(one.rate("cpu_seconds") or 0.0),
+    "memory": lambda one: -(one.row["memory_working_set_bytes"] or 0),
+    "weight": lambda one: -(one.row.get("cpu_weight") or 0.0),
+    "role": lambda one: str(one.row.get("role") or "~"),
+}
+"""The orders, by name; within one, containers are in order of host and name."""
+
+
+@dataclass(slots=True)
+class Controls:
+    """What a person has chosen by keys: the order, and the first row that is shown. `page_rows` is
+    how many rows the last drawing had room for."""
+
+    sort: str = "name"
+    first: int = 0
+    page_rows: int = 1
+    _count: int = 0
+
+    def press(self, key: str) -> Event | None:
+        """Take a key: a character, or the name of one such as "up"."""
+        if key in ("q", "Q"):
+            return Event.QUIT
+        before = self.sort, self.first
+        steps = {"j": 1, "down": 1, "k": -1, "up": -1}
+        steps |= {"pagedown": self.page_rows, "pageup": -self.page_rows}
+        self.first = self._within(self.first + steps.get(key, 0))
+        if key == "s":
+            names = list(SORTS)
+            self.sort = names[(names.index(self.sort) + 1) % len(names)]
+        return Event.CHANGED if (self.sort, self.first) != before else None
+
+    def page(self, containers: Sequence[ObservedContainer]) -> list[ObservedContainer]:
+        """Return the containers that are shown."""
+        self._count = len(containers)
+        self.first = self._within(self.first)
+        by_name = sorted(containers, key=SORTS["name"])
+        return sorted(by_name, key=SORTS[self.sort])[self.first : self.first + self.page_rows]
+
+    def _within(self, first: int) -> int:
+        return max(0, min(first, self._count - self.page_rows))
+
+
 def live_view(
     hosts: ObservedHosts, console: Console, controls: Controls | None = None
 ) -> RenderableType:
     """Return a header, a row per container as the controls choose, and how many do not fit."""
     width, height = console.size
     controls = controls or Controls()
-    parts: list[RenderableType] = [_header(hosts, width)]
-    if controls.has_help:
-        return Group(*parts, *(Text(line, no_wrap=True, overflow="ellipsis") for line in HELP))
-    room = max(1, height - 4)
-    chosen = hosts.by_name
-    controls.page_rows = room - 1 if len(chosen) > room or controls.in_words else room
-    chosen = controls.chosen(chosen)
-    shown = chosen[controls.first : controls.first + controls.page_rows]
+    room, count = max(1, height - 4), len(hosts.containers)
+    is_sorted = controls.sort != "name"
+    controls.page_rows = room - 1 if count > room or is_sorted else room
+    shown = controls.page(hosts.containers)
     is_plain = not console.encoding.startswith("utf")
-    is_wanted = controls.has_details
-    parts.append(_details(hosts, shown) if is_wanted else _table(hosts, shown, width, is_plain))
-    more = len(chosen) - len(shown) - controls.first
+    parts: list[RenderableType] = [_header(hosts, width), _table(hosts, shown, width, is_plain)]
+    more = count - len(shown) - controls.first
     words = [f"and {more} more"] if more else []
     words += [f"{controls.first} above"] if controls.first else []
-    if foot := "  ".join(filter(None, (", ".join(words), controls.in_words))):
+    chosen = f"by {controls.sort}" if is_sorted else ""
+    if foot := "  ".join(filter(None, (", ".join(words), chosen))):
         parts.append(Text(foot, style="dim", no_wrap=True, overflow="ellipsis"))
-    if not chosen and not controls.filter:
+    if not count:
         parts.append(Text("no containers are running, or the filters match none"))
     return Group(*parts)
-
-
-def _details(observed: ObservedHosts, shown: Sequence[ObservedContainer]) -> FittedTable:
-    """Return a row per container: weight, quota, turn, role and what shows it."""
-    table = FittedTable("CONTAINER", "WEIGHT:right", "QUOTA:right", "TURN:right", "ROLE:name")
-    for one in shown:
-        row, cpus = one.row, observed.cpus_of(one)
-        quota, turn = row["cpu_limit_cores"], row.get("turn_seconds")
-        weight = row.get("cpu_weight")
-        table.add_row(
-            clip(named(one.row), _LONGEST_NAME),
-            "-" if weight is None else f"{weight:g}",
-            "-" if quota in (None, cpus) else f"{quota:.3g}",
-            f"{turn:g} s" if turn else "-",
-            role(row),
-            style="dim" if row["state"] != "running" else "",
-        )
-    return table
 
 
 def _header(hosts: ObservedHosts, width: int) -> Text:

@@ -97,13 +97,6 @@ class ObservedHosts:
         self.containers = list(present.values())
         self.is_sampled = True
 
-    @property
-    def by_name(self) -> list[ObservedContainer]:
-        """The containers of the newest sample, by host and name."""
-        return sorted(
-            self.containers, key=lambda one: (str(one.row["host"]), str(one.row["container_name"]))
-        )
-
     def cpus_of(self, container: ObservedContainer) -> float | None:
         """Return the number of CPUs of a container's host, None where it is unknown."""
         node = self.nodes.get(container.row["host"])

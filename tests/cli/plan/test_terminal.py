@@ -26,7 +26,7 @@ def test_a_live_table_takes_the_place_of_the_one_before(fake_engine) -> None:
     finally:
         stage.close()
     assert stage.shown.count("CONTAINER") >= 4
-    assert stage.shown.count("\r\x1b[J") >= 3
+    assert stage.shown.count("\r\x1b[2K") >= 3
     assert stage.shown.count("\x1b[?25l") == stage.shown.count("\x1b[?25h") == 1
     assert stage.shown.count("nothing to do: 1 container runs") == 1
 
@@ -38,7 +38,7 @@ def test_lines_of_json_are_not_drawn_in_place(fake_engine) -> None:
         assert stage.end() == 0
     finally:
         stage.close()
-    assert "\x1b[J" not in stage.shown
+    assert "\x1b[2K" not in stage.shown
 
 
 def test_one_that_is_typed_alone_says_what_to_pipe_in() -> None:

@@ -6,8 +6,7 @@ import pytest
 from cli.probe.test_live import sample
 from rich.console import Console
 
-from dltools.cli.probe.controls import HELP, SORTS, Controls
-from dltools.cli.probe.live import live_view
+from dltools.cli.probe.live import SORTS, Controls, live_view
 from dltools.cli.probe.observed_hosts import ObservedHosts
 from dltools.cli.screen import Event, keys_of
 from dltools.observations.table import to_table
@@ -69,10 +68,10 @@ def test_it_scrolls_and_stops_at_the_ends(live) -> None:
     assert live.lines()[-1] == "and 22 more, 3 above"
     live.press("\x1b[6~")
     assert live.names[0] == "job-08"
-    live.press("G")
+    live.press("\x1b[6~" * 9)
     assert live.names == NAMES[-5:]
     assert live.press("j") == [None]
-    live.press("g")
+    live.press("\x1b[5~" * 9)
     assert live.names == NAMES[:5]
 
 
@@ -80,47 +79,10 @@ def test_it_sorts_by_each_column_and_back(live) -> None:
     live.press("s")
     assert live.names[0] == "job-29"
     assert live.lines()[-1] == "and 25 more  by CPU"
-    live.press("r")
-    assert live.names[0] == "job-00"
-    live.press("r" + "s" * (len(SORTS) - 1))
-    assert live.names == NAMES[:5]
-
-
-def test_it_filters_as_it_is_typed(live) -> None:
-    live.press("/1q")
-    assert live.names == []
-    assert live.lines()[-1] == "filter: 1q_"
-    live.press("\x7f9\r")
-    assert live.names == ["job-19"]
-    assert live.lines()[-1] == "filter: 19"
-    live.press("\x1b")
-    assert live.names == NAMES[:5]
-
-
-def test_details_show_weight_turn_role_and_reason(live) -> None:
-    live.press("dG")
-    _, titles, *_ = live.lines()
-    assert titles.split() == ["CONTAINER", "WEIGHT", "QUOTA", "TURN", "ROLE"]
-    (row,) = [line for line in live.lines() if line.startswith("job-29")]
-    assert row.split() == ["job-29", "1053", "2", "8", "s", "training:", "reports", "loss"]
-    live.press("d")
-    assert "METRIC" in live.lines()[1]
-
-
-def test_help_lists_the_keys_and_any_key_leaves_it(live) -> None:
-    live.press("?")
-    assert live.lines()[1:] == list(HELP)
-    assert all(len(line) <= 80 for line in HELP)
-    assert live.press("x") == [Event.CHANGED]
+    live.press("s" * (len(SORTS) - 1))
     assert live.names == NAMES[:5]
 
 
 def test_q_quits_and_other_keys_do_nothing(live) -> None:
     assert live.press("q") == [Event.QUIT]
-    assert live.press("?q") == [Event.CHANGED, Event.QUIT]
-    assert set(live.press("abcxyz \t\x1bq\x1b[5;5~")) == {None}
-
-
-def test_a_filter_of_hostile_keys_stays_printable(live) -> None:
-    live.press("/\x00\x1b[A\xff")
-    assert live.controls.filter.isprintable()
+    assert set(live.press("abcxyz \t\x1bq\x1b[5;5~/?")) == {None}

@@ -46,7 +46,7 @@ def test_keys_are_not_echoed_and_q_quits(live) -> None:
     assert live.echoes
     assert "abc" not in live.shown
     assert "hello" not in live.shown
-    assert live.shown.endswith("\x1b[?25h\r\n")
+    assert live.shown.endswith("\r\n\x1b[?25h")
 
 
 @pytest.mark.slow
@@ -60,9 +60,9 @@ def test_what_was_typed_is_not_left_for_the_shell(live) -> None:
 def test_another_size_is_drawn_at_once_on_an_empty_screen(live, columns) -> None:
     drawn = len(live.shown)
     live.resize(columns)
-    at = live.until(r"\x1b\[H\x1b\[2J", drawn)
+    at = live.until(r"\x1b\[2J\x1b\[H", drawn)
     end = live.until("fake-job[^\r]*", at)
-    lines = re.sub(r"\x1b\[\d*m", "", live.shown[at:end]).split("\r\n")
+    lines = re.sub(r"\r?\x1b\[\d*[mAK]", "", live.shown[at:end]).split("\r\n")
     assert lines[0].startswith("fake-host")
     assert len(lines) == 4
     assert max(map(len, lines)) <= columns
@@ -80,7 +80,7 @@ def test_whatever_kills_it_leaves_a_sound_terminal(live, number, code) -> None:
     os.kill(live.pid, number)
     assert live.end() == code
     assert live.echoes
-    assert live.shown.endswith("\x1b[?25h\r\n")
+    assert live.shown.endswith("\r\n\x1b[?25h")
 
 
 def test_ctrl_c_ends_it(live) -> None:
@@ -115,8 +115,8 @@ def test_lines_on_standard_error_come_above_the_table(fake_engine, stages) -> No
     assert shown.count("dl-probe: sampled") == 3
     for part in shown.split("dl-probe: sampled")[2:]:
         assert part.startswith(" 1 node, 1 container\r\n")
-    # Each of them takes the place of the table: four lines up, then what is below is erased.
-    assert shown.count("\x1b[3A\r\x1b[Jdl-probe: ") >= 2
+    # Each of them takes the place of the table: its four lines are erased.
+    assert shown.count("\r\x1b[2K" + "\x1b[1A\x1b[2K" * 3 + "dl-probe: ") >= 2
 
 
 # Under a shell, which stops it, sends it into the background and takes it back
@@ -181,7 +181,9 @@ def test_in_the_background_it_draws_nothing_and_takes_no_keys(shell) -> None:
 
 
 @pytest.mark.slow
-def test_started_in_the_background_it_is_not_stopped_by_the_terminal(shell) -> None:
-    said(shell, "dl-probe -i 0.1 &", "fake-job")
-    assert "Running" in said(shell, "jobs; echo 'do''ne'", "done\r\n")
+def test_started_in_the_background_it_draws_nothing_and_is_not_stopped(shell: Stage) -> None:
+    said(shell, "dl-probe -i 0.1 &", "ready> ")
+    text = said(shell, "sleep 2; jobs; echo 'do''ne'", "done\r\n")
+    assert "Running" in text
+    assert "fake-job" not in text
     said(shell, "kill %1; wait; echo 'do''ne'", "done\r\n")

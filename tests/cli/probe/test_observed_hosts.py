@@ -29,8 +29,7 @@ def test_containers_are_in_order_and_have_their_row_before() -> None:
     host.take([container(0, "b")])
     host.take([container(1, "b"), container(1, "a")])
     assert [one.row["container_name"] for one in host.containers] == ["b", "a"]
-    assert [one.row["container_name"] for one in host.by_name] == ["a", "b"]
-    assert [one.before and one.before["time"] for one in host.by_name] == [None, NOON]
+    assert [one.before and one.before["time"] for one in host.containers] == [NOON, None]
 
 
 def test_an_earlier_sample_of_the_counters_is_the_row_before() -> None:
