@@ -162,16 +162,6 @@ def is_directory(output: str) -> bool:
     return output.endswith("/") or Path(output).is_dir()
 
 
-def option_before_environment(
-    wanted: ObservationFormat, output: str | None, context: typer.Context
-) -> ObservationFormat:
-    """Return the format that the options ask for: a file's name overrides DLTOOLS_FORMAT."""
-    source = context.get_parameter_source("format")
-    if output is None or source is None or source.name != "ENVIRONMENT":
-        return wanted
-    return suffixes().get(Path(output).suffix.lower(), wanted)
-
-
 def _check_directory(output: str, wanted: ObservationFormat) -> None:
     if not output:
         raise OutputError("cannot create the output: its name is empty")

@@ -6,7 +6,7 @@ import hashlib
 import os
 import stat
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from io import BytesIO
 from pathlib import Path
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 _TAIL_BYTES = 8
 
 
-def open_input(name: str, context: typer.Context) -> tuple[BinaryIO, str]:
+def open_input(name: str) -> tuple[BinaryIO, str]:
     """Return the input stream and its name for messages; - is standard input.
 
     At a terminal, say what to pipe in, and exit with 2. Raises `InputOutputError`.
@@ -32,7 +32,7 @@ def open_input(name: str, context: typer.Context) -> tuple[BinaryIO, str]:
         return _opened(name), name
     stream = _stdin()
     if stream.isatty():
-        _refuse_terminal(context)
+        _refuse_terminal()
     return stream, "standard input"
 
 
@@ -61,8 +61,8 @@ def _opened(name: str, advice: str = "") -> BinaryIO:
         raise InputOutputError(f"{name}: no such file{advice}") from error
 
 
-def _refuse_terminal(context: typer.Context) -> None:
-    tool = context.info_name or "dl-plan"
+def _refuse_terminal() -> None:
+    tool = Path(sys.argv[0]).name
     pipe = "dl-probe | dl-plan" + (" | dl-apply" if tool == "dl-apply" else "")
     print_message(f"standard input is a terminal: type {pipe}, or give a FILE; see {tool} --help")
     raise typer.Exit(Exit.USAGE)
@@ -73,9 +73,6 @@ class Hashed:
 
     is_complete = True
     """Whether all could be read: else reading has raised an error."""
-
-    skews: Mapping[str, float] = {}
-    """By how many seconds the clocks of hosts differ: one input is one clock's."""
 
     def __init__(self, stream: BinaryIO) -> None:
         self._stream = stream
@@ -108,13 +105,13 @@ class Hashed:
         return self._hash.hexdigest()
 
 
-def open_recording(name: str, context: typer.Context) -> tuple[Recording, Hashed]:
+def open_recording(name: str) -> tuple[Recording, Hashed]:
     """Open observations: a file, standard input, or a directory of recordings."""
     from dltools.observations.formats.registry import Recording, read
     from dltools.observations.samples_by_host import SAMPLE_COLUMNS
 
     if name == "-" or not Path(name).is_dir():
-        stream, shown = open_input(name, context)
+        stream, shown = open_input(name)
         source = Hashed(stream)
         return read(source, shown, SAMPLE_COLUMNS), source  # type: ignore[arg-type]
     from dltools.observations.recording.directory import RecordingDirectory

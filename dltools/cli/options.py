@@ -75,7 +75,7 @@ def _field(declared: Any, default: Any) -> Any:
     return field(default=value, metadata={"declared": declared, "default": default})
 
 
-def app(command: Callable[[_Request, typer.Context], None], request: type[_Request]) -> typer.Typer:
+def app(command: Callable[[_Request], None], request: type[_Request]) -> typer.Typer:
     """Return a tool made of one command. Its options are the fields of a request, a dataclass that
     declares them, those of its bases last; its help is the command's docstring."""
     hints = get_type_hints(request)
@@ -94,13 +94,12 @@ def app(command: Callable[[_Request, typer.Context], None], request: type[_Reque
 
     @guarded
     @functools.wraps(command)
-    def wrapper(context: typer.Context, **options: Any) -> None:
+    def wrapper(**options: Any) -> None:
         given = {key: [] if key in lists and one is None else one for key, one in options.items()}
-        command(request(**given), context)
+        command(request(**given))
 
-    context = Parameter("context", Parameter.POSITIONAL_OR_KEYWORD, annotation=typer.Context)
-    wrapper.__signature__ = Signature([context, *parameters])  # type: ignore[attr-defined]
-    wrapper.__annotations__ = {one.name: one.annotation for one in (context, *parameters)}
+    wrapper.__signature__ = Signature(parameters)  # type: ignore[attr-defined]
+    wrapper.__annotations__ = {one.name: one.annotation for one in parameters}
     tool = typer.Typer(
         add_completion=False,
         rich_markup_mode=None,

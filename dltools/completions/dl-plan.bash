@@ -78,13 +78,13 @@ _dl_plan() {
     case $before in
         -p|--policy) _dltools_reply flowcon tradl dqoes specon noop fair las slaq srtf ;;
         --set) _dltools_set "${DLTOOLS_POLICY:-flowcon}" $(_dltools_policies | tail -n 1) ;;
-        --params|--targets|--state|--save-state) _dltools_files -f ;;
+        --targets|--state|--save-state) _dltools_files -f ;;
         --role|--quantum) COMPREPLY=() ;;
         --format) _dltools_reply auto table jsonl ;;
         --realize) _dltools_reply auto quota weight priority rotate cores ;;
         *)
             if [[ $text == -* ]]; then
-                _dltools_reply --policy --set --params --targets --role --only-labelled --state --save-state --every --format --list-policies --realize --quantum --quiet --version --verbose --help
+                _dltools_reply --policy --set --targets --role --only-labelled --state --save-state --every --format --list-policies --realize --quantum --quiet --version --verbose --help
             else
                 _dltools_files -f
             fi ;;

@@ -40,7 +40,6 @@ end
 # generated: options
 complete -c dl-plan -s p -l policy -x -a 'flowcon tradl dqoes specon noop fair las slaq srtf' -d 'Scheduling policy'
 complete -c dl-plan -l set -x -a '(__dltools_parameters flowcon $DLTOOLS_POLICY)' -d 'Set a policy parameter'
-complete -c dl-plan -l params -r -d 'Read policy parameters from a TOML file'
 complete -c dl-plan -l targets -r -d 'Read targets from a TOML file, for containers whose labels have none'
 complete -c dl-plan -l role -x -d 'Set the role of containers, whatever else shows it: training, server, interactive or other'
 complete -c dl-plan -l only-labelled -d 'Leave alone each container whose owner has not labelled it with dltools.role=training or server, or with a target'

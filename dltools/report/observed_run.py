@@ -10,7 +10,7 @@ import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from dltools.errors import DataError
 from dltools.labels import METRIC
@@ -54,7 +54,6 @@ def observed_run(tables: Iterable[pa.Table], label: str, name: str) -> Run:
         run.timelines[job.name] = timeline(job, weights, begun, records.last_sampled)
     results = [_result(job, run.timelines[job.name], begun) for job in jobs]
     run.repeats = [sorted(results, key=lambda result: (result.arrival, result.name))]
-    run.satisfied = satisfied_jobs(jobs, run, begun)
     run.idle_joules = math.fsum(host.idle_joules for host in records.hosts)
     return run
 
@@ -262,12 +261,6 @@ class Service:
     satisfied: float
 
 
-class _Change(NamedTuple):
-    time: float
-    job: str
-    is_satisfied: bool
-
-
 def service(job: ObservedJob) -> Service:
     """Return how long a job served, and met its target. A response time holds until the next."""
     served = satisfied = 0.0
@@ -276,29 +269,3 @@ def service(job: ObservedJob) -> Service:
         if satisfies(begin.value, job.targets.qoe_s):
             satisfied += end.time - begin.time
     return Service(served, satisfied)
-
-
-def satisfied_jobs(jobs: Iterable[ObservedJob], run: Run, begun: float) -> Series:
-    """Return how many jobs meet their response-time targets, at each time when this changes."""
-    changes = sorted(change for job in jobs for change in _changes(job, run, begun))
-    if not changes:
-        return []
-    is_satisfied: dict[str, bool] = {}
-    series = [SeriesPoint(0.0, 0.0)]
-    for change in changes:
-        is_satisfied[change.job] = change.is_satisfied
-        count = float(sum(is_satisfied.values()))
-        if count != series[-1].value:
-            series.append(SeriesPoint(change.time, count))
-    return [*series, SeriesPoint(changes[-1].time, series[-1].value)]
-
-
-def _changes(job: ObservedJob, run: Run, begun: float) -> list[_Change]:
-    target = job.targets.qoe_s
-    if target is None:
-        return []
-    found = [
-        _Change(time - begun, job.name, satisfies(value, target)) for time, value in job.latencies
-    ]
-    ended = run.timelines[job.name].ended
-    return found if ended is None else [*found, _Change(ended, job.name, False)]

@@ -25,17 +25,15 @@ class Run:
 
     `repeats`: the results of the jobs, a list for each repetition; times are in seconds since the
     run began. `seeds`: the seed of each repetition, () where none is known. `begun`: when that was
-    (Unix seconds; None for virtual time). `timelines`: by job name. `satisfied`: how many
-    serving jobs met their response-time targets, over time. `results`: the number of actions by
-    status. `is_sampled`: whether containers were observed, not only progress. `idle_joules`: the
-    energy of GPUs that no container used.
+    (Unix seconds; None for virtual time). `timelines`: by job name. `results`: the number of
+    actions by status. `is_sampled`: whether containers were observed, not only progress.
+    `idle_joules`: the energy of GPUs that no container used.
     """
 
     label: str
     repeats: list[list[JobResult]] = field(default_factory=list)
     begun: float | None = None
     timelines: dict[str, Timeline] = field(default_factory=dict)
-    satisfied: Series = field(default_factory=list)
     results: dict[str, int] = field(default_factory=dict)
     is_sampled: bool = True
     seeds: Sequence[int] = ()

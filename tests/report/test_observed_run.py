@@ -14,13 +14,12 @@ from dltools.report.observed_run import (
     ObservedJob,
     observed_jobs,
     observed_run,
-    satisfied_jobs,
     service,
     settings,
     timeline,
     weight_sums,
 )
-from dltools.report.timelines import Run, Timeline
+from dltools.report.timelines import Run
 
 
 def observed(rows: list[Row]) -> Run:
@@ -73,7 +72,7 @@ def test_one_name_on_two_hosts_one_after_the_other_is_a_migration() -> None:
     assert found.timelines["a"].limit[2] == (10, 0.0)
 
 
-def test_satisfied_models_are_counted_over_time() -> None:
+def test_models_are_satisfied_while_they_meet_their_targets() -> None:
     labels = '{"dltools.qoe": "0.1"}'
     rows = [node(t) for t in (0, 10, 20)]
     rows += [container(t, "a", t, labels=labels) for t in (0, 10, 20)]
@@ -81,7 +80,6 @@ def test_satisfied_models_are_counted_over_time() -> None:
     rows += [point(t, "a", "latency_seconds", v) for t, v in ((2, 0.2), (4, 0.1), (16, 0.1))]
     rows += [point(t, "b", "latency_seconds", v) for t, v in ((6, 0.105), (8, 0.1))]
     found = observed(rows)
-    assert found.satisfied == [(0, 0), (4, 1), (6, 2), (10, 1), (16, 1)]
     a, b = found.jobs
     assert (a.served, a.satisfied) == (14, 12)
     assert (b.served, b.satisfied) == (2, 2)
@@ -344,14 +342,3 @@ def test_a_response_time_holds_until_the_next() -> None:
 def test_a_job_without_response_times_did_not_serve() -> None:
     (job,) = jobs(a=[])
     assert (service(job).served, service(job).satisfied) == (0, 0)
-
-
-def test_jobs_are_counted_whenever_the_count_changes_and_until_they_end() -> None:
-    found = jobs(a=[(2, 0.2), (4, 0.1), (16, 0.1)], b=[(6, 0.1), (8, 0.1)])
-    run = Run("r", timelines={"a": Timeline(), "b": Timeline(ended=10.0)})
-    assert satisfied_jobs(found, run, 0.0) == [(0, 0), (4, 1), (6, 2), (10, 1), (16, 1)]
-
-
-def test_without_targets_nothing_is_counted() -> None:
-    plain = observed_jobs([ContainerRecord("h", "a", "a", 0.0, 20.0)])
-    assert satisfied_jobs(plain, Run("r", timelines={"a": Timeline()}), 0.0) == []

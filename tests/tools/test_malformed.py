@@ -62,7 +62,6 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         (f"dl-sim --generate fixed:2 --nodes {ZERO}", DATA, f"{ZERO}: more than 64 MiB"),
         (f"dl-plan {ZERO}", DATA, f"{ZERO}: not dltools observations"),
         (f"dl-plan rec --targets {ZERO}", CONFIG, f"{ZERO}: more than 64 MiB"),
-        (f"dl-plan rec --params {ZERO}", CONFIG, f"{ZERO}: more than 64 MiB"),
         (f"dl-plan rec --state {ZERO}", DATA, f"{ZERO}: a line of more than 64 MiB"),
         ("dl-plan rec --targets targets.toml", CONFIG, "targets.toml: Exceeds the limit"),
         (f"dl-apply {ZERO}", DATA, f"{ZERO}: a line of more than 64 MiB"),

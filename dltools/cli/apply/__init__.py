@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import typer
-
 from dltools.cli import exits, options
 from dltools.cli.apply.request import Request
 from dltools.cli.exits import Exit, exit_codes
 
 
-def apply(request: Request, context: typer.Context) -> None:
+def apply(request: Request) -> None:
     """Apply the plans that dl-plan prints to the containers of Docker hosts.
 
     For each action, dl-apply checks the container, writes its settings to a journal, changes them,
@@ -24,7 +22,7 @@ def apply(request: Request, context: typer.Context) -> None:
         return
     if service is not None:
         request.state_directory = service.home
-    run_request(request, context)
+    run_request(request)
     if service is not None:
         service.forget()
 

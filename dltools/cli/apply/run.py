@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from dltools.cli.apply.request import Request
 
 
-def run_request(request: Request, context: typer.Context) -> None:
+def run_request(request: Request) -> None:
     """Do what was asked for; exit with 1 if an action failed, 75 if the last plan was stale."""
     directories = state_directories(request.state_directory)
     is_table = request.format is not RecordFormat.JSONL
@@ -53,9 +53,9 @@ def run_request(request: Request, context: typer.Context) -> None:
     elif request.task is Task.UNDO:
         results = _undo(request, directories, printer)
     elif request.is_offline:
-        results = _check_offline(request, context, printer)
+        results = _check_offline(request, printer)
     else:
-        results = _apply(request, context, printer)
+        results = _apply(request, printer)
     _exit_with(results)
 
 
@@ -94,19 +94,17 @@ def _undo(request: Request, directories: Sequence[Path], printer: ResultsPrinter
     return results
 
 
-def _check_offline(
-    request: Request, context: typer.Context, printer: ResultsPrinter
-) -> list[Result]:
-    stream, name = open_input(request.input, context)
+def _check_offline(request: Request, printer: ResultsPrinter) -> list[Result]:
+    stream, name = open_input(request.input)
     results: list[Result] = []
     for plan in load_plans(read_lines(stream, name), name, print_message):
         results += printer.show(partial(check_offline, plan))
     return results
 
 
-def _apply(request: Request, context: typer.Context, printer: ResultsPrinter) -> list[Result]:
+def _apply(request: Request, printer: ResultsPrinter) -> list[Result]:
     """Return the results of the last plan, and all that failed."""
-    stream, name = open_input(request.input, context)
+    stream, name = open_input(request.input)
     with open_session(request) as session:
         asked = Lease(request.lease_s)
         lease = Lease(0.0) if request.is_dry_run else asked

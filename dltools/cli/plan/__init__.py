@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import typer
-
 from dltools.cli import exits, options
 from dltools.cli.exits import Exit, exit_codes
 from dltools.cli.plan.request import Request
 
 
-def plan(request: Request, context: typer.Context) -> None:
+def plan(request: Request) -> None:
     """Decide from observations what each container should get.
 
     Reads the output of dl-probe in any of its formats, and prints plans as JSON Lines, or on a
@@ -24,7 +22,7 @@ def plan(request: Request, context: typer.Context) -> None:
         return
     from dltools.cli.plan.run import run_request
 
-    run_request(request, context)
+    run_request(request)
 
 
 app = options.app(plan, Request)

@@ -9,15 +9,7 @@ import typer
 
 from dltools.cli import destinations, options
 from dltools.cli.formats import RecordFormat, format_for_stdout
-from dltools.cli.options import (
-    MoreMessages,
-    Realisation,
-    argument,
-    expert_flag,
-    expert_option,
-    flag,
-    option,
-)
+from dltools.cli.options import MoreMessages, Realisation, argument, expert_flag, flag, option
 
 
 @dataclass(kw_only=True)
@@ -34,9 +26,6 @@ class Request(MoreMessages, Realisation):
         has_variable=True,
     )
     assignments: list[str] = option("--set NAME=VALUE", "Set a policy parameter. Repeatable.", [])
-    parameters_file: Path | None = expert_option(
-        "--params FILE", "Read policy parameters from a TOML file; --set overrides it."
-    )
     targets_file: Path | None = option(
         "--targets FILE", "Read targets from a TOML file, for containers whose labels have none."
     )

@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 import gc
 import sys
-import tomllib
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -31,7 +30,7 @@ from dltools.cli.policies import (
     warn_of_unused_quantum,
 )
 from dltools.cli.remarks import Remarks, is_last_in_pipe
-from dltools.errors import ConfigError, DataError
+from dltools.errors import DataError
 from dltools.observations.assumed_shares import with_equal_shares
 from dltools.observations.roles import Rules, parse_rule
 from dltools.plan.planner import Planner
@@ -59,7 +58,7 @@ Targets = list[tuple[str, dict[str, str]]]
 """Labels by patterns of container names."""
 
 
-def run_request(request: Request, context: typer.Context) -> None:
+def run_request(request: Request) -> None:
     """Print the plans that a request asks for, and save the state."""
     policy = load_policy(request.policy)
     warn_of_unused_quantum(request.mode, request.quantum_s)
@@ -73,9 +72,9 @@ def run_request(request: Request, context: typer.Context) -> None:
         raise DataError(f"{request.state_file}: {error}") from error
     source: Hashed | Merged
     if len(request.inputs) == 1:
-        recording, source = open_recording(request.inputs[0], context)
+        recording, source = open_recording(request.inputs[0])
     else:
-        source = Merged(request.inputs, context)
+        source = Merged(request.inputs)
         recording = source.recording()
     samples = Samples(with_warnings(recording, [pattern for pattern, _ in targets]), source)
     session = _Session(request, policy, planner, samples, partial(new_planner, None))
@@ -109,7 +108,7 @@ class _Session:
         self._make_new = make_new
         self._samples = samples
         self._planner = self._watching(planner)
-        self._account = Account(samples.source.sha256, samples.source)
+        self._account = Account(samples.source.sha256)
         self._remarks = Remarks()
         self._screen: Screen | None = None
         self._drawing: RenderableType | None = None
@@ -257,21 +256,11 @@ def make_planner(
 ) -> Planner:
     """Return a planner with the request's parameters, which continues from a saved state. Raises
     `ConfigError` and `DataError`."""
-    given = _from_file(request.parameters_file) | parse_assignments(request.assignments)
-    of_policy, of_queue = assign(policy, given)
+    of_policy, of_queue = assign(policy, parse_assignments(request.assignments))
     parameters = build(policy.parameters, of_policy)
     realisation = realisation_options(request.mode, request.quantum_s, of_queue)
     rules = Rules(tuple(map(parse_rule, request.roles)), request.is_only_labelled)
     return Planner(policy, parameters, realisation, saved, targets, rules)
-
-
-def _from_file(file: Path | None) -> dict[str, object]:
-    if file is None:
-        return {}
-    try:
-        return tomllib.loads(inputs.read_text(file))
-    except (ValueError, RecursionError) as error:
-        raise ConfigError(f"{file}: {error}") from error
 
 
 def load_state(file: Path | None, *, may_be_missing: bool) -> Mapping[str, Any] | None:

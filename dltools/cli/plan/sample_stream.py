@@ -10,8 +10,7 @@ import stat
 import sys
 import threading
 import time
-from collections import deque
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -19,15 +18,13 @@ from typing import TYPE_CHECKING, Any
 from dltools.cli.exits import print_message
 from dltools.cli.input_streams import Hashed, open_recording
 from dltools.errors import DataError, DltoolsError
-from dltools.notation.times import MICRO, format_time, from_micros
+from dltools.notation.times import format_time, from_micros
 from dltools.observations.formats.arrow import END_MARK
 from dltools.observations.input_warnings import InputWarnings
 from dltools.observations.samples_by_host import SAMPLE_COLUMNS
-from dltools.observations.schema import Kind
 
 if TYPE_CHECKING:
     import pyarrow as pa
-    import typer
 
     from dltools.observations.formats.registry import Recording
 
@@ -37,20 +34,14 @@ MOST_AHEAD = 64
 
 WAIT_S = 1.0
 """How long a sample of one input waits for those of the others (ours)."""
-NOTED_SKEW_S = 2.0
-"""The difference between two clocks from which it is noted: samples may take as long (ours)."""
-_JUDGED_SAMPLES = 3
-"""Newest samples of a host by which its clock is judged."""
 
 
 class Account:
     """What has been read so far: rows, the span of their times, and the hash of the bytes."""
 
-    def __init__(self, sha256: str, source: Hashed | Merged | None = None) -> None:
-        """Begin with the hash of what has been read before the first table; `source` knows the
-        clocks of hosts."""
+    def __init__(self, sha256: str) -> None:
+        """Begin with the hash of what has been read before the first table."""
         self._sha256 = sha256
-        self._source = source
         self._from = self._to = ""
         self.rows = 0
 
@@ -68,9 +59,7 @@ class Account:
 
     def to_json(self) -> dict[str, Any]:
         """Return what a plan's `input` says."""
-        found = {"rows": self.rows, "from": self._from, "to": self._to, "sha256": self._sha256}
-        skews = dict(self._source.skews) if self._source is not None else {}
-        return found | ({"skew_s": skews} if skews else {})
+        return {"rows": self.rows, "from": self._from, "to": self._to, "sha256": self._sha256}
 
 
 def with_warnings(recording: Recording, patterns: list[str]) -> Recording:
@@ -149,15 +138,13 @@ class Samples:
 class Merged:
     """Several inputs as one. `is_complete` tells whether all could be read to their ends."""
 
-    def __init__(self, names: Sequence[str], context: typer.Context) -> None:
+    def __init__(self, names: Sequence[str]) -> None:
         """Nothing is opened yet: a FIFO waits for its writer."""
         self.is_file = all(_is_on_disk(name) for name in names)
         self.is_complete = True
         self._names = names
-        self._context = context
         self._sources: dict[str, Hashed] = {}
         self._streamed: set[str] = set()
-        self._clocks = Clocks()
 
     @property
     def sha256(self) -> str:
@@ -171,12 +158,6 @@ class Merged:
         tails = {self._sources[name].tail for name in self._streamed}
         return tails.pop() if len(tails) == 1 else b""
 
-    @property
-    def skews(self) -> Mapping[str, float]:
-        """How many seconds the clock of each host is ahead (+) of the median one, if it is noted;
-        known only of live inputs."""
-        return self._clocks.skews()
-
     def recording(self) -> Recording:
         """Return the rows of all inputs: of files as one recording, else as a stream of samples.
         Raises the errors of `open_recording`."""
@@ -189,7 +170,7 @@ class Merged:
         return Recording(False, iter([concat(tables)]))
 
     def _tables(self, name: str) -> Iterator[pa.Table]:
-        recording, self._sources[name] = open_recording(name, self._context)
+        recording, self._sources[name] = open_recording(name)
         if recording.streaming:
             self._streamed.add(name)
         for table in recording.tables:
@@ -222,7 +203,6 @@ class Merged:
                     open_.discard(name)
                     continue
                 until = until or time.monotonic() + WAIT_S
-                self._clocks.note(item, time.time())
                 tables.append(item)
             if tables:
                 yield concat(tables)
@@ -236,50 +216,6 @@ class Merged:
             came.put((name, error))
         except Exception as error:
             came.put((name, DltoolsError(f"{name}: {type(error).__name__}: {error}")))
-
-
-class Clocks:
-    """The clocks of hosts, compared by when their samples arrive.
-
-    The least delay of a host's newest samples is that of its clock and of the way, if they arrive
-    at the pace of their times: else they are not live. What differs between hosts is noted once
-    for each, on standard error.
-    """
-
-    def __init__(self) -> None:
-        self._delays: dict[str, deque[float]] = {}
-        self._told: set[str] = set()
-
-    def note(self, table: pa.Table, now: float) -> None:
-        """Take note of samples that arrive at a time (seconds since the epoch)."""
-        from dltools.observations.table import integers, is_one_of, texts
-
-        nodes = table.filter(is_one_of(table.column("kind"), (Kind.NODE,)))
-        newest = dict(zip(texts(nodes, "host"), integers(nodes, "time"), strict=True))
-        for host, micros in newest.items():
-            delays = self._delays.setdefault(host, deque(maxlen=_JUDGED_SAMPLES))
-            delays.append(now - micros / MICRO)
-        for host, skew in self.skews().items():
-            if host not in self._told:
-                self._told.add(host)
-                side = "ahead of" if skew > 0 else "behind"
-                print_message(
-                    f"{host}: its clock is {abs(skew):.1f} s {side} the others; set it: "
-                    "a policy for several hosts compares their times"
-                )
-
-    def skews(self) -> dict[str, float]:
-        """Return by how many seconds clocks are ahead (+) of the median one, where it is noted."""
-        delays = {
-            host: min(found)
-            for host, found in self._delays.items()
-            if len(found) == _JUDGED_SAMPLES and max(found) - min(found) <= NOTED_SKEW_S
-        }
-        if len(delays) < 2:
-            return {}
-        median = sorted(delays.values())[(len(delays) - 1) // 2]
-        found = {host: round(median - delay, 3) for host, delay in delays.items()}
-        return {host: skew for host, skew in found.items() if abs(skew) > NOTED_SKEW_S}
 
 
 def _is_on_disk(name: str) -> bool:

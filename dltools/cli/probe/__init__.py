@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import sys
 
-import typer
-
 from dltools.cli import exits, options
 from dltools.cli.exits import Exit, exit_codes
 from dltools.cli.probe.request import Request
 
 
-def probe(request: Request, context: typer.Context) -> None:
+def probe(request: Request) -> None:
     """Measure the running containers of Docker hosts: CPU, memory, GPU, limits, progress.
 
     Prints observations, which dl-plan reads: Parquet with one row per host, container, progress
@@ -19,13 +17,13 @@ def probe(request: Request, context: typer.Context) -> None:
     progress in saved logs instead.
     """
     _leave_numpy_out()
-    from dltools.cli.formats import choose_observation_format, option_before_environment
+    from dltools.cli.formats import choose_observation_format
     from dltools.cli.probe.run import run_request
 
-    output, is_stream = request.output, request.is_stream
-    request.format = option_before_environment(request.format, output, context)
     if not request.is_diagnosis:
-        request.format = choose_observation_format(request.format, output, is_stream=is_stream)
+        request.format = choose_observation_format(
+            request.format, request.output, is_stream=request.is_stream
+        )
     run_request(request)
 
 

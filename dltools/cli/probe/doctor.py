@@ -7,12 +7,9 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
-import subprocess
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -41,9 +38,6 @@ _COLOURS = {Health.OK: "green", Health.WARNING: "yellow", Health.FAILURE: "red"}
 _SYS_PTRACE, _DAC_READ_SEARCH = 1 << 19, 1 << 2
 """Capabilities, as bits of CapEff."""
 
-_UNITS = (Path("/etc/systemd/system"), Path("/usr/lib/systemd/system"), Path("/lib/systemd/system"))
-_CRON = Path("/etc/cron.d/dltools")
-_ANSWER_S = 5.0
 _WINDOW_S = 0.5
 """Time between two looks at the counters (s): over the life of a young job the processes that have
 loaded and compiled count too."""
@@ -65,7 +59,7 @@ def examine(request: Request, make_sampler: Callable[[dict[str, Connector]], Sam
             continue
         for finding in _of_engine(engine, request, make_sampler):
             report.add(Finding(finding.health, where + finding.subject, finding.text, finding.next))
-    for finding in (*_of_rights(), *_of_machine(), *_of_units()):
+    for finding in _of_rights():
         report.add(finding)
     if Health.FAILURE in report.found:
         raise typer.Exit(Exit.PERMISSION if is_denied else Exit.UNAVAILABLE)
@@ -238,31 +232,3 @@ def _of_rights() -> Iterator[Finding]:
         yield Finding(Health.WARNING, "rights", text, as_root("dl-probe", "--doctor"))
     else:
         yield Finding(Health.OK, "rights", f"{who}: may look into files and processes")
-
-
-def _of_machine() -> Iterator[Finding]:
-    if _CRON.exists():
-        yield Finding(Health.OK, "cron", f"{_CRON} runs dltools", f"cat {_CRON}")
-
-
-def _of_units() -> Iterator[Finding]:
-    """Yield the systemd units of dltools, and how they are."""
-    files = {path.name for folder in _UNITS for path in folder.glob("dltools*.[st][ei][rm]*")}
-    for name in sorted(files):
-        state = _unit_state(name)
-        if state == "failed":
-            advice = f"journalctl -u {name} -n 20"
-            yield Finding(Health.FAILURE, "unit", f"{name} has failed", advice)
-        else:
-            yield Finding(Health.OK, "unit", f"{name} is {state}", f"systemctl status {name}")
-
-
-def _unit_state(name: str) -> str:
-    """Return what systemd says of a unit, "installed" where it does not run."""
-    command = shutil.which("systemctl")
-    if command is None or not Path("/run/systemd/system").exists():
-        return "installed"
-    with suppress(OSError, subprocess.SubprocessError):
-        asked = partial(subprocess.run, capture_output=True, text=True, timeout=_ANSWER_S)
-        return asked([command, "is-active", name]).stdout.strip() or "installed"
-    return "installed"

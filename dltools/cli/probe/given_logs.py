@@ -13,7 +13,6 @@ from dltools.cli.exits import print_message
 from dltools.cli.formats import ObservationFormat, is_directory
 from dltools.cli.input_streams import open_log
 from dltools.cli.probe.outputs import holds_one_sample, open_output
-from dltools.cli.progress_bar import ProgressBar
 from dltools.cli.remarks import print_remark
 from dltools.errors import DataError
 from dltools.labels import METRIC, PATTERN
@@ -80,7 +79,6 @@ def _opened(
     start = request.logs_start or saved_logs.START
     names = saved_logs.container_names(request.logs)
     with ExitStack() as stack:
-        stack.enter_context(ProgressBar("reading"))
         streams = [stack.enter_context(open_log(file)) for file in request.logs]
         yield saved_logs.merged(
             [

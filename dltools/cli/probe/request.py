@@ -168,7 +168,6 @@ class Request(MoreMessages, EngineOptions):
         "Output format. auto: the name of --output decides; else a table on a terminal, "
         "Parquet, or Arrow for a stream.",
         ObservationFormat.AUTO,
-        has_variable=True,
     )
 
     def __post_init__(self) -> None:

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import typer
-
 from dltools.cli import exits, options
 from dltools.cli.exits import Exit, exit_codes
 from dltools.cli.report.request import Request
 
 
-def report(request: Request, context: typer.Context) -> None:
+def report(request: Request) -> None:
     """Show runs of jobs as tables, as pictures, or as one HTML page that needs no other file.
 
     Each recording is a run; so is each policy in a table of dl-sim --jobs. Plans and results belong
@@ -17,7 +15,7 @@ def report(request: Request, context: typer.Context) -> None:
     """
     from dltools.cli.report.run import run_request
 
-    run_request(request, context)
+    run_request(request)
 
 
 app = options.app(report, Request)

@@ -28,7 +28,6 @@ from dltools.text import writable
 
 if TYPE_CHECKING:
     import pyarrow as pa
-    import typer
 
 _Part = TypeVar("_Part")
 
@@ -57,7 +56,7 @@ class _Addition:
     before: Run | None
 
 
-def load_runs(arguments: Iterable[str], context: typer.Context) -> list[Run]:
+def load_runs(arguments: Iterable[str]) -> list[Run]:
     """Return the runs of all inputs, each with a name of its own; recordings that are given one
     name are one run. An empty file after a run is the results of a run that changed nothing. Raises
     `DataError`."""
@@ -67,7 +66,7 @@ def load_runs(arguments: Iterable[str], context: typer.Context) -> list[Run]:
     named: dict[str, Run] = {}
     for argument in arguments:
         label, file = _split(argument)
-        given = _read(label, file, context)
+        given = _read(label, file)
         if given is not None and not given.data and runs:
             print_message(f"{given.shown}: empty: no plans and no results")
             continue
@@ -106,11 +105,11 @@ class _Recording:
     run: Run
 
 
-def _read(label: str, file: str, context: typer.Context) -> _Input | None:
+def _read(label: str, file: str) -> _Input | None:
     """Return an input, None for a directory."""
     if file != "-" and Path(file).is_dir():
         return None
-    stream, shown = open_input(file, context)
+    stream, shown = open_input(file)
     return _Input(label, file, shown, inputs.read_whole(stream, shown))
 
 

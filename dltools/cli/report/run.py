@@ -25,8 +25,6 @@ from dltools.report.timelines import Run
 from dltools.text import listed, writable
 
 if TYPE_CHECKING:
-    import typer
-
     from dltools.cli.report.request import Request
 
 _PICTURES = (ReportFormat.SVG, ReportFormat.PNG, ReportFormat.PDF)
@@ -35,11 +33,11 @@ _MOST_JOBS = 200
 """How many jobs a page lists."""
 
 
-def run_request(request: Request, context: typer.Context) -> None:
+def run_request(request: Request) -> None:
     """Read the runs, and write the report."""
     lacking = _lacking(request.format)
     with ProgressBar("reading and drawing", len(request.inputs) + 1) as bar:
-        runs = load_runs(bar.each(request.inputs), context)
+        runs = load_runs(bar.each(request.inputs))
         report = _rendered(runs, _baseline(request.baseline, runs), request, lacking)
     stdout = nullcontext(sys.stdout.buffer)
     with stdout if request.output is None else destinations.output_file(request.output) as out:

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import typer
-
 from dltools.cli import exits, options
 from dltools.cli.exits import Exit, exit_codes
 from dltools.cli.sim.request import Request
 
 
-def sim(request: Request, context: typer.Context) -> None:
+def sim(request: Request) -> None:
     """Simulate jobs on hosts in virtual time, with the policies and settings of dl-plan.
 
     Reads a workload file and prints one row per policy: makespan, completion times, times to
@@ -17,7 +15,7 @@ def sim(request: Request, context: typer.Context) -> None:
     """
     from dltools.cli.sim.run import run_request
 
-    run_request(request, context)
+    run_request(request)
 
 
 app = options.app(sim, Request)

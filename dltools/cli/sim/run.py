@@ -9,8 +9,6 @@ from pathlib import Path
 from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
-import typer
-
 from dltools.cli import destinations
 from dltools.cli.destinations import make_console, printable_on_terminal
 from dltools.cli.formats import (
@@ -23,7 +21,6 @@ from dltools.cli.formats import (
     to_csv,
     to_jsonl,
 )
-from dltools.cli.progress_bar import ProgressBar
 from dltools.cli.sim.tasks import Task, check_settings, run_all
 from dltools.cli.sim.workloads import load_workloads
 from dltools.errors import ConfigError, DataError
@@ -37,12 +34,11 @@ if TYPE_CHECKING:
     from dltools.sim.workload import Workload
 
 
-def run_request(request: Request, context: typer.Context) -> None:
+def run_request(request: Request) -> None:
     """Simulate, and print a row per policy or job."""
     if request.criterion and request.criterion not in CRITERIA:
         raise ConfigError(f"--best must be one of {', '.join(CRITERIA)}, not {request.criterion}")
-    with ProgressBar("reading the workload"):
-        workloads = load_workloads(request, context)
+    workloads = load_workloads(request)
     rows = _compare(request, workloads)
     format_ = format_for_stdout(request.format)
     if format_ is not RowFormat.TABLE:
@@ -104,8 +100,7 @@ def _record(file: Path, task: Task) -> list[JobResult]:
     destinations.check(file)
     format_ = format_by_name(ObservationFormat.AUTO, file, suffixes())
     recorder = Recorder()
-    with ProgressBar("simulating"):
-        results = task.simulation(Observer(recorder, task.interval_s)).run()
+    results = task.simulation(Observer(recorder, task.interval_s)).run()
     with destinations.output_file(file) as out:
         chosen = WHOLE if format_ is ObservationFormat.AUTO else format_
         target = get_format(chosen).writer(out)  # type: ignore[arg-type]

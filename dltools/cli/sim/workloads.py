@@ -8,8 +8,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import typer
-
 from dltools import inputs
 from dltools.cli.exits import print_message
 from dltools.cli.input_streams import open_input, open_recording
@@ -21,23 +19,23 @@ if TYPE_CHECKING:
     from dltools.cli.sim.request import Request
 
 
-def load_workloads(source: Request, context: typer.Context) -> list[Workload]:
+def load_workloads(source: Request) -> list[Workload]:
     """Return a workload for each seed of a source; a recording and a trace give a single one."""
     if source.generate:
         found = _generated(source)
     elif source.trace:
         found = [_traced(source)]
     elif source.from_recording:
-        found = [_recorded(source.from_recording, context)]
+        found = [_recorded(source.from_recording)]
     else:
-        found = _from_file(source, context)
+        found = _from_file(source)
     return found if source.spin is None else [_with_spin(one, source.spin) for one in found]
 
 
-def _from_file(source: Request, context: typer.Context) -> list[Workload]:
+def _from_file(source: Request) -> list[Workload]:
     from dltools.sim.workload_file import read_workload
 
-    stream, shown = open_input(source.file, context)
+    stream, shown = open_input(source.file)
     data = inputs.read_small(stream, shown)
     if reason := refusal(data, "run its containers again with --from"):
         raise DataError(f"{shown}: {reason}")
@@ -48,10 +46,10 @@ def _from_file(source: Request, context: typer.Context) -> list[Workload]:
     return [read_workload(text, shown, seed) for seed in source.seeds]
 
 
-def _recorded(name: str, context: typer.Context) -> Workload:
+def _recorded(name: str) -> Workload:
     from dltools.sim.from_recording import recorded_workload
 
-    recording, _ = open_recording(name, context)
+    recording, _ = open_recording(name)
     return recorded_workload(recording.tables, name, print_message)
 
 

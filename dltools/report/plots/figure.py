@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dltools.report.plots.axes import Panel, TimeFrame, legend_inches, run_styles, safe
-from dltools.report.plots.compare import completions_panel, ratios_panel, satisfied_panel
+from dltools.report.plots.compare import ratios_panel
 from dltools.report.plots.gantt import gantt_panel
 from dltools.report.plots.over_time import limits_panel, progress_panel, responses_panel
 from dltools.report.timelines import Run
@@ -23,7 +23,7 @@ from dltools.report.timelines import Run
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-KINDS = ("compare", "gantt", "limits", "progress", "responses", "cdf", "satisfied")
+KINDS = ("compare", "gantt", "limits", "progress", "responses")
 """The kinds of panels, in order."""
 
 _OVER_TIME: dict[str, Callable[[TimeFrame], Panel | None]] = {
@@ -48,10 +48,6 @@ def panels(runs: Sequence[Run], kinds: Sequence[str], baseline: str) -> list[Pan
     for kind in kinds:
         if kind == "compare":
             found.append(ratios_panel(runs, baseline))
-        elif kind == "cdf":
-            found.append(completions_panel(runs))
-        elif kind == "satisfied":
-            found.append(satisfied_panel(runs))
         else:
             found += [_OVER_TIME[kind](frame) for frame in frames]
     return [panel for panel in found if panel is not None]

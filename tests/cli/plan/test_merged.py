@@ -1,4 +1,4 @@
-"""Several inputs of dl-plan: recordings, pipes, a FIFO for each host; and the clocks of hosts."""
+"""Several inputs of dl-plan: recordings, pipes, a FIFO for each host."""
 
 import io
 import json
@@ -6,7 +6,6 @@ import os
 import threading
 import time
 from collections.abc import Iterator
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +13,7 @@ import pytest
 from helpers.observed_rows import container, node, point
 from helpers.tools import complaint, records
 
-from dltools.cli.plan.sample_stream import MOST_AHEAD, Clocks, Merged
+from dltools.cli.plan.sample_stream import MOST_AHEAD, Merged
 from dltools.observations.formats.arrow import FORMAT as ARROW
 from dltools.observations.formats.base import Format
 from dltools.observations.formats.parquet import FORMAT as PARQUET
@@ -186,50 +185,7 @@ def test_what_is_done_once_is_told_once(tool) -> None:
     assert not any(plans[8:])
 
 
-# The clocks of hosts
-
-
-def arrivals(clocks: Clocks, delays: dict[str, float], now: float = 1000.0) -> None:
-    """Each host's sample arrives with a delay; a clock that is ahead makes it negative."""
-    for host, delay in delays.items():
-        row = node(0, host=host) | {"time": datetime.fromtimestamp(now - delay, UTC)}
-        clocks.note(to_table([row]), now)
-
-
-def test_the_skew_of_a_clock_is_noted_once(capsys) -> None:
-    clocks = Clocks()
-    for _ in range(3):
-        arrivals(clocks, {"a": 0.1, "b": 0.2, "ahead": -10.0, "behind": 12.1})
-    assert clocks.skews() == {"ahead": pytest.approx(10.1), "behind": pytest.approx(-12.0)}
-    said = capsys.readouterr().err.splitlines()
-    assert len(said) == 2
-    assert "ahead: its clock is 10.1 s ahead of the others" in said[0]
-
-
-def test_a_small_skew_and_a_slow_sample_are_tolerated() -> None:
-    clocks = Clocks()
-    for _ in range(3):
-        arrivals(clocks, {"a": 0.1, "b": 1.9, "c": 0.2})
-    assert clocks.skews() == {}
-    arrivals(clocks, {"a": 30.0})  # one sample was late: its clock is as it was
-    assert clocks.skews() == {}
-
-
-def test_what_is_replayed_says_nothing_of_clocks() -> None:
-    clocks = Clocks()
-    for number in range(6):
-        arrivals(clocks, {"a": 100.0 - 5 * number, "b": 500.0 - 5 * number})
-    assert clocks.skews() == {}
-
-
-def test_one_clock_has_no_skew() -> None:
-    clocks = Clocks()
-    for _ in range(3):
-        arrivals(clocks, {"a": 3600.0})
-    assert clocks.skews() == {}
-
-
-def test_a_fast_input_waits_for_the_plans(monkeypatch) -> None:
+def test_a_fast_input_waits_for_the_plans(monkeypatch: pytest.MonkeyPatch) -> None:
     read: list[int] = []
 
     def tables(_self: Merged, _name: str) -> Iterator[Any]:

@@ -179,7 +179,7 @@ def test_a_page_needs_nothing_else(tool, made, tmp_path) -> None:
     assert len(ids) == len(set(ids))
     used = set(re.findall(r'(?:href="|url\()#([^")]+)', text))
     assert used <= set(ids)
-    assert text.count("<figure") == 2  # compare; gantt, limits and progress; no cdf of two jobs
+    assert text.count("<figure") == 2  # compare; gantt, limits and progress
     assert tool(*line, "--format", "html").stdout.decode() == text
 
 
@@ -214,7 +214,7 @@ def test_pictures_have_the_pixels_of_a_dense_screen(tool, made, tmp_path) -> Non
     done = tool("dl-report", made / "jobs.jsonl", "-o", file)
     assert done.returncode == 0, done.stderr
     assert struct.unpack(">II", file.read_bytes()[16:24])[0] == 1800
-    done = tool("dl-report", made / "served.parquet", "--plot", "satisfied", "--format", "svg")
+    done = tool("dl-report", made / "served.parquet", "--plot", "responses", "--format", "svg")
     assert ElementTree.fromstring(done.stdout).tag.endswith("svg")
 
 
@@ -223,7 +223,7 @@ def test_mistakes_are_told(tool, made, tmp_path) -> None:
     for code, words, *arguments in (
         (78, "--baseline x: no run has this name; known: noop", file, "--baseline", "x"),
         (78, "--plot must be one of compare, gantt", file, "--plot", "pie"),
-        (78, "nothing to draw", file, "--plot", "satisfied", "--format", "svg"),
+        (78, "nothing to draw", file, "--plot", "responses", "--format", "svg"),
         (65, "plans and results show no jobs", made / "plans.jsonl"),
         (74, "no such file", tmp_path / "none"),
     ):

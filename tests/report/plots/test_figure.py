@@ -32,16 +32,6 @@ def drawn(run: Run, kind: str) -> list[tuple[list[float], list[float]]]:
     return [(list(line.get_xdata()), list(line.get_ydata())) for line in axes.lines]
 
 
-def test_a_cdf_reaches_only_the_share_that_finished() -> None:
-    done = [JobResult(str(n), "h", 0.0, 0.0, float(n)) for n in (1, 2, 3)]
-    not_done = [JobResult("x", "h", 0.0, 0.0), JobResult("y", "h", 0.0, 0.0, exit_code=3)]
-    served = [JobResult("s", "h", 0.0, 0.0, 9.0, served=9.0)]
-    ((times, shares),) = drawn(Run("r", [[*done, *not_done, *served], done]), "cdf")
-    assert shares[0] == 0
-    assert max(shares) == shares[-1] == 6 / 8
-    assert dict(zip(times, shares, strict=True))[1] == 2 / 8
-
-
 def test_a_failed_job_says_so_in_the_chart() -> None:
     jobs = [JobResult("a", "h", 0.0, 0.0, 9.0), JobResult("b", "h", 0.0, 0.0, exit_code=3)]
     (axes,) = axes_of([Run("r", [jobs])], "gantt")
@@ -118,8 +108,6 @@ def test_repeats_show_their_spread() -> None:
     (compare,) = axes_of(several_runs(), "compare")
     whiskers = [one[:, 0] for bars in compare.collections for one in bars.get_segments()]
     assert [tuple(map(float, one)) for one in whiskers] == [(0.5, 0.75)] * 2
-    (cdf,) = axes_of(several_runs(), "cdf")
-    assert len(cdf.collections) == 2
 
 
 @pytest.mark.slow
