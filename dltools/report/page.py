@@ -20,12 +20,11 @@ table { border-collapse: collapse; font-variant-numeric: tabular-nums; width: 10
 th, td { padding: .25rem .7rem; border-bottom: 1px solid #d0d0d0; text-align: left; }
 td, th { white-space: nowrap; } th { border-bottom: 2px solid #555555; }
 .number { text-align: right; }
-figure { margin: 1rem 0; } svg { width: 100%; height: auto; } .phone { display: none; }
+figure { margin: 1rem 0; } svg { width: 100%; height: auto; }
 footer { color: #555555; margin-top: 2rem; font-size: .85rem; }
 @media (max-width: 56rem) {
   body { margin: 1rem auto; padding: 0 .75rem; }
   th, td { padding: .25rem .35rem; }
-  .laptop { display: none; } .phone { display: block; max-width: 36rem; }
 }
 @media print { body { margin: 0; } figure { break-inside: avoid; } }
 """
@@ -44,11 +43,10 @@ class Table:
 
 @dataclass(frozen=True, slots=True)
 class Picture:
-    """A picture (SVG) for wide screens, one for narrow screens, and the heading of both."""
+    """A picture (SVG) with its heading."""
 
     heading: str
     svg: bytes
-    narrow: bytes
 
 
 def page(title: str, tables: Sequence[Table], pictures: Sequence[Picture], footer: str) -> str:
@@ -67,11 +65,8 @@ def page(title: str, tables: Sequence[Table], pictures: Sequence[Picture], foote
 
 def _figure(picture: Picture, number: int) -> str:
     label = _escaped(picture.heading)
-    wide, narrow = _inlined(picture.svg, f"p{number}"), _inlined(picture.narrow, f"n{number}")
-    return (
-        f'<figure role="img" aria-label="{label}">\n<div class="laptop">{wide}</div>'
-        f'<div class="phone">{narrow}</div></figure>\n'
-    )
+    drawn = _inlined(picture.svg, f"p{number}")
+    return f'<figure role="img" aria-label="{label}">\n{drawn}</figure>\n'
 
 
 def _headed(table: Table) -> str:

@@ -133,7 +133,7 @@ def test_fish_finds_each_tool_s_options_by_its_name(tool) -> None:
     [
         ("dl-probe --format ", {"auto", "table", "parquet", "arrow", "jsonl", "csv", "prom"}),
         ("dl-apply --format ", {"auto", "table", "jsonl"}),
-        ("dl-report --plot s", {"satisfied"}),
+        ("dl-report --plot r", {"responses"}),
         ("dl-sim --best m", {"makespan", "mean_completion"}),
         ("dl-sim --generate b", {"burst:"}),
     ],

@@ -14,7 +14,7 @@ def test_a_page_escapes_what_it_is_told() -> None:
 def test_a_long_table_stands_behind_the_pictures() -> None:
     runs = Table("Runs", cells([{"run": "a", "makespan": 1.0}]))
     jobs = Table("Jobs", cells([{"run": "a", "job": f"job-{number}"} for number in range(21)]))
-    picture = Picture("Jobs done", b"<svg></svg>", b"<svg></svg>")
+    picture = Picture("Jobs done", b"<svg></svg>")
     text = page("a", [jobs, runs], [picture], "")
     assert text.index(">Runs<") < text.index("<figure") < text.index(">Jobs<")
 

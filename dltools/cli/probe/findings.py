@@ -16,16 +16,13 @@ from typing import TYPE_CHECKING, Any
 from dltools.cli.remarks import as_root
 from dltools.cli.words import role
 from dltools.labels import ROLE, Role
-from dltools.plan.advice import options
 from dltools.plan.planner import Planner
 from dltools.plan.policy.flowcon import FLOWCON
 from dltools.plan.policy.parameters import build
 from dltools.plan.realisation.mode import RealisationOptions
-from dltools.plan.signals.busy_threads import certain_threads
 
 if TYPE_CHECKING:
     from dltools.observations.roles import Rules
-    from dltools.plan.host_history import HostHistory
 
 Row = Mapping[str, Any]
 
@@ -41,10 +38,6 @@ _IN_A_VM = (
 )
 
 _AT_START = "share of a GPU: {}, as it was started; dl-apply cannot change that while it runs"
-
-_FEWER_THREADS = (
-    "the same jobs with one thread each were faster under every scheduler in our measurements"
-)
 
 
 class Health(StrEnum):
@@ -96,8 +89,6 @@ def of_sample(
             yield _of_container(row, metrics, gpus[key])
             if given := row.get("gpu_share_at_start"):
                 yield Finding(Health.OK, str(row["container_name"]), _AT_START.format(given))
-    for host in planner.newest_hosts():
-        yield from _of_threads(host)
     yield from _of_plan(planner)
 
 
@@ -130,24 +121,6 @@ def _of_container(row: Row, metrics: Mapping[str, int], gpus: int) -> Finding:
             f"dl-probe --list-metrics --name {name_}",
         )
     return Finding(Health.OK, name, text)
-
-
-def _of_threads(host: HostHistory) -> Iterator[Finding]:
-    """Yield whether trainings have more busy threads than there are CPUs, as far as it is known."""
-    trainings = [one for one in host.containers.values() if one.role is Role.TRAINING]
-    known = {one.id: certain_threads(one) for one in trainings}
-    threads = {id_: count for id_, count in known.items() if count is not None}
-    total, most = sum(threads.values()), max(threads.values(), default=0)
-    jobs = f"{len(threads)} training{'' if len(threads) == 1 else 's'}"
-    text = f"{total} busy threads of {jobs} on {host.cpus:g} CPUs"
-    if total > host.cpus > 0 and most > 1:
-        several = [one for one in trainings if threads.get(one.id, 0) > 1]
-        fewer = max(1, int(host.cpus / len(threads)))
-        found = sorted({options(one, fewer) for one in several} - {""})
-        advice = f"docker run {found[0]} ..." if found else ""
-        yield Finding(Health.WARNING, "threads", f"{text}; {_FEWER_THREADS}", advice)
-    elif threads:
-        yield Finding(Health.OK, "threads", text)
 
 
 def _of_plan(planner: Planner) -> Iterator[Finding]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import Any
 
 import typer
@@ -35,21 +34,6 @@ def parse_log_files(texts: Iterable[str]) -> dict[str, tuple[str, ...]]:
     return found
 
 
-def parse_logs(texts: list[str]) -> tuple[list[str], int | None]:
-    """Return the paths of saved logs, and the number of the line to explain where one is named so:
-    LOG:LINE, unless there is a file of that name. Raises `BadParameter` where others are beside it.
-    """
-    for text in texts:
-        log, _, line = text.rpartition(":")
-        is_line = line.isdecimal() and int(line) > 0 and Path(log).exists()
-        if not is_line or Path(text).exists():
-            continue
-        if len(texts) > 1:
-            raise typer.BadParameter(f"{text} explains one line: give no other LOG beside it")
-        return [log], int(line)
-    return texts, None
-
-
 def parse_start(text: str) -> datetime:
     """Return the time that --start gives, in ISO 8601; without a zone it is UTC. Raises
     `BadParameter`."""
@@ -65,15 +49,12 @@ def parse_start(text: str) -> datetime:
 class Request(MoreMessages, EngineOptions):
     """What to sample, how often, and where to write it. Times are seconds.
 
-    `log_files` are the paths of the logs of containers, by name. `explained_line` is the number of
-    the line of a log to explain, None for none.
+    `log_files` are the paths of the logs of containers, by name.
     """
 
     logs: list[str] = argument(
-        "[LOG[:LINE]]...",
-        "Saved logs to read progress from, instead of containers; - is standard input. "
-        "LOG:LINE says how the line of that number was read: what was found in it, what not "
-        "and why, and which label helps.",
+        "[LOG]...",
+        "Saved logs to read progress from, instead of containers; - is standard input.",
         [],
     )
     interval_s: float | None = option(
@@ -173,7 +154,6 @@ class Request(MoreMessages, EngineOptions):
     def __post_init__(self) -> None:
         """Raise `BadParameter` for options that contradict each other."""
         super().__post_init__()
-        self.logs, self.explained_line = parse_logs(self.logs)
         self.log_files = parse_log_files(self.log)
         if not self.is_stream and (self.count is not None or self.duration_s is not None):
             raise typer.BadParameter("--count and --duration need --interval")
@@ -202,8 +182,6 @@ class Request(MoreMessages, EngineOptions):
                 )
             if self.format.value not in _OF_DIAGNOSES:
                 raise typer.BadParameter("--doctor prints lines, or --format jsonl")
-        if self.explained_line is not None and (self.lists_metrics or self.output is not None):
-            raise typer.BadParameter("LOG:LINE excludes --list-metrics and --output")
         source = self.user_from
         if source and source != "container" and not source.removeprefix("label:") != source:
             raise typer.BadParameter("--user-from is container or label:KEY")

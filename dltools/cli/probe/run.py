@@ -34,14 +34,9 @@ if TYPE_CHECKING:
 
 
 def run_request(request: Request) -> None:
-    """Write observations of saved logs or of containers, list their metrics, or explain a line."""
+    """Write observations of saved logs or of containers, or list their metrics."""
     pattern = Pattern(request.pattern) if request.pattern else None
     names = [Expression(one, "--name") for one in request.names]
-    if request.explained_line is not None:
-        from dltools.cli.probe.given_logs import explain
-
-        explain(request.logs[0], request.explained_line, pattern)
-        return
     if request.logs:
         from dltools.cli.probe.given_logs import read_logs
 
@@ -232,10 +227,7 @@ def _nothing_reported(rows: list[Row], request: Request) -> str:
     names = [str(row["container_name"]) for row in rows if row["kind"] == "container"]
     if not names:
         return _none_runs(rows, request)
-    return (
-        f"no progress found in the logs of {listed(names)}; dl-probe LOG:LINE "
-        "says how a line of a saved log was read, --pattern finds more"
-    )
+    return f"no progress found in the logs of {listed(names)}; --pattern finds more"
 
 
 def _patient(sampler: Sampler, patience_s: float) -> Callable[[], list[Row]]:

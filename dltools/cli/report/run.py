@@ -20,7 +20,7 @@ from dltools.errors import ConfigError, UnavailableError
 from dltools.report import cells
 from dltools.report.page import Picture, Table, page
 from dltools.report.plots import figure
-from dltools.report.plots.figure import NARROW, OVER_TIME, panels, why_no_pictures
+from dltools.report.plots.figure import OVER_TIME, panels, why_no_pictures
 from dltools.report.timelines import Run
 from dltools.text import listed, writable
 
@@ -113,14 +113,12 @@ def _tables(runs: Sequence[Run], baseline: str) -> Iterator[Table]:
 
 
 def _pictures(runs: Sequence[Run], baseline: str, kinds: Sequence[str]) -> Iterator[Picture]:
-    """Yield headings and SVGs for wide and for narrow screens; those over time are one picture, so
+    """Yield headings and SVGs; those over time are one picture, so
     that their axes are in line."""
     for _, group in groupby(kinds, lambda kind: "" if kind in OVER_TIME else kind):
         if chosen := panels(runs, list(group), baseline):
             heading = "; ".join(panel.title for panel in chosen)
-            wide = figure.rendered(figure.picture(chosen), "svg")
-            narrow = figure.rendered(figure.picture(chosen, NARROW), "svg")
-            yield Picture(heading, wide, narrow)
+            yield Picture(heading, figure.rendered(figure.picture(chosen), "svg"))
 
 
 def _default_title(runs: Sequence[Run]) -> str:

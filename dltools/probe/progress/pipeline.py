@@ -1,6 +1,6 @@
 """Runs all steps of the pipeline, in order, on the bytes of one log.
 
-The sources of logs use it: `log_source` of containers, `saved_logs` and `explained_line`.
+The sources of logs use it: `log_source` of containers, and `saved_logs`.
 """
 
 from __future__ import annotations

@@ -7,11 +7,9 @@ dl-report calls `why_no_pictures` before it reads anything, then `panels`, `pict
 from __future__ import annotations
 
 import io
-import shlex
 import sys
 import textwrap
 from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dltools.report.plots.axes import Panel, TimeFrame, legend_inches, run_styles, safe
@@ -53,9 +51,8 @@ def panels(runs: Sequence[Run], kinds: Sequence[str], baseline: str) -> list[Pan
     return [panel for panel in found if panel is not None]
 
 
-WIDE, NARROW = 9.0, 3.4
-"""Widths in inches for a page or laptop, and for a phone. On a phone's screen of 360 px, letters of
-9 points then have 12 px."""
+WIDTH = 9.0
+"""Width in inches: letters of 9 points have 12 px on a screen of 900 px."""
 _DPI = 100
 _STYLE = {
     "svg.hashsalt": "dltools",
@@ -77,33 +74,32 @@ def why_no_pictures() -> str:
     try:
         import matplotlib.figure  # noqa: F401
     except ImportError:
-        return f"pictures need matplotlib: {command_to_add('matplotlib', Path(sys.prefix))}"
+        return f"pictures need matplotlib: {sys.prefix}/bin/python3 -m pip install matplotlib"
     return ""
 
 
-def picture(panels: Sequence[Panel], width: float = WIDE) -> Figure:
-    """Return the panels below each other in a picture of this width (inches)."""
+def picture(panels: Sequence[Panel]) -> Figure:
+    """Return the panels below each other in a picture."""
     import matplotlib
     from matplotlib.figure import Figure
 
     matplotlib.rcParams.update(_STYLE)
     heights = [panel.height for panel in panels]
-    figure = Figure(figsize=(width, sum(heights)), layout="constrained")
+    figure = Figure(figsize=(WIDTH, sum(heights)), layout="constrained")
     axes = figure.subplots(len(panels), 1, squeeze=False, height_ratios=heights)[:, 0]
     for panel, ax in zip(panels, axes, strict=True):
-        room = width - (_NAMES if width < WIDE else 0.0)
-        title = textwrap.wrap(panel.title, round(room * _LETTERS_IN_AN_INCH)) or [""]
+        title = textwrap.wrap(panel.title, round(WIDTH * _LETTERS_IN_AN_INCH)) or [""]
         ax.set_title("\n".join(map(safe, title)))
         panel.draw(ax)
     below = [legend_inches(ax) for ax in axes]
     whole = [height + more for height, more in zip(heights, below, strict=True)]
-    figure.set_size_inches(width, sum(whole))
+    figure.set_size_inches(WIDTH, sum(whole))
     axes[0].get_gridspec().set_height_ratios(whole)
     return figure
 
 
-_LETTERS_IN_AN_INCH, _NAMES = 11.0, 1.25
-"""Most letters of a title, and most inches for the names beside the axes, in a narrow figure."""
+_LETTERS_IN_AN_INCH = 11.0
+"""Most letters of a title."""
 
 
 def rendered(figure: Figure, format_: str) -> bytes:
@@ -121,21 +117,3 @@ _NO_DATES: Mapping[str, Mapping[str, Any]] = {
     "png": {"Software": None},
     "pdf": {"CreationDate": None, "Producer": None, "Creator": None},
 }
-
-_GLOBAL_PIPX = "/opt/pipx"
-
-
-def command_to_add(package: str, prefix: Path) -> str:
-    """Return the command that adds a package to the environment in `prefix` (sys.prefix), which
-    pipx, uv or anybody else has made.
-
-    For uv it is not `uv tool install --with`, because that would look up the name dltools in an
-    index, where another project may have it.
-    """
-    if (prefix / "pipx_metadata.json").exists():
-        option = " --global" if prefix.is_relative_to(_GLOBAL_PIPX) else ""
-        return f"pipx inject{option} {shlex.quote(prefix.name)} {package}"
-    place = shlex.quote(str(prefix))
-    if (prefix / "uv-receipt.toml").exists():
-        return f"uv pip install --python {place} {package}"
-    return f"{place}/bin/python3 -m pip install {package}"

@@ -194,7 +194,7 @@ def test_a_fast_input_waits_for_the_plans(monkeypatch: pytest.MonkeyPatch) -> No
             yield to_table(sample("a", number))
 
     monkeypatch.setattr(Merged, "_tables", tables)
-    merged = Merged(["-"], None)  # type: ignore[arg-type]
+    merged = Merged(["-"])  # type: ignore[arg-type]
     merged.is_file = False
     first = next(iter(merged.recording().tables))
     time.sleep(0.5)

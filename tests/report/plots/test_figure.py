@@ -1,6 +1,5 @@
 """What panels draw, by the numbers and texts in them; and how matplotlib is added."""
 
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -8,15 +7,7 @@ import pytest
 from dltools.observations.container_records import SeriesPoint
 from dltools.observations.outcomes import JobResult
 from dltools.plan.policy.interface import JobClass, Tone
-from dltools.report.plots.figure import (
-    KINDS,
-    NARROW,
-    WIDE,
-    command_to_add,
-    panels,
-    picture,
-    rendered,
-)
+from dltools.report.plots.figure import KINDS, WIDTH, panels, picture, rendered
 from dltools.report.timelines import ClassChange, Run, Timeline
 
 
@@ -87,12 +78,11 @@ def several_runs() -> list[Run]:
     return runs
 
 
-@pytest.mark.parametrize(("width", "screen_px"), [(NARROW, 360 - 24), (WIDE, 900 - 32)])
 @pytest.mark.slow
-def test_text_has_twelve_pixels_on_the_screens_of_a_page(width, screen_px) -> None:
+def test_text_has_twelve_pixels_on_a_page_of_a_laptop() -> None:
     pytest.importorskip("matplotlib")
-    runs = several_runs()
-    figure = picture(panels(runs, KINDS, "noop"), width)
+    runs, width, screen_px = several_runs(), WIDTH, 900 - 32
+    figure = picture(panels(runs, KINDS, "noop"))
     rendered(figure, "svg")
     from matplotlib.text import Text
 
@@ -118,26 +108,3 @@ def test_a_pdf_is_always_the_same() -> None:
     )
     assert first.startswith(b"%PDF")
     assert first == second
-
-
-def made_by(folder: Path, mark: str = "") -> Path:
-    """An environment, with the file that its maker leaves in it."""
-    folder.mkdir(parents=True)
-    if mark:
-        (folder / mark).touch()
-    return folder
-
-
-def test_pipx_injects(tmp_path) -> None:
-    prefix = made_by(tmp_path / "pipx/venvs/dltools", "pipx_metadata.json")
-    assert command_to_add("matplotlib", prefix) == "pipx inject dltools matplotlib"
-
-
-def test_uv_installs_into_its_environment(tmp_path) -> None:
-    prefix = made_by(tmp_path / "uv/tools/dltools", "uv-receipt.toml")
-    assert command_to_add("matplotlib", prefix) == f"uv pip install --python {prefix} matplotlib"
-
-
-def test_any_other_environment_has_its_own_pip(tmp_path) -> None:
-    prefix = made_by(tmp_path / "my venv")
-    assert command_to_add("matplotlib", prefix).startswith(f"'{prefix}'/bin/python3 -m pip install")
