@@ -57,7 +57,6 @@ RULES: dict[str, Callable[[Column], object]] = {
     "kinds are named once and in order": lambda c: (
         c.kinds and [kind for kind in Kind if kind in c.kinds] == list(c.kinds)
     ),
-    "a name of OpenTelemetry is dotted": lambda c: re.fullmatch(r"|[a-z]+(\.[a-z_]+)+", c.otel),
 }
 
 
@@ -103,11 +102,10 @@ def test_only_required_columns_refuse_nulls() -> None:
     assert [field.name for field in arrow_schema() if not field.nullable] == list(REQUIRED)
 
 
-def test_arrow_fields_carry_unit_name_instrument_and_help() -> None:
+def test_arrow_fields_carry_unit_instrument_and_help() -> None:
     assert [field.metadata for field in arrow_schema()] == [
         {
             b"unit": column.unit.encode(),
-            b"otel.name": column.otel.encode(),
             b"instrument": column.instrument.value.encode(),
             b"help": column.help.encode(),
         }
