@@ -158,22 +158,15 @@ def parse_metrics(text: str) -> Scrape:
 def _samples(text: str) -> Iterator[tuple[str, dict[str, str], float]]:
     from prometheus_client.parser import text_string_to_metric_families
 
-    plain = "\n".join(line for line in text.splitlines() if not line.startswith("#")) + "\n"
-    try:  # without the TYPE lines, which would change names
-        found = [s for family in text_string_to_metric_families(plain) for s in family.samples]
-    except Exception:
-        found = []
-        for line in plain.splitlines():
-            try:
-                families = list(text_string_to_metric_families(line + "\n"))
-            except Exception:
-                continue
-            found += [s for family in families for s in family.samples]
-    for sample in found:
-        try:
-            yield sample.name, sample.labels, float(sample.value)
-        except OverflowError:  # a whole number of hundreds of digits
+    for line in text.splitlines():  # one by one: TYPE lines would change names
+        if line.startswith("#"):
             continue
+        try:
+            families = list(text_string_to_metric_families(f"{line}\n"))
+            found = [(s.name, s.labels, float(s.value)) for one in families for s in one.samples]
+        except Exception:  # no metric, or a whole number of hundreds of digits
+            continue
+        yield from found
 
 
 def rise(before: Scrape, after: Scrape, name: str) -> float | None:

@@ -17,9 +17,9 @@ from dltools.probe.progress.base import Point, Regex
 UNITS = {
     "ns": 1e-9, "us": 1e-6, "\u00b5s": 1e-6, "\u03bcs": 1e-6, "ms": 1e-3, "s": 1.0,
     "nanoseconds": 1e-9, "microseconds": 1e-6, "milliseconds": 1e-3, "millis": 1e-3,
-    "msec": 1e-3, "usec": 1e-6, "sec": 1.0, "secs": 1.0, "second": 1.0, "seconds": 1.0, "m": 60.0,
+    "msec": 1e-3, "usec": 1e-6, "sec": 1.0, "secs": 1.0, "second": 1.0, "seconds": 1.0,
 }  # fmt: skip
-UNIT = "|".join(unit for unit in UNITS if unit != "m")
+UNIT = "|".join(UNITS)
 _WORD = (
     r"latency|response[ _-]?time|request[ _-]?time|inference[ _-]?time|prediction[ _-]?time"
     r"|inference[ _-]?latency|request[ _-]?duration|response[ _-]?duration|predict[ _-]?time"
@@ -35,17 +35,24 @@ _NAMED = Regex(
     rf"\s*(?:(?:is|was|of)\s*)?(?:[:=]\s*)?['\"]?(?P<value>{N})\s*(?P<unit2>{UNIT})?(?![\w.])",
     re.IGNORECASE,
 )
-_TOOK = Regex(
-    rf"\b(?:took|served in|completed in|finished in|processed in) ({N})\s*({UNIT})\b", re.IGNORECASE
+_ALONE = (
+    Regex(rf"\b(?P<word>PredictionTime)\.(?P<unit>Milliseconds):(?P<value>{N})\|"),
+    Regex(
+        r"\[(?P<word>GIN)\].*\|\s*\d{3}\s*\|\s*(?:(?P<hours>\d{1,9})h)?(?:(?P<minutes>\d{1,9})m)?"
+        rf"(?P<value>{N})(?P<unit>ns|us|\u00b5s|ms|s)\s*\|"
+    ),
+    Regex(
+        r"^(?=.*(?:HTTP/|\")).*(?<![\w.])(?P<word>rt|request_time|upstream_response_time)="
+        rf"\"?(?P<value>{N})\"?(?![\w.])"
+    ),
+    Regex(
+        r"^(?=.*\b(?:request|inference|prediction|GET|POST|PUT|query|generate\w*)\b)"
+        r"(?!.*(?:epoch|step)).*\b(?P<word>took|served in|completed in|finished in|processed in) "
+        rf"(?P<value>{N})\s*(?P<unit>{UNIT})\b",
+        re.IGNORECASE,
+    ),
 )
-_REQUEST = Regex(
-    r"\b(?:request|inference|prediction|GET|POST|PUT|query|generate\w*)\b", re.IGNORECASE
-)
-_SHORT = Regex(rf"(?<![\w.])(?:rt|request_time|upstream_response_time)=\"?({N})\"?(?![\w.])")
-_SERVE = Regex(rf"\b(PredictionTime|HandlerTime)\.Milliseconds:({N})\|")
-_GIN = Regex(rf"\[GIN\].*\|\s*\d{{3}}\s*\|\s*((?:\d+h)?(?:\d+m)?{N}(?:ns|us|\u00b5s|ms|s))\s*\|")
-_GIN_PART = Regex(r"([\d.]{1,30})(h|ms|us|\u00b5s|ns|m|s)")
-
+"""Lines that say one time: of TorchServe, Gin, proxies, and programs that say what took it."""
 
 _WORTH = ("latency", "time", "duration", *_OF_TOKENS)
 _WORDS = (
@@ -69,28 +76,15 @@ class Log:
         lower = line.lower()
         if any(word in lower for word in _WORTH) and (found := self._named(line)):
             return found
-        if "| " in line and "[GIN]" in line and (match := _GIN.search(line)):
-            seconds = sum(
-                float(number) * {"h": 3600.0, **UNITS}[unit]
-                for number, unit in _GIN_PART.findall(match[1])
-            )
-            return [self._point("", seconds, "latency")]
-        if "rt=" in line or "time=" in line:
-            match = _SHORT.search(line)
-            if match and ("HTTP/" in line or '"' in line):
-                return [self._point("", float(match[1]), "request_time")]
-        if "ed in " in lower or "took " in lower:
-            match = _TOOK.search(line)
-            if match and _REQUEST.search(line) and "epoch" not in lower and "step" not in lower:
-                seconds = float(match[1]) * UNITS[match[2].lower()]
-                return [self._point("", seconds, "took")] if seconds >= 0 else []
+        for form in _ALONE:
+            if match := form.search(line):
+                said = match.groupdict()
+                seconds = float(said["value"]) * UNITS[(said.get("unit") or "s").lower()]
+                seconds += 3600 * int(said.get("hours") or 0) + 60 * int(said.get("minutes") or 0)
+                return [self._point("", seconds, said["word"])] if seconds >= 0 else []
         return []
 
     def _named(self, line: str) -> list[Point]:
-        if match := _SERVE.search(line):
-            if match[1] == "HandlerTime":
-                return []
-            return [self._point("", float(match[2]) / 1000, "PredictionTime")]
         found: dict[str, Point] = {}
         for match in _NAMED.finditer(line):
             unit = match["unit2"] or match["unit1"]
