@@ -278,20 +278,16 @@ class _Mark:
 
     def after(self, entries: list[bytes]) -> _Mark:
         """Return the mark after more entries."""
-        end = next((n for n in range(len(entries), 0, -1) if _is_stamped(entries[n - 1])), 0)
-        if not end:
+        stamp = next(filter(_is_time, map(stamp_of, reversed(entries))), b"")
+        if not stamp:
             return self
-        stamp, known = stamp_of(entries[end - 1]), entries[:end]
-        count = next(
-            (number for number, entry in enumerate(reversed(known)) if stamp_of(entry) != stamp),
-            end + (self.count if stamp == self.stamp else 0),
-        )
-        return _Mark(stamp, count)
+        count = sum(stamp_of(entry) == stamp for entry in entries)
+        return _Mark(stamp, count + (self.count if stamp == self.stamp else 0))
 
 
-def _is_stamped(entry: bytes) -> bool:
+def _is_time(stamp: bytes) -> bool:
     try:
-        moment(stamp_of(entry))
+        moment(stamp)
     except ValueError:
         return False
     return True

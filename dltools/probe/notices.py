@@ -253,15 +253,10 @@ class Notices:
                 if target is not None and targets.meets(value, target):
                     which = "final target" if tier == "final" else "target"
                     message = f"{row['metric']} is {value:g}: its {which} {target:g} is met"
-                    details = {
-                        "metric": row["metric"],
-                        "value": value,
-                        "target": target,
-                        "tier": tier,
-                    }
-                    yield from self._tell(
-                        Event.TARGET_MET, known, message, details, row["time"], tier
-                    )
+                    details = {"metric": row["metric"], "value": value, "target": target}
+                    details["tier"] = tier
+                    at = row["time"]
+                    yield from self._tell(Event.TARGET_MET, known, message, details, at, tier)
 
     def _event(self, row: Row) -> Iterable[Notice]:
         key = _key(row)
@@ -284,16 +279,12 @@ class Notices:
                 return
             ran = _ran(known.row.get("started_at"), time)
             signal = f" ({_SIGNALS[code]})" if code in _SIGNALS else ""
-            if code == 0:
-                yield from self._tell(
-                    Event.FINISHED, known, f"finished{ran}", {"exit_code": 0}, time
-                )
-            elif code in _STOPPED and known.row.get("role") == Role.SERVER:
-                message = f"stopped{ran}: exit code {code}{signal}"
-                yield from self._tell(Event.FINISHED, known, message, {"exit_code": code}, time)
-            elif code is not None:
-                message = f"failed{ran}: exit code {code}{signal}"
-                yield from self._tell(Event.FAILED, known, message, {"exit_code": code}, time)
+            is_stopped = code in _STOPPED and known.row.get("role") == Role.SERVER
+            what = Event.FINISHED if code == 0 or is_stopped else Event.FAILED
+            message = f"{'stopped' if is_stopped else what}{ran}"
+            message += f": exit code {code}{signal}" if code else ""
+            if code is not None:
+                yield from self._tell(what, known, message, {"exit_code": code}, time)
 
     def _states(self, key: tuple[str, str]) -> Iterable[Notice]:
         known = self._watched[key]

@@ -9,17 +9,17 @@ from dltools.engine.interface import Network
 from dltools.labels import ENDPOINT
 from dltools.probe.progress.source import Target
 
-PATHS: dict[int, tuple[str, ...]] = {
-    8002: ("/metrics",),  # Triton
-    8082: ("/metrics",),  # TorchServe
-    8000: ("/metrics",),  # vLLM, SGLang
-    8080: ("/metrics",),  # llama.cpp, TGI
-    80: ("/metrics",),  # TGI
-    3000: ("/metrics",),  # BentoML, TGI, TGIS
-    8501: ("/monitoring/prometheus/metrics",),  # TensorFlow Serving
-    9090: ("/metrics",),
+PATHS = {
+    8002: "/metrics",  # Triton
+    8082: "/metrics",  # TorchServe
+    8000: "/metrics",  # vLLM, SGLang
+    8080: "/metrics",  # llama.cpp, TGI
+    80: "/metrics",  # TGI
+    3000: "/metrics",  # BentoML, TGI, TGIS
+    8501: "/monitoring/prometheus/metrics",  # TensorFlow Serving
+    9090: "/metrics",
 }
-"""The ports to try if a container exposes them, and the paths there."""
+"""The ports to try if a container exposes them, and the path there."""
 
 
 def endpoint_urls(target: Target) -> list[str]:
@@ -39,19 +39,18 @@ def candidates(network: Network, label: str | None) -> Iterator[str]:
             yield label.strip()
         return
     exposed = {port: PATHS[port] for port in PATHS if port in network.exposed}
-    for port, paths in (_asked(label.strip()) if label else exposed).items():
-        for path in paths:
-            for address in network.addresses:
-                yield f"http://{address}:{port}{path}"
-            if port in network.published:
-                yield f"http://{network.published[port]}{path}"
+    for port, path in (_asked(label.strip()) if label else exposed).items():
+        for address in network.addresses:
+            yield f"http://{address}:{port}{path}"
+        if port in network.published:
+            yield f"http://{network.published[port]}{path}"
 
 
-def _asked(label: str) -> dict[int, tuple[str, ...]]:
+def _asked(label: str) -> dict[int, str]:
     """Return the port and the path that a label such as 9000/metrics names."""
     number, slash, path = label.partition("/")
     if number.isascii() and number.isdigit() and 0 < int(number[:6]) < 1 << 16:
-        return {int(number): (f"{slash}{path}" or "/metrics",)}
+        return {int(number): f"{slash}{path}" or "/metrics"}
     return {}
 
 

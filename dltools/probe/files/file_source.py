@@ -8,7 +8,6 @@ from __future__ import annotations
 import errno
 import fnmatch
 import os
-from collections import deque
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -121,8 +120,7 @@ class _ReturnedPoints:
     """Remembers the newest returned points, because some files are written anew as a whole."""
 
     def __init__(self) -> None:
-        self._known: set[tuple[object, ...]] = set()
-        self._order: deque[tuple[object, ...]] = deque()
+        self._known: dict[tuple[object, ...], None] = {}
 
     def new(self, path: str, news: NewPoints) -> list[TimedPoint]:
         """Return the points of a file that were not returned before."""
@@ -131,10 +129,9 @@ class _ReturnedPoints:
             key = (path, point.metric, point.step, point.epoch, repr(point.value), seconds)
             if key in self._known:
                 continue
-            self._known.add(key)
-            self._order.append(key)
-            if len(self._order) > _MOST_REMEMBERED:
-                self._known.discard(self._order.popleft())
+            self._known[key] = None
+            if len(self._known) > _MOST_REMEMBERED:
+                del self._known[next(iter(self._known))]
             found.append(TimedPoint(_moment(seconds, news.changed), point))
         return found
 
@@ -171,10 +168,12 @@ class FollowedFile:
             info, changed = os.fstat(handle), 0.0
             is_first = self._inode is None
             self._note_replacement(info)
-            read = self._read_whole if self._reader.whole else self._read_on
             if isinstance(self._reader, Trackio):
                 self._reader.log, changed = self._log_beside(root)
-            timed = read(handle, info, max(changed, info.st_mtime))
+            is_new = self._is_new(info, max(changed, info.st_mtime))
+            data = os.pread(handle, _MOST_BYTES, self._at) if is_new else b""
+            self._at += 0 if self._reader.whole else len(data)
+            timed = self._reader.feed(data) if data else []
         finally:
             os.close(handle)
         return NewPoints(_newest(timed) if is_first else timed, info.st_mtime)
@@ -198,17 +197,11 @@ class FollowedFile:
         finally:
             os.close(handle)
 
-    def _read_whole(self, handle: int, info: os.stat_result, changed: float) -> list[Timed]:
-        if changed == self._changed or info.st_size > _MOST_BYTES:
-            return []
+    def _is_new(self, info: os.stat_result, changed: float) -> bool:
+        """Tell whether there may be more: a file that is read as a whole has changed."""
+        is_known = changed == self._changed or info.st_size > _MOST_BYTES
         self._changed = changed
-        return self._reader.feed(os.pread(handle, _MOST_BYTES, 0))
-
-    def _read_on(self, handle: int, info: os.stat_result, changed: float) -> list[Timed]:
-        del info, changed
-        data = os.pread(handle, _MOST_BYTES, self._at)
-        self._at += len(data)
-        return self._reader.feed(data) if data else []
+        return not (self._reader.whole and is_known)
 
 
 def _newest(timed: list[Timed]) -> list[Timed]:
