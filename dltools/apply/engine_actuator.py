@@ -14,7 +14,7 @@ from datetime import datetime
 from dltools.apply import refusals
 from dltools.apply.deliver.deliverer import Deliverer
 from dltools.apply.migrate.migrator import Migrator
-from dltools.apply.original_settings import Originals, foreign_settings
+from dltools.apply.original_settings import Originals
 from dltools.apply.owners_hand import AT_WORK, Attendance, OwnSettings
 from dltools.apply.recovery import undo
 from dltools.apply.refusals import Rules
@@ -33,12 +33,7 @@ from dltools.engine.interface import (
 )
 from dltools.engine.journal import Entry, Journal
 from dltools.engine.left_alone import FOLDER, LeftAlone, LeftAloneRecords
-from dltools.engine.limits.cpu_limits import (
-    Locator,
-    attainable_settings,
-    out_of_bounds,
-    settings_in_force,
-)
+from dltools.engine.limits.cpu_limits import Locator, attainable_settings, settings_in_force
 from dltools.engine.pauses import set_state, why_no_pause
 from dltools.errors import UnavailableError
 from dltools.labels import longest_pause_s
@@ -59,14 +54,6 @@ _CHANGES = (Status.APPLIED, Status.PLANNED, Status.FAILED)
 
 def _ignore(_: Result) -> None:
     pass
-
-
-_TAKES_TURNS = (Status.APPLIED, Status.UNCHANGED, Status.PLANNED)
-"""What becomes of the action of a container that takes turns."""
-
-
-def _takes_turns_with_others(action: Action) -> bool:
-    return action.op is Op.ROTATE and action.job is not None
 
 
 class EngineActuator:
@@ -157,17 +144,20 @@ class EngineActuator:
         self.rotation.run = replace(self.rotation.run, policy=plan.policy)
         self._originals.run = self.rotation.run
         turns_before, self._turns = self._turns, []
+        self._take_events()
         planned_at = time_or_none(plan.at)
         results: list[Result] = []
         too_old = self._rules.refusal_of_age(planned_at)
         for action in plan.actions:
             result = self._refused(action, results, too_old) or self._apply(action, planned_at)
             results.append(result)
-            if not _takes_turns_with_others(action):
+            if not refusals.takes_turns_with_others(action):
                 on_result(result)
-        results = self._all_or_none(plan.actions, results)
+        results = refusals.all_or_none(plan.actions, results)
+        refused = {result.container_id for result in results if result.status is Status.SKIPPED}
+        self._turns = [turn for turn in self._turns if turn.container_id not in refused]
         for action, result in zip(plan.actions, results, strict=True):
-            if _takes_turns_with_others(action):
+            if refusals.takes_turns_with_others(action):
                 on_result(result)
         if not self._dry_run and self._turns != turns_before:
             self.rotation.set_turns(self._turns)
@@ -187,11 +177,9 @@ class EngineActuator:
             return
         if self._feed is None and self.engine.tells_hands and (self.changed or self._turns):
             self._feed = EventFeed(self.engine, self._begun, wake)
-        now = time.monotonic()
-        for event in self._feed.take() if self._feed else ():
-            self._note(event, now)
+        self._take_events()
         self._heed_records()
-        attended = self._attendance.attended(now)
+        attended = self._attendance.attended(time.monotonic())
         self.rotation.attended = attended
         for id_ in attended - self._attended:
             self._own.give(id_)
@@ -215,6 +203,11 @@ class EngineActuator:
         due = (left, heeds, self.rotation.seconds_until_due())
         return min((seconds for seconds in due if seconds is not None), default=None)
 
+    def _take_events(self) -> None:
+        now = time.monotonic()
+        for event in self._feed.take() if self._feed else ():
+            self._note(event, now)
+
     def _note(self, event: Event, now: float) -> None:
         """Take note of what has happened to a container."""
         id_ = event.container_id
@@ -236,11 +229,11 @@ class EngineActuator:
         id_ = located.container.id
         if id_ in self._joined:
             self._has_changed_in_turns(located)
-        elif entry := self._journal.find(id_):
-            made = [self._update.made.get(id_, {})]
-            if others := foreign_settings(self.engine, located, entry, made):
-                self._others.setdefault(id_, set()).update(others)
-                self._own.forget(id_)
+            return
+        entry = self._journal.find(id_)
+        others = self._update.foreign(located, entry, is_told=True) if entry else set()
+        if others and not self._rules.is_forced:
+            self._leave_to_others(located, others)
 
     def _has_changed_in_turns(self, located: LocatedContainer) -> bool:
         """Tell whether somebody has changed settings of a container that takes turns, which it does
@@ -252,17 +245,38 @@ class EngineActuator:
         self.rotation.drop(id_, refusals.UPDATED)
         return True
 
+    def _why_left_alone(self, container: Container) -> str | None:
+        """Return why no plan may touch a container, None if one may."""
+        why = self._records.why(self.engine, container)
+        if why != refusals.FOREIGN or not self._rules.is_forced:
+            return why
+        self._end_foreign(container.id)
+        return None
+
+    def _end_foreign(self, container_id: str) -> None:
+        """Where that is forced, leave a container alone no longer since somebody has changed it."""
+        left = self._records.find(container_id) if self._rules.is_forced else None
+        if left is not None and left.why == refusals.FOREIGN and not self._dry_run:
+            self._records.remove(left)
+
     def _leave_to_somebody(self, turn: Turn, why: str) -> None:
         """Leave a container alone until it is started again."""
         why = f"{why}: left alone until it is started again"
         self.left_alone[turn.container_id, why] = turn.name
         with suppress(GoneError, RefusedError):
-            started = self.engine.inspect(turn.container_id).started_text
-            self._records.write(
-                LeftAlone(
-                    self.engine.id, self.engine.host, turn.container_id, turn.name, why, started
-                )
+            self._write_left_alone(self.engine.inspect(turn.container_id), why)
+
+    def _write_left_alone(self, container: Container, why: str) -> None:
+        self._records.write(
+            LeftAlone(
+                self.engine.id,
+                self.engine.host,
+                container.id,
+                container.name,
+                why,
+                container.started_text,
             )
+        )
 
     def _heed_records(self) -> None:
         """Restore the containers that are to be left alone from now on."""
@@ -285,31 +299,11 @@ class EngineActuator:
         self._update.forget(container_id)
         self._own.forget(container_id)
 
-    def _all_or_none(self, actions: Sequence[Action], results: Sequence[Result]) -> list[Result]:
-        """Return the results, in which no container of a job takes turns where another one cannot:
-        each would wait for the other."""
-        failed = {
-            action.job: action.container_name
-            for action, result in zip(actions, results, strict=True)
-            if _takes_turns_with_others(action) and result.status not in _TAKES_TURNS
-        }
-        found = []
-        for action, result in zip(actions, results, strict=True):
-            name = failed.get(action.job) if _takes_turns_with_others(action) else None
-            if name is not None and result.status in _TAKES_TURNS:
-                self._turns = [
-                    one for one in self._turns if one.container_id != action.container_id
-                ]
-                error = refusals.job_takes_no_turns(name)
-                result = replace(result, status=Status.SKIPPED, after={}, error=error)
-            found.append(result)
-        return found
-
     def undo(
         self, only: Iterable[str] | None = None, on_result: OnResult = _ignore
     ) -> list[Result]:
         """Restore containers: all in the journal, or those with the ids `only`."""
-        return undo(
+        results = undo(
             self.engine,
             self._journal,
             on_result,
@@ -317,6 +311,9 @@ class EngineActuator:
             dry_run=self._dry_run,
             is_forced=self._rules.is_forced,
         )
+        for one in results:
+            self._end_foreign(one.container_id)
+        return results
 
     def release(self, on_result: OnResult = _ignore) -> None:
         """End all turns, and restore what this actuator has changed, until it applies the next
@@ -350,7 +347,7 @@ class EngineActuator:
         try:
             container = self.engine.inspect(action.container_id)
             reason = self._rules.refusal(container) or refusals.unsettable(action, container)
-            if reason := reason or self._records.why(self.engine, container):
+            if reason := reason or self._why_left_alone(container):
                 return replace(found, error=reason)
             self._look_who_paused(container)
             if action.op is Op.DELIVER:
@@ -426,16 +423,23 @@ class EngineActuator:
         if self._rules.is_forced:
             self._others.pop(container.id, None)
             return False
-        others = self._others.setdefault(container.id, set())
+        others = self._others.get(container.id, set())
         if entry := self._journal.find(container.id):
-            known = self._update.known(container.id)
-            others |= foreign_settings(self.engine, located, entry, known)
+            others = others | self._update.foreign(located, entry)
         if not others & set(names):
             return False
+        self._leave_to_others(located, others)
+        return True
+
+    def _leave_to_others(self, located: LocatedContainer, names: set[str]) -> None:
+        """Leave a container alone of which somebody else has changed the settings of these names,
+        and restore what this run has set there besides."""
+        container = located.container
+        self._others.setdefault(container.id, set()).update(names)
         self.left_alone[container.id, refusals.FOREIGN] = container.name
         if not self._dry_run:
+            self._write_left_alone(container, refusals.FOREIGN)
             self._give_back(container.id)
-        return True
 
     def _apply_state(
         self, action: Action, container: Container, found: Result, planned_at: datetime | None
@@ -485,20 +489,3 @@ class EngineActuator:
         self._turns.append(turn)
         status = Status.UNCHANGED if turn == known else Status.APPLIED
         return replace(found, status=status, after=as_found(action.set))
-
-
-def check_offline(plan: Plan, on_result: OnResult) -> None:
-    """Report what a dry run would report if every container were as the plan expects."""
-    for action in plan.actions:
-        reason = out_of_bounds(action.set)
-        on_result(
-            Result(
-                action.id,
-                Status.FAILED if reason else Status.PLANNED,
-                action.container_id,
-                action.container_name,
-                before=as_found(action.expect),
-                after=as_found(action.expect if reason else action.set),
-                error=reason,
-            )
-        )

@@ -13,9 +13,9 @@ from contextlib import suppress
 
 from dltools.apply.original_settings import foreign_settings
 from dltools.apply.refusals import has_processes
-from dltools.apply.settings_update import SettingsUpdate
+from dltools.apply.settings_update import OwnersOwn, SettingsUpdate
 from dltools.engine.interface import Event, GoneError, LocatedContainer, RefusedError
-from dltools.engine.journal import Entry, Journal
+from dltools.engine.journal import Journal
 from dltools.engine.limits import limit_files
 from dltools.engine.limits.cpu_limits import attainable_settings, settings_in_force
 from dltools.engine.scales import MOST_SHARES
@@ -82,12 +82,15 @@ class OwnSettings:
             if entry is None:
                 return
             located = self._located(container_id)
-            own = only(entry.settings, self._ours(located, entry))
+            made = self._update.made.get(container_id, {})
+            foreign = foreign_settings(self._update.engine, located, entry, [made])
+            own = only(entry.settings, entry.names - foreign)
             if "weight" in own:
                 own["weight"] = self._weight_beside_others(container_id, own["weight"])
             self._before[container_id] = only(settings_in_force(located), own)
-            self._update.own[container_id] = own
-            self._set(located, own)
+            started = located.container.started_text
+            found = self._update.own[container_id] = OwnersOwn(own, started)
+            found.is_on_record = self._set(located, own)
 
     def defer(self, container_id: str, wanted: Limits) -> None:
         """Keep in mind what a plan wants of a container that has its own settings for now. Of
@@ -103,15 +106,15 @@ class OwnSettings:
             entry = self._journal.find(container_id) if before else None
             if entry is None:
                 return
-            located = self._located(container_id)
-            ours = self._ours(located, entry)
-            wanted = only(before, ours)
-            if self._set(located, wanted):
-                self._update.note_made(container_id, as_found(wanted))
-            if later := only(later, ours | (later.keys() - before.keys())):
-                located = self._update.locator.find(container_id)
-                if self._ask(located, later):
-                    self._update.note_made(container_id, as_found(later))
+            located = self._update.locator.find(container_id)
+            ours = entry.names - self._update.foreign(located, entry)
+            later = only(later, ours | (later.keys() - before.keys()))
+            before = only(before, ours)
+            self._set(located, before)
+            if not differs(before, settings_in_force(located), located.usable_cpus):
+                self._update.note_made(container_id, as_found(before))
+            if later and self._ask(self._update.locator.find(container_id), later):
+                self._update.note_made(container_id, as_found(later))
 
     def forget(self, container_id: str) -> None:
         """Want nothing more of a container."""
@@ -124,16 +127,11 @@ class OwnSettings:
             located = self._update.locator.find(container_id)
         return located
 
-    def _ours(self, located: LocatedContainer, entry: Entry) -> set[str]:
-        """Return the names of the settings that dl-apply has set, and nobody else since."""
-        known = self._update.known(located.container.id)
-        return entry.names - foreign_settings(self._update.engine, located, entry, known)
-
     def _set(self, located: LocatedContainer, settings: Limits) -> bool:
-        """Set limits, and tell whether they are in force."""
+        """Set limits, and tell whether the engine has, so that its record has them too."""
         wanted, present = attainable_settings(located, settings), settings_in_force(located)
         if not differs(wanted, present, located.usable_cpus):
-            return True
+            return False
         if located.controller("cpu") is None:
             return self._ask(located, wanted)
         originals = self._update.originals
@@ -142,10 +140,10 @@ class OwnSettings:
             limit_files.write_settings(located, wanted)
         except OSError:
             return self._ask(located, wanted)
-        return True
+        return False
 
     def _ask(self, located: LocatedContainer, wanted: Limits) -> bool:
-        """Have the engine set limits, and tell whether they are in force."""
+        """Have the engine set limits, and tell whether it has."""
         container = located.container
         if not has_processes(container):
             return False

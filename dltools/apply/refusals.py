@@ -7,7 +7,7 @@ stands in `dltools/apply/migrate/movable.py`.
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -16,11 +16,13 @@ from typing import Any
 from dltools.engine import cgroup
 from dltools.engine.interface import ALL_CAPABILITIES, Capabilities, Container, Engine, GoneError
 from dltools.engine.kernel_files import ROOT, read_text
+from dltools.engine.limits.cpu_limits import out_of_bounds
 from dltools.engine.pauses import why_no_pause
 from dltools.errors import DltoolsError
 from dltools.labels import PROTECT, QOE, has_labels, is_true
 from dltools.notation.limits import CPU_LIMITS, written_name
-from dltools.plan.records import Action, Op, Result, Status
+from dltools.plan.realisation.settings import as_found
+from dltools.plan.records import Action, Op, Plan, Result, Status
 
 GONE = "the container no longer exists"
 FOREIGN = "somebody else has changed its settings since dl-apply did; --force overrides"
@@ -168,9 +170,32 @@ def refusal_of_turn(container: Container, *, has_turn: bool) -> str | None:
     return why_no_pause(container) or None
 
 
-def job_takes_no_turns(name: str) -> str:
-    """Return why a container takes no turns because another container of its job cannot."""
-    return f"{name}, of the same job, cannot take turns"
+_TAKES_TURNS = (Status.APPLIED, Status.UNCHANGED, Status.PLANNED)
+"""What becomes of the action of a container that takes turns."""
+
+
+def takes_turns_with_others(action: Action) -> bool:
+    """Tell whether an action gives a turn to one of several containers of a job."""
+    return action.op is Op.ROTATE and action.job is not None
+
+
+def all_or_none(actions: Sequence[Action], results: Sequence[Result]) -> list[Result]:
+    """Return the results, in which no container of a job takes turns where another one cannot: each
+    would wait for the other."""
+    pairs = list(zip(actions, results, strict=True))
+    failed = {
+        action.job: action.container_name
+        for action, result in pairs
+        if takes_turns_with_others(action) and result.status not in _TAKES_TURNS
+    }
+    found = []
+    for action, result in pairs:
+        name = failed.get(action.job) if takes_turns_with_others(action) else None
+        if name is not None and result.status in _TAKES_TURNS:
+            error = f"{name}, of the same job, cannot take turns"
+            result = replace(result, status=Status.SKIPPED, after={}, error=error)
+        found.append(result)
+    return found
 
 
 def missing(engine: Engine, action: Action) -> str:
@@ -206,3 +231,20 @@ def ended_meanwhile(engine: Engine, failed: Result) -> Result:
 def has_processes(container: Container) -> bool:
     """Tell whether a container runs or is paused."""
     return container.state in _WITH_PROCESSES
+
+
+def check_offline(plan: Plan, on_result: Callable[[Result], None]) -> None:
+    """Report what a dry run would report if every container were as the plan expects."""
+    for action in plan.actions:
+        reason = out_of_bounds(action.set)
+        on_result(
+            Result(
+                action.id,
+                Status.FAILED if reason else Status.PLANNED,
+                action.container_id,
+                action.container_name,
+                before=as_found(action.expect),
+                after=as_found(action.expect if reason else action.set),
+                error=reason,
+            )
+        )

@@ -1,13 +1,13 @@
 """One action on the settings of one container: compare, change, read back.
 
 The original settings are recorded first. A change that fails is reverted at once. What somebody
-else has changed of a run's settings is noticed at the next action. The actuator calls it.
+else has changed of a run's settings is found here. The actuator calls it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial
 from typing import Any
@@ -15,6 +15,7 @@ from typing import Any
 from dltools.apply.original_settings import (
     Originals,
     are_in_force,
+    foreign_settings,
     is_restored,
     restore,
     unknown_settings,
@@ -27,6 +28,7 @@ from dltools.engine.limits.cpu_limits import (
     attainable_settings,
     current_settings,
     out_of_bounds,
+    recorded_settings,
     settings_in_force,
     unfit_cpu_list,
 )
@@ -67,6 +69,16 @@ def compare(
     return replace(found, status=Status.PLANNED, after=as_found({**before, **wanted}))
 
 
+@dataclass(slots=True)
+class OwnersOwn:
+    """The settings that a container has for now for its owner's sake, and when that run of it began
+    (the engine's text). Where they are in the kernel's files alone, a restart ends them."""
+
+    settings: Limits
+    started: str
+    is_on_record: bool = False
+
+
 class SettingsUpdate:
     """Changes settings of one engine's containers, after recording what they were. `made` are the
     settings that this run has made for plans, by container; none where a change has failed since.
@@ -77,11 +89,33 @@ class SettingsUpdate:
         self.locator = locator
         self.originals = originals
         self.made: dict[str, Settings] = {}
-        self.own: dict[str, Limits] = {}
+        self.own: dict[str, OwnersOwn] = {}
 
-    def known(self, container_id: str) -> list[Mapping[str, Any]]:
-        """Return the settings of this run that may be in force in a container."""
-        return [one.get(container_id, {}) for one in (self.made, self.own)]
+    def foreign(
+        self, located: LocatedContainer, entry: Entry, *, is_told: bool = False
+    ) -> set[str]:
+        """Return the names of the settings that somebody else has changed. `is_told`: the engine
+        has told that somebody did, who may have set just what the owner had for now.
+
+        What is in the kernel's files for the owner's sake hides a change from view, but not from
+        the engine's record. On version 2 many shares stand for one weight there.
+        """
+        id_, container = located.container.id, located.container
+        made, own = self.made.get(id_, {}), self.own.get(id_)
+        known = [made, {}]
+        if own and not is_told and (own.is_on_record or own.started == container.started_text):
+            known = [made, own.settings]
+        found = foreign_settings(self.engine, located, entry, known)
+        if (
+            not self.engine.tells_hands
+            or located.cgroup_version != 1
+            or container.is_task
+            or container.files_only
+        ):
+            return found
+        on_record = [made, own.settings if own and own.is_on_record and not is_told else {}]
+        names, recorded = made.keys() & entry.names, recorded_settings(located)
+        return found | unknown_settings(recorded, on_record, names, located.usable_cpus)
 
     def apply(self, found: Result, located: LocatedContainer, wanted: Limits) -> Result:
         """Apply a plan's settings to a container and return what became of it."""
@@ -100,28 +134,26 @@ class SettingsUpdate:
 
     def note(self, result: Result, located: LocatedContainer) -> Result:
         """Note the settings of an update that has succeeded, also of one that found them in force.
-        Return its result, which says which of them somebody else had changed meanwhile."""
+        Return its result, which says what was reset meanwhile by those that do so unasked."""
         if result.status not in (Status.APPLIED, Status.UNCHANGED):
             return result
-        made = self.made.setdefault(located.container.id, {})
+        container, made = located.container, self.made.get(located.container.id, {})
         names = [name for name in result.before if name in made]
-        known = self.known(located.container.id)
-        others = unknown_settings(result.before, known, names, located.usable_cpus)
-        self.note_made(located.container.id, result.after)
-        if not others or result.error:
+        reset = unknown_settings(result.before, [made], names, located.usable_cpus)
+        self.note_made(container.id, result.after)
+        who = "Swarm" if container.is_task else "systemd" if container.files_only else ""
+        if not reset or not who or result.error:
             return result
-        who = "Swarm, or somebody," if located.container.is_task else "somebody"
-        if located.container.files_only:
-            who = "systemd, or somebody,"  # a daemon-reload resets what the engine does not know
-        changed = " and ".join(written_name(name) for name in names if name in others)
-        return replace(result, error=f"{who} has changed {changed} since dl-apply set it")
+        changed = " and ".join(written_name(name) for name in names if name in reset)
+        error = f"{who}, or somebody, has changed {changed} since dl-apply set it"
+        return replace(result, error=error)
 
     def note_made(self, container_id: str, settings: Settings) -> None:
         """Note that a container has what plans want of it."""
         self.made.setdefault(container_id, {}).update(settings)
-        own = self.own.pop(container_id, {})
-        if left := only(own, own.keys() - settings.keys()):
-            self.own[container_id] = left
+        own = self.own.pop(container_id, None)
+        if own and (left := only(own.settings, own.settings.keys() - settings.keys())):
+            self.own[container_id] = replace(own, settings=left)
 
     def forget(self, container_id: str) -> None:
         """Want nothing more of a container."""

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 
 from dltools.notation.limits import LIMITS, differs, only
 from dltools.notation.resources import parse_cpus
-from dltools.plan.foreign_settings import foreign_in_words, in_force
 from dltools.plan.host_history import HostHistory
 from dltools.plan.policy.interface import ActionKind, Allocation
 from dltools.plan.realisation.settings import LEAST_CPUS, Settings, Turn, as_found
@@ -111,7 +110,7 @@ def _decision(
     note, role = found.notes.get(container.id, ""), container.judgement.text
     if allocation is None:
         is_job = container.id in found.settings and note
-        why = f"{role}; {note}" if is_job else _left_alone(host, container)
+        why = f"{role}; {note}" if is_job else _left_alone(container)
         allocation, note = Allocation(None, "-", why), ""
     members = f"one of {len(container.members)} containers of the job {container.job}"
     notes = (
@@ -137,9 +136,7 @@ def _decision(
     )
 
 
-def _left_alone(host: HostHistory, container: ContainerHistory) -> str:
-    if container.id in host.foreign:
-        return f"{foreign_in_words(host.watched[container.id])}: left alone"
+def _left_alone(container: ContainerHistory) -> str:
     why = ", as no label of its owner asks for more" if container.is_left_alone else ""
     what = ", protected" if container.protected else f"{_LEFT_ALONE}{why}"
     return f"{container.judgement.text}{what}"
@@ -157,8 +154,12 @@ def present_settings(
     container: ContainerHistory | Member, cpus: float, cpuset: str | None
 ) -> Settings:
     """Return the settings in force, on a host of so many `cpus` whose containers may have the CPUs
-    `cpuset`; what is unknown is left out."""
-    present = in_force(container, cpus)
+    `cpuset`; what is unknown is left out. A quota of all CPUs is none."""
+    present: Settings = {}
+    if container.cpus is not None and container.cpus > 0:
+        present["cpus"] = None if container.cpus >= cpus else container.cpus
+    if container.weight is not None and container.weight > 0:
+        present["weight"] = container.weight
     if container.cpuset:
         every = container.cpuset == cpuset and len(parse_cpus(container.cpuset)) >= cpus
         present["cpuset"] = None if every else container.cpuset

@@ -5,14 +5,13 @@ A recording, a live stream and a simulation fill the same history, and the same 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 
 from dltools.labels import Role
 from dltools.notation.times import MICRO
 from dltools.plan.forecast.completion import Forecasts
 from dltools.plan.forecast.promise import DockerAlone
-from dltools.plan.foreign_settings import WatchedSettings, after_request, after_sample, in_force
 from dltools.plan.policy.interface import (
     Allocation,
     Decision,
@@ -24,7 +23,6 @@ from dltools.plan.policy.interface import (
 from dltools.plan.realisation.contention import Contention
 from dltools.plan.realisation.mode import Comparison
 from dltools.plan.realisation.queue import Queue
-from dltools.plan.realisation.settings import Settings
 from dltools.plan.signals.busy_cpus import BusyCpus, OthersUse
 from dltools.plan.signals.container_history import JITTER, ContainerHistory
 
@@ -42,12 +40,10 @@ class HostHistory:
     `contention`: what was found of jobs that compete. `busy`: how busy its CPUs are, `others`: by
     what is no job. `forecasts`: when its jobs were to end.
     `compared`: the last comparison of arrangements, None once the policy has decided anew.
-    `jobs_elsewhere`: jobs of which other hosts run containers. `watched`: what came of the settings
-    that plans have asked for, by container id; `foreign`: ids of containers that somebody else has
-    changed: they are left alone, and take part in nothing. `cannot`: what its engine can do with no
-    container: names of limits, pause, move. `has_servers`: whether servers are jobs too, and not
-    trainings alone. `looks_after_changes`: who samples it looks again after each change by itself,
-    and in between there is nothing new to see, as in a simulation.
+    `jobs_elsewhere`: jobs of which other hosts run containers. `cannot`: what its engine can do
+    with no container: names of limits, pause, move. `has_servers`: whether servers are jobs too,
+    and not trainings alone. `looks_after_changes`: who samples it looks again after each change by
+    itself, and in between there is nothing new to see, as in a simulation.
     """
 
     name: str
@@ -67,8 +63,6 @@ class HostHistory:
     busy: BusyCpus = field(default_factory=BusyCpus)
     others: OthersUse = field(default_factory=OthersUse)
     jobs_elsewhere: frozenset[str] = frozenset()
-    watched: dict[str, WatchedSettings] = field(default_factory=dict)
-    foreign: frozenset[str] = frozenset()
     cannot: frozenset[str] = frozenset()
     has_servers: bool = False
     looks_after_changes: bool = False
@@ -90,13 +84,12 @@ class HostHistory:
         return _by_name(
             c
             for c in self.containers.values()
-            if c.managed and not c.protected and c.id not in self.foreign and not self._is_job(c)
+            if c.managed and not c.protected and not self._is_job(c)
         )
 
     def _is_job(self, container: ContainerHistory) -> bool:
         roles = (Role.TRAINING, Role.SERVER) if self.has_servers else (Role.TRAINING,)
-        is_ours = container.may_be_touched and container.id not in self.foreign
-        return container.role in roles and is_ours
+        return container.role in roles and container.may_be_touched
 
     def note_others(self) -> None:
         """Measure what programs that are no jobs use, at the newest sample."""
@@ -120,30 +113,6 @@ class HostHistory:
         """Return how many CPUs programs that are no jobs leave, all where that is unknown, and one
         at least."""
         return max(1.0, self.cpus * (1 - (self.used_by_others() or 0.0)))
-
-    def note_asked(self, settings: Mapping[str, Settings]) -> None:
-        """Remember what a plan asks for, by container id, and forget containers that are gone."""
-        for key, setting in settings.items():
-            present = in_force(self.containers[key], self.cpus)
-            if found := after_request(self.watched.get(key, {}), setting, present, self.cpus):
-                self.watched[key] = found
-        self.watched = {key: one for key, one in self.watched.items() if key in self.containers}
-
-    def note_in_force(self) -> bool:
-        """Note which settings are in force at a new sample. Tell whether the next one shows if
-        somebody else has changed them."""
-        for key in self.watched.keys() & self.containers.keys():
-            present = in_force(self.containers[key], self.cpus)
-            self.watched[key] = after_sample(self.watched[key], present, self.cpus)
-        return any(one.is_suspect for watched in self.watched.values() for one in watched.values())
-
-    def changed_by_others(self) -> frozenset[str]:
-        """Return the ids of containers whose settings in force are somebody else's."""
-        return frozenset(
-            key
-            for key, watched in self.watched.items()
-            if any(one.is_foreign for one in watched.values())
-        )
 
     def containers_changed(self) -> None:
         """Have the settings looked at with the next sample: a container came, left or restarted."""

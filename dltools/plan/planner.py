@@ -99,11 +99,6 @@ class Planner:
                     self._introduce(one.history.containers[key], text)
             self._spread_jobs()
 
-    def watch_others(self) -> None:
-        """Leave containers alone that somebody else changes from now on. That can be told where
-        plans are carried out as they are made, and not from a recording of other plans."""
-        self._rounds.watches_others = True
-
     def add(self, table: pa.Table, *, all_complete: bool = False) -> None:
         """Add rows, sorted by time; earlier samples are complete as later ones begin, the last ones
         too if `all_complete`, as after a batch of a stream."""

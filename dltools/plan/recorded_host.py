@@ -49,8 +49,7 @@ class RecordedHost:
     `sample_count`: how many of `samples` have been reached, `recorded_count` how many of these are
     in the history already. `layout`: which containers ran at the newest sample. `wake_times`: when
     a job first reports, or meets a target. `holds_gpus`: whether a container did at the newest
-    sample that is in the history. `has_suspects`: whether the next sample may show that
-    somebody else has changed a container.
+    sample that is in the history.
     """
 
     history: HostHistory
@@ -62,15 +61,12 @@ class RecordedHost:
     recorded_count: int = 0
     wake_times: dict[str, int] = field(default_factory=dict)
     holds_gpus: bool = False
-    has_suspects: bool = True
 
     def clone(self) -> RecordedHost:
         """Return a copy that shares nothing that changes."""
         containers = {key: one.clone() for key, one in self.history.containers.items()}
-        allocations, watched = dict(self.history.allocations), dict(self.history.watched)
-        history = replace(
-            self.history, containers=containers, allocations=allocations, watched=watched
-        )
+        allocations = dict(self.history.allocations)
+        history = replace(self.history, containers=containers, allocations=allocations)
         reporters = {job: dict(one) for job, one in self.reporters.items()}
         return replace(self, history=history, reporters=reporters)
 
@@ -127,7 +123,6 @@ class RecordedHost:
             or (history.timer.run_ids and history.timer.is_due(now))
             or history.queue.is_due(now)
             or self._holds_others(number)
-            or (history.watched and self._may_show_others(number))
         )
 
     def _holds_others(self, number: int) -> bool:
@@ -144,15 +139,6 @@ class RecordedHost:
     def _note_holders(self) -> None:
         containers = self.history.containers.values()
         self.holds_gpus = any(one.gpu_seconds.gpus for one in containers)
-
-    def _may_show_others(self, number: int) -> bool:
-        """Tell whether somebody else may be found to have changed a container at a sample: a limit
-        changes there, or did so at the sample before. What was before the first is not known."""
-        if self.has_suspects or number == 0:
-            return True
-        low, middle, high = self.samples.bounds[number - 1 : number + 2]
-        columns = (self.samples.rows["cpu_weight"], self.samples.rows["cpu_limit_cores"])
-        return any(_differ(column[low:middle], column[middle:high]) for column in columns)
 
     def _set_containers(self, number: int, layout: Layout, introduce: Introduce) -> None:
         """Begin a history for each container that is new, or restarted, at a sample."""
@@ -241,7 +227,6 @@ class RecordedHost:
                 target_met |= (container.met_first, container.met_final) != met
         cpusets = (container.cpuset for container in history.containers.values())
         history.cpuset = union_of_cpus(history.cpuset, cpusets)
-        self.has_suspects = history.note_in_force()
         self._note_holders()
         return target_met
 
@@ -367,14 +352,6 @@ class RecordedHost:
         known = [time for time in times if time is not None]
         if known:
             self.wake_times[container.id] = min(known)
-
-
-def _differ(before: list[float], now: list[float]) -> bool:
-    """Tell whether numbers differ; NaN is NaN."""
-    return before != now and (
-        len(before) != len(now)
-        or any(a != b and not (a != a and b != b) for a, b in zip(before, now, strict=True))
-    )
 
 
 def _is_constant(values: Sequence[Any]) -> bool:

@@ -85,14 +85,12 @@ class Rounds:
     def __init__(
         self, policy: Policy, parameters: Any, options: RealisationOptions, memory: State
     ) -> None:
-        """`memory` is what the policy has remembered so far, {} at first. `watches_others`, False
-        at first: settings that nobody has asked for are somebody else's. `has_gpu_levers`, False
+        """`memory` is what the policy has remembered so far, {} at first. `has_gpu_levers`, False
         at first: jobs are brought to their shares of GPUs, where shares are caps, or servers have
         targets there."""
         self.policy = policy
         self.parameters = parameters
         self.memory = memory
-        self.watches_others = False
         self.has_gpu_levers = False
         self.requirements: Requirements = policy.requirements(parameters)
         may_explore = self.requirements.silent_jobs and options.mode in _EXPLORING
@@ -112,7 +110,6 @@ class Rounds:
         Return the settings that now hold, None where neither a round nor a turn of the queue was
         due. The history keeps the allocations, the actions and the queue.
         """
-        self._look_for_others(host)
         news = self.options.queue.explore > 0 and any(job.has_news for job in host.jobs())
         is_interrupted = news or (target_met and self.requirements.targets)
         jobs = host.start_round(self.requirements, is_interrupted=is_interrupted)
@@ -120,10 +117,7 @@ class Rounds:
             self._decide(host, jobs, all_hosts)
         elif not host.queue.is_due(host.sampled_at or 0):
             return None
-        found = self._settle(host)
-        if self.watches_others:  # what the plan says: with the places that jobs have from now on
-            host.note_asked(self.realise(host).settings)
-        return found
+        return self._settle(host)
 
     def _settle(self, host: HostHistory) -> Realisation:
         """Return the settings that now hold, and keep the queue."""
@@ -162,16 +156,6 @@ class Rounds:
             present = present_settings(one, host.cpus, host.cpuset)
             one.managed = differs(found.settings.get(one.id, {}), present, host.cpus)
         return found
-
-    def _look_for_others(self, host: HostHistory) -> None:
-        """See which containers somebody else has changed, and which no more."""
-        found = host.changed_by_others()
-        if found - host.foreign:  # plans between two rounds may have asked for other settings
-            host.note_asked(self.realise(host).settings)
-            found = host.changed_by_others()
-        if found != host.foreign:
-            host.foreign = found
-            host.containers_changed()
 
     def realise(
         self, host: HostHistory, choice: ModeChoice | None = None, *, is_lasting: bool = False

@@ -3,8 +3,8 @@
 import pytest
 from helpers.fake_engine import HOST, ID, NAME, action, plan_of
 
-from dltools.apply.engine_actuator import EngineActuator, check_offline
-from dltools.apply.refusals import FOREIGN
+from dltools.apply.engine_actuator import EngineActuator
+from dltools.apply.refusals import FOREIGN, check_offline
 from dltools.plan.records import Action, Op, Result, Status
 
 

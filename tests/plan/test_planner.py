@@ -114,9 +114,7 @@ def begin(name: str, state: object = None, mode: Mode | None = Mode.QUOTA) -> Pl
     known = {p["name"] for p in describe(policy.parameters)}
     given = {"itval": 4.0, "itval_max": 8.0, "cooldown": 4.0, "pause": 0.0}
     parameters = build(policy.parameters, {k: v for k, v in given.items() if k in known})
-    made = Planner(policy, parameters, RealisationOptions(mode), state)  # type: ignore[arg-type]
-    made.watch_others()
-    return made
+    return Planner(policy, parameters, RealisationOptions(mode), state)  # type: ignore[arg-type]
 
 
 def final(name: str, rows: list[Row], state: object = None, mode: Mode | None = Mode.QUOTA) -> Plan:

@@ -23,9 +23,7 @@ def planner(name: str, saved: dict[str, Any] | None = None) -> Planner:
     policy = registry.get(name, [])
     parameters = build(policy.parameters, {"early": False} if name == "flowcon" else {})
     options = RealisationOptions(Mode.PRIORITY, queue=QueueParameters(explore=0.0))
-    made = Planner(policy, parameters, options, saved)
-    made.watch_others()
-    return made
+    return Planner(policy, parameters, options, saved)
 
 
 def saved_now(name: str) -> dict[str, Any]:
@@ -61,7 +59,7 @@ def test_everything_in_a_state_has_a_name(name) -> None:
 
 def test_another_version_and_another_policy_are_refused() -> None:
     saved = saved_now("flowcon")
-    with pytest.raises(DataError, match=r"state version 1; this dltools reads 2"):
+    with pytest.raises(DataError, match=r"state version 1; this dltools reads 3"):
         planner("flowcon", {**saved, "v": 1})
     with pytest.raises(DataError, match=r"the state is of policy 'flowcon', not 'tradl'"):
         planner("tradl", saved)

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 from docker.errors import APIError
-from helpers.containers import Job, api, eventually, on_every_cpu, plan_for
+from helpers.containers import Containers, Job, api, eventually, on_every_cpu, plan_for
 from helpers.pipes import give
 from helpers.tools import Tools, complaint, records
 from real_engine.test_turns import SPIN, rotating, state, turns
@@ -92,6 +92,16 @@ def pause(job: Job) -> None:
             assert "freeze" in str(error)
         else:
             return
+
+
+def container_row(tool: Tools, run: Containers, job: Job) -> dict[str, Any]:
+    """Return what dl-probe shows of a container."""
+    (row,) = [
+        row
+        for row in records(tool("dl-probe", *run.only, "--format", "jsonl").stdout)
+        if row.get("container_name") == job.name and row["kind"] == "container"
+    ]
+    return row
 
 
 def stays(job: Job, wanted: str, seconds: float) -> None:
@@ -257,11 +267,16 @@ def test_an_owner_who_sets_the_own_value_meanwhile_is_heard(run, tool, is_restar
             job.restart()
             eventually(lambda: job.kernel_weight, lambda weight: weight > own)
         job.engine.update(job.id, {"CpuShares": 50})
-        results = say(process, plan_for(job, {"weight": 3481}))
-        assert [(one["status"], one["error"]) for one in results] == [("skipped", FOREIGN)]
+        plans = plan_for(job, {"weight": 3481})
+        eventually(lambda: say(process, plans)[0]["error"], lambda error: error == FOREIGN)
         api().kill(job.id, signal="USR1")
         ended(process)
     assert job.kernel_weight == own
+    row = container_row(tool, run, job)
+    assert "dltools.protect" in row["labels"]
+    tool("dl-apply", "--undo", "--release", job.name)
+    row = container_row(tool, run, job)
+    assert "dltools.protect" not in row.get("labels", "")
 
 
 # Each setting by itself
@@ -314,11 +329,7 @@ def test_a_released_job_is_left_alone_from_now_on(run, tool) -> None:
     assert f"{job.name}: dl-apply --release" in status
     (result,) = records(tool("dl-apply", input=plan_for(job, {"weight": 20})).stdout)
     assert "--release" in result["error"]
-    (row,) = [
-        row
-        for row in records(tool("dl-probe", *run.only, "--format", "jsonl").stdout)
-        if row.get("container_name") == job.name and row["kind"] == "container"
-    ]
+    row = container_row(tool, run, job)
     assert "dltools.protect" in row["labels"]
     assert tool("dl-apply", "--undo", "--release", job.name).returncode == 0
     (result,) = records(tool("dl-apply", input=plan_for(job, {"weight": 20})).stdout)

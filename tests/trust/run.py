@@ -71,7 +71,7 @@ SHOWN_BY = {
         "sim/test_starvation.py",
     ],
     "the same observations give the same plan, in whatever pieces they come": [
-        "plan/test_planner.py", "plan/test_foreign_settings.py", "plan/test_gpu_server.py",
+        "plan/test_planner.py", "plan/test_gpu_server.py",
     ],
     "the simulator gives what theory says, and the same digits each time": [
         "sim/test_simulation.py", "sim/test_papers.py", "cli/sim/test_sim.py",

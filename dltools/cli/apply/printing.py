@@ -134,11 +134,14 @@ def show_status(
             console.print(_how_to_undo(own, is_first=directory == directories[0]), soft_wrap=True)
     else:
         _write_records(map(_record, found))
-    for left in read_left_alone(directories, engine).values():
+    left_alone = read_left_alone(directories, engine)
+    for left in left_alone.values():
         print_message(f"{left.container_name}: {left.why}")
     if message := left_paused_message(engine, directories):
         print_message(message)
-    if foreign := [one.name for one in found if one.is_foreign]:
+    if foreign := [
+        one.name for one in found if one.is_foreign and one.container_id not in left_alone
+    ]:
         print_message(f"{listed(foreign)}: {FOREIGN}")
     if found and (message := _paused_elsewhere_message(engine, directories, found)):
         print_message(message)

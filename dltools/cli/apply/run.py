@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from dltools.apply.engine_actuator import check_offline
 from dltools.apply.history import BY_UNDO
 from dltools.apply.leases import Lease
+from dltools.apply.refusals import check_offline
 from dltools.cli.apply.plan_stream import LeaseKeeper, PlanStream
 from dltools.cli.apply.printing import (
     ResultsPrinter,

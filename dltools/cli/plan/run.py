@@ -107,7 +107,7 @@ class _Session:
         self._policy = policy
         self._make_new = make_new
         self._samples = samples
-        self._planner = self._watching(planner)
+        self._planner = planner
         self._account = Account(samples.source.sha256)
         self._remarks = Remarks()
         self._screen: Screen | None = None
@@ -168,14 +168,7 @@ class _Session:
         """Forget what is known where it lies in a future that is no more."""
         if hosts := self._planner.hosts_set_back(table):
             print_message(f"{listed(hosts)}: the clock was set back: dl-plan forgets what it knew")
-            self._planner = self._watching(self._make_new())
-
-    def _watching(self, planner: Planner) -> Planner:
-        """Return a planner that looks for what others change, if its plans may be in force by the
-        next sample: of a live stream, or of runs that hand on their state."""
-        if self._samples.is_live or self._request.saved_state_file is not None:
-            planner.watch_others()
-        return planner
+            self._planner = self._make_new()
 
     def save_state(self) -> None:
         """Write the state, where it was asked for."""
