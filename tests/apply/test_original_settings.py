@@ -19,7 +19,7 @@ from dltools.engine.interface import Capabilities, Engine, LocatedContainer
 from dltools.engine.journal import Entry, Journal
 from dltools.engine.limits.cpu_limits import Locator
 from dltools.engine.runs import ApplyRun
-from dltools.errors import DataError, OutputError
+from dltools.errors import DataError
 from dltools.notation.limits import Limits
 from dltools.plan.realisation.settings import Settings
 
@@ -81,22 +81,6 @@ def test_a_removed_entry_can_be_added_again(journal) -> None:
     changed = entry(settings={"cpus": 0.1})
     journal.add(changed)
     assert journal.all() == [changed]
-
-
-def test_an_entry_is_whole_or_not_there(journal, directory, monkeypatch) -> None:
-    def fail(*_: object) -> None:
-        raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr("os.fsync", fail)
-    with pytest.raises(OSError, match="No space"):
-        journal.add(entry())
-    assert list(directory.iterdir()) == []
-
-
-def test_a_directory_that_cannot_be_created_is_an_error(tmp_path) -> None:
-    (tmp_path / "file").write_text("")
-    with pytest.raises(OutputError, match="cannot create"):
-        Journal(tmp_path / "file" / "journal").add(entry())
 
 
 WHOLE = json.dumps({"v": 1, **dataclasses.asdict(entry())})

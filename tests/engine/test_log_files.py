@@ -92,14 +92,6 @@ def test_a_followed_log_gives_each_entry_once(path) -> None:
     assert not flow.ended
 
 
-def test_new_entries_only(path) -> None:
-    path.write_bytes(line(0, "a"))
-    flow = FollowedFile(path, 0.0, lambda: False, is_new_only=True)
-    with path.open("ab") as file:
-        file.write(line(1, "b"))
-    assert texts(flow.take()) == [b"b\n"]
-
-
 def test_a_log_goes_on_in_the_file_that_takes_its_place(path) -> None:
     path.write_bytes(line(0, "a"))
     flow = FollowedFile(path, 0.0, lambda: False)

@@ -87,18 +87,6 @@ def test_other_files_are_no_rotated_ones(log) -> None:
     assert rotated(log.path) == []
 
 
-def test_a_log_is_followed_across_rotations(log) -> None:
-    log.line()
-    flow = log.follow()
-    assert texts(flow.take()) == ["1"]
-    log.line()
-    log.rotate()
-    log.line()
-    assert texts(flow.take()) == ["2", "3"]
-    log.line()
-    assert texts(flow.take()) == ["4"]
-
-
 def test_several_rotations_between_two_looks_lose_nothing(log) -> None:
     flow = log.follow()
     for number in range(4):
@@ -132,15 +120,3 @@ def test_new_lines_alone_are_followed_across_a_rotation(log) -> None:
     log.rotate()
     log.line()
     assert texts(flow.take()) == ["3", "4"]
-
-
-def test_a_log_that_was_emptied_is_followed_on(log) -> None:
-    log.line()
-    flow = log.follow()
-    flow.take()
-    log.path.write_text("")
-    log.written = 0
-    log.line()
-    flow.take()
-    log.line()
-    assert texts(flow.take()) == ["2"]

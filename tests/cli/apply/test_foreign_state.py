@@ -38,13 +38,9 @@ def home(tool: Tools, fake_engine: FakeEngine, tmp_path: Path) -> Path:
 @pytest.mark.parametrize(
     ("where", "spoil", "said"),
     [
-        ("", give_away, f"belongs to another user ({STRANGER})"),
         ("", lambda path: path.chmod(0o1777), "other users can write to it"),
-        ("", move_behind_a_link, "a link, which is not followed"),
-        ("journal", give_away, f"belongs to another user ({STRANGER})"),
         ("journal", move_behind_a_link, "a link, which is not followed"),
         (f"journal/{ID}.json", give_away, f"belongs to another user ({STRANGER})"),
-        (f"journal/{ID}.json", move_behind_a_link, "a link, which is not followed"),
     ],
 )
 def test_state_that_may_be_another_s_is_refused(

@@ -154,12 +154,6 @@ def test_hosts_are_so_many_or_those_of_a_node_list(tool, tmp_path) -> None:
     ("arguments", "input_", "code", "fault"),
     [
         ((), b"[[job]]\nwork = -1", 65, "work must not be below 0"),
-        ((), b"[[job]]\nspeed = 1", 65, "unknown key 'speed'"),
-        ((), b"[[job]]\nname = 'a'\n[[job]]\nname = 'a'", 65, "two jobs are called 'a'"),
-        ((), b"[[job]]\nrequest = 1", 65, "a serving job needs a duration"),
-        ((), b"[[job]]\ncurve = { kind = 'odd' }", 65, "a curve's kind must be one of"),
-        ((), b"[[job]]\nmemory = 9\n[[node]]\ncpus = 1\nmemory = 5", 65, "no node has the memory"),
-        ((), b"[job]\n", 65, "write [[job]]"),
         ((), b"[[job", 65, "standard input: "),
         ((), b"\xff", 65, "not a workload file"),
         (("--generate", "burst:3", "--cpus", "0"), b"", 78, "--cpus must be more than 0"),
