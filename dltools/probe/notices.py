@@ -29,7 +29,7 @@ from typing import Any, Protocol
 
 from dltools.labels import METRIC, Role, parse_labels
 from dltools.observations import metric_names
-from dltools.observations.metric_names import Values
+from dltools.observations.newest_rows import ObservedContainer
 from dltools.probe.stillness import is_held_back, is_still, seconds_between
 from dltools.text import printable
 
@@ -121,17 +121,13 @@ TargetsOf = Callable[[Mapping[str, str]], Targets]
 """Reads a job's targets from its labels."""
 
 
-@dataclass(slots=True)
-class _Watched:
-    """A run of a container: its newest row and GPU rows, its metrics, the time of its newest report
-    and its longest silence, since when it has been still, paused and held back (None: it is not),
-    whether the kernel has killed a process of it, and the number of samples in which it was
-    absent."""
+@dataclass(slots=True, kw_only=True)
+class _Watched(ObservedContainer):
+    """A run of a container, with the time of its newest report and its longest silence, since when
+    it has been still, paused and held back (None: it is not), whether the kernel has killed a
+    process of it, and the number of samples in which it was absent."""
 
-    row: Row
     targets: Targets
-    labels: Mapping[str, str]
-    metrics: dict[str, Values] = field(default_factory=dict)
     reports: int = 0
     reported: datetime | None = None
     longest_s: float = 0.0
@@ -139,7 +135,6 @@ class _Watched:
     paused_since: datetime | None = None
     waits_since: datetime | None = None
     is_killed: bool = False
-    gpus: Sequence[Row] = ()
     absent: int = 0
 
     def seconds(self, since: datetime | None) -> float:
@@ -151,7 +146,7 @@ class _Watched:
         return self.row.get("role") in (Role.TRAINING, Role.SERVER)
 
     def add_point(self, row: Row) -> None:
-        self.metrics.setdefault(row["metric"], Values()).add(row["value"])
+        ObservedContainer.add_point(self, row)
         time = row["time"]
         if self.reported is None or time > self.reported:
             if self.reported is not None:
@@ -160,14 +155,14 @@ class _Watched:
 
     def lost_metric(self) -> str | None:
         """Return the metric by which it has diverged, None if it has not."""
-        known = {name: one for name, one in self.metrics.items() if one.finite}
-        lost = {name for name, one in self.metrics.items() if one.lost >= _LOST}
+        known = {name: one for name, one in self.values.items() if one.finite}
+        lost = {name for name, one in self.values.items() if one.lost >= _LOST}
         losses = [name for name in known if metric_names.is_training_loss(name)]
         losses = losses or [name for name in known if metric_names.is_loss(name)]
         if not lost.issuperset(losses or known):
             return None
         if not known:
-            first = min(self.metrics, key=metric_names.evaluation_rank, default=None)
+            first = min(self.values, key=metric_names.evaluation_rank, default=None)
             return first if first in lost else None
         seen = {name: one.seen for name, one in known.items()}
         wanted = [name for name in (self.targets.metric, self.labels.get(METRIC)) if name in known]
@@ -220,7 +215,9 @@ class Notices:
         known = self._watched.get(key)
         if known is None or known.row.get("started_at") != row.get("started_at"):
             labels = parse_labels(row.get("labels"))
-            self._watched[key] = _Watched(row, self._targets_of(labels), labels, gpus=gpus)
+            self._watched[key] = _Watched(
+                row=row, labels=labels, gpus=gpus, targets=self._targets_of(labels)
+            )
             return
         node = self._nodes.get(row["host"])
         is_lost_gpu = bool(known.gpus) and not gpus
@@ -231,7 +228,8 @@ class Notices:
         known.still_since = (known.still_since or then) if is_stood else None
         known.paused_since = (known.paused_since or row["time"]) if is_paused else None
         known.waits_since = (known.waits_since or then) if is_held else None
-        known.row, known.gpus, known.absent = row, gpus, 0
+        known.take(row)
+        known.gpus, known.absent = gpus, 0
 
     def _forget(self, present: Sequence[tuple[str, str]], hosts: Iterable[str]) -> None:
         """Forget containers that are gone from the sampled hosts, some samples later, because the
@@ -317,7 +315,7 @@ def _diverged(known: _Watched) -> _Found | None:
     metric = known.lost_metric() if known.row.get("role") == Role.TRAINING else None
     if metric is None:
         return None
-    value = known.metrics[metric].last
+    value = known.values[metric].last
     message = f"diverged: {metric} is {value:g} in its newest {_LOST} reports"
     return message, {"metric": metric, "value": value}
 

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from dltools.cli.probe.observed_hosts import ObservedHosts
+from dltools.observations.newest_rows import ObservedHosts
 from dltools.observations.table import Row, to_table
 from dltools.plan.decisions import JobDecision
 from dltools.plan.planner import Planner

@@ -17,9 +17,9 @@ from rich.text import Text
 
 from dltools.cli.destinations import make_console
 from dltools.cli.fitted_table import FittedTable
-from dltools.cli.probe.observed_hosts import Observed, ObservedContainer, ObservedHosts
 from dltools.cli.screen import Event, Screen
 from dltools.cli.words import clip, cpu_use, limits, listed_cpus, named, size
+from dltools.observations.newest_rows import Observed, ObservedContainer, ObservedHosts
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -188,7 +188,7 @@ def _table(
     listed = listed_cpus(one.row for one in shown)
     for one in shown:
         row, metrics = one.row, one.metrics
-        points = one.points[metrics[0]] if metrics else []
+        points = one.values[metrics[0]].newest if metrics else []
         threads, held = row["thread_count"], one.rate("cpu_throttled_seconds")
         table.add_row(
             clip(str(row["host"]), _SHORT_HOST),
@@ -202,7 +202,7 @@ def _table(
             "-" if threads is None else str(threads),
             "-" if held is None else f"{100 * held:.0f} %",
             sparkline(points, width // 8),
-            "  ".join(f"{name} {one.points[name][-1]:.4g}" for name in metrics[1:4]),
+            "  ".join(f"{name} {one.values[name].last:.4g}" for name in metrics[1:4]),
             style=_style(one),
         )
     return table
@@ -213,7 +213,7 @@ def _style(container: ObservedContainer) -> str:
     if container.row["state"] != "running":
         return "dim"
     metrics = container.metrics[:1]
-    return "".join(trend(container.points[one], container.objective(one)) for one in metrics)
+    return "".join(trend(container.values[one].newest, container.objective(one)) for one in metrics)
 
 
 def _gpu_use(container: ObservedContainer) -> str:

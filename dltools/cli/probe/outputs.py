@@ -13,8 +13,8 @@ from dltools.cli import destinations
 from dltools.cli.destinations import make_console, printable_file
 from dltools.cli.exits import print_message
 from dltools.cli.formats import ObservationFormat, is_directory
-from dltools.cli.probe.observed_hosts import ObservedHosts
 from dltools.observations.formats.registry import get_format
+from dltools.observations.newest_rows import ObservedHosts
 
 if TYPE_CHECKING:
     import pyarrow as pa

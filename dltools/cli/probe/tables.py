@@ -9,11 +9,11 @@ from typing import Any
 
 from dltools.cli.destinations import make_console
 from dltools.cli.fitted_table import FittedTable
-from dltools.cli.probe.observed_hosts import ObservedHosts
 from dltools.cli.words import clip, cpu_use, limits, listed_cpus, named, role, size
 from dltools.labels import METRIC, parse_labels
 from dltools.observations import metric_names
 from dltools.observations.metric_names import Seen, Values
+from dltools.observations.newest_rows import ObservedHosts
 
 Row = Mapping[str, Any]
 Dropped = Mapping[str, Mapping[str, int]]
@@ -43,7 +43,7 @@ def containers_table(hosts: ObservedHosts, width: int) -> FittedTable:
     for one in hosts.containers:
         row = one.row
         values = [
-            f"{clip(name, 18)}={one.points[name][-1]:.4g}" for name in one.metrics[:_MOST_METRICS]
+            f"{clip(name, 18)}={one.values[name].last:.4g}" for name in one.metrics[:_MOST_METRICS]
         ]
         table.add_row(
             row["host"],

@@ -7,8 +7,8 @@ from cli.probe.test_live import sample
 from rich.console import Console
 
 from dltools.cli.probe.live import SORTS, Controls, live_view
-from dltools.cli.probe.observed_hosts import ObservedHosts
 from dltools.cli.screen import Event, keys_of
+from dltools.observations.newest_rows import ObservedHosts
 from dltools.observations.table import to_table
 
 NAMES = [f"job-{number:02}" for number in range(30)]

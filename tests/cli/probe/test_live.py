@@ -9,7 +9,7 @@ import pytest
 from rich.console import Console
 
 from dltools.cli.probe.live import live_view, sparkline
-from dltools.cli.probe.observed_hosts import ObservedHosts
+from dltools.observations.newest_rows import ObservedHosts
 from dltools.observations.table import Row, to_table
 
 NOON = datetime(2026, 1, 31, 12, tzinfo=UTC)

@@ -1,19 +1,33 @@
-"""What samples have shown of hosts, containers and metrics, for the printed and the live table."""
+"""What the newest samples show of hosts, containers and metrics, for tables and for notices."""
 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 from dltools.labels import METRIC, OBJECTIVE, parse_labels
 from dltools.observations import metric_names
+from dltools.observations.metric_names import Values
 
 Row = Mapping[str, Any]
 
 _MOST_POINTS = 120
 """Points of a metric that are kept for its sparkline."""
+
+
+@dataclass(slots=True)
+class Recent(Values):
+    """The values of a metric, of which the `newest` are kept."""
+
+    newest: deque[float] = field(default_factory=partial(deque[float], maxlen=_MOST_POINTS))
+
+    def add(self, value: float) -> None:
+        """Add a value."""
+        Values.add(self, value)
+        self.newest.append(value)
 
 
 @dataclass(slots=True)
@@ -38,20 +52,24 @@ class Observed:
 
 @dataclass(slots=True)
 class ObservedContainer(Observed):
-    """A container with its labels, its GPUs, and points by metric."""
+    """A container with its labels, its GPUs, and the values of its metrics."""
 
     labels: Mapping[str, str] = field(default_factory=dict)
-    gpus: list[Row] = field(default_factory=list)
-    points: dict[str, deque[float]] = field(default_factory=dict)
+    gpus: Sequence[Row] = ()
+    values: dict[str, Recent] = field(default_factory=dict)
+
+    def add_point(self, row: Row) -> None:
+        """Add a progress point."""
+        self.values.setdefault(row["metric"], Recent()).add(row["value"])
 
     @property
     def metrics(self) -> list[str]:
         """The names of its metrics, the one that judges it first."""
         names = metric_names.evaluation_order(
-            {name: metric_names.seen(values) for name, values in self.points.items()}
+            {name: values.seen for name, values in self.values.items()}
         )
         wanted = self.labels.get(METRIC)
-        if wanted in self.points:
+        if wanted in self.values:
             names.remove(wanted)
             names.insert(0, wanted)
         return names
@@ -87,8 +105,7 @@ class ObservedHosts:
                 container.take(row)
                 container.labels = parse_labels(row["labels"])
             elif row["kind"] == "progress":
-                points = self._by_id.setdefault(key, ObservedContainer()).points
-                points.setdefault(row["metric"], deque(maxlen=_MOST_POINTS)).append(row["value"])
+                self._by_id.setdefault(key, ObservedContainer()).add_point(row)
             elif row["kind"] == "gpu" and key:
                 gpus.setdefault(key, []).append(row)
         for key, container in present.items():

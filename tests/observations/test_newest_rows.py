@@ -4,7 +4,7 @@ import math
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from dltools.cli.probe.observed_hosts import ObservedHosts
+from dltools.observations.newest_rows import ObservedHosts
 
 NOON = datetime(2026, 1, 31, 12, tzinfo=UTC)
 
@@ -46,10 +46,10 @@ def test_points_add_up_and_go_with_their_container() -> None:
     host = ObservedHosts()
     host.take([point("a", "loss", 3.0), container(0, "a")])
     host.take([container(1, "a"), point("a", "loss", 2.0)])
-    assert list(host.containers[0].points["loss"]) == [3.0, 2.0]
+    assert list(host.containers[0].values["loss"].newest) == [3.0, 2.0]
     host.take([])
     host.take([container(3, "a")])
-    assert host.containers[0].points == {}
+    assert host.containers[0].values == {}
 
 
 def test_a_metric_without_a_finite_value_comes_last() -> None:
