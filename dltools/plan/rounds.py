@@ -186,7 +186,7 @@ class Rounds:
             now,
             silent,
             host.no_longer_jobs(),
-            self._dues(host, choice.mode),
+            self._dues(host, choice),
         )
         explore = self.options.queue.explore
         looks = [
@@ -206,9 +206,10 @@ class Rounds:
                 looks.append(_LOOK_S)
         return replace(found, queue=found.queue.due_by(now, min(looks))) if looks else found
 
-    def _dues(self, host: HostHistory, mode: Mode) -> dict[str, Due]:
-        """Return until when jobs can wait in a mode."""
-        latest, is_order = self.options.queue.latest, mode in (Mode.PRIORITY, Mode.ROTATE)
+    def _dues(self, host: HostHistory, choice: ModeChoice) -> dict[str, Due]:
+        """Return until when jobs can wait."""
+        latest = self.options.queue.latest
+        is_order = choice.mode in (Mode.PRIORITY, Mode.ROTATE) or choice.is_even
         if not is_order:
             latest = max(latest, _LATEST_BY_SHARES)
         now, cpus = host.sampled_at or 0, host.left_by_others()

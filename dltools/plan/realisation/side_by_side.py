@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from dltools.notation.cpu_weights import DEFAULT_CPU_WEIGHT, LEAST_WEIGHT, MOST_WEIGHT, whole_weight
 from dltools.notation.resources import format_cpus, parse_cpus
@@ -74,12 +74,11 @@ def weights(host: SharedHost) -> Realisation:
     """Return weights in proportion to the shares, 1024 for an average share and for a share of 1.
 
     Weights are work-conserving: what one job leaves the others take. Where the choice is even, each
-    job has 1024, unless users come first and differ.
+    job has as much, unless users come first and differ.
     """
     is_by_user = host.choice.queue.is_fair_among_users and not are_of_one_user(host.jobs)
     if host.choice.is_even and not is_by_user:
-        even: dict[str, Settings] = {job.id: {"weight": DEFAULT_CPU_WEIGHT} for job in host.jobs}
-        return host.realisation("no job is held back", settings=even)
+        return _evenly(host)
     fair = _without_starvation(host)
     settings: dict[str, Settings] = {}
     is_mild = host.choice.is_mild
@@ -93,6 +92,27 @@ def weights(host: SharedHost) -> Realisation:
     note = "work-conserving: what a job leaves the others take"
     note += f"; {MILD_NOTE}" if is_mild else ""
     return host.realisation(note, settings=settings, notes=fair.notes, queue=fair.queue)
+
+
+_PAYS_BACK = 4.0
+"""By what the weight of a job is raised that an order has put too far behind (ours)."""
+
+_BEHIND = 0.9
+"""Until when an order counts: until each job has had this part of what it would have had (ours)."""
+
+
+def _evenly(host: SharedHost) -> Realisation:
+    """Return the default weight for each job. Who would end later than it is promised to, as an
+    order has held it back before, has more until that is made up for."""
+    late = urgent_runs(host, host.jobs) if host.queue.positions else ()
+    settings: dict[str, Settings] = {
+        job.id: {"weight": DEFAULT_CPU_WEIGHT * (_PAYS_BACK if job.run_id in late else 1.0)}
+        for job in host.jobs
+    }
+    notes = {job.id: TURN_NOTE for job in host.jobs if job.run_id in late}
+    is_behind = any(due.had < _BEHIND for due in host.dues.values())
+    queue = replace(host.queue, due=None) if is_behind else Queue()
+    return host.realisation("no job is held back", settings=settings, notes=notes, queue=queue)
 
 
 @dataclass(frozen=True, slots=True)

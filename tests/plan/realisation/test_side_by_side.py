@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from dltools.notation.resources import parse_cpus
 from dltools.plan.forecast.promise import Due
 from dltools.plan.realisation.mode import Mode, ModeChoice
-from dltools.plan.realisation.queue import Queue
+from dltools.plan.realisation.queue import Queue, QueuePosition
 from dltools.plan.realisation.realise import realise
 
 
@@ -107,3 +107,27 @@ def test_a_spare_cpu_goes_to_the_job_with_the_largest_share_for_each_of_its_cpus
         for key, one in settings_of(Mode.CORES, found, "0-7").items()
     }
     assert counts == {"a": 3, "b": 5}
+
+
+@pytest.mark.parametrize(
+    ("ordered", "due", "weight", "kept"),
+    [
+        (True, Due(-1.0, 0.5), 4096, True),
+        (True, Due(9.0, 0.5), 1024, True),
+        (True, Due(9.0, 0.95), 1024, False),
+        (False, Due(-1.0, 0.5), 1024, True),
+    ],
+)
+def test_an_order_that_ends_pays_back_whom_it_has_held_back_too_long(
+    ordered: bool, due: Due, weight: float, kept: bool
+) -> None:
+    a, b = job("a"), job("b")
+    first, waits = {a.run_id: QueuePosition(True, 0)}, {b.run_id: QueuePosition(False, 0)}
+    found = realise(
+        ModeChoice(Mode.WEIGHT, "", is_even=True),
+        host(a, b, shares={"a": 0.9, "b": 0.1}),
+        queue=Queue(first | waits) if ordered else Queue(),
+        dues={a.run_id: Due(99.0, 1.0), b.run_id: due},
+    )
+    assert found.settings == {"a": {"weight": 1024}, "b": {"weight": weight}}
+    assert bool(found.queue.positions) is (kept and ordered)
