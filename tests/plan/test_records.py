@@ -248,7 +248,12 @@ def test_a_result_is_one_line_of_json(result) -> None:
         "id": result.id,
         "status": result.status.value,
         "container": {"id": result.container_id, "name": result.container_name},
-        "before": result.before,
-        "after": result.after,
+        "before": named(result.before),
+        "after": named(result.after),
         "error": result.error,
     }
+
+
+def named(settings) -> dict[str, object]:
+    """Settings by the names that plans and results have for them."""
+    return {"cpu_weight" if key == "weight" else key: value for key, value in settings.items()}
