@@ -20,7 +20,7 @@ from dltools.notation.times import MICRO
 from dltools.plan.forecast.completion import Prospect, in_order, side_by_side
 from dltools.plan.forecast.contention_law import spin_exponent
 from dltools.plan.forecast.promise import LAST, DockerAlone
-from dltools.plan.policy.interface import Allocation, HostState
+from dltools.plan.policy.interface import HostState
 from dltools.plan.realisation.contention import Contention, is_measured, spins
 from dltools.plan.realisation.mode import (
     OTHERS,
@@ -33,7 +33,7 @@ from dltools.plan.realisation.mode import (
 )
 from dltools.plan.realisation.order import Standing, groups_that_fit, standings
 from dltools.plan.realisation.queue import Queue
-from dltools.plan.realisation.shared_host import SharedHost
+from dltools.plan.realisation.shared_host import SharedHost, allocations_of
 from dltools.plan.signals.busy_threads import busy_threads, cpus_together, is_serving, needed_cpus
 from dltools.plan.signals.container_history import ContainerHistory
 from dltools.plan.signals.prediction import length_left, remaining
@@ -143,7 +143,9 @@ def compare(
     spin = spins(order, host.cpus)
     prospects = [_prospect(job, host.cpus, explore_s, spin[job.id]) for job in order]
     beside = side_by_side(prospects, host.cpus)
-    free = side_by_side([one._replace(exponent=0.0) for one in prospects], host.cpus)
+    free = beside
+    if any(one.exponent for one in prospects):
+        free = side_by_side([one._replace(exponent=0.0) for one in prospects], host.cpus)
     groups = len(groups_that_fit(order, host.cpus))
     packed = min(1.0, math.fsum(one.cpus for one in prospects) / (groups * host.cpus))
     competing = fmean(beside) / fmean(free) - 1 if is_measured(order) else 0.0
@@ -206,13 +208,11 @@ def _standings(
     host: HostState, jobs: Sequence[ContainerHistory], options: RealisationOptions
 ) -> dict[str, Standing]:
     """Return the standing of each job in the policy's order, as that would be set."""
-    unknown = Allocation(1 / len(jobs), "-", "", unlimited=True)
-    given = ((job.id, host.previous.get(job.id)) for job in jobs)
     explore_s = options.queue.explore
     shared = SharedHost(
         ModeChoice(Mode.PRIORITY, "", queue=options.queue),
         list(jobs),
-        {key: unknown if one is None or one.share is None else one for key, one in given},
+        allocations_of(jobs, host.previous),
         host.cpus,
         None,
         Queue(),

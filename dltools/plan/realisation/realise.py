@@ -17,7 +17,7 @@ from dltools.plan.realisation.order import priorities, rotation
 from dltools.plan.realisation.owner_bounds import within_owners
 from dltools.plan.realisation.queue import Queue
 from dltools.plan.realisation.settings import Settings
-from dltools.plan.realisation.shared_host import Realisation, SharedHost
+from dltools.plan.realisation.shared_host import Realisation, SharedHost, allocations_of
 from dltools.plan.realisation.side_by_side import cores, quotas, weights
 from dltools.plan.signals.busy_threads import is_serving
 from dltools.plan.signals.container_history import ContainerHistory
@@ -83,7 +83,19 @@ def realise(
     reset |= {job.id: _DEFAULTS[choice.mode] for job in leaving}
     found = Realisation(choice.mode, choice.why, queue=queue or Queue(), unable=choice.unable)
     if not choice.unable:
-        found = _in_mode(choice, host, cpuset, shares, competing, queue or Queue(), now, dues or {})
+        shared = SharedHost(
+            choice,
+            [*(job for job in host.jobs if job.id in shares), *competing],
+            shares,
+            host.cpus,
+            cpuset,
+            queue or Queue(),
+            now,
+            jobs_elsewhere=host.jobs_elsewhere,
+            others=host.others,
+            dues=dues or {},
+        )
+        found = _in_mode(shared, host)
     notes = dict.fromkeys(reset, "what containers begin with") | dict(found.notes)
     ends_s = choice.compared.left_s(now) if choice.compared else {}
     found = replace(found, settings={**reset, **found.settings}, notes=notes, ends_s=ends_s)
@@ -123,63 +135,60 @@ def _given_shares(host: HostState) -> dict[str, Allocation]:
     return {key: one for key, one in given if one is not None and one.share is not None}
 
 
-def _in_mode(
-    choice: ModeChoice,
-    host: HostState,
-    cpuset: str | None,
-    shares: Mapping[str, Allocation],
-    competing: Sequence[ContainerHistory],
-    queue: Queue,
-    now: int,
-    dues: Mapping[str, Due],
-) -> Realisation:
+def _in_mode(host: SharedHost, state: HostState) -> Realisation:
     """Return the settings of the jobs that have a share, and of those that compete without one, as
-    if no owner had asked for anything."""
-    if not shares and not competing:
+    if no owner had asked for anything. Who feeds a GPU, or takes no part, stands in no line."""
+    choice = host.choice
+    if not host.jobs:
         return Realisation(choice.mode, choice.why)
-    everyone = [*(job for job in host.jobs if job.id in shares), *competing]
-    feeding = feeders(choice, host, everyone, now)
-    bystanders = _bystanders(choice.mode, [job for job in everyone if job.id not in feeding.notes])
-    defaults = _DEFAULTS[choice.mode]
-    settings = {**feeding.settings, **(dict.fromkeys(bystanders, defaults) if defaults else {})}
-    notes = {**feeding.notes, **bystanders}
-    jobs = [job for job in everyone if job.id not in notes]
-    if not jobs:
-        return Realisation(
-            choice.mode, choice.why, feeding.note, bool(feeding.note), settings, notes
-        )
-    silent_ids = {job.id for job in competing}
-    unknown = Allocation(1 / len(jobs), "-", "has reported nothing yet", unlimited=True)
-    shares = {key: one for key, one in shares.items() if key not in feeding.notes}
-    is_ordered = choice.mode in _ORDERED
-    shared = SharedHost(
-        choice,
-        jobs,
-        {**shares, **dict.fromkeys(silent_ids, unknown)},
-        max(_LEAST_CPUS, host.cpus - feeding.cpus) if is_ordered else host.cpus,
-        cpuset,
-        queue,
-        now,
-        frozenset(job.id for job in jobs if is_ordered and job.explores(choice.queue.explore)),
-        host.jobs_elsewhere,
-        host.others,
-        dues,
+    feeding = feeders(choice, state, host.jobs, host.now)
+    others = [job for job in host.jobs if job.id not in feeding.notes]
+    bystanders = _bystanders(choice.mode, others)
+    jobs = [job for job in others if job.id not in bystanders]
+    apart = Realisation(
+        choice.mode,
+        choice.why,
+        feeding.note,
+        bool(feeding.note),
+        {**feeding.settings, **dict.fromkeys(bystanders, _DEFAULTS[choice.mode])},
+        {**feeding.notes, **bystanders},
     )
-    found = _by_wish(shared)
-    notes |= found.notes
-    for job in jobs:
-        if job.id in shared.exploring or job.id in silent_ids:
-            why = _EXPLORES if job.id in shared.exploring else _SILENT
-            notes[job.id] = "; ".join(filter(None, (why, notes.get(job.id))))
-    raised = _no_longer_first(choice.mode, jobs)
-    own = {key: one | raised[key] if key in raised else one for key, one in found.settings.items()}
+    if not jobs:
+        return apart
+    is_ordered = choice.mode in _ORDERED
+    shares = {key: one for key, one in host.allocations.items() if key not in feeding.notes}
+    found = _of_jobs(
+        replace(
+            host,
+            jobs=jobs,
+            allocations=shares,
+            cpus=max(_LEAST_CPUS, host.cpus - feeding.cpus) if is_ordered else host.cpus,
+            exploring=frozenset(
+                job.id for job in jobs if is_ordered and job.explores(choice.queue.explore)
+            ),
+        )
+    )
     return replace(
         found,
-        note="; ".join(filter(None, (found.note, feeding.note))),
-        takes_turns=found.takes_turns or bool(feeding.note),
-        settings={**settings, **own},
-        notes=notes,
+        note="; ".join(filter(None, (found.note, apart.note))),
+        takes_turns=found.takes_turns or apart.takes_turns,
+        settings={**apart.settings, **found.settings},
+        notes={**apart.notes, **found.notes},
     )
+
+
+def _of_jobs(host: SharedHost) -> Realisation:
+    """Return the settings of jobs; those without a share have reported nothing yet."""
+    silent = {job.id for job in host.jobs if job.id not in host.allocations}
+    found = _by_wish(replace(host, allocations=allocations_of(host.jobs, host.allocations)))
+    notes = dict(found.notes)
+    for job in host.jobs:
+        if job.id in host.exploring or job.id in silent:
+            why = _EXPLORES if job.id in host.exploring else _SILENT
+            notes[job.id] = "; ".join(filter(None, (why, notes.get(job.id))))
+    raised = _no_longer_first(host.choice.mode, host.jobs)
+    settings = {key: one | raised.get(key, {}) for key, one in found.settings.items()}
+    return replace(found, settings=settings, notes=notes)
 
 
 def _by_wish(host: SharedHost) -> Realisation:

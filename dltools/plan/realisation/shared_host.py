@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -39,6 +39,16 @@ class Realisation:
     queue: Queue = field(default_factory=Queue)
     ends_s: Mapping[str, float] = field(default_factory=dict)
     unable: str = ""
+
+
+def allocations_of(
+    jobs: Sequence[ContainerHistory], given: Mapping[str, Allocation]
+) -> dict[str, Allocation]:
+    """Return each job's allocation, by id: that which it was given, or, where it has no share, one
+    that limits nobody."""
+    unknown = Allocation(1 / len(jobs), "-", "has reported nothing yet", unlimited=True)
+    found = ((job.id, given.get(job.id)) for job in jobs)
+    return {key: unknown if one is None or one.share is None else one for key, one in found}
 
 
 @dataclass(frozen=True, slots=True)
