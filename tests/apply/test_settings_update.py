@@ -9,9 +9,9 @@ from threading import Timer
 from typing import Any
 
 import pytest
-from helpers.fake_engine import ID, FakeEngine, action, plan, plan_of
+from helpers.fake_engine import ID, action, plan, plan_of
 from helpers.located_containers import located
-from helpers.tools import Tools, complaint, records
+from helpers.tools import complaint, records
 
 from dltools.apply.engine_actuator import EngineActuator
 from dltools.apply.settings_update import compare
@@ -100,80 +100,52 @@ def test_settings_that_this_run_has_made_are_known(made, expect, status) -> None
     assert compared(located(**HALF), {"cpus": 1.5}, made, **expect).status is status
 
 
-@pytest.fixture
-def apply(tool: Tools, fake_engine: FakeEngine) -> Any:
-    def act(*wanted: dict[str, Any], arguments: tuple[str, ...] = ()) -> Any:
-        env = {"DOCKER_HOST": fake_engine.url, "DLTOOLS_PATIENCE": "0"}
-        return tool("dl-apply", *arguments, input=plan(*wanted), env=env)
-
-    return act
+def update(actuator: EngineActuator, wanted: Settings) -> Result:
+    (result,) = actuator.apply(plan_of(action(wanted)))
+    return result
 
 
-def test_only_the_field_of_the_start_is_sent(apply, fake_engine) -> None:
+def test_only_the_field_of_the_start_is_sent(actuator, fake_engine) -> None:
     """The engine answers 409 to CpuQuota where NanoCpus is set, and the other way round."""
     fake_engine.host_config["NanoCpus"] = 500_000_000
-    apply({"cpus": 1.5})
-    apply({"cpus": None})
+    update(actuator, {"cpus": 1.5})
+    update(actuator, {"cpus": None})
     assert [set(update) for update in fake_engine.updates] == [{"NanoCpus"}, {"NanoCpus"}]
 
 
-@pytest.mark.parametrize("status", [400, 409, 500])
-def test_a_refused_update_is_a_failure_with_the_engine_s_words(apply, fake_engine, status) -> None:
-    fake_engine.faults["POST /update"] = status
-    done = apply({"cpus": 1.5})
-    (result,) = records(done.stdout)
-    assert (done.returncode, result["status"]) == (1, "failed")
-    assert f"status {status} on demand" in result["error"]
-    assert result["after"] == {"cpus": None}
-
-
-def test_an_update_that_changes_nothing_is_a_failure(apply, fake_engine) -> None:
+def test_an_update_that_changes_nothing_is_a_failure(actuator, fake_engine) -> None:
     fake_engine.ignores_updates = True
-    done = apply({"cpus": 1.5})
-    (result,) = records(done.stdout)
-    assert (done.returncode, result["status"]) == (1, "failed")
-    assert result["after"] == {"cpus": None}
-    assert result["error"]
+    result = update(actuator, {"cpus": 1.5})
+    assert (result.status, result.after) == (Status.FAILED, {"cpus": None})
+    assert result.error
 
 
-def test_a_container_that_goes_before_the_update_is_stale(apply, fake_engine) -> None:
-    fake_engine.faults["POST /update"] = 404
-    done = apply({"cpus": 1.5})
-    assert (done.returncode, records(done.stdout)[0]["status"]) == (75, "stale")
+@pytest.mark.parametrize(
+    ("before", "after", "status"),
+    [
+        ({"POST /update": 404}, {}, Status.STALE),
+        ({}, {f"GET {ID}/json": 404}, Status.STALE),
+        ({f"GET {ID}/json": 500}, {}, Status.FAILED),
+        ({}, {f"GET {ID}/json": 500}, Status.FAILED),
+    ],
+)
+def test_who_goes_is_stale_and_what_cannot_be_read_is_a_failure(
+    actuator, fake_engine, before, after, status
+) -> None:
+    """Before the update, and before it is read back."""
+    fake_engine.faults |= before
+    fake_engine.after_update = lambda: fake_engine.faults.update(after)
+    assert update(actuator, {"cpus": 1.5}).status is status
 
 
-def test_a_container_that_goes_before_the_reading_back_is_stale(apply, fake_engine) -> None:
-    fake_engine.after_update = lambda: fake_engine.faults.update({f"GET {ID}/json": 404})
-    done = apply({"cpus": 1.5})
-    assert (done.returncode, records(done.stdout)[0]["status"]) == (75, "stale")
-
-
-def test_an_inspection_that_fails_is_a_failure_of_its_action(apply, fake_engine) -> None:
-    fake_engine.faults[f"GET {ID}/json"] = 500
-    done = apply({"cpus": 1.5}, {"cpus": 1.5})
-    assert done.returncode == 1
-    assert [result["status"] for result in records(done.stdout)] == ["failed", "failed"]
-
-
-def test_a_reading_back_that_fails_is_a_failure_of_its_action(apply, fake_engine) -> None:
-    fake_engine.after_update = lambda: fake_engine.faults.update({f"GET {ID}/json": 500})
-    done = apply({"cpus": 1.5})
-    assert (done.returncode, records(done.stdout)[0]["status"]) == (1, "failed")
-
-
-def test_results_are_printed_before_the_engine_goes_away(apply, fake_engine) -> None:
-    done = apply({"cpus": 1.5}, {"weight": 300})
-    assert [r["status"] for r in records(done.stdout)] == ["applied", "applied"]
-
-    apply({"cpus": None}, {"weight": 1024})
-    count = len(fake_engine.updates)
-
+def test_results_are_printed_before_the_engine_goes_away(tool, fake_engine) -> None:
     def leave_at_the_second() -> None:
-        if len(fake_engine.updates) == count + 2:
+        if len(fake_engine.updates) == 2:
             fake_engine.faults |= {f"GET {ID}/json": 0, "POST /update": 0}
 
     fake_engine.after_update = leave_at_the_second
-    done = apply({"cpus": 1.5}, {"weight": 300})
+    env = {"DOCKER_HOST": fake_engine.url, "DLTOOLS_PATIENCE": "0"}
+    done = tool("dl-apply", input=plan({"cpus": 1.5}, {"weight": 300}), env=env)
     assert done.returncode == 69
     assert "no Docker engine" in complaint(done.stderr)
     assert records(done.stdout)[0]["status"] == "applied"
@@ -182,15 +154,12 @@ def test_results_are_printed_before_the_engine_goes_away(apply, fake_engine) -> 
 # Reverting what has failed, seen from inside
 
 
-def update(actuator: EngineActuator, wanted: Settings) -> Result:
-    (result,) = actuator.apply(plan_of(action(wanted)))
-    return result
-
-
-def test_a_failed_change_leaves_no_entry(actuator, fake_engine, journal) -> None:
-    fake_engine.faults["POST /update"] = 500
+@pytest.mark.parametrize("status", [400, 409, 500])
+def test_a_failed_change_leaves_no_entry(actuator, fake_engine, journal, status) -> None:
+    fake_engine.faults["POST /update"] = status
     result = update(actuator, {"cpus": 1.5})
-    assert (result.status, result.error) == (Status.FAILED, "status 500 on demand")
+    assert (result.status, result.error) == (Status.FAILED, f"status {status} on demand")
+    assert result.after == {"cpus": None}
     assert journal.all() == []
     assert actuator.changed == frozenset()
 
