@@ -130,6 +130,7 @@ class HostHistory:
             self.busy.is_contested,
             self.busy.share(self.cpus),
             self.jobs_elsewhere,
+            others=self.used_by_others(),
             cannot=self.cannot,
         )
 

@@ -162,7 +162,7 @@ class Rounds:
     ) -> Realisation:
         """Return the settings of a host's containers at its newest sample, in the mode that was
         chosen there, or is; `is_lasting`: mild ones, as they may stay for good."""
-        state = replace(host.state(), others=host.used_by_others())
+        state = host.state()
         without_progress, silent = host.without_progress(), self._silent(host)
         is_asked = self.options.mode is not None
         choice = choice or self._choice(host)
@@ -188,23 +188,24 @@ class Rounds:
             host.no_longer_jobs(),
             self._dues(host, choice),
         )
-        explore = self.options.queue.explore
-        looks = [
-            _explored_in_s(job, host.cpus, explore)
-            for job in (*state.jobs, *silent)
-            if job.explores(explore)
-        ]
+        looks = [*self._looks(host, (*state.jobs, *silent), state.is_contested)]
         if without_progress and self.requirements.silent_jobs:
             looks.append(_LOOK_S)
         if choice.on_gpus.notes:
             looks.append(LOOK_S)
-        everyone = (*state.jobs, *silent)
-        if len(everyone) > 1 and not host.looks_after_changes:
-            if any(job.cpu.demand is not None for job in everyone):
-                looks.append(_DEMAND_LOOK_S)
-            elif state.is_contested is not None:
-                looks.append(_LOOK_S)
         return replace(found, queue=found.queue.due_by(now, min(looks))) if looks else found
+
+    def _looks(self, host: HostHistory, jobs: Jobs, is_contested: bool | None) -> Iterator[float]:
+        """Yield in how many seconds to look at jobs again."""
+        explore = self.options.queue.explore
+        for job in jobs:
+            if job.explores(explore):
+                yield _explored_in_s(job, host.cpus, explore)
+        if len(jobs) > 1 and not host.looks_after_changes:
+            if any(job.cpu.demand is not None for job in jobs):
+                yield _DEMAND_LOOK_S
+            elif is_contested is not None:
+                yield _LOOK_S
 
     def _dues(self, host: HostHistory, choice: ModeChoice) -> dict[str, Due]:
         """Return until when jobs can wait."""
