@@ -268,7 +268,7 @@ def outlive_leases(directory: Path, addresses: Sequence[Address]) -> None:
     unless another watchdog does. Later runs put off their end."""
     from dltools.apply.original_settings import timestamp
     from dltools.engine.journal import Journal
-    from dltools.files import locked
+    from dltools.whole_files import locked
 
     words = " ".join(address_word(address) for address in addresses)
     lock = directory / f"leases-{zlib.crc32(words.encode()):08x}.lock"

@@ -25,8 +25,8 @@ from dltools.engine.interface import Engine
 from dltools.engine.runs import ApplyRun, process_start
 from dltools.engine.state_folder import StateFolder
 from dltools.errors import RetryError
-from dltools.files import locked
 from dltools.text import printable
+from dltools.whole_files import locked
 
 SETTLING_S = 1.0
 """How long an engine may take to carry out what a killed run has asked of it (ours)."""

@@ -20,10 +20,10 @@ from dltools.apply.history import Held
 from dltools.apply.turn_order import TurnWait
 from dltools.engine.state_folder import StateFolder
 from dltools.errors import DltoolsError, OutputError
-from dltools.files import atomic_file
 from dltools.notation.cpu_weights import DEFAULT_CPU_WEIGHT
 from dltools.notation.json_values import parse_json
 from dltools.text import printable
+from dltools.whole_files import atomic_file
 
 _MARK = "# Containers that wait, by dl-apply"
 """How the file begins: another is not removed."""

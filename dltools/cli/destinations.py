@@ -18,8 +18,8 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
 from dltools.errors import OutputError
-from dltools.files import atomic_file, named
 from dltools.text import printable_lines
+from dltools.whole_files import atomic_file, named
 
 if TYPE_CHECKING:
     from _typeshed import ReadableBuffer as Buffer

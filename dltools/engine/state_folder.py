@@ -18,8 +18,8 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from dltools.errors import AccessError, ConfigError, DataError, OutputError
-from dltools.files import STAGED, home_directory, named
 from dltools.notation.resources import format_bytes
+from dltools.whole_files import STAGED, home_directory, named
 
 _LONGEST = 16 << 20
 _DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC

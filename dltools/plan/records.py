@@ -15,8 +15,8 @@ from dataclasses import asdict, dataclass, field, replace
 from enum import StrEnum
 from typing import Any, Literal, cast
 
-from dltools.contents import Content, content_of, refusal
 from dltools.errors import DataError
+from dltools.input_kinds import Content, content_of, refusal
 from dltools.notation.json_values import parse_json
 from dltools.notation.limits import LIMITS, WEIGHT, known_name, written, written_name
 from dltools.plan.realisation.settings import Settings

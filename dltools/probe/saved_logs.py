@@ -12,8 +12,8 @@ from operator import itemgetter
 from pathlib import Path
 from typing import BinaryIO
 
+from dltools.bounded_reading import LONGEST_LINE
 from dltools.errors import DataError
-from dltools.inputs import LONGEST_LINE
 from dltools.notation.resources import format_bytes
 from dltools.observations.table import Row
 from dltools.probe.point_times import PointTime, PointTimes

@@ -22,13 +22,13 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 from dltools.apply.deliver.copying import DamagedError, unpack
 from dltools.apply.deliver.delivery import DeliveryFiles
 from dltools.apply.migrate.migration import MigrationFiles
+from dltools.bounded_reading import read_lines, read_whole
 from dltools.cli.report.loading import read_job_table
 from dltools.engine.docker.streams import EntrySplitter
 from dltools.engine.journal import Journal
 from dltools.engine.state_folder import StateFolder
 from dltools.engine.turn_notes import TurnNotes
 from dltools.errors import DltoolsError
-from dltools.inputs import read_lines, read_whole
 from dltools.labels import parse_labels, unknown_labels
 from dltools.notation.resources import parse_cpus
 from dltools.notation.times import parse_duration, parse_time

@@ -18,10 +18,10 @@ from pathlib import Path, PurePosixPath
 from typing import IO, TYPE_CHECKING, Any
 
 from dltools.apply.deliver.delivery import Delivery
-from dltools.files import sync_folder
 from dltools.notation.json_values import table_from
 from dltools.notation.resources import format_bytes
 from dltools.notation.times import MICRO, format_time, from_micros
+from dltools.whole_files import sync_folder
 
 if TYPE_CHECKING:
     import tarfile

@@ -19,10 +19,10 @@ from typing import TYPE_CHECKING, BinaryIO
 from dltools.apply.history import BY_BREAK, BY_LEASE, BY_RESTORE
 from dltools.apply.leases import BEAT_S, STILL_S
 from dltools.apply.original_settings import timestamp
+from dltools.bounded_reading import InputLines
 from dltools.cli.exits import Exit, print_message
 from dltools.cli.remarks import Remarks, print_remark
 from dltools.errors import DataError, DltoolsError, UnavailableError
-from dltools.inputs import InputLines
 from dltools.plan.nothing_to_do import AS_PLANNED
 from dltools.plan.records import Op, Plan, Result, load_plans
 

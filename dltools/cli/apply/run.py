@@ -11,6 +11,7 @@ import typer
 from dltools.apply.history import BY_UNDO
 from dltools.apply.leases import Lease
 from dltools.apply.refusals import check_offline
+from dltools.bounded_reading import read_lines
 from dltools.cli.apply.plan_stream import LeaseKeeper, PlanStream
 from dltools.cli.apply.printing import (
     ResultsPrinter,
@@ -27,7 +28,6 @@ from dltools.cli.formats import RecordFormat, format_for_stdout
 from dltools.cli.input_streams import open_input
 from dltools.engine.state_folder import state_directories
 from dltools.errors import DltoolsError
-from dltools.inputs import read_lines
 from dltools.plan.records import Result, load_plans
 
 if TYPE_CHECKING:

@@ -24,7 +24,7 @@ from dltools.cli.exits import print_message
 from dltools.cli.remarks import as_root, print_remark
 from dltools.engine.state_folder import SYSTEM
 from dltools.errors import AccessError, ConfigError, OutputError, UnavailableError
-from dltools.files import atomic_file
+from dltools.whole_files import atomic_file
 
 if TYPE_CHECKING:
     from dltools.cli.apply.request import Request

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from dltools import inputs
+from dltools import bounded_reading
 from dltools.cli import destinations
 from dltools.cli.destinations import make_console, printable_on_terminal
 from dltools.cli.exits import Exit, print_message, unbroken
@@ -241,7 +241,7 @@ def load_policy(name: str) -> Policy:
 
 def load_targets(file: Path | None) -> Targets:
     """Return what a targets file says. Raises `ConfigError`."""
-    return [] if file is None else read_targets_file(inputs.read_text(file), str(file))
+    return [] if file is None else read_targets_file(bounded_reading.read_text(file), str(file))
 
 
 def make_planner(
@@ -268,7 +268,7 @@ def load_state(file: Path | None, *, may_be_missing: bool) -> Mapping[str, Any] 
 
     try:
         with file.open("rb") as stream:
-            lines = inputs.read_lines(stream, str(file))
+            lines = bounded_reading.read_lines(stream, str(file))
             for plan in load_plans(lines, str(file), print_message, close):
                 states.append(plan.state)
     except FileNotFoundError:

@@ -13,11 +13,11 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from dltools import inputs
+from dltools import bounded_reading
 from dltools.cli.exits import print_message
 from dltools.cli.input_streams import open_input
-from dltools.contents import Content, content_of
 from dltools.errors import DataError, reading
+from dltools.input_kinds import Content, content_of
 from dltools.observations.container_records import RECORD_COLUMNS
 from dltools.observations.outcomes import JobResult
 from dltools.plan.policy import registry
@@ -110,7 +110,7 @@ def _read(label: str, file: str) -> _Input | None:
     if file != "-" and Path(file).is_dir():
         return None
     stream, shown = open_input(file)
-    return _Input(label, file, shown, inputs.read_whole(stream, shown))
+    return _Input(label, file, shown, bounded_reading.read_whole(stream, shown))
 
 
 def _recorded(given: _Input | None, label: str, file: str) -> _Recording:

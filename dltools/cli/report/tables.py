@@ -7,7 +7,7 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from dltools import inputs
+from dltools import bounded_reading
 from dltools.cli.destinations import make_console
 from dltools.cli.words import settings_in_words
 from dltools.errors import ConfigError
@@ -115,7 +115,7 @@ def read_prices(file: Path) -> Prices:
     import tomllib
 
     try:
-        given = tomllib.loads(inputs.read_text(file))
+        given = tomllib.loads(bounded_reading.read_text(file))
     except (ValueError, RecursionError) as error:
         raise ConfigError(f"{file}: {error}") from error
     known = [field.name for field in fields(Prices)]

@@ -8,11 +8,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from dltools import inputs
+from dltools import bounded_reading
 from dltools.cli.exits import print_message
 from dltools.cli.input_streams import open_input, open_recording
-from dltools.contents import refusal
 from dltools.errors import ConfigError, DataError, reading
+from dltools.input_kinds import refusal
 from dltools.sim.workload import HostSpec, Job, Workload, workload_of
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ def _from_file(source: Request) -> list[Workload]:
     from dltools.sim.workload_file import read_workload
 
     stream, shown = open_input(source.file)
-    data = inputs.read_small(stream, shown)
+    data = bounded_reading.read_small(stream, shown)
     if reason := refusal(data, "run its containers again with --from"):
         raise DataError(f"{shown}: {reason}")
     try:
@@ -87,8 +87,8 @@ def _trace_jobs(kind: str, name: str, source: Request) -> list[Job]:
 
     if kind == "gavel":
         throughputs = _throughputs(source.throughputs)
-        return gavel_jobs(inputs.read_text(Path(name), DataError), throughputs, name)
-    text = inputs.read_text(Path(name), DataError)
+        return gavel_jobs(bounded_reading.read_text(Path(name), DataError), throughputs, name)
+    text = bounded_reading.read_text(Path(name), DataError)
     if kind == "alibaba":
         return alibaba_jobs(text, name)
     if kind == "pollux":
@@ -100,7 +100,7 @@ def _throughputs(file: Path | None) -> Mapping[str, Any]:
     if file is None:
         raise ConfigError("--trace gavel needs --throughputs: the trace has no speeds of its jobs")
     with reading(str(file)):
-        table = json.loads(inputs.read_text(file, DataError))
+        table = json.loads(bounded_reading.read_text(file, DataError))
     if not isinstance(table, dict):
         raise DataError(f"{file}: not a table of throughputs")
     return table
@@ -116,7 +116,7 @@ def _hosts(source: Request) -> list[HostSpec]:
         if not 1 <= source.nodes <= 100_000:
             raise ConfigError("--nodes must be between 1 and 100000")
         return [HostSpec(f"node-{k + 1}", source.cpus) for k in range(source.nodes)]
-    found = alibaba_hosts(inputs.read_text(source.nodes, DataError), str(source.nodes))
+    found = alibaba_hosts(bounded_reading.read_text(source.nodes, DataError), str(source.nodes))
     if not found:
         raise DataError(f"{source.nodes}: no hosts")
     return found

@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 
 from dltools.engine.address import Address
 from dltools.errors import ConfigError, UnavailableError
-from dltools.files import home_directory
+from dltools.whole_files import home_directory
 
 SOCKET = "/var/run/docker.sock"
 

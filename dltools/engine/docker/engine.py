@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from dltools.bounded_reading import LineSplitter
 from dltools.engine.address import Address
 from dltools.engine.cgroup import belongs_to
 from dltools.engine.cgroup_files import Usage
@@ -51,7 +52,6 @@ from dltools.engine.limits.limit_fields import (
 from dltools.engine.log_files import FollowedFile, read_log
 from dltools.engine.scales import default_shares
 from dltools.engine.services import ServiceManager
-from dltools.inputs import LineSplitter
 from dltools.notation.limits import Limits
 
 

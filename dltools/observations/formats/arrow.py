@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 from typing import TYPE_CHECKING, Any, BinaryIO
 
-from dltools.contents import ARROW_FILE_MARK, ARROW_MARK
+from dltools.input_kinds import ARROW_FILE_MARK, ARROW_MARK
 from dltools.observations.formats.base import Format, PrefixedStream, Reader, decoding
 from dltools.observations.schema import arrow_schema
 from dltools.observations.table import conform

@@ -6,9 +6,9 @@ import io
 from collections.abc import Collection, Iterator
 from typing import TYPE_CHECKING, BinaryIO
 
-from dltools.contents import CSV_MARKS
+from dltools.bounded_reading import read_whole
 from dltools.errors import DataError
-from dltools.inputs import read_whole
+from dltools.input_kinds import CSV_MARKS
 from dltools.observations.formats.base import (
     EncodingWriter,
     Format,

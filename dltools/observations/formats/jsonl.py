@@ -7,9 +7,9 @@ from collections.abc import Collection, Iterator
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
-from dltools.contents import begins_record, refusal
+from dltools.bounded_reading import read_lines
 from dltools.errors import DataError, first_line
-from dltools.inputs import read_lines
+from dltools.input_kinds import begins_record, refusal
 from dltools.notation.json_values import from_json_number, to_json_number
 from dltools.notation.times import format_time, parse_time
 from dltools.observations.formats.base import (

@@ -6,8 +6,8 @@ from collections.abc import Collection, Iterator
 from itertools import pairwise
 from typing import IO, TYPE_CHECKING, Any, BinaryIO
 
-from dltools.contents import PARQUET_MARK
 from dltools.errors import DataError
+from dltools.input_kinds import PARQUET_MARK
 from dltools.observations.formats.base import Format, PrefixedStream, Reader, decoding
 from dltools.observations.schema import COLUMNS, NAMES, Type, arrow_schema
 from dltools.observations.table import conform

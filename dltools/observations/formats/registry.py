@@ -12,8 +12,8 @@ from functools import cache
 from importlib import import_module
 from typing import TYPE_CHECKING, BinaryIO
 
-from dltools.contents import refusal
 from dltools.errors import DataError
+from dltools.input_kinds import refusal
 from dltools.observations.formats.base import PrefixedStream, read_exactly
 from dltools.observations.table import concat
 

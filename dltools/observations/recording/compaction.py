@@ -17,13 +17,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from dltools.errors import DataError, InputOutputError
-from dltools.files import locked
 from dltools.notation.times import to_micros
 from dltools.observations.formats.parquet import MOST_ROWS, ParquetFile
 from dltools.observations.formats.registry import read_table
 from dltools.observations.recording.directory import Merge, RecordingDirectory, new_stem
 from dltools.observations.schema import arrow_schema
 from dltools.observations.table import concat
+from dltools.whole_files import locked
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -21,10 +21,10 @@ from typing import IO, TYPE_CHECKING
 from urllib.parse import quote
 
 from dltools.errors import DataError, InputOutputError, OutputError, RetryError
-from dltools.files import staged_file, sync_folder
 from dltools.observations.formats.parquet import FEWEST_ROWS, ParquetFile
 from dltools.observations.formats.registry import read_table
 from dltools.observations.table import concat, conform
+from dltools.whole_files import staged_file, sync_folder
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -15,7 +15,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import PurePosixPath
 from typing import Any, NamedTuple, Protocol
 
-from dltools.inputs import LineSplitter
+from dltools.bounded_reading import LineSplitter
 from dltools.probe.files.event_file import EventFile, Logged
 from dltools.probe.files.tracker_files import Database, Journal
 from dltools.probe.progress.base import Point, report

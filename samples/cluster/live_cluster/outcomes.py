@@ -8,7 +8,7 @@ from dataclasses import asdict
 from pathlib import Path
 
 from dltools.errors import DataError
-from dltools.files import atomic_file
+from dltools.whole_files import atomic_file
 from live_cluster.services import LiveJob, LiveRun
 
 Rounds = Sequence[tuple[str, Sequence[LiveRun]]]

@@ -9,11 +9,11 @@ import pytest
 from helpers.recordings import NOON, node, recording, times
 
 from dltools.errors import DataError, RetryError
-from dltools.files import locked
 from dltools.observations.recording.compaction import compact
 from dltools.observations.recording.directory import RecordingDirectory, new_stem
 from dltools.observations.schema import COLUMNS, Type
 from dltools.observations.table import to_table
+from dltools.whole_files import locked
 
 LATER = NOON.date() + timedelta(days=1)
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from dltools.errors import OutputError, RetryError
-from dltools.files import atomic_file, locked
+from dltools.whole_files import atomic_file, locked
 
 
 @contextmanager
@@ -128,7 +128,7 @@ def test_two_writers_of_one_file_do_not_mix(tmp_path) -> None:
 _HOLDER = """
 import sys
 from pathlib import Path
-from dltools.files import locked
+from dltools.whole_files import locked
 with locked(Path(sys.argv[1]), "test"):
     print("held", flush=True)
     sys.stdin.read()

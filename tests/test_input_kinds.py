@@ -2,7 +2,7 @@
 
 import pytest
 
-from dltools.contents import Content, content_of, refusal
+from dltools.input_kinds import Content, content_of, refusal
 
 
 @pytest.mark.parametrize(

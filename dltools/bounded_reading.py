@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Protocol
 
-from dltools.contents import ARROW_FILE_MARK, ARROW_MARK, PARQUET_MARK
 from dltools.errors import ConfigError, DataError, DltoolsError
+from dltools.input_kinds import ARROW_FILE_MARK, ARROW_MARK, PARQUET_MARK
 from dltools.notation.resources import format_bytes
 
 SMALL = 64 << 20
