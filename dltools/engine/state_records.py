@@ -11,28 +11,16 @@ follows from them.
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import MISSING, asdict, fields, is_dataclass
-from enum import Enum
-from functools import cache
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import asdict
 from pathlib import Path
-from types import NoneType, UnionType
-from typing import (
-    Any,
-    ClassVar,
-    Generic,
-    Protocol,
-    TypeVar,
-    get_args,
-    get_origin,
-    get_type_hints,
-    is_typeddict,
-)
+from typing import Any, ClassVar, Generic, Protocol, TypeVar, get_args, get_type_hints, is_typeddict
 
 from dltools.engine.state_folder import StateFolder
 from dltools.errors import AccessError, DataError
 from dltools.notation.json_values import parse_json
-from dltools.notation.limits import known_name, written
+from dltools.notation.limits import written
+from dltools.notation.saved_values import from_json
 
 VERSION = 1
 """Version of the format of all records."""
@@ -127,7 +115,7 @@ class Records(Generic[R]):
             return None
         try:
             found: R = decode(self.record_type, parse_record(text))
-        except (ValueError, TypeError, RecursionError) as error:
+        except (ValueError, TypeError, KeyError, OverflowError, RecursionError) as error:
             where = self._folder.path / name
             raise DataError(f"{where}: damaged {self.what}: {error}") from error
         return found
@@ -151,7 +139,7 @@ def parse_record(text: bytes) -> dict[str, Any]:
 def encode(record: ContainerRecord) -> dict[str, Any]:
     """Return the fields of a dataclass as JSON values."""
     found = asdict(record)
-    for name, type_ in _types(type(record)).items():
+    for name, type_ in get_type_hints(type(record)).items():
         if found[name] and any(map(is_typeddict, (type_, *get_args(type_)))):
             many = not isinstance(found[name], Mapping)
             found[name] = list(map(written, found[name])) if many else written(found[name])
@@ -161,54 +149,9 @@ def encode(record: ContainerRecord) -> dict[str, Any]:
 def decode(type_: Any, data: Mapping[str, Any]) -> Any:
     """Return a dataclass with values from JSON, which may lack fields that have a default.
 
-    Raises ValueError or TypeError for values of other types than those of its fields.
+    Raises ValueError, TypeError, KeyError or OverflowError for values of other types than those of
+    its fields, and for numbers that are not finite.
     """
-    types = _types(type_)
-    if unknown := data.keys() - types.keys():
-        raise ValueError(f"it has unknown fields: {', '.join(sorted(unknown))}")
-    if missing := _required(type_) - data.keys():
-        raise ValueError(f"it lacks fields: {', '.join(sorted(missing))}")
-    return type_(**{name: _value(types[name], value, name) for name, value in data.items()})
-
-
-@cache
-def _types(type_: Any) -> Mapping[str, Any]:
-    return get_type_hints(type_)
-
-
-@cache
-def _required(type_: Any) -> frozenset[str]:
-    return frozenset(
-        field.name
-        for field in fields(type_)
-        if field.default is MISSING and field.default_factory is MISSING
-    )
-
-
-def _value(type_: Any, value: Any, name: str) -> Any:
-    """Return a field's value as its type. Numbers stay as they are: 2 is a float, too."""
-    origin, arguments = get_origin(type_), get_args(type_)
-    if type_ is Any:
-        return value
-    if origin is UnionType:
-        if value is None and NoneType in arguments:
-            return None
-        (type_,) = (one for one in arguments if one is not NoneType)
-        return _value(type_, value, name)
-    if is_dataclass(type_) and isinstance(value, dict):
-        return decode(type_, value)
-    if is_typeddict(type_) and isinstance(value, dict):
-        types = _types(type_)
-        known = {known_name(key): one for key, one in value.items()}
-        return {key: _value(types.get(key), one, f"{name}.{key}") for key, one in known.items()}
-    if isinstance(type_, type) and issubclass(type_, Enum):
-        return type_(value)
-    if origin in (tuple, Sequence) and isinstance(value, list):
-        return tuple(_value(arguments[0], one, name) for one in value)
-    if origin in (dict, Mapping) and isinstance(value, dict):
-        return {key: _value(arguments[1], one, name) for key, one in value.items()}
-    if type_ is float and type(value) in (int, float):
-        return value
-    if type_ in (str, int, bool) and type(value) is type_:
-        return value
-    raise TypeError(f"its {name} has the wrong type")
+    found = from_json(type_, data)
+    json.dumps(asdict(found), allow_nan=False)
+    return found

@@ -7,13 +7,15 @@ is left out, and so is one that is computed (`init=False`) or that does not coun
 from __future__ import annotations
 
 import dataclasses
+import math
 import types
 from collections.abc import Callable, Mapping, Set
 from enum import Enum
 from functools import cache
-from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
+from typing import Any, Literal, Union, get_args, get_origin, get_type_hints, is_typeddict
 
 from dltools.notation.json_values import from_json_number, to_json_number
+from dltools.notation.limits import known_name, written_name
 
 _Read = Callable[[Any], Any]
 
@@ -65,7 +67,7 @@ def _reader(kind: Any) -> _Read:
     if kind is Any:
         return lambda value: value
     if kind is float:
-        return from_json_number
+        return _real
     if origin in (Union, types.UnionType):
         (one,) = (_reader(arg) for arg in args if arg is not types.NoneType)
         return lambda value: None if value is None else one(value)
@@ -76,7 +78,7 @@ def _reader(kind: Any) -> _Read:
         return _reader_of_many(origin, args)
     if kind in (str, int, bool):
         return lambda value: _checked(value, kind)
-    return _reader_of_fields(kind)
+    return _reader_of_settings(kind) if is_typeddict(kind) else _reader_of_fields(kind)
 
 
 def _reader_of_many(origin: Any, args: tuple[Any, ...]) -> _Read:
@@ -92,16 +94,40 @@ def _reader_of_many(origin: Any, args: tuple[Any, ...]) -> _Read:
             read(found) for read, found in zip(parts, _checked(value, list), strict=True)
         )
     each = _reader(args[0])
-    return lambda value: origin(map(each, _checked(value, list)))
+    many = tuple if issubclass(tuple, origin) else origin
+    return lambda value: many(map(each, _checked(value, list)))
 
 
 def _reader_of_fields(kind: Any) -> _Read:
-    hints = get_type_hints(kind)
-    readers = {name: _reader(hints[name]) for name, _ in _fields(kind)}
+    hints, defaults = get_type_hints(kind), dict(_fields(kind))
+    readers = {name: _reader(hints[name]) for name in defaults}
+    needed = {name for name, default in defaults.items() if default is ...}
 
-    return lambda value: kind(
-        **{name: readers[name](one) for name, one in _checked(value, dict).items()}
-    )
+    def read(value: Any) -> Any:
+        found = _checked(value, dict)
+        if unknown := found.keys() - readers.keys():
+            raise ValueError(f"it has unknown fields: {', '.join(sorted(unknown))}")
+        if missing := needed - found.keys():
+            raise ValueError(f"it lacks fields: {', '.join(sorted(missing))}")
+        return kind(**{name: readers[name](one) for name, one in found.items()})
+
+    return read
+
+
+def _reader_of_settings(kind: Any) -> _Read:
+    """Return what reads limits, or settings with them, which are named as they are written."""
+    readers = {written_name(name): _reader(one) for name, one in get_type_hints(kind).items()}
+    return lambda value: {
+        known_name(name): readers[name](one) for name, one in _checked(value, dict).items()
+    }
+
+
+def _real(value: Any) -> float:
+    """Return a number; a text stands for one that is not finite."""
+    found = from_json_number(value)
+    if isinstance(value, str) and math.isfinite(found):
+        raise TypeError(f"not a number: {value[:30]!r}")
+    return found
 
 
 def _checked(value: Any, kind: type) -> Any:
