@@ -48,7 +48,6 @@ signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 
 def runs_in_parallel(config: pytest.Config) -> bool:
-    """Tell whether other processes run tests of the same run."""
     return hasattr(config, "workerinput")
 
 
@@ -157,7 +156,6 @@ def gate(tmp_path: Path) -> Gate:
 
 @pytest.fixture
 def state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """An empty place for the tools' state, in this process and its children."""
     home = tmp_path / "state"
     monkeypatch.setenv("XDG_STATE_HOME", str(home))
     return home / "dltools"

@@ -14,14 +14,12 @@ from dltools.engine.journal import Journal
 
 @pytest.fixture
 def engine(fake_engine: FakeEngine, monkeypatch: pytest.MonkeyPatch) -> DockerEngine:
-    """A connection to the fake engine."""
     monkeypatch.setenv("DOCKER_HOST", fake_engine.url)
     return DockerEngine()
 
 
 @pytest.fixture
 def fake(fake_engine: FakeEngine) -> FakeEngine:
-    """An engine with the containers a, b and c."""
     fake_engine.containers.clear()
     fake_engine.add("a", "b", "c")
     return fake_engine
@@ -29,7 +27,6 @@ def fake(fake_engine: FakeEngine) -> FakeEngine:
 
 @pytest.fixture
 def clock() -> Clock:
-    """A clock that stands at 0."""
     return Clock()
 
 

@@ -29,7 +29,6 @@ QUOTA = {"CpuPeriod": 100_000, "CpuQuota": 150_000}
 
 @pytest.fixture
 def engines(tmp_path: Path) -> Iterator[Engines]:
-    """Two engines, on hosts a and b."""
     with ExitStack() as stack:
         yield {
             name: stack.enter_context(FakeEngine(tmp_path / f"{name}.sock", name)) for name in "ab"

@@ -53,8 +53,6 @@ INSIDE = "c" * 64
 
 @pytest.fixture
 def act(engine: DockerEngine, journal: Journal, tmp_path: Path) -> Any:
-    """Apply a plan under rules and return its results."""
-
     def apply(plan: Plan, **rules: Any) -> list[Result]:
         rotation = Rotation(engine, tmp_path / "rotation")
         return EngineActuator(engine, journal, rotation, Rules(**rules)).apply(plan)

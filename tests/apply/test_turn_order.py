@@ -57,7 +57,6 @@ class World:
         self.frozen_since.pop(name, None)
 
     def go(self, seconds: float) -> None:
-        """Let time pass, in checks."""
         for _ in range(round(seconds / CHECK_S)):
             self.now += CHECK_S
             running = self.running()
@@ -459,7 +458,6 @@ def shared(*parts: float, period_s: float = 1.0, longest_s: float = math.inf) ->
 
 
 def run_together(circle: TurnCircle, until: float, step: float = 0.001) -> list[set[str]]:
-    """Who runs at each look."""
     found = []
     for number in range(round(until / step)):
         circle.look((number + 0.5) * step)

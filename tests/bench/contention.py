@@ -80,7 +80,6 @@ class Job:
         (found.path / name).write_text(str(value))
 
     def pause(self, wanted: bool) -> None:
-        """Freeze or thaw: `docker pause` gives up where threads contend."""
         if self.version == 1:
             self.write("freezer", "freezer.state", "FROZEN" if wanted else "THAWED")
         else:
@@ -101,7 +100,6 @@ class Job:
 
 @contextmanager
 def jobs(count: int, options: argparse.Namespace) -> Iterator[list[Job]]:
-    """Start jobs, each alone until it trains, and pause them."""
     started: list[str] = []
     with tempfile.TemporaryDirectory() as folder:
         try:

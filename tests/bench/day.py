@@ -28,7 +28,6 @@ COMMANDS = (*(f"dl-sim -p {name} --from" for name in ONE_HOST), "dl-plan", "dl-r
 
 
 def rows(jobs: int) -> list[dict[str, Any]]:
-    """Return the rows of a day, in order of time."""
     life_s = [72.0 + 4 * (number * 37 % 14) for number in range(jobs)]
     begins = [GAP_S * number for number in range(jobs)]
     used = [0.0] * jobs
@@ -104,7 +103,6 @@ def _moment(seconds: float) -> datetime:
 
 
 def make(file: str, jobs: int) -> None:
-    """Write the recording."""
     import pyarrow as pa
 
     found = rows(jobs)
@@ -116,7 +114,6 @@ def make(file: str, jobs: int) -> None:
 
 
 def run(command: str, file: str) -> None:
-    """Run a command over the recording, and print what it takes."""
     name, *options = command.split()
     begun = time.perf_counter()
     process = subprocess.Popen(

@@ -43,7 +43,6 @@ class Pictures(Dataset):
 
 
 def block(inputs: int, outputs: int) -> nn.Sequential:
-    """Return two convolutions, each normalised, and a pooling."""
     layers: list[nn.Module] = []
     for number in (inputs, outputs):
         layers += [nn.Conv2d(number, outputs, 3, padding=1), nn.BatchNorm2d(outputs), nn.ReLU()]
@@ -51,7 +50,6 @@ def block(inputs: int, outputs: int) -> nn.Sequential:
 
 
 def batches(options: argparse.Namespace, patterns: Tensor) -> Iterator[tuple[Tensor, Tensor]]:
-    """Yield pictures and labels for ever."""
     if options.loaders:
         yield from DataLoader(
             Pictures(patterns, options.blurs),
@@ -94,7 +92,6 @@ def serve(request_s: float, products: int, steps: TextIO) -> None:
 
 
 def main() -> None:
-    """Train or serve until somebody ends it."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--loaders", type=int, default=0)
     parser.add_argument("--blurs", type=int, default=4)

@@ -44,7 +44,6 @@ ARMS = {
 
 
 def docker(*words: str) -> str:
-    """Run docker, and return what it prints."""
     done = subprocess.run(["docker", *words], capture_output=True, text=True, check=False)
     if done.returncode:
         sys.exit(f"docker {words[0]}: {done.stderr.strip()}")
@@ -52,13 +51,10 @@ def docker(*words: str) -> str:
 
 
 class Server:
-    """The containers of one part of the bench."""
-
     def __init__(self, options: argparse.Namespace, out: Path) -> None:
         self.options, self.out = options, out
 
     def start(self, name: str, *command: str, labels: Sequence[str] = ()) -> None:
-        """Start a container that has a GPU."""
         words = ["run", "-d", "--pull", "never", "--name", f"gpu-{name}"]
         words += [word for label in (LABEL, *labels) for word in ("--label", label)]
         words += ["-v", f"{ROOT}:/dltools:ro", "-v", f"{self.out}:/out", "--network", "none"]
@@ -66,17 +62,14 @@ class Server:
         docker(*words, self.options.python, *command)
 
     def on_gpu(self, name: str, *arguments: str, labels: Sequence[str] = ()) -> None:
-        """Start a job on the GPU, and wait until it has made steps."""
         self.start_on_gpu(name, *arguments, labels=labels)
         self.wait_for(name)
 
     def start_on_gpu(self, name: str, *arguments: str, labels: Sequence[str] = ()) -> None:
-        """Start a job on the GPU."""
         words = ["/dltools/tests/bench/gpu_job.py", "--steps", f"/out/{name}", *arguments]
         self.start(name, *words, labels=labels)
 
     def wait_for(self, name: str) -> None:
-        """Wait until a job on the GPU has made steps."""
         until = time.monotonic() + STARTS_S
         while self.steps(name) < 10:
             if time.monotonic() > until:
@@ -90,18 +83,15 @@ class Server:
         self.start(name, *words)
 
     def steps(self, name: str) -> int:
-        """Return the steps of a training on the GPU so far."""
         try:
             return (self.out / name).read_text().count("\n")
         except FileNotFoundError:
             return 0
 
     def epochs(self, name: str) -> int:
-        """Return the epochs of a training on CPUs so far."""
         return docker("logs", f"gpu-{name}").count("epoch")
 
     def responses(self, name: str, seconds: float) -> list[float]:
-        """Return the response times of a server in the last seconds."""
         since = time.time() - seconds
         found = [line.split() for line in (self.out / name).read_text().splitlines()]
         return [float(took) for at, _, took in found if float(at) >= since]
@@ -129,13 +119,11 @@ class Server:
             pipe.wait(60)
 
     def clear(self, names: Sequence[str]) -> None:
-        """Remove all containers, and what these have written."""
         self.remove()
         for name in names:
             (self.out / name).unlink()
 
     def remove(self) -> None:
-        """Remove all containers."""
         if found := docker("ps", "-aq", "--filter", f"label={LABEL}").split():
             docker("rm", "-f", *found)
 
@@ -202,7 +190,6 @@ def measure_feed(server: Server) -> None:
 
 
 def measure_share(server: Server) -> None:
-    """Two trainings on one GPU."""
     for title, arguments in {
         "all of the GPU": ["--width", "128"],
         "half of the time": ["--width", "64", "--duty", "0.5"],
@@ -224,7 +211,6 @@ def measure_share(server: Server) -> None:
 
 
 def measure_parts(server: Server) -> None:
-    """Trainings that ask for parts of a GPU."""
     for asked in ((0.5, 0.5), (0.7, 0.3), (0.4, 0.3, 0.2, 0.1)):
         names = [f"p{number}" for number in range(len(asked))]
         server.on_gpu(names[0], "--width", "128", labels=priority(asked[0]))
@@ -243,17 +229,14 @@ def measure_parts(server: Server) -> None:
 
 
 def priority(part: float) -> list[str]:
-    """Return the labels of a training that is to have a part of the GPU."""
     return ["dltools.user=u", f"dltools.priority={10 * part:g}"]
 
 
 def target(seconds: float) -> list[str]:
-    """Return the labels of a server with a target."""
     return [f"dltools.qoe={seconds:g}", "dltools.role=server"]
 
 
 def measure_served(server: Server) -> None:
-    """A server with a target beside two trainings."""
     server.on_gpu("server", "--serve", "0.06", labels=target(0.1))
     time.sleep(4)
     (rate,) = server.rates(4, lambda: server.steps("server"))
@@ -341,7 +324,6 @@ PARTS = {
 
 
 def main() -> None:
-    """Measure the parts that were asked for."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--image", required=True)
     parser.add_argument("--run", default="--gpus all")

@@ -150,8 +150,6 @@ def make(file: str, rows: int) -> None:
 
 
 class Timed:
-    """A policy whose decisions are timed, in ms."""
-
     def __init__(self, policy: Policy) -> None:
         self.name, self.help, self.parameters = policy.name, policy.help, policy.parameters
         self.requirements = policy.requirements

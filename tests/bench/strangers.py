@@ -32,7 +32,6 @@ Arm = tuple[str, Mode | None]
 
 
 def run(task: tuple[int, list[Arm]]) -> dict[Arm, list[Lot]]:
-    """Run one host under all arms."""
     seed, arms = task
     workload = random_host(seed)
     under_docker, alone = simulate(workload, "noop", None), seconds_alone(workload)
@@ -40,12 +39,10 @@ def run(task: tuple[int, list[Arm]]) -> dict[Arm, list[Lot]]:
 
 
 def title(arm: Arm) -> str:
-    """Return an arm as it is typed."""
     return f"{arm[0]}:{arm[1].value}" if arm[1] else arm[0]
 
 
 def main() -> None:
-    """Run all hosts, and print the table."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--hosts", type=int, default=500)
     parser.add_argument("--first", type=int, default=0, help="the first seed")

@@ -48,7 +48,6 @@ class Case:
 
 
 def ends(workload: Workload, policy: str) -> list[JobResult]:
-    """Simulate a policy as typed."""
     found = registry.get(policy, [])
     made = Simulation(
         workload, found, build(found.parameters, {}), RealisationOptions(), reaction=REACTION
@@ -57,7 +56,6 @@ def ends(workload: Workload, policy: str) -> list[JobResult]:
 
 
 def placed(workload: Workload, results: list[JobResult]) -> Workload:
-    """Fix each job to the host that it had."""
     nodes = {one.name: one.node for one in results}
     jobs = [replace(job, node=nodes[job.name] or "") for job in workload.jobs]
     return replace(workload, jobs=tuple(jobs))
@@ -75,7 +73,6 @@ class Outcome:
 
 
 def run(task: tuple[Case, tuple[str, ...]]) -> list[Outcome]:
-    """Run a case under Docker alone and all policies."""
     case, policies = task
     alone = ends(case.workload, "noop")
     workload = case.workload if case.is_free else placed(case.workload, alone)
@@ -144,7 +141,6 @@ def _packed(workload: Workload, cpus: float, *, in_time: bool) -> float:
 
 
 def random_list(seed: int) -> Workload:
-    """Return a list of jobs on one host."""
     chance = random.Random(seed)
     cpus, count = chance.choice([2, 4, 8, 16, 32, 64]), chance.randint(2, 40)
     is_heavy, gap = chance.random() < 0.5, chance.choice([0, 2, 10, 30, 100])
@@ -162,7 +158,6 @@ def random_list(seed: int) -> Workload:
 
 
 def traces(data: Path, most: int, seeds: int) -> Iterator[Case]:
-    """Yield the traces on few and on many CPUs."""
     found: list[tuple[str, list[Job], float]] = []
     for path in sorted(data.glob("pollux_*.csv")):
         title = path.stem.replace("_workloads", "").replace("__workload", "")
@@ -189,7 +184,6 @@ def traces(data: Path, most: int, seeds: int) -> Iterator[Case]:
 
 
 def main() -> None:
-    """Run all cases; print a line for each, then the median and the worst of each policy."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("data", type=Path, nargs="?")
     parser.add_argument("--lists", type=int, default=40)

@@ -33,7 +33,6 @@ class Case:
 
     @property
     def name(self) -> str:
-        """Its name for people."""
         moment = "before" if self.before else "at"
         return (
             f"{self.fault}, {moment} {self.step}, {'service' if self.is_service else 'container'}"

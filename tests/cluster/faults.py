@@ -73,8 +73,6 @@ main()
 
 @dataclass
 class Tally:
-    """What became of the cases of one fault."""
-
     cases: int = 0
     moved: int = 0
     lost: list[str] = field(default_factory=list)
@@ -127,16 +125,13 @@ class Job:
         self.id = nodes[1]("ps", "-q", "--no-trunc")
 
     def trace(self) -> list[int]:
-        """The epochs trained, in order."""
         path = self.folder / "trace"
         return [int(line) for line in path.read_text().split()] if path.exists() else []
 
     def where(self) -> list[str]:
-        """The nodes where it runs, one for each container."""
         return [node.name for node in self._nodes for _ in node("ps", "-q").split()]
 
     def goes_on(self) -> bool:
-        """Whether it trains on, within two minutes."""
         seen = len(self.trace())
         until = time.monotonic() + 120
         while time.monotonic() < until:
@@ -165,7 +160,6 @@ class Job:
 
 
 def main() -> int:
-    """Try all cases, print the table, and return the exit code."""
     urls = os.environ.get("CLUSTER_HOSTS", "").split()
     if len(urls) != 3:
         print("faults: no cluster of three nodes: run make faults", file=sys.stderr)

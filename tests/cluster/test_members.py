@@ -18,7 +18,6 @@ def node(nodes: list[Node]) -> Iterator[Node]:
 
 
 def serve(manager: Node, name: str, *options: str) -> None:
-    """Start a service of two tasks that sleep."""
     manager(
         "service",
         "create",

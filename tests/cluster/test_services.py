@@ -30,7 +30,6 @@ def swarm(nodes: list[Node]) -> Iterator[tuple[str, ...]]:
 
 
 def serve(manager: Node, folder: Path, *options: str, at: Node | None = None) -> None:
-    """Start a service that trains, with its checkpoint in a folder."""
     manager(
         "service",
         "create",

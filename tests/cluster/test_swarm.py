@@ -12,7 +12,6 @@ from helpers.pipes import feed
 
 @pytest.fixture
 def service(nodes: list[Node]) -> Iterator[str]:
-    """A service with a task on each node."""
     nodes[0](
         "service",
         "create",

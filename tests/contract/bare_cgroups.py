@@ -30,8 +30,6 @@ _KERNEL = (
 
 @dataclass
 class _Job:
-    """A shell in a cgroup."""
-
     id: str
     name: str
     script: str
@@ -177,7 +175,6 @@ def _command(process: subprocess.Popen[bytes] | None) -> bytes:
 
 @contextmanager
 def subject(name: str) -> Iterator[Subject]:
-    """Give the cgroups of this machine."""
     found = hierarchies(name)
     if shutil.which("busybox") is None:
         raise LookupError("busybox is not there")

@@ -52,7 +52,6 @@ TRAINING = "i=0; while :; do i=$((i+1)); echo step $i loss: 0.$((99999-i)); usle
 
 @pytest.fixture
 def job(subject: Subject) -> Job:
-    """A container that does nothing."""
     return subject.start("while :; do sleep 1; done", keeps_on=True)
 
 

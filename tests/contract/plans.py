@@ -10,7 +10,6 @@ from dltools.plan.records import Action, Op, Plan, dump_plan
 
 
 def plan(subject: Subject, *actions: tuple[Op, Job, dict[str, Any]], live: bool = False) -> bytes:
-    """Return a plan that is made now."""
     host, now = subject.engine.host, format_time(datetime.datetime.now(datetime.UTC))
     made = tuple(
         Action(number, op, host, job.id, job.name, wanted, {}, "test", to=_to(op))
@@ -25,12 +24,10 @@ def _to(op: Op) -> str | None:
 
 
 def update(subject: Subject, job: Job, live: bool = False, **wanted: Any) -> bytes:
-    """Return a plan that changes one container."""
     return plan(subject, (Op.UPDATE, job, wanted), live=live)
 
 
 def turns(subject: Subject, *jobs: Job, seconds: float = 0.5, live: bool = False) -> bytes:
-    """Return a plan that gives each container turns."""
     return plan(
         subject,
         *(

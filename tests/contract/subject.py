@@ -111,8 +111,6 @@ class Subject(Protocol):
 
 
 class Relay(Protocol):
-    """What passes requests on, and counts them."""
-
     url: str
     changes: list[str]
     """The requests that change something, in order: method and path."""

@@ -16,7 +16,6 @@ WANTED: dict[str, Any] = {"cpus": 0.4, "weight": 256, "cpuset": "0"}
 
 @pytest.fixture(params=CPU_LIMITS)
 def limit(request: pytest.FixtureRequest, subject: Subject) -> str:
-    """A limit that the engine can set."""
     name: str = request.param
     if name not in subject.traits.can.limits:
         pytest.skip(f"{subject.name} does not set {name}")
@@ -25,7 +24,6 @@ def limit(request: pytest.FixtureRequest, subject: Subject) -> str:
 
 @pytest.fixture
 def limits(subject: Subject) -> dict[str, Any]:
-    """All limits that the engine can set."""
     found = {name: WANTED[name] for name in CPU_LIMITS if name in subject.traits.can.limits}
     if not found:
         pytest.skip(f"{subject.name} sets no limits")

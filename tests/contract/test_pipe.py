@@ -77,7 +77,6 @@ def test_what_the_engine_cannot_is_not_planned(subject, tool, busy, tmp_path) ->
 
 @pytest.fixture
 def settings(subject: Subject) -> dict[str, Any]:
-    """A setting that the engine can make."""
     wanted: dict[str, Any] = {"weight": 300, "cpus": 0.4, "cpuset": "0"}
     found = {name: wanted[name] for name in wanted if name in subject.traits.can.limits}
     if not found:

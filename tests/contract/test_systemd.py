@@ -40,8 +40,6 @@ REWRITES = ("daemon-reload", "daemon-reexec", "set-property --runtime {} TasksMa
 
 @dataclass
 class Unit:
-    """A scope or a service."""
-
     id: str
     name: str
     unit: str
@@ -142,12 +140,10 @@ def kind(request: pytest.FixtureRequest) -> str:
 
 @pytest.fixture
 def unit(subject: Systemd, kind: str) -> Unit:
-    """A unit that does nothing."""
     return subject.start(kind, "while :; do sleep 1; done", *LIMITED)
 
 
 def changed(subject: Systemd, tool: Tools, unit: Unit, **wanted: float) -> str:
-    """Change a unit by a plan, and return what became of it."""
     plans = update(subject, unit, **wanted)
     (result,) = records(tool("dl-apply", "--host", subject.url, input=plans).stdout)
     return f"{result['status']} {result['error'] or ''}".strip()

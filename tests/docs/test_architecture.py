@@ -24,7 +24,6 @@ def text(document: str) -> str:
 
 
 def prose(document: str) -> str:
-    """The text without its fenced blocks."""
     return _FENCE.sub("", text(document))
 
 
@@ -41,7 +40,6 @@ def section(title: str) -> str:
 
 
 def table(of: str) -> list[list[str]]:
-    """The cells of a table's rows, without those of its head."""
     rows = re.findall(r"^\| (.*?) ?\|$", of, re.M)
     return [[cell.strip() for cell in row.split(" |")] for row in rows][1:]
 

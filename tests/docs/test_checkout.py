@@ -18,7 +18,6 @@ PLACES = ("/root/.local/bin", "/usr/local/bin", "/opt/dltools/bin")
 
 @pytest.fixture
 def checkout(tmp_path: Path) -> Path:
-    """A checkout with an empty .venv."""
     shutil.copytree(ROOT / "bin", tmp_path / "bin")
     shutil.copy(ROOT / "Makefile", tmp_path)
     shutil.copy(ROOT / "pyproject.toml", tmp_path)

@@ -41,7 +41,6 @@ def page(name: str) -> str:
 
 
 def options(tool: str) -> list[list[str]]:
-    """Each option's names, as the parser has them."""
     command = typer.main.get_command(TOOLS[tool])
     return [p.opts for p in command.params if p.opts[0].startswith("-")] + [["-h", "--help"]]
 

@@ -18,7 +18,6 @@ RECORDING = ROOT / "samples" / "digits" / "recording.parquet"
 
 
 def programs(page: str) -> list[str]:
-    """The jq programs that a page shows."""
     text = (ROOT / page).read_text().replace("\\e", "\\").replace("\\-", "-")
     return re.findall(r"\bjq -r\s+'(.*?)'", text, re.S)
 

@@ -33,7 +33,6 @@ class Block:
 
 
 def recipes() -> dict[str, str]:
-    """The text of each recipe, by its title."""
     parts = re.split(r"^### (.*)\n", TEXT.partition("## Recipes")[2], flags=re.M)
     return dict(zip(parts[1::2], parts[2::2], strict=True))
 
@@ -63,7 +62,6 @@ class Copy:
     root: Path
 
     def follow(self, recipe: str) -> None:
-        """Make the changes that a recipe shows."""
         for block in blocks(recipe):
             file = self.root / block.file
             if block.kind == "python":

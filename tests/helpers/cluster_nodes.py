@@ -48,7 +48,6 @@ class Node:
         )
 
     def names(self, *filters: str) -> list[str]:
-        """The names of all containers, running or not."""
         return self("ps", "-a", "--format", "{{.Names}}", *filters).split()
 
     def get(self, name: str, template: str) -> str:

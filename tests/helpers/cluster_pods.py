@@ -50,8 +50,6 @@ class ClusterPods:
         return self.running(name)
 
     def running(self, name: str) -> Any:
-        """Return a pod when its containers run."""
-
         def found() -> Any:
             pod = self.pod(name)
             states = [one.state.running for one in pod.status.container_statuses or ()]
@@ -63,7 +61,6 @@ class ClusterPods:
         return self.core.read_namespaced_pod(name, self.namespace)
 
     def container_id(self, name: str) -> str:
-        """Return what the runtime calls a pod's container."""
         (status,) = self.pod(name).status.container_statuses
         return str(status.container_id).rpartition("/")[2]
 

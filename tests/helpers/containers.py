@@ -40,7 +40,6 @@ def api() -> Any:
 
 
 def socket_path() -> str:
-    """Return the path of the engine's socket."""
     return os.environ.get("DOCKER_HOST", "/var/run/docker.sock").removeprefix("unix://")
 
 
@@ -73,8 +72,6 @@ def _linkage() -> str:
 
 @dataclass(frozen=True)
 class Job:
-    """One container of a test."""
-
     engine: Engine
     id: str
     name: str
@@ -145,7 +142,6 @@ class Job:
 
     @property
     def kernel_weight(self) -> float:
-        """The weight that the kernel enforces, in Docker's shares."""
         files = self.kernel()
         if "cpu.shares" in files:
             return float(files["cpu.shares"])
@@ -153,7 +149,6 @@ class Job:
 
     @property
     def cpu_seconds(self) -> float:
-        """CPU seconds that the kernel has counted."""
         directory = self.directory("cpuacct")
         if (directory / "cpuacct.usage").exists():
             return int((directory / "cpuacct.usage").read_text()) / 1e9

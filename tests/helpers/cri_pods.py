@@ -63,7 +63,6 @@ class Pods:
         self._made: list[str] = []
 
     def call(self, method: str, fields: Mapping[int, Any], timeout_s: float = 60.0) -> bytes:
-        """Make a request and return the answer's bytes."""
         ask: Callable[..., bytes] = self._channel.unary_unary(
             f"/runtime.v1.RuntimeService/{method}", request_serializer=encode
         )
@@ -78,7 +77,6 @@ class Pods:
         parent: str = "",
         attempt: int = 0,
     ) -> Pod:
-        """Run a pod with the host's network."""
         uid = f"uid-{name}"
         logs = self._logs / f"{self.namespace}_{name}_{uid}"
         logs.mkdir(exist_ok=True)
@@ -138,11 +136,9 @@ class Pods:
         return id_
 
     def stop(self, container_id: str, grace_s: int = 0) -> None:
-        """Stop a container."""
         self.call("StopContainer", {1: container_id, 2: grace_s})
 
     def remove(self, container_id: str) -> None:
-        """Remove a container."""
         self.call("RemoveContainer", {1: container_id})
 
     def reopen_log(self, container_id: str) -> None:
@@ -152,14 +148,12 @@ class Pods:
     def update(
         self, container_id: str, *, quota: int = 0, shares: int = 0, cpuset: str = ""
     ) -> None:
-        """Change a container's limits, as somebody else than dltools does."""
         self.call(
             "UpdateContainerResources",
             {1: container_id, 2: {1: 100_000 if quota else 0, 2: quota, 3: shares, 6: cpuset}},
         )
 
     def close(self) -> None:
-        """Remove all pods, with their containers and logs."""
         for id_ in reversed(self._made):
             self.call("StopPodSandbox", {1: id_})
             self.call("RemovePodSandbox", {1: id_})

@@ -32,14 +32,12 @@ class Daemon:
 
     @property
     def api(self) -> Any:
-        """docker-py's client of it."""
         from docker import APIClient
 
         self._api = self._api or APIClient(self.url, version="auto", timeout=30)
         return self._api
 
     def start(self) -> None:
-        """Start it and wait until it answers. Raises `DaemonError`."""
         with (self._home / "log").open("ab") as log:
             self._process = subprocess.Popen(
                 # In a network of its own: with --bridge=none it would remove the host's docker0.
@@ -82,7 +80,6 @@ class Daemon:
             return False
 
     def stop(self, number: signal.Signals = signal.SIGTERM) -> None:
-        """Stop it; its containers stay as they are."""
         if self._process is not None:
             self._process.send_signal(number)
             self._process.wait(180)
@@ -96,7 +93,6 @@ class Daemon:
         self._process.send_signal(number)
 
     def remove(self) -> None:
-        """Remove all its containers and what it has written, and stop it."""
         if self._process is None:
             self.start()
         for found in self.api.containers(all=True):

@@ -39,7 +39,6 @@ def encode(format_: Format, *samples: pa.Table) -> bytes:
 
 
 def decode(data: bytes) -> pa.Table:
-    """Read observations of any format."""
     return read_table(io.BytesIO(data), "input")
 
 
@@ -67,7 +66,6 @@ def as_arrow_file(table: pa.Table) -> bytes:
 
 
 def losses(*values: float, start: datetime = EPOCH) -> pa.Table:
-    """Return progress rows, a second apart."""
     return to_table(
         {
             "time": start + timedelta(seconds=second),

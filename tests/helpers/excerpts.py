@@ -22,17 +22,14 @@ class Excerpt:
 
     @property
     def text(self) -> str:
-        """The log as text."""
         return self.log.decode()
 
     @property
     def families(self) -> set[str]:
-        """The families of its points."""
         return {line.rpartition(" (")[2].rstrip(")") for line in self.points}
 
 
 def excerpts() -> list[Excerpt]:
-    """Return all excerpts, in order of their names."""
     return [_excerpt(file) for file in sorted(FOLDER.glob("*.log"))]
 
 

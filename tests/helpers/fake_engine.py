@@ -86,13 +86,11 @@ class FakeEngine:
         self.after_update: Callable[[], object] = lambda: None
 
     def add(self, *names: str) -> None:
-        """Add a container of each name, which is its ID, too."""
         for name in names:
             self.containers[name] = FakeContainer(name, name)
 
     @property
     def states(self) -> dict[str, str]:
-        """The states of all containers, by name."""
         return {one.name: one.state for one in self.containers.values()}
 
     @classmethod

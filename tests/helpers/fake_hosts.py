@@ -96,7 +96,6 @@ class World:
         return f"{next(self._ids):064x}"
 
     def running(self) -> list[str]:
-        """The hosts where the job runs."""
         return [
             host.host
             for host in self.hosts.values()

@@ -48,7 +48,6 @@ class FakeRuntime:
         self._server.start()
 
     def stop(self) -> None:
-        """Answer no more."""
         assert self._server is not None
         self._server.stop(None).wait()
         self._socket.unlink(missing_ok=True)
@@ -64,7 +63,6 @@ class FakeRuntime:
         info: Mapping[str, Any] | None = None,
         **status: Any,
     ) -> Any:
-        """Add a running container, in a pod of a name, and return its status."""
         if pod not in self.pods:
             self.pods[pod] = messages.PodSandboxStatus(
                 id=pod,
@@ -81,13 +79,11 @@ class FakeRuntime:
         return made
 
     def end(self, id_: str, code: int = 0, reason: str = "") -> None:
-        """Let a container end."""
         found = self.containers[id_]
         found.state, found.finished_at = messages.CONTAINER_EXITED, time.time_ns()
         found.exit_code, found.reason = code, reason
 
     def remove(self, id_: str) -> None:
-        """Remove a container."""
         del self.containers[id_]
 
     def _methods(self) -> list[tuple[str, Any, Callable[[Any], Any]]]:

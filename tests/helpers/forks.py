@@ -130,7 +130,6 @@ class ForkServer:
             self._socket.settimeout(None)
 
     def close(self) -> None:
-        """Let the server end."""
         self._socket.close()
         self._process.wait()
 

@@ -153,7 +153,6 @@ def _program(chance: random.Random, kind: str, cpus: int) -> Job:
 
 
 def simulate(workload: Workload, policy: str, mode: Mode | None) -> list[JobResult]:
-    """Run a workload as the pipe would, with a sample every two seconds."""
     found = registry.get(policy, [])
     made = Simulation(
         workload,
@@ -198,7 +197,6 @@ def lots(
 
 
 def seconds_alone(workload: Workload) -> dict[str, float]:
-    """Return the seconds that each training takes alone on its host."""
     found = {}
     for job in workload.jobs:
         if not job.serves:

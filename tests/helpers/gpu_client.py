@@ -21,14 +21,12 @@ PRINTS_S = 0.5
 
 
 def compute(seconds: float) -> None:
-    """Use so many CPU seconds."""
     end = time.thread_time() + seconds
     while time.thread_time() < end:
         pass
 
 
 def train(gpu: socket.socket, options: argparse.Namespace) -> None:
-    """Make steps for ever."""
     steps, ahead, printed = 0, 0, 0.0
     while True:
         compute(options.cpu / 1000)
@@ -44,7 +42,6 @@ def train(gpu: socket.socket, options: argparse.Namespace) -> None:
 
 
 def serve(gpu: socket.socket, options: argparse.Namespace) -> None:
-    """Answer requests for ever."""
     requests, printed, times = 0, 0.0, []
     arrived = time.monotonic()
     while True:

@@ -76,13 +76,11 @@ class StandIn:
         return ended
 
     def next_end(self) -> float | None:
-        """Return in how many seconds the next kernel ends, None where none runs."""
         active = [one.kernels[0] for one in self.programs.values() if one.kernels]
         return min(active) * len(active) if active else None
 
 
 def serve(directory: Path) -> None:
-    """Run the GPU until the process is ended."""
     listener = socket.socket(socket.AF_UNIX)
     listener.bind(str(directory / "gpu.sock"))
     (directory / "gpu.sock").chmod(0o666)
@@ -180,7 +178,6 @@ def probe_command(directory: Path) -> list[str]:
 
 
 def used(directory: Path) -> dict[int, float]:
-    """Return the seconds for which each process has used the GPU, by its id on the host."""
     try:
         found = json.loads((directory / "use.json").read_text())["used"]
     except FileNotFoundError:

@@ -64,7 +64,6 @@ class Load:
         self._judge_observations(begun, ended)
 
     def close(self) -> None:
-        """End what still runs."""
         self._pipe.kill()
 
     def _restart_engine(self) -> None:

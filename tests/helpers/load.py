@@ -36,8 +36,6 @@ STAGES: Mapping[str, tuple[str, ...]] = {
 
 @dataclass(frozen=True, slots=True)
 class Size:
-    """What a process holds: memory (MiB), descriptors and threads."""
-
     memory: float
     descriptors: int
     threads: int
@@ -90,46 +88,37 @@ class Pipe:
 
     @property
     def dead(self) -> list[str]:
-        """The tools that have ended."""
         return [name for name, stage in self.stages.items() if stage.poll() is not None]
 
     def sizes(self) -> dict[str, Size]:
-        """Return what each process holds."""
         return {name: Size.of(stage.pid) for name, stage in self.stages.items()}
 
     def has_sampled(self) -> bool:
-        """Tell whether there are observations."""
         return self._observed.exists() and self._observed.stat().st_size > 0
 
     def kill(self) -> None:
-        """Kill what still runs."""
         for stage in (*self.stages.values(), self._tee):
             stage.kill()
             stage.wait()
 
     def end(self) -> dict[str, int]:
-        """Stop the first stage, and return the exit codes: the others end after it."""
         self.stages["dl-probe"].terminate()
         self._tee.wait(60)
         return {name: stage.wait(60) for name, stage in self.stages.items()}
 
     def undo(self) -> int:
-        """Restore every container, and return the exit code."""
         quiet = subprocess.DEVNULL
         words = command("dl-apply", "--undo")
         return subprocess.run(words, env=self._env, stdin=quiet, stdout=quiet).returncode
 
     @property
     def entries(self) -> int:
-        """How many containers have an entry in the journal."""
         return len(list(self._journal.glob("*"))) if self._journal.exists() else 0
 
     def results(self) -> list[dict[str, Any]]:
-        """Return what became of each action."""
         return records(self._results.read_bytes())
 
     def rows(self) -> list[dict[str, Any]]:
-        """Return the hosts' rows and the events."""
         wanted = ["time", "kind", "container_id", "event"]
         return [row for row in self.observed(wanted) if row["kind"] in ("node", "event")]
 
@@ -157,7 +146,6 @@ class Churn:
         self._daemon, self._chance = daemon, random.Random(seed)
 
     def start(self) -> None:
-        """Start a container that trains for a while."""
         api, steps = self._daemon.api, self._chance.randint(3, self.longest_s)
         script = TRAINING.replace("$STEPS", str(steps)).replace("$CODE", str(steps % 3))
         labels = CHOSEN if self._chance.random() < 0.9 else OTHER
@@ -176,7 +164,6 @@ class Churn:
         self.peak = max(self.peak, len(self.alive))
 
     def step(self) -> None:
-        """Start a container, or kill one; remove those that have ended."""
         now = time.monotonic()
         for id_ in [id_ for id_, until in self.alive.items() if now > until + 1]:
             if not self._daemon.api.inspect_container(id_)["State"]["Running"]:
@@ -189,7 +176,6 @@ class Churn:
             self.killed += 1
 
     def end(self) -> None:
-        """Remove all containers."""
         for id_ in list(self.alive):
             self._remove(id_)
 
@@ -206,7 +192,6 @@ class Churn:
             self._compare(id_, found["HostConfig"])
 
     def check_all(self) -> None:
-        """Note every container that is not as it was started."""
         for id_ in self.alive:
             self._compare(id_, self._daemon.api.inspect_container(id_)["HostConfig"])
 
@@ -217,5 +202,4 @@ class Churn:
 
 
 def seconds_of(moment: datetime) -> float:
-    """Return a time of an observation in seconds since the epoch."""
     return moment.replace(tzinfo=moment.tzinfo or UTC).timestamp()

@@ -13,6 +13,5 @@ line_text = st.text(max_size=60) | st.lists(_WORDS, max_size=25).map("".join)
 
 
 def lines_of(raw: bytes) -> list[str]:
-    """The lines of a whole log."""
     lines = LogLines()
     return [line.text for line in lines.feed(raw) + lines.end()]

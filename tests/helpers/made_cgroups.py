@@ -89,7 +89,6 @@ class Machine:
         (proc / "environ").write_bytes(b"")
 
     def texts(self, path: str) -> dict[str, str]:
-        """Return the texts of the files of a cgroup."""
         return {
             file: (folder / file).read_text().strip()
             for one in self.hierarchies
@@ -100,7 +99,6 @@ class Machine:
 
 
 def located(engine: CgroupEngine, path: str) -> LocatedContainer:
-    """Return a container of a made machine with its cgroup."""
     container = engine.inspect(path.lstrip("/"))
     tree = engine._tree
     return LocatedContainer(container, tree.at(path), 2.0, "0-1")

@@ -11,7 +11,6 @@ LIBC = "/usr/lib/x86_64-linux-gnu/libc.so.6"
 
 
 def maps(*paths: str) -> str:
-    """The text of a /proc/PID/maps."""
     return "".join(
         f"7f30{n:04x}0000-7f30{n:04x}8000 r-xp 00000000 00:2a 1234{n}    {path}\n"
         for n, path in enumerate(paths)

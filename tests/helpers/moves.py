@@ -29,13 +29,11 @@ main()
 
 
 def order(node: Node, to: Node, name: str = "job", **changes: Any) -> bytes:
-    """A plan to move a container, by name or id, from a node to another one."""
     id_ = node.get(name, "{{.Id}}")
     return _plan(node, id_, name, op=Op.MIGRATE, to=to.name, **changes)
 
 
 def limit(node: Node, id_: str, cpus: float) -> bytes:
-    """A plan to give a container of a node a quota."""
     return _plan(node, id_, "job", op=Op.UPDATE, set={"cpus": cpus})
 
 

@@ -46,7 +46,6 @@ class Command:
 
     @property
     def sets_cpus(self) -> bool:
-        """Whether it changes a setting of the CPU."""
         return self.kind == "update" and self.steps[0][1] in CPU_SETTINGS
 
     def __str__(self) -> str:
@@ -105,11 +104,9 @@ class Owner:
 
     @property
     def start(self) -> tuple[str, ...]:
-        """Docker's arguments that start the container."""
         return ("run", "-d", "--name", self.name, *self.created)
 
     def commands(self, count: int) -> Iterator[Command]:
-        """Yield so many commands at random times."""
         for _ in range(count):
             kind = self._draw()
             after_s = round(self.chance.uniform(0.1, 2.5), 2)

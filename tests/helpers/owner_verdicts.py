@@ -63,7 +63,6 @@ def _of_tools(arm: Arm) -> Iterator[str]:
 
 
 def slowest(alone: Arm) -> Counter[str]:
-    """Return how long each kind of command took at most on Docker alone (s)."""
     found: Counter[str] = Counter()
     for commands in alone.done.values():
         for done in commands:

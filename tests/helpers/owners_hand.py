@@ -110,18 +110,15 @@ class Arm:
 
     @property
     def may_pause(self) -> bool:
-        """Whether the tools may pause a job of it."""
         return self.stages is not None and self.stages.realisation in PAUSING
 
     def hand(self, alone: Arm) -> Hand:
-        """Return what was tried in it, beside what was on Docker alone."""
         given = [one for commands in self.done.values() for one in commands]
         usual = slowest(alone)
         late_s = max(0.0, *(one.seconds - usual[one.command.kind] for one in given))
         return Hand(len(given), sum(one.is_second for one in given), late_s)
 
     def run(self, expected: Arm | None, kinds: Sequence[str] = ()) -> None:
-        """Give all commands; `expected` is the arm on Docker alone, None for that itself."""
         with tempfile.TemporaryDirectory(prefix="dl-hand-") as home:
             owners = [self._owner(number, Path(home), kinds) for number in range(OWNERS)]
             begun = int(time.time())
@@ -347,7 +344,6 @@ class Stages:
     realisation: str
 
     def words(self, label: str) -> dict[str, tuple[str, ...]]:
-        """Return the arguments of each stage of the pipe; it touches what has the label."""
         often = () if self.policy in ("noop", "fair") else ("--set", "itval=2")
         turns = ("--quantum", "2s") if self.realisation == "rotate" else ()
         realize = ("--realize", self.realisation)
@@ -374,14 +370,12 @@ class Hand:
 
     @property
     def figures(self) -> str:
-        """What was seen, in words."""
         return (
             f"{self.resumed} given twice since the job was paused; "
             f"{self.late_s:.1f} s later than on Docker alone at most"
         )
 
     def add(self, other: Hand) -> None:
-        """Add what another one has tried."""
         self.commands += other.commands
         self.resumed += other.resumed
         self.late_s = max(self.late_s, other.late_s)

@@ -28,12 +28,10 @@ END: dict[str, Any] = {"kind": "end", "actions": 1, "state": {"containers": {}}}
 
 
 def encoded(*records: Any) -> list[bytes]:
-    """The records as lines of JSON."""
     return [json.dumps(record).encode() + b"\n" for record in records]
 
 
 def loaded(*records: Any) -> list[Plan]:
-    """The plans that are read from the records."""
     return list(load_plans(encoded(*records), "plan"))
 
 

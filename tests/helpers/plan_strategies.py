@@ -44,7 +44,6 @@ targets_met = st.builds(
 
 @st.composite
 def plans(draw: st.DrawFn) -> Plan:
-    """Any plan that can be written."""
     ids = draw(st.lists(integers, max_size=4, unique=True))
     ops = [draw(st.sampled_from(Op)) for _ in ids]
     actions = tuple(

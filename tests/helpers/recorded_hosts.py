@@ -48,7 +48,6 @@ def read(host: RecordedHost, count: int) -> bool:
 
 
 def sample(seconds: float, *names: str, **more: Any) -> list[Row]:
-    """A sample of jobs that have used half a core."""
     return [node(seconds)] + [container(seconds, name, seconds / 2, **more) for name in names]
 
 

@@ -83,7 +83,6 @@ class ScriptedEngine:
         self.known[id_] = replace(self.known[id_], name=name)
 
     def log(self, id_: str, second: int, text: str) -> None:
-        """Log a line so many seconds after the beginning."""
         stamp = (BEGUN + timedelta(seconds=second)).isoformat()
         line = f"{stamp} {text}\n".encode()
         self.logged[id_].append(line)
@@ -96,7 +95,6 @@ class ScriptedEngine:
             flow.ended = True
 
     def end(self, id_: str, second: int, code: int) -> None:
-        """Let a container end so many seconds after the beginning; it is not removed."""
         at = BEGUN + timedelta(seconds=second)
         self.known[id_] = replace(self.known[id_], state="exited", finished=at, exit_code=code)
         if flow := self.flows.get(id_):
@@ -167,7 +165,6 @@ class ScriptedEngine:
 
 
 def event(action: str, id_: str, name: str, **attributes: str) -> dict[str, Any]:
-    """Return an event in the engine's words."""
     return {
         "Action": action,
         "Actor": {"ID": id_, "Attributes": {"name": name, **attributes}},

@@ -90,7 +90,6 @@ class SharedGpu:
         self.marks: list[tuple[float, dict[str, float]]] = []
 
     def run(self, seconds: float) -> None:
-        """Let time pass."""
         until = self.now + seconds
         while self.now < until - 1e-9:
             self.queues.look(self.now, {}, None)
@@ -160,6 +159,5 @@ class SharedGpu:
         return {name: (after[name] - before[name]) / (now - begun) for name in after}
 
     def responses(self, name: str, seconds: float) -> list[float]:
-        """Return the response times of a server in the last seconds, the shortest first."""
         every = self.jobs[name].every
         return sorted(time for at, time in every if at >= self.now - seconds)

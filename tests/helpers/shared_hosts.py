@@ -15,7 +15,6 @@ from dltools.plan.signals.metric_series import Series
 
 
 def job(name: str, threads: int | None = 1, arrived: int = 0, **labels: str) -> ContainerHistory:
-    """A job that has reported losses; `dltools_qoe="0.1"` is the label dltools.qoe."""
     container = ContainerHistory(name, name, "h", arrived, threads=threads)
     container.label({key.replace("_", "."): value for key, value in labels.items()})
     container.metrics["loss"] = Series()
@@ -27,7 +26,6 @@ def job(name: str, threads: int | None = 1, arrived: int = 0, **labels: str) -> 
 def host(
     *jobs: ContainerHistory, cpus: float = 2.0, shares: dict[str, float | None] | None = None
 ) -> HostState:
-    """A host whose jobs were last allocated these shares."""
     allocations = {name: Allocation(share, "-", "") for name, share in (shares or {}).items()}
     return HostState("h", cpus, jobs, allocations)
 

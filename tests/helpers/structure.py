@@ -31,7 +31,6 @@ class Module:
 
     @property
     def lines(self) -> int:
-        """How many lines its file has."""
         return len(self.text.splitlines())
 
     @property
@@ -41,7 +40,6 @@ class Module:
 
     @property
     def code(self) -> list[str]:
-        """Its lines without comments, docstrings and imports."""
         left_out: set[int] = set()
         for node in ast.walk(self.tree):
             is_text = isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
@@ -51,7 +49,6 @@ class Module:
         return [line for at, line in lines if at not in left_out and line and line[0] != "#"]
 
     def imported(self, known: Iterable[str]) -> set[str]:
-        """Return the modules of the package that it imports."""
         names = set()
         for node in ast.walk(self.tree):
             if isinstance(node, ast.Import):
@@ -81,7 +78,6 @@ class Structure:
 
     @property
     def root_modules(self) -> list[str]:
-        """The modules at the package's root, beside `__init__`."""
         return sorted(
             module.path.name
             for module in self.modules.values()
@@ -90,7 +86,6 @@ class Structure:
 
     @property
     def module_graph(self) -> dict[str, set[str]]:
-        """The modules, each with those that it imports."""
         return {name: module.imported(self.modules) for name, module in self.modules.items()}
 
     @property
@@ -177,7 +172,6 @@ def merged(arrows: Graph, into: Mapping[str, str]) -> dict[str, set[str]]:
 
 
 def reachable(start: str, arrows: Graph) -> set[str]:
-    """Return what can be reached from a node, itself only if it is in a circle."""
     found: set[str] = set()
     waiting = list(arrows[start])
     while waiting:

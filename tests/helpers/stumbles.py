@@ -53,7 +53,6 @@ MEETS_S, AFTER_S = 30.0, 4.0
 
 
 def faults_of(kind: str) -> list[Fault]:
-    """Return the faults that a kind of request can meet."""
     has_frames = kind in ("logs", "follow")
     return [fault for fault in Fault if fault is not Fault.FRAME or has_frames]
 
@@ -69,7 +68,6 @@ class Outcome:
 
     @property
     def words(self) -> str:
-        """The outcome for a table."""
         if self.broken:
             return "; ".join(self.broken)
         if self.code:
@@ -122,7 +120,6 @@ class Stumbles:
             self._api.remove_container(id_, force=True)
 
     def once(self, kind: str, fault: Fault) -> Outcome:
-        """Run `dl-probe` for one sample."""
         with self._engine() as (engine, home):
             engine.stumble(kind, [fault])
             words = command("dl-probe", "--label", self._label, "--format", "jsonl")

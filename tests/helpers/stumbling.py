@@ -53,7 +53,6 @@ class Fault(StrEnum):
 
 
 def kind_of(line: str) -> str:
-    """Return the kind of a request by its first line."""
     plain = re.sub(r" /v[0-9.]+/", " /", line, count=1)
     for kind, pattern in KINDS.items():
         if re.match(pattern, plain):
@@ -83,7 +82,6 @@ class StumblingEngine:
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Close all connections."""
         with self._lock:
             ends = [self._listener, *self._open]
         for one in ends:

@@ -41,7 +41,6 @@ class Stage:
 
     @property
     def settings(self) -> list[Any]:
-        """What termios says of the terminal."""
         return termios.tcgetattr(self._master)
 
     @property
@@ -57,14 +56,12 @@ class Stage:
         return match.end()
 
     def until_it(self, holds: Any) -> None:
-        """Wait until a condition holds."""
         until = time.monotonic() + PATIENCE_S
         while not holds():
             assert time.monotonic() < until, self.shown
             self._read(0.02)
 
     def end(self) -> int:
-        """Read to the end; return the exit code, or less than 0 for a signal."""
         until = time.monotonic() + PATIENCE_S
         while not self._has_ended():
             assert time.monotonic() < until, f"it does not end: {self.shown!r}"

@@ -38,7 +38,6 @@ with socket.create_server((address, int(port))) as listening:
 
 
 def make_authority(folder: Path) -> None:
-    """Make an authority's key and certificate."""
     folder.mkdir()
     _openssl(
         "req",

@@ -48,7 +48,6 @@ def _at_start(env: Mapping[str, str]) -> dict[str, str]:
 
 
 def command(name: str, *arguments: object) -> list[str]:
-    """Return the command line of a tool."""
     module = name.removeprefix("dl-")
     code = f"import sys; sys.argv[0] = '{name}'; from dltools.cli.{module} import main; main()"
     return [sys.executable, "-c", code, *map(str, arguments)]
@@ -78,7 +77,6 @@ class Tools:
         timeout: float = 300,
         **how: Any,
     ) -> subprocess.CompletedProcess[bytes]:
-        """Run a tool to its end."""
         env = environment(**(env or {}))
         if FORKED and not how.keys() - FORKS_TAKE and _at_start(env) == _forks().at_start:
             done = _forks().run(
@@ -92,7 +90,6 @@ class Tools:
         return subprocess.run(command(name, *arguments), env=env, timeout=timeout, **streams)
 
     def begin(self, name: str, *arguments: object, **how: Any) -> subprocess.Popen[bytes]:
-        """Start a tool with pipes at all its ends."""
         pipes = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE) | how
         process = subprocess.Popen(command(name, *arguments), env=environment(), **pipes)
         self._running.append(process)
@@ -134,7 +131,6 @@ class Tools:
 
 
 def records(output: bytes) -> list[dict[str, Any]]:
-    """Return JSON Lines as objects."""
     return [json.loads(line) for line in output.splitlines()]
 
 

@@ -50,8 +50,6 @@ CALLS = 12
 
 @dataclass
 class Tally:
-    """What was tried, and what went wrong."""
-
     cases: int = 0
     kills: Counter[str] = field(default_factory=Counter)
     events: Counter[str] = field(default_factory=Counter)
@@ -91,7 +89,6 @@ class UndoCases:
         self._home.cleanup()
 
     def run(self) -> None:
-        """Try one case more."""
         self._renew()
         self._story.clear()
         for _ in range(self._chance.randint(1, 4)):

@@ -74,7 +74,6 @@ def run(*words: object, **changes: str) -> str:
 
 
 def tracked() -> set[str]:
-    """The files that git holds."""
     return set(run("git", "-C", ROOT, "ls-files").splitlines())
 
 
@@ -140,7 +139,6 @@ def empty(metadata: Message, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def files(home: Path) -> set[str]:
-    """All that is in an environment, folders too."""
     return {str(path.relative_to(home)) for path in home.rglob("*")}
 
 

@@ -19,7 +19,6 @@ HALF = Allocation(0.5, "NL", "half")
 
 
 def job(name: str, labels: dict[str, str] | None = None, **present: Any) -> ContainerHistory:
-    """A job with settings in force."""
     made = history(ONE_POINT, labels=labels, name=name)
     for field, value in present.items():
         setattr(made, field, value)

@@ -77,7 +77,6 @@ def plan_of(rows: list[Row], policy: str = "fair", mode: Mode | None = None, **h
 
 
 def turns(plan: Plan) -> dict[str, tuple[str | None, int]]:
-    """The queue and group of each container that takes turns."""
     return {
         one.container_name: (one.set.get("queue"), one.set["group"])
         for one in plan.actions

@@ -18,8 +18,6 @@ from dltools.plan.signals.container_history import ContainerHistory
 
 @dataclass(frozen=True)
 class Share:
-    """The share of each job."""
-
     share: float = 0.5
 
 

@@ -22,7 +22,6 @@ TORCH, HIDDEN = Processes(runtimes=("libtorch",)), Processes(is_readable=False)
 
 
 def role(log: bytes, processes: Processes | None = None, *, ports: tuple[int, ...] = ()) -> Role:
-    """What a container is that has printed this."""
     container = Container("c" * 64, "job", network=Network(ports=ports))
     watch = RoleWatch()
     watch.note(read(log), {})

@@ -46,13 +46,11 @@ class Given:
 
 
 def task(member: Membership | None, service: str = "trainer", **more: Any) -> Given:
-    """A task of a Swarm service."""
     labels = {"com.docker.swarm.task.id": "t", "com.docker.swarm.service.name": service}
     return Given(member, labels, ("lab_net",), **more)
 
 
 def jobs(*given: Given) -> list[tuple[str | None, int | None]]:
-    """The columns of containers of one host."""
     rows: list[tuple[Watched, Row]] = [(one.watched(), {}) for one in given]
     add_job_columns(rows)
     return [(row.get("job"), row.get("job_containers")) for _, row in rows]

@@ -32,7 +32,6 @@ some_starts = pytest.mark.parametrize(
 
 @pytest.fixture(params=STARTS.values(), ids=STARTS.keys())
 def job(request: pytest.FixtureRequest, run: Containers) -> Job:
-    """A container of each kind of start."""
     return run(**request.param)
 
 

@@ -96,7 +96,6 @@ def test_the_pipe_goes_on(tool, run, clock, tmp_path, step) -> None:
 
 
 def end(pipe: subprocess.Popen[bytes]) -> None:
-    """End the pipe as Ctrl-C does."""
     os.killpg(pipe.pid, signal.SIGINT)
     pipe.wait(60)
 

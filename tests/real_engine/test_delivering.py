@@ -38,7 +38,6 @@ def ordered(job: Job, target: float = 0.9) -> bytes:
 
 
 def end(pipe: subprocess.Popen[bytes]) -> None:
-    """End all tools of a pipe."""
     os.killpg(pipe.pid, signal.SIGTERM)
     pipe.communicate(timeout=120)
 

@@ -20,7 +20,6 @@ from dltools.cli.exits import Exit
 
 
 def spend(seconds: float) -> str:
-    """Return shell that takes so many CPU seconds."""
     used = 'getline s < "/proc/self/stat"; close("/proc/self/stat"); split(s, a, " ")'
     work = f"do {{ for (i = 0; i < 20000; i++); {used} }}"
     return f"awk 'BEGIN {{ {work} while (a[14] + a[15] < {100 * seconds:.0f}) }}'"
@@ -38,7 +37,6 @@ def lowered(*jobs: Job, first: Job, weight: float = 2.0, most: float = 1024.0) -
 
 @contextmanager
 def applying(tool: Tools, plans: bytes, *arguments: str) -> Iterator[subprocess.Popen[bytes]]:
-    """Start a dl-apply that has applied these plans; its input stays open."""
     process = tool.begin("dl-apply", *arguments)
     assert process.stdout is not None
     give(process, plans)
@@ -56,7 +54,6 @@ def say(process: subprocess.Popen[bytes], plans: bytes) -> list[dict[str, Any]]:
 
 
 def ended(process: subprocess.Popen[bytes]) -> bytes:
-    """End a dl-apply in order, and return what it says."""
     process.terminate()
     _, said = process.communicate(timeout=60)
     assert process.returncode == Exit.TERMINATED
@@ -95,7 +92,6 @@ def pause(job: Job) -> None:
 
 
 def container_row(tool: Tools, run: Containers, job: Job) -> dict[str, Any]:
-    """Return what dl-probe shows of a container."""
     (row,) = [
         row
         for row in records(tool("dl-probe", *run.only, "--format", "jsonl").stdout)
@@ -116,12 +112,10 @@ def stays(job: Job, wanted: str, seconds: float) -> None:
 
 
 def waiting(jobs: list[Job]) -> Job:
-    """Return a job that waits for its turn."""
     return next(job for job in jobs if state(job) == "paused")
 
 
 def at_work(jobs: list[Job]) -> Job:
-    """Return the job whose turn it is."""
     found: list[Job] = eventually(lambda: [job for job in jobs if state(job) == "running"])
     return found[0]
 

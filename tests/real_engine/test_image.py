@@ -34,7 +34,6 @@ def name() -> Iterator[str]:
 
 
 def docker(line: str, name: str = "", input: bytes = b"") -> str:
-    """Run a line of the README, with a container and a volume of the test's own."""
     words = shlex.split(line)
     words = [word.replace("dltools:/", f"{name}:/") for word in words]
     if "--name" in words:

@@ -22,7 +22,6 @@ SAMPLES = Path(__file__).parents[2] / "samples"
 
 
 def live(job: Job, wanted: Settings) -> bytes:
-    """Return a plan of a live stream."""
     return plan_for(job, wanted).replace(b'"kind":"plan"', b'"kind":"plan","live":true', 1)
 
 

@@ -44,7 +44,6 @@ def second(image: str) -> Iterator[Daemon]:
 
 @pytest.fixture
 def jobs(run: Containers, second: Daemon) -> Iterator[list[Job]]:
-    """A container on each engine."""
     engine = DockerEngine(connect(Address(second.url, "the test")))
     there = Containers(engine, IMAGE, second.api)
     try:
@@ -55,7 +54,6 @@ def jobs(run: Containers, second: Daemon) -> Iterator[list[Job]]:
 
 
 def begin(tool: Tools, jobs: list[Job], second: Daemon, lease: str) -> subprocess.Popen[bytes]:
-    """Start a stream that has limited both containers."""
     process = tool.begin("dl-apply", "--host", HERE, "--host", second.url, "--lease", lease)
     plans = [live(job, {"cpus": 0.4}).splitlines() for job in jobs]
     actions = [plan[1] for plan in plans]

@@ -37,7 +37,6 @@ def jobs(run: Containers) -> dict[str, Job]:
 
 
 def statuses(line: bytes) -> list[int]:
-    """The exit status of every stage, from the shell."""
     return [int(word) for word in line.splitlines()[-1].split()]
 
 

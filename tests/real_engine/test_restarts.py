@@ -49,7 +49,6 @@ def daemon(module_daemon: Daemon, monkeypatch: pytest.MonkeyPatch) -> Daemon:
 
 @pytest.fixture
 def run(daemon: Daemon) -> Iterator[Containers]:
-    """Start containers on it."""
     engine = DockerEngine(connect(Address(daemon.url, "the test")))
     containers = Containers(engine, IMAGE, daemon.api)
     yield containers
@@ -73,7 +72,6 @@ def rotating(tool: Tools, jobs: list[Job], *arguments: str) -> Iterator[subproce
 
 @contextmanager
 def away(daemon: Daemon, number: signal.Signals = signal.SIGTERM) -> Iterator[None]:
-    """Stop the engine while the block runs."""
     daemon.stop(number)
     try:
         yield

@@ -24,12 +24,10 @@ FIELDS = ("NanoCpus", "CpuPeriod", "CpuQuota", "CpuShares", "CpusetCpus")
 
 @pytest.fixture(params=STARTS.values(), ids=STARTS.keys())
 def job(request: pytest.FixtureRequest, run: Containers) -> Job:
-    """A container of each kind of start."""
     return run(**request.param)
 
 
 def record(job: Job) -> dict[str, Any]:
-    """Return the limits on the engine's record."""
     config = job.inspect().native["HostConfig"]
     return {name: config[name] for name in FIELDS}
 

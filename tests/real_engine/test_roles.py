@@ -67,7 +67,6 @@ UNTOUCHED = ("loop", "postgres", "web", "notebook", *OTHERS)
 
 @pytest.fixture
 def jobs(run: Containers, tmp_path: Path) -> dict[str, Job]:
-    """A container of each kind, all of them busy."""
     fake = tmp_path / "fake"
     fake.mkdir()
     shutil.copy(BUSYBOX.resolve(), fake / "libtorch_cpu.so")
@@ -104,7 +103,6 @@ def jobs(run: Containers, tmp_path: Path) -> dict[str, Job]:
 
 
 def roles(tool: Tools, run: Containers, jobs: dict[str, Job], *options: str) -> dict[str, str]:
-    """What a sample says of each container."""
     names = {job.name: key for key, job in jobs.items()}
     done = tool("dl-probe", *run.only, *options, "--format", "jsonl")
     rows = [row for row in records(done.stdout) if row["kind"] == "container"]

@@ -25,8 +25,6 @@ def training(pause_us: int) -> str:
 
 @pytest.fixture
 def steps(tool: Tools, run: Containers) -> Iterator[Any]:
-    """The steps that a stream of samples reports, as they come."""
-
     def follow() -> Iterator[int]:
         process = tool.begin("dl-probe", *run.only, "-i", "1", "--format", "jsonl")
         assert process.stdout is not None

@@ -39,7 +39,6 @@ class Stream:
         return sum(row["kind"] == "node" for row in list(self._rows))
 
     def wait(self, samples: int) -> None:
-        """Wait until that many more samples have come."""
         wanted = self.samples + samples
         eventually(lambda: self.samples, lambda samples: samples >= wanted)
 
@@ -49,7 +48,6 @@ class Stream:
         self.wait(2)
 
     def end(self) -> Rows:
-        """Stop the stream and return all that it printed."""
         self._process.terminate()
         self._process.wait(timeout=120)
         self._reader.join(timeout=120)
@@ -82,7 +80,6 @@ def events(rows: Rows, job: Job) -> list[tuple[str, int | None]]:
 
 
 def printed(job: Job) -> list[int]:
-    """The step of every line in the container's log."""
     return [int(line.split()[1]) for line in job.log().splitlines()]
 
 

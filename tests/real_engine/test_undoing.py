@@ -15,14 +15,11 @@ from dltools.plan.realisation.settings import Settings
 
 @pytest.fixture(params=STARTS.values(), ids=STARTS.keys())
 def job(request: pytest.FixtureRequest, run: Containers) -> Job:
-    """A container of each kind of start."""
     return run(**request.param)
 
 
 @pytest.fixture
 def change(tool: Tools) -> Any:
-    """Apply settings to a container, which must work."""
-
     def act(job: Job, *wanted: Settings) -> None:
         done = tool("dl-apply", input=b"".join(plan_for(job, each) for each in wanted))
         assert (done.returncode, done.stderr) == (0, b"")
@@ -33,8 +30,6 @@ def change(tool: Tools) -> Any:
 
 @pytest.fixture
 def undo(tool: Tools) -> Any:
-    """Undo, and return the results' statuses."""
-
     def act(*arguments: str) -> list[str]:
         done = tool("dl-apply", "--undo", *arguments)
         statuses = [result["status"] for result in records(done.stdout)]

@@ -31,7 +31,6 @@ def test_a_ratio_to_nothing_is_none() -> None:
 
 
 def order(criterion: str, **runs: list[list[JobResult]]) -> list[str]:
-    """The policies, the best first."""
     return [row["policy"] for row in best_first(by_policy(runs), criterion)]
 
 

@@ -11,7 +11,6 @@ HALF = {"threads": 1, "spin": 0.0, "cpus": 0.5}
 
 
 def training(name: str, arrival: float, work: float, threads: int = 2, **more: float) -> Job:
-    """A training of spinning threads."""
     found = {"spin": 1.0, "startup": 1.0, "epochs": 60, **more}
     return Job(name, arrival=arrival, work=work, threads=threads, curve=CURVE, **found)
 

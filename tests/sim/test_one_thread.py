@@ -26,7 +26,6 @@ JOBS = st.builds(
 
 
 def times(policy: str, jobs: list[Job], cpus: float) -> tuple[float, float]:
-    """Return mean completion time and makespan (s)."""
     found = registry.get(policy, [])
     named = [replace(job, name=f"j{number}") for number, job in enumerate(jobs)]
     workload = workload_of(tuple(named), (HostSpec("node", cpus),), "test")

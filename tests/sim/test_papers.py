@@ -60,7 +60,6 @@ def test_a_fresh_run_prints_the_same_lines(only) -> None:
 
 @cache
 def papers() -> ModuleType:
-    """The script as a module."""
     spec = importlib.util.spec_from_file_location("papers", PAPERS / "papers.py")
     assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)

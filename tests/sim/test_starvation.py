@@ -44,7 +44,6 @@ def short(
 def completion(
     policy: str, mode: Mode | None, late: Job, others: tuple[Job, ...], cpus: float = 2.0
 ) -> float:
-    """Return the completion time (s) of a short job beside endless ones."""
     found = registry.get(policy, [])
     jobs = workload_of((*others, late), (HostSpec("node", cpus),), "test")
     for until in (500.0, 8_000.0):  # most short jobs are done soon: what runs on takes long

@@ -292,5 +292,4 @@ def test_nobody_on_the_worst_random_hosts_is_harmed(seed, what_it_was, policy) -
 
 
 def mean_completion(results: Sequence[JobResult]) -> float:
-    """Return the mean completion time of the trainings (s)."""
     return summarise(results).mean_completion

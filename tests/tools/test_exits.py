@@ -26,8 +26,6 @@ NOWHERE = {"DOCKER_HOST": "unix:///nonexistent/docker.sock"}
 
 @dataclass
 class World:
-    """What a case may use."""
-
     tool: Tools
     engine: FakeEngine
     state: Path
@@ -286,7 +284,6 @@ def test_debug_shows_where_a_bug_is(tool, fake_engine, state, tmp_path) -> None:
 
 
 def exits_of(name: str) -> dict[Exit, str]:
-    """Return the exit codes that a tool says it can give."""
     module = import_module(f"dltools.cli.{name.removeprefix('dl-')}")
     found: dict[Exit, str] = module.EXITS
     return found

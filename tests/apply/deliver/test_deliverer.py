@@ -309,7 +309,6 @@ def script(code: str) -> tuple[str, ...]:
 
 
 def run(command: tuple[str, ...], limit_s: float = 60, path: Path = Path("/x")) -> str | None:
-    """Run a hook to its end, and return why it failed."""
     hook = Hook(command, limit_s).begin(path)
     assert hook.is_over(math.inf)
     return hook.failure

@@ -22,7 +22,6 @@ def migrator(world: World, **how: bool) -> Migrator:
 
 
 def ordered(world: World, **how: bool) -> Result:
-    """Order the job's migration from a to b."""
     (old,) = world.hosts["a"].containers.values()
     order = action({}, Op.MIGRATE, host="a", container_id=old.id, container_name=JOB, to="b")
     container = world.hosts["a"]._inspect(old.id)

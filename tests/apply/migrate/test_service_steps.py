@@ -25,7 +25,6 @@ def migrator(world: SwarmWorld, **how: bool) -> Migrator:
 
 
 def ordered(world: SwarmWorld, **how: bool) -> Result:
-    """Order the migration of the service's task from a to b."""
     (old,) = world.hosts["a"].containers.values()
     order = action({}, Op.MIGRATE, host="a", container_id=old.id, container_name=old.name, to="b")
     container = world.hosts["a"]._inspect(old.id)

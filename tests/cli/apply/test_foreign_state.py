@@ -25,7 +25,6 @@ def move_behind_a_link(path: Path) -> None:
 
 @pytest.fixture
 def home(tool: Tools, fake_engine: FakeEngine, tmp_path: Path) -> Path:
-    """A state directory with an entry."""
     made = tmp_path / "own"
     env = {"DOCKER_HOST": fake_engine.url}
     done = tool("dl-apply", "--state-dir", made, input=PLAN, env=env)

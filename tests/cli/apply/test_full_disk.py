@@ -24,7 +24,6 @@ Apply = Callable[..., subprocess.CompletedProcess[bytes]]
 
 @pytest.fixture
 def disk(tmp_path: Path) -> Iterator[Path]:
-    """A file system of 64 KiB."""
     place = tmp_path / "disk"
     place.mkdir()
     options = "size=64k,mode=0700"

@@ -34,7 +34,6 @@ def sample(number: int) -> list[Row]:
 
 
 def recorded(format_: Format, numbers: Iterable[int] = range(SAMPLES)) -> bytes:
-    """The samples with these numbers, a table each."""
     out = io.BytesIO()
     made = format_.writer(out)
     for number in numbers:
@@ -49,7 +48,6 @@ def decide(tool: Tools) -> Callable[..., Any]:
 
 
 def states(output: bytes) -> list[bool]:
-    """Whether each plan has its state."""
     return ["state" in record for record in records(output) if record["kind"] == "end"]
 
 

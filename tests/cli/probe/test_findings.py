@@ -21,7 +21,6 @@ def found(*rows: Row, expects_gpus: bool = False) -> dict[str, Finding]:
 def findings(
     *rows: Row, before: Sequence[Row] = (), expects_gpus: bool = False, is_local: bool = False
 ) -> list[Finding]:
-    """Return all findings."""
     whole, earlier = (
         [dict.fromkeys(one.name for one in COLUMNS) | row for row in some]
         for some in (rows, before)

@@ -64,7 +64,6 @@ def sample(second: int, names: list[str], **changes: object) -> list[Row]:
 
 
 def drawn(width: int, height: int, samples: list[list[Row]], encoding: str = "utf-8") -> list[str]:
-    """The lines of the last drawing."""
     out = io.TextIOWrapper(io.BytesIO(), encoding)
     console = Console(file=out, width=width, height=height, color_system=None)
     host = ObservedHosts()

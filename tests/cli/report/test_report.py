@@ -273,7 +273,6 @@ def test_what_was_cut_off_is_reported_as_far_as_it_goes(tool, made, tmp_path) ->
 
 
 def recorded_log(tool: Tools, folder: Path) -> Path:
-    """A recording of a saved log."""
     log, recording = folder / "gru.log", folder / "log.parquet"
     log.write_text("".join(f"Epoch {n} loss: {1 / n}\n" for n in range(1, 9)))
     recorded = tool("dl-probe", log, "-o", recording)

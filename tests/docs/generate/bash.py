@@ -7,7 +7,6 @@ from docs.generate.parsers import Option, Takes, Tool
 
 
 def parts(tools: Iterable[Tool]) -> dict[str, dict[str, str]]:
-    """Return the parts of each file by name."""
     found = {f"dltools/completions/{tool.name}.bash": {"options": _options(tool)} for tool in tools}
     found["dltools/completions/dl-plan.bash"]["parameters"] = "\n".join(
         f"{name}) echo {words} ;;" for name, words in offers().items()

@@ -7,7 +7,6 @@ from docs.generate.parsers import Option, Takes, Tool
 
 
 def parts(tools: Iterable[Tool]) -> dict[str, dict[str, str]]:
-    """Return the parts of each file by name."""
     found = {
         f"dltools/completions/{tool.name}.fish": {
             "options": "\n".join(_option(tool, option) for option in tool.options)

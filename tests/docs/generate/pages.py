@@ -18,7 +18,6 @@ from dltools.probe.progress import FAMILIES
 
 
 def parts(tools: Iterable[Tool]) -> dict[str, dict[str, str]]:
-    """Return the parts of each page by name."""
     found = {f"man/{tool.name}.1": _of_tool(tool) for tool in tools}
     policies = registry.policies([])
     found["man/dl-plan.1"]["policies"] = _policies(policies.values())

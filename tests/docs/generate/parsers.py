@@ -50,7 +50,6 @@ class Option:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The option's names, the short one first."""
         return (self.short, self.long) if self.short else (self.long,)
 
     @property
@@ -86,7 +85,6 @@ _FILES = ("FILE", "FILE|DIR/", "N|FILE", "RECORDING")
 
 
 def tools() -> list[Tool]:
-    """Return the five tools."""
     return [_tool(name) for name in TOOLS]
 
 

@@ -30,7 +30,6 @@ class Section:
 
 
 def parts() -> dict[str, dict[str, str]]:
-    """Return the generated parts of README."""
     return {"README.md": {"measured": _measured()}}
 
 

@@ -8,7 +8,6 @@ from docs.generate.parsers import Option, Takes, Tool
 
 
 def parts(tools: Iterable[Tool]) -> dict[str, dict[str, str]]:
-    """Return the parts of the one file by name."""
     tools = list(tools)
     policies = {
         tool.name: " ".join(default_policies(tool))

@@ -177,7 +177,6 @@ def test_fewer_cpus_than_busy_threads_are_unfit(tmp_path, monkeypatch, busy, is_
 
 @pytest.fixture
 def engine(fake_engine: FakeEngine, monkeypatch: pytest.MonkeyPatch) -> Engine:
-    """A connection to the fake engine."""
     monkeypatch.setenv("DOCKER_HOST", fake_engine.url)
     return DockerEngine()
 

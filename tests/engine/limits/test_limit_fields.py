@@ -32,12 +32,10 @@ def quota_fields(started: dict[str, int], cpus: float | None) -> dict[str, Any]:
 
 
 def weights(there: LocatedContainer, weight: float) -> list[dict[str, Any]]:
-    """The fields that may set a weight."""
     return list(setting_updates(there, {"weight": weight}, CPUS))
 
 
 def cpu_list(cpuset: str | None) -> dict[str, Any]:
-    """The fields that set a CPU list."""
     (fields,) = setting_updates(located(), {"cpuset": cpuset}, CPUS)
     return fields
 

@@ -65,7 +65,6 @@ def scalars(logged: list[Logged]) -> list[Scalar]:
 
 
 def read(data: bytes) -> list[Scalar]:
-    """The scalars of a file's whole records."""
     return scalars(EventFile().feed(data))
 
 

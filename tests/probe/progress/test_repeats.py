@@ -13,7 +13,6 @@ def read(*pieces: str) -> list[list[tuple[int | None, float]]]:
 
 
 def whole(text: str) -> list[tuple[int | None, float]]:
-    """The steps and values of a log."""
     return [one for piece in read(text) for one in piece]
 
 

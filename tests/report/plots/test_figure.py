@@ -12,13 +12,11 @@ from dltools.report.timelines import ClassChange, Run, Timeline
 
 
 def axes_of(runs: list[Run], kind: str) -> list[Any]:
-    """The axes of the panels of runs."""
     pytest.importorskip("matplotlib")
     return list(picture(panels(runs, [kind], runs[0].label)).axes)
 
 
 def drawn(run: Run, kind: str) -> list[tuple[list[float], list[float]]]:
-    """The lines of a panel, as x and y."""
     (axes,) = axes_of([run], kind)
     return [(list(line.get_xdata()), list(line.get_ydata())) for line in axes.lines]
 
