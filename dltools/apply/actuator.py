@@ -229,17 +229,8 @@ class Actuator:
     # Deliveries
 
     def retry_deliveries(self, on_result: OnResult) -> list[Result]:
-        """Report the hooks that have ended, and try again the deliveries that are due."""
+        """Try again the deliveries that are due."""
         return [result for one in self._deliverers() for result in one.retry(on_result)]
-
-    def finish_deliveries(self, on_result: OnResult) -> list[Result]:
-        """Wait for the hooks that run, and report them."""
-        return [result for one in self._deliverers() for result in one.finish(on_result)]
-
-    def stop_deliveries(self) -> None:
-        """Kill the hooks that run; the next run begins them again."""
-        for one in self._deliverers():
-            one.stop()
 
     def seconds_until_due(self) -> float | None:
         """Return how long until turns, people or deliveries have something to do, None for
@@ -332,8 +323,6 @@ class _Link(Link):
         self.owing, self.error = self.changed, error
         if self.actuator is not None:
             self.actuator.close()
-            if self.actuator.deliverer is not None:
-                self.actuator.deliverer.stop()  # its hooks begin again when the engine is back
         self.lost, self.actuator = self.actuator or self.lost, None
 
     def apply(

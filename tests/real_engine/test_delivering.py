@@ -51,7 +51,7 @@ def test_the_pipe_delivers_once_at_the_target_and_the_job_goes_on(tool, run, tmp
     models = tmp_path / "models"
     pipe = (
         f"dl-probe -i 0.5 {' '.join(run.only)} | dl-plan -p tradl --set itval=1 |"
-        f" dl-apply --deliver-dir {models} --deliver-hook 'ls -d'"
+        f" dl-apply --deliver-dir {models}"
     )
     for _ in range(2):  # a pipe that is started again delivers nothing again
         running = tool.begin_shell(pipe, tmp_path / "bin")

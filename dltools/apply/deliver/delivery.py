@@ -19,7 +19,7 @@ class Step(StrEnum):
     """How far a delivery has come."""
 
     ORDERED = "ordered"
-    COPIED = "copied"  # the model is there; the hook has not succeeded yet
+    COPIED = "copied"  # the model is there, and that is not on record as done yet
     DONE = "done"
 
 

@@ -11,7 +11,7 @@ import select
 import signal
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, BinaryIO
@@ -28,7 +28,6 @@ from dltools.plan.records import Op, Plan, Result, load_plans
 
 if TYPE_CHECKING:
     from dltools.apply.actuator import Actuator
-    from dltools.apply.engine_actuator import OnResult
     from dltools.apply.leases import Guard, Lease
     from dltools.cli.apply.printing import ResultsPrinter
     from dltools.cli.apply.request import Request
@@ -64,7 +63,6 @@ class PlanStream:
                 try:
                     self._apply(stream, name)
                     self._continue_turns()
-                    self._finish_deliveries()
                 finally:
                     signals.ignore()
             finally:  # also after a signal that came just before the line above
@@ -94,7 +92,6 @@ class PlanStream:
             )
 
     def _end(self) -> None:
-        self._actuator.stop_deliveries()
         try:
             self._actuator.end_turns()
             self._history.end_turns(how=BY_RESTORE)
@@ -181,13 +178,7 @@ class PlanStream:
             self.failed += [result for result in results if result.status == "failed"]
 
     def _retry_deliveries(self) -> None:
-        self._deliver(self._actuator.retry_deliveries)
-
-    def _finish_deliveries(self) -> None:
-        self._deliver(self._actuator.finish_deliveries)
-
-    def _deliver(self, work: Callable[[OnResult], list[Result]]) -> None:
-        tried = self._printer.show(work)
+        tried = self._printer.show(self._actuator.retry_deliveries)
         self.failed += [result for result in tried if result.status == "failed"]
 
     def _advance(self) -> None:

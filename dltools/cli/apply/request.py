@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import Enum, auto
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import typer
 
@@ -125,12 +125,6 @@ class Request(MoreMessages, EngineOptions):
         "Deliver models into DIR, a folder for each; by default none is delivered.",
         has_variable=True,
     )
-    deliver_hook: Any = expert_option(
-        "--deliver-hook COMMAND",
-        "Run this command, without a shell, for each model delivered, with its folder as the "
-        "last argument; it is killed after ten minutes.",
-        parser=options.command,
-    )
     tell: Path | None = option(
         "--tell FILE", "Keep in FILE, for all users to read, which containers wait, and until when."
     )
@@ -155,8 +149,6 @@ class Request(MoreMessages, EngineOptions):
             raise typer.BadParameter(_ONE_TASK)
         if self.is_offline and not self.is_dry_run:
             raise typer.BadParameter("--offline needs --dry-run")
-        if self.deliver_hook and self.deliver_directory is None:
-            raise typer.BadParameter("--deliver-hook needs --deliver-dir")
         if self.is_offline and self.names_engines:
             raise typer.BadParameter("--offline asks no engine: leave --host, --context, --swarm")
         if self.task is Task.UNDO and self.input != "-":

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from dltools.apply.actuator import Actuator
-from dltools.apply.deliver.deliverer import Deliverer, Hook
+from dltools.apply.deliver.deliverer import Deliverer
 from dltools.apply.deliver.delivery import DeliveryFiles
 from dltools.apply.engine_actuator import EngineActuator
 from dltools.apply.history import BY_LEASE, History
@@ -43,9 +43,6 @@ if TYPE_CHECKING:
     from dltools.engine.interface import Engine
 
 _LONGEST_COPY_S = 86_400.0
-
-HOOK_LIMIT_S = 600.0
-"""The longest that the hook of a delivery may take; timeout(1) before it kills it sooner."""
 
 
 def connect(
@@ -176,10 +173,7 @@ class Session:
         asked = self._request
         if asked.deliver_directory is None:
             return None
-        hook = Hook(asked.deliver_hook, HOOK_LIMIT_S) if asked.deliver_hook else None
-        return Deliverer(
-            engine, DeliveryFiles(self._home / "deliveries"), asked.deliver_directory, hook
-        )
+        return Deliverer(engine, DeliveryFiles(self._home / "deliveries"), asked.deliver_directory)
 
     def _unpause_left_paused(self, engine: Engine, notes: Path) -> None:
         for one in unpause_leftovers(engine, notes):

@@ -28,7 +28,7 @@ class Settings(Limits, Turn, total=False):
 
     `state`: the engine's word, such as running. A migration gives the `host` of the container, and
     the id of the new `container`; a delivery the directory of the copy, `delivered`, its `size`
-    (bytes) and `sha256`, and `hook`, "running", while its hook runs.
+    (bytes) and `sha256`.
     """
 
     state: str
@@ -37,7 +37,6 @@ class Settings(Limits, Turn, total=False):
     delivered: str
     size: int
     sha256: str
-    hook: str
 
 
 def as_found(settings: Mapping[str, object]) -> Settings:

@@ -21,7 +21,6 @@ def test_the_task_is_chosen_by_options() -> None:
     ("changes", "fault"),
     [
         ({"is_offline": True}, "--offline needs --dry-run"),
-        ({"deliver_hook": ("cp",)}, "--deliver-hook needs --deliver-dir"),
         (
             {"is_offline": True, "is_dry_run": True, "hosts": ["tcp://h:1"]},
             "--offline asks no engine",
