@@ -118,6 +118,11 @@ def test_no_pattern_takes_longer_than_a_line_is_long(expression, line) -> None:
     assert Pattern(expression).points(line) == []
 
 
+@pytest.mark.parametrize("group", ["", "a*", "(?:a*)*", "x*", r"^|$|\b"])
+def test_what_may_match_nothing_gives_no_point(group) -> None:
+    assert Pattern(f"(?P<loss>{group})").points("a" * 16_000 + "!") == []
+
+
 def test_lines_that_come_together_give_the_same_points() -> None:
     lines = [f"{step} of 9: {step / 4} {'x ' * (step % 7)}{step}\n" for step in range(3_000)]
     one, all_at_once = (PointReader(Pattern(r"(?P<step>\d+) of.* (?P<loss>\S+)")) for _ in range(2))
