@@ -1,6 +1,6 @@
 """Finds which tokens of a line are metrics, counters and phases; called by `named`.
 
-`candidates` says which names are a metric's, and why others give no point. `place` is one grammar
+`candidates` says which names are a metric's. `place` is one grammar
 for epochs and steps: `Epoch 3/10`, `Epoch: [3][40/500]`, `Epoch:[1/1](10/39695)`,
 `[3/10][40/500]`, `Iteration 254 |`, `current_steps: 10`, `[Batch 1/2]`, `step:31K`, `40/500 loss`.
 `phase_words` finds training, validation or test elsewhere than in a metric's name.
@@ -62,19 +62,18 @@ _CELL = Regex(r"\s*(?:[|\u2502]|$)")
 
 
 class Candidate(NamedTuple):
-    """A token with the name of a metric; `name` includes the words before it, and begins at
-    `start`. `why_not` says why it gives no point, "" if it gives one."""
+    """A token that gives a point; `name` includes the words before it, and begins at `start`."""
 
     token: Token
     name: str
     start: int
-    why_not: str
 
 
 def candidates(line: str, found: Sequence[Token]) -> list[Candidate]:
-    """Return the tokens of a line that could be metrics."""
+    """Return the tokens of a line that are metrics; none without a loss, accuracy or reward."""
     result, left, has_metric = [], 0, False
     names = {token.start for token in found}
+    places = {*names}
     for token in _of_trials(found):
         what = name_kind(token.name)
         if what is NameKind.OTHER and _is_of_trainer(line, token):
@@ -86,13 +85,14 @@ def candidates(line: str, found: Sequence[Token]) -> list[Candidate]:
             if name != token.name:
                 what = name_kind(name) if what < NameKind.BESIDE else max(what, name_kind(name))
         if what >= NameKind.BESIDE:
+            places.add(start)
             if what <= NameKind.WEAK:
                 token = _in_a_cell(line, token, start)
             if total := _SUM.match(line, token.end):
                 token = token._replace(text=total[1], value=total.span(1))
-            why_not = _why_not(token, name, what) or _why_not_here(line, token, start, names)
-            result.append(Candidate(token, name, start, why_not))
-            has_metric = has_metric or (not why_not and what > NameKind.BESIDE)
+            if _is_point(token, name, what) and not _is_other(line, token, start, names):
+                result.append(Candidate(token, name, start))
+                has_metric = has_metric or what > NameKind.BESIDE
         left = token.end
     if has_metric and (task := _TASK.search(line)):
         result = [
@@ -100,14 +100,9 @@ def candidates(line: str, found: Sequence[Token]) -> list[Candidate]:
             for one in result
         ]
     if has_metric and _BEST.search(line):
-        result = _without_bests(line, found, result)
-        has_metric = any(
-            not one.why_not and name_kind(one.name) > NameKind.BESIDE for one in result
-        )
-    if not has_metric:
-        return [one._replace(why_not=one.why_not or "no loss, accuracy or reward beside it")
-                for one in result]  # fmt: skip
-    return result
+        result = _without_bests(line, places, result)
+        has_metric = any(name_kind(one.name) > NameKind.BESIDE for one in result)
+    return result if has_metric else []
 
 
 def _is_of_trainer(line: str, token: Token) -> bool:
@@ -130,56 +125,41 @@ def _in_a_cell(line: str, token: Token, start: int) -> Token:
     return token._replace(delimiter="|") if is_cell and _CELL.match(line, token.end) else token
 
 
-def _why_not_here(line: str, token: Token, start: int, names: set[int]) -> str:
-    """Return why a token gives no point because of what stands around it, "" if it does.
+def _is_other(line: str, token: Token, start: int, names: set[int]) -> bool:
+    """Tell whether a token is no metric by what stands around it: a time, a size or a rate, a
+    result of one class alone, a threshold, or a line of the program's source.
 
     A unit that has a number behind it is the name of that one, `loss 0.5 images/s 7758`; `names`
     are the places of such.
     """
     unit = _UNIT.match(line, token.end)
-    if unit and not names.intersection(range(unit.start(), unit.end())):
-        return "a time, a size or a rate"
-    if _ONE_OF.search(line, max(0, start - _LOOK_BACK), start):
-        return "of one class alone"
-    if token.name.lower() == "cost" and line[:start].rstrip().lower().endswith("time"):
-        return "a time, a size or a rate"
-    if "@" in token.name and token.text[0] == ".":
-        return "a threshold"
-    if line.rfind("@[", 0, start) > line.rfind("]", 0, start):
-        return "a threshold"
     is_place = token.delimiter == ":" and token.text.isdecimal() and line[token.value[0] - 1] == ":"
-    if is_place and _OF_SOURCE.match(line, token.end) and _LOGGED.search(line, 0, start):
-        return "a line of the program's source"
-    return ""
+    return bool(
+        (unit and not names.intersection(range(unit.start(), unit.end())))
+        or _ONE_OF.search(line, max(0, start - _LOOK_BACK), start)
+        or (token.name.lower() == "cost" and line[:start].rstrip().lower().endswith("time"))
+        or ("@" in token.name and token.text[0] == ".")
+        or line.rfind("@[", 0, start) > line.rfind("]", 0, start)
+        or (is_place and _OF_SOURCE.match(line, token.end) and _LOGGED.search(line, 0, start))
+    )
 
 
-def _without_bests(line: str, found: Sequence[Token], result: list[Candidate]) -> list[Candidate]:
-    """Return the candidates; those that repeat the best value so far get the reason why they give
-    no point: `New best model saved (Dice: 0.91)`, unlike `best epoch 3, loss 0.5`."""
-    names = {token.start for token in found} | {one.start for one in result}
+def _without_bests(line: str, places: set[int], result: list[Candidate]) -> list[Candidate]:
+    """Return the candidates but for those that repeat the best value so far: `New best model saved
+    (Dice: 0.91)`, unlike `best epoch 3, loss 0.5`. `places` are where names begin."""
     spans = [match.span() for match in _BEST.finditer(line)
-             if not names.intersection((match.start(), match.start(1)))]  # fmt: skip
-    return [
-        one._replace(why_not="of the best so far")
-        if not one.why_not and any(begin < one.start < end for begin, end in spans)
-        else one
-        for one in result
-    ]
+             if not places.intersection((match.start(), match.start(1)))]  # fmt: skip
+    return [one for one in result if not any(begin < one.start < end for begin, end in spans)]
 
 
-def _why_not(token: Token, name: str, what: NameKind) -> str:
-    """Return why a token whose name is a metric's gives no point, "" if it does."""
-    if name != token.name and name_kind(name) is NameKind.OTHER:
-        return "the words before it make it a setting"
-    if token.scale:
-        return "a count in thousands"
-    if token.total and "acc" not in name.lower():
-        return "a share of a total"
-    if not token.delimiter and what is NameKind.BESIDE:
-        return "nothing between name and number"
-    if what is NameKind.WEAK and not token.is_percent and "." not in token.text:
-        return "a whole number beside a usual word"
-    return ""
+def _is_point(token: Token, name: str, what: NameKind) -> bool:
+    """Tell whether a token whose name is a metric's is no setting, count or share, and no usual
+    word that a number happens to follow."""
+    is_setting = name != token.name and name_kind(name) is NameKind.OTHER
+    is_share = token.total and "acc" not in name.lower()
+    is_usual = what is NameKind.WEAK and not token.is_percent and "." not in token.text
+    is_loose = not token.delimiter and what is NameKind.BESIDE
+    return not (is_setting or token.scale or is_share or is_loose or is_usual)
 
 
 def _full_name(line: str, token: Token, left: int) -> tuple[str, int]:

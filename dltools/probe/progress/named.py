@@ -256,10 +256,10 @@ def _understand(line: str) -> Meaning:
     if _GENERATION.search(line):  # of which the best one is the result
         line = _BEST.sub("    ", line)
     found = with_meant_names(tokens(line))
-    chosen = [one for one in candidates(line, found) if not one.why_not]
+    chosen = candidates(line, found)
     if not chosen and (others := boxed(line) or named_behind(line) or named_apart(line)):
         found = sorted([*found, *others], key=lambda token: token.start)
-        chosen = [one for one in candidates(line, others) if not one.why_not]
+        chosen = candidates(line, others)
     if not chosen:
         lower = line.lower()
         may_head = any(word in lower for word in (*COUNTERS, *PHASES))
