@@ -92,27 +92,25 @@ class HostHistory:
         return container.role in roles and container.may_be_touched
 
     def note_others(self) -> None:
-        """Measure what programs that are no jobs use, at the newest sample."""
+        """Measure what programs that are no jobs use, at the newest sample. Where the host's own
+        use is unknown, it is that of the other containers."""
+        if self.cpus <= 0:
+            return
         jobs = (*self.jobs(), *self.without_progress())
-        if self.busy.samples and self.cpus > 0:
+        if self.busy.samples:
             attained = {job.run_id: job.attained for job in jobs}
             self.others = self.others.after(*self.busy.samples[-1], attained, self.cpus)
-
-    def used_by_others(self) -> float | None:
-        """Return the share of the CPUs that programs which are no jobs use, None where it is
-        unknown. Where the host's own use is unknown, it is that of the other containers."""
-        if self.busy.samples or self.cpus <= 0:
-            return self.others.share
-        ids = {job.id for job in (*self.jobs(), *self.without_progress())}
+            return
+        ids = {job.id for job in jobs}
         others = [
             one.cpu.cores for one in self.containers.values() if one.id not in ids and one.cpu.cores
         ]
-        return sum(map(_mean, others)) / self.cpus
+        self.others = OthersUse(sum(map(_mean, others)) / self.cpus)
 
     def left_by_others(self) -> float:
         """Return how many CPUs programs that are no jobs leave, all where that is unknown, and one
         at least."""
-        return max(1.0, self.cpus * (1 - (self.used_by_others() or 0.0)))
+        return max(1.0, self.cpus * (1 - (self.others.share or 0.0)))
 
     def containers_changed(self) -> None:
         """Have the settings looked at with the next sample: a container came, left or restarted."""
@@ -130,7 +128,7 @@ class HostHistory:
             self.busy.is_contested,
             self.busy.share(self.cpus),
             self.jobs_elsewhere,
-            others=self.used_by_others(),
+            others=self.others.share,
             cannot=self.cannot,
         )
 

@@ -41,7 +41,7 @@ def measured_contention(host: HostHistory, *, is_crowded: bool) -> Contention:
         job.pace = job.pace.measured(now, job.attained)
     if not is_crowded:
         return Contention()
-    return host.contention.measured(jobs, now, host.used_by_others())
+    return host.contention.measured(jobs, now, host.others.share)
 
 
 def note_places(host: HostHistory, found: Realisation, *, is_crowded: bool) -> Queue:

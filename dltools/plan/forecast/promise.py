@@ -175,7 +175,8 @@ class DockerAlone:
         nobody here; by shares all are told apart.
         """
         here = {key: one for key, one in self.jobs.items() if one.is_here}
-        ends, parts, found = self.ends(cpus), self._parts(cpus), {}
+        is_known = any(one.total is not None for one in here.values())
+        ends, parts, found = self.ends(cpus) if is_known else {}, self._parts(cpus), {}
         last = max(here, key=lambda key: (here[key].left_s(cpus), key), default=None)
         passed_s = (now - self.at) / MICRO
         for key, one in here.items():
@@ -204,11 +205,13 @@ def _seen(one: Imagined, job: ContainerHistory | None, had: float) -> Imagined:
         total = one.attained if one.is_here else one.total
         return replace(one, had=had, total=total, is_here=False)
     left, attained = length_left(job), job.attained
-    return replace(
-        one,
-        cpus=needed_cpus(job),
-        had=had,
-        attained=attained,
-        total=None if left is None else attained + left,
-        containers=max(1, len(job.members)),
+    return Imagined(
+        one.arrived,
+        needed_cpus(job),
+        had,
+        attained,
+        None if left is None else attained + left,
+        one.is_here,
+        one.ended,
+        max(1, len(job.members)),
     )
