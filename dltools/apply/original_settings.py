@@ -13,7 +13,7 @@ from datetime import UTC, datetime, timedelta
 from functools import partial
 from typing import Any
 
-from dltools.engine.interface import Engine, LocatedContainer
+from dltools.engine.interface import Engine, LocatedContainer, Original, SetsLimits, needed
 from dltools.engine.journal import Entry, Journal
 from dltools.engine.limits import limit_files
 from dltools.engine.limits.cpu_limits import current_settings, recorded_settings, settings_in_force
@@ -181,13 +181,14 @@ def restore(
             original = {**original, **recorded_settings(located, engine.recorded(entry.fields))}
         if settings := only(original, names):
             is_in_force = partial(are_in_force, engine, located, settings)
-            limit_files.set_limits(engine, located, settings, is_in_force)
+            needed(engine, SetsLimits).set_limits(located, settings, is_in_force)
         return
     wanted: Limits = {"weight": entry.settings.get("weight", DEFAULT_CPU_WEIGHT)}
     if _has_lost_cpu_list(located, entry):
         wanted["cpuset"] = entry.settings["cpuset"]
     has_its_weight = partial(_has_its_weight, located, entry)
-    limit_files.restore_limits(engine, located, entry.fields, entry.kernel, wanted, has_its_weight)
+    before = Original(entry.fields, entry.kernel)
+    needed(engine, SetsLimits).set_limits(located, wanted, has_its_weight, before)
 
 
 def _has_others(located: LocatedContainer, entry: Entry, names: Collection[str] | None) -> bool:

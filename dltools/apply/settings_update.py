@@ -21,7 +21,15 @@ from dltools.apply.original_settings import (
     unknown_settings,
 )
 from dltools.apply.refusals import CHANGED, GONE, ended_meanwhile, refusal
-from dltools.engine.interface import Engine, GoneError, LocatedContainer, RefusedError, UnableError
+from dltools.engine.interface import (
+    Engine,
+    GoneError,
+    LocatedContainer,
+    RefusedError,
+    SetsLimits,
+    UnableError,
+    needed,
+)
 from dltools.engine.journal import Entry
 from dltools.engine.limits.cpu_limits import (
     Locator,
@@ -32,7 +40,6 @@ from dltools.engine.limits.cpu_limits import (
     settings_in_force,
     unfit_cpu_list,
 )
-from dltools.engine.limits.limit_files import set_limits
 from dltools.notation.limits import Limits, differs, only, written_name
 from dltools.plan.realisation.settings import Settings, as_found
 from dltools.plan.records import Action, Result, Status
@@ -163,7 +170,7 @@ class SettingsUpdate:
     def _try(self, found: Result, located: LocatedContainer, wanted: Limits) -> Result:
         try:
             is_in_force = partial(are_in_force, self.engine, located, wanted)
-            set_limits(self.engine, located, wanted, is_in_force)
+            needed(self.engine, SetsLimits).set_limits(located, wanted, is_in_force)
             return read_back(self.engine, found, located, wanted)
         except GoneError:
             return replace(found, status=Status.STALE, error=GONE)

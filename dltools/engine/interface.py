@@ -335,21 +335,28 @@ class Engine(Protocol):
         return {}
 
 
+class Original(NamedTuple):
+    """The limits of a container before they were changed: the engine's `limit_fields`, and the
+    texts of the kernel's files by their names, as far as they were visible."""
+
+    fields: Fields
+    files: Mapping[str, str]
+
+
 @runtime_checkable
 class SetsLimits(Engine, Protocol):
-    """An engine that sets limits of containers: in its own way, or in the kernel's files where the
-    container says so (`files_only`)."""
+    """An engine that sets limits of containers. `limits/limit_files.py` has a base for those that
+    do so in the kernel's files, for all of their containers or for some."""
 
     def set_limits(
         self,
         located: LocatedContainer,
         wanted: Limits,
         is_in_force: Callable[[], bool],
-        original: Fields | None = None,
+        original: Original | None = None,
     ) -> None:
         """Set CPU limits. If there are several ways, try one after the other until `is_in_force`.
-        `original`: the quota is to be that which the container had when its `limit_fields` were
-        these."""
+        With an `original`, the quota is to be the one then, and the files those then."""
 
 
 @runtime_checkable

@@ -35,6 +35,7 @@ from dltools.engine.interface import (
 )
 from dltools.engine.kernel_files import ROOT, read_text
 from dltools.engine.limits import limit_files
+from dltools.engine.limits.limit_files import WritesLimits
 from dltools.engine.looked_events import Life, Lives
 from dltools.engine.patience import comes_true
 from dltools.errors import ConfigError
@@ -99,7 +100,7 @@ def _patterns(address: Address) -> list[str]:
     return address.url.partition(":")[2].split(",")
 
 
-class CgroupEngine(Pauses):
+class CgroupEngine(WritesLimits, Pauses):
     """Cgroups at paths that match patterns, such as /jobs/*."""
 
     is_local = True

@@ -35,9 +35,9 @@ from dltools.engine.interface import (
     LogFlow,
     Pauses,
     RefusedError,
-    SetsLimits,
 )
 from dltools.engine.kernel_files import read_text
+from dltools.engine.limits.limit_files import WritesLimits
 from dltools.engine.log_files import FollowedFile, read_log
 from dltools.engine.looked_events import Life, Lives
 from dltools.engine.patience import Patience
@@ -79,7 +79,7 @@ def open_engine(
     return CriEngine(address.url, Patience(patience_s, report_waiting))
 
 
-class CriEngine(SetsLimits, Pauses):
+class CriEngine(WritesLimits, Pauses):
     """A connection to the runtime of one node."""
 
     is_local = True
@@ -263,12 +263,12 @@ class CriEngine(SetsLimits, Pauses):
 
     # Limits and turns
 
-    def set_limits(
+    def update_limits(
         self,
         located: LocatedContainer,
         wanted: Limits,
         is_in_force: Callable[[], bool],
-        original: Fields | None = None,
+        original: Fields | None,
     ) -> None:
         """Set a quota, or that of `original` fields, and a weight. Of several ways to do it the
         next one is taken until `is_in_force`."""

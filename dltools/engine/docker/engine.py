@@ -41,7 +41,6 @@ from dltools.engine.interface import (
     Moves,
     Pauses,
     RefusedError,
-    SetsLimits,
 )
 from dltools.engine.limits.limit_fields import (
     equivalent_original,
@@ -49,6 +48,7 @@ from dltools.engine.limits.limit_fields import (
     restoring_updates,
     setting_updates,
 )
+from dltools.engine.limits.limit_files import WritesLimits
 from dltools.engine.log_files import FollowedFile, read_log
 from dltools.engine.scales import default_shares
 from dltools.engine.services import ServiceManager
@@ -80,7 +80,7 @@ _LOST_RACE = ("unable to freeze", "while freezing", "failed: exit status")
 Podman says then."""
 
 
-class DockerEngine(SetsLimits, Pauses, Moves, Delivers):
+class DockerEngine(WritesLimits, Pauses, Moves, Delivers):
     """A connection to one Docker engine, or to one with the same API."""
 
     tells_hands = True
@@ -164,12 +164,12 @@ class DockerEngine(SetsLimits, Pauses, Moves, Delivers):
         """Return the path of requests on a container."""
         return f"/containers/{quoted(id_)}"
 
-    def set_limits(
+    def update_limits(
         self,
         located: LocatedContainer,
         wanted: Limits,
         is_in_force: Callable[[], bool],
-        original: Fields | None = None,
+        original: Fields | None,
     ) -> None:
         """Set CPU limits, and the quota of `original` fields. Of several ways to do it the next one
         is taken until `is_in_force`."""

@@ -1,5 +1,5 @@
-"""The kernel's files of a container's CPU settings, read and written without the engine, and
-the one place that chooses between them and the engine."""
+"""The kernel's files of a container's CPU settings, read and written without the engine, and the
+base of engines that set limits in them."""
 
 from __future__ import annotations
 
@@ -10,14 +10,13 @@ from pathlib import Path
 from dltools.engine.cgroup_files import Directory
 from dltools.engine.interface import (
     Container,
-    Engine,
     Fields,
     GoneError,
     LocatedContainer,
+    Original,
     RefusedError,
     SetsLimits,
     UnableError,
-    needed,
 )
 from dltools.engine.kernel_files import read_text
 from dltools.engine.scales import LEAST_SHARES, PERIOD_US, quota_in_us, weight_to_v2
@@ -135,39 +134,40 @@ def _quota_texts(located: LocatedContainer, cpus: float | None) -> dict[str, str
     return texts
 
 
-def set_limits(
-    engine: Engine, located: LocatedContainer, wanted: Limits, is_in_force: Callable[[], bool]
-) -> None:
-    """Set CPU limits as `SetsLimits` does, or in the files where these are all that there is.
+class WritesLimits(SetsLimits):
+    """An engine that sets limits in the kernel's files where these are all that there is, and else
+    by an update of its own."""
 
-    Raises `GoneError` or `RefusedError`; `UnableError` where an engine's update could cut off the
-    container's GPU, and the files cannot be written.
-    """
-    if not located.container.files_only:
-        needed(engine, SetsLimits).set_limits(located, wanted, is_in_force)
-        return
-    with _refused(located.container):
-        write_settings(located, wanted)
+    def set_limits(
+        self,
+        located: LocatedContainer,
+        wanted: Limits,
+        is_in_force: Callable[[], bool],
+        original: Original | None = None,
+    ) -> None:
+        """Set CPU limits; see `SetsLimits`. Raises `GoneError` or `RefusedError`; `UnableError`
+        where an update could cut off the container's GPU, and the files cannot be written."""
+        if located.container.files_only:
+            with _refused(located.container):
+                if original is None:
+                    write_settings(located, wanted)
+                else:
+                    write_files(located, original.files)
+            return
+        self.update_limits(located, wanted, is_in_force, original and original.fields)
+        if original is not None and not are_original(located, original.files):
+            with suppress(OSError):  # the caller reads back what is in force
+                write_files(located, original.files)
 
-
-def restore_limits(
-    engine: Engine,
-    located: LocatedContainer,
-    original: Fields,
-    texts: Mapping[str, str],
-    wanted: Limits,
-    is_in_force: Callable[[], bool],
-) -> None:
-    """Restore limits as `SetsLimits` does, and the texts of the files. Raises as `set_limits`
-    does."""
-    if located.container.files_only:
-        with _refused(located.container):
-            write_files(located, texts)
-        return
-    needed(engine, SetsLimits).set_limits(located, wanted, is_in_force, original)
-    if not are_original(located, texts):
-        with suppress(OSError):  # the caller reads back what is in force
-            write_files(located, texts)
+    def update_limits(
+        self,
+        located: LocatedContainer,
+        wanted: Limits,
+        is_in_force: Callable[[], bool],
+        original: Fields | None,
+    ) -> None:
+        """Set CPU limits by an update, and the quota of `original` fields. Of several ways to do it
+        the next one is taken until `is_in_force`."""
 
 
 @contextmanager

@@ -3,13 +3,12 @@
 import os
 from dataclasses import replace
 from pathlib import Path
-from typing import cast
 
 import pytest
 from helpers.located_containers import located, on_version_1, on_version_2
 
-from dltools.engine.interface import Engine, LocatedContainer, RefusedError, UnableError
-from dltools.engine.limits.limit_files import restore_limits, set_limits, write_settings
+from dltools.engine.interface import LocatedContainer, Original, RefusedError, UnableError
+from dltools.engine.limits.limit_files import WritesLimits, write_settings
 
 
 def files(directory: Path, **texts: str) -> dict[str, Path]:
@@ -115,14 +114,14 @@ def test_limits_that_are_in_files_alone_are_written_there_or_nowhere(
     v1, tmp_path, has_gpu, kind, reason
 ) -> None:
     own = replace(v1, container=replace(v1.container, files_only=True, has_gpu=has_gpu))
-    nobody = cast("Engine", None)
+    nobody = WritesLimits.__new__(WritesLimits)
     texts = {name: (tmp_path / name).read_text() for name in ("cpu.cfs_quota_us", "cpu.shares")}
-    set_limits(nobody, own, {"cpus": 0.5, "weight": 300.0}, lambda: False)
+    nobody.set_limits(own, {"cpus": 0.5, "weight": 300.0}, lambda: False)
     assert (tmp_path / "cpu.cfs_quota_us").read_text() == "25000"
-    restore_limits(nobody, own, {}, texts, {}, lambda: False)
+    nobody.set_limits(own, {}, lambda: False, Original({}, texts))
     assert {name: (tmp_path / name).read_text() for name in texts} == texts
     with pytest.raises(kind, match=reason):
-        set_limits(nobody, replace(own, cgroup=None), {"cpus": 0.5}, lambda: False)
+        nobody.set_limits(replace(own, cgroup=None), {"cpus": 0.5}, lambda: False)
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may write anything")

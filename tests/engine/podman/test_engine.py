@@ -16,7 +16,7 @@ from dltools.engine.address import Address
 from dltools.engine.docker import engine as docker_engine
 from dltools.engine.docker import transport
 from dltools.engine.docker.engine import DockerEngine
-from dltools.engine.interface import Engine, GoneError, RefusedError
+from dltools.engine.interface import Engine, GoneError, Original, RefusedError
 from dltools.engine.journal import Journal
 from dltools.engine.limits.cpu_limits import Locator, settings_in_force
 from dltools.engine.podman import engine as podman_engine
@@ -338,14 +338,16 @@ def test_what_is_set_on_a_stopped_container_counts_although_it_is_not_shown(fake
         located = Locator(engine).find(ID)
         original = {"CpuQuota": 0, "CpuPeriod": 0, "CpuShares": 0, "CpusetCpus": ""}
         wanted: Limits = {"weight": 1024.0, "cpuset": None}
-        engine.set_limits(located, wanted, lambda: True, original)
+        engine.set_limits(located, wanted, lambda: True, Original(original, {}))
         assert settings_in_force(Locator(engine).find(ID)) == {
             "cpus": None,
             "weight": 1024.0,
             "cpuset": None,
         }
         assert len(fake.updates) == 1
-        opened(fake, "Libpod/4.3.1 (linux)").set_limits(located, wanted, lambda: True, original)
+        opened(fake, "Libpod/4.3.1 (linux)").set_limits(
+            located, wanted, lambda: True, Original(original, {})
+        )
         assert len(fake.updates) == 1, "it keeps no limits: there is nothing to restore"
         fake.started = "2020-01-01T00:00:01.000000001Z"
         assert settings_in_force(Locator(engine).find(ID))["cpus"] == 0.4
