@@ -70,7 +70,7 @@ def test_what_came_by_cdi_the_engine_changes(actuator, run) -> None:
     assert (job.inspect().has_gpu, job.inspect().files_only) == LASTING
     (result,) = actuator.apply(plan(job, {"cpus": 0.4}))
     assert result.status is Status.APPLIED
-    assert job.inspect().recorded.cpus == pytest.approx(0.4)
+    assert job.inspect().recorded["cpus"] == pytest.approx(0.4)
 
 
 def test_a_daemon_reload_is_nobody_s_hand(actuator, run) -> None:
