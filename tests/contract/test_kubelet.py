@@ -66,7 +66,7 @@ def test_kubelet_leaves_alone_what_is_set_under_a_lease(cluster, tool) -> None:
     (result,) = records(tool("dl-apply", "--host", RUNTIME, "--lease", "10m", input=order).stdout)
     assert result["status"] == "applied", result
     time.sleep(75.0)  # kubelet looks at each pod anew at least once a minute
-    assert engine.inspect(target.id).recorded.cpus == 0.2
+    assert engine.inspect(target.id).recorded["cpus"] == 0.2
     pod = cluster.pod("leased")
     (status,) = pod.status.container_statuses
     assert (status.restart_count, pod.status.phase) == (0, "Running")
@@ -88,7 +88,7 @@ def test_a_container_that_kubelet_starts_again_has_its_own_limits(cluster, tool,
     second = eventually(
         lambda: cluster.container_id("killed"), lambda found: found not in ("", first), seconds=60
     )
-    assert engine.inspect(second).recorded.cpus == 0.3
+    assert engine.inspect(second).recorded["cpus"] == 0.3
     done = tool("dl-apply", "--host", RUNTIME, "--undo")
     assert done.returncode == 0, done.stderr
     assert list((state / "journal").glob("*")) == []

@@ -38,7 +38,7 @@ def by_effect(job: Job) -> dict[str, Any]:
     cores = job.shown_cpus
     return {
         "cpus": cores if 0 < cores < job.engine.cpus else None,
-        "weight": job.inspect().recorded.weight or 1024,
+        "weight": job.inspect().recorded.get("weight", 1024),
         "cpuset": "" if shown["CpusetCpus"] in every else shown["CpusetCpus"],
     }
 
