@@ -89,7 +89,8 @@ class OwnersOwn:
 class SettingsUpdate:
     """Changes settings of one engine's containers, after recording what they were. `made` are the
     settings that this run has made for plans, by container; none where a change has failed since.
-    `own` are those that a container has for now for its owner's sake."""
+    `own` are those that a container has for now for its owner's sake, `asked` those that the engine
+    was asked for last."""
 
     def __init__(self, engine: Engine, locator: Locator, originals: Originals) -> None:
         self.engine = engine
@@ -97,6 +98,7 @@ class SettingsUpdate:
         self.originals = originals
         self.made: dict[str, Settings] = {}
         self.own: dict[str, OwnersOwn] = {}
+        self.asked: dict[str, Settings] = {}
 
     def foreign(
         self, located: LocatedContainer, entry: Entry, *, is_told: bool = False
@@ -120,9 +122,9 @@ class SettingsUpdate:
             or container.files_only
         ):
             return found
-        on_record = [made, own.settings if own and own.is_on_record and not is_told else {}]
-        names, recorded = made.keys() & entry.names, recorded_settings(located)
-        return found | unknown_settings(recorded, on_record, names, located.usable_cpus)
+        asked, recorded = self.asked.get(id_, {}), recorded_settings(located)
+        names = asked.keys() & entry.names
+        return found | unknown_settings(recorded, [asked], names, located.usable_cpus)
 
     def apply(self, found: Result, located: LocatedContainer, wanted: Limits) -> Result:
         """Apply a plan's settings to a container and return what became of it."""
@@ -132,11 +134,12 @@ class SettingsUpdate:
         """Change settings of a container and return what became of it."""
         before = self.originals.describe(located, wanted=wanted)
         is_new = self.originals.record(before)
-        made = self.made.pop(located.container.id, {})  # an engine may yet carry out what fails
+        id_ = located.container.id
+        made, asked = self.made.pop(id_, {}), self.asked.pop(id_, {})  # what fails may yet be done
         result = self._try(found, located, wanted)
         if result.status is not Status.APPLIED:
             return self._revert(result, before, is_new)
-        self.made[located.container.id] = made
+        self.made[id_], self.asked[id_] = made, as_found({**asked, **result.after})
         return result
 
     def note(self, result: Result, located: LocatedContainer) -> Result:
@@ -164,8 +167,8 @@ class SettingsUpdate:
 
     def forget(self, container_id: str) -> None:
         """Want nothing more of a container."""
-        self.made.pop(container_id, None)
-        self.own.pop(container_id, None)
+        for settings in (self.made, self.own, self.asked):
+            settings.pop(container_id, None)
 
     def _try(self, found: Result, located: LocatedContainer, wanted: Limits) -> Result:
         try:
