@@ -1,8 +1,8 @@
 """Containers that somebody has for himself: no plan touches them, of whichever run.
 
 A record is made where somebody pauses or signals a container that takes turns, or changes settings
-that dl-apply has set, and by `dl-apply --release`. A dl-apply that runs meanwhile finds it. dl-probe shows such a container as
-protected, so that no plan gives it a place in the order.
+that dl-apply has set, and by `dl-apply --release`. A dl-apply that runs meanwhile finds it.
+dl-probe shows such a container as protected, so that no plan gives it a place in the order.
 """
 
 from __future__ import annotations
