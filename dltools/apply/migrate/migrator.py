@@ -85,14 +85,14 @@ class Migrator:
     ) -> tuple[Migration, str | None]:
         """Return the record for the service of a container, and why it cannot be moved."""
         service_id = container.service_id
-        swarm = manager(self._mover.engines, service_id)
-        if swarm is None:
+        cluster = manager(self._mover.engines, service_id)
+        if cluster is None:
             return (
                 migration,
                 "it is a task of a Swarm service, and no engine named manages its Swarm",
             )
-        service = swarm.service(service_id)
-        if reason := next(service_refusals(container, service, swarm, target), None):
+        service = cluster.service(service_id)
+        if reason := next(service_refusals(container, service, cluster, target), None):
             return migration, reason
         return replace(
             migration,

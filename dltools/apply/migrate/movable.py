@@ -66,7 +66,7 @@ def checkpoint_path(container: Container) -> str:
 
 
 def service_refusals(
-    container: Container, service: Service, swarm: ServiceManager, target: Engine
+    container: Container, service: Service, cluster: ServiceManager, target: Engine
 ) -> Iterator[str]:
     """Yield why the service of a container cannot be moved. What keeps any container from being
     moved is not looked at.
@@ -81,13 +81,13 @@ def service_refusals(
         yield f"its service has {service.replicas} tasks; one of one task can be moved"
     if not target.node_id:
         yield f"{target.host} is in no Swarm"
-    node = swarm.node(target.node_id)
+    node = cluster.node(target.node_id)
     own = service.labels.get(PLACED)
     for constraint in service.constraints:
         if constraint != own and node.is_forbidden_by(constraint):
             yield f"the constraint {constraint} of its service forbids {target.host}"
     if (node.state, node.availability) != ("ready", "active"):
         yield f"its cluster says of {target.host}: {node.state}, {node.availability}"
-    live = [one for one in swarm.tasks(service.id) if one.is_live]
+    live = [one for one in cluster.tasks(service.id) if one.is_live]
     if [one.container_id for one in live] != [container.id]:
         yield "its service is being updated"

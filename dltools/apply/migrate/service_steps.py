@@ -86,29 +86,29 @@ class ServiceSteps:
 
     def stop(self, migration: Migration) -> Migration:
         """Scale the service to nothing, and see its task end."""
-        swarm = self._swarm(migration)
+        cluster = self._cluster(migration)
         try:
-            swarm.change(migration.service, replicas=0, constraints=migration.new_constraints)
+            cluster.change(migration.service, replicas=0, constraints=migration.new_constraints)
         except GoneError as error:
             raise FailedError("its service was removed while dl-apply was stopping it") from error
-        self._await_end(migration, swarm, migration.source)
+        self._await_end(migration, cluster, migration.source)
         return replace(migration, step=Step.START)
 
     def start(self, migration: Migration) -> Migration:
         """Scale the service to one task, and see that run on the target."""
-        swarm = self._swarm(migration)
+        cluster = self._cluster(migration)
         try:
-            self._scale_up(migration, swarm, migration.new_constraints)
-            new_id = self._await_start(migration, swarm, migration.target)
+            self._scale_up(migration, cluster, migration.new_constraints)
+            new_id = self._await_start(migration, cluster, migration.target)
         except GoneError as error:
             raise FailedError(f"its service is gone: {error}") from error
         return replace(migration, new_id=new_id, step=Step.REMOVE)
 
     def remove(self, migration: Migration) -> Migration:
         """Note on the service that the constraint is dl-apply's."""
-        swarm = self._swarm(migration)
+        cluster = self._cluster(migration)
         with suppress(GoneError):
-            swarm.change(migration.service, labels={PLACED: migration.constraint})
+            cluster.change(migration.service, labels={PLACED: migration.constraint})
         return replace(migration, step=Step.DONE)
 
     def clear(self, migration: Migration) -> Migration:
@@ -116,54 +116,54 @@ class ServiceSteps:
         self._remove_look(migration)
         if migration.failed_at is not Step.START:
             return replace(migration, step=Step.UNDONE)
-        swarm = self._swarm(migration)
+        cluster = self._cluster(migration)
         with suppress(GoneError):
-            swarm.change(migration.service, replicas=0)
-            self._await_end(migration, swarm, migration.target)
+            cluster.change(migration.service, replicas=0)
+            self._await_end(migration, cluster, migration.target)
         return replace(migration, step=Step.RESUME)
 
     def resume(self, migration: Migration) -> Migration:
         """Have the task run on the source again, then take the constraints back; where the source
         is gone, Swarm chooses the node."""
-        swarm = self._swarm(migration)
+        cluster = self._cluster(migration)
         undone = replace(migration, step=Step.UNDONE)
         try:
-            if swarm.service(migration.service).replicas == 0:
-                self._await_end(migration, swarm, migration.source)
+            if cluster.service(migration.service).replicas == 0:
+                self._await_end(migration, cluster, migration.source)
             there = f"node.id=={self._node_id(migration.source)}"
-            self._scale_up(migration, swarm, (*_without_nodes(migration.constraints), there))
+            self._scale_up(migration, cluster, (*_without_nodes(migration.constraints), there))
             with suppress(FailedError):
-                self._await_start(migration, swarm, migration.source)
-            self._scale_up(migration, swarm, migration.constraints)
-            swarm.change(migration.service, labels={PLACED: migration.earlier or None})
+                self._await_start(migration, cluster, migration.source)
+            self._scale_up(migration, cluster, migration.constraints)
+            cluster.change(migration.service, labels={PLACED: migration.earlier or None})
         except GoneError:
             why = f"{migration.why}; somebody has removed its service"
             return replace(undone, why=why)
         return undone
 
     def _scale_up(
-        self, migration: Migration, swarm: ServiceManager, constraints: Sequence[str]
+        self, migration: Migration, cluster: ServiceManager, constraints: Sequence[str]
     ) -> None:
-        swarm.change(migration.service, replicas=1, constraints=constraints)
+        cluster.change(migration.service, replicas=1, constraints=constraints)
 
-    def _await_end(self, migration: Migration, swarm: ServiceManager, host: str) -> None:
+    def _await_end(self, migration: Migration, cluster: ServiceManager, host: str) -> None:
         """Wait until the service runs nowhere: its manager and the host's own engine say so."""
         engine = engine_of(self.engines, host)
         until = self.clock() + migration.grace_s + START_S
         while self.clock() < until:
-            is_live = any(one.is_live for one in swarm.tasks(migration.service))
+            is_live = any(one.is_live for one in cluster.tasks(migration.service))
             if not is_live and not engine.has_task_of(migration.service):
                 return
             self.sleep(_POLL_S)
         raise WaitError(f"{migration.container_name} does not stop on {host}")
 
-    def _await_start(self, migration: Migration, swarm: ServiceManager, host: str) -> str:
+    def _await_start(self, migration: Migration, cluster: ServiceManager, host: str) -> str:
         """Return the id of the service's new container once it runs, or has ended well."""
         node, begun = self._node_id(host), self.clock()
         runs_since: float | None = None
         while True:
-            tasks = swarm.tasks(migration.service)
-            own = _since_update(swarm.service(migration.service), tasks)
+            tasks = cluster.tasks(migration.service)
+            own = _since_update(cluster.service(migration.service), tasks)
             found = next(
                 (one for one in tasks if one.node_id == node and one.state == "running"), None
             )
@@ -188,7 +188,7 @@ class ServiceSteps:
     def _node_id(self, host: str) -> str:
         return engine_of(self.engines, host).node_id
 
-    def _swarm(self, migration: Migration) -> ServiceManager:
+    def _cluster(self, migration: Migration) -> ServiceManager:
         found = manager(self.engines, migration.service)
         if found is None:
             raise WaitError(NO_MANAGER)
@@ -219,31 +219,31 @@ def manager(engines: Mapping[str, Engine], service_id: str) -> ServiceManager | 
 
     Raises as the engines do.
     """
-    swarms = [one.services for one in engines.values() if one.services is not None]
-    for swarm in swarms[:-1]:
+    clusters = [one.services for one in engines.values() if one.services is not None]
+    for cluster in clusters[:-1]:
         with suppress(GoneError):
-            swarm.service(service_id)
-            return swarm
-    return swarms[-1] if swarms else None
+            cluster.service(service_id)
+            return cluster
+    return clusters[-1] if clusters else None
 
 
 def free(engines: Mapping[str, Engine], migration: Migration) -> None:
     """Take back the constraint of a service that has moved. Swarm leaves its task where it is."""
-    swarm = manager(engines, migration.service)
-    if swarm is None:
+    cluster = manager(engines, migration.service)
+    if cluster is None:
         raise WaitError(NO_MANAGER)
     with suppress(GoneError):
-        service = swarm.service(migration.service)
+        service = cluster.service(migration.service)
         kept = [one for one in service.constraints if one != migration.constraint]
-        swarm.change(migration.service, constraints=kept, labels={PLACED: None})
+        cluster.change(migration.service, constraints=kept, labels={PLACED: None})
 
 
 def is_free(engines: Mapping[str, Engine], migration: Migration) -> bool:
     """Tell whether a service that has moved is gone, or the constraint of that move is."""
     try:
-        swarm = manager(engines, migration.service)
-        return swarm is not None and (
-            migration.constraint not in swarm.service(migration.service).constraints
+        cluster = manager(engines, migration.service)
+        return cluster is not None and (
+            migration.constraint not in cluster.service(migration.service).constraints
         )
     except GoneError:
         return True
