@@ -9,7 +9,7 @@ import dataclasses
 import io
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -36,111 +36,95 @@ _WHOLE_NUMBERS = ("migrations", "exit_code")
 _TEXTS = ("name", "node", "user")
 _LONGEST_S = 1e12
 
+_TABLES = (Content.JOBS, Content.SUMMARY)
+
 
 @dataclass(frozen=True, slots=True)
 class _Input:
-    """An input: NAME of NAME=FILE ("" without one), FILE, and its name for messages."""
+    """An input: NAME of NAME=FILE ("" without one), FILE, its name for messages, and what it holds.
+    A directory has no data."""
 
     label: str
     file: str
     shown: str
-    data: bytes
+    data: bytes = b""
+    content: Content = Content.PARQUET
 
+    @property
+    def is_recording(self) -> bool:
+        """Whether it is to hold observations."""
+        return self.content not in (Content.PLANS, Content.RESULTS, *_TABLES)
 
-@dataclass(frozen=True, slots=True)
-class _Addition:
-    """Plans or results, and the run of the input before them."""
+    def tables(self) -> Iterator[pa.Table]:
+        """Yield its observations, in order of time."""
+        from dltools.observations.formats.registry import read
+        from dltools.observations.recording.directory import RecordingDirectory
 
-    input: _Input
-    content: Content
-    before: Run | None
+        if self.is_directory:
+            return iter([RecordingDirectory(Path(self.file)).read()])
+        return _until_damage(read(io.BytesIO(self.data), self.shown, RECORD_COLUMNS).tables)
+
+    @property
+    def is_directory(self) -> bool:
+        """Whether it is a directory of recordings."""
+        return self.file != "-" and Path(self.file).is_dir()
 
 
 def load_runs(arguments: Iterable[str]) -> list[Run]:
     """Return the runs of all inputs, each with a name of its own; recordings that are given one
     name are one run. An empty file after a run is the results of a run that changed nothing. Raises
     `DataError`."""
+    inputs = [_read(*_split(argument)) for argument in arguments]
     runs: list[Run] = []
-    additions: list[_Addition] = []
-    recordings: list[_Recording] = []
-    named: dict[str, Run] = {}
-    for argument in arguments:
-        label, file = _split(argument)
-        given = _read(label, file)
-        if given is not None and not given.data and runs:
-            print_message(f"{given.shown}: empty: no plans and no results")
-            continue
-        content = None if given is None else content_of(given.data)
-        if given is not None and content in (Content.PLANS, Content.RESULTS):
-            additions.append(_Addition(given, content, runs[-1] if runs else None))
-        elif given is not None and content in (Content.JOBS, Content.SUMMARY):
-            runs += _runs_of_jobs(given, content)
-        else:
-            recording = _recorded(given, label, file)
-            recordings.append(recording)
-            if label in named:
-                recording.run = named[label]
-                continue
-            runs.append(recording.run)
-            if label:
-                named[label] = recording.run
-    for run in runs:
-        _show([one for one in recordings if one.run is run])
+    additions: list[tuple[_Input, Run | None]] = []
+    named: set[str] = set()
+    for one in inputs:
+        if runs and not one.data and not one.is_directory:
+            print_message(f"{one.shown}: empty: no plans and no results")
+        elif one.content in _TABLES:
+            runs += _runs_of_jobs(one)
+        elif not one.is_recording:
+            additions.append((one, runs[-1] if runs else None))
+        elif one.label not in named:
+            parts = [other for other in inputs if other.is_recording and other.label == one.label]
+            runs.append(_recorded(parts if one.label else [one]))
+            named |= {one.label} - {""}
     if not runs:
-        shown = additions[0].input.shown
-        raise DataError(f"{shown}: plans and results show no jobs: give the recording too")
+        raise DataError(
+            f"{inputs[0].shown}: plans and results show no jobs: give the recording too"
+        )
     _make_names_unique(runs)
-    for addition in additions:
-        _add(addition, runs)
+    for addition, before in additions:
+        _add(addition, before, runs)
     return runs
 
 
-@dataclass(slots=True)
-class _Recording:
-    """A recording, its name for messages, and the run that it is, or is a part of. Its tables are
-    in order of time; they are read once."""
-
-    tables: Iterator[pa.Table]
-    shown: str
-    run: Run
-
-
-def _read(label: str, file: str) -> _Input | None:
-    """Return an input, None for a directory."""
+def _read(label: str, file: str) -> _Input:
     if file != "-" and Path(file).is_dir():
-        return None
+        return _Input(label, file, file)
     stream, shown = open_input(file)
-    return _Input(label, file, shown, bounded_reading.read_whole(stream, shown))
+    data = bounded_reading.read_whole(stream, shown)
+    return _Input(label, file, shown, data, content_of(data))
 
 
-def _recorded(given: _Input | None, label: str, file: str) -> _Recording:
-    """Return a recording, a directory of them where there is no other input."""
-    from dltools.observations.formats.registry import read
-    from dltools.observations.recording.directory import RecordingDirectory
-
-    tables: Iterator[pa.Table]
-    if given is None:
-        tables, shown = iter([RecordingDirectory(Path(file)).read()]), file
-        stem = writable(Path(file).name or file)
-    else:
-        shown = given.shown
-        tables = _until_damage(read(io.BytesIO(given.data), shown, RECORD_COLUMNS).tables)
-        stem = "standard input" if file == "-" else writable(Path(file).stem)
-    return _Recording(tables, shown, Run(label or stem))
-
-
-def _show(recordings: Sequence[_Recording]) -> None:
-    """Let a run show what its recordings do together: those of several hosts, by time."""
+def _recorded(parts: Sequence[_Input]) -> Run:
+    """Return the run that a recording shows, or several of several hosts together, by time."""
     from dltools.observations.table import concat
 
-    if recordings:
-        first = recordings[0]
-        tables = first.tables
-        if len(recordings) > 1:
-            tables = iter([concat(table for one in recordings for table in one.tables)])
-        observed = _observed(tables, first.shown, first.run.label)
-        for name in (field.name for field in fields(observed)):
-            setattr(first.run, name, getattr(observed, name))
+    first = parts[0]
+    path = Path(first.file)
+    stem = path.name or first.file if first.is_directory else path.stem
+    name = first.shown if first.file == "-" else writable(stem)
+    tables = first.tables()
+    if len(parts) > 1:
+        tables = iter([concat(table for one in parts for table in one.tables())])
+    run = observed_run(tables, first.label or name, first.shown)
+    if not run.is_sampled:
+        print_message(
+            f"{first.shown}: only progress is known: the report lacks the CPU use and the end of "
+            "its jobs"
+        )
+    return run
 
 
 def _split(argument: str) -> tuple[str, str]:
@@ -151,22 +135,13 @@ def _split(argument: str) -> tuple[str, str]:
     return "", argument
 
 
-def _runs_of_jobs(given: _Input, content: Content) -> list[Run]:
+def _runs_of_jobs(given: _Input) -> list[Run]:
     """Return the runs of a table of jobs."""
-    if content is Content.SUMMARY:
+    if given.content is Content.SUMMARY:
         raise DataError(
             f"{given.shown}: a row per policy is too little for a report: use dl-sim --jobs"
         )
     return read_job_table(given.data, given.shown, given.label)
-
-
-def _observed(tables: Iterable[pa.Table], shown: str, label: str) -> Run:
-    run = observed_run(tables, label, shown)
-    if not run.is_sampled:
-        print_message(
-            f"{shown}: only progress is known: the report lacks the CPU use and the end of its jobs"
-        )
-    return run
 
 
 def _make_names_unique(runs: Sequence[Run]) -> None:
@@ -178,12 +153,11 @@ def _make_names_unique(runs: Sequence[Run]) -> None:
         taken.add(run.label)
 
 
-def _add(addition: _Addition, runs: Sequence[Run]) -> None:
+def _add(given: _Input, before: Run | None, runs: Sequence[Run]) -> None:
     """Add plans or results to the run of their name, else to the one before them."""
-    given = addition.input
     named = [run for run in runs if run.label == given.label]
-    run = named[0] if named else addition.before or runs[0]
-    if addition.content is Content.RESULTS:
+    run = named[0] if named else before or runs[0]
+    if given.content is Content.RESULTS:
         add_results(run, read_rows(given.data, given.shown))
         return
     from dltools.cli.policies import allowed_plugins
