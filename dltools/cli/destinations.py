@@ -78,20 +78,6 @@ def is_replaceable(path: Path) -> bool:
     return _is_regular(_place(path))
 
 
-def is_terminal(path: str) -> bool:
-    """Tell whether -o names a terminal, such as /dev/tty."""
-    try:
-        if not stat.S_ISCHR(Path(path).stat().st_mode):
-            return False
-        handle = os.open(path, os.O_WRONLY | os.O_NOCTTY)
-    except OSError:
-        return False
-    try:
-        return os.isatty(handle)
-    finally:
-        os.close(handle)
-
-
 def _place(path: Path) -> Path:
     """Return the path with its links followed, except those of /proc, which are open files. Raises
     `OutputError` for a directory and for links in a circle."""

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import typer
 
-from dltools.cli.destinations import is_replaceable, is_terminal
+from dltools.cli.destinations import is_replaceable
 from dltools.errors import OutputError
 from dltools.observations.formats import registry
 
@@ -146,7 +146,7 @@ def choose_observation_format(
     if output is not None and is_directory(output):
         _check_directory(output, wanted)
         return WHOLE
-    to_terminal = sys.stdout.isatty() if output is None else is_terminal(output)
+    to_terminal = output is None and sys.stdout.isatty()
     chosen = format_by_name(wanted, output, suffixes())
     if chosen is ObservationFormat.AUTO:
         if to_terminal:

@@ -22,9 +22,6 @@ if TYPE_CHECKING:
     from dltools.cli.probe.request import Request
     from dltools.observations.table import Row
 
-_LONGEST = 160
-_MOST_DRAWINGS = 3
-
 
 def read_logs(request: Request, pattern: Pattern | None) -> None:
     """Write the rows of saved logs, or list their metrics."""
