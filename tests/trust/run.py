@@ -45,7 +45,7 @@ SHOWN_BY = {
         "real_engine/test_foreign.py", "real_engine/test_roles.py",
         "apply/test_refusals.py", "engine/limits/test_cpu_limits.py",
     ],
-    "one run at a time; a dead run holds no lock": ["test_files.py"],
+    "one run at a time; a dead run holds no lock": ["test_whole_files.py"],
     "state is its owner's; a clone takes none of another machine": [
         "engine/test_state_folder.py", "cli/apply/test_foreign_state.py",
         "apply/test_cloned_hosts.py",
