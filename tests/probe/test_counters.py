@@ -88,3 +88,13 @@ def test_only_a_stream_spreads_its_searches(is_followed, monkeypatch) -> None:
     Counters(engine).read(inventory)
     (budget_s,) = budgets
     assert 0 < budget_s < 1 if is_followed else budget_s == math.inf
+
+
+def test_rows_of_gpus_name_the_containers_that_run() -> None:
+    engine = ScriptedEngine()
+    inventory = Inventory(engine, {})
+    id_ = engine.start("job")
+    inventory.refresh()
+    rows: list[Row] = [{"gpu_uuid": "GPU-1"}, {"container_id": id_}, {"container_id": "gone"}]
+    whole, own = counters._with_names(rows, inventory.running)
+    assert (whole, own["container_name"]) == (rows[0], "job")
