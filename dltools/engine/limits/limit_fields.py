@@ -1,7 +1,7 @@
 """The fields of CPU limits on an engine's record, under Docker's names; Podman and CRI have others.
 
-A container started with --cpus has its quota in NanoCpus, and refuses the other fields; any other
-container takes only those. Zero and "" mean "unchanged" in an update: neutral values reset.
+A container with a quota in NanoCpus (--cpus) refuses the other fields, and one that has these
+refuses NanoCpus. Zero and "" mean "unchanged" in an update: neutral values reset.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ def equivalent_original(
     located: LocatedContainer, original: Mapping[str, Any], engine_cpus: int
 ) -> dict[str, Any]:
     """Return fields that have the effect of an original quota, and that are accepted where a change
-    that failed has left NanoCpus on the engine's record. {} where that is not so."""
+    has left NanoCpus on the engine's record. {} where that is not so."""
     if original.get("NanoCpus") or (located.container.limit_fields.get("NanoCpus") or 0) <= 0:
         return {}
     cores = recorded_limits(original)["cpus"]
@@ -88,10 +88,15 @@ def _quota_fields(
 ) -> dict[str, Any]:
     """Return the fields that set a quota in cores, None for none.
 
-    NanoCpus has no value for "none": a quota of all the engine's CPUs has the same effect.
+    NanoCpus has no value for "none": a quota of all the engine's CPUs has the same effect. Where
+    the record has it and no quota, a new one goes there: after the other fields the engine would
+    refuse its owner's `docker update --cpus`.
     """
-    if present.get("NanoCpus"):
+    is_free = not present.get("CpuPeriod") and (present.get("CpuQuota") or 0) <= 0
+    if present.get("NanoCpus") or (cpus is not None and is_free and "NanoCpus" in present):
         return {"NanoCpus": _nano_cpus(engine_cpus if cpus is None else cpus)}
+    if cpus is None and is_free and "NanoCpus" in present:
+        return {"CpuQuota": -1}
     if cpus is None:  # crun ignores "no quota" without a period
         return {"CpuPeriod": present.get("CpuPeriod") or PERIOD_US, "CpuQuota": -1}
     period = fitting_period(cpus, present.get("CpuPeriod"))

@@ -46,15 +46,13 @@ def cpu_list(cpuset: str | None) -> dict[str, Any]:
 @pytest.mark.parametrize(
     ("started", "fields"),
     [
-        ({}, {"CpuPeriod": 100_000, "CpuQuota": 150_000}),
-        (
-            {"NanoCpus": 0, "CpuQuota": 0, "CpuPeriod": 0},
-            {"CpuPeriod": 100_000, "CpuQuota": 150_000},
-        ),
+        ({}, {"NanoCpus": 1_500_000_000}),
+        ({"NanoCpus": 0, "CpuQuota": 0, "CpuPeriod": 0}, {"NanoCpus": 1_500_000_000}),
+        ({"NanoCpus": 0, "CpuQuota": -1, "CpuPeriod": 0}, {"NanoCpus": 1_500_000_000}),
         ({"NanoCpus": 500_000_000}, {"NanoCpus": 1_500_000_000}),
         ({"CpuQuota": 50_000}, {"CpuPeriod": 100_000, "CpuQuota": 150_000}),
         ({"CpuQuota": 50_000, "CpuPeriod": 20_000}, {"CpuPeriod": 20_000, "CpuQuota": 30_000}),
-        ({"CpuShares": 512}, {"CpuPeriod": 100_000, "CpuQuota": 150_000}),
+        ({"CpuShares": 512}, {"NanoCpus": 1_500_000_000}),
     ],
 )
 def test_a_quota_uses_the_field_of_the_container_s_start(started, fields) -> None:
@@ -64,7 +62,7 @@ def test_a_quota_uses_the_field_of_the_container_s_start(started, fields) -> Non
 @pytest.mark.parametrize(
     ("started", "fields"),
     [
-        ({}, {"CpuPeriod": 100_000, "CpuQuota": -1}),
+        ({}, {"CpuQuota": -1}),
         ({"CpuQuota": 50_000, "CpuPeriod": 20_000}, {"CpuPeriod": 20_000, "CpuQuota": -1}),
         ({"NanoCpus": 500_000_000}, {"NanoCpus": CPUS * 1_000_000_000}),
     ],
