@@ -26,13 +26,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from dltools.observations.idleness import ASLEEP_CORES, ASLEEP_S, AWAKE_CORES, AWAKE_S
 from dltools.plan.realisation.queue import TURN_S
-
-ASLEEP_S, ASLEEP_CORES = 1.5, 0.25
-"""A container that wanted fewer CPUs for so many seconds sleeps."""
-
-AWAKE_S, AWAKE_CORES = 0.5, 0.4
-"""A sleeping container that wanted more CPUs for so many seconds is awake."""
 
 IDLE_S, IDLE_CPUS = 0.75, 0.75
 """A turn in which so many CPUs were idle for so many seconds has room for another group."""

@@ -8,7 +8,6 @@ processes says which variable or option sets the number, whatever the runtime.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
 
 from dltools.labels import Role
 from dltools.plan.decisions import JobDecision
@@ -20,6 +19,7 @@ from dltools.plan.signals.busy_threads import (
     spinning_threads,
 )
 from dltools.plan.signals.container_history import ContainerHistory
+from dltools.plan.signals.in_force import Runtime
 
 _WORTH = (
     "measured on 2 CPUs, two trainings of two threads: 31 to 37 s as they are, 17 s with "
@@ -65,7 +65,7 @@ def _quota(decision: JobDecision) -> float | None:
 def _of_host(host: HostHistory, quotas: dict[str, float | None]) -> Iterator[str]:
     jobs = _jobs(host)
     spinning = [job for job in jobs if spinning_threads(job)]
-    reporting = [job for job in jobs if job.metrics or job in spinning]
+    reporting = [job for job in jobs if job.progress.metrics or job in spinning]
     total = sum(spinning_threads(job) or busy_threads(job) for job in reporting)
     is_crowded = len(reporting) > 1 and total > host.cpus > 0
     for job in jobs if host.cpus > 0 else ():
@@ -85,7 +85,10 @@ def _jobs(host: HostHistory) -> list[ContainerHistory]:
     found = (
         job
         for job in host.containers.values()
-        if job.metrics or job.role is Role.TRAINING or job.thread_pools or job.openmp_runtime
+        if job.progress.metrics
+        or job.standing.role is Role.TRAINING
+        or job.runtime.thread_pools
+        or job.runtime.openmp_runtime
     )
     return sorted(found, key=lambda job: (job.name, job.id))
 
@@ -104,8 +107,8 @@ def _beyond(job: ContainerHistory, cpus: float, quota: float | None) -> str | No
         if most < cpus:
             limit = f"its quota is {own:g}{_stopped(job)}" if most == own else f"it has {most:g}"
         return f"{job.name}: {threads} threads want a CPU at once, and {limit}: {_fewer(job, most)}"
-    is_stopped = own is not None and (job.throttled.part or 0.0) >= _STOPPED
-    if is_stopped and threads is None and (job.threads or 1) > 1:
+    is_stopped = own is not None and (job.use.throttled.part or 0.0) >= _STOPPED
+    if is_stopped and threads is None and (job.use.threads or 1) > 1:
         return f"{job.name}: its quota is {own:g} CPUs{_stopped(job)}: {_fewer(job, most)}"
     return None
 
@@ -114,38 +117,45 @@ def _on_all_cpus(job: ContainerHistory, host: HostHistory) -> str | None:
     """Return what takes CPUs from those that feed the GPUs: processes that compile, of which there
     are more than CPUs; or a thread of each rank of a training on each CPU, where several trainings,
     or ranks of one, have GPUs. None for nothing."""
-    pools, most = _pools(job), min(job.owner.most_cpus, host.cpus)
+    pools, most = _pools(job.runtime), min(job.owner.most_cpus, host.cpus)
     if pools.get("inductor", 0) > max(1, most):
-        setting = options(replace(job, thread_pools="inductor", openmp_runtime=None), most)
+        setting = options(Runtime(thread_pools="inductor"), most)
         what = f"{pools['inductor']} processes compile at once on {most:g} CPUs"
         return f"{job.name}: {what}: start it with {setting} next time"
-    on_gpus = [one for one in host.containers.values() if one.gpus and one.role is Role.TRAINING]
-    ranks = sum(len(one.gpus) for one in on_gpus)
-    is_told = "OMP_NUM_THREADS=" in (job.openmp_settings or "")
-    if job not in on_gpus or ranks < 2 or is_told or not job.openmp_runtime or most < 2:
+    on_gpus = [
+        one
+        for one in host.containers.values()
+        if one.use.gpus and one.standing.role is Role.TRAINING
+    ]
+    ranks = sum(len(one.use.gpus) for one in on_gpus)
+    is_told = "OMP_NUM_THREADS=" in (job.runtime.openmp_settings or "")
+    if job not in on_gpus or ranks < 2 or is_told or not job.runtime.openmp_runtime or most < 2:
         return None
-    if (job.threads or 0) < most * len(job.gpus):
+    if (job.use.threads or 0) < most * len(job.use.gpus):
         return None
-    what = f"{job.threads} threads for {len(job.gpus)} of {ranks} GPUs in use, on all {most:g} CPUs"
+    what = f"{job.use.threads} threads for {len(job.use.gpus)} of {ranks} GPUs in use"
     fewer = max(1, int(host.cpus / ranks))
-    return f"{job.name}: {what}: start it with -e OMP_NUM_THREADS={fewer} next time"
+    start = f"start it with -e OMP_NUM_THREADS={fewer} next time"
+    return f"{job.name}: {what}, on all {most:g} CPUs: {start}"
 
 
-def _pools(job: ContainerHistory) -> dict[str, int]:
+def _pools(runtime: Runtime) -> dict[str, int]:
     """Return what starts threads in a job beside OpenMP, and how many, 0 where nothing says it."""
-    pairs = (one.partition("=") for one in (job.thread_pools or "").split("+"))
+    pairs = (one.partition("=") for one in (runtime.thread_pools or "").split("+"))
     return {name: int(count) if count.isdecimal() else 0 for name, _, count in pairs}
 
 
 def _stopped(job: ContainerHistory) -> str:
     """Return for how much of the time its quota stopped a job, "" if it did not."""
-    part = job.throttled.part or 0.0
+    part = job.use.throttled.part or 0.0
     return f", which stopped it {part:.0%} of the time" if part >= _SHOWN else ""
 
 
 def _spins(job: ContainerHistory) -> str:
     threads = spinning_threads(job)
-    return f"{job.name}: up to {threads} threads of {job.openmp_runtime} spin while they wait"
+    return (
+        f"{job.name}: up to {threads} threads of {job.runtime.openmp_runtime} spin while they wait"
+    )
 
 
 def _start(job: ContainerHistory, cpus: int) -> str:
@@ -153,21 +163,21 @@ def _start(job: ContainerHistory, cpus: int) -> str:
     calm = " ".join(f"-e {variable}" for variable in settings_against_spinning(job))
     if max(1, cpus) >= spinning_threads(job):
         return f"start it with {calm} next time"
-    return f"start it with {calm} next time, or with fewer threads: {options(job, cpus)}"
+    return f"start it with {calm} next time, or with fewer threads: {options(job.runtime, cpus)}"
 
 
 def _fewer(job: ContainerHistory, cpus: float) -> str:
-    if found := options(job, cpus):
+    if found := options(job.runtime, cpus):
         return f"start it with {found} next time"
     return f"set the number of its threads to {max(1, int(cpus))}"
 
 
-def options(job: ContainerHistory, cpus: float) -> str:
+def options(runtime: Runtime, cpus: float) -> str:
     """Return the options of `docker run`, or of the program, that set a job's number of threads, ""
     where nothing in it is known."""
-    pools = _pools(job)
+    pools = _pools(runtime)
     found = [text for name, text in _OPTIONS.items() if name in pools]
-    if job.openmp_runtime and "llama.cpp" not in pools:
+    if runtime.openmp_runtime and "llama.cpp" not in pools:
         found.insert(0, "-e OMP_NUM_THREADS={n}")
     if not found and "libtbb" in pools:
         found = ["--cpuset-cpus of {n} CPUs"]

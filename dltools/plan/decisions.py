@@ -13,7 +13,8 @@ from dltools.plan.policy.interface import ActionKind, Allocation
 from dltools.plan.realisation.settings import LEAST_CPUS, Settings, Turn, as_found
 from dltools.plan.realisation.shared_host import Realisation
 from dltools.plan.records import Action, Op
-from dltools.plan.signals.container_history import ContainerHistory, Member
+from dltools.plan.signals.container_history import ContainerHistory
+from dltools.plan.signals.in_force import InForce, Member
 
 _OPS = {ActionKind.MIGRATE: Op.MIGRATE, ActionKind.DELIVER: Op.DELIVER}
 
@@ -89,35 +90,32 @@ def decisions(hosts: Iterable[HostHistory], realised: Realised) -> Iterator[JobD
     for host in hosts:
         found = realised[host.name]
         for container in sorted(host.containers.values(), key=lambda one: (one.name, one.id)):
-            for one in container.members or (container,):
+            for one in container.containers:
                 yield _decision(host, container, one, found)
 
 
 def _decision(
-    host: HostHistory,
-    container: ContainerHistory,
-    one: ContainerHistory | Member,
-    found: Realisation,
+    host: HostHistory, container: ContainerHistory, one: Member, found: Realisation
 ) -> JobDecision:
-    """Return the decision for `one`, which is the container or a member of its job."""
-    present = present_settings(one, host.cpus, host.cpuset)
+    """Return the decision for `one`, the container itself or a member of its job."""
+    present = present_settings(one.limits, host.cpus, host.cpuset)
     allocation = host.allocations.get(container.id)
     setting = _part(container, found.settings.get(container.id))
     op = Op.ROTATE if setting is not None and "turn_s" in setting else Op.UPDATE
     if setting is not None:
         limits, turn = _apart(setting)
         setting = {**limits, **turn} if differs(limits, present, host.cpus) else turn or None
-    note, role = found.notes.get(container.id, ""), container.judgement.text
+    note, role = found.notes.get(container.id, ""), container.standing.judgement.text
     if allocation is None:
         is_job = container.id in found.settings and note
         why = f"{role}; {note}" if is_job else _left_alone(container)
         allocation, note = Allocation(None, "-", why), ""
-    members = f"one of {len(container.members)} containers of the job {container.job}"
+    job, members, _ = container.membership
     notes = (
         allocation.reason,
         note,
-        members if container.members else "",
-        *container.targets.faults,
+        f"one of {len(members)} containers of the job {job}" if members else "",
+        *container.progress.targets.faults,
     )
     reason = "; ".join(note for note in notes if note)
     return JobDecision(
@@ -129,7 +127,7 @@ def _decision(
         setting,
         reason,
         op,
-        container.job if container.members else None,
+        job if members else None,
         role,
         container.user,
         found.ends_s.get(container.run_id),
@@ -137,36 +135,34 @@ def _decision(
 
 
 def _left_alone(container: ContainerHistory) -> str:
-    why = ", as no label of its owner asks for more" if container.is_left_alone else ""
-    what = ", protected" if container.protected else f"{_LEFT_ALONE}{why}"
-    return f"{container.judgement.text}{what}"
+    why = ", as no label of its owner asks for more" if container.standing.is_left_alone else ""
+    what = ", protected" if container.standing.protected else f"{_LEFT_ALONE}{why}"
+    return f"{container.standing.judgement.text}{what}"
 
 
 def _part(job: ContainerHistory, setting: Settings | None) -> Settings | None:
     """Return what each container of a job gets of its setting: an equal part of its quota."""
     quota = setting.get("cpus") if setting else None
-    if setting is None or quota is None or not job.members:
+    if setting is None or quota is None or not job.membership.members:
         return setting
-    return {**setting, "cpus": round(max(LEAST_CPUS, quota / len(job.members)), 3)}
+    return {**setting, "cpus": round(max(LEAST_CPUS, quota / len(job.membership.members)), 3)}
 
 
-def present_settings(
-    container: ContainerHistory | Member, cpus: float, cpuset: str | None
-) -> Settings:
+def present_settings(limits: InForce, cpus: float, cpuset: str | None) -> Settings:
     """Return the settings in force, on a host of so many `cpus` whose containers may have the CPUs
     `cpuset`; what is unknown is left out. A quota of all CPUs is none."""
     present: Settings = {}
-    if container.cpus is not None and container.cpus > 0:
-        present["cpus"] = None if container.cpus >= cpus else container.cpus
-    if container.weight is not None and container.weight > 0:
-        present["weight"] = container.weight
-    if container.cpuset:
-        every = container.cpuset == cpuset and len(parse_cpus(container.cpuset)) >= cpus
-        present["cpuset"] = None if every else container.cpuset
-    if container.turn_s is not None:
-        present["turn_s"] = container.turn_s
-    if container.state == "paused":
-        present["state"] = container.state
+    if limits.cpus is not None and limits.cpus > 0:
+        present["cpus"] = None if limits.cpus >= cpus else limits.cpus
+    if limits.weight is not None and limits.weight > 0:
+        present["weight"] = limits.weight
+    if limits.cpuset:
+        every = limits.cpuset == cpuset and len(parse_cpus(limits.cpuset)) >= cpus
+        present["cpuset"] = None if every else limits.cpuset
+    if limits.turn_s is not None:
+        present["turn_s"] = limits.turn_s
+    if limits.state == "paused":
+        present["state"] = limits.state
     return present
 
 
@@ -209,8 +205,8 @@ def actions(hosts: Iterable[HostHistory], realised: Realised) -> tuple[Action, .
     for host in hosts:
         for action in host.actions:
             known = host.containers.get(action.job_id)
-            job = known.members[0] if known is not None and known.members else known
-            if job is not None:
+            if known is not None:
+                job = known.containers[0]
                 found.append(
                     Action(
                         len(found) + 1,
@@ -231,7 +227,7 @@ def actions(hosts: Iterable[HostHistory], realised: Realised) -> tuple[Action, .
 def covered(hosts: Iterable[HostHistory]) -> tuple[str, ...]:
     """Return the ids of all containers that were decided on, and of those that stay as they are."""
     jobs = (job for host in hosts for job in host.containers.values())
-    return tuple(sorted(key for job in jobs for key in job.container_ids))
+    return tuple(sorted(one.id for job in jobs for one in job.containers))
 
 
 def classes(hosts: Iterable[HostHistory]) -> dict[str, dict[str, str]]:
@@ -241,7 +237,7 @@ def classes(hosts: Iterable[HostHistory]) -> dict[str, dict[str, str]]:
             one.name: allocation.job_class
             for key, allocation in host.allocations.items()
             if key in host.containers
-            for one in host.containers[key].members or (host.containers[key],)
+            for one in host.containers[key].containers
         }
         for host in hosts
     }

@@ -53,11 +53,11 @@ def _groups(host: HostHistory) -> Iterator[tuple[str, int, list[ContainerHistory
     """Yield the containers that share GPUs: the least UUID and the number of these, and those that
     use them and that the policy has decided on."""
     now = host.sampled_at or 0
-    holders = [one for one in host.containers.values() if one.gpu_seconds.gpus]
+    holders = [one for one in host.containers.values() if one.use.gpu_seconds.gpus]
     jobs = {job.id: job for job in host.jobs()}
     for group in sharing_gpus(holders):
-        gpus = {gpu for one in group for gpu in one.gpus}
-        own = [jobs[one.id] for one in group if one.id in jobs and one.feeds_gpu(now)]
+        gpus = {gpu for one in group for gpu in one.use.gpus}
+        own = [jobs[one.id] for one in group if one.id in jobs and one.use.feeds_gpu(now)]
         if len(group) > 1 and own:
             yield min(gpus), len(gpus), sorted(own, key=lambda job: (job.arrived, job.name, job.id))
 
@@ -70,27 +70,30 @@ def move_levers(host: HostHistory, may_pause: Callable[[ContainerHistory], bool]
             given = host.allocations.get(job.id)
             if given is not None and given.share is not None and not given.unlimited:
                 shared.add(job.id)
-                asked = min(given.share * size, float(len(job.gpus)))
-                job.gpu_lever = _moved(job, asked, host.sampled_at or 0, by_duty=may_pause(job))
+                asked = min(given.share * size, float(len(job.use.gpus)))
+                job.use.gpu_lever = _moved(job, asked, host.sampled_at or 0, by_duty=may_pause(job))
     for job in host.containers.values():
         if job.id not in shared:
-            job.gpu_lever = None
+            job.use.gpu_lever = None
 
 
 def _moved(job: ContainerHistory, asked: float, now: int, *, by_duty: bool) -> GpuLever:
     """Return the lever of a job that asks for so many GPUs."""
-    lever = job.gpu_lever
+    lever = job.use.gpu_lever
     if lever is None or lever.by_duty != by_duty:
-        return GpuLever(now, job.effort, job.attained, asked, by_duty=by_duty)
+        return GpuLever(now, job.use.effort, job.use.attained, asked, by_duty=by_duty)
     span_s = (now - lever.since) / MICRO
     if span_s < LOOK_S - _EARLY_S:
         return replace(lever, asked=asked)
-    had, cores = (job.effort - lever.effort) / span_s, (job.attained - lever.attained) / span_s
+    had, cores = (
+        (job.use.effort - lever.effort) / span_s,
+        (job.use.attained - lever.attained) / span_s,
+    )
     if abs(asked - had) <= (_NEAR if by_duty else max(_NEAR, _NEAR_BY_CPUS * asked)):
         found = replace(lever, asked=asked, had=had)
-        return found if span_s < _LONGEST_S else found.begun(now, job.effort, job.attained)
+        return found if span_s < _LONGEST_S else found.begun(now, job.use.effort, job.use.attained)
     factor = min(_STEP, max(1 / _STEP, asked / had if had > 0 else _STEP))
-    found = replace(lever, asked=asked, had=had).begun(now, job.effort, job.attained)
+    found = replace(lever, asked=asked, had=had).begun(now, job.use.effort, job.use.attained)
     if by_duty:
         return replace(found, part=min(1.0, max(_LEAST_PART, lever.part * factor)))
     if lever.cpus is None and factor >= 1:
@@ -106,7 +109,7 @@ def shares_of_gpus(host: HostHistory, period_s: float) -> GpuSharing:
     notes: dict[str, str] = {}
     for queue, _, jobs in _groups(host):
         for number, job in enumerate(jobs):
-            lever = job.gpu_lever
+            lever = job.use.gpu_lever
             if lever is None:
                 notes[job.id] = f"shares {short_gpu(queue)}: nothing is asked of it"
                 continue

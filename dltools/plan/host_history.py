@@ -72,11 +72,15 @@ class HostHistory:
         too, by name; without those that must not be touched."""
         if self.cpus <= 0:
             return ()
-        return _by_name(c for c in self.containers.values() if c.metrics and self._is_job(c))
+        return _by_name(
+            c for c in self.containers.values() if c.progress.metrics and self._is_job(c)
+        )
 
     def without_progress(self) -> Jobs:
         """Return those that have reported nothing yet, by name."""
-        return _by_name(c for c in self.containers.values() if not c.metrics and self._is_job(c))
+        return _by_name(
+            c for c in self.containers.values() if not c.progress.metrics and self._is_job(c)
+        )
 
     def no_longer_jobs(self) -> Jobs:
         """Return the containers, by name, that were given settings as jobs and are none any more:
@@ -84,12 +88,12 @@ class HostHistory:
         return _by_name(
             c
             for c in self.containers.values()
-            if c.managed and not c.protected and not self._is_job(c)
+            if c.managed and not c.standing.protected and not self._is_job(c)
         )
 
     def _is_job(self, container: ContainerHistory) -> bool:
         roles = (Role.TRAINING, Role.SERVER) if self.has_servers else (Role.TRAINING,)
-        return container.role in roles and container.may_be_touched
+        return container.standing.role in roles and container.standing.may_be_touched
 
     def note_others(self) -> None:
         """Measure what programs that are no jobs use, at the newest sample. Where the host's own
@@ -98,12 +102,14 @@ class HostHistory:
             return
         jobs = (*self.jobs(), *self.without_progress())
         if self.busy.samples:
-            attained = {job.run_id: job.attained for job in jobs}
+            attained = {job.run_id: job.use.attained for job in jobs}
             self.others = self.others.after(*self.busy.samples[-1], attained, self.cpus)
             return
         ids = {job.id for job in jobs}
         others = [
-            one.cpu.cores for one in self.containers.values() if one.id not in ids and one.cpu.cores
+            one.use.cpu.cores
+            for one in self.containers.values()
+            if one.id not in ids and one.use.cpu.cores
         ]
         self.others = OthersUse(sum(map(_mean, others)) / self.cpus)
 
@@ -158,7 +164,7 @@ class HostHistory:
         """Keep what has been decided, and drop the history that no later round needs."""
         self.allocations = dict(decision.allocations)
         for job in jobs:
-            job.has_news = False
+            job.progress.has_news = False
         for key, allocation in self.allocations.items():
             if allocation.share is not None and key in self.containers:
                 self.containers[key].managed = True

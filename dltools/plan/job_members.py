@@ -15,9 +15,10 @@ from dataclasses import replace
 from typing import Any
 
 from dltools.labels import LONGEST_PAUSE, PROTECT, Role, is_true, longest_pause_s, parse_labels
+from dltools.notation.limits import known_name
 from dltools.notation.resources import format_cpus, parse_cpus, union_of_cpus
 from dltools.observations.host_samples import GpuUse, GpuUses, HostSamples, PointsByMetric
-from dltools.plan.signals.container_history import Member
+from dltools.plan.signals.in_force import InForce, Member
 
 PREFIX = "job:"
 """Begins the id of a job of several containers; no container's id does."""
@@ -139,20 +140,31 @@ def _wishes(all_of: Callable[[str], list[Any]]) -> dict[str, Any]:
 
 
 def _member(rows: Mapping[str, list[Any]], at: int) -> Member:
+    id_ = rows["container_id"][at]
+    return Member(id_, rows["container_name"][at] or id_[:12], limits_at(rows, at))
+
+
+def limits_at(rows: Mapping[str, list[Any]], at: int) -> InForce:
+    """Return the limits in force for the container of a row."""
+
     def number(name: str) -> float | None:
         value: float = rows[name][at]
         return value if math.isfinite(value) else None
 
-    id_ = rows["container_id"][at]
-    return Member(
-        id_,
-        rows["container_name"][at] or id_[:12],
-        rows["state"][at] or "running",
+    return InForce(
         number("cpu_limit_cores"),
         number("cpu_weight"),
-        number("turn_seconds"),
         rows["cpuset"][at],
+        number("turn_seconds"),
+        rows["state"][at] or "running",
+        rows["cgroup_parent"][at],
+        names_of(rows["cannot"][at]),
     )
+
+
+def names_of(text: str | None) -> frozenset[str]:
+    """Return the names that are joined by + in a cell."""
+    return frozenset(map(known_name, filter(None, (text or "").split("+"))))
 
 
 def _labels(texts: Sequence[str | None]) -> str | None:

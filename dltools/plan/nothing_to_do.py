@@ -68,7 +68,7 @@ def _of_host(
     if host.cpus <= 0:
         return "the number of CPUs is unknown"
     roles = (Role.TRAINING, Role.SERVER) if host.has_servers else (Role.TRAINING,)
-    trainings = [one for one in running if one.role in roles]
+    trainings = [one for one in running if one.standing.role in roles]
     if not trainings:
         return _no_training(running)
     jobs, silent = host.jobs(), host.without_progress()
@@ -93,8 +93,9 @@ def _of_host(
 def _no_training(running: Sequence[ContainerHistory]) -> str:
     count = len(running)
     run = f"{count} containers run" if count > 1 else "1 container runs"
+    whats = [(one.name, one.standing) for one in running]
     named = _listed(
-        [f"{one.name} ({one.judgement.text if one.metrics else one.role})" for one in running]
+        [f"{name} ({it.judgement.text if it.has_reported else it.role})" for name, it in whats]
     )
     what = "none is known to train" if count > 1 else "it is not known to train"
     return f"{run}, {what}: {named}; {_HOW_TO_SHOW}"

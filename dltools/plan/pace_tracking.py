@@ -25,6 +25,7 @@ from dltools.plan.realisation.shared_host import Realisation
 from dltools.plan.signals.busy_threads import is_serving
 from dltools.plan.signals.container_history import ContainerHistory
 from dltools.plan.signals.evaluation_metric import metric_of
+from dltools.plan.signals.job import Job
 from dltools.plan.signals.paces import Mark, Pace, Place
 
 _FREE_LOOK_S = 2.0
@@ -35,10 +36,10 @@ def measured_contention(host: HostHistory, *, is_crowded: bool) -> Contention:
     """Bring the paces of a host's jobs up to its newest sample; return what they show."""
     now, jobs = host.sampled_at or 0, _followed(host)
     for job in jobs:
-        if job.pace is None:
-            begin = Mark(now, job.attained)
-            job.pace = Pace(metric_of(job) or "", begin, begin)
-        job.pace = job.pace.measured(now, job.attained)
+        if job.progress.pace is None:
+            begin = Mark(now, job.use.attained)
+            job.progress.pace = Pace(metric_of(job) or "", begin, begin)
+        job.progress.pace = job.progress.pace.measured(now, job.use.attained)
     if not is_crowded:
         return Contention()
     return host.contention.measured(jobs, now, host.others.share)
@@ -50,10 +51,10 @@ def note_places(host: HostHistory, found: Realisation, *, is_crowded: bool) -> Q
     now, jobs = host.sampled_at or 0, _followed(host)
     look_s = host.contention.look_s(now, max((job.arrived for job in jobs), default=now))
     for job in jobs:
-        if job.pace is not None:
+        if job.progress.pace is not None:
             place = _place(job, found) if is_crowded else None
-            job.pace = job.pace.in_place(place, now, job.attained)
-            if place is Place.FIRST and not job.pace.has_been_free:
+            job.progress.pace = job.progress.pace.in_place(place, now, job.use.attained)
+            if place is Place.FIRST and not job.progress.pace.has_been_free:
                 look_s = min(look_s, _FREE_LOOK_S)
     return found.queue.due_by(now, look_s) if is_crowded else found.queue
 
@@ -61,12 +62,14 @@ def note_places(host: HostHistory, found: Realisation, *, is_crowded: bool) -> Q
 def forget_places(host: HostHistory) -> None:
     """Forget in which places jobs compete: settings that may stay for good put no job first."""
     for job in _followed(host):
-        if job.pace is not None:
-            job.pace = job.pace.in_place(None, host.sampled_at or 0, job.attained)
+        if job.progress.pace is not None:
+            job.progress.pace = job.progress.pace.in_place(
+                None, host.sampled_at or 0, job.use.attained
+            )
 
 
 def _followed(host: HostHistory) -> list[ContainerHistory]:
-    return [job for job in host.jobs() if (job.threads or 1) > 1 and not is_serving(job)]
+    return [job for job in host.jobs() if (job.use.threads or 1) > 1 and not is_serving(job)]
 
 
 def _place(job: ContainerHistory, found: Realisation) -> Place:
@@ -109,7 +112,7 @@ def turns_on_gpus(host: HostHistory) -> GpuSharing:
 
 def _all_shared(host: HostHistory) -> Iterator[_GpuGroup]:
     now = host.sampled_at or 0
-    holders = [one for one in host.containers.values() if one.gpu_seconds.gpus]
+    holders = [one for one in host.containers.values() if one.use.gpu_seconds.gpus]
     if len(holders) < 2:
         return
     may = [job for job in host.jobs() if may_take_turns(host, job, now)]
@@ -117,27 +120,29 @@ def _all_shared(host: HostHistory) -> Iterator[_GpuGroup]:
         ids = {one.id for one in group}
         jobs = [job for job in may if job.id in ids]
         if len(jobs) > 1:
-            yield _GpuGroup(min(gpu for one in group for gpu in one.gpus), jobs, _why_not(group))
+            yield _GpuGroup(
+                min(gpu for one in group for gpu in one.use.gpus), jobs, _why_not(group)
+            )
 
 
 def may_take_turns(host: HostHistory, job: ContainerHistory, now: int) -> bool:
     """Tell whether a job uses a GPU, has a share of it, and all of its containers may be paused."""
     given = host.allocations.get(job.id)
-    is_whole = not job.lacks_members and job.job not in host.jobs_elsewhere
+    is_whole = not job.membership.lacks_members and job.membership.job not in host.jobs_elsewhere
     return (
         given is not None
         and given.share is not None
         and is_whole
         and job.may_be_paused
         and not is_serving(job)
-        and job.feeds_gpu(now)
+        and job.use.feeds_gpu(now)
     )
 
 
-def _why_not(group: Sequence[ContainerHistory]) -> str:
+def _why_not(group: Sequence[Job]) -> str:
     """Return why those that hold some GPUs may not be paused with their memory, "" if they may."""
-    for gpu in sorted({gpu for one in group for gpu in one.gpus}):
-        uses = {one.name: one.gpu_seconds.gpus[gpu] for one in group if gpu in one.gpus}
+    for gpu in sorted({gpu for one in group for gpu in one.use.gpus}):
+        uses = {one.name: one.use.gpu_seconds.gpus[gpu] for one in group if gpu in one.use.gpus}
         unknown = sorted(name for name, use in uses.items() if use.memory is None)
         if unknown:
             return f"the GPU memory of {unknown[0]} is unknown"

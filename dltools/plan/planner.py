@@ -93,7 +93,9 @@ class Planner:
                 self._hosts[name] = RecordedHost(
                     one.history, self._rounds.requirements, one.layout, reporters=one.reporters
                 )
-                if jobs := frozenset(c.job for c in one.history.containers.values() if c.job):
+                if jobs := frozenset(
+                    c.membership.job for c in one.history.containers.values() if c.membership.job
+                ):
                     self._jobs[name] = jobs
                 for key, _, text in one.layout.containers():
                     self._introduce(one.history.containers[key], text)
@@ -329,8 +331,8 @@ class Planner:
         for pattern, labels in self._labels:
             if fnmatchcase(container.name, pattern):
                 given |= labels
-        container.role_by_option = self._rules.said(container.name, own)
-        container.is_left_alone = self._rules.leave_out(own)
+        container.standing.by_option = self._rules.said(container.name, own)
+        container.standing.is_left_alone = self._rules.leave_out(own)
         container.label({**given, **own} if given else own)
         container.judge()
 

@@ -15,12 +15,11 @@ from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import Any, TypeVar
 
-from dltools.notation.limits import known_name
 from dltools.notation.resources import union_of_cpus
 from dltools.observations.host_samples import HostSamples, Layout, Points
 from dltools.observations.roles import from_row
 from dltools.plan.host_history import HostHistory
-from dltools.plan.job_members import Reporters, merged
+from dltools.plan.job_members import Reporters, limits_at, merged, names_of
 from dltools.plan.policy.interface import Requirements
 from dltools.plan.realisation.owner_bounds import (
     limits_of,
@@ -28,6 +27,8 @@ from dltools.plan.realisation.owner_bounds import (
     owner_when_first_seen,
 )
 from dltools.plan.signals.container_history import ContainerHistory
+from dltools.plan.signals.in_force import Membership, Runtime
+from dltools.plan.signals.standing import Standing
 
 _PRESENT = ("cpu_limit_cores", "cpu_weight", "cpuset")
 _ASKED = ("owner_cpu_limit_cores", "owner_cpu_weight", "owner_cpuset")
@@ -132,13 +133,13 @@ class RecordedHost:
         if not uses and not self.holds_gpus:
             return False
         return any(
-            uses.get(key, {}).keys() != one.gpu_seconds.gpus.keys()
+            uses.get(key, {}).keys() != one.use.gpu_seconds.gpus.keys()
             for key, one in self.history.containers.items()
         )
 
     def _note_holders(self) -> None:
         containers = self.history.containers.values()
-        self.holds_gpus = any(one.gpu_seconds.gpus for one in containers)
+        self.holds_gpus = any(one.use.gpu_seconds.gpus for one in containers)
 
     def _set_containers(self, number: int, layout: Layout, introduce: Introduce) -> None:
         """Begin a history for each container that is new, or restarted, at a sample."""
@@ -148,23 +149,25 @@ class RecordedHost:
         for at, (key, started, text) in enumerate(layout.containers(), low):
             before = known.get(key)
             restarted = (
-                before is not None and started and before.started and started != before.started
+                before is not None
+                and started
+                and before.use.started
+                and started != before.use.started
             )
             is_new = before is None or bool(restarted)
             if before is None or restarted:
                 title = layout.names[at - low] or key[:12]
                 managed = before is not None and before.managed
-                earlier = None if before is None else before.reported_role
-                container = ContainerHistory(
-                    key, title, self.history.name, now, managed=managed, earlier_role=earlier
-                )
+                earlier = None if before is None else before.standing.reported_role
+                standing = Standing(earlier=earlier)
+                container = ContainerHistory(key, title, now, managed=managed, standing=standing)
                 if before is not None and managed:
                     container.owner = before.owner
                 self._drop_earlier_run(key, number)
             else:
                 container = before
                 container.name = layout.names[at - low] or before.name
-            container.started = started or container.started
+            container.use.started = started or container.use.started
             introduce(container, text)
             container.observe(from_row(layout.roles[at - low], samples.rows["role_reason"][at]))
             running[key] = container
@@ -197,7 +200,7 @@ class RecordedHost:
         before = history.cpus
         history.cpus = next((size for size in reversed(sizes) if size > 0), None) or before
         said = [text for text in self.samples.cannot[begin:end] if text is not None]
-        history.cannot = _names(said[-1]) if said else history.cannot
+        history.cannot = names_of(said[-1]) if said else history.cannot
         times = self.samples.times[begin:end]
         history.busy = history.busy.after(times, self.samples.busy[begin:end], sizes, before)
         low, high, many = self.samples.bounds[begin], self.samples.bounds[end], len(order)
@@ -207,25 +210,25 @@ class RecordedHost:
             seconds = rows["cpu_seconds"][low + number : high : many]
             demands = rows["demand_cores"][low + number : high : many]
             states = rows["state"][low + number : high : many]
-            container.note_demand(times, demands, seconds, states)
+            container.use.note_demand(times, demands, seconds, states, container.limits)
             throttled = rows["cpu_throttled_seconds"][low + number : high : many]
-            container.throttled = container.throttled.after(times, throttled)
+            container.use.throttled = container.use.throttled.after(times, throttled)
             self._set_present(container, high - many + number)
-            if self.samples.gpus or self.holds_gpus or container.uses_gpu:
+            if self.samples.gpus or self.holds_gpus or container.use.uses_gpu:
                 uses = [self.samples.gpus.get(time, {}).get(key) for time in times]
                 container.note_gpus(times, uses)
             self._learn_owner(container, slice(low + number, high, many), sizes, before)
-            if not container.metrics:
+            if not container.progress.metrics:
                 weights = rows["cpu_weight"][low + number : high : many]
                 known = [_known(weight) for weight in weights]
-                container.note_cpu_use(times, seconds, known, demands)
-            container.add_samples(times, seconds)
+                container.note_busy(times, demands, seconds, known)
+            container.use.add_samples(times, seconds)
             points = self.samples.points.get(key)
             if points:
-                met = (container.met_first, container.met_final)
+                met = (container.progress.met_first, container.progress.met_final)
                 self._add_points(container, points, times[-1])
-                target_met |= (container.met_first, container.met_final) != met
-        cpusets = (container.cpuset for container in history.containers.values())
+                target_met |= (container.progress.met_first, container.progress.met_final) != met
+        cpusets = (container.limits.cpuset for container in history.containers.values())
         history.cpuset = union_of_cpus(history.cpuset, cpusets)
         self._note_holders()
         return target_met
@@ -234,21 +237,12 @@ class RecordedHost:
         """Set a container's name, state and limits to those of a row."""
         rows = self.samples.rows
         container.name = rows["container_name"][row] or container.name
-        container.state = rows["state"][row] or "running"
-        container.cpus = _known(rows["cpu_limit_cores"][row])
-        container.weight = _known(rows["cpu_weight"][row])
-        container.turn_s = _known(rows["turn_seconds"][row])
-        container.threads = rows["thread_count"][row]
-        container.cpuset = rows["cpuset"][row]
-        container.cgroup_parent = rows["cgroup_parent"][row]
-        container.cannot = _names(rows["cannot"][row])
-        container.openmp_runtime = rows["openmp_runtime"][row]
-        container.openmp_settings = rows["openmp_settings"][row]
-        container.thread_pools = rows["thread_pools"][row]
-        container.job = rows["job"][row]
+        container.limits = limits_at(rows, row)
+        container.use.threads = rows["thread_count"][row]
+        container.runtime = Runtime(*(rows[name][row] for name in Runtime._fields))
         container.observed_user = rows["user"][row]
-        container.members = (rows["members"][row] if "members" in rows else None) or ()
-        container.job_containers = rows["job_containers"][row]
+        members = (rows["members"][row] if "members" in rows else None) or ()
+        container.membership = Membership(rows["job"][row], members, rows["job_containers"][row])
         container.observe(from_row(rows["role"][row], rows["role_reason"][row]))
 
     def _learn_owner(
@@ -290,8 +284,8 @@ class RecordedHost:
             if low == high:
                 continue
             found.at = high
-            if container.started is not None and found.times[low] < container.started:
-                low = bisect.bisect_left(found.times, container.started, low, high)
+            if container.use.started is not None and found.times[low] < container.use.started:
+                low = bisect.bisect_left(found.times, container.use.started, low, high)
                 if low == high:
                     continue
             steps, epochs = found.steps[low:high], found.epochs[low:high]
@@ -308,22 +302,22 @@ class RecordedHost:
             epoch_counts += _last(times, found.epoch_counts[low:high])
             step_counts += _last(times, found.step_counts[low:high])
             news.append((times, steps, epochs))
-        was_counted = container.reported.is_counted
-        container.step = max(newest_steps, default=(0, container.step))[1]
-        container.epoch = max(newest_epochs, default=(0, container.epoch))[1]
-        if container.reported.is_counted and not was_counted:
+        was_counted = container.progress.is_counted
+        container.progress.step = max(newest_steps, default=(0, container.progress.step))[1]
+        container.progress.epoch = max(newest_epochs, default=(0, container.progress.epoch))[1]
+        if container.progress.is_counted and not was_counted:
             container.judge()
-        container.note_counts(
-            max(epoch_counts, default=(0, container.epoch_count))[1],
-            max(step_counts, default=(0, container.step_count))[1],
+        container.progress.note_counts(
+            max(epoch_counts, default=(0, container.progress.epoch_count))[1],
+            max(step_counts, default=(0, container.progress.step_count))[1],
         )
-        if container.length is not None:
+        if container.progress.length is not None:
             reports = [
                 (time, step, _known(epoch))
                 for times, steps, epochs in news
                 for time, step, epoch in zip(times, steps, epochs, strict=True)
             ]
-            container.note_positions(sorted(reports, key=_by_time))
+            container.progress.note_positions(sorted(reports, key=_by_time), container.use)
         if self.wake_times and self.wake_times.get(container.id, now + 1) <= now:
             del self.wake_times[container.id]
             self._set_wake_time(container)
@@ -334,17 +328,21 @@ class RecordedHost:
         points = self.samples.points.get(container.id)
         if not points:
             return
-        started, targets = container.started or 0, container.targets
-        unmet = targets.final if container.met_first is not None else targets.first
+        started, targets = container.use.started or 0, container.progress.targets
+        unmet = targets.final if container.progress.met_first is not None else targets.first
         times: list[int | None] = []
-        if container.reports < 2:
-            last = max((s.times[-1] for s in container.metrics.values() if s.times), default=-1)
+        if container.progress.reports < 2:
+            last = max(
+                (s.times[-1] for s in container.progress.metrics.values() if s.times), default=-1
+            )
             started = max(started, last + 1)
             times = [
                 next((t for t in found.times[found.at :] if t >= started), None)
                 for found in points.values()
             ]
-        elif self.requirements.targets and unmet is not None and container.met_final is None:
+        elif (
+            self.requirements.targets and unmet is not None and container.progress.met_final is None
+        ):
             found = points.get(targets.metric or "", Points())
             rest = zip(found.times[found.at :], found.values[found.at :], strict=True)
             times = [next((t for t, v in rest if t >= started and targets.meets(v, unmet)), None)]
@@ -368,10 +366,10 @@ def _role_may_change_at(container: ContainerHistory, points: Mapping[str, Points
     from these. None for never."""
     times: list[int] = []
     for name, found in points.items():
-        first = bisect.bisect_left(found.times, container.started or 0, found.at)
-        if name not in container.metrics:
+        first = bisect.bisect_left(found.times, container.use.started or 0, found.at)
+        if name not in container.progress.metrics:
             times += found.times[first : first + 1]
-        if not container.reported.is_counted:
+        if not container.progress.is_counted:
             places = zip(found.times, found.steps, found.epochs, strict=True)
             counted = (
                 time
@@ -394,11 +392,6 @@ def _by_time(report: tuple[int, int | None, float | None]) -> tuple[int, float, 
     """Return a sort key that does not depend on which metric was read first."""
     time, step, epoch = report
     return time, -1 if step is None else step, -1.0 if epoch is None else epoch
-
-
-def _names(text: str | None) -> frozenset[str]:
-    """Return the names that are joined by + in a cell."""
-    return frozenset(map(known_name, filter(None, (text or "").split("+"))))
 
 
 def _known(value: float | None) -> float | None:

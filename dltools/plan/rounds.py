@@ -5,7 +5,7 @@ The planner drives rounds over recordings and live streams, the simulator in vir
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
 from typing import Any, TypeVar
@@ -33,6 +33,7 @@ from dltools.plan.realisation.realise import realise
 from dltools.plan.realisation.shared_host import Realisation
 from dltools.plan.signals.busy_threads import busy_threads
 from dltools.plan.signals.container_history import ContainerHistory
+from dltools.plan.signals.job import Job
 
 _LOOK_S = 5.0
 """How often jobs that have reported nothing, and the load of the host, are looked at (s)."""
@@ -110,7 +111,7 @@ class Rounds:
         Return the settings that now hold, None where neither a round nor a turn of the queue was
         due. The history keeps the allocations, the actions and the queue.
         """
-        news = self.options.queue.explore > 0 and any(job.has_news for job in host.jobs())
+        news = self.options.queue.explore > 0 and any(job.progress.has_news for job in host.jobs())
         is_interrupted = news or (target_met and self.requirements.targets)
         jobs = host.start_round(self.requirements, is_interrupted=is_interrupted)
         if jobs or (self.requirements.cluster and host.has_fallen_idle()):
@@ -136,7 +137,10 @@ class Rounds:
         ends_s = choice.compared.left_s(now) if choice.compared else {}
         explore = self.options.queue.explore
         left_s = {
-            job.run_id: None if job.explores(explore) else ends_s.get(job.run_id) for job in jobs
+            job.run_id: ends_s.get(job.run_id)
+            if not job.progress.explores(job.use.attained, explore)
+            else None
+            for job in jobs
         }
         host.forecasts = host.forecasts.after(now, choice.mode, left_s)
         contention = measured_contention(host, is_crowded=is_crowded)
@@ -153,7 +157,7 @@ class Rounds:
             container.managed = True
             container.owner = owner_after_plan(container.owner, setting)
         for one in host.no_longer_jobs():  # the last word to it is what it began with
-            present = present_settings(one, host.cpus, host.cpuset)
+            present = present_settings(one.limits, host.cpus, host.cpuset)
             one.managed = differs(found.settings.get(one.id, {}), present, host.cpus)
         return found
 
@@ -195,14 +199,16 @@ class Rounds:
             looks.append(LOOK_S)
         return replace(found, queue=found.queue.due_by(now, min(looks))) if looks else found
 
-    def _looks(self, host: HostHistory, jobs: Jobs, is_contested: bool | None) -> Iterator[float]:
+    def _looks(
+        self, host: HostHistory, jobs: Sequence[Job], is_contested: bool | None
+    ) -> Iterator[float]:
         """Yield in how many seconds to look at jobs again."""
         explore = self.options.queue.explore
         for job in jobs:
-            if job.explores(explore):
+            if job.progress.explores(job.use.attained, explore):
                 yield _explored_in_s(job, host.cpus, explore)
         if len(jobs) > 1 and not host.looks_after_changes:
-            if any(job.cpu.demand is not None for job in jobs):
+            if any(job.use.cpu.demand is not None for job in jobs):
                 yield _DEMAND_LOOK_S
             elif is_contested is not None:
                 yield _LOOK_S
@@ -251,7 +257,9 @@ class Rounds:
 
     def _competes(self, job: ContainerHistory) -> bool:
         """Tell whether a job that has reported nothing yet competes with the others."""
-        return self.requirements.silent_jobs and job.is_busy and job.role is Role.TRAINING
+        return (
+            self.requirements.silent_jobs and job.use.is_busy and job.standing.role is Role.TRAINING
+        )
 
     def _decide(self, host: HostHistory, jobs: Jobs, all_hosts: OtherHosts) -> None:
         states: Mapping[str, HostState] = {host.name: host.state(jobs)}
@@ -265,7 +273,7 @@ class Rounds:
         self.memory = decision.state
 
 
-def _explored_in_s(job: ContainerHistory, cpus: float, explore_s: float) -> float:
+def _explored_in_s(job: Job, cpus: float, explore_s: float) -> float:
     """Return in how many seconds to look at a job that explores."""
-    left_s = (explore_s - job.attained) / max(1e-3, min(busy_threads(job), cpus))
+    left_s = (explore_s - job.use.attained) / max(1e-3, min(busy_threads(job), cpus))
     return min(_EXPLORING_LOOK_S, max(_SHORTEST_LOOK_S, left_s))

@@ -12,11 +12,12 @@ from datetime import datetime
 from typing import Any
 
 from dltools.notation.cpu_weights import DEFAULT_CPU_WEIGHT
+from dltools.observations.idleness import STILL_CORES
 
 Row = Mapping[str, Any]
 
-_CORES, _RATIO, _BYTES_PER_S = 0.05, 0.01, 10_000.0
-"""A container that uses less is still: cores, part of a GPU or of the time, bytes per second."""
+_RATIO, _BYTES_PER_S = 0.01, 10_000.0
+"""A container that uses less is still: part of a GPU or of the time, bytes per second."""
 
 _BUSY_HOST = 0.9
 """A container may wait for a CPU if this part of the host's CPUs is busy, or more."""
@@ -34,7 +35,7 @@ def is_held_back(before: Row, now: Row) -> bool:
         return now.get("turn_seconds") is not None
     weight, own = now.get("cpu_weight"), now.get("owner_cpu_weight") or DEFAULT_CPU_WEIGHT
     span_s, wanted = seconds_between(before["time"], now["time"]), now.get("demand_cores")
-    if weight is None or weight >= own or wanted is None or wanted < _CORES or span_s <= 0:
+    if weight is None or weight >= own or wanted is None or wanted < STILL_CORES or span_s <= 0:
         return False
     used = _rate(before, now, "cpu_seconds", span_s)
     return used is not None and used < _LITTLE * wanted
@@ -50,7 +51,7 @@ def is_still(
     if span_s <= 0 or states != ("running", "running") or now.get("turn_seconds") is not None:
         return False
     used = _rate(before, now, "cpu_seconds", span_s)
-    if used is None or used >= _CORES:
+    if used is None or used >= STILL_CORES:
         return False
     if any((_rate(before, now, name, span_s) or 0.0) >= _BYTES_PER_S for name in _MOVED):
         return False
@@ -68,9 +69,9 @@ def _may_wait_for_cpu(
 ) -> bool:
     demand, waits = now.get("demand_cores"), _rate(before, now, "cpu_pressure_seconds", span_s)
     if demand is not None:
-        return bool(demand >= _CORES)
+        return bool(demand >= STILL_CORES)
     if waits is not None:
-        return waits >= _CORES
+        return waits >= STILL_CORES
     if node is None or node_before is None or not node.get("cpu_count"):
         return True
     host_s = seconds_between(node_before["time"], node["time"])

@@ -13,6 +13,7 @@ from dltools.observations.outcomes import JobResult, satisfies
 from dltools.plan.policy.interface import Requirements
 from dltools.plan.realisation.settings import Settings
 from dltools.plan.signals.container_history import ContainerHistory
+from dltools.plan.signals.in_force import InForce
 from dltools.sim.sharing import PAUSED
 from dltools.sim.workload import Job, Phase
 
@@ -270,44 +271,37 @@ class SimulatedJob:
     def sample(self, micros: int, requirements: Requirements, *, sees_threads: bool = True) -> bool:
         """Bring the policy's history up to date; tell whether a target was met. `sees_threads`:
         whether the demand of its threads is observed."""
-        history, limits = self.history, self.limits
+        history, use, limits = self.history, self.history.use, self.limits
         self.news = math.inf
-        if not history.samples or history.samples[-1][0] < micros:
+        if not use.samples or use.samples[-1][0] < micros:
             takes_turns = "group" in limits
             demand = self.demand
             # At most samples a job that takes turns is paused, although it has work.
             state = PAUSED if takes_turns and demand > 0 else "running"
-            wanted = demand if sees_threads else math.nan
-            history.note_demand([micros], [wanted], [self.cpu], [state])
-            history.weight, history.cpus = self.weight, limits["cpus"]
-            history.turn_s = limits.get("turn_s")
+            wanted = [demand if sees_threads else math.nan]
+            use.note_demand([micros], wanted, [self.cpu], [state], history.limits)
+            history.limits = InForce(limits["cpus"], self.weight, turn_s=limits.get("turn_s"))
             if self.holds_gpus:
                 ratio = self.gpu_use if self.job.device > 0 else math.nan
-                use = GpuUse(ratio, GPU_MEMORY, GPU_MEMORY_LIMIT)
-                history.note_gpus([micros], [{gpu_name(number): use for number in self.gpus}])
-            if not history.metrics:
-                history.note_cpu_use([micros], [self.cpu], [self.weight], [wanted])
-            history.add_samples([micros], [self.cpu])
+                gpu = GpuUse(ratio, GPU_MEMORY, GPU_MEMORY_LIMIT)
+                history.note_gpus([micros], [{gpu_name(number): gpu for number in self.gpus}])
+            if not history.progress.metrics:
+                history.note_busy([micros], wanted, [self.cpu], [self.weight])
+            use.add_samples([micros], [self.cpu])
         if not self.unread:
             return False
-        before = (history.met_first, history.met_final)
-        _, times, values, epochs = zip(*self.unread, strict=True)
-        history.add_points(
-            self.metric,
-            [round(time * MICRO) for time in times],
-            values,
-            epochs,
-            curves=requirements.curves,
-        )
-        history.step, history.epoch = epochs[-1], float(self.reported)
+        progress = history.progress
+        before = (progress.met_first, progress.met_final)
+        _, seconds, values, epochs = zip(*self.unread, strict=True)
+        times = [round(time * MICRO) for time in seconds]
+        history.add_points(self.metric, times, values, epochs, curves=requirements.curves)
+        progress.step, progress.epoch = epochs[-1], float(self.reported)
         if self.job.length and not self.job.serves:
-            history.note_counts(self.job.epochs, None)
-        history.note_positions(
-            (round(time * MICRO), epoch, epoch if epoch is None else float(epoch))
-            for time, epoch in zip(times, epochs, strict=True)
-        )
+            progress.note_counts(self.job.epochs, None)
+        positions = (None if epoch is None else float(epoch) for epoch in epochs)
+        progress.note_positions(zip(times, epochs, positions, strict=True), use)
         self.unread.clear()
-        return (history.met_first, history.met_final) != before
+        return (progress.met_first, progress.met_final) != before
 
     @property
     def holds_gpus(self) -> bool:

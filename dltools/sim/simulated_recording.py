@@ -65,7 +65,7 @@ def _container_row(job: SimulatedJob, number: int, host: SimulatedHost, now: flo
         "container_name": _name(job, number),
         "state": "running",
         "labels": labels_text(one),
-        "started_at": _moment((job.history.started or 0) / MICRO),
+        "started_at": _moment((job.history.use.started or 0) / MICRO),
         "cpu_seconds": job.cpu / one.members,
         IN_FORCE["cpus"]: quota,
         IN_FORCE["weight"]: job.weight,

@@ -21,8 +21,11 @@ from dltools.plan.host_history import HostHistory
 from dltools.plan.policy.interface import ActionKind, Policy
 from dltools.plan.realisation.mode import RealisationOptions
 from dltools.plan.rounds import Rounds
-from dltools.plan.signals.container_history import ContainerHistory, Member
+from dltools.plan.signals.container_history import ContainerHistory
+from dltools.plan.signals.in_force import Member, Membership
 from dltools.plan.signals.owner import Owner
+from dltools.plan.signals.standing import Standing
+from dltools.plan.signals.use import Use
 from dltools.sim.agenda import AT_ONCE, Agenda, Arrival, Event, Landing, Observation, Reaction, Wake
 from dltools.sim.simulated_host import Placement, SimulatedHost
 from dltools.sim.simulated_job import SimulatedJob
@@ -206,17 +209,15 @@ class Simulation:
         history = ContainerHistory(
             container_id,
             job.name,
-            host.spec.name,
             micros,
-            started=micros,
-            threads=job.all_threads + job.idle_threads,
-            observed_role=role_of(job, is_remote=host.spec.remote),
+            use=Use(micros, job.all_threads + job.idle_threads),
+            standing=Standing(observed=role_of(job, is_remote=host.spec.remote)),
             owner=Owner(job.cpus or None, job.cpu_weight / DEFAULT_CPU_WEIGHT, is_known=True),
         )
         if job.members > 1:
             names = [f"{job.name}-{number}" for number in range(job.members)]
-            history.members = tuple(Member(name, name) for name in names)
-            history.job, history.job_containers = job.name, job.members
+            members = tuple(Member(name, name) for name in names)
+            history.membership = Membership(job.name, members, job.members)
         history.label(labels_of(job, clairvoyant=self._clairvoyant))
         return history
 

@@ -6,6 +6,27 @@ from dltools.notation.times import MICRO
 from dltools.plan.host_history import HostHistory, RoundTimer
 from dltools.plan.signals.container_history import ContainerHistory
 
+
+def having(job: ContainerHistory, **fields: object) -> ContainerHistory:
+    """The job, with values of its own fields, or of those of its limits, use and the like."""
+    for field, value in fields.items():
+        part = next(
+            (
+                name
+                for name in ("limits", "membership", "runtime", "use", "progress")
+                if hasattr(getattr(job, name), field)
+            ),
+            None,
+        )
+        if part is None or hasattr(job, field):
+            setattr(job, field, value)
+        elif part in ("use", "progress"):
+            setattr(getattr(job, part), field, value)
+        else:
+            setattr(job, part, getattr(job, part)._replace(**{field: value}))
+    return job
+
+
 Points = Mapping[str, Sequence[tuple[float, float]]]
 
 EVEN = [(0.0, 0.0), (10.0, 5.0), (20.0, 10.0)]
@@ -23,11 +44,11 @@ def history(
     arrived_s: float = 0.0,
 ) -> ContainerHistory:
     """A job with points (second, value) and counter samples (second, CPU seconds)."""
-    job = ContainerHistory(name.ljust(64, "c"), name, "host", arrived=round(arrived_s * MICRO))
-    job.started = None if started_s is None else round(started_s * MICRO)
+    job = ContainerHistory(name.ljust(64, "c"), name, round(arrived_s * MICRO))
+    job.use.started = None if started_s is None else round(started_s * MICRO)
     job.label(labels or {})
     for second, cpu_seconds in samples:
-        job.add_sample(round(second * MICRO), cpu_seconds)
+        job.use.add_sample(round(second * MICRO), cpu_seconds)
     for metric, pairs in (points or {}).items():
         times = [round(second * MICRO) for second, _ in pairs]
         values = [value for _, value in pairs]

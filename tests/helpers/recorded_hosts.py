@@ -52,4 +52,4 @@ def sample(seconds: float, *names: str, **more: Any) -> list[Row]:
 
 
 def losses(one: ContainerHistory) -> list[float]:
-    return one.metrics["loss"].values if "loss" in one.metrics else []
+    return one.progress.metrics["loss"].values if "loss" in one.progress.metrics else []

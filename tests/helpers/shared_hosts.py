@@ -12,13 +12,14 @@ from dltools.plan.realisation.realise import realise
 from dltools.plan.signals.busy_threads import needed_cpus
 from dltools.plan.signals.container_history import ContainerHistory
 from dltools.plan.signals.metric_series import Series
+from dltools.plan.signals.use import Use
 
 
 def job(name: str, threads: int | None = 1, arrived: int = 0, **labels: str) -> ContainerHistory:
-    container = ContainerHistory(name, name, "h", arrived, threads=threads)
+    container = ContainerHistory(name, name, arrived, use=Use(threads=threads))
     container.label({key.replace("_", "."): value for key, value in labels.items()})
-    container.metrics["loss"] = Series()
-    container.reports = 2
+    container.progress.metrics["loss"] = Series()
+    container.progress.reports = 2
     container.judge()
     return container
 
@@ -49,7 +50,7 @@ def played(
     had = dict.fromkeys(shares, 0.0)
     for now in range(0, seconds, every):
         for one in jobs:
-            one.add_sample(now * MICRO, had[one.id])
+            one.use.add_sample(now * MICRO, had[one.id])
         alone = alone.after(now * MICRO, jobs, cpus)
         made = realise(
             ModeChoice(Mode.PRIORITY, ""),

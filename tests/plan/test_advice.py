@@ -3,7 +3,7 @@
 from typing import Any
 
 import pytest
-from helpers.histories import ONE_POINT, history, host_history
+from helpers.histories import ONE_POINT, having, history, host_history
 from helpers.observed_rows import container, node, planner_of, point
 
 from dltools.observations.host_samples import GpuUse
@@ -29,10 +29,7 @@ def job(
     name: str, threads: int | None = 2, runtime: str | None = "libgomp", **more: Any
 ) -> ContainerHistory:
     made = history(ONE_POINT, name=name)
-    made.threads, made.openmp_runtime = threads, runtime
-    for field, value in more.items():
-        setattr(made, field, value)
-    return made
+    return having(made, threads=threads, openmp_runtime=runtime, **more)
 
 
 def told(
@@ -118,7 +115,7 @@ def wanting(threads: float, pools: str | None = None, **more: Any) -> ContainerH
     """A job whose threads were seen to want so many CPUs."""
     more = {"runtime": None, "openmp_settings": "OMP_WAIT_POLICY=passive", "metrics": {}} | more
     made = job("x", 40, **{"cpu": CpuDemand(demands=(threads,), uses=(1.0,))} | more)
-    made.thread_pools = pools
+    made.runtime = made.runtime._replace(thread_pools=pools)
     made.judge()
     return made
 
@@ -166,7 +163,7 @@ def test_of_an_unknown_program_the_number_is_named() -> None:
 def test_a_quota_that_stops_a_job_is_enough_where_its_threads_come_and_go() -> None:
     stopped = wanting(1.0, "libopenblas", cpu=CpuDemand(), owner=Owner(cpus=2.0))
     assert told(stopped, cpus=16.0) == []
-    stopped.throttled = Throttled(1, 1.0, 0.5)
+    stopped.use.throttled = Throttled(1, 1.0, 0.5)
     assert told(stopped, cpus=16.0) == [
         "warning: x: its quota is 2 CPUs, which stopped it 50% of the time: "
         "start it with -e OPENBLAS_NUM_THREADS=2 next time"
@@ -228,8 +225,8 @@ def on_gpus(name: str, threads: int, *numbers: int, **more: Any) -> ContainerHis
     """A training with a rank for each of these GPUs."""
     uses = {f"GPU-{number}": GpuUse(0.9) for number in numbers}
     made = job(name, threads, gpu_seconds=GpuSeconds(gpus=uses), **more)
-    made.openmp_settings = made.openmp_settings or "OMP_WAIT_POLICY=passive"
-    return made
+    settings = made.runtime.openmp_settings or "OMP_WAIT_POLICY=passive"
+    return having(made, openmp_settings=settings)
 
 
 def test_ranks_that_have_a_thread_on_each_cpu_are_named() -> None:

@@ -3,7 +3,7 @@
 from typing import Any
 
 import pytest
-from helpers.histories import ONE_POINT, history, host_history
+from helpers.histories import ONE_POINT, having, history, host_history
 
 from dltools.plan import decisions
 from dltools.plan.decisions import JobDecision, present_settings
@@ -14,15 +14,13 @@ from dltools.plan.realisation.settings import Settings
 from dltools.plan.realisation.shared_host import Realisation
 from dltools.plan.records import Op
 from dltools.plan.signals.container_history import ContainerHistory
+from dltools.plan.signals.in_force import InForce
 
 HALF = Allocation(0.5, "NL", "half")
 
 
 def job(name: str, labels: dict[str, str] | None = None, **present: Any) -> ContainerHistory:
-    made = history(ONE_POINT, labels=labels, name=name)
-    for field, value in present.items():
-        setattr(made, field, value)
-    return made
+    return having(history(ONE_POINT, labels=labels, name=name), **present)
 
 
 def realised(
@@ -68,11 +66,11 @@ def only(host: HostHistory, found: dict[str, Realisation]) -> JobDecision:
     ],
 )
 def test_present_settings_are_those_that_are_known(fields, expected) -> None:
-    assert present_settings(job("a", **fields), 2.0, "0-1") == expected
+    assert present_settings(job("a", **fields).limits, 2.0, "0-1") == expected
 
 
 def test_a_cpu_list_smaller_than_the_host_is_a_setting_even_if_no_container_has_more() -> None:
-    assert present_settings(job("a", cpuset="0-1"), 4.0, "0-1") == {"cpuset": "0-1"}
+    assert present_settings(InForce(cpuset="0-1"), 4.0, "0-1") == {"cpuset": "0-1"}
 
 
 # Decisions
@@ -101,7 +99,7 @@ def test_a_turn_is_decided_again_so_that_all_groups_are_in_the_plan() -> None:
 def test_a_reason_has_the_policy_s_words_the_note_and_the_faults_of_labels() -> None:
     a = job("a", {"dltools.target": "0.5"})
     found = only(allocated(a), realised({a.id: {"cpus": 1.0}}, {a.id: "its turn"}))
-    (fault,) = a.targets.faults
+    (fault,) = a.progress.targets.faults
     assert found.reason == f"half; its turn; {fault}"
 
 

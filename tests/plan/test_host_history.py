@@ -179,8 +179,8 @@ def long_job(name: str) -> ContainerHistory:
 
 def kept_s(one: ContainerHistory) -> tuple[list[float], list[float]]:
     """The seconds of the points and of the samples that are left."""
-    times = one.metrics["loss"].times if one.metrics else []
-    return [t / MICRO for t in times], [t / MICRO for t, _ in one.samples]
+    times = one.progress.metrics["loss"].times if one.progress.metrics else []
+    return [t / MICRO for t in times], [t / MICRO for t, _ in one.use.samples]
 
 
 @pytest.mark.parametrize(

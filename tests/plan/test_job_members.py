@@ -86,9 +86,13 @@ def test_of_a_metric_that_both_report_one_member_s_counts() -> None:
     made.add(to_table(rows()))
     (host,) = made._hosts.values()
     job = host.history.containers[f"job:{MEETS}"]
-    assert len(job.metrics["loss"].times) == len(set(job.metrics["loss"].times)) == 19
-    assert job.samples[-1] == (job.samples[-1][0], 36.0)  # of both
-    assert (job.threads, job.cpu.demand, job.cpus) == (2, 2.0, 4.0)
+    assert (
+        len(job.progress.metrics["loss"].times)
+        == len(set(job.progress.metrics["loss"].times))
+        == 19
+    )
+    assert job.use.samples[-1] == (job.use.samples[-1][0], 36.0)  # of both
+    assert (job.use.threads, job.use.cpu.demand, job.limits.cpus) == (2, 2.0, 4.0)
 
 
 def test_members_on_two_hosts_are_never_paused() -> None:

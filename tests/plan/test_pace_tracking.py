@@ -70,6 +70,6 @@ def test_a_state_that_lacks_what_was_measured_is_readable() -> None:
     (host,) = state["hosts"].values()
     del host["history"]["contention"]
     for container in host["history"]["containers"].values():
-        del container["pace"]
+        del container["progress"]["pace"]
     plan = planned(rows[len(rows) // 2 :], state=state).plan({})
     assert plan.params["realize"] == "priority"

@@ -6,6 +6,7 @@ from helpers.recorded_hosts import A, B, begin, introduce, losses, micros, new, 
 
 from dltools.plan.policy.interface import Allocation, Requirements
 from dltools.plan.realisation.queue import Queue
+from dltools.plan.signals.in_force import InForce
 
 TARGETS = '{"dltools.metric": "loss", "dltools.target": "0.5", "dltools.target.final": "0.1"}'
 
@@ -19,16 +20,10 @@ def test_a_sample_fills_the_history() -> None:
     history, a = host.history, host.history.containers[A]
     assert (history.sampled_at, history.cpus, history.cpuset) == (micros(2), 2.0, "0-1")
     assert list(history.containers) == [A, B]
-    assert (a.name, a.arrived, a.started) == ("a", micros(2), round(BEGUN.timestamp() * 1e6))
-    assert (a.state, a.cpus, a.weight, a.turn_s, a.threads, a.cpuset) == (
-        "running",
-        2.0,
-        1024.0,
-        None,
-        3,
-        "0-1",
-    )
-    assert a.samples == [(micros(2), 1.0)]
+    assert (a.name, a.arrived, a.use.started) == ("a", micros(2), round(BEGUN.timestamp() * 1e6))
+    assert a.limits == InForce(2.0, 1024.0, "0-1")
+    assert a.use.threads == 3
+    assert a.use.samples == [(micros(2), 1.0)]
 
 
 def test_step_and_epoch_are_those_of_the_newest_point_whatever_its_metric() -> None:
@@ -40,7 +35,7 @@ def test_step_and_epoch_are_those_of_the_newest_point_whatever_its_metric() -> N
         read(host, 1)
         host.record()
         a = host.history.containers[A]
-        assert (a.step, a.epoch) == (7, 2.0)
+        assert (a.progress.step, a.progress.epoch) == (7, 2.0)
 
 
 def test_how_long_it_trains_is_what_it_has_said_last() -> None:
@@ -52,8 +47,8 @@ def test_how_long_it_trains_is_what_it_has_said_last() -> None:
         read(host, 1)
         host.record()
         a = host.history.containers[A]
-        assert a.length == (20, "epoch")
-        assert a.epoch_cost is not None
+        assert a.progress.length == (20, "epoch")
+        assert a.progress.epoch_cost is not None
 
 
 def test_unknown_values_of_a_sample_are_unknown_in_the_history() -> None:
@@ -61,7 +56,12 @@ def test_unknown_values_of_a_sample_are_unknown_in_the_history() -> None:
     host = begin(new(), *rows)
     read(host, 1)
     a = host.history.containers[A]
-    assert (a.cpus, a.weight, a.threads, a.state) == (None, None, None, "paused")
+    assert (a.limits.cpus, a.limits.weight, a.use.threads, a.limits.state) == (
+        None,
+        None,
+        None,
+        "paused",
+    )
 
 
 def test_a_sample_has_the_points_up_to_its_time() -> None:
@@ -91,7 +91,7 @@ def test_the_newest_epoch_and_step_are_kept() -> None:
     host = begin(new(), *rows)
     read(host, 1)
     a = host.history.containers[A]
-    assert (a.step, a.epoch) == (20, 2.0)
+    assert (a.progress.step, a.progress.epoch) == (20, 2.0)
 
 
 def test_samples_recorded_at_once_are_those_recorded_one_by_one() -> None:
@@ -118,9 +118,15 @@ def test_each_container_has_its_own_limits_and_its_newest_name() -> None:
     host = begin(new(), *rows)
     read(host, 1)
     containers = host.history.containers
-    assert [(one.name, one.cpus) for one in containers.values()] == [("a", 0.5), (B[:12], 1.0)]
+    assert [(one.name, one.limits.cpus) for one in containers.values()] == [
+        ("a", 0.5),
+        (B[:12], 1.0),
+    ]
     read(host, 1)
-    assert [(one.name, one.cpus) for one in containers.values()] == [("new", 0.75), (B[:12], 1.0)]
+    assert [(one.name, one.limits.cpus) for one in containers.values()] == [
+        ("new", 0.75),
+        (B[:12], 1.0),
+    ]
 
 
 def test_samples_reached_are_recorded_before_other_containers_run_and_at_the_end() -> None:
@@ -129,18 +135,18 @@ def test_samples_reached_are_recorded_before_other_containers_run_and_at_the_end
     for _ in range(3):
         host.next_sample(introduce)
     a = host.history.containers[A]
-    assert [time for time, _ in a.samples] == [micros(2)]
+    assert [time for time, _ in a.use.samples] == [micros(2)]
     host.end()
     assert losses(a)[-1] == 0.5
-    assert a.samples[-1] == (micros(6), 3.0)
+    assert a.use.samples[-1] == (micros(6), 3.0)
 
 
 def test_at_the_end_of_a_table_containers_in_no_round_keep_their_newest_sample() -> None:
     host = begin(new(), *sample(2, "a"), *sample(4, "a"), *sample(6, "a"))
     read(host, 3)
-    assert len(host.history.containers[A].samples) == 3
+    assert len(host.history.containers[A].use.samples) == 3
     host.end()
-    assert host.history.containers[A].samples == [(micros(6), 3.0)]
+    assert host.history.containers[A].use.samples == [(micros(6), 3.0)]
 
 
 # Containers that come, leave and restart
@@ -170,7 +176,7 @@ def test_a_restarted_container_begins_anew() -> None:
     before = host.history.containers[A].run_id
     read(host, 1)
     a = host.history.containers[A]
-    assert (a.arrived, a.samples, losses(a)) == (micros(4), [(micros(4), 0.1)], [1.0])
+    assert (a.arrived, a.use.samples, losses(a)) == (micros(4), [(micros(4), 0.1)], [1.0])
     assert a.run_id != before
     assert a.managed  # an earlier run had a share: its weight may still be that of a waiting job
     assert list(host.history.allocations) == [B]
@@ -243,7 +249,7 @@ def test_a_met_target_is_an_event_where_the_policy_looks_at_targets(looks_at_tar
     assert events == ([2, 4, 6, 10] if looks_at_targets else [2, 4])  # first, second, met
     assert met == [6, 10]  # 0.5 meets the first target, 0.1 the final one
     a = host.history.containers[A]
-    assert (a.met_first, a.met_final) == (micros(5), micros(9))
+    assert (a.progress.met_first, a.progress.met_final) == (micros(5), micros(9))
 
 
 def test_a_round_and_a_turn_that_are_due_are_events() -> None:

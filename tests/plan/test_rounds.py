@@ -56,7 +56,7 @@ def no_hosts() -> Mapping[str, HostHistory]:
 
 def job(name: str, threads: int | None = None) -> ContainerHistory:
     made = history(ONE_POINT, name=name)
-    made.threads = threads
+    made.use.threads = threads
     return made
 
 

@@ -82,19 +82,20 @@ def test_a_run_that_reads_nothing_new_knows_no_interval() -> None:
     assert again.lease_s is None
 
 
-def containers(host: dict[str, Any]) -> list[dict[str, Any]]:
-    return list(host["history"]["containers"].values())
+def paces(host: dict[str, Any]) -> list[dict[str, Any]]:
+    progresses = [one["progress"] for one in host["history"]["containers"].values()]
+    return [progress["pace"] for progress in progresses if "pace" in progress]
 
 
 def test_jobs_that_were_not_held_far_back_show_nothing_of_contention() -> None:
     """The first was not alone: that it lost time says nothing against priorities."""
     first = single(planner("srtf", None, rows_from(0, 120)))
     (host,) = first.state["hosts"].values()
-    places = {job["pace"].get("place") for job in containers(host) if "pace" in job}
+    places = {pace.get("place") for pace in paces(host)}
     assert places == {None}
     streaming = planner("srtf", None, rows_from(0, 120)).plan({})
     (host,) = streaming.state["hosts"].values()
-    assert {job["pace"].get("place") for job in containers(host)} - {None}
+    assert {pace.get("place") for pace in paces(host)} - {None}
 
 
 def test_a_plan_names_all_that_it_decides_on() -> None:

@@ -48,7 +48,7 @@ def test_everything_in_a_state_has_a_name(name) -> None:
     saved = saved_now(name)
     for host in saved["hosts"].values():
         for container in host["history"]["containers"].values():
-            for series in container["metrics"].values():
+            for series in container["progress"]["metrics"].values():
                 series.pop("curve", None)  # a fit's voters: lists of numbers
     for found in lists(saved):
         kinds = {

@@ -139,7 +139,7 @@ def test_no_divergence_where_a_loss_recovers_or_another_one_goes_on() -> None:
     )
 )
 def test_divergence_is_what_the_policies_take_for_it(points) -> None:
-    history = ContainerHistory(job_id("job"), "job", "node", 0)
+    history = ContainerHistory(job_id("job"), "job", 0)
     notices, found = Notices(parse), []
     for t, (metric, value) in enumerate(points):
         found += notices.take([point(t, "job", value, metric), *job(t, t)])

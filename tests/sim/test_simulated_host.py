@@ -9,6 +9,7 @@ from dltools.plan.policy.interface import Requirements
 from dltools.plan.realisation.mode import Mode
 from dltools.plan.realisation.shared_host import Realisation
 from dltools.plan.signals.container_history import ContainerHistory
+from dltools.plan.signals.use import Use
 from dltools.sim.simulated_host import Placement, SimulatedHost
 from dltools.sim.simulated_job import SimulatedJob
 from dltools.sim.workload import HostSpec, Job, LearningCurve, labels_of
@@ -19,7 +20,7 @@ LINE = LearningCurve("loss", "linear", 1.0, 0.0)
 def host_with(*jobs: Job, cpus: float = 2.0) -> SimulatedHost:
     host = SimulatedHost(HostSpec("h", cpus), is_observed=True)
     for job in jobs:
-        history = ContainerHistory(job.name, job.name, "h", 0, started=0)
+        history = ContainerHistory(job.name, job.name, 0, use=Use(0))
         history.label(labels_of(job))
         made = SimulatedJob(job, history, JobResult(job.name, "h", 0.0), job.startup, job.shutdown)
         made.first_epoch = job.epoch_that_meets(job.first)
@@ -54,9 +55,10 @@ def test_a_sample_fills_the_history_and_tells_of_a_target() -> None:
         met.append(host.sample(round(now * 1e6), Requirements(windows=1)))
     history = host.history.containers["a"]
     assert met == [False, True, False]
-    assert history.samples == [(3_000_000, 3.0), (5_000_000, 5.0), (7_000_000, 7.0)]
-    assert history.metrics["loss"].times == [2_000_000, 4_000_000, 6_000_000]
-    assert (history.step, history.epoch, history.met_first) == (3, 3.0, 4_000_000)
+    assert history.use.samples == [(3_000_000, 3.0), (5_000_000, 5.0), (7_000_000, 7.0)]
+    assert history.progress.metrics["loss"].times == [2_000_000, 4_000_000, 6_000_000]
+    progress = history.progress
+    assert (progress.step, progress.epoch, progress.met_first) == (3, 3.0, 4_000_000)
 
 
 def test_news_are_the_first_two_reports_and_the_targets_that_are_watched() -> None:
@@ -145,7 +147,7 @@ def test_a_training_that_sleeps_leaves_its_cpu_to_others() -> None:
 
 
 def job(name: str, host: SimulatedHost, memory: int = 0) -> SimulatedJob:
-    history = ContainerHistory(name, name, host.spec.name, 0)
+    history = ContainerHistory(name, name, 0)
     return SimulatedJob(Job(name, memory=memory), history, JobResult(name, host.spec.name, 0.0))
 
 

@@ -230,11 +230,11 @@ def test_a_planner_makes_the_same_of_the_recording_as_the_simulation() -> None:
         recorder(now, host)
         for job in host.jobs.values():
             last[job.job.name] = (
-                job.history.role,
-                job.history.feeds_gpu(round(now * 1e6)),
+                job.history.standing.role,
+                job.history.use.feeds_gpu(round(now * 1e6)),
                 job.history.owner.cpus,
                 job.history.owner.ratio,
-                job.history.protected,
+                job.history.standing.protected,
             )
 
     policy = registry.get("fair", [])
@@ -252,18 +252,18 @@ def test_a_planner_makes_the_same_of_the_recording_as_the_simulation() -> None:
     planner.complete()
     (host,) = planner._histories()
     seen = {
-        (one.job or one.name): (
-            one.role,
-            one.feeds_gpu(host.sampled_at or 0),
+        (one.membership.job or one.name): (
+            one.standing.role,
+            one.use.feeds_gpu(host.sampled_at or 0),
             one.owner.cpus,
             one.owner.ratio,
-            one.protected,
+            one.standing.protected,
         )
         for one in host.containers.values()
     }
     assert seen == last
-    ddp = next(one for one in host.containers.values() if one.job == "ddp")
-    assert len(ddp.members) == 2
+    ddp = next(one for one in host.containers.values() if one.membership.job == "ddp")
+    assert len(ddp.membership.members) == 2
 
 
 # Random hosts: the worst that `make strangers` has found, which once were harmed

@@ -27,7 +27,7 @@ from typing import NamedTuple
 from dltools.notation.times import MICRO
 from dltools.plan.forecast.completion import Prospect, equal_parts, side_by_side
 from dltools.plan.signals.busy_threads import needed_cpus
-from dltools.plan.signals.container_history import ContainerHistory
+from dltools.plan.signals.job import Job
 from dltools.plan.signals.prediction import length_left
 
 LATEST = 1.2
@@ -110,7 +110,7 @@ class DockerAlone:
     saved_s: float = 0.0
     there_s: float = 0.0
 
-    def after(self, now: int, jobs: Sequence[ContainerHistory], cpus: float) -> DockerAlone:
+    def after(self, now: int, jobs: Sequence[Job], cpus: float) -> DockerAlone:
         """Return it at a later time, with the jobs that run on the real host then. It begins anew
         when these have all ended."""
         if not jobs:
@@ -135,8 +135,8 @@ class DockerAlone:
         here = sum(one.is_here for one in before.jobs.values())
         for key, job in seen.items():
             if key not in found:
-                new = Imagined(job.arrived, 0.0, job.attained, job.attained)
-                found[key] = _seen(new, job, job.attained)
+                new = Imagined(job.arrived, 0.0, job.use.attained, job.use.attained)
+                found[key] = _seen(new, job, job.use.attained)
         return DockerAlone(
             now,
             before.since,
@@ -198,13 +198,13 @@ class DockerAlone:
         return found
 
 
-def _seen(one: Imagined, job: ContainerHistory | None, had: float) -> Imagined:
+def _seen(one: Imagined, job: Job | None, had: float) -> Imagined:
     """Return what is known of a job that has had so much there, after a look at the real host: one
     that has ended there needed what it had had."""
     if job is None:
         total = one.attained if one.is_here else one.total
         return replace(one, had=had, total=total, is_here=False)
-    left, attained = length_left(job), job.attained
+    left, attained = length_left(job), job.use.attained
     return Imagined(
         one.arrived,
         needed_cpus(job),
@@ -213,5 +213,5 @@ def _seen(one: Imagined, job: ContainerHistory | None, had: float) -> Imagined:
         None if left is None else attained + left,
         one.is_here,
         one.ended,
-        max(1, len(job.members)),
+        max(1, len(job.membership.members)),
     )

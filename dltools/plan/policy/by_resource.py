@@ -20,7 +20,7 @@ from dltools.plan.policy.interface import (
     Policy,
     State,
 )
-from dltools.plan.signals.container_history import ContainerHistory
+from dltools.plan.signals.job import Job
 
 _NO_GAIN = "none predicted: all jobs are on GPUs"
 
@@ -30,7 +30,7 @@ def decide(policy: Policy, cluster: Cluster, parameters: Any, state: State) -> D
     each resource of the host."""
     host, required = cluster.host, policy.requirements(parameters)
     is_apart = required.efforts or required.servers
-    if not is_apart or not any(job.uses_gpu for job in host.jobs):
+    if not is_apart or not any(job.use.uses_gpu for job in host.jobs):
         return policy.decide(cluster, parameters, state)
     parts = [
         policy.decide(replace(cluster, hosts={host.name: one}), parameters, state)
@@ -41,7 +41,7 @@ def decide(policy: Policy, cluster: Cluster, parameters: Any, state: State) -> D
     change = changes.pop() if len(changes) == 1 else IntervalChange.KEEP
     gains = [part.gain for part in parts if part.gain]
     if required.efforts:
-        gains = [_NO_GAIN if all(job.uses_gpu for job in host.jobs) else parts[0].gain]
+        gains = [_NO_GAIN if all(job.use.uses_gpu for job in host.jobs) else parts[0].gain]
     return Decision(
         {job.id: allocations[job.id] for job in host.jobs if job.id in allocations},
         joined_state(host.name, parts),
@@ -51,12 +51,12 @@ def decide(policy: Policy, cluster: Cluster, parameters: Any, state: State) -> D
     )
 
 
-def sharing_gpus(jobs: Iterable[ContainerHistory]) -> list[list[ContainerHistory]]:
+def sharing_gpus(jobs: Iterable[Job]) -> list[list[Job]]:
     """Return groups of the containers that hold GPUs. Two containers are in one group if they share
     a GPU, or if a chain of shared GPUs connects them."""
-    groups: list[tuple[set[str], list[ContainerHistory]]] = []
+    groups: list[tuple[set[str], list[Job]]] = []
     for job in jobs:
-        gpus, joined = set(job.gpus), [job]
+        gpus, joined = set(job.use.gpus), [job]
         if not gpus:
             continue
         apart = []
@@ -72,10 +72,10 @@ def sharing_gpus(jobs: Iterable[ContainerHistory]) -> list[list[ContainerHistory
 def _parts(host: HostState) -> list[HostState]:
     """Return the host once for each resource: with the jobs on CPUs, if there are any, then with
     the jobs on each set of GPUs. The size of the latter (`cpus`) is the number of GPUs."""
-    on_cpus = [job for job in host.jobs if not job.uses_gpu]
-    on_gpus = [job for job in host.jobs if job.uses_gpu]
-    groups = [*sharing_gpus(on_gpus), *([job] for job in on_gpus if not job.gpus)]
-    sizes = [len({gpu for job in jobs for gpu in job.gpus}) or 1 for jobs in groups]
+    on_cpus = [job for job in host.jobs if not job.use.uses_gpu]
+    on_gpus = [job for job in host.jobs if job.use.uses_gpu]
+    groups = [*sharing_gpus(on_gpus), *([job] for job in on_gpus if not job.use.gpus)]
+    sizes = [len({gpu for job in jobs for gpu in job.use.gpus}) or 1 for jobs in groups]
     parts = [(host.cpus, on_cpus)] if on_cpus else []
     return [
         _part(host, size, jobs)
@@ -83,7 +83,7 @@ def _parts(host: HostState) -> list[HostState]:
     ]
 
 
-def _part(host: HostState, size: float, jobs: Sequence[ContainerHistory]) -> HostState:
+def _part(host: HostState, size: float, jobs: Sequence[Job]) -> HostState:
     ids = {job.id for job in jobs}
     order = tuple(job for job in host.jobs if job.id in ids)
     previous = {key: one for key, one in host.previous.items() if key in ids}

@@ -24,23 +24,23 @@ from dltools.plan.policy.interface import (
     Requirements,
     State,
 )
-from dltools.plan.signals.container_history import ContainerHistory
+from dltools.plan.signals.job import Job
 
 
-def by_user(jobs: Iterable[ContainerHistory]) -> dict[str, list[ContainerHistory]]:
+def by_user(jobs: Iterable[Job]) -> dict[str, list[Job]]:
     """Return the jobs of each user, by name."""
-    found: dict[str, list[ContainerHistory]] = {}
+    found: dict[str, list[Job]] = {}
     for job in jobs:
         found.setdefault(job.user, []).append(job)
     return dict(sorted(found.items()))
 
 
-def are_of_one_user(jobs: Sequence[ContainerHistory]) -> bool:
+def are_of_one_user(jobs: Sequence[Job]) -> bool:
     """Tell whether all jobs belong to one user and have the same priority."""
     return len({(job.user, job.priority) for job in jobs}) < 2
 
 
-def user_shares(jobs: Sequence[ContainerHistory], shares: Mapping[str, float]) -> dict[str, float]:
+def user_shares(jobs: Sequence[Job], shares: Mapping[str, float]) -> dict[str, float]:
     """Return shares that sum to 1. Each user gets the same; a user's jobs get in proportion to
     share times priority."""
     users = by_user(job for job in jobs if job.id in shares)
@@ -96,9 +96,7 @@ class FairAmongUsers:
         )
 
 
-def _shared(
-    jobs: Sequence[ContainerHistory], allocations: Mapping[str, Allocation]
-) -> dict[str, Allocation]:
+def _shared(jobs: Sequence[Job], allocations: Mapping[str, Allocation]) -> dict[str, Allocation]:
     given = {key: one.share for key, one in allocations.items() if one.share is not None}
     shares = user_shares(jobs, given)
     users = by_user(job for job in jobs if job.id in given)

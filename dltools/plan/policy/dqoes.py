@@ -43,9 +43,9 @@ from dltools.plan.policy.interface import (
 )
 from dltools.plan.policy.parameters import parameter
 from dltools.plan.signals.busy_threads import is_serving
-from dltools.plan.signals.container_history import ContainerHistory
 from dltools.plan.signals.evaluation_metric import has_values
 from dltools.plan.signals.growth import cpu_use
+from dltools.plan.signals.job import Job
 
 OVER, SATISFIED, UNDER, UNKNOWN = "G", "S", "B", "?"
 
@@ -167,9 +167,9 @@ _SCARCE = 0.9
 """A GPU of which less is used is not scarce (ours)."""
 
 
-def _waiting(host: HostState) -> list[ContainerHistory]:
+def _waiting(host: HostState) -> list[Job]:
     """Return the trainings that share GPUs with the models."""
-    is_on_gpus = all(job.uses_gpu for job in host.jobs)
+    is_on_gpus = all(job.use.uses_gpu for job in host.jobs)
     return [job for job in host.jobs if not is_serving(job)] if is_on_gpus else []
 
 
@@ -183,10 +183,7 @@ _GROWTH = 1.1
 
 
 def _left(
-    left: float,
-    previous: Mapping[str, Allocation],
-    waiting: Sequence[ContainerHistory],
-    models: Sequence[Model],
+    left: float, previous: Mapping[str, Allocation], waiting: Sequence[Job], models: Sequence[Model]
 ) -> float:
     """Return the share of each training of what the targets leave. A model that is held back by
     nothing has at most as much as each of them: so they give as long as one misses its target."""
@@ -203,7 +200,7 @@ def _left(
 def _is_free(host: HostState, cluster: Cluster, models: Sequence[Model]) -> bool:
     """Tell whether nobody need be held back on GPUs: no model misses its target, and they are not
     all in use, or no other job is there."""
-    if not all(job.uses_gpu for job in host.jobs):
+    if not all(job.use.uses_gpu for job in host.jobs):
         return False
     span = max(1, round(cluster.interval_s * MICRO))
     used = sum(_gpus_used(job, cluster.now, span) for job in host.jobs)
@@ -212,15 +209,15 @@ def _is_free(host: HostState, cluster: Cluster, models: Sequence[Model]) -> bool
     return not any(map(_is_held_back, host.jobs)) and used < _SCARCE * host.cpus
 
 
-def _is_held_back(job: ContainerHistory) -> bool:
-    lever = job.gpu_lever
+def _is_held_back(job: Job) -> bool:
+    lever = job.use.gpu_lever
     return lever is not None and (lever.part < 1 or lever.cpus is not None)
 
 
-def _gpus_used(job: ContainerHistory, now: int, span: int) -> float:
+def _gpus_used(job: Job, now: int, span: int) -> float:
     """Return how many GPUs a job has kept busy over a span (microseconds)."""
-    begin = max(now - span, job.effort_since)
-    return (job.effort_at(now) - job.effort_at(begin)) * MICRO / max(1, now - begin)
+    begin = max(now - span, job.use.effort_since)
+    return (job.use.effort_at(now) - job.use.effort_at(begin)) * MICRO / max(1, now - begin)
 
 
 def _new_shares(models: Sequence[Model], parameters: Parameters, room: float) -> NewShares:
@@ -236,11 +233,13 @@ def _new_shares(models: Sequence[Model], parameters: Parameters, room: float) ->
 
 
 def _models(host: HostState, now: int, interval_s: float, parameters: Parameters) -> list[Model]:
-    jobs = [job for job in host.jobs if job.targets.qoe_s is not None and _latency_metrics(job)]
+    jobs = [
+        job for job in host.jobs if job.progress.targets.qoe_s is not None and _latency_metrics(job)
+    ]
     shares = _present_shares(host, jobs)
     models = []
     for job in jobs:
-        target = job.targets.qoe_s or 0.0
+        target = job.progress.targets.qoe_s or 0.0
         interval = round(interval_s * MICRO)
         latency = _latency(job, now, interval, parameters.quantile)
         job_class = classify(target, latency.seconds, parameters.alpha)
@@ -251,9 +250,7 @@ def _models(host: HostState, now: int, interval_s: float, parameters: Parameters
     return models
 
 
-def _demand(
-    job: ContainerHistory, now: int, interval: int, cpus: float, quantile: float
-) -> float | None:
+def _demand(job: Job, now: int, interval: int, cpus: float, quantile: float) -> float | None:
     """Return how long the whole host needs for one request (s), None where that is unknown: CPU use
     times response time, over up to five intervals of `interval` microseconds.
 
@@ -261,16 +258,16 @@ def _demand(
     and the response time is span / requests. The product is the cost, whatever the shares were.
     """
     name = _latency(job, now, interval, quantile).metric
-    first = job.metrics[name].times[0]
+    first = job.progress.metrics[name].times[0]
     span = min(max(now - first, interval), _COST_INTERVALS * interval)
     latency = _latency(job, now, span, quantile).seconds
     used = cpu_use(job, now, span, cpus).share
-    if job.uses_gpu:
+    if job.use.uses_gpu:
         used = _gpus_used(job, now, span) / cpus
     return None if latency is None or used is None else used * latency
 
 
-def _present_shares(host: HostState, jobs: Sequence[ContainerHistory]) -> dict[str, float]:
+def _present_shares(host: HostState, jobs: Sequence[Job]) -> dict[str, float]:
     """Return L of each job: its last share, or 1/n for a new job. After a job has come or gone, all
     shares are scaled to sum to 1 (ours)."""
     n = len(jobs)
@@ -284,13 +281,13 @@ def _present_shares(host: HostState, jobs: Sequence[ContainerHistory]) -> dict[s
     return {key: share / total for key, share in shares.items()}
 
 
-def _latency_metrics(job: ContainerHistory) -> list[str]:
+def _latency_metrics(job: Job) -> list[str]:
     """Return the metrics that a model may be judged by, best first: the one that the label
     `dltools.metric` names, else its response times. Each has had a finite value."""
     wanted = job.labels.get(METRIC)
     if wanted:
         return [wanted] if has_values(job, wanted) else []
-    return metric_names.latencies(name for name in job.metrics if has_values(job, name))
+    return metric_names.latencies(name for name in job.progress.metrics if has_values(job, name))
 
 
 @dataclass(frozen=True, slots=True)
@@ -301,12 +298,12 @@ class _Latency:
     seconds: float | None
 
 
-def _latency(job: ContainerHistory, now: int, interval: int, quantile: float) -> _Latency:
+def _latency(job: Job, now: int, interval: int, quantile: float) -> _Latency:
     """Return the latency over the last interval (microseconds), by the first of a model's metrics
     that has a value there."""
     names = _latency_metrics(job)
     for name in names:
-        window = job.metrics[name].window(now - interval, now)
+        window = job.progress.metrics[name].window(now - interval, now)
         values = sorted(value for value in window if math.isfinite(value) and value >= 0)
         if values:
             if quantile > 0:
@@ -316,11 +313,11 @@ def _latency(job: ContainerHistory, now: int, interval: int, quantile: float) ->
     return _Latency(names[0], None)
 
 
-def _why_left_alone(job: ContainerHistory) -> str:
+def _why_left_alone(job: Job) -> str:
     """Return why the policy changes nothing for a job that is no model with a target."""
-    if job.targets.qoe_s is None:
+    if job.progress.targets.qoe_s is None:
         return "no response-time target: left alone"
-    named = (name for name in sorted(job.metrics) if has_values(job, name))
+    named = (name for name in sorted(job.progress.metrics) if has_values(job, name))
     reported = ", ".join(named) or "values that are not finite"
     wanted = job.labels.get(METRIC) or "latency"
     return f"no {wanted} yet, only {reported}: left alone until it reports one"
@@ -367,7 +364,7 @@ class Model:
     `demand`: seconds that the whole host needs for one of its requests, None where unknown.
     """
 
-    job: ContainerHistory
+    job: Job
     job_class: str
     share: float
     target: float

@@ -34,8 +34,8 @@ from dltools.plan.policy.interface import (
     Tone,
 )
 from dltools.plan.policy.parameters import parameter
-from dltools.plan.signals.container_history import ContainerHistory
 from dltools.plan.signals.growth import Growth, early_growth, growth, signal_of
+from dltools.plan.signals.job import Job
 
 NEW, WATCHING, COMPLETING = "NL", "WL", "CL"
 CLASSES = (
@@ -139,7 +139,7 @@ class FlowCon:
 FLOWCON = FlowCon()
 
 
-def _growth(job: ContainerHistory, cluster: Cluster, parameters: Parameters) -> Growth:
+def _growth(job: Job, cluster: Cluster, parameters: Parameters) -> Growth:
     cpus, now, interval_s = cluster.host.cpus, cluster.now, cluster.interval_s
     found = growth(job, now, interval_s, cpus, signed=parameters.signed)
     if found.efficiency is not None or not parameters.early:

@@ -9,10 +9,7 @@ This is the public API of plug-ins. Anything that this list does not name may ch
 - `dltools.plan.signals.prediction.refit` and `dltools.plan.signals.prediction.remaining` say what a
   job still needs (with `Requirements.curves`): `refit` is called once in a round, before the other.
 
-Of a job, which is a `ContainerHistory`, these attributes are public: `id`, `name`, `run_id`,
-`arrived`, `threads`, `labels`, `user`, `priority`, `targets`, `metrics`, `epoch`, `step`,
-`uses_gpu`, `effort` and `effort_unit`. `metrics` has a series for each metric, of which `times`
-(microseconds), `values` and `steps` are public.
+`Job` says of each of its attributes what it is, and what is public of those that have parts.
 
 A plug-in names an object with the attributes of `Policy` in the entry-point group dltools.policies.
 """
@@ -24,7 +21,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, Protocol, runtime_checkable
 
-from dltools.plan.signals.container_history import ContainerHistory
+from dltools.plan.signals.job import Job
 from dltools.plan.signals.targets import TargetMet
 
 __all__ = [
@@ -34,6 +31,7 @@ __all__ = [
     "Decision",
     "HostState",
     "IntervalChange",
+    "Job",
     "JobAction",
     "JobClass",
     "Policy",
@@ -143,7 +141,7 @@ class HostState:
 
     name: str
     cpus: float
-    jobs: tuple[ContainerHistory, ...]
+    jobs: tuple[Job, ...]
     previous: Mapping[str, Allocation] = field(default_factory=dict)
     sampled_at: int | None = None
     is_contested: bool | None = None

@@ -66,12 +66,14 @@ class Las:
     def decide(self, cluster: Cluster, parameters: Parameters, state: State) -> Decision:
         """Sort the jobs by queue, then by attained service."""
         host = cluster.host
-        queues = {job.id: queue(job.effort, parameters) for job in host.jobs}
-        order = sorted(host.jobs, key=lambda j: (queues[j.id], j.effort, j.arrived, j.name, j.id))
+        queues = {job.id: queue(job.use.effort, parameters) for job in host.jobs}
+        order = sorted(
+            host.jobs, key=lambda j: (queues[j.id], j.use.effort, j.arrived, j.name, j.id)
+        )
         shares = queue_shares(order, host.cpus, parameters.floor / max(1, len(order)))
         allocations = {}
         for number, job in enumerate(order, 1):
-            signal = f"{job.effort:.3g} {job.effort_unit} attained"
+            signal = f"{job.use.effort:.3g} {job.use.effort_unit} attained"
             reason = f"queue {queues[job.id]}, {number} of {len(order)}: {signal}"
             allocations[job.id] = Allocation(shares[job.id], f"Q{queues[job.id]}", reason, signal)
         gain = f"{order[0].name} has had the least CPU and goes first" if order else "none: no job"

@@ -6,20 +6,20 @@ import math
 from collections.abc import Hashable, Mapping, Sequence
 from typing import Any, TypeVar
 
-from dltools.plan.signals.container_history import ContainerHistory
+from dltools.plan.signals.job import Job
 
 _EPSILON = 1e-9
 
 
-def cap(job: ContainerHistory, cpus: float) -> float:
+def cap(job: Job, cpus: float) -> float:
     """Return the largest share that a job can use: its threads' part of the host's CPUs, all of its
     GPUs (ours)."""
-    if job.uses_gpu or job.threads is None or job.threads <= 0 or cpus <= 0:
+    if job.use.uses_gpu or job.use.threads is None or job.use.threads <= 0 or cpus <= 0:
         return 1.0
-    return min(1.0, job.threads / cpus)
+    return min(1.0, job.use.threads / cpus)
 
 
-def queue_shares(order: Sequence[ContainerHistory], cpus: float, floor: float) -> dict[str, float]:
+def queue_shares(order: Sequence[Job], cpus: float, floor: float) -> dict[str, float]:
     """Return shares that sum to at most 1: `floor` to each, then to each in order as much as it
     can use."""
     floor = min(floor, 1 / max(1, len(order)))

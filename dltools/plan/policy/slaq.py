@@ -16,8 +16,8 @@ from dataclasses import dataclass
 from dltools.plan.policy.interface import Allocation, Cluster, Decision, Requirements, State
 from dltools.plan.policy.parameters import parameter
 from dltools.plan.policy.shares import cap, with_leftover
-from dltools.plan.signals.container_history import ContainerHistory
 from dltools.plan.signals.evaluation_metric import metric_of, why_flat
+from dltools.plan.signals.job import Job
 from dltools.plan.signals.prediction import Evidence, evidence, refit
 
 
@@ -67,12 +67,12 @@ class Slaq:
                 allocations[job.id] = Allocation(share, "-", why, unlimited=True)
                 continue
             gain = ahead(share * budget)
-            effort = f"{share * budget:.3g} {job.effort_unit}"
+            effort = f"{share * budget:.3g} {job.use.effort_unit}"
             metric = shown[job.id].metric
             note = f"{metric} improves by {gain:.2%} of its change so far in {effort}"
             if shown[job.id].has_diverged:
                 note = shown[job.id].note
-            attained = f"{job.effort:.3g} {job.effort_unit} attained"
+            attained = f"{job.use.effort:.3g} {job.use.effort_unit} attained"
             rank = int(ahead(budget) < _NO_GAIN)
             allocations[job.id] = Allocation(share, "-", note, attained, note, rank=rank)
         return Decision(allocations, state, gain=_gain(host.jobs, quality, shares, budget))
@@ -88,7 +88,7 @@ Quality = Callable[[float], float]
 """Maps an effort to the gain of a job's metric, as a fraction of its change so far."""
 
 
-def _quality(job: ContainerHistory, shown: Evidence, budget: float) -> Quality | None:
+def _quality(job: Job, shown: Evidence, budget: float) -> Quality | None:
     """Return a function from an effort to a job's gain, None where the curve is unknown. `budget`
     is the effort that the whole host gives until the next round."""
     found = shown.curve
@@ -96,17 +96,17 @@ def _quality(job: ContainerHistory, shown: Evidence, budget: float) -> Quality |
         return lambda _: 0.0
     if found is None:
         return None
-    begin, now = found.soon(found.first), found.soon(job.effort)
+    begin, now = found.soon(found.first), found.soon(job.use.effort)
     way, sign = abs(now - begin), 1 if now > begin else -1
 
     def gained(seconds: float) -> float:
-        return max(0.0, sign * (found.soon(job.effort + seconds) - now) / way) if way else 0.0
+        return max(0.0, sign * (found.soon(job.use.effort + seconds) - now) / way) if way else 0.0
 
     return None if shown.fluctuates and gained(budget) < _NO_GAIN else gained
 
 
 def _greedy(
-    known: list[ContainerHistory],
+    known: list[Job],
     quality: dict[str, Quality | None],
     shares: dict[str, float],
     budget: float,
@@ -118,11 +118,11 @@ def _greedy(
     floor = parameters.floor * total / len(known)
     part = (total - floor * len(known)) / (max(1, int(parameters.parts)) * len(known))
     reached: dict[str, float] = {}
-    flat: list[ContainerHistory] = []
+    flat: list[Job] = []
     heap: list[tuple[float, int, str, str]] = []
     jobs = {job.id: job for job in known}
 
-    def offer(job: ContainerHistory) -> None:
+    def offer(job: Job) -> None:
         ahead = quality[job.id]
         assert ahead is not None
         more = shares[job.id] + part
@@ -156,7 +156,7 @@ def _greedy(
 
 
 def _gain(
-    jobs: tuple[ContainerHistory, ...],
+    jobs: tuple[Job, ...],
     quality: dict[str, Quality | None],
     shares: dict[str, float],
     budget: float,

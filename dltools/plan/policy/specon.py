@@ -52,11 +52,13 @@ from dltools.plan.policy.specon_migration import (
     KnownJob,
     OrderedMoves,
     OwnJobs,
+    lasting_name,
     load_of,
 )
 from dltools.plan.policy.srtf import SRTF
-from dltools.plan.signals.container_history import JITTER, ContainerHistory
+from dltools.plan.signals.container_history import JITTER
 from dltools.plan.signals.growth import Growth, growth, signal_of
+from dltools.plan.signals.job import Job
 
 CLASSES = (
     JobClass(PROGRESSING, "progressing", "it grows at alpha times its best or more", Tone.GROWING),
@@ -153,10 +155,10 @@ class Specon:
         actions: tuple[JobAction, ...] = ()
         if move := choice.migration:
             actions = (_order(move.job, move.source, move.target, own, choice.why),)
-            moves.order(move.job.job_name, move.source)
+            moves.order(lasting_name(move.job), move.source)
             last = cluster.now
         leaving = frozenset(
-            job.id for job in host.jobs if moves.is_leaving(job.job_name, host.name)
+            job.id for job in host.jobs if moves.is_leaving(lasting_name(job), host.name)
         )
         shared = share_within(cluster, parameters.within, leaving, state.get("within") or {})
         allocations = {}
@@ -184,7 +186,7 @@ class Specon:
 SPECON = Specon()
 
 
-def _order(job: ContainerHistory, source: str, target: str, own: OwnJobs, why: str) -> JobAction:
+def _order(job: Job, source: str, target: str, own: OwnJobs, why: str) -> JobAction:
     is_converged = own[job.run_id].job_class == CONVERGED
     cause = f"converged, and slows {source}" if is_converged else f"{target} is idle"
     return JobAction(ActionKind.MIGRATE, job.id, f"{cause}: {why}", target)
@@ -199,7 +201,7 @@ def _classified(
         known, efficiency = before.get(job.run_id, KnownJob()), growths[job.id].efficiency
         job_class = transition(known.job_class, efficiency, known.best, alpha)
         best = max(known.best, efficiency or 0.0)
-        found[job.run_id] = KnownJob(best, job_class, efficiency, job.uses_gpu)
+        found[job.run_id] = KnownJob(best, job_class, efficiency, job.use.uses_gpu)
     return found
 
 
@@ -219,7 +221,7 @@ def _own_jobs(saved: Any, host: HostState) -> OwnJobs:
     known = {
         job.run_id: (job, KnownJob(**runs[job.run_id])) for job in host.jobs if job.run_id in runs
     }
-    return {run_id: one for run_id, (job, one) in known.items() if one.on_gpu == job.uses_gpu}
+    return {run_id: one for run_id, (job, one) in known.items() if one.on_gpu == job.use.uses_gpu}
 
 
 def _reason(job_class: str, found: Growth, best: float, alpha: float) -> str:

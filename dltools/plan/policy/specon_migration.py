@@ -7,6 +7,7 @@ that an order which is not carried out is given again ever later.
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from operator import itemgetter
@@ -14,8 +15,8 @@ from typing import Any, NamedTuple
 
 from dltools.notation.times import MICRO
 from dltools.plan.policy.interface import Cluster, HostState
-from dltools.plan.signals.container_history import ContainerHistory
 from dltools.plan.signals.growth import cpu_use
+from dltools.plan.signals.job import Job
 from dltools.plan.signals.prediction import refit, remaining
 
 PROGRESSING, WATCHING, CONVERGED = "PC", "WC", "CC"
@@ -53,7 +54,7 @@ KnownJobs = Mapping[str, OwnJobs]
 class Migration:
     """A migration and the job seconds that it is predicted to save, its cost taken off."""
 
-    job: ContainerHistory
+    job: Job
     source: str
     target: str
     saves: float
@@ -115,7 +116,7 @@ def load_of(
     classes = {job.id: own.get(job.run_id, _UNKNOWN).job_class for job in host.jobs}
     progressing = sum(one == PROGRESSING for one in classes.values())
     cpu = math.fsum(cpu_use(job, now, interval, host.cpus).share or 0.0 for job in host.jobs)
-    free = [job for job in host.jobs if job.job_name not in moved and _can_move(job)]
+    free = [job for job in host.jobs if lasting_name(job) not in moved and _can_move(job)]
     by_kind = {"progressing": progressing, "jobs": len(host.jobs), "cpu": cpu}
     return HostLoad(
         first=float(by_kind[kind]),
@@ -128,8 +129,18 @@ def load_of(
     )
 
 
-def _can_move(job: ContainerHistory) -> bool:
-    return not job.uses_gpu and "move" not in job.cannot
+_SWARM_ID = re.compile("[a-z0-9]{25}")
+
+
+def lasting_name(job: Job) -> str:
+    """Return the part of its name that stays when a job continues in another container: of Swarm's
+    names SERVICE.SLOT.TASK all but the last part."""
+    service, _, task = job.name.rpartition(".")
+    return service if "." in service and _SWARM_ID.fullmatch(task) else job.name
+
+
+def _can_move(job: Job) -> bool:
+    return not job.use.uses_gpu and "move" not in job.limits.cannot
 
 
 _UNKNOWN = KnownJob()
@@ -238,11 +249,11 @@ class Chooser:
         at = host.sampled_at
         return at is None or self.cluster.now - at <= self.stale_s * MICRO
 
-    def _candidates(self, source: HostState, *, is_target_idle: bool) -> list[ContainerHistory]:
+    def _candidates(self, source: HostState, *, is_target_idle: bool) -> list[Job]:
         jobs = [
             job
             for job in source.jobs
-            if job.job_name not in self.moved and job.job is None and _can_move(job)
+            if lasting_name(job) not in self.moved and job.membership.job is None and _can_move(job)
         ]
         classes = {job.id: self._known_of(source.name, job).job_class for job in source.jobs}
         converged = [job for job in jobs if classes[job.id] == CONVERGED]
@@ -250,7 +261,7 @@ class Chooser:
             return converged or jobs
         return converged if PROGRESSING in classes.values() else []
 
-    def _weighed(self, job: ContainerHistory, here: HostLoad, there: HostLoad) -> Choice:
+    def _weighed(self, job: Job, here: HostLoad, there: HostLoad) -> Choice:
         source, target = self.cluster.hosts[here.name], self.cluster.hosts[there.name]
         after = max(here.with_jobs(-1, self.load), there.with_jobs(+1, self.load))
         if after >= here.load:
@@ -270,16 +281,14 @@ class Chooser:
         )
         return Choice(Migration(job, source.name, target.name, saves), why)
 
-    def _key(self, source: str, job: ContainerHistory) -> tuple[float, str, str]:
+    def _key(self, source: str, job: Job) -> tuple[float, str, str]:
         return self._known_of(source, job).growth or 0.0, job.name, job.id
 
-    def _known_of(self, host: str, job: ContainerHistory) -> KnownJob:
+    def _known_of(self, host: str, job: Job) -> KnownJob:
         return self.known.get(host, {}).get(job.run_id, _UNKNOWN)
 
 
-def saved_seconds(
-    job: ContainerHistory, source: HostState, target: HostState, pause_s: float
-) -> float:
+def saved_seconds(job: Job, source: HostState, target: HostState, pause_s: float) -> float:
     """Return the job seconds that a migration saves, in equal shares on both hosts (ours).
 
     The job itself pauses, then runs faster or slower. Its neighbours on the source run faster for
@@ -288,7 +297,7 @@ def saved_seconds(
     """
     refit([job])
     left = remaining(job).seconds
-    need = job.attained if left is None or math.isinf(left) else left
+    need = job.use.attained if left is None or math.isinf(left) else left
     n, m = len(source.jobs), len(target.jobs)
     here = need * n / source.cpus
     there = need * (m + 1) / target.cpus
@@ -340,7 +349,7 @@ class OrderedMoves:
 
 
 def _is_on(host: HostState | None, name: str) -> bool:
-    return host is not None and any(job.job_name == name for job in host.jobs)
+    return host is not None and any(lasting_name(job) == name for job in host.jobs)
 
 
 def _wait_s(move: Moved, cooldown_s: float) -> float:

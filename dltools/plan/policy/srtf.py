@@ -22,7 +22,7 @@ from dltools.plan.policy.interface import (
 )
 from dltools.plan.policy.parameters import parameter
 from dltools.plan.policy.shares import queue_shares
-from dltools.plan.signals.container_history import ContainerHistory
+from dltools.plan.signals.job import Job
 from dltools.plan.signals.prediction import Remaining, refit, remaining
 
 NEW, KNOWN, GUESSED, ENDLESS = "new", "known", "guessed", "endless"
@@ -87,9 +87,9 @@ class Srtf:
             job_class = GUESSED if rank == 1 and found[job.id].seconds is None else _CLASSES[rank]
             reason = f"{number} of {len(order)}: {note}"
             if job_class == GUESSED:
-                had = f"{job.effort:.3g} {job.effort_unit}"
+                had = f"{job.use.effort:.3g} {job.use.effort_unit}"
                 reason += f"; taken to need the {had} that it has had once more"
-            signal = f"{job.effort:.3g} {job.effort_unit} attained"
+            signal = f"{job.use.effort:.3g} {job.use.effort_unit} attained"
             allocations[job.id] = Allocation(
                 shares.get(job.id, 1.0),
                 job_class,
@@ -109,7 +109,7 @@ SRTF = Srtf()
 _CLASSES = (NEW, KNOWN, ENDLESS, ENDLESS)
 
 
-def _rank(job: ContainerHistory, found: Remaining, parameters: Parameters) -> tuple[int, float]:
+def _rank(job: Job, found: Remaining, parameters: Parameters) -> tuple[int, float]:
     """Return the key by which jobs are sorted, least first.
 
     0: jobs of unknown length that have had less than `explore`; 1: jobs by the effort that they
@@ -117,9 +117,9 @@ def _rank(job: ContainerHistory, found: Remaining, parameters: Parameters) -> tu
     3 are sorted by attained service.
     """
     if found.seconds is None:
-        return (0 if job.effort < parameters.explore else 1), job.effort
+        return (0 if job.use.effort < parameters.explore else 1), job.use.effort
     if math.isinf(found.seconds):
-        return (3 if found.converged else 2), job.effort
+        return (3 if found.converged else 2), job.use.effort
     return 1, found.seconds
 
 

@@ -32,8 +32,8 @@ from dltools.plan.policy.interface import (
 )
 from dltools.plan.policy.parameters import parameter
 from dltools.plan.policy.shares import beta_floor, cap, in_proportion, with_leftover
-from dltools.plan.signals.container_history import ContainerHistory
 from dltools.plan.signals.evaluation_metric import candidates, has_values
+from dltools.plan.signals.job import Job
 from dltools.plan.signals.prediction import Remaining, refit, to_target
 from dltools.plan.signals.targets import TargetMet
 
@@ -113,7 +113,7 @@ class Tradl:
             for job in host.jobs
         }
         delivered = set(state.get(host.name, ()))
-        met = {job.run_id: job for job in host.jobs if job.met_first is not None}
+        met = {job.run_id: job for job in host.jobs if job.progress.met_first is not None}
         actions = tuple(
             JobAction(
                 ActionKind.DELIVER, job.id, f"first target met: {_target(job)}", met=_met(job)
@@ -130,34 +130,37 @@ class Tradl:
 TRADL = Tradl()
 
 
-def phase(job: ContainerHistory, found: Remaining) -> str:
+def phase(job: Job, found: Remaining) -> str:
     """Return a job's phase.
 
     A job is also in phase 2 if it has no target, if its curve ends short of its first target, or if
     its metric does not appear. A job past its only target is in phase 3.
     """
-    targets = job.targets
+    targets = job.progress.targets
     if targets.first is None:
         return SECOND
-    if job.met_final is not None or (job.met_first is not None and targets.final is None):
+    if job.progress.met_final is not None or (
+        job.progress.met_first is not None and targets.final is None
+    ):
         return THIRD
-    if job.met_first is not None:
+    if job.progress.met_first is not None:
         return SECOND
     return SECOND if found.seconds is not None and math.isinf(found.seconds) else FIRST
 
 
-def _remaining(job: ContainerHistory, explore: float) -> Remaining:
-    targets = job.targets
+def _remaining(job: Job, explore: float) -> Remaining:
+    targets = job.progress.targets
     if targets.first is None:
         return Remaining(None, "")
-    if not has_values(job, targets.metric) and job.effort >= explore:
+    if not has_values(job, targets.metric) and job.use.effort >= explore:
         others = ", ".join(sorted(candidates(job))) or "values that are not finite"
         return Remaining(
-            math.inf, f"no {targets.metric} in {job.effort:.3g} {job.effort_unit}, only {others}"
+            math.inf,
+            f"no {targets.metric} in {job.use.effort:.3g} {job.use.effort_unit}, only {others}",
         )
-    if job.met_first is None:
+    if job.progress.met_first is None:
         return to_target(job, targets.first)
-    if targets.final is not None and job.met_final is None:
+    if targets.final is not None and job.progress.met_final is None:
         return to_target(job, targets.final)
     return Remaining(0.0, "")
 
@@ -187,9 +190,7 @@ def _shares(
     return with_leftover(shares, left)
 
 
-def _weights(
-    jobs: Sequence[ContainerHistory], found: Mapping[str, Remaining], favour: str
-) -> dict[str, float]:
+def _weights(jobs: Sequence[Job], found: Mapping[str, Remaining], favour: str) -> dict[str, float]:
     """Return weights by the CPU seconds to the first target. Jobs whose time is unknown are taken
     to need the mean of the others."""
     known = {
@@ -200,10 +201,10 @@ def _weights(
     return {key: need if favour == "farthest" else 1 / need for key, need in needs.items()}
 
 
-def _met(job: ContainerHistory) -> TargetMet | None:
+def _met(job: Job) -> TargetMet | None:
     """Return the point that met a job's first target, None where it is no longer remembered."""
-    targets, at = job.targets, job.met_first
-    series = job.metrics.get(targets.metric or "")
+    targets, at = job.progress.targets, job.progress.met_first
+    series = job.progress.metrics.get(targets.metric or "")
     if series is None or at is None or targets.first is None:
         return None
     for time, value in zip(series.times, series.values, strict=True):
@@ -218,24 +219,24 @@ def _met(job: ContainerHistory) -> TargetMet | None:
     return None
 
 
-def _target(job: ContainerHistory) -> str:
-    targets = job.targets
+def _target(job: Job) -> str:
+    targets = job.progress.targets
     sign = ">=" if targets.objective == "max" else "<="
     return f"{targets.metric} {sign} {targets.first:g}"
 
 
-def _signal(job: ContainerHistory) -> str:
-    metric = job.targets.metric
-    if job.targets.first is None or metric is None or not has_values(job, metric):
+def _signal(job: Job) -> str:
+    metric = job.progress.targets.metric
+    if job.progress.targets.first is None or metric is None or not has_values(job, metric):
         return ""
-    return f"{metric} {job.metrics[metric].values[-1]:.4g}"
+    return f"{metric} {job.progress.metrics[metric].values[-1]:.4g}"
 
 
-def _reason(job: ContainerHistory, found: Remaining) -> str:
-    targets = job.targets
+def _reason(job: Job, found: Remaining) -> str:
+    targets = job.progress.targets
     if targets.first is None:
         return "no target: shares what phase 1 leaves"
-    if job.met_first is None:
+    if job.progress.met_first is None:
         if found.seconds is not None and math.isinf(found.seconds):
             if not has_values(job, targets.metric):
                 return f"{found.note}: competes as phase 2 until it appears"
@@ -243,7 +244,7 @@ def _reason(job: ContainerHistory, found: Remaining) -> str:
         return f"on its way to {_target(job)}: {found.note}"
     if targets.final is None:
         return f"target met ({_target(job)}), and no other is set: the floor"
-    if job.met_final is not None:
+    if job.progress.met_final is not None:
         return f"both targets met ({_target(job)}, then {targets.final:g}): the floor"
     return f"first target met ({_target(job)}); on its way to {targets.final:g}: {found.note}"
 

@@ -35,7 +35,7 @@ from dltools.plan.realisation.order import Standing, groups_that_fit, standings
 from dltools.plan.realisation.queue import Queue
 from dltools.plan.realisation.shared_host import SharedHost, allocations_of
 from dltools.plan.signals.busy_threads import busy_threads, cpus_together, is_serving, needed_cpus
-from dltools.plan.signals.container_history import ContainerHistory
+from dltools.plan.signals.job import Job
 from dltools.plan.signals.prediction import length_left, remaining
 
 _COUNTS = 2.0
@@ -54,7 +54,7 @@ NOT_MEASURED = Contention()
 def choose_mode(
     options: RealisationOptions,
     host: HostState,
-    silent: Sequence[ContainerHistory] = (),
+    silent: Sequence[Job] = (),
     alone: DockerAlone = NOBODY,
     contention: Contention = NOT_MEASURED,
     error: float | None = None,
@@ -72,9 +72,9 @@ def choose_mode(
     and 2, 15 by equal ones, and the first alone 30 to 45 (measured). There jobs take turns.
     """
     now = host.sampled_at or 0
-    awake = [job for job in (*host.jobs, *silent) if not job.is_idle]
+    awake = [job for job in (*host.jobs, *silent) if not job.use.is_idle]
     is_first = options.queue.feeders == "first"
-    feeding = [job for job in awake if is_first and job.feeds_gpu(now)]
+    feeding = [job for job in awake if is_first and job.use.feeds_gpu(now)]
     everyone = [job for job in awake if job not in feeding]
     feeding = [job for job in feeding if not is_serving(job)]
     room = host.cpus - cpus_together(feeding, host.cpus)
@@ -111,14 +111,14 @@ def choose_mode(
     return replace(made, mode=Mode.WEIGHT, is_even=True)
 
 
-def _nothing_to_win(host: HostState, everyone: Sequence[ContainerHistory]) -> str:
+def _nothing_to_win(host: HostState, everyone: Sequence[Job]) -> str:
     """Return why no job need wait, "" where CPUs are contested or that is unknown.
 
     Jobs that take turns leave CPUs idle by that: there, what they need together counts.
     """
     if host.is_contested is not False or host.busy_share is None:
         return ""
-    takes_turns = any(job.turn_s is not None for job in everyone)
+    takes_turns = any(job.limits.turn_s is not None for job in everyone)
     if takes_turns and sum(needed_cpus(job) for job in everyone) > host.cpus:
         return ""
     return f"CPUs {100 * host.busy_share:.0f} % busy: nothing to win"
@@ -126,7 +126,7 @@ def _nothing_to_win(host: HostState, everyone: Sequence[ContainerHistory]) -> st
 
 def compare(
     host: HostState,
-    jobs: Sequence[ContainerHistory],
+    jobs: Sequence[Job],
     options: RealisationOptions,
     alone: DockerAlone,
     error: float | None = None,
@@ -205,7 +205,7 @@ def _rests(jobs: int) -> set[int]:
 
 
 def _standings(
-    host: HostState, jobs: Sequence[ContainerHistory], options: RealisationOptions
+    host: HostState, jobs: Sequence[Job], options: RealisationOptions
 ) -> dict[str, Standing]:
     """Return the standing of each job in the policy's order, as that would be set."""
     explore_s = options.queue.explore
@@ -217,13 +217,13 @@ def _standings(
         None,
         Queue(),
         host.sampled_at or 0,
-        frozenset(job.id for job in jobs if job.explores(explore_s)),
+        frozenset(job.id for job in jobs if job.progress.explores(job.use.attained, explore_s)),
     )
     return standings(shared)
 
 
-def _prospect(job: ContainerHistory, cpus: float, explore_s: float, spin: float) -> Prospect:
-    as_much_again = max(explore_s, job.attained)
+def _prospect(job: Job, cpus: float, explore_s: float, spin: float) -> Prospect:
+    as_much_again = max(explore_s, job.use.attained)
     left = length_left(job)
     if left is None:
         guess = remaining(job).seconds

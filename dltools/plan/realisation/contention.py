@@ -25,7 +25,7 @@ from dataclasses import dataclass, replace
 from dltools.notation.times import MICRO
 from dltools.plan.realisation.mode import OTHERS, Mode, ModeChoice
 from dltools.plan.signals.busy_threads import busy_threads
-from dltools.plan.signals.container_history import ContainerHistory
+from dltools.plan.signals.job import Job
 
 KEEPS, LOSES, AHEAD = 0.9, 0.6, 0.75
 PATIENCE_S = 60.0
@@ -66,9 +66,7 @@ class Contention:
         mode = Mode.WEIGHT if is_even else Mode.ROTATE
         return replace(ordered, mode=mode, why=self.why, is_even=is_even)
 
-    def measured(
-        self, jobs: Iterable[ContainerHistory], now: int, others: float | None = None
-    ) -> Contention:
+    def measured(self, jobs: Iterable[Job], now: int, others: float | None = None) -> Contention:
         """Return what the paces of a crowded host's jobs show.
 
         `others`: the share of the CPUs that programs use which are no jobs, None where that is
@@ -80,19 +78,19 @@ class Contention:
         is_patient = now - self.since >= round(PATIENCE_S * MICRO)
         if self.paused_at is not None or not (may_pause and is_patient):
             return self
-        ahead = _kept([job for job in jobs if job.cpu.is_held_back is not False], "ahead")
+        ahead = _kept([job for job in jobs if job.use.cpu.is_held_back is not False], "ahead")
         if ahead is None or ahead.part >= AHEAD:
             return self
         why = f"{ahead} although others wait: pause these"
         return Contention(self.since, now, why, ahead.part)
 
 
-def is_measured(jobs: Iterable[ContainerHistory]) -> bool:
+def is_measured(jobs: Iterable[Job]) -> bool:
     """Tell whether a job has shown what it loses by competing."""
     return any(_spin_shown(job) is not None for job in jobs)
 
 
-def spins(jobs: Sequence[ContainerHistory], cpus: float) -> dict[str, float]:
+def spins(jobs: Sequence[Job], cpus: float) -> dict[str, float]:
     """Return what part of the loss by spinning each of a host's jobs is taken to suffer, by id: 0
     where it loses nothing, 1 where it spins. Threads that are more than the CPUs sleep."""
     able = [job for job in jobs if 1 < busy_threads(job) <= cpus]
@@ -109,8 +107,8 @@ def spins(jobs: Sequence[ContainerHistory], cpus: float) -> dict[str, float]:
     return found
 
 
-def _spin_shown(job: ContainerHistory) -> float | None:
-    pace = job.pace
+def _spin_shown(job: Job) -> float | None:
+    pace = job.progress.pace
     if pace is None or pace.shared is None or pace.best <= 0:
         return None
     kept = min(1.0, pace.shared / pace.best)
@@ -137,12 +135,12 @@ class _RatesKept:
         )
 
 
-def _kept(jobs: Iterable[ContainerHistory], name: str) -> _RatesKept | None:
+def _kept(jobs: Iterable[Job], name: str) -> _RatesKept | None:
     """Return what jobs keep of their best rates; None where no job shows it."""
     found = [
-        (job, job.pace, rate)
+        (job, job.progress.pace, rate)
         for job in jobs
-        if job.pace is not None and (rate := getattr(job.pace, name)) is not None
+        if job.progress.pace is not None and (rate := getattr(job.progress.pace, name)) is not None
     ]
     if not found:
         return None

@@ -15,7 +15,7 @@ from dltools.notation.limits import only
 from dltools.plan.realisation.mode import OTHERS, Mode, ModeChoice
 from dltools.plan.realisation.settings import Settings, Turn
 from dltools.plan.realisation.shared_host import Realisation
-from dltools.plan.signals.container_history import ContainerHistory
+from dltools.plan.signals.job import Job
 
 _PAUSE = "pause"
 _NEEDS: Mapping[Mode, str] = {
@@ -41,7 +41,7 @@ _NEED_STREAM = "and a plan that may stay {}: a stream of plans, as of dl-probe -
 
 def possible(
     choice: ModeChoice,
-    jobs: Sequence[ContainerHistory],
+    jobs: Sequence[Job],
     *,
     is_asked: bool,
     is_lasting: bool = False,
@@ -86,9 +86,11 @@ def possible(
     return replace(choice, mode=Mode.WEIGHT, is_even=True, why=unable, unable=unable)
 
 
-def within_engines(found: Realisation, jobs: Sequence[ContainerHistory]) -> Realisation:
+def within_engines(found: Realisation, jobs: Sequence[Job]) -> Realisation:
     """Return a realisation without what cannot be done with its jobs."""
-    bound = {job.id: job.cannot for job in jobs if job.cannot and job.id in found.settings}
+    bound = {
+        job.id: job.limits.cannot for job in jobs if job.limits.cannot and job.id in found.settings
+    }
     if not bound:
         return found
     settings, notes = {**found.settings}, {**found.notes}
@@ -113,36 +115,36 @@ def _able(wanted: Settings, cannot: frozenset[str]) -> Settings:
     return only(wanted, wanted.keys() - lost)
 
 
-def can_weigh(jobs: Sequence[ContainerHistory]) -> bool:
+def can_weigh(jobs: Sequence[Job]) -> bool:
     """Tell whether weights can be set on any of the jobs, and compare."""
     return _can(Mode.WEIGHT, jobs)
 
 
-def _can(mode: Mode, jobs: Sequence[ContainerHistory]) -> bool:
+def _can(mode: Mode, jobs: Sequence[Job]) -> bool:
     able = _able_to(_NEEDS[mode], jobs)
     return bool(able) and not (_NEEDS[mode] == "weight" and _are_apart(able))
 
 
-def _able_to(need: str, jobs: Sequence[ContainerHistory]) -> list[ContainerHistory]:
-    return [job for job in jobs if need not in job.cannot]
+def _able_to(need: str, jobs: Sequence[Job]) -> list[Job]:
+    return [job for job in jobs if need not in job.limits.cannot]
 
 
-def _are_apart(jobs: Sequence[ContainerHistory]) -> bool:
+def _are_apart(jobs: Sequence[Job]) -> bool:
     """Tell whether each of several jobs is under another cgroup. A job whose parent is unknown is
     with others."""
-    counts = Counter(job.cgroup_parent for job in jobs)
+    counts = Counter(job.limits.cgroup_parent for job in jobs)
     return len(jobs) > 1 and None not in counts and max(counts.values()) == 1
 
 
-def _lacking(need: str, jobs: Sequence[ContainerHistory]) -> str:
+def _lacking(need: str, jobs: Sequence[Job]) -> str:
     return _APART if _able_to(need, jobs) else f"the engine {_LACKS[need]}"
 
 
-def _can_take_turns(jobs: Sequence[ContainerHistory]) -> bool:
-    return sum(_PAUSE not in job.cannot for job in jobs) > 1
+def _can_take_turns(jobs: Sequence[Job]) -> bool:
+    return sum(_PAUSE not in job.limits.cannot for job in jobs) > 1
 
 
-def _alternatives(jobs: Sequence[ContainerHistory]) -> str:
+def _alternatives(jobs: Sequence[Job]) -> str:
     """Return in words which modes can be done with jobs."""
     modes = [mode.value for mode in Mode if _can(mode, jobs)]
     if not modes:

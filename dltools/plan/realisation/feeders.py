@@ -19,7 +19,7 @@ from dltools.plan.policy.interface import Allocation, HostState
 from dltools.plan.realisation.mode import GpuSharing, Mode, ModeChoice
 from dltools.plan.realisation.settings import SHORTEST_TURN, Settings
 from dltools.plan.signals.busy_threads import cpus_together, is_serving
-from dltools.plan.signals.container_history import ContainerHistory
+from dltools.plan.signals.job import Job
 
 FIRST_WEIGHT = 64 * DEFAULT_CPU_WEIGHT
 """Weight of those that want little: on a CPU with four threads of the default weight they have 94 %
@@ -55,9 +55,7 @@ class Feeders:
     note: str = ""
 
 
-def feeders(
-    choice: ModeChoice, host: HostState, jobs: Sequence[ContainerHistory], now: int
-) -> Feeders:
+def feeders(choice: ModeChoice, host: HostState, jobs: Sequence[Job], now: int) -> Feeders:
     """Return the settings of the jobs that feed GPUs at a time (microseconds)."""
     if choice.queue.feeders != "first":
         return Feeders()
@@ -65,7 +63,7 @@ def feeders(
     found = [
         job
         for job in jobs
-        if job.feeds_gpu(now) and (not is_serving(job) or job.id in on_gpus.notes)
+        if job.use.feeds_gpu(now) and (not is_serving(job) or job.id in on_gpus.notes)
     ]
     needs = cpus_together(found, host.cpus)
     setting, note = _setting(choice, host, needs)

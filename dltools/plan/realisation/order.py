@@ -23,7 +23,7 @@ from dltools.plan.realisation.queue import TURN_S, Queue
 from dltools.plan.realisation.settings import SHORTEST_TURN, Settings
 from dltools.plan.realisation.shared_host import MILD_NOTE, TURN_NOTE, Realisation, SharedHost
 from dltools.plan.signals.busy_threads import is_serving, needed_cpus
-from dltools.plan.signals.container_history import ContainerHistory
+from dltools.plan.signals.job import Job
 
 Standing = tuple[int, bool, float]
 """What jobs are ordered by: the smaller goes first."""
@@ -39,7 +39,7 @@ _KNOWN_BY_S = 40.0
 as a new job may be a short one."""
 
 
-def standing(host: SharedHost, job: ContainerHistory) -> Standing:
+def standing(host: SharedHost, job: Job) -> Standing:
     """Return a job's standing.
 
     First come jobs that explore, in the order in which they started. The others stand by rank;
@@ -47,7 +47,7 @@ def standing(host: SharedHost, job: ContainerHistory) -> Standing:
     one; then by share.
     """
     if job.id in host.exploring:
-        return -1, False, float(job.started or job.arrived)
+        return -1, False, float(job.use.started or job.arrived)
     share = round(host.share(job), 9)
     is_full = share * host.cpus >= min(needed_cpus(job), host.cpus) * (1 - 1e-6)
     return host.allocations[job.id].rank, not is_full, 0.0 if is_full else -share
@@ -70,7 +70,7 @@ def standings(host: SharedHost) -> dict[str, Standing]:
     return {key: places[key] if key in unlimited else one for key, one in found.items()}
 
 
-def runs_in_no_order(host: SharedHost, jobs: Iterable[ContainerHistory]) -> frozenset[str]:
+def runs_in_no_order(host: SharedHost, jobs: Iterable[Job]) -> frozenset[str]:
     """Return the runs of those jobs that nothing orders: each gets an equal part, in its turn.
 
     They are silent although they have explored, or have had `_KNOWN_BY_S`.
@@ -80,11 +80,11 @@ def runs_in_no_order(host: SharedHost, jobs: Iterable[ContainerHistory]) -> froz
         for job in jobs
         if host.is_unlimited(job)
         and job.id not in host.exploring
-        and (job.reports < 2 or job.attained >= _KNOWN_BY_S)
+        and (job.progress.reports < 2 or job.use.attained >= _KNOWN_BY_S)
     )
 
 
-def in_order(host: SharedHost, found: Mapping[str, Standing]) -> list[ContainerHistory]:
+def in_order(host: SharedHost, found: Mapping[str, Standing]) -> list[Job]:
     """Return the jobs that have a standing, in order; equals by arrival."""
     return sorted(
         (job for job in host.jobs if job.id in found),
@@ -92,16 +92,14 @@ def in_order(host: SharedHost, found: Mapping[str, Standing]) -> list[ContainerH
     )
 
 
-def groups_that_fit(
-    jobs: Sequence[ContainerHistory], cpus: float, *, beside: float = 0.0
-) -> list[list[ContainerHistory]]:
+def groups_that_fit(jobs: Sequence[Job], cpus: float, *, beside: float = 0.0) -> list[list[Job]]:
     """Return the jobs in groups that fit the CPUs.
 
     Each job joins the first group that has room for what it needs; one that fits nowhere is its own
     group. Jobs that need at most `beside` CPUs come last, and may join a group that is full, as far
     as they need no more than that together.
     """
-    groups: list[list[ContainerHistory]] = []
+    groups: list[list[Job]] = []
     rooms: list[float] = []
     full: dict[float, int] = {}  # by need: so many groups have no room for it
     needs = [(needed_cpus(job), job) for job in jobs]
@@ -189,7 +187,7 @@ def priorities(host: SharedHost) -> Realisation:
     return host.realisation(note, settings=settings, notes=notes, queue=queue)
 
 
-def _place_in_queue(host: SharedHost, job: ContainerHistory, number: int, groups: int) -> str:
+def _place_in_queue(host: SharedHost, job: Job, number: int, groups: int) -> str:
     """Say in which of so many groups a job stands, and until when it waits at the latest (UTC, to
     ten seconds)."""
     if groups < 2:
@@ -208,7 +206,7 @@ _SAID_S = 10
 """To how many seconds it is said until when a job waits: a plan changes where that does."""
 
 
-def urgent_runs(host: SharedHost, jobs: Sequence[ContainerHistory]) -> frozenset[str]:
+def urgent_runs(host: SharedHost, jobs: Sequence[Job]) -> frozenset[str]:
     """Return the runs of the jobs that go before all others that are known: those that must run
     now, with all whose turn would come while theirs lasts, and those in the middle of such a turn.
     """
@@ -221,7 +219,7 @@ def urgent_runs(host: SharedHost, jobs: Sequence[ContainerHistory]) -> frozenset
     )
 
 
-def due_in_time(host: SharedHost, waiting: Iterable[ContainerHistory], queue: Queue) -> Queue:
+def due_in_time(host: SharedHost, waiting: Iterable[Job], queue: Queue) -> Queue:
     """Return the queue, due again when the first of those that wait must run."""
     waits = [_due(host, job).wait_s for job in waiting]
     spare = [wait_s for wait_s in waits if _TICK_S < wait_s < math.inf]
@@ -232,7 +230,7 @@ _TICK_S = 0.1
 """A time that is shorter is none: it is looked at when it is over (s)."""
 
 
-def _due(host: SharedHost, job: ContainerHistory) -> Due:
+def _due(host: SharedHost, job: Job) -> Due:
     """Return until when a job can wait: so that it ends in time, and no longer in one stretch than
     its owner says."""
     due = host.dues.get(job.run_id, Due(math.inf, 1.0))
@@ -247,7 +245,7 @@ def _others_compete(host: SharedHost) -> bool:
     return host.others is not None and host.others >= _OTHERS
 
 
-def _filled(host: SharedHost, groups: list[list[ContainerHistory]]) -> list[list[ContainerHistory]]:
+def _filled(host: SharedHost, groups: list[list[Job]]) -> list[list[Job]]:
     """Return the groups; where others compete, and the first one leaves CPUs idle, with the next
     job in it: by the weight of one that waits these CPUs would be the others'."""
     spare = host.cpus - sum(needed_cpus(job) for job in (groups[0] if groups else ()))
@@ -258,7 +256,7 @@ def _filled(host: SharedHost, groups: list[list[ContainerHistory]]) -> list[list
 
 
 def _first_weights(
-    host: SharedHost, groups: list[list[ContainerHistory]], first: list[ContainerHistory]
+    host: SharedHost, groups: list[list[Job]], first: list[Job]
 ) -> dict[str, Settings]:
     """Return the weights of the group that runs first.
 
@@ -268,7 +266,7 @@ def _first_weights(
     """
     if not _others_compete(host):
         return {job.id: {"weight": LEVELS[0]} for job in first}
-    containers = {job.id: max(1, len(job.members)) for group in groups for job in group}
+    containers = {job.id: max(1, len(job.membership.members)) for group in groups for job in group}
     needs = {job.id: min(needed_cpus(job), host.cpus) for job in first}
     fair = host.cpus / max(1, sum(containers.values()))
     total = _KEPT * math.fsum(
@@ -300,10 +298,7 @@ class _Turns:
 
 
 def _turns(
-    host: SharedHost,
-    jobs: list[ContainerHistory],
-    found: Mapping[str, Standing],
-    urgent: Collection[str],
+    host: SharedHost, jobs: list[Job], found: Mapping[str, Standing], urgent: Collection[str]
 ) -> _Turns:
     """Return the turns of jobs with these standings. Where users come first, the first jobs of all
     users are equals, then the second ones; a user's own jobs have their standings among themselves,
@@ -320,7 +315,12 @@ def _turns(
         waited = {job.id: host.queue.turn(job.run_id, host.now) for job in own}
         order = sorted(
             own,
-            key=lambda job: (job.run_id not in urgent, found[job.id], waited[job.id], job.attained),
+            key=lambda job: (
+                job.run_id not in urgent,
+                found[job.id],
+                waited[job.id],
+                job.use.attained,
+            ),
         )
         places |= {job.id: (number, False, 0.0) for number, job in enumerate(order)}
         known = [waited[job.id] for job in own if job.run_id in host.queue.positions]
@@ -337,12 +337,12 @@ ones (ours)."""
 
 
 def _in_turn(
-    host: SharedHost, jobs: list[ContainerHistory], turns: _Turns, urgent: Collection[str]
-) -> list[ContainerHistory]:
+    host: SharedHost, jobs: list[Job], turns: _Turns, urgent: Collection[str]
+) -> list[Job]:
     """Return the jobs in order: new and urgent ones first, and of these those that are behind
     Docker alone, the farthest first; then by standing; equals take turns."""
 
-    def key(job: ContainerHistory) -> tuple[object, ...]:
+    def key(job: Job) -> tuple[object, ...]:
         is_urgent = job.run_id in urgent and not turns.users
         goes_first = is_urgent or job.id in host.exploring
         had = _due(host, job).had
@@ -352,7 +352,7 @@ def _in_turn(
             turns.standings[job.id],
             turns.users.get(job.id, ()),
             host.queue.turn(job.run_id, host.now),
-            0.0 if job.run_id in host.queue.positions else job.attained,
+            0.0 if job.run_id in host.queue.positions else job.use.attained,
         )
 
     return sorted(jobs, key=key)
@@ -391,7 +391,7 @@ def rotation(host: SharedHost) -> Realisation:
     beside = _queue_beside(host, doubtful, len(groups))
     settings = {**dict.fromkeys((job.id for job in trainings), _TURN_WEIGHT), **beside.settings}
     queue = beside.queue
-    unpausable = {job.id for job in doubtful if "pause" in job.cannot}
+    unpausable = {job.id for job in doubtful if "pause" in job.limits.cannot}
     doubts = {
         key: (_UNPAUSABLE if key in unpausable else _DOUBTFUL, beside.notes.get(key))
         for key in beside.settings
@@ -414,9 +414,7 @@ def rotation(host: SharedHost) -> Realisation:
     return host.realisation(note, takes_turns=True, settings=settings, notes=notes, queue=queue)
 
 
-def _queue_beside(
-    host: SharedHost, doubtful: Sequence[ContainerHistory], groups: int
-) -> Realisation:
+def _queue_beside(host: SharedHost, doubtful: Sequence[Job], groups: int) -> Realisation:
     """Return the queue of jobs that are not paused, by weights: all at once they would keep each
     other from ever reporting.
 
@@ -437,7 +435,7 @@ def _queue_beside(
 
 
 def _parts(
-    host: SharedHost, groups: Sequence[Sequence[ContainerHistory]], late: Collection[str]
+    host: SharedHost, groups: Sequence[Sequence[Job]], late: Collection[str]
 ) -> dict[str, float]:
     """Return each group's part of the time, by the id of its first job: by the shares of its jobs,
     or all to those with a job that would else end later than it is promised to."""
@@ -448,7 +446,7 @@ def _parts(
     return {key: part / total for key, part in parts.items()}
 
 
-def _part(host: SharedHost, group: Sequence[ContainerHistory]) -> float:
+def _part(host: SharedHost, group: Sequence[Job]) -> float:
     """Return a group's part of the time: that which gives its members CPU time nearest to their
     shares (least squares), at most the sum of these, as they run side by side."""
     needs = [min(needed_cpus(job), host.cpus) for job in group]
@@ -457,7 +455,7 @@ def _part(host: SharedHost, group: Sequence[ContainerHistory]) -> float:
     return min(math.fsum(shares), host.cpus * near / math.fsum(need * need for need in needs))
 
 
-def _exploring_s(host: SharedHost, group: list[ContainerHistory]) -> float:
+def _exploring_s(host: SharedHost, group: list[Job]) -> float:
     """Return the shortest turn (s) of a group: one thread may be all that a new job has while it
     starts up."""
     explores = any(job.id in host.exploring for job in group)

@@ -20,7 +20,8 @@ from dltools.plan.realisation.settings import Settings
 from dltools.plan.realisation.shared_host import Realisation, SharedHost, allocations_of
 from dltools.plan.realisation.side_by_side import cores, quotas, weights
 from dltools.plan.signals.busy_threads import is_serving
-from dltools.plan.signals.container_history import ContainerHistory
+from dltools.plan.signals.job import Job
+from dltools.plan.signals.owner import waiting_weight
 
 _REALISERS: Mapping[Mode, Callable[[SharedHost], Realisation]] = {
     Mode.QUOTA: quotas,
@@ -61,11 +62,11 @@ def realise(
     choice: ModeChoice,
     host: HostState,
     cpuset: str | None = None,
-    without_progress: Sequence[ContainerHistory] = (),
+    without_progress: Sequence[Job] = (),
     queue: Queue | None = None,
     now: int = 0,
-    silent: Sequence[ContainerHistory] = (),
-    leaving: Sequence[ContainerHistory] = (),
+    silent: Sequence[Job] = (),
+    leaving: Sequence[Job] = (),
     dues: Mapping[str, Due] | None = None,
 ) -> Realisation:
     """Return the settings of each job that was last allocated a share, within what their owners
@@ -108,11 +109,7 @@ def realise(
 
 
 def _reset(
-    mode: Mode,
-    without_progress: Sequence[ContainerHistory],
-    competing: Sequence[ContainerHistory],
-    *,
-    has_shares: bool,
+    mode: Mode, without_progress: Sequence[Job], competing: Sequence[Job], *, has_shares: bool
 ) -> dict[str, Settings]:
     """Return the defaults for containers that have reported nothing, do not compete, and have a
     setting from an earlier run."""
@@ -164,7 +161,9 @@ def _in_mode(host: SharedHost, state: HostState) -> Realisation:
             allocations=shares,
             cpus=max(_LEAST_CPUS, host.cpus - feeding.cpus) if is_ordered else host.cpus,
             exploring=frozenset(
-                job.id for job in jobs if is_ordered and job.explores(choice.queue.explore)
+                job.id
+                for job in jobs
+                if is_ordered and job.progress.explores(job.use.attained, choice.queue.explore)
             ),
         )
     )
@@ -219,7 +218,7 @@ def _by_wish(host: SharedHost) -> Realisation:
     )
 
 
-def _no_longer_first(mode: Mode, jobs: Sequence[ContainerHistory]) -> dict[str, Settings]:
+def _no_longer_first(mode: Mode, jobs: Sequence[Job]) -> dict[str, Settings]:
     """Return the weights of jobs that have fed a GPU and feed none any more, in modes that set no
     weights else."""
     if mode in (*_WEIGHTED, Mode.ROTATE):
@@ -228,11 +227,11 @@ def _no_longer_first(mode: Mode, jobs: Sequence[ContainerHistory]) -> dict[str, 
     return {
         job.id: {"weight": DEFAULT_CPU_WEIGHT}
         for job in jobs
-        if job.managed and (job.weight or 0.0) > raised * max(1.0, job.owner.ratio)
+        if job.managed and (job.limits.weight or 0.0) > raised * max(1.0, job.owner.ratio)
     }
 
 
-def _without_old_quotas(found: Realisation, jobs: Sequence[ContainerHistory]) -> Realisation:
+def _without_old_quotas(found: Realisation, jobs: Sequence[Job]) -> Realisation:
     """Return a realisation that takes away the quotas of earlier plans, in modes that set none."""
     if found.mode is Mode.QUOTA:
         return found
@@ -242,29 +241,31 @@ def _without_old_quotas(found: Realisation, jobs: Sequence[ContainerHistory]) ->
     return replace(found, settings={**found.settings, **freed})
 
 
-def _bystanders(mode: Mode, jobs: Sequence[ContainerHistory]) -> dict[str, str]:
+def _bystanders(mode: Mode, jobs: Sequence[Job]) -> dict[str, str]:
     """Return the jobs that take no part in a mode and keep what containers begin with, and why."""
-    idle = {job.id: _IDLE for job in jobs if job.is_idle} if mode in _ORDERED else {}
+    idle = {job.id: _IDLE for job in jobs if job.use.is_idle} if mode in _ORDERED else {}
     if mode not in _WEIGHTED:
         return idle
     return idle | _under_other_parents([job for job in jobs if job.id not in idle])
 
 
-def _under_other_parents(jobs: Sequence[ContainerHistory]) -> dict[str, str]:
+def _under_other_parents(jobs: Sequence[Job]) -> dict[str, str]:
     """Return the jobs whose weights do not compare with those of the most, and why. A job whose
     parent is unknown is taken for one of the most."""
-    counts = Counter(job.cgroup_parent for job in jobs if job.cgroup_parent is not None)
+    counts = Counter(
+        job.limits.cgroup_parent for job in jobs if job.limits.cgroup_parent is not None
+    )
     if len(counts) < 2:
         return {}
     most = min(counts, key=lambda parent: (-counts[parent], parent))
     return {
-        job.id: f"under {job.cgroup_parent}, others under {most}: {NO_COMPARISON}"
+        job.id: f"under {job.limits.cgroup_parent}, others under {most}: {NO_COMPARISON}"
         for job in jobs
-        if job.cgroup_parent not in (None, most)
+        if job.limits.cgroup_parent not in (None, most)
     }
 
 
-def _was_waiting(job: ContainerHistory, defaults: Settings) -> bool:
+def _was_waiting(job: Job, defaults: Settings) -> bool:
     """Tell whether a container has the weight of a job that waits: an earlier run left it so."""
-    may_wait = "weight" in defaults and not is_serving(job)
-    return may_wait and job.weight is not None and job.may_wait_at(job.weight)
+    weight, may_wait = job.limits.weight, "weight" in defaults and not is_serving(job)
+    return may_wait and weight is not None and weight <= waiting_weight(job.owner)

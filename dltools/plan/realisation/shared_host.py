@@ -13,7 +13,7 @@ from dltools.plan.policy.interface import Allocation
 from dltools.plan.realisation.mode import Mode, ModeChoice
 from dltools.plan.realisation.queue import Queue
 from dltools.plan.realisation.settings import Settings
-from dltools.plan.signals.container_history import ContainerHistory
+from dltools.plan.signals.job import Job
 
 TURN_NOTE = "has waited long enough: its turn"
 
@@ -41,9 +41,7 @@ class Realisation:
     unable: str = ""
 
 
-def allocations_of(
-    jobs: Sequence[ContainerHistory], given: Mapping[str, Allocation]
-) -> dict[str, Allocation]:
+def allocations_of(jobs: Sequence[Job], given: Mapping[str, Allocation]) -> dict[str, Allocation]:
     """Return each job's allocation, by id: that which it was given, or, where it has no share, one
     that limits nobody."""
     unknown = Allocation(1 / len(jobs), "-", "has reported nothing yet", unlimited=True)
@@ -64,7 +62,7 @@ class SharedHost:
     """
 
     choice: ModeChoice
-    jobs: list[ContainerHistory]
+    jobs: list[Job]
     allocations: Mapping[str, Allocation]
     cpus: float
     cpuset: str | None
@@ -75,11 +73,11 @@ class SharedHost:
     others: float | None = None
     dues: Mapping[str, Due] = field(default_factory=dict)
 
-    def has_members_elsewhere(self, job: ContainerHistory) -> bool:
+    def has_members_elsewhere(self, job: Job) -> bool:
         """Tell whether a job waits for containers that are not on this host."""
-        return job.lacks_members or job.job in self.jobs_elsewhere
+        return job.membership.lacks_members or job.membership.job in self.jobs_elsewhere
 
-    def share(self, job: ContainerHistory) -> float:
+    def share(self, job: Job) -> float:
         """Return a job's share; where the job is unlimited, the mean of the others, so that nobody
         is served better for not being understood."""
         found = self.allocations[job.id]
@@ -92,17 +90,17 @@ class SharedHost:
         ]
         return math.fsum(known) / len(known) if known else 1 / len(self.jobs)
 
-    def wishes(self) -> list[tuple[float, list[ContainerHistory]]]:
+    def wishes(self) -> list[tuple[float, list[Job]]]:
         """Return the jobs whose owners asked for the same weight, the smallest weight first, as a
         multiple of the default; all together where owners do not count."""
         if not self.choice.queue.respects_owners:
             return [(1.0, self.jobs)]
-        found: dict[int, list[ContainerHistory]] = {}
+        found: dict[int, list[Job]] = {}
         for job in self.jobs:
             found.setdefault(round(job.owner.ratio * DEFAULT_CPU_WEIGHT), []).append(job)
         return [(jobs[0].owner.ratio, jobs) for _, jobs in sorted(found.items())]
 
-    def among(self, jobs: list[ContainerHistory]) -> SharedHost:
+    def among(self, jobs: list[Job]) -> SharedHost:
         """Return what settings are made from where only these jobs share the host."""
         total = math.fsum(map(self.share, jobs)) or 1.0
         own = {job.id: self.allocations[job.id] for job in jobs}
@@ -111,12 +109,12 @@ class SharedHost:
                 own[key] = replace(one, share=one.share / total)
         return replace(self, jobs=jobs, allocations=own)
 
-    def most_cpus(self, job: ContainerHistory) -> float:
+    def most_cpus(self, job: Job) -> float:
         """Return the largest quota that a job can have, in cores."""
         owners = job.owner.cpus if self.choice.queue.respects_owners else None
         return self.cpus if owners is None else min(owners, self.cpus)
 
-    def is_unlimited(self, job: ContainerHistory) -> bool:
+    def is_unlimited(self, job: Job) -> bool:
         """Tell whether a job is not limited, whatever its share."""
         return self.allocations[job.id].unlimited
 

@@ -18,7 +18,7 @@ from dltools.plan.realisation.queue import Queue
 from dltools.plan.realisation.settings import LEAST_CPUS, Settings
 from dltools.plan.realisation.shared_host import MILD_NOTE, TURN_NOTE, Realisation, SharedHost
 from dltools.plan.signals.busy_threads import busy_threads, is_serving, needed_cpus
-from dltools.plan.signals.container_history import ContainerHistory
+from dltools.plan.signals.job import Job
 from dltools.text import listed
 
 MILD_WEIGHTS = (512.0, 2048.0)
@@ -86,7 +86,7 @@ def weights(host: SharedHost) -> Realisation:
     for job in host.jobs:
         share = fair.shares[job.id]
         is_default = host.is_unlimited(job) or share >= 1
-        part = share * len(host.jobs) / max(1, len(job.members))
+        part = share * len(host.jobs) / max(1, len(job.membership.members))
         weight = DEFAULT_CPU_WEIGHT * (1.0 if is_default else part)
         settings[job.id] = {"weight": whole_weight(weight, *bounds)}
     note = "work-conserving: what a job leaves the others take"
@@ -153,7 +153,7 @@ def cores(host: SharedHost) -> Realisation:
     lists = _owners_lists(host, every)
     pinned = _taken(host, lists)
     free = [cpu for cpu in every if not any(cpu in taken for taken in pinned.values())]
-    unknown = [job for job in jobs if job.threads is None]
+    unknown = [job for job in jobs if job.use.threads is None]
     others = [job for job in jobs if job.id not in lists]
     need = sum(busy_threads(job) for job in others)
     if unknown or need > len(free):
@@ -210,7 +210,7 @@ def _taken(host: SharedHost, lists: Mapping[str, list[int]]) -> dict[str, list[i
 
 def _with_spare(
     host: SharedHost,
-    order: Sequence[ContainerHistory],
+    order: Sequence[Job],
     free: list[int],
     lists: Mapping[str, list[int]],
     pinned: dict[str, list[int]],

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable
 
 from dltools.labels import Role
-from dltools.plan.signals.container_history import ContainerHistory
+from dltools.plan.signals.job import Job
 
 _NEAR = 0.25
 """A demand up to this much above a whole number counts as that number of threads (ours): a job of
@@ -25,30 +25,30 @@ _LEAST_QUOTA = 0.001
 """The least quota that an owner can ask for: 1 ms in a period of 1 s."""
 
 
-def busy_threads(job: ContainerHistory) -> int:
+def busy_threads(job: Job) -> int:
     """Return how many threads a job keeps busy: as many as were seen to want a CPU.
 
     If its demand is unknown: 1 if its pace shows that its other threads sleep, or if its number of
     threads is unknown too; else all its threads.
     """
-    if job.cpu.demand is not None:
-        return max(1, math.ceil(job.cpu.demand - _NEAR))
-    if job.pace is not None and job.pace.has_one_busy_thread:
+    if job.use.cpu.demand is not None:
+        return max(1, math.ceil(job.use.cpu.demand - _NEAR))
+    if job.progress.pace is not None and job.progress.pace.has_one_busy_thread:
         return 1
-    return max(1, job.threads or 1)
+    return max(1, job.use.threads or 1)
 
 
-def certain_threads(job: ContainerHistory) -> int | None:
+def certain_threads(job: Job) -> int | None:
     """Return how many threads of a job want a CPU at once for certain, None if nobody knows: a
     shell and what it starts want 1.3 CPUs, one after the other."""
-    demand = job.cpu.demand
+    demand = job.use.cpu.demand
     return None if demand is None else max(1, math.floor(demand + _NEAR))
 
 
-def needed_cpus(job: ContainerHistory) -> float:
+def needed_cpus(job: Job) -> float:
     """Return the number of CPUs that a job can use: the least of its busy threads, its owner's
     quota and its owner's CPU list."""
-    demand = job.cpu.demand
+    demand = job.use.cpu.demand
     if demand is not None and demand < 1 - _NEAR:
         need = max(_LEAST_NEED, round(demand, 1))
     else:
@@ -59,21 +59,21 @@ def needed_cpus(job: ContainerHistory) -> float:
     return float(max(_LEAST_QUOTA, min(need, owner.most_cpus)))
 
 
-def cpus_together(jobs: Iterable[ContainerHistory], cpus: float) -> float:
+def cpus_together(jobs: Iterable[Job], cpus: float) -> float:
     """Return how many of a host's `cpus` jobs need together."""
     return sum(min(needed_cpus(job), cpus) for job in jobs)
 
 
-def is_serving(job: ContainerHistory) -> bool:
+def is_serving(job: Job) -> bool:
     """Tell whether a job answers requests, and so never waits."""
-    return job.role is Role.SERVER
+    return job.standing.role is Role.SERVER
 
 
 _THROTTLED = 100
 """Rounds that libgomp spins where it knows of more threads than CPUs; else 300,000."""
 
 
-def spinning_threads(job: ContainerHistory) -> int:
+def spinning_threads(job: Job) -> int:
     """Return how many threads of a job may spin while they wait: OMP_NUM_THREADS or else all of
     them; 0 if none do."""
     if not settings_against_spinning(job):
@@ -84,13 +84,13 @@ def spinning_threads(job: ContainerHistory) -> int:
     return threads if threads > 1 else 0
 
 
-def settings_against_spinning(job: ContainerHistory) -> list[str]:
+def settings_against_spinning(job: Job) -> list[str]:
     """Return the environment settings (NAME=VALUE) that would keep a job's threads from spinning,
     one for each OpenMP runtime that spins."""
     settings = _settings(job)
     found = {
         _STOPPERS[name](settings)
-        for name in (job.openmp_runtime or "").split("+")
+        for name in (job.runtime.openmp_runtime or "").split("+")
         if name in _STOPPERS
     }
     return sorted(filter(None, found))
@@ -121,6 +121,6 @@ def _unless_passive(settings: dict[str, str]) -> str:
 _STOPPERS = {"libgomp": _of_gnu, "libiomp5": _of_llvm, "libomp": _of_llvm}
 
 
-def _settings(job: ContainerHistory) -> dict[str, str]:
-    pairs = (entry.partition("=") for entry in (job.openmp_settings or "").split())
+def _settings(job: Job) -> dict[str, str]:
+    pairs = (entry.partition("=") for entry in (job.runtime.openmp_settings or "").split())
     return {name: value for name, _, value in pairs}

@@ -7,18 +7,12 @@ held back.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from dltools.notation.times import MICRO
-
-_QUIET, _QUIET_S = 0.25, 4.0
-"""A container that wants fewer CPUs than this for this many seconds is idle (ours). A notebook that
-computes for 50 ms each second costs others little, and cannot wake while it is paused."""
-
-_LEAST_LOOK_S = 0.75
-"""Least time (s) between two samples that can show sleep (ours): a burst may fill a shorter one."""
+from dltools.observations.idleness import LEAST_LOOK_S, QUIET_CORES, QUIET_S
 
 _GETS_ALL = 0.95
 """A job that gets this part of the CPUs that it wants, or more, is not held back (ours). If one of
@@ -51,23 +45,20 @@ class CpuDemand:
 
     def after(
         self,
-        times: Sequence[int],
-        wanted_cpus: Sequence[float],
-        seconds: Sequence[float],
-        states: Sequence[str | None],
+        looks: Iterable[tuple[int, float, float, str | None]],
         last: tuple[int, float] | None,
         before: str | None,
         *,
         takes_turns: bool,
     ) -> CpuDemand:
-        """Return the demand after new samples: their times, the CPUs wanted, the CPU seconds used,
+        """Return the demand after new samples: their times, the CPU seconds used, the CPUs wanted,
         and the states. `last`: time and CPU seconds of the sample before; `before`: its state.
 
         A NaN (unknown) drops what was known, except during a pause. The demand of a container that
         takes turns does not show sleep; it sleeps if it was not paused and used no CPU.
         """
         cores, demands, uses, quiet_since = self.cores, self.demands, self.uses, self.quiet_since
-        for time, wanted, used, state in zip(times, wanted_cpus, seconds, states, strict=True):
+        for time, used, wanted, state in looks:
             known = last is not None and time > last[0] and used >= last[1]
             got = (used - last[1]) * MICRO / (time - last[0]) if last and known else math.nan
             if known:
@@ -76,11 +67,11 @@ class CpuDemand:
                 demands, uses = _last_looks((*demands, wanted), (*uses, got))
             elif "paused" not in (before, state):
                 demands = uses = ()
-            if last is not None and 0 < time - last[0] < round(_LEAST_LOOK_S * MICRO):
+            if last is not None and 0 < time - last[0] < round(LEAST_LOOK_S * MICRO):
                 before = state
                 continue
-            is_quiet = None if math.isnan(wanted) or takes_turns else wanted < _QUIET
-            if known and got >= _QUIET:
+            is_quiet = None if math.isnan(wanted) or takes_turns else wanted < QUIET_CORES
+            if known and got >= QUIET_CORES:
                 is_quiet = False
             elif known and takes_turns and "paused" not in (before, state):
                 is_quiet = True
@@ -115,7 +106,7 @@ class CpuDemand:
 
     def is_quiet_at(self, time: int) -> bool:
         """Tell whether, at a time (microseconds), it has wanted almost no CPU for a while."""
-        return self.quiet_since is not None and time - self.quiet_since >= round(_QUIET_S * MICRO)
+        return self.quiet_since is not None and time - self.quiet_since >= round(QUIET_S * MICRO)
 
 
 class Throttled(NamedTuple):

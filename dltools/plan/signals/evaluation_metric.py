@@ -19,7 +19,7 @@ from collections.abc import Sequence
 
 from dltools.labels import METRIC, OBJECTIVE
 from dltools.observations import metric_names
-from dltools.plan.signals.container_history import ContainerHistory
+from dltools.plan.signals.job import Job
 from dltools.plan.signals.metric_series import Series
 
 _CLEARLY = 0.05
@@ -34,7 +34,7 @@ _ROUNDING = 1e-9
 """Means of equal values may differ by this part of the largest value, by rounding."""
 
 
-def objective(job: ContainerHistory, metric: str) -> str:
+def objective(job: Job, metric: str) -> str:
     """Return "max" or "min": the label `dltools.objective`, else what the metric's name says."""
     label = job.labels.get(OBJECTIVE, "").strip().lower()
     if label in ("min", "max"):
@@ -42,13 +42,13 @@ def objective(job: ContainerHistory, metric: str) -> str:
     return metric_names.objective(metric)
 
 
-def has_values(job: ContainerHistory, metric: str | None) -> bool:
+def has_values(job: Job, metric: str | None) -> bool:
     """Tell whether a job has ever reported a finite value of a metric."""
-    series = job.metrics.get(metric or "")
+    series = job.progress.metrics.get(metric or "")
     return series is not None and series.count > 0
 
 
-def candidates(job: ContainerHistory) -> list[str]:
+def candidates(job: Job) -> list[str]:
     """Return the job's metrics that have had finite values, best evaluation metric first.
 
     The metric of the label `dltools.metric` comes first if the job reports it; the order of the
@@ -57,7 +57,7 @@ def candidates(job: ContainerHistory) -> list[str]:
     wanted = job.labels.get(METRIC)
     if wanted is not None and has_values(job, wanted):
         return [wanted]
-    known = {name: one for name, one in job.metrics.items() if one.count}
+    known = {name: one for name, one in job.progress.metrics.items() if one.count}
     if len(known) < 2:
         return list(known)
     return metric_names.evaluation_order(
@@ -68,35 +68,37 @@ def candidates(job: ContainerHistory) -> list[str]:
     )
 
 
-def metric_of(job: ContainerHistory) -> str | None:
+def metric_of(job: Job) -> str | None:
     """Return the metric that a job's learning is judged by.
 
     It is the metric of its target if the job reports it, else the first candidate that is not lost
     or with which the job has diverged. If no metric has ever been finite, it is the first one.
     """
-    if has_values(job, job.targets.metric):
-        return job.targets.metric
+    if has_values(job, job.progress.targets.metric):
+        return job.progress.targets.metric
     names = candidates(job)
-    judging = (name for name in names if not job.metrics[name].is_lost or has_diverged(job, name))
-    rest = names or sorted(job.metrics, key=metric_names.evaluation_rank)
+    judging = (
+        name for name in names if not job.progress.metrics[name].is_lost or has_diverged(job, name)
+    )
+    rest = names or sorted(job.progress.metrics, key=metric_names.evaluation_rank)
     return next(judging, next(iter(rest), None))
 
 
-def has_diverged(job: ContainerHistory, metric: str) -> bool:
+def has_diverged(job: Job, metric: str) -> bool:
     """Tell whether a job that is judged by a metric has diverged: the metric is lost, and so is
     every training loss. Without a training loss every loss must be lost, without any loss every
     metric."""
-    if not job.metrics[metric].is_lost:
+    if not job.progress.metrics[metric].is_lost:
         return False
-    known = {name: one for name, one in job.metrics.items() if one.count}
+    known = {name: one for name, one in job.progress.metrics.items() if one.count}
     losses = [name for name in known if metric_names.is_training_loss(name)]
     losses = losses or [name for name in known if metric_names.is_loss(name)]
     return all(known[name].is_lost for name in losses or known)
 
 
-def fluctuating(job: ContainerHistory) -> frozenset[str]:
+def fluctuating(job: Job) -> frozenset[str]:
     """Return the metrics of a job that count only while they change by more than they fluctuate."""
-    return metric_names.fluctuating(name for name, one in job.metrics.items() if one.count)
+    return metric_names.fluctuating(name for name, one in job.progress.metrics.items() if one.count)
 
 
 def has_changed(before: Sequence[float], after: Sequence[float]) -> bool:

@@ -28,7 +28,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from dltools.notation.times import MICRO
-from dltools.plan.signals.container_history import JITTER, ContainerHistory
+from dltools.plan.signals.container_history import JITTER
 from dltools.plan.signals.evaluation_metric import (
     candidates,
     fluctuating,
@@ -38,6 +38,7 @@ from dltools.plan.signals.evaluation_metric import (
     objective,
     why_flat,
 )
+from dltools.plan.signals.job import Job
 from dltools.plan.signals.metric_series import Series
 
 _IDLE = 1e-6
@@ -64,7 +65,7 @@ class Growth:
 
 
 @dataclass(frozen=True, slots=True)
-class Use:
+class MeanUse:
     """Mean use over an interval: of CPUs as a share of the host, of GPUs as a number, None if
     unknown; and a note for people."""
 
@@ -72,9 +73,7 @@ class Use:
     note: str
 
 
-def growth(
-    job: ContainerHistory, now: int, interval_s: float, cpus: float, *, signed: bool = False
-) -> Growth:
+def growth(job: Job, now: int, interval_s: float, cpus: float, *, signed: bool = False) -> Growth:
     """Return the growth of a job over the interval of `interval_s` seconds that ends at `now`.
 
     `cpus` is the host's size. The evaluation metric is the first candidate with values that show
@@ -100,7 +99,7 @@ def growth(
 
 
 def early_growth(
-    job: ContainerHistory, now: int, interval_s: float, cpus: float, *, signed: bool = False
+    job: Job, now: int, interval_s: float, cpus: float, *, signed: bool = False
 ) -> Growth | None:
     """Return the growth of a job whose first report is less than two intervals old (ours).
 
@@ -117,11 +116,11 @@ def early_growth(
         return made if begin < end else None
 
     found = _judged(job, halves_of)
-    if found.halves is None or cpus <= 0 or found.halves.begin < job.effort_since:
+    if found.halves is None or cpus <= 0 or found.halves.begin < job.use.effort_since:
         return None
-    effort = job.effort_at(found.halves.end) - job.effort_at(found.halves.begin)
-    whole = 1.0 if job.uses_gpu else cpus
-    use = Use(effort / found.halves.span_s / whole, "first reports")
+    effort = job.use.effort_at(found.halves.end) - job.use.effort_at(found.halves.begin)
+    whole = 1.0 if job.use.uses_gpu else cpus
+    use = MeanUse(effort / found.halves.span_s / whole, "first reports")
     return replace(_growth(job, found.metric, found.halves, use, is_signed=signed), is_early=True)
 
 
@@ -168,7 +167,7 @@ class _Judged:
     has_diverged: bool = False
 
 
-def _judged(job: ContainerHistory, halves_of: Callable[[Series], _Halves | None]) -> _Judged:
+def _judged(job: Job, halves_of: Callable[[Series], _Halves | None]) -> _Judged:
     """Return the first candidate that has values in both spans and shows something."""
     names, doubtful = candidates(job), fluctuating(job)
     flat: list[str] = []
@@ -176,7 +175,7 @@ def _judged(job: ContainerHistory, halves_of: Callable[[Series], _Halves | None]
     for name in names:
         if flat and name not in doubtful:
             break
-        halves = halves_of(job.metrics[name])
+        halves = halves_of(job.progress.metrics[name])
         if halves is None:
             continue
         if has_diverged(job, name):
@@ -190,17 +189,15 @@ def _judged(job: ContainerHistory, halves_of: Callable[[Series], _Halves | None]
             return _Judged(name, halves)
     if flat:
         return _Judged(flat[0], None, why_flat(flat[0]))
-    if job.metrics and not names:
-        note = f"{min(job.metrics)} has never been finite"
+    if job.progress.metrics and not names:
+        note = f"{min(job.progress.metrics)} has never been finite"
     return _Judged(next(iter(names), ""), None, note)
 
 
-def _growth(
-    job: ContainerHistory, metric: str, halves: _Halves, use: Use, *, is_signed: bool
-) -> Growth:
+def _growth(job: Job, metric: str, halves: _Halves, use: MeanUse, *, is_signed: bool) -> Growth:
     """Return the growth between two spans of a metric, each with a finite value. `is_signed` counts
     only change for the better."""
-    series, aim = job.metrics[metric], objective(job, metric)
+    series, aim = job.progress.metrics[metric], objective(job, metric)
     before, after = _mean(halves.before, halves.peak), _mean(halves.after, halves.peak)
     change = after - before
     progress = abs(change)
@@ -211,11 +208,11 @@ def _growth(
                 metric, None, use.share, None, f"{metric} is worse than at first: warm-up"
             )
     progress /= halves.span_s
-    per = " per GPU second" if job.uses_gpu else ""
+    per = " per GPU second" if job.use.uses_gpu else ""
     if progress == 0:
         return Growth(metric, 0.0, use.share, 0.0, use.note, per)
     if use.share is None or use.share < _IDLE:
-        what = "GPU" if job.uses_gpu else "CPU"
+        what = "GPU" if job.use.uses_gpu else "CPU"
         return Growth(metric, progress, use.share, None, use.note or f"no {what} used", per)
     return Growth(metric, progress, use.share, progress / use.share, use.note, per)
 
@@ -229,37 +226,40 @@ def _mean(values: Sequence[float], peak: float) -> float:
     return math.fsum(finite) / len(finite)
 
 
-def effort_use(job: ContainerHistory, now: int, interval: int, cpus: float) -> Use:
+def effort_use(job: Job, now: int, interval: int, cpus: float) -> MeanUse:
     """Return a job's mean use of the resource that its effort is counted in, over the interval
     (microseconds) that ends at `now`: of CPUs as `cpu_use`, or the number of busy GPUs."""
-    if not job.uses_gpu:
+    if not job.use.uses_gpu:
         return cpu_use(job, now, interval, cpus)
-    if job.effort_since > now - 2 * interval * (1 - JITTER):
-        return Use(None, "on a GPU for less than two intervals")
-    return _mean_use(job.gpu_seconds.samples, now, interval, "GPU") or Use(None, "no GPU sample")
+    if job.use.effort_since > now - 2 * interval * (1 - JITTER):
+        return MeanUse(None, "on a GPU for less than two intervals")
+    return _mean_use(job.use.gpu_seconds.samples, now, interval, "GPU") or MeanUse(
+        None, "no GPU sample"
+    )
 
 
-def cpu_use(job: ContainerHistory, now: int, interval: int, cpus: float) -> Use:
+def cpu_use(job: Job, now: int, interval: int, cpus: float) -> MeanUse:
     """Return the mean CPU use over the interval (microseconds) that ends at `now`.
 
     It uses the two counter samples that bracket the interval, else those inside it, else the
     average since the container's start (ours).
     """
     if cpus <= 0:
-        return Use(None, "no CPU sample")
-    found = _mean_use(job.samples, now, interval, "CPU")
+        return MeanUse(None, "no CPU sample")
+    found = _mean_use(job.use.samples, now, interval, "CPU")
     if found is not None and found.share is not None:
         return replace(found, share=found.share / cpus)
-    last = bisect.bisect_right(job.samples, (now, math.inf)) - 1
-    if last >= 0 and job.started is not None and job.started < job.samples[last][0]:
-        end, used = job.samples[last]
-        return Use(used * MICRO / (end - job.started) / cpus, "CPU averaged since its start")
-    return Use(None, "no CPU sample")
+    started, samples = job.use.started, job.use.samples
+    last = bisect.bisect_right(samples, (now, math.inf)) - 1
+    if last >= 0 and started is not None and started < samples[last][0]:
+        end, used = samples[last]
+        return MeanUse(used * MICRO / (end - started) / cpus, "CPU averaged since its start")
+    return MeanUse(None, "no CPU sample")
 
 
 def _mean_use(
     samples: Sequence[tuple[int, float]], now: int, interval: int, what: str
-) -> Use | None:
+) -> MeanUse | None:
     """Return the mean rate of a counter of seconds over an interval, None without two samples."""
     last = bisect.bisect_right(samples, (now, math.inf)) - 1
     if last < 0:
@@ -270,4 +270,4 @@ def _mean_use(
         return None
     is_short = start[0] > now - interval * (1 - JITTER)
     note = f"{what} over {(end - start[0]) / MICRO:.3g} s" if is_short else ""
-    return Use((used - start[1]) * MICRO / (end - start[0]), note)
+    return MeanUse((used - start[1]) * MICRO / (end - start[0]), note)

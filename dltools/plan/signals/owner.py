@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from dltools.notation.cpu_weights import V2_STEP
 from dltools.notation.resources import parse_cpus
 
 
@@ -31,6 +32,16 @@ class Owner:
         """The most CPUs that the owner lets it use, infinity for no bound."""
         listed = len(parse_cpus(self.cpuset)) if self.cpuset else math.inf
         return min(listed, math.inf if self.cpus is None else self.cpus)
+
+
+WAITING_WEIGHT = V2_STEP
+"""A container of this weight or less may be idle because it waits in the queue: the second weight
+of the mode `priority` is 10 in cgroup v1, and the least possible weight in cgroup v2."""
+
+
+def waiting_weight(owner: Owner) -> float:
+    """Return the weight up to which a container of this owner may be idle because it waits."""
+    return WAITING_WEIGHT * max(1.0, owner.ratio)
 
 
 UNKNOWN_OWNER = Owner()

@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from operator import itemgetter
 
 from dltools.plan.signals import curves
-from dltools.plan.signals.container_history import ContainerHistory
 from dltools.plan.signals.curves import Curve
 from dltools.plan.signals.evaluation_metric import (
     fluctuating,
@@ -23,6 +22,7 @@ from dltools.plan.signals.evaluation_metric import (
     objective,
     why_flat,
 )
+from dltools.plan.signals.job import Job
 from dltools.plan.signals.metric_series import Series
 from dltools.plan.signals.targets import EPOCH, STEP, Length
 
@@ -36,7 +36,7 @@ _CONVERGED = 0.02
 """A curve counts as converged when this part of its whole change is left (ours)."""
 
 
-def refit(jobs: Iterable[ContainerHistory]) -> None:
+def refit(jobs: Iterable[Job]) -> None:
     """Fit the learning curves anew whose histories have grown by a fifth.
 
     At most 12 curves are fitted in a round, those that have grown most first, so that no round
@@ -45,7 +45,7 @@ def refit(jobs: Iterable[ContainerHistory]) -> None:
     grown = []
     for job in jobs:
         metric = metric_of(job)
-        series = job.metrics.get(metric) if metric else None
+        series = job.progress.metrics.get(metric) if metric else None
         if series is None or series.learning is None or not series.learning.seen:
             continue
         seen = series.learning.seen
@@ -73,13 +73,13 @@ class Evidence:
     fluctuates: bool = False
 
 
-def evidence(job: ContainerHistory, metric: str | None) -> Evidence:
+def evidence(job: Job, metric: str | None) -> Evidence:
     """Return what a metric shows of a job's learning (see `evaluation_metric`)."""
     if metric is None or not has_values(job, metric):
         return Evidence(metric or "", None, _TOO_FEW)
     if has_diverged(job, metric):
         return Evidence(metric, None, f"{metric} is no longer finite: diverged", has_diverged=True)
-    series = job.metrics[metric]
+    series = job.progress.metrics[metric]
     found, fluctuates = series.curve, metric in fluctuating(job)
     if found is None:
         return Evidence(metric, None, _TOO_FEW)
@@ -111,9 +111,9 @@ class Remaining:
     converged: bool = False
 
 
-def to_target(job: ContainerHistory, target: float) -> Remaining:
+def to_target(job: Job, target: float) -> Remaining:
     """Return the effort until a job's metric meets a target, by its curve."""
-    metric = job.targets.metric or ""
+    metric = job.progress.targets.metric or ""
     if not has_values(job, metric):
         return Remaining(None, f"no {metric} yet")
     shown = evidence(job, metric)
@@ -121,16 +121,16 @@ def to_target(job: ContainerHistory, target: float) -> Remaining:
     if shown.has_diverged:
         return Remaining(math.inf, shown.note, converged=True)
     if found is None:
-        series = job.metrics[metric]
+        series = job.progress.metrics[metric]
         return (
             _by_slope(job, series, target) if series.curve is None else Remaining(None, shown.note)
         )
-    past = job.effort - found.last
+    past = job.use.effort - found.last
     total = found.work_to(target)
     if math.isinf(total):
         return Remaining(math.inf, f"{_end(found, metric)} short of {target:g}")
     seconds = max(0.0, total - past)
-    return Remaining(seconds, f"{metric} {target:g} in {seconds:.3g} {job.effort_unit}")
+    return Remaining(seconds, f"{metric} {target:g} in {seconds:.3g} {job.use.effort_unit}")
 
 
 def _end(found: Curve, metric: str) -> str:
@@ -140,7 +140,7 @@ def _end(found: Curve, metric: str) -> str:
     return f"{metric} tends to {end.value:.4g} ({end.least:.3g} to {end.greatest:.3g}),"
 
 
-def _by_slope(job: ContainerHistory, series: Series, target: float) -> Remaining:
+def _by_slope(job: Job, series: Series, target: float) -> Remaining:
     """Extrapolate the straight line through the first and last point, where there are too few
     points for a curve."""
     kept = series.learning
@@ -150,70 +150,78 @@ def _by_slope(job: ContainerHistory, series: Series, target: float) -> Remaining
     need = target - kept.values[-1]
     if slope == 0 or need / slope < 0:
         return Remaining(None, _TOO_FEW)
-    seconds = max(0.0, need / slope - (job.effort - kept.works[-1]))
-    return Remaining(seconds, f"{target:g} in {seconds:.3g} {job.effort_unit} by its slope")
+    seconds = max(0.0, need / slope - (job.use.effort - kept.works[-1]))
+    return Remaining(seconds, f"{target:g} in {seconds:.3g} {job.use.effort_unit} by its slope")
 
 
-def remaining(job: ContainerHistory) -> Remaining:
+def remaining(job: Job) -> Remaining:
     """Return the effort until a job is done.
 
     A job is done after the epochs or steps that its labels name; else when it meets its final (or
     only) target, if it reports that metric; else after the epochs or steps that its log names; else
     when its curve has made 98 % of its whole change (ours).
     """
-    targets = job.targets
-    labelled = ((targets.epochs, job.epoch, EPOCH), (targets.steps, job.step, STEP))
+    targets = job.progress.targets
+    labelled = (
+        (targets.epochs, job.progress.epoch, EPOCH),
+        (targets.steps, job.progress.step, STEP),
+    )
     if (found := _to_length(job, labelled)) is not None:
         return found
     target = targets.final if targets.final is not None else targets.first
     if target is not None and has_values(job, targets.metric):
         return to_target(job, target)
-    said = ((job.epoch_count, job.epoch, EPOCH), (job.step_count, job.step, STEP))
+    said = (
+        (job.progress.epoch_count, job.progress.epoch, EPOCH),
+        (job.progress.step_count, job.progress.step, STEP),
+    )
     return _to_length(job, said) or _to_convergence(job)
 
 
-def length_left(job: ContainerHistory) -> float | None:
+def length_left(job: Job) -> float | None:
     """Return the effort that is left of the epochs or steps that a job's labels or its log name,
     None where none are named, or nothing is known of their cost."""
     lengths = (
-        (job.targets.epochs, job.epoch, EPOCH),
-        (job.targets.steps, job.step, STEP),
-        (job.epoch_count, job.epoch, EPOCH),
-        (job.step_count, job.step, STEP),
+        (job.progress.targets.epochs, job.progress.epoch, EPOCH),
+        (job.progress.targets.steps, job.progress.step, STEP),
+        (job.progress.epoch_count, job.progress.epoch, EPOCH),
+        (job.progress.step_count, job.progress.step, STEP),
     )
     found = _to_length(job, lengths)
     return None if found is None else found.seconds
 
 
 def _to_length(
-    job: ContainerHistory, lengths: Iterable[tuple[float | None, float | None, str]]
+    job: Job, lengths: Iterable[tuple[float | None, float | None, str]]
 ) -> Remaining | None:
     """Return the effort until the first known length. `lengths` are (total, done, unit). None if no
     length is known, or the job runs on beyond it: a second phase, or a number that was wrong."""
-    cost = job.epoch_cost
-    runs_on = cost is not None and cost.runs_on(job.effort)
+    cost = job.progress.epoch_cost
+    runs_on = cost is not None and cost.runs_on(job.use.effort)
     for total, done, unit in lengths:
         if total is None or done is None:
             continue
         if 0 < done < total or (done == total and not runs_on):
             seconds = _at_its_cost(job, Length(total, unit), done)
-            left = "cost unknown" if seconds is None else f"{seconds:.3g} {job.effort_unit} left"
+            left = (
+                "cost unknown" if seconds is None else f"{seconds:.3g} {job.use.effort_unit} left"
+            )
             return Remaining(seconds, f"{unit} {done:g} of {total:g}: {left}")
     return None
 
 
-def _at_its_cost(job: ContainerHistory, length: Length, done: float) -> float | None:
+def _at_its_cost(job: Job, length: Length, done: float) -> float | None:
     """Return the effort until so many epochs or steps, None while it is unknown. Before the cost of
     one is measured, GPU seconds are: a job may have begun long before these count."""
-    cost = job.epoch_cost if length == job.length else None
-    if job.uses_gpu and not (cost and cost.needs):
+    cost = job.progress.epoch_cost if length == job.progress.length else None
+    if job.use.uses_gpu and not (cost and cost.needs):
         return None
     if cost is None:
-        return max(0.0, job.attained * (length.total - done) / done)
-    return cost.left(length.total, done, job.effort)
+        return max(0.0, job.use.attained * (length.total - done) / done)
+    return cost.left(length.total, done, job.use.effort)
 
 
-def _to_convergence(job: ContainerHistory) -> Remaining:
+def _to_convergence(job: Job) -> Remaining:
     shown = evidence(job, metric_of(job))
     metric, found = shown.metric, shown.curve
     if shown.has_diverged:
@@ -221,11 +229,11 @@ def _to_convergence(job: ContainerHistory) -> Remaining:
     if found is None:
         return Remaining(None, shown.note)
     end, seconds = found.asymptote(), found.convergence(_CONVERGED)
-    if found.is_flat or seconds <= job.effort - found.last:
+    if found.is_flat or seconds <= job.use.effort - found.last:
         if shown.fluctuates:
             return Remaining(None, why_flat(metric))
         return Remaining(math.inf, f"{metric} has converged, but the job runs on", converged=True)
     if end is None or math.isinf(seconds):
         return Remaining(math.inf, f"{metric} has no end in sight")
-    seconds -= job.effort - found.last
-    return Remaining(seconds, f"{metric} at {end.value:.4g} in {seconds:.3g} {job.effort_unit}")
+    seconds -= job.use.effort - found.last
+    return Remaining(seconds, f"{metric} at {end.value:.4g} in {seconds:.3g} {job.use.effort_unit}")

@@ -26,7 +26,7 @@ NOW = 60 * MICRO
 def job(name: str, *gpus: str, slope: float = 0.1, share: float = 0.9) -> ContainerHistory:
     """A job of half a CPU that reports a falling loss each second for a minute."""
     made = history({}, samples=[(t, t / 2) for t in range(61)], name=name)
-    made.threads = 4
+    made.use.threads = 4
     for t in range(61) if gpus else ():
         made.note_gpus([t * MICRO], [{one: GpuUse(share) for one in gpus}])
     times = [t * MICRO for t in range(1, 61)]
@@ -92,14 +92,14 @@ def test_flowcon_counts_growth_per_gpu_second() -> None:
 def test_a_policy_remembers_jobs_of_both_kinds() -> None:
     """FlowCon remembers since when a growth has been unknown, TRADL which models it delivered."""
     new, met = job("a"), {"dltools.metric": "loss", "dltools.target": "0.5"}
-    new.metrics["loss"].times, new.metrics["loss"].values = [NOW], [1.0]
+    new.progress.metrics["loss"].times, new.progress.metrics["loss"].values = [NOW], [1.0]
     other = job("g", "GPU-1")
-    other.metrics["loss"].times, other.metrics["loss"].values = [NOW], [1.0]
+    other.progress.metrics["loss"].times, other.progress.metrics["loss"].values = [NOW], [1.0]
     assert set(decided("flowcon", new, other).state["h"]) == {new.run_id, other.run_id}
     done = [job("a"), job("g", "GPU-1")]
     for one in done:
         one.label(met)
-        one.met_first = NOW
+        one.progress.met_first = NOW
     found = decided("tradl", *done)
     assert len(found.actions) == 2
     assert found.state == {"h": sorted(one.run_id for one in done)}
@@ -108,14 +108,14 @@ def test_a_policy_remembers_jobs_of_both_kinds() -> None:
 
 def test_rounds_get_rarer_only_where_all_have_settled() -> None:
     flat = job("a")
-    flat.metrics["loss"].values = [1.0] * 60
+    flat.progress.metrics["loss"].values = [1.0] * 60
     found = registry.get("flowcon", [])
     host = HostState("h", 8.0, (flat, job("g", "GPU-1", share=0.1)), sampled_at=NOW)
     host = replace(host, previous={one.id: Allocation(1.0, "CL", "") for one in host.jobs})
     cluster = Cluster(NOW, "h", {"h": host}, 20.0)
     changes = {}
     for value in (0.0, 1.0):  # what the job on the GPU has grown by
-        host.jobs[1].metrics["loss"].values = [1.0 - value * t / 60 for t in range(60)]
+        host.jobs[1].progress.metrics["loss"].values = [1.0 - value * t / 60 for t in range(60)]
         changes[value] = decide(found, cluster, found.parameters(), {}).interval_change
     assert changes == {0.0: IntervalChange.DOUBLE, 1.0: IntervalChange.KEEP}
 
@@ -142,5 +142,5 @@ def test_two_members_on_one_gpu_are_added_up() -> None:
     (host,) = made._hosts.values()
     (both,) = host.history.containers.values()
     assert both.id == "job:pair"
-    assert both.effort == pytest.approx(8.0)
-    assert both.gpu_seconds.gpus["GPU-1"].memory is None
+    assert both.use.effort == pytest.approx(8.0)
+    assert both.use.gpu_seconds.gpus["GPU-1"].memory is None

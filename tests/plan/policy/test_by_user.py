@@ -15,6 +15,7 @@ from dltools.plan.policy.interface import Cluster, Decision, HostState
 from dltools.plan.policy.parameters import build
 from dltools.plan.realisation.mode import Mode, QueueParameters, RealisationOptions
 from dltools.plan.signals.container_history import ContainerHistory
+from dltools.plan.signals.use import Use
 from dltools.sim.simulation import Observer, Simulation
 from dltools.sim.workload import Workload
 from dltools.sim.workload_file import read_workload
@@ -29,10 +30,10 @@ OWNED = st.lists(
 
 
 def job(number: int, user: str, priority: float = 1.0) -> ContainerHistory:
-    made = ContainerHistory(f"c{number}", f"job-{number}", "node", 1_000_000, threads=2)
+    made = ContainerHistory(f"c{number}", f"job-{number}", 1_000_000, use=Use(threads=2))
     labels = {"dltools.user": user} if user else {}
     made.label(labels | ({"dltools.priority": repr(priority)} if priority != 1 else {}))
-    made.add_samples([1_000_000, 2_000_000], [0.0, 1.0 + number])
+    made.use.add_samples([1_000_000, 2_000_000], [0.0, 1.0 + number])
     made.add_points("loss", [1_500_000, 2_000_000], [2.0, 1.0 / (1 + number)], [1, 2])
     return made
 

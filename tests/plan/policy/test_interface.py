@@ -7,6 +7,7 @@ from pathlib import Path
 
 from dltools.plan.policy import interface
 from dltools.plan.signals.container_history import ContainerHistory
+from dltools.plan.signals.job import Job
 from dltools.plan.signals.metric_series import Series
 
 ROOT = Path(__file__).parents[3]
@@ -26,11 +27,15 @@ def test_all_that_is_public_is_there() -> None:
 
 
 def test_what_is_public_of_a_job_is_there() -> None:
-    of_job, of_series = TEXT.partition("Of a job")[2].split("`metrics` has")
-    names = set(re.findall(r"`([a-z_]+)`", of_job))
-    assert {"id", "effort", "metrics"} <= names
-    assert [name for name in names if not hasattr(ContainerHistory("c", "c", "h", 0), name)] == []
-    columns = set(re.findall(r"`([a-z_]+)`", of_series))
+    history = ContainerHistory("c", "c", 0)
+    fields = {name: one for name, one in vars(Job).items() if isinstance(one, property)}
+    assert {"id", "use", "progress"} <= fields.keys()
+    for name, field in fields.items():
+        part = getattr(history, name)
+        words = re.findall(r"`([a-z_]+)`", (field.__doc__ or "").partition("`metrics` has")[0])
+        assert [word for word in words if not hasattr(part, word)] == []
+    columns = re.findall(r"`([a-z_]+)`", (Job.progress.__doc__ or "").partition("`metrics` has")[2])
+    assert columns
     assert [name for name in columns if not hasattr(Series(), name)] == []
 
 

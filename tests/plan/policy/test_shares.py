@@ -8,10 +8,11 @@ from hypothesis import strategies as st
 
 from dltools.plan.policy.shares import beta_floor, cap, in_proportion, queue_shares, with_leftover
 from dltools.plan.signals.container_history import ContainerHistory
+from dltools.plan.signals.use import Use
 
 
 def job(name: str, threads: int | None = None) -> ContainerHistory:
-    return ContainerHistory(name, name, "h", arrived=0, threads=threads)
+    return ContainerHistory(name, name, 0, use=Use(threads=threads))
 
 
 @pytest.mark.parametrize(

@@ -12,18 +12,19 @@ from dltools.plan.policy.flowcon import FLOWCON
 from dltools.plan.policy.interface import ActionKind, Cluster, HostState
 from dltools.plan.policy.slaq import SLAQ
 from dltools.plan.policy.specon import SPECON, Parameters, transition
-from dltools.plan.policy.specon_migration import KnownJob, load_of
+from dltools.plan.policy.specon_migration import KnownJob, lasting_name, load_of
 from dltools.plan.signals.container_history import ContainerHistory
 from dltools.plan.signals.metric_series import Series
+from dltools.plan.signals.use import Use
 
 NOW = 100 * MICRO
 CC, PC = "CC", "PC"
 ON_GPU = {"GPU-1": GpuUse(0.9)}
 
 
-def job(name: str, host: str = "h", attained: float = 100.0) -> ContainerHistory:
-    made = ContainerHistory(name, name, host, arrived=0, started=0, samples=[(NOW, attained)])
-    made.metrics["loss"] = Series(times=[NOW], values=[1.0], steps=[None])
+def job(name: str, attained: float = 100.0) -> ContainerHistory:
+    made = ContainerHistory(name, name, 0, use=Use(0, samples=[(NOW, attained)]))
+    made.progress.metrics["loss"] = Series(times=[NOW], values=[1.0], steps=[None])
     return made
 
 
@@ -86,7 +87,7 @@ def test_a_job_that_has_never_grown_is_not_called_as_good_as_its_best() -> None:
 
 
 def test_a_converged_job_next_to_a_progressing_one_goes_to_the_least_loaded_host() -> None:
-    found = cluster(h=[job("a"), job("b"), job("c")], i=[job("d", "i")], j=[])
+    found = cluster(h=[job("a"), job("b"), job("c")], i=[job("d")], j=[])
     state = memory(h_a=PC, h_b=PC, h_c=CC, i_d=PC)
     assert migration(found, state) == ("c", "j")
 
@@ -130,8 +131,8 @@ def test_a_task_of_a_swarm_is_the_same_job_after_its_move() -> None:
     state = memory(i_p=PC) | {"moved": {"train.1": {"source": "h", "at": 0}}}
     found = cluster("i", h=[job("a")], i=[job(after), job("p")], k=[])
     assert migration(found, state) == ("p", "k")
-    assert job(before).job_name == job(after).job_name == "train.1"
-    kept = {name: job(name).job_name for name in ("a.b", "train.1.x", "x." + "y" * 25)}
+    assert lasting_name(job(before)) == lasting_name(job(after)) == "train.1"
+    kept = {name: lasting_name(job(name)) for name in ("a.b", "train.1.x", "x." + "y" * 25)}
     assert all(name == short for name, short in kept.items())
 
 
@@ -146,8 +147,8 @@ def test_on_one_host_slaq_shares_as_slaq_does() -> None:
 def growing(name: str, rate: float) -> ContainerHistory:
     """A job whose loss has fallen by a rate (1/s) over the last two intervals."""
     made = job(name)
-    made.samples = [(NOW - s * MICRO, 100.0 - s) for s in (20, 10, 0)]
-    made.metrics["loss"] = Series()
+    made.use.samples = [(NOW - s * MICRO, 100.0 - s) for s in (20, 10, 0)]
+    made.progress.metrics["loss"] = Series()
     times = [NOW - 15 * MICRO, NOW - 5 * MICRO]
     made.add_points("loss", times, [1.0, 1.0 - 10 * rate], [None, None])
     return made
@@ -195,7 +196,7 @@ def test_on_one_host_the_job_nearest_to_its_end_goes_first() -> None:
     short, long = job("a", attained=50.0), job("b", attained=50.0)
     for one, epochs in ((short, 20), (long, 200)):
         one.label({"dltools.epochs": str(epochs)})
-        one.step, one.epoch = 10, 10.0
+        one.progress.step, one.progress.epoch = 10, 10.0
     found = cluster(h=[long, short])
     decision = SPECON.decide(found, Parameters(within="srtf"), memory(h_a=PC, h_b=PC))
     assert (decision.allocations["a"].share or 0) > 0.9

@@ -22,6 +22,7 @@ from dltools.plan.policy.specon_migration import (
     saved_seconds,
 )
 from dltools.plan.signals.container_history import ContainerHistory
+from dltools.plan.signals.in_force import InForce
 
 NOW_S = 100.0
 NO_CANDIDATE = "no migration: no host holds a converged job next to a progressing one"
@@ -222,7 +223,7 @@ def test_what_a_job_still_needs_is_predicted_where_that_is_possible() -> None:
     one.label({"dltools.epochs": "10"})
     source, target = host("h", [job("a"), one]), host("i", [])
     for epoch, saves in ((5.0, 50.0), (8.0, 12.5)):
-        one.epoch = epoch
+        one.progress.epoch = epoch
         assert saved_seconds(one, source, target, 0.0) == saves
 
 
@@ -277,7 +278,7 @@ def with_engines(cannot: Mapping[str, str], classes: Mapping[str, Mapping[str, s
     for name, own in classes.items():
         jobs = [job(one) for one in own]
         for one in jobs:
-            one.cannot = frozenset(filter(None, cannot[name].split("+")))
+            one.limits = InForce(cannot=frozenset(filter(None, cannot[name].split("+"))))
         known[name] = {one.run_id: KnownJob(1.0, own[one.name], 0.01) for one in jobs}
         hosts[name] = HostState(
             name, 2.0, tuple(jobs), cannot=frozenset(filter(None, cannot[name].split("+")))

@@ -28,7 +28,7 @@ def trains(
 ) -> ContainerHistory:
     """A job that keeps these parts of its best rate."""
     made = job(name, threads)
-    made.pace = Pace("loss", BEGIN, BEGIN, best=best, peak=2.0, shared=shared, ahead=ahead)
+    made.progress.pace = Pace("loss", BEGIN, BEGIN, best=best, peak=2.0, shared=shared, ahead=ahead)
     return made
 
 
@@ -103,10 +103,10 @@ def test_nobody_is_paused_where_the_order_wins_all_the_same() -> None:
 def test_a_pace_that_falls_pauses_nobody_where_the_job_gets_the_cpus_that_it_wants() -> None:
     """It validates, or writes a checkpoint."""
     validates, other = trains("a", 0.2, ahead=0.3), trains("b", 0.2)
-    validates.cpu = CpuDemand(demands=(2.0, 1.9, 2.0), uses=(1.98, 1.9, 1.95))
+    validates.use.cpu = CpuDemand(demands=(2.0, 1.9, 2.0), uses=(1.98, 1.9, 1.95))
     found = measured(Contention(), validates, other)
     assert measured(found, validates, other, at_s=PATIENCE_S).paused_at is None
-    validates.cpu = replace(validates.cpu, uses=(1.7, 1.6, 1.8))
+    validates.use.cpu = replace(validates.use.cpu, uses=(1.7, 1.6, 1.8))
     assert measured(found, validates, other, at_s=PATIENCE_S).paused_at is not None
 
 

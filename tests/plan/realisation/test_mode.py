@@ -74,9 +74,9 @@ def test_where_no_order_wins_threads_that_may_spin_take_turns_as_equals() -> Non
 def trained(name: str, left: float, threads: int = 1) -> ContainerHistory:
     """A job that has had 10 CPU s for the first of as many epochs as `left` takes."""
     made = job(name, threads)
-    made.add_sample(0, 10.0)
-    made.reports, made.epoch = 2, 1.0
-    made.note_counts(1 + round(left / 10), None)
+    made.use.add_sample(0, 10.0)
+    made.progress.reports, made.progress.epoch = 2, 1.0
+    made.progress.note_counts(1 + round(left / 10), None)
     return made
 
 
@@ -102,7 +102,7 @@ def test_threads_that_sleep_all_the_time_do_not_count() -> None:
     jobs = [job(name, 3) for name in "abc"]
     assert choose_mode(RealisationOptions(), host(*jobs, cpus=4.0)).mode is Mode.PRIORITY
     for one in jobs:
-        one.pace = Pace(
+        one.progress.pace = Pace(
             "loss", Mark(0, 0.0), Mark(0, 0.0), peak=1.02, free_cpu_s=2.5, free_reports=1
         )
     assert choose_mode(RealisationOptions(), host(*jobs, cpus=2.0)).is_even

@@ -25,9 +25,11 @@ from dltools.plan.realisation.queue import Queue
 from dltools.plan.realisation.realise import realise
 from dltools.plan.realisation.settings import Settings
 from dltools.plan.realisation.shared_host import SharedHost
-from dltools.plan.signals.container_history import ContainerHistory, Member
+from dltools.plan.signals.container_history import ContainerHistory
 from dltools.plan.signals.cpu_demand import CpuDemand
+from dltools.plan.signals.in_force import Member, Membership
 from dltools.plan.signals.owner import Owner
+from dltools.plan.signals.use import Use
 
 
 def turns(settings: Mapping[str, Settings]) -> dict[str, tuple[int, float]]:
@@ -106,8 +108,8 @@ def test_unlimited_jobs_stand_before_jobs_that_have_all_converged() -> None:
 
 def test_a_job_that_is_not_understood_for_long_stands_behind_all() -> None:
     silent, rare, new, known = (job(name, 4) for name in ("silent", "rare", "new", "known"))
-    silent.reports, silent.samples = 1, [(0, 12.0)]
-    rare.samples, new.samples = [(0, 60.0)], [(0, 12.0)]
+    silent.progress.reports, silent.use.samples = 1, [(0, 12.0)]
+    rare.use.samples, new.use.samples = [(0, 60.0)], [(0, 12.0)]
     everyone = dict.fromkeys(("silent", "rare", "new"), unlimited())
     found = case(silent, rare, new, known, **everyone, known=Allocation(0.6, "-", "", rank=2))
     assert runs_in_no_order(found, found.jobs) == {silent.run_id, rare.run_id}
@@ -116,7 +118,7 @@ def test_a_job_that_is_not_understood_for_long_stands_behind_all() -> None:
 
 def test_a_job_that_explores_is_not_yet_one_that_is_not_understood() -> None:
     silent = job("silent", 4)
-    silent.reports = 0
+    silent.progress.reports = 0
     found = replace(case(silent, silent=unlimited()), exploring=frozenset({"silent"}))
     assert runs_in_no_order(found, found.jobs) == frozenset()
 
@@ -134,12 +136,12 @@ def test_each_job_is_in_one_group_that_fits(threads, cpus) -> None:
     groups = groups_that_fit(jobs, float(cpus))
     assert sorted(one.id for group in groups for one in group) == sorted(one.id for one in jobs)
     for group in groups:
-        assert len(group) == 1 or sum(one.threads or 0 for one in group) <= cpus
+        assert len(group) == 1 or sum(one.use.threads or 0 for one in group) <= cpus
 
 
 def test_jobs_are_grouped_by_the_cpus_that_they_can_use() -> None:
     pool, quota, pinned, sleepy = job("pool", 31), job("quota", 4), job("pinned", 8), job("x", 4)
-    pool.cpu, sleepy.cpu = CpuDemand(demands=(2.1,)), CpuDemand(demands=(0.3,))
+    pool.use.cpu, sleepy.use.cpu = CpuDemand(demands=(2.1,)), CpuDemand(demands=(0.3,))
     quota.owner, pinned.owner = Owner(cpus=0.5), Owner(cpuset="3")
     jobs = [job("wide", 4), pool, quota, pinned, sleepy]
     assert [names(group) for group in groups_that_fit(jobs, 4.0)] == ["wide", "poolquotapinnedx"]
@@ -176,7 +178,7 @@ def test_the_next_runs_beside_a_first_job_that_leaves_cpus_idle_where_others_com
 
 def test_the_containers_of_a_job_share_its_weight_where_others_compete() -> None:
     pair, other = job("pair", 2), job("other", 2)
-    pair.members = tuple(Member(name, name) for name in ("x", "y"))
+    pair.membership = Membership(members=tuple(Member(name, name) for name in ("x", "y")))
     found = host(pair, other, shares={"pair": 0.7, "other": 0.3})
     made = settings_of(Mode.PRIORITY, replace(found, others=0.5))
     assert (made["pair"]["weight"], made["other"]["weight"]) == (1306, 10)
@@ -222,7 +224,7 @@ def test_without_a_queue_the_equal_job_with_the_least_cpu_is_first() -> None:
     first = []
     for used in ((9.0, 0.0, 0.0), (9.0, 9.0, 0.0), (9.0, 9.0, 9.0), (18.0, 9.0, 9.0)):
         for one, seconds in zip(jobs, used, strict=True):
-            one.samples = [(3, seconds)]
+            one.use.samples = [(3, seconds)]
         first += first_jobs(host(*jobs, shares=dict.fromkeys("abc", 1 / 3)), [0])
     assert first == ["b", "c", "a", "b"]
 
@@ -270,8 +272,8 @@ def test_rotate_packs_groups_and_gives_turns_by_shares() -> None:
 def lasting(name: str, epochs: int) -> ContainerHistory:
     """A job that has made ten epochs in 100 CPU s, of as many as this."""
     made = job(name, 2)
-    made.samples = [(0, 100.0)]
-    made.epoch, made.epoch_count = 10, epochs
+    made.use.samples = [(0, 100.0)]
+    made.progress.epoch, made.progress.epoch_count = 10, epochs
     return made
 
 
@@ -301,18 +303,18 @@ def test_turns_are_in_proportion_to_the_shares_of_those_that_take_turns() -> Non
 
 def test_a_new_job_comes_first_until_it_has_reported_twice() -> None:
     jobs = [job("a", 2), job("b", 2, arrived=1)]
-    jobs[1].reports = 1
+    jobs[1].progress.reports = 1
     found = host(*jobs, shares={"a": 0.5, "b": 0.5})
     assert turns(settings_of(Mode.ROTATE, found)) == {"b": (0, 10.0), "a": (1, 8.0)}
-    jobs[1].samples = [(0, 10.0)]  # it has had its CPU seconds
+    jobs[1].use.samples = [(0, 10.0)]  # it has had its CPU seconds
     assert turns(settings_of(Mode.ROTATE, found))["b"] == (1, 8.0)
 
 
 def silent(name: str, arrived: int = 0, had_s: float = 10.0) -> ContainerHistory:
     """A training that has reported nothing, and has had its time to explore."""
-    made = ContainerHistory(name, name, "h", arrived, threads=2)
+    made = ContainerHistory(name, name, arrived, use=Use(threads=2))
     made.observe(Judgement(Role.TRAINING, "libtorch in its processes, silent"))
-    made.samples = [(0, had_s)]
+    made.use.samples = [(0, had_s)]
     return made
 
 
@@ -353,6 +355,6 @@ def test_a_single_silent_training_gets_an_equal_part_beside_the_turns() -> None:
 def test_a_job_that_waited_by_weights_gets_its_weight_back_for_its_turn() -> None:
     jobs = [job("a", 2), job("b", 2)]
     for one, weight in zip(jobs, (1024.0, 2.0), strict=True):
-        one.weight = weight
+        one.limits = one.limits._replace(weight=weight)
     found = realise(ModeChoice(Mode.ROTATE, ""), host(*jobs, shares={"a": 0.5, "b": 0.5}))
     assert found.settings["b"] == {"weight": 1024, "group": 1, "turn_s": 8.0}

@@ -8,6 +8,7 @@ from dltools.plan.realisation.mode import Mode, ModeChoice
 from dltools.plan.realisation.realise import realise
 from dltools.plan.signals.container_history import ContainerHistory
 from dltools.plan.signals.cpu_demand import CpuDemand
+from dltools.plan.signals.in_force import InForce
 from dltools.plan.signals.owner import Owner
 
 
@@ -38,8 +39,8 @@ def test_unlimited_jobs_take_turns_with_the_first_and_converged_jobs_stand_behin
     ],
 )
 def test_a_restarted_container_gets_the_defaults(mode, setting) -> None:
-    again = ContainerHistory("again", "again", "h", 0, managed=True)
-    other = ContainerHistory("other", "other", "h", 0, weight=512.0)
+    again = ContainerHistory("again", "again", 0, managed=True)
+    other = ContainerHistory("other", "other", 0, limits=InForce(weight=512.0))
     found = realise(
         ModeChoice(mode, ""),
         host(job("a"), job("b"), shares={"a": 0.5, "b": 0.5}),
@@ -55,7 +56,7 @@ def test_a_restarted_container_gets_the_defaults(mode, setting) -> None:
 def test_a_container_without_progress_and_with_the_weight_of_a_waiting_job_gets_the_default() -> (
     None
 ):
-    left = ContainerHistory("left", "left", "h", 0, weight=2.0)
+    left = ContainerHistory("left", "left", 0, limits=InForce(weight=2.0))
     acting = host(job("a"), shares={"a": 1.0})
     found = realise(ModeChoice(Mode.PRIORITY, ""), acting, without_progress=(left,))
     assert found.settings["left"] == {"weight": 1024}
@@ -73,7 +74,7 @@ def test_without_a_share_nothing_is_set(mode) -> None:
 def test_an_idle_job_holds_no_place(mode) -> None:
     jobs = [job(name, 2) for name in ("a", "b", "c")]
     asleep = jobs[0]
-    asleep.cpu, asleep.samples = CpuDemand(quiet_since=0), [(9_000_000, 1.0)]
+    asleep.use.cpu, asleep.use.samples = CpuDemand(quiet_since=0), [(9_000_000, 1.0)]
     found = realise(ModeChoice(mode, ""), host(*jobs, cpus=2.0, shares=dict.fromkeys("abc", 1 / 3)))
     assert found.settings.get("a") == {"weight": 1024}
     assert found.notes["a"] == "uses next to no CPU: holds no place"
@@ -106,7 +107,7 @@ def test_a_group_has_turns_by_what_its_members_can_use() -> None:
 def test_weights_are_compared_under_one_cgroup_alone(mode) -> None:
     jobs = [job(name, 2) for name in "abcd"]
     for one, parent in zip(jobs, ("/docker", "/docker", "/batch", None), strict=True):
-        one.cgroup_parent = parent
+        one.limits = one.limits._replace(cgroup_parent=parent)
     found = realise(
         ModeChoice(mode, ""), host(*jobs, shares={"a": 0.5, "b": 0.3, "c": 0.1, "d": 0.1})
     )
@@ -119,7 +120,8 @@ def test_weights_are_compared_under_one_cgroup_alone(mode) -> None:
 @pytest.mark.parametrize("mode", [Mode.QUOTA, Mode.ROTATE])
 def test_quotas_and_turns_hold_under_any_cgroup(mode) -> None:
     jobs = [job(name, 2) for name in "ab"]
-    jobs[0].cgroup_parent, jobs[1].cgroup_parent = "/docker", "/batch"
+    jobs[0].limits = InForce(cgroup_parent="/docker")
+    jobs[1].limits = InForce(cgroup_parent="/batch")
     found = realise(ModeChoice(mode, ""), host(*jobs, shares={"a": 0.5, "b": 0.5}))
     assert found.settings.keys() == {"a", "b"}
     assert len({tuple(one) for one in found.settings.values()}) == 1

@@ -88,7 +88,7 @@ def test_cpu_sets_are_disjoint_and_hold_the_threads(jobs, cpus) -> None:
         text = found[one.id]["cpuset"]
         if text is not None:
             own = set(parse_cpus(text))
-            assert len(own) >= (one.threads or 0)
+            assert len(own) >= (one.use.threads or 0)
             assert not own & seen
             seen |= own
 

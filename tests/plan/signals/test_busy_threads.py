@@ -1,7 +1,7 @@
 """Whose threads spin, by libgomp's and libiomp5's rules."""
 
 import pytest
-from helpers.histories import history
+from helpers.histories import having, history
 
 from dltools.plan.signals.busy_threads import settings_against_spinning, spinning_threads
 from dltools.plan.signals.container_history import ContainerHistory
@@ -10,9 +10,7 @@ from dltools.plan.signals.container_history import ContainerHistory
 def job(
     runtime: str | None, settings: str | None = None, threads: int | None = 4
 ) -> ContainerHistory:
-    made = history()
-    made.openmp_runtime, made.openmp_settings, made.threads = runtime, settings, threads
-    return made
+    return having(history(), openmp_runtime=runtime, openmp_settings=settings, threads=threads)
 
 
 @pytest.mark.parametrize(

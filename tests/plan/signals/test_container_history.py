@@ -17,7 +17,7 @@ NAN = math.nan
 
 
 def work_at(job: ContainerHistory, second: float) -> float:
-    return job.work_at(round(second * MICRO))
+    return job.use.work_at(round(second * MICRO))
 
 
 # Counter samples
@@ -43,18 +43,18 @@ def test_without_an_earlier_start_the_first_sample_counts_before_it_too(started_
 
 def test_without_samples_no_work_is_known() -> None:
     job = history(samples=[])
-    assert (work_at(job, 5), job.attained) == (0.0, 0.0)
-    assert history(samples=[(10, 4), (20, 8)]).attained == 8.0
+    assert (work_at(job, 5), job.use.attained) == (0.0, 0.0)
+    assert history(samples=[(10, 4), (20, 8)]).use.attained == 8.0
 
 
 @pytest.mark.parametrize("second", [(20, 9.0), (15, 9.0), (30, 7.0)], ids=["twice", "back", "less"])
 def test_a_sample_that_goes_back_starts_the_record_anew(second) -> None:
     job = history(samples=[(10, 4), (20, 8), second])
-    assert job.samples == [(second[0] * MICRO, second[1])]
+    assert job.use.samples == [(second[0] * MICRO, second[1])]
 
 
 def test_a_counter_that_stands_still_is_kept() -> None:
-    assert len(history(samples=[(10, 4), (20, 4), (30, 4)]).samples) == 3
+    assert len(history(samples=[(10, 4), (20, 4), (30, 4)]).use.samples) == 3
 
 
 @pytest.mark.parametrize(
@@ -72,16 +72,16 @@ def test_a_counter_that_stands_still_is_kept() -> None:
 )
 def test_several_samples_are_added_as_one_by_one(seconds, kept) -> None:
     job = history(samples=[])
-    job.add_sample(0, 4.0)
-    job.add_samples([1, 2, 3], seconds)
-    assert job.samples == kept
+    job.use.add_sample(0, 4.0)
+    job.use.add_samples([1, 2, 3], seconds)
+    assert job.use.samples == kept
 
 
 def test_several_samples_that_go_back_in_time_start_the_record_anew() -> None:
     job = history(samples=[])
-    job.add_sample(1, 4.0)
-    job.add_samples([1, 2], [5.0, 6.0])
-    assert job.samples == [(1, 5.0), (2, 6.0)]
+    job.use.add_sample(1, 4.0)
+    job.use.add_samples([1, 2], [5.0, 6.0])
+    assert job.use.samples == [(1, 5.0), (2, 6.0)]
 
 
 @given(
@@ -90,11 +90,11 @@ def test_several_samples_that_go_back_in_time_start_the_record_anew() -> None:
 )
 def test_samples_in_pieces_are_the_samples_as_a_whole(seconds, cut) -> None:
     whole, pieces = history(samples=[]), history(samples=[])
-    whole.add_samples(range(len(seconds)), seconds)
+    whole.use.add_samples(range(len(seconds)), seconds)
     for times in (range(min(cut, len(seconds))), range(cut, len(seconds))):
         if times:
-            pieces.add_samples(times, [seconds[n] for n in times])
-    assert pieces.samples == whole.samples
+            pieces.use.add_samples(times, [seconds[n] for n in times])
+    assert pieces.use.samples == whole.use.samples
 
 
 # Points
@@ -104,16 +104,16 @@ def test_points_that_come_late_or_twice_are_put_in_order_once() -> None:
     job = history()
     job.add_points("loss", [1, 3], [1.0, 3.0], [None, None])
     job.add_points("loss", [2, 3], [2.0, 3.0], [None, None])
-    assert job.metrics["loss"].times == [1, 2, 3]
+    assert job.progress.metrics["loss"].times == [1, 2, 3]
     job.add_points("loss", [], [], [])
     job.add_points("empty", [], [], [])
-    assert list(job.metrics) == ["loss"]
+    assert list(job.progress.metrics) == ["loss"]
 
 
 def test_a_learning_curve_has_the_new_finite_points_by_work() -> None:
     # Half a core from 0 to 20 s.
     job = history({"loss": [(4, 3.0), (8, NAN), (12, 2.0)]})
-    learning = job.metrics["loss"].learning
+    learning = job.progress.metrics["loss"].learning
     assert learning is not None
     assert (learning.works, learning.values) == ([2.0, 6.0], [3.0, 2.0])
     times = [12 * MICRO, 16 * MICRO, 18 * MICRO]
@@ -126,7 +126,7 @@ def test_a_learning_curve_has_the_new_finite_points_by_work() -> None:
 def test_without_curves_there_is_no_learning_history() -> None:
     job = history()
     job.add_points("loss", [1], [1.0], [None])
-    assert job.metrics["loss"].learning is None
+    assert job.progress.metrics["loss"].learning is None
 
 
 # Targets
@@ -136,22 +136,22 @@ TIERS = {"dltools.metric": "loss", "dltools.target": "0.5", "dltools.target.fina
 
 def test_the_first_points_that_meet_the_targets_are_noted() -> None:
     job = history({"loss": [(1, 0.9), (2, 0.5), (3, 0.7), (4, 0.1), (5, 0.05)]}, labels=TIERS)
-    assert (job.met_first, job.met_final) == (2 * MICRO, 4 * MICRO)
+    assert (job.progress.met_first, job.progress.met_final) == (2 * MICRO, 4 * MICRO)
     job.add_points("loss", [6 * MICRO], [0.01], [None])
-    assert (job.met_first, job.met_final) == (2 * MICRO, 4 * MICRO)
+    assert (job.progress.met_first, job.progress.met_final) == (2 * MICRO, 4 * MICRO)
 
 
 def test_another_metric_and_values_that_are_no_number_meet_no_target() -> None:
     job = history({"val_loss": [(1, 0.1)], "loss": [(2, NAN), (3, 0.6)]}, labels=TIERS)
-    assert (job.met_first, job.met_final) == (None, None)
+    assert (job.progress.met_first, job.progress.met_final) == (None, None)
 
 
 def test_new_labels_give_new_targets() -> None:
     job = history(labels=TIERS)
     job.label({"dltools.protect": "yes"})
-    assert (job.targets.first, job.protected) == (None, True)
+    assert (job.progress.targets.first, job.standing.protected) == (None, True)
     job.label({})
-    assert not job.protected
+    assert not job.standing.protected
 
 
 # What is forgotten, copied and saved
@@ -161,18 +161,19 @@ def test_a_window_s_samples_begin_with_the_last_one_before_it() -> None:
     for until, kept in ((5, [0, 10, 20]), (10, [10, 20]), (15, [10, 20]), (99, [20])):
         job = history({"loss": [(5, 1.0), (15, 1.0)]})
         job.forget(until * MICRO)
-        assert [time // MICRO for time, _ in job.samples] == kept
-    assert job.metrics["loss"].times == [15 * MICRO]
+        assert [time // MICRO for time, _ in job.use.samples] == kept
+    assert job.progress.metrics["loss"].times == [15 * MICRO]
 
 
 def test_a_clone_shares_nothing_that_changes() -> None:
     job = history({"loss": [(5, 1.0)]})
     twin = job.clone()
     assert twin == job
-    twin.add_sample(30 * MICRO, 20.0)
+    twin.use.add_sample(30 * MICRO, 20.0)
     twin.add_points("loss", [6 * MICRO], [0.5], [None])
     twin.add_points("accuracy", [6 * MICRO], [0.5], [None])
-    assert (len(job.samples), job.metrics["loss"].values, list(job.metrics)) == (3, [1.0], ["loss"])
+    assert len(job.use.samples) == 3
+    assert {name: one.values for name, one in job.progress.metrics.items()} == {"loss": [1.0]}
 
 
 def test_a_run_is_told_from_earlier_runs_by_its_arrival() -> None:
@@ -189,19 +190,19 @@ Sample = tuple[float, float, float, str]
 
 def demanding(*samples: Sample, turn_s: float | None = None) -> ContainerHistory:
     job = history()
-    job.turn_s = turn_s
+    job.limits = job.limits._replace(turn_s=turn_s)
     for second, wanted, used, state in samples:
         time = round(second * MICRO)
-        job.note_demand([time], [wanted], [used], [state])
-        job.state = state
-        job.add_samples([time], [used])
+        job.use.note_demand([time], [wanted], [used], [state], job.limits)
+        job.limits = job.limits._replace(state=state)
+        job.use.add_samples([time], [used])
     return job
 
 
 def test_the_largest_of_the_last_demands_counts() -> None:
     steps = ((0, 4.0), (1, 0.0), (2, 2.0), (3, 1.0))
-    assert demanding(*((t, d, float(t), "running") for t, d in steps)).cpu.demand == 2.0
-    assert history().cpu.demand is None
+    assert demanding(*((t, d, float(t), "running") for t, d in steps)).use.cpu.demand == 2.0
+    assert history().use.cpu.demand is None
 
 
 def test_what_compiles_before_the_first_reports_says_nothing_of_the_training() -> None:
@@ -209,13 +210,13 @@ def test_what_compiles_before_the_first_reports_says_nothing_of_the_training() -
     compiling: list[Sample] = [(t, 32.0, 2.0 * t, "running") for t in range(4)]
     waiting: list[Sample] = [(t, 2.0, 6.0 + 0.1 * (t - 3), "running") for t in range(4, 12)]
     job = demanding(*compiling, *waiting)
-    assert job.cpu.demand == 32.0
+    assert job.use.cpu.demand == 32.0
     job.add_points("loss", [10 * MICRO], [0.5], [1])
-    assert job.cpu.demand == 32.0
+    assert job.use.cpu.demand == 32.0
     job.add_points("loss", [11 * MICRO], [0.4], [2])
-    assert job.cpu.demand == 2.0
+    assert job.use.cpu.demand == 2.0
     job.add_points("loss", [12 * MICRO], [0.3], [3])
-    assert job.cpu.demands == (2.0,)
+    assert job.use.cpu.demands == (2.0,)
 
 
 def test_for_how_much_of_the_time_a_quota_stopped_a_container() -> None:
@@ -240,73 +241,73 @@ def test_a_job_that_is_held_back_is_taken_to_want_what_it_wanted_before() -> Non
     """Its threads sleep while they wait for the one that has no CPU."""
     free = [(t, 2.0, 2.0 * t, "running") for t in range(3)]
     held: list[Sample] = [(t, 1.05, 4.0 + 0.1 * (t - 2), "running") for t in range(3, 20)]
-    assert demanding(*free, *held).cpu.demand == 2.0
+    assert demanding(*free, *held).use.cpu.demand == 2.0
     alone = [(t, 1.0, 5.7 + (t - 19), "running") for t in range(20, 24)]
-    assert demanding(*free, *held, *alone).cpu.demand == 1.0
+    assert demanding(*free, *held, *alone).use.cpu.demand == 1.0
 
 
 def test_a_job_that_wants_nothing_for_four_seconds_is_idle_until_it_wants_some() -> None:
     quiet: list[Sample] = [(t, 0.02, 5.0, "running") for t in (0, 2, 4)]
-    assert demanding(*quiet).is_idle
-    assert not demanding(*quiet[:2]).is_idle
-    assert not demanding(*quiet, (5, 1.0, 5.9, "running")).is_idle
+    assert demanding(*quiet).use.is_idle
+    assert not demanding(*quiet[:2]).use.is_idle
+    assert not demanding(*quiet, (5, 1.0, 5.9, "running")).use.is_idle
 
 
 def test_a_job_that_is_held_back_wants_cpus_and_is_not_idle() -> None:
-    assert not demanding(*((t, 2.0, 5.0, "running") for t in (0, 2, 4, 6))).is_idle
+    assert not demanding(*((t, 2.0, 5.0, "running") for t in (0, 2, 4, 6))).use.is_idle
 
 
 def test_what_was_known_is_forgotten_once_the_demand_of_a_running_job_is_unknown() -> None:
     known = (0, 1.0, 0.5, "running")
-    assert demanding(known, (2, NAN, 1.5, "running")).cpu.demand is None
-    assert demanding(known, (2, NAN, 1.5, "paused")).cpu.demand == 1.0
-    assert demanding(known, (2, NAN, 1.5, "paused"), (4, NAN, 2.5, "running")).cpu.demand == 1.0
+    assert demanding(known, (2, NAN, 1.5, "running")).use.cpu.demand is None
+    assert demanding(known, (2, NAN, 1.5, "paused")).use.cpu.demand == 1.0
+    assert demanding(known, (2, NAN, 1.5, "paused"), (4, NAN, 2.5, "running")).use.cpu.demand == 1.0
 
 
 def test_a_job_without_known_demand_is_not_idle() -> None:
-    assert not demanding(*((t, NAN, 5.0, "running") for t in (0, 2, 4, 6))).is_idle
+    assert not demanding(*((t, NAN, 5.0, "running") for t in (0, 2, 4, 6))).use.is_idle
 
 
 def test_a_job_that_takes_turns_is_idle_where_it_runs_and_uses_nothing() -> None:
     asleep: list[Sample] = [(t, 1.0, 5.0, "running") for t in (0, 2, 4, 6)]
-    assert demanding(*asleep, turn_s=8.0).is_idle
+    assert demanding(*asleep, turn_s=8.0).use.is_idle
     paused = [(t, NAN, used, "paused") for t, _, used, _ in asleep]
-    assert not demanding(*paused, turn_s=8.0).is_idle
+    assert not demanding(*paused, turn_s=8.0).use.is_idle
     busy = [(t, 1.0, float(t), "running") for t in (0, 2, 4, 6)]
-    assert not demanding(*busy, turn_s=8.0).is_idle
+    assert not demanding(*busy, turn_s=8.0).use.is_idle
 
 
 def test_a_burst_between_two_samples_that_are_close_does_not_wake_a_job() -> None:
     """A start of another container takes a sample at once: 50 ms of work fill most of it."""
     quiet: list[Sample] = [(t, 0.05, t / 20, "running") for t in (0, 2, 4, 6)]
-    assert demanding(*quiet, (6.1, 0.5, 0.35, "running")).is_idle
-    assert demanding(*quiet, (6.1, 0.5, 0.35, "running"), (7.1, 0.05, 0.4, "running")).is_idle
-    assert not demanding(*quiet, (7, 0.5, 0.8, "running")).is_idle
+    assert demanding(*quiet, (6.1, 0.5, 0.35, "running")).use.is_idle
+    assert demanding(*quiet, (6.1, 0.5, 0.35, "running"), (7.1, 0.05, 0.4, "running")).use.is_idle
+    assert not demanding(*quiet, (7, 0.5, 0.8, "running")).use.is_idle
 
 
 def test_a_quarter_of_a_cpu_is_too_little_to_wait_for() -> None:
     small: list[Sample] = [(t, 0.2, t / 5, "running") for t in (0, 2, 4, 6)]
-    assert demanding(*small).is_idle
-    assert not demanding(*((t, 0.3, 0.3 * t, "running") for t in (0, 2, 4, 6))).is_idle
+    assert demanding(*small).use.is_idle
+    assert not demanding(*((t, 0.3, 0.3 * t, "running") for t in (0, 2, 4, 6))).use.is_idle
 
 
 def test_a_job_is_held_back_that_gets_fewer_cpus_than_its_threads_want() -> None:
-    assert history().cpu.is_held_back is None
-    assert demanding((0, 2.0, 0.0, "running")).cpu.is_held_back is None  # no use is known yet
+    assert history().use.cpu.is_held_back is None
+    assert demanding((0, 2.0, 0.0, "running")).use.cpu.is_held_back is None  # no use is known yet
     free = [(t, 2.0, 1.95 * t, "running") for t in (0, 2, 4, 6)]
-    assert demanding(*free).cpu.is_held_back is False
-    assert demanding(*((t, 2.0, 1.5 * t, "running") for t in (0, 2, 4, 6))).cpu.is_held_back
+    assert demanding(*free).use.cpu.is_held_back is False
+    assert demanding(*((t, 2.0, 1.5 * t, "running") for t in (0, 2, 4, 6))).use.cpu.is_held_back
 
 
 def test_a_job_feeds_a_gpu_for_five_minutes_after_it_has_used_one() -> None:
     job = history()
-    assert not job.feeds_gpu(0)
+    assert not job.use.feeds_gpu(0)
     job.note_gpus([MICRO, 2 * MICRO], [{"GPU-1": GpuUse(0.04)}, None])
-    assert (job.gpus, job.gpu_used_at) == ((), None)
+    assert (job.use.gpus, job.use.gpu_used_at) == ((), None)
     both = {"GPU-1": GpuUse(0.5), "GPU-2": GpuUse(0.0)}
     job.note_gpus([3 * MICRO, 4 * MICRO], [both, {"GPU-2": GpuUse(0.0)}])
-    assert (job.gpus, job.gpu_used_at) == (("GPU-2",), 3 * MICRO)
-    assert job.feeds_gpu(303 * MICRO)
-    assert not job.feeds_gpu(304 * MICRO)
+    assert (job.use.gpus, job.use.gpu_used_at) == (("GPU-2",), 3 * MICRO)
+    assert job.use.feeds_gpu(303 * MICRO)
+    assert not job.use.feeds_gpu(304 * MICRO)
     job.note_gpus([400 * MICRO], [{"GPU-1": GpuUse(NAN)}])
-    assert job.feeds_gpu(400 * MICRO)
+    assert job.use.feeds_gpu(400 * MICRO)

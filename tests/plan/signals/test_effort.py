@@ -79,23 +79,25 @@ def begins_on_cpu(*, used_at: float = 5.0) -> ContainerHistory:
     )
     at = [round(second * MICRO) for second in range(2, 22, 2)]
     job.add_points("loss", at, [1 / time for time in at], [None] * 10, curves=True)
-    job.note_positions((time, None, float(epoch)) for epoch, time in enumerate(at))
-    job.epoch = 9.0
+    positions = [(time, None, float(epoch)) for epoch, time in enumerate(at)]
+    job.progress.note_positions(positions, job.use)
+    job.progress.epoch = 9.0
     return job
 
 
 def test_an_effort_is_in_one_unit() -> None:
     job = history()
-    assert (job.effort, job.effort_unit, job.effort_at(5 * MICRO)) == (10.0, "CPU s", 2.5)
+    assert (job.use.effort, job.use.effort_unit) == (10.0, "CPU s")
+    assert job.use.effort_at(5 * MICRO) == 2.5
     job = begins_on_cpu()
-    assert (job.effort, job.effort_unit) == (15.0, "GPU s")
-    assert [job.effort_at(round(t * MICRO)) for t in (2, 5, 7.5, 20, 30)] == [0, 0, 2.5, 15, 15]
-    assert job.attained == 10.0  # what it has had of the CPUs
+    assert (job.use.effort, job.use.effort_unit) == (15.0, "GPU s")
+    assert [job.use.effort_at(round(t * MICRO)) for t in (2, 5, 7.5, 20, 30)] == [0, 0, 2.5, 15, 15]
+    assert job.use.attained == 10.0  # what it has had of the CPUs
 
 
 def test_curves_and_epochs_hold_what_came_after_the_change_alone() -> None:
     job = begins_on_cpu()
-    learning = job.metrics["loss"].learning
+    learning = job.progress.metrics["loss"].learning
     assert learning is not None
     assert learning.works == [1.0, 3.0, 5.0, 7.0, 9.0, 11.0, 13.0, 15.0]
     assert remaining(job).seconds == pytest.approx(2.0 * (20 - 9))
@@ -104,7 +106,7 @@ def test_curves_and_epochs_hold_what_came_after_the_change_alone() -> None:
 
 def test_what_was_learnt_in_cpu_seconds_is_forgotten_at_the_change() -> None:
     job = history({"loss": [(t, 1 / t) for t in range(1, 20)]})
-    series = job.metrics["loss"]
+    series = job.progress.metrics["loss"]
     series.fitted = 19
     assert series.learning is not None
     assert series.learning.seen == 19
@@ -116,7 +118,7 @@ def test_what_was_learnt_in_cpu_seconds_is_forgotten_at_the_change() -> None:
 def test_what_epochs_cost_before_the_change_is_no_cost_after_it() -> None:
     """Four of ten epochs took some CPU seconds; how many GPU seconds ten take is not known."""
     job = history({"loss": [(5, 1.0)]}, labels={"dltools.epochs": "10"})
-    job.epoch = 4.0
+    job.progress.epoch = 4.0
     assert remaining(job).note == "epoch 4 of 10: 15 CPU s left"
     job.note_gpus([20 * MICRO], [{"a": GpuUse(0.9)}])
     assert (remaining(job).seconds, remaining(job).note) == (None, "epoch 4 of 10: cost unknown")
@@ -126,7 +128,7 @@ def test_a_copy_counts_on_its_own() -> None:
     job = begins_on_cpu()
     twin = job.clone()
     twin.note_gpus([30 * MICRO], [{"a": GpuUse(1.0)}])
-    assert (job.effort, twin.effort) == (15.0, 25.0)
+    assert (job.use.effort, twin.use.effort) == (15.0, 25.0)
 
 
 def test_the_start_up_is_not_part_of_an_epoch() -> None:

@@ -8,7 +8,7 @@ from helpers.histories import history
 from dltools.notation.times import MICRO
 from dltools.observations.host_samples import GpuUse
 from dltools.plan.signals.container_history import ContainerHistory
-from dltools.plan.signals.growth import Growth, Use, cpu_use, early_growth, growth
+from dltools.plan.signals.growth import Growth, MeanUse, cpu_use, early_growth, growth
 
 CPUS = 2.0
 INTERVAL_S = 10.0
@@ -19,7 +19,7 @@ def grown(job: ContainerHistory, *, signed: bool = False) -> Growth:
     return growth(job, round(NOW_S * MICRO), INTERVAL_S, CPUS, signed=signed)
 
 
-def used(job: ContainerHistory, now_s: float = NOW_S, cpus: float = CPUS) -> Use:
+def used(job: ContainerHistory, now_s: float = NOW_S, cpus: float = CPUS) -> MeanUse:
     return cpu_use(job, round(now_s * MICRO), round(INTERVAL_S * MICRO), cpus)
 
 
@@ -211,33 +211,33 @@ def test_growth_per_cpu_is_unknown_for_an_idle_job() -> None:
 
 def test_the_samples_that_bracket_the_interval_count() -> None:
     samples = [(0.0, 0.0), (9.0, 3.0), (19.5, 13.5), (21.0, 100.0)]
-    assert used(history(samples=samples)) == Use(pytest.approx(10.5 / 10.5 / 2), "")
+    assert used(history(samples=samples)) == MeanUse(pytest.approx(10.5 / 10.5 / 2), "")
 
 
 def test_samples_at_the_ends_of_the_interval_count() -> None:
-    assert used(history(samples=[(0, 0), (10, 1), (20, 11)])) == Use(0.5, "")
+    assert used(history(samples=[(0, 0), (10, 1), (20, 11)])) == MeanUse(0.5, "")
 
 
 def test_a_job_younger_than_the_interval_says_over_how_long() -> None:
-    assert used(history(samples=[(16, 1), (20, 3)])) == Use(0.25, "CPU over 4 s")
+    assert used(history(samples=[(16, 1), (20, 3)])) == MeanUse(0.25, "CPU over 4 s")
 
 
 def test_a_sample_that_is_early_by_a_twentieth_is_no_short_interval() -> None:
-    assert used(history(samples=[(10.5, 0), (20, 9.5)])) == Use(0.5, "")
-    assert used(history(samples=[(10.6, 0), (20, 9.4)])) == Use(0.5, "CPU over 9.4 s")
+    assert used(history(samples=[(10.5, 0), (20, 9.5)])) == MeanUse(0.5, "")
+    assert used(history(samples=[(10.6, 0), (20, 9.4)])) == MeanUse(0.5, "CPU over 9.4 s")
 
 
 def test_one_sample_is_averaged_since_the_start() -> None:
     averaged = history(samples=[(20, 8)], started_s=4)
-    assert used(averaged) == Use(0.25, "CPU averaged since its start")
+    assert used(averaged) == MeanUse(0.25, "CPU averaged since its start")
     for unknown in (history(samples=[(20, 8)]), history(samples=[(20, 8)], started_s=20)):
-        assert used(unknown) == Use(None, "no CPU sample")
+        assert used(unknown) == MeanUse(None, "no CPU sample")
 
 
 def test_there_is_no_share_without_samples_or_cpus() -> None:
-    assert used(history(samples=[])) == Use(None, "no CPU sample")
-    assert used(history(samples=[(25, 1)])) == Use(None, "no CPU sample")
-    assert used(history(), cpus=0) == Use(None, "no CPU sample")
+    assert used(history(samples=[])) == MeanUse(None, "no CPU sample")
+    assert used(history(samples=[(25, 1)])) == MeanUse(None, "no CPU sample")
+    assert used(history(), cpus=0) == MeanUse(None, "no CPU sample")
 
 
 # Before two intervals are over

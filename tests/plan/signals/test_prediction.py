@@ -13,48 +13,48 @@ from dltools.plan.signals.prediction import length_left, refit, remaining, to_ta
 
 def test_epochs_say_what_is_left() -> None:
     job = history(samples=[(0, 0), (20, 30)], labels={"dltools.epochs": "10", "dltools.steps": "7"})
-    job.epoch, job.step = 4, 1
+    job.progress.epoch, job.progress.step = 4, 1
     found = remaining(job)
     assert (found.seconds, found.note) == (45.0, "epoch 4 of 10: 45 CPU s left")
-    job.epoch = None
+    job.progress.epoch = None
     assert remaining(job).seconds == 180.0  # by its steps
-    job.step = 9
+    job.progress.step = 9
     assert remaining(job).seconds is None  # the label is wrong
 
 
 def test_a_job_that_runs_on_after_its_last_epoch_has_an_unknown_length() -> None:
     job = history(samples=[(0, 0), (20, 30)])
-    job.note_counts(3, None)
-    job.epoch, job.epoch_cost = 3, EpochCost(3.0, 18.0, 1.0, (6.0, 6.0))
+    job.progress.note_counts(3, None)
+    job.progress.epoch, job.progress.epoch_cost = 3, EpochCost(3.0, 18.0, 1.0, (6.0, 6.0))
     assert length_left(job) == 0.0  # it saves its model, it may be
-    job.samples = [(0, 0), (20, 31)]  # more than two epochs since
+    job.use.samples = [(0, 0), (20, 31)]  # more than two epochs since
     assert length_left(job) is None
     assert remaining(job).seconds is None
 
 
 def test_what_a_job_says_itself_tells_what_is_left_where_no_label_does() -> None:
     job = history(samples=[(0, 0), (20, 30)])
-    job.step = 10
-    job.note_counts(None, 40)
+    job.progress.step = 10
+    job.progress.note_counts(None, 40)
     assert remaining(job).note == "step 10 of 40: 90 CPU s left"
-    job.epoch = 4
-    job.note_counts(10, None)
+    job.progress.epoch = 4
+    job.progress.note_counts(10, None)
     assert remaining(job).note == "epoch 4 of 10: 45 CPU s left"
     labelled = history(samples=[(0, 0), (20, 30)], labels={"dltools.epochs": "5"})
-    labelled.epoch = 4
-    labelled.note_counts(10, None)
+    labelled.progress.epoch = 4
+    labelled.progress.note_counts(10, None)
     assert remaining(labelled).note == "epoch 4 of 5: 7.5 CPU s left"
 
 
 def test_what_a_step_costs_is_forgotten_where_epochs_count() -> None:
     job = history(samples=[(0, 0), (20, 30)])
-    job.note_counts(None, 40)
-    job.note_positions([(2_000_000, 1, None), (10_000_000, 5, None)])
-    assert job.epoch_cost is not None
-    job.note_counts(None, 50)
-    assert job.epoch_cost is not None
-    job.note_counts(10, None)
-    assert job.epoch_cost is None
+    job.progress.note_counts(None, 40)
+    job.progress.note_positions([(2_000_000, 1, None), (10_000_000, 5, None)], job.use)
+    assert job.progress.epoch_cost is not None
+    job.progress.note_counts(None, 50)
+    assert job.progress.epoch_cost is not None
+    job.progress.note_counts(10, None)
+    assert job.progress.epoch_cost is None
 
 
 LABELS = {"dltools.metric": "loss", "dltools.target": "1"}
@@ -62,8 +62,8 @@ LABELS = {"dltools.metric": "loss", "dltools.target": "1"}
 
 def test_a_target_says_more_than_the_epochs_that_the_job_says() -> None:
     job = history({"loss": [(2, 14), (4, 13)]}, labels=LABELS)
-    job.epoch = 4
-    job.note_counts(10, None)
+    job.progress.epoch = 4
+    job.progress.note_counts(10, None)
     assert remaining(job).note == "1 in 4 CPU s by its slope"
 
 

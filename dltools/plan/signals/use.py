@@ -1,0 +1,196 @@
+"""What a container uses: CPU seconds, GPU seconds, and how many CPUs it wants.
+
+Its effort is counted in GPU seconds if it uses a GPU, else in CPU seconds.
+"""
+
+from __future__ import annotations
+
+import bisect
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import islice
+from operator import le
+
+from dltools.notation.times import MICRO
+from dltools.observations.host_samples import GpuUse
+from dltools.observations.idleness import BUSY_CORES, LOOK_S, SILENT_CORES
+from dltools.plan.signals.cpu_demand import NOT_THROTTLED, CpuDemand, Throttled
+from dltools.plan.signals.effort import GPU_USED, GpuLever, GpuSeconds, value_at
+from dltools.plan.signals.in_force import InForce
+
+_BEFORE = (-math.inf, -math.inf)
+_EVER = -(2**63)
+
+_NEW_S = 5.0
+"""A silent container counts as busy from its start, if it is seen this early (s)."""
+
+_FEEDS_S = 300.0
+"""For how long (s) after its last use of a GPU a container counts as using it (ours)."""
+
+
+@dataclass(slots=True)
+class Use:
+    """The use of one run of a container. Times are microseconds.
+
+    `started`: when it started. `threads`: how many it has, None if unknown. `samples`: (time, CPU
+    seconds so far). `cpu`: how many CPUs it wanted and got at the newest samples; `throttled`: for
+    how much of the time its quota stopped it; `is_busy`: whether it uses CPU, updated until it
+    reports. `gpu_seconds`: those of the GPUs that it holds; `gpu_used_at`: when it was last seen to
+    use one, or to hold one of unknown use; `gpu_lever`: how it is brought to its share of GPUs,
+    None where it is not.
+    """
+
+    started: int | None = None
+    threads: int | None = None
+    samples: list[tuple[int, float]] = field(default_factory=list)
+    cpu: CpuDemand = field(default_factory=CpuDemand)
+    throttled: Throttled = NOT_THROTTLED
+    is_busy: bool = False
+    gpu_seconds: GpuSeconds = field(default_factory=GpuSeconds)
+    gpu_used_at: int | None = None
+    gpu_lever: GpuLever | None = None
+
+    def add_sample(self, time: int, cpu_seconds: float) -> None:
+        """Add a counter sample. One that goes back in time or count starts a new record."""
+        if self.samples and (time <= self.samples[-1][0] or cpu_seconds < self.samples[-1][1]):
+            self.samples.clear()
+        self.samples.append((time, cpu_seconds))
+
+    def add_samples(self, times: Sequence[int], seconds: Sequence[float]) -> None:
+        """Add counter samples, at least one, with rising times. NaN means no sample."""
+        # Never true with a NaN among them: those after a NaN are not greater, nor is it.
+        last = self.samples[-1] if self.samples else _BEFORE
+        if (
+            last[0] < times[0]
+            and last[1] <= seconds[0]
+            and all(map(le, seconds, islice(seconds, 1, None)))
+        ):
+            self.samples += zip(times, seconds)  # noqa: B905 (of one length, and often)
+            return
+        for time, used in zip(times, seconds, strict=True):
+            if not math.isnan(used):
+                self.add_sample(time, used)
+
+    def note_demand(
+        self,
+        times: Sequence[int],
+        demands: Sequence[float],
+        seconds: Sequence[float],
+        states: Sequence[str | None],
+        before: InForce,
+    ) -> None:
+        """Update `cpu` from new samples, before their counters are added. `before`: the limits in
+        force at the sample before them."""
+        last = self.samples[-1] if self.samples else None
+        looks = zip(times, seconds, demands, states, strict=True)
+        self.cpu = self.cpu.after(looks, last, before.state, takes_turns=before.turn_s is not None)
+
+    def note_busy(
+        self,
+        times: Sequence[int],
+        demands: Sequence[float],
+        seconds: Sequence[float],
+        weights: Sequence[float | None],
+        *,
+        waits_up_to: float,
+    ) -> None:
+        """Update `is_busy` from new counter samples, before they are added.
+
+        `demands`: the CPUs wanted (NaN: unknown); `weights`: the weight in force at each sample. A
+        container that others keep from the CPUs is busy, too. One that may wait in the queue, as it
+        has a weight of `waits_up_to` or less, or an unknown one, never becomes idle.
+        """
+        last = self.samples[-1] if self.samples else None
+        if last is None and self.started is not None:
+            self.is_busy = times[0] - self.started <= _NEW_S * MICRO
+            last = (self.started, 0.0)
+        for time, used, weight, wanted in zip(times, seconds, weights, demands, strict=True):
+            if math.isnan(used):
+                continue
+            self.is_busy |= wanted >= BUSY_CORES
+            if last is not None and time > last[0] and used >= last[1]:
+                cores = (used - last[1]) * MICRO / (time - last[0])
+                may_wait = weight is None or weight <= waits_up_to
+                is_short = time - last[0] < round(LOOK_S * MICRO)
+                if cores >= BUSY_CORES:
+                    self.is_busy = True
+                elif cores < SILENT_CORES and not (may_wait or wanted >= BUSY_CORES or is_short):
+                    self.is_busy = False
+            last = (time, used)
+
+    def note_gpus(self, times: Sequence[int], uses: Sequence[Mapping[str, GpuUse] | None]) -> bool:
+        """Record from new samples, before their points are added, which GPUs it holds and uses.
+        Tell whether its effort begins to count in GPU seconds."""
+        begins = False
+        for time, use in zip(times, uses, strict=True):
+            if use and any(not one.ratio < GPU_USED for one in use.values()):
+                self.gpu_used_at = time
+            begins |= self.gpu_seconds.add(time, use or {})
+        return begins
+
+    @property
+    def gpus(self) -> tuple[str, ...]:
+        """The GPUs that it holds."""
+        return tuple(self.gpu_seconds.gpus)
+
+    def feeds_gpu(self, now: int) -> bool:
+        """Tell whether it trains or serves on a GPU: it has used one within the last minutes, so
+        that a validation or a checkpoint does not count as the end."""
+        return self.gpu_used_at is not None and now - self.gpu_used_at <= round(_FEEDS_S * MICRO)
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether it has wanted almost no CPU for a while: it sleeps, and waits for no CPU."""
+        return bool(self.samples) and self.cpu.is_quiet_at(self.samples[-1][0])
+
+    @property
+    def uses_gpu(self) -> bool:
+        """Whether its effort counts in GPU seconds: it has been known to use a GPU."""
+        return self.gpu_seconds.since is not None
+
+    @property
+    def effort_unit(self) -> str:
+        """The unit of its effort, abbreviated."""
+        return "GPU s" if self.uses_gpu else "CPU s"
+
+    @property
+    def effort_since(self) -> int:
+        """The time after which its effort counts in this unit (microseconds)."""
+        since = self.gpu_seconds.since
+        return _EVER if since is None else since
+
+    @property
+    def effort(self) -> float:
+        """The CPU seconds that it has had; the GPU seconds since it began to use a GPU."""
+        return self.gpu_seconds.samples[-1][1] if self.uses_gpu else self.attained
+
+    def effort_at(self, time: int) -> float:
+        """Return its effort up to a time, interpolated between samples (ours)."""
+        return value_at(self.gpu_seconds.samples, time) if self.uses_gpu else self.work_at(time)
+
+    def work_at(self, time: int) -> float:
+        """Return the CPU seconds used up to a time, interpolated between samples (ours)."""
+        if not self.samples or time > self.samples[0][0]:
+            return value_at(self.samples, time)
+        end, used = self.samples[0]
+        start = self.started
+        if start is None or not start < end:
+            return used
+        return used * max(0.0, (time - start) / (end - start))
+
+    @property
+    def attained(self) -> float:
+        """The CPU seconds that it has had."""
+        return self.samples[-1][1] if self.samples else 0.0
+
+    def forget(self, until: int) -> None:
+        """Drop the samples that no window from `until` on needs."""
+        for samples in (self.samples, self.gpu_seconds.samples):
+            at = bisect.bisect_right(samples, (until, math.inf))
+            if at > 1:
+                del samples[: at - 1]
+
+    def clone(self) -> Use:
+        """Return a copy that shares nothing that changes."""
+        return replace(self, samples=self.samples[:], gpu_seconds=self.gpu_seconds.clone())
