@@ -15,7 +15,7 @@ from functools import cache
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints, is_typeddict
 
 from dltools.notation.json_values import from_json_number, to_json_number
-from dltools.notation.limits import known_name, written_name
+from dltools.notation.limits import known_name
 
 _Read = Callable[[Any], Any]
 
@@ -115,11 +115,15 @@ def _reader_of_fields(kind: Any) -> _Read:
 
 
 def _reader_of_settings(kind: Any) -> _Read:
-    """Return what reads limits, or settings with them, which are named as they are written."""
-    readers = {written_name(name): _reader(one) for name, one in get_type_hints(kind).items()}
-    return lambda value: {
-        known_name(name): readers[name](one) for name, one in _checked(value, dict).items()
-    }
+    """Return what reads limits, or settings with them, by the names that they have here or when
+    written."""
+    readers = {name: _reader(one) for name, one in get_type_hints(kind).items()}
+
+    def read(value: Any) -> Any:
+        found = {known_name(name): one for name, one in _checked(value, dict).items()}
+        return {name: readers[name](one) for name, one in found.items()}
+
+    return read
 
 
 def _real(value: Any) -> float:

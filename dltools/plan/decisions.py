@@ -98,7 +98,7 @@ def _decision(
     host: HostHistory, container: ContainerHistory, one: Member, found: Realisation
 ) -> JobDecision:
     """Return the decision for `one`, the container itself or a member of its job."""
-    present = present_settings(one.limits, host.cpus, host.cpuset)
+    present = present_settings(one.in_force, host.cpus, host.cpuset)
     allocation = host.allocations.get(container.id)
     setting = _part(container, found.settings.get(container.id))
     op = Op.ROTATE if setting is not None and "turn_s" in setting else Op.UPDATE
@@ -148,21 +148,22 @@ def _part(job: ContainerHistory, setting: Settings | None) -> Settings | None:
     return {**setting, "cpus": round(max(LEAST_CPUS, quota / len(job.membership.members)), 3)}
 
 
-def present_settings(limits: InForce, cpus: float, cpuset: str | None) -> Settings:
+def present_settings(now: InForce, cpus: float, cpuset: str | None) -> Settings:
     """Return the settings in force, on a host of so many `cpus` whose containers may have the CPUs
     `cpuset`; what is unknown is left out. A quota of all CPUs is none."""
     present: Settings = {}
-    if limits.cpus is not None and limits.cpus > 0:
-        present["cpus"] = None if limits.cpus >= cpus else limits.cpus
-    if limits.weight is not None and limits.weight > 0:
-        present["weight"] = limits.weight
-    if limits.cpuset:
-        every = limits.cpuset == cpuset and len(parse_cpus(limits.cpuset)) >= cpus
-        present["cpuset"] = None if every else limits.cpuset
-    if limits.turn_s is not None:
-        present["turn_s"] = limits.turn_s
-    if limits.state == "paused":
-        present["state"] = limits.state
+    quota, listed = now.limits.get("cpus"), now.limits.get("cpuset")
+    if quota is not None and quota > 0:
+        present["cpus"] = None if quota >= cpus else quota
+    if (weight := now.limits.get("weight", 0)) > 0:
+        present["weight"] = weight
+    if listed:
+        every = listed == cpuset and len(parse_cpus(listed)) >= cpus
+        present["cpuset"] = None if every else listed
+    if now.turn_s is not None:
+        present["turn_s"] = now.turn_s
+    if now.state == "paused":
+        present["state"] = now.state
     return present
 
 

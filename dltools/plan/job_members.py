@@ -15,7 +15,7 @@ from dataclasses import replace
 from typing import Any
 
 from dltools.labels import LONGEST_PAUSE, PROTECT, Role, is_true, longest_pause_s, parse_labels
-from dltools.notation.limits import known_name
+from dltools.notation.limits import CPU_LIMITS, IN_FORCE, from_columns, known_name
 from dltools.notation.resources import format_cpus, parse_cpus, union_of_cpus
 from dltools.observations.host_samples import GpuUse, GpuUses, HostSamples, PointsByMetric
 from dltools.plan.signals.in_force import InForce, Member
@@ -141,25 +141,25 @@ def _wishes(all_of: Callable[[str], list[Any]]) -> dict[str, Any]:
 
 def _member(rows: Mapping[str, list[Any]], at: int) -> Member:
     id_ = rows["container_id"][at]
-    return Member(id_, rows["container_name"][at] or id_[:12], limits_at(rows, at))
+    return Member(id_, rows["container_name"][at] or id_[:12], in_force_at(rows, at))
 
 
-def limits_at(rows: Mapping[str, list[Any]], at: int) -> InForce:
-    """Return the limits in force for the container of a row."""
-
-    def number(name: str) -> float | None:
-        value: float = rows[name][at]
-        return value if math.isfinite(value) else None
-
+def in_force_at(rows: Mapping[str, list[Any]], at: int) -> InForce:
+    """Return what is in force for the container of a row."""
+    columns = [IN_FORCE[name] for name in CPU_LIMITS]
+    cells = {name: _known(rows[name][at]) for name in (*columns, "turn_seconds")}
     return InForce(
-        number("cpu_limit_cores"),
-        number("cpu_weight"),
-        rows["cpuset"][at],
-        number("turn_seconds"),
+        from_columns(cells, IN_FORCE),
+        cells["turn_seconds"],
         rows["state"][at] or "running",
         rows["cgroup_parent"][at],
         names_of(rows["cannot"][at]),
     )
+
+
+def _known(cell: Any) -> Any:
+    """Return a cell, None for a number that is not finite."""
+    return None if isinstance(cell, float) and not math.isfinite(cell) else cell
 
 
 def names_of(text: str | None) -> frozenset[str]:

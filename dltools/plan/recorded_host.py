@@ -19,7 +19,7 @@ from dltools.notation.resources import union_of_cpus
 from dltools.observations.host_samples import HostSamples, Layout, Points
 from dltools.observations.roles import from_row
 from dltools.plan.host_history import HostHistory
-from dltools.plan.job_members import Reporters, limits_at, merged, names_of
+from dltools.plan.job_members import Reporters, in_force_at, merged, names_of
 from dltools.plan.policy.interface import Requirements
 from dltools.plan.realisation.owner_bounds import (
     limits_of,
@@ -210,7 +210,7 @@ class RecordedHost:
             seconds = rows["cpu_seconds"][low + number : high : many]
             demands = rows["demand_cores"][low + number : high : many]
             states = rows["state"][low + number : high : many]
-            container.use.note_demand(times, demands, seconds, states, container.limits)
+            container.use.note_demand(times, demands, seconds, states, container.in_force)
             throttled = rows["cpu_throttled_seconds"][low + number : high : many]
             container.use.throttled = container.use.throttled.after(times, throttled)
             self._set_present(container, high - many + number)
@@ -228,7 +228,9 @@ class RecordedHost:
                 met = (container.progress.met_first, container.progress.met_final)
                 self._add_points(container, points, times[-1])
                 target_met |= (container.progress.met_first, container.progress.met_final) != met
-        cpusets = (container.limits.cpuset for container in history.containers.values())
+        cpusets = (
+            container.in_force.limits.get("cpuset") for container in history.containers.values()
+        )
         history.cpuset = union_of_cpus(history.cpuset, cpusets)
         self._note_holders()
         return target_met
@@ -237,7 +239,7 @@ class RecordedHost:
         """Set a container's name, state and limits to those of a row."""
         rows = self.samples.rows
         container.name = rows["container_name"][row] or container.name
-        container.limits = limits_at(rows, row)
+        container.in_force = in_force_at(rows, row)
         container.use.threads = rows["thread_count"][row]
         container.runtime = Runtime(*(rows[name][row] for name in Runtime._fields))
         container.observed_user = rows["user"][row]

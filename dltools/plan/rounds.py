@@ -157,7 +157,7 @@ class Rounds:
             container.managed = True
             container.owner = owner_after_plan(container.owner, setting)
         for one in host.no_longer_jobs():  # the last word to it is what it began with
-            present = present_settings(one.limits, host.cpus, host.cpuset)
+            present = present_settings(one.in_force, host.cpus, host.cpuset)
             one.managed = differs(found.settings.get(one.id, {}), present, host.cpus)
         return found
 

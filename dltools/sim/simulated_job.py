@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from dltools.notation.limits import CPU_LIMITS, only
+from dltools.notation.limits import CPU_LIMITS, Limits, only
 from dltools.notation.times import MICRO
 from dltools.observations.host_samples import GpuUse
 from dltools.observations.outcomes import JobResult, satisfies
@@ -279,8 +279,9 @@ class SimulatedJob:
             # At most samples a job that takes turns is paused, although it has work.
             state = PAUSED if takes_turns and demand > 0 else "running"
             wanted = [demand if sees_threads else math.nan]
-            use.note_demand([micros], wanted, [self.cpu], [state], history.limits)
-            history.limits = InForce(limits["cpus"], self.weight, turn_s=limits.get("turn_s"))
+            use.note_demand([micros], wanted, [self.cpu], [state], history.in_force)
+            now: Limits = {"cpus": limits["cpus"], "weight": self.weight}
+            history.in_force = InForce(now, limits.get("turn_s"))
             if self.holds_gpus:
                 ratio = self.gpu_use if self.job.device > 0 else math.nan
                 gpu = GpuUse(ratio, GPU_MEMORY, GPU_MEMORY_LIMIT)

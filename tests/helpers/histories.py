@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
+from dltools.notation.limits import CPU_LIMITS
 from dltools.notation.times import MICRO
 from dltools.plan.host_history import HostHistory, RoundTimer
 from dltools.plan.signals.container_history import ContainerHistory
@@ -10,10 +11,15 @@ from dltools.plan.signals.container_history import ContainerHistory
 def having(job: ContainerHistory, **fields: object) -> ContainerHistory:
     """The job, with values of its own fields, or of those of its limits, use and the like."""
     for field, value in fields.items():
+        if field in CPU_LIMITS:
+            limits = {**job.in_force.limits, field: value}
+            known = {name: one for name, one in limits.items() if one is not None}
+            job.in_force = job.in_force._replace(limits=known)
+            continue
         part = next(
             (
                 name
-                for name in ("limits", "membership", "runtime", "use", "progress")
+                for name in ("in_force", "membership", "runtime", "use", "progress")
                 if hasattr(getattr(job, name), field)
             ),
             None,

@@ -66,11 +66,11 @@ def only(host: HostHistory, found: dict[str, Realisation]) -> JobDecision:
     ],
 )
 def test_present_settings_are_those_that_are_known(fields, expected) -> None:
-    assert present_settings(job("a", **fields).limits, 2.0, "0-1") == expected
+    assert present_settings(job("a", **fields).in_force, 2.0, "0-1") == expected
 
 
 def test_a_cpu_list_smaller_than_the_host_is_a_setting_even_if_no_container_has_more() -> None:
-    assert present_settings(InForce(cpuset="0-1"), 4.0, "0-1") == {"cpuset": "0-1"}
+    assert present_settings(InForce({"cpuset": "0-1"}), 4.0, "0-1") == {"cpuset": "0-1"}
 
 
 # Decisions

@@ -92,7 +92,7 @@ def test_of_a_metric_that_both_report_one_member_s_counts() -> None:
         == 19
     )
     assert job.use.samples[-1] == (job.use.samples[-1][0], 36.0)  # of both
-    assert (job.use.threads, job.use.cpu.demand, job.limits.cpus) == (2, 2.0, 4.0)
+    assert (job.use.threads, job.use.cpu.demand, job.in_force.limits.get("cpus")) == (2, 2.0, 4.0)
 
 
 def test_members_on_two_hosts_are_never_paused() -> None:

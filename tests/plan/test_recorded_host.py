@@ -21,7 +21,7 @@ def test_a_sample_fills_the_history() -> None:
     assert (history.sampled_at, history.cpus, history.cpuset) == (micros(2), 2.0, "0-1")
     assert list(history.containers) == [A, B]
     assert (a.name, a.arrived, a.use.started) == ("a", micros(2), round(BEGUN.timestamp() * 1e6))
-    assert a.limits == InForce(2.0, 1024.0, "0-1")
+    assert a.in_force == InForce({"cpus": 2.0, "weight": 1024.0, "cpuset": "0-1"})
     assert a.use.threads == 3
     assert a.use.samples == [(micros(2), 1.0)]
 
@@ -56,12 +56,12 @@ def test_unknown_values_of_a_sample_are_unknown_in_the_history() -> None:
     host = begin(new(), *rows)
     read(host, 1)
     a = host.history.containers[A]
-    assert (a.limits.cpus, a.limits.weight, a.use.threads, a.limits.state) == (
-        None,
-        None,
-        None,
-        "paused",
-    )
+    assert (
+        a.in_force.limits.get("cpus"),
+        a.in_force.limits.get("weight"),
+        a.use.threads,
+        a.in_force.state,
+    ) == (None, None, None, "paused")
 
 
 def test_a_sample_has_the_points_up_to_its_time() -> None:
@@ -118,12 +118,12 @@ def test_each_container_has_its_own_limits_and_its_newest_name() -> None:
     host = begin(new(), *rows)
     read(host, 1)
     containers = host.history.containers
-    assert [(one.name, one.limits.cpus) for one in containers.values()] == [
+    assert [(one.name, one.in_force.limits.get("cpus")) for one in containers.values()] == [
         ("a", 0.5),
         (B[:12], 1.0),
     ]
     read(host, 1)
-    assert [(one.name, one.limits.cpus) for one in containers.values()] == [
+    assert [(one.name, one.in_force.limits.get("cpus")) for one in containers.values()] == [
         ("new", 0.75),
         (B[:12], 1.0),
     ]

@@ -140,7 +140,7 @@ def lasting_name(job: Job) -> str:
 
 
 def _can_move(job: Job) -> bool:
-    return not job.use.uses_gpu and "move" not in job.limits.cannot
+    return not job.use.uses_gpu and "move" not in job.in_force.cannot
 
 
 _UNKNOWN = KnownJob()

@@ -89,7 +89,9 @@ def possible(
 def within_engines(found: Realisation, jobs: Sequence[Job]) -> Realisation:
     """Return a realisation without what cannot be done with its jobs."""
     bound = {
-        job.id: job.limits.cannot for job in jobs if job.limits.cannot and job.id in found.settings
+        job.id: job.in_force.cannot
+        for job in jobs
+        if job.in_force.cannot and job.id in found.settings
     }
     if not bound:
         return found
@@ -126,13 +128,13 @@ def _can(mode: Mode, jobs: Sequence[Job]) -> bool:
 
 
 def _able_to(need: str, jobs: Sequence[Job]) -> list[Job]:
-    return [job for job in jobs if need not in job.limits.cannot]
+    return [job for job in jobs if need not in job.in_force.cannot]
 
 
 def _are_apart(jobs: Sequence[Job]) -> bool:
     """Tell whether each of several jobs is under another cgroup. A job whose parent is unknown is
     with others."""
-    counts = Counter(job.limits.cgroup_parent for job in jobs)
+    counts = Counter(job.in_force.cgroup_parent for job in jobs)
     return len(jobs) > 1 and None not in counts and max(counts.values()) == 1
 
 
@@ -141,7 +143,7 @@ def _lacking(need: str, jobs: Sequence[Job]) -> str:
 
 
 def _can_take_turns(jobs: Sequence[Job]) -> bool:
-    return sum(_PAUSE not in job.limits.cannot for job in jobs) > 1
+    return sum(_PAUSE not in job.in_force.cannot for job in jobs) > 1
 
 
 def _alternatives(jobs: Sequence[Job]) -> str:

@@ -391,7 +391,7 @@ def rotation(host: SharedHost) -> Realisation:
     beside = _queue_beside(host, doubtful, len(groups))
     settings = {**dict.fromkeys((job.id for job in trainings), _TURN_WEIGHT), **beside.settings}
     queue = beside.queue
-    unpausable = {job.id for job in doubtful if "pause" in job.limits.cannot}
+    unpausable = {job.id for job in doubtful if "pause" in job.in_force.cannot}
     doubts = {
         key: (_UNPAUSABLE if key in unpausable else _DOUBTFUL, beside.notes.get(key))
         for key in beside.settings

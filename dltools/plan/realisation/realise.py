@@ -227,7 +227,8 @@ def _no_longer_first(mode: Mode, jobs: Sequence[Job]) -> dict[str, Settings]:
     return {
         job.id: {"weight": DEFAULT_CPU_WEIGHT}
         for job in jobs
-        if job.managed and (job.limits.weight or 0.0) > raised * max(1.0, job.owner.ratio)
+        if job.managed
+        and (job.in_force.limits.get("weight") or 0.0) > raised * max(1.0, job.owner.ratio)
     }
 
 
@@ -253,19 +254,22 @@ def _under_other_parents(jobs: Sequence[Job]) -> dict[str, str]:
     """Return the jobs whose weights do not compare with those of the most, and why. A job whose
     parent is unknown is taken for one of the most."""
     counts = Counter(
-        job.limits.cgroup_parent for job in jobs if job.limits.cgroup_parent is not None
+        job.in_force.cgroup_parent for job in jobs if job.in_force.cgroup_parent is not None
     )
     if len(counts) < 2:
         return {}
     most = min(counts, key=lambda parent: (-counts[parent], parent))
     return {
-        job.id: f"under {job.limits.cgroup_parent}, others under {most}: {NO_COMPARISON}"
+        job.id: f"under {job.in_force.cgroup_parent}, others under {most}: {NO_COMPARISON}"
         for job in jobs
-        if job.limits.cgroup_parent not in (None, most)
+        if job.in_force.cgroup_parent not in (None, most)
     }
 
 
 def _was_waiting(job: Job, defaults: Settings) -> bool:
     """Tell whether a container has the weight of a job that waits: an earlier run left it so."""
-    weight, may_wait = job.limits.weight, "weight" in defaults and not is_serving(job)
+    weight, may_wait = (
+        job.in_force.limits.get("weight"),
+        "weight" in defaults and not is_serving(job),
+    )
     return may_wait and weight is not None and weight <= waiting_weight(job.owner)

@@ -40,7 +40,7 @@ class ContainerHistory:
 
     `arrived`: when it was first seen in this run (microseconds); `run_id` differs for each run of a
     container. `managed`: whether a plan has ever given it a share or a setting, also in an earlier
-    run. `limits`: those in force; `owner`: those that its owner asked for. `use`: what it has used.
+    run. `in_force`: its limits and state; `owner`: what its owner asked for. `use`: what it used.
     `progress`: what it has reported. `standing`: what it is to dltools. `membership`: which
     containers make a job with it. `runtime`: what starts threads in it. `observed_user`: the user
     that its rows name.
@@ -51,7 +51,7 @@ class ContainerHistory:
     arrived: int
     labels: Mapping[str, str] = field(default_factory=dict)
     managed: bool = False
-    limits: InForce = NOTHING_KNOWN
+    in_force: InForce = NOTHING_KNOWN
     owner: Owner = UNKNOWN_OWNER
     use: Use = field(default_factory=Use)
     progress: Progress = field(default_factory=Progress)
@@ -76,7 +76,7 @@ class ContainerHistory:
     @property
     def may_be_paused(self) -> bool:
         """Whether it can be paused, and is certainly a training."""
-        return self.standing.is_surely_a_training and "pause" not in self.limits.cannot
+        return self.standing.is_surely_a_training and "pause" not in self.in_force.cannot
 
     @property
     def user(self) -> str:
@@ -91,7 +91,7 @@ class ContainerHistory:
     @property
     def containers(self) -> tuple[Member, ...]:
         """Its containers: itself if it has no members."""
-        return self.membership.members or (Member(self.id, self.name, self.limits),)
+        return self.membership.members or (Member(self.id, self.name, self.in_force),)
 
     def label(self, labels: Mapping[str, str]) -> None:
         """Set its labels, and the targets that they give."""
@@ -141,7 +141,7 @@ class ContainerHistory:
     ) -> None:
         """Update whether it uses CPU from new counter samples, before they are added, as `Use` does
         it. Who takes turns may always be idle because it waits."""
-        most = math.inf if self.limits.turn_s is not None else waiting_weight(self.owner)
+        most = math.inf if self.in_force.turn_s is not None else waiting_weight(self.owner)
         self.use.note_busy(times, demands, seconds, weights, waits_up_to=most)
 
     def forget(self, until: int) -> None:

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from dltools.notation.limits import Limits
+
 
 class InForce(NamedTuple):
     """A container's limits and state at its newest sample.
 
-    `cpus`: the quota in cores, `weight`: the relative weight, `cpuset`: the CPU list; None where
-    unknown or not set. `turn_s`: the length of its turn (s), None if it takes no turns. `state`: in
-    the engine's word, such as running or paused. `cgroup_parent`: the cgroup among whose children
-    its weight counts. `cannot`: what its engine cannot do with it: names of limits, pause, move.
+    `limits`: those that are known. `turn_s`: the length of its turn (s), None if it takes no turns.
+    `state`: in the engine's word, such as running or paused. `cgroup_parent`: the cgroup among
+    whose children its weight counts. `cannot`: what its engine cannot do with it: names of limits,
+    pause, move.
     """
 
-    cpus: float | None = None
-    weight: float | None = None
-    cpuset: str | None = None
+    limits: Limits = Limits()
     turn_s: float | None = None
     state: str = "running"
     cgroup_parent: str | None = None
@@ -24,11 +24,11 @@ class InForce(NamedTuple):
 
 
 class Member(NamedTuple):
-    """One of several containers of a job; its limits, without what is the job's."""
+    """One of several containers of a job, without what is the job's."""
 
     id: str
     name: str
-    limits: InForce = InForce()
+    in_force: InForce = InForce()
 
 
 class Membership(NamedTuple):

@@ -62,7 +62,7 @@ class Job(Protocol):
         `values` and `steps` are public."""
 
     @property
-    def limits(self) -> InForce:
+    def in_force(self) -> InForce:
         """The limits in force, and what its engine cannot do with it."""
 
     @property

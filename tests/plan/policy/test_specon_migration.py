@@ -278,7 +278,7 @@ def with_engines(cannot: Mapping[str, str], classes: Mapping[str, Mapping[str, s
     for name, own in classes.items():
         jobs = [job(one) for one in own]
         for one in jobs:
-            one.limits = InForce(cannot=frozenset(filter(None, cannot[name].split("+"))))
+            one.in_force = InForce(cannot=frozenset(filter(None, cannot[name].split("+"))))
         known[name] = {one.run_id: KnownJob(1.0, own[one.name], 0.01) for one in jobs}
         hosts[name] = HostState(
             name, 2.0, tuple(jobs), cannot=frozenset(filter(None, cannot[name].split("+")))

@@ -248,7 +248,7 @@ def test_members_in_several_pods_are_under_none_of_the_others() -> None:
         if row.get("container_name") in ("a", "b") and row["kind"] == "container":
             row |= {"job": "both", "job_containers": 2}
     host = planner(rows).newest_hosts()[0]
-    assert host.containers["job:both"].limits.cgroup_parent == (
+    assert host.containers["job:both"].in_force.cgroup_parent == (
         "/kubepods/burstable/podp+/kubepods/burstable/podq"
     )
 
@@ -296,7 +296,7 @@ def test_members_of_a_job_can_do_what_all_of_them_can() -> None:
             row |= {"job": "both", "job_containers": 2}
     made = planner(rows)
     job = made.newest_hosts()[0].containers["job:both"]
-    assert job.limits.cannot == {"pause", "cpuset"}
+    assert job.in_force.cannot == {"pause", "cpuset"}
 
 
 def test_the_state_keeps_what_cannot_be_done() -> None:

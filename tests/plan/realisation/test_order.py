@@ -355,6 +355,6 @@ def test_a_single_silent_training_gets_an_equal_part_beside_the_turns() -> None:
 def test_a_job_that_waited_by_weights_gets_its_weight_back_for_its_turn() -> None:
     jobs = [job("a", 2), job("b", 2)]
     for one, weight in zip(jobs, (1024.0, 2.0), strict=True):
-        one.limits = one.limits._replace(weight=weight)
+        one.in_force = one.in_force._replace(limits={"weight": weight})
     found = realise(ModeChoice(Mode.ROTATE, ""), host(*jobs, shares={"a": 0.5, "b": 0.5}))
     assert found.settings["b"] == {"weight": 1024, "group": 1, "turn_s": 8.0}

@@ -187,7 +187,7 @@ def test_turns_go_by_what_owners_let_jobs_use() -> None:
     assert needed_cpus(owned("a", 4, cpuset="0,2")) == 2
     assert needed_cpus(owned("a", 4, cpus=3.0, cpuset="0,2")) == 2
     left = owned("a", 4)
-    left.limits = left.limits._replace(cpus=0.5, cpuset="0")  # ours, perhaps
+    left.in_force = left.in_force._replace(limits={"cpus": 0.5, "cpuset": "0"})  # ours, perhaps
     assert needed_cpus(left) == 4
 
 

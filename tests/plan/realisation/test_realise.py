@@ -40,7 +40,7 @@ def test_unlimited_jobs_take_turns_with_the_first_and_converged_jobs_stand_behin
 )
 def test_a_restarted_container_gets_the_defaults(mode, setting) -> None:
     again = ContainerHistory("again", "again", 0, managed=True)
-    other = ContainerHistory("other", "other", 0, limits=InForce(weight=512.0))
+    other = ContainerHistory("other", "other", 0, in_force=InForce({"weight": 512.0}))
     found = realise(
         ModeChoice(mode, ""),
         host(job("a"), job("b"), shares={"a": 0.5, "b": 0.5}),
@@ -56,7 +56,7 @@ def test_a_restarted_container_gets_the_defaults(mode, setting) -> None:
 def test_a_container_without_progress_and_with_the_weight_of_a_waiting_job_gets_the_default() -> (
     None
 ):
-    left = ContainerHistory("left", "left", 0, limits=InForce(weight=2.0))
+    left = ContainerHistory("left", "left", 0, in_force=InForce({"weight": 2.0}))
     acting = host(job("a"), shares={"a": 1.0})
     found = realise(ModeChoice(Mode.PRIORITY, ""), acting, without_progress=(left,))
     assert found.settings["left"] == {"weight": 1024}
@@ -107,7 +107,7 @@ def test_a_group_has_turns_by_what_its_members_can_use() -> None:
 def test_weights_are_compared_under_one_cgroup_alone(mode) -> None:
     jobs = [job(name, 2) for name in "abcd"]
     for one, parent in zip(jobs, ("/docker", "/docker", "/batch", None), strict=True):
-        one.limits = one.limits._replace(cgroup_parent=parent)
+        one.in_force = one.in_force._replace(cgroup_parent=parent)
     found = realise(
         ModeChoice(mode, ""), host(*jobs, shares={"a": 0.5, "b": 0.3, "c": 0.1, "d": 0.1})
     )
@@ -120,8 +120,8 @@ def test_weights_are_compared_under_one_cgroup_alone(mode) -> None:
 @pytest.mark.parametrize("mode", [Mode.QUOTA, Mode.ROTATE])
 def test_quotas_and_turns_hold_under_any_cgroup(mode) -> None:
     jobs = [job(name, 2) for name in "ab"]
-    jobs[0].limits = InForce(cgroup_parent="/docker")
-    jobs[1].limits = InForce(cgroup_parent="/batch")
+    jobs[0].in_force = InForce(cgroup_parent="/docker")
+    jobs[1].in_force = InForce(cgroup_parent="/batch")
     found = realise(ModeChoice(mode, ""), host(*jobs, shares={"a": 0.5, "b": 0.5}))
     assert found.settings.keys() == {"a", "b"}
     assert len({tuple(one) for one in found.settings.values()}) == 1

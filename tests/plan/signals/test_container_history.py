@@ -190,11 +190,11 @@ Sample = tuple[float, float, float, str]
 
 def demanding(*samples: Sample, turn_s: float | None = None) -> ContainerHistory:
     job = history()
-    job.limits = job.limits._replace(turn_s=turn_s)
+    job.in_force = job.in_force._replace(turn_s=turn_s)
     for second, wanted, used, state in samples:
         time = round(second * MICRO)
-        job.use.note_demand([time], [wanted], [used], [state], job.limits)
-        job.limits = job.limits._replace(state=state)
+        job.use.note_demand([time], [wanted], [used], [state], job.in_force)
+        job.in_force = job.in_force._replace(state=state)
         job.use.add_samples([time], [used])
     return job
 
