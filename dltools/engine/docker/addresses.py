@@ -7,7 +7,7 @@ import json
 import os
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
+from urllib.parse import SplitResult, urlsplit
 
 from dltools.engine.address import Address
 from dltools.errors import ConfigError, UnavailableError
@@ -28,19 +28,28 @@ def check(address: Address) -> None:
     if socket_of(address) is not None:
         return
     url = address.url
-    try:
-        parts = urlsplit(url if "://" in url else f"tcp://{url}")
-        has_port = parts.port is not None
-    except ValueError:
-        parts, has_port = urlsplit(""), False
-    is_ssh = parts.scheme == "ssh" and not (parts.hostname or "-").startswith("-")
-    is_tcp = parts.scheme in ("tcp", "http", "https") and parts.hostname and has_port
-    is_tcp = is_tcp and parts.path in ("", "/")
-    if not is_ssh and not is_tcp:
+    if url.startswith("ssh://"):
+        is_address = not (urlsplit(url).hostname or "-").startswith("-")
+    else:
+        is_address = tcp_parts(url) is not None
+    if not is_address:
         raise ConfigError(
             f"{address.said_by} {url!r}: no address of a Docker engine; write unix:///PATH, "
             "tcp://HOST:PORT or ssh://HOST"
         )
+
+
+def tcp_parts(url: str) -> SplitResult | None:
+    """Return the scheme (https: by TLS), host and port of an address by TCP, as the package docker
+    reads it; None for any other."""
+    from docker.errors import DockerException
+    from docker.utils import parse_host
+
+    try:
+        parts = urlsplit(parse_host(url if "://" in url else f"tcp://{url}"))
+    except (DockerException, ValueError):
+        return None
+    return parts if parts.scheme in ("http", "https") and parts.path in ("", "/") else None
 
 
 def default_address() -> Address:

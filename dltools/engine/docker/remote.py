@@ -22,7 +22,7 @@ from urllib.parse import urlsplit
 
 from dltools.engine.address import Address
 from dltools.engine.docker import transport
-from dltools.engine.docker.addresses import SOCKET, configuration_folder
+from dltools.engine.docker.addresses import SOCKET, check, configuration_folder, tcp_parts
 from dltools.engine.docker.transport import Dial, dial_socket
 from dltools.errors import ConfigError, UnavailableError
 
@@ -30,7 +30,8 @@ from dltools.errors import ConfigError, UnavailableError
 def dial_tcp(address: Address) -> Dial:
     """Return how to connect to an engine by TCP, or by TLS where its settings or the variables of
     the docker command ask for that. Raises `ConfigError` for certificates that cannot be read."""
-    parts = urlsplit(address.url if "://" in address.url else f"tcp://{address.url}")
+    check(address)
+    parts = tcp_parts(address.url) or urlsplit("")
     host, port = parts.hostname or "", parts.port or 0
     settings = address.settings or _settings_of_environment()
     try:
