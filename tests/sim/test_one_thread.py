@@ -42,6 +42,6 @@ def times(policy: str, jobs: list[Job], cpus: float) -> tuple[float, float]:
 def test_no_policy_is_worse_than_docker_alone(policy, jobs, cpus) -> None:
     mean, makespan = times(policy, jobs, cpus)
     mean_alone, makespan_alone = times("noop", jobs, cpus)
-    # A new job is taken for a short one until its log has said how long it is.
-    assert mean <= 1.15 * mean_alone
+    # A new job is taken for a short one until its log has said how long it is; a turn is 5 s.
+    assert mean <= 1.15 * mean_alone + 2.0
     assert makespan <= 1.15 * makespan_alone
