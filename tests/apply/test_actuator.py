@@ -24,7 +24,7 @@ from dltools.plan.records import Plan, Result, Status, dump_plan
 
 Engines = dict[str, FakeEngine]
 
-QUOTA = {"NanoCpus": 1_500_000_000}
+QUOTA = {"CpuPeriod": 100_000, "CpuQuota": 150_000}
 
 
 @pytest.fixture
@@ -215,7 +215,7 @@ def test_after_a_signal_only_the_actions_under_way_are_ended_and_then_undone(
     assert took < 5
     assert len(changed) == count < len(several.actions)
     assert [result.status for result in undone] == [Status.APPLIED] * len(undone)
-    assert all(fake.host_config["NanoCpus"] != QUOTA["NanoCpus"] for fake in engines.values())
+    assert all(fake.host_config["CpuQuota"] != QUOTA["CpuQuota"] for fake in engines.values())
 
 
 def test_a_connector_that_fails_in_any_way_says_so(engines, tmp_path) -> None:

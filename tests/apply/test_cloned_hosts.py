@@ -56,7 +56,7 @@ def test_a_clone_drops_no_entry_of_the_other(changed, clone, engine, tmp_path) -
     assert end_dead_leases(on(clone), tmp_path) == []
     assert changed_containers(on(clone), [tmp_path]) == []
     (result,) = actuator_on(changed, tmp_path).undo()
-    assert (result.status, changed.host_config["NanoCpus"]) == (Status.APPLIED, 4_000_000_000)
+    assert (result.status, changed.host_config["CpuQuota"]) == (Status.APPLIED, -1)
     assert changed_containers(engine, [tmp_path]) == []
 
 
@@ -65,7 +65,7 @@ def test_a_clone_that_leaves_its_leases_leaves_none_of_the_other(
 ) -> None:
     assert not actuator_on(clone, tmp_path).leave_leases("2999-01-01T00:00:00Z", None)
     (result,) = end_dead_leases(engine, tmp_path)
-    assert (result.status, changed.host_config["NanoCpus"]) == (Status.APPLIED, 4_000_000_000)
+    assert (result.status, changed.host_config["CpuQuota"]) == (Status.APPLIED, -1)
 
 
 def test_a_clone_removes_no_note_of_a_paused_container(
@@ -82,7 +82,7 @@ def test_a_clone_removes_no_note_of_a_paused_container(
 def test_a_host_that_was_renamed_keeps_its_containers(changed, tmp_path) -> None:
     changed.host = "renamed"
     (result,) = actuator_on(changed, tmp_path).undo()
-    assert (result.status, changed.host_config["NanoCpus"]) == (Status.APPLIED, 4_000_000_000)
+    assert (result.status, changed.host_config["CpuQuota"]) == (Status.APPLIED, -1)
 
 
 def test_what_is_gone_of_a_host_is_its_own(engine, journal, tmp_path) -> None:

@@ -18,7 +18,7 @@ def applied(actuator: EngineActuator, *actions: Action) -> list[Result]:
 def test_a_quota_is_applied_and_journalled(actuator, fake_engine, journal) -> None:
     (result,) = applied(actuator, action({"cpus": 1.5}))
     assert result == Result(1, Status.APPLIED, ID, NAME, {"cpus": None}, {"cpus": 1.5})
-    assert fake_engine.updates == [{"NanoCpus": 1_500_000_000}]
+    assert fake_engine.updates == [{"CpuPeriod": 100_000, "CpuQuota": 150_000}]
     (entry,) = journal.all()
     assert (entry.settings["cpus"], entry.run.policy) == (None, "test")
     assert actuator.changed == {ID}
@@ -72,26 +72,26 @@ def test_one_action_that_fails_keeps_no_other_from_its_turn(actuator, fake_engin
     wrong = action({"cpus": 0.5}, container_id="0", container_name="x")
     results = applied(actuator, wrong, action({"cpus": 1.5}, id=2))
     assert [result.status for result in results] == ["stale", "applied"]
-    assert fake_engine.host_config["NanoCpus"] == 1_500_000_000
+    assert fake_engine.host_config["CpuQuota"] == 150_000
 
 
-@pytest.mark.parametrize("was", [0, 2_000_000_000])
+@pytest.mark.parametrize("was", [0, 200_000])
 def test_an_owner_who_sets_again_what_was_there_before_is_left_alone(
     actuator, fake_engine, was
 ) -> None:
-    fake_engine.host_config["NanoCpus"] = was
+    fake_engine.host_config["CpuQuota"] = was
     (first,) = applied(actuator, action({"cpus": 1.5}))
-    fake_engine.host_config["NanoCpus"] = was
+    fake_engine.host_config["CpuQuota"] = was
     results = applied(actuator, action({"cpus": 1.5}), action({"cpus": 1.0}))
     assert first.status is Status.APPLIED
     assert {(one.status, one.error) for one in results} == {(Status.SKIPPED, FOREIGN)}
-    assert fake_engine.host_config["NanoCpus"] == was
+    assert fake_engine.host_config["CpuQuota"] == was
 
 
 def test_a_setting_that_swarm_has_changed_is_told_once(actuator, fake_engine) -> None:
     fake_engine.labels = {"com.docker.swarm.task.id": "x"}
     (first,) = applied(actuator, action({"cpus": 1.5}))
-    fake_engine.host_config["NanoCpus"] = 0
+    fake_engine.host_config["CpuQuota"] = 0
     (second,) = applied(actuator, action({"cpus": 1.5}))
     (third,) = applied(actuator, action({"cpus": 1.0}))
     assert [one.status for one in (first, second, third)] == ["applied"] * 3

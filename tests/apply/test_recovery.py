@@ -36,12 +36,12 @@ def test_a_changed_container_is_restored(changed, engine, journal) -> None:
     (result,) = undone(engine, journal)
     assert (result.status, result.container_name) == ("applied", NAME)
     assert (result.before["cpus"], result.after["cpus"]) == (1.5, None)
-    assert changed.host_config["NanoCpus"] == 4_000_000_000
+    assert changed.host_config["CpuQuota"] == -1
     assert undone(engine, journal) == []
 
 
 def test_a_container_that_is_as_it_was_is_left_alone(changed, engine, journal) -> None:
-    changed.host_config["NanoCpus"] = 4_000_000_000
+    changed.host_config["CpuQuota"] = -1
     changed.updates.clear()
     (result,) = undone(engine, journal)
     assert result.status is Status.UNCHANGED
@@ -94,7 +94,7 @@ def test_an_engine_that_changes_nothing_keeps_the_entry(changed, engine, journal
 def test_a_dry_run_changes_nothing(changed, engine, journal) -> None:
     (result,) = undone(engine, journal, dry_run=True)
     assert (result.status, result.after["cpus"]) == ("planned", None)
-    assert changed.host_config["NanoCpus"] == 1_500_000_000
+    assert changed.host_config["CpuQuota"] == 150_000
     assert len(journal.all()) == 1
 
 

@@ -118,11 +118,11 @@ def test_a_plan_of_no_known_age_is_refused_where_the_age_counts(act) -> None:
 
 def test_the_settings_of_somebody_else_are_left_alone(act, fake_engine) -> None:
     act(plan_of(action({"cpus": 1.5})))
-    fake_engine.host_config["NanoCpus"] = 3_000_000_000
+    fake_engine.host_config["CpuQuota"] = 300_000
     (result,) = act(plan_of(action({"cpus": 2.0})))
     assert (result.status, result.error) == (Status.SKIPPED, FOREIGN)
     assert result.before == result.after == {"cpus": 3.0}
-    assert fake_engine.host_config["NanoCpus"] == 3_000_000_000
+    assert fake_engine.host_config["CpuQuota"] == 300_000
     (result,) = act(plan_of(action({"cpus": 2.0})), is_forced=True)
     assert result.status is Status.APPLIED
     (result,) = act(plan_of(action({"cpus": 2.5})))
@@ -133,9 +133,9 @@ def test_an_undo_leaves_the_settings_of_somebody_else_alone(
     act, fake_engine, actuator, journal
 ) -> None:
     act(plan_of(action({"cpus": 1.5})))
-    fake_engine.host_config["NanoCpus"] = 3_000_000_000
+    fake_engine.host_config["CpuQuota"] = 300_000
     assert statuses(actuator.undo()) == ["skipped"]
-    assert fake_engine.host_config["NanoCpus"] == 3_000_000_000
+    assert fake_engine.host_config["CpuQuota"] == 300_000
     assert len(journal.all()) == 1
 
 
@@ -160,7 +160,7 @@ def test_a_change_that_was_cut_short_is_dl_apply_s_own(act, fake_engine, monkeyp
             act(plan_of(action({"cpus": 1.2 + cut_before})))
         monkeypatch.setattr(DockerEngine, "update", update)
         assert statuses(act(plan_of(action({"cpus": 2.5 + cut_before})))) == ["applied"]
-    assert fake_engine.host_config["NanoCpus"] == 2_500_000_000
+    assert fake_engine.host_config["CpuQuota"] == 250_000
 
 
 # Its own container

@@ -192,7 +192,7 @@ def test_a_change_of_a_container_that_ends_meanwhile_is_stale(
 
 
 def test_an_update_that_is_recorded_and_refused_is_reverted(actuator, fake_engine, journal) -> None:
-    fake_engine.after_update = lambda: fake_engine.host_config.update({"NanoCpus": 200_000_000})
+    fake_engine.after_update = lambda: fake_engine.host_config.update({"CpuQuota": 20_000})
     result = update(actuator, {"cpus": 1.5})
     fake_engine.after_update = lambda: None
     assert result.status is Status.FAILED
@@ -204,7 +204,7 @@ def test_an_update_that_is_recorded_and_refused_is_reverted(actuator, fake_engin
 
 def test_a_change_that_cannot_be_reverted_keeps_its_entry(actuator, fake_engine, journal) -> None:
     def fail_from_now_on() -> None:
-        fake_engine.host_config["NanoCpus"] = 200_000_000
+        fake_engine.host_config["CpuQuota"] = 20_000
         fake_engine.faults["POST /update"] = 500
 
     fake_engine.after_update = fail_from_now_on

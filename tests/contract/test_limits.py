@@ -8,7 +8,7 @@ from contract.subject import Subject
 from helpers.containers import eventually
 from helpers.tools import Tools, complaint, records
 
-from dltools.notation.limits import CPU_LIMITS
+from dltools.notation.limits import CPU_LIMITS, written
 
 WANTED: dict[str, Any] = {"cpus": 0.4, "weight": 256, "cpuset": "0"}
 """Version 2 has weights in steps of 10.24."""
@@ -48,7 +48,7 @@ def test_the_engine_says_what_it_can(subject) -> None:
 def test_a_limit_is_set_and_undone_exactly(subject, tool, job, limit) -> None:
     kernel, record = job.kernel(), job.record()
     (result,) = applied(subject, tool, update(subject, job, **{limit: WANTED[limit]}))
-    assert (result["status"], result["after"]) == ("applied", {limit: WANTED[limit]})
+    assert (result["status"], result["after"]) == ("applied", written({limit: WANTED[limit]}))
     assert job.kernel() != kernel
     if record:
         assert (job.record() != record) is subject.traits.can.keeps
@@ -67,7 +67,7 @@ def test_all_limits_at_once_many_times(subject, tool, job, limits, state) -> Non
         wanted = limits if number % 2 == 0 else {name: other[name] for name in limits}
         (result,) = applied(subject, tool, update(subject, job, **wanted))
         assert result["status"] == "applied"
-        assert result["after"] == wanted
+        assert result["after"] == written(wanted)
     assert undone(subject, tool) == ["applied"]
     assert (job.kernel(), job.record()) == (kernel, record)
     assert list((state / "journal").glob("*")) == []
@@ -115,7 +115,7 @@ def test_status_tells_what_is_changed(subject, tool, job, limits) -> None:
         tool("dl-apply", "--host", subject.url, "--status", "--format", "jsonl").stdout
     )
     assert held["container"] == {"id": job.id, "name": job.name}
-    assert {name: held["now"][name] for name in limits} == limits
+    assert {name: held["now"][name] for name in written(limits)} == written(limits)
     undone(subject, tool)
     done = tool("dl-apply", "--host", subject.url, "--status")
     assert (done.returncode, done.stdout) == (0, b"")

@@ -113,7 +113,7 @@ def test_the_sdist_and_the_repository_make_the_same_wheel(wheel: Path, tmp_path:
 def test_a_plain_install_needs_neither_pictures_nor_clusters(metadata) -> None:
     wanted = metadata.get_all("Requires-Dist") or []
     plain = {re.split(r"[^\w-]", one)[0] for one in wanted if "extra ==" not in one}
-    assert plain == {"typer", "rich", "nvidia-ml-py", "prometheus-client", "pyarrow"}
+    assert plain == {"typer", "rich", "docker", "nvidia-ml-py", "prometheus-client", "pyarrow"}
     extras = set(metadata.get_all("Provides-Extra") or [])
     assert {"plots", "interop", "test", "lint", "release"} <= extras
 

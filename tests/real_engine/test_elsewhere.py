@@ -31,8 +31,9 @@ def test_an_engine_is_reached_over_ssh(ssh, run) -> None:
 
 def test_a_broken_tunnel_is_opened_again(ssh, engine) -> None:
     found = connect(host_address(ssh.url))
-    found._tunnel._ssh.kill()  # type: ignore[attr-defined]
-    found._tunnel._ssh.wait()  # type: ignore[attr-defined]
+    tunnel = found._dial.__self__._open
+    tunnel._ssh.kill()
+    tunnel._ssh.wait()
     assert found.json("GET", "/info")["ID"] == engine.id
 
 

@@ -16,7 +16,7 @@ from real_engine.test_turns import SPIN, rotating, state, turns
 
 pytestmark = [pytest.mark.engine, pytest.mark.slow]
 
-WATCHED_S = repeated(10, 60)
+WATCHED_S = repeated(20, 60)
 EPOCHS = """
 work() { awk 'BEGIN { for (i = 0; i < 200000; i++) x += i }'; }
 n=1; while :; do work & work & wait; echo "epoch $n loss 0.$((999-n))"; n=$((n+1)); done

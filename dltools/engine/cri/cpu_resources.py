@@ -13,7 +13,8 @@ from typing import Any
 
 from dltools.engine.interface import Container, Fields, LocatedContainer, RefusedError
 from dltools.engine.limits import limit_fields as common
-from dltools.engine.scales import quota_in_cores
+from dltools.engine.scales import quota_in_cores, shares_for
+from dltools.notation.cpu_weights import DEFAULT_CPU_WEIGHT
 from dltools.notation.json_values import table_in
 from dltools.notation.limits import Limits
 
@@ -59,7 +60,8 @@ def updates(located: LocatedContainer, wanted: Limits, original: Fields | None) 
         located, container=replace(container, limit_fields=_common(container.limit_fields))
     )
     if original is not None:
-        made = common.restoring_updates(seen, _common(original), wanted, 0)
+        default, *_ = shares_for(DEFAULT_CPU_WEIGHT, located.cgroup_version)
+        made = common.restoring_updates(seen, _common(original), wanted, default)
     else:
         if "cpus" in wanted:
             wanted["cpus"] = _within_pod(located, wanted["cpus"])

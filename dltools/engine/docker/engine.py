@@ -185,10 +185,16 @@ class DockerEngine(WritesLimits, Pauses, Moves, Delivers):
         wanted: Limits,
         is_in_force: Callable[[], bool],
     ) -> None:
-        if equivalent := equivalent_original(located, original, self.cpus):
-            original = {**equivalent, "CpuShares": original.get("CpuShares")}
-        updates = restoring_updates(located, original, wanted, self._default_shares)
-        self._update_until(located, updates, is_in_force)
+        equivalent = equivalent_original(located, original, self.cpus)
+        try:
+            updates = restoring_updates(located, original, wanted, self._default_shares)
+            self._update_until(located, updates, is_in_force)
+        except RefusedError:
+            if not equivalent:
+                raise
+            equivalent |= {"CpuShares": original.get("CpuShares")}
+            updates = restoring_updates(located, equivalent, wanted, self._default_shares)
+            self._update_until(located, updates, is_in_force)
 
     def _update_until(
         self, located: LocatedContainer, updates: Iterable[Fields], is_in_force: Callable[[], bool]

@@ -1,7 +1,7 @@
 """The fields of CPU limits on an engine's record, under Docker's names; Podman and CRI have others.
 
-A container with a quota in NanoCpus (--cpus) refuses the other fields, and one that has these
-refuses NanoCpus. Zero and "" mean "unchanged" in an update: neutral values reset.
+A container started with --cpus has its quota in NanoCpus, and refuses the other fields; any other
+container takes only those. Zero and "" mean "unchanged" in an update: neutral values reset.
 """
 
 from __future__ import annotations
@@ -15,6 +15,8 @@ from dltools.notation.limits import Limits
 
 FIELDS = ("NanoCpus", "CpuPeriod", "CpuQuota", "CpuShares", "CpusetCpus")
 """The fields that actions change, and that the journal keeps."""
+
+_QUOTA = ("NanoCpus", "CpuPeriod", "CpuQuota")
 
 _NANO = 1_000_000_000
 
@@ -47,8 +49,13 @@ def restoring_updates(
     located: LocatedContainer, original: Mapping[str, Any], wanted: Limits, default_shares: int
 ) -> Iterator[dict[str, Any]]:
     """Yield the updates that may restore original fields, and set the weight and CPU list that are
-    wanted. An update cannot say "no shares": `default_shares` have the same effect."""
-    if nano := original.get("NanoCpus"):
+    wanted. An update cannot say "no shares": `default_shares` have the same effect. A quota that is
+    as it was is left out: after the neutral value of CpuPeriod the engine would refuse its owner's
+    `docker update --cpus`."""
+    fields: dict[str, Any]
+    if _has_quota_of(located, original):
+        fields = {}
+    elif nano := original.get("NanoCpus"):
         fields = {"NanoCpus": nano}
     else:
         fields = {
@@ -65,11 +72,20 @@ def restoring_updates(
     yield from _with_the_rest(located, wanted, fields, shares)
 
 
+def _has_quota_of(located: LocatedContainer, original: Mapping[str, Any]) -> bool:
+    """Tell whether a container has its original quota, on the record and in the kernel."""
+    present, directory = located.container.limit_fields, located.controller("cpu")
+    is_recorded = all((present.get(name) or 0) == (original.get(name) or 0) for name in _QUOTA)
+    return is_recorded and (
+        directory is None or directory.quota() == recorded_limits(original)["cpus"]
+    )
+
+
 def equivalent_original(
     located: LocatedContainer, original: Mapping[str, Any], engine_cpus: int
 ) -> dict[str, Any]:
     """Return fields that have the effect of an original quota, and that are accepted where a change
-    has left NanoCpus on the engine's record. {} where that is not so."""
+    that failed has left NanoCpus on the engine's record. {} where that is not so."""
     if original.get("NanoCpus") or (located.container.limit_fields.get("NanoCpus") or 0) <= 0:
         return {}
     cores = recorded_limits(original)["cpus"]
@@ -88,15 +104,10 @@ def _quota_fields(
 ) -> dict[str, Any]:
     """Return the fields that set a quota in cores, None for none.
 
-    NanoCpus has no value for "none": a quota of all the engine's CPUs has the same effect. Where
-    the record has it and no quota, a new one goes there: after the other fields the engine would
-    refuse its owner's `docker update --cpus`.
+    NanoCpus has no value for "none": a quota of all the engine's CPUs has the same effect.
     """
-    is_free = not present.get("CpuPeriod") and (present.get("CpuQuota") or 0) <= 0
-    if present.get("NanoCpus") or (cpus is not None and is_free and "NanoCpus" in present):
+    if present.get("NanoCpus"):
         return {"NanoCpus": _nano_cpus(engine_cpus if cpus is None else cpus)}
-    if cpus is None and is_free and "NanoCpus" in present:
-        return {"CpuQuota": -1}
     if cpus is None:  # crun ignores "no quota" without a period
         return {"CpuPeriod": present.get("CpuPeriod") or PERIOD_US, "CpuQuota": -1}
     period = fitting_period(cpus, present.get("CpuPeriod"))

@@ -122,7 +122,7 @@ class DockerAlone:
         found, late_s = {}, 0.0
         for key, one in before.jobs.items():
             rate = one.rate(parts) if one.ended is None else 0.0
-            known = _seen(one, seen.get(key), one.had + rate * span)
+            known = _seen(one, seen.get(key), one.had + rate * span, span)
             if one.ended is None and known.total is not None and known.had >= known.total:
                 over_s = (known.had - known.total) / max(rate, _EPSILON)
                 over_s = min(over_s, (now - one.arrived) / MICRO)
@@ -136,7 +136,7 @@ class DockerAlone:
         for key, job in seen.items():
             if key not in found:
                 new = Imagined(job.arrived, 0.0, job.use.attained, job.use.attained)
-                found[key] = _seen(new, job, job.use.attained)
+                found[key] = _seen(new, job, job.use.attained, 0.0)
         return DockerAlone(
             now,
             before.since,
@@ -198,12 +198,12 @@ class DockerAlone:
         return found
 
 
-def _seen(one: Imagined, job: Job | None, had: float) -> Imagined:
+def _seen(one: Imagined, job: ContainerHistory | None, had: float, span_s: float) -> Imagined:
     """Return what is known of a job that has had so much there, after a look at the real host: one
-    that has ended there needed what it had had."""
+    that has ended there needed what it had had, and what it may have had since the look before."""
     if job is None:
-        total = one.attained if one.is_here else one.total
-        return replace(one, had=had, total=total, is_here=False)
+        total = min(max(one.attained, had), one.attained + one.cpus * span_s)
+        return replace(one, had=had, total=total if one.is_here else one.total, is_here=False)
     left, attained = length_left(job), job.use.attained
     return Imagined(
         one.arrived,

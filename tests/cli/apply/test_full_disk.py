@@ -88,7 +88,7 @@ def test_a_full_disk_does_not_prevent_undo(apply, fake_engine, disk) -> None:
     fill(disk)
     done = apply("--undo")
     assert (done.returncode, done.stderr) == (0, b"")
-    assert fake_engine.host_config["NanoCpus"] == 4_000_000_000
+    assert fake_engine.host_config["CpuQuota"] == -1
     assert apply("--undo").stdout == b""
 
 
@@ -104,7 +104,7 @@ def test_undo_on_a_read_only_disk_changes_nothing_and_can_be_tried_again(
     assert complaint(done.stderr).endswith("Read-only file system")
     make_writable(disk)
     assert apply("--undo").returncode == 0
-    assert fake_engine.host_config["NanoCpus"] == 4_000_000_000
+    assert fake_engine.host_config["CpuQuota"] == -1
 
 
 @pytest.mark.slow
@@ -121,5 +121,5 @@ def test_a_stream_whose_disk_fills_ends_and_takes_its_lease_back(
     fill(disk)
     give(process, live(1.2))
     assert process.wait(60) in (Exit.CANT_CREATE, Exit.IO)
-    eventually(lambda: fake_engine.host_config["NanoCpus"] == 4_000_000_000)
+    eventually(lambda: fake_engine.host_config["CpuQuota"] == -1)
     make_writable(disk)
