@@ -198,7 +198,7 @@ class DockerAlone:
         return found
 
 
-def _seen(one: Imagined, job: ContainerHistory | None, had: float, span_s: float) -> Imagined:
+def _seen(one: Imagined, job: Job | None, had: float, span_s: float) -> Imagined:
     """Return what is known of a job that has had so much there, after a look at the real host: one
     that has ended there needed what it had had, and what it may have had since the look before."""
     if job is None:
