@@ -294,10 +294,12 @@ def _inodes(name: str) -> set[str]:
 def _owner(inodes: set[str]) -> int:
     """Return a process that has a socket open, 0 where none may be seen."""
     wanted = {f"socket:[{inode}]" for inode in inodes}
-    for path in Path("/proc").glob("[0-9]*/fd/*"):
-        with suppress(OSError):
-            if str(path.readlink()) in wanted:
-                return int(path.parts[2])
+    for folder in Path("/proc").glob("[0-9]*/fd"):
+        with suppress(OSError):  # the process may end meanwhile
+            for path in folder.iterdir():
+                with suppress(OSError):
+                    if str(path.readlink()) in wanted:
+                        return int(folder.parts[2])
     return 0
 
 

@@ -9,6 +9,7 @@ import sys
 import time
 import uuid
 from collections.abc import Iterator
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -133,6 +134,23 @@ def test_who_has_taken_the_name_is_named(engine, listens) -> None:
     freed = WriterMarks()
     freed.set(engine)
     freed.free()
+
+
+def test_processes_that_end_meanwhile_keep_none_from_being_named(engine, monkeypatch) -> None:
+    squatter, entries = Squatter(engine, "pass"), Path.iterdir
+    pid = str(squatter.process.pid)
+
+    def ended(path: Path) -> Iterator[Path]:
+        if path.name == "fd" and path.parts[2] != pid:
+            raise FileNotFoundError(path)
+        return entries(path)
+
+    monkeypatch.setattr(Path, "iterdir", ended)
+    try:
+        with pytest.raises(RetryError, match=f"process {pid}"):
+            WriterMarks().set(engine)
+    finally:
+        squatter.end()
 
 
 def test_the_kernel_frees_the_mark_of_a_killed_run(engine) -> None:
