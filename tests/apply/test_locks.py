@@ -8,7 +8,7 @@ import subprocess
 import sys
 import time
 import uuid
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -137,15 +137,20 @@ def test_who_has_taken_the_name_is_named(engine, listens) -> None:
 
 
 def test_processes_that_end_meanwhile_keep_none_from_being_named(engine, monkeypatch) -> None:
-    squatter, entries = Squatter(engine, "pass"), Path.iterdir
+    squatter = Squatter(engine, "pass")
     pid = str(squatter.process.pid)
 
-    def ended(path: Path) -> Iterator[Path]:
-        if path.name == "fd" and path.parts[2] != pid:
-            raise FileNotFoundError(path)
-        return entries(path)
+    def but_of_others(listed: Callable[[Any], Any]) -> Callable[[Any], Any]:
+        def found(path: Any) -> Any:
+            folder = Path(path)
+            if folder.name == "fd" and folder.parts[2] != pid:
+                raise FileNotFoundError(path)
+            return listed(path)
 
-    monkeypatch.setattr(Path, "iterdir", ended)
+        return found
+
+    for name in ("listdir", "scandir"):
+        monkeypatch.setattr(os, name, but_of_others(getattr(os, name)))
     try:
         with pytest.raises(RetryError, match=f"process {pid}"):
             WriterMarks().set(engine)
