@@ -241,7 +241,8 @@ def _due(host: SharedHost, job: Job) -> Due:
     return Due(min(due.wait_s, left_s), due.had)
 
 
-def _others_compete(host: SharedHost) -> bool:
+def others_compete(host: SharedHost) -> bool:
+    """Tell whether programs that are no jobs compete for the CPUs."""
     return host.others is not None and host.others >= _OTHERS
 
 
@@ -249,7 +250,7 @@ def _filled(host: SharedHost, groups: list[list[Job]]) -> list[list[Job]]:
     """Return the groups; where others compete, and the first one leaves CPUs idle, with the next
     job in it: by the weight of one that waits these CPUs would be the others'."""
     spare = host.cpus - sum(needed_cpus(job) for job in (groups[0] if groups else ()))
-    if len(groups) < 2 or spare < _IDLE_CPUS or not _others_compete(host):
+    if len(groups) < 2 or spare < _IDLE_CPUS or not others_compete(host):
         return groups
     first, (beside, *rest), *others = groups
     return [[*first, beside], *([rest] if rest else []), *others]
@@ -264,7 +265,7 @@ def _first_weights(
     jobs have together is theirs, and is no gift to others. Its jobs share them by the CPUs that
     they need, and the containers of a job share those of the job; none has less than the default.
     """
-    if not _others_compete(host):
+    if not others_compete(host):
         return {job.id: {"weight": LEVELS[0]} for job in first}
     containers = {job.id: max(1, len(job.membership.members)) for group in groups for job in group}
     needs = {job.id: min(needed_cpus(job), host.cpus) for job in first}

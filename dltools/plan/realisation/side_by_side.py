@@ -13,7 +13,13 @@ from dltools.notation.cpu_weights import DEFAULT_CPU_WEIGHT, LEAST_WEIGHT, MOST_
 from dltools.notation.resources import format_cpus, parse_cpus
 from dltools.plan.policy.by_user import are_of_one_user
 from dltools.plan.policy.shares import in_proportion
-from dltools.plan.realisation.order import due_in_time, in_order, standing, urgent_runs
+from dltools.plan.realisation.order import (
+    due_in_time,
+    in_order,
+    others_compete,
+    standing,
+    urgent_runs,
+)
 from dltools.plan.realisation.queue import Queue
 from dltools.plan.realisation.settings import LEAST_CPUS, Settings
 from dltools.plan.realisation.shared_host import MILD_NOTE, TURN_NOTE, Realisation, SharedHost
@@ -103,8 +109,10 @@ _BEHIND = 0.9
 
 def _evenly(host: SharedHost) -> Realisation:
     """Return the default weight for each job. Who would end later than it is promised to, as an
-    order has held it back before, has more until that is made up for."""
-    late = urgent_runs(host, host.jobs) if host.queue.positions else ()
+    order has held it back before, has more until that is made up for; but not where programs that
+    are no jobs compete, whose CPUs that would be."""
+    pays_back = bool(host.queue.positions) and not others_compete(host)
+    late = urgent_runs(host, host.jobs) if pays_back else ()
     settings: dict[str, Settings] = {
         job.id: {"weight": DEFAULT_CPU_WEIGHT * (_PAYS_BACK if job.run_id in late else 1.0)}
         for job in host.jobs

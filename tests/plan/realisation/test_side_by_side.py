@@ -1,5 +1,7 @@
 """Quotas, weights and CPUs of its own for each job, worked by hand."""
 
+from dataclasses import replace
+
 import pytest
 from helpers.shared_hosts import host, job, settings_of
 from hypothesis import given
@@ -110,22 +112,23 @@ def test_a_spare_cpu_goes_to_the_job_with_the_largest_share_for_each_of_its_cpus
 
 
 @pytest.mark.parametrize(
-    ("ordered", "due", "weight", "kept"),
+    ("ordered", "due", "others", "weight", "kept"),
     [
-        (True, Due(-1.0, 0.5), 4096, True),
-        (True, Due(9.0, 0.5), 1024, True),
-        (True, Due(9.0, 0.95), 1024, False),
-        (False, Due(-1.0, 0.5), 1024, True),
+        (True, Due(-1.0, 0.5), 0.01, 4096, True),
+        (True, Due(-1.0, 0.5), 0.2, 1024, True),
+        (True, Due(9.0, 0.5), None, 1024, True),
+        (True, Due(9.0, 0.95), None, 1024, False),
+        (False, Due(-1.0, 0.5), None, 1024, True),
     ],
 )
 def test_an_order_that_ends_pays_back_whom_it_has_held_back_too_long(
-    ordered: bool, due: Due, weight: float, kept: bool
+    ordered, due, others, weight, kept
 ) -> None:
     a, b = job("a"), job("b")
     first, waits = {a.run_id: QueuePosition(True, 0)}, {b.run_id: QueuePosition(False, 0)}
     found = realise(
         ModeChoice(Mode.WEIGHT, "", is_even=True),
-        host(a, b, shares={"a": 0.9, "b": 0.1}),
+        replace(host(a, b, shares={"a": 0.9, "b": 0.1}), others=others),
         queue=Queue(first | waits) if ordered else Queue(),
         dues={a.run_id: Due(99.0, 1.0), b.run_id: due},
     )
