@@ -96,7 +96,7 @@ def _to_stdout(format_: ObservationFormat) -> Iterator[Writer]:
 def _to_directory(root: Path, rotate: float | None, since: float) -> Iterator[Writer]:
     from dltools.observations.recording.recorder import Recorder
 
-    made = Recorder(root, rotate_s=rotate, since_s=since, warn=print_message)
+    made = Recorder(root, rotate_s=rotate, since_s=since)
     if made.recovered:
         print_message(f"{root}: recovered the rows of {made.recovered} killed recorder(s)")
     try:

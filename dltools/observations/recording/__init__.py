@@ -1,1 +1,1 @@
-"""Recordings: directories of Parquet files, to which recorders add and which compaction merges."""
+"""Recordings: directories of Parquet files, to which recorders add."""

@@ -3,24 +3,22 @@
 DuckDB, Polars, pandas and Arrow read such a tree as it is. Files are made in `.staging/`, synced,
 then renamed to where they belong, so that a file in the tree is always whole. `.staging/` also
 holds the journals of recorders (samples as an Arrow stream, whole but for the last one), which are
-no Parquet files yet, and the notes of compactions (`Merge`).
+no Parquet files yet.
 """
 
 from __future__ import annotations
 
 import fcntl
-import json
 import os
 import uuid
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import IO, TYPE_CHECKING
 from urllib.parse import quote
 
-from dltools.errors import DataError, InputOutputError, OutputError, RetryError
+from dltools.errors import DataError, InputOutputError, OutputError
 from dltools.observations.formats.parquet import FEWEST_ROWS, ParquetFile
 from dltools.observations.formats.registry import read_table
 from dltools.observations.table import concat, conform
@@ -30,7 +28,6 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 _STALE_S = 60
-_MOST_TRIES = 10
 
 
 class RecordingDirectory:
@@ -53,15 +50,9 @@ class RecordingDirectory:
         for file in self.staging.glob("*.tmp"):
             _remove_if_abandoned(file)
 
-    def files(self, before: date = date.max) -> list[Path]:
-        """Return the files of the tree of the days before a day, by date, host and time."""
-        end = f"date={before.isoformat()}"
-        days = [day for day in self.root.glob("date=*") if day.name < end]
-        return sorted(file for day in days for file in day.glob("host=*/*.parquet"))
-
-    def has_day(self, day: date) -> bool:
-        """Tell whether any host has rows of a day."""
-        return (self.root / f"date={day.isoformat()}").exists()
+    def files(self) -> list[Path]:
+        """Return the files of the tree, by date, host and time."""
+        return sorted(self.root.glob("date=*/host=*/*.parquet"))
 
     def add(self, tables: Iterable[pa.Table], stem: str) -> None:
         """Add rows as new files, one for each day and host, all of the name `stem`.
@@ -98,47 +89,29 @@ class RecordingDirectory:
     def read(self, since: datetime | None = None, kinds: list[str] | None = None) -> pa.Table:
         """Return all rows, or those of some kinds since a time, sorted by time.
 
-        The rows of journals are included. Raises `DataError` for a file that is no recording, and
-        `RetryError` where compactions remove files again and again while they are read.
+        The rows of journals are included. A file that its owner removes meanwhile has none. Raises
+        `DataError` for a file that is no recording.
         """
-        for _ in range(_MOST_TRIES):
-            with suppress(FileNotFoundError):  # compacted meanwhile
-                tables = self._tables(since)
-                if since is not None:
-                    tables = [_rows_since(table, since, kinds) for table in tables]
-                return concat(tables)
-        raise RetryError(f"{self.root}: its files are removed while they are read; try again")
+        tables = self._tables(since)
+        if since is not None:
+            tables = [_rows_since(table, since, kinds) for table in tables]
+        return concat(tables)
 
     def _tables(self, since: datetime | None) -> list[pa.Table]:
-        """Return the rows of journals and of files changed since a time, each row once.
-
-        Raises FileNotFoundError where a file is removed before it was read.
-        """
+        """Return the rows of journals and of files changed since a time, each row once."""
         tables, known = [], set()
         for journal in sorted(self.staging.glob("*.arrows")):
             rows = journal_rows(journal)
             if rows.num_rows or journal.exists():  # or else it has just become a file
                 tables.append(rows)
                 known.add(journal.stem)
-        files = self.files()
-        merged = self.merged_files()
-        for file in files:
+        for file in self.files():
             if file.stem in known:  # being added, or just added: its journal had the same rows
                 continue
-            if file in merged:
-                continue
-            if since is None or file.stat().st_mtime >= since.timestamp():
-                tables.append(_read(file))
+            with suppress(FileNotFoundError):
+                if since is None or file.stat().st_mtime >= since.timestamp():
+                    tables.append(_read(file))
         return tables
-
-    def merged_files(self) -> set[Path]:
-        """Return the files whose rows a compaction has put into a new file, and will remove."""
-        return {
-            old
-            for note in self.staging.glob("*.compaction")
-            if (merge := Merge.of_note(note, self.root)) and merge.new.exists()
-            for old in merge.old
-        }
 
 
 def new_stem(now: datetime | None = None) -> str:
@@ -187,28 +160,6 @@ def _parts(table: pa.Table) -> Iterator[tuple[date, str, pa.Table]]:
             rows = table.filter(pc.and_(pc.equal(days, day), pc.equal(hosts, host)))
             if rows.num_rows:
                 yield day, host, rows
-
-
-@dataclass(frozen=True, slots=True)
-class Merge:
-    """What a compaction does in one folder: the `new` file gets the rows of the `old` ones."""
-
-    new: Path
-    old: tuple[Path, ...]
-
-    def to_note(self, root: Path) -> str:
-        """Return a note of it, with paths relative to the recording's directory."""
-        names = [str(file.relative_to(root)) for file in (self.new, *self.old)]
-        return json.dumps({"new": names[0], "old": names[1:]})
-
-    @classmethod
-    def of_note(cls, note: Path, root: Path) -> Merge | None:
-        """Return what a note says; None where it is gone, or torn: then nothing had been done."""
-        try:
-            said = json.loads(note.read_text())
-            return cls(root / said["new"], tuple(root / old for old in said["old"]))
-        except (FileNotFoundError, ValueError, KeyError, TypeError):
-            return None
 
 
 def journal_rows(path: Path) -> pa.Table:

@@ -2,7 +2,7 @@
 
 Samples go into a journal, an Arrow stream that becomes Parquet now and then. A recorder holds a
 lock on its journal. A killed recorder loses at most the sample it was writing: the next recorder
-finds the journal without a lock and adds it to the tree. When a day is over, its files are merged.
+finds the journal without a lock and adds it to the tree.
 """
 
 from __future__ import annotations
@@ -10,15 +10,12 @@ from __future__ import annotations
 import fcntl
 import io
 import os
-import threading
 import time
-from collections.abc import Callable
-from datetime import UTC, date, datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from dltools.errors import InputOutputError, RetryError
-from dltools.observations.recording.compaction import compact
+from dltools.errors import InputOutputError
 from dltools.observations.recording.directory import RecordingDirectory, journal_groups, new_stem
 from dltools.observations.schema import REPORTED, arrow_schema
 
@@ -38,23 +35,13 @@ class Recorder:
     """Adds samples to a directory: a file for each, or with `rotate_s` one for that many seconds.
 
     A recorder that is started again, by cron for instance, reads the same log lines again. So it
-    leaves out progress and events that were recorded in the last `since_s` seconds. The first
-    recorder of a day merges the files of each day before, a stream beside its samples. Where that
-    fails, `warn` is told, and nothing is lost. Raises the errors of `RecordingDirectory`.
+    leaves out progress and events that were recorded in the last `since_s` seconds. Raises the
+    errors of `RecordingDirectory`.
     """
 
-    def __init__(
-        self,
-        root: Path,
-        *,
-        rotate_s: float | None,
-        since_s: float,
-        warn: Callable[[str], None] = lambda _: None,
-    ) -> None:
+    def __init__(self, root: Path, *, rotate_s: float | None, since_s: float) -> None:
         """Make the directory, and add the journals of killed recorders, `recovered` in number."""
-        self._warn = warn
         self._directory = RecordingDirectory(root)
-        self._merged_before = _today() if self._directory.has_day(_today()) else date.min
         self._directory.prepare()
         self.recovered = recover_journals(self._directory)
         since = datetime.now(UTC) - timedelta(seconds=since_s)
@@ -66,9 +53,6 @@ class Recorder:
         new = self._new_rows(table)
         if self._journal is not None:
             self._journal.write(new)
-            if self._merged_before < self._journal.begun_on:
-                self._merged_before = self._journal.begun_on
-                threading.Thread(target=self._merge, daemon=True).start()
         elif new.num_rows:
             self._directory.add([new], new_stem())
 
@@ -76,26 +60,11 @@ class Recorder:
         """Complete the recording."""
         if self._journal is not None:
             self._journal.close()
-        elif self._merged_before < _today():
-            self._merged_before = _today()
-            self._merge()
-
-    def _merge(self) -> None:
-        try:
-            compact(self._directory, self._merged_before)
-        except RetryError:
-            pass  # another recorder does so
-        except Exception as error:  # recording goes on, whatever a file of before holds
-            self._warn(f"{self._directory.root}: days before today are not merged: {error}")
 
     def _new_rows(self, table: pa.Table) -> pa.Table:
         if not self._recorded:
             return table
         return table.filter([key not in self._recorded for key in _keys(table)])
-
-
-def _today() -> date:
-    return datetime.now(UTC).date()
 
 
 def _keys(table: pa.Table) -> list[tuple[Any, ...] | None]:
@@ -130,8 +99,6 @@ class Journal:
         self._bytes = io.BytesIO()
         self._written = 0
         self._opened = self._synced = 0.0
-        self.begun_on = date.min
-        """The day on which the journal that is open was begun."""
 
     def write(self, table: pa.Table) -> None:
         """Append one sample."""
@@ -174,7 +141,6 @@ class Journal:
             if path.exists():  # otherwise another recorder added it before it was locked
                 self._path, self._file = path, file
         self._written, self._opened, self._synced = 0, now, now
-        self.begun_on = _today()
         self._bytes = io.BytesIO()
 
     def _append(self, data: bytes, now: float) -> None:

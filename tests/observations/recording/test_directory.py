@@ -8,7 +8,7 @@ import pyarrow.parquet as pq
 import pytest
 from helpers.recordings import NOON, node, point, recording, tree
 
-from dltools.errors import InputOutputError, RetryError
+from dltools.errors import InputOutputError
 from dltools.observations.recording.directory import RecordingDirectory, new_stem
 from dltools.observations.recording.recorder import Journal, Recorder
 from dltools.observations.table import to_table
@@ -50,13 +50,13 @@ def test_unfinished_files_of_killed_writers_are_removed(tmp_path) -> None:
     assert new.exists()  # its writer may not yet hold its lock
 
 
-def test_a_directory_whose_files_are_removed_all_the_time_is_an_error_to_try_again(
-    tmp_path, monkeypatch
-) -> None:
+def test_a_file_that_its_owner_removes_meanwhile_has_no_rows(tmp_path, monkeypatch) -> None:
     made = recording(tmp_path)
-    monkeypatch.setattr(RecordingDirectory, "files", lambda _: [tmp_path / "gone.parquet"])
-    with pytest.raises(RetryError, match=r"its files are removed while they are read; try again$"):
-        made.read()
+    made.add([to_table([node(NOON)])], "one")
+    files = [*made.files(), tmp_path / "gone.parquet"]
+    monkeypatch.setattr(RecordingDirectory, "files", lambda _: files)
+    assert made.read().num_rows == 1
+    assert made.read(NOON - timedelta(days=1)).num_rows == 1
 
 
 @pytest.mark.slow

@@ -1,6 +1,5 @@
 """Recorders and their journals: nothing is recorded twice, nothing is lost with a killed one."""
 
-import os
 import random
 import signal
 import subprocess
@@ -13,12 +12,11 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from helpers.containers import eventually
 from helpers.examples import repeated
 from helpers.recordings import NOON, node, point, recording, times, tree
 
 from dltools.errors import InputOutputError
-from dltools.observations.recording.directory import RecordingDirectory, journal_rows, new_stem
+from dltools.observations.recording.directory import RecordingDirectory, journal_rows
 from dltools.observations.recording.recorder import Journal, Recorder, recover_journals
 from dltools.observations.table import to_table
 
@@ -44,62 +42,6 @@ def test_a_new_point_at_a_recorded_time_is_recorded(tmp_path) -> None:
         recorder.write(to_table([point(now, step)]))
         recorder.close()
     assert RecordingDirectory(tmp_path).read().column("step").to_pylist() == [1, 2]
-
-
-def days_before(root: Path, files: int = 3) -> RecordingDirectory:
-    """Return a recording with this many files of a day that is over."""
-    made = recording(root)
-    for second in range(files):
-        made.add([to_table([node(NOON + timedelta(seconds=second))])], new_stem())
-    return made
-
-
-@pytest.mark.parametrize("rotate", [None, 3600.0])
-def test_the_first_of_a_day_merges_the_days_before(tmp_path, rotate) -> None:
-    made = days_before(tmp_path)
-    recorder = Recorder(tmp_path, rotate_s=rotate, since_s=60)
-    recorder.write(to_table([node(datetime.now(UTC))]))
-    if rotate is None:
-        recorder.close()
-    eventually(lambda: len(made.files(NOON.date() + timedelta(days=1))), lambda many: many == 1)
-    recorder.close()
-    assert times(made.read())[:3] == [NOON + timedelta(seconds=n) for n in range(3)]
-
-
-def test_the_second_of_a_day_does_not(tmp_path) -> None:
-    made = days_before(tmp_path)
-    made.add([to_table([node(datetime.now(UTC))])], new_stem())
-    recorder = Recorder(tmp_path, rotate_s=None, since_s=60)
-    recorder.write(to_table([node(datetime.now(UTC))]))
-    recorder.close()
-    assert len(made.files()) == 5
-
-
-def test_a_stream_merges_when_its_journal_reaches_the_next_day(tmp_path, monkeypatch) -> None:
-    day = NOON.date()
-    monkeypatch.setattr("dltools.observations.recording.recorder._today", lambda: day)
-    made = days_before(tmp_path)
-    recorder = Recorder(tmp_path, rotate_s=0.01, since_s=60)
-    recorder.write(to_table([node(NOON)]))
-    day += timedelta(days=1)
-    time.sleep(0.02)
-    recorder.write(to_table([node(NOON + timedelta(days=1))]))
-    eventually(lambda: len(made.files(day)), lambda many: many == 1)
-    recorder.close()
-
-
-def test_a_file_that_is_no_recording_is_told_and_stops_no_recorder(tmp_path) -> None:
-    made = days_before(tmp_path)
-    foreign = made.folder(NOON.date(), "h") / "zz.parquet"
-    foreign.write_bytes(b"not ours")
-    os.utime(foreign, (0, 0))
-    told: list[str] = []
-    recorder = Recorder(tmp_path, rotate_s=None, since_s=60, warn=told.append)
-    recorder.write(to_table([node(datetime.now(UTC))]))
-    recorder.close()
-    (line,) = told
-    assert f"{foreign}: not a recording, nothing was changed" in line
-    assert len(made.files()) == 5
 
 
 RECORDER = """
@@ -243,17 +185,3 @@ def test_a_full_disk_is_an_error_and_harms_nothing(small_disk) -> None:
     subprocess.run(["mount", "-o", "remount,size=64m", small_disk], check=True)
     assert recover_journals(made) == 1
     assert made.read().num_rows == 50 * written
-
-
-def test_a_merge_that_fails_in_any_way_is_told_and_stops_no_recorder(tmp_path, monkeypatch) -> None:
-    def broken(*_: object) -> None:
-        raise ValueError("no such thing")
-
-    days_before(tmp_path)
-    monkeypatch.setattr("dltools.observations.recording.recorder.compact", broken)
-    told: list[str] = []
-    recorder = Recorder(tmp_path, rotate_s=0.01, since_s=60, warn=told.append)
-    recorder.write(to_table([node(datetime.now(UTC))]))
-    eventually(lambda: told)
-    recorder.close()
-    assert told[0].endswith("not merged: no such thing")
