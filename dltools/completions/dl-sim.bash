@@ -9,16 +9,15 @@ _dl_sim() {
     case $before in
         -p|--policy) _dltools_reply flowcon tradl dqoes specon noop fair las slaq srtf ;;
         --set) _dltools_set "noop flowcon tradl slaq las srtf" $(_dltools_policies) ;;
-        --from|--throughputs|--nodes|-o|--output) _dltools_files -f ;;
-        --trace) _dltools_reply gavel: pollux: philly: alibaba: ;;
+        --from|-o|--output) _dltools_files -f ;;
         --generate) _dltools_reply fixed: random: poisson: burst: ;;
-        --gap|--cpus|--seed|--repeat|--spin|-i|--interval|--quantum) COMPREPLY=() ;;
+        --gap|--cpus|--nodes|--seed|--repeat|--spin|-i|--interval|--quantum) COMPREPLY=() ;;
         --best) _dltools_reply mean_completion makespan time_to_target satisfied ;;
         --format) _dltools_reply auto table jsonl csv ;;
         --realize) _dltools_reply auto quota weight priority rotate cores ;;
         *)
             if [[ $text == -* ]]; then
-                _dltools_reply --policy --set --clairvoyant --from --trace --throughputs --generate --gap --cpus --nodes --seed --repeat --spin --best --output --interval --jobs --format --realize --quantum --quiet --version --help
+                _dltools_reply --policy --set --clairvoyant --from --generate --gap --cpus --nodes --seed --repeat --spin --best --output --interval --jobs --format --realize --quantum --quiet --version --help
             else
                 _dltools_files -f
             fi ;;

@@ -1,6 +1,6 @@
 """The workload of a simulation: jobs with their learning curves, and hosts.
 
-It comes from a workload file, a trace, a recording or a generator. `labels_of` and `role_of` give
+It comes from a workload file, a recording or a generator. `labels_of` and `role_of` give
 what dl-probe would see of a job's container.
 """
 

@@ -24,6 +24,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from statistics import fmean, median
 
+from cluster_traces import alibaba_jobs, philly_jobs, pollux_jobs
+
 from dltools.observations.outcomes import JobResult
 from dltools.plan.policy import registry
 from dltools.plan.policy.parameters import build
@@ -31,7 +33,6 @@ from dltools.plan.realisation.mode import RealisationOptions
 from dltools.sim.agenda import Reaction
 from dltools.sim.lower_bound import mean_completion
 from dltools.sim.simulation import Simulation
-from dltools.sim.traces import alibaba_jobs, philly_jobs, pollux_jobs
 from dltools.sim.workload import HostSpec, Job, LearningCurve, Workload, workload_of
 
 POLICIES = ("flowcon", "srtf", "las", "fair", "slaq", "tradl", "specon")
@@ -161,16 +162,16 @@ def traces(data: Path, most: int, seeds: int) -> Iterator[Case]:
     found: list[tuple[str, list[Job], float]] = []
     for path in sorted(data.glob("pollux_*.csv")):
         title = path.stem.replace("_workloads", "").replace("__workload", "")
-        found.append((title, pollux_jobs(path.read_text(), path.name)[:most], 32.0))
+        found.append((title, pollux_jobs(path.read_text())[:most], 32.0))
     philly = data / "philly_runtime_seconds.csv"
     for seed in range(seeds if philly.exists() else 0):
-        jobs = philly_jobs(philly.read_text(), philly.name, gap=0.0, seed=seed)[:most]
+        jobs = philly_jobs(philly.read_text(), seed)[:most]
         gap = fmean(job.work for job in jobs) / 10.0  # ten CPUs' worth of work, on eight
         spread = [replace(job, arrival=k * gap) for k, job in enumerate(jobs)]
         found.append((f"philly, seed {seed}", spread, 8.0))
     pods = data / "alibaba2023_openb_pod_list_default.csv"
     if pods.exists():
-        found.append(("alibaba pods", alibaba_jobs(pods.read_text(), pods.name)[:most], 32.0))
+        found.append(("alibaba pods", alibaba_jobs(pods.read_text())[:most], 32.0))
     for title, jobs, cpus in found:
         for hosts in (1, 4):
             for spin in (0.0, 1.0):
@@ -198,7 +199,7 @@ def main() -> None:
     if options.data is not None:
         cases += traces(options.data, options.jobs, options.seeds)
     if not cases:
-        sys.exit("no list and no trace: see dltools-workload(5) for where traces are")
+        sys.exit("no list and no trace: give the directory of the traces")
     head = f"{'policy':14s} {'bound':>6s} {'mean':>6s} {'makespan':>8s} {'latest':>6s}"
     print(f"{'jobs, hosts x CPUs':36s} {head}")
     every: dict[str, list[Outcome]] = {}

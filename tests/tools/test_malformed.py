@@ -57,7 +57,6 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         ("dl-sim more-digits.toml", DATA, "more-digits.toml: Exceeds the limit"),
         ("dl-sim --generate fixed:9999999", CONFIG, "N is between 1 and 1000000"),
         (f"dl-sim {ZERO}", DATA, f"{ZERO}: more than 64 MiB: is it the right input?"),
-        (f"dl-sim --trace philly:{ZERO}", DATA, f"{ZERO}: more than 64 MiB"),
         (f"dl-sim --from {ZERO}", DATA, f"{ZERO}: not dltools observations"),
         (f"dl-sim --generate fixed:2 --nodes {ZERO}", DATA, f"{ZERO}: more than 64 MiB"),
         (f"dl-plan {ZERO}", DATA, f"{ZERO}: not dltools observations"),

@@ -6,7 +6,6 @@ finding, and so is an input that takes longer than `LONGEST_S`.
 
 import http.client
 import io
-import json
 import re
 import struct
 import sys
@@ -47,7 +46,6 @@ from dltools.probe.endpoints.window import parse_metrics, window
 from dltools.probe.files import event_file
 from dltools.probe.files.readers import reader_of, reader_of_named
 from dltools.probe.progress import Automatic, Pattern, PointReader
-from dltools.sim.traces import alibaba_hosts, alibaba_jobs, gavel_jobs, philly_jobs, pollux_jobs
 from dltools.sim.workload_file import read_workload
 
 LONGEST_S = 2.0
@@ -197,10 +195,6 @@ def _records(kind: Callable[[Path], Any]) -> Parser:
     return Parser(call)
 
 
-def _trace(jobs: Callable[[str], object]) -> Parser:
-    return Parser(lambda data: jobs(_text(data)))
-
-
 def _archive(data: bytes) -> object:
     with tempfile.TemporaryDirectory(dir="/dev/shm") as home:
         inner = Path(home) / "inner"
@@ -256,15 +250,8 @@ PARSERS: dict[str, Parser] = {
     "delivery": _records(DeliveryFiles),
     "migration": _records(MigrationFiles),
     "archive": Parser(_archive, (DamagedError, OSError)),
-    "trace-gavel": _trace(lambda text: gavel_jobs(text, json.loads(_RATES), "x")),
-    "trace-philly": _trace(lambda text: philly_jobs(text, "x", 60.0)),
-    "trace-pollux": _trace(lambda text: pollux_jobs(text, "x")),
-    "trace-alibaba": _trace(lambda text: alibaba_jobs(text, "x")),
-    "hosts-alibaba": _trace(lambda text: alibaba_hosts(text, "x")),
     "job-table": Parser(lambda data: read_job_table(data, "x", "x")),
 }
-
-_RATES = '{"v100": {"(\'ResNet-18 (batch size 64)\', 1)": {"null": 10.0}}}'
 
 
 def attempt(parser: Parser, data: bytes) -> None:

@@ -29,7 +29,7 @@ def main() -> None:
 EXITS = exit_codes(
     {
         Exit.USAGE: "Wrong usage, or standard input is a terminal.",
-        Exit.DATA: "The workload, recording or trace is malformed.",
+        Exit.DATA: "The workload or recording is malformed.",
         Exit.CONFIG: "A policy, parameter or mode is unknown, or a value is out of range.",
     }
 )

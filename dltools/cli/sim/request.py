@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import typer
 
@@ -17,20 +16,12 @@ _SIMPLEST = ("noop", "fair")
 _DEFAULT_POLICIES = ("noop", "flowcon", "tradl", "slaq", "las", "srtf")
 
 
-def nodes_of(text: str) -> int | Path:
-    """Return what --nodes says: a number of hosts, or the file that lists them."""
-    try:
-        return int(text)
-    except ValueError:
-        return Path(text)
-
-
 @dataclass(kw_only=True)
 class Request(Messages, Realisation):
     """What to simulate and what to print.
 
-    The jobs and hosts come from one of `from_recording`, `trace` ("KIND:FILE") and `generate`
-    ("KIND:N"), else from the workload `file`; "" is none. `nodes` are a number, or a file.
+    The jobs and hosts come from `from_recording` or `generate` ("KIND:N"), else from the workload
+    `file`; "" is none.
     """
 
     file: str = options.input_argument()
@@ -52,14 +43,6 @@ class Request(Messages, Realisation):
         "for standard input.",
         "",
     )
-    trace: str = option(
-        "--trace KIND:FILE",
-        "Read a cluster trace instead of FILE; KIND is gavel, pollux, philly or alibaba.",
-        "",
-    )
-    throughputs: Path | None = expert_option(
-        "--throughputs FILE", "Table of throughputs for --trace gavel, in JSON."
-    )
     generate: str = option(
         "--generate KIND:N",
         "Generate N trainings instead of reading FILE; KIND is how they arrive: fixed, "
@@ -67,17 +50,10 @@ class Request(Messages, Realisation):
         "",
     )
     mean_gap_s: float = option(
-        "--gap TIME",
-        "Mean time between two arrivals, for --generate and a philly trace of run times.",
-        "30s",
+        "--gap TIME", "Mean time between two arrivals, for --generate.", "30s"
     )
-    cpus: float = option("--cpus N", "CPUs of each host, for --generate and --trace.", 2.0)
-    nodes: Any = option(
-        "--nodes N|FILE",
-        "Hosts for --generate and --trace: their number, or an Alibaba node list.",
-        "1",
-        parser=nodes_of,
-    )
+    cpus: float = option("--cpus N", "CPUs of each host, for --generate.", 2.0)
+    nodes: int = option("--nodes N", "Number of hosts, for --generate.", 1)
     seed: int = option("--seed N", "First random seed.", 0)
     repeat: int = option("--repeat N", "Number of seeds to average over.", 1)
     spin: float | None = expert_option(
@@ -108,22 +84,17 @@ class Request(Messages, Realisation):
 
     def __post_init__(self) -> None:
         """Raise `BadParameter` or `ConfigError` for options that contradict each other."""
-        others = [one for one in (self.from_recording, self.generate, self.trace) if one]
-        if len(others) > 1:
-            raise typer.BadParameter("--from, --generate and --trace exclude each other")
-        if self.file != "-" and others:
+        if self.from_recording and self.generate:
+            raise typer.BadParameter("--from and --generate exclude each other")
+        if self.file != "-" and (self.from_recording or self.generate):
             raise typer.BadParameter(
-                f"{self.file}: --from, --generate and --trace replace FILE: give only one of them"
+                f"{self.file}: --from and --generate replace FILE: give only one of them"
             )
         if not 1 <= self.repeat <= 100_000:
             raise ConfigError("--repeat must be between 1 and 100000")
-        if isinstance(self.nodes, Path) and not (self.generate or self.trace):
-            raise typer.BadParameter(f"--nodes {self.nodes} needs --generate or --trace")
-        if self.throughputs and not self.trace.startswith("gavel:"):
-            raise typer.BadParameter("--throughputs needs --trace gavel:FILE")
-        if self.repeat > 1 and (self.from_recording or self.trace):
+        if self.repeat > 1 and self.from_recording:
             raise typer.BadParameter(
-                "--repeat does not go with --from or --trace: each repeat would be the same"
+                "--repeat does not go with --from: each repeat would be the same"
             )
         if self.spin is not None and not 0 <= self.spin <= 1:
             raise ConfigError("--spin must be between 0 and 1")

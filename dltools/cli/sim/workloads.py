@@ -1,30 +1,25 @@
-"""The workloads that dl-sim runs: from a workload file, a recording, a trace, or generated."""
+"""The workloads that dl-sim runs: from a workload file, a recording, or generated."""
 
 from __future__ import annotations
 
-import json
-from collections.abc import Mapping
 from dataclasses import replace
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from dltools import bounded_reading
 from dltools.cli.exits import print_message
 from dltools.cli.input_streams import open_input, open_recording
-from dltools.errors import ConfigError, DataError, reading
+from dltools.errors import ConfigError, DataError
 from dltools.input_kinds import refusal
-from dltools.sim.workload import HostSpec, Job, Workload, workload_of
+from dltools.sim.workload import HostSpec, Workload, workload_of
 
 if TYPE_CHECKING:
     from dltools.cli.sim.request import Request
 
 
 def load_workloads(source: Request) -> list[Workload]:
-    """Return a workload for each seed of a source; a recording and a trace give a single one."""
+    """Return a workload for each seed of a source; a recording gives a single one."""
     if source.generate:
         found = _generated(source)
-    elif source.trace:
-        found = [_traced(source)]
     elif source.from_recording:
         found = [_recorded(source.from_recording)]
     else:
@@ -69,57 +64,13 @@ def _generated(source: Request) -> list[Workload]:
     ]
 
 
-def _traced(source: Request) -> Workload:
-    from dltools.sim.traces import KINDS
-
-    hosts = _hosts(source)
-    kind, _, name = source.trace.partition(":")
-    if kind not in KINDS or not name:
-        raise ConfigError(
-            f"--trace must be KIND:FILE, where KIND is one of "
-            f"{', '.join(KINDS)}, not {source.trace}"
-        )
-    return workload_of(_trace_jobs(kind, name, source), hosts, name)
-
-
-def _trace_jobs(kind: str, name: str, source: Request) -> list[Job]:
-    from dltools.sim.traces import alibaba_jobs, gavel_jobs, philly_jobs, pollux_jobs
-
-    if kind == "gavel":
-        throughputs = _throughputs(source.throughputs)
-        return gavel_jobs(bounded_reading.read_text(Path(name), DataError), throughputs, name)
-    text = bounded_reading.read_text(Path(name), DataError)
-    if kind == "alibaba":
-        return alibaba_jobs(text, name)
-    if kind == "pollux":
-        return pollux_jobs(text, name)
-    return philly_jobs(text, name, source.mean_gap_s, source.seed)
-
-
-def _throughputs(file: Path | None) -> Mapping[str, Any]:
-    if file is None:
-        raise ConfigError("--trace gavel needs --throughputs: the trace has no speeds of its jobs")
-    with reading(str(file)):
-        table = json.loads(bounded_reading.read_text(file, DataError))
-    if not isinstance(table, dict):
-        raise DataError(f"{file}: not a table of throughputs")
-    return table
-
-
 def _hosts(source: Request) -> list[HostSpec]:
-    """Return the hosts of a trace or of generated jobs."""
-    from dltools.sim.traces import alibaba_hosts
-
-    if isinstance(source.nodes, int):
-        if not 0 < source.cpus < 1e6:
-            raise ConfigError("--cpus must be more than 0 and less than 1000000")
-        if not 1 <= source.nodes <= 100_000:
-            raise ConfigError("--nodes must be between 1 and 100000")
-        return [HostSpec(f"node-{k + 1}", source.cpus) for k in range(source.nodes)]
-    found = alibaba_hosts(bounded_reading.read_text(source.nodes, DataError), str(source.nodes))
-    if not found:
-        raise DataError(f"{source.nodes}: no hosts")
-    return found
+    """Return the hosts of generated jobs."""
+    if not 0 < source.cpus < 1e6:
+        raise ConfigError("--cpus must be more than 0 and less than 1000000")
+    if not 1 <= source.nodes <= 100_000:
+        raise ConfigError("--nodes must be between 1 and 100000")
+    return [HostSpec(f"node-{k + 1}", source.cpus) for k in range(source.nodes)]
 
 
 def _with_spin(workload: Workload, spin: float) -> Workload:

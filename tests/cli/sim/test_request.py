@@ -27,9 +27,7 @@ def test_policies_are_compared_once_each_with_the_first() -> None:
     ("changes", "fault"),
     [
         ({"from_recording": "x", "generate": "burst:2"}, "exclude each other"),
-        ({"file": "x", "trace": "philly:y"}, "x: --from, --generate and --trace replace FILE"),
-        ({"nodes": Path("x")}, "--nodes x needs --generate or --trace"),
-        ({"throughputs": Path("x"), "trace": "philly:y"}, "--throughputs needs --trace gavel"),
+        ({"file": "x", "generate": "burst:2"}, "x: --from and --generate replace FILE"),
         ({"repeat": 2, "from_recording": "x"}, "each repeat would be the same"),
     ],
 )

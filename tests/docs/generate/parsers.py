@@ -14,7 +14,6 @@ from dltools.plan.realisation.mode import Mode
 from dltools.report.plots.figure import KINDS as PICTURES
 from dltools.report.ranking import CRITERIA
 from dltools.sim.generate import ARRIVALS
-from dltools.sim.traces import KINDS as TRACES
 
 TOOLS = ("probe", "plan", "apply", "sim", "report")
 
@@ -76,12 +75,11 @@ _WORDS: dict[str, Callable[[], tuple[str, ...]]] = {
     "--realize": lambda: ("auto", *Mode),
     "--plot": lambda: PICTURES,
     "--best": lambda: tuple(CRITERIA),
-    "--trace": lambda: tuple(f"{kind}:" for kind in TRACES),
     "--generate": lambda: tuple(f"{kind}:" for kind in ARRIVALS),
 }
 """What options take that are text to the parser."""
 
-_FILES = ("FILE", "FILE|DIR/", "N|FILE", "RECORDING")
+_FILES = ("FILE", "FILE|DIR/", "RECORDING")
 
 
 def tools() -> list[Tool]:
