@@ -9,7 +9,7 @@ _dl_report() {
     case $before in
         --baseline|--by|--title) COMPREPLY=() ;;
         --prices|-o|--output) _dltools_files -f ;;
-        --plot) _dltools_reply compare gantt limits progress responses ;;
+        --plot) _dltools_reply gantt limits progress responses ;;
         --format) _dltools_reply auto table markdown csv jsonl html svg png pdf ;;
         *)
             if [[ $text == -* ]]; then

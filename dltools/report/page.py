@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import html
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -43,30 +42,30 @@ class Table:
 
 @dataclass(frozen=True, slots=True)
 class Picture:
-    """A picture (SVG) with its heading."""
+    """A picture, as SVG in a page, with its heading."""
 
     heading: str
-    svg: bytes
+    drawn: bytes
 
 
-def page(title: str, tables: Sequence[Table], pictures: Sequence[Picture], footer: str) -> str:
-    """Return the page: first the tables, then the pictures, then the tables that are long."""
+def page(title: str, tables: Sequence[Table], picture: Picture | None, footer: str) -> str:
+    """Return the page: first the tables, then the picture, then the tables that are long."""
     short = [_headed(table) for table in tables if len(table.cells.rows) <= _SHORT]
     long = [_headed(table) for table in tables if len(table.cells.rows) > _SHORT]
-    figures = [_figure(picture, number) for number, picture in enumerate(pictures)]
+    figure = "" if picture is None else _figure(picture)
     return (
         '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
         f"<title>{_escaped(title)}</title>\n<style>{_STYLE}</style>\n</head>\n<body>\n"
-        f"<h1>{_escaped(title)}</h1>\n{''.join([*short, *figures, *long])}"
+        f"<h1>{_escaped(title)}</h1>\n{''.join([*short, figure, *long])}"
         f"<footer>{_escaped(footer)}</footer>\n</body>\n</html>\n"
     )
 
 
-def _figure(picture: Picture, number: int) -> str:
+def _figure(picture: Picture) -> str:
+    _, tag, drawn = picture.drawn.decode().partition("<svg")
     label = _escaped(picture.heading)
-    drawn = _inlined(picture.svg, f"p{number}")
-    return f'<figure role="img" aria-label="{label}">\n{drawn}</figure>\n'
+    return f'<figure role="img" aria-label="{label}">\n{tag}{drawn}</figure>\n'
 
 
 def _headed(table: Table) -> str:
@@ -89,12 +88,3 @@ def _table(table: Cells) -> str:
 
 def _escaped(text: str) -> str:
     return html.escape(printable(text))
-
-
-def _inlined(svg: bytes, prefix: str) -> str:
-    """Return an SVG without its prologue, with ids that are unique on the page."""
-    text = svg.decode()
-    text = text[text.index("<svg") :]
-    text = re.sub(r'\bid="', f'id="{prefix}-', text)
-    text = re.sub(r'(xlink:href|href)="#', rf'\1="#{prefix}-', text)
-    return re.sub(r"url\(#", f"url(#{prefix}-", text)

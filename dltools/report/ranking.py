@@ -28,28 +28,6 @@ def by_policy(
     ]
 
 
-def ratio_spreads(
-    runs: Mapping[str, Runs], baseline: str
-) -> dict[str, dict[str, tuple[float, float]]]:
-    """Return the least and the greatest ratio of a repetition to the same repetition of the
-    baseline, by run and field. Runs without repetitions, or with another number, are left out."""
-    base = [dataclasses.asdict(summarise(results)) for results in runs[baseline]]
-    found: dict[str, dict[str, tuple[float, float]]] = {}
-    for name, repeats in runs.items():
-        if len(repeats) < 2 or len(repeats) != len(base) or name == baseline:
-            continue
-        own = [dataclasses.asdict(summarise(results)) for results in repeats]
-        for key in _COMPARED:
-            ratios = [
-                one[key] / other[key]
-                for one, other in zip(own, base, strict=True)
-                if other[key] and math.isfinite(one[key] / other[key])
-            ]
-            if ratios:
-                found.setdefault(name, {})[key] = min(ratios), max(ratios)
-    return found
-
-
 def by_job(
     runs: Mapping[str, Runs], seeds: Sequence[int], key: str = "policy"
 ) -> list[dict[str, Any]]:

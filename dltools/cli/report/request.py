@@ -36,7 +36,7 @@ class Request(Messages):
     )
     pictures: list[str] = option(
         "--plot KIND",
-        "Kind of picture: compare, gantt, limits, progress or responses. "
+        "Kind of picture: gantt, limits, progress or responses. "
         "Repeatable; by default all kinds that have data.",
         [],
     )

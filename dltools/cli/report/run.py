@@ -5,7 +5,6 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import nullcontext
-from itertools import groupby
 from typing import TYPE_CHECKING
 
 from dltools import __version__
@@ -20,7 +19,7 @@ from dltools.errors import ConfigError, UnavailableError
 from dltools.report import cells
 from dltools.report.page import Picture, Table, page
 from dltools.report.plots import figure
-from dltools.report.plots.figure import OVER_TIME, panels, why_no_pictures
+from dltools.report.plots.figure import panels, why_no_pictures
 from dltools.report.timelines import Run
 from dltools.text import listed, writable
 
@@ -61,7 +60,11 @@ def _lacking(format_: ReportFormat) -> str:
 def _rendered(runs: Sequence[Run], baseline: str, request: Request, lacking: str) -> bytes:
     """Return a report in the format asked for; `lacking` says why a page has no pictures."""
     if request.format in _PICTURES:
-        return _picture(runs, baseline, request)
+        picture = _picture(runs, request)
+        if picture is None:
+            kinds = ", ".join(request.pictures)
+            raise ConfigError(f"nothing to draw: these runs have no data for {kinds}")
+        return picture.drawn
     if request.format is ReportFormat.HTML:
         return _page(runs, baseline, request, lacking)
     if not request.by and not request.is_by_job and len(runs) > 1:
@@ -84,21 +87,22 @@ def _baseline(named: str, runs: Sequence[Run]) -> str:
     return named or ("noop" if "noop" in names else names[0])
 
 
-def _picture(runs: Sequence[Run], baseline: str, request: Request) -> bytes:
-    """Return an SVG, PNG or PDF. Raises `ConfigError` where the runs have no data for it."""
-    chosen = panels(runs, request.pictures, baseline)
+def _picture(runs: Sequence[Run], request: Request) -> Picture | None:
+    """Return the picture asked for, an SVG for a page; None where the runs have no data for it."""
+    chosen = panels(runs, request.pictures)
     if not chosen:
-        kinds = ", ".join(request.pictures)
-        raise ConfigError(f"nothing to draw: these runs have no data for {kinds}")
-    return figure.rendered(figure.picture(chosen), request.format.value)
+        return None
+    format_ = request.format.value if request.format in _PICTURES else "svg"
+    heading = "; ".join(panel.title for panel in chosen)
+    return Picture(heading, figure.rendered(figure.picture(chosen), format_))
 
 
 def _page(runs: Sequence[Run], baseline: str, request: Request, lacking: str) -> bytes:
     """Return an HTML page that needs no other file."""
     title = writable(request.title) or _default_title(runs)
-    pictures = [] if lacking else list(_pictures(runs, baseline, request.pictures))
+    picture = None if lacking else _picture(runs, request)
     footer = "; ".join(filter(None, (f"dltools {__version__}", lacking)))
-    return page(title, list(_tables(runs, baseline)), pictures, footer).encode()
+    return page(title, list(_tables(runs, baseline)), picture, footer).encode()
 
 
 def _tables(runs: Sequence[Run], baseline: str) -> Iterator[Table]:
@@ -110,15 +114,6 @@ def _tables(runs: Sequence[Run], baseline: str) -> Iterator[Table]:
     rows = tables.rows_by_job(runs)
     heading = "Jobs" if len(rows) <= _MOST_JOBS else f"The first {_MOST_JOBS} of {len(rows)} jobs"
     yield Table(heading, cells.cells(rows[:_MOST_JOBS]))
-
-
-def _pictures(runs: Sequence[Run], baseline: str, kinds: Sequence[str]) -> Iterator[Picture]:
-    """Yield headings and SVGs; those over time are one picture, so
-    that their axes are in line."""
-    for _, group in groupby(kinds, lambda kind: "" if kind in OVER_TIME else kind):
-        if chosen := panels(runs, list(group), baseline):
-            heading = "; ".join(panel.title for panel in chosen)
-            yield Picture(heading, figure.rendered(figure.picture(chosen), "svg"))
 
 
 def _default_title(runs: Sequence[Run]) -> str:

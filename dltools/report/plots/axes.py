@@ -1,4 +1,4 @@
-"""Styles of runs and lines, time axes, names of rows, legends and series, for all panels.
+"""Colours of runs, styles of lines, time axes, names of rows, legends and series, for all panels.
 
 A panel answers one question. The modules beside this one make panels; `figure` joins them.
 """
@@ -9,7 +9,7 @@ import math
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import cycle, pairwise
 from typing import TYPE_CHECKING, Any, cast
 
 from dltools.observations.container_records import Series, SeriesPoint
@@ -67,72 +67,31 @@ _DASHES: tuple[Any, ...] = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class RunStyle:
-    """The style of a run in all pictures: its colour, the hatch of its bars, the dashes of its
-    lines."""
-
-    colour: str
-    hatch: str
-    dashes: Any
-
-    @property
-    def line(self) -> dict[str, Any]:
-        """The style of its lines."""
-        return {"color": self.colour, "linestyle": self.dashes}
-
-    @property
-    def bar(self) -> dict[str, Any]:
-        """The style of its bars."""
-        return {"color": self.colour, "hatch": self.hatch}
-
-
 _POLICIES = {
-    "noop": RunStyle("#999999", "", ":"),
-    "fair": RunStyle("#56B4E9", "", "--"),
-    "las": RunStyle("#CC79A7", "...", "-."),
-    "slaq": RunStyle("#B8A800", "xxx", (0, (5, 1))),
-    "srtf": RunStyle("#D55E00", "///", "-"),
-    "flowcon": RunStyle("#0072B2", "", "-"),
-    "tradl": RunStyle("#009E73", "\\\\\\", (0, (8, 2))),
-    "dqoes": RunStyle("#E69F00", "", "-"),
-    "specon": RunStyle("#882255", "", "-"),
+    "noop": "#999999",
+    "fair": "#56B4E9",
+    "las": "#CC79A7",
+    "slaq": "#B8A800",
+    "srtf": "#D55E00",
+    "flowcon": "#0072B2",
+    "tradl": "#009E73",
+    "dqoes": "#E69F00",
+    "specon": "#882255",
 }
-"""The styles of policies: Okabe and Ito's colours, two of them darker, and one more."""
+"""Okabe and Ito's colours, two of them darker, and one more."""
 
-_OTHER_RUNS = (
-    RunStyle("#332288", "", "-"),
-    RunStyle("#44AA99", "///", "--"),
-    RunStyle("#AA4499", "...", "-."),
-    RunStyle("#661100", "xxx", ":"),
-    RunStyle("#6699CC", "", (0, (5, 1))),
-    RunStyle("#888888", "+++", (0, (3, 1, 1, 1))),
-)
+_OTHER_RUNS = ("#332288", "#44AA99", "#AA4499", "#661100", "#6699CC", "#888888")
 
 
-def run_styles(labels: Sequence[str]) -> dict[str, RunStyle]:
-    """Return the style of each run of a plot, by its label.
-
-    A run whose label names a policy, such as `night/srtf` or `fair-rotate`, has that policy's
-    colour in every plot; a second run of the policy has other dashes and hatches. Other runs get
-    the remaining styles.
-    """
-    found: dict[str, RunStyle] = {}
-    others = 0
+def run_colours(labels: Sequence[str]) -> dict[str, str]:
+    """Return the colour of each run of a plot, by its label: one whose label names a policy, such
+    as `night/srtf` or `fair-rotate`, has that policy's in every plot."""
+    found: dict[str, str] = {}
+    others = cycle(_OTHER_RUNS)
     for label in labels:
         words = re.split(r"[^a-z]+", label.lower())
         policy = next((word for word in reversed(words) if word in _POLICIES), None)
-        if policy is None:
-            found[label] = _OTHER_RUNS[others % len(_OTHER_RUNS)]
-            others += 1
-            continue
-        style, twins = _POLICIES[policy], {one.bar["hatch"] for one in found.values()}
-        same = sum(one.colour == style.colour for one in found.values())
-        if same:
-            free = [one for one in _OTHER_RUNS if one.hatch not in {style.hatch, *twins}]
-            twin = (free or _OTHER_RUNS)[(same - 1) % len(free or _OTHER_RUNS)]
-            style = RunStyle(style.colour, twin.hatch, twin.dashes)
-        found[label] = style
+        found[label] = next(others) if policy is None else _POLICIES[policy]
     return found
 
 

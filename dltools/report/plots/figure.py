@@ -12,8 +12,7 @@ import textwrap
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from dltools.report.plots.axes import Panel, TimeFrame, legend_inches, run_styles, safe
-from dltools.report.plots.compare import ratios_panel
+from dltools.report.plots.axes import Panel, TimeFrame, legend_inches, run_colours, safe
 from dltools.report.plots.gantt import gantt_panel
 from dltools.report.plots.over_time import limits_panel, progress_panel, responses_panel
 from dltools.report.timelines import Run
@@ -21,33 +20,22 @@ from dltools.report.timelines import Run
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-KINDS = ("compare", "gantt", "limits", "progress", "responses")
-"""The kinds of panels, in order."""
-
-_OVER_TIME: dict[str, Callable[[TimeFrame], Panel | None]] = {
+_PANELS: dict[str, Callable[[TimeFrame], Panel | None]] = {
     "gantt": gantt_panel,
     "limits": limits_panel,
     "progress": progress_panel,
     "responses": responses_panel,
 }
-OVER_TIME = tuple(_OVER_TIME)
-"""The kinds whose x axis is the time of a run, with one panel per run."""
+KINDS = tuple(_PANELS)
+"""The kinds of panels, in order."""
 
 
-def panels(runs: Sequence[Run], kinds: Sequence[str], baseline: str) -> list[Panel]:
-    """Return the panels of these kinds for which the runs have data.
-
-    `baseline` is the label of the run that the others are compared with.
-    """
+def panels(runs: Sequence[Run], kinds: Sequence[str]) -> list[Panel]:
+    """Return a panel of each of these kinds for each run that has data for it."""
     span = max((run.end for run in runs), default=0.0)
-    styles = run_styles([run.label for run in runs])
-    frames = [TimeFrame(run, span, len(runs) > 1, styles[run.label].colour) for run in runs]
-    found: list[Panel | None] = []
-    for kind in kinds:
-        if kind == "compare":
-            found.append(ratios_panel(runs, baseline))
-        else:
-            found += [_OVER_TIME[kind](frame) for frame in frames]
+    colours = run_colours([run.label for run in runs])
+    frames = [TimeFrame(run, span, len(runs) > 1, colours[run.label]) for run in runs]
+    found = (_PANELS[kind](frame) for kind in kinds for frame in frames)
     return [panel for panel in found if panel is not None]
 
 

@@ -147,7 +147,7 @@ def _draw(found: Measured, folder: Path, picture: Path) -> None:
     ]
     kinds = [
         word
-        for kind in (("satisfied",) if found.serves else ("gantt", "progress"))
+        for kind in (("responses",) if found.serves else ("gantt", "progress"))
         for word in ("--plot", kind)
     ]
     words = [str(BIN / "dl-report"), *kinds, "--output", str(picture), *files]

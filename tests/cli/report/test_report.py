@@ -179,7 +179,7 @@ def test_a_page_needs_nothing_else(tool, made, tmp_path) -> None:
     assert len(ids) == len(set(ids))
     used = set(re.findall(r'(?:href="|url\()#([^")]+)', text))
     assert used <= set(ids)
-    assert text.count("<figure") == 2  # compare; gantt, limits and progress
+    assert text.count("<figure") == 1
     assert tool(*line, "--format", "html").stdout.decode() == text
 
 
@@ -202,7 +202,7 @@ def test_a_diverged_loss_is_named() -> None:
     recording = Path(__file__).parents[3] / "samples" / "digits" / "recording.parquet"
     with recording.open("rb") as file:
         found = observed_run([read_table(file, "r")], "r", "r")
-    (axes,) = picture(panels([found], ["progress"], "r")).axes
+    (axes,) = picture(panels([found], ["progress"])).axes
     texts = [text.get_text() for text in axes.get_legend().get_texts()]
     assert texts[-1] == "diverged val_loss: NaN"
 
@@ -222,7 +222,7 @@ def test_mistakes_are_told(tool, made, tmp_path) -> None:
     file = made / "noop.parquet"
     for code, words, *arguments in (
         (78, "--baseline x: no run has this name; known: noop", file, "--baseline", "x"),
-        (78, "--plot must be one of compare, gantt", file, "--plot", "pie"),
+        (78, "--plot must be one of gantt", file, "--plot", "pie"),
         (78, "nothing to draw", file, "--plot", "responses", "--format", "svg"),
         (65, "plans and results show no jobs", made / "plans.jsonl"),
         (74, "no such file", tmp_path / "none"),

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from xml.sax.saxutils import escape
 
-from dltools.report.plots.axes import run_styles
+from dltools.report.plots.axes import run_colours
 
 ROOT = Path(__file__).parents[3]
 RESULTS = "samples/live/RESULTS.md"
@@ -119,7 +119,7 @@ _WIDTH, _RIGHT = 760, 56
 
 
 def _svg(bars: list[tuple[str, str, float, float]], last: float) -> str:
-    styles = run_styles(list(ARMS))  # the colours that dl-report gives them
+    colours = run_colours(list(ARMS))  # the colours that dl-report gives them
     per_second = (_WIDTH - _LEFT - _RIGHT) / last
     count = len(bars) // len(ARMS)
     bottom = _TOP + len(ARMS) * (count * _ROW + _GAP) - _GAP
@@ -138,7 +138,7 @@ def _svg(bars: list[tuple[str, str, float, float]], last: float) -> str:
         ]
     lines.append(f'<text x="{_WIDTH - 8}" y="{bottom + 38}" text-anchor="end">seconds</text>')
     for number, (arm, job, begin, seconds) in enumerate(bars):
-        name, colour = ARMS[arm], styles[arm].colour
+        name, colour = ARMS[arm], colours[arm]
         group, row = divmod(number, count)
         y = _TOP + group * (count * _ROW + _GAP) + row * _ROW
         x, width = _LEFT + begin * per_second, seconds * per_second

@@ -11,7 +11,7 @@ from dltools.report.plots.axes import (
     changes,
     clock,
     line_style,
-    run_styles,
+    run_colours,
     safe,
     short,
     thinned,
@@ -23,18 +23,14 @@ def test_lines_look_different() -> None:
 
 
 def test_a_policy_has_one_colour_wherever_it_stands() -> None:
-    alone = run_styles(["srtf"])["srtf"]
-    among = run_styles(["noop", "fair", "night/srtf", "srtf-rotate", "other"])
-    assert among["night/srtf"] == alone
-    assert among["srtf-rotate"].colour == alone.colour
-    assert among["srtf-rotate"] != alone
-    assert len({one.colour for one in among.values()}) == 4
+    among = run_colours(["noop", "fair", "night/srtf", "srtf-rotate", "other"])
+    assert {among["night/srtf"], among["srtf-rotate"]} == {run_colours(["srtf"])["srtf"]}
+    assert len(set(among.values())) == 4
 
 
 def test_runs_of_all_policies_and_others_look_different() -> None:
     names = [*registry.policies([]), "monday", "tuesday", "before", "after"]
-    found = run_styles(names)
-    assert len({one.colour for one in found.values()}) == len(names)
+    assert len(set(run_colours(names).values())) == len(names)
 
 
 def test_texts_are_no_formulas_and_fit() -> None:

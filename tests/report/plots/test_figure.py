@@ -13,7 +13,7 @@ from dltools.report.timelines import ClassChange, Run, Timeline
 
 def axes_of(runs: list[Run], kind: str) -> list[Any]:
     pytest.importorskip("matplotlib")
-    return list(picture(panels(runs, [kind], runs[0].label)).axes)
+    return list(picture(panels(runs, [kind])).axes)
 
 
 def drawn(run: Run, kind: str) -> list[tuple[list[float], list[float]]]:
@@ -52,7 +52,7 @@ def test_a_chart_explains_the_classes_of_any_policy() -> None:
 
 
 def test_runs_without_data_have_no_panels() -> None:
-    assert panels([Run("r")], KINDS, "r") == []
+    assert panels([Run("r")], KINDS) == []
 
 
 def test_panels_of_several_runs_name_them_and_share_their_time_axis() -> None:
@@ -61,7 +61,7 @@ def test_panels_of_several_runs_name_them_and_share_their_time_axis() -> None:
         Run("one", timelines={"a": Timeline(use=use)}),
         Run("two", timelines={"a": Timeline(use=use[:1])}),
     ]
-    found = panels(runs, ["limits"], "one")
+    found = panels(runs, ["limits"])
     assert [panel.title.rpartition(": ")[2] for panel in found] == ["one", "two"]
     assert len({axes.get_xlim() for axes in axes_of(runs, "limits")}) == 1
 
@@ -80,7 +80,7 @@ def several_runs() -> list[Run]:
 def test_text_has_twelve_pixels_on_a_page_of_a_laptop() -> None:
     pytest.importorskip("matplotlib")
     runs, width, screen_px = several_runs(), WIDTH, 900 - 32
-    figure = picture(panels(runs, KINDS, "noop"))
+    figure = picture(panels(runs, KINDS))
     rendered(figure, "svg")
     from matplotlib.text import Text
 
@@ -92,17 +92,9 @@ def test_text_has_twelve_pixels_on_a_page_of_a_laptop() -> None:
     assert whole.x1 <= width + 0.03
 
 
-def test_repeats_show_their_spread() -> None:
-    (compare,) = axes_of(several_runs(), "compare")
-    whiskers = [one[:, 0] for bars in compare.collections for one in bars.get_segments()]
-    assert [tuple(map(float, one)) for one in whiskers] == [(0.5, 0.75)] * 2
-
-
 @pytest.mark.slow
 def test_a_pdf_is_always_the_same() -> None:
     pytest.importorskip("matplotlib")
-    first, second = (
-        rendered(picture(panels(several_runs(), KINDS, "noop")), "pdf") for _ in range(2)
-    )
+    first, second = (rendered(picture(panels(several_runs(), KINDS)), "pdf") for _ in range(2))
     assert first.startswith(b"%PDF")
     assert first == second
