@@ -58,7 +58,6 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         ("dl-sim --generate fixed:9999999", CONFIG, "N is between 1 and 1000000"),
         (f"dl-sim {ZERO}", DATA, f"{ZERO}: more than 64 MiB: is it the right input?"),
         (f"dl-sim --from {ZERO}", DATA, f"{ZERO}: not dltools observations"),
-        (f"dl-sim --generate fixed:2 --nodes {ZERO}", DATA, f"{ZERO}: more than 64 MiB"),
         (f"dl-plan {ZERO}", DATA, f"{ZERO}: not dltools observations"),
         (f"dl-plan rec --targets {ZERO}", CONFIG, f"{ZERO}: more than 64 MiB"),
         (f"dl-plan rec --state {ZERO}", DATA, f"{ZERO}: a line of more than 64 MiB"),
