@@ -182,7 +182,7 @@ def _dqoes(title: str, file: str) -> Experiment:
         file,
         {"satisfied models": 8.0},
         _grid("dqoes", ("quota",), gain=("fixed",)),
-        _grid("dqoes", ("quota", "weight"), gain=("direct", "fixed", "adaptive")),
+        _grid("dqoes", ("quota", "weight"), gain=("direct", "fixed")),
         spins=(None,),
         why={None: _OVER},
     )
@@ -194,9 +194,7 @@ def _specon(title: str, file: str) -> Experiment:
         file,
         {"makespan": 1 - 0.247, "mean completion": 1 - 0.148, "best single job": 1 - 0.415},
         _grid("specon", ("weight",), load=("progressing", "jobs")),
-        _grid(
-            "specon", ("priority", "rotate"), within=("srtf", "slaq"), load=("progressing", "jobs")
-        ),
+        (),
         why={0.0: _ONLY_IDLE, 1.0: _CROWDED},
     )
 

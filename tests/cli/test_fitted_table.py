@@ -44,7 +44,7 @@ def best() -> Table:
     row = {
         "policy": "specon",
         "realize": "priority",
-        "set": "itval=30 within=srtf",
+        "set": "itval=30 load=jobs",
         "makespan": 12367.64,
         "makespan_ratio": 0.8812,
         "mean_completion": 7615.52,
@@ -76,7 +76,7 @@ WHOLE = {
     results: ["weight 10", "weight 1024", "12.875 cpus", "weight 262144",
               "on CPUs 0-127", "404"],
     best: ["12367.6 s", "(0.88)", "7615.5 s", "(1.25)", "3446.3 s", "12.34", "17", "3", "priority",
-           "quota", "itval=30", "within=srtf"],
+           "quota", "itval=30", "load=jobs"],
     jobs: ["5.0 s", "12367.6 s", "12362.6 s", "5867.6 s", "21848.4 s", "failed (137)"],
 }  # fmt: skip
 

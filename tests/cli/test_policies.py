@@ -65,7 +65,7 @@ def test_policies_are_listed_by_name(lines) -> None:
     [
         "    alpha=0.03, 0 to 1: ",
         "    backoff=true, true or false: ",
-        '    gain="direct", direct or fixed or adaptive: ',
+        '    gain="direct", direct or fixed: ',
         "    latest=1.2, 1 to 100: ",
         "    class NL, growing: ",
         "    class Q1 to Q20, queue 1 to queue 20: ",

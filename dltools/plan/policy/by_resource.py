@@ -8,7 +8,7 @@ each group of jobs that share GPUs. The rule is ours.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
@@ -22,8 +22,6 @@ from dltools.plan.policy.interface import (
 )
 from dltools.plan.signals.job import Job
 
-_NO_GAIN = "none predicted: all jobs are on GPUs"
-
 
 def decide(policy: Policy, cluster: Cluster, parameters: Any, state: State) -> Decision:
     """Decide a round of a policy. A policy that compares efforts, or has servers, is asked once for
@@ -32,22 +30,31 @@ def decide(policy: Policy, cluster: Cluster, parameters: Any, state: State) -> D
     is_apart = required.efforts or required.servers
     if not is_apart or not any(job.use.uses_gpu for job in host.jobs):
         return policy.decide(cluster, parameters, state)
-    parts = [
-        policy.decide(replace(cluster, hosts={host.name: one}), parameters, state)
-        for one in _parts(host)
+    return decide_apart(policy, cluster, parameters, state, _parts(host))
+
+
+def decide_apart(
+    policy: Policy, cluster: Cluster, parameters: Any, state: State, parts: Iterable[HostState]
+) -> Decision:
+    """Return the decisions of a policy for parts of a host as one."""
+    host = cluster.host
+    found = [
+        policy.decide(replace(cluster, hosts={host.name: part}), parameters, state)
+        for part in parts
     ]
-    allocations = {key: one for part in parts for key, one in part.allocations.items()}
-    changes = {part.interval_change for part in parts}
-    change = changes.pop() if len(changes) == 1 else IntervalChange.KEEP
-    gains = [part.gain for part in parts if part.gain]
-    if required.efforts:
-        gains = [_NO_GAIN if all(job.use.uses_gpu for job in host.jobs) else parts[0].gain]
+    allocations = {key: one for part in found for key, one in part.allocations.items()}
+    changes = {part.interval_change for part in found}
+    change = min(changes) if len(changes) == 1 else IntervalChange.KEEP
+    kept = {key: value for part in found for key, value in part.state.items()}
+    if host.name in kept:
+        of_parts = (part.state.get(host.name) or {} for part in found)
+        kept[host.name] = {run: value for part in of_parts for run, value in part.items()}
     return Decision(
         {job.id: allocations[job.id] for job in host.jobs if job.id in allocations},
-        joined_state(host.name, parts),
+        kept,
         IntervalChange.RESET if IntervalChange.RESET in changes else change,
-        tuple(action for part in parts for action in part.actions),
-        "; ".join(gains),
+        tuple(action for part in found for action in part.actions),
+        "; ".join(dict.fromkeys(part.gain for part in found if part.gain)),
     )
 
 
@@ -78,25 +85,6 @@ def _parts(host: HostState) -> list[HostState]:
     sizes = [len({gpu for job in jobs for gpu in job.use.gpus}) or 1 for jobs in groups]
     parts = [(host.cpus, on_cpus)] if on_cpus else []
     return [
-        _part(host, size, jobs)
+        host.part(size, jobs)
         for size, jobs in (*parts, *zip(map(float, sizes), groups, strict=True))
     ]
-
-
-def _part(host: HostState, size: float, jobs: Sequence[Job]) -> HostState:
-    ids = {job.id for job in jobs}
-    order = tuple(job for job in host.jobs if job.id in ids)
-    previous = {key: one for key, one in host.previous.items() if key in ids}
-    return replace(host, cpus=size, jobs=order, previous=previous)
-
-
-def joined_state(host: str, parts: Sequence[Decision]) -> State:
-    """Return one state for a host from the decisions of a policy on parts of it. Mappings are
-    merged, lists of runs are joined and sorted."""
-    found = {key: value for part in parts for key, value in part.state.items()}
-    kept = [part.state[host] for part in parts if host in part.state]
-    if kept and all(isinstance(one, dict) for one in kept):
-        found[host] = {key: value for one in kept for key, value in one.items()}
-    elif kept and all(isinstance(one, list) for one in kept):
-        found[host] = sorted({value for one in kept for value in one})
-    return found

@@ -14,16 +14,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from dltools.plan.policy.by_resource import joined_state
-from dltools.plan.policy.interface import (
-    Allocation,
-    Cluster,
-    Decision,
-    IntervalChange,
-    Policy,
-    Requirements,
-    State,
-)
+from dltools.plan.policy.by_resource import decide_apart
+from dltools.plan.policy.interface import Allocation, Cluster, Decision, Policy, Requirements, State
 from dltools.plan.signals.job import Job
 
 
@@ -76,24 +68,13 @@ class FairAmongUsers:
         return replace(decision, allocations=_shared(jobs, decision.allocations))
 
     def _decide_per_user(self, cluster: Cluster, parameters: Any, state: State) -> Decision:
-        """Ask the policy once for each user, and join the answers."""
-        host = cluster.host
-        users = by_user(host.jobs)
-        parts = []
-        for own in users.values():
-            previous = {job.id: host.previous[job.id] for job in own if job.id in host.previous}
-            one = replace(host, cpus=host.cpus / len(users), jobs=tuple(own), previous=previous)
-            parts.append(
-                self._policy.decide(replace(cluster, hosts={host.name: one}), parameters, state)
-            )
-        changes = {part.interval_change for part in parts}
-        return Decision(
-            {key: one for part in parts for key, one in part.allocations.items()},
-            joined_state(host.name, parts),
-            changes.pop() if len(changes) == 1 else IntervalChange.KEEP,
-            tuple(action for part in parts for action in part.actions),
-            f"equal parts for {len(users)} users" if len(users) > 1 else parts[0].gain,
-        )
+        """Ask the policy once for each user, with this user's part of the host."""
+        host, users = cluster.host, by_user(cluster.host.jobs)
+        parts = [host.part(host.cpus / len(users), own) for own in users.values()]
+        found = decide_apart(self._policy, cluster, parameters, state, parts)
+        if len(users) == 1:
+            return found
+        return replace(found, gain=f"equal parts for {len(users)} users")
 
 
 def _shared(jobs: Sequence[Job], allocations: Mapping[str, Allocation]) -> dict[str, Allocation]:

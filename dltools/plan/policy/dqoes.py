@@ -83,14 +83,10 @@ class Parameters:
     itval_max: float = parameter(
         80.0, "longest interval (s) that stability leads to", low=0.1, high=86400.0, source="ours"
     )
-    quantile: float = parameter(
-        0.0, "judge by this quantile of the window, not its mean (0: mean)", high=1.0, source="ours"
-    )
     gain: str = parameter(
         "direct",
-        "direct: each model gets what its response time asks for; fixed: a round moves beta; "
-        "adaptive: beta grows with the relative error, up to five times",
-        choices=("direct", "fixed", "adaptive"),
+        "direct: each model gets what its response time asks for; fixed: a round moves beta",
+        choices=("direct", "fixed"),
         source="ours",
     )
     trim: bool = parameter(
@@ -223,13 +219,7 @@ def _gpus_used(job: Job, now: int, span: int) -> float:
 def _new_shares(models: Sequence[Model], parameters: Parameters, room: float) -> NewShares:
     if parameters.gain == "direct":
         return direct_shares(models, parameters.alpha, room)
-    return exchanged_shares(
-        models,
-        alpha=parameters.alpha,
-        beta=parameters.beta,
-        is_adaptive=parameters.gain == "adaptive",
-        trim=parameters.trim,
-    )
+    return exchanged_shares(models, parameters.beta, trim=parameters.trim)
 
 
 def _models(host: HostState, now: int, interval_s: float, parameters: Parameters) -> list[Model]:
@@ -241,26 +231,26 @@ def _models(host: HostState, now: int, interval_s: float, parameters: Parameters
     for job in jobs:
         target = job.progress.targets.qoe_s or 0.0
         interval = round(interval_s * MICRO)
-        latency = _latency(job, now, interval, parameters.quantile)
+        latency = _latency(job, now, interval)
         job_class = classify(target, latency.seconds, parameters.alpha)
-        demand = _demand(job, now, interval, host.cpus, parameters.quantile)
+        demand = _demand(job, now, interval, host.cpus)
         models.append(
             Model(job, job_class, shares[job.id], target, latency.seconds, latency.metric, demand)
         )
     return models
 
 
-def _demand(job: Job, now: int, interval: int, cpus: float, quantile: float) -> float | None:
+def _demand(job: Job, now: int, interval: int, cpus: float) -> float | None:
     """Return how long the whole host needs for one request (s), None where that is unknown: CPU use
     times response time, over up to five intervals of `interval` microseconds.
 
     Where requests follow each other without a gap, CPU use over a span is requests x cost / span,
     and the response time is span / requests. The product is the cost, whatever the shares were.
     """
-    name = _latency(job, now, interval, quantile).metric
+    name = _latency(job, now, interval).metric
     first = job.progress.metrics[name].times[0]
     span = min(max(now - first, interval), _COST_INTERVALS * interval)
-    latency = _latency(job, now, span, quantile).seconds
+    latency = _latency(job, now, span).seconds
     used = cpu_use(job, now, span, cpus).share
     if job.use.uses_gpu:
         used = _gpus_used(job, now, span) / cpus
@@ -298,17 +288,14 @@ class _Latency:
     seconds: float | None
 
 
-def _latency(job: Job, now: int, interval: int, quantile: float) -> _Latency:
+def _latency(job: Job, now: int, interval: int) -> _Latency:
     """Return the latency over the last interval (microseconds), by the first of a model's metrics
     that has a value there."""
     names = _latency_metrics(job)
     for name in names:
         window = job.progress.metrics[name].window(now - interval, now)
-        values = sorted(value for value in window if math.isfinite(value) and value >= 0)
+        values = [value for value in window if math.isfinite(value) and value >= 0]
         if values:
-            if quantile > 0:
-                at = min(len(values) - 1, int(quantile * len(values)))
-                return _Latency(name, values[at])
             return _Latency(name, math.fsum(values) / len(values))
     return _Latency(names[0], None)
 
@@ -345,9 +332,6 @@ def _gain(models: Sequence[Model], note: str) -> str:
         f"{counts[UNDER]} under" + (f"; {note}" if note else "")
     )
 
-
-_MOST_GAIN = 5.0
-"""An adaptive gain is at most this many times beta (ours)."""
 
 _LEAST = 0.1
 """The least share of a model, as a part of an equal share (ours)."""
@@ -435,9 +419,7 @@ def _smallest_first(needs: Mapping[str, float], floor: float, room: float) -> Ne
     return NewShares(shares, f"the targets of {len(waiting)} are out of reach")
 
 
-def exchanged_shares(
-    models: Sequence[Model], *, alpha: float, beta: float, is_adaptive: bool, trim: bool
-) -> NewShares:
+def exchanged_shares(models: Sequence[Model], beta: float, *, trim: bool) -> NewShares:
     """Move CPU from over-achieving to under-performing models, as the paper says."""
     shares = {model.job.id: model.share for model in models}
     n = max(1, len(models))
@@ -455,7 +437,7 @@ def exchanged_shares(
         for model in under:
             shares[model.job.id] += beta * (mean - model.share)
         return NewShares(shares, "the targets are jointly out of reach: toward equal shares")
-    pool = _take(over, shares, _grown(beta, under, alpha) if is_adaptive else beta, floor)
+    pool = _take(over, shares, beta, floor)
     need = math.fsum(-model.quality for model in under)
     for model in under:
         given = shares[model.job.id] + pool * -model.quality / need
@@ -463,12 +445,6 @@ def exchanged_shares(
     if pool <= 0:
         return NewShares(shares, "over-achieving models have nothing left to give")
     return NewShares(shares, f"{pool:.2%} of the host moves from {len(over)} to {len(under)}")
-
-
-def _grown(beta: float, under: Sequence[Model], alpha: float) -> float:
-    """Return beta, larger while the targets are missed by far (ours)."""
-    error = math.fsum(-model.quality / model.target for model in under) / len(under)
-    return min(1.0, beta * min(_MOST_GAIN, max(1.0, error / alpha)))
 
 
 def _take(over: Sequence[Model], shares: dict[str, float], beta: float, floor: float) -> float:

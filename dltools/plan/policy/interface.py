@@ -16,8 +16,8 @@ A plug-in names an object with the attributes of `Policy` in the entry-point gro
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Any, Protocol, runtime_checkable
 
@@ -62,7 +62,7 @@ class Requirements:
     `users`: whether it shares a host among users itself; for other policies `by_user` can do so.
     `efforts`: whether it compares jobs by progress per effort. Such a policy is asked once for the
     jobs on CPUs and once for each group that shares GPUs (see `by_resource`), and its state for a
-    host is a mapping or a list of runs.
+    host is a mapping by run.
     """
 
     interval_s: float | None = None
@@ -149,6 +149,13 @@ class HostState:
     jobs_elsewhere: frozenset[str] = frozenset()
     others: float | None = None
     cannot: frozenset[str] = frozenset()
+
+    def part(self, cpus: float, jobs: Iterable[Job]) -> HostState:
+        """Return a part of the host, as if it were one: so many CPUs, or GPUs, and some jobs."""
+        ids = {job.id for job in jobs}
+        own = tuple(job for job in self.jobs if job.id in ids)
+        previous = {key: one for key, one in self.previous.items() if key in ids}
+        return replace(self, cpus=cpus, jobs=own, previous=previous)
 
 
 @dataclass(frozen=True, slots=True)

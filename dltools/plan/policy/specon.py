@@ -11,9 +11,7 @@ its growth efficiency is below alpha times its own best so far:
 A round orders at most one migration. The source is the most loaded host that runs both a converged
 and a progressing job; the job is its converged job that grows least; the target is the least loaded
 host. The migration must lower the heaviest load, and must be predicted to save more time than its
-pause costs. An idle host takes a job from the busiest one. No limits are set, unless `within` names
-a policy by which each host also shares its CPUs (ours). If that policy and the migration disagree
-about a job, the migration wins, and the reason says so.
+pause costs. An idle host takes a job from the busiest one. No limits are set.
 
 `specon_migration` chooses the migration. The load of each host is kept from its last round, so that
 a round is cheap with many hosts.
@@ -21,13 +19,11 @@ a round is cheap with many hosts.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from dltools.notation.times import MICRO
-from dltools.plan.policy.by_resource import decide
-from dltools.plan.policy.flowcon import FLOWCON
 from dltools.plan.policy.interface import (
     ActionKind,
     Allocation,
@@ -36,13 +32,11 @@ from dltools.plan.policy.interface import (
     HostState,
     JobAction,
     JobClass,
-    Policy,
     Requirements,
     State,
     Tone,
 )
 from dltools.plan.policy.parameters import parameter
-from dltools.plan.policy.slaq import SLAQ
 from dltools.plan.policy.specon_migration import (
     CONVERGED,
     PROGRESSING,
@@ -55,7 +49,6 @@ from dltools.plan.policy.specon_migration import (
     lasting_name,
     load_of,
 )
-from dltools.plan.policy.srtf import SRTF
 from dltools.plan.signals.container_history import JITTER
 from dltools.plan.signals.growth import Growth, growth, signal_of
 from dltools.plan.signals.job import Job
@@ -97,12 +90,6 @@ class Parameters:
         high=86400.0,
         source="ours",
     )
-    within: str = parameter(
-        "none",
-        "what each host gives its jobs: no limits (none), or shares as another policy does",
-        choices=("none", "flowcon", "srtf", "slaq"),
-        source="ours",
-    )
 
 
 class Specon:
@@ -117,12 +104,7 @@ class Specon:
         """A history of two intervals, all hosts, and learning curves that predict what a move
         saves."""
         return Requirements(
-            parameters.itval,
-            windows=2,
-            curves=True,
-            cluster=True,
-            shares=parameters.within != "none",
-            silent_jobs=parameters.within != "none",
+            parameters.itval, windows=2, curves=True, cluster=True, shares=False, silent_jobs=False
         )
 
     def decide(self, cluster: Cluster, parameters: Parameters, state: State) -> Decision:
@@ -136,50 +118,36 @@ class Specon:
         load = load_of(host, own, moves.staying, cluster.now, cluster.interval_s, parameters.load)
         saved = {
             **(state.get("best") or {}),
-            host.name: {run_id: one.to_json() for run_id, one in own.items()},
+            host.name: {run_id: asdict(one) for run_id, one in own.items()},
         }
         loads = {**(state.get("loads") or {}), host.name: load._asdict()}
         last = state.get("last")
         choice = Choice(None, "no migration")
         if last is None or cluster.now - last >= parameters.cooldown * MICRO * (1 - JITTER):
-            # A plan acts only on the host sampled last: a job moves in a round of its own host.
             choice = Chooser(
                 cluster,
                 loads,
-                {host.name: own},
+                own,
                 moves.staying,
                 parameters.load,
                 parameters.pause,
                 parameters.stale,
-            ).choose(only=host.name)
+            ).choose()
         actions: tuple[JobAction, ...] = ()
         if move := choice.migration:
             actions = (_order(move.job, move.source, move.target, own, choice.why),)
             moves.order(lasting_name(move.job), move.source)
             last = cluster.now
-        leaving = frozenset(
-            job.id for job in host.jobs if moves.is_leaving(lasting_name(job), host.name)
-        )
-        shared = share_within(cluster, parameters.within, leaving, state.get("within") or {})
-        allocations = {}
-        for job in host.jobs:
-            known = own[job.run_id]
-            reason = _reason(known.job_class, growths[job.id], known.best, parameters.alpha)
-            given = shared.allocations.get(job.id, Allocation(None, "-", ""))
-            allocations[job.id] = replace(
-                given,
-                job_class=known.job_class,
-                signal=signal_of(growths[job.id]),
-                prediction="",
-                reason="; ".join(filter(None, (reason, shared.notes.get(job.id)))),
+        allocations = {
+            job.id: Allocation(
+                None,
+                own[job.run_id].job_class,
+                _reason(own[job.run_id], growths[job.id], parameters.alpha),
+                signal_of(growths[job.id]),
             )
-        memory = {
-            "best": saved,
-            "loads": loads,
-            "moved": moves.to_json(),
-            "within": shared.memory,
-            "last": last,
+            for job in host.jobs
         }
+        memory = {"best": saved, "loads": loads, "moved": moves.to_json(), "last": last}
         return Decision(allocations, memory, actions=actions, gain=choice.why)
 
 
@@ -224,8 +192,8 @@ def _own_jobs(saved: Any, host: HostState) -> OwnJobs:
     return {run_id: one for run_id, (job, one) in known.items() if one.on_gpu == job.use.uses_gpu}
 
 
-def _reason(job_class: str, found: Growth, best: float, alpha: float) -> str:
-    word = _WORDS[job_class]
+def _reason(known: KnownJob, found: Growth, alpha: float) -> str:
+    word, best = _WORDS[known.job_class], known.best
     if found.efficiency is None:
         return f"{word}: growth efficiency unknown ({found.note})"
     if found.efficiency == 0:
@@ -235,53 +203,4 @@ def _reason(job_class: str, found: Growth, best: float, alpha: float) -> str:
     return (
         f"{word}: growth efficiency {found.efficiency:.3g} of {found.metric}{found.per} "
         f"{relation} alpha {alpha:g} of its best {best:.3g}"
-    )
-
-
-@dataclass(frozen=True, slots=True)
-class HostShares:
-    """The shares by the policy within a host, by job id: `allocations`, `notes` for the reasons,
-    and that policy's state (`memory`)."""
-
-    allocations: Mapping[str, Allocation] = field(default_factory=dict)
-    notes: Mapping[str, str] = field(default_factory=dict)
-    memory: State = field(default_factory=dict)
-
-
-_POLICIES: Mapping[str, Policy] = {"flowcon": FLOWCON, "srtf": SRTF, "slaq": SLAQ}
-
-
-def share_within(cluster: Cluster, name: str, leaving: Collection[str], saved: State) -> HostShares:
-    """Return what the policy of a name ("none": no policy) gives the jobs of the host sampled last.
-
-    `leaving`: ids of jobs that are to migrate. Such a job gets no limit, so that it writes its
-    checkpoint soon and takes no limit with it, and the others share the host without it.
-    """
-    policy, host = _POLICIES.get(name), cluster.host
-    if policy is None:
-        return HostShares()
-    classes = (saved.get("classes") or {}).get(host.name, {})
-    staying = replace(
-        host,
-        jobs=tuple(job for job in host.jobs if job.id not in leaving),
-        previous={
-            key: replace(one, job_class=classes[key])
-            for key, one in host.previous.items()
-            if key in classes
-        },
-    )
-    alone = replace(cluster, hosts={host.name: staying})
-    decision = decide(policy, alone, policy.parameters(), saved.get("memory") or {})
-    gone = Allocation(1 / max(1, len(host.jobs)), "-", "", unlimited=True)
-    notes = {key: f"within: {one.reason}" for key, one in decision.allocations.items()}
-    notes |= dict.fromkeys(
-        leaving,
-        "it is to leave: no limit, so that it writes its checkpoint "
-        "soon; the others share the host",
-    )
-    kept = {key: one.job_class for key, one in decision.allocations.items()}
-    return HostShares(
-        {**decision.allocations, **dict.fromkeys(leaving, gone)},
-        notes,
-        {"classes": {**(saved.get("classes") or {}), host.name: kept}, "memory": decision.state},
     )

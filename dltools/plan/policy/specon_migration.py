@@ -33,21 +33,9 @@ class KnownJob:
     growth: float | None = None
     on_gpu: bool = False
 
-    def to_json(self) -> dict[str, Any]:
-        """Return the fields by name."""
-        return {
-            "best": self.best,
-            "job_class": self.job_class,
-            "growth": self.growth,
-            "on_gpu": self.on_gpu,
-        }
-
 
 OwnJobs = Mapping[str, KnownJob]
 """The jobs of one host, by run of a container."""
-
-KnownJobs = Mapping[str, OwnJobs]
-"""By host, then by run of a container."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,28 +140,27 @@ _JOBS, _NAME, _PROGRESSING, _CONVERGED, _FREE = map(
 
 @dataclass(frozen=True, slots=True)
 class Chooser:
-    """Chooses among the jobs of a cluster.
+    """Chooses among the jobs of the host sampled last: a plan acts on no other.
 
-    `loads`: the fields of `HostLoad` of each host of known size, by name. `known`: the jobs of the
-    source. `load`: what counts as load; `pause_s`: seconds for which a migration interrupts a job;
-    `moved`: names of jobs that must stay; `stale_s`: seconds without a sample after which a host
-    counts as gone.
+    `loads`: the fields of `HostLoad` of each host of known size, by name. `own`: its jobs. `load`:
+    what counts as load; `pause_s`: seconds for which a migration interrupts a job; `moved`: names
+    of jobs that must stay; `stale_s`: seconds without a sample after which a host counts as gone.
     """
 
     cluster: Cluster
     loads: Mapping[str, Mapping[str, Any]]
-    known: KnownJobs
+    own: OwnJobs
     moved: Collection[str]
     load: str
     pause_s: float
     stale_s: float = math.inf
 
-    def choose(self, only: str | None = None) -> Choice:
+    def choose(self) -> Choice:
         """Return a migration that lowers the heaviest load and saves more than it costs.
 
         The source is the most loaded host that runs both a converged and a progressing job; the job
         is its converged job that grows least. If the target is idle, the source is the busiest host
-        and the job any of its jobs. With `only`, other sources give no migration.
+        and the job any of its jobs. Where another host is the source, there is none.
         """
         if len(self.loads) < 2:
             return Choice(None, "no migration: no other host is known")
@@ -186,13 +173,12 @@ class Chooser:
         source = self._heaviest(loads, target)
         if source is None:
             return Choice(None, f"no migration: {self._why_no_source(loads)}")
-        if only not in (None, source.name):
+        if source.name != self.cluster.sampled:
             return Choice(None, "")
-        host, is_target_idle = self.cluster.hosts[source.name], not target.jobs
-        candidates = self._candidates(host, is_target_idle=is_target_idle)
+        candidates = self._candidates(is_target_idle=not target.jobs)
         if not candidates:  # its jobs have changed since its last round
             return Choice(None, "")
-        job = min(candidates, key=lambda job: self._key(source.name, job))
+        job = min(candidates, key=lambda job: (self._of(job).growth or 0.0, job.name, job.id))
         return self._weighed(job, source, target)
 
     def _lightest(self, loads: Loads) -> HostLoad | None:
@@ -249,13 +235,14 @@ class Chooser:
         at = host.sampled_at
         return at is None or self.cluster.now - at <= self.stale_s * MICRO
 
-    def _candidates(self, source: HostState, *, is_target_idle: bool) -> list[Job]:
+    def _candidates(self, *, is_target_idle: bool) -> list[Job]:
+        source = self.cluster.host
         jobs = [
             job
             for job in source.jobs
             if lasting_name(job) not in self.moved and job.membership.job is None and _can_move(job)
         ]
-        classes = {job.id: self._known_of(source.name, job).job_class for job in source.jobs}
+        classes = {job.id: self._of(job).job_class for job in source.jobs}
         converged = [job for job in jobs if classes[job.id] == CONVERGED]
         if is_target_idle and len(source.jobs) > 1:
             return converged or jobs
@@ -281,11 +268,8 @@ class Chooser:
         )
         return Choice(Migration(job, source.name, target.name, saves), why)
 
-    def _key(self, source: str, job: Job) -> tuple[float, str, str]:
-        return self._known_of(source, job).growth or 0.0, job.name, job.id
-
-    def _known_of(self, host: str, job: Job) -> KnownJob:
-        return self.known.get(host, {}).get(job.run_id, _UNKNOWN)
+    def _of(self, job: Job) -> KnownJob:
+        return self.own.get(job.run_id, _UNKNOWN)
 
 
 def saved_seconds(job: Job, source: HostState, target: HostState, pause_s: float) -> float:
@@ -338,10 +322,6 @@ class OrderedMoves:
         orders = before.orders + 1 if before and before.source == source else 1
         self._moves[name] = Moved(source, self._now, orders)
         self.staying.add(name)
-
-    def is_leaving(self, name: str, source: str) -> bool:
-        """Tell whether a job is ordered to leave its host."""
-        return name in self.staying and self._moves[name].source == source
 
     def to_json(self) -> dict[str, Any]:
         """Return what the constructor takes."""

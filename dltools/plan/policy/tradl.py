@@ -112,7 +112,7 @@ class Tradl:
             )
             for job in host.jobs
         }
-        delivered = set(state.get(host.name, ()))
+        delivered = state.get(host.name, ())
         met = {job.run_id: job for job in host.jobs if job.progress.met_first is not None}
         actions = tuple(
             JobAction(
@@ -123,7 +123,7 @@ class Tradl:
         )
         past = all(job_phase == THIRD for job_phase in phases.values())
         interval_change = IntervalChange.DOUBLE if past else IntervalChange.KEEP
-        kept = {**state, host.name: sorted(met)}
+        kept = {**state, host.name: {run: job.progress.met_first for run, job in met.items()}}
         return Decision(allocations, kept, interval_change, actions, _gain(host, phases, found))
 
 

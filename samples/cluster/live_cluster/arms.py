@@ -25,11 +25,4 @@ class Arm:
         return self.plan or ("-p", "noop")
 
 
-ARMS = {
-    arm.name: arm
-    for arm in (
-        Arm("noop"),
-        Arm("specon", ("-p", "specon", *_SCALED)),
-        Arm("specon-flowcon", ("-p", "specon", *_SCALED, "--set", "within=flowcon")),
-    )
-}
+ARMS = {arm.name: arm for arm in (Arm("noop"), Arm("specon", ("-p", "specon", *_SCALED)))}

@@ -102,7 +102,7 @@ def test_a_policy_remembers_jobs_of_both_kinds() -> None:
         one.progress.met_first = NOW
     found = decided("tradl", *done)
     assert len(found.actions) == 2
-    assert found.state == {"h": sorted(one.run_id for one in done)}
+    assert found.state == {"h": {one.run_id: NOW for one in done}}
     assert decided("tradl", *done, state=found.state).actions == ()
 
 

@@ -1,16 +1,13 @@
 """SpeCon, worked by hand: the ladder, and which job goes where, if any."""
 
-from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import asdict, replace
 from typing import Any
 
 import pytest
 
 from dltools.notation.times import MICRO
 from dltools.observations.host_samples import GpuUse
-from dltools.plan.policy.flowcon import FLOWCON
 from dltools.plan.policy.interface import ActionKind, Cluster, HostState
-from dltools.plan.policy.slaq import SLAQ
 from dltools.plan.policy.specon import SPECON, Parameters, transition
 from dltools.plan.policy.specon_migration import KnownJob, lasting_name, load_of
 from dltools.plan.signals.container_history import ContainerHistory
@@ -40,7 +37,7 @@ def memory(**classes: str) -> dict[str, object]:
     for key, job_class in classes.items():
         host, name = key.split("_")
         known = KnownJob(1.0, job_class, 0.01 if job_class == CC else 0.9)
-        best.setdefault(host, {})[f"{name}@0"] = known.to_json()
+        best.setdefault(host, {})[f"{name}@0"] = asdict(known)
     return {"best": best, "moved": {}, "last": None}
 
 
@@ -136,14 +133,6 @@ def test_a_task_of_a_swarm_is_the_same_job_after_its_move() -> None:
     assert all(name == short for name, short in kept.items())
 
 
-def test_on_one_host_slaq_shares_as_slaq_does() -> None:
-    found = cluster(h=[job("a"), job("b")])
-    decision = SPECON.decide(found, Parameters(within="slaq"), memory(h_a=PC, h_b=PC))
-    alone = SLAQ.decide(found, SLAQ.parameters(), {})
-    shares = {key: allocation.share for key, allocation in decision.allocations.items()}
-    assert shares == {key: allocation.share for key, allocation in alone.allocations.items()}
-
-
 def growing(name: str, rate: float) -> ContainerHistory:
     """A job whose loss has fallen by a rate (1/s) over the last two intervals."""
     made = job(name)
@@ -152,56 +141,6 @@ def growing(name: str, rate: float) -> ContainerHistory:
     times = [NOW - 15 * MICRO, NOW - 5 * MICRO]
     made.add_points("loss", times, [1.0, 1.0 - 10 * rate], [None, None])
     return made
-
-
-def test_on_one_host_flowcon_shares_as_flowcon_does_and_keeps_its_classes() -> None:
-    jobs = [growing("a", 0.05), growing("b", 0.0005)]
-    found = cluster(h=jobs)
-    alone, within, state, previous = FLOWCON.decide(found, FLOWCON.parameters(), {}), None, {}, {}
-    for expected in ("WL", "CL"):
-        within = SPECON.decide(found, Parameters(within="flowcon"), state)
-        shares = {key: one.share for key, one in within.allocations.items()}
-        assert shares == {key: one.share for key, one in alone.allocations.items()}
-        assert state_classes(within.state) == {"a": "NL", "b": expected}
-        assert "within: " in within.allocations["b"].reason
-        state, previous = dict(within.state), within.allocations
-        found = Cluster(NOW, "h", {"h": replace(found.hosts["h"], previous=previous)}, 10.0)
-        before = replace(found.hosts["h"], previous=alone.allocations)
-        alone = FLOWCON.decide(Cluster(NOW, "h", {"h": before}, 10.0), FLOWCON.parameters(), {})
-
-
-def state_classes(state: Mapping[str, Any]) -> dict[str, str]:
-    found: dict[str, str] = state["within"]["classes"]["h"]
-    return found
-
-
-def test_a_job_that_is_to_leave_gets_no_limit_and_the_others_share_its_host() -> None:
-    found = cluster(h=[growing("a", 0.05), growing("b", 0.04), growing("c", 0.0005)], i=[])
-    state = with_loads(found, memory(h_a=PC, h_b=PC, h_c=CC))
-    decision = SPECON.decide(found, Parameters(within="flowcon", pause=0.0), state)
-    (order,) = decision.actions
-    assert (order.job_id, order.to) == ("c", "i")
-    leaving = decision.allocations["c"]
-    assert leaving.unlimited
-    assert "it is to leave: no limit, so that it writes its checkpoint soon" in leaving.reason
-    staying = replace(found.hosts["h"], jobs=found.hosts["h"].jobs[:2])
-    alone = FLOWCON.decide(Cluster(NOW, "h", {"h": staying}, 10.0), FLOWCON.parameters(), {})
-    for key in "ab":
-        assert decision.allocations[key].share == alone.allocations[key].share
-    later = SPECON.decide(found, Parameters(within="flowcon"), decision.state)
-    assert later.allocations["c"].unlimited  # until it has left
-
-
-def test_on_one_host_the_job_nearest_to_its_end_goes_first() -> None:
-    short, long = job("a", attained=50.0), job("b", attained=50.0)
-    for one, epochs in ((short, 20), (long, 200)):
-        one.label({"dltools.epochs": str(epochs)})
-        one.progress.step, one.progress.epoch = 10, 10.0
-    found = cluster(h=[long, short])
-    decision = SPECON.decide(found, Parameters(within="srtf"), memory(h_a=PC, h_b=PC))
-    assert (decision.allocations["a"].share or 0) > 0.9
-    assert (decision.allocations["b"].share or 1) < 0.1
-    assert decision.allocations["a"].job_class == PC
 
 
 def test_growth_by_gpu_second_is_not_compared_with_growth_by_cpu_time() -> None:
