@@ -1,7 +1,7 @@
 """Small recordings for tests: samples of a host with jobs whose loss and CPU are given."""
 
 import io
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -9,13 +9,16 @@ from dltools.observations.newest_rows import ObservedHosts
 from dltools.observations.table import Row, to_table
 from dltools.plan.decisions import JobDecision
 from dltools.plan.planner import Planner
+from dltools.plan.policy import registry
 from dltools.plan.policy.flowcon import FLOWCON
 from dltools.plan.policy.interface import Policy
 from dltools.plan.policy.parameters import build
-from dltools.plan.realisation.mode import Mode, RealisationOptions
-from dltools.plan.records import Plan, dump_plan, load_plans
+from dltools.plan.realisation.mode import Mode, QueueParameters, RealisationOptions
+from dltools.plan.records import Action, Plan, dump_plan, load_plans
 
 BEGUN = datetime(2026, 1, 1, tzinfo=UTC)
+SHARING = ("flowcon", "srtf", "fair", "las", "slaq", "tradl")
+"""The policies that share CPUs among trainings."""
 
 
 def at(seconds: float) -> datetime:
@@ -94,3 +97,45 @@ def decisions_of(made: Planner) -> Mapping[str, JobDecision]:
 def reread(plan: Plan) -> Plan:
     """The plan as the next run finds it in a file."""
     return next(iter(load_plans(io.BytesIO(dump_plan(plan).encode()), "plan")))
+
+
+# Planners that have each policy's defaults
+
+
+def planner(
+    policy: str = "fair", mode: Mode | None = None, state: Any = None, **queue: Any
+) -> Planner:
+    """`queue` are parameters of its queue."""
+    found = registry.get(policy, [])
+    options = RealisationOptions(mode, queue=QueueParameters(**queue))
+    return Planner(found, found.parameters(), options, state)
+
+
+def having_read(made: Planner, rows: Iterable[Row]) -> Planner:
+    made.add(to_table(sorted(rows, key=lambda row: row["time"])))
+    return made
+
+
+def feed(made: Planner, *rows: Row) -> Plan:
+    """Add a sample of a stream, and return the plan after it."""
+    having_read(made, rows).complete()
+    return reread(made.plan({}))
+
+
+def plan_in_two(make: Callable[..., Planner], rows: list[Row], cut: int) -> Plan:
+    """Return the plan where one planner reads some rows, and the next one, with its state, the
+    others."""
+    state = reread(having_read(make(), rows[:cut]).plan({})).state
+    return having_read(make(state=state or None), rows[cut:]).plan({})
+
+
+def by_name(plan: Plan) -> dict[str, Action]:
+    return {action.container_name: action for action in plan.actions}
+
+
+def sets(plan: Plan) -> dict[str, dict[str, Any]]:
+    return {name: {**action.set} for name, action in by_name(plan).items()}
+
+
+def weights(plan: Plan) -> dict[str, float]:
+    return {name: one["weight"] for name, one in sets(plan).items() if "weight" in one}

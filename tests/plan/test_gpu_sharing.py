@@ -1,29 +1,31 @@
 """Jobs that share GPUs: left to share, or in turns on each GPU where that is asked for."""
 
+from functools import partial
 from typing import Any
 
 import pytest
 from helpers.examples import some_of
-from helpers.observed_rows import container, gpu, node, point
+from helpers.observed_rows import (
+    SHARING,
+    by_name,
+    container,
+    decisions_of,
+    feed,
+    gpu,
+    having_read,
+    node,
+    plan_in_two,
+    planner,
+    point,
+)
 
-from dltools.observations.table import Row, to_table
-from dltools.plan.planner import Planner
-from dltools.plan.policy import registry
+from dltools.observations.table import Row
 from dltools.plan.policy.interface import Allocation
 from dltools.plan.realisation.feeders import turn_settings
-from dltools.plan.realisation.mode import GpuSharing, Mode, QueueParameters, RealisationOptions
+from dltools.plan.realisation.mode import GpuSharing, Mode
 from dltools.plan.records import Op, Plan
 
-POLICIES = ("flowcon", "srtf", "fair", "las", "slaq", "tradl")
 GIB = 1 << 30
-
-
-def planner(
-    policy: str, mode: Mode | None = None, state: Any = None, feeders: str = "first"
-) -> Planner:
-    found = registry.get(policy, [])
-    options = RealisationOptions(mode, queue=QueueParameters(feeders=feeders))
-    return Planner(found, found.parameters(), options, state)
 
 
 def on_gpu(
@@ -71,24 +73,18 @@ def server(**how: Any) -> list[Row]:
 
 
 def plan_of(rows: list[Row], policy: str = "fair", mode: Mode | None = None, **how: Any) -> Plan:
-    made = planner(policy, mode, **how)
-    made.add(to_table(rows))
-    return made.plan({})
+    return having_read(planner(policy, mode, **how), rows).plan({})
 
 
 def turns(plan: Plan) -> dict[str, tuple[str | None, int]]:
     return {
-        one.container_name: (one.set.get("queue"), one.set["group"])
-        for one in plan.actions
+        name: (one.set.get("queue"), one.set["group"])
+        for name, one in by_name(plan).items()
         if one.op is Op.ROTATE
     }
 
 
-def why(made: Planner, name: str) -> str:
-    return next(one.reason for one in made.explain().decisions if one.name == name)
-
-
-@pytest.mark.parametrize("policy", some_of(POLICIES, 1))
+@pytest.mark.parametrize("policy", some_of(SHARING, 1))
 def test_two_jobs_on_each_gpu_take_turns_there_where_that_is_asked_for(policy) -> None:
     found = turns(plan_of(server(), policy, Mode.ROTATE))
     assert len(found) == 16
@@ -97,14 +93,13 @@ def test_two_jobs_on_each_gpu_take_turns_there_where_that_is_asked_for(policy) -
         assert pair == [(f"GPU-{number}", 0), (f"GPU-{number}", 1)]
 
 
-@pytest.mark.parametrize("policy", some_of(POLICIES, 1))
+@pytest.mark.parametrize("policy", some_of(SHARING, 1))
 @pytest.mark.parametrize("mode", [None, Mode.PRIORITY, Mode.WEIGHT])
 def test_two_jobs_on_each_gpu_share_it_otherwise(policy, mode) -> None:
     made = planner(policy, mode)
     for now in range(0, 60, 2):
-        made.add(to_table([row for row in server() if row["time"].second == now]))
-        made.complete()
-        assert not [one for one in made.plan({}).actions if now > 2 or one.op is Op.ROTATE]
+        plan = feed(made, *(row for row in server() if row["time"].second == now))
+        assert not [one for one in plan.actions if now > 2 or one.op is Op.ROTATE]
 
 
 def test_turns_are_in_proportion_to_shares_within_each_queue() -> None:
@@ -133,10 +128,9 @@ def test_turns_are_in_proportion_to_shares_within_each_queue() -> None:
     ],
 )
 def test_jobs_share_where_their_memory_is_unknown_or_too_large(how, reason) -> None:
-    made = planner("fair", Mode.ROTATE)
-    made.add(to_table(server(**how)))
+    made = having_read(planner("fair", Mode.ROTATE), server(**how))
     assert turns(made.plan({})) == {}
-    assert reason in why(made, "a0")
+    assert reason in decisions_of(made)["a0"].reason
 
 
 def mixed(now: float) -> list[Row]:
@@ -158,7 +152,7 @@ def mixed(now: float) -> list[Row]:
     ]
 
 
-@pytest.mark.parametrize("policy", some_of(POLICIES, 1))
+@pytest.mark.parametrize("policy", some_of(SHARING, 1))
 def test_only_who_may_be_paused_takes_turns(policy) -> None:
     rows = [row for now in range(0, 40, 2) for row in mixed(now)]
     assert turns(plan_of(rows, policy, Mode.ROTATE)).keys() == {"a", "b"}
@@ -242,7 +236,5 @@ def test_turns_on_cpus_and_on_gpus_go_on_beside_each_other() -> None:
 def test_a_state_between_any_two_rows_gives_the_same_plan(cut) -> None:
     rows = server()
     wanted = plan_of(rows, mode=Mode.ROTATE)
-    state = plan_of(rows[:cut], mode=Mode.ROTATE).state
-    found = plan_of(rows[cut:], mode=Mode.ROTATE, state=state)
-    assert found.actions == wanted.actions
-    assert found.state == wanted.state
+    found = plan_in_two(partial(planner, "fair", Mode.ROTATE), rows, cut)
+    assert (found.actions, found.state) == (wanted.actions, wanted.state)

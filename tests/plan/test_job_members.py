@@ -1,26 +1,32 @@
 """Jobs of several containers: one place, one class, one share, one turn."""
 
+from functools import partial
 from typing import Any
 
 import pytest
 from helpers.examples import some_of
-from helpers.observed_rows import at, container, decisions_of, job_id, node, point
+from helpers.observed_rows import (
+    SHARING,
+    at,
+    by_name,
+    container,
+    decisions_of,
+    having_read,
+    job_id,
+    node,
+    plan_in_two,
+    planner,
+    point,
+    weights,
+)
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dltools.observations.table import Row, to_table
-from dltools.plan.planner import Planner
-from dltools.plan.policy import registry
-from dltools.plan.realisation.mode import Mode, RealisationOptions
+from dltools.observations.table import Row
+from dltools.plan.realisation.mode import Mode
 from dltools.plan.records import Action, Op, Plan
 
-POLICIES = ("flowcon", "srtf", "fair", "las", "slaq", "tradl")
 MEETS = "10.0.0.2:29500"
-
-
-def planner(policy: str, mode: Mode | None = None, state: Any = None) -> Planner:
-    found = registry.get(policy, [])
-    return Planner(found, found.parameters(), RealisationOptions(mode), state)
 
 
 def member(seconds: float, name: str, **more: Any) -> Row:
@@ -42,17 +48,11 @@ def rows(seconds: int = 40, **more: Any) -> list[Row]:
     return found
 
 
-def plan_of(policy: str, mode: Mode | None, table: list[Row], state: Any = None) -> Plan:
-    made = planner(policy, mode, state)
-    made.add(to_table(sorted(table, key=lambda row: row["time"])))
-    return made.plan({})
+def plan_of(policy: str, mode: Mode | None, table: list[Row]) -> Plan:
+    return having_read(planner(policy, mode), table).plan({})
 
 
-def by_name(plan: Plan) -> dict[str, Action]:
-    return {action.container_name: action for action in plan.actions}
-
-
-@pytest.mark.parametrize("policy", some_of(POLICIES, 3))
+@pytest.mark.parametrize("policy", some_of(SHARING, 3))
 def test_members_have_one_turn(policy) -> None:
     found = by_name(plan_of(policy, Mode.ROTATE, rows()))
     assert set(found) == {"ddp-0", "ddp-1", "cnn"}
@@ -63,34 +63,25 @@ def test_members_have_one_turn(policy) -> None:
     assert "one of 2 containers of the job 10.0.0.2:29500" in found["ddp-1"].reason
 
 
-@pytest.mark.parametrize("policy", some_of(POLICIES, 3))
+@pytest.mark.parametrize("policy", some_of(SHARING, 3))
 @pytest.mark.parametrize("mode", [None, Mode.PRIORITY, Mode.WEIGHT])
 def test_members_have_one_weight(policy, mode) -> None:
-    found = plan_of(policy, mode, rows())
-    weights = {a.container_name: a.set["weight"] for a in found.actions}
-    assert weights.get("ddp-0") == weights.get("ddp-1")
+    found = weights(plan_of(policy, mode, rows()))
+    assert found.get("ddp-0") == found.get("ddp-1")
 
 
 def test_fair_gives_two_jobs_one_half_each_and_members_a_quarter() -> None:
     found = by_name(plan_of("fair", Mode.QUOTA, rows()))
     assert [found[name].set["cpus"] for name in ("ddp-0", "ddp-1", "cnn")] == [0.5, 0.5, 1.0]
-    weights = by_name(plan_of("fair", Mode.WEIGHT, rows()))
-    assert {name: one.set["weight"] for name, one in weights.items()} == {
-        "ddp-0": 512.0,
-        "ddp-1": 512.0,
-    }
+    assert weights(plan_of("fair", Mode.WEIGHT, rows())) == {"ddp-0": 512.0, "ddp-1": 512.0}
 
 
 def test_of_a_metric_that_both_report_one_member_s_counts() -> None:
-    made = planner("flowcon", Mode.QUOTA)
-    made.add(to_table(rows()))
+    made = having_read(planner("flowcon", Mode.QUOTA), rows())
     (host,) = made._hosts.values()
     job = host.history.containers[f"job:{MEETS}"]
-    assert (
-        len(job.progress.metrics["loss"].times)
-        == len(set(job.progress.metrics["loss"].times))
-        == 19
-    )
+    times = job.progress.metrics["loss"].times
+    assert len(times) == len(set(times)) == 19
     assert job.use.samples[-1] == (job.use.samples[-1][0], 36.0)  # of both
     assert (job.use.threads, job.use.cpu.demand, job.in_force.limits.get("cpus")) == (2, 2.0, 4.0)
 
@@ -121,8 +112,8 @@ def test_two_jobs_that_give_themselves_one_name_are_never_paused() -> None:
             table.append({**row, "container_name": name, "container_id": job_id(name)})
     found = plan_of("fair", Mode.ROTATE, table)
     assert set(by_name(found)) <= {"cnn"}
-    weights = by_name(plan_of("fair", Mode.WEIGHT, table))
-    assert "one of" not in " ".join(one.reason for one in weights.values())
+    named = by_name(plan_of("fair", Mode.WEIGHT, table))
+    assert "one of" not in " ".join(one.reason for one in named.values())
 
 
 @pytest.mark.parametrize("policy", ["fair", "srtf"])
@@ -155,13 +146,8 @@ def test_a_service_that_is_updated_is_not_paused_until_its_old_tasks_are_gone(po
 def test_who_protects_one_member_protects_all() -> None:
     table = rows(labels='{"dltools.protect": "true"}')
     assert set(by_name(plan_of("fair", Mode.QUOTA, table))) <= {"cnn"}
-    assert "protected" in decisions_of(_read("fair", table))["ddp-1"].reason
-
-
-def _read(policy: str, table: list[Row]) -> Planner:
-    made = planner(policy, Mode.QUOTA)
-    made.add(to_table(table))
-    return made
+    made = having_read(planner("fair", Mode.QUOTA), table)
+    assert "protected" in decisions_of(made)["ddp-1"].reason
 
 
 def test_a_job_goes_on_with_the_members_that_are_left() -> None:
@@ -182,10 +168,8 @@ def test_a_job_goes_on_with_the_members_that_are_left() -> None:
 def test_a_state_between_any_two_rows_gives_the_same_plan(cut, policy) -> None:
     table = rows()
     whole = plan_of(policy, Mode.ROTATE, table)
-    first = plan_of(policy, Mode.ROTATE, table[:cut])
-    second = plan_of(policy, Mode.ROTATE, table[cut:], first.state or None)
-    assert second.actions == whole.actions
-    assert second.state == whole.state
+    second = plan_in_two(partial(planner, policy, Mode.ROTATE), table, cut)
+    assert (second.actions, second.state) == (whole.actions, whole.state)
 
 
 @given(
@@ -210,7 +194,6 @@ def test_all_containers_of_a_job_get_the_same(jobs, policy) -> None:
 
 def test_a_single_plan_covers_the_containers_of_a_job() -> None:
     """dl-apply renews the leases of those that it covers."""
-    made = planner("fair", Mode.WEIGHT)
-    made.add(to_table(rows()))
+    made = having_read(planner("fair", Mode.WEIGHT), rows())
     covered = made.plan({}, is_single=True).covers
     assert covered == tuple(sorted(map(job_id, ("ddp-0", "ddp-1", "cnn"))))

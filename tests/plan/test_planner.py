@@ -154,13 +154,6 @@ def test_samples_taken_in_stretches_give_the_plan_of_samples_taken_one_by_one(
 
 @pytest.mark.parametrize("name", some_of(POLICIES, 3))
 @examples(repeated(6, 12))
-@given(rows=recordings())
-def test_same_input_gives_same_bytes(name, rows) -> None:
-    assert dump_plan(final(name, rows)) == dump_plan(final(name, rows))
-
-
-@pytest.mark.parametrize("name", some_of(POLICIES, 3))
-@examples(repeated(6, 12))
 @given(rows=recordings(), chance=st.randoms(use_true_random=False))
 def test_order_of_containers_within_a_sample_changes_nothing(name, rows, chance) -> None:
     keyed = {id(row): (row["time"], chance.random()) for row in rows}

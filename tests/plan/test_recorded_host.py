@@ -29,13 +29,13 @@ def test_a_sample_fills_the_history() -> None:
 def test_step_and_epoch_are_those_of_the_newest_point_whatever_its_metric() -> None:
     newest = point(1.5, "a", 0.5, "val_loss", step=7, epoch=2.0)
     older = point(1.0, "a", 0.4, "loss", step=6, epoch=1.0)
-    unknown = point(1.8, "a", 0.3, "kl")
+    unknown = point(1.8, "a", 0.3, "kl", epoch=3.0)
     for points in ([older, newest, unknown], [newest, older, unknown], [unknown, newest, older]):
         host = begin(new(), *points, *sample(2, "a"))
         read(host, 1)
         host.record()
         a = host.history.containers[A]
-        assert (a.progress.step, a.progress.epoch) == (7, 2.0)
+        assert (a.progress.step, a.progress.epoch) == (7, 3.0)
 
 
 def test_how_long_it_trains_is_what_it_has_said_last() -> None:
@@ -79,19 +79,6 @@ def test_points_before_a_container_s_start_are_not_its_own() -> None:
     host = begin(new(), *rows, point(1, "a", 9.0), point(2, "a", 2.0), point(3, "a", 3.0))
     read(host, 1)
     assert losses(host.history.containers[A]) == [2.0, 3.0]
-
-
-def test_the_newest_epoch_and_step_are_kept() -> None:
-    rows = [
-        *sample(4, "a"),
-        point(1, "a", 1.0, step=10, epoch=1.0),
-        point(2, "a", 1.0, step=20),
-        point(3, "a", 1.0, epoch=2.0),
-    ]
-    host = begin(new(), *rows)
-    read(host, 1)
-    a = host.history.containers[A]
-    assert (a.progress.step, a.progress.epoch) == (20, 2.0)
 
 
 def test_samples_recorded_at_once_are_those_recorded_one_by_one() -> None:

@@ -3,12 +3,11 @@
 from typing import Any
 
 import pytest
-from helpers.observed_rows import at, container, node, point, reread
+from helpers.observed_rows import at, container, feed, node, planner, point, weights
 
-from dltools.observations.table import Row, to_table
+from dltools.observations.table import Row
 from dltools.plan.planner import Planner
-from dltools.plan.policy import registry
-from dltools.plan.realisation.mode import Mode, RealisationOptions
+from dltools.plan.realisation.mode import Mode
 from dltools.plan.records import Op, Plan
 
 FIRST, SECOND, LAST = 1024.0, 10.0, 2.0
@@ -17,16 +16,8 @@ SILENT = "libtorch in its processes, silent"
 SAID = {"labels": '{"dltools.role": "training"}'}
 
 
-def planner(policy: str = "flowcon", mode: Mode | None = Mode.PRIORITY) -> Planner:
-    found = registry.get(policy, [])
-    return Planner(found, found.parameters(), RealisationOptions(mode))
-
-
-def feed(made: Planner, *rows: Row) -> Plan:
-    """Add a sample, and return the plan after it."""
-    made.add(to_table(sorted(rows, key=lambda row: row["time"])))
-    made.complete()
-    return reread(made.plan({}))
+def in_order(policy: str = "flowcon", state: Any = None) -> Planner:
+    return planner(policy, Mode.PRIORITY, state)
 
 
 def busy(now: float, name: str, used: float, start: float = 0.0, **more: Any) -> Row:
@@ -41,16 +32,12 @@ def busy(now: float, name: str, used: float, start: float = 0.0, **more: Any) ->
     return container(now, name, used, **fields)
 
 
-def weights(plan: Plan) -> dict[str, float]:
-    return {a.container_name: a.set["weight"] for a in plan.actions if "weight" in a.set}
-
-
 def reasons(plan: Plan) -> dict[str, str]:
     return {action.container_name: action.reason for action in plan.actions}
 
 
 def test_a_newcomer_runs_alone_beside_a_running_job() -> None:
-    made = planner("srtf")
+    made = in_order("srtf")
     feed(made, node(30), busy(30, "old", 55.0), point(29, "old", 1.0))
     plan = feed(made, node(32), busy(32, "old", 59.0), busy(32, "new", 0.1, start=31.9))
     assert weights(plan) == {"old": SECOND}  # new has the first level from its start
@@ -58,7 +45,7 @@ def test_a_newcomer_runs_alone_beside_a_running_job() -> None:
 
 
 def test_newcomers_go_one_by_one_in_order_of_arrival() -> None:
-    made = planner()
+    made = in_order()
     feed(made, node(2), busy(2, "a", 2.0))
     plan = feed(
         made, node(4), busy(4, "a", 4.0), busy(4, "b", 0.1, start=3.5), busy(4, "c", 0.1, start=3.9)
@@ -71,7 +58,7 @@ def test_newcomers_go_one_by_one_in_order_of_arrival() -> None:
 
 
 def test_after_its_cpu_seconds_a_silent_job_takes_turns_with_the_others() -> None:
-    made = planner()
+    made = in_order()
     feed(made, node(2), busy(2, "a", 2.0))
     feed(made, node(4), busy(4, "a", 4.0), busy(4, "b", 0.1, start=3.5))
     # a has had its 10 CPU seconds: b runs alone now.
@@ -142,7 +129,7 @@ def test_a_busy_container_that_is_no_training_is_left_alone(more, mode) -> None:
 
 
 def test_auto_sees_the_threads_of_silent_jobs() -> None:
-    made = planner(mode=None)
+    made = planner("flowcon")
     plan = feed(made, node(2), busy(2, "a", 2.0), busy(2, "b", 0.1, start=1.5))
     assert weights(plan) == {"b": SECOND}
     assert plan.params["realize"] == "priority"
@@ -150,7 +137,7 @@ def test_auto_sees_the_threads_of_silent_jobs() -> None:
 
 @pytest.mark.parametrize("policy", ["noop", "dqoes", "specon"])
 def test_a_policy_that_gives_no_shares_orders_no_silent_job(policy) -> None:
-    plan = feed(planner(policy), node(2), busy(2, "a", 2.0), busy(2, "b", 0.1, start=1.5))
+    plan = feed(in_order(policy), node(2), busy(2, "a", 2.0), busy(2, "b", 0.1, start=1.5))
     assert plan.actions == ()
 
 
@@ -158,12 +145,12 @@ def test_a_policy_that_gives_no_shares_orders_no_silent_job(policy) -> None:
     "more", [{"labels": '{"dltools.protect": "1"}'}, {"labels": '{"dltools.qoe": "0.2"}'}]
 )
 def test_protected_and_serving_containers_are_left_alone(more) -> None:
-    plan = feed(planner(), node(2), busy(2, "a", 2.0), busy(2, "b", 0.1, start=1.5, **more))
+    plan = feed(in_order(), node(2), busy(2, "a", 2.0), busy(2, "b", 0.1, start=1.5, **more))
     assert plan.actions == ()
 
 
 def test_a_container_that_uses_no_cpu_is_left_alone() -> None:
-    made = planner()
+    made = in_order()
     feed(made, node(30), busy(30, "a", 55.0), busy(30, "idle", 0.5), point(29, "a", 1.0))
     plan = feed(made, node(40), busy(40, "a", 75.0), busy(40, "idle", 0.5), point(39, "a", 0.9))
     assert weights(plan) == {}
@@ -172,13 +159,13 @@ def test_a_container_that_uses_no_cpu_is_left_alone() -> None:
 @pytest.mark.parametrize(("wanted", "planned"), [(1.9, "a b"), (0.1, "a"), (float("nan"), "a")])
 def test_one_that_others_keep_from_the_cpus_competes(wanted: float, planned: str) -> None:
     # b had a tenth of a CPU in the 100 seconds before anybody looked: its demand shows why.
-    made, starved = planner(), busy(100, "b", 10.0, start=0.0, demand_cores=wanted)
+    made, starved = in_order(), busy(100, "b", 10.0, start=0.0, demand_cores=wanted)
     plan = feed(made, node(100), busy(100, "a", 3.0, start=98.0), starved)
     assert set(weights(plan)) | {"a"} == set(planned.split())
 
 
 def test_an_idle_container_that_begins_to_work_competes() -> None:
-    made = planner("srtf")
+    made = in_order("srtf")
     feed(made, node(30), busy(30, "a", 55.0), busy(30, "b", 0.5), point(29, "a", 1.0))
     feed(made, node(40), busy(40, "a", 60.0), busy(40, "b", 15.5), point(39, "a", 0.9))
     plan = feed(made, node(46), busy(46, "a", 62.0), busy(46, "b", 25.0), point(45, "a", 0.8))
@@ -186,7 +173,7 @@ def test_an_idle_container_that_begins_to_work_competes() -> None:
 
 
 def test_a_job_that_waits_is_not_taken_for_idle() -> None:
-    made = planner()
+    made = in_order()
     feed(made, node(2), busy(2, "a", 2.0))
     feed(made, node(4), busy(4, "a", 4.0), busy(4, "b", 0.1, start=3.5))
     for second in (6, 8, 10):
@@ -206,20 +193,18 @@ def test_a_silent_job_is_remembered_over_a_cut() -> None:
         [node(8), busy(8, "a", 10.5), busy(8, "b", 0.2, start=3.5, cpu_weight=SECOND)],
         [node(10), busy(10, "a", 10.6, cpu_weight=SECOND), busy(10, "b", 4.0, start=3.5)],
     ]
-    whole = planner()
+    whole = in_order()
     for sample in rows:
         plan = feed(whole, *sample)
     saved: Any = None
     for sample in rows:
-        found = registry.get("flowcon", [])
-        made = Planner(found, found.parameters(), RealisationOptions(Mode.PRIORITY), saved)
-        part = feed(made, *sample)
+        part = feed(in_order(state=saved), *sample)
         saved = part.state
     assert part == plan
 
 
 def test_the_last_of_silent_jobs_has_the_first_level_when_the_others_have_exited() -> None:
-    made = planner("srtf", mode=None)
+    made = planner("srtf")
     feed(made, node(2), busy(2, "a", 2.0))
     assert weights(feed(made, node(4), busy(4, "a", 4.0), busy(4, "b", 0.1, start=3.5))) == {
         "b": SECOND
@@ -232,7 +217,7 @@ def test_the_last_of_silent_jobs_has_the_first_level_when_the_others_have_exited
 
 @pytest.mark.parametrize("weight", [SECOND, 10.24])  # as the two cgroup versions show it
 def test_a_job_that_waits_is_left_as_it_is_until_its_place_changes(weight) -> None:
-    made = planner()
+    made = in_order()
     feed(made, node(2), busy(2, "a", 1.0), busy(2, "b", 1.0))
     plan = feed(made, node(4), busy(4, "a", 4.0), busy(4, "b", 2.5, cpu_weight=weight))
     assert weights(plan) == {}
