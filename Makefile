@@ -7,7 +7,7 @@
 # make faults      break moves between three Swarm nodes in all ways; needs root, 25 minutes
 # make lint        check style, types and import contracts
 # make package     build wheel and sdist into dist/, and try them in empty environments; a minute
-# make docs        write the generated parts of man pages, completions and README, and README's picture
+# make docs        write the generated parts of man pages and completions
 # make structure   print the package's sizes and imports, and what breaks a bound
 # make bench       measure costs against docker stats, times and precision, and print them
 # make bench-contention  measure what waiting trainings cost the first in line; needs root

@@ -22,6 +22,7 @@ from helpers.tools import TOOLS, Tools, command, environment
 ROOT = Path(__file__).parents[2]
 RECORDING = ROOT / "samples/digits/recording.parquet"
 PAGES = ("README.md", *sorted(f"docs/{path.name}" for path in (ROOT / "docs").glob("*.md")))
+DOCUMENTS = (*PAGES, "ARCHITECTURE.md", "CONTRIBUTING.md", "SECURITY.md")
 
 ELSEWHERE = {
     "sudo": "needs root and systemd: tests/emulated",
@@ -124,7 +125,7 @@ def test_each_other_program_is_known(page) -> None:
             assert first <= {*TOOLS, *SHELL}, line
 
 
-@pytest.mark.parametrize("page", PAGES)
+@pytest.mark.parametrize("page", DOCUMENTS)
 def test_targets_of_make_and_files_of_samples_exist(page) -> None:
     text = (ROOT / page).read_text()
     targets = set(re.findall(r"^([\w-]+):", (ROOT / "Makefile").read_text(), re.M))
@@ -135,7 +136,7 @@ def test_targets_of_make_and_files_of_samples_exist(page) -> None:
     assert {name for name in named if not (ROOT / name).exists()} == set()
 
 
-@pytest.mark.parametrize("page", PAGES)
+@pytest.mark.parametrize("page", DOCUMENTS)
 def test_links_lead_somewhere(page) -> None:
     text = (ROOT / page).read_text()
     for target in re.findall(r"\]\((?!https?:)([^)]+)\)", text):

@@ -122,11 +122,6 @@ def test_policies_are_offered(shell, tool) -> None:
     assert set(shell(f"{tool} --policy ")) == set(registry.policies([]))
 
 
-@pytest.mark.parametrize("tool", ["dl-probe", "dl-plan", "dl-apply", "dl-sim", "dl-report"])
-def test_fish_finds_each_tool_s_options_by_its_name(tool) -> None:
-    assert "--version" in fish(f"{tool} --")
-
-
 @SHELLS
 @pytest.mark.parametrize(
     ("line", "offers"),

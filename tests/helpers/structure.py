@@ -77,14 +77,6 @@ class Structure:
     modules: dict[str, Module]
 
     @property
-    def root_modules(self) -> list[str]:
-        return sorted(
-            module.path.name
-            for module in self.modules.values()
-            if module.path.parent.name == PACKAGE and module.path.name != "__init__.py"
-        )
-
-    @property
     def module_graph(self) -> dict[str, set[str]]:
         return {name: module.imported(self.modules) for name, module in self.modules.items()}
 
@@ -93,12 +85,6 @@ class Structure:
         """The folders at every depth, the root among them, each with those that it imports."""
         folders = {name: str(module.path.parent) for name, module in self.modules.items()}
         return merged(self.module_graph, folders)
-
-    @property
-    def unit_graph(self) -> dict[str, set[str]]:
-        """The folders and modules at the root, each with those that it imports."""
-        found = merged(self.module_graph, {n: ".".join(n.split(".")[:2]) for n in self.modules})
-        return {unit: others - {PACKAGE} for unit, others in found.items() if unit != PACKAGE}
 
     @property
     def with_one_importer(self) -> dict[str, str]:
