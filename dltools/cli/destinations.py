@@ -12,7 +12,7 @@ import os
 import re
 import stat
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
@@ -23,6 +23,7 @@ from dltools.whole_files import atomic_file, named
 
 if TYPE_CHECKING:
     from _typeshed import ReadableBuffer as Buffer
+    from rich.console import Console, RenderableType
 
 _DESCRIPTOR = re.compile(r"/proc/(\d+)/(?:task/\d+/)?fd/(\d+)")
 _MOST_LINKS = 40
@@ -148,6 +149,9 @@ def make_console(file: Any = None) -> Any:
         def on_broken_pipe(self) -> None:
             raise BrokenPipeError  # rich itself would exit with 1
 
+        def show_cursor(self, _: bool = True) -> bool:
+            return False  # who is stopped or killed could not show it again
+
         def render_str(self, text: str, **how: Any) -> Any:
             return super().render_str(printable_lines(text), **how)
 
@@ -160,3 +164,29 @@ def make_console(file: Any = None) -> Any:
         markup=False,
         emoji=False,
     )
+
+
+@contextmanager
+def redrawn(console: Console) -> Iterator[Callable[[RenderableType], None]]:
+    """Yield what draws on a terminal, each time over the drawing before; the last one stays. Lines
+    on standard error come above it."""
+    from rich.live import Live
+
+    size = console.size
+    live = Live(
+        console=console,
+        auto_refresh=False,
+        redirect_stdout=False,
+        redirect_stderr=sys.stderr is not None and sys.stderr.isatty(),
+        vertical_overflow="crop",
+    )
+
+    def draw(view: RenderableType) -> None:
+        nonlocal size
+        if console.size != size:
+            console.clear()
+        size = console.size
+        live.update(view, refresh=True)
+
+    with live:
+        yield draw

@@ -35,8 +35,6 @@ class _Column:
     header: str
     look: str
     cells: list[str] = field(default_factory=list)
-    is_broken: bool = True
-    """Whether its cells may take several lines."""
 
     @property
     def natural(self) -> int:
@@ -58,7 +56,7 @@ class _Column:
         return [_filled(line, width, self.look) for line in found]
 
     def _pieces(self, cell: str) -> list[str]:
-        return re.split(_BREAKS[self.look], cell) if self.is_broken else [cell]
+        return re.split(_BREAKS[self.look], cell)
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,22 +84,16 @@ class FittedTable:
     settings, and "words" are never shortened, but a line may end between two of them; "note", the
     last column, are sentences. Where these do not all fit behind their rows, they stand under them,
     in one line each if they are `short_notes`.
-    Columns that do not fit beside each other go into further tables below the first; in a table
-    that `is_cut` they are left out, and each row is one line.
+    Columns that do not fit beside each other go into further tables below the first.
     """
 
-    def __init__(
-        self, *columns: str | bool, short_notes: bool = False, is_cut: bool = False
-    ) -> None:
+    def __init__(self, *columns: str | bool, short_notes: bool = False) -> None:
         """Make a table without rows."""
-        self._is_cut = is_cut
         self.styles: list[str] = []
         self._short_notes = short_notes
         self._is_shown = list(map(bool, columns))
         parts = [str(one).partition(":") for one in columns if one]
-        self.columns = [
-            _Column(header, look or "left", is_broken=not is_cut) for header, _, look in parts
-        ]
+        self.columns = [_Column(header, look or "left") for header, _, look in parts]
         if self.columns[0].look == "left":
             self.columns[0].look = "name"
         self._notes = self.columns.pop() if self.columns[-1].look == "note" else None
@@ -116,11 +108,10 @@ class FittedTable:
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         """Yield the lines of the table or tables that fit the width."""
-        parts = list(_parts(self.columns, options.max_width))[: 1 if self._is_cut else None]
-        for part in parts[:-1]:
+        *parts, last = _parts(self.columns, options.max_width)
+        for part in parts:
             yield from self._lines(part, _layout(part, options.max_width), console)
             yield ""
-        last = parts[-1]
         yield from self.laid_out(last, _layout(last, options.max_width), console)
 
     def laid_out(

@@ -2,32 +2,15 @@
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import partial
 from typing import Any
 
-from dltools.labels import METRIC, OBJECTIVE, parse_labels
+from dltools.labels import METRIC, parse_labels
 from dltools.observations import metric_names
 from dltools.observations.metric_names import Values
 
 Row = Mapping[str, Any]
-
-_MOST_POINTS = 120
-"""Points of a metric that are kept for its sparkline."""
-
-
-@dataclass(slots=True)
-class Recent(Values):
-    """The values of a metric, of which the `newest` are kept."""
-
-    newest: deque[float] = field(default_factory=partial(deque[float], maxlen=_MOST_POINTS))
-
-    def add(self, value: float) -> None:
-        """Add a value."""
-        Values.add(self, value)
-        self.newest.append(value)
 
 
 @dataclass(slots=True)
@@ -41,14 +24,6 @@ class Observed:
         """Take in a row that is newer."""
         self.before, self.row = self.row or None, row
 
-    def rate(self, name: str) -> float | None:
-        """Return the rise of a counter a second since the row before, 0 for one that began anew,
-        None if it is unknown."""
-        if not self.before or self.row[name] is None or self.before[name] is None:
-            return None
-        span = (self.row["time"] - self.before["time"]).total_seconds()
-        return max(0.0, self.row[name] - self.before[name]) / span if span > 0 else None
-
 
 @dataclass(slots=True)
 class ObservedContainer(Observed):
@@ -56,11 +31,11 @@ class ObservedContainer(Observed):
 
     labels: Mapping[str, str] = field(default_factory=dict)
     gpus: Sequence[Row] = ()
-    values: dict[str, Recent] = field(default_factory=dict)
+    values: dict[str, Values] = field(default_factory=dict)
 
     def add_point(self, row: Row) -> None:
         """Add a progress point."""
-        self.values.setdefault(row["metric"], Recent()).add(row["value"])
+        self.values.setdefault(row["metric"], Values()).add(row["value"])
 
     @property
     def metrics(self) -> list[str]:
@@ -74,10 +49,6 @@ class ObservedContainer(Observed):
             names.insert(0, wanted)
         return names
 
-    def objective(self, metric: str) -> str:
-        """Return "min" or "max", whichever is better for a metric."""
-        return self.labels.get(OBJECTIVE) or metric_names.objective(metric)
-
 
 class ObservedHosts:
     """One or several hosts as their samples show them, one after the other."""
@@ -88,7 +59,6 @@ class ObservedHosts:
         """By name."""
         self.containers: list[ObservedContainer] = []
         """The containers of the newest sample, in its order."""
-        self.is_sampled = False
         self._by_id: dict[str, ObservedContainer] = {}
 
     def take(self, rows: Iterable[Row]) -> None:
@@ -112,7 +82,6 @@ class ObservedHosts:
             container.gpus = gpus.get(key, [])
         self._by_id = present
         self.containers = list(present.values())
-        self.is_sampled = True
 
     def cpus_of(self, container: ObservedContainer) -> float | None:
         """Return the number of CPUs of a container's host, None where it is unknown."""

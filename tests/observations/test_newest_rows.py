@@ -46,7 +46,7 @@ def test_points_add_up_and_go_with_their_container() -> None:
     host = ObservedHosts()
     host.take([point("a", "loss", 3.0), container(0, "a")])
     host.take([container(1, "a"), point("a", "loss", 2.0)])
-    assert list(host.containers[0].values["loss"].newest) == [3.0, 2.0]
+    assert host.containers[0].values["loss"].last == 2.0
     host.take([])
     host.take([container(3, "a")])
     assert host.containers[0].values == {}
@@ -58,14 +58,13 @@ def test_a_metric_without_a_finite_value_comes_last() -> None:
     assert host.containers[0].metrics == ["loss", "val_loss"]
 
 
-def test_labels_choose_the_metric_and_its_objective() -> None:
+def test_a_label_chooses_the_metric() -> None:
     host = ObservedHosts()
-    labels = '{"dltools.metric": "reward", "dltools.objective": "max"}'
+    labels = '{"dltools.metric": "reward"}'
     points = [point("a", "val_loss", 1.0), point("a", "reward", 1.0)]
     host.take([container(0, "a", labels=labels), *points])
     (one,) = host.containers
     assert one.metrics == ["reward", "val_loss"]
-    assert one.objective("reward") == "max"
 
 
 def test_gpus_are_those_of_the_newest_sample() -> None:

@@ -16,7 +16,7 @@ import typer
 
 from dltools import bounded_reading
 from dltools.cli import destinations
-from dltools.cli.destinations import make_console, printable_on_terminal
+from dltools.cli.destinations import make_console, printable_on_terminal, redrawn
 from dltools.cli.exits import Exit, print_message, unbroken
 from dltools.cli.formats import RecordFormat
 from dltools.cli.input_streams import Hashed, open_recording
@@ -46,7 +46,6 @@ if TYPE_CHECKING:
     from rich.console import RenderableType
 
     from dltools.cli.plan.request import Request
-    from dltools.cli.screen import Screen
     from dltools.plan.policy.interface import Policy
     from dltools.plan.records import Plan
 
@@ -110,8 +109,7 @@ class _Session:
         self._planner = planner
         self._account = Account(samples.source.sha256)
         self._remarks = Remarks()
-        self._screen: Screen | None = None
-        self._drawing: RenderableType | None = None
+        self._draw: Callable[[RenderableType], None] | None = None
 
     def decide_on_recording(self) -> None:
         """Print the plan for the last sample, or one for every sample."""
@@ -134,15 +132,10 @@ class _Session:
         over each other on a terminal."""
         is_table = self._request.format is RecordFormat.TABLE
         if is_table and self._samples.is_live and sys.stdout.isatty():
-            from dltools.cli.screen import Screen
-
-            self._screen = Screen(make_console(), lambda: self._drawing)
-            self._screen.open()
-        try:
+            with redrawn(make_console()) as self._draw:
+                self._follow()
+        else:
             self._follow()
-        finally:
-            if self._screen is not None:
-                self._screen.close()
 
     def _follow(self) -> None:
         gc.disable()  # it takes a fifth of the time for a plan; between plans nobody waits
@@ -215,11 +208,10 @@ class _Session:
         explanation = self._planner.explain(pending=pending, is_single=self._is_single)
         wide = console.width >= _WIDE
         table = decisions_table(explanation.decisions, classes, wide=wide)
-        if self._screen is not None:
+        if self._draw is not None:
             from rich.console import Group
 
-            self._drawing = Group(*explanation.lines, table)
-            self._screen.draw()
+            self._draw(Group(*explanation.lines, table))
         else:
             console.print(table)
             for line in explanation.lines:

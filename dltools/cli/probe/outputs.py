@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import io
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
 from dltools.cli import destinations
-from dltools.cli.destinations import make_console, printable_file
+from dltools.cli.destinations import make_console, printable_file, redrawn
 from dltools.cli.exits import print_message
 from dltools.cli.formats import ObservationFormat, is_directory
 from dltools.observations.formats.registry import get_format
@@ -18,6 +18,7 @@ from dltools.observations.newest_rows import ObservedHosts
 
 if TYPE_CHECKING:
     import pyarrow as pa
+    from rich.console import Console, RenderableType
 
     from dltools.cli.probe.request import Request
     from dltools.observations.formats.base import Format, Writer
@@ -28,9 +29,10 @@ def open_output(request: Request) -> Iterator[Writer]:
     """Open the output; it is complete when the block ends, however it ends."""
     format_, is_stream = request.format, request.is_stream
     if request.output is None:
-        is_one = not request.may_be_several
-        if is_one and is_stream and format_ is ObservationFormat.TABLE and _is_live():
-            yield from _to_live_table()
+        console = make_console()
+        if is_stream and format_ is ObservationFormat.TABLE and _is_live(console):
+            with redrawn(console) as draw:
+                yield LiveTable(console, draw)
         else:
             yield from _to_stdout(format_)
     elif is_directory(request.output):
@@ -62,16 +64,8 @@ def holds_one_sample(format_: ObservationFormat) -> bool:
     return format_ is not ObservationFormat.TABLE and get_format(format_).holds_one_sample
 
 
-def _to_live_table() -> Iterator[Writer]:
-    from dltools.cli.probe.live import LiveTable
-
-    with LiveTable() as live:
-        yield live
-
-
-def _is_live() -> bool:
+def _is_live(console: Console) -> bool:
     """Tell whether standard output is a terminal on which a table can be drawn again."""
-    console = make_console()
     return sys.stdout.isatty() and console.is_terminal and not console.is_dumb_terminal
 
 
@@ -142,3 +136,23 @@ class _TableWriter:
     def close(self) -> None:
         self._out.flush()
         self._out.detach()
+
+
+class LiveTable:
+    """The table for people, drawn again with each sample: as many containers as the screen has
+    lines, under a line on each host."""
+
+    def __init__(self, console: Console, draw: Callable[[RenderableType], None]) -> None:
+        """`draw` draws over the drawing before."""
+        self._console, self._draw = console, draw
+        self._hosts = ObservedHosts()
+
+    def write(self, table: pa.Table) -> None:
+        """Draw the table with one more sample."""
+        from dltools.cli.probe.tables import live_view
+
+        self._hosts.take(table.to_pylist())
+        self._draw(live_view(self._hosts, *self._console.size))
+
+    def close(self) -> None:
+        """Leave the last drawing on the screen."""

@@ -145,7 +145,6 @@ def follow(
     """
     assert request.interval_s is not None
     sampler.follow()
-    wait = _wait_of(sampler, writer)
     sample = _patient(sampler, request.patience_s)
     begun = time.monotonic()
     taken = 0
@@ -168,24 +167,7 @@ def follow(
             return
         if request.duration_s is not None and following > request.duration_s:
             return
-        if wait(max(0.0, begun + following - time.monotonic())):
-            return
-
-
-def _wait_of(sampler: Sampler, writer: Writer) -> Callable[[float], bool]:
-    """Return what waits for the next sample, and tells whether the user quits.
-
-    A live table watches the keys meanwhile, and is drawn at fixed times only.
-    """
-    drawn: Callable[[float], bool] | None = getattr(writer, "wait", None)
-    if drawn is not None:
-        return drawn
-
-    def wait(seconds: float) -> bool:
-        sampler.wait_for_change(seconds)
-        return False
-
-    return wait
+        sampler.wait_for_change(max(0.0, begun + following - time.monotonic()))
 
 
 def write_rows(writer: Writer, rows: list[Row], *, is_verbose: bool) -> None:

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from statistics import fmean
 from typing import Any
+
+from rich.console import Group
+from rich.text import Text
 
 from dltools.cli.destinations import make_console
 from dltools.cli.fitted_table import FittedTable
@@ -13,7 +17,8 @@ from dltools.cli.words import clip, cpu_use, limits, listed_cpus, named, role, s
 from dltools.labels import METRIC, parse_labels
 from dltools.observations import metric_names
 from dltools.observations.metric_names import Seen, Values
-from dltools.observations.newest_rows import ObservedHosts
+from dltools.observations.newest_rows import Observed, ObservedHosts
+from dltools.text import printable
 
 Row = Mapping[str, Any]
 Dropped = Mapping[str, Mapping[str, int]]
@@ -25,22 +30,53 @@ _UNBOUNDED = 10_000
 """Columns of a table that is printed into a file."""
 _WIDE = 120
 """Columns from which on the table of containers says everything."""
+_LONGEST_HOST = 32
+"""Columns of a host's name at most."""
 
 
-def containers_table(hosts: ObservedHosts, width: int) -> FittedTable:
-    """Return a row per container, with its host where there are several. On a screen of `width`
-    that is narrow, it leaves out what the name, the limits and the role say too.
+def live_view(hosts: ObservedHosts, width: int, height: int) -> Group:
+    """Return a line on each host, the containers that a screen of this size has room for, and how
+    many it has no room for."""
+    above = [_host_line(one) for _, one in sorted(hosts.nodes.items())]
+    room = max(1, height - len(above) - 4)
+    count = len(hosts.containers)
+    below = [f"and {count - room} more"] if count > room else []
+    if not count:
+        below = ["no containers are running, or the filters match none"]
+    return Group(*above, containers_table(hosts, width, room), *below)
+
+
+def _host_line(node: Observed) -> Text:
+    """Return what is used of a host, as far as it is known."""
+    row = node.row
+    words = [f"{clip(row['host'], _LONGEST_HOST)}  {row['time']:%H:%M:%S}Z"]
+    if row["cpu_count"]:
+        used = cpu_use(row, node.before) if node.before else "-"
+        words.append(f"CPU {used} of {row['cpu_count']:g}")
+    if row["memory_total_bytes"] and row["memory_available_bytes"] is not None:
+        taken = row["memory_total_bytes"] - row["memory_available_bytes"]
+        words.append(f"memory {size(taken)} of {size(row['memory_total_bytes'])}")
+    if row["gap"] and len(words) == 1:
+        words.append(printable(row["gap"]))
+    return Text("  ".join(words), style="bold", no_wrap=True, overflow="ellipsis")
+
+
+def containers_table(hosts: ObservedHosts, width: int, most: int | None = None) -> FittedTable:
+    """Return a row per container, at `most` so many, with its host where there are several. On a
+    screen of `width` that is narrow, it leaves out what the name, the limits and the role say too.
 
     CPU is the mean since the sample before, or since the container's start where there is none.
     """
+    shown = hosts.containers[:most]
     is_wide = width >= _WIDE
-    several = len(hosts.nodes) > 1
-    has_users = any(one.row.get("user") for one in hosts.containers)
-    names = (several and "HOST", "CONTAINER", has_users and "USER", is_wide and "STATE")
-    numbers = ("CPU:right", "LIMIT:right", "MEMORY:right", is_wide and "THREADS:right")
-    table = FittedTable(*names, *numbers, "PROGRESS:words", "ROLE:note" if is_wide else "ROLE")
+    has_gpus = any(one.gpus for one in shown)
+    has_users = any(one.row.get("user") for one in shown)
+    hosts_and_names = (len(hosts.nodes) > 1 and "HOST", "CONTAINER", has_users and "USER")
+    numbers = ("CPU:right", "LIMIT:right", "MEMORY:right", has_gpus and "GPU:right")
+    more = (is_wide and "THREADS:right", "PROGRESS:words", "ROLE:note" if is_wide else "ROLE")
+    table = FittedTable(*hosts_and_names, is_wide and "STATE", *numbers, *more)
     listed = listed_cpus(one.row for one in hosts.containers)
-    for one in hosts.containers:
+    for one in shown:
         row = one.row
         values = [
             f"{clip(name, 18)}={one.values[name].last:.4g}" for name in one.metrics[:_MOST_METRICS]
@@ -53,11 +89,22 @@ def containers_table(hosts: ObservedHosts, width: int) -> FittedTable:
             cpu_use(row, one.before),
             limits(row, hosts.cpus_of(one), listed),
             size(row["memory_working_set_bytes"]),
+            _gpu_use(one.gpus),
             "-" if row["thread_count"] is None else str(row["thread_count"]),
             " ".join(values) or "-",
             role(row) if is_wide else row.get("role") or "-",
         )
     return table
+
+
+def _gpu_use(gpus: Sequence[Row]) -> str:
+    """Return the mean use of GPUs, and their memory that is used."""
+    if not gpus:
+        return "-"
+    ratios = [row["gpu_utilization_ratio"] for row in gpus]
+    known = [ratio for ratio in ratios if ratio is not None]
+    used = sum(row["gpu_memory_used_bytes"] or 0 for row in gpus)
+    return f"{f'{100 * fmean(known):.0f} %' if known else '-'} {size(used)}"
 
 
 def _whose(row: Row) -> str:

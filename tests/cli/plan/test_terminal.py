@@ -27,7 +27,7 @@ def test_a_live_table_takes_the_place_of_the_one_before(fake_engine) -> None:
         stage.close()
     assert stage.shown.count("CONTAINER") >= 4
     assert stage.shown.count("\r\x1b[2K") >= 3
-    assert stage.shown.count("\x1b[?25l") == stage.shown.count("\x1b[?25h") == 1
+    assert "\x1b[?25l" not in stage.shown
     assert stage.shown.count("nothing to do: 1 container runs") == 1
 
 
