@@ -1,8 +1,7 @@
-"""The files and pipes that the tools read, and observations in them, hashed as they are read."""
+"""The files and pipes that the tools read, and observations in them."""
 
 from __future__ import annotations
 
-import hashlib
 import os
 import stat
 import sys
@@ -68,26 +67,20 @@ def _refuse_terminal() -> None:
     raise typer.Exit(Exit.USAGE)
 
 
-class Hashed:
-    """A stream that hashes what is read from it."""
+class Source:
+    """A stream that recalls its end. `is_complete`: whether all could be read; else reading has
+    raised an error."""
 
     is_complete = True
-    """Whether all could be read: else reading has raised an error."""
 
     def __init__(self, stream: BinaryIO) -> None:
         self._stream = stream
-        self._hash = hashlib.sha256()
         self.tail = b""
         """The last eight bytes that were read."""
 
-    def add(self, data: bytes) -> None:
-        """Hash bytes that were read from elsewhere."""
-        self._hash.update(data)
-
     def read(self, size: int = -1) -> bytes:
-        """Read and hash up to so many bytes, by default all."""
+        """Read up to so many bytes, by default all."""
         data = self._stream.read(size)
-        self._hash.update(data)
         self.tail = (self.tail + data[-_TAIL_BYTES:])[-_TAIL_BYTES:]
         return data
 
@@ -99,28 +92,19 @@ class Hashed:
         except OSError:
             return False
 
-    @property
-    def sha256(self) -> str:
-        """The hash of the bytes so far, in hexadecimal digits."""
-        return self._hash.hexdigest()
 
-
-def open_recording(name: str) -> tuple[Recording, Hashed]:
+def open_recording(name: str) -> tuple[Recording, Source]:
     """Open observations: a file, standard input, or a directory of recordings."""
     from dltools.observations.formats.registry import Recording, read
     from dltools.observations.samples_by_host import SAMPLE_COLUMNS
 
     if name == "-" or not Path(name).is_dir():
         stream, shown = open_input(name)
-        source = Hashed(stream)
+        source = Source(stream)
         return read(source, shown, SAMPLE_COLUMNS), source  # type: ignore[arg-type]
     from dltools.observations.recording.directory import RecordingDirectory
 
-    directory = RecordingDirectory(Path(name))
-    table = directory.read()
+    table = RecordingDirectory(Path(name)).read()
     if table.num_rows == 0:
         raise DataError(f"{name}: a directory without recordings")
-    source = Hashed(BytesIO())
-    for file in directory.files():
-        source.add(file.read_bytes())
-    return Recording(False, iter([table])), source
+    return Recording(False, iter([table])), Source(BytesIO())

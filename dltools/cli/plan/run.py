@@ -19,7 +19,7 @@ from dltools.cli import destinations
 from dltools.cli.destinations import make_console, printable_on_terminal, redrawn
 from dltools.cli.exits import Exit, print_message, unbroken
 from dltools.cli.formats import RecordFormat
-from dltools.cli.input_streams import Hashed, open_recording
+from dltools.cli.input_streams import Source, open_recording
 from dltools.cli.plan.sample_stream import Account, Merged, Samples, with_warnings
 from dltools.cli.policies import (
     allowed_plugins,
@@ -69,7 +69,7 @@ def run_request(request: Request) -> None:
         planner = new_planner(saved)
     except DataError as error:
         raise DataError(f"{request.state_file}: {error}") from error
-    source: Hashed | Merged
+    source: Source | Merged
     if len(request.inputs) == 1:
         recording, source = open_recording(request.inputs[0])
     else:
@@ -90,7 +90,7 @@ def run_request(request: Request) -> None:
 class _Session:
     """A planner, its input, and what has been read of it so far.
 
-    The state is in the last plan alone; that of a live stream, of which no plan is known to be the
+    The state is in the plan of a recording; that of a stream, of which no plan is known to be the
     last, is in the record that closes it.
     """
 
@@ -107,7 +107,7 @@ class _Session:
         self._make_new = make_new
         self._samples = samples
         self._planner = planner
-        self._account = Account(samples.source.sha256)
+        self._account = Account()
         self._remarks = Remarks()
         self._draw: Callable[[RenderableType], None] | None = None
 
@@ -119,13 +119,13 @@ class _Session:
                 self._planner.add(table)
                 continue
             for _ in self._planner.add_by_sample(table):
-                self._print(is_last=False, pending=False)
-        self._print(is_last=True)
+                self._print(pending=False)
+        self._print(has_state=self._prints_state)
 
     def _counted_tables(self) -> Iterator[pa.Table]:
-        for sample in self._samples:
-            self._account.add(sample.table, sample.sha256)
-            yield sample.table
+        for table in self._samples.tables:
+            self._account.add(table)
+            yield table
 
     def follow(self) -> None:
         """Print a plan for each sample of a stream as it arrives; tables of a live one are drawn
@@ -139,17 +139,16 @@ class _Session:
 
     def _follow(self) -> None:
         gc.disable()  # it takes a fifth of the time for a plan; between plans nobody waits
-        for number, sample in enumerate(self._samples, 1):
-            self._account.add(sample.table, sample.sha256)
-            self._begin_anew_if_set_back(sample.table)
-            self._planner.add(sample.table, all_complete=True)
-            self._print(is_last=sample.is_last)
+        for number, table in enumerate(self._samples.tables, 1):
+            self._account.add(table)
+            self._begin_anew_if_set_back(table)
+            self._planner.add(table, all_complete=True)
+            self._print()
             self._planner.forget_actions()  # they are told: they must not be told again
             gc.collect(1 if number % _WHOLE_COLLECTION else 2)
         if self._account.rows == 0:
-            self._print(is_last=True)
-        is_table = self._request.format is RecordFormat.TABLE
-        if self._samples.is_live and self._samples.are_closed and not is_table:
+            self._print()
+        if self._samples.are_closed and self._request.format is not RecordFormat.TABLE:
             sys.stdout.write(printable_on_terminal(dump_close(self._last_state())))
 
     @property
@@ -169,19 +168,18 @@ class _Session:
             plan = self._planner.plan(self._account.to_json(), is_single=self._is_single)
             save_state(self._request.saved_state_file, plan)
 
-    def _print(self, *, is_last: bool, pending: bool = True) -> None:
+    def _print(self, *, pending: bool = True, has_state: bool = False) -> None:
         if self._request.format is RecordFormat.TABLE:
             self._print_table(pending=pending)
         else:
-            self._print_plan(is_last=is_last, pending=pending)
+            self._print_plan(pending=pending, has_state=has_state)
         account = self._account.to_json()
         if self._request.is_verbose:
             print_message(f"{account['rows']} rows up to {account['to'] or 'nothing'}")
         if self._samples.is_live:
             self.save_state()  # the process may be killed before the stream ends
 
-    def _print_plan(self, *, is_last: bool, pending: bool) -> None:
-        has_state = is_last and self._prints_state
+    def _print_plan(self, *, pending: bool, has_state: bool) -> None:
         plan = self._planner.plan(
             self._account.to_json(), pending=pending, state=has_state, is_single=self._is_single
         )
@@ -197,7 +195,7 @@ class _Session:
         return self._request.saved_state_file is None and not sys.stdout.isatty()
 
     def _last_state(self) -> Mapping[str, Any]:
-        """Return the state that ends a live stream."""
+        """Return the state that ends a stream."""
         return self._planner.plan(self._account.to_json()).state if self._prints_state else {}
 
     def _print_table(self, *, pending: bool) -> None:

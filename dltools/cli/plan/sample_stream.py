@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import hashlib
 import os
 import queue
 import stat
@@ -11,13 +10,12 @@ import sys
 import threading
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dltools.cli.exits import print_message
-from dltools.cli.input_streams import Hashed, open_recording
-from dltools.errors import DataError, DltoolsError
+from dltools.cli.input_streams import Source, open_recording
+from dltools.errors import DltoolsError
 from dltools.notation.times import format_time, from_micros
 from dltools.observations.formats.arrow import END_MARK
 from dltools.observations.input_warnings import InputWarnings
@@ -37,17 +35,15 @@ WAIT_S = 1.0
 
 
 class Account:
-    """What has been read so far: rows, the span of their times, and the hash of the bytes."""
+    """What has been read so far: rows, and the span of their times."""
 
-    def __init__(self, sha256: str) -> None:
-        """Begin with the hash of what has been read before the first table."""
-        self._sha256 = sha256
+    def __init__(self) -> None:
+        """Nothing has been read."""
         self._from = self._to = ""
         self.rows = 0
 
-    def add(self, table: pa.Table, sha256: str) -> None:
-        """Count a table in; `sha256` is the hash of all bytes up to its end."""
-        self._sha256 = sha256
+    def add(self, table: pa.Table) -> None:
+        """Count a table in."""
         if table.num_rows == 0:
             return
         self.rows += table.num_rows
@@ -59,7 +55,7 @@ class Account:
 
     def to_json(self) -> dict[str, Any]:
         """Return what a plan's `input` says."""
-        return {"rows": self.rows, "from": self._from, "to": self._to, "sha256": self._sha256}
+        return {"rows": self.rows, "from": self._from, "to": self._to}
 
 
 def with_warnings(recording: Recording, patterns: list[str]) -> Recording:
@@ -81,58 +77,23 @@ def with_warnings(recording: Recording, patterns: list[str]) -> Recording:
     return dataclasses.replace(recording, tables=tables())
 
 
-@dataclass(frozen=True, slots=True)
-class Sample:
-    """A table of observations, and the hash of all bytes up to its end."""
-
-    table: pa.Table
-    sha256: str
-    is_last: bool
-    """Whether it is known to be the last one of a stream."""
-
-
 class Samples:
-    """The tables of a recording or stream.
+    """The `tables` of a recording or stream.
 
-    `is_stream`: each table is a sample of its own. `is_live`: samples arrive as they are taken;
-    then nothing is read ahead, and no sample is known to be the last.
+    `is_stream`: each table is a sample of its own. `is_live`: samples arrive as they are taken.
     """
 
-    def __init__(self, recording: Recording, source: Hashed | Merged) -> None:
+    def __init__(self, recording: Recording, source: Source | Merged) -> None:
         """`source` is where the recording is read from."""
+        self.tables = recording.tables
         self.is_stream = recording.streaming
         self.is_live = recording.streaming and not source.is_file
-        self.source = source
-        self._tables = recording.tables
+        self._source = source
 
     @property
     def are_closed(self) -> bool:
-        """Whether a live stream, read to its end, was closed: its writer has not died."""
-        return self.source.tail == END_MARK
-
-    def __iter__(self) -> Iterator[Sample]:
-        """Yield the samples. Raises `DataError`."""
-        if self.is_live or not self.is_stream:
-            for table in self._tables:
-                yield Sample(table, self.source.sha256, is_last=False)
-        else:
-            yield from self._read_ahead()
-
-    def _read_ahead(self) -> Iterator[Sample]:
-        """Yield each sample once it is known whether another one follows."""
-        waiting: Sample | None = None
-        cut: DataError | None = None
-        try:
-            for table in self._tables:
-                if waiting is not None:
-                    yield waiting
-                waiting = Sample(table, self.source.sha256, is_last=False)
-        except DataError as error:
-            cut = error
-        if waiting is not None:
-            yield dataclasses.replace(waiting, is_last=True)
-        if cut is not None:
-            raise cut
+        """Whether a stream, read to its end, was closed: its writer has not died."""
+        return self.is_stream and (not self.is_live or self._source.tail == END_MARK)
 
 
 class Merged:
@@ -143,14 +104,8 @@ class Merged:
         self.is_file = all(_is_on_disk(name) for name in names)
         self.is_complete = True
         self._names = names
-        self._sources: dict[str, Hashed] = {}
+        self._sources: dict[str, Source] = {}
         self._streamed: set[str] = set()
-
-    @property
-    def sha256(self) -> str:
-        """The hash of the hashes of all inputs, in hexadecimal digits."""
-        hashes = (self._sources[name].sha256 for name in self._names if name in self._sources)
-        return hashlib.sha256("".join(hashes).encode()).hexdigest()
 
     @property
     def tail(self) -> bytes:
