@@ -10,13 +10,14 @@ import os
 import time
 from pathlib import Path
 
+from cluster_traces import pollux_jobs
+
 from dltools.observations.outcomes import summarise
 from dltools.plan.policy import registry
 from dltools.plan.realisation.mode import RealisationOptions
 from dltools.sim.agenda import DELAY_S, Reaction
 from dltools.sim.generate import trainings
 from dltools.sim.simulation import Simulation
-from dltools.sim.traces import pollux_jobs
 from dltools.sim.workload import HostSpec, Workload, workload_of
 
 SIZES = ((160, 16), (1_000, 100), (10_000, 1_000))
@@ -50,9 +51,7 @@ def main() -> None:
     trace = folder / "pollux_workloads__workload-1.csv"
     if trace.is_file():
         workload = workload_of(
-            pollux_jobs(trace.read_text(), "pollux"),
-            [HostSpec(f"n{k}", 32.0) for k in range(2)],
-            "pollux",
+            pollux_jobs(trace.read_text()), [HostSpec(f"n{k}", 32.0) for k in range(2)], "pollux"
         )
         for name in POLICIES:
             timed("Pollux,  160 jobs, 64 GPUs", workload, name)
