@@ -11,33 +11,47 @@ import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
-VARIABLES = (
-    "MASTER_ADDR",
-    "MASTER_PORT",
-    "WORLD_SIZE",
-    "LOCAL_WORLD_SIZE",
-    "GROUP_WORLD_SIZE",
-    "PET_RDZV_ENDPOINT",
-    "PET_RDZV_ID",
-    "PET_NNODES",
-    "PET_STANDALONE",
-    "HOROVOD_GLOO_RENDEZVOUS_ADDR",
-    "HOROVOD_GLOO_RENDEZVOUS_PORT",
-    "HOROVOD_SIZE",
-    "HOROVOD_LOCAL_SIZE",
-    "HOROVOD_CROSS_SIZE",
-    "OMPI_COMM_WORLD_SIZE",
-    "OMPI_COMM_WORLD_LOCAL_SIZE",
-    "PMIX_NAMESPACE",
-    "OMPI_MCA_ess_base_jobid",
-    "TF_CONFIG",
-    "RAY_ADDRESS",
-    "PMI_SIZE",
-    "MPI_LOCALNRANKS",
-    "NCCL_COMM_ID",
-    "JAX_COORDINATOR_ADDRESS",
-    "HOSTNAME",
+from dltools.engine.interface import Container
+
+
+class _Launcher(NamedTuple):
+    """The variables by which a launcher tells each process how many take part, in how many
+    containers, or how many in each; and where they meet (an address and a port), or how their job
+    is called."""
+
+    size: str
+    containers: str
+    local_size: str
+    meeting: tuple[str, ...]
+
+
+_LAUNCHERS = (
+    _Launcher("WORLD_SIZE", "GROUP_WORLD_SIZE", "LOCAL_WORLD_SIZE", ("MASTER_ADDR", "MASTER_PORT")),
+    _Launcher(
+        "HOROVOD_SIZE",
+        "HOROVOD_CROSS_SIZE",
+        "HOROVOD_LOCAL_SIZE",
+        ("HOROVOD_GLOO_RENDEZVOUS_ADDR", "HOROVOD_GLOO_RENDEZVOUS_PORT"),
+    ),
+    _Launcher("OMPI_COMM_WORLD_SIZE", "", "OMPI_COMM_WORLD_LOCAL_SIZE", ("PMIX_NAMESPACE",)),
+    _Launcher("PMI_SIZE", "", "MPI_LOCALNRANKS", ("PMIX_NAMESPACE",)),
+)
+"""torch.distributed, Horovod, Open MPI, and what is like MPICH."""
+
+_AGENT = ("PET_RDZV_ENDPOINT", "PET_RDZV_ID", "PET_NNODES", "PET_STANDALONE")
+_PLACES = ("NCCL_COMM_ID", "JAX_COORDINATOR_ADDRESS")
+
+VARIABLES = frozenset(
+    {
+        *(name for one in _LAUNCHERS for name in (*one[:3], *one.meeting) if name),
+        *_AGENT,
+        *_PLACES,
+        "TF_CONFIG",
+        "RAY_ADDRESS",
+        "HOSTNAME",
+    }
 )
 
 _LONGEST = 4096
@@ -78,13 +92,6 @@ def variables_in(environ: bytes) -> dict[str, str]:
 
 
 def membership(
-    variables: Mapping[str, str], command: Sequence[str] = (), *, shares_network: bool = False
-) -> Membership | None:
-    """Return the job of a process with these variables and words of its command, None for none."""
-    return membership_of([(variables, command)], shares_network=shares_network)
-
-
-def membership_of(
     processes: Iterable[tuple[Mapping[str, str], Sequence[str]]], *, shares_network: bool = False
 ) -> Membership | None:
     """Return the job of a container of whose processes these are the variables and the words of the
@@ -114,30 +121,37 @@ def membership_of(
     return None if is_alone else unnamed
 
 
+def membership_at_start(container: Container) -> Membership | None:
+    """Return the job that a container's environment and command at its start show."""
+    started_with = variables_in(container.environ), container.command
+    return membership([started_with], shares_network=container.network.is_shared)
+
+
 def _claims(given: Mapping[str, str], command: Sequence[str]) -> Iterator[Membership]:
     """Yield what each launcher's variables say."""
-    for found in (
-        _torch(given),
-        _torchrun(given, command),
-        _horovod(given),
-        _mpi(given),
-        _tensorflow(given),
-        _meeting_elsewhere(given),
-    ):
-        if found is not None:
-            yield found
+    yield from (found for one in _LAUNCHERS if (found := _worker(one, given)) is not None)
+    others = _torchrun(given, command), _tensorflow(given), _meeting_elsewhere(given)
+    yield from filter(None, others)
 
 
-def _torch(given: Mapping[str, str]) -> Membership | None:
-    """A worker of torch.distributed: it knows the master, and of torchrun how many agents."""
-    size = _number(given.get("WORLD_SIZE"))
+def _worker(launcher: _Launcher, given: Mapping[str, str]) -> Membership | None:
+    """A process that a launcher has told how many take part. Without a number of containers, it is
+    one in each where nothing else is known, so that no container elsewhere is overlooked."""
+    size = _number(given.get(launcher.size))
     if size is None or size < 2:
         return None
-    count = _number(given.get("GROUP_WORLD_SIZE"))
-    local = _number(given.get("LOCAL_WORLD_SIZE"))
-    return Membership(
-        _place(given, "MASTER_ADDR", "MASTER_PORT"), count or _containers(size, local)
-    )
+    count = _number(given.get(launcher.containers))
+    local = _number(given.get(launcher.local_size)) or 1
+    return Membership(_job_at(launcher.meeting, given), count or -(-size // local))
+
+
+def _job_at(meeting: Sequence[str], given: Mapping[str, str]) -> str:
+    """Return the name of a job by where its members meet, "" where their variables do not tell. A
+    loopback address tells without a port: nobody else is there."""
+    where, *port = (given.get(name, "") for name in meeting)
+    if not port:
+        return f"mpi/{where}" if where else ""
+    return f"{where}:{port[0]}" if where and (port[0] or _LOOPBACK.fullmatch(where)) else ""
 
 
 def _torchrun(given: Mapping[str, str], command: Sequence[str]) -> Membership | None:
@@ -155,24 +169,6 @@ def _torchrun(given: Mapping[str, str], command: Sequence[str]) -> Membership | 
         return Membership("", count)
     name = words.get("rdzv-id") or given.get("PET_RDZV_ID")
     return Membership(f"{name}/{place}" if name else place, None if ":" in nodes else count)
-
-
-def _horovod(given: Mapping[str, str]) -> Membership | None:
-    size = _number(given.get("HOROVOD_SIZE"))
-    if size is None or size < 2:
-        return None
-    place = _place(given, "HOROVOD_GLOO_RENDEZVOUS_ADDR", "HOROVOD_GLOO_RENDEZVOUS_PORT")
-    local = _number(given.get("HOROVOD_LOCAL_SIZE"))
-    return Membership(place, _number(given.get("HOROVOD_CROSS_SIZE")) or _containers(size, local))
-
-
-def _mpi(given: Mapping[str, str]) -> Membership | None:
-    size = _number(given.get("OMPI_COMM_WORLD_SIZE") or given.get("PMI_SIZE"))
-    if size is None or size < 2:
-        return None
-    name = given.get("PMIX_NAMESPACE") or given.get("OMPI_MCA_ess_base_jobid")
-    local = _number(given.get("OMPI_COMM_WORLD_LOCAL_SIZE") or given.get("MPI_LOCALNRANKS"))
-    return Membership(f"mpi/{name}" if name else "", _containers(size, local))
 
 
 def _tensorflow(given: Mapping[str, str]) -> Membership | None:
@@ -198,24 +194,10 @@ def _meeting_elsewhere(given: Mapping[str, str]) -> Membership | None:
     """A process that is told where to meet others, not how many: they are not in its container,
     unless the place is its own."""
     own = given.get("HOSTNAME")
-    places = [given.get(name, "") for name in ("NCCL_COMM_ID", "JAX_COORDINATOR_ADDRESS")]
-    hosts = [place.rpartition(":")[0] for place in places]
+    hosts = [given.get(name, "").rpartition(":")[0] for name in _PLACES]
     hosts += [given.get("MASTER_ADDR", "")] if "WORLD_SIZE" not in given else []
     away = any(host and host != own and not _LOOPBACK.fullmatch(host) for host in hosts)
     return Membership("") if away else None
-
-
-def _containers(size: int, local: int | None) -> int:
-    """Return in how many containers a job of so many processes is, with so many in each: one in
-    each where that is unknown, so that no container elsewhere is overlooked."""
-    return -(-size // (local or 1))
-
-
-def _place(given: Mapping[str, str], address: str, port: str) -> str:
-    """Return where members meet, "" where their variables do not tell. A loopback address tells
-    without a port: nobody else is there."""
-    where, at = given.get(address, ""), given.get(port, "")
-    return f"{where}:{at}" if where and (at or _LOOPBACK.fullmatch(where)) else ""
 
 
 def _number(text: str | None) -> int | None:

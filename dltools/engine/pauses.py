@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from dltools.engine.distributed import Membership, membership, variables_in
+from dltools.engine.distributed import Membership, membership_at_start
 from dltools.engine.interface import Container, Engine, GoneError, Pauses, RefusedError, needed
 from dltools.labels import JOB, LONGEST_PAUSE, MAY_PAUSE, longest_pause_s
 
@@ -38,9 +38,7 @@ def why_no_pause(container: Container, member: Membership | None = None) -> str:
     if may_pause(container.labels):
         return ""
     if member is None:
-        shares_network = container.network.is_shared
-        variables = variables_in(container.environ)
-        member = membership(variables, container.command, shares_network=shares_network)
+        member = membership_at_start(container)
     if member is None:
         return ""
     has_name = member.job or container.service or JOB in container.labels

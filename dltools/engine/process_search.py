@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 
-from dltools.engine.distributed import Membership, membership_of, variables_in
+from dltools.engine.distributed import Membership, membership, variables_in
 from dltools.engine.kernel_files import ROOT
 
 _Libraries = tuple[tuple[str, bytes, re.Pattern[bytes]], ...]
@@ -147,7 +147,7 @@ def search(pids: Iterable[int], root: Path = ROOT, *, shares_network: bool = Fal
         except OSError:  # it has ended
             continue
     found_openmp = OpenMP("+".join(sorted(openmp)) or None, settings or None)
-    member = membership_of(launched, shares_network=shares_network)
+    member = membership(launched, shares_network=shares_network)
     together = {tuple(command) for _, command in launched}  # each rank's workers have one command
     if workers := sum(map(_compile_workers, together)):
         pools = pools - {"inductor"} | {f"inductor={workers}"}

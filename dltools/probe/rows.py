@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, TypeVar
 from dltools.engine.cgroup import Cgroup
 from dltools.engine.cgroup_counters import network_bytes, usage
 from dltools.engine.cgroup_files import CpuUsage, MemoryUsage, Transfer, Usage
-from dltools.engine.distributed import Membership, membership, variables_in
+from dltools.engine.distributed import Membership, membership_at_start
 from dltools.engine.gpu_access import share_at_start
 from dltools.engine.interface import Container, Engine
 from dltools.engine.journal import OwnersJournals
@@ -201,8 +201,7 @@ def _membership(watched: Watched) -> Membership | None:
     container, found = watched.container, watched.processes.found
     if watched.cgroup is not None and (found.membership or found.is_readable):
         return found.membership
-    variables = variables_in(container.environ)
-    return membership(variables, container.command, shares_network=container.network.is_shared)
+    return membership_at_start(container)
 
 
 def _name(container: Container, member: Membership, given: Mapping[str, int]) -> str:
