@@ -6,84 +6,87 @@ It is told by comparing what there is with what there was a second before.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from datetime import UTC, datetime
 
-from dltools.engine.interface import Event
+from dltools.engine.interface import Container, Engine, Event, GoneError
 
 LOOKS_EVERY_S = 1.0
 """How often to look (ours): a list takes a millisecond."""
 
+_LIVE, _ENDED = ("running", "paused"), ("exited", "dead")
 _OUT_OF_MEMORY = "OOMKilled"
 
-
-@dataclass(frozen=True, slots=True)
-class Life:
-    """When a container started and ended (ns since 1970, 0: not yet), with its exit code and the
-    reason that its engine gives. `is_paused` is None where that is not looked at."""
-
-    id: str
-    name: str
-    started: int = 0
-    finished: int = 0
-    exit_code: int | None = None
-    reason: str = ""
-    labels: Mapping[str, str] = field(default_factory=dict)
-    is_paused: bool | None = None
-
-    def events(self, before: Life | None) -> Iterator[Event]:
-        """Yield what has happened since it was `before`, None for a container that is new."""
-        if self.started and not (before and before.started == self.started):
-            yield self._event("start", self.started)
-        if self.finished and not (before and before.finished):
-            if self.reason == _OUT_OF_MEMORY:
-                yield self._event("oom", self.finished)
-            yield self._event("exit", self.finished, self.exit_code)
-        elif before and not self.finished and bool(self.is_paused) != bool(before.is_paused):
-            action = "pause" if self.is_paused else "unpause"
-            yield Event(self.id, self.name, action, datetime.now(UTC), None, None, self.labels)
-
-    def removal(self) -> Iterator[Event]:
-        """Yield what has happened to a container that is gone."""
-        now = datetime.now(UTC)
-        if self.started and not self.finished:
-            yield Event(self.id, self.name, "exit", now, None, None, self.labels)
-        yield Event(self.id, self.name, "remove", now, None, None, self.labels)
-
-    def _event(self, action: str, nanos: int, exit_code: int | None = None) -> Event:
-        at = datetime.fromtimestamp(nanos / 1e9, UTC)
-        return Event(self.id, self.name, action, at, nanos, exit_code, self.labels)
-
-
-Lives = Mapping[str, Life]
+Look = Mapping[str, Container]
 """All containers of an engine by id, those that have ended too."""
 
 
-def changes(before: Lives, now: Lives) -> list[Event]:
+def look(engine: Engine, known: Look) -> Look:
+    """Return all containers. One that is as it was `known` is not asked for again."""
+    states = {one.id: one.state for one in engine.containers()}
+    found = {}
+    for id_ in engine.ids() | states.keys():
+        before, state = known.get(id_), states.get(id_)
+        has_ended = state is None and before is not None and before.state in _ENDED
+        with suppress(GoneError):
+            is_as_before = before is not None and (has_ended or before.state == state)
+            found[id_] = before if before and is_as_before else engine.inspect(id_)
+    return found
+
+
+def changes(before: Look, now: Look) -> list[Event]:
     """Return what has happened between two looks, in order of time."""
-    found = [event for id_, life in now.items() for event in life.events(before.get(id_))]
-    gone = [event for id_, life in before.items() if id_ not in now for event in life.removal()]
+    found = [event for id_, one in now.items() for event in _events(one, before.get(id_))]
+    gone = [event for id_, one in before.items() if id_ not in now for event in _removal(one)]
     return sorted(found, key=lambda event: event.time) + gone
 
 
-def past(now: Lives, since: float, until: float = float("inf")) -> list[Event]:
+def _events(now: Container, before: Container | None) -> Iterator[Event]:
+    """Yield what has happened to a container, None before it was there."""
+    was_live = before is not None and before.state in _LIVE
+    has_started = now.started and not (was_live or (before and before.started == now.started))
+    if has_started:
+        yield _event(now, "start", now.started)
+    if now.state in _ENDED and (was_live or has_started):
+        finished = now.finished or datetime.now(UTC)
+        if now.error == _OUT_OF_MEMORY:
+            yield _event(now, "oom", finished)
+        yield _event(now, "exit", finished)
+    if before and was_live and now.state in _LIVE and now.state != before.state:
+        yield _event(now, "pause" if now.state == "paused" else "unpause")
+
+
+def _removal(before: Container) -> Iterator[Event]:
+    """Yield what has happened to a container that is gone."""
+    if before.state in _LIVE:
+        yield _event(before, "exit")
+    yield _event(before, "remove")
+
+
+def _event(one: Container, action: str, at: datetime | None = None) -> Event:
+    """Return an event, whose time is known or is now."""
+    nanos = round(at.timestamp() * 1e9) if at else None
+    code = one.exit_code if action == "exit" else None
+    return Event(one.id, one.name, action, at or datetime.now(UTC), nanos, code, one.labels)
+
+
+def past(engine: Engine, since: float, until: float = float("inf")) -> list[Event]:
     """Return the events between two times (seconds since 1970) that the containers tell which are
     still there."""
-    return [
-        event
-        for event in changes({}, now)
-        if event.nanos is not None and since <= event.nanos / 1e9 <= until
-    ]
+    return _between(look(engine, {}), since, until)
 
 
-def watch(look: Callable[[Lives], Lives], since: float) -> Iterator[Event]:
-    """Yield events from a time on (seconds since 1970), for ever. `look` returns all containers,
-    given those known before. Raises as `look` does."""
-    known = look({})
-    yield from past(known, since)
+def _between(now: Look, since: float, until: float = float("inf")) -> list[Event]:
+    return [one for one in changes({}, now) if since <= one.time.timestamp() <= until]
+
+
+def watch(engine: Engine, since: float) -> Iterator[Event]:
+    """Yield events from a time on (seconds since 1970), for ever. Raises as the engine does."""
+    known = look(engine, {})
+    yield from _between(known, since)
     while True:
         time.sleep(LOOKS_EVERY_S)
-        found = look(known)
+        found = look(engine, known)
         yield from changes(known, found)
         known = found

@@ -11,9 +11,8 @@ import hashlib
 import os
 import re
 import socket
-import time
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from dltools.engine import freezer, looked_events
@@ -36,7 +35,6 @@ from dltools.engine.interface import (
 from dltools.engine.kernel_files import ROOT, read_text
 from dltools.engine.limits import limit_files
 from dltools.engine.limits.limit_files import WritesLimits
-from dltools.engine.looked_events import Life, Lives
 from dltools.engine.patience import comes_true
 from dltools.errors import ConfigError
 from dltools.labels import has_labels
@@ -242,7 +240,7 @@ class CgroupEngine(WritesLimits, Pauses):
 
     def events(self, since: float) -> Iterator[Event]:
         """Yield container events from a time on (seconds since 1970), for ever."""
-        return looked_events.watch(self._lives, since)
+        return looked_events.watch(self, since)
 
     # Turns
 
@@ -268,25 +266,6 @@ class CgroupEngine(WritesLimits, Pauses):
         for path in self._paths():
             if id_ := self._tree.identity(path):
                 yield id_, path
-
-    def _lives(self, known: Lives) -> Lives:
-        """Return when each container got its oldest process, and was seen to have none any more."""
-        found = {}
-        for id_, path in self._ids():
-            processes = self._tree.processes(path)
-            naming, before = self.naming(path, processes), known.get(id_)
-            life = Life(id_, naming.name, labels=naming.labels)
-            if processes:
-                started = round(self._tree.time_of(processes[0].began).timestamp() * 1e9)
-                if before and before.started and not before.finished:
-                    started = before.started  # its oldest process has ended, and others go on
-                is_paused = self.is_paused(path, processes)
-                life = replace(life, started=started, is_paused=is_paused)
-            elif before and before.started:
-                finished = before.finished or time.time_ns()
-                life = replace(life, started=before.started, finished=finished)
-            found[id_] = life
-        return found
 
     def _state(self, path: str, processes: Sequence[Process]) -> str:
         if self.is_paused(path, processes):

@@ -39,7 +39,6 @@ from dltools.engine.interface import (
 from dltools.engine.kernel_files import read_text
 from dltools.engine.limits.limit_files import WritesLimits
 from dltools.engine.log_files import FollowedFile, read_log
-from dltools.engine.looked_events import Life, Lives
 from dltools.engine.patience import Patience
 from dltools.engine.pauses import may_pause, why_no_pause
 from dltools.errors import ConfigError, DltoolsError, UnavailableError
@@ -225,41 +224,11 @@ class CriEngine(WritesLimits, Pauses):
 
     def events(self, since: float) -> Iterator[Event]:
         """Yield container events from a time on (seconds since 1970), for ever."""
-        return looked_events.watch(self._lives, since)
+        return looked_events.watch(self, since)
 
     def past_events(self, since: float, until: float) -> list[Event]:
         """Return the events between two times that the containers tell which kubelet has kept."""
-        return looked_events.past(self._lives({}), since, until)
-
-    def _lives(self, known: Lives) -> Lives:
-        """Return when each container started and ended; one that has ended is not asked again."""
-        found: dict[str, Life] = {}
-        for one, pod in self._with_pods(self._list()):
-            life = known.get(one.id)
-            if life is None or not (life.finished or (one.state == _RUNNING and life.started)):
-                life = self._life(one, pod)
-            if life is None:
-                continue
-            if may_pause(life.labels):
-                is_paused = one.state == _RUNNING and self._is_paused(one.id)
-                life = replace(life, is_paused=is_paused)
-            found[one.id] = life
-        return found
-
-    def _life(self, listed: messages.Container, pod: messages.PodSandboxStatus) -> Life | None:
-        try:
-            status = self._connection.ask("ContainerStatus", container_id=listed.id).status
-        except GoneError:
-            return None
-        return Life(
-            listed.id,
-            pod_containers.container_name(listed.metadata.name, pod.metadata),
-            status.started_at,
-            status.finished_at,
-            status.exit_code if status.finished_at else None,
-            status.reason,
-            pod_containers.labels_of(status.labels, pod, status.annotations),
-        )
+        return looked_events.past(self, since, until)
 
     # Limits and turns
 
