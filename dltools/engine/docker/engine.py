@@ -22,7 +22,7 @@ from dltools.engine.docker.configuration import (
     restart_policy,
     stopping,
 )
-from dltools.engine.docker.streams import Streams, asked_log, followed_log, log_file
+from dltools.engine.docker.streams import asked_log, followed_log, log_file
 from dltools.engine.docker.swarm import SERVICE, Swarm
 from dltools.engine.docker.transport import Transport, dial_socket, quoted, understood
 from dltools.engine.gpu_access import access_by_specification, specification
@@ -97,7 +97,6 @@ class DockerEngine(WritesLimits, Pauses, Moves, Delivers):
         """Use a transport, or find the engine as `connect` does."""
         self._transport = transport or connect()
         self._asked: Counter[tuple[str, str]] = Counter()  # whose events are yet to come
-        self._streams = Streams()
         self.is_local = self._transport.is_local
         with understood():
             self._learn(self._transport.json("GET", "/info"))
@@ -342,9 +341,7 @@ class DockerEngine(WritesLimits, Pauses, Moves, Delivers):
             return FollowedFile(
                 path, since, has_ended, is_new_only=is_new_only, settled_s=self._settled_s
             )
-        return followed_log(
-            self._streams, self._transport, container, since, is_new_only=is_new_only
-        )
+        return followed_log(self._transport, container, since, is_new_only=is_new_only)
 
     def events(self, since: float) -> Iterator[Event]:
         """Yield container events from a time on (seconds since 1970), for ever."""

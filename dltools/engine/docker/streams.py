@@ -8,10 +8,9 @@ from __future__ import annotations
 
 import errno
 import os
-import threading
 import time
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 from dltools.engine.docker import transport
@@ -25,6 +24,7 @@ from dltools.engine.docker.transport import (
 )
 from dltools.engine.interface import LARGEST_BACKLOG, Container, LogFlow, RefusedError
 from dltools.engine.log_files import cut_message, entry_of
+from dltools.engine.patience import comes_true
 
 _FIRST_LINES, _MORE = 2_000, 8
 """How many of the last lines are asked for first, and how many times more then."""
@@ -101,12 +101,12 @@ def _last_lines(
 
 
 def followed_log(
-    streams: Streams, transport: Transport, container: Container, since: float, *, is_new_only: bool
+    transport: Transport, container: Container, since: float, *, is_new_only: bool
 ) -> LogFlow:
     """Return a log as it comes: the newest `FOLLOWED_LINES` since a time, or new ones only."""
     lines = 0 if is_new_only else FOLLOWED_LINES
     path, params = _request(container, since, follow=True, tail=lines)
-    return streams.watch(transport.begin(path, params), _is_terminal(container))
+    return FollowedLog(transport.begin(path, params), _is_terminal(container))
 
 
 def _request(container: Container, since: float, *, follow: bool, tail: int) -> tuple[str, Params]:
@@ -163,51 +163,24 @@ class EntrySplitter:
         return [rest] if self._has_lines and rest else []
 
 
-_DRAIN_S = 0.4
-_CATCH_UP_S = 0.002
-_LONGEST_TAKE_S = 0.2
 _MUCH = 1 << 13
 """Bytes: a local socket holds some 280 writes, and the engine writes line by line (measured)."""
+
+_REFILLS_S, _LOOK_S, _LONGEST_TAKE_S = 0.05, 0.001, 0.5
+"""How long an engine that has more may take to write so much again, and all of it (ours)."""
 
 _NOTHING_YET = (errno.EAGAIN, 2)
 """Numbers of errors that mean that nothing has come; 2 is that of TLS."""
 
 
-class Streams:
-    """Drains all logs of an engine that go on, from one thread and a few times a second: to wake up
-    for each line of each container would cost more than the rest of a sample (measured: 20 us a
-    line)."""
-
-    def __init__(self) -> None:
-        self._watched: set[FollowedLog] = set()
-        self._thread: threading.Thread | None = None
-
-    def watch(self, answer: Answer, tty: bool) -> FollowedLog:
-        """Return an answer that goes on as a log."""
-        answer.connection.setblocking(False)
-        made = FollowedLog(answer, tty, self._watched.discard)
-        self._watched.add(made)
-        if self._thread is None:
-            self._thread = threading.Thread(target=self._run, daemon=True)
-            self._thread.start()
-        return made
-
-    def _run(self) -> None:
-        busy = False
-        while True:
-            time.sleep(_CATCH_UP_S if busy else _DRAIN_S)
-            busy = max((one.drain() for one in tuple(self._watched)), default=False)
-
-
 class FollowedLog(LogFlow):
-    """A log as it goes on. `forget` is called when it has ended."""
+    """A log as it goes on. What has not been taken waits in the socket, and then at the engine."""
 
-    def __init__(self, answer: Answer, tty: bool, forget: Callable[[FollowedLog], None]) -> None:
+    def __init__(self, answer: Answer, tty: bool) -> None:
+        answer.connection.setblocking(False)
         self._connection = answer.connection
         self._received = bytearray(answer.begun)
         self._splitter = EntrySplitter(tty)
-        self._forget = forget
-        self._lock = threading.Lock()
         self._has_all = False
         self.is_behind = False
 
@@ -216,33 +189,34 @@ class FollowedLog(LogFlow):
         """Whether nothing more will come."""
         return self._has_all or bool(self.fault)
 
-    def drain(self) -> bool:
-        """Take what has come into the socket; beyond `LARGEST` it stays there: the engine waits.
+    def _drain(self) -> int:
+        """Take what has come into the socket, up to `LARGEST`, and return how many bytes wait to be
+        given."""
+        while not self._has_all and len(self._received) < transport.LARGEST:
+            try:
+                data = self._connection.recv(1 << 18)
+            except OSError as error:
+                if error.errno in _NOTHING_YET:
+                    break
+                data = b""
+            self._received += data
+            if not data:
+                self._end()
+        return len(self._received)
 
-        Return whether it was so much that there may be more at once.
-        """
-        with self._lock:
-            before = len(self._received)
-            while not self._has_all and len(self._received) < transport.LARGEST:
-                try:
-                    data = self._connection.recv(1 << 18)
-                except OSError as error:
-                    if error.errno in _NOTHING_YET:
-                        break
-                    data = b""
-                self._received += data
-                if not data:
-                    self._end()
-            return len(self._received) - before >= _MUCH
+    def _is_refilled(self) -> bool:
+        """Tell whether much comes in a moment: the engine has more than the socket holds."""
+        enough = len(self._received) + _MUCH
+        return comes_true(lambda: self._drain() >= enough, _REFILLS_S, _LOOK_S)
 
     def take(self) -> list[bytes]:
         """Return the entries that have come since the last call, without waiting."""
         has_all, until = self._has_all, time.monotonic() + _LONGEST_TAKE_S
-        while self.drain() and time.monotonic() < until:
-            time.sleep(0.001)  # a burst: the engine has more than the socket holds
-        with self._lock:
-            came = bytes(self._received)
-            self._received.clear()
+        is_burst = self._drain() >= _MUCH
+        while is_burst and time.monotonic() < until:
+            is_burst = self._is_refilled()
+        came = bytes(self._received)
+        self._received.clear()
         self.is_behind = len(came) >= transport.LARGEST
         entries = self._splitter.feed(came)
         if has_all:
@@ -254,20 +228,18 @@ class FollowedLog(LogFlow):
         """Wait until it has ended, but no longer than this."""
         until = time.monotonic() + seconds
         while not self._has_all and time.monotonic() < until:
-            self.drain()
+            self._drain()
             if not self._has_all:
                 time.sleep(0.01)
 
     def close(self) -> None:
         """Take no more."""
-        with self._lock:
-            self._received.clear()
-            self._end()
+        self._received.clear()
+        self._end()
 
     def _end(self) -> None:
         self._has_all = True
         self._connection.close()
-        self._forget(self)
 
 
 def _cut_lines(data: bytes) -> tuple[list[bytes], int]:

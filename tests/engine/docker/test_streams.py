@@ -85,13 +85,16 @@ class Arriving:
             raise BlockingIOError(errno.EAGAIN, "nothing yet")
         return self._pieces.pop(0) if self._pieces else b""
 
+    def setblocking(self, _flag: bool) -> None:
+        pass
+
     def close(self) -> None:
         pass
 
 
 def log_of(*pieces: bytes, tty: bool) -> FollowedLog:
     answer = SimpleNamespace(connection=Arriving(*pieces), begun=b"")
-    return FollowedLog(cast("Answer", answer), tty, lambda _log: None)
+    return FollowedLog(cast("Answer", answer), tty)
 
 
 def test_a_log_that_goes_on_gives_whole_entries_and_at_its_end_the_rest() -> None:
