@@ -5,10 +5,7 @@ import math
 from typing import Any
 
 import pytest
-from helpers.examples import examples
 from helpers.plan_records import ACTION, END, HEAD, encoded, loaded, without
-from hypothesis import given
-from hypothesis import strategies as st
 
 from dltools.errors import DataError
 from dltools.plan.records import VERSION, dump_plan, load_plans
@@ -231,31 +228,3 @@ def test_every_cut_of_a_plan_is_refused() -> None:
         with pytest.raises(DataError):
             list(load_plans(text[:cut].splitlines(keepends=True), "plan"))
     assert list(load_plans(text[:-1].splitlines(), "plan")) == [plan]
-
-
-JUNK = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5),
-    lambda inner: st.lists(inner, max_size=2) | st.dictionaries(st.text(max_size=3), inner),
-    max_leaves=3,
-)
-
-
-@examples(200)
-@given(data=st.data())
-def test_no_value_breaks_the_reader(data) -> None:
-    records = [dict(HEAD), dict(ACTION), dict(END)]
-    record = data.draw(st.sampled_from(records))
-    record[data.draw(st.sampled_from(sorted(record)))] = data.draw(JUNK)
-    try:
-        found = loaded(*records)
-    except DataError as error:
-        assert str(error).startswith("plan: ")
-    else:
-        assert list(load_plans("".join(map(dump_plan, found)).encode().splitlines(), "")) == found
-
-
-@examples(100)
-@given(noise=st.lists(st.binary(max_size=40), max_size=4))
-def test_noise_is_refused(noise) -> None:
-    with pytest.raises(DataError):
-        list(load_plans(noise, "plan"))

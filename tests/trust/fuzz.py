@@ -21,31 +21,11 @@ from pathlib import Path
 from typing import TextIO
 
 import hypothesis
-from hypothesis import strategies as st
-from parsers import PARSERS, SEEDS, attempt, seeds
+from parsers import LONGEST, PARSERS, SEEDS, attempt, inputs, seeds
 
 FINDINGS = Path("fuzz-findings")
 HAS_ATHERIS = importlib.util.find_spec("atheris") is not None
-LONGEST = 1 << 16
 _BATCH = 1_000
-_TOKENS = (
-    *b"0 -1 1e400 nan NaN -inf 1e-320 null true {} [] = , : loss 0001-01-01".split(),
-    b'""',
-    b"9999-12-31T23:59:59Z",
-    b"\\ud800",
-    b"\0",
-    b"\xff",
-    b"\r",
-    b"\n",
-    b"\t",
-    b"\x1b[2J",
-    b"\xef\xbb\xbf",
-    "\u202e".encode(),
-    b"9" * 400,
-    b"1" * 5000,
-    b"[" * 2000,
-    b'{"a":' * 500,
-)
 
 
 @dataclass
@@ -55,28 +35,6 @@ class Tried:
     inputs: int = 0
     seconds: float = 0.0
     findings: list[str] = field(default_factory=list)
-
-
-@st.composite
-def mutated(draw: st.DrawFn, begin: list[bytes]) -> bytes:
-    """Return a seed with some changes."""
-    data = bytearray(draw(st.sampled_from(begin)))
-    for _ in range(draw(st.integers(0, 6))):
-        at = draw(st.integers(0, len(data)))
-        size = draw(st.integers(1, 40))
-        change = draw(st.integers(0, 4))
-        if change == 0:
-            del data[at : at + size]
-        elif change == 1:
-            data[at:at] = draw(st.binary(max_size=8))
-        elif change == 2:
-            data[at : at + draw(st.sampled_from((0, size)))] = draw(st.sampled_from(_TOKENS))
-        elif change == 3:
-            data[at:at] = data[at : at + size] * draw(st.sampled_from((1, 2, 100)))
-        else:
-            other = draw(st.sampled_from(begin))
-            data[at:] = other[draw(st.integers(0, len(other))) :]
-    return bytes(data[:LONGEST])
 
 
 def by_hypothesis(name: str, seconds: float) -> Tried:
@@ -90,7 +48,7 @@ def by_hypothesis(name: str, seconds: float) -> Tried:
         deadline=None,
         suppress_health_check=list(hypothesis.HealthCheck),
     )
-    @hypothesis.given(st.one_of(mutated(begin), mutated(begin), st.binary(max_size=400)))
+    @hypothesis.given(inputs(name))
     def one(data: bytes) -> None:
         nonlocal last
         if time.monotonic() - begun < seconds:

@@ -18,12 +18,15 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
+from hypothesis import strategies as st
+
 from dltools.apply.deliver.copying import DamagedError, unpack
 from dltools.apply.deliver.delivery import DeliveryFiles
 from dltools.apply.migrate.migration import MigrationFiles
 from dltools.bounded_reading import read_lines, read_whole
 from dltools.cli.report.loading import read_job_table
 from dltools.engine.docker.streams import EntrySplitter
+from dltools.engine.interface import Network
 from dltools.engine.journal import Journal
 from dltools.engine.state_folder import StateFolder
 from dltools.engine.turn_notes import TurnNotes
@@ -39,7 +42,6 @@ from dltools.plan.policy.parameters import build
 from dltools.plan.realisation.mode import RealisationOptions
 from dltools.plan.records import dump_plan, load_plans
 from dltools.plan.signals import targets
-from dltools.plan.signals import targets as target_labels
 from dltools.probe.endpoints import scraper
 from dltools.probe.endpoints.where import candidates
 from dltools.probe.endpoints.window import parse_metrics, window
@@ -48,8 +50,8 @@ from dltools.probe.files.readers import reader_of, reader_of_named
 from dltools.probe.progress import Automatic, Pattern, PointReader
 from dltools.sim.workload_file import read_workload
 
-LONGEST_S = 2.0
-"""CPU time that one input of at most 64 KiB may take."""
+LONGEST, LONGEST_S = 1 << 16, 2.0
+"""Bytes of an input, and the CPU time that it may take."""
 
 SEEDS = Path(__file__).parent / "seeds"
 
@@ -114,8 +116,8 @@ def _labels(data: bytes) -> object:
         "dltools.epochs": text,
         "dltools.deadline": text,
     }
-    raw = {"NetworkSettings": {"Networks": {"a": {"IPAddress": "10.0.0.1"}}}}
-    return unknown_labels(labels), target_labels.parse(labels), list(candidates(raw, text))
+    network = Network(addresses=("10.0.0.1",))
+    return unknown_labels(labels), targets.parse(labels), list(candidates(network, text))
 
 
 def _words(data: bytes) -> object:
@@ -236,7 +238,7 @@ PARSERS: dict[str, Parser] = {
     "labels": Parser(_labels, ()),
     "notation": Parser(_words, ()),
     "workload": Parser(_workload),
-    "targets": Parser(lambda data: targets.read(_text(data), "x")),
+    "targets": Parser(lambda data: targets.read_targets_file(_text(data), "x")),
     "endpoint": Parser(_endpoint, ()),
     "http": Parser(_http, (OSError, http.client.HTTPException, ValueError)),
     "tensorboard": Parser(_file("/x/events.out.tfevents.1"), ()),
@@ -271,3 +273,51 @@ def seeds(name: str) -> list[bytes]:
     """Return the inputs that a parser begins with."""
     folder = SEEDS / (PARSERS[name].seeds_of or name)
     return [path.read_bytes() for path in sorted(folder.iterdir())]
+
+
+_TOKENS = (
+    *b"0 -1 1e400 nan NaN -inf 1e-320 null true {} [] = , : loss 0001-01-01".split(),
+    b'""',
+    b"9999-12-31T23:59:59Z",
+    b"\\ud800",
+    b"\0",
+    b"\xff",
+    b"\r",
+    b"\n",
+    b"\t",
+    b"\x1b[2J",
+    b"\xef\xbb\xbf",
+    "\u202e".encode(),
+    b"9" * 400,
+    b"1" * 5000,
+    b"[" * 2000,
+    b'{"a":' * 500,
+)
+
+
+@st.composite
+def mutated(draw: st.DrawFn, begin: list[bytes]) -> bytes:
+    """Return a seed with some changes."""
+    data = bytearray(draw(st.sampled_from(begin)))
+    for _ in range(draw(st.integers(0, 6))):
+        at = draw(st.integers(0, len(data)))
+        size = draw(st.integers(1, 40))
+        change = draw(st.integers(0, 4))
+        if change == 0:
+            del data[at : at + size]
+        elif change == 1:
+            data[at:at] = draw(st.binary(max_size=8))
+        elif change == 2:
+            data[at : at + draw(st.sampled_from((0, size)))] = draw(st.sampled_from(_TOKENS))
+        elif change == 3:
+            data[at:at] = data[at : at + size] * draw(st.sampled_from((1, 2, 100)))
+        else:
+            other = draw(st.sampled_from(begin))
+            data[at:] = other[draw(st.integers(0, len(other))) :]
+    return bytes(data[:LONGEST])
+
+
+def inputs(name: str) -> st.SearchStrategy[bytes]:
+    """Return what a parser is tried with: its seeds with some changes, and bytes of chance."""
+    begin = seeds(name)
+    return st.one_of(mutated(begin), mutated(begin), st.binary(max_size=400))

@@ -1,7 +1,6 @@
 """Cut, foreign and hostile input ends in one line of `DataError`, and in nothing else."""
 
 import io
-import json
 import math
 from collections.abc import Callable
 from datetime import UTC, datetime
@@ -151,39 +150,6 @@ def test_foreign_input_is_refused(data, message) -> None:
         decode(data)
 
 
-@pytest.mark.parametrize(
-    "magic",
-    [
-        b"PAR1",
-        b"PAR1PAR1",
-        b"ARROW1",
-        b"ARROW1\0\0",
-        b"\xff\xff\xff\xff",
-        b"{",
-        b'{"',
-        b"time,",
-        b'"time"',
-    ],
-)
-@examples(40)
-@given(rest=st.binary(max_size=200))
-def test_noise_after_a_magic_is_refused(magic, rest) -> None:
-    assert _try(magic + rest) is None
-
-
-@examples(40)
-@given(rest=st.binary(max_size=200))
-def test_noise_after_a_csv_header_is_no_row(rest) -> None:
-    table = _try(b"time,host,kind\n" + rest)
-    assert table is None or len(table) == 0
-
-
-@examples(40)
-@given(noise=st.binary(max_size=200))
-def test_noise_is_refused(noise) -> None:
-    assert _try(noise) is None
-
-
 @pytest.mark.parametrize("encoder", SMALL)
 @examples(150)
 @given(data=st.data())
@@ -292,37 +258,6 @@ def test_a_bad_csv_row_is_refused(rows_) -> None:
     data = ("time,host,kind,thread_count\n" + rows_).encode(errors="surrogateescape")
     with pytest.raises(DataError, match=r"^input: "):
         decode(data)
-
-
-_JUNK = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=8),
-    lambda inner: st.lists(inner, max_size=2) | st.dictionaries(st.text(max_size=3), inner),
-    max_leaves=3,
-)
-
-
-@examples(150)
-@given(
-    cells=st.dictionaries(
-        st.sampled_from(
-            [
-                "time",
-                "host",
-                "kind",
-                "state",
-                "started_at",
-                "cpu_seconds",
-                "thread_count",
-                "dltools.schema",
-                "unknown",
-            ]
-        ),
-        _JUNK,
-    )
-)
-def test_no_json_value_breaks_a_reader(cells) -> None:
-    row = {"time": "2026-01-31T12:00:00Z", "host": "h", "kind": "node", **cells}
-    _try(json.dumps(row).encode())
 
 
 def test_input_is_named_in_the_message() -> None:

@@ -1,8 +1,6 @@
 """Where a container may serve metrics: its ports, its addresses, its label."""
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from dltools.engine.docker.answers import network_of
 from dltools.engine.interface import Network
@@ -71,8 +69,3 @@ def test_a_published_port_is_reached_where_it_is_bound(ip, expected) -> None:
     bound = {"8000/tcp": [{"HostIp": ip, "HostPort": "18000"}]}
     network = inspected(NetworkSettings={"Networks": {}, "Ports": bound})
     assert list(candidates(network, None)) == [f"http://{expected}:18000/metrics"]
-
-
-@given(st.text())
-def test_no_label_makes_it_fail(label) -> None:
-    assert all(url.startswith("http") for url in candidates(inspected(), label))

@@ -51,23 +51,16 @@ def test_every_family_has_an_excerpt() -> None:
     "line",
     [
         "Downloading: 100%|##########| 440M/440M [00:10<00:00, 41.0MB/s]",
-        "Map:  12%|#2        | 1000/8000 [00:01<00:07, 950 examples/s]",
         "loss scale: 65536",
-        "[2023-04-18] [INFO] [loss_scaler.py:181:update_scale] Attempted loss scale: 65536",
         "| WARNING: overflow detected, setting loss scale to: 64.0",
         "learning_rate: 0.001",
-        "lr=0.001 eta=0:10:00",
         "saving checkpoint to /models/loss_0.53.pt",
         "/x/epoch=0-val_loss=0.33.ckpt",
-        "best model: epoch=3-step=400-val_loss=0.1234.ckpt saved",
         "Epoch 3: 100%|##########| 938/938 [00:05<00:00, 160.27it/s]",
         "ETA: 12:30",
         '10.0.0.1 - - [21/Nov/2026:01:30:37 +0000] "GET /metrics HTTP/1.1" 200 512',
-        "Collecting torch==2.5.1 (from -r requirements.txt (line 3))",
         "GPU 0: 45C, 120 / 300 W | 12000 / 16384 MB",
-        "train data 4590101 examples",
         '  File "/x/train.py", line 12, in loss',
-        "iter time: 350.5 ms, forward_time=0.2",
         "1875/1875 - 3s - 2ms/step",
     ],
 )
@@ -102,11 +95,6 @@ def test_no_mixture_of_formats_makes_it_fail(lines, data) -> None:
 @given(st.lists(st.text() | st.from_regex(r"[a-zA-Z_]{1,9} ?[:=] ?-?\d{1,30}(\.\d+)?(e\d{1,4})?")))
 def test_no_text_makes_it_fail(lines) -> None:
     assert all(map(is_sound, read("\n".join(lines).encode(errors="surrogatepass"))))
-
-
-@given(st.binary())
-def test_no_bytes_make_it_fail(data) -> None:
-    assert all(map(is_sound, read(data)))
 
 
 @pytest.mark.parametrize("digits", [19, 20, 400, 5000])

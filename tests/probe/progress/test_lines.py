@@ -1,10 +1,7 @@
 """Lines of logs: bars redrawn in place, escape codes, any bytes."""
 
 import pytest
-from helpers.examples import examples
-from helpers.log_text import line_text, lines_of
-from hypothesis import given
-from hypothesis import strategies as st
+from helpers.log_text import lines_of
 
 from dltools.probe.progress.lines import LONGEST_LINE
 
@@ -31,11 +28,3 @@ from dltools.probe.progress.lines import LONGEST_LINE
 )
 def test_a_log_entry_is_cut_into_what_it_shows(raw, expected) -> None:
     assert lines_of(raw) == expected
-
-
-@examples(200)
-@given(raw=st.binary(max_size=80) | line_text.map(str.encode))
-def test_no_bytes_break_the_cutting(raw) -> None:
-    for line in lines_of(raw):
-        assert "\n" not in line
-        assert "\r" not in line

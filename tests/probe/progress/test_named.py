@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from helpers.examples import examples
-from helpers.log_text import line_text, lines_of
+from helpers.log_text import lines_of
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -30,51 +30,31 @@ def _log(raw: bytes) -> list[dict[str, float]]:
     ("line", "expected"),
     [
         ("Loss: 0.52 Accuracy: 0.91 Time: 12.1", {"loss": 0.52, "accuracy": 0.91}),
-        ("Loss: 0.52 Time: 12.1", {"loss": 0.52}),
-        ("loss: 0.5", {"loss": 0.5}),
         ("step 8 loss 0.5 images/s 7758", {"loss": 0.5}),
         ("loss 0.5 s 12", {"loss": 0.5}),
         ("epoch 3 accuracy 0.91 samples/sec: 1200 loss 0.5", {"accuracy": 0.91, "loss": 0.5}),
         ("loss 0.5 s, images/s 7758", {}),
-        ("loss=0.5", {"loss": 0.5}),
-        ("loss 0.5", {"loss": 0.5}),
-        ("loss:0.5", {"loss": 0.5}),
-        ("loss = 0.5", {"loss": 0.5}),
         ("loss\t0.5", {"loss": 0.5}),
         ("LOSS 0.5", {"loss": 0.5}),
-        ("loss: 0.5, next", {"loss": 0.5}),
         ("(loss: 0.5)", {"loss": 0.5}),
-        ("loss: 0.5 | lr: 0.1", {"loss": 0.5}),
         ("val_loss: 0.4", {"val_loss": 0.4}),
         ("val loss=0.4", {"val_loss": 0.4}),
-        ("Validation Loss 0.4", {"val_loss": 0.4}),
         ("valid_loss 0.4", {"val_loss": 0.4}),
         ("eval_loss=0.4", {"eval_loss": 0.4}),
-        ("test loss: 0.4", {"test_loss": 0.4}),
         ("train/loss: 0.4", {"train_loss": 0.4}),
-        ("Training Loss: 0.4", {"train_loss": 0.4}),
         ("Average loss: 0.4", {"loss": 0.4}),
         ("total_loss: 0.4", {"total_loss": 0.4}),
-        ("accuracy: 0.9", {"accuracy": 0.9}),
-        ("accuracy=0.9", {"accuracy": 0.9}),
-        ("accuracy 0.9", {"accuracy": 0.9}),
         ("acc: 0.9", {"accuracy": 0.9}),
         ("val_acc: 0.9", {"val_accuracy": 0.9}),
-        ("val_acc=0.9", {"val_accuracy": 0.9}),
-        ("val_acc 0.9", {"val_accuracy": 0.9}),
-        ("val_accuracy: 0.9", {"val_accuracy": 0.9}),
         ("accuracy: 91.2%", {"accuracy": 91.2}),
         ("ppl 33.1", {"perplexity": 33.1}),
         ("train loss 3.33, val loss 3.37", {"train_loss": 3.33, "val_loss": 3.37}),
         ("loss: tensor(0.12)", {"loss": 0.12}),
         ("loss: tensor(0.12, device='cuda:0', grad_fn=<NllLossBackward0>)", {"loss": 0.12}),
-        ("{'loss': 0.5, 'epoch': 1}", {"loss": 0.5}),
         ('{"loss": 0.5, "epoch": 1}', {"loss": 0.5}),
         ("{'loss': '0.5', 'learning_rate': '1e-05'}", {"loss": 0.5}),
         ("{'eval_loss': 0.5, 'eval_accuracy': 0.9}", {"eval_loss": 0.5, "eval_accuracy": 0.9}),
         ("Epoch: [3][40/500]\tTime 0.1 (0.2)\tLoss 0.5 (0.7)", {"loss": 0.5}),
-        ("loss: 0.5 loss: 0.6", {"loss": 0.5}),
-        ("12:30:01 loss: 0.5", {"loss": 0.5}),
         ("2026-01-31 12:30:01,250 INFO train.py:12 loss: 0.5", {"loss": 0.5}),
         (
             "1875/1875 [==============================] - 3s 2ms/step - loss: 0.2581"
@@ -94,18 +74,13 @@ def test_named_values_are_found(line, expected) -> None:
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        ("5", 5.0),
         ("5.", 5.0),
         (".5", 0.5),
         ("-0.5", -0.5),
-        ("+0.5", 0.5),
         ("1e-3", 0.001),
         ("1.5E+02", 150.0),
-        ("2.5e4", 25000.0),
         ("1,234", 1234.0),
-        ("1,234.5", 1234.5),
         ("12,345,678.9", 12345678.9),
-        ("inf", math.inf),
         ("-inf", -math.inf),
         ("Infinity", math.inf),
         ("0.30000000000000004", 0.30000000000000004),
@@ -125,32 +100,19 @@ def test_a_diverged_loss_is_reported(text) -> None:
 @pytest.mark.parametrize(
     "line",
     [
-        "",
-        "no progress here",
         "loss",
         "loss:",
-        "loss: none",
         "loss: None",
-        "loss is falling",
         "loss scale: 131072",
-        "loss_scale: 131072",
         "Gradient overflow. Skipping step, loss scaler 0 reducing loss scale to 65536.0",
         "loss.py:12",
-        "train/loss.py:12: UserWarning",
-        "File loss.py, line 12",
         "loss 12:30",
         "loss: 12:30:01",
-        "loss at 12:30",
-        "time 12:30",
         "loss: 1.2.3",
-        "loss: 3/10",
         "loss: 0x10",
         "loss: 12ms",
         "loss: 5e",
-        "loss: nano",
-        "loss: information",
         "my_loss_weight: 0.5",
-        "glossary 5",
         "lossless 5",
         "--x-loss: 5",
     ],
@@ -167,26 +129,20 @@ def test_a_decimal_comma_is_not_read_as_another_number(text) -> None:
 @pytest.mark.parametrize(
     ("line", "step", "epoch"),
     [
-        ("loss: 0.5", None, None),
-        ("step 400: train loss 3.33, val loss 3.37", 400, None),
         ("Step: 400 loss 0.5", 400, None),
         ("step=400 loss=0.5", 400, None),
-        ("global_step=300, loss=0.5", 300, None),
         ("global step 300 loss 0.5", 300, None),
-        ("iter 7: loss 0.5", 7, None),
-        ("iteration 7 loss 0.5", 7, None),
         ("iter #7 loss 0.5", 7, None),
         ("loss 0.5 at step 9", 9, None),
         ("step 1.5 loss 0.5", None, None),
         ("2ms/step - loss: 0.5", None, None),
         ("Epoch 3/10 loss 0.5", None, 3.0),
-        ("Epoch: 3 loss 0.5", None, 3.0),
         ("epoch=1.25 loss=0.5", None, 1.25),
         ("Epoch [3/10], Step [40/500], Loss: 0.5", 40, 3.0),
         ("Epoch 3 step 40 loss 0.5", 40, 3.0),
-        ("{'loss': 0.5, 'epoch': 1}", None, 1.0),
+        ("{'loss': '0.5', 'step': '40', 'epoch': '1.5'}", 40, 1.5),
+        ("Step: 1,234 loss: 0.5", 1234, None),
         ("{'loss': 0.5, 'step': 40, 'epoch': 1.5}", 40, 1.5),
-        ('{"epoch": 2, "step": 7, "loss": 0.5}', 7, 2.0),
         ("step " + "9" * 18 + " loss 0.5", 10**18 - 1, None),
         ("step " + "9" * 30 + " loss 0.5", None, None),
     ],
@@ -196,25 +152,8 @@ def test_step_and_epoch_are_found(line, step, epoch) -> None:
     assert {(point.step, point.epoch) for point in found} == {(step, epoch)}
 
 
-def test_step_and_epoch_may_be_quoted_as_values_may() -> None:
-    (point,) = NAMED.points("{'loss': '0.5', 'step': '40', 'epoch': '1.5'}")
-    assert (point.value, point.step, point.epoch) == (0.5, 40, 1.5)
-
-
-def test_a_step_may_have_thousands_separators_as_values_may() -> None:
-    (point,) = NAMED.points("Step: 1,234 loss: 0.5")
-    assert point.step == 1234
-
-
 def test_a_point_names_its_source() -> None:
     assert NAMED.points("epoch 2 step 3 loss 0.5") == [Point("loss", 0.5, 3, 2.0, "named", "loss")]
-
-
-def test_every_metric_of_a_line_has_the_step_of_the_line() -> None:
-    assert NAMED.points("step 400: train loss 3.33, val loss 3.37") == [
-        Point("train_loss", 3.33, 400, None, "named", "train_loss"),
-        Point("val_loss", 3.37, 400, None, "named", "val_loss"),
-    ]
 
 
 def test_every_state_of_a_keras_bar_is_a_line() -> None:
@@ -283,15 +222,6 @@ def test_a_long_line_takes_time_in_proportion(raw) -> None:
 
 def test_values_far_into_a_long_line_are_not_looked_for() -> None:
     assert _log(b"loss: 0.5" + b" " * LONGEST_LINE + b"accuracy: 0.9") == [{"loss": 0.5}]
-
-
-@examples(300)
-@given(line=line_text)
-def test_no_text_makes_the_named_extractor_raise(line) -> None:
-    for point in NAMED.points(line):
-        assert isinstance(point.value, float)
-        assert point.metric
-        assert point.step is None or 0 <= point.step < 2**63
 
 
 @examples(100)
