@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import contextlib
-import functools
 import os
 import signal
 import sys
 from collections.abc import Callable, Iterator
 from enum import IntEnum
+from functools import partial
 from io import BufferedWriter, RawIOBase, TextIOWrapper
 from types import FrameType
-from typing import Any, NoReturn
+from typing import NoReturn
 
 import typer
+import typer.main
+from typer._click.exceptions import UsageError
 
 from dltools import errors
 from dltools.text import printable
@@ -70,8 +72,19 @@ CODES: dict[type[errors.DltoolsError], Exit] = {
 }
 
 
-def run(app: Callable[[], None]) -> None:
-    """Run a tool; exit with a code where its output cannot be written."""
+def run(app: typer.Typer) -> NoReturn:
+    """Run a tool on the command line, and exit. Every error ends in one line on standard error and
+    an exit code; DLTOOLS_DEBUG=1 lets the traceback through."""
+    signal.signal(signal.SIGTERM, _terminate)
+    _let_writes_be_whole()
+    code = _ended(partial(_invoke, app))
+    if code != Exit.PIPE:
+        code = _ended(sys.stdout.flush) or code
+    sys.exit(code)
+
+
+def _let_writes_be_whole() -> None:
+    """Let standard output take any text, in writes that no signal cuts."""
     if sys.stdout is None:
         print_message("standard output is closed")
         sys.exit(Exit.IO)
@@ -80,45 +93,54 @@ def run(app: Callable[[], None]) -> None:
         if isinstance(sys.stdout.buffer, RawIOBase):  # PYTHONUNBUFFERED: signals cut writes
             whole = BufferedWriter(sys.stdout.detach())
             sys.stdout = TextIOWrapper(whole, errors="backslashreplace", write_through=True)
+
+
+def _invoke(app: typer.Typer) -> None:
+    tool = typer.main.get_command(app)
+    with tool.make_context(_name(), sys.argv[1:]) as context:
+        tool.invoke(context)
+
+
+def _ended(work: Callable[[], object]) -> int:
+    """Do work, and return its exit code, having told an error in one line."""
     try:
-        try:
-            app()
-        finally:
-            sys.stdout.flush()
+        work()
+    except typer.Exit as end:
+        return end.exit_code
+    except SystemExit as end:
+        return int(end.code or 0)
+    except KeyboardInterrupt:
+        return Exit.INTERRUPTED
     except BrokenPipeError:
         _silence_stdout()
-        sys.exit(Exit.PIPE)
-    except OSError as error:
-        print_message(f"output: {error.strerror or error}")
-        _silence_stdout()
-        sys.exit(Exit.IO)
-
-
-def guarded(command: Callable[..., None]) -> Callable[..., None]:
-    """Wrap a command so that every error ends in one line on standard error and an exit code.
-
-    DLTOOLS_DEBUG=1 lets the traceback through.
-    """
-
-    @functools.wraps(command)
-    def wrapper(*args: Any, **kwargs: Any) -> None:
-        signal.signal(signal.SIGTERM, _terminate)
-        try:
-            command(*args, **kwargs)
-            sys.stdout.flush()
-        except typer.Exit:
+        return Exit.PIPE
+    except UsageError as error:
+        print_message(f"{error.format_message().rstrip('.')}; see {_name()} --help")
+        return Exit.USAGE
+    except Exception as error:
+        if os.environ.get("DLTOOLS_DEBUG") == "1":
             raise
-        except BrokenPipeError:
-            _silence_stdout()
-            raise typer.Exit(Exit.PIPE) from None
-        except KeyboardInterrupt:
-            raise typer.Exit(Exit.INTERRUPTED) from None
-        except Exception as error:
-            if os.environ.get("DLTOOLS_DEBUG") == "1" or isinstance(error, typer.BadParameter):
-                raise
-            fail(error)
+        code, line = _told(error)
+        print_message(line)
+        if isinstance(error, OSError) and error.filename is None:
+            _silence_stdout()  # what is still buffered would fail again
+        return code
+    return Exit.OK
 
-    return wrapper
+
+def _told(error: Exception) -> tuple[Exit, str]:
+    """Return the exit code for an error, and what to say."""
+    if isinstance(error, errors.DltoolsError):
+        codes = (code for kind, code in CODES.items() if isinstance(error, kind))
+        return next(codes, Exit.UNAVAILABLE), str(error)
+    if isinstance(error, MemoryError):
+        return Exit.DATA, "the input does not fit into memory"
+    if isinstance(error, PermissionError):
+        return Exit.PERMISSION, f"{error.filename or 'output'}: permission denied"
+    if isinstance(error, OSError):
+        return Exit.IO, f"{error.filename or 'output'}: {error.strerror or error}"
+    said = f"a bug in dltools: {type(error).__name__}: {error}; DLTOOLS_DEBUG=1 shows where"
+    return Exit.SOFTWARE, said
 
 
 @contextlib.contextmanager
@@ -145,35 +167,14 @@ def unbroken() -> Iterator[None]:
         signal.raise_signal(caught[0])
 
 
-def fail(error: Exception) -> NoReturn:
-    """Print an error in one line, and exit with its code."""
-    if isinstance(error, errors.DltoolsError):
-        code = next((c for kind, c in CODES.items() if isinstance(error, kind)), Exit.UNAVAILABLE)
-        print_message(str(error))
-    elif isinstance(error, MemoryError):
-        code = Exit.DATA
-        print_message("the input does not fit into memory")
-    elif isinstance(error, PermissionError):
-        code = Exit.PERMISSION
-        print_message(f"{error.filename or 'output'}: permission denied")
-    elif isinstance(error, OSError):
-        code = Exit.IO
-        print_message(f"{error.filename or 'output'}: {error.strerror or error}")
-        if error.filename is None:
-            _silence_stdout()  # what is still buffered would fail again
-    else:
-        code = Exit.SOFTWARE
-        print_message(
-            f"a bug in dltools: {type(error).__name__}: {error}; DLTOOLS_DEBUG=1 shows where"
-        )
-    raise typer.Exit(code) from None
-
-
 def print_message(message: str) -> None:
     """Print one line on standard error, under the tool's name."""
-    name = os.path.basename(sys.argv[0]) or "dltools"  # noqa: PTH119
     line = printable(" ".join(message.split()))
-    print(f"{name}: {line}", file=sys.stderr)
+    print(f"{_name()}: {line}", file=sys.stderr)
+
+
+def _name() -> str:
+    return os.path.basename(sys.argv[0]) or "dltools"  # noqa: PTH119
 
 
 def _terminate(*_: object) -> NoReturn:

@@ -7,8 +7,7 @@ import os
 import shlex
 import shutil
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import MISSING, dataclass, field, fields
 from functools import partial
 from inspect import Parameter, Signature
@@ -16,11 +15,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar, get_type_hints
 
 import typer
-from typer._click.exceptions import UsageError
 from typer.core import TyperCommand
 
 from dltools import __version__
-from dltools.cli.exits import Exit, guarded, print_message
 from dltools.cli.remarks import be_quiet
 from dltools.notation.times import parse_duration
 
@@ -92,7 +89,6 @@ def app(command: Callable[[_Request], None], request: type[_Request]) -> typer.T
         for one in declared
     ]
 
-    @guarded
     @functools.wraps(command)
     def wrapper(**options: Any) -> None:
         given = {key: [] if key in lists and one is None else one for key, one in options.items()}
@@ -135,28 +131,8 @@ def command(text: str) -> list[str]:
     return words
 
 
-@contextmanager
-def _in_one_line() -> Iterator[None]:
-    """Say what is wrong with a command line in one line, and exit."""
-    try:
-        yield
-    except UsageError as error:
-        name = os.path.basename(sys.argv[0])  # noqa: PTH119
-        print_message(f"{error.format_message().rstrip('.')}; see {name} --help")
-        raise typer.Exit(Exit.USAGE) from None
-
-
 class _GroupedHelp(TyperCommand):
-    """A command whose help shows options by group, without rich, which takes long to import, and
-    whose errors are one line."""
-
-    def make_context(self, *args: Any, **named: Any) -> Any:
-        with _in_one_line():
-            return super().make_context(*args, **named)
-
-    def invoke(self, ctx: Any) -> Any:
-        with _in_one_line():
-            return super().invoke(ctx)
+    """A command whose help shows options by group, without rich, which takes long to import."""
 
     def format_options(self, ctx: Any, formatter: Any) -> None:
         groups: dict[str, list[tuple[str, str]]] = {}

@@ -19,7 +19,6 @@ from dltools.cli import exits
 app = typer.Typer()
 
 @app.command()
-@exits.guarded
 def command() -> None:
     with exits.unbroken():
         print("begins", file=sys.stderr, flush=True)
