@@ -7,13 +7,13 @@ _dl_probe() {
     _dltools_split
     # generated: options
     case $before in
-        -i|--interval|-c|--count|--duration|--since|--window|--label|--name|--pattern|--log|--role|--user-from|--metric|--start|--notify|--rotate|--deadline|--host|--context|--patience) COMPREPLY=() ;;
+        -i|--interval|-c|--count|--duration|--since|--window|--label|--name|--pattern|--log|--role|--user-from|--start|--notify|--rotate|--deadline|--host|--context|--patience) COMPREPLY=() ;;
         -o|--output) _dltools_files -f ;;
         --format) _dltools_reply auto table parquet arrow jsonl csv prom ;;
         --state-dir) _dltools_files -d ;;
         *)
             if [[ $text == -* ]]; then
-                _dltools_reply --interval --count --duration --since --window --label --name --pattern --log --role --user-from --metric --start --list-metrics --doctor --notify --output --rotate --deadline --format --host --context --swarm --patience --state-dir --quiet --version --verbose --help
+                _dltools_reply --interval --count --duration --since --window --label --name --pattern --log --role --user-from --start --list-metrics --doctor --notify --output --rotate --deadline --format --host --context --swarm --patience --state-dir --quiet --version --verbose --help
             else
                 _dltools_files -f
             fi ;;

@@ -12,7 +12,6 @@ complete -c dl-probe -l pattern -x -d 'Find progress in logs by the named groups
 complete -c dl-probe -l log -x -d 'Read the log of the container NAME from the file PATH, with --host cgroup: or slurm:, by default from the files into which its processes write'
 complete -c dl-probe -l role -x -d 'Set the role of containers, whatever else shows it: training, server, interactive or other'
 complete -c dl-probe -l user-from -x -d 'Take whose job a container is, where its label dltools.user does not say so, from SOURCE: container, the user that it runs as, or label:KEY, another label'
-complete -c dl-probe -l metric -x -d 'Keep progress of this metric only'
 complete -c dl-probe -l start -x -d 'Time at which the saved logs began, such as 2026-01-31T12:00Z'
 complete -c dl-probe -l list-metrics -d 'List the metrics found, with their log family and number of points'
 complete -c dl-probe -l doctor -d 'Say what can be seen of the engine and of each container, what not, what dl-apply has left, and what costs trainings time, with the command to type next'

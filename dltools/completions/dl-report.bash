@@ -7,13 +7,13 @@ _dl_report() {
     _dltools_split
     # generated: options
     case $before in
-        --baseline|--by|--title) COMPREPLY=() ;;
+        --baseline|--by) COMPREPLY=() ;;
         --prices|-o|--output) _dltools_files -f ;;
         --plot) _dltools_reply gantt limits progress responses ;;
         --format) _dltools_reply auto table markdown csv jsonl html svg png pdf ;;
         *)
             if [[ $text == -* ]]; then
-                _dltools_reply --baseline --jobs --by --prices --plot --output --format --title --quiet --version --help
+                _dltools_reply --baseline --jobs --by --prices --plot --output --format --quiet --version --help
             else
                 _dltools_files -f
             fi ;;

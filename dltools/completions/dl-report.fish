@@ -8,7 +8,6 @@ complete -c dl-report -l prices -r -d 'Say what jobs, or users, cost: FILE has c
 complete -c dl-report -l plot -x -a 'gantt limits progress responses' -d 'Kind of picture: gantt, limits, progress or responses'
 complete -c dl-report -s o -l output -r -d 'Write to FILE, completely or not at all'
 complete -c dl-report -l format -x -a 'auto table markdown csv jsonl html svg png pdf' -d 'Output format'
-complete -c dl-report -l title -x -d 'Heading of an HTML page'
 complete -c dl-report -s q -l quiet -d 'Print errors and warnings alone on standard error, and no remarks, such as why there was nothing to do'
 complete -c dl-report -l version -d 'Print the version and exit'
 complete -c dl-report -s h -l help -d 'Show this message and exit'

@@ -47,15 +47,14 @@ class Options:
     """What to measure.
 
     `filters` are those of `docker ps`; `names` are compiled expressions that filter by name.
-    `since_s`: seconds of log history to read; `pattern` finds progress in logs; `metrics` are those
-    to keep (none: all). `state_directories`: where dl-apply notes turns. `roles`: the user's rules
-    for roles; `user_from`: see `dltools.probe.rows.user_columns`.
+    `since_s`: seconds of log history to read; `pattern` finds progress in logs.
+    `state_directories`: where dl-apply notes turns. `roles`: the user's rules for roles;
+    `user_from`: see `dltools.probe.rows.user_columns`.
     """
 
     filters: Mapping[str, list[str]]
     since_s: float
     pattern: Pattern | None = None
-    metrics: frozenset[str] = frozenset()
     names: Sequence[Any] = ()
     state_directories: Sequence[Path] = ()
     roles: Rules = NO_RULES
@@ -370,14 +369,13 @@ class _HostSampler:
         ]
 
     def _keep(self, watched: Watched, points: Iterable[TimedPoint]) -> None:
-        """Keep the points of the metrics that the user wants for the sample."""
-        wanted, container = self._options.metrics, watched.container
+        """Keep points for the sample."""
+        container = watched.container
         found = list(points)
         watched.role.note([one.point for one in found], container.labels)
         self._pending += [
             progress_row(one.time, self._engine.host, container.id, container.name, one.point)
             for one in found
-            if not wanted or one.point.metric in wanted
         ]
 
 

@@ -41,14 +41,6 @@ def test_a_sample_has_progress_events_the_host_and_its_containers() -> None:
     assert {row["host"] for row in rows} == {"host"}
 
 
-def test_metrics_select_progress_and_nothing_else() -> None:
-    engine = ScriptedEngine()
-    engine.log(engine.start("job"), 1, "loss: 0.5 accuracy: 0.9")
-    rows = sampler(engine, metrics=frozenset(["accuracy"])).sample()
-    assert values(rows) == [("accuracy", 0.9)]
-    assert kinds(rows).count("container") == 1
-
-
 def test_counters_alone_have_no_progress() -> None:
     engine = ScriptedEngine()
     engine.log(engine.start("job"), 1, "loss: 0.5")

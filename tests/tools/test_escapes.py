@@ -51,7 +51,7 @@ def test_dl_sim(tool) -> None:
 def test_dl_report(tool, recording, format_) -> None:
     if format_ == "html":
         pytest.importorskip("matplotlib")
-    done = tool("dl-report", recording, "--format", format_, "--title", f"evil {NAME}")
+    done = tool("dl-report", f"evil {NAME}={recording}", "--format", format_)
     assert done.returncode == 0, done.stderr
     assert_harmless(done.stdout.decode())
 

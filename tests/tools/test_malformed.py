@@ -157,7 +157,7 @@ def test_half_of_a_surrogate_pair_is_no_text(tool, place) -> None:
     assert "line 2: not JSON" in complaint(done.stderr)
     (place / "jobs.jsonl").write_text(JOBS % ("\\ud800", "0", "1"))
     assert tool("dl-report", "jobs.jsonl", "-o", "x.md").returncode == 0
-    assert tool("dl-report", "rec", "--title", "\udcff", "-o", "x.html").returncode == 0
+    assert tool("dl-report", "\udcff=rec", "-o", "x.html").returncode == 0
     labels = '{"dltools.metric": "\\ud800", "dltools.target": "1"}'
     rows = [node(0), container(0, "a", 20, labels=labels), point(0, "a", 1.0)]
     for more in (), ("--format", "table", "--quiet"):

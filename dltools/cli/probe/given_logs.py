@@ -25,22 +25,19 @@ if TYPE_CHECKING:
 
 def read_logs(request: Request, pattern: Pattern | None) -> None:
     """Write the rows of saved logs, or list their metrics."""
-    count, wanted = 0, request.metrics
+    count = 0
     gaps: Counter[str] = Counter()
     dropped: dict[str, dict[str, int]] = {}
 
-    def asked_for(batches: Iterator[list[Row]]) -> Iterator[list[Row]]:
-        """Yield the rows that are asked for, and count all."""
+    def counting(batches: Iterator[list[Row]]) -> Iterator[list[Row]]:
         nonlocal count
         for batch in batches:
             count += len(batch)
             gaps.update(f"{row['container_name']}: {row['gap']}" for row in batch if row.get("gap"))
-            kept = [row for row in batch if not wanted or row["metric"] in wanted]
-            if kept:
-                yield kept
+            yield batch
 
     with _opened(request, pattern, dropped) as batches:
-        counted = asked_for(batches)
+        counted = counting(batches)
         if request.lists_metrics or (
             request.format is ObservationFormat.TABLE and request.output is None
         ):

@@ -104,9 +104,6 @@ class Request(MoreMessages, EngineOptions):
         "",
         has_variable=True,
     )
-    metrics: list[str] = option(
-        "--metric NAME", "Keep progress of this metric only. Repeatable.", []
-    )
     logs_start: Any = expert_option(
         "--start WHEN",
         "Time at which the saved logs began, such as 2026-01-31T12:00Z; for logs that print "

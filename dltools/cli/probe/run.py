@@ -101,7 +101,6 @@ def _sampler_of(
         filters={key: values for key, values in filters.items() if values},
         since_s=request.since_s,
         pattern=pattern,
-        metrics=frozenset(request.metrics),
         names=names,
         state_directories=state_folder.state_directories(request.state_directory),
         roles=Rules(tuple(map(parse_rule, request.roles))),

@@ -47,7 +47,6 @@ class Request(Messages):
         "Lines in a pipe.",
         ReportFormat.AUTO,
     )
-    title: str = option("--title TEXT", "Heading of an HTML page.", "")
 
     def __post_init__(self) -> None:
         """Raise `OutputError` for an impossible output, `ConfigError` for a kind of picture that is

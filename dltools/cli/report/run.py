@@ -21,7 +21,7 @@ from dltools.report.page import Picture, Table, page
 from dltools.report.plots import figure
 from dltools.report.plots.figure import panels, why_no_pictures
 from dltools.report.timelines import Run
-from dltools.text import listed, writable
+from dltools.text import listed
 
 if TYPE_CHECKING:
     from dltools.cli.report.request import Request
@@ -99,7 +99,7 @@ def _picture(runs: Sequence[Run], request: Request) -> Picture | None:
 
 def _page(runs: Sequence[Run], baseline: str, request: Request, lacking: str) -> bytes:
     """Return an HTML page that needs no other file."""
-    title = writable(request.title) or _default_title(runs)
+    title = _title(runs)
     picture = None if lacking else _picture(runs, request)
     footer = "; ".join(filter(None, (f"dltools {__version__}", lacking)))
     return page(title, list(_tables(runs, baseline)), picture, footer).encode()
@@ -116,7 +116,7 @@ def _tables(runs: Sequence[Run], baseline: str) -> Iterator[Table]:
     yield Table(heading, cells.cells(rows[:_MOST_JOBS]))
 
 
-def _default_title(runs: Sequence[Run]) -> str:
+def _title(runs: Sequence[Run]) -> str:
     if len(runs) == 1:
         return runs[0].label
     return f"{len(runs)} runs: {listed([one.label for one in runs])}"
