@@ -128,7 +128,6 @@ def planned(names: list[str], reason: str = "growing: growth of loss 1.57") -> T
             )
             for number, name in enumerate(names, 1)
         ],
-        {},
         wide=False,
     )  # fmt: skip
 

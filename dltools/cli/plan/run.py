@@ -35,7 +35,6 @@ from dltools.observations.assumed_shares import with_equal_shares
 from dltools.observations.roles import Rules, parse_rule
 from dltools.plan.planner import Planner
 from dltools.plan.policy import registry
-from dltools.plan.policy.interface import classes_of
 from dltools.plan.policy.parameters import build
 from dltools.plan.records import dump_close, dump_plan, load_plans
 from dltools.plan.signals.targets import read_targets_file
@@ -202,10 +201,9 @@ class _Session:
         from dltools.cli.plan.tables import decisions_table
 
         console = make_console()
-        classes = {one.name: one for one in classes_of(self._policy)}
         explanation = self._planner.explain(pending=pending, is_single=self._is_single)
         wide = console.width >= _WIDE
-        table = decisions_table(explanation.decisions, classes, wide=wide)
+        table = decisions_table(explanation.decisions, wide=wide)
         if self._draw is not None:
             from rich.console import Group
 

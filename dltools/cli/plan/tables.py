@@ -2,38 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from dltools.cli.fitted_table import FittedTable
 from dltools.cli.words import settings_in_words
-from dltools.plan.policy.interface import Tone
 from dltools.plan.realisation.settings import as_found
 
 if TYPE_CHECKING:
     from dltools.plan.decisions import JobDecision
-    from dltools.plan.policy.interface import JobClass
     from dltools.plan.realisation.settings import Settings
-
-_STYLES = {
-    Tone.GROWING: "green",
-    Tone.WATCHED: "yellow",
-    Tone.DONE: "cyan",
-    Tone.MISSED: "red",
-    Tone.PLAIN: "",
-}
-
 
 _WEIGHT = "weight "
 
 
-def decisions_table(
-    decisions: Iterable[JobDecision], classes: Mapping[str, JobClass], *, wide: bool
-) -> FittedTable:
+def decisions_table(decisions: Iterable[JobDecision], *, wide: bool) -> FittedTable:
     """Return a row per container: its class, share, settings now and then, and what says most of
     why (the records of the plan have all of it); a wide table adds signal, prediction, and when the
-    job is forecast to end. Classes have the colours of their tones. Users
-    have a column where any is known."""
+    job is forecast to end. Users have a column where any is known."""
     decisions = list(decisions)
     has_users = any(decision.user for decision in decisions)
     more = ("SIGNAL", "PREDICTION", "ENDS IN:right") if wide else (False,) * 3
@@ -52,7 +38,6 @@ def decisions_table(
             decision.allocation.prediction or "-",
             "-" if decision.ends_s is None else f"{decision.ends_s:.3g} s",
             decision.in_short,
-            style=_STYLES[known.tone] if (known := classes.get(decision.job_class)) else "",
         )
     return table
 

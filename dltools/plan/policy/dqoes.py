@@ -39,7 +39,6 @@ from dltools.plan.policy.interface import (
     JobClass,
     Requirements,
     State,
-    Tone,
 )
 from dltools.plan.policy.parameters import parameter
 from dltools.plan.signals.busy_threads import is_serving
@@ -51,9 +50,9 @@ OVER, SATISFIED, UNDER, UNKNOWN = "G", "S", "B", "?"
 
 
 CLASSES = (
-    JobClass(OVER, "over-achieving", "faster than its target by more than alpha", Tone.DONE),
-    JobClass(SATISFIED, "satisfied", "within alpha of its target", Tone.GROWING),
-    JobClass(UNDER, "under-performing", "slower than its target by more than alpha", Tone.MISSED),
+    JobClass(OVER, "over-achieving", "faster than its target by more than alpha"),
+    JobClass(SATISFIED, "satisfied", "within alpha of its target"),
+    JobClass(UNDER, "under-performing", "slower than its target by more than alpha"),
     JobClass(UNKNOWN, "unknown", "no response time in the last interval"),
 )
 _WORDS = {one.name: one.word for one in CLASSES}

@@ -31,7 +31,6 @@ from dltools.plan.policy.interface import (
     JobClass,
     Requirements,
     State,
-    Tone,
 )
 from dltools.plan.policy.parameters import parameter
 from dltools.plan.signals.growth import Growth, early_growth, growth, signal_of
@@ -39,9 +38,9 @@ from dltools.plan.signals.job import Job
 
 NEW, WATCHING, COMPLETING = "NL", "WL", "CL"
 CLASSES = (
-    JobClass(NEW, "growing", "new, or its growth efficiency reaches alpha", Tone.GROWING),
-    JobClass(WATCHING, "watching", "slow for one round", Tone.WATCHED),
-    JobClass(COMPLETING, "completing", "slow for two rounds or more: it makes room", Tone.DONE),
+    JobClass(NEW, "growing", "new, or its growth efficiency reaches alpha"),
+    JobClass(WATCHING, "watching", "slow for one round"),
+    JobClass(COMPLETING, "completing", "slow for two rounds or more: it makes room"),
 )
 _KEPT_INTERVALS = 4
 """Number of intervals for which a slow job of unknown growth keeps its class (ours)."""

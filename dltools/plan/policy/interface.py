@@ -38,7 +38,6 @@ __all__ = [
     "Requirements",
     "State",
     "TargetMet",
-    "Tone",
 ]
 
 State = Mapping[str, Any]
@@ -78,28 +77,16 @@ class Requirements:
     users: bool = False
 
 
-class Tone(StrEnum):
-    """How a class stands out in tables and plots."""
-
-    GROWING = "growing"
-    WATCHED = "watched"
-    DONE = "done"
-    MISSED = "missed"
-    PLAIN = "plain"
-
-
 @dataclass(frozen=True, slots=True)
 class JobClass:
     """A class that a policy puts jobs into.
 
-    `name` stands in plans and tables, `word` in reasons, `meaning` in the manual; `tone` gives
-    tables and plots their colour.
+    `name` stands in plans and tables, `word` in reasons, `meaning` in the manual.
     """
 
     name: str
     word: str
     meaning: str
-    tone: Tone = Tone.PLAIN
 
 
 @dataclass(frozen=True, slots=True)

@@ -34,7 +34,6 @@ from dltools.plan.policy.interface import (
     JobClass,
     Requirements,
     State,
-    Tone,
 )
 from dltools.plan.policy.parameters import parameter
 from dltools.plan.policy.specon_migration import (
@@ -54,9 +53,9 @@ from dltools.plan.signals.growth import Growth, growth, signal_of
 from dltools.plan.signals.job import Job
 
 CLASSES = (
-    JobClass(PROGRESSING, "progressing", "it grows at alpha times its best or more", Tone.GROWING),
-    JobClass(WATCHING, "watching", "slow for one round", Tone.WATCHED),
-    JobClass(CONVERGED, "converged", "slow for two rounds or more: it may migrate", Tone.DONE),
+    JobClass(PROGRESSING, "progressing", "it grows at alpha times its best or more"),
+    JobClass(WATCHING, "watching", "slow for one round"),
+    JobClass(CONVERGED, "converged", "slow for two rounds or more: it may migrate"),
 )
 _WORDS = {one.name: one.word for one in CLASSES}
 

@@ -28,7 +28,6 @@ from dltools.plan.policy.interface import (
     JobClass,
     Requirements,
     State,
-    Tone,
 )
 from dltools.plan.policy.parameters import parameter
 from dltools.plan.policy.shares import beta_floor, cap, in_proportion, with_leftover
@@ -39,15 +38,13 @@ from dltools.plan.signals.targets import TargetMet
 
 FIRST, SECOND, THIRD = "P1", "P2", "P3"
 CLASSES = (
-    JobClass(
-        FIRST, "before the first target", "its metric has not met dltools.target yet", Tone.GROWING
-    ),
+    JobClass(FIRST, "before the first target", "its metric has not met dltools.target yet"),
     JobClass(
         SECOND,
         "before the last target",
         "its metric has not met dltools.target.final yet, or it has no target within reach",
     ),
-    JobClass(THIRD, "past its targets", "its metric has met all of its targets", Tone.DONE),
+    JobClass(THIRD, "past its targets", "its metric has met all of its targets"),
 )
 
 

@@ -1,7 +1,4 @@
-"""The Gantt chart: when each job waited and ran, and in which class.
-
-A class has the look of its tone.
-"""
+"""The Gantt chart: when each job waited and ran, and in which class."""
 
 from __future__ import annotations
 
@@ -10,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from dltools.observations.outcomes import JobResult
-from dltools.plan.policy.interface import JobClass, Tone
+from dltools.plan.policy.interface import JobClass
 from dltools.report.plots.axes import Panel, TimeFrame, clock, legend, name_rows
 from dltools.report.timelines import ClassChange, Run, Timeline
 
@@ -28,14 +25,11 @@ class Look:
 
 NO_CLASS = Look("#d4d4d4")
 
-# A job that should go first is dark; a job that makes room is light.
-_BY_TONE = {
-    Tone.GROWING: Look("#08519c"),
-    Tone.WATCHED: Look("#6baed6", "///"),
-    Tone.DONE: Look("#deebf7", "..."),
-    Tone.MISSED: Look("#d6604d", "xxx"),
-}
-_OTHERS = (
+_LOOKS = (
+    Look("#08519c"),
+    Look("#6baed6", "///"),
+    Look("#deebf7", "..."),
+    Look("#d6604d", "xxx"),
     Look("#5ab4ac"),
     Look("#f4a582", "///"),
     Look("#d9f0d3", "\\\\\\"),
@@ -46,8 +40,8 @@ _OTHERS = (
 
 
 class ClassLooks:
-    """The looks of the classes in one chart, all different. Without a class, a job has the colour
-    of the run."""
+    """The looks of the classes in one chart, in the order in which they appear. Without a class, a
+    job has the colour of the run."""
 
     def __init__(self, colour: str = NO_CLASS.fill) -> None:
         self._plain = Look(colour)
@@ -55,16 +49,11 @@ class ClassLooks:
         self._has_unclassed = False
 
     def __getitem__(self, job_class: JobClass | None) -> Look:
-        """Return a class's look: that of its tone, or another one if that is taken."""
+        """Return a class's look."""
         if job_class is None:
             self._has_unclassed = True
             return self._plain
-        if job_class not in self._looks:
-            taken = set(self._looks.values())
-            wanted = _BY_TONE.get(job_class.tone)
-            free = [look for look in (wanted, *_OTHERS) if look is not None and look not in taken]
-            self._looks[job_class] = free[0] if free else _OTHERS[len(taken) % len(_OTHERS)]
-        return self._looks[job_class]
+        return self._looks.setdefault(job_class, _LOOKS[len(self._looks) % len(_LOOKS)])
 
     def __iter__(self) -> Iterator[tuple[str, Look]]:
         """Yield label and look of each class in use."""

@@ -6,7 +6,7 @@ import pytest
 
 from dltools.observations.container_records import SeriesPoint
 from dltools.observations.outcomes import JobResult
-from dltools.plan.policy.interface import JobClass, Tone
+from dltools.plan.policy.interface import JobClass
 from dltools.report.plots.figure import KINDS, WIDTH, panels, picture, rendered
 from dltools.report.timelines import ClassChange, Run, Timeline
 
@@ -42,7 +42,7 @@ def test_a_chart_explains_grey_and_hollow_bars() -> None:
 
 
 def test_a_chart_explains_the_classes_of_any_policy() -> None:
-    own = JobClass("Z", "sleeping", "", Tone.WATCHED)
+    own = JobClass("Z", "sleeping", "")
     run = Run("r", [[JobResult("a", "h", 0.0, 0.0, 9.0)]])
     run.timelines["a"] = Timeline(classes=[ClassChange(3.0, own)])
     (axes,) = axes_of([run], "gantt")

@@ -3,11 +3,11 @@
 import pytest
 
 from dltools.plan.policy import registry
-from dltools.plan.policy.interface import JobClass, Tone, classes_of
+from dltools.plan.policy.interface import JobClass, classes_of
 from dltools.report.plots.gantt import NO_CLASS, ClassLooks, Stretch, stretches
 from dltools.report.timelines import ClassChange
 
-NL, CL = JobClass("NL", "growing", "", Tone.GROWING), JobClass("CL", "completing", "", Tone.DONE)
+NL, CL = JobClass("NL", "growing", ""), JobClass("CL", "completing", "")
 
 
 @pytest.mark.parametrize(
@@ -27,7 +27,7 @@ def test_stretches_fill_a_jobs_life(changes, expected) -> None:
 @pytest.mark.parametrize("name", sorted(registry.policies([])))
 def test_the_classes_of_a_policy_look_different(name) -> None:
     looks, classes = ClassLooks(), classes_of(registry.get(name, []))
-    most = 7  # the queues of las are more than there are looks
+    most = 11  # the queues of las are more than there are looks
     assert len({looks[one] for one in (*classes, None)}) == min(most, len(classes) + 1)
     names = [
         one.name if one.word == one.name else f"{one.name} {one.word}".strip() for one in classes
@@ -37,15 +37,8 @@ def test_the_classes_of_a_policy_look_different(name) -> None:
 
 def test_a_class_that_is_called_by_its_word_is_named_once() -> None:
     looks = ClassLooks()
-    assert looks[JobClass("known", "known", "", Tone.GROWING)]
+    assert looks[JobClass("known", "known", "")]
     assert [label for label, _ in looks] == ["known"]
-
-
-def test_a_class_of_a_tone_that_is_taken_looks_different() -> None:
-    looks = ClassLooks()
-    found = [looks[JobClass(name, "", "", Tone.GROWING)] for name in "abca"]
-    assert len(set(found[:3])) == 3
-    assert found[0] == found[3] == ClassLooks()[NL]
 
 
 def test_a_job_without_a_class_is_grey() -> None:
