@@ -1,13 +1,11 @@
-"""A host in virtual time: its jobs, their CPU shares, and their history for the policy.
-
-`Placement` chooses the host of a job that arrives.
+"""A host in virtual time: its jobs, their CPU shares, and their history for the policy; and the
+host of a job that arrives.
 """
 
 from __future__ import annotations
 
-import heapq
 import math
-from collections.abc import Iterable
+from collections.abc import Mapping
 
 from dltools.notation.resources import format_cpus
 from dltools.plan.host_history import HostHistory
@@ -256,33 +254,9 @@ def _take_turns(one: Settings, other: Settings) -> bool:
     return is_one_queue and one["group"] != other["group"]
 
 
-class Placement:
-    """Finds the host for a job that arrives: the host that the job names, else the host with the
-    fewest jobs that has room, the first among equals. All hosts are empty at first."""
-
-    def __init__(self, hosts: Iterable[SimulatedHost]) -> None:
-        self._hosts = list(hosts)
-        self._numbers = {host.spec.name: number for number, host in enumerate(self._hosts)}
-        self._emptiest = [(0, number) for number in range(len(self._hosts))]  # some out of date
-
-    def note_change(self, host: SimulatedHost) -> None:
-        """Record that the number of jobs of a host has changed."""
-        heapq.heappush(self._emptiest, (len(host.jobs), self._numbers[host.spec.name]))
-
-    def host_for(self, job: Job) -> SimulatedHost | None:
-        """Return the host, None if no host has room."""
-        if job.node:
-            own = self._hosts[self._numbers[job.node]]
-            return own if own.has_room_for(job) else None
-        if job.memory == 0 and job.gpus == 0:
-            return self._emptiest_host()
-        room = (host for host in self._hosts if host.has_room_for(job))
-        return min(room, key=lambda host: len(host.jobs), default=None)
-
-    def _emptiest_host(self) -> SimulatedHost:
-        while True:
-            count, number = self._emptiest[0]
-            host = self._hosts[number]
-            if count == len(host.jobs):
-                return host
-            heapq.heapreplace(self._emptiest, (len(host.jobs), number))
+def host_for(job: Job, hosts: Mapping[str, SimulatedHost]) -> SimulatedHost | None:
+    """Return the host for a job that arrives: the one that it names, else the one with the fewest
+    jobs that has room, the first among equals; None if there is no room."""
+    able = [hosts[job.node]] if job.node else hosts.values()
+    room = (host for host in able if host.has_room_for(job))
+    return min(room, key=lambda host: len(host.jobs), default=None)

@@ -27,7 +27,7 @@ from dltools.plan.signals.owner import Owner
 from dltools.plan.signals.standing import Standing
 from dltools.plan.signals.use import Use
 from dltools.sim.agenda import AT_ONCE, Agenda, Arrival, Event, Landing, Observation, Reaction, Wake
-from dltools.sim.simulated_host import Placement, SimulatedHost
+from dltools.sim.simulated_host import SimulatedHost, host_for
 from dltools.sim.simulated_job import SimulatedJob
 from dltools.sim.workload import Job, Workload, labels_of, role_of
 
@@ -84,7 +84,6 @@ class Simulation:
         }
         for host in self._hosts.values():
             host.history.has_servers = self._requirements.servers
-        self._placement = Placement(self._hosts.values())
         self._jobs = workload.jobs
         self._results: dict[str, JobResult] = {}
         self._waiting: list[Job] = []
@@ -140,14 +139,14 @@ class Simulation:
             return
         for job in ended:
             job.result.finish = now
-            self._remove(host, job)
+            host.remove(job)
         self._note_change(host)
         waiting, self._waiting = self._waiting, []
         for one in waiting:
             self._agenda.add(now, Arrival(one))
 
     def _arrive(self, job: Job, now: float) -> None:
-        host = self._placement.host_for(job)
+        host = host_for(job, self._hosts)
         if host is None:
             self._waiting.append(job)
             return
@@ -187,13 +186,8 @@ class Simulation:
     def _add(self, host: SimulatedHost, job: SimulatedJob, now: float) -> None:
         self._bring_up_to(host, now)
         host.add(job)
-        self._placement.note_change(host)
         self._note_change(host)
         self._update(host)
-
-    def _remove(self, host: SimulatedHost, job: SimulatedJob) -> None:
-        host.remove(job)
-        self._placement.note_change(host)
 
     def _note_change(self, host: SimulatedHost) -> None:
         """Schedule a look at a host on which a job has just started or ended."""
@@ -266,7 +260,7 @@ class Simulation:
         lands."""
         if not target.has_room_for(job.job):
             return
-        self._remove(host, job)
+        host.remove(job)
         target.reserve(job.job)
         job.result.migrations += 1
         job.cores = job.rate = 0.0

@@ -10,7 +10,7 @@ from dltools.plan.realisation.mode import Mode
 from dltools.plan.realisation.shared_host import Realisation
 from dltools.plan.signals.container_history import ContainerHistory
 from dltools.plan.signals.use import Use
-from dltools.sim.simulated_host import Placement, SimulatedHost
+from dltools.sim.simulated_host import SimulatedHost, host_for
 from dltools.sim.simulated_job import SimulatedJob
 from dltools.sim.workload import HostSpec, Job, LearningCurve, labels_of
 
@@ -151,39 +151,34 @@ def job(name: str, host: SimulatedHost, memory: int = 0) -> SimulatedJob:
     return SimulatedJob(Job(name, memory=memory), history, JobResult(name, host.spec.name, 0.0))
 
 
-def placed(placement: Placement, name: str, memory: int = 0) -> str:
-    host = placement.host_for(Job(name, memory=memory))
+def hosts_of(**memory: int) -> dict[str, SimulatedHost]:
+    return {name: SimulatedHost(HostSpec(name, 2.0, memory=size)) for name, size in memory.items()}
+
+
+def placed(hosts: dict[str, SimulatedHost], name: str, memory: int = 0) -> str:
+    host = host_for(Job(name, memory=memory), hosts)
     if host is None:
         return ""
     host.add(job(name, host, memory))
-    placement.note_change(host)
     return host.spec.name
 
 
 def test_a_job_goes_to_the_host_with_the_fewest_jobs() -> None:
-    hosts = [SimulatedHost(HostSpec(name, 2.0)) for name in "ab"]
-    placement = Placement(hosts)
-    assert [placed(placement, str(number)) for number in range(4)] == ["a", "b", "a", "b"]
-    hosts[1].remove(hosts[1].jobs["1"])
-    placement.note_change(hosts[1])
-    assert [placed(placement, str(number)) for number in range(4, 6)] == ["b", "a"]
+    hosts = hosts_of(a=0, b=0)
+    assert [placed(hosts, str(number)) for number in range(4)] == ["a", "b", "a", "b"]
+    hosts["b"].remove(hosts["b"].jobs["1"])
+    assert [placed(hosts, str(number)) for number in range(4, 6)] == ["b", "a"]
 
 
 def test_a_job_goes_to_its_own_host_if_that_has_room() -> None:
-    hosts = [SimulatedHost(HostSpec(name, 2.0, memory=4)) for name in "ab"]
-    placement, asked = Placement(hosts), Job("first", memory=4, node="b")
-    assert placement.host_for(asked) is hosts[1]
-    hosts[1].reserve(asked)
-    assert placement.host_for(asked) is None
+    hosts, asked = hosts_of(a=4, b=4), Job("first", memory=4, node="b")
+    assert host_for(asked, hosts) is hosts["b"]
+    hosts["b"].reserve(asked)
+    assert host_for(asked, hosts) is None
 
 
 def test_a_job_goes_where_it_has_room_or_nowhere() -> None:
-    placement = Placement(
-        [
-            SimulatedHost(HostSpec("small", 2.0, memory=4)),
-            SimulatedHost(HostSpec("large", 2.0, memory=10)),
-        ]
-    )
-    found = [placed(placement, str(number), memory=4) for number in range(4)]
+    hosts = hosts_of(small=4, large=10)
+    found = [placed(hosts, str(number), memory=4) for number in range(4)]
     assert found == ["small", "large", "large", ""]
-    assert placed(placement, "free") == "small"
+    assert placed(hosts, "free") == "small"
