@@ -12,8 +12,9 @@ feed   a training that loaders feed, beside trainings on CPUs that want half as 
        is: its steps as a ratio to those alone, and theirs to those under Docker alone
 share  two trainings on one GPU, which share it and which take turns: steps of both together, as a
        ratio to what each does alone, and whether they are let go when dl-apply is killed
-parts  trainings that ask for parts of a GPU: what each has, and their work in all as a ratio to
-       that under Docker alone
+levers the same as feed, each lever set by hand: weights, `cpu.idle`, quotas, whole cores
+parts  trainings that ask for parts of a GPU (--asked): what each has, and their work in all as a
+       ratio to that under Docker alone
 served a server with a target of 100 ms, 60 ms a request alone, beside two trainings
 eight  eight servers with targets and four trainings: those that meet theirs
 """
@@ -36,6 +37,8 @@ from statistics import mean
 ROOT = Path(__file__).resolve().parents[2]
 LABEL = "dltools-gpu-server=1"
 STARTS_S = 60.0
+THREADS = 4
+"""Threads of each training on CPUs."""
 ARMS = {
     "flowcon": "-p flowcon",
     "fair, turns": "-p fair --realize rotate",
@@ -109,7 +112,11 @@ class Server:
         if plan is None:
             yield None
             return
-        line = f"dl-probe -i 2 --label {LABEL} | dl-plan {plan} | dl-apply --restore >/dev/null"
+        kept = self.kept(plan)
+        line = (
+            f"dl-probe -i 2 --label {LABEL} | tee {kept}.arrow | dl-plan {plan} "
+            f"| dl-apply --restore >{kept}.jsonl 2>{kept}.err"
+        )
         state = os.environ | {"XDG_STATE_HOME": str(self.out / "state")}
         pipe = subprocess.Popen(["sh", "-c", line], start_new_session=True, env=state)
         try:
@@ -117,6 +124,12 @@ class Server:
         finally:
             os.killpg(pipe.pid, signal.SIGINT)
             pipe.wait(60)
+
+    def kept(self, plan: str) -> Path:
+        """Return where a pipe's streams are kept, without the ending."""
+        folder = Path(self.options.keep or self.out / "streams")
+        folder.mkdir(exist_ok=True)
+        return folder / f"{len(list(folder.iterdir())):03}{plan.replace(' ', '_')}"
 
     def clear(self, names: Sequence[str]) -> None:
         self.remove()
@@ -163,30 +176,122 @@ def measure_nvml(server: Server) -> None:
     show_gpu(24)
 
 
+def start_feeder(server: Server) -> tuple[float, list[str]]:
+    """Start a training that loaders feed, then trainings on CPUs. Return its steps a second alone,
+    and the names of these."""
+    cpus = os.cpu_count() or 1
+    server.on_gpu("fed", "--loaders", str(max(1, cpus // 4)), "--blurs", "6")
+    time.sleep(5)
+    (alone,) = server.rates(12, lambda: server.steps("fed"))
+    print(f"{max(1, cpus // 4)} loaders, alone: {alone:.1f} steps a second")
+    names = [f"cpu{number}" for number in range(max(1, cpus * 3 // 2 // THREADS))]
+    for name in names:
+        server.on_cpus(name, THREADS)
+    time.sleep(12)
+    return alone, names
+
+
+def feeder_rates(server: Server, names: Sequence[str], seconds: float) -> tuple[float, float]:
+    """Return the steps a second of the feeder, and the epochs a second of the others together."""
+    looks = [lambda: server.steps("fed"), *(lambda n=n: server.epochs(n) for n in names)]
+    fed, *others = server.rates(seconds, *looks)
+    return fed, sum(others)
+
+
 def measure_feed(server: Server) -> None:
     """A training that loaders feed, beside trainings on CPUs."""
-    cpus = os.cpu_count() or 1
-    loaders, threads = max(1, cpus // 4), 4
-    server.on_gpu("fed", "--loaders", str(loaders), "--blurs", "6")
-    time.sleep(5)
-    (alone,) = server.rates(15, lambda: server.steps("fed"))
-    print(f"{loaders} loaders, alone: {alone:.1f} steps a second")
-    names = [f"cpu{number}" for number in range(max(1, cpus * 3 // 2 // threads))]
-    for name in names:
-        server.on_cpus(name, threads)
-    time.sleep(12)
+    alone, names = start_feeder(server)
     work = 0.0
     for arm, plan in {"Docker alone": None, **ARMS}.items():
         with server.pipe(plan):
             time.sleep(0 if plan is None else 14)
-            looks = [lambda: server.steps("fed"), *(lambda n=n: server.epochs(n) for n in names)]
-            fed, *others = server.rates(18, *looks)
-        work = work or sum(others)
+            fed, others = feeder_rates(server, names, 18)
+        work = work or others
         print(
-            f"{arm}: fed {fed / alone:.2f} of alone, {len(names)} trainings of {threads} threads "
-            f"{sum(others) / work:.2f} of Docker alone",
+            f"{arm}: fed {fed / alone:.2f} of alone, {len(names)} trainings of {THREADS} threads "
+            f"{others / work:.2f} of Docker alone",
             flush=True,
         )
+
+
+def measure_levers(server: Server) -> None:
+    """The same, each lever set by hand."""
+    print(f"cores: {' '.join(','.join(map(str, core)) for core in cores())}")
+    alone, names = start_feeder(server)
+    fed_alone = cpu_seconds("fed")
+    time.sleep(1)
+    print(f"beside the others the feeder uses {cpu_seconds('fed') - fed_alone:.2f} CPUs")
+    work = 0.0
+    for lever in (*LEVERS, "nothing"):
+        set_lever(lever, names)
+        time.sleep(3)
+        used = cpu_seconds("fed")
+        fed, others = feeder_rates(server, names, 9)
+        work = work or others
+        print(
+            f"{lever}: fed {fed / alone:.2f} of alone on {(cpu_seconds('fed') - used) / 9:.1f} CPUs, "
+            f"the others {others / work:.2f} of Docker alone",
+            flush=True,
+        )
+
+
+LEVERS = {
+    "nothing": ({}, {}),
+    "weight 65536": ({"cpu-shares": "65536"}, {}),
+    "weights 65536 and 2": ({"cpu-shares": "65536"}, {"cpu-shares": "2"}),
+    "cpu.idle": ({"cpu-shares": "65536"}, {"idle": "1"}),
+    "quotas": ({"cpu-shares": "65536"}, {"cpus": "left"}),
+    "CPUs of its own": ({"cpuset-cpus": "own CPUs"}, {"cpuset-cpus": "other CPUs"}),
+    "whole cores": ({"cpuset-cpus": "own cores"}, {"cpuset-cpus": "other cores"}),
+    "cores before others": ({"cpu-shares": "65536"}, {"cpuset-cpus": "other cores"}),
+}
+"""What the feeder gets, and each of the others."""
+
+
+def set_lever(lever: str, names: Sequence[str]) -> None:
+    every = [cpu for core in cores() for cpu in core]
+    need = len(every) // 4 + 2
+    parts = {
+        "own CPUs": every[:need],
+        "other CPUs": every[need:],
+        "own cores": [cpu for core in cores()[:need] for cpu in core],
+        "other cores": [cpu for core in cores()[need:] for cpu in core],
+    }
+    for_feeder, for_others = LEVERS[lever]
+    for name in ("fed", *names):
+        asked = for_feeder if name == "fed" else for_others
+        cpus = parts.get(asked.get("cpuset-cpus", ""), every)
+        quota = (len(every) - need) / len(names) if "cpus" in asked else len(every)
+        idle = cgroup_of(name) / "cpu.idle"
+        idle.write_text("0")
+        docker(
+            "update",
+            f"--cpu-shares={asked.get('cpu-shares', 1024)}",
+            f"--cpus={quota:g}",
+            f"--cpuset-cpus={','.join(map(str, cpus))}",
+            f"gpu-{name}",
+        )
+        if "idle" in asked:
+            idle.write_text("1")
+
+
+def cores() -> list[list[int]]:
+    """Return the CPUs of each core of the machine."""
+    found = {
+        path.read_text().strip()
+        for path in Path("/sys/devices/system/cpu").glob("cpu[0-9]*/topology/thread_siblings_list")
+    }
+    return sorted([int(cpu) for cpu in words.replace("-", ",").split(",")] for words in found)
+
+
+def cgroup_of(name: str) -> Path:
+    pid = docker("inspect", "-f", "{{.State.Pid}}", f"gpu-{name}")
+    words = Path(f"/proc/{pid}/cgroup").read_text().split("0::", 1)[1].split()
+    return Path("/sys/fs/cgroup") / words[0].lstrip("/")
+
+
+def cpu_seconds(name: str) -> float:
+    return int((cgroup_of(name) / "cpu.stat").read_text().split()[1]) / 1e6
 
 
 def measure_share(server: Server) -> None:
@@ -211,7 +316,8 @@ def measure_share(server: Server) -> None:
 
 
 def measure_parts(server: Server) -> None:
-    for asked in ((0.5, 0.5), (0.7, 0.3), (0.4, 0.3, 0.2, 0.1)):
+    for words in server.options.asked.split():
+        asked = [float(part) for part in words.split(",")]
         names = [f"p{number}" for number in range(len(asked))]
         server.on_gpu(names[0], "--width", "128", labels=priority(asked[0]))
         (alone,) = server.rates(6, lambda: server.steps("p0"))
@@ -220,7 +326,7 @@ def measure_parts(server: Server) -> None:
         looks = [lambda n=n: server.steps(n) for n in names]
         shared = sum(server.rates(8, *looks))
         with server.pipe("-p fair --realize quota"):
-            time.sleep(40)
+            time.sleep(34)
             had = server.rates(15, *looks)
         parts = ", ".join(f"{rate / sum(had):.3f}" for rate in had)
         print(f"asked {asked}: had {parts} of what all did, together {sum(had) / alone:.2f} of one")
@@ -247,7 +353,7 @@ def measure_served(server: Server) -> None:
     work = 0.0
     for plan in (None, "-p dqoes"):
         with server.pipe(plan):
-            time.sleep(2 if plan is None else 40)
+            time.sleep(2 if plan is None else 34)
             answered, *trained = server.rates(14, *looks)
             work = work or sum(trained)
             part = sum(trained) / work
@@ -278,7 +384,7 @@ def measure_eight(server: Server) -> None:
         server.on_gpu(f"t{number}", "--width", "128")
     for plan in (None, "-p dqoes"):
         with server.pipe(plan):
-            time.sleep(5 if plan is None else 60)
+            time.sleep(5 if plan is None else 50)
             means = [mean(server.responses(name, 5)) for name in names]
             if plan:
                 time.sleep(10)
@@ -316,6 +422,7 @@ def kill_in_a_turn(pipe: subprocess.Popen[bytes]) -> None:
 PARTS = {
     "nvml": measure_nvml,
     "feed": measure_feed,
+    "levers": measure_levers,
     "share": measure_share,
     "parts": measure_parts,
     "served": measure_served,
@@ -330,6 +437,8 @@ def main() -> None:
     parser.add_argument("--python", default="python3")
     parser.add_argument("--digits", default="/usr/share/digits/digits.csv.gz")
     parser.add_argument("--parts", default=",".join(PARTS))
+    parser.add_argument("--asked", default="0.5,0.5 0.7,0.3 0.4,0.3,0.2,0.1")
+    parser.add_argument("--keep", help="a folder for the pipes' streams")
     options = parser.parse_args()
     for part in options.parts.split(","):
         with tempfile.TemporaryDirectory() as folder:
