@@ -225,11 +225,12 @@ def measure_levers(server: Server) -> None:
     for lever in (*LEVERS, "nothing"):
         set_lever(lever, names)
         time.sleep(3)
-        used = cpu_seconds("fed")
+        before = cpu_seconds("fed")
         fed, others = feeder_rates(server, names, 9)
+        used = (cpu_seconds("fed") - before) / 9
         work = work or others
         print(
-            f"{lever}: fed {fed / alone:.2f} of alone on {(cpu_seconds('fed') - used) / 9:.1f} CPUs, "
+            f"{lever}: fed {fed / alone:.2f} of alone on {used:.1f} CPUs, "
             f"the others {others / work:.2f} of Docker alone",
             flush=True,
         )

@@ -52,7 +52,7 @@ def test_a_server_meets_its_target_and_trainings_have_what_that_leaves() -> None
     (again,) = load_plans(dump_plan(plan).encode().splitlines(), "plan")
     turns = [one.set for one in again.actions if one.op is Op.ROTATE]
     assert [one["asked"] for one in turns] == pytest.approx([0.2, 0.2], abs=0.02)
-    assert [one["had"] for one in turns] == pytest.approx([0.2, 0.2], abs=0.02)
+    assert [one["had"] for one in turns] == pytest.approx([0.2, 0.2], abs=0.1)  # by NVML
     reasons = {one.name: one.reason for one in host.planner.explain().decisions}
     assert "asked, had" in reasons["a"]
     assert "duty, " in reasons["a"]

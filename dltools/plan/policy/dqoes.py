@@ -129,7 +129,12 @@ class Dqoes:
             share = shares[model.job.id]
             signal = "" if model.latency is None else f"{model.metric} {model.latency:.3g}"
             allocations[model.job.id] = Allocation(
-                share, model.job_class, _reason(model, share, note), signal, unlimited=is_free
+                share,
+                model.job_class,
+                _reason(model, share, note),
+                signal,
+                unlimited=is_free,
+                factor=None if model.latency is None else model.latency / model.target,
             )
         before = {
             key: allocation.job_class for key, allocation in host.previous.items() if key in classes

@@ -99,6 +99,8 @@ class Allocation:
     whatever its share.
     `rank`: where jobs queue, those of a higher rank stand behind, whatever their shares. A job
     that has converged stands behind one that still grows.
+    `factor`: how many times as much as it had lately a job is to have, where its response times
+    tell that better than its use of the resource does; None elsewhere.
     """
 
     share: float | None
@@ -108,6 +110,7 @@ class Allocation:
     prediction: str = ""
     unlimited: bool = False
     rank: int = 0
+    factor: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -71,15 +71,17 @@ class GpuLever:
 
     `since`: when that was set (microseconds), and what the job had had by then: `effort` (GPU s)
     and `attained` (CPU s). `asked`: the GPUs that it shall have, such as 0.3; `had`: what it had by
-    the lever's last look, None before one. `by_duty`: it runs for a `part` of the time; else its
-    quota of CPUs is `cpus`, None for none.
+    the lever's last look, None before one. `most`: the GPUs that it uses at most while it runs,
+    None where it uses what it gets. `by_duty`: it runs for a `part` of the time; else its quota of
+    CPUs is `cpus`, None for none.
     """
 
     since: int
     effort: float
     attained: float
-    asked: float
+    asked: float = 0.0
     had: float | None = None
+    most: float | None = None
     part: float = 1.0
     cpus: float | None = None
     by_duty: bool = True
