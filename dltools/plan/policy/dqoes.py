@@ -340,7 +340,15 @@ def _gain(models: Sequence[Model], note: str) -> str:
 _LEAST = 0.1
 """The least share of a model, as a part of an equal share (ours)."""
 
-_STEADY = 0.05
+_FAR = 1.25
+"""Nearer than this factor to its target a model is moved by half of the way: a few requests say no
+more (ours)."""
+
+_MOST_CORRECTED = 1.5
+"""The factor by which a share differs from the need at most: more CPU does not help every model
+(ours)."""
+
+_STEADY = 0.03
 """If no share would change by more than this fraction of itself, all shares stay (ours)."""
 
 
@@ -390,23 +398,40 @@ def direct_shares(models: Sequence[Model], alpha: float, room: float = 1.0) -> N
     smallest needs are met first, so that as many models as possible meet their targets; the others
     share the rest in proportion to their needs. No model gets less than a tenth of an equal share.
     If all shares would nearly stay, none changes.
+
+    Weights bring small models more than their part (measured: 0.85 of the response time, where
+    large ones had 1.05), so where all targets can be met, shares follow what the last ones brought.
     """
     if not models:
         return NewShares({})
     floor = _LEAST / len(models)
     needs = {model.job.id: max(floor, model.need) for model in models}
     total = math.fsum(needs.values())
-    if total <= room:
-        found = NewShares(needs, "every target can be met")
-    elif total <= room * (1.0 + alpha):
-        shares = {key: room * need / total for key, need in needs.items()}
-        found = NewShares(shares, "every target can be met, within alpha")
+    if total <= room * (1.0 + alpha):
+        known = [model for model in models if model.latency is not None and model.demand]
+        shares = {model.job.id: model.share for model in models}
+        shares |= {model.job.id: _corrected(model, needs[model.job.id]) for model in known}
+        wanted = math.fsum(shares[model.job.id] for model in known)
+        kept = math.fsum(shares.values()) - wanted
+        for model in known:
+            share = shares[model.job.id] * (min(room, total) - kept) / wanted
+            shares[model.job.id] = max(floor, share)
+        within = "" if total <= room else ", within alpha"
+        found = NewShares(shares, f"every target can be met{within}")
     else:
         found = _smallest_first(needs, floor, room)
     old = {model.job.id: model.share for model in models}
     if all(abs(share - old[key]) <= _STEADY * old[key] for key, share in found.shares.items()):
         return NewShares(old, found.note)
     return found
+
+
+def _corrected(model: Model, need: float) -> float:
+    """Return the share of a model that needs so much: the last one, changed by what it brought."""
+    change = (model.latency or 0.0) / model.target
+    if 1 / _FAR < change < _FAR:
+        change = math.sqrt(change)
+    return min(_MOST_CORRECTED * need, max(need / _MOST_CORRECTED, model.share * change))
 
 
 def _smallest_first(needs: Mapping[str, float], floor: float, room: float) -> NewShares:

