@@ -19,7 +19,7 @@ from dltools.engine.limits import limit_files
 from dltools.engine.limits.cpu_limits import current_settings, recorded_settings, settings_in_force
 from dltools.engine.runs import UNKNOWN_RUN, ApplyRun
 from dltools.notation.cpu_weights import DEFAULT_CPU_WEIGHT
-from dltools.notation.limits import Limits, differs, only
+from dltools.notation.limits import CPU_LIMITS, Limits, differs, only
 
 _LONGEST_S = 1e9
 """Longest lease (s), about thirty years: later times need not be dates."""
@@ -101,7 +101,12 @@ class Originals:
 
 
 def foreign_settings(
-    engine: Engine, located: LocatedContainer, entry: Entry, known: Sequence[Mapping[str, Any]] = ()
+    engine: Engine,
+    located: LocatedContainer,
+    entry: Entry,
+    known: Sequence[Mapping[str, Any]] = (),
+    *,
+    is_told: bool = False,
 ) -> set[str]:
     """Return the names of the settings that somebody else has changed since dl-apply set them. For
     a task, Swarm does so by itself, so that does not count. Nor do the original settings count
@@ -109,7 +114,8 @@ def foreign_settings(
     systemd, which writes those of a unit again at each reload.
 
     `known`: what the caller's run has set, each setting once or more. It knows that what was there
-    before is there no more, so that an owner may have set just that again.
+    before is there no more, so that an owner may have set just that again. `is_told`: the engine
+    has told that somebody changes settings: then it was not systemd that put a quota back.
     """
     if located.container.is_task:
         return set()
@@ -117,13 +123,15 @@ def foreign_settings(
     is_recorded = engine.capabilities.keeps and not located.container.files_only
     if not entry.ours or (has_ended and (not is_recorded or "cpu.weight" in entry.kernel)):
         return set()  # version 2 has weights of its own: a record does not tell them apart
-    present = settings_in_force(located)
-    resets: list[Mapping[str, Any]] = []
-    if has_ended or not is_recorded:
-        resets = [entry.settings, recorded_settings(located, engine.recorded(entry.fields))]
+    present, is_lost = settings_in_force(located), has_ended or not is_recorded
+    lost = frozenset(CPU_LIMITS) if is_lost else limit_files.names_in_files(engine, located)
+    recorded = recorded_settings(located, engine.recorded(entry.fields))
+    resets = [only(one, lost) for one in (entry.settings, recorded)]
     names, made = present.keys() & entry.names, {name for one in known for name in one}
+    if is_lost or (engine.cgroup_driver == "systemd" and not is_told):
+        known = [*known, *resets]
     cpus = located.usable_cpus
-    return unknown_settings(present, [*known, *resets], names & made, cpus) | unknown_settings(
+    return unknown_settings(present, known, names & made, cpus) | unknown_settings(
         present, [*entry.ours, *resets], names - made, cpus
     )
 

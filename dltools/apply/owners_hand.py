@@ -82,7 +82,7 @@ class OwnSettings:
             if entry is None:
                 return
             located = self._located(container_id)
-            made = self._update.made.get(container_id, {})
+            made = self._update.made_in(located)
             foreign = foreign_settings(self._update.engine, located, entry, [made])
             own = only(entry.settings, entry.names - foreign)
             if "weight" in own:
@@ -112,9 +112,10 @@ class OwnSettings:
             before = only(before, ours)
             self._set(located, before)
             if not differs(before, settings_in_force(located), located.usable_cpus):
-                self._update.note_made(container_id, as_found(before))
-            if later and self._ask(self._update.locator.find(container_id), later):
-                self._update.note_made(container_id, as_found(later))
+                self._update.note_made(located, as_found(before))
+            located = self._update.locator.find(container_id)
+            if later and self._ask(located, later):
+                self._update.note_made(located, as_found(later))
 
     def forget(self, container_id: str) -> None:
         """Want nothing more of a container."""

@@ -40,6 +40,7 @@ from dltools.engine.limits.cpu_limits import (
     settings_in_force,
     unfit_cpu_list,
 )
+from dltools.engine.limits.limit_files import names_in_files
 from dltools.notation.limits import Limits, differs, only, written_name
 from dltools.plan.realisation.settings import Settings, as_found
 from dltools.plan.records import Action, Result, Status
@@ -99,6 +100,7 @@ class SettingsUpdate:
         self.made: dict[str, Settings] = {}
         self.own: dict[str, OwnersOwn] = {}
         self.asked: dict[str, Settings] = {}
+        self._started: dict[str, str] = {}  # when that run of a container began for which `made` is
 
     def foreign(
         self, located: LocatedContainer, entry: Entry, *, is_told: bool = False
@@ -110,11 +112,11 @@ class SettingsUpdate:
         the engine's record. On version 2 many shares stand for one weight there.
         """
         id_, container = located.container.id, located.container
-        made, own = self.made.get(id_, {}), self.own.get(id_)
+        made, own = self.made_in(located), self.own.get(id_)
         known = [made, {}]
         if own and not is_told and (own.is_on_record or own.started == container.started_text):
             known = [made, own.settings]
-        found = foreign_settings(self.engine, located, entry, known)
+        found = foreign_settings(self.engine, located, entry, known, is_told=is_told)
         if (
             not self.engine.tells_hands
             or located.cgroup_version != 1
@@ -123,7 +125,7 @@ class SettingsUpdate:
         ):
             return found
         asked, recorded = self.asked.get(id_, {}), recorded_settings(located)
-        names = asked.keys() & entry.names
+        names = (asked.keys() & entry.names) - names_in_files(self.engine, located)
         return found | unknown_settings(recorded, [asked], names, located.usable_cpus)
 
     def apply(self, found: Result, located: LocatedContainer, wanted: Limits) -> Result:
@@ -147,27 +149,39 @@ class SettingsUpdate:
         Return its result, which says what was reset meanwhile by those that do so unasked."""
         if result.status not in (Status.APPLIED, Status.UNCHANGED):
             return result
-        container, made = located.container, self.made.get(located.container.id, {})
+        container, made = located.container, self.made_in(located)
         names = [name for name in result.before if name in made]
         reset = unknown_settings(result.before, [made], names, located.usable_cpus)
-        self.note_made(container.id, result.after)
-        who = "Swarm" if container.is_task else "systemd" if container.files_only else ""
+        self.note_made(located, result.after)
+        by_systemd = reset & names_in_files(self.engine, located)
+        who = "Swarm" if container.is_task else "systemd" if by_systemd else ""
         if not reset or not who or result.error:
             return result
         changed = " and ".join(written_name(name) for name in names if name in reset)
         error = f"{who}, or somebody, has changed {changed} since dl-apply set it"
         return replace(result, error=error)
 
-    def note_made(self, container_id: str, settings: Settings) -> None:
+    def made_in(self, located: LocatedContainer) -> Settings:
+        """Return the settings that this run has made for plans and that a container has still,
+        unless somebody has changed them: a restart ends those in the kernel's files alone."""
+        container = located.container
+        made = self.made.get(container.id, {})
+        if self._started.get(container.id) == container.started_text:
+            return made
+        return only(made, made.keys() - names_in_files(self.engine, located))
+
+    def note_made(self, located: LocatedContainer, settings: Settings) -> None:
         """Note that a container has what plans want of it."""
-        self.made.setdefault(container_id, {}).update(settings)
+        container_id = located.container.id
+        self.made[container_id] = as_found({**self.made_in(located), **settings})
+        self._started[container_id] = located.container.started_text
         own = self.own.pop(container_id, None)
         if own and (left := only(own.settings, own.settings.keys() - settings.keys())):
             self.own[container_id] = replace(own, settings=left)
 
     def forget(self, container_id: str) -> None:
         """Want nothing more of a container."""
-        for settings in (self.made, self.own, self.asked):
+        for settings in (self.made, self.own, self.asked, self._started):
             settings.pop(container_id, None)
 
     def _try(self, found: Result, located: LocatedContainer, wanted: Limits) -> Result:

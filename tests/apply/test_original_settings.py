@@ -253,6 +253,22 @@ def test_what_systemd_writes_again_is_nobody_s_wish(engine, v1) -> None:
     assert foreign_settings(engine, unit, replace(found, settings=others)) == {"weight"}
 
 
+@pytest.mark.parametrize(
+    ("driver", "is_told", "foreign"),
+    [("systemd", False, set()), ("systemd", True, {"cpus"}), ("cgroupfs", False, {"cpus"})],
+)
+def test_a_quota_that_systemd_puts_back_is_nobody_s_wish(
+    engine, v1, monkeypatch, driver, is_told, foreign
+) -> None:
+    """It is in the files alone; 0.5, as it was, is there now, and this run has set 1."""
+    monkeypatch.setattr(engine, "cgroup_driver", driver)
+    before: Limits = {"cpus": 0.5, "weight": 300.0}
+    entry = journal_entry(settings=before, ours=(before, {"cpus": 1.0, "weight": 300.0}))
+    made = [{"cpus": 1.0, "weight": 300.0}]
+    assert foreign_settings(engine, v1, entry, made, is_told=is_told) == foreign
+    assert foreign_settings(engine, v1, entry) == set()
+
+
 def test_a_container_that_has_not_changed_is_as_it_was(engine, originals, v1) -> None:
     assert is_restored(engine, v1, originals.describe(v1))
 

@@ -24,7 +24,7 @@ _NO_MOVES = Capabilities(
     creates=False, why="dl-apply moves containers between Docker engines alone"
 )
 TRAITS = {
-    "docker": Traits(Capabilities(), tells_past=True, is_relayed=True),
+    "docker": Traits(Capabilities(), tells_past=True, is_relayed=True, keeps_quota=False),
     "podman-4.3": Traits(
         Capabilities(creates=False, keeps=False, why=_NO_MOVES.why), is_relayed=True
     ),

@@ -5,8 +5,9 @@ from contextlib import suppress
 from typing import Any
 
 import pytest
-from helpers.containers import plan_for
+from helpers.containers import Job, eventually, plan_for
 from helpers.tools import complaint, records
+from real_engine.test_hands_on_jobs import applying, ended, say
 
 from dltools.engine.interface import GoneError
 from dltools.engine.limits.cpu_limits import Locator, settings_in_force
@@ -57,3 +58,69 @@ def test_options_bound_what_a_plan_may_change(tool, run) -> None:
         done = tool("dl-apply", *options, input=plans)
         assert (done.returncode, done.stderr) == (0, b"")
         assert [result["status"] for result in records(done.stdout)] == expected
+
+
+QUOTA = ("NanoCpus", "CpuPeriod", "CpuQuota")
+
+
+def recorded_quota(job: Job) -> list[int]:
+    config = job.inspect().native["HostConfig"]
+    return [config[name] for name in QUOTA]
+
+
+def set_cpus(job: Job, cpus: float) -> None:
+    """Set a quota as docker update --cpus does; fails where the engine refuses it."""
+    job.engine.update(job.id, {"NanoCpus": round(cpus * 1e9)})
+
+
+@pytest.mark.parametrize(
+    "start", [{}, {"cpu_quota": 150_000}, {"nano_cpus": 1_500_000_000}], ids=str
+)
+def test_a_quota_leaves_the_engine_s_record_alone(tool, run, start) -> None:
+    """Beside a period on it the engine would refuse an owner's docker update --cpus."""
+    job = run(cpu_shares=700, **start)
+    kernel, record = job.kernel(), recorded_quota(job)
+    with applying(tool, plan_for(job, {"cpus": 0.4, "weight": 300.0}), "--restore") as process:
+        assert job.kernel_cpus == pytest.approx(0.4)
+        assert recorded_quota(job) == record
+        ended(process)
+    assert (job.kernel(), recorded_quota(job)) == (kernel, record)
+
+
+@pytest.mark.parametrize("cpus", [0.5, 1.5])
+def test_an_owner_s_cpus_end_and_stay_as_without_the_tools(tool, run, cpus) -> None:
+    job = run()
+    weight = job.kernel_weight
+    with applying(tool, plan_for(job, {"cpus": 0.4, "weight": 300.0}), "--restore") as process:
+        set_cpus(job, cpus)
+        eventually(lambda: job.kernel_weight == weight)
+        (result,) = say(process, plan_for(job, {"cpus": 0.3}, {"cpus": cpus}))
+        assert (result["status"], job.kernel_cpus) == ("skipped", pytest.approx(cpus))
+        ended(process)
+    assert job.kernel_cpus == pytest.approx(cpus)
+    assert job.kernel_weight == weight
+    assert recorded_quota(job) == [round(cpus * 1e9), 0, 0]
+    job.restart()
+    assert job.kernel_cpus == pytest.approx(cpus)
+
+
+def test_an_owner_who_asks_for_the_quota_of_before_is_heard(tool, run) -> None:
+    job = run(nano_cpus=1_500_000_000)
+    with applying(tool, plan_for(job, {"cpus": 0.4}), "--restore") as process:
+        set_cpus(job, 1.5)
+        eventually(lambda: say(process, plan_for(job, {"cpus": 0.3}))[0]["status"] == "skipped")
+        assert job.kernel_cpus == pytest.approx(1.5)
+        ended(process)
+    assert job.kernel_cpus == pytest.approx(1.5)
+
+
+def test_a_restart_ends_a_quota_and_is_nobody_s_wish(tool, run) -> None:
+    job = run(nano_cpus=1_500_000_000)
+    with applying(tool, plan_for(job, {"cpus": 0.4}), "--restore") as process:
+        job.restart()
+        assert job.kernel_cpus == pytest.approx(1.5)
+        (result,) = say(process, plan_for(job, {"cpus": 0.3}, {"cpus": 1.5}))
+        assert (result["status"], result["error"]) == ("applied", None)
+        assert job.kernel_cpus == pytest.approx(0.3)
+        ended(process)
+    assert job.kernel_cpus == pytest.approx(1.5)

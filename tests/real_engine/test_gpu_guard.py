@@ -68,9 +68,9 @@ def test_what_came_by_cdi_the_engine_changes(actuator, run) -> None:
     """Whatever was asked for: the GPU's device is in the specification."""
     job = run(devices=["/dev/fuse:/dev/nvidia0"])
     assert (job.inspect().has_gpu, job.inspect().files_only) == LASTING
-    (result,) = actuator.apply(plan(job, {"cpus": 0.4}))
+    (result,) = actuator.apply(plan(job, {"weight": 300.0}))
     assert result.status is Status.APPLIED
-    assert job.inspect().recorded["cpus"] == pytest.approx(0.4)
+    assert job.inspect().recorded["weight"] == pytest.approx(300, rel=0.02)
 
 
 def test_a_daemon_reload_is_nobody_s_hand(actuator, run) -> None:

@@ -59,7 +59,7 @@ def test_a_quota_of_more_cpus_than_there_are_removes_the_quota(job, tool) -> Non
     (result,) = records(tool("dl-apply", input=plan_for(job, {"cpus": 1000})).stdout)
     assert result["status"] in ("applied", "unchanged")
     assert result["after"] == {"cpus": None}
-    assert by_effect(job)["cpus"] is None
+    assert job.kernel_cpus is None
 
 
 @pytest.fixture
@@ -112,7 +112,7 @@ def test_an_update_that_fails_half_way_is_reverted(actuator, run, state, monkeyp
         raise RefusedError("on demand")
 
     monkeypatch.setattr(DockerEngine, "update", break_off)
-    result = apply(actuator, job, {"cpus": 0.3})
+    result = apply(actuator, job, {"cpus": 0.3, "weight": 300.0})
     assert (result.status, result.error) == (Status.FAILED, "on demand")
     assert (record(job)["NanoCpus"], job.kernel()) == (before["NanoCpus"], kernel)
     assert entries(state) == []

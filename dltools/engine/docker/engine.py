@@ -84,6 +84,7 @@ class DockerEngine(WritesLimits, Pauses, Moves, Delivers):
     """A connection to one Docker engine, or to one with the same API."""
 
     tells_hands = True
+    leaves_quotas = True
 
     _product = "Docker"
 
@@ -200,6 +201,8 @@ class DockerEngine(WritesLimits, Pauses, Moves, Delivers):
     ) -> Fields:
         """Make updates until one is in force, and return it."""
         *others, last = updates
+        if not last:
+            return last
         for fields in others:
             self.update(located.container.id, fields)
             if is_in_force():

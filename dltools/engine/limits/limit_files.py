@@ -6,10 +6,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import ClassVar
 
 from dltools.engine.cgroup_files import Directory
 from dltools.engine.interface import (
     Container,
+    Engine,
     Fields,
     GoneError,
     LocatedContainer,
@@ -19,8 +21,8 @@ from dltools.engine.interface import (
     UnableError,
 )
 from dltools.engine.kernel_files import read_text
-from dltools.engine.scales import LEAST_SHARES, PERIOD_US, quota_in_us, weight_to_v2
-from dltools.notation.limits import Limits
+from dltools.engine.scales import LEAST_SHARES, fitting_period, quota_in_us, weight_to_v2
+from dltools.notation.limits import CPU_LIMITS, Limits, only
 
 CPUSET = "cpuset.cpus"
 _PERIOD_V1, _QUOTA_V1, _BURST_V1 = "cpu.cfs_period_us", "cpu.cfs_quota_us", "cpu.cfs_burst_us"
@@ -122,10 +124,10 @@ def _quota_texts(located: LocatedContainer, cpus: float | None) -> dict[str, str
     """Return the texts of a quota, and of a burst that would be over it."""
     is_v1, present = _directory(located, "cpu").version == 1, read_files(located)
     told = present.get(_PERIOD_V1 if is_v1 else _QUOTA_V2, "").split()
-    period = int(told[-1]) if told else PERIOD_US
+    period = fitting_period(cpus or 1.0, int(told[-1]) if told else None)
     quota = None if cpus is None else quota_in_us(cpus, period)
     if is_v1:
-        texts = {_QUOTA_V1: "-1" if quota is None else str(quota)}
+        texts = {_PERIOD_V1: str(period), _QUOTA_V1: "-1" if quota is None else str(quota)}
     else:
         texts = {_QUOTA_V2: f"{'max' if quota is None else quota} {period}"}
     burst = _BURST_V1 if is_v1 else _BURST_V2
@@ -138,6 +140,10 @@ class WritesLimits(SetsLimits):
     """An engine that sets limits in the kernel's files where these are all that there is, and else
     by an update of its own."""
 
+    leaves_quotas: ClassVar[bool] = False
+    """Whether quotas go to the files alone where these can be written: beside one on its record the
+    engine would refuse what the container's owner asks for."""
+
     def set_limits(
         self,
         located: LocatedContainer,
@@ -147,17 +153,27 @@ class WritesLimits(SetsLimits):
     ) -> None:
         """Set CPU limits; see `SetsLimits`. Raises `GoneError` or `RefusedError`; `UnableError`
         where an update could cut off the container's GPU, and the files cannot be written."""
-        if located.container.files_only:
+        if original is None:
+            self._set(located, wanted, is_in_force)
+        elif located.container.files_only:
             with _refused(located.container):
-                if original is None:
-                    write_settings(located, wanted)
-                else:
-                    write_files(located, original.files)
-            return
-        self.update_limits(located, wanted, is_in_force, original and original.fields)
-        if original is not None and not are_original(located, original.files):
-            with suppress(OSError):  # the caller reads back what is in force
                 write_files(located, original.files)
+        else:
+            _write_original(located, original)  # a quota that is as it was needs no update
+            self.update_limits(located, wanted, is_in_force, original.fields)
+            _write_original(located, original)
+
+    def _set(
+        self, located: LocatedContainer, wanted: Limits, is_in_force: Callable[[], bool]
+    ) -> None:
+        """Set limits. An update may lead systemd to write again what it knows of a quota."""
+        in_files = names_in_files(self, located)
+        with _refused(located.container):
+            write_settings(located, only(wanted, in_files))
+        if others := only(wanted, wanted.keys() - in_files):
+            self.update_limits(located, others, is_in_force, None)
+            with _refused(located.container):
+                write_settings(located, only(wanted, in_files))
 
     def update_limits(
         self,
@@ -170,6 +186,32 @@ class WritesLimits(SetsLimits):
         the next one is taken until `is_in_force`."""
 
 
+def names_in_files(engine: Engine, located: LocatedContainer) -> frozenset[str]:
+    """Return the names of the limits that an engine sets in the kernel's files alone: its record
+    has the owner's, and a restart of the container brings these back."""
+    if located.container.files_only:
+        return frozenset(CPU_LIMITS)
+    is_left = isinstance(engine, WritesLimits) and engine.leaves_quotas
+    found = located.controller("cpu")
+    is_theirs = not is_left or found is None or not _can_write(found)
+    return frozenset() if is_theirs else frozenset({"cpus"})
+
+
+def _can_write(directory: Directory) -> bool:
+    try:
+        with (directory.path / _FILES[directory.version][0]).open("r+"):
+            return True
+    except OSError:
+        return False
+
+
+def _write_original(located: LocatedContainer, original: Original) -> None:
+    """Write the files as they were, where that can be done: the caller reads what is in force."""
+    if not are_original(located, original.files):
+        with suppress(OSError):
+            write_files(located, original.files)
+
+
 @contextmanager
 def _refused(container: Container) -> Iterator[None]:
     """Turn an error in writing files into one of an engine."""
@@ -177,7 +219,7 @@ def _refused(container: Container) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        if container.has_gpu:
+        if container.files_only and container.has_gpu:
             reason = f"an engine update could cut off its GPU, and {why}: {error.strerror or error}"
             raise UnableError(reason) from error
         if isinstance(error, FileNotFoundError) and error.filename is not None:

@@ -62,6 +62,7 @@ memory, processes (podman#24610)."""
 class PodmanEngine(DockerEngine):
     """A connection to one Podman."""
 
+    leaves_quotas = False  # it takes an owner's quota beside any other
     tells_hands = False  # it tells of pauses late, and of some from before: whose, is not known
 
     _product = "Podman"

@@ -8,7 +8,8 @@ import pytest
 from helpers.located_containers import located, on_version_1, on_version_2
 
 from dltools.engine.interface import LocatedContainer, Original, RefusedError, UnableError
-from dltools.engine.limits.limit_files import WritesLimits, write_settings
+from dltools.engine.limits.limit_files import WritesLimits, names_in_files, write_settings
+from dltools.notation.limits import Limits
 
 
 def files(directory: Path, **texts: str) -> dict[str, Path]:
@@ -37,7 +38,6 @@ def v2(tmp_path: Path) -> LocatedContainer:
     ("wanted", "quota", "shares"),
     [
         ({"cpus": 0.5}, "25000", "1024"),
-        ({"cpus": 0.001}, "1000", "1024"),
         ({"cpus": None}, "-1", "1024"),
         ({"weight": 300.0}, "-1", "300"),
         ({"weight": 1.0}, "-1", "2"),
@@ -51,11 +51,17 @@ def test_version_1(v1, tmp_path, wanted, quota, shares) -> None:
     assert (tmp_path / "cpu.shares").read_text().strip() == shares
 
 
+def test_a_quota_too_small_for_its_period_has_a_longer_one(v1, tmp_path) -> None:
+    write_settings(v1, {"cpus": 0.01})
+    assert (tmp_path / "cpu.cfs_quota_us").read_text() == "1000"
+    assert (tmp_path / "cpu.cfs_period_us").read_text() == "100000"
+
+
 @pytest.mark.parametrize(
     ("wanted", "most", "weight"),
     [
         ({"cpus": 0.5}, "25000 50000", "100"),
-        ({"cpus": 0.001}, "1000 50000", "100"),
+        ({"cpus": 0.001}, "1000 100000", "100"),
         ({"cpus": None}, "max 50000", "100"),
         ({"weight": 512.0}, "max 50000", "50"),
         ({"weight": 2.0}, "max 50000", "1"),
@@ -122,6 +128,49 @@ def test_limits_that_are_in_files_alone_are_written_there_or_nowhere(
     assert {name: (tmp_path / name).read_text() for name in texts} == texts
     with pytest.raises(kind, match=reason):
         nobody.set_limits(replace(own, cgroup=None), {"cpus": 0.5}, lambda: False)
+
+
+class Leaving(WritesLimits):
+    """An engine that leaves quotas to the files, and says how it is asked for the others."""
+
+    leaves_quotas = True
+
+    def __init__(self) -> None:
+        self.asked: list[Limits] = []
+
+    def update_limits(self, located, wanted, *_) -> None:
+        del located
+        self.asked.append(wanted)
+
+
+def test_a_quota_is_written_to_the_files_and_the_rest_left_to_the_engine(v1, tmp_path) -> None:
+    engine = Leaving()
+    engine.set_limits(v1, {"cpus": 0.5, "weight": 300.0}, lambda: True)
+    assert engine.asked == [{"weight": 300.0}]
+    assert (tmp_path / "cpu.cfs_quota_us").read_text() == "25000"
+    engine.set_limits(v1, {"cpus": None}, lambda: True)
+    assert len(engine.asked) == 1
+
+
+def test_a_quota_that_an_update_puts_back_is_written_again(v1, tmp_path) -> None:
+    class Resetting(Leaving):
+        """Under systemd an update of a weight writes a unit's quota, too."""
+
+        def update_limits(self, *_: object) -> None:
+            (tmp_path / "cpu.cfs_quota_us").write_text("-1")
+
+    Resetting().set_limits(v1, {"cpus": 0.5, "weight": 300.0}, lambda: True)
+    assert (tmp_path / "cpu.cfs_quota_us").read_text() == "25000"
+
+
+def test_where_the_files_cannot_be_written_the_engine_sets_the_quota(v1, tmp_path) -> None:
+    engine = Leaving()
+    assert names_in_files(engine, v1) == {"cpus"}
+    (tmp_path / "cpu.cfs_period_us").unlink()
+    assert names_in_files(engine, v1) == set()
+    engine.set_limits(v1, {"cpus": 0.5}, lambda: True)
+    engine.set_limits(located(), {"cpus": 0.4}, lambda: True)
+    assert engine.asked == [{"cpus": 0.5}, {"cpus": 0.4}]
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may write anything")
