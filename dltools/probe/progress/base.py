@@ -30,29 +30,6 @@ class Point(NamedTuple):
     steps: int | None = None
 
 
-class Reading(NamedTuple):
-    """The points of one line, and who found them.
-
-    `is_sure`: the line needs no confirmation, because a family has read it, or because it has a
-    counter and a metric with a fraction. A reading of the generic reader `is_rivalled` where a
-    family has read more lines of this log. `has_fraction`: the generic reader found a metric whose
-    number is printed with a fraction, even `.00`; `wholes` are the metrics whose number is not. A
-    line that `is_final` says a value again where the log had some, one that `is_indented` may be a
-    setting of a printed configuration.
-    """
-
-    points: list[Point]
-    is_sure: bool = True
-    is_rivalled: bool = False
-    has_fraction: bool = False
-    wholes: frozenset[str] = frozenset()
-    is_final: bool = False
-    is_indented: bool = False
-
-
-NOTHING = Reading([])
-
-
 class Extractor(Protocol):
     """Finds points in a line of text. It never raises on text."""
 
@@ -118,7 +95,7 @@ def whole(text: str | None) -> int | None:
     if text is None:
         return None
     value = int(text.replace(",", "")[:20])
-    return value if value < 2**63 else None
+    return value if abs(value) < 2**63 else None
 
 
 def report(

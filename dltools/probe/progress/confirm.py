@@ -10,7 +10,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Generic, NamedTuple, TypeVar
 
-from dltools.probe.progress.base import Point, Reading
+from dltools.probe.progress.base import Point
+from dltools.probe.progress.shapes import Reading
 
 T = TypeVar("T")
 """The tag that the reader of a log gives to a line, such as its time."""
@@ -83,17 +84,17 @@ class Confirmation(Generic[T]):
         now = [(tag, point) for point in points]
         if not points:
             return []
-        if reading.is_sure and not reading.is_final:
+        if reading.is_sure and not reading.meaning.is_final:
             self._has_points = True
             for point in points:
                 self._sure[point[0]] = point
-            if self._waits and reading.has_fraction:
+            if self._waits and reading.meaning.has_fraction:
                 return self._released(points, reading) + now
             return now
-        if reading.is_final and all(point.metric in self._sure for point in points):
+        if reading.meaning.is_final and all(point.metric in self._sure for point in points):
             return []
         names = tuple([point[0] for point in points])
-        is_known = (len(names) > 1 or reading.has_fraction) and names in self._series
+        is_known = (len(names) > 1 or reading.meaning.has_fraction) and names in self._series
         if is_known or all(self._is_known(point, reading) for point in points):
             return now
         seen = self._see(points, reading)
@@ -101,7 +102,7 @@ class Confirmation(Generic[T]):
             return []
         if not seen.is_series:
             has_count = points[0].step is not None or points[0].epoch is not None
-            is_plain = len(reading.wholes) == len(names) and not has_count
+            is_plain = len(reading.meaning.wholes) == len(names) and not has_count
             if not seen.is_enough(is_plain=is_plain):
                 self._keep(names, now, reading)
                 return []
@@ -146,7 +147,7 @@ class Confirmation(Generic[T]):
         kept: list[_Waiting[T]] = []
         for one in self._waiting.pop(names):
             metric, _, step, epoch = one.tagged[1][:4]
-            is_doubtful = one.is_whole and metric not in reading.wholes
+            is_doubtful = one.is_whole and metric not in reading.meaning.wholes
             may_be_setting = is_doubtful and step is None and epoch is None
             (kept if may_be_setting else found).append(one)
         if kept:
@@ -155,7 +156,7 @@ class Confirmation(Generic[T]):
         return [one.tagged for one in found]
 
     def _see(self, points: list[Point], reading: Reading) -> _Seen | None:
-        form = tuple([point.metric for point in points]), reading.wholes
+        form = tuple([point.metric for point in points]), reading.meaning.wholes
         seen = self._seen.get(form)
         if seen is None:
             if len(self._seen) >= _MOST_FORMS:
@@ -169,10 +170,10 @@ class Confirmation(Generic[T]):
     def _keep(self, names: _Names, points: list[Tagged[T]], reading: Reading) -> None:
         if self._waits + len(points) <= _MOST_WAITING:
             kept = self._waiting.setdefault(names, [])
-            kept += [
-                _Waiting(one, one[1].metric in reading.wholes, reading.is_indented)
-                for one in points
-            ]
+            for one in points:
+                metric, _, step, epoch = one[1][:4]
+                is_setting = reading.meaning.is_indented and step is None and epoch is None
+                kept.append(_Waiting(one, metric in reading.meaning.wholes, is_setting))
             self._waits += len(points)
 
     def _is_of_family(self, metric: str) -> bool:
@@ -186,7 +187,7 @@ class Confirmation(Generic[T]):
             return False
         newest = self._sure[point.metric].step
         is_later = newest is not None and point.step is not None and point.step > newest
-        return is_later or point.metric not in reading.wholes
+        return is_later or point.metric not in reading.meaning.wholes
 
     def _is_result(self, one: _Waiting[T]) -> bool:
         metric = one.tagged[1].metric

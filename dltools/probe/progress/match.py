@@ -5,12 +5,11 @@ It is the third step of the pipeline, and registers the families (`FAMILIES`).
 
 from __future__ import annotations
 
-from functools import partial
 from importlib import import_module
 
-from dltools.probe.progress.base import NOTHING, Family, Point, Reading
+from dltools.probe.progress.base import Family, Point
 from dltools.probe.progress.named import BAR, Named
-from dltools.probe.progress.shapes import Layout, Shapes
+from dltools.probe.progress.shapes import NOTHING, Layout, Reading, Shapes
 
 FAMILIES: tuple[str, ...] = ("forms", "tables", "jsonlines", "latency")
 """Modules of `families`, each with a class `Log`. If several claim a line, the first one counts."""
@@ -21,10 +20,6 @@ square of the length."""
 
 _WHOLE = ("jsonlines",)
 """Families whose lines may hold JSON: a cut object cannot be read."""
-
-_NONE: frozenset[str] = frozenset()
-_CERTAIN = partial(tuple.__new__, Reading)
-"""Makes a reading of its fields in C."""
 
 
 class Automatic:
@@ -52,8 +47,7 @@ class Automatic:
                 if family.name == "latency" and shape.may_be_named:
                     read = self._named.read(line[:LONGEST_TEXT], layout)
                     found = [*read.points, *found] if read.is_sure else found
-                found = self._named.placed(found)
-                return _CERTAIN((found, True, False, False, _NONE, False, False))
+                return Reading(self._named.placed(found))
         if shape.may_be_named:
             read = self._named.read(line[:LONGEST_TEXT], layout)
             if points := read[0]:

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from functools import partial
 
 from dltools.observations.metric_names import normal_name
-from dltools.probe.progress.base import NOTHING, Point, Reading, Regex, number
+from dltools.probe.progress.base import Point, Regex, number
 from dltools.probe.progress.meaning import (
     NO_COUNT,
     PHASES,
@@ -27,7 +27,17 @@ from dltools.probe.progress.meaning import (
     phase_words,
     place,
 )
-from dltools.probe.progress.shapes import Layout, Meaning, Shape, Shapes, Span, marks
+from dltools.probe.progress.shapes import (
+    NO_MEANING,
+    NOTHING,
+    Layout,
+    Meaning,
+    Reading,
+    Shape,
+    Shapes,
+    Span,
+    marks,
+)
 from dltools.probe.progress.tokens import (
     COUNTERS,
     NameKind,
@@ -82,9 +92,8 @@ _LONGEST_HEADING = 250
 BAR = "bars"
 """The source of what is read beside a bar of tqdm."""
 
-_NOTHING = Meaning((), False, (), 1, has_fraction=False, is_plain=False)
-_POINT = partial(tuple.__new__, Point)
-"""Makes a point of its fields in C."""
+_POINT, _READING = partial(tuple.__new__, Point), partial(tuple.__new__, Reading)
+"""These make a point and a reading of their fields in C."""
 
 
 class Named:
@@ -168,15 +177,7 @@ class Named:
         else:
             self.newest = at if self.newest.epoch is None else self.newest.later(at)
             is_sure = meaning.has_fraction and not meaning.is_doubtful
-        return Reading(
-            points,
-            is_sure,
-            False,
-            meaning.has_fraction,
-            meaning.wholes,
-            meaning.is_final,
-            meaning.is_indented and step is None and epoch is None,
-        )
+        return _READING((points, meaning, is_sure, False))
 
     def _in_phase(self, meaning: Meaning, *, has_count: bool) -> Meaning:
         """Return a meaning with the phase of the heading above, which ends before a line with a
@@ -263,9 +264,9 @@ def _understand(line: str) -> Meaning:
     if not chosen:
         lower = line.lower()
         may_head = any(word in lower for word in (*COUNTERS, *PHASES))
-        return _heading(line, lower) if may_head else _NOTHING
+        return _heading(line, lower) if may_head else NO_MEANING
     if _CODE.search(line) and " reached " not in line:
-        return _NOTHING
+        return NO_MEANING
     where = place(line, found, chosen[0].start)
     named = _names(chosen, phase_words(line, line.lower()), has_step=where.step is not None)
     kept = [one.token for _, one in named]
@@ -321,9 +322,9 @@ def _heading(line: str, lower: str) -> Meaning:
     """Return the counters and the phase for the lines below a line, which may be a heading: nothing
     but these."""
     if len(line) > _LONGEST_HEADING:
-        return _NOTHING
+        return NO_MEANING
     if bar := bar_in(line):
-        return _NOTHING._replace(numbers=marks(line, [bar.span(1), None]), is_bar=True)
+        return NO_MEANING._replace(numbers=marks(line, [bar.span(1), None]), is_bar=True)
     logged = _LOGGED.match(line) if any(word in line for word in _OF_LOGGERS) else None
     begin = logged.end() if logged else 0
     for unsaid in (_STARTS, _MEASURED):
@@ -331,28 +332,28 @@ def _heading(line: str, lower: str) -> Meaning:
     found = [token for token in tokens(line) if token.start >= begin]
     words = phase_words(line, lower)
     if not words and not any(word in lower for word in COUNTERS):
-        return _NOTHING
+        return NO_MEANING
     phase = words[-1].phase.replace("train", "") if words else ""
     if words:
         found = [token for token in found if not _ABOUT_PHASES.fullmatch(token.name)]
         blank = _ABOUT_PHASES.sub(lambda match: " " * len(match[0]), line)
         if not found and not any(map(str.isalnum, blank[begin:])):
-            return _NOTHING._replace(numbers=(None, None), phase=phase)
+            return NO_MEANING._replace(numbers=(None, None), phase=phase)
         line = blank
     sorts = [name_kind(counter_of(line, token)) for token in found]
     if not sorts or not set(sorts) <= {NameKind.EPOCH, NameKind.STEP}:
-        return _NOTHING
+        return NO_MEANING
     before = line[begin : found[0].start].lower().split()
     if sum(any(map(str.isalpha, word)) for word in before) > 2 or "total" in before:
-        return _NOTHING
+        return NO_MEANING
     ends = [token.end for token in found]
     starts = [*[token.start for token in found[1:]], len(line)]
     between = [line[end:start] for end, start in zip(ends, starts, strict=True)]
     if any(map(str.isalpha, "".join(between))):
-        return _NOTHING
+        return NO_MEANING
     where = place(line, found)
     numbers = marks(line, [where.step, where.epoch])
-    return _NOTHING._replace(numbers=numbers, scale=where.scale, phase=phase)
+    return NO_MEANING._replace(numbers=numbers, scale=where.scale, phase=phase)
 
 
 def _below(above: Count, at: Count) -> Count:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Generic
 
-from dltools.probe.progress.base import NOTHING, Extractor, Point, Reading
+from dltools.probe.progress.base import Extractor, Point
 from dltools.probe.progress.confirm import Confirmation, T, Tagged
 from dltools.probe.progress.length import SaidLength
 from dltools.probe.progress.lines import LogLine, LogLines
@@ -17,7 +17,7 @@ from dltools.probe.progress.pattern import Pattern, PatternReader
 from dltools.probe.progress.prefix import peel
 from dltools.probe.progress.rank import Ranks
 from dltools.probe.progress.repeats import BARS, Drawings, Repeats
-from dltools.probe.progress.shapes import Layout, Shapes
+from dltools.probe.progress.shapes import NOTHING, Layout, Reading, Shapes
 
 TagOf = Callable[[LogLine, list[Point]], T]
 """Returns a caller's tag for a line, from the line and its points, certain or not."""
@@ -33,7 +33,7 @@ class PointReader(Generic[T]):
     def __init__(self, extractor: Extractor, tag_of: TagOf[T] | None = None) -> None:
         self._pattern = PatternReader(extractor) if isinstance(extractor, Pattern) else None
         self._match = _match_of(self._pattern or extractor)
-        self._layout = (extractor.shapes if isinstance(extractor, Automatic) else Shapes()).of
+        self._shapes = extractor.shapes if isinstance(extractor, Automatic) else Shapes()
         self._tag_of = tag_of
         self._lines = LogLines()
         self._ranks, self._repeats = Ranks(), Repeats()
@@ -60,11 +60,11 @@ class PointReader(Generic[T]):
         lines = self._lines.feed(data)
         if is_last:
             lines += self._lines.end()
-        for line in lines:
-            layout = self._layout(line[0])
+        layouts = self._shapes.of_lines([line[0] for line in lines])
+        for line, layout in zip(lines, layouts, strict=True):
             if layout.prefix is not None:
                 line = peel(line, layout.prefix)
-                layout = self._layout(line[0])
+                layout = self._shapes.of(line[0])
             self._read(line, layout, found)
         if is_last:
             found += self._drawings.end() + self._confirmation.end()
@@ -96,10 +96,13 @@ class PointReader(Generic[T]):
                 points = self._ranks.followed(line, points)
             points = self._repeats.new(points, is_redrawn=line[1])
         tag: Any = self._tag_of(line, points) if self._tag_of else None
-        certain = self._confirmation.confirmed(points, reading, tag) if points else []
-        if line[1] or line[5] or self._drawings.held or (points and points[0][4] in BARS):
-            certain = self._drawings.settled(certain, line)
-        found += certain
+        if points:
+            certain = self._confirmation.confirmed(points, reading, tag)
+            if line[1] or line[5] or self._drawings.held or points[0][4] in BARS:
+                certain = self._drawings.settled(certain, line)
+            found += certain
+        elif self._drawings.held:
+            found += self._drawings.settled([], line)
 
 
 def _match_of(extractor: Extractor) -> Callable[[str, Layout], Reading]:

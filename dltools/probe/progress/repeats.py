@@ -11,12 +11,6 @@ from dltools.probe.progress.base import Point
 from dltools.probe.progress.confirm import T, Tagged
 from dltools.probe.progress.lines import LogLine
 
-_Seen = tuple[int | None, float | None, float]
-"""A point's step, epoch and value."""
-
-_MOST = 2**63
-"""Steps from here on do not fit into a column: such a point has no step."""
-
 _LONG = 8
 """Characters of a value that no two passes of an epoch give alike."""
 
@@ -37,31 +31,33 @@ class Repeats:
     """
 
     def __init__(self) -> None:
-        self._last: dict[str, _Seen] = {}  # by metric, of points with a step or an epoch
+        self._last: dict[str, Point] = {}  # by metric, of points with a step or an epoch
 
     def new(self, points: list[Point], *, is_redrawn: bool) -> list[Point]:
         """Return the new points of a line, and remember them."""
         found = []
         for point in points:
-            metric, value, step, epoch = point[:4]
-            if step is not None and not -_MOST <= step < _MOST:
-                step, point = None, point._replace(step=None)
-            last = self._last.get(metric)
-            is_same = last is not None and (
-                last[2] == value or (value != value and last[2] != last[2])
-            )
+            metric, _, step, epoch = point[:4]
+            before = self._last.get(metric)
             if step is not None or epoch is not None:
-                self._last[metric] = (step, epoch, value)
-                if last is not None and is_same:
-                    is_same = step in (last[0], None) and (
-                        step is not None or len(repr(value)) >= _LONG
-                    )
-                    is_same = is_same and (is_redrawn or last[1] == epoch)
-                elif step is None and last is not None and last[:2] == (None, epoch):
-                    is_same = math.isclose(last[2], value, rel_tol=_SAID_AGAIN)
-            if not is_same:
+                self._last[metric] = point
+            if before is None or not _is_repeated(point, before, is_redrawn=is_redrawn):
                 found.append(point)
         return found
+
+
+def _is_repeated(point: Point, before: Point, *, is_redrawn: bool) -> bool:
+    """Tell whether a point says again what the one before it of its metric said."""
+    _, value, step, epoch = point[:4]
+    if step is not None and value == value != before.value:
+        return False
+    if value == before.value or (math.isnan(value) and math.isnan(before.value)):
+        if step is None and epoch is None:
+            return True
+        is_same = step == before.step if step is not None else len(repr(value)) >= _LONG
+        return is_same and (is_redrawn or epoch == before.epoch)
+    is_place_same = step is None and epoch is not None and before[2:4] == (None, epoch)
+    return is_place_same and math.isclose(before.value, value, rel_tol=_SAID_AGAIN)
 
 
 class Drawings(Generic[T]):

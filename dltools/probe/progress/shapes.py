@@ -14,7 +14,7 @@ from bisect import bisect_right
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-from dltools.probe.progress.base import Family
+from dltools.probe.progress.base import Family, Point
 from dltools.probe.progress.length import length_in, time_in
 from dltools.probe.progress.prefix import prefix_of
 from dltools.probe.progress.rank import rank_inside
@@ -67,6 +67,26 @@ class Meaning(NamedTuple):
     phase: str = ""
     is_bar: bool = False
     is_dict: bool = False
+
+
+NO_MEANING = Meaning((), False, (), 1, has_fraction=False, is_plain=False)
+
+
+class Reading(NamedTuple):
+    """The points of one line, and who found them.
+
+    `is_sure`: the line needs no confirmation, because a family has read it, or because it has a
+    counter and a metric with a fraction. `meaning` is what the generic reader understood. Its
+    reading `is_rivalled` where a family has read more lines of this log.
+    """
+
+    points: list[Point]
+    meaning: Meaning = NO_MEANING
+    is_sure: bool = True
+    is_rivalled: bool = False
+
+
+NOTHING = Reading([])
 
 
 class Located(NamedTuple):
@@ -162,9 +182,23 @@ class Shapes(dict[bytes, Layout]):
 
     def of(self, line: str) -> Layout:
         """Return the layout of a line."""
-        if len(line) > _LONGEST:
-            return Layout(line, Shape(self._families, may_be_named=True), None)
-        return self[line.encode("utf-8", "surrogatepass").translate(_ZEROS)]
+        return self.of_lines([line])[0]
+
+    def of_lines(self, lines: Sequence[str]) -> list[Layout]:
+        """Return the layouts of lines."""
+        if not lines:
+            return []
+        keys = "\n".join(lines).encode("utf-8", "surrogatepass").translate(_ZEROS).split(b"\n")
+        if max(map(len, keys)) <= _LONGEST:
+            return list(map(self.__getitem__, keys))
+        return [
+            self[key] if len(key) <= _LONGEST else self._alone(line)
+            for line, key in zip(lines, keys, strict=True)
+        ]
+
+    def _alone(self, line: str) -> Layout:
+        """Return the layout of a long line, which is not remembered."""
+        return Layout(line, Shape(self._families, may_be_named=True), None)
 
     def __missing__(self, key: bytes) -> Layout:
         """Return a layout that is new, and remember it."""

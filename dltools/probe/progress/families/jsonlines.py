@@ -13,6 +13,7 @@ perplexity, and that of speech recognition an error rate: the benchmark's name s
 from __future__ import annotations
 
 import contextlib
+import functools
 import json
 from typing import Any, ClassVar
 
@@ -86,25 +87,31 @@ class Log:
                     _add(flat, f"{prefix}{inner}", number)
             else:
                 _add(flat, key, value)
-        metrics = [
-            (name, value) for name, value in flat.items() if name_kind(name) >= NameKind.BESIDE
-        ]
-        if not any(name_kind(name) > NameKind.BESIDE for name, _ in metrics):
+        names, step_name, epoch_name = _meant(tuple(flat))
+        if not names:
             return []
-        counters = {
-            name: value
-            for name, value in ((_OF_PHASE.sub("", name), value) for name, value in flat.items())
-            if name_kind(name) is NameKind.STEP
-        }
-        step = counters[min(counters, key=step_rank)] if counters else None
-        epoch = next((flat[name] for name in flat if name_kind(name) is NameKind.EPOCH), None)
+        step = flat[step_name] if step_name else None
         return report(
             self.name,
-            metrics,
+            [(name, flat[name]) for name in names],
             step=whole(f"{step:.0f}") if step is not None and 0 <= step < 2**63 else None,
-            epoch=epoch,
+            epoch=flat[epoch_name] if epoch_name else None,
             phase=next((phase for key in _PHASED if (phase := _phase(record.get(key)))), ""),
         )
+
+
+@functools.lru_cache(maxsize=256)
+def _meant(names: tuple[str, ...]) -> tuple[list[str], str, str]:
+    """Return which names of an object are metrics, if one is well known, and which are its step and
+    its epoch, "" for none."""
+    kinds = {name: name_kind(_OF_PHASE.sub("", name)) for name in names}
+    steps = [name for name, kind in kinds.items() if kind is NameKind.STEP]
+    metrics = [name for name, kind in kinds.items() if kind >= NameKind.BESIDE]
+    return (
+        metrics if any(kinds[name] > NameKind.BESIDE for name in metrics) else [],
+        min(steps, key=lambda name: step_rank(_OF_PHASE.sub("", name)), default=""),
+        next((name for name, kind in kinds.items() if kind is NameKind.EPOCH), ""),
+    )
 
 
 def _accuracy_of(benchmark: str) -> str:

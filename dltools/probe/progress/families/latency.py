@@ -28,7 +28,7 @@ _WORD = (
 _OF_TOKENS = {"ttft": "first_token_", "tpot": "token_"}
 """Times to the first token, and for each token of the output."""
 
-_QUANTILE = r"(?P<{0}>p\d{{2,3}}(?:\.\d+)?|mean|avg|average|max|min|median)"
+_QUANTILE = r"(?P<{0}>p\d{{1,3}}(?:\.\d+)?|mean|avg|average|max|min|median)"
 _NAMED = Regex(
     rf"(?<![\w])(?:{_QUANTILE.format('q1')}[ _-])?(?:\w+[ _.])?(?P<word>{_WORD})"
     rf"(?:[ _-]?\(?{_QUANTILE.format('q2')}\)?)?(?:[ _(\[]{{0,9}}(?P<unit1>{UNIT})[)\]]?)?['\"]?"
@@ -36,14 +36,16 @@ _NAMED = Regex(
     re.IGNORECASE,
 )
 _ALONE = (
-    Regex(rf"\b(?P<word>PredictionTime)\.(?P<unit>Milliseconds):(?P<value>{N})\|"),
+    Regex(rf"\b(?P<word>PredictionTime)\.(?P<unit>Milliseconds):(?P<value>{N})\|", re.IGNORECASE),
     Regex(
-        r"\[(?P<word>GIN)\].*\|\s*\d{3}\s*\|\s*(?:(?P<hours>\d{1,9})h)?(?:(?P<minutes>\d{1,9})m)?"
-        rf"(?P<value>{N})(?P<unit>ns|us|\u00b5s|ms|s)\s*\|"
+        r"\[(?P<word>GIN)\].*\|\s*\d{1,3}\s*\|\s*(?:(?P<hours>\d{1,9})h)?(?:(?P<minutes>\d{1,9})m)?"
+        rf"(?P<value>{N})(?P<unit>ns|us|\u00b5s|ms|s)\s*\|",
+        re.IGNORECASE,
     ),
     Regex(
         r"^(?=.*(?:HTTP/|\")).*(?<![\w.])(?P<word>rt|request_time|upstream_response_time)="
-        rf"\"?(?P<value>{N})\"?(?![\w.])"
+        rf"\"?(?P<value>{N})\"?(?![\w.])",
+        re.IGNORECASE,
     ),
     Regex(
         r"^(?=.*\b(?:request|inference|prediction|GET|POST|PUT|query|generate\w*)\b)"
@@ -54,7 +56,6 @@ _ALONE = (
 )
 """Lines that say one time: of TorchServe, Gin, proxies, and programs that say what took it."""
 
-_WORTH = ("latency", "time", "duration", *_OF_TOKENS)
 _WORDS = (
     "latency", "response", "request", "inference", "predict", "service", "serving", "duration",
     "[gin]", "ed in ", "took ", "rt=", "ttft", "tpot",
@@ -69,12 +70,12 @@ class Log:
 
     def may_read(self, lower: str) -> bool:
         """Tell whether a line may say a response time."""
-        return any(word in lower for word in _WORDS)
+        may_say = any(word in lower for word in _WORDS)
+        return may_say and any(form.search(lower) for form in (_NAMED, *_ALONE))
 
     def points(self, line: str) -> list[Point]:
         """Return the points of one line."""
-        lower = line.lower()
-        if any(word in lower for word in _WORTH) and (found := self._named(line)):
+        if found := self._named(line):
             return found
         for form in _ALONE:
             if match := form.search(line):

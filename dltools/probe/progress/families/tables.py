@@ -23,9 +23,13 @@ _TWO_WORDS = Regex(
 )
 """What begins a name of two words, where names stand between single blanks."""
 
-_NUMBER = Regex(
-    r"[-+]?(?:\d++(?:,\d{3})*(?:\.\d*)?(?:[eE][-+]?\d++)?|\.\d++|nan|inf)(?:/\d++|%)?", 2
+_NUMBER_FORM = r"[-+]?(?:\d++(?:,\d{3})*(?:\.\d*)?(?:[eE][-+]?\d++)?|\.\d++|nan|inf)(?:/\d++|%)?"
+_NUMBER = Regex(_NUMBER_FORM, re.IGNORECASE)
+_COUNTER_FIRST = Regex(
+    rf"[\s|\u2502\u2503*`\[]*{_NUMBER_FORM}(?=[\s,|\u2502\u2503*`\]]|$)", re.IGNORECASE
 )
+"""How a row begins whose first column counts."""
+
 _UNIT = Regex(r"\s*\([^()]*\)$")
 _PHASE = Regex(r"\s*(all|(?:train|val(?:id)?|test|dev)(?:ing|ation)?(?:set)?)\s{2,}", re.IGNORECASE)
 _LOGGED = Regex(
@@ -185,6 +189,8 @@ class Log:
 
     def _row(self, line: str) -> list[Point]:
         """Return the points of a row; the step may be that of the bar behind it."""
+        if NameKind.OTHER < self._sorts[0] <= NameKind.STEP and not _COUNTER_FIRST.match(line):
+            return []
         bar = _BAR.search(line) if "%" in line and "/" in line else None
         cells = _cells(line[: bar.start()] if bar else line)
         if len(cells) > len(self._names) or len(cells) < 2:
