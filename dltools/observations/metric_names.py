@@ -185,7 +185,7 @@ def _achieved(words: frozenset[str]) -> int:
 
 _NORMALISED = frozenset({"normalized", "normalised", "norm", "scaled"})
 _OF_TASKS = frozenset({
-    "bleu", "cer", "hitrate", "hr", "map", "miou", "mrr", "ndcg", "sacrebleu", "wer",
+    "bleu", "cer", "hitrate", "hr", "map", "miou", "mrr", "ndcg", "psnr", "sacrebleu", "wer",
 })  # fmt: skip
 """Words of what a task is measured by, by evaluations alone."""
 

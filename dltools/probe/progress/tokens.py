@@ -313,7 +313,7 @@ def name_kind(name: str) -> NameKind:
         return NameKind.OTHER
     if normal in _EPOCHS:
         return NameKind.EPOCH
-    if normal in _STEPS:
+    if normal in _STEPS or _is_global_step(normal):
         return NameKind.STEP
     if not is_metric(normal):
         return NameKind.OTHER
@@ -351,7 +351,13 @@ def name_kind(name: str) -> NameKind:
 
 def step_rank(name: str) -> int:
     """Return how much a counter's name says, 1 most: a global step more than a batch."""
-    return _STEPS.get(normal_name(name), 99)
+    normal = normal_name(name)
+    return _STEPS.get(normal, 1 if _is_global_step(normal) else 99)
+
+
+def _is_global_step(normal: str) -> bool:
+    """Tell whether a normal name is that of a counter over all epochs, as `global_batch_idx` is."""
+    return normal.startswith("global_") and normal.removeprefix("global_") in _STEPS
 
 
 HINTS = (

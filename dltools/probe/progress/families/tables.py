@@ -38,8 +38,10 @@ _LOGGED = Regex(
 )
 """What Python's logging puts before a row."""
 
-_BAR = Regex(r":?\s{1,9}\d{1,3}%.{0,80}?(?<!\d)(\d{1,18})/\d{1,18}(?:\s.*)?$")
-"""The bar behind a row, or behind a header."""
+_BAR = Regex(
+    r":?\s{1,9}\d{1,3}%(?:.{0,80}?(?<!\d)(\d{1,18})/\d{1,18}(?:\s.*)?|\|[^\d|]{0,80})$"
+)
+"""The bar behind a row, or behind a header; the width of a terminal may cut it."""
 
 _ENTRY = Regex(r"\|\s*([\w/.-][\w/. -]{0,99}?)\s*\|\s*(?:(\S{1,40})\s*)?\|\s*$")
 _CLASSES = ("Images", "Instances", "precision", "recall", "mAP50", "mAP50-95")
@@ -191,7 +193,7 @@ class Log:
         """Return the points of a row; the step may be that of the bar behind it."""
         if NameKind.OTHER < self._sorts[0] <= NameKind.STEP and not _COUNTER_FIRST.match(line):
             return []
-        bar = _BAR.search(line) if "%" in line and "/" in line else None
+        bar = _BAR.search(line) if "%" in line else None
         cells = _cells(line[: bar.start()] if bar else line)
         if len(cells) > len(self._names) or len(cells) < 2:
             return []
