@@ -268,7 +268,8 @@ def evaluation_order(seen: Mapping[str, Seen]) -> list[str]:
         peak, points, is_constant = seen[name]
         rank = evaluation_rank(name)
         is_still = has_change and is_constant and points >= OFTEN
-        may_wait = bool(series) or (rank[0] == _OTHER_EVALUATION and has_loss)
+        is_score = rank[0] in (_EVALUATION, _OTHER_EVALUATION) and not is_loss(name)
+        may_wait = bool(series) or (is_score and has_loss)
         is_once = (may_wait and points == 1) or is_still
         is_second = has_pair and not _measures_samples(name)
         is_rare = points * _RARE <= most[rank[0]]
@@ -381,6 +382,7 @@ _GROUPS = (
 )
 
 
+_EVALUATION = 2
 _OTHER_EVALUATION = 3
 _TRAINING_LOSS = 5
 _LOSS = 6
@@ -396,7 +398,7 @@ def _group(lower: str, words: frozenset[str]) -> int:
         return 9
     if _is_achieved(words):
         return 0 if is_evaluation else 1
-    if is_evaluation and words & _OF_TASKS:
+    if is_evaluation and (words & _OF_TASKS or {"m", "iou"} <= words):
         return 2
     if is_evaluation and any(word.endswith("loss") for word in words):
         return 4 if words & _OF_DETECTIONS else 2

@@ -118,7 +118,8 @@ def boxed(line: str) -> list[Token]:
 
 _COMMA = Regex(rf"(?<![\w./@-])([A-Za-z_][\w/@]*+), ?(({_NUMBER})\s?(%)?)(?![\w.])", re.IGNORECASE)
 _NAMED_AT = Regex(
-    r"(?<![\w./@-])([A-Za-z_][\w/@]*+) (?:at|after) (?:step|iteration|epoch|iter) \d+ ?[:=] ?"
+    r"(?<![\w./@-])([A-Za-z_][\w/@]*+) (?:at|after|in|for) "
+    r"(?:step|iteration|epoch|iter|episode|round) \d+(?: ?[:=] ?| is )"
     rf"(({_NUMBER})\s?(%)?)(?![\w.])",
     re.IGNORECASE,
 )

@@ -38,9 +38,7 @@ _LOGGED = Regex(
 )
 """What Python's logging puts before a row."""
 
-_BAR = Regex(
-    r":?\s{1,9}\d{1,3}%(?:.{0,80}?(?<!\d)(\d{1,18})/\d{1,18}(?:\s.*)?|\|[^\d|]{0,80})$"
-)
+_BAR = Regex(r":?\s{1,9}\d{1,3}%(?:.{0,80}?(?<!\d)(\d{1,18})/\d{1,18}(?:\s.*)?|\|[^\d|]{0,80})$")
 """The bar behind a row, or behind a header; the width of a terminal may cut it."""
 
 _ENTRY = Regex(r"\|\s*([\w/.-][\w/. -]{0,99}?)\s*\|\s*(?:(\S{1,40})\s*)?\|\s*$")
