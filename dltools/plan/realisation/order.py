@@ -92,12 +92,15 @@ def in_order(host: SharedHost, found: Mapping[str, Standing]) -> list[Job]:
     )
 
 
-def groups_that_fit(jobs: Sequence[Job], cpus: float, *, beside: float = 0.0) -> list[list[Job]]:
+def groups_that_fit(
+    jobs: Sequence[Job], cpus: float, *, beside: float = 0.0, late: Collection[str] = ()
+) -> list[list[Job]]:
     """Return the jobs in groups that fit the CPUs.
 
     Each job joins the first group that has room for what it needs; one that fits nowhere is its own
     group. Jobs that need at most `beside` CPUs come last, and may join a group that is full, as far
-    as they need no more than that together.
+    as they need no more than that together. The runs that are `late` join a group that leaves CPUs
+    idle, however many they need: else smaller jobs could pass them for ever.
     """
     groups: list[list[Job]] = []
     rooms: list[float] = []
@@ -105,10 +108,11 @@ def groups_that_fit(jobs: Sequence[Job], cpus: float, *, beside: float = 0.0) ->
     needs = [(needed_cpus(job), job) for job in jobs]
     for need, job in sorted(needs, key=lambda one: one[0] <= beside):
         spare = beside if need <= beside else 0.0
-        at = full.get(need, 0)
-        while at < len(rooms) and need > rooms[at] + spare:
+        least = min(need, _IDLE_CPUS) if job.run_id in late else need
+        at = full.get(least, 0)
+        while at < len(rooms) and least > rooms[at] + spare:
             at += 1
-        full[need] = at
+        full[least] = at
         if at == len(rooms):
             groups.append([])
             rooms.append(cpus)
@@ -157,7 +161,8 @@ def priorities(host: SharedHost) -> Realisation:
     jobs = in_order(host, found)
     urgent = urgent_runs(host, jobs)
     turns = _turns(host, jobs, found, urgent)
-    groups = groups_that_fit(_in_turn(host, jobs, turns, urgent), host.cpus)
+    late = {job.run_id for job in jobs if _due(host, job).wait_s < -TURN_S}
+    groups = groups_that_fit(_in_turn(host, jobs, turns, urgent), host.cpus, late=late)
     groups = _filled(host, groups)
     levels = MILD_LEVELS if host.choice.is_mild else LEVELS
     settings: dict[str, Settings] = {job.id: {"weight": levels[0]} for job in host.jobs}

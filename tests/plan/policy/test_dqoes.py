@@ -199,7 +199,7 @@ def test_a_satisfied_model_gets_what_it_needs_too() -> None:
 
 
 def test_weights_that_bring_small_models_more_than_their_part_are_corrected() -> None:
-    """What a weight brings is its part to the power of 0.8; the targets ask for 0.94 of the host."""
+    """A weight brings its part to the power of 0.8; the targets ask for 0.94 of the host."""
     parts = {"a": 0.5, "b": 0.24, "c": 0.12, "d": 0.08}
     share, used = dict.fromkeys(parts, 0.25), dict.fromkeys(parts, 0.0)
     made: list[Row] = []

@@ -130,6 +130,14 @@ def test_a_job_joins_the_first_group_with_room() -> None:
     assert groups_that_fit([], 4.0) == []
 
 
+def test_a_wide_job_that_is_late_is_not_passed_by_small_ones() -> None:
+    jobs = [job(name, count) for name, count in {"a": 1, "wide": 4, "b": 1}.items()]
+    assert [names(group) for group in groups_that_fit(jobs, 2.0)] == ["ab", "wide"]
+    late = {jobs[1].run_id}
+    assert [names(group) for group in groups_that_fit(jobs, 2.0, late=late)] == ["awide", "b"]
+    assert names(groups_that_fit(jobs, 1.0, late=late)[0]) == "a"  # it leaves no CPU idle
+
+
 @given(st.lists(st.integers(1, 9), max_size=9), st.integers(1, 8))
 def test_each_job_is_in_one_group_that_fits(threads, cpus) -> None:
     jobs = [job(str(number), count) for number, count in enumerate(threads)]
