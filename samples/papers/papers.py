@@ -194,7 +194,7 @@ def _specon(title: str, file: str) -> Experiment:
         file,
         {"makespan": 1 - 0.247, "mean completion": 1 - 0.148, "best single job": 1 - 0.415},
         _grid("specon", ("weight",), load=("progressing", "jobs")),
-        (),
+        _grid("specon", ("priority", "rotate"), within=("srtf",), load=("progressing", "jobs")),
         why={0.0: _ONLY_IDLE, 1.0: _CROWDED},
     )
 

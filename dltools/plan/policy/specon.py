@@ -11,7 +11,9 @@ its growth efficiency is below alpha times its own best so far:
 A round orders at most one migration. The source is the most loaded host that runs both a converged
 and a progressing job; the job is its converged job that grows least; the target is the least loaded
 host. The migration must lower the heaviest load, and must be predicted to save more time than its
-pause costs. An idle host takes a job from the busiest one. No limits are set.
+pause costs. An idle host takes a job from the busiest one. No limits are set, unless each host also
+runs its jobs shortest first (`within`; ours): a job that is to leave gets none then, so that it
+writes its checkpoint soon.
 
 `specon_migration` chooses the migration. The load of each host is kept from its last round, so that
 a round is cheap with many hosts.
@@ -19,11 +21,12 @@ a round is cheap with many hosts.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from collections.abc import Collection, Mapping
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from dltools.notation.times import MICRO
+from dltools.plan.policy.by_resource import decide
 from dltools.plan.policy.interface import (
     ActionKind,
     Allocation,
@@ -48,6 +51,7 @@ from dltools.plan.policy.specon_migration import (
     lasting_name,
     load_of,
 )
+from dltools.plan.policy.srtf import SRTF
 from dltools.plan.signals.container_history import JITTER
 from dltools.plan.signals.growth import Growth, growth, signal_of
 from dltools.plan.signals.job import Job
@@ -89,6 +93,12 @@ class Parameters:
         high=86400.0,
         source="ours",
     )
+    within: str = parameter(
+        "none",
+        "what each host gives its jobs: no limits (none), or shortest remaining time first (srtf)",
+        choices=("none", "srtf"),
+        source="ours",
+    )
 
 
 class Specon:
@@ -102,8 +112,14 @@ class Specon:
     def requirements(self, parameters: Parameters) -> Requirements:
         """A history of two intervals, all hosts, and learning curves that predict what a move
         saves."""
+        orders = parameters.within != "none"
         return Requirements(
-            parameters.itval, windows=2, curves=True, cluster=True, shares=False, silent_jobs=False
+            parameters.itval,
+            windows=2,
+            curves=True,
+            cluster=True,
+            shares=orders,
+            silent_jobs=orders,
         )
 
     def decide(self, cluster: Cluster, parameters: Parameters, state: State) -> Decision:
@@ -137,12 +153,17 @@ class Specon:
             actions = (_order(move.job, move.source, move.target, own, choice.why),)
             moves.order(lasting_name(move.job), move.source)
             last = cluster.now
+        given = {job.id: Allocation(None, "-", "") for job in host.jobs}
+        if parameters.within == "srtf":
+            leaves = {job.id for job in host.jobs if moves.is_leaving(lasting_name(job), host.name)}
+            given |= _in_order(cluster, leaves)
         allocations = {
-            job.id: Allocation(
-                None,
-                own[job.run_id].job_class,
-                _reason(own[job.run_id], growths[job.id], parameters.alpha),
-                signal_of(growths[job.id]),
+            job.id: replace(
+                given[job.id],
+                job_class=own[job.run_id].job_class,
+                reason=_reason(own[job.run_id], growths[job.id], parameters.alpha),
+                signal=signal_of(growths[job.id]),
+                prediction="",
             )
             for job in host.jobs
         }
@@ -151,6 +172,17 @@ class Specon:
 
 
 SPECON = Specon()
+
+
+def _in_order(cluster: Cluster, leaving: Collection[str]) -> dict[str, Allocation]:
+    """Return what the jobs of the host sampled last get where the shortest goes first. One that is
+    to leave gets no limit, and takes none with it."""
+    host = cluster.host
+    staying = host.part(host.cpus, [job for job in host.jobs if job.id not in leaving])
+    alone = replace(cluster, hosts={host.name: staying})
+    decision = decide(SRTF, alone, SRTF.parameters(), {})
+    gone = Allocation(1 / max(1, len(host.jobs)), "-", "", unlimited=True)
+    return {**decision.allocations, **dict.fromkeys(leaving, gone)}
 
 
 def _order(job: Job, source: str, target: str, own: OwnJobs, why: str) -> JobAction:

@@ -323,6 +323,10 @@ class OrderedMoves:
         self._moves[name] = Moved(source, self._now, orders)
         self.staying.add(name)
 
+    def is_leaving(self, name: str, source: str) -> bool:
+        """Tell whether a job is ordered to leave its host."""
+        return name in self.staying and self._moves[name].source == source
+
     def to_json(self) -> dict[str, Any]:
         """Return what the constructor takes."""
         return {name: asdict(move) for name, move in self._moves.items()}

@@ -10,6 +10,7 @@ from dltools.observations.host_samples import GpuUse
 from dltools.plan.policy.interface import ActionKind, Cluster, HostState
 from dltools.plan.policy.specon import SPECON, Parameters, transition
 from dltools.plan.policy.specon_migration import KnownJob, lasting_name, load_of
+from dltools.plan.policy.srtf import SRTF
 from dltools.plan.signals.container_history import ContainerHistory
 from dltools.plan.signals.metric_series import Series
 from dltools.plan.signals.use import Use
@@ -152,3 +153,30 @@ def test_growth_by_gpu_second_is_not_compared_with_growth_by_cpu_time() -> None:
     assert found.state["best"]["h"][slow.run_id]["on_gpu"]
     assert migration(cluster(h=[job("a"), job("b")], i=[]), memory(h_a=CC, h_b=PC)) == ("a", "i")
     assert migration(cluster(h=[slow, job("b")], i=[]), memory(h_a=CC, h_b=PC)) == ("b", "i")
+
+
+def test_a_job_that_is_to_leave_gets_no_limit_and_the_others_are_in_order() -> None:
+    found = cluster(h=[growing("a", 0.05), growing("b", 0.04), growing("c", 0.0005)], i=[])
+    state = with_loads(found, memory(h_a=PC, h_b=PC, h_c=CC))
+    decision = SPECON.decide(found, Parameters(within="srtf", pause=0.0), state)
+    (order,) = decision.actions
+    assert (order.job_id, order.to) == ("c", "i")
+    assert decision.allocations["c"].unlimited
+    staying = replace(found.hosts["h"], jobs=found.hosts["h"].jobs[:2])
+    alone = SRTF.decide(Cluster(NOW, "h", {"h": staying}, 10.0), SRTF.parameters(), {})
+    for key in "ab":
+        assert decision.allocations[key].share == alone.allocations[key].share
+    later = SPECON.decide(found, Parameters(within="srtf"), decision.state)
+    assert later.allocations["c"].unlimited  # until it has left
+
+
+def test_on_one_host_the_job_nearest_to_its_end_goes_first() -> None:
+    short, long = job("a", attained=50.0), job("b", attained=50.0)
+    for one, epochs in ((short, 20), (long, 200)):
+        one.label({"dltools.epochs": str(epochs)})
+        one.progress.step, one.progress.epoch = 10, 10.0
+    found = cluster(h=[long, short])
+    decision = SPECON.decide(found, Parameters(within="srtf"), memory(h_a=PC, h_b=PC))
+    assert (decision.allocations["a"].share or 0) > 0.9
+    assert (decision.allocations["b"].share or 1) < 0.1
+    assert decision.allocations["a"].job_class == PC
