@@ -50,13 +50,6 @@ class JobDecision:
     ends_s: float | None = None
 
     @property
-    def explanation(self) -> str:
-        """What the container is, and why it gets what it gets."""
-        if self.reason.startswith(self.role):
-            return self.reason
-        return f"{self.role}; {self.reason}"
-
-    @property
     def in_short(self) -> str:
         """The explanation, what says most in front: a job's place in line, and what it is doing;
         then the numbers behind it, then what it is."""

@@ -13,10 +13,10 @@ from __future__ import annotations
 
 import copy
 import dataclasses
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from dltools.labels import parse_labels
 from dltools.notation.times import MICRO, format_time, from_micros
@@ -53,6 +53,23 @@ _LEAST_LEASE_S = 10.0
 
 _SET_BACK_US = 60_000_000
 """A step of a clock back that counts (microseconds, ours): a smaller one is soon made up for."""
+
+
+_T = TypeVar("_T")
+
+
+def copied(value: _T) -> _T:
+    """Return a copy of what is known of hosts that shares nothing that changes: what has a hash
+    does not."""
+    if isinstance(value, Hashable):
+        return value
+    if isinstance(value, dict):
+        return cast(_T, {key: copied(one) for key, one in value.items()})
+    twin = copy.copy(value)
+    if dataclasses.is_dataclass(twin):
+        for field in dataclasses.fields(twin):
+            setattr(twin, field.name, copied(getattr(value, field.name)))
+    return twin
 
 
 class Planner:
@@ -318,7 +335,7 @@ class Planner:
         twin = copy.copy(self)
         twin._rounds = copy.copy(self._rounds)
         twin._jobs = dict(self._jobs)
-        twin._hosts = {name: host.clone() for name, host in self._hosts.items()}
+        twin._hosts = copied(self._hosts)
         return twin
 
     def _introduce(self, container: ContainerHistory, text: str | None) -> None:

@@ -11,7 +11,7 @@ import bisect
 import math
 from array import array
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any, TypeVar
 
@@ -62,14 +62,6 @@ class RecordedHost:
     recorded_count: int = 0
     wake_times: dict[str, int] = field(default_factory=dict)
     holds_gpus: bool = False
-
-    def clone(self) -> RecordedHost:
-        """Return a copy that shares nothing that changes."""
-        containers = {key: one.clone() for key, one in self.history.containers.items()}
-        allocations = dict(self.history.allocations)
-        history = replace(self.history, containers=containers, allocations=allocations)
-        reporters = {job: dict(one) for job, one in self.reporters.items()}
-        return replace(self, history=history, reporters=reporters)
 
     def begin(self, samples: HostSamples) -> None:
         """Begin with the samples of a table."""

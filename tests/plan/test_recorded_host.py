@@ -4,6 +4,7 @@ import pytest
 from helpers.observed_rows import BEGUN, at, container, node, point
 from helpers.recorded_hosts import A, B, begin, introduce, losses, micros, new, read, sample
 
+from dltools.plan.planner import copied
 from dltools.plan.policy.interface import Allocation, Requirements
 from dltools.plan.realisation.queue import Queue
 from dltools.plan.signals.in_force import InForce
@@ -283,7 +284,7 @@ def test_a_clone_goes_on_and_leaves_the_host_as_it_is() -> None:
     host = begin(new(), *sample(2, "a"))
     read(host, 1)
     host.end()
-    twin = begin(host.clone(), point(3, "a", 3.0), *sample(4, "a"))
+    twin = begin(copied(host), point(3, "a", 3.0), *sample(4, "a"))
     read(twin, 1)
     assert twin.history.sampled_at == micros(4)
     assert losses(twin.history.containers[A]) == [3.0]

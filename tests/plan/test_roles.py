@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from dltools.observations.roles import NO_RULES, Rules, parse_rule
 from dltools.observations.table import Row, to_table
+from dltools.plan.decisions import JobDecision
 from dltools.plan.planner import Planner
 from dltools.plan.policy import registry
 from dltools.plan.realisation.mode import Mode, RealisationOptions
@@ -18,6 +19,13 @@ from dltools.plan.records import Op, Plan
 POLICIES = sorted(registry.policies([]))
 
 SEEMS = {"role": "training", "role_reason": "libtorch in its processes, silent"}
+
+
+def explained(decision: JobDecision) -> str:
+    """What a container is, and why it gets what it gets."""
+    if decision.reason.startswith(decision.role):
+        return decision.reason
+    return f"{decision.role}; {decision.reason}"
 
 
 def planner(
@@ -175,13 +183,13 @@ def test_a_rule_is_for_the_name_that_a_container_has_now() -> None:
 def test_the_table_says_of_each_container_what_it_is(more, expected) -> None:
     made = planner()
     made.add(to_table([node(0), busy(0, "x", **more)]))
-    assert decisions_of(made)["x"].explanation == expected
+    assert explained(decisions_of(made)["x"]) == expected
 
 
 def test_the_table_says_of_a_job_what_it_is_and_what_it_gets() -> None:
     made = planner()
     feed(made, node(1), busy(1, "x"), point(0, "x", 1.0))
-    explanation = decisions_of(made)["x"].explanation
+    explanation = explained(decisions_of(made)["x"])
     assert explanation.startswith("training: reports loss; ")
 
 
@@ -229,7 +237,7 @@ def test_on_a_shared_host_only_what_its_owner_has_labelled_is_touched() -> None:
         *(point(0, name, 1.0) for name in "abcd"),
     )
     assert {action.container_name for action in plan.actions} == {"c", "d"}
-    assert decisions_of(made)["a"].explanation == (
+    assert explained(decisions_of(made)["a"]) == (
         "training: reports loss, left alone, as no label of its owner asks for more"
     )
 

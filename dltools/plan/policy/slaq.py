@@ -75,7 +75,7 @@ class Slaq:
             attained = f"{job.use.effort:.3g} {job.use.effort_unit} attained"
             rank = int(ahead(budget) < _NO_GAIN)
             allocations[job.id] = Allocation(share, "-", note, attained, note, rank=rank)
-        return Decision(allocations, state, gain=_gain(host.jobs, quality, shares, budget))
+        return Decision(allocations, state, gain=_gain(len(known), n))
 
 
 SLAQ = Slaq()
@@ -155,17 +155,7 @@ def _greedy(
         shares |= with_leftover({job.id: shares[job.id] for job in known}, left)
 
 
-def _gain(
-    jobs: tuple[Job, ...],
-    quality: dict[str, Quality | None],
-    shares: dict[str, float],
-    budget: float,
-) -> str:
-    known = [ahead for job in jobs if (ahead := quality[job.id]) is not None]
+def _gain(known: int, jobs: int) -> str:
     if not known:
         return "none predicted yet: too few points"
-    planned = sum(
-        ahead(shares[job.id] * budget) for job in jobs if (ahead := quality[job.id]) is not None
-    )
-    equal = sum(ahead(budget / len(jobs)) for ahead in known)
-    return f"quality gained in the next interval {planned:.3g}, {equal:.3g} in equal shares"
+    return f"of {known} of {jobs} jobs the gain is predicted, and who gains most goes first"

@@ -121,7 +121,7 @@ class Tradl:
         past = all(job_phase == THIRD for job_phase in phases.values())
         interval_change = IntervalChange.DOUBLE if past else IntervalChange.KEEP
         kept = {**state, host.name: {run: job.progress.met_first for run, job in met.items()}}
-        return Decision(allocations, kept, interval_change, actions, _gain(host, phases, found))
+        return Decision(allocations, kept, interval_change, actions, _gain(phases))
 
 
 TRADL = Tradl()
@@ -246,17 +246,8 @@ def _reason(job: Job, found: Remaining) -> str:
     return f"first target met ({_target(job)}); on its way to {targets.final:g}: {found.note}"
 
 
-def _gain(host: HostState, phases: Mapping[str, str], found: Mapping[str, Remaining]) -> str:
-    first = [job for job in host.jobs if phases[job.id] == FIRST]
+def _gain(phases: Mapping[str, str]) -> str:
+    first = sum(job_phase == FIRST for job_phase in phases.values())
     if not first:
         return "none: no job is on its way to a first target"
-    known = sorted(s for job in first if (s := found[job.id].seconds) is not None)
-    if not known:
-        return f"{len(first)} of {len(host.jobs)} jobs on their way to a first target go first"
-    n, m = len(host.jobs), len(known)
-    alone = math.fsum(need * (m - number) for number, need in enumerate(known)) / m / host.cpus
-    equal = math.fsum(known) / m / host.cpus * n
-    return (
-        f"{m} first targets after {alone:.3g} s in the mean if nearest first, "
-        f"{equal:.3g} s in equal shares (predicted)"
-    )
+    return f"{first} of {len(phases)} jobs on their way to a first target go first"

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from dltools import labels as known_labels
 from dltools.labels import USER
@@ -148,12 +148,3 @@ class ContainerHistory:
         """Drop the samples and points that no window from `until` on needs."""
         self.progress.forget(until)
         self.use.forget(until)
-
-    def clone(self) -> ContainerHistory:
-        """Return a copy that shares nothing that changes."""
-        return replace(
-            self,
-            use=self.use.clone(),
-            progress=self.progress.clone(),
-            standing=replace(self.standing),
-        )

@@ -24,11 +24,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import IntEnum
+from functools import cached_property
 from itertools import accumulate, pairwise
 from operator import itemgetter, mul
-from typing import Any
 
 FEWEST = 5
 """Least number of finite points for a fit."""
@@ -151,6 +151,9 @@ def _on_grid(knots: list[tuple[float, float]]) -> list[float]:
     return levels
 
 
+_CONVERGED = 0.02
+"""A curve counts as converged when this part of its whole change is left (ours)."""
+
 _FLAT = 1e-3
 """A curve whose whole change is less than this part of its level counts as flat."""
 
@@ -159,16 +162,7 @@ Voter = tuple[int, float, float, float]
 """A shape's number, a, b and weight: the shape says a + b shape(u)."""
 
 
-@dataclass(frozen=True, slots=True)
-class Asymptote:
-    """The value that a curve tends to, with the least and the greatest asymptote of its voters."""
-
-    value: float
-    least: float
-    greatest: float
-
-
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Curve:
     """A fitted curve.
 
@@ -181,7 +175,6 @@ class Curve:
     level: float
     noise: float
     voters: tuple[Voter, ...]
-    _known: dict[object, Any] = field(default_factory=dict, compare=False, repr=False)
 
     def __post_init__(self) -> None:
         """Raise ValueError for a shape that is not known."""
@@ -207,12 +200,6 @@ class Curve:
         0 if the curve is past the target already; infinity if it ends short of the target or moves
         away from it.
         """
-        if target not in self._known:
-            self._known[target] = self._work_to(target)
-        found: float = self._known[target]
-        return found
-
-    def _work_to(self, target: float) -> float:
         votes = []
         for k, a, b, weight in self.voters:
             u = None if b == 0 else SHAPES[k].where((target - a) / b)
@@ -222,39 +209,26 @@ class Curve:
                 votes.append((max(0.0, u - 1.0) * (self.last - self.first), weight))
         return _median(votes)
 
-    def asymptote(self) -> Asymptote | None:
-        """Return the value that the curve tends to; None if most of the vote has no asymptote."""
-        if "end" not in self._known:
-            self._known["end"] = self._asymptote()
-        found: Asymptote | None = self._known["end"]
-        return found
-
-    def convergence(self, left: float) -> float:
-        """Return the work (CPU seconds) beyond the last point until only this part of the curve's
-        whole change is left; infinity if it has no asymptote."""
-        key = ("left", left)
-        if key not in self._known:
-            end = self.asymptote()
-            way = 0.0 if end is None else self.value_at(self.first) - end.value
-            self._known[key] = math.inf if end is None else self.work_to(end.value + left * way)
-        found: float = self._known[key]
-        return found
-
-    @property
-    def is_flat(self) -> bool:
-        """Whether it has changed by less than a thousandth of its level."""
-        if "flat" not in self._known:
-            way = abs(self.value_at(self.first) - self.level)
-            self._known["flat"] = way <= _FLAT * abs(self.level)
-        found: bool = self._known["flat"]
-        return found
-
-    def _asymptote(self) -> Asymptote | None:
+    @cached_property
+    def end(self) -> float | None:
+        """The value that the curve tends to; None if most of the vote has no asymptote."""
         ends = [(a, weight) for k, a, _, weight in self.voters if SHAPES[k].kind.has_asymptote]
         if sum(weight for _, weight in ends) < 0.5 * sum(voter[3] for voter in self.voters):
             return None
-        values = [value for value, _ in ends]
-        return Asymptote(_median(ends), min(values), max(values))
+        return _median(ends)
+
+    @cached_property
+    def to_convergence(self) -> float:
+        """The work (CPU seconds) beyond the last point until 2 % of the curve's whole change is
+        left; infinity if it has no asymptote."""
+        if self.end is None:
+            return math.inf
+        return self.work_to(self.end + _CONVERGED * (self.value_at(self.first) - self.end))
+
+    @cached_property
+    def is_flat(self) -> bool:
+        """Whether it has changed by less than a thousandth of its level."""
+        return abs(self.value_at(self.first) - self.level) <= _FLAT * abs(self.level)
 
     def _position(self, work: float) -> float:
         return max(0.0, (work - self.first) / (self.last - self.first))

@@ -60,10 +60,6 @@ class GpuSeconds:
             self.samples.append((time, used + math.fsum(known) * (time - before) / MICRO))
         return False
 
-    def clone(self) -> GpuSeconds:
-        """Return a copy that shares nothing that changes."""
-        return replace(self, samples=self.samples[:])
-
 
 @dataclass(frozen=True, slots=True)
 class GpuLever:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import bisect
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from itertools import islice, takewhile
 from operator import lt
 
@@ -173,14 +173,3 @@ class Series:
         if self.learning is not None:
             self.learning = LearningHistory()
         self.curve, self.fitted = None, 0
-
-    def clone(self) -> Series:
-        """Return a copy that shares nothing that changes."""
-        kept = self.learning
-        return replace(
-            self,
-            times=self.times[:],
-            values=self.values[:],
-            steps=self.steps[:],
-            learning=kept and replace(kept, works=kept.works[:], values=kept.values[:]),
-        )

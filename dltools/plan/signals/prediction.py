@@ -6,7 +6,7 @@ The effort is in CPU seconds; in GPU seconds, if the job uses a GPU.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from operator import itemgetter
 
@@ -31,9 +31,6 @@ _REFIT = 1.2
 
 _FITS = 12
 _TOO_FEW = "too few points to predict"
-
-_CONVERGED = 0.02
-"""A curve counts as converged when this part of its whole change is left (ours)."""
 
 
 def refit(jobs: Iterable[Job]) -> None:
@@ -128,16 +125,10 @@ def to_target(job: Job, target: float) -> Remaining:
     past = job.use.effort - found.last
     total = found.work_to(target)
     if math.isinf(total):
-        return Remaining(math.inf, f"{_end(found, metric)} short of {target:g}")
+        ends = "stays" if found.end is None else f"tends to {found.end:.4g},"
+        return Remaining(math.inf, f"{metric} {ends} short of {target:g}")
     seconds = max(0.0, total - past)
     return Remaining(seconds, f"{metric} {target:g} in {seconds:.3g} {job.use.effort_unit}")
-
-
-def _end(found: Curve, metric: str) -> str:
-    end = found.asymptote()
-    if end is None:
-        return f"{metric} stays"
-    return f"{metric} tends to {end.value:.4g} ({end.least:.3g} to {end.greatest:.3g}),"
 
 
 def _by_slope(job: Job, series: Series, target: float) -> Remaining:
@@ -161,41 +152,40 @@ def remaining(job: Job) -> Remaining:
     only) target, if it reports that metric; else after the epochs or steps that its log names; else
     when its curve has made 98 % of its whole change (ours).
     """
-    targets = job.progress.targets
-    labelled = (
-        (targets.epochs, job.progress.epoch, EPOCH),
-        (targets.steps, job.progress.step, STEP),
-    )
-    if (found := _to_length(job, labelled)) is not None:
+    targets, lengths = job.progress.targets, _lengths(job)
+    if (found := _to_length(job, lengths[:2])) is not None:
         return found
     target = targets.final if targets.final is not None else targets.first
     if target is not None and has_values(job, targets.metric):
         return to_target(job, target)
-    said = (
-        (job.progress.epoch_count, job.progress.epoch, EPOCH),
-        (job.progress.step_count, job.progress.step, STEP),
-    )
-    return _to_length(job, said) or _to_convergence(job)
+    return _to_length(job, lengths[2:]) or _to_convergence(job)
 
 
 def length_left(job: Job) -> float | None:
     """Return the effort that is left of the epochs or steps that a job's labels or its log name,
     None where none are named, or nothing is known of their cost."""
-    lengths = (
-        (job.progress.targets.epochs, job.progress.epoch, EPOCH),
-        (job.progress.targets.steps, job.progress.step, STEP),
-        (job.progress.epoch_count, job.progress.epoch, EPOCH),
-        (job.progress.step_count, job.progress.step, STEP),
-    )
-    found = _to_length(job, lengths)
+    found = _to_length(job, _lengths(job))
     return None if found is None else found.seconds
 
 
-def _to_length(
-    job: Job, lengths: Iterable[tuple[float | None, float | None, str]]
-) -> Remaining | None:
-    """Return the effort until the first known length. `lengths` are (total, done, unit). None if no
-    length is known, or the job runs on beyond it: a second phase, or a number that was wrong."""
+_Lengths = Sequence[tuple[float | None, float | None, str]]
+"""How many epochs or steps a job trains in all, how many it has done, and which of both."""
+
+
+def _lengths(job: Job) -> _Lengths:
+    """Return a job's lengths, None where unknown: the two by its labels, the two by its log."""
+    own = job.progress
+    return (
+        (own.targets.epochs, own.epoch, EPOCH),
+        (own.targets.steps, own.step, STEP),
+        (own.epoch_count, own.epoch, EPOCH),
+        (own.step_count, own.step, STEP),
+    )
+
+
+def _to_length(job: Job, lengths: _Lengths) -> Remaining | None:
+    """Return the effort until the first known length. None if no length is known, or the job runs
+    on beyond it: a second phase, or a number that was wrong."""
     cost = job.progress.epoch_cost
     runs_on = cost is not None and cost.runs_on(job.use.effort)
     for total, done, unit in lengths:
@@ -228,12 +218,12 @@ def _to_convergence(job: Job) -> Remaining:
         return Remaining(math.inf, shown.note, converged=True)
     if found is None:
         return Remaining(None, shown.note)
-    end, seconds = found.asymptote(), found.convergence(_CONVERGED)
+    seconds = found.to_convergence
     if found.is_flat or seconds <= job.use.effort - found.last:
         if shown.fluctuates:
             return Remaining(None, why_flat(metric))
         return Remaining(math.inf, f"{metric} has converged, but the job runs on", converged=True)
-    if end is None or math.isinf(seconds):
+    if found.end is None or math.isinf(seconds):
         return Remaining(math.inf, f"{metric} has no end in sight")
     seconds -= job.use.effort - found.last
-    return Remaining(seconds, f"{metric} at {end.value:.4g} in {seconds:.3g} {job.use.effort_unit}")
+    return Remaining(seconds, f"{metric} at {found.end:.4g} in {seconds:.3g} {job.use.effort_unit}")

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from dltools.plan.signals.effort import EpochCost
 from dltools.plan.signals.metric_series import LearningHistory, Series
@@ -135,7 +135,3 @@ class Progress:
         """Drop the points that no window from `until` on needs."""
         for series in self.metrics.values():
             series.forget(until)
-
-    def clone(self) -> Progress:
-        """Return a copy that shares nothing that changes."""
-        return replace(self, metrics={name: one.clone() for name, one in self.metrics.items()})

@@ -8,7 +8,7 @@ from __future__ import annotations
 import bisect
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from itertools import islice
 from operator import le
 
@@ -190,7 +190,3 @@ class Use:
             at = bisect.bisect_right(samples, (until, math.inf))
             if at > 1:
                 del samples[: at - 1]
-
-    def clone(self) -> Use:
-        """Return a copy that shares nothing that changes."""
-        return replace(self, samples=self.samples[:], gpu_seconds=self.gpu_seconds.clone())

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from dltools.notation.times import MICRO
 from dltools.observations.host_samples import GpuUse
+from dltools.plan.planner import copied
 from dltools.plan.signals.container_history import ContainerHistory
 from dltools.plan.signals.cpu_demand import Throttled
 
@@ -167,7 +168,7 @@ def test_a_window_s_samples_begin_with_the_last_one_before_it() -> None:
 
 def test_a_clone_shares_nothing_that_changes() -> None:
     job = history({"loss": [(5, 1.0)]})
-    twin = job.clone()
+    twin = copied(job)
     assert twin == job
     twin.use.add_sample(30 * MICRO, 20.0)
     twin.add_points("loss", [6 * MICRO], [0.5], [None])

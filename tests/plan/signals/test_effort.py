@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from dltools.notation.times import MICRO
 from dltools.observations.host_samples import GpuUse
+from dltools.plan.planner import copied
 from dltools.plan.signals.container_history import ContainerHistory
 from dltools.plan.signals.effort import EpochCost, GpuSeconds
 from dltools.plan.signals.prediction import remaining
@@ -126,7 +127,7 @@ def test_what_epochs_cost_before_the_change_is_no_cost_after_it() -> None:
 
 def test_a_copy_counts_on_its_own() -> None:
     job = begins_on_cpu()
-    twin = job.clone()
+    twin = copied(job)
     twin.note_gpus([30 * MICRO], [{"a": GpuUse(1.0)}])
     assert (job.use.effort, twin.use.effort) == (15.0, 25.0)
 

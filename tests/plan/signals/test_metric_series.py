@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from dltools.plan.planner import copied
 from dltools.plan.signals.metric_series import LearningHistory, Series
 
 Point = tuple[int, float, int | None]
@@ -170,7 +171,7 @@ def test_nothing_can_be_forgotten_of_an_empty_series() -> None:
 def test_a_clone_shares_nothing_that_changes() -> None:
     made = series((1, 1.0, None))
     made.learning = LearningHistory([1.0], [1.0], seen=1)
-    twin = made.clone()
+    twin = copied(made)
     assert twin == made
     twin.add(2, 2.0, None)
     assert twin.learning is not None

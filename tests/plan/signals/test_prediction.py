@@ -6,6 +6,7 @@ from collections.abc import Mapping
 import pytest
 from helpers.histories import history
 
+from dltools.plan.planner import copied
 from dltools.plan.signals.container_history import ContainerHistory
 from dltools.plan.signals.effort import EpochCost
 from dltools.plan.signals.prediction import length_left, refit, remaining, to_target
@@ -118,7 +119,7 @@ def test_a_flat_curve_never_meets_a_target_and_has_converged() -> None:
 
 def made_without_labels(job: ContainerHistory) -> ContainerHistory:
     """A copy of a job that has no target."""
-    copy = job.clone()
+    copy = copied(job)
     copy.label({})
     return copy
 
