@@ -43,7 +43,6 @@ class JobDecision:
     present: Settings
     setting: Settings | None
     reason: str
-    op: Op
     job: str | None = None
     role: str = ""
     user: str = ""
@@ -94,7 +93,6 @@ def _decision(
     present = present_settings(one.in_force, host.cpus, host.cpuset)
     allocation = host.allocations.get(container.id)
     setting = _part(container, found.settings.get(container.id))
-    op = Op.ROTATE if setting is not None and "turn_s" in setting else Op.UPDATE
     if setting is not None:
         limits, turn = _apart(setting)
         setting = {**limits, **turn} if differs(limits, present, host.cpus) else turn or None
@@ -119,7 +117,6 @@ def _decision(
         present,
         setting,
         reason,
-        op,
         job if members else None,
         role,
         container.user,

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
+from statistics import fmean
 
 from dltools.labels import Role
 from dltools.notation.times import MICRO
@@ -111,7 +112,7 @@ class HostHistory:
             for one in self.containers.values()
             if one.id not in ids and one.use.cpu.cores
         ]
-        self.others = OthersUse(sum(map(_mean, others)) / self.cpus)
+        self.others = OthersUse(sum(map(fmean, others)) / self.cpus)
 
     def left_by_others(self) -> float:
         """Return how many CPUs programs that are no jobs leave, all where that is unknown, and one
@@ -147,7 +148,7 @@ class HostHistory:
         before = self.timer
         self.timer = before.with_jobs(jobs, requirements)
         if is_interrupted:
-            self.timer = self.timer.interrupted()
+            self.timer = replace(self.timer, last=None)
         stayed = set(before.run_ids)
         self.allocations = {
             job.id: self.allocations[job.id]
@@ -200,10 +201,6 @@ def _by_name(containers: Iterable[ContainerHistory]) -> Jobs:
     return tuple(sorted(containers, key=lambda job: (job.name, job.id)))
 
 
-def _mean(cores: tuple[float, ...]) -> float:
-    return sum(cores) / len(cores)
-
-
 @dataclass(frozen=True, slots=True)
 class RoundTimer:
     """When a policy runs: every interval, at once when a job arrives or leaves, less often while
@@ -232,10 +229,6 @@ class RoundTimer:
         if run_ids == self.run_ids:
             return self
         return RoundTimer(requirements.interval_s, None, run_ids)
-
-    def interrupted(self) -> RoundTimer:
-        """Return the timer with a round due at once."""
-        return replace(self, last=None)
 
     def after_round(
         self, now: int, change: IntervalChange, requirements: Requirements

@@ -16,7 +16,7 @@ import dataclasses
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
 from functools import partial
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any
 
 from dltools.labels import parse_labels
 from dltools.notation.times import MICRO, format_time, from_micros
@@ -55,16 +55,13 @@ _SET_BACK_US = 60_000_000
 """A step of a clock back that counts (microseconds, ours): a smaller one is soon made up for."""
 
 
-_T = TypeVar("_T")
-
-
-def copied(value: _T) -> _T:
+def copied(value: Any) -> Any:
     """Return a copy of what is known of hosts that shares nothing that changes: what has a hash
     does not."""
     if isinstance(value, Hashable):
         return value
     if isinstance(value, dict):
-        return cast(_T, {key: copied(one) for key, one in value.items()})
+        return {key: copied(one) for key, one in value.items()}
     twin = copy.copy(value)
     if dataclasses.is_dataclass(twin):
         for field in dataclasses.fields(twin):
@@ -106,10 +103,9 @@ class Planner:
             self._pending = found.pending_rows().select(list(SAMPLE_COLUMNS))
             self._rounds.memory = found.memory
             for name, one in found.hosts.items():
-                one.history.has_servers = self._rounds.requirements.servers
-                self._hosts[name] = RecordedHost(
-                    one.history, self._rounds.requirements, one.layout, reporters=one.reporters
-                )
+                one.requirements = self._rounds.requirements
+                one.history.has_servers = one.requirements.servers
+                self._hosts[name] = one
                 if jobs := frozenset(
                     c.membership.job for c in one.history.containers.values() if c.membership.job
                 ):
@@ -268,7 +264,7 @@ class Planner:
             if name not in self._hosts:
                 requirements = self._rounds.requirements
                 history = HostHistory(name, has_servers=requirements.servers)
-                self._hosts[name] = RecordedHost(history, requirements)
+                self._hosts[name] = RecordedHost(history, requirements=requirements)
             self._hosts[name].begin(samples)
             # The first row of a host's next sample completes it: so all hosts' are in order.
             completions += [(row, 0, name) for row in samples.first_rows[1:]]
@@ -358,9 +354,5 @@ class Planner:
             host.forget_bystanders(self._rounds.requirements)
             if is_lasting:
                 forget_places(host)
-        hosts = {
-            name: state.SavedHost(host.history, host.layout, host.reporters)
-            for name, host in self._hosts.items()
-        }
         policy = self._rounds.policy.name
-        return state.save(self._newest, self._rounds.memory, hosts, self._pending, policy)
+        return state.save(self._newest, self._rounds.memory, self._hosts, self._pending, policy)

@@ -54,21 +54,21 @@ class RecordedHost:
     """
 
     history: HostHistory
-    requirements: Requirements
     layout: Layout = field(default_factory=Layout)
-    samples: HostSamples = field(default_factory=HostSamples.empty)
     reporters: Reporters = field(default_factory=dict)
-    sample_count: int = 0
-    recorded_count: int = 0
-    wake_times: dict[str, int] = field(default_factory=dict)
-    holds_gpus: bool = False
+    requirements: Requirements = field(default=Requirements(), compare=False)
+    samples: HostSamples = field(init=False, default_factory=HostSamples.empty)
+    sample_count: int = field(init=False, default=0)
+    recorded_count: int = field(init=False, default=0)
+    wake_times: dict[str, int] = field(init=False, default_factory=dict)
+    holds_gpus: bool = field(init=False, default=False)
 
     def begin(self, samples: HostSamples) -> None:
         """Begin with the samples of a table."""
         self.samples = merged(samples, self.reporters)
         self.sample_count = self.recorded_count = 0
         self.wake_times = {}
-        self._note_holders()
+        self._note_gpu_holders()
         for container in self.history.containers.values():
             self._set_wake_time(container)
 
@@ -100,7 +100,7 @@ class RecordedHost:
         if layout != self.layout:
             self.record()
             self._set_containers(number, layout, introduce)
-        if self._holds_others(number):
+        if self._holds_other_gpus(number):
             self.history.containers_changed()
         self.sample_count += 1
         self.history.sampled_at, self.history.actions = self.samples.times[number], ()
@@ -115,10 +115,10 @@ class RecordedHost:
             or (history.cpus == 0 and self.samples.sizes[number] > 0)
             or (history.timer.run_ids and history.timer.is_due(now))
             or history.queue.is_due(now)
-            or self._holds_others(number)
+            or self._holds_other_gpus(number)
         )
 
-    def _holds_others(self, number: int) -> bool:
+    def _holds_other_gpus(self, number: int) -> bool:
         """Tell whether a container holds other GPUs at a sample than at the newest one that is in
         the history."""
         uses = self.samples.gpus.get(self.samples.times[number], {})
@@ -129,7 +129,7 @@ class RecordedHost:
             for key, one in self.history.containers.items()
         )
 
-    def _note_holders(self) -> None:
+    def _note_gpu_holders(self) -> None:
         containers = self.history.containers.values()
         self.holds_gpus = any(one.use.gpu_seconds.gpus for one in containers)
 
@@ -213,7 +213,8 @@ class RecordedHost:
             if not container.progress.metrics:
                 weights = rows["cpu_weight"][low + number : high : many]
                 known = [_known(weight) for weight in weights]
-                container.note_busy(times, demands, seconds, known)
+                most = container.waits_up_to
+                container.use.note_busy(times, demands, seconds, known, waits_up_to=most)
             container.use.add_samples(times, seconds)
             points = self.samples.points.get(key)
             if points:
@@ -224,7 +225,7 @@ class RecordedHost:
             container.in_force.limits.get("cpuset") for container in history.containers.values()
         )
         history.cpuset = union_of_cpus(history.cpuset, cpusets)
-        self._note_holders()
+        self._note_gpu_holders()
         return target_met
 
     def _set_present(self, container: ContainerHistory, row: int) -> None:

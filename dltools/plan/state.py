@@ -16,27 +16,15 @@ from dltools.errors import DataError
 from dltools.notation.saved_values import from_json, to_json
 from dltools.observations.formats.jsonl import encode
 from dltools.observations.formats.registry import read_table
-from dltools.observations.host_samples import Layout
 from dltools.observations.schema import arrow_schema
 from dltools.observations.table import to_table
-from dltools.plan.host_history import HostHistory
-from dltools.plan.job_members import Reporters
 from dltools.plan.policy.interface import State
+from dltools.plan.recorded_host import RecordedHost
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 VERSION = 3
-
-
-@dataclass(frozen=True, slots=True)
-class SavedHost:
-    """A host's history, which containers ran at its newest sample, and who reports for jobs of
-    several containers."""
-
-    history: HostHistory
-    layout: Layout
-    reporters: Reporters
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +34,7 @@ class SavedState:
 
     newest: int | None
     memory: State
-    hosts: Mapping[str, SavedHost]
+    hosts: Mapping[str, RecordedHost]
     pending: str = ""
 
     def pending_rows(self) -> pa.Table:
@@ -59,7 +47,7 @@ class SavedState:
 def save(
     newest: int | None,
     memory: State,
-    hosts: Mapping[str, SavedHost],
+    hosts: Mapping[str, RecordedHost],
     pending: pa.Table,
     policy: str,
 ) -> dict[str, Any]:

@@ -287,7 +287,8 @@ class SimulatedJob:
                 gpu = GpuUse(ratio, GPU_MEMORY, GPU_MEMORY_LIMIT)
                 history.note_gpus([micros], [{gpu_name(number): gpu for number in self.gpus}])
             if not history.progress.metrics:
-                history.note_busy([micros], wanted, [self.cpu], [self.weight])
+                most = history.waits_up_to
+                use.note_busy([micros], wanted, [self.cpu], [self.weight], waits_up_to=most)
             use.add_samples([micros], [self.cpu])
         if not self.unread:
             return False

@@ -25,7 +25,7 @@ def introduce(container: ContainerHistory, text: str | None) -> None:
 
 
 def new(required: Requirements | None = None) -> RecordedHost:
-    return RecordedHost(HostHistory("node"), required or Requirements())
+    return RecordedHost(HostHistory("node"), requirements=required or Requirements())
 
 
 def begin(host: RecordedHost, *rows: Row) -> RecordedHost:

@@ -10,7 +10,6 @@ import math
 import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from operator import itemgetter
 from typing import Any, NamedTuple
 
 from dltools.notation.times import MICRO
@@ -56,17 +55,13 @@ class Choice:
     why: str
 
 
-Loads = Sequence[tuple[Any, ...]]
-"""The fields of `HostLoad` of some hosts, in order."""
-
-
 class HostLoad(NamedTuple):
     """The load of a host at its last round. Tuples compare field by field, so that the first field
     that differs decides which host is loaded more.
 
     `first`: the load by the parameter `load`; among equals `jobs`, then `cpu` decide (CPU use as a
-    share of the host). `converged` and `free`: how many converged jobs, and how many jobs in all,
-    may move.
+    share of the host), then the `name`. `converged` and `free`: how many converged jobs, and how
+    many jobs in all, may move.
     """
 
     first: float
@@ -76,6 +71,15 @@ class HostLoad(NamedTuple):
     progressing: int
     converged: int
     free: int
+
+    def may_give(self, target: HostLoad) -> bool:
+        """Tell whether it has a job that may move: a converged one next to a progressing one, or
+        any of several where the target is idle."""
+        if self.name == target.name:
+            return False
+        return bool(self.converged and self.progressing) or (
+            not target.jobs and self.jobs > 1 and self.free > 0
+        )
 
     @property
     def load(self) -> tuple[float, int]:
@@ -132,10 +136,6 @@ def _can_move(job: Job) -> bool:
 
 
 _UNKNOWN = KnownJob()
-_FIELDS = itemgetter(*HostLoad._fields)
-_JOBS, _NAME, _PROGRESSING, _CONVERGED, _FREE = map(
-    HostLoad._fields.index, ("jobs", "name", "progressing", "converged", "free")
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,69 +164,41 @@ class Chooser:
         """
         if len(self.loads) < 2:
             return Choice(None, "no migration: no other host is known")
-        loads = [
-            *map(_FIELDS, self.loads.values())
-        ]  # tuples: there may be many, and these are fast
+        loads = [HostLoad(**one) for one in self.loads.values()]
         target = self._lightest(loads)
         if target is None:
             return Choice(None, "no migration: no host that takes jobs was sampled of late")
-        source = self._heaviest(loads, target)
-        if source is None:
+        sources = [one for one in loads if one.may_give(target)]
+        if not sources:
             return Choice(None, f"no migration: {self._why_no_source(loads)}")
-        if source.name != self.cluster.sampled:
-            return Choice(None, "")
+        source = next((one for one in sources if one.name == self.cluster.sampled), None)
+        if source is None or any(
+            one[:3] > source[:3] and self._is_fresh(one.name) for one in sources
+        ):
+            return Choice(None, "")  # a round of that host will find it
         candidates = self._candidates(is_target_idle=not target.jobs)
         if not candidates:  # its jobs have changed since its last round
             return Choice(None, "")
         job = min(candidates, key=lambda job: (self._of(job).growth or 0.0, job.name, job.id))
         return self._weighed(job, source, target)
 
-    def _lightest(self, loads: Loads) -> HostLoad | None:
+    def _lightest(self, loads: Sequence[HostLoad]) -> HostLoad | None:
         """Return the recently sampled host with the least load that jobs can move to, None if there
         is none."""
-        found = HostLoad(*min(loads))
+        found = min(loads)
         if self._takes_jobs(found.name):
             return found
-        able = [one for one in loads if self._takes_jobs(one[_NAME])]
-        return HostLoad(*min(able)) if able else None
+        return min((one for one in loads if self._takes_jobs(one.name)), default=None)
 
     def _takes_jobs(self, name: str) -> bool:
         return self._is_fresh(name) and "move" not in self.cluster.hosts[name].cannot
 
-    def _why_no_source(self, loads: Loads) -> str:
-        hosts = (self.cluster.hosts.get(one[_NAME]) for one in loads)
+    def _why_no_source(self, loads: Sequence[HostLoad]) -> str:
+        hosts = (self.cluster.hosts.get(one.name) for one in loads)
         able = [host.name for host in hosts if host and "move" not in host.cannot]
         if len(able) == 1:
             return f"no host but {able[0]} takes jobs from others"
         return "no host holds a converged job next to a progressing one"
-
-    def _heaviest(self, loads: Loads, target: HostLoad) -> HostLoad | None:
-        """Return the host with the most load that has a job that may move, None if there is none.
-        Among equals it is the host that was sampled last."""
-        candidates = [
-            one
-            for one in loads
-            if (one[_CONVERGED] and one[_PROGRESSING])
-            or (not target.jobs and one[_JOBS] > 1 and one[_FREE])
-        ]
-        found = max(candidates, default=None)
-        if found is None or not self._is_fresh(found[_NAME]) or found[_NAME] == target.name:
-            rest = (
-                one
-                for one in candidates
-                if one[_NAME] != target.name and self._is_fresh(one[_NAME])
-            )
-            found = max(rest, default=None)
-        if found is None:
-            return None
-        equals = (
-            one
-            for one in candidates
-            if one[_NAME] == self.cluster.sampled
-            and one[_NAME] != target.name
-            and one[:_NAME] == found[:_NAME]
-        )
-        return HostLoad(*next(equals, found))
 
     def _is_fresh(self, name: str) -> bool:
         host = self.cluster.hosts.get(name)

@@ -79,6 +79,11 @@ class ContainerHistory:
         return self.standing.is_surely_a_training and "pause" not in self.in_force.cannot
 
     @property
+    def waits_up_to(self) -> float:
+        """The weight up to which it may be idle because it waits, infinity if it takes turns."""
+        return math.inf if self.in_force.turn_s is not None else waiting_weight(self.owner)
+
+    @property
     def user(self) -> str:
         """The user whose job it is, "" if unknown."""
         return self.labels.get(USER, "").strip() or self.observed_user or ""
@@ -131,18 +136,6 @@ class ContainerHistory:
         """Record from new samples, before their points are added, which GPUs it holds and uses."""
         if self.use.note_gpus(times, uses):
             self.progress.forget_costs()
-
-    def note_busy(
-        self,
-        times: Sequence[int],
-        demands: Sequence[float],
-        seconds: Sequence[float],
-        weights: Sequence[float | None],
-    ) -> None:
-        """Update whether it uses CPU from new counter samples, before they are added, as `Use` does
-        it. Who takes turns may always be idle because it waits."""
-        most = math.inf if self.in_force.turn_s is not None else waiting_weight(self.owner)
-        self.use.note_busy(times, demands, seconds, weights, waits_up_to=most)
 
     def forget(self, until: int) -> None:
         """Drop the samples and points that no window from `until` on needs."""

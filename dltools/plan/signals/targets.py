@@ -165,17 +165,10 @@ class TargetMet:
 
 
 _KEYS = {
-    "metric": METRIC,
-    "objective": OBJECTIVE,
-    "target": TARGET,
-    "final": FINAL,
-    "qoe": QOE,
-    "epochs": EPOCHS,
-    "steps": STEPS,
-    "protect": PROTECT,
-    "user": USER,
-    "priority": PRIORITY,
+    label.rpartition(".")[2]: label
+    for label in (METRIC, OBJECTIVE, TARGET, FINAL, QOE, EPOCHS, STEPS, PROTECT, USER, PRIORITY)
 }
+"""The keys of a targets file: labels by the last part of their names."""
 
 GivenLabels = list[tuple[str, dict[str, str]]]
 """Pairs of a pattern of container names, and the labels that such containers get; later pairs
