@@ -1,6 +1,7 @@
 """From observations to plans. Nothing here knows a clock, a file or an engine.
 
-`planner` reads samples into the history of each host. `rounds` asks a policy (`policy/`, which goes
-by `signals/`) and turns its shares into settings (`realisation/`). `decisions` compares these with
-what is in force; `records` writes and reads the plans.
+`planner` reads samples (`samples/`) into the history of each host (`hosts/`). Its rounds ask a
+policy (`policy/`, which goes by `signals/`), forecast the ends of jobs (`forecast/`), and turn
+shares into settings (`realisation/`). `outcome/` says what a plan changes, and why; `records`
+writes and reads plans. Imports go one way.
 """

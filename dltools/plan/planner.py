@@ -30,18 +30,19 @@ from dltools.observations.samples_by_host import (
 )
 from dltools.observations.schema import SAMPLED, arrow_schema
 from dltools.observations.table import concat, hosts_of
-from dltools.plan import decisions, state
-from dltools.plan.advice import advice
-from dltools.plan.decisions import Explanation
-from dltools.plan.host_history import HostHistory
-from dltools.plan.nothing_to_do import why_nothing
-from dltools.plan.pace_tracking import forget_places
+from dltools.plan.hosts.host_history import HostHistory
+from dltools.plan.hosts.pace_tracking import forget_places
+from dltools.plan.hosts.rounds import Lazy, Rounds
+from dltools.plan.outcome import decisions
+from dltools.plan.outcome.advice import advice
+from dltools.plan.outcome.decisions import Explanation
+from dltools.plan.outcome.nothing_to_do import why_nothing
 from dltools.plan.policy.interface import Policy
 from dltools.plan.realisation.mode import RealisationOptions
 from dltools.plan.realisation.shared_host import Realisation
-from dltools.plan.recorded_host import RecordedHost
 from dltools.plan.records import Plan
-from dltools.plan.rounds import Lazy, Rounds
+from dltools.plan.samples import state
+from dltools.plan.samples.recorded_host import RecordedHost
 from dltools.plan.signals.container_history import ContainerHistory
 
 if TYPE_CHECKING:

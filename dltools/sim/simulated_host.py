@@ -8,7 +8,7 @@ import math
 from collections.abc import Mapping
 
 from dltools.notation.resources import format_cpus
-from dltools.plan.host_history import HostHistory
+from dltools.plan.hosts.host_history import HostHistory
 from dltools.plan.policy.interface import Requirements
 from dltools.plan.realisation.settings import Settings
 from dltools.plan.realisation.shared_host import Realisation

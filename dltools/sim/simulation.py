@@ -17,10 +17,10 @@ from typing import Any
 from dltools.notation.cpu_weights import DEFAULT_CPU_WEIGHT
 from dltools.notation.times import MICRO
 from dltools.observations.outcomes import JobResult
-from dltools.plan.host_history import HostHistory
+from dltools.plan.hosts.host_history import HostHistory
+from dltools.plan.hosts.rounds import Rounds
 from dltools.plan.policy.interface import ActionKind, Policy
 from dltools.plan.realisation.mode import RealisationOptions
-from dltools.plan.rounds import Rounds
 from dltools.plan.signals.container_history import ContainerHistory
 from dltools.plan.signals.in_force import Member, Membership
 from dltools.plan.signals.owner import Owner

@@ -13,7 +13,7 @@ from dltools.cli.destinations import make_console
 from dltools.cli.fitted_table import FittedTable, runs_table
 from dltools.cli.plan.tables import decisions_table
 from dltools.cli.probe.tables import containers_table
-from dltools.plan.decisions import JobDecision
+from dltools.plan.outcome.decisions import JobDecision
 from dltools.plan.policy.interface import Allocation
 from dltools.plan.realisation.settings import Settings
 from dltools.plan.records import Op, Result, Status

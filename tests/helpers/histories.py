@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 
 from dltools.notation.limits import CPU_LIMITS
 from dltools.notation.times import MICRO
-from dltools.plan.host_history import HostHistory, RoundTimer
+from dltools.plan.hosts.host_history import HostHistory, RoundTimer
 from dltools.plan.signals.container_history import ContainerHistory
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from dltools.observations.newest_rows import ObservedHosts
 from dltools.observations.table import Row, to_table
-from dltools.plan.decisions import JobDecision
+from dltools.plan.outcome.decisions import JobDecision
 from dltools.plan.planner import Planner
 from dltools.plan.policy import registry
 from dltools.plan.policy.flowcon import FLOWCON

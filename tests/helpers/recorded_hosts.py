@@ -7,10 +7,10 @@ from helpers.observed_rows import at, container, job_id, node
 from dltools.labels import parse_labels
 from dltools.observations.samples_by_host import samples_by_host, table_chunks
 from dltools.observations.table import Row, to_table
-from dltools.plan.host_history import HostHistory
+from dltools.plan.hosts.host_history import HostHistory
 from dltools.plan.policy.interface import Requirements
 from dltools.plan.realisation.queue import Queue
-from dltools.plan.recorded_host import RecordedHost
+from dltools.plan.samples.recorded_host import RecordedHost
 from dltools.plan.signals.container_history import ContainerHistory
 
 A, B = job_id("a"), job_id("b")

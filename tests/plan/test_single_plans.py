@@ -6,7 +6,7 @@ import pytest
 from helpers.observed_rows import container, job_id, node, point, reread
 
 from dltools.observations.table import Row, to_table
-from dltools.plan.decisions import Explanation
+from dltools.plan.outcome.decisions import Explanation
 from dltools.plan.planner import Planner
 from dltools.plan.policy import registry
 from dltools.plan.realisation.mode import Mode, RealisationOptions

@@ -23,7 +23,7 @@ from dltools.bounded_reading import InputLines
 from dltools.cli.exits import Exit, print_message
 from dltools.cli.remarks import Remarks, print_remark
 from dltools.errors import DataError, DltoolsError, UnavailableError
-from dltools.plan.nothing_to_do import AS_PLANNED
+from dltools.plan.outcome.nothing_to_do import AS_PLANNED
 from dltools.plan.records import Op, Plan, Result, load_plans
 
 if TYPE_CHECKING:

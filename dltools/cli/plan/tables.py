@@ -10,7 +10,7 @@ from dltools.cli.words import settings_in_words
 from dltools.plan.realisation.settings import as_found
 
 if TYPE_CHECKING:
-    from dltools.plan.decisions import JobDecision
+    from dltools.plan.outcome.decisions import JobDecision
     from dltools.plan.realisation.settings import Settings
 
 _WEIGHT = "weight "

@@ -4,7 +4,7 @@ A job that has used a GPU in the last minutes does not queue for CPUs, and is ne
 to free CPUs. Where CPUs are contested, its weight is so high that it gets what it wants at once; it
 wants little, because the GPU does the work. Feeders that together want more than half of the CPUs
 get a smaller weight: they compute on CPUs too. Those that share a GPU may take turns there, see
-`dltools.plan.pace_tracking`. All of it is ours.
+`dltools.plan.hosts.pace_tracking`. All of it is ours.
 """
 
 from __future__ import annotations

@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from typing import TypedDict, cast
 
 from dltools.notation.limits import Limits
+from dltools.notation.resources import parse_cpus
+from dltools.plan.signals.in_force import InForce
 
 
 class Turn(TypedDict, total=False):
@@ -43,6 +45,25 @@ def as_found(settings: Mapping[str, object]) -> Settings:
     """Return a copy of settings as those of a container: an engine's answer, what a plan expects,
     or what a dry run would set."""
     return cast(Settings, {**settings})
+
+
+def present_settings(now: InForce, cpus: float, cpuset: str | None) -> Settings:
+    """Return the settings in force, on a host of so many `cpus` whose containers may have the CPUs
+    `cpuset`; what is unknown is left out. A quota of all CPUs is none."""
+    present: Settings = {}
+    quota, listed = now.limits.get("cpus"), now.limits.get("cpuset")
+    if quota is not None and quota > 0:
+        present["cpus"] = None if quota >= cpus else quota
+    if (weight := now.limits.get("weight", 0)) > 0:
+        present["weight"] = weight
+    if listed:
+        every = listed == cpuset and len(parse_cpus(listed)) >= cpus
+        present["cpuset"] = None if every else listed
+    if now.turn_s is not None:
+        present["turn_s"] = now.turn_s
+    if now.state == "paused":
+        present["state"] = now.state
+    return present
 
 
 SHORTEST_TURN = 0.1

@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 
 from dltools.labels import Role
-from dltools.plan.decisions import JobDecision
-from dltools.plan.host_history import HostHistory
+from dltools.plan.hosts.host_history import HostHistory
+from dltools.plan.outcome.decisions import JobDecision
 from dltools.plan.signals.busy_threads import (
     busy_threads,
     certain_threads,

@@ -22,7 +22,7 @@ from dataclasses import replace
 
 from dltools.notation.resources import short_gpu
 from dltools.notation.times import MICRO
-from dltools.plan.host_history import HostHistory
+from dltools.plan.hosts.host_history import HostHistory
 from dltools.plan.policy.by_resource import sharing_gpus
 from dltools.plan.realisation.mode import GpuSharing
 from dltools.plan.realisation.settings import LEAST_CPUS, Settings

@@ -6,7 +6,7 @@ import pytest
 from helpers.histories import ONE_POINT, history, host_history
 
 from dltools.notation.times import MICRO
-from dltools.plan.host_history import HostHistory, RoundTimer
+from dltools.plan.hosts.host_history import HostHistory, RoundTimer
 from dltools.plan.policy.interface import (
     ActionKind,
     Allocation,

@@ -7,8 +7,8 @@ from functools import partial
 
 from dltools.labels import ROLE, Role
 from dltools.notation.cpu_weights import DEFAULT_CPU_WEIGHT
-from dltools.plan.decisions import JobDecision, Realised
-from dltools.plan.host_history import HostHistory
+from dltools.plan.hosts.host_history import HostHistory
+from dltools.plan.outcome.decisions import JobDecision, Realised
 from dltools.plan.realisation.realise import NO_COMPARISON
 from dltools.plan.realisation.settings import Settings
 from dltools.plan.realisation.shared_host import Realisation

@@ -8,8 +8,8 @@ from helpers.observed_rows import container, node, planner_of, point
 
 from dltools.observations.host_samples import GpuUse
 from dltools.observations.table import Row, to_table
-from dltools.plan import decisions
-from dltools.plan.advice import advice
+from dltools.plan.outcome import decisions
+from dltools.plan.outcome.advice import advice
 from dltools.plan.planner import Planner
 from dltools.plan.policy.flowcon import FLOWCON
 from dltools.plan.policy.parameters import build

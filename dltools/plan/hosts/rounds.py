@@ -12,11 +12,10 @@ from typing import Any, TypeVar
 
 from dltools.labels import Role
 from dltools.notation.limits import differs
-from dltools.plan.decisions import present_settings
 from dltools.plan.forecast.promise import Due
-from dltools.plan.gpu_shares import LOOK_S, move_levers, shares_of_gpus
-from dltools.plan.host_history import HostHistory, Jobs
-from dltools.plan.pace_tracking import (
+from dltools.plan.hosts.gpu_shares import LOOK_S, move_levers, shares_of_gpus
+from dltools.plan.hosts.host_history import HostHistory, Jobs
+from dltools.plan.hosts.pace_tracking import (
     may_take_turns,
     measured_contention,
     note_places,
@@ -30,6 +29,7 @@ from dltools.plan.realisation.engine_bounds import possible
 from dltools.plan.realisation.mode import GpuSharing, Mode, ModeChoice, RealisationOptions
 from dltools.plan.realisation.owner_bounds import owner_after_plan
 from dltools.plan.realisation.realise import realise
+from dltools.plan.realisation.settings import present_settings
 from dltools.plan.realisation.shared_host import Realisation
 from dltools.plan.signals.busy_threads import busy_threads
 from dltools.plan.signals.container_history import ContainerHistory

@@ -18,14 +18,14 @@ from typing import Any, TypeVar
 from dltools.notation.resources import union_of_cpus
 from dltools.observations.host_samples import HostSamples, Layout, Points
 from dltools.observations.roles import from_row
-from dltools.plan.host_history import HostHistory
-from dltools.plan.job_members import Reporters, in_force_at, merged, names_of
+from dltools.plan.hosts.host_history import HostHistory
 from dltools.plan.policy.interface import Requirements
 from dltools.plan.realisation.owner_bounds import (
     limits_of,
     owner_after_sample,
     owner_when_first_seen,
 )
+from dltools.plan.samples.job_members import Reporters, in_force_at, merged, names_of
 from dltools.plan.signals.container_history import ContainerHistory
 from dltools.plan.signals.in_force import Membership, Runtime
 from dltools.plan.signals.standing import Standing

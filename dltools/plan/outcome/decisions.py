@@ -7,14 +7,13 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from dltools.notation.limits import LIMITS, differs, only
-from dltools.notation.resources import parse_cpus
-from dltools.plan.host_history import HostHistory
+from dltools.plan.hosts.host_history import HostHistory
 from dltools.plan.policy.interface import ActionKind, Allocation
-from dltools.plan.realisation.settings import LEAST_CPUS, Settings, Turn, as_found
+from dltools.plan.realisation.settings import LEAST_CPUS, Settings, Turn, as_found, present_settings
 from dltools.plan.realisation.shared_host import Realisation
 from dltools.plan.records import Action, Op
 from dltools.plan.signals.container_history import ContainerHistory
-from dltools.plan.signals.in_force import InForce, Member
+from dltools.plan.signals.in_force import Member
 
 _OPS = {ActionKind.MIGRATE: Op.MIGRATE, ActionKind.DELIVER: Op.DELIVER}
 
@@ -136,25 +135,6 @@ def _part(job: ContainerHistory, setting: Settings | None) -> Settings | None:
     if setting is None or quota is None or not job.membership.members:
         return setting
     return {**setting, "cpus": round(max(LEAST_CPUS, quota / len(job.membership.members)), 3)}
-
-
-def present_settings(now: InForce, cpus: float, cpuset: str | None) -> Settings:
-    """Return the settings in force, on a host of so many `cpus` whose containers may have the CPUs
-    `cpuset`; what is unknown is left out. A quota of all CPUs is none."""
-    present: Settings = {}
-    quota, listed = now.limits.get("cpus"), now.limits.get("cpuset")
-    if quota is not None and quota > 0:
-        present["cpus"] = None if quota >= cpus else quota
-    if (weight := now.limits.get("weight", 0)) > 0:
-        present["weight"] = weight
-    if listed:
-        every = listed == cpuset and len(parse_cpus(listed)) >= cpus
-        present["cpuset"] = None if every else listed
-    if now.turn_s is not None:
-        present["turn_s"] = now.turn_s
-    if now.state == "paused":
-        present["state"] = now.state
-    return present
 
 
 def _apart(setting: Settings) -> tuple[Settings, Settings]:

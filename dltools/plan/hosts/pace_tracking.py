@@ -16,7 +16,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from dltools.notation.resources import format_bytes, short_gpu
-from dltools.plan.host_history import HostHistory
+from dltools.plan.hosts.host_history import HostHistory
 from dltools.plan.policy.by_resource import sharing_gpus
 from dltools.plan.realisation.contention import Contention
 from dltools.plan.realisation.mode import GpuSharing, Mode

@@ -5,9 +5,9 @@ from typing import Any
 import pytest
 from helpers.histories import ONE_POINT, having, history, host_history
 
-from dltools.plan import decisions
-from dltools.plan.decisions import JobDecision, present_settings
-from dltools.plan.host_history import HostHistory
+from dltools.plan.outcome import decisions
+from dltools.plan.outcome.decisions import JobDecision, present_settings
+from dltools.plan.hosts.host_history import HostHistory
 from dltools.plan.policy.interface import ActionKind, Allocation, JobAction
 from dltools.plan.realisation.mode import Mode
 from dltools.plan.realisation.settings import Settings

@@ -19,7 +19,7 @@ from dltools.observations.formats.registry import read_table
 from dltools.observations.schema import arrow_schema
 from dltools.observations.table import to_table
 from dltools.plan.policy.interface import State
-from dltools.plan.recorded_host import RecordedHost
+from dltools.plan.samples.recorded_host import RecordedHost
 
 if TYPE_CHECKING:
     import pyarrow as pa
