@@ -4,11 +4,11 @@ import pytest
 from helpers.examples import some_of
 
 from dltools.plan.hosts.host_history import HostHistory
+from dltools.plan.hosts.rounds import Rounds
 from dltools.plan.policy import registry
 from dltools.plan.policy.parameters import build
 from dltools.plan.realisation.mode import Mode, ModeChoice, RealisationOptions
 from dltools.plan.realisation.shared_host import Realisation
-from dltools.plan.hosts.rounds import Rounds
 from dltools.sim.simulation import Simulation
 from dltools.sim.workload import HostSpec, Job, workload_of
 

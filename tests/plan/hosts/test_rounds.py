@@ -9,10 +9,10 @@ from helpers.histories import ONE_POINT, history, host_history
 
 from dltools.notation.times import MICRO
 from dltools.plan.hosts.host_history import HostHistory
+from dltools.plan.hosts.rounds import Rounds
 from dltools.plan.policy.interface import Allocation, Cluster, Decision, Requirements, State
 from dltools.plan.realisation.mode import Mode, RealisationOptions
 from dltools.plan.realisation.shared_host import Realisation
-from dltools.plan.hosts.rounds import Rounds
 from dltools.plan.signals.container_history import ContainerHistory
 
 

@@ -13,7 +13,7 @@ from dltools.plan.policy import registry
 from dltools.plan.policy.parameters import build
 from dltools.plan.realisation.mode import Mode, QueueParameters, RealisationOptions
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 RECORDING = ROOT / "samples" / "digits" / "recording.parquet"
 NAMES = ("flowcon", "tradl", "specon")
 
@@ -72,7 +72,7 @@ def test_damage_is_one_error_whatever_is_wrong() -> None:
         damaged["hosts"][name]["history"][field] = {"": [None]}
         with pytest.raises(DataError, match="damaged state"):
             planner("flowcon", damaged)
-    for field in ("history", "layout", "reporters"):
+    for field in ("history", "layout"):
         damaged = saved_now("flowcon")
         del damaged["hosts"][name][field]
         with pytest.raises(DataError, match="damaged state"):
