@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 from helpers.clocks import Clock
-from helpers.fake_engine import ID, NAME, FakeEngine, action, plan_of
+from helpers.fake_engine import ID, FakeEngine, action, plan_of
 
 from dltools.apply.engine_actuator import EngineActuator
 from dltools.apply.leases import (
@@ -36,7 +36,6 @@ from dltools.engine.address import Address
 from dltools.engine.interface import Engine, RefusedError
 from dltools.engine.journal import Journal
 from dltools.engine.runs import UNKNOWN_RUN, ApplyRun, process_start
-from dltools.probe.progress.pattern import Expression
 
 
 def renewed(asked_s: float | None, *intervals: float) -> tuple[Lease, Clock]:
@@ -122,8 +121,6 @@ def next_run(engine: Engine, journal: Journal, rotation: Rotation, **rules: Any)
         (frozenset(), {}, False),
         (None, {"labels": ["line=a"]}, True),
         (None, {"labels": ["line=b"]}, False),
-        (None, {"names": [Expression(NAME, "--name")]}, True),
-        (None, {"names": [Expression("other", "--name")]}, False),
         (frozenset({ID}), {"labels": ["line=b"]}, False),
     ],
 )

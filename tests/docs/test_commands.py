@@ -49,21 +49,9 @@ FILES = ("dltools.service", "dltools.timer", "dltools.prom")
 """What looks like a label."""
 
 SHELL = (
-    "cat",
-    "jq",
-    "printf",
-    "tee",
-    "sudo",
-    "ssh",
-    "docker",
-    "journalctl",
-    "pipx",
-    "make",
-    "mkdir",
-    "cp",
-    "rm",
-    "$EDITOR",
-)
+    "cat", "jq", "printf", "tee", "sudo", "ssh", "docker", "journalctl", "pipx", "make", "mkdir",
+    "cp", "rm", "$EDITOR",
+)  # fmt: skip
 """Programs beside the tools that a page may show."""
 
 _OPERATOR = re.compile(r"[|;()<>&]+")

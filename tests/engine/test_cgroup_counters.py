@@ -1,16 +1,11 @@
 """Counters and limits of containers, in the cgroup trees of real machines of both versions."""
 
 import pytest
-from helpers.cgroup_trees import TREES, Machine
+from helpers.cgroup_trees import Machine
 
 from dltools.engine import cgroup
 from dltools.engine.cgroup_counters import Usage, network_bytes
 from dltools.engine.cgroup_counters import usage as usage_of
-
-
-@pytest.fixture(scope="module", params=TREES)
-def machine(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Machine:
-    return Machine(request.param, tmp_path_factory.mktemp("machine"))
 
 
 def usage(machine: Machine, name: str) -> Usage:

@@ -47,7 +47,6 @@ def test_members_of_torch_distributed_meet_at_the_master() -> None:
         TORCH | {"LOCAL_WORLD_SIZE": "2"},
         TORCH | {"GROUP_WORLD_SIZE": "1"},
         TORCH | {"MASTER_ADDR": "localhost"},
-        TORCH | {"MASTER_ADDR": "127.0.0.1"},
         TORCH | {"MASTER_ADDR": "evil\x1b[2J"},
         {"PET_RDZV_ENDPOINT": "a:1", "PET_NNODES": "1"},
         {"PET_NNODES": "1:1", "WORLD_SIZE": "2"},
@@ -110,7 +109,6 @@ def test_other_launchers(given, job, containers) -> None:
         ({"WORLD_SIZE": "4"}, 4),
         ({"WORLD_SIZE": "4", "LOCAL_WORLD_SIZE": "2"}, 2),
         ({"WORLD_SIZE": "4", "MASTER_ADDR": "tasks.trainer"}, 4),
-        ({"WORLD_SIZE": "4", "MASTER_PORT": "29500"}, 4),
         ({"PET_NNODES": "3"}, 3),
         ({"PET_NNODES": "1:3"}, 3),  # no more than that
         ({"HOROVOD_SIZE": "4", "HOROVOD_LOCAL_SIZE": "2"}, 2),

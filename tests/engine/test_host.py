@@ -8,11 +8,6 @@ from dltools.engine import cgroup, host
 from dltools.engine.host import shared_cgroups, usable_cpus
 
 
-@pytest.fixture(scope="module", params=TREES)
-def machine(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Machine:
-    return Machine(request.param, tmp_path_factory.mktemp("machine"))
-
-
 def groups(machine: Machine) -> list[cgroup.Cgroup]:
     mounted = cgroup.mounts(machine.root)
     found = (
@@ -58,12 +53,11 @@ def test_quota_of_the_parent_bounds_the_host(own_machine) -> None:
     )
 
 
-@pytest.mark.parametrize("own_machine", TREES, indirect=True)
-def test_quota_of_one_container_does_not_bound_the_host(own_machine) -> None:
-    mounted = cgroup.mounts(own_machine.root)
-    one = cgroup.of_process(own_machine.pid("cpus05"), mounted, own_machine.root)
+def test_quota_of_one_container_does_not_bound_the_host(machine) -> None:
+    mounted = cgroup.mounts(machine.root)
+    one = cgroup.of_process(machine.pid("cpus05"), mounted, machine.root)
     assert one is not None
-    assert usable_cpus(shared_cgroups([one], mounted), own_machine.root) == 2
+    assert usable_cpus(shared_cgroups([one], mounted), machine.root) == 2
 
 
 @pytest.mark.parametrize("own_machine", TREES, indirect=True)

@@ -76,8 +76,6 @@ def test_an_entry_is_read_once(tmp_path, monkeypatch) -> None:
         "",
         "{",
         "[]",
-        "null",
-        "3",
         '{"v": 1}',
         '{"v": 2, "fields": {}, "settings": {}, "kernel": {}}',
         '{"v": 1, "fields": [], "settings": {}, "kernel": {}}',

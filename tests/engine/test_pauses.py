@@ -26,12 +26,10 @@ def started_with(*environ: str) -> dict[str, Any]:
         ({"Config": {"Healthcheck": {"Test": ["CMD-SHELL", "true"]}}}, {}, HEALTH_CHECK),
         ({"Config": {"Healthcheck": {"Test": ["NONE"]}}}, {}, ""),
         ({"Config": {"Healthcheck": {"Interval": 5}}}, {}, ""),
-        ({"Config": {"Healthcheck": None}}, {}, ""),
         ({"State": {"Health": {"Status": "starting"}}}, {}, HEALTH_CHECK),  # as Podman 4 shows it
         ({"State": {"Health": {"Status": "none"}}}, {}, ""),
         ({}, {"dltools.longest_pause": "0"}, NEVER),
         ({}, ALLOWED | {"dltools.longest_pause": "0"}, NEVER),
-        ({}, {"dltools.longest_pause": "30s"}, ""),
         (started_with("RAY_ADDRESS=head:6379"), {}, ELSEWHERE),
         (started_with("RAY_ADDRESS=head:6379"), ALLOWED, ""),
         (started_with("MASTER_ADDR=10.0.0.2", "MASTER_PORT=1"), {}, ELSEWHERE),

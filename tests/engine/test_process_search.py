@@ -28,7 +28,6 @@ from dltools.engine.process_search import (
         ("/opt/torch/lib/libtorch_cpu.so", {"libtorch"}),
         ("/opt/torch/lib/libtorch.so.2 (deleted)", {"libtorch"}),
         ("/opt/tensorflow/libtensorflow_cc.so.2", {"libtensorflow"}),
-        ("/opt/tensorflow/libtensorflow_framework.so.2", {"libtensorflow"}),
         ("/opt/tensorflow/python/_pywrap_tensorflow_internal.so", {"libtensorflow"}),
         ("/opt/jaxlib/xla_extension.so", {"jaxlib"}),
         ("/opt/jaxlib/mlir/_mlir_libs/_mlir.cpython-312-x86_64-linux-gnu.so", {"jaxlib"}),
@@ -44,7 +43,6 @@ from dltools.engine.process_search import (
         ("/data/notlibtorch.so", set()),
         ("/opt/jaxlib/version.py", set()),
         (LIBC, set()),
-        ("[heap]", set()),
     ],
 )
 def test_deep_learning_is_known_by_the_names_of_files(path, expected) -> None:
@@ -56,10 +54,8 @@ def test_deep_learning_is_known_by_the_names_of_files(path, expected) -> None:
     [
         ("/usr/lib/x86_64-linux-gnu/openblas-pthread/libopenblas.so.0.3.21", {"libopenblas"}),
         ("/opt/numpy.libs/libscipy_openblas64_-ff651d7f.so", {"libopenblas"}),
-        ("/opt/numpy.libs/libopenblas64_p-r0-15028c96.3.21.so", {"libopenblas"}),
         ("/opt/intel/libmkl_rt.so.2", {"libmkl"}),
         ("/opt/conda/lib/libmkl_intel_thread.so.2", {"libmkl"}),
-        ("/usr/lib/libtbb.so.12.5", {"libtbb"}),
         ("/opt/lib/libtbb12.so", {"libtbb"}),
         ("/opt/tokenizers/tokenizers.abi3.so", {"rayon"}),
         ("/opt/polars/polars.abi3.so", {"polars"}),
@@ -69,7 +65,6 @@ def test_deep_learning_is_known_by_the_names_of_files(path, expected) -> None:
         ("/usr/lib/libtbbmalloc.so.2", set()),
         ("/data/openblas/notes.txt", set()),
         (TORCH, set()),
-        (LIBC, set()),
     ],
 )
 def test_what_starts_threads_is_known_by_the_names_of_files(path, expected) -> None:
@@ -189,12 +184,10 @@ def test_the_maps_of_what_a_training_has_forked_are_not_read(tmp_path, monkeypat
         (MKL, {"libiomp5"}),
         (LLVM, {"libomp"}),
         ("/usr/lib/libomp-14.so", {"libomp"}),
-        (LIBC, set()),
         ("/usr/lib/libompitrace.so.40", set()),  # of Open MPI
         ("/usr/lib/libompl.so", set()),  # plans motions
         ("/data/libgomp.so/weights.bin", set()),
         ("/data/notlibgomp.so", set()),
-        ("[heap]", set()),
     ],
 )
 def test_runtimes_are_known_by_the_names_of_their_files(path, expected) -> None:
@@ -205,7 +198,6 @@ def test_runtimes_are_known_by_the_names_of_their_files(path, expected) -> None:
     ("environ", "expected"),
     [
         (b"", ""),
-        (b"HOME=/root\0", ""),
         (b"OMP_WAIT_POLICY=passive\0", "OMP_WAIT_POLICY=passive"),
         (b"OMP_WAIT_POLICY= PASSIVE \0", "OMP_WAIT_POLICY=PASSIVE"),
         (b"OMP_NUM_THREADS=4,2\0A=\xff\0", "OMP_NUM_THREADS=4,2"),
@@ -262,7 +254,6 @@ def test_no_other_name_and_no_strange_value_is_shown(variables) -> None:
         (["/data/sshd/run"], ""),
         (["python3"], ""),
         (["sh", "-c"], ""),
-        (["sh", "-c", ""], ""),
         ([""], ""),
         ([], ""),
     ],

@@ -171,10 +171,8 @@ def test_a_host_that_is_known_from_progress_alone_has_containers_without_samples
     [
         ([], None),
         ([("exit", 3)], 3),
-        ([("exit", 3), ("start", None)], None),
         ([("exit", 3), ("start", None), ("exit", 0)], 0),
         ([("exit", 3), ("update", None)], 3),
-        ([("exit", None)], None),
     ],
 )
 def test_an_exit_code_is_that_of_the_last_event(events, code) -> None:

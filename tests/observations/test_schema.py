@@ -131,9 +131,7 @@ def test_prometheus_names_say_the_kind_once_and_end_counters_in_total() -> None:
     ("column", "kind", "name"),
     [
         ("cpu_seconds", Kind.CONTAINER, "dltools_container_cpu_seconds_total"),
-        ("cpu_seconds", Kind.NODE, "dltools_node_cpu_seconds_total"),
         ("gpu_utilization_ratio", Kind.GPU, "dltools_gpu_utilization_ratio"),
-        ("memory_usage_bytes", Kind.CONTAINER, "dltools_container_memory_usage_bytes"),
         ("value", Kind.PROGRESS, "dltools_progress_value"),
     ],
 )

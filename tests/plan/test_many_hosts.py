@@ -176,7 +176,7 @@ def seconds_for(hosts: int, jobs: int) -> tuple[float, Plan]:
 
 @pytest.mark.slow
 def test_the_time_of_a_plan_grows_with_the_number_of_containers() -> None:
-    hosts = repeated(25, 250)
+    hosts = repeated(15, 250)
     small, _ = seconds_for(hosts, 20)
     large, plan = seconds_for(4 * hosts, 22)  # a tenth is idle
     print(f"{hosts} hosts: {small:.2f} s, {4 * hosts} hosts: {large:.2f} s")

@@ -220,7 +220,6 @@ SHOWN = {"NetworkSettings": {"Ports": {"80/tcp": [{"HostPort": "8080"}], "81/tcp
         (made(labels=TASK, **INGRESS), TORCH, True, "server: its Swarm service publishes a port"),
         (made(**INGRESS), TORCH, True, "training: libtorch in its processes, silent"),
         (made("jupyter lab", **PUBLISHED), TORCH, True, "interactive: jupyter-lab"),
-        (made(**PUBLISHED), Processes(program="sshd"), False, "interactive: sshd"),
         (made(labels={"dltools.qoe": "1"}, **PUBLISHED), TORCH, False,
          "server: response-time target 1"),
         (made("jupyter lab", {"dltools.role": "training"}), None, False,

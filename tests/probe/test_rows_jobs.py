@@ -59,7 +59,6 @@ def jobs(*given: Given) -> list[tuple[str | None, int | None]]:
 @pytest.mark.parametrize(
     ("label", "member", "job", "containers"),
     [
-        (None, None, None, None),
         (None, SHOWN, "10.0.0.2:29500", 2),
         (None, UNNAMED, None, None),
         ("run 7", SHOWN, "run 7", None),

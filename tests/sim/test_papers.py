@@ -77,8 +77,11 @@ def settings_of(line: str, column: str) -> object:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("file", ["flowcon-fixed", "tradl-5", "dqoes-equal-fixed", "specon-7"])
-@pytest.mark.parametrize("column", ["faithful", "best"])
+@pytest.mark.parametrize(
+    ("file", "column"),
+    [("tradl-5", "faithful")]
+    + [(file, column) for file in ("flowcon-fixed", "specon-7") for column in ("faithful", "best")],
+)
 def test_a_fresh_run_of_the_settings_chosen_measures_the_same(file, column) -> None:
     (experiment,) = (one for one in papers().EXPERIMENTS if one.file.removesuffix(".toml") == file)
     lines = iter((PAPERS / "results.md").read_text().splitlines())

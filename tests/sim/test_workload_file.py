@@ -15,7 +15,6 @@ from dltools.sim.workload_file import read_workload
         ('[[job]]\nkind = "x"', "f: job 1: no kind is called 'x'; known: vae, gru"),
         ('[[kind]]\nkind = "x"', "f: kind 1: unknown key 'kind'"),
         ("[[stream]]\ncount = 0", "f: stream 1: count must be between 1 and 1000000"),
-        ("[[stream]]\nkinds = []", "f: stream 1: kinds must be a list of names"),
         ("[[stream]]\nkinds = [3]", "f: stream 1: no kind is called 3"),
         ('[[stream]]\narrivals = "now"', "f: stream 1: arrivals must be one of fixed, random"),
         ('[[stream]]\npick = "best"', "f: stream 1: pick must be random or turn"),

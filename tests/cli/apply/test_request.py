@@ -30,7 +30,6 @@ def test_the_task_is_chosen_by_options() -> None:
             {"undoes": True, "restores": True},
             "only one of --undo, --restore, --status, --history and --release",
         ),
-        ({"shows_status": True, "restores": True}, "only one of"),
         ({"stops": True}, "--stop needs --undo"),
         ({"releases": ("job",), "is_dry_run": True}, "--release takes no plan"),
         ({"undoes": True, "stops": True, "is_dry_run": True}, "--stop ends a run"),

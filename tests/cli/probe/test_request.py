@@ -33,7 +33,6 @@ def test_an_interval_makes_a_stream() -> None:
         ({"lists_metrics": True, "interval_s": 1.0}, "--list-metrics excludes"),
         ({"lists_metrics": True, "output": "x"}, "--list-metrics excludes"),
         ({"log": LOG, "hosts": ["tcp://h:1"]}, "--log is for --host cgroup:"),
-        ({"log": LOG}, "--log is for --host cgroup:"),
     ],
 )
 def test_options_that_contradict_each_other_are_wrong_usage(changes, fault) -> None:

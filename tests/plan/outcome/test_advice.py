@@ -142,7 +142,6 @@ def test_what_sets_the_number_of_threads_is_named(pools, runtime, start) -> None
     ("owner", "limit", "fewer"),
     [
         (Owner(cpus=4.0), "its quota is 4, which stopped it 38% of the time", 4),
-        (Owner(cpus=2.5), "its quota is 2.5, which stopped it 38% of the time", 2),
         (Owner(cpus=0.5), "its quota is 0.5, which stopped it 38% of the time", 1),
         (Owner(cpuset="0-2,5"), "it has 4", 4),
     ],

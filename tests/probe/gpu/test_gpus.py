@@ -261,16 +261,7 @@ def test_a_gpu_that_cannot_be_opened_is_counted(install) -> None:
     assert (gpus.count, gpus.gap) == (2, "NVML: 1 of 2 GPUs cannot be opened")
 
 
-@pytest.mark.parametrize(
-    "error",
-    [
-        "DRIVER_NOT_LOADED",
-        "LIB_RM_VERSION_MISMATCH",
-        "TIMEOUT",
-        "LIBRARY_NOT_FOUND",
-        "NO_PERMISSION",
-    ],
-)
+@pytest.mark.parametrize("error", ["DRIVER_NOT_LOADED", "LIBRARY_NOT_FOUND"])
 def test_nvml_that_does_not_start_is_told_and_tried_again(install, error) -> None:
     fake = install(Gpu("GPU-1"))
     fake.faults["nvmlInit"] = error
@@ -284,28 +275,18 @@ def test_nvml_that_does_not_start_is_told_and_tried_again(install, error) -> Non
     assert (gpus.count, gpus.gap) == (1, None)
 
 
-CALLS = [
-    "DeviceGetCount",
-    "DeviceGetHandleByIndex",
-    "DeviceGetUUID",
-    "DeviceGetMigMode",
-    "DeviceGetMemoryInfo",
-    "DeviceGetUtilizationRates",
-    "DeviceGetPowerUsage",
-    "DeviceGetTotalEnergyConsumption",
-    "DeviceGetComputeRunningProcesses",
-    "DeviceGetGraphicsRunningProcesses",
-    "DeviceGetProcessUtilization",
-    "DeviceGetProcessesUtilizationInfo",
-    "Shutdown",
-    "Init",
-]
+CALLS = (
+    "DeviceGetCount DeviceGetHandleByIndex DeviceGetUUID DeviceGetMigMode DeviceGetMemoryInfo "
+    "DeviceGetUtilizationRates DeviceGetPowerUsage DeviceGetTotalEnergyConsumption "
+    "DeviceGetComputeRunningProcesses DeviceGetGraphicsRunningProcesses "
+    "DeviceGetProcessUtilization DeviceGetProcessesUtilizationInfo Shutdown Init"
+)
 
 
 @given(
     st.lists(
         st.dictionaries(
-            st.sampled_from([f"nvml{c}" for c in CALLS]), st.sampled_from(list(ERRORS))
+            st.sampled_from([f"nvml{c}" for c in CALLS.split()]), st.sampled_from(list(ERRORS))
         ),
         min_size=1,
         max_size=6,
@@ -358,7 +339,6 @@ def test_eight_gpus_with_forty_processes_each_take_few_calls(install) -> None:
         (f"5:memory:/kubepods/burstable/pod123/{A}\n", A),
         (f"0::/docker/{A}/docker/{B}\n", A),
         (f"3:devices:/user.slice\n1:name=systemd:/my.slice/{B}\n", B),
-        ("0::/user.slice/user-0.slice\n", None),
         (f"0::/docker/{A[:40]}\n", None),
         (f"0::/docker/{A}f\n", None),
         ("", None),

@@ -46,8 +46,6 @@ def values(text: str, metric: str) -> list[float]:
         ("loss -> 0.25", {"loss": 0.25}),
         ("**loss**: 0.25", {"loss": 0.25}),
         ("Mean reward: -20.5 | epsilon: 0.9", {"reward": -20.5}),
-        ("success rate: 0.25", {"success_rate": 0.25}),
-        ("pass@1: 0.25", {"pass_1": 0.25}),
         ("INFO Epoch finished with training loss: 0.5", {"train_loss": 0.5}),
     ],
 )

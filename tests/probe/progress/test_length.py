@@ -18,14 +18,12 @@ def said(log: str) -> tuple[int | None, int | None]:
     ("line", "epochs"),
     [
         ("Epoch 3/10, Loss: 0.52", 10),
-        ("Epoch [01/100]  Train Loss: 0.52", 100),
         ("[epoch 1/4] loss=2.25", 4),
         ("epoch: 56/300, iter: 10/20, loss: 0.52", 300),
         ("Epoch 3 of 12 loss 0.52", 12),
         ("Epoch:[1/3](10/39695) loss:0.52", 3),
         # What follows an epoch's number is no number of epochs in these.
         ("Epoch: [3][40/500] Loss 0.52", None),
-        ("| epoch   1 |   200/ 2983 batches | loss 0.52", None),
         ("Train Epoch: 1 [10000/60000 (17%)]\tLoss: 0.523456", None),
         ("| epoch 001:    100 / 3000 loss=9.25", None),
         ("Epoch 0:  50%|#####     | 1/2 [00:00<00:00, loss=0.52]", None),

@@ -15,7 +15,6 @@ NL, CL = JobClass("NL", "growing", ""), JobClass("CL", "completing", "")
     [
         ([], [(5, 20, None)]),
         ([(5, NL), (10, CL)], [(5, 10, NL), (10, 20, CL)]),
-        ([(7, NL)], [(5, 7, None), (7, 20, NL)]),
         ([(0, NL), (30, CL)], [(5, 20, NL)]),
     ],
 )
