@@ -48,7 +48,7 @@ _POINTS, _TRIES = 50, 12
 """Points of the period at which slices are counted, and steps in which the parts are found."""
 
 _NEAR = 0.1
-"""A quota that would change by less than this part of itself stays."""
+"""A lever that would change by less than this part of itself stays: a part until the next look."""
 
 _STEP = 2.0
 """The factor by which a quota moves at once, at most."""
@@ -57,66 +57,76 @@ _SPARE = 4.0
 """A quota of this many times what a job uses holds it back no more."""
 
 
-def _groups(host: HostHistory) -> Iterator[tuple[str, int, list[ContainerHistory]]]:
-    """Yield the containers that share GPUs: the least UUID and the number of these, and those that
-    use them and that the policy has decided on."""
+def _groups(host: HostHistory) -> Iterator[tuple[str, int, list[ContainerHistory], int]]:
+    """Yield the containers that share GPUs: the least UUID and the number of these, those that use
+    them and that the policy has decided on, and how many more use them."""
     now = host.sampled_at or 0
     holders = [one for one in host.containers.values() if one.use.gpu_seconds.gpus]
     jobs = {job.id: job for job in host.jobs()}
     for group in sharing_gpus(holders):
         gpus = {gpu for one in group for gpu in one.use.gpus}
-        own = [jobs[one.id] for one in group if one.id in jobs and one.use.feeds_gpu(now)]
+        using = [one.id for one in group if one.use.feeds_gpu(now)]
+        own = [jobs[id_] for id_ in using if id_ in jobs]
         if len(group) > 1 and own:
-            yield min(gpus), len(gpus), sorted(own, key=lambda job: (job.arrived, job.name, job.id))
+            own.sort(key=lambda job: (job.arrived, job.name, job.id))
+            yield min(gpus), len(gpus), own, len(using) - len(own)
 
 
 def move_levers(host: HostHistory, may_pause: Callable[[ContainerHistory], bool]) -> None:
     """Move the levers of all jobs that share GPUs, by what they have had since."""
     now, held = host.sampled_at or 0, set()
-    for _, size, jobs in _groups(host):
-        given = {job.id: host.allocations.get(job.id) for job in jobs}
+    for _, size, jobs, more in _groups(host):
+        shared: list[tuple[ContainerHistory, GpuLever, float | None]] = []
         for job in jobs:
-            one = given[job.id]
-            if one is not None and one.share is not None and not one.unlimited:
-                held.add(job.id)
-                asked = min(one.share * size, float(len(job.use.gpus)))
-                lever = job.use.gpu_lever
-                if lever is None or lever.by_duty != may_pause(job):
-                    lever = GpuLever(now, job.use.effort, job.use.attained, by_duty=may_pause(job))
-                job.use.gpu_lever = replace(lever, asked=asked)
-        shared = [job for job in jobs if job.id in held]
-        _judge(shared, size, now)
-        for job in shared:
-            if job.use.gpu_lever and not job.use.gpu_lever.by_duty:
-                one = given[job.id]
-                job.use.gpu_lever = _fed(job, job.use.gpu_lever, now, one.factor if one else None)
-        _find_parts(shared, size, now)
+            given = host.allocations.get(job.id)
+            if given is None or given.share is None or given.unlimited:
+                more += 1
+                continue
+            lever = job.use.gpu_lever
+            if lever is None or lever.by_duty != may_pause(job):
+                lever = GpuLever(now, job.use.effort, job.use.attained, by_duty=may_pause(job))
+            asked = min(given.share * size, float(len(job.use.gpus)))
+            shared.append((job, replace(lever, asked=asked), given.factor))
+        strangers = [GpuLever(now, 0.0, 0.0)] * more
+        slices = _slices([*(lever for _, lever, _ in shared), *strangers], size)
+        judged = [
+            (job, _judged(job, lever, now, had), factor)
+            for (job, lever, factor), had in zip(shared, slices, strict=False)
+        ]
+        levers = [
+            lever if lever.by_duty else _fed(job, lever, now, factor)
+            for job, lever, factor in judged
+        ]
+        parts = _parts([*levers, *strangers], size)
+        for (job, _, _), lever, part in zip(shared, levers, parts, strict=False):
+            held.add(job.id)
+            job.use.gpu_lever = _set(job, lever, now, part) if lever.by_duty else lever
     for job in host.containers.values():
         if job.id not in held:
             job.use.gpu_lever = None
 
 
-def _judge(jobs: Sequence[ContainerHistory], size: int, now: int) -> None:
-    """Keep what each job has had since its lever was set, and who is limited by something else."""
-    levers = [job.use.gpu_lever for job in jobs if job.use.gpu_lever]
-    slices = _slices(levers, size)
-    for job, lever, usual in zip(jobs, levers, slices, strict=True):
-        span_s = (now - lever.since) / MICRO
-        if span_s >= LOOK_S - _EARLY_S:
-            had = (job.use.effort - lever.effort) / span_s
-            is_short = had < _COARSE * usual
-            most = _GROWS * had / (lever.part if lever.by_duty else 1.0) if is_short else None
-            job.use.gpu_lever = replace(lever, had=had, most=most)
+def _is_due(lever: GpuLever, now: int) -> bool:
+    return now - lever.since >= (LOOK_S - _EARLY_S) * MICRO
+
+
+def _judged(job: ContainerHistory, lever: GpuLever, now: int, usual: float) -> GpuLever:
+    """Return a lever with what its job has had since it was set, `usual` where that is all that it
+    was let have: with much less it is limited by something else."""
+    if not _is_due(lever, now):
+        return lever
+    had = (job.use.effort - lever.effort) * MICRO / (now - lever.since)
+    most = _GROWS * had / lever.part if had < _COARSE * usual else None
+    return replace(lever, had=had, most=most)
 
 
 def _fed(job: ContainerHistory, lever: GpuLever, now: int, factor: float | None) -> GpuLever:
     """Return the lever of a job that has a quota of CPUs: moved at each look, by how many times as
     much as it had it is to have."""
-    span_s = (now - lever.since) / MICRO
-    if span_s < LOOK_S - _EARLY_S or lever.had is None:
+    if not _is_due(lever, now) or lever.had is None:
         return lever
     begun = lever.begun(now, job.use.effort, job.use.attained)
-    cores = (job.use.attained - lever.attained) / span_s
+    cores = (job.use.attained - lever.attained) * MICRO / (now - lever.since)
     wanted = factor or (lever.asked / lever.had if lever.had > 0 else _STEP)
     factor = min(_STEP, max(1 / _STEP, wanted))
     if abs(factor - 1) <= _NEAR or (lever.cpus is None and factor >= 1):
@@ -126,42 +136,47 @@ def _fed(job: ContainerHistory, lever: GpuLever, now: int, factor: float | None)
     return replace(begun, cpus=None if is_loose else round(quota, 3))
 
 
-def _find_parts(jobs: Sequence[ContainerHistory], size: int, now: int) -> None:
-    """Give each job that may be paused the part of the period in which it has what it asks for."""
-    levers = [job.use.gpu_lever for job in jobs if job.use.gpu_lever]
-    found = [replace(one, part=1.0) if one.by_duty else one for one in levers]
+def _parts(levers: Sequence[GpuLever], size: int) -> list[float]:
+    """Return the part of the period for each lever with which all have what they ask for."""
+    found = [replace(one, part=1.0) for one in levers]
     for _ in range(_TRIES):
         found = [
             replace(one, part=min(1.0, max(_LEAST_PART, one.part * one.asked / had)))
-            if one.by_duty and had > 0
+            if one.by_duty and one.asked and had > 0
             else one
             for one, had in zip(found, _slices(found, size), strict=True)
         ]
-    for job, before, after in zip(jobs, levers, found, strict=True):
-        is_due = now - before.since >= (LOOK_S - _EARLY_S) * MICRO
-        if before.by_duty and (is_due or abs(after.part - before.part) > _NEAR * before.part):
-            job.use.gpu_lever = after.begun(now, job.use.effort, job.use.attained)
+    return [one.part for one in found]
+
+
+def _set(job: ContainerHistory, lever: GpuLever, now: int, part: float) -> GpuLever:
+    """Return a lever that is set to a part of the period, at each look or where it differs much."""
+    if not _is_due(lever, now) and abs(part - lever.part) <= _NEAR * lever.part:
+        return lever
+    return replace(lever.begun(now, job.use.effort, job.use.attained), part=part)
 
 
 def _slices(levers: Sequence[GpuLever], size: int) -> list[float]:
     """Return how many of so many GPUs each job has: equal slices of the time of all that run, but
-    for those that want less."""
-    paused = [one for one in levers if one.part < _FREE_PART]
-    spare = max(0.0, 1 - math.fsum(one.part for one in paused)) / max(1, len(paused))
-    begins = {}
-    for number, one in enumerate(paused):
-        begins[id(one)] = math.fsum(before.part for before in paused[:number]) + number * spare
+    for those that want less. Turns are spread over the period as `TurnQueues` spreads them."""
+    most = [math.inf if one.most is None else one.most for one in levers]
+    paused = [number for number, one in enumerate(levers) if one.part < _FREE_PART]
+    turns = math.fsum(levers[number].part for number in paused)
+    spare = max(0.0, 1 - turns) / max(1, len(paused))
+    begins, begin = {}, 0.0
+    for number in paused:
+        begins[number] = begin
+        begin += levers[number].part + spare
     had = [0.0] * len(levers)
     for point in range(_POINTS):
         runs = [
             number
             for number, one in enumerate(levers)
-            if id(one) not in begins or (point / _POINTS - begins[id(one)]) % 1 < one.part
+            if number not in begins or (point / _POINTS - begins[number]) % 1 < one.part
         ]
         left = float(size)
-        runs.sort(key=lambda number: levers[number].most or math.inf)
-        for place, number in enumerate(runs):
-            own = min(levers[number].most or math.inf, left / (len(runs) - place))
+        for others, number in enumerate(sorted(runs, key=most.__getitem__), 1 - len(runs)):
+            own = min(most[number], left / (1 - others))
             had[number] += own / _POINTS
             left -= own
     return had
@@ -171,7 +186,7 @@ def shares_of_gpus(host: HostHistory, period_s: float) -> GpuSharing:
     """Return the settings that bring jobs to their shares of GPUs, and what there is to say."""
     settings: dict[str, Settings] = {}
     notes: dict[str, str] = {}
-    for queue, _, jobs in _groups(host):
+    for queue, _, jobs, _ in _groups(host):
         for number, job in enumerate(jobs):
             lever = job.use.gpu_lever
             if lever is None:

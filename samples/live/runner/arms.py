@@ -34,6 +34,7 @@ ARMS = {
         Arm("fair-rotate", ("-p", "fair", "--realize", "rotate")),
         Arm("tradl", ("-p", "tradl")),
         Arm("dqoes", ("-p", "dqoes", "--set", "itval=4")),
+        Arm("dqoes-quota", ("-p", "dqoes", "--realize", "quota", "--set", "itval=4")),
         Arm("dqoes-fixed", ("-p", "dqoes", "--set", "itval=4", "--set", "gain=fixed")),
     )
 }
@@ -47,7 +48,7 @@ def arms_for(workload: Workload, asked: str | None) -> Sequence[Arm]:
         arms = [_named(one.strip()) for one in asked.split(",") if one.strip()]
         return [NOOP, *(arm for arm in arms if arm != NOOP)]
     if any(job.serves for job in workload.jobs):
-        names: tuple[str, ...] = ("noop", "dqoes-fixed", "dqoes")
+        names: tuple[str, ...] = ("noop", "dqoes-fixed", "dqoes", "dqoes-quota")
     else:
         has_targets = any(job.first is not None for job in workload.jobs)
         names = (*TRAININGS, "tradl") if has_targets else TRAININGS
