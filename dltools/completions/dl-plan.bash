@@ -6,14 +6,14 @@ _dltools_parameters() {
     for policy; do
         case $policy in
             # generated: parameters
-            flowcon) echo alpha= itval= backoff=true backoff=false itval_max= signed=true signed=false floor=true floor=false early=true early=false explore= latest= feeders=first feeders=equal gpu_period= owners=respect owners=ignore users=alone users=fair ;;
-            tradl) echo itval= favour=nearest favour=farthest explore= backoff=true backoff=false itval_max= latest= feeders=first feeders=equal gpu_period= owners=respect owners=ignore users=alone users=fair ;;
+            flowcon) echo alpha= itval= itval_max= signed=true signed=false floor=true floor=false early=true early=false explore= latest= feeders=first feeders=equal gpu_period= owners=respect owners=ignore users=alone users=fair ;;
+            tradl) echo itval= explore= itval_max= latest= feeders=first feeders=equal gpu_period= owners=respect owners=ignore users=alone users=fair ;;
             dqoes) echo alpha= beta= itval= itval_max= gain=direct gain=fixed trim=true trim=false explore= latest= feeders=first feeders=equal gpu_period= owners=respect owners=ignore users=alone users=fair ;;
             specon) echo alpha= itval= cooldown= load=progressing load=jobs load=cpu pause= stale= within=none within=srtf explore= latest= feeders=first feeders=equal gpu_period= owners=respect owners=ignore users=alone users=fair ;;
             noop) echo explore= latest= feeders=first feeders=equal gpu_period= owners=respect owners=ignore users=alone users=fair ;;
             fair) echo explore= latest= feeders=first feeders=equal gpu_period= owners=respect owners=ignore users=alone users=fair ;;
             las) echo itval= queue= factor= queues= floor= explore= latest= feeders=first feeders=equal gpu_period= owners=respect owners=ignore users=alone users=fair ;;
-            slaq) echo itval= floor= parts= explore= latest= feeders=first feeders=equal gpu_period= owners=respect owners=ignore users=alone users=fair ;;
+            slaq) echo itval= floor= explore= latest= feeders=first feeders=equal gpu_period= owners=respect owners=ignore users=alone users=fair ;;
             srtf) echo itval= explore= hysteresis= floor= latest= feeders=first feeders=equal gpu_period= owners=respect owners=ignore users=alone users=fair ;;
             # end
         esac

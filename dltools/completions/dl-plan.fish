@@ -15,9 +15,9 @@ function __dltools_parameters
         switch $policy
             # generated: parameters
             case flowcon
-                string split ' ' 'alpha= itval= backoff=true backoff=false itval_max= signed=true signed=false floor=true floor=false early=true early=false explore= latest= feeders=first feeders=equal gpu_period= owners=respect owners=ignore users=alone users=fair'
+                string split ' ' 'alpha= itval= itval_max= signed=true signed=false floor=true floor=false early=true early=false explore= latest= feeders=first feeders=equal gpu_period= owners=respect owners=ignore users=alone users=fair'
             case tradl
-                string split ' ' 'itval= favour=nearest favour=farthest explore= backoff=true backoff=false itval_max= latest= feeders=first feeders=equal gpu_period= owners=respect owners=ignore users=alone users=fair'
+                string split ' ' 'itval= explore= itval_max= latest= feeders=first feeders=equal gpu_period= owners=respect owners=ignore users=alone users=fair'
             case dqoes
                 string split ' ' 'alpha= beta= itval= itval_max= gain=direct gain=fixed trim=true trim=false explore= latest= feeders=first feeders=equal gpu_period= owners=respect owners=ignore users=alone users=fair'
             case specon
@@ -29,7 +29,7 @@ function __dltools_parameters
             case las
                 string split ' ' 'itval= queue= factor= queues= floor= explore= latest= feeders=first feeders=equal gpu_period= owners=respect owners=ignore users=alone users=fair'
             case slaq
-                string split ' ' 'itval= floor= parts= explore= latest= feeders=first feeders=equal gpu_period= owners=respect owners=ignore users=alone users=fair'
+                string split ' ' 'itval= floor= explore= latest= feeders=first feeders=equal gpu_period= owners=respect owners=ignore users=alone users=fair'
             case srtf
                 string split ' ' 'itval= explore= hysteresis= floor= latest= feeders=first feeders=equal gpu_period= owners=respect owners=ignore users=alone users=fair'
             # end

@@ -170,8 +170,8 @@ def _tradl(title: str, file: str) -> Experiment:
         title,
         file,
         {"mean time to first target": 1 - 0.482, "makespan": None},
-        _grid("tradl", ("quota",), favour=("nearest", "farthest"), itval=("20", "30")),
-        _grid("tradl", ("weight", "priority"), favour=("nearest", "farthest"), itval=("10", "30")),
+        _grid("tradl", ("quota",), itval=("20", "30")),
+        _grid("tradl", ("weight", "priority"), itval=("10", "30")),
         why={0.0: _FLOOR, 1.0: _FLOOR},
     )
 

@@ -64,7 +64,7 @@ def test_policies_are_listed_by_name(lines) -> None:
     "begin",
     [
         "    alpha=0.03, 0 to 1: ",
-        "    backoff=true, true or false: ",
+        "    signed=true, true or false: ",
         '    gain="direct", direct or fixed: ',
         "    latest=1.2, 1 to 100: ",
         "    class NL, growing: ",

@@ -12,7 +12,7 @@ the authors' published code. The following is ours:
 - Until two intervals are over, a new job's growth is taken from its first reports (`early`). They
   do not change its class.
 - Only change for the better counts as growth; `signed=false` is the paper's rule.
-- The parameters `backoff=false` and `itval_max`.
+- The back-off ends at `itval_max`.
 """
 
 from __future__ import annotations
@@ -59,12 +59,9 @@ class Parameters:
     itval: float = parameter(
         30.0, "seconds between two rounds", low=0.1, high=86400.0, source="paper"
     )
-    backoff: bool = parameter(
-        True, "double the interval while every job is completing", source="paper"
-    )
     itval_max: float = parameter(
         480.0,
-        "longest interval (s) that the back-off reaches",
+        "longest interval (s) while every job is completing; as itval: no back-off",
         low=0.1,
         high=86400.0,
         source="ours",
@@ -92,8 +89,7 @@ class FlowCon:
 
     def requirements(self, parameters: Parameters) -> Requirements:
         """A round each interval, which backs off; a history of two intervals."""
-        longest = parameters.itval_max if parameters.backoff else parameters.itval
-        return Requirements(parameters.itval, longest, windows=2, efforts=True)
+        return Requirements(parameters.itval, parameters.itval_max, windows=2, efforts=True)
 
     def decide(self, cluster: Cluster, parameters: Parameters, state: State) -> Decision:
         """Classify every job by its growth efficiency, and limit it by its class."""

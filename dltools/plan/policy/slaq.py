@@ -31,9 +31,6 @@ class Parameters:
     floor: float = parameter(
         0.1, "least share of a job (of 1/n)", low=0.001, high=1.0, source="ours"
     )
-    parts: float = parameter(
-        4.0, "parts per job that the host is cut into", low=1.0, high=100.0, source="ours"
-    )
 
 
 class Slaq:
@@ -80,6 +77,9 @@ class Slaq:
 
 SLAQ = Slaq()
 
+_PARTS = 4
+"""Parts per job that the host is cut into (ours)."""
+
 _NO_GAIN = 1e-3
 """A job counts as converged if its metric would gain less than this fraction of its change
 so far with the whole host for an interval (ours)."""
@@ -116,7 +116,7 @@ def _greedy(
     """Give the jobs of known curve, part by part, what those of unknown curve leave."""
     total = sum(shares[job.id] for job in known)
     floor = parameters.floor * total / len(known)
-    part = (total - floor * len(known)) / (max(1, int(parameters.parts)) * len(known))
+    part = (total - floor * len(known)) / (_PARTS * len(known))
     reached: dict[str, float] = {}
     flat: list[Job] = []
     heap: list[tuple[float, int, str, str]] = []
@@ -139,7 +139,7 @@ def _greedy(
             flat.append(job)
         else:
             offer(job)
-    for _ in range(max(1, int(parameters.parts)) * len(known)):
+    for _ in range(_PARTS * len(known)):
         if not heap:
             break
         gain, _, _, key = heapq.heappop(heap)

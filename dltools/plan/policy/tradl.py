@@ -55,24 +55,15 @@ class Parameters:
     itval: float = parameter(
         30.0, "seconds between two rounds", low=0.1, high=86400.0, source="ours"
     )
-    favour: str = parameter(
-        "nearest",
-        "jobs that phase 1 favours: nearest to their targets, or farthest from them",
-        choices=("nearest", "farthest"),
-        source="ours",
-    )
     explore: float = parameter(
         10.0,
         "CPU seconds for which a job whose metric has not appeared stays in phase 1",
         low=0.0,
         source="ours",
     )
-    backoff: bool = parameter(
-        True, "double the interval while every job is past its targets", source="ours"
-    )
     itval_max: float = parameter(
         480.0,
-        "longest interval (s) that the back-off reaches",
+        "longest interval (s) while every job is past its targets; as itval: no back-off",
         low=0.1,
         high=86400.0,
         source="ours",
@@ -89,8 +80,9 @@ class Tradl:
 
     def requirements(self, parameters: Parameters) -> Requirements:
         """A round each interval and whenever a target is met; learning curves."""
-        longest = parameters.itval_max if parameters.backoff else parameters.itval
-        return Requirements(parameters.itval, longest, curves=True, targets=True, efforts=True)
+        return Requirements(
+            parameters.itval, parameters.itval_max, curves=True, targets=True, efforts=True
+        )
 
     def decide(self, cluster: Cluster, parameters: Parameters, state: State) -> Decision:
         """Put each job into its phase and share the host among the phases."""
@@ -98,7 +90,7 @@ class Tradl:
         refit(host.jobs)
         found = {job.id: _remaining(job, parameters.explore) for job in host.jobs}
         phases = {job.id: phase(job, found[job.id]) for job in host.jobs}
-        shares = _shares(host, phases, found, parameters)
+        shares = _shares(host, phases, found)
         allocations = {
             job.id: Allocation(
                 shares[job.id],
@@ -163,10 +155,7 @@ def _remaining(job: Job, explore: float) -> Remaining:
 
 
 def _shares(
-    host: HostState,
-    phases: Mapping[str, str],
-    found: Mapping[str, Remaining],
-    parameters: Parameters,
+    host: HostState, phases: Mapping[str, str], found: Mapping[str, Remaining]
 ) -> dict[str, float]:
     """Return shares that sum to 1, none below 1/(n + 1)."""
     jobs = host.jobs
@@ -177,7 +166,7 @@ def _shares(
     shares = {job.id: floor for job in jobs}
     left = 1.0 - floor * len(jobs)
     for group, weights in (
-        (groups[FIRST], _weights(groups[FIRST], found, parameters.favour)),
+        (groups[FIRST], _weights(groups[FIRST], found)),
         (groups[SECOND], {job.id: 1.0 for job in groups[SECOND]}),
     ):
         room = {job.id: max(0.0, cap(job, host.cpus) - floor) for job in group}
@@ -187,15 +176,14 @@ def _shares(
     return with_leftover(shares, left)
 
 
-def _weights(jobs: Sequence[Job], found: Mapping[str, Remaining], favour: str) -> dict[str, float]:
+def _weights(jobs: Sequence[Job], found: Mapping[str, Remaining]) -> dict[str, float]:
     """Return weights by the CPU seconds to the first target. Jobs whose time is unknown are taken
     to need the mean of the others."""
     known = {
         job.id: max(1e-3, seconds) for job in jobs if (seconds := found[job.id].seconds) is not None
     }
     mean = math.fsum(known.values()) / len(known) if known else 1.0
-    needs = {job.id: known.get(job.id, mean) for job in jobs}
-    return {key: need if favour == "farthest" else 1 / need for key, need in needs.items()}
+    return {job.id: 1 / known.get(job.id, mean) for job in jobs}
 
 
 def _met(job: Job) -> TargetMet | None:

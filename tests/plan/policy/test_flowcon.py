@@ -128,7 +128,7 @@ def test_all_completing_takes_limits_off_and_doubles_the_interval() -> None:
         (4, {}, 10.0),  # 30: doubled to 20, so the next is at 50; 40 is 10 s before it
         (5, {}, 40.0),  # 50: doubled again
         (5, {"itval_max": 20}, 20.0),
-        (5, {"backoff": False}, 10.0),
+        (5, {"itval_max": 10.0}, 10.0),
     ],
 )
 def test_the_interval_doubles_up_to_its_bound(samples, given, wait) -> None:

@@ -52,11 +52,6 @@ def test_the_job_nearest_to_its_first_target_gets_most_of_the_rest() -> None:
     assert shares(made) == {"a": 0.3182, "b": 0.4318, "c": 0.25}
 
 
-def test_the_job_farthest_from_its_target_can_be_favoured_instead() -> None:
-    made = rows({"a": [1.0, 0.9], "b": [1.0, 0.8], "c": [1.0, 0.9]})
-    assert shares(made, favour="farthest") == {"a": 0.4318, "b": 0.3182, "c": 0.25}
-
-
 def test_phase_2_shares_what_the_threads_of_phase_1_leave() -> None:
     # One thread on two CPUs can use half a host: a gets 1/2, b and c what is left.
     made = rows({"a": [1.0, 0.9], "b": [1.0, 0.4], "c": [1.0, 0.9]}, thread_count=1)
