@@ -9,10 +9,10 @@ from pathlib import Path
 
 from dltools.apply.migrate.migration import Migration, MigrationFiles
 from dltools.apply.original_settings import foreign_settings, is_restored
-from dltools.engine.identity import own_records
 from dltools.engine.interface import Engine, GoneError, LocatedContainer
 from dltools.engine.journal import Entry, Journal
 from dltools.engine.limits.cpu_limits import Locator, current_settings, settings_in_force
+from dltools.engine.links import own_records
 from dltools.engine.runs import UNKNOWN_RUN, ApplyRun
 from dltools.engine.turn_notes import TurnNote, read_notes
 from dltools.errors import AccessError, DataError

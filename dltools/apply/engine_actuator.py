@@ -22,7 +22,6 @@ from dltools.apply.settings_update import SettingsUpdate, compare
 from dltools.apply.turn_order import Turn
 from dltools.apply.turns import Rotation
 from dltools.engine.event_feed import EventFeed
-from dltools.engine.identity import own_records
 from dltools.engine.interface import (
     Container,
     Engine,
@@ -34,6 +33,7 @@ from dltools.engine.interface import (
 from dltools.engine.journal import Entry, Journal
 from dltools.engine.left_alone import FOLDER, LeftAlone, LeftAloneRecords
 from dltools.engine.limits.cpu_limits import Locator, attainable_settings, settings_in_force
+from dltools.engine.links import own_records
 from dltools.engine.pauses import set_state, why_no_pause
 from dltools.errors import UnavailableError
 from dltools.labels import longest_pause_s

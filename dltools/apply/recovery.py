@@ -40,10 +40,10 @@ from pathlib import Path
 from dltools.apply.original_settings import foreign_settings, is_restored, restore, timestamp
 from dltools.apply.refusals import FOREIGN, has_processes
 from dltools.apply.settings_update import read_back
-from dltools.engine.identity import own_records
 from dltools.engine.interface import Container, Engine, GoneError, LocatedContainer, RefusedError
 from dltools.engine.journal import Entry, Journal
 from dltools.engine.limits.cpu_limits import Locator, current_settings, recorded_settings
+from dltools.engine.links import own_records
 from dltools.engine.pauses import set_state, unpause
 from dltools.engine.runs import UNKNOWN_RUN, ApplyRun
 from dltools.engine.turn_notes import TurnNotes

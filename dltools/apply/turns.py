@@ -25,7 +25,6 @@ from dltools.apply.original_settings import timestamp
 from dltools.apply.turn_order import Place, Turn, TurnWait, Use
 from dltools.apply.turn_queues import TurnQueues
 from dltools.engine import host
-from dltools.engine.cgroup_counters import cpu_seconds
 from dltools.engine.cgroup_files import Directory
 from dltools.engine.demand import DemandWatch, threads_wait
 from dltools.engine.freezer import thaw_if_stuck
@@ -260,7 +259,7 @@ class _Counters:
             except (GoneError, RefusedError):
                 return None
         located = self._located[id_]
-        used = cpu_seconds(located.cgroup) if located.cgroup else None
+        used = located.cgroup.cpu().seconds if located.cgroup else None
         if used is None and located.cgroup is not None:
             del self._located[id_]  # it has restarted: look for its new cgroup
         return used

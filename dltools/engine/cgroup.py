@@ -1,4 +1,4 @@
-"""Where a process's cgroup is, versions 1 and 2.
+"""A cgroup, versions 1 and 2: where that of a process is, its processes and its counters.
 
 The directories are found through /proc/PID/cgroup and the cgroup mounts of /proc/self/mountinfo;
 no path is guessed, so that every driver (cgroupfs, systemd) and every --cgroup-parent works. Each
@@ -13,8 +13,8 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from dltools.engine.cgroup_files import Directory
-from dltools.engine.kernel_files import ROOT, HeldFiles, read_text
+from dltools.engine.cgroup_files import CpuUsage, Directory, MemoryUsage, Transfer, Usage
+from dltools.engine.kernel_files import ROOT, HeldFiles, pressure_seconds, read_int, read_text
 
 _EVERY_CGROUP_HAS = "cgroup.procs"
 _THREADS = {1: "tasks", 2: "cgroup.threads"}
@@ -109,6 +109,48 @@ class Cgroup:
         while (path.parent / _EVERY_CGROUP_HAS).exists():
             path = path.parent
             yield Directory(path, found.version)
+
+    def usage(self) -> Usage:
+        """Read its counters and limits; what cannot be read is None."""
+        read = self.files.read
+        memory, io = self.directory("memory"), self.directory("blkio")
+        return Usage(
+            cpu=self.cpu(),
+            memory=memory.memory(read) if memory else MemoryUsage(),
+            io=io.io(read) if io else Transfer(),
+            threads=self._thread_count(),
+            pressure=self._pressure(),
+        )
+
+    def cpu(self) -> CpuUsage:
+        """Read its counters and limits of CPU."""
+        read = self.files.read
+        cpu, cpuset, cpuacct = map(self.directory, ("cpu", "cpuset", "cpuacct"))
+        found = cpu.cpu(read) if cpu else CpuUsage()
+        if cpuset:
+            found = found._replace(cpuset=cpuset.cpuset(read))
+        if cpuacct and cpuacct.version == 1:
+            nanos = read_int(f"{cpuacct.path}/cpuacct.usage", read)
+            found = found._replace(seconds=None if nanos is None else nanos / 1e9)
+        if self.has_those_below and found.seconds is None and self.unified is not None:
+            # Version 2 counts without a controller, also where version 1 has them all.
+            found = found._replace(seconds=Directory(self.unified, 2).cpu(read).seconds)
+        return found
+
+    def _thread_count(self) -> int | None:
+        """Return how many threads there are, counted where the controller pids is elsewhere."""
+        pids = self.directory("pids")
+        counted = read_int(f"{pids.path}/pids.current", self.files.read) if pids else None
+        return counted if counted is not None or not self.has_those_below else len(self.threads)
+
+    def _pressure(self) -> dict[str, float]:
+        """Return pressure in seconds; version 1 hosts keep it in the unified hierarchy too."""
+        found = {
+            name: pressure_seconds(f"{self.unified}/{name}.pressure", self.files.read)
+            for name in ("cpu", "memory", "io")
+            if self.unified is not None
+        }
+        return {name: total for name, total in found.items() if total is not None}
 
 
 @dataclass(frozen=True, slots=True)

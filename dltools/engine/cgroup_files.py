@@ -12,7 +12,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import NamedTuple
 
-from dltools.engine.kernel_files import Read, number_after, read_flat, read_int, read_text
+from dltools.engine.kernel_files import ROOT, Read, number_after, read_flat, read_int, read_text
 from dltools.engine.scales import quota_in_cores, weight_from_v2
 
 _UNLIMITED = 1 << 62
@@ -137,7 +137,7 @@ class Directory(NamedTuple):
 
     def cpu(self, read: Read) -> CpuUsage:
         """Return the limits and counters of the controller cpu. Of version 1 the CPU time used is
-        the controller cpuacct's: `cpu_seconds_v1`."""
+        the controller cpuacct's."""
         stat = read_flat(f"{self.path}/cpu.stat", read)
         key, scale = ("throttled_time", 1e9) if self.version == 1 else ("throttled_usec", 1e6)
         used, throttled = stat.get("usage_usec"), stat.get(key)
@@ -177,7 +177,13 @@ class Directory(NamedTuple):
         return Transfer() if self.version == 1 else Transfer(0, 0)
 
 
-def cpu_seconds_v1(directory: Path, read: Read) -> float | None:
-    """Return the CPU time used; `directory` is that of version 1's controller cpuacct."""
-    nanos = read_int(f"{directory}/cpuacct.usage", read)
-    return None if nanos is None else nanos / 1e9
+def network_bytes(pid: int, root: Path = ROOT, read: Read = read_text) -> Transfer:
+    """Return the bytes received and sent in a process's network namespace, lo left out."""
+    received = sent = None
+    for line in read(f"{root}/proc/{pid}/net/dev").splitlines():
+        name, colon, numbers = line.partition(":")
+        fields = numbers.split()
+        if colon and name.strip() != "lo" and len(fields) >= 9:
+            received = (received or 0) + int(fields[0])
+            sent = (sent or 0) + int(fields[8])
+    return Transfer(received, sent)

@@ -16,7 +16,7 @@ import os
 import re
 import time
 from collections.abc import Callable, Iterator
-from contextlib import suppress
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import BinaryIO
 
@@ -93,28 +93,11 @@ def read_log(path: Path, since: float) -> Iterator[list[bytes]]:
     Of more than `LARGEST_BACKLOG` bytes the newest are read; then it ends with `RefusedError`.
     Raises OSError.
     """
-    left, is_cut = LARGEST_BACKLOG, False
-    files = [old for old in rotated(path) if _changed(old) >= since]
-    chosen: list[tuple[Path, int]] = []
-    for file in (path, *reversed(files)):
-        if left <= 0:
-            is_cut = True
-            break
-        chosen.append((file, left))
-        with suppress(FileNotFoundError):
-            left -= file.stat().st_size
-    for file, most in reversed(chosen):
-        try:
-            opened = file.open("rb", buffering=0)
-        except FileNotFoundError:
-            if file == path:
-                raise
-            continue  # it was packed or removed meanwhile
-        with opened:
-            lines = _Lines(opened)
-            is_cut |= lines.seek(since, most)
-            while (found := lines.read(_BLOCK)) is not None:
-                yield found
+    is_cut = False
+    with closing(FollowedFile(path, since, lambda: True)) as flow:
+        while found := flow.take():
+            is_cut |= flow.is_behind
+            yield found
     if is_cut:
         raise RefusedError(cut_message())
 
@@ -215,7 +198,8 @@ def _stamp(since: float) -> bytes:
 
 class FollowedFile(LogFlow):
     """A log as it goes on. A file that takes its place when it has grown too long is gone on with,
-    and so are those that were there between two looks."""
+    and so are those that were there between two looks. Of what is there already the newest
+    `LARGEST_BACKLOG` bytes come, and it is behind at first if that is not all."""
 
     def __init__(
         self,
@@ -232,13 +216,19 @@ class FollowedFile(LogFlow):
         self._has_ended = has_ended
         self._settled_s = settled_s
         self.is_behind = self._is_settled = False
-        earlier = [] if is_new_only else [one for one in rotated(path) if _changed(one) >= since]
-        self._file = (earlier[0] if earlier else path).open("rb", buffering=0)
+        first, most, self._is_cut = path, LARGEST_BACKLOG, False
+        for older in [] if is_new_only else reversed(rotated(path)):
+            size = _size(first)
+            if _changed(older) < since or size >= most:
+                self._is_cut = _changed(older) >= since
+                break
+            first, most = older, most - size
+        self._file = first.open("rb", buffering=0)
         self._lines = _Lines(self._file)
         if is_new_only:
             self._file.seek(0, os.SEEK_END)
         else:
-            self._lines.seek(since, 1 << 62)
+            self._is_cut |= self._lines.seek(since, most)
 
     @property
     def ended(self) -> bool:
@@ -250,7 +240,8 @@ class FollowedFile(LogFlow):
         found: list[bytes] = []
         if self._file.closed:
             return found
-        self.is_behind = self._unread() > LARGEST_BACKLOG
+        self.is_behind = self._is_cut or self._unread() > LARGEST_BACKLOG
+        self._is_cut = False
         came = 0
         while came <= LARGEST_BACKLOG:
             entries = self._lines.read(_BLOCK)
@@ -318,6 +309,11 @@ def _status(path: Path) -> os.stat_result | None:
         return path.stat()
     except OSError:
         return None
+
+
+def _size(path: Path) -> int:
+    seen = _status(path)
+    return seen.st_size if seen else 0
 
 
 def _changed(path: Path) -> float:

@@ -29,7 +29,7 @@ class ApplyRun:
         if self.pid <= 0:
             return False
         state, began = _state_and_start(self.pid)
-        return began == self.began and state != "Z" if began else _exists(self.pid)
+        return bool(began) and began == self.began and state != "Z"
 
     @property
     def is_stopped(self) -> bool:
@@ -73,14 +73,3 @@ def _state_and_start(pid: int) -> tuple[str, int]:
     there."""
     words = stat_of(pid)
     return (words[0], int(words[19])) if len(words) > 19 else ("", 0)
-
-
-def _exists(pid: int) -> bool:
-    """Tell whether a process exists that /proc does not show."""
-    try:
-        os.kill(pid, 0)
-    except PermissionError:
-        return True
-    except OSError:
-        return False
-    return False  # /proc would have shown it: it has just ended

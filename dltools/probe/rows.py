@@ -14,8 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 from dltools.engine.cgroup import Cgroup
-from dltools.engine.cgroup_counters import network_bytes, usage
-from dltools.engine.cgroup_files import CpuUsage, MemoryUsage, Transfer, Usage
+from dltools.engine.cgroup_files import CpuUsage, MemoryUsage, Transfer, Usage, network_bytes
 from dltools.engine.distributed import Membership, membership_at_start
 from dltools.engine.gpu_access import share_at_start
 from dltools.engine.interface import Container, Engine
@@ -81,7 +80,7 @@ def container_row(
     }
     if group is None:
         return row | _columns_elsewhere(used) | _recorded_limits(container.recorded, host_row)
-    here = usage(group)
+    here = group.usage()
     return row | {
         **_cpu_columns(here.cpu, host_row),
         **{f"{name}_pressure_seconds": value for name, value in here.pressure.items()},

@@ -23,7 +23,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from dltools.engine import cgroup
-from dltools.engine.cgroup_counters import usage
 from dltools.engine.scales import weight_to_v2
 
 IMAGE = "dltools-torch"
@@ -66,7 +65,7 @@ class Job:
 
     @property
     def cpu_seconds(self) -> float:
-        return usage(self.group).cpu.seconds or 0.0
+        return self.group.usage().cpu.seconds or 0.0
 
     @property
     def version(self) -> int:

@@ -4,14 +4,13 @@ import pytest
 from helpers.cgroup_trees import Machine
 
 from dltools.engine import cgroup
-from dltools.engine.cgroup_counters import Usage, network_bytes
-from dltools.engine.cgroup_counters import usage as usage_of
+from dltools.engine.cgroup_files import Usage, network_bytes
 
 
 def usage(machine: Machine, name: str) -> Usage:
     found = cgroup.of_process(machine.pid(name), cgroup.mounts(machine.root), machine.root)
     assert found is not None
-    return usage_of(found)
+    return found.usage()
 
 
 @pytest.mark.parametrize(
@@ -80,6 +79,6 @@ def test_network_bytes_leave_lo_out(machine) -> None:
 def test_a_vanished_cgroup_gives_unknowns_and_no_error(tmp_path) -> None:
     gone = cgroup.Cgroup({}, tmp_path / "gone")
     assert not gone.exists
-    assert usage_of(gone).cpu.seconds is None
-    assert not usage_of(gone).cpu.is_quota_known
-    assert not usage_of(gone).memory.is_limit_known
+    assert gone.usage().cpu.seconds is None
+    assert not gone.usage().cpu.is_quota_known
+    assert not gone.usage().memory.is_limit_known

@@ -119,8 +119,8 @@ def test_it_has_ended_with_its_container_and_its_last_line(path) -> None:
 
 
 def test_too_much_at_once_is_told(path, monkeypatch) -> None:
-    monkeypatch.setattr(log_files, "LARGEST_BACKLOG", 1 << 10)
-    path.write_bytes(b"".join(line(n, "a" * 100) for n in range(100)))
+    monkeypatch.setattr(log_files, "LARGEST_BACKLOG", 1 << 17)
+    path.write_bytes(b"".join(line(n, "a" * 100) for n in range(4000)))
     flow = FollowedFile(path, 0.0, lambda: False)
     flow.take()
     assert flow.is_behind

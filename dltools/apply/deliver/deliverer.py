@@ -13,8 +13,8 @@ from typing import Any
 
 from dltools.apply.deliver.copying import DamagedError, copy_checkpoint, read_manifest
 from dltools.apply.deliver.delivery import Delivery, DeliveryFiles, Step
-from dltools.engine.identity import has_container, own_records
 from dltools.engine.interface import Container, Delivers, Engine, GoneError, RefusedError, needed
+from dltools.engine.links import has_container, own_records
 from dltools.errors import UnavailableError
 from dltools.labels import CHECKPOINT, PROTECT, is_true
 from dltools.plan.realisation.settings import Settings, as_found

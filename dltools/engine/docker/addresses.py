@@ -5,8 +5,8 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+from contextlib import suppress
 from pathlib import Path
-from typing import Any
 from urllib.parse import SplitResult, urlsplit
 
 from dltools.engine.address import Address
@@ -88,25 +88,13 @@ def context_address(name: str) -> Address:
     return Address(url, f"docker context {name}", settings, name)
 
 
-def http_headers() -> dict[str, str]:
-    """Return the headers that the docker command's configuration adds to each request."""
-    found = _configuration().get("HttpHeaders")
-    return {str(k): str(v) for k, v in found.items()} if isinstance(found, dict) else {}
-
-
 def _context_name() -> str:
     """Return the docker command's current context, "" for the default one."""
-    name = os.environ.get("DOCKER_CONTEXT") or str(_configuration().get("currentContext") or "")
-    return "" if name == "default" else name
-
-
-def _configuration() -> dict[str, Any]:
-    """Return the docker command's configuration, {} where there is none that can be read."""
-    try:
-        found = json.loads((configuration_folder() / "config.json").read_text())
-    except (OSError, ValueError):
-        return {}
-    return found if isinstance(found, dict) else {}
+    name = os.environ.get("DOCKER_CONTEXT")
+    with suppress(OSError, ValueError, AttributeError):
+        configuration = json.loads((configuration_folder() / "config.json").read_text())
+        name = name or str(configuration.get("currentContext") or "")
+    return "" if name in (None, "default") else name
 
 
 def configuration_folder() -> Path:

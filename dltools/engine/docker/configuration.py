@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from dltools.engine.interface import Container
+from dltools.engine.interface import Container, Move
 from dltools.engine.limits.limit_fields import creation_fields
 from dltools.labels import ORIGIN
 
@@ -15,12 +15,22 @@ _GRACE_S = 10.0
 NO_RESTART = {"Name": "no"}
 
 
-def creation_body(container: Container, original: Mapping[str, Any], image: str) -> dict[str, Any]:
-    """Return the body of the request that creates the same container on another engine.
+def move_of(container: Container, original: Mapping[str, Any], image: str) -> Move:
+    """Return what another engine must know to run a container. `original` are the fields of limits
+    that dl-apply has changed, as they were before; `image` is what the other engine calls the
+    image."""
+    config, found = container.native["Config"], _host_config(container)
+    timeout = config.get("StopTimeout")
+    return Move(
+        _creation_body(container, original, image),
+        found.get("RestartPolicy") or NO_RESTART,
+        str(config.get("StopSignal") or "SIGTERM"),
+        _GRACE_S if timeout is None else float(timeout),
+    )
 
-    `original` are the fields of limits that dl-apply has changed, as they were before; `image` is
-    what the other engine calls the image.
-    """
+
+def _creation_body(container: Container, original: Mapping[str, Any], image: str) -> dict[str, Any]:
+    """Return the body of the request that creates the same container on another engine."""
     config = {**container.native["Config"], "Image": image}
     if config.get("Hostname") == container.id[:12]:
         del config["Hostname"]
@@ -53,19 +63,6 @@ def look_body(container: Container, image: str) -> dict[str, Any]:
             "Mounts": _host_config(container).get("Mounts") or [],
         },
     }
-
-
-def restart_policy(container: Container) -> Mapping[str, Any]:
-    """Return when the engine starts a container again by itself."""
-    found: Mapping[str, Any] = _host_config(container).get("RestartPolicy") or NO_RESTART
-    return found
-
-
-def stopping(container: Container) -> tuple[str, float]:
-    """Return the signal that asks a container to stop, and how long that may take (s)."""
-    config = container.native["Config"]
-    found = config.get("StopTimeout")
-    return str(config.get("StopSignal") or "SIGTERM"), _GRACE_S if found is None else float(found)
 
 
 def _host_config(container: Container) -> Mapping[str, Any]:

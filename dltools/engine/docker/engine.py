@@ -13,15 +13,9 @@ from dltools.bounded_reading import LineSplitter
 from dltools.engine.address import Address
 from dltools.engine.cgroup import belongs_to
 from dltools.engine.cgroup_files import Usage
-from dltools.engine.docker.addresses import check, default_address, http_headers, socket_of
+from dltools.engine.docker.addresses import check, default_address, socket_of
 from dltools.engine.docker.answers import container_of, event_of, listed_of, usage_of
-from dltools.engine.docker.configuration import (
-    NO_RESTART,
-    creation_body,
-    look_body,
-    restart_policy,
-    stopping,
-)
+from dltools.engine.docker.configuration import NO_RESTART, look_body, move_of
 from dltools.engine.docker.streams import asked_log, followed_log, log_file
 from dltools.engine.docker.swarm import SERVICE, Swarm
 from dltools.engine.docker.transport import Transport, dial_socket, quoted, understood
@@ -69,7 +63,7 @@ def connect(address: Address | None = None) -> Transport:
     from dltools.engine.docker.remote import Tunnel, dial_tcp
 
     dial = Tunnel(address.url).dial if address.scheme == "ssh" else dial_tcp(address)
-    return Transport(address.url, dial, headers=http_headers())
+    return Transport(address.url, dial)
 
 
 _FREEZES_AGAIN_S = (0.02, 0.1, 0.5)
@@ -279,10 +273,7 @@ class DockerEngine(WritesLimits, Pauses, Moves, Delivers):
         """Return what another engine must know to run a container. `original` are the limits that
         dl-apply has changed, as they were before; `image` is what the other engine calls the
         image."""
-        signal, grace_s = stopping(container)
-        return Move(
-            creation_body(container, original, image), restart_policy(container), signal, grace_s
-        )
+        return move_of(container, original, image)
 
     def describe_look(self, container: Container, image: str) -> Fields:
         """Return what another engine must know to show the volumes of a container."""

@@ -66,23 +66,15 @@ class Transport:
     server: str = ""
     """What the engine calls itself, such as Docker/20.10.24 (linux)."""
 
-    def __init__(
-        self,
-        where: str,
-        dial: Dial,
-        *,
-        is_local: bool = False,
-        headers: Mapping[str, str] | None = None,
-    ) -> None:
+    def __init__(self, where: str, dial: Dial, *, is_local: bool = False) -> None:
         """Ask the engine for its versions. `where` is its address, for messages; `is_local`:
-        whether it is behind a socket of this machine; `headers` go with each request."""
+        whether it is behind a socket of this machine."""
         self.is_local = is_local
         self.patience = Patience(0.0)
         """How long to wait for an engine that restarts: at first not at all."""
         self._where = where
         self._dial = dial
-        given = {"Host": urlsplit(where).netloc or "docker", **(headers or {})}
-        self._head = "".join(f"{name}: {text}\r\n" for name, text in given.items())
+        self._host = urlsplit(where).netloc or "docker"
         self._prefix = ""
         version = self.json("GET", "/version")
         self._prefix = (
@@ -122,7 +114,7 @@ class Transport:
         """Make a request and return its answer, of which the head has come."""
         query = f"?{urlencode(params)}" if params else ""
         data = b"" if body is None else json.dumps(body).encode()
-        head = f"{method} {self._prefix}{path}{query} HTTP/1.0\r\n{self._head}"
+        head = f"{method} {self._prefix}{path}{query} HTTP/1.0\r\nHost: {self._host}\r\n"
         if body is not None:
             head += f"Content-Type: application/json\r\nContent-Length: {len(data)}\r\n"
         connection = self._dial(timeout_s or TIMEOUT_S)
