@@ -217,74 +217,39 @@ def openmp_settings_in(environ: bytes) -> str:
     return " ".join(f"{name}={value}" for name, value in sorted(found.items()))
 
 
-_INTERACTIVE = frozenset(
-    {
-        "jupyter-lab",
-        "jupyter-labhub",
-        "jupyter-notebook",
-        "jupyter-server",
-        "jupyterhub-singleuser",
-        "ipykernel_launcher",
-        "start-notebook",
-        "start-singleuser",
-        "code-server",
-        "openvscode-server",
-        "rserver",
-        "rstudio",
-        "rstudio-server",
-        "sshd",
-    }
+_INTERACTIVE = re.compile(
+    r"jupyter-(?:lab|labhub|notebook|server)|jupyterhub-singleuser|ipykernel_launcher"
+    r"|start-(?:notebook|singleuser)|(?:code|openvscode)-server|rserver|rstudio(?:-server)?|sshd"
 )
-_JUPYTER = frozenset({"lab", "notebook", "server"})
-"""What may follow the program `jupyter`."""
 
-_SHELLS = frozenset({"ash", "bash", "busybox", "dash", "sh", "zsh"})
-_STARTERS = frozenset(
-    {"docker-init", "dumb-init", "env", "exec", "node", "nohup", "start", "sudo", "tini"}
+_STARTERS = re.compile(
+    r"(?:ba|da|z|a)?sh|busybox|(?:python|pypy)[\d.]*|docker-init|dumb-init|tini"
+    r"|env|exec|node|nohup|start|sudo"
 )
 """Programs whose first argument that is no option is the program that counts."""
 
-_PYTHON = re.compile(r"(python|pypy)[\d.]*")
 _SCRIPT_ENDING = re.compile(r"\.(py|sh)$")
 _ASSIGNMENT = re.compile(r"\w+=")
-_SEPARATOR = re.compile(r"[;&|\n]+")
-_MOST_SHELL_WORDS = 32
+_MOST_LEADING_WORDS = 32
 
 
 def interactive_program(words: Sequence[str]) -> str:
     """Return the name of the interactive program that a command line starts, "" if it starts none.
 
-    A name among the arguments of another program does not count. Of a shell's script each simple
-    command does.
+    A name among the arguments of another program does not count. Of a shell's script the first
+    command does: what it starts later is a process of its own.
     """
-    rest = islice(words, _MOST_SHELL_WORDS)
-    is_shell = False
+    rest = islice((part for word in words for part in word.split()), _MOST_LEADING_WORDS)
     for word in rest:
-        if is_shell and _is_script_option(word):
-            return _in_script(next(rest, ""))
         if word.startswith("-") or _ASSIGNMENT.match(word):
             continue
         name = _program_name(word)
-        if name in _INTERACTIVE:
-            return name
         if name == "jupyter":
-            kind = next((one for one in rest if not one.startswith("-")), "")
-            return f"jupyter-{kind}" if kind in _JUPYTER else ""
-        is_shell = name in _SHELLS
-        if not (is_shell or name in _STARTERS or _PYTHON.fullmatch(name)):
+            name = f"jupyter-{next((one for one in rest if not one.startswith('-')), '')}"
+        if _INTERACTIVE.fullmatch(name):
+            return name
+        if not _STARTERS.fullmatch(name):
             return ""
-    return ""
-
-
-def _is_script_option(word: str) -> bool:
-    """Tell whether a shell's option says that the next word is a script: -c, -lc, -ec."""
-    return word.startswith("-") and not word.startswith("--") and word.endswith("c")
-
-
-def _in_script(script: str) -> str:
-    for command in _SEPARATOR.split(script):
-        if found := interactive_program([word.strip("\"'") for word in command.split()]):
-            return found
     return ""
 
 

@@ -93,6 +93,7 @@ class FakeRuntime:
             ("Status", m.StatusRequest, self._status),
             ("ListContainers", m.ListContainersRequest, self._list),
             ("ContainerStatus", m.ContainerStatusRequest, self._container),
+            ("ListPodSandbox", m.ListPodSandboxRequest, self._list_pods),
             ("PodSandboxStatus", m.PodSandboxStatusRequest, self._pod),
             ("UpdateContainerResources", m.UpdateContainerResourcesRequest, self._update),
         ]
@@ -130,6 +131,16 @@ class FakeRuntime:
         id_ = request.container_id
         info = {"info": json.dumps(self.infos[id_])} if request.verbose else {}
         return messages.ContainerStatusResponse(status=self.containers[id_], info=info)
+
+    def _list_pods(self, _: Any) -> Any:
+        return messages.ListPodSandboxResponse(
+            items=[
+                messages.PodSandbox(
+                    id=one.id, metadata=one.metadata, labels=one.labels, annotations=one.annotations
+                )
+                for one in self.pods.values()
+            ]
+        )
 
     def _pod(self, request: Any) -> Any:
         return messages.PodSandboxStatusResponse(status=self.pods[request.pod_sandbox_id])

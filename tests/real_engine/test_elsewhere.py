@@ -31,7 +31,7 @@ def test_an_engine_is_reached_over_ssh(ssh, run) -> None:
 
 def test_a_broken_tunnel_is_opened_again(ssh, engine) -> None:
     found = connect(host_address(ssh.url))
-    tunnel = found._dial.__self__._open
+    tunnel = found._dial.__self__
     tunnel._ssh.kill()
     tunnel._ssh.wait()
     assert found.json("GET", "/info")["ID"] == engine.id

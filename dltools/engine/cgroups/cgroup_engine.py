@@ -53,18 +53,9 @@ _FILES: Mapping[str, tuple[tuple[str, str], ...]] = {
 }
 """For each limit the controller and the file that it needs, on version 1 or on version 2."""
 
-_OWNED: tuple[tuple[re.Pattern[str], str], ...] = (
-    (re.compile(r"^/docker(/|$)"), "containers of Docker: use --host unix:///var/run/docker.sock"),
-    (
-        re.compile(r"^/slurm(_[^/]*)?(/|$)|slurmstepd\.scope(/|$)"),
-        "jobs of Slurm, which must know when one is paused: use --host slurm:",
-    ),
-    (re.compile(r"^/kubepods(\.slice)?(/|$)"), "pods of Kubernetes: use --host cri:///PATH"),
-    (
-        re.compile(r"^/libpod_parent(/|$)|/libpod-"),
-        "containers of Podman: use --host unix:///run/podman/podman.sock",
-    ),
-    (re.compile(r"[/-][0-9a-f]{64}(\.scope)?(/|$)"), "containers of an engine: name its socket"),
+_OWNED = re.compile(
+    r"^/(docker|libpod_parent|slurm(_[^/]*)?|kubepods(\.slice)?)(/|$)|slurmstepd\.scope(/|$)"
+    r"|/libpod-|[/-][0-9a-f]{64}(\.scope)?(/|$)"
 )
 """Cgroups that an engine keeps a record of, which would not know of changes to their files."""
 
@@ -126,15 +117,18 @@ class CgroupEngine(WritesLimits, Pauses):
         self.memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
         self.has_gpu = (root / "dev/nvidiactl").exists()
         for pattern in self._patterns:
-            if reason := self.owner(pattern):
-                raise ConfigError(f"{self.kind}:{pattern}: these are {reason}")
+            if self.is_owned(pattern):
+                raise ConfigError(
+                    f"{self.kind}:{pattern}: these are another engine's; name its address, such as "
+                    "unix:///var/run/docker.sock, slurm: or cri:///PATH"
+                )
         self.capabilities = self.can_at_all()
 
     # What differs between the kinds of cgroups
 
-    def owner(self, path: str) -> str | None:
-        """Return whose a cgroup is if another engine keeps a record of it, None if none does."""
-        return next((whose for pattern, whose in _OWNED if pattern.search(path)), None)
+    def is_owned(self, path: str) -> bool:
+        """Tell whether another engine keeps a record of a cgroup."""
+        return bool(_OWNED.search(path))
 
     def naming(self, path: str, processes: Sequence[Process]) -> Naming:
         """Return what a cgroup is called: its path, without the first slash."""
@@ -260,7 +254,7 @@ class CgroupEngine(WritesLimits, Pauses):
     # Inside
 
     def _paths(self) -> Iterator[str]:
-        return (path for path in self._tree.paths(self._patterns) if not self.owner(path))
+        return (path for path in self._tree.paths(self._patterns) if not self.is_owned(path))
 
     def _ids(self) -> Iterator[tuple[str, str]]:
         for path in self._paths():

@@ -68,9 +68,9 @@ class SlurmEngine(CgroupEngine):
         self._names: dict[str, Naming] = {}
         super().__init__(PATTERNS, root, logs)
 
-    def owner(self, path: str) -> str | None:
-        """Return None: Slurm's jobs are what this engine shows."""
-        return None
+    def is_owned(self, path: str) -> bool:
+        """Return False: Slurm's jobs are what this engine shows."""
+        return False
 
     def naming(self, path: str, processes: Sequence[Process]) -> Naming:
         """Return the name that its user has given a job, with its number."""
@@ -81,7 +81,7 @@ class SlurmEngine(CgroupEngine):
         main = self.main_process(processes)
         variables = self._variables(main.pid) if main else {}
         job = variables.get("SLURM_JOB_NAME", "")
-        user = self._user(path, main)
+        user = self._user(main)
         name = f"{_UNUSUAL.sub('_', job)[:_LONGEST]}-{number}" if job else f"job-{number}"
         labels = {
             "slurm.job": number,
@@ -186,18 +186,12 @@ class SlurmEngine(CgroupEngine):
         entries = data.decode(errors="replace").split("\0")
         return dict(one.split("=", 1) for one in entries if one.startswith("SLURM_JOB_"))
 
-    def _user(self, path: str, main: Process | None) -> str:
-        match = re.search(r"/uid_(\d+)/", path)
-        uid = int(match[1]) if match else None
-        if uid is None and main is not None:
-            with suppress(OSError):
-                uid = (self._tree.root / "proc" / str(main.pid)).stat().st_uid
-        if uid is None:
-            return ""
-        try:
-            return pwd.getpwuid(uid).pw_name
-        except KeyError:
-            return str(uid)
+    def _user(self, main: Process | None) -> str:
+        """Return who runs a job, "" where that is unknown."""
+        with suppress(OSError, KeyError):
+            pid = main.pid if main else 0
+            return pwd.getpwuid((self._tree.root / f"proc/{pid}").stat().st_uid).pw_name
+        return ""
 
 
 def job_number(path: str) -> str:

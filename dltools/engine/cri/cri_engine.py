@@ -11,7 +11,7 @@ from __future__ import annotations
 import hashlib
 import os
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -88,7 +88,6 @@ class CriEngine(WritesLimits, Pauses):
         """Ask which runtime it is. Raises as the engine does."""
         self._connection = Connection(url, patience or Patience(0.0))
         self._mounts = cgroup.mounts()
-        self._pods: dict[str, messages.PodSandboxStatus] = {}
         self._cgroups: dict[str, Cgroup] = {}
         version = self._connection.ask("Version", waits=False)
         status = self._connection.ask("Status", verbose=True)
@@ -104,16 +103,12 @@ class CriEngine(WritesLimits, Pauses):
     def containers(self, labels: Sequence[str] = (), names: Sequence[str] = ()) -> list[Listed]:
         """Return the running and paused containers that have all these labels (KEY or KEY=VALUE)
         and a name that one of these expressions matches."""
-        wanted = [re.compile(name) for name in names]
         found = []
-        for one, pod in self._with_pods(self._list()):
+        for one, pod in self._with_pods():
             name = pod_containers.container_name(one.metadata.name, pod.metadata)
             known = pod_containers.labels_of(one.labels, pod)
-            if (
-                one.state == _RUNNING
-                and has_labels(known, labels)
-                and (not wanted or any(expression.search(name) for expression in wanted))
-            ):
+            is_named = not names or any(re.search(expression, name) for expression in names)
+            if one.state == _RUNNING and has_labels(known, labels) and is_named:
                 found.append(Listed(one.id, name, self._state(one.id, known)))
         return found
 
@@ -137,7 +132,8 @@ class CriEngine(WritesLimits, Pauses):
         """Return one container, by id or name."""
         wanted = self._id_of(id_)
         answer = self._connection.ask("ContainerStatus", container_id=wanted, verbose=True)
-        pod = self._pod(str(pod_containers.info_of(answer.info).get("sandboxID") or ""))
+        pod_id = str(pod_containers.info_of(answer.info).get("sandboxID") or "")
+        pod = self._connection.ask("PodSandboxStatus", pod_sandbox_id=pod_id).status
         found = pod_containers.container_of(answer, pod)
         if found.state != "running":
             self._cgroups.pop(found.id, None)
@@ -166,29 +162,16 @@ class CriEngine(WritesLimits, Pauses):
 
     def _list(self) -> list[messages.Container]:
         found = list(self._connection.ask("ListContainers").containers)
-        for known, there in (
-            (self._pods, {one.pod_sandbox_id for one in found}),
-            (self._cgroups, {one.id for one in found}),
-        ):
-            for id_ in set(known) - there:
-                known.pop(id_, None)
+        for id_ in self._cgroups.keys() - {one.id for one in found}:
+            del self._cgroups[id_]
         return found
 
-    def _with_pods(
-        self, listed: Iterable[messages.Container]
-    ) -> Iterator[tuple[messages.Container, messages.PodSandboxStatus]]:
-        """Yield containers with their pods, but for those whose pod has gone meanwhile."""
-        for one in listed:
-            try:
-                yield one, self._pod(one.pod_sandbox_id)
-            except GoneError:
-                continue
-
-    def _pod(self, id_: str) -> messages.PodSandboxStatus:
-        """Return a pod, which is asked for once: what is used of it never changes."""
-        if id_ not in self._pods:
-            self._pods[id_] = self._connection.ask("PodSandboxStatus", pod_sandbox_id=id_).status
-        return self._pods[id_]
+    def _with_pods(self) -> Iterator[tuple[messages.Container, messages.PodSandbox]]:
+        """Yield all containers with their pods, but for those whose pod has just come or gone."""
+        pods = {one.id: one for one in self._connection.ask("ListPodSandbox").items}
+        for one in self._list():
+            if one.pod_sandbox_id in pods:
+                yield one, pods[one.pod_sandbox_id]
 
     def _id_of(self, text: str) -> str:
         """Return the id of a container, given that or its name, which another one may have had."""
@@ -196,7 +179,7 @@ class CriEngine(WritesLimits, Pauses):
             return text
         named = [
             one
-            for one, pod in self._with_pods(self._list())
+            for one, pod in self._with_pods()
             if pod_containers.container_name(one.metadata.name, pod.metadata) == text
         ]
         if not named:

@@ -16,6 +16,7 @@ import subprocess
 import tempfile
 import threading
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -78,6 +79,7 @@ _CONNECT_S = 10
 _OPTIONS = (
     "BatchMode=yes",
     "ExitOnForwardFailure=yes",
+    "StreamLocalBindUnlink=yes",
     f"ConnectTimeout={_CONNECT_S}",
     "ServerAliveInterval=5",
     "ServerAliveCountMax=3",
@@ -91,73 +93,52 @@ class Tunnel:
         """Open nothing yet."""
         self._url = url
         self._lock = threading.Lock()
-        self._open: _OpenTunnel | None = None
+        self._folder = tempfile.TemporaryDirectory(prefix="dltools-")
+        self._socket = str(Path(self._folder.name, "docker.sock"))
+        self._ssh: subprocess.Popen[bytes] | None = None
 
     def dial(self, timeout_s: float) -> socket.socket:
         """Connect to the engine; see `Dial`. Raises `UnavailableError` where there is no way."""
         with self._lock:
-            if self._open is not None and not self._open.stands:
-                self._open.close()
-                self._open = None
-            if self._open is None:
-                self._open = _OpenTunnel(self._url)
-            path = self._open.socket
-        return dial_socket(path)(timeout_s)
+            if self._ssh is None or self._ssh.poll() is not None:
+                self._ssh = self._opened()
+        return dial_socket(self._socket)(timeout_s)
 
-
-class _OpenTunnel:
-    def __init__(self, url: str) -> None:
-        self._url = url
-        self._folder = tempfile.TemporaryDirectory(prefix="dltools-")
-        self.socket = str(Path(self._folder.name, "docker.sock"))
+    def _opened(self) -> subprocess.Popen[bytes]:
+        pipe = subprocess.PIPE
+        command = _command(self._url, self._socket)
         try:
-            self._ssh = subprocess.Popen(
-                _command(url, self.socket),
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.PIPE,
-                start_new_session=True,
+            ssh = subprocess.Popen(
+                command, stdin=pipe, stdout=pipe, stderr=pipe, start_new_session=True
             )
         except FileNotFoundError as error:
-            self._folder.cleanup()
             raise UnavailableError(
-                f"no Docker engine answers at {url}: the program ssh is missing; install it"
+                f"no Docker engine answers at {self._url}: the program ssh is missing; install it"
             ) from error
-        atexit.register(self.close)
-        self._wait_until_it_stands()
+        atexit.register(ssh.kill)
+        if why := _fault(ssh):
+            host = urlsplit(self._url).netloc
+            raise UnavailableError(
+                f"no Docker engine answers at {self._url}: {why}; does `ssh {host}` work without a "
+                "password?"
+            )
+        return ssh
 
-    @property
-    def stands(self) -> bool:
-        return self._ssh.poll() is None
 
-    def close(self) -> None:
-        atexit.unregister(self.close)
-        self._ssh.kill()
-        self._ssh.wait()
-        self._folder.cleanup()
-
-    def _wait_until_it_stands(self) -> None:
-        stdin, stdout, stderr = self._ssh.stdin, self._ssh.stdout, self._ssh.stderr
-        assert stdin is not None and stdout is not None and stderr is not None
-        try:
-            stdin.write(b"!\n")
-            stdin.flush()
-            if select.select([stdout], [], [], transport.TIMEOUT_S)[0] and stdout.readline():
-                return
-        except BrokenPipeError:
-            pass
-        said = b""
-        if self._ssh.poll() is None and not select.select([stderr], [], [], 0.5)[0]:
-            said = b"no answer in time"
-        self._ssh.kill()
-        lines = (said or stderr.read()).decode(errors="replace").splitlines()
-        self.close()
-        why = next((line for line in reversed(lines) if line.strip()), "ssh ended")
-        host = urlsplit(self._url).netloc
-        raise UnavailableError(
-            f"no Docker engine answers at {self._url}: {why.strip()}; does `ssh {host}` work "
-            "without a password?"
-        )
+def _fault(ssh: subprocess.Popen[bytes]) -> str:
+    """Wait until a tunnel stands, and return ""; else end it, and return why it does not."""
+    assert ssh.stdin is not None and ssh.stdout is not None and ssh.stderr is not None
+    with suppress(BrokenPipeError):
+        ssh.stdin.write(b"!\n")
+        ssh.stdin.flush()
+        if select.select([ssh.stdout], [], [], transport.TIMEOUT_S)[0] and ssh.stdout.readline():
+            return ""
+    is_silent = ssh.poll() is None and not select.select([ssh.stderr], [], [], 0.5)[0]
+    ssh.kill()
+    said = "no answer in time" if is_silent else ssh.stderr.read().decode(errors="replace")
+    ssh.wait()
+    lines = [line.strip() for line in said.splitlines() if line.strip()]
+    return lines[-1] if lines else "ssh ended"
 
 
 def _command(url: str, socket: str) -> list[str]:

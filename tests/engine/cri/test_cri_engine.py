@@ -86,11 +86,12 @@ def test_a_container_that_is_unknown_is_gone(engine) -> None:
             engine.inspect(name)
 
 
-def test_a_pod_is_asked_for_once(engine, runtime) -> None:
-    runtime.add("a1")
-    for _ in range(5):
-        engine.containers()
-    assert runtime.asked.count("PodSandboxStatus") == 1
+def test_all_pods_are_asked_for_at_once(engine, runtime) -> None:
+    for number in range(5):
+        runtime.add(f"a{number}", pod=f"p{number}")
+    del runtime.asked[:]
+    assert len(engine.containers()) == 5
+    assert sorted(runtime.asked) == ["ListContainers", "ListPodSandbox"]
 
 
 def test_ports_and_network_are_kubelets(engine, runtime) -> None:
