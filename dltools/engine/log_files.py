@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from dltools.engine.interface import LARGEST_BACKLOG, LogFlow, RefusedError
+from dltools.engine.patience import comes_true
 from dltools.notation.resources import format_bytes
 from dltools.notation.times import parse_time
 
@@ -30,6 +31,8 @@ _NEAR = 1 << 16
 
 _LONGEST_LINE = 1 << 20
 """Bytes after which a line that does not end is given up."""
+
+_LOOK_S = 0.02
 
 SETTLED_S = 0.1
 """How long to wait for the last lines of a container that has ended: they are written after it."""
@@ -260,8 +263,7 @@ class FollowedFile(LogFlow):
     def wait(self, seconds: float) -> None:
         """Wait until it has ended, but no longer than this."""
         until = time.monotonic() + seconds
-        while not self._has_ended() and time.monotonic() < until and not self._file.closed:
-            time.sleep(0.02)
+        comes_true(lambda: self._file.closed or self._has_ended(), seconds, _LOOK_S)
         time.sleep(max(0.0, min(self._settled_s, until - time.monotonic())))
         self._is_settled = self._has_ended()
 

@@ -64,13 +64,14 @@ def prepare(home: Path) -> None:
 
     Raises `AccessError` for one that cannot be trusted, and `OutputError`.
     """
-    os.close(_made_home(home))
+    with _trusted(home, is_made=True):
+        pass
 
 
 def check(home: Path) -> None:
     """Raise `AccessError` for a state directory that cannot be trusted; it need not be there."""
-    if (handle := _open_trusted(home)) is not None:
-        os.close(handle)
+    with _trusted(home):
+        pass
 
 
 class StateFolder:
@@ -182,71 +183,57 @@ class StateFolder:
     @contextmanager
     def _opened(self, *, is_made: bool = False) -> Iterator[int | None]:
         """Open the folder for the block, None if it is not there and is not to be made."""
-        home = _made_home(self.path.parent) if is_made else _open_trusted(self.path.parent)
-        if home is None:
-            yield None
-            return
-        try:
-            if is_made:
-                self._make(home)
-            folder = _open_trusted(self.path, home)
-        finally:
-            os.close(home)
-        if folder is None:
-            if is_made:
-                raise OutputError(f"cannot create {self.path}: something else has its name")
-            yield None
-            return
-        try:
-            yield folder
-        finally:
-            os.close(folder)
-
-    def _make(self, home: int) -> None:
-        try:
-            os.mkdir(self.path.name, 0o700, dir_fd=home)
-        except FileExistsError:
-            return
-        except OSError as error:
-            raise OutputError(f"cannot create {self.path}: {error.strerror}") from error
-        os.fsync(home)
+        with _trusted(self.path.parent, is_made=is_made) as home:
+            if home is None:
+                yield None
+                return
+            with _trusted(self.path, home, is_made=is_made) as folder:
+                yield folder
 
 
-def _made_home(home: Path) -> int:
-    """Open a state directory, which is made if need be."""
-    try:
-        home.mkdir(0o700, parents=True, exist_ok=True)
-    except OSError as error:
-        if not home.is_symlink():
-            raise OutputError(f"cannot create {home}: {error.strerror}") from error
-    found = _open_trusted(home)
-    if found is None:
-        raise OutputError(f"cannot create {home}: somebody removes it")
-    return found
-
-
-def _open_trusted(path: Path, parent: int | None = None) -> int | None:
-    """Open a directory that can be trusted, by its name in its parent or by its whole path; None if
-    it is not there."""
-    name = str(path) if parent is None else path.name
-    try:
-        handle = os.open(name, _DIRECTORY, dir_fd=parent)
-    except FileNotFoundError:
-        return None
-    except NotADirectoryError as error:
-        if not path.is_symlink():
-            return None
-        raise AccessError(f"{path}: {_why(path, error)}") from error
-    except OSError as error:
-        raise AccessError(f"{path}: {_why(path, error)}") from error
+@contextmanager
+def _trusted(
+    path: Path, above: int | None = None, *, is_made: bool = False
+) -> Iterator[int | None]:
+    """Open a directory that can be trusted for the block, by its name in the one above or by its
+    whole path; None if it is not there and is not to be made."""
+    if is_made:
+        _make(path, above)
+    handle = _open(path, above)
+    if handle is None:
+        if is_made:
+            raise OutputError(f"cannot create {path}: something else has its name")
+        yield None
+        return
     try:
         _check(handle, path, stat.S_ISDIR)
         if os.fstat(handle).st_mode & (stat.S_IWGRP | stat.S_IWOTH):
             raise AccessError(f"{path}: other users can write to it: chmod go-w {path}")
-    except BaseException:
+        yield handle
+    finally:
         os.close(handle)
-        raise
-    return handle
+
+
+def _make(path: Path, above: int | None) -> None:
+    try:
+        if above is None:
+            path.mkdir(0o700, parents=True)
+        else:
+            os.mkdir(path.name, 0o700, dir_fd=above)
+            os.fsync(above)
+    except FileExistsError:
+        return
+    except OSError as error:
+        raise OutputError(f"cannot create {path}: {error.strerror}") from error
+
+
+def _open(path: Path, above: int | None) -> int | None:
+    try:
+        return os.open(path if above is None else path.name, _DIRECTORY, dir_fd=above)
+    except OSError as error:
+        if isinstance(error, FileNotFoundError | NotADirectoryError) and not path.is_symlink():
+            return None
+        raise AccessError(f"{path}: {_why(path, error)}") from error
 
 
 def _names(folder: int | None) -> list[str]:

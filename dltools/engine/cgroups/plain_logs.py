@@ -115,12 +115,10 @@ class PlainLog:
         self.close()
         self._search()
         for one in self._files.values():
-            size, written = one.status.st_size, one.status.st_mtime
-            if written < since:
-                one.offset = size
-                continue
-            while one.offset < size and (data := one.read()):
-                yield self._entries(one, data)
+            if one.status.st_mtime < since:
+                one.offset = one.status.st_size
+        while found := self.new()[0]:
+            yield found
 
     def new(self) -> tuple[list[bytes], bool]:
         """Return the entries that have come since, and whether more came than is kept."""

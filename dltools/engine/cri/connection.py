@@ -6,7 +6,6 @@ grpcio and protobuf are an extra of the package, and are imported when an addres
 from __future__ import annotations
 
 import os
-import stat
 from pathlib import Path
 from typing import Any
 
@@ -102,16 +101,8 @@ class Connection:
         return RefusedError(said or f"the runtime answers {code.name}")
 
     def _unreachable(self) -> Exception:
-        why = "is the runtime running?"
-        try:
-            if not stat.S_ISSOCK(self._path.stat().st_mode):
-                why = "it is no socket"
-            elif not os.access(self._path, os.R_OK | os.W_OK):
-                return AccessError(f"no permission to use the runtime at {self._url}; run as root")
-        except FileNotFoundError:
-            why = "no such socket; is the runtime running?"
-        except PermissionError:
+        is_there = os.access(self._path, os.F_OK)
+        if is_there and not os.access(self._path, os.R_OK | os.W_OK):
             return AccessError(f"no permission to use the runtime at {self._url}; run as root")
-        except OSError as error:
-            why = str(error.strerror or error)
-        return UnavailableError(f"no runtime answers at {self._url}: {why}")
+        why = "" if is_there else "no such socket; "
+        return UnavailableError(f"no runtime answers at {self._url}: {why}is the runtime running?")

@@ -166,6 +166,7 @@ class EntrySplitter:
 _MUCH = 1 << 13
 """Bytes: a local socket holds some 280 writes, and the engine writes line by line (measured)."""
 
+_WAITS_S = 0.01
 _REFILLS_S, _LOOK_S, _LONGEST_TAKE_S = 0.05, 0.001, 0.5
 """How long an engine that has more may take to write so much again, and all of it (ours)."""
 
@@ -226,11 +227,12 @@ class FollowedLog(LogFlow):
 
     def wait(self, seconds: float) -> None:
         """Wait until it has ended, but no longer than this."""
-        until = time.monotonic() + seconds
-        while not self._has_all and time.monotonic() < until:
+
+        def has_all() -> bool:
             self._drain()
-            if not self._has_all:
-                time.sleep(0.01)
+            return self._has_all
+
+        comes_true(has_all, seconds, _WAITS_S)
 
     def close(self) -> None:
         """Take no more."""

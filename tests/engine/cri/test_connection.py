@@ -48,7 +48,7 @@ def test_a_missing_socket_is_named(tmp_path) -> None:
 
 def test_a_file_that_is_no_socket_is_named(tmp_path) -> None:
     (tmp_path / "file").touch()
-    with pytest.raises(UnavailableError, match="it is no socket"):
+    with pytest.raises(UnavailableError, match="is the runtime running"):
         CriEngine(f"cri://{tmp_path}/file")
 
 
