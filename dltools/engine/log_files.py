@@ -12,9 +12,11 @@ than is wanted: Docker's API reads through all of it to find a time.
 from __future__ import annotations
 
 import json
+import math
 import os
 import re
 import time
+from bisect import bisect_left
 from collections.abc import Callable, Iterator
 from contextlib import closing, suppress
 from pathlib import Path
@@ -147,34 +149,27 @@ class _Lines:
         """Go on with the first entry that is not from before a time, and is in the newest bytes;
         tell whether these begin later. Entries are in order of time."""
         size = os.fstat(self._file.fileno()).st_size
-        low, high = 0, size
-        while high - low > _NEAR:
-            middle = (low + high) // 2
-            found = self._time_after(middle)
-            if found is not None and found < since:
-                low = middle
-            else:
-                high = middle
-        begin = max(low, size - most)
+        later = bisect_left(range(0, size, _NEAR), since, key=self._time_after)
+        begin = max(0, (later - 1) * _NEAR, size - most)
         self._file.seek(begin)
         if begin:
             self._rest = b""
             self._skip_line()
         self._since = _stamp(since)
-        return begin > high
+        return begin > later * _NEAR
 
     def _skip_line(self) -> None:
         data = self._file.read(_NEAR)
         self._file.seek(data.find(b"\n") + 1 - len(data), os.SEEK_CUR)
 
-    def _time_after(self, place: int) -> float | None:
-        """Return the time of the first whole line after a place, None where there is none near."""
+    def _time_after(self, place: int) -> float:
+        """Return the time of the first whole line after a place, infinity where none is near."""
         self._file.seek(place)
         line = self._file.read(_NEAR).partition(b"\n")[2].partition(b"\n")[0]
         entry = entry_of(line + b"\n") or line
         with suppress(ValueError):
             return parse_time(entry.partition(b" ")[0].decode(errors="replace")).timestamp()
-        return None
+        return math.inf
 
     def read(self, most: int) -> list[bytes] | None:
         """Return entries of the next bytes, None where nothing more has been written."""

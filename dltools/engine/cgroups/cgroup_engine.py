@@ -44,7 +44,6 @@ _THAWS_S, _BETWEEN_S = 1.0, 0.01
 """How long a cgroup may take to go on (ours)."""
 
 _MOST_LOGS = 256
-_MOST_KNOWN = 4096
 
 _FILES: Mapping[str, tuple[tuple[str, str], ...]] = {
     "cpus": (("cpu", "cpu.cfs_quota_us"), ("cpu", "cpu.max")),
@@ -107,7 +106,6 @@ class CgroupEngine(WritesLimits, Pauses):
         self._patterns = tuple(patterns)
         self._given_logs = logs or {}
         self._logs: dict[str, PlainLog] = {}
-        self._paths_of: dict[str, str] = {}
         machine = read_text(root / "etc/machine-id").strip() or socket.gethostname()
         digest = hashlib.sha256(f"dltools {machine}".encode()).hexdigest()
         # The same for all patterns: what was changed under one is undone under another.
@@ -267,16 +265,6 @@ class CgroupEngine(WritesLimits, Pauses):
         return "running" if processes else "exited"
 
     def _path_of(self, id_: str) -> str:
-        known = self._paths_of.get(id_)
-        if known is not None and self._tree.identity(known) == id_:
-            return known
-        path = self._searched(id_)
-        if len(self._paths_of) >= _MOST_KNOWN:
-            self._paths_of.clear()
-        self._paths_of[id_] = path
-        return path
-
-    def _searched(self, id_: str) -> str:
         for identity, path in self._ids():
             if identity == id_ or self.naming(path, self._tree.processes(path)).name == id_:
                 return path
