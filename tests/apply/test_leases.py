@@ -206,8 +206,8 @@ def test_a_run_that_is_stopped_for_longer_than_it_may_is_ended(watched) -> None:
 def test_a_run_that_is_continued_in_time_goes_on(watched) -> None:
     os.write(watched.ours, beat(3))
     watched.process.send_signal(signal.SIGSTOP)
-    threading.Timer(1, watched.process.send_signal, [signal.SIGCONT]).start()
-    threading.Timer(5, os.write, [watched.ours, FAREWELL]).start()
+    threading.Timer(0.3, watched.process.send_signal, [signal.SIGCONT]).start()
+    threading.Timer(3.7, os.write, [watched.ours, FAREWELL]).start()
     assert watch(watched.theirs, watched.run, 600) is End.IN_ORDER
     assert watched.run.is_alive
 
@@ -216,7 +216,7 @@ def test_a_run_that_is_continued_in_time_goes_on(watched) -> None:
 def test_a_run_that_may_be_stopped_for_long_is_left_alone(watched) -> None:
     os.write(watched.ours, beat(600))
     watched.process.send_signal(signal.SIGSTOP)
-    threading.Timer(2, os.write, [watched.ours, FAREWELL]).start()
+    threading.Timer(1, os.write, [watched.ours, FAREWELL]).start()
     assert watch(watched.theirs, watched.run, 600) is End.IN_ORDER
     assert watched.run.is_alive
 

@@ -36,7 +36,7 @@ def api() -> Any:
     """docker-py's client, for what dltools itself never does."""
     from docker import from_env
 
-    return from_env().api
+    return from_env(timeout=600).api  # a loaded machine takes its time
 
 
 def socket_path() -> str:

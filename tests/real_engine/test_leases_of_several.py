@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 from conftest import missing
-from helpers.containers import IMAGE, Containers, Job, build_image, eventually
+from helpers.containers import IMAGE, Containers, Job, build_image, eventually, socket_path
 from helpers.daemon import Daemon, DaemonError
 from helpers.pipes import give
 from helpers.tools import Tools, records
@@ -20,7 +20,7 @@ from dltools.plan.records import dump_close
 
 pytestmark = pytest.mark.slow
 
-HERE = "unix:///var/run/docker.sock"
+HERE = f"unix://{socket_path()}"
 IN_TIME_S = 45
 """The engine of a request that hangs is given up after thirty seconds."""
 
