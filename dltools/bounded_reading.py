@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Protocol
 
 from dltools.errors import ConfigError, DataError, DltoolsError
-from dltools.input_kinds import ARROW_FILE_MARK, ARROW_MARK, PARQUET_MARK
+from dltools.input_kinds import ARROW_MARK, PARQUET_MARK
 from dltools.notation.resources import format_bytes
 
 SMALL = 64 << 20
@@ -20,7 +20,7 @@ FIRST_LINE = 8 << 20
 """Most bytes of the first line of a text."""
 
 _PIECE = 1 << 20
-_BINARY = (PARQUET_MARK, ARROW_FILE_MARK, ARROW_MARK)
+_BINARY = (PARQUET_MARK, ARROW_MARK)
 
 
 class Readable(Protocol):

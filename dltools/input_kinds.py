@@ -8,7 +8,6 @@ from typing import Any
 
 PARQUET_MARK = b"PAR1"
 ARROW_MARK = b"\xff\xff\xff\xff"
-ARROW_FILE_MARK = b"ARROW1"
 CSV_MARKS = (b"time,", b'"time"')
 """How files and streams of observations begin."""
 
@@ -37,7 +36,7 @@ def content_of(data: bytes) -> Content:
     """Return what an input holds, by its first bytes; a text needs its whole first line."""
     if data.startswith(PARQUET_MARK):
         return Content.PARQUET
-    if data.startswith((ARROW_MARK, ARROW_FILE_MARK)):
+    if data.startswith(ARROW_MARK):
         return Content.ARROW
     line = data.lstrip(_SPACE).split(b"\n", 1)[0]
     if line.startswith(CSV_MARKS):

@@ -11,7 +11,6 @@ from dltools.input_kinds import Content, content_of, refusal
         (b"", Content.UNKNOWN),
         (b"PAR1\x00\xff", Content.PARQUET),
         (b"\xff\xff\xff\xff\x00\x10", Content.ARROW),
-        (b"ARROW1\x00\x00", Content.ARROW),
         (b"time,host,kind\n", Content.OBSERVATIONS),
         (b'{"time":"2026-01-31T12:00:00Z","kind":"node"}\n', Content.OBSERVATIONS),
         (b"{damaged", Content.UNKNOWN),

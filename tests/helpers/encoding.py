@@ -57,14 +57,6 @@ def as_arrow_stream(table: pa.Table) -> bytes:
     return out.getvalue()
 
 
-def as_arrow_file(table: pa.Table) -> bytes:
-    """Return any table as an Arrow file, which dltools reads but does not write."""
-    out = io.BytesIO()
-    with pa.ipc.new_file(out, table.schema) as target:
-        target.write_table(table)
-    return out.getvalue()
-
-
 def losses(*values: float, start: datetime = EPOCH) -> pa.Table:
     return to_table(
         {

@@ -36,8 +36,7 @@ def open_output(request: Request) -> Iterator[Writer]:
         else:
             yield from _to_stdout(format_)
     elif is_directory(request.output):
-        rotate_s = request.rotate_s if is_stream else None
-        yield from _to_directory(Path(request.output), rotate_s, request.since_s)
+        yield from _to_directory(Path(request.output), request.rotate_s, request.since_s)
     else:
         yield from _to_file(Path(request.output), format_, is_stream=is_stream)
 
@@ -87,7 +86,7 @@ def _to_stdout(format_: ObservationFormat) -> Iterator[Writer]:
     made.close()
 
 
-def _to_directory(root: Path, rotate: float | None, since: float) -> Iterator[Writer]:
+def _to_directory(root: Path, rotate: float, since: float) -> Iterator[Writer]:
     from dltools.observations.recording.recorder import Recorder
 
     made = Recorder(root, rotate_s=rotate, since_s=since)

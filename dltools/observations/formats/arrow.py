@@ -1,11 +1,11 @@
-"""Observations as an Arrow stream, a batch for each sample; Arrow files are read too."""
+"""Observations as an Arrow stream, a batch for each sample."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 from typing import TYPE_CHECKING, Any, BinaryIO
 
-from dltools.input_kinds import ARROW_FILE_MARK, ARROW_MARK
+from dltools.input_kinds import ARROW_MARK
 from dltools.observations.formats.base import Format, PrefixedStream, Reader, decoding
 from dltools.observations.schema import arrow_schema
 from dltools.observations.table import conform
@@ -73,26 +73,11 @@ def _batches(reader: Any, name: str) -> Iterator[pa.Table]:
         yield table
 
 
-def _file_tables(
-    stream: PrefixedStream, name: str, _: Collection[str] | None
-) -> Iterator[pa.Table]:
-    import pyarrow as pa
-
-    with decoding(name, "Arrow file"):
-        table = pa.ipc.open_file(pa.BufferReader(stream.read())).read_all()
-        table.validate(full=True)
-        table = conform(table, name)
-    yield table
-
-
 FORMAT = Format(
     "arrow",
     "Arrow",
     (".arrow", ".arrows"),
     ArrowWriter,
-    (
-        Reader(lambda head: head.startswith(ARROW_MARK), _stream_tables, is_stream=True),
-        Reader(lambda head: head.startswith(ARROW_FILE_MARK), _file_tables),
-    ),
+    (Reader(lambda head: head.startswith(ARROW_MARK), _stream_tables, is_stream=True),),
     is_binary=True,
 )

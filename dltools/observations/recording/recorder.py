@@ -32,34 +32,29 @@ _SYNC_S = 10.0
 
 
 class Recorder:
-    """Adds samples to a directory: a file for each, or with `rotate_s` one for that many seconds.
+    """Adds samples to a directory, which become a file every `rotate_s` seconds and at the end.
 
     A recorder that is started again, by cron for instance, reads the same log lines again. So it
     leaves out progress and events that were recorded in the last `since_s` seconds. Raises the
     errors of `RecordingDirectory`.
     """
 
-    def __init__(self, root: Path, *, rotate_s: float | None, since_s: float) -> None:
+    def __init__(self, root: Path, *, rotate_s: float, since_s: float) -> None:
         """Make the directory, and add the journals of killed recorders, `recovered` in number."""
         self._directory = RecordingDirectory(root)
         self._directory.prepare()
         self.recovered = recover_journals(self._directory)
         since = datetime.now(UTC) - timedelta(seconds=since_s)
         self._recorded = set(_keys(self._directory.read(since, _REPORTED)))
-        self._journal = Journal(self._directory, rotate_s) if rotate_s is not None else None
+        self._journal = Journal(self._directory, rotate_s)
 
     def write(self, table: pa.Table) -> None:
         """Record one sample."""
-        new = self._new_rows(table)
-        if self._journal is not None:
-            self._journal.write(new)
-        elif new.num_rows:
-            self._directory.add([new], new_stem())
+        self._journal.write(self._new_rows(table))
 
     def close(self) -> None:
         """Complete the recording."""
-        if self._journal is not None:
-            self._journal.close()
+        self._journal.close()
 
     def _new_rows(self, table: pa.Table) -> pa.Table:
         if not self._recorded:

@@ -9,7 +9,6 @@ import pyarrow as pa
 import pytest
 from helpers.encoding import (
     EPOCH,
-    as_arrow_file,
     as_arrow_stream,
     as_parquet,
     canonical,
@@ -49,7 +48,6 @@ def _csv(table: pa.Table) -> bytes:
 SMALL: dict[str, Callable[[pa.Table], bytes]] = {
     "parquet": lambda table: as_parquet(narrow(table)),
     "arrow stream": lambda table: as_arrow_stream(narrow(table)),
-    "arrow file": lambda table: as_arrow_file(narrow(table)),
     "jsonl": lambda table: encode(JSONL, table),
     "csv": _csv,
 }
@@ -131,7 +129,6 @@ def test_a_killed_recorder_loses_only_the_batch_in_flight() -> None:
         pytest.param(b"{}\n[]\n", "line 1: no time, host, kind", id="an empty object"),
         pytest.param(b"{", "line 1: ", id="a brace"),
         pytest.param(as_parquet(FOREIGN), "no column time", id="foreign Parquet"),
-        pytest.param(as_arrow_file(FOREIGN), "no column time", id="foreign Arrow file"),
         pytest.param(
             as_arrow_stream(FOREIGN.slice(0, 0)),
             "no column time",
@@ -162,9 +159,7 @@ def test_a_column_name_that_is_no_utf8_is_refused(encoder) -> None:
         decode(damaged)
 
 
-@pytest.mark.parametrize(
-    "encoder", [as_parquet, as_arrow_stream, as_arrow_file], ids=lambda f: f.__name__
-)
+@pytest.mark.parametrize("encoder", [as_parquet, as_arrow_stream], ids=lambda f: f.__name__)
 @pytest.mark.parametrize("name", ["host", "value"])
 def test_a_column_that_comes_twice_is_refused(encoder, name) -> None:
     with pytest.raises(DataError, match=name):
@@ -176,9 +171,7 @@ def test_a_column_that_comes_twice_in_csv_is_refused() -> None:
         decode(b"time,host,kind,host\n2026-01-31T12:00:00Z,a,node,b\n")
 
 
-@pytest.mark.parametrize(
-    "encoder", [as_parquet, as_arrow_stream, as_arrow_file], ids=lambda f: f.__name__
-)
+@pytest.mark.parametrize("encoder", [as_parquet, as_arrow_stream], ids=lambda f: f.__name__)
 @pytest.mark.parametrize("microseconds", [2**62, -(2**62)])
 def test_a_time_that_no_calendar_has_is_refused(encoder, microseconds) -> None:
     times = pa.array([microseconds] * len(TABLE), pa.timestamp("us", tz="UTC"))

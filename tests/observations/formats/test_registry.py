@@ -13,7 +13,6 @@ import pytest
 from helpers.encoding import (
     EPOCH,
     READABLE,
-    as_arrow_file,
     as_arrow_stream,
     as_parquet,
     canonical,
@@ -44,7 +43,7 @@ def test_no_two_formats_have_a_suffix_in_common() -> None:
 
 
 TABLE = losses(0.5, 0.25, 0.125)
-ENCODERS = [as_parquet, as_arrow_stream, as_arrow_file]
+ENCODERS = [as_parquet, as_arrow_stream]
 Encoder = Callable[[pa.Table], bytes]
 
 
@@ -239,7 +238,7 @@ def test_a_null_in_a_required_column_is_refused(encoder, column) -> None:
         decode(encoder(_with(column, holed)))
 
 
-@pytest.mark.parametrize("encoder", [as_arrow_stream, as_arrow_file], ids=lambda e: e.__name__)
+@pytest.mark.parametrize("encoder", [as_arrow_stream], ids=lambda e: e.__name__)
 def test_a_null_inside_a_dictionary_is_a_null_too(encoder) -> None:
     holed = pa.DictionaryArray.from_arrays(pa.array([0, 1, 0], pa.int32()), pa.array(["h", None]))
     with pytest.raises(DataError, match=r"^input: column host has empty values"):

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
-from helpers.encoding import EPOCH, READABLE, as_arrow_file, canonical, decode, encode, losses
+from helpers.encoding import EPOCH, READABLE, canonical, decode, encode, losses
 from helpers.examples import examples
 from helpers.strategies import tables
 from hypothesis import given
@@ -34,12 +34,6 @@ def test_any_table_survives_a_round_trip(format_, table) -> None:
     back = decode(encode(format_, table))
     assert back.schema.equals(arrow_schema(), check_metadata=True)
     assert canonical(back) == canonical(table)
-
-
-@examples(40)
-@given(table=tables())
-def test_any_table_survives_as_an_arrow_file(table) -> None:
-    assert canonical(decode(as_arrow_file(table))) == canonical(table)
 
 
 @pytest.mark.parametrize("format_", READABLE)

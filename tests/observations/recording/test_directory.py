@@ -112,7 +112,7 @@ def test_other_readers_do_not_read_the_staging_folder(tmp_path) -> None:
 
 
 def test_a_recorder_leaves_one_file(tmp_path) -> None:
-    recorder = Recorder(tmp_path / "new", rotate_s=None, since_s=60)
+    recorder = Recorder(tmp_path / "new", rotate_s=3600, since_s=60)
     recorder.write(to_table([node(NOON)]))
     recorder.close()
     assert len(tree(tmp_path)) == 1

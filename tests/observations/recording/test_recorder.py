@@ -27,8 +27,8 @@ def test_what_was_recorded_is_not_recorded_again(tmp_path) -> None:
         point(now - timedelta(seconds=9), 1),
         point(now - timedelta(seconds=8), 2, float("nan")),
     ]
-    for rotate in (None, 3600.0, None):
-        recorder = Recorder(tmp_path, rotate_s=rotate, since_s=600)
+    for _ in range(3):
+        recorder = Recorder(tmp_path, rotate_s=3600, since_s=600)
         recorder.write(to_table([*rows, node(datetime.now(UTC))]))
         recorder.close()
     kinds = Counter(RecordingDirectory(tmp_path).read().column("kind").to_pylist())
@@ -38,7 +38,7 @@ def test_what_was_recorded_is_not_recorded_again(tmp_path) -> None:
 def test_a_new_point_at_a_recorded_time_is_recorded(tmp_path) -> None:
     now = datetime.now(UTC)
     for step in (1, 2):
-        recorder = Recorder(tmp_path, rotate_s=None, since_s=600)
+        recorder = Recorder(tmp_path, rotate_s=3600, since_s=600)
         recorder.write(to_table([point(now, step)]))
         recorder.close()
     assert RecordingDirectory(tmp_path).read().column("step").to_pylist() == [1, 2]
