@@ -23,6 +23,7 @@ _STOP = frozenset({
     "finished", "done", "got", "current", "currently", "now", "new", "last", "after", "before",
     "our", "my", "had", "has", "root", "to", "from", "running",
     "overall", "model", "per", "or", "by", "using", "set", "time", "s", "ms", "it",
+    "steps", "iterations", "iters", "updates",
 })  # fmt: skip
 
 _QUALIFIERS = frozenset({

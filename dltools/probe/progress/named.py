@@ -90,7 +90,8 @@ _FINAL = Regex(r"\bfinal\b", re.IGNORECASE)
 _LONGEST_HEADING = 250
 
 BAR = "bars"
-"""The source of what is read beside a bar of tqdm."""
+"""The source of what is read beside a bar of tqdm. Where a log is no terminal, each drawing may
+have a line of its own."""
 
 _POINT, _READING = partial(tuple.__new__, Point), partial(tuple.__new__, Reading)
 """These make a point and a reading of their fields in C."""

@@ -13,10 +13,11 @@ from dltools.probe.progress.confirm import Confirmation, T, Tagged
 from dltools.probe.progress.length import SaidLength
 from dltools.probe.progress.lines import LogLine, LogLines
 from dltools.probe.progress.match import Automatic
+from dltools.probe.progress.named import BAR
 from dltools.probe.progress.pattern import Pattern, PatternReader
 from dltools.probe.progress.prefix import peel
 from dltools.probe.progress.rank import Ranks
-from dltools.probe.progress.repeats import BARS, Drawings, Repeats
+from dltools.probe.progress.repeats import Drawings, Repeats
 from dltools.probe.progress.shapes import NOTHING, Layout, Reading, Shapes
 
 TagOf = Callable[[LogLine, list[Point]], T]
@@ -98,7 +99,7 @@ class PointReader(Generic[T]):
         tag: Any = self._tag_of(line, points) if self._tag_of else None
         if points:
             certain = self._confirmation.confirmed(points, reading, tag)
-            if line[1] or line[5] or self._drawings.held or points[0][4] in BARS:
+            if line[1] or line[5] or self._drawings.held or points[0][4] == BAR:
                 certain = self._drawings.settled(certain, line)
             found += certain
         elif self._drawings.held:

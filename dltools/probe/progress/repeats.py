@@ -10,15 +10,13 @@ from typing import Generic
 from dltools.probe.progress.base import Point
 from dltools.probe.progress.confirm import T, Tagged
 from dltools.probe.progress.lines import LogLine
+from dltools.probe.progress.named import BAR
 
 _LONG = 8
 """Characters of a value that no two passes of an epoch give alike."""
 
 _SAID_AGAIN = 1e-5
 """Relative difference of a value without a step that is said again with fewer digits."""
-
-BARS = ("bars",)
-"""Sources of bars. Where a log is no terminal, each drawing may have a line of its own."""
 
 
 class Repeats:
@@ -70,7 +68,7 @@ class Drawings(Generic[T]):
     def settled(self, points: list[Tagged[T]], line: LogLine) -> list[Tagged[T]]:
         """Return the points that no later drawing replaces, of those held and of a line's."""
         held = self.end()
-        if line.is_redrawn or line.is_drawn_over or (points and points[-1][1].source in BARS):
+        if line.is_redrawn or line.is_drawn_over or (points and points[-1][1].source == BAR):
             drawn = {_place(point) for _, point in points if point.step is not None}
             self.held = points
             return [one for one in held if _place(one[1]) not in drawn]
