@@ -72,13 +72,6 @@ class Regex:
         return getattr(compiled, name)
 
 
-NUMBER = (
-    r"[-+]?(?:(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d*)?(?:[eE][-+]?\d+)?"
-    r"|\.\d+(?:[eE][-+]?\d+)?|nan|inf(?:inity)?)"
-)
-"""A number as programs print it: thousands separators, exponents, nan and inf in any case
-(compile with re.IGNORECASE)."""
-
 PLAIN_NUMBER = (
     r"[-+]?(?:\d+(?:\.\d*)?(?:[eE][-+]?\d+)?|\.\d+(?:[eE][-+]?\d+)?|[nN]a[nN]|NAN|[iI]nf(?:inity)?)"
 )
@@ -86,7 +79,7 @@ PLAIN_NUMBER = (
 
 
 def number(text: str) -> float:
-    """Return the value of what `NUMBER` matched."""
+    """Return the value of a number, perhaps with separators of thousands."""
     return float(text.replace(",", ""))
 
 
