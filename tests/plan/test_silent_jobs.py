@@ -106,12 +106,8 @@ def test_rotate_never_pauses_a_silent_job_that_seems_to_train() -> None:
 @pytest.mark.parametrize(
     "more",
     [
-        {"role": None},
-        {"role": "other"},
-        {"role": "interactive"},
-        {"role": "server"},
+        *({"role": role} for role in (None, "other", "interactive", "server", "gardening")),
         {"labels": '{"dltools.role": "other"}'},
-        {"role": "gardening"},
     ],
 )
 @pytest.mark.parametrize("mode", [None, Mode.PRIORITY, Mode.ROTATE])

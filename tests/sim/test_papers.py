@@ -12,6 +12,7 @@ import pytest
 from helpers.examples import repeated
 
 PAPERS = Path(__file__).parents[2] / "samples" / "papers"
+NAMES = ("experiment", "threads", "measure", "paper", "faithful", "best", "bound", "why")
 
 
 def table() -> list[dict[str, str]]:
@@ -19,24 +20,7 @@ def table() -> list[dict[str, str]]:
     for line in (PAPERS / "results.md").read_text().splitlines():
         cells = [cell.strip() for cell in line.strip().strip("|").split("|")]
         if len(cells) == 8 and cells[0] not in ("", "experiment", "---"):
-            found.append(
-                dict(
-                    zip(
-                        (
-                            "experiment",
-                            "threads",
-                            "measure",
-                            "paper",
-                            "faithful",
-                            "best",
-                            "bound",
-                            "why",
-                        ),
-                        cells,
-                        strict=True,
-                    )
-                )
-            )
+            found.append(dict(zip(NAMES, cells, strict=True)))
     return found
 
 
