@@ -14,7 +14,6 @@ from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import replace
 from functools import partial
 
-from dltools.apply.deliver.deliverer import Deliverer
 from dltools.apply.engine_actuator import EngineActuator, OnResult
 from dltools.apply.migrate.migrator import Migrator
 from dltools.apply.turn_order import TurnWait
@@ -230,13 +229,13 @@ class Actuator:
 
     def retry_deliveries(self, on_result: OnResult) -> list[Result]:
         """Try again the deliveries that are due."""
-        return [result for one in self._deliverers() for result in one.retry(on_result)]
+        found = (actuator.deliverer for _, actuator in self._connected())
+        return [result for one in found if one is not None for result in one.retry(on_result)]
 
     def seconds_until_due(self) -> float | None:
         """Return how long until turns, people or deliveries have something to do, None for
         never."""
         due = [actuator.seconds_until_due() for _, actuator in self._connected()]
-        due += [one.seconds_until_due() for one in self._deliverers()]
         return min((seconds for seconds in due if seconds is not None), default=None)
 
     def _connected(self) -> Iterator[tuple[_Link, EngineActuator]]:
@@ -258,9 +257,6 @@ class Actuator:
         for link in self._links:
             if (actuator := link.actuator or link.lost) is not None:
                 yield actuator
-
-    def _deliverers(self) -> list[Deliverer]:
-        return [one.deliverer for _, one in self._connected() if one.deliverer is not None]
 
 
 class _StoppedError(Exception):

@@ -12,7 +12,7 @@ from dataclasses import replace
 from datetime import datetime
 
 from dltools.apply import refusals
-from dltools.apply.deliver.deliverer import Deliverer
+from dltools.apply.delivering import Deliverer
 from dltools.apply.migrate.migrator import Migrator
 from dltools.apply.original_settings import Originals
 from dltools.apply.owners_hand import AT_WORK, Attendance, OwnSettings
@@ -75,12 +75,9 @@ class EngineActuator:
         self.engine = engine
         self.left_alone: dict[tuple[str, str], str] = {}
         """The names of the containers that are left alone, by id and reason."""
-        self._others: dict[str, set[str]] = {}
-        """The settings that somebody else has changed, by container."""
         self._rules = rules or Rules()
         self.rotation = rotation
-        self.deliverer = None if dry_run else deliverer
-        self._deliverer = deliverer
+        self.deliverer = deliverer
         self.migrator = migrator
         self._journal = journal
         self._dry_run = dry_run
@@ -163,7 +160,6 @@ class EngineActuator:
             self.rotation.set_turns(self._turns)
         for id_ in self._originals.forget_gone():
             self._update.forget(id_)
-            self._others.pop(id_, None)
             self._own.forget(id_)
             self.left_alone = {key: name for key, name in self.left_alone.items() if key[0] != id_}
         return results
@@ -195,12 +191,13 @@ class EngineActuator:
             self._feed.close()
 
     def seconds_until_due(self) -> float | None:
-        """Return how long until `attend` or the turns have something to do, None if they never
-        have."""
+        """Return how long until `attend`, the turns or the deliverer have something to do, None if
+        they never have."""
         end = self._attendance.next_end()
         left = None if end is None else max(0.0, end - time.monotonic())
         heeds = _HEEDS_S if self.changed and not self._dry_run else None
-        due = (left, heeds, self.rotation.seconds_until_due())
+        retries = self.deliverer.seconds_until_due() if self.deliverer else None
+        due = (left, heeds, retries, self.rotation.seconds_until_due())
         return min((seconds for seconds in due if seconds is not None), default=None)
 
     def _take_events(self) -> None:
@@ -233,7 +230,7 @@ class EngineActuator:
         entry = self._journal.find(id_)
         others = self._update.foreign(located, entry, is_told=True) if entry else set()
         if others and not self._rules.is_forced:
-            self._leave_to_others(located, others)
+            self._leave_to_others(located.container)
 
     def _has_changed_in_turns(self, located: LocatedContainer) -> bool:
         """Tell whether somebody has changed settings of a container that takes turns, which it does
@@ -376,9 +373,9 @@ class EngineActuator:
 
     def _deliver(self, action: Action, container: Container, found: Result) -> Result:
         """Copy a container's model out of it."""
-        if self._deliverer is None:
+        if self.deliverer is None:
             return replace(found, error=refusals.NO_DELIVERIES)
-        return self._deliverer.deliver(action, container, found, dry_run=self._dry_run)
+        return self.deliverer.deliver(action, container, found, dry_run=self._dry_run)
 
     def _migrate(
         self, action: Action, container: Container, found: Result, planned_at: datetime | None
@@ -419,23 +416,15 @@ class EngineActuator:
     def _is_left_alone(self, located: LocatedContainer, names: Iterable[str]) -> bool:
         """Tell whether somebody else has changed settings of these names in a container. Then what
         this run has set there besides is restored."""
-        container = located.container
-        if self._rules.is_forced:
-            self._others.pop(container.id, None)
+        entry = None if self._rules.is_forced else self._journal.find(located.container.id)
+        if entry is None or not self._update.foreign(located, entry).intersection(names):
             return False
-        others = self._others.get(container.id, set())
-        if entry := self._journal.find(container.id):
-            others = others | self._update.foreign(located, entry)
-        if not others & set(names):
-            return False
-        self._leave_to_others(located, others)
+        self._leave_to_others(located.container)
         return True
 
-    def _leave_to_others(self, located: LocatedContainer, names: set[str]) -> None:
-        """Leave a container alone of which somebody else has changed the settings of these names,
-        and restore what this run has set there besides."""
-        container = located.container
-        self._others.setdefault(container.id, set()).update(names)
+    def _leave_to_others(self, container: Container) -> None:
+        """Leave a container alone of which somebody else has changed settings, and restore what
+        this run has set there besides."""
         self.left_alone[container.id, refusals.FOREIGN] = container.name
         if not self._dry_run:
             self._write_left_alone(container, refusals.FOREIGN)

@@ -58,7 +58,7 @@ def locked_state(home: Path, advice: str = "try again") -> Iterator[LockedState]
     `OutputError`.
     """
     with locked(home / _LOCK, "dl-apply", advice) as holder_died:
-        for folder in ("journal", "rotation", "migrations", "deliveries", "history", "told"):
+        for folder in ("journal", "rotation", "migrations", "history", "told"):
             StateFolder(home / folder).remove_staged()
         remove_left(home)
         yield LockedState(home, holder_died=holder_died)

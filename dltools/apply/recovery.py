@@ -9,7 +9,6 @@ A run writes these files of the state directory before it acts:
     left-alone/ID.json    a container that no plan may touch, whoever has seen to that
     migrations/ID.json    the step that a move is taking; removed once it is rolled back, or
                           its new container is gone
-    deliveries/KEY.json   how far a delivery has come; removed after ninety days
     told/file.json        the file that tells owners who waits; both are removed with the run
 
 A file appears whole, and is on disk before the act. So it may tell of an act that was not done, but
@@ -27,8 +26,8 @@ nothing is done untold. To mend is to compare with the container, and to restore
   watchdog tries for an hour. After that, the next run that reaches the engine mends it.
 - A power failure: as if all were killed. The engine starts containers unpaused, but with the limits
   on its record: the next run undoes those under lease, `--undo` all.
-- A move or delivery that was cut off: the next run goes on from its step, or rolls a move back
-  (`migrate/`); a copy that was not whole begins again (`deliver/`).
+- A move that was cut off: the next run goes on from its step, or rolls it back (`migrate/`).
+- A model that was being copied: it is not there, and the same action copies it (`delivering`).
 """
 
 from __future__ import annotations

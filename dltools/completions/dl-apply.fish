@@ -19,7 +19,7 @@ complete -c dl-apply -l max-age -x -d 'Refuse plans whose newest observation is 
 complete -c dl-apply -l hold -x -d 'Let the containers of a single plan take turns this long'
 complete -c dl-apply -l force -d 'Also change settings that somebody else has changed, and move jobs that have no checkpoint: they begin anew elsewhere'
 complete -c dl-apply -l beside -x -d 'Write although another dl-apply writes to the same engine: process PID, or any'
-complete -c dl-apply -l deliver-dir -x -a '(__fish_complete_directories)' -d 'Deliver models into DIR, a folder for each'
+complete -c dl-apply -l deliver-dir -x -a '(__fish_complete_directories)' -d 'Deliver models into DIR, an archive for each'
 complete -c dl-apply -l tell -r -d 'Keep in FILE, for all users to read, which containers wait, and until when'
 complete -c dl-apply -l contact -x -d 'Whom to ask, as the file of --tell says'
 complete -c dl-apply -l lease -x -d 'Undo what this run has set when no plan has come for this long, 0s for never'

@@ -1,6 +1,6 @@
 """The records that dl-apply keeps on disk: a JSON file for each, with the version of its format.
 
-The journal, the notes of turns, migrations and deliveries are each a kind of `Records`, so that one
+The journal, the notes of turns and migrations are each a kind of `Records`, so that one
 codec writes them, reads them, and refuses what is damaged. `StateFolder` sees that a record appears
 whole or not at all, and whom it is trusted to.
 

@@ -57,7 +57,7 @@ SHOWN_BY = {
     "hostile amounts are bounded": [
         "real_engine/test_hostile_logs.py", "real_engine/test_sources.py",
         "probe/progress/test_hostile.py", "probe/files/test_rooted.py",
-        "probe/endpoints/test_scraper.py", "apply/deliver/test_copying.py",
+        "probe/endpoints/test_scraper.py", "apply/test_delivering.py",
         "test_bounded_reading.py",
     ],
     "dl-probe needs cgroup files and GET requests": ["real_engine/test_read_only.py"],

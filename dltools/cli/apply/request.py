@@ -122,7 +122,7 @@ class Request(MoreMessages, EngineOptions):
     )
     deliver_directory: Path | None = expert_option(
         "--deliver-dir DIR",
-        "Deliver models into DIR, a folder for each; by default none is delivered.",
+        "Deliver models into DIR, an archive for each; by default none is delivered.",
         has_variable=True,
     )
     tell: Path | None = option(

@@ -13,8 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from dltools.apply.actuator import Actuator
-from dltools.apply.deliver.deliverer import Deliverer
-from dltools.apply.deliver.delivery import DeliveryFiles
+from dltools.apply.delivering import Deliverer
 from dltools.apply.engine_actuator import EngineActuator
 from dltools.apply.history import BY_LEASE, History
 from dltools.apply.leases import Guard
@@ -135,7 +134,7 @@ class Session:
 
     def _engine_actuator(self, address: Address) -> EngineActuator:
         home, asked = self._home, self._request
-        is_only_one = self._is_only_one
+        is_only_one, folder = self._is_only_one, asked.deliver_directory
         engine = connect(asked, address, is_only_one=is_only_one, paused=self._paused)
         self._answering.add(engine, address.name)
         if self._state is None:
@@ -158,7 +157,7 @@ class Session:
             Journal(home / "journal"),
             rotation,
             asked.rules,
-            deliverer=self._deliverer(engine),
+            deliverer=Deliverer(engine, folder) if folder else None,
             migrator=self._migrator(),
             dry_run=self._state is None,
         )
@@ -167,13 +166,6 @@ class Session:
         """Return what moves jobs between the engines that have answered by then."""
         mover = Mover(self._answering, MigrationFiles(self._home / "migrations"))
         return Migrator(mover, force=self._request.rules.is_forced, dry_run=self._state is None)
-
-    def _deliverer(self, engine: Engine) -> Deliverer | None:
-        """Return what delivers models, None if that is not asked for."""
-        asked = self._request
-        if asked.deliver_directory is None:
-            return None
-        return Deliverer(engine, DeliveryFiles(self._home / "deliveries"), asked.deliver_directory)
 
     def _unpause_left_paused(self, engine: Engine, notes: Path) -> None:
         for one in unpause_leftovers(engine, notes):

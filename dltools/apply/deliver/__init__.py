@@ -1,1 +1,0 @@
-"""Delivering models: a job's checkpoint is copied out of its container."""
