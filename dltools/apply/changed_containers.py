@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 from dltools.apply.migrate.migration import Migration, MigrationFiles
 from dltools.apply.original_settings import foreign_settings, is_restored
@@ -45,11 +46,9 @@ class ChangedContainer:
     is_foreign: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class _ContainerRecords:
+class _Known(NamedTuple):
     """What a state directory says of a container: a journal entry, a note of its turns, or both."""
 
-    container_id: str
     entry: Entry | None
     note: TurnNote | None
     state_directory: Path
@@ -57,15 +56,13 @@ class _ContainerRecords:
 
 def changed_containers(engine: Engine, directories: Iterable[Path]) -> list[ChangedContainer]:
     """Return the changed containers of an engine, by name. Raises as the engine does."""
-    known: dict[str, _ContainerRecords] = {}
+    known: dict[str, _Known] = {}
     for directory in directories:
         found = own_records(engine, read_notes([directory], engine.id).values())
         notes = {note.container_id: note for note in found}
         entries = {entry.container_id: entry for entry in journal_entries(engine, directory)}
         for key in {**entries, **notes}:
-            known.setdefault(
-                key, _ContainerRecords(key, entries.get(key), notes.get(key), directory)
-            )
+            known.setdefault(key, _Known(entries.get(key), notes.get(key), directory))
     locator = Locator(engine)
     changed = [_changed_container(engine, locator, one) for one in known.values()]
     return sorted(changed, key=lambda one: (one.name, one.container_id))
@@ -90,25 +87,23 @@ def journal_entries(engine: Engine, directory: Path) -> list[Entry]:
         return []
 
 
-def _changed_container(
-    engine: Engine, locator: Locator, known: _ContainerRecords
-) -> ChangedContainer:
-    entry, note = known.entry, known.note
+def _changed_container(engine: Engine, locator: Locator, known: _Known) -> ChangedContainer:
+    entry, note, directory = known
     record = entry or note
     assert record is not None
     located, current = None, None
     with suppress(GoneError):
-        located = locator.find(known.container_id)
+        located = locator.find(record.container_id)
         current = _current(engine, located, known)
     leased_by = entry.leased_by if entry else UNKNOWN_RUN
     return ChangedContainer(
-        container_id=known.container_id,
+        container_id=record.container_id,
         name=located.container.name if located else record.container_name,
         original=_original(known, current),
         current=current,
         since=record.since,
         run=note.run if note and (note.run.is_alive or not entry) else record.run,
-        state_directory=known.state_directory,
+        state_directory=directory,
         until=entry.until if entry else "",
         ends_with=note.run if note and not entry else leased_by,
         is_foreign=bool(current and located and entry and _is_left_alone(engine, located, entry)),
@@ -121,21 +116,20 @@ def _is_left_alone(engine: Engine, located: LocatedContainer, entry: Entry) -> b
     return bool(foreign) and is_restored(engine, located, entry, entry.names - foreign)
 
 
-def _current(engine: Engine, located: LocatedContainer, known: _ContainerRecords) -> Settings:
+def _current(engine: Engine, located: LocatedContainer, known: _Known) -> Settings:
     """Return the settings that a container has now, with its state and turn where these may have
     been changed, or where it does not run."""
-    current = as_found(current_settings(engine, located))
-    may_have_state = known.note or (known.entry and known.entry.state)
-    if may_have_state or located.container.state != "running":
+    current, note = as_found(current_settings(engine, located)), known.note
+    if note or (known.entry and known.entry.state) or located.container.state != "running":
         current["state"] = located.container.state
-    if known.note and known.note.seconds and known.note.run.is_alive:
-        current["group"], current["turn_s"] = known.note.group, known.note.seconds
-        if known.note.queue:
-            current["queue"] = known.note.queue
+    if note and note.seconds and note.run.is_alive:
+        current["group"], current["turn_s"] = note.group, note.seconds
+        if note.queue:
+            current["queue"] = note.queue
     return current
 
 
-def _original(known: _ContainerRecords, current: Settings | None) -> Settings:
+def _original(known: _Known, current: Settings | None) -> Settings:
     """Return the settings that a container had; a turn changes none but its state."""
     entry = known.entry
     if current is None:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
@@ -29,15 +28,7 @@ _MARK = "# Containers that wait, by dl-apply"
 """How the file begins: another is not removed."""
 
 _FOLDER, _RECORD = "told", "file.json"
-_LONGEST_NAME, _LONGEST_CONTACT = 80, 200
-
-_QUEUE = re.compile(
-    r"(?:^|; )(\d{1,6}) of (\d{1,6}) in the queue(?:, until (\d\d:\d\d:\d\d) at the latest)?(?:;|$)"
-)
-_PLACE = re.compile(r"(?:^|, )(\d{1,6}) of (\d{1,6}):")
-"""How the reason of an action tells a place in the queue for the CPUs, and in a policy's order."""
-
-_DAY_S = 86_400
+_LONGEST_NAME, _LONGEST_WHY, _LONGEST_CONTACT = 80, 120, 200
 
 _LEAST_S, _STALE_S = 1.0, 10.0
 """How often the file is written at most, and at least (ours): it says when it was."""
@@ -46,14 +37,14 @@ _LEAST_S, _STALE_S = 1.0, 10.0
 @dataclass(frozen=True, slots=True)
 class _Wait:
     """A container that waits: how, since when and until when at the latest (seconds since the
-    epoch, None: unknown), and its place in the queue."""
+    epoch, 0: the reason says), and why."""
 
     host: str
     name: str
     how: str
     since: float
-    until: float | None
-    place: str
+    until: float
+    why: str
 
 
 class WaitingFile:
@@ -87,7 +78,7 @@ class WaitingFile:
             return
         waits = sorted(
             [*_of_turns(turns, now), *self._of_weights(held, now)],
-            key=lambda one: (one.host, one.until or 0.0, one.name),
+            key=lambda one: (one.host, one.until, one.name),
         )
         if waits != self._said or now - self._written >= _STALE_S:
             with suppress(OSError, OutputError):  # the next one may succeed
@@ -103,13 +94,9 @@ class WaitingFile:
         low = {id_: one for id_, one in held.items() if one.is_lower}
         self._since = {id_: self._since.get(id_, now) for id_ in low}
         for id_, one in low.items():
-            since, until, place = self._since[id_], None, _PLACE.search(one.reason)
-            if (queue := _QUEUE.search(one.reason)) is not None and queue[3]:
-                until = _next_at(queue[3], now)
-            words = next((f"{found[1]} of {found[2]}" for found in (queue, place) if found), "-")
             own = one.own.get("weight", DEFAULT_CPU_WEIGHT)
             how = f"weight {one.settings['weight']:g} of {own:g}"
-            yield _Wait(one.host, one.name, how, _whole(since), _whole(until), words)
+            yield _Wait(one.host, one.name, how, round(self._since[id_]), 0.0, one.reason)
 
     def _write(self, waits: Sequence[_Wait]) -> None:
         assert self._path is not None
@@ -119,23 +106,11 @@ class WaitingFile:
         self._said, self._written = waits, now
 
 
-def _next_at(time_of_day: str, now: float) -> float:
-    """Return the moment (seconds since the epoch) of a time of day (UTC) that is nearest to now."""
-    hours, minutes, seconds = map(int, time_of_day.split(":"))
-    at = now - now % _DAY_S + 3600 * hours + 60 * minutes + seconds
-    return min((at - _DAY_S, at, at + _DAY_S), key=lambda moment: abs(moment - now))
-
-
 def _of_turns(turns: Iterable[tuple[str, TurnWait]], now: float) -> Iterable[_Wait]:
     for host, one in turns:
-        since, until = now - one.waited_s, now + one.left_s
-        place = f"{one.place} of {one.groups}"
-        yield _Wait(host, one.turn.name, "paused", _whole(since), _whole(until), place)
-
-
-def _whole(seconds: float | None) -> float:
-    """Return a time to the second: by less it has not changed."""
-    return 0.0 if seconds is None else float(round(seconds))
+        since, until = round(now - one.waited_s), round(now + one.left_s)
+        why = f"{one.place} of {one.groups} in the queue"
+        yield _Wait(host, one.turn.name, "paused", since, until, why)
 
 
 def _text(waits: Sequence[_Wait], now: float, contact: str) -> str:
@@ -143,7 +118,7 @@ def _text(waits: Sequence[_Wait], now: float, contact: str) -> str:
     said = datetime.fromtimestamp(now, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
     lines = [f"{_MARK} (process {os.getpid()}), {said}."]
     lines += [f"# Ask: {contact}"] if contact else []
-    rows = [("# CONTAINER", "HOST", "WAITS", "SINCE", "AT THE LATEST", "PLACE")] if waits else []
+    rows = [("# CONTAINER", "HOST", "WAITS", "SINCE", "AT THE LATEST", "WHY")] if waits else []
     rows += [
         (
             printable(one.name)[:_LONGEST_NAME],
@@ -151,7 +126,7 @@ def _text(waits: Sequence[_Wait], now: float, contact: str) -> str:
             one.how,
             _clock_time(one.since),
             _clock_time(one.until),
-            one.place,
+            printable(one.why)[:_LONGEST_WHY],
         )
         for one in waits
     ]
@@ -160,7 +135,7 @@ def _text(waits: Sequence[_Wait], now: float, contact: str) -> str:
     return "".join(f"{line}\n" for line in lines)
 
 
-def _clock_time(seconds: float | None) -> str:
+def _clock_time(seconds: float) -> str:
     return datetime.fromtimestamp(seconds, UTC).strftime("%H:%M:%S") if seconds else "-"
 
 
