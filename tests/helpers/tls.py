@@ -37,65 +37,28 @@ with socket.create_server((address, int(port))) as listening:
 """
 
 
+NEW_KEY = ("-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes")
+
+
 def make_authority(folder: Path) -> None:
     folder.mkdir()
-    _openssl(
-        "req",
-        "-x509",
-        "-newkey",
-        "ec",
-        "-pkeyopt",
-        "ec_paramgen_curve:prime256v1",
-        "-nodes",
-        "-days",
-        "2",
-        "-subj",
-        "/CN=test authority",
-        "-keyout",
-        f"{folder}/ca-key.pem",
-        "-out",
-        f"{folder}/ca.pem",
-    )
+    made = ("-keyout", f"{folder}/ca-key.pem", "-out", f"{folder}/ca.pem")
+    _openssl("req", "-x509", *NEW_KEY, "-days", "2", "-subj", "/CN=test authority", *made)
 
 
 def make_certificate(authority: Path, folder: Path, address: str = "") -> None:
     """Make cert.pem, key.pem and ca.pem as Docker wants them, for a server at an address, or for a
     client."""
     folder.mkdir()
-    _openssl(
-        "req",
-        "-newkey",
-        "ec",
-        "-pkeyopt",
-        "ec_paramgen_curve:prime256v1",
-        "-nodes",
-        "-subj",
-        f"/CN={address or 'client'}",
-        "-keyout",
-        f"{folder}/key.pem",
-        "-out",
-        f"{folder}/request.pem",
-    )
+    request, subject = f"{folder}/request.pem", f"/CN={address or 'client'}"
+    made = ("-keyout", f"{folder}/key.pem", "-out", request)
+    _openssl("req", *NEW_KEY, "-subj", subject, *made)
     usage = "serverAuth" if address else "clientAuth"
     names = f"\nsubjectAltName=IP:{address}" if address else ""
     (folder / "extensions").write_text(f"extendedKeyUsage={usage}{names}\n")
-    _openssl(
-        "x509",
-        "-req",
-        "-in",
-        f"{folder}/request.pem",
-        "-CA",
-        f"{authority}/ca.pem",
-        "-CAkey",
-        f"{authority}/ca-key.pem",
-        "-CAcreateserial",
-        "-days",
-        "2",
-        "-extfile",
-        f"{folder}/extensions",
-        "-out",
-        f"{folder}/cert.pem",
-    )
+    signs = ("-CA", f"{authority}/ca.pem", "-CAkey", f"{authority}/ca-key.pem", "-CAcreateserial")
+    more = ("-days", "2", "-extfile", f"{folder}/extensions", "-out", f"{folder}/cert.pem")
+    _openssl("x509", "-req", "-in", request, *signs, *more)
     shutil.copy(authority / "ca.pem", folder / "ca.pem")
 
 
