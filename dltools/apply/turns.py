@@ -192,7 +192,7 @@ class Rotation:
 
     def _let_run(self) -> None:
         """Pause first, then unpause, so that nobody competes with whose turn it is; where turns are
-        shares of the time unpause first, so that the GPU has work meanwhile."""
+        shares of the time unpause first, so that there is work meanwhile."""
         runs = {
             turn: self._queues.may_run(turn) or turn.container_id in self.attended
             for turn in self._queues.turns

@@ -89,7 +89,7 @@ class Planner:
         another version or policy.
         """
         self._rounds = Rounds(policy, parameters, options, {})
-        self._rounds.has_gpu_levers = True
+        self._rounds.has_levers = True
         self._labels = tuple(labels)
         self._rules = rules
         self._hosts: dict[str, RecordedHost] = {}

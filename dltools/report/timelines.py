@@ -27,7 +27,7 @@ class Run:
     run began. `seeds`: the seed of each repetition, () where none is known. `begun`: when that was
     (Unix seconds; None for virtual time). `timelines`: by job name. `results`: the number of
     actions by status. `is_sampled`: whether containers were observed, not only progress.
-    `idle_joules`: the energy of GPUs that no container used.
+    `idle_joules`: the energy that no container used.
     """
 
     label: str

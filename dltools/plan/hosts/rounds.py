@@ -86,13 +86,13 @@ class Rounds:
     def __init__(
         self, policy: Policy, parameters: Any, options: RealisationOptions, memory: State
     ) -> None:
-        """`memory` is what the policy has remembered so far, {} at first. `has_gpu_levers`, False
+        """`memory` is what the policy has remembered so far, {} at first. `has_levers`, False
         at first: jobs are brought to their shares of GPUs, where shares are caps, or servers have
         targets there."""
         self.policy = policy
         self.parameters = parameters
         self.memory = memory
-        self.has_gpu_levers = False
+        self.has_levers = False
         self.requirements: Requirements = policy.requirements(parameters)
         may_explore = self.requirements.silent_jobs and options.mode in _EXPLORING
         explore = options.queue.explore if may_explore else 0.0
@@ -230,7 +230,7 @@ class Rounds:
     @property
     def _gives_gpu_shares(self) -> bool:
         is_wanted = self.options.mode is Mode.QUOTA or self.requirements.servers
-        return self.has_gpu_levers and is_wanted and self.options.queue.feeders == "first"
+        return self.has_levers and is_wanted and self.options.queue.feeders == "first"
 
     def _choice(self, host: HostHistory) -> ModeChoice:
         """Return the mode for a host at its newest sample."""

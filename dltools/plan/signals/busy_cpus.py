@@ -1,6 +1,6 @@
 """How busy a host's CPUs are, and whether they are contested, from its own counters.
 
-The number of threads does not show it: eight trainings on GPUs may have 480 threads and keep only a
+The number of threads does not show it: eight trainings may have 480 threads and keep only a
 quarter of 64 CPUs busy. While CPUs are idle, no job waits for one, and ordering jobs gains nothing.
 All bounds are ours.
 """
