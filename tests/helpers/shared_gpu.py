@@ -139,7 +139,8 @@ class SharedGpu:
             size = {"gpu_memory_used_bytes": GIB, "gpu_memory_limit_bytes": 80 * GIB}
             rows.append(gpu(self.now, name, 0, ratio, **size))
             if not job.serves:
-                rows.append(point(self.now, name, 1 / (1 + self.now), step=round(10 * self.now)))
+                step = round(self.gpu.programs[name].used / job.kernel)
+                rows.append(point(self.now, name, 1 / (1 + self.now), step=step))
             elif job.times:
                 mean = math.fsum(job.times) / len(job.times)
                 rows.append(point(self.now, name, mean, "latency_seconds"))

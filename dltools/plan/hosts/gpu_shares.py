@@ -84,7 +84,7 @@ def move_levers(host: HostHistory, may_pause: Callable[[ContainerHistory], bool]
                 continue
             lever = job.use.gpu_lever
             if lever is None or lever.by_duty != may_pause(job):
-                lever = GpuLever(now, job.use.effort, job.use.attained, by_duty=may_pause(job))
+                lever = _begun(job, GpuLever(now, 0.0, 0.0, by_duty=may_pause(job)), now)
             asked = min(given.share * size, float(len(job.use.gpus)))
             shared.append((job, replace(lever, asked=asked), given.factor))
         strangers = [GpuLever(now, 0.0, 0.0)] * more
@@ -106,18 +106,39 @@ def move_levers(host: HostHistory, may_pause: Callable[[ContainerHistory], bool]
             job.use.gpu_lever = None
 
 
+def _begun(job: ContainerHistory, lever: GpuLever, now: int) -> GpuLever:
+    """Return a lever as set now, to be measured from here on."""
+    return replace(
+        lever, since=now, effort=job.use.effort, attained=job.use.attained, position=_position(job)
+    )
+
+
 def _is_due(lever: GpuLever, now: int) -> bool:
     return now - lever.since >= (LOOK_S - _EARLY_S) * MICRO
 
 
-def _judged(job: ContainerHistory, lever: GpuLever, now: int, usual: float) -> GpuLever:
-    """Return a lever with what its job has had since it was set, `usual` where that is all that it
-    was let have: with much less it is limited by something else."""
+def _judged(job: ContainerHistory, lever: GpuLever, now: int, slices: float) -> GpuLever:
+    """Return a lever with what its job has had since it was set; `slices`: what the slices were
+    that it was let have. Steps tell that best: while it is never paused each takes `cost`."""
     if not _is_due(lever, now):
         return lever
-    had = (job.use.effort - lever.effort) * MICRO / (now - lever.since)
-    most = _GROWS * had / lever.part if had < _COARSE * usual else None
-    return replace(lever, had=had, most=most)
+    span_s = (now - lever.since) / MICRO
+    had = (job.use.effort - lever.effort) / span_s
+    most = _GROWS * had / lever.part if had < _COARSE * slices else None
+    steps = (_position(job) or 0.0) - (lever.position or 0.0)
+    if lever.position is None or steps <= 0:
+        return replace(lever, had=had, most=most)
+    if lever.part >= _FREE_PART:
+        return replace(lever, had=had, most=most, cost=None if most else slices * span_s / steps)
+    if lever.cost is None:
+        return replace(lever, had=had, most=most)
+    had = steps * lever.cost / span_s
+    gain = min(_STEP, max(1 / _STEP, had / slices))
+    return replace(lever, had=had, most=most, gain=(lever.gain + gain) / 2)
+
+
+def _position(job: ContainerHistory) -> float | None:
+    return job.progress.step if job.progress.step is not None else job.progress.epoch
 
 
 def _fed(job: ContainerHistory, lever: GpuLever, now: int, factor: float | None) -> GpuLever:
@@ -125,7 +146,7 @@ def _fed(job: ContainerHistory, lever: GpuLever, now: int, factor: float | None)
     much as it had it is to have."""
     if not _is_due(lever, now) or lever.had is None:
         return lever
-    begun = lever.begun(now, job.use.effort, job.use.attained)
+    begun = _begun(job, lever, now)
     cores = (job.use.attained - lever.attained) * MICRO / (now - lever.since)
     wanted = factor or (lever.asked / lever.had if lever.had > 0 else _STEP)
     factor = min(_STEP, max(1 / _STEP, wanted))
@@ -141,7 +162,7 @@ def _parts(levers: Sequence[GpuLever], size: int) -> list[float]:
     found = [replace(one, part=1.0) for one in levers]
     for _ in range(_TRIES):
         found = [
-            replace(one, part=min(1.0, max(_LEAST_PART, one.part * one.asked / had)))
+            replace(one, part=min(1.0, max(_LEAST_PART, one.part * one.asked / (one.gain * had))))
             if one.by_duty and one.asked and had > 0
             else one
             for one, had in zip(found, _slices(found, size), strict=True)
@@ -150,10 +171,12 @@ def _parts(levers: Sequence[GpuLever], size: int) -> list[float]:
 
 
 def _set(job: ContainerHistory, lever: GpuLever, now: int, part: float) -> GpuLever:
-    """Return a lever that is set to a part of the period, at each look or where it differs much."""
-    if not _is_due(lever, now) and abs(part - lever.part) <= _NEAR * lever.part:
+    """Return a lever that is set to a part of the period, at each look or where it differs much. A
+    new one is so after a look, which tells what a step takes."""
+    is_new, stays = lever.had is None, abs(part - lever.part) <= _NEAR * lever.part
+    if not _is_due(lever, now) and (is_new or stays):
         return lever
-    return replace(lever.begun(now, job.use.effort, job.use.attained), part=part)
+    return replace(_begun(job, lever, now), part=part)
 
 
 def _slices(levers: Sequence[GpuLever], size: int) -> list[float]:

@@ -18,7 +18,7 @@ from __future__ import annotations
 import bisect
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from dltools.notation.times import MICRO
 from dltools.observations.host_samples import GpuUse
@@ -65,26 +65,26 @@ class GpuSeconds:
 class GpuLever:
     """How a job is brought to its share of GPUs.
 
-    `since`: when that was set (microseconds), and what the job had had by then: `effort` (GPU s)
-    and `attained` (CPU s). `asked`: the GPUs that it shall have, such as 0.3; `had`: what it had by
-    the lever's last look, None before one. `most`: the GPUs that it uses at most while it runs,
-    None where it uses what it gets. `by_duty`: it runs for a `part` of the time; else its quota of
-    CPUs is `cpus`, None for none.
+    `since`: when that was set (microseconds), and what the job had had by then: `effort` (GPU s),
+    `attained` (CPU s) and `position` (steps, or epochs). `asked`: the GPUs that it shall have, such
+    as 0.3; `had`: what it had by the lever's last look, None before one. `most`: the GPUs that it
+    uses at most while it runs, None where it uses what it gets. `cost`: the GPU seconds of a step,
+    None if unknown; `gain`: how many times what its slices say it had. `by_duty`: it runs for a
+    `part` of the time; else its quota of CPUs is `cpus`, None for none.
     """
 
     since: int
     effort: float
     attained: float
+    position: float | None = None
     asked: float = 0.0
     had: float | None = None
     most: float | None = None
+    cost: float | None = None
+    gain: float = 1.0
     part: float = 1.0
     cpus: float | None = None
     by_duty: bool = True
-
-    def begun(self, now: int, effort: float, attained: float) -> GpuLever:
-        """Return the lever as set now, to be measured from here on."""
-        return replace(self, since=now, effort=effort, attained=attained)
 
 
 def value_at(samples: Sequence[tuple[int, float]], time: int) -> float:
