@@ -145,16 +145,23 @@ def _print_server(one: Host, arm: str, had: dict[str, float]) -> None:
     print(f"  is left over; {json.dumps({name: round(part, 3) for name, part in had.items()})}")
 
 
-SERVERS = (  # kernel (ms), target (ms)
-    (20, 300), (20, 450), (30, 500), (30, 600), (40, 800), (40, 350), (50, 700), (50, 1000),
-)  # fmt: skip
+SERVERS = (  # kernel (ms), CPU (ms), target (ms)
+    (20, 4, 300),
+    (20, 4, 450),
+    (30, 5, 500),
+    (30, 5, 600),
+    (40, 6, 800),
+    (40, 6, 350),
+    (50, 8, 700),
+    (50, 8, 1000),
+)
 
 
 def eight(seconds: float) -> None:
     with host() as one:
-        for number, (kernel, target) in enumerate(SERVERS):
+        for number, (kernel, cpu, target) in enumerate(SERVERS):
             labels = f"dltools.qoe={target / 1000:g}", "dltools.role=server"
-            one.start(f"s{number}", "serve", *labels, kernel=kernel, cpu=1)
+            one.start(f"s{number}", "serve", *labels, kernel=kernel, cpu=cpu)
         for number in range(4):
             one.start(f"t{number}", "train", kernel=20, cpu=1)
         time.sleep(20)
@@ -172,7 +179,7 @@ def eight(seconds: float) -> None:
 
 def _satisfied(one: Host) -> int:
     means = [one.responses(f"s{number}", 20)[0] for number in range(8)]
-    targets = [target / 1000 for _, target in SERVERS]
+    targets = [target / 1000 for *_, target in SERVERS]
     return sum(abs(had - want) <= 0.1 * want for had, want in zip(means, targets, strict=True))
 
 

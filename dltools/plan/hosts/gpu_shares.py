@@ -138,7 +138,8 @@ def _judged(job: ContainerHistory, lever: GpuLever, now: int, slices: float) -> 
 
 
 def _position(job: ContainerHistory) -> float | None:
-    return job.progress.step if job.progress.step is not None else job.progress.epoch
+    step, epoch = job.progress.step, job.progress.epoch
+    return epoch if step is None else float(step)
 
 
 def _fed(job: ContainerHistory, lever: GpuLever, now: int, factor: float | None) -> GpuLever:
