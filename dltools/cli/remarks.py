@@ -12,8 +12,9 @@ import shutil
 import stat
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
+from typing import TypeVar
 
 from dltools.cli.exits import print_message
 
@@ -21,6 +22,8 @@ _NUMBER = re.compile(r"(?<!\S)\d+(\.\d+)?(?!\S)")
 """A number that stands alone, as a measured one does, and not in a name."""
 
 _SEARCHED_BY_SUDO = ("/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/sbin", "/bin")
+
+_Item = TypeVar("_Item")
 
 _quiet = False
 
@@ -32,15 +35,20 @@ def be_quiet(value: bool) -> bool:
     return value
 
 
-def is_quiet() -> bool:
-    """Tell whether --quiet was given."""
-    return _quiet
-
-
 def print_remark(remark: str) -> None:
     """Print a remark, unless --quiet was given."""
     if not _quiet:
         print_message(remark)
+
+
+def tracked(what: str, items: Iterable[_Item], total: int) -> Iterable[_Item]:
+    """Return items; while they are worked on, a terminal shows a bar that says how far this is."""
+    if _quiet or sys.stderr is None or not sys.stderr.isatty():
+        return items
+    from rich.console import Console
+    from rich.progress import track
+
+    return track(items, what, total, console=Console(stderr=True), transient=True)
 
 
 def as_root(tool: str, *arguments: str) -> str:

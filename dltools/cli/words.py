@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from rich.cells import cell_len, set_cell_size
 
 from dltools.notation.cpu_weights import DEFAULT_CPU_WEIGHT
+from dltools.notation.limits import only
 from dltools.notation.resources import format_bytes, parse_cpus, short_gpu, union_of_cpus
 from dltools.text import printable
 
@@ -80,45 +81,66 @@ def size(count: float | None) -> str:
     return "-" if count is None else format_bytes(count)
 
 
-def settings_in_words(settings: Settings, named: Iterable[str] = (), *, whole: bool = True) -> str:
-    """Return settings in words: "1.5 cpus, weight 300, paused".
+def settings_in_words(settings: Settings) -> str:
+    """Return all settings of a container in words: "1.5 cpus, weight 300, paused". Defaults are
+    left out; "no limit" are defaults alone."""
+    return ", ".join(_words(settings).values()) or ("no limit" if settings else "-")
 
-    Defaults are left out, except those of settings that are `named`. `whole`: these are all
-    settings of a container, so "no limit" stands for defaults only.
-    """
-    words = [str(settings["state"])] if settings.get("state", "running") != "running" else []
-    if settings.get("turn_s"):
-        place = f"turn {settings['group'] + 1}," if "group" in settings else "turns of"
-        period = f" of {settings['period_s']:.3g} s" if "period_s" in settings else ""
-        where = f"{period}{_on_gpu(settings.get('queue'))}"
-        words.append(f"{place} {settings['turn_s']:.3g} s{where}")
-    if settings.get("cpus") is not None:
-        words.append(f"{settings['cpus']:g} cpus")
-    weight = settings.get("weight")
-    if weight is not None and (weight != DEFAULT_CPU_WEIGHT or "weight" in named):
-        words.append(f"weight {weight:g}")
-    if settings.get("cpuset"):
-        words.append(f"on CPUs {settings['cpuset']}")
-    if settings.get("host"):
-        words.append(f"on {settings['host']}")
-    if settings.get("delivered"):
-        words.append(f"delivered to {settings['delivered']}")
-    if settings.get("memory") is not None:
-        words.append(size(settings["memory"]))
-    if whole:
-        return ", ".join(words) or ("no limit" if settings else "-")
-    defaults = {
-        "state": "running",
-        "cpus": "no quota",
-        "cpuset": "on all CPUs",
-        "memory": "no memory limit",
+
+def changes_in_words(before: Settings, after: Settings) -> tuple[str, str]:
+    """Return what differs between settings before and after; where nothing does, what limits."""
+    names = {
+        name
+        for name in {**before, **after}
+        if before.get(name, _UNKNOWN) != after.get(name, _UNKNOWN)
     }
-    words += [
-        word
-        for name, word in defaults.items()
-        if name in named and settings.get(name) in (None, word)
-    ]
-    return ", ".join(words) or "-"
+    if not names:
+        return (settings_in_words(before),) * 2
+    return _words_of(before, names), _words_of(after, names)
+
+
+def _words_of(settings: Settings, names: Collection[str]) -> str:
+    """Return some of a container's settings in words, defaults too; "-" for those not known."""
+    own = only(settings, names)
+    words = {name: word for name, word in _DEFAULTS.items() if name in own} | _words(own)
+    return ", ".join(words.values()) or "-"
+
+
+_DEFAULTS = {
+    "state": "running",
+    "cpus": "no quota",
+    "weight": f"weight {DEFAULT_CPU_WEIGHT:g}",
+    "cpuset": "on all CPUs",
+    "memory": "no memory limit",
+}
+
+
+def _words(settings: Settings) -> dict[str, str]:
+    """Return what each setting that is no default says, by its name."""
+    state, weight = settings.get("state", "running"), settings.get("weight")
+    words = {
+        "state": "" if state == "running" else str(state),
+        "turn_s": _turn(settings) if settings.get("turn_s") else "",
+        "cpus": _said(settings, "cpus", "{:g} cpus"),
+        "weight": "" if weight in (None, DEFAULT_CPU_WEIGHT) else f"weight {weight:g}",
+        "cpuset": _said(settings, "cpuset", "on CPUs {}"),
+        "host": _said(settings, "host", "on {}"),
+        "delivered": _said(settings, "delivered", "delivered to {}"),
+        "memory": "" if settings.get("memory") is None else size(settings["memory"]),
+    }
+    return {name: word for name, word in words.items() if word}
+
+
+def _said(settings: Mapping[str, Any], name: str, form: str) -> str:
+    value = settings.get(name)
+    return "" if value in (None, "") else form.format(value)
+
+
+def _turn(settings: Settings) -> str:
+    """Return "turn 2, 5 s of 20 s on GPU-8a56a4bc" or "turns of 5 s"."""
+    place = f"turn {settings['group'] + 1}," if "group" in settings else "turns of"
+    period = f" of {settings['period_s']:.3g} s" if "period_s" in settings else ""
+    return f"{place} {settings['turn_s']:.3g} s{period}{_on_gpu(settings.get('queue'))}"
 
 
 def gist(reason: str) -> str:
@@ -134,18 +156,3 @@ _PLACE = " in the queue"
 
 def _on_gpu(queue: str | None) -> str:
     return f" on {printable(short_gpu(queue))}" if queue else ""
-
-
-def changes_in_words(before: Settings, after: Settings) -> tuple[str, str]:
-    """Return what differs between settings before and after; where nothing does, what limits."""
-    from dltools.notation.limits import only
-
-    names = [
-        name
-        for name in {**before, **after}
-        if before.get(name, _UNKNOWN) != after.get(name, _UNKNOWN)
-    ]
-    if not names:
-        return (settings_in_words(before),) * 2
-    old, new = only(before, names), only(after, names)
-    return settings_in_words(old, old, whole=False), settings_in_words(new, new, whole=False)

@@ -1,12 +1,13 @@
-"""What a person is told to type."""
+"""What a person is told: lines to type, remarks, bars of long work."""
 
+import io
 import sys
 from pathlib import Path
 
 import pytest
 
 from dltools.cli import remarks
-from dltools.cli.remarks import Remarks, as_root
+from dltools.cli.remarks import Remarks, as_root, tracked
 
 
 @pytest.fixture
@@ -72,3 +73,27 @@ def test_what_comes_between_makes_a_remark_stand_anew(told) -> None:
     for at in range(1, 40):
         told.tell(float(at), "second" if at % 8 else "")
     assert told.lines == ["first"]
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+def tracked_on(monkeypatch: pytest.MonkeyPatch, stderr: io.StringIO) -> str:
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setattr(sys, "stderr", stderr)
+    assert list(tracked("simulating", iter("abc"), 3)) == ["a", "b", "c"]
+    return stderr.getvalue()
+
+
+def test_work_shows_a_bar_on_a_terminal_and_takes_it_away(monkeypatch) -> None:
+    shown = tracked_on(monkeypatch, Terminal())
+    assert "simulating" in shown
+    assert shown.endswith("\x1b[2K")
+
+
+def test_no_terminal_and_no_quiet_run_shows_a_bar(monkeypatch) -> None:
+    assert tracked_on(monkeypatch, io.StringIO()) == ""
+    monkeypatch.setattr(remarks, "_quiet", True)
+    assert tracked_on(monkeypatch, Terminal()) == ""

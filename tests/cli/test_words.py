@@ -105,11 +105,13 @@ def test_settings_are_said_without_their_defaults(settings, words) -> None:
     assert settings_in_words(settings) == words
 
 
-def test_named_defaults_are_said() -> None:
+def test_defaults_that_change_are_said() -> None:
     settings = {"cpus": None, "weight": 1024, "cpuset": None}
-    assert settings_in_words(settings, settings, whole=False) == (
-        "weight 1024, no quota, on all CPUs"
+    assert changes_in_words(settings, {"cpus": 1, "weight": 2, "cpuset": "0"}) == (
+        "no quota, weight 1024, on all CPUs",
+        "1 cpus, weight 2, on CPUs 0",
     )
+    assert changes_in_words({}, {"cpus": None}) == ("-", "no quota")
 
 
 def test_changes_are_what_differs_or_everything() -> None:

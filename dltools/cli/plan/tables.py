@@ -6,8 +6,8 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from dltools.cli.fitted_table import FittedTable
-from dltools.cli.words import settings_in_words
-from dltools.plan.realisation.settings import as_found
+from dltools.cli.words import changes_in_words, settings_in_words
+from dltools.notation.limits import only
 
 if TYPE_CHECKING:
     from dltools.plan.outcome.decisions import JobDecision
@@ -43,17 +43,10 @@ def decisions_table(decisions: Iterable[JobDecision], *, wide: bool) -> FittedTa
 
 
 def _settings(present: Settings, wanted: Settings) -> str:
-    """Return the settings in force, and behind an arrow what they become: weight 1024 -> 10."""
-    now = settings_in_words(present, wanted)
-    if not wanted:
-        return now
-    then = _then(present, wanted)
+    """Return the settings in force, or what is to change, behind an arrow what it becomes: weight
+    1024 -> 10."""
+    now, then = changes_in_words(only(present, wanted), wanted)
+    if not wanted or now == then:
+        return settings_in_words(present)
     is_weight = now.startswith(_WEIGHT) and "," not in f"{now}{then}"
     return f"{now} -> {then.removeprefix(_WEIGHT) if is_weight else then}"
-
-
-def _then(present: Settings, wanted: Settings) -> str:
-    """Return what is to be set; "no limit" only where nothing else holds the container then."""
-    then = as_found(wanted)
-    whole = settings_in_words(present | then)
-    return whole if whole == "no limit" else settings_in_words(then, then, whole=False)

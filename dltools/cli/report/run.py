@@ -12,7 +12,7 @@ from dltools.cli import destinations
 from dltools.cli.destinations import printable_file
 from dltools.cli.exits import print_message
 from dltools.cli.formats import ReportFormat, to_csv, to_jsonl
-from dltools.cli.progress_bar import ProgressBar
+from dltools.cli.remarks import tracked
 from dltools.cli.report import tables
 from dltools.cli.report.loading import load_runs
 from dltools.errors import ConfigError, UnavailableError
@@ -35,9 +35,8 @@ _MOST_JOBS = 200
 def run_request(request: Request) -> None:
     """Read the runs, and write the report."""
     lacking = _lacking(request.format)
-    with ProgressBar("reading and drawing", len(request.inputs) + 1) as bar:
-        runs = load_runs(bar.each(request.inputs))
-        report = _rendered(runs, _baseline(request.baseline, runs), request, lacking)
+    runs = load_runs(tracked("reading", request.inputs, len(request.inputs)))
+    report = _rendered(runs, _baseline(request.baseline, runs), request, lacking)
     stdout = nullcontext(sys.stdout.buffer)
     with stdout if request.output is None else destinations.output_file(request.output) as out:
         # A table has colours, and its texts have been made printable already.

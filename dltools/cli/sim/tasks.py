@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +15,7 @@ from dltools.cli.policies import (
     warn_of_broken_plugins,
     warn_of_unused_quantum,
 )
-from dltools.cli.progress_bar import ProgressBar
+from dltools.cli.remarks import tracked
 from dltools.errors import ConfigError
 from dltools.plan.policy import registry
 from dltools.plan.policy.parameters import build, names
@@ -73,17 +73,16 @@ def check_settings(
             raise ConfigError(f"--set {key}: none of these policies has this parameter")
 
 
-def run_all(tasks: Sequence[Task]) -> Iterator[list[JobResult]]:
+def run_all(tasks: Sequence[Task]) -> list[list[JobResult]]:
     """Return the results of tasks, in their order; many tasks run on all cores."""
     cores = len(os.sched_getaffinity(0))
     is_short = cores == 1 or sum(len(task.workload.jobs) for task in tasks) < _FEW_JOBS
-    with ProgressBar("simulating", len(tasks)) as bar:
-        if is_short:
-            return iter(list(bar.each(map(_run, tasks))))
-        from concurrent.futures import ProcessPoolExecutor
+    if is_short:
+        return list(tracked("simulating", map(_run, tasks), len(tasks)))
+    from concurrent.futures import ProcessPoolExecutor
 
-        with ProcessPoolExecutor(min(cores, len(tasks))) as pool:
-            return iter(list(bar.each(pool.map(_run, tasks))))
+    with ProcessPoolExecutor(min(cores, len(tasks))) as pool:
+        return list(tracked("simulating", pool.map(_run, tasks), len(tasks)))
 
 
 def _run(task: Task) -> list[JobResult]:

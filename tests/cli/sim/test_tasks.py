@@ -38,7 +38,7 @@ def test_a_longer_quantum_costs_fewer_changes_of_turns() -> None:
     ends = {}
     for quantum_s in (None, 1.0, 16.0):
         task = Task(two, "fair", (), "rotate", False, 2.0, quantum_s)
-        ends[quantum_s] = max(job.finish or 0.0 for job in next(run_all([task])))
+        ends[quantum_s] = max(job.finish or 0.0 for job in run_all([task])[0])
     assert ends[16.0] < ends[None] < ends[1.0]
 
 
