@@ -44,9 +44,9 @@ class _Column:
     def least(self) -> int:
         """The least width: that of the longest piece, or of a short name."""
         if self.look == "name":
-            return min(self.natural, max(_SHORT_NAME, cell_len(self.header)))
+            return min(self.natural, max(_SHORT_NAME, cell_len(self.header.rstrip())))
         pieces = [piece for cell in self.cells for piece in self._pieces(cell)]
-        return max(map(cell_len, (self.header, *pieces)))
+        return max(map(cell_len, (self.header.rstrip(), *pieces)))
 
     def lines(self, place: int, width: int) -> list[str]:
         """Return the lines of a cell that fit a width, which fill it."""
@@ -70,15 +70,12 @@ class _Layout:
     def width(self) -> int:
         return sum(self.widths) + self.gap * (len(self.widths) - 1)
 
-    def fits(self, columns: Sequence[_Column]) -> bool:
-        """Tell whether the cells of columns can be broken so that they fit."""
-        pairs = zip(columns, self.widths, strict=True)
-        return all(column.least <= width for column, width in pairs)
-
 
 class FittedTable:
     """A table of texts that is as narrow as the screen. A column is its header, with its look
-    behind a colon, "left" by default: "CPU:right". One that is False is left out, with its cells.
+    behind a colon, "left" by default: "CPU:right". One that is False is left out, with its cells;
+    spaces behind a header keep room, so that tables of a stream, of which only the first
+    `has_header`, stand below each other.
 
     Looks: "name" (as the first column, if it is "left") is shortened; "right", numbers, "left",
     settings, and "words" are never shortened, but a line may end between two of them; "note", the
@@ -87,8 +84,11 @@ class FittedTable:
     Columns that do not fit beside each other go into further tables below the first.
     """
 
-    def __init__(self, *columns: str | bool, short_notes: bool = False) -> None:
+    def __init__(
+        self, *columns: str | bool, short_notes: bool = False, has_header: bool = True
+    ) -> None:
         """Make a table without rows."""
+        self._has_header = has_header
         self.styles: list[str] = []
         self._short_notes = short_notes
         self._is_shown = list(map(bool, columns))
@@ -107,24 +107,18 @@ class FittedTable:
         self.styles.append(style)
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        """Yield the lines of the table or tables that fit the width."""
+        """Yield the lines of the table or tables that fit the width; the sentences are behind or
+        under those of the last one."""
         *parts, last = _parts(self.columns, options.max_width)
         for part in parts:
             yield from self._lines(part, _layout(part, options.max_width), console)
             yield ""
-        yield from self.laid_out(last, _layout(last, options.max_width), console)
-
-    def laid_out(
-        self, part: Sequence[_Column], layout: _Layout, console: Console, has_header: bool = True
-    ) -> Iterator[Text]:
-        """Yield the lines of some of its columns, and the sentences behind or under them."""
-        notes, room = self._notes, console.width - layout.width - layout.gap
-        if notes is None or notes.natural <= room:
-            behind = [notes] if notes else []
-            wide = _Layout([*layout.widths, *(one.natural for one in behind)], layout.gap)
-            yield from self._lines([*part, *behind], wide, console, has_header=has_header)
+        layout, notes = _layout(last, options.max_width), self._notes
+        if notes is None or notes.natural > console.width - layout.width - layout.gap:
+            yield from self._lines(last, layout, console, under=notes)
         else:
-            yield from self._lines(part, layout, console, notes, has_header=has_header)
+            wide = _Layout([*layout.widths, notes.natural], layout.gap)
+            yield from self._lines([*last, notes], wide, console)
 
     def _lines(
         self,
@@ -132,13 +126,13 @@ class FittedTable:
         layout: _Layout,
         console: Console,
         under: _Column | None = None,
-        *,
-        has_header: bool = True,
     ) -> Iterator[Text]:
         gap = " " * layout.gap
-        if has_header:
+        if self._has_header:
             pairs = list(zip(columns, layout.widths, strict=True))
-            titles = [_filled(column.header, width, column.look) for column, width in pairs]
+            titles = [
+                _filled(column.header.rstrip(), width, column.look) for column, width in pairs
+            ]
             rule = "-" if console.options.ascii_only else "─"
             yield Text(gap.join(titles).rstrip(), style="bold")
             yield Text(rule * min(layout.width, console.width))
@@ -160,38 +154,6 @@ class FittedTable:
             lines = [Text(lines[0].plain.rstrip(" ;,:") + "…", style=style)]
         for line in lines:
             yield Text(_INDENT, style=style).append_text(line)
-
-
-class TableStream:
-    """Prints tables of the same columns as one that goes on: a header stands above the first, and
-    again where rows do not fit its columns any more."""
-
-    def __init__(self, console: Console, usual: FittedTable) -> None:
-        """`usual` has rows as wide as they may be expected: there is room for them at once."""
-        self._console = console
-        self._usual = usual
-        self._layout: _Layout | None = None
-
-    def print(self, table: FittedTable) -> None:
-        """Print the rows of a table."""
-        columns, layout = table.columns, self._layout
-        is_new = layout is None or not layout.fits(columns)
-        if is_new:
-            wide = [
-                _Column(one.header, one.look, [*one.cells, *more.cells])
-                for one, more in zip(columns, self._usual.columns, strict=True)
-            ]
-            width = self._console.width
-            layout = next(
-                (found for one in (wide, columns) if (found := _layout(one, width)).width <= width),
-                None,
-            )
-        self._layout = layout
-        if layout is None:
-            self._console.print(table)
-            return
-        for line in table.laid_out(columns, layout, self._console, is_new):
-            self._console.print(line, soft_wrap=True)
 
 
 def _parts(columns: Sequence[_Column], width: int) -> Iterator[list[_Column]]:

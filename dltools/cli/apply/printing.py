@@ -42,7 +42,6 @@ from dltools.text import listed, printable
 if TYPE_CHECKING:
     from dltools.apply.engine_actuator import OnResult
     from dltools.apply.migrate.migration import Migration
-    from dltools.cli.fitted_table import TableStream
     from dltools.engine.interface import Engine
     from dltools.plan.realisation.settings import Settings
 
@@ -54,14 +53,11 @@ class ResultsPrinter:
     def __init__(self, format_: RecordFormat) -> None:
         """`format_` is table or jsonl."""
         self._is_table = format_ is RecordFormat.TABLE
-        self._stream: TableStream | None = None
+        self._is_stream = self._has_begun = False
 
     def go_on(self) -> None:
         """Print what comes from now on as one table."""
-        if self._is_table and self._stream is None:
-            from dltools.cli.apply.tables import results_stream
-
-            self._stream = results_stream(make_console())
+        self._is_stream = True
 
     def show(
         self, work: Callable[[OnResult], object], reasons: Mapping[int, str] | None = None
@@ -86,11 +82,13 @@ class ResultsPrinter:
     def _show_table(self, results: Sequence[Result], reasons: Mapping[int, str]) -> None:
         from dltools.cli.apply.tables import results_table
 
-        if self._stream is None:
-            make_console().print(results_table(results, reasons=reasons))
+        if not self._is_stream:
+            make_console().print(results_table(results, reasons))
         elif told := [one for one in results if one.status != "unchanged" or one.error]:
             now = format_time(datetime.now(UTC))[11:19]  # as in --status
-            self._stream.print(results_table(told, now, reasons))
+            table = results_table(told, reasons, now, has_header=not self._has_begun)
+            make_console().print(table)
+            self._has_begun = True
 
 
 def show_migrations(directories: Sequence[Path], *, is_table: bool) -> bool:

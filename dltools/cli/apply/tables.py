@@ -5,32 +5,33 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
-from dltools.cli.fitted_table import FittedTable, TableStream
+from dltools.cli.fitted_table import FittedTable
 from dltools.cli.words import changes_in_words, gist, settings_in_words
-from dltools.plan.records import Result, Status
 
 if TYPE_CHECKING:
-    from rich.console import Console
-
     from dltools.apply.changed_containers import ChangedContainer
     from dltools.apply.history import Change
     from dltools.apply.migrate.migration import Migration
     from dltools.engine.runs import ApplyRun
-    from dltools.plan.realisation.settings import Settings
-
-_USUAL_NAME = 14
-"""Columns that names of containers seldom fill."""
+    from dltools.plan.records import Result
 
 _STATUS_COLOURS = {"applied": "green", "planned": "cyan", "failed": "red", "stale": "yellow"}
 
 
 def results_table(
-    results: Iterable[Result], time: str = "", reasons: Mapping[int, str] | None = None
+    results: Iterable[Result],
+    reasons: Mapping[int, str] | None = None,
+    time: str = "",
+    *,
+    has_header: bool = True,
 ) -> FittedTable:
     """Return a row per action: what became of it, the setting before and after, and what is wrong,
-    else why, where `reasons` tell that by the action's id. A `time` stands beside the first."""
+    else why, where `reasons` tell that by the action's id. A `time`, of one plan in a stream,
+    stands beside the first; then there is room for usual names and settings."""
     headers = ("CONTAINER:name", "RESULT", "BEFORE", "AFTER", "NOTE:note")
-    table = FittedTable(bool(time) and "TIME:right", *headers)
+    if time:
+        headers = ("CONTAINER     :name", "RESULT   ", "BEFORE      ", "AFTER       ", "NOTE:note")
+    table = FittedTable(bool(time) and "TIME:right", *headers, has_header=has_header)
     for number, result in enumerate(results):
         before, after = changes_in_words(result.before, result.after)
         table.add_row(
@@ -43,13 +44,6 @@ def results_table(
             style=_STATUS_COLOURS.get(result.status.value, ""),
         )
     return table
-
-
-def results_stream(console: Console) -> TableStream:
-    """Return what prints the results of one plan after the other below one header."""
-    usual: Settings = {"weight": 65536.0}
-    widest = Result(0, Status.UNCHANGED, "", "-" * _USUAL_NAME, usual, usual)
-    return TableStream(console, results_table([widest], "00:00:00"))
 
 
 def migrations_table(rows: Iterable[Migration]) -> FittedTable:
