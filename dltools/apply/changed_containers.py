@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,12 +12,11 @@ from dltools.apply.migrate.migration import Migration, MigrationFiles
 from dltools.apply.original_settings import foreign_settings, is_restored
 from dltools.engine.interface import Engine, GoneError, LocatedContainer
 from dltools.engine.journal import Entry, Journal
-from dltools.engine.limits.cpu_limits import Locator, current_settings, settings_in_force
+from dltools.engine.limits.cpu_limits import Locator, current_settings
 from dltools.engine.links import own_records
 from dltools.engine.runs import UNKNOWN_RUN, ApplyRun
 from dltools.engine.turn_notes import TurnNote, read_notes
 from dltools.errors import AccessError, DataError
-from dltools.notation.cpu_weights import DEFAULT_CPU_WEIGHT
 from dltools.notation.limits import only
 from dltools.plan.realisation.settings import Settings, Turn, as_found
 
@@ -156,23 +155,3 @@ def paused_elsewhere(engine: Engine, directories: Iterable[Path]) -> list[str]:
         for one in engine.containers()
         if one.state == "paused" and one.id not in known
     )
-
-
-def unusual_settings(engine: Engine) -> Mapping[str, Settings]:
-    """Return the settings of running containers that are not the engine's defaults, by container
-    name: a quota, weight or CPU list, or the state paused."""
-    locator = Locator(engine)
-    found: dict[str, Settings] = {}
-    for listed in engine.containers():
-        try:
-            located = locator.find(listed.id)
-        except GoneError:
-            continue
-        settings = settings_in_force(located)
-        usual = (None, DEFAULT_CPU_WEIGHT)
-        unusual = as_found({name: one for name, one in settings.items() if one not in usual})
-        if located.container.state == "paused":
-            unusual["state"] = "paused"
-        if unusual:
-            found[located.container.name] = unusual
-    return found

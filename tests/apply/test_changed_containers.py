@@ -7,12 +7,7 @@ import pytest
 from helpers.fake_engine import HOST, ID, NAME, action, plan_of
 from helpers.journal_entries import journal_entry
 
-from dltools.apply.changed_containers import (
-    changed_containers,
-    journal_entries,
-    open_migrations,
-    unusual_settings,
-)
+from dltools.apply.changed_containers import changed_containers, journal_entries, open_migrations
 from dltools.apply.migrate.migration import Migration, MigrationFiles, Step
 from dltools.cli.apply.tables import changed_table
 from dltools.engine.journal import Journal
@@ -140,18 +135,3 @@ def test_a_journal_that_cannot_be_read_is_passed_over(engine, tmp_path) -> None:
     (tmp_path / "journal").mkdir()
     (tmp_path / "journal" / "x.json").write_text("junk")
     assert journal_entries(engine, tmp_path) == []
-
-
-@pytest.mark.parametrize(
-    ("host_config", "state", "unusual"),
-    [
-        ({}, "running", {}),
-        ({"CpuShares": 10}, "running", {"weight": 10.0}),
-        ({"NanoCpus": 500_000_000}, "running", {"cpus": 0.5}),
-        ({"CpusetCpus": "1"}, "paused", {"cpuset": "1", "state": "paused"}),
-    ],
-)
-def test_unusual_settings(engine, fake_engine, host_config, state, unusual) -> None:
-    fake_engine.host_config |= host_config
-    fake_engine.state = state
-    assert unusual_settings(engine) == ({NAME: unusual} if unusual else {})

@@ -19,7 +19,6 @@ from dltools.apply.changed_containers import (
     journal_entries,
     open_migrations,
     paused_elsewhere,
-    unusual_settings,
 )
 from dltools.apply.history import Change, read_history
 from dltools.apply.locks import writer_of
@@ -29,7 +28,6 @@ from dltools.cli.destinations import make_console, printable_on_terminal
 from dltools.cli.exits import print_message
 from dltools.cli.formats import RecordFormat
 from dltools.cli.remarks import as_root
-from dltools.cli.words import settings_in_words
 from dltools.engine import state_folder, turn_notes
 from dltools.engine.left_alone import read_left_alone
 from dltools.engine.state_folder import check
@@ -43,7 +41,6 @@ if TYPE_CHECKING:
     from dltools.apply.engine_actuator import OnResult
     from dltools.apply.migrate.migration import Migration
     from dltools.engine.interface import Engine
-    from dltools.plan.realisation.settings import Settings
 
 
 class ResultsPrinter:
@@ -279,24 +276,13 @@ def left_paused_message(engine: Engine, directories: Sequence[Path]) -> str:
 
 
 def nothing_to_undo(engine: Engine, directories: Sequence[Path]) -> str:
-    """Say that the journal is empty. Name other journals, and containers whose settings dl-apply
-    may have changed."""
+    """Say that the journal is empty. Name other journals, and containers that are paused."""
     line = f"nothing to undo on {engine.host}: no entry in {directories[0] / 'journal'}"
     for directory in directories[1:]:
         if count := len(journal_entries(engine, directory)):
             line += f"; {count} in {directory}: use --state-dir {directory}"
-    if unusual := unusual_settings(engine):
-        elsewhere: Mapping[str, Settings] = {
-            name: {"state": PAUSED_ELSEWHERE} for name in paused_elsewhere(engine, directories)
-        }
-        shown = [
-            f"{name} ({settings_in_words(settings | elsewhere.get(name, {}))})"
-            for name, settings in unusual.items()
-        ]
-        line += (
-            f". Containers with other settings than the default: {listed(shown)}; "
-            "if dl-apply set them, give its state directory with --state-dir"
-        )
-        if os.geteuid() != 0 and state_folder.SYSTEM.exists():
-            line += f"; if root's, as the service's: {as_root('dl-apply', '--status')}"
+    if names := paused_elsewhere(engine, directories):
+        line += f"; {listed(names)}: {PAUSED_ELSEWHERE} of this state directory"
+    if os.geteuid() != 0 and state_folder.SYSTEM.exists():
+        line += f"; for what root has changed, as by the service: {as_root('dl-apply', '--status')}"
     return line

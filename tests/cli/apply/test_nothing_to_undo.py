@@ -13,12 +13,11 @@ from dltools.engine import state_folder
 
 @pytest.fixture
 def said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
-    """Return what is said to a user of a machine on which `fast` has a weight."""
+    """Return what is said to a user of a machine on which nothing is known."""
     monkeypatch.setenv("PATH", "/usr/bin:/bin")
     monkeypatch.setattr(state_folder, "SYSTEM", tmp_path)
-    for name, found in (("unusual_settings", {"fast": {"weight": 10.0}}),
-                        ("paused_elsewhere", []), ("journal_entries", {})):  # fmt: skip
-        monkeypatch.setattr(printing, name, lambda *_, found=found: found)
+    for name in ("paused_elsewhere", "journal_entries"):
+        monkeypatch.setattr(printing, name, lambda *_: [])
 
     def ask(user: int) -> str:
         monkeypatch.setattr("os.geteuid", lambda: user)
@@ -29,9 +28,16 @@ def said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
 
 def test_a_user_learns_how_to_see_what_root_has_changed(said) -> None:
     line = said(1000)
-    assert line.startswith("nothing to undo on vm: no entry in /home/ada/state/journal. ")
-    assert line.endswith("; if root's, as the service's: sudo dl-apply --status")
+    assert line == (
+        "nothing to undo on vm: no entry in /home/ada/state/journal; for what root has changed, as "
+        "by the service: sudo dl-apply --status"
+    )
 
 
 def test_root_does_not(said) -> None:
-    assert said(0).endswith("give its state directory with --state-dir")
+    assert said(0) == "nothing to undo on vm: no entry in /home/ada/state/journal"
+
+
+def test_a_paused_container_is_named(said, monkeypatch) -> None:
+    monkeypatch.setattr(printing, "paused_elsewhere", lambda *_: ["job"])
+    assert said(0).endswith("; job: paused, not by dl-apply of this state directory")
