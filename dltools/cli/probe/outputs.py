@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import io
+import codecs
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -32,7 +32,7 @@ def open_output(request: Request) -> Iterator[Writer]:
         console = make_console()
         if is_stream and format_ is ObservationFormat.TABLE and _is_live(console):
             with redrawn(console) as draw:
-                yield LiveTable(console, draw)
+                yield _TableWriter(console, draw)
         else:
             yield from _to_stdout(format_)
     elif is_directory(request.output):
@@ -70,7 +70,7 @@ def _is_live(console: Console) -> bool:
 
 def _writer(format_: ObservationFormat, out: IO[bytes]) -> Writer:
     if format_ is ObservationFormat.TABLE:
-        return _TableWriter(out)
+        return _TableWriter(make_console(codecs.getwriter("utf-8")(out)))
     return get_format(format_).writer(printable_file(out))  # type: ignore[arg-type]
 
 
@@ -118,40 +118,24 @@ class _Replacing:
 class _TableWriter:
     """A table for people: a row per container, with rates since the sample before."""
 
-    def __init__(self, out: IO[bytes]) -> None:
-        self._out = io.TextIOWrapper(out, encoding="utf-8", write_through=True)
+    def __init__(
+        self, console: Console, draw: Callable[[RenderableType], None] | None = None
+    ) -> None:
+        """`draw` draws over the drawing before; without it, a table follows the one before."""
+        self._console, self._draw = console, draw
         self._hosts = ObservedHosts()
 
     def write(self, table: pa.Table) -> None:
-        from dltools.cli.probe.tables import containers_table
+        from dltools.cli.probe.tables import containers_table, live_view
 
-        rows = table.to_pylist()
+        rows, console = table.to_pylist(), self._console
         self._hosts.take(rows)
-        console = make_console(self._out)
+        if self._draw is not None:
+            self._draw(live_view(self._hosts, *console.size))
+            return
         console.print(containers_table(self._hosts, console.width))
         if not any(row["kind"] in ("container", "progress") for row in rows):
             print_message("no containers are running, or the filters match none")
 
     def close(self) -> None:
-        self._out.flush()
-        self._out.detach()
-
-
-class LiveTable:
-    """The table for people, drawn again with each sample: as many containers as the screen has
-    lines, under a line on each host."""
-
-    def __init__(self, console: Console, draw: Callable[[RenderableType], None]) -> None:
-        """`draw` draws over the drawing before."""
-        self._console, self._draw = console, draw
-        self._hosts = ObservedHosts()
-
-    def write(self, table: pa.Table) -> None:
-        """Draw the table with one more sample."""
-        from dltools.cli.probe.tables import live_view
-
-        self._hosts.take(table.to_pylist())
-        self._draw(live_view(self._hosts, *self._console.size))
-
-    def close(self) -> None:
-        """Leave the last drawing on the screen."""
+        pass
