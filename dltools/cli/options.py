@@ -75,19 +75,8 @@ def _field(declared: Any, default: Any) -> Any:
 def app(command: Callable[[_Request], None], request: type[_Request]) -> typer.Typer:
     """Return a tool made of one command. Its options are the fields of a request, a dataclass that
     declares them, those of its bases last; its help is the command's docstring."""
-    hints = get_type_hints(request)
-    own = request.__annotations__
-    declared = sorted(fields(request), key=lambda one: one.name not in own)  # type: ignore[arg-type]
-    lists = {one.name for one in declared if one.default is MISSING}
-    parameters = [
-        Parameter(
-            one.name,
-            Parameter.KEYWORD_ONLY,
-            default=one.metadata["default"],
-            annotation=Annotated[hints[one.name], one.metadata["declared"]],
-        )
-        for one in declared
-    ]
+    parameters = _parameters(request)
+    lists = {one.name for one in fields(request) if one.default is MISSING}  # type: ignore[arg-type]
 
     @functools.wraps(command)
     def wrapper(**options: Any) -> None:
@@ -104,6 +93,21 @@ def app(command: Callable[[_Request], None], request: type[_Request]) -> typer.T
     )
     tool.command(cls=_GroupedHelp)(wrapper)
     return tool
+
+
+def _parameters(request: type[Any]) -> list[Parameter]:
+    """Return the options that a request declares, those of its bases last."""
+    hints = get_type_hints(request)
+    own = request.__annotations__
+    return [
+        Parameter(
+            one.name,
+            Parameter.KEYWORD_ONLY,
+            default=one.metadata["default"],
+            annotation=Annotated[hints[one.name], one.metadata["declared"]],
+        )
+        for one in sorted(fields(request), key=lambda one: one.name not in own)
+    ]
 
 
 def duration(text: str) -> float:

@@ -117,18 +117,30 @@ def show_status(
         if not is_more:
             print_message(nothing_to_undo(engine, directories))
     elif is_table:
-        from dltools.cli.apply.tables import changed_table, how_it_is
-
-        console = make_console()
-        console.print(changed_table(found, timestamp()))
-        for run in dict.fromkeys(one.run for one in found if one.run.command):
-            line = f"pid {run.pid}{how_it_is(run)}: {printable(run.command)}"
-            console.print(line, soft_wrap=True)
-        for directory in dict.fromkeys(one.state_directory for one in found):
-            own = [one for one in found if one.state_directory == directory]
-            console.print(_how_to_undo(own, is_first=directory == directories[0]), soft_wrap=True)
+        _print_changed(found, directories)
     else:
         _write_records(map(_record, found))
+    _tell_of_others(engine, directories, found)
+
+
+def _print_changed(found: Sequence[ChangedContainer], directories: Sequence[Path]) -> None:
+    """Print a table, the commands of its runs, and how to undo."""
+    from dltools.cli.apply.tables import changed_table, how_it_is
+
+    console = make_console()
+    console.print(changed_table(found, timestamp()))
+    for run in dict.fromkeys(one.run for one in found if one.run.command):
+        line = f"pid {run.pid}{how_it_is(run)}: {printable(run.command)}"
+        console.print(line, soft_wrap=True)
+    for directory in dict.fromkeys(one.state_directory for one in found):
+        own = [one for one in found if one.state_directory == directory]
+        console.print(_how_to_undo(own, is_first=directory == directories[0]), soft_wrap=True)
+
+
+def _tell_of_others(
+    engine: Engine, directories: Sequence[Path], found: Sequence[ChangedContainer]
+) -> None:
+    """Say which containers are left alone, left paused, changed or paused by somebody else."""
     left_alone = read_left_alone(directories, engine)
     for left in left_alone.values():
         print_message(f"{left.container_name}: {left.why}")

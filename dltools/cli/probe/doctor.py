@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import os
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -30,6 +30,7 @@ from dltools.observations.roles import Rules, parse_rule
 from dltools.text import listed
 
 if TYPE_CHECKING:
+    from dltools.apply.changed_containers import ChangedContainer
     from dltools.cli.probe.request import Request
     from dltools.engine.interface import Engine
     from dltools.probe.sampler import Connector, Sampler
@@ -163,6 +164,18 @@ def _of_journal(engine: Engine, request: Request) -> Iterator[Finding]:
     except DltoolsError as error:
         yield Finding(Health.FAILURE, "journal", str(error), "dl-apply --status")
         return
+    yield from _of_changed(changed)
+    if moving := open_migrations(directories):
+        text = f"{listed([one.container_name for one in moving])}: on the way to another host"
+        yield Finding(Health.WARNING, "journal", text, "dl-apply --status")
+    unreadable = [finding for directory in directories for finding in _of_directory(directory)]
+    yield from unreadable
+    if not (changed or moving or unreadable):
+        yield Finding(Health.OK, "journal", f"dl-apply has left nothing on {engine.host}")
+
+
+def _of_changed(changed: Sequence[ChangedContainer]) -> Iterator[Finding]:
+    """Yield what becomes of the settings of changed containers."""
     held = [one.name for one in changed if one.run.is_alive and not one.run.is_stopped]
     stopped = [one.name for one in changed if one.run.is_stopped]
     ending = [one.name for one in changed if not one.run.is_alive and one.until]
@@ -179,13 +192,6 @@ def _of_journal(engine: Engine, request: Request) -> Iterator[Finding]:
     if left:
         text = f"a dl-apply that has ended left settings on {listed(left)}"
         yield Finding(Health.WARNING, "journal", text, "dl-apply --undo")
-    if moving := open_migrations(directories):
-        text = f"{listed([one.container_name for one in moving])}: on the way to another host"
-        yield Finding(Health.WARNING, "journal", text, "dl-apply --status")
-    unreadable = [finding for directory in directories for finding in _of_directory(directory)]
-    yield from unreadable
-    if not (changed or moving or unreadable):
-        yield Finding(Health.OK, "journal", f"dl-apply has left nothing on {engine.host}")
 
 
 def _of_directory(directory: Path) -> Iterator[Finding]:

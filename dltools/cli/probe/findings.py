@@ -79,6 +79,11 @@ def of_sample(
             yield Finding(Health.WARNING, "host", _IN_A_VM, "docker info -f '{{.OperatingSystem}}'")
         elif row["kind"] == "node":
             yield _of_host(row, expects_gpus)
+    yield from _of_containers(rows)
+    yield from _of_plan(planner)
+
+
+def _of_containers(rows: Sequence[Row]) -> Iterator[Finding]:
     reported = (row for row in rows if row["kind"] == "progress")
     points = Counter((row["container_id"], row["metric"]) for row in reported)
     gpus = Counter(row.get("container_id") for row in rows if row["kind"] == "gpu")
@@ -89,7 +94,6 @@ def of_sample(
             yield _of_container(row, metrics, gpus[key])
             if given := row.get("gpu_share_at_start"):
                 yield Finding(Health.OK, str(row["container_name"]), _AT_START.format(given))
-    yield from _of_plan(planner)
 
 
 def _of_host(row: Row, expects_gpus: bool) -> Finding:

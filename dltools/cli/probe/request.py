@@ -172,18 +172,22 @@ class Request(MoreMessages, EngineOptions):
             raise typer.BadParameter("--start is for saved logs: give a LOG")
         if self.lists_metrics and (self.is_stream or self.output is not None):
             raise typer.BadParameter("--list-metrics excludes --interval and --output")
-        if self.is_diagnosis:
-            if self.logs or self.is_stream or self.lists_metrics or self.output is not None:
-                raise typer.BadParameter(
-                    "--doctor excludes LOG, --interval, --list-metrics and --output"
-                )
-            if self.format.value not in _OF_DIAGNOSES:
-                raise typer.BadParameter("--doctor prints lines, or --format jsonl")
+        self._check_diagnosis()
         source = self.user_from
         if source and source != "container" and not source.removeprefix("label:") != source:
             raise typer.BadParameter("--user-from is container or label:KEY")
         if source == "label:":
             raise typer.BadParameter("--user-from label: needs the key of a label")
+
+    def _check_diagnosis(self) -> None:
+        if not self.is_diagnosis:
+            return
+        if self.logs or self.is_stream or self.lists_metrics or self.output is not None:
+            raise typer.BadParameter(
+                "--doctor excludes LOG, --interval, --list-metrics and --output"
+            )
+        if self.format.value not in _OF_DIAGNOSES:
+            raise typer.BadParameter("--doctor prints lines, or --format jsonl")
 
     @property
     def is_stream(self) -> bool:

@@ -49,23 +49,31 @@ def run_request(request: Request) -> None:
         return
     sampler = _sampler(request, pattern, names)
     if request.lists_metrics:
-        from dltools.cli.probe.tables import print_metrics
-
-        rows = sampler.sample()
-        print_metrics(rows)
-        if not any(row["kind"] == "progress" for row in rows):
-            print_remark(_nothing_reported(rows, request))
+        _list_metrics(sampler, request)
     else:
-        with open_output(request) as writer:
-            if request.notify is not None:
-                with _notifier(request.notify) as notifier:
-                    follow(sampler, writer, request, notifier.take)
-            elif request.is_stream:
-                follow(sampler, writer, request)
-            else:
-                sample_once(sampler, writer, request)
+        _write(sampler, request)
     if not sampler.is_complete:
         raise typer.Exit(Exit.PARTIAL)
+
+
+def _list_metrics(sampler: Sampler, request: Request) -> None:
+    from dltools.cli.probe.tables import print_metrics
+
+    rows = sampler.sample()
+    print_metrics(rows)
+    if not any(row["kind"] == "progress" for row in rows):
+        print_remark(_nothing_reported(rows, request))
+
+
+def _write(sampler: Sampler, request: Request) -> None:
+    with open_output(request) as writer:
+        if request.notify is not None:
+            with _notifier(request.notify) as notifier:
+                follow(sampler, writer, request, notifier.take)
+        elif request.is_stream:
+            follow(sampler, writer, request)
+        else:
+            sample_once(sampler, writer, request)
 
 
 def _notifier(command: Sequence[str]) -> Notifier:
@@ -144,20 +152,12 @@ def follow(
     """
     assert request.interval_s is not None
     sampler.follow()
-    sample = _patient(sampler, request.patience_s)
+    take = _taker(sampler, writer, request, watch)
     begun = time.monotonic()
     taken = 0
     following = 0.0
-    warned: set[str] = set()
-    faults: dict[str, str] = {}
-    remarks = Remarks()
     while True:
-        rows = sample()
-        _warn_of_paused(sampler, warned)
-        faults = _warn_of_faults(sampler.faults, faults)
-        write_rows(writer, rows, is_verbose=request.is_verbose)
-        watch(rows)
-        _remark(rows, request, remarks)
+        take()
         elapsed = time.monotonic() - begun
         if elapsed >= following:
             taken += 1
@@ -167,6 +167,27 @@ def follow(
         if request.duration_s is not None and following > request.duration_s:
             return
         sampler.wait_for_change(max(0.0, begun + following - time.monotonic()))
+
+
+def _taker(
+    sampler: Sampler, writer: Writer, request: Request, watch: Callable[[list[Row]], None]
+) -> Callable[[], None]:
+    """Return what takes a sample, writes it, and says what is new."""
+    sample = _patient(sampler, request.patience_s)
+    warned: set[str] = set()
+    faults: dict[str, str] = {}
+    remarks = Remarks()
+
+    def take() -> None:
+        nonlocal faults
+        rows = sample()
+        _warn_of_paused(sampler, warned)
+        faults = _warn_of_faults(sampler.faults, faults)
+        write_rows(writer, rows, is_verbose=request.is_verbose)
+        watch(rows)
+        _remark(rows, request, remarks)
+
+    return take
 
 
 def write_rows(writer: Writer, rows: list[Row], *, is_verbose: bool) -> None:

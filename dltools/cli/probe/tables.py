@@ -17,7 +17,7 @@ from dltools.cli.words import clip, cpu_use, limits, listed_cpus, named, role, s
 from dltools.labels import METRIC, parse_labels
 from dltools.observations import metric_names
 from dltools.observations.metric_names import Seen, Values
-from dltools.observations.newest_rows import Observed, ObservedHosts
+from dltools.observations.newest_rows import Observed, ObservedContainer, ObservedHosts
 from dltools.text import printable
 
 Row = Mapping[str, Any]
@@ -65,22 +65,18 @@ def containers_table(hosts: ObservedHosts, width: int, most: int | None = None) 
     """Return a row per container, at `most` so many, with its host where there are several. On a
     screen of `width` that is narrow, it leaves out what the name, the limits and the role say too.
 
-    CPU is the mean since the sample before, or since the container's start where there is none.
+    CPU is the mean since the sample before, else since the container's start.
     """
     shown = hosts.containers[:most]
     is_wide = width >= _WIDE
-    has_gpus = any(one.gpus for one in shown)
     has_users = any(one.row.get("user") for one in shown)
     hosts_and_names = (len(hosts.nodes) > 1 and "HOST", "CONTAINER", has_users and "USER")
+    has_gpus = any(one.gpus for one in shown)
     numbers = ("CPU:right", "LIMIT:right", "MEMORY:right", has_gpus and "GPU:right")
     more = (is_wide and "THREADS:right", "PROGRESS:words", "ROLE:note" if is_wide else "ROLE")
     table = FittedTable(*hosts_and_names, is_wide and "STATE", *numbers, *more)
     listed = listed_cpus(one.row for one in hosts.containers)
-    for one in shown:
-        row = one.row
-        values = [
-            f"{clip(name, 18)}={one.values[name].last:.4g}" for name in one.metrics[:_MOST_METRICS]
-        ]
+    for one, row in ((one, one.row) for one in shown):
         table.add_row(
             row["host"],
             row["container_name"] if is_wide else named(row),
@@ -91,10 +87,16 @@ def containers_table(hosts: ObservedHosts, width: int, most: int | None = None) 
             size(row["memory_working_set_bytes"]),
             _gpu_use(one.gpus),
             "-" if row["thread_count"] is None else str(row["thread_count"]),
-            " ".join(values) or "-",
+            _progress(one),
             role(row) if is_wide else row.get("role") or "-",
         )
     return table
+
+
+def _progress(container: ObservedContainer) -> str:
+    """Return the newest values of a container's first metrics."""
+    names, values = container.metrics[:_MOST_METRICS], container.values
+    return " ".join(f"{clip(name, 18)}={values[name].last:.4g}" for name in names) or "-"
 
 
 def _gpu_use(gpus: Sequence[Row]) -> str:
