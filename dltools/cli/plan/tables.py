@@ -1,4 +1,7 @@
-"""The table that dl-plan prints: a decision for each container."""
+"""The table that dl-plan prints: a decision for each container.
+
+It stands alone because a plan in a pipe needs no rich.
+"""
 
 from __future__ import annotations
 
