@@ -18,6 +18,7 @@ from dltools.notation.json_values import from_json_number, to_json_number
 from dltools.notation.limits import known_name
 
 _Read = Callable[[Any], Any]
+_NUMBERS = frozenset((int, float))
 
 
 def to_json(value: Any) -> Any:
@@ -36,7 +37,10 @@ def to_json(value: Any) -> Any:
             (name, default, getattr(value, name)) for name, default in _fields(value.__class__)
         )
         return {name: to_json(one) for name, default, one in found if one != default}
-    return [to_json(one) for one in (sorted(value) if isinstance(value, Set) else value)]
+    many = sorted(value) if isinstance(value, Set) else value
+    if _NUMBERS.issuperset(map(type, many)) and all(map(math.isfinite, many)):
+        return list(many)  # as most are, and long
+    return [to_json(one) for one in many]
 
 
 def from_json(kind: Any, value: Any) -> Any:

@@ -19,7 +19,8 @@ class Points:
     """Progress points of one container and metric, in order of time; `at` is the next to read.
 
     `times` are microseconds; an epoch is NaN where it is unknown. `epoch_counts` and `step_counts`
-    are how many the job says that it will train, None where it does not say it.
+    are how many the job says that it will train, None where it does not say it. These three may be
+    empty, where nobody tells any.
     """
 
     times: list[int] = field(default_factory=list)

@@ -69,13 +69,15 @@ _READERS = {
 """What returns a column: texts, numbers (NaN: unknown), and whole numbers or times in microseconds
 (None: unknown)."""
 
-_COUNTS = ("epoch_count", "step_count")
+_SELDOM = ("epoch", "epoch_count", "step_count")
+"""The columns of points that few jobs tell."""
+
 _PLACE = ("time", "position", "host")
 _OF_HOST = ("cpu_count", "cpu_seconds", "cannot")
 _COLUMNS_OF: Mapping[Kind, Sequence[str]] = {
     Kind.NODE: (*_PLACE, *_OF_HOST),
     Kind.CONTAINER: (*_PLACE, *ROW_COLUMNS),
-    Kind.PROGRESS: ("time", "host", "container_id", "metric", "value", "step", "epoch", *_COUNTS),
+    Kind.PROGRESS: ("time", "host", "container_id", "metric", "value", "step", *_SELDOM),
     Kind.GPU: (
         *_PLACE,
         "container_id",
@@ -289,12 +291,12 @@ def _points_by_host(progress: pa.Table) -> dict[str, PointsByMetric]:
     keys = pc.add(pc.multiply(owners, many), names.indices)
     order = pc.array_sort_indices(keys)  # stable
     ordered = progress.take(order)
+    unknown = {name for name in _SELDOM if ordered.column(name).null_count == len(ordered)}
     columns: tuple[list[Any], ...] = (
         integers(ordered, "time"),
         buffer_values(ordered.column("value").combine_chunks(), "d"),
         optional_integers(ordered, "step"),
-        reals(ordered, "epoch"),
-        *(optional_integers(ordered, name) for name in _COUNTS),
+        *([] if name in unknown else _values(ordered, name) for name in _SELDOM),
     )
     groups = buffer_values(keys.take(order), "q")
     starts = [0, *(i for i in range(1, len(groups)) if groups[i] != groups[i - 1]), len(groups)]

@@ -238,14 +238,16 @@ def optional_integers(table: pa.Table, name: str) -> list[int | None]:
 
 
 def reals(table: pa.Table, name: str) -> list[float]:
-    """Return a column of numbers; NaN for null and for what is not finite."""
+    """Return a column of numbers; the one `math.nan` for null and for what is not finite."""
     import pyarrow.compute as pc
 
     column = table.column(name).combine_chunks()
     if column.null_count == len(column):
         return [math.nan] * len(column)
-    finite = pc.fill_null(pc.is_finite(column), False)
-    return buffer_values(pc.if_else(finite, pc.fill_null(column, math.nan), math.nan), "d")
+    found = buffer_values(pc.fill_null(column, math.nan), "d")
+    if math.isfinite(sum(found)):
+        return found
+    return [value if math.isfinite(value) else math.nan for value in found]
 
 
 def texts(table: pa.Table, name: str) -> list[Any]:

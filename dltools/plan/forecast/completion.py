@@ -73,25 +73,22 @@ class _Tier:
         """Return how fast each job runs with these CPUs."""
         if cpus >= self.cpus - _EPSILON:
             return [(self, group, group.one.cpus) for group in self.groups]
-        parts = equal_parts(((group.one.cpus, len(group.waiting)) for group in self.groups), cpus)
-        if self.in_turns and (len(self.groups) > 1 or len(self.groups[0].waiting) > 1):
-            return [(self, group, max(_EPSILON, parts[group.one.cpus])) for group in self.groups]
-        return [(self, group, group.one.speed(parts[group.one.cpus])) for group in self.groups]
-
-    def left(self, jobs: Sequence[Prospect]) -> dict[int, Prospect]:
-        """Return the jobs as they are now, by index."""
-        return {
-            at: jobs[at]._replace(left=jobs[at].left - group.had)
-            for group in self.groups
-            for at in group.waiting
-        }
+        number = sum(len(group.waiting) for group in self.groups)
+        in_turns, found, left = self.in_turns and number > 1, [], cpus
+        for group in self.groups:  # by what they can use: see `equal_parts`
+            one, count = group.one, len(group.waiting)
+            part = min(one.cpus, max(0.0, left) / number)
+            left -= part * count
+            number -= count
+            found.append((self, group, max(_EPSILON, part) if in_turns else one.speed(part)))
+        return found
 
 
 def _tier(jobs: Sequence[Prospect], indices: Iterable[int], *, in_turns: bool) -> _Tier:
     kinds: dict[tuple[float, float], list[int]] = {}
     for at in sorted(indices, key=lambda at: -jobs[at].left):
         kinds.setdefault(jobs[at][1:], []).append(at)
-    groups = [_Alike(jobs[waiting[0]], waiting) for waiting in kinds.values()]
+    groups = [_Alike(jobs[waiting[0]], waiting) for _, waiting in sorted(kinds.items())]
     cpus = math.fsum(group.one.cpus * len(group.waiting) for group in groups)
     return _Tier(groups, cpus, in_turns)
 
@@ -120,11 +117,11 @@ def in_order(
         for at, end in islice(course, max(0, number - rest)):
             ends[at] = clock = end
         number = min(number, rest)
-        later = {at: job for tier in line for at, job in tier.left(jobs).items()}
-        at_rest.append((clock, list(ends), later))
-    for since, found, later in reversed(at_rest):
-        shared = side_by_side(list(later.values()), cpus)
-        for at, end in zip(later, shared, strict=True):
+        had = {at: one.had for tier in line for one in tier.groups for at in one.waiting}
+        at_rest.append((clock, list(ends), had))
+    for since, found, had in reversed(at_rest):
+        later = [jobs[at]._replace(left=jobs[at].left - had[at]) for at in had]
+        for at, end in zip(had, side_by_side(later, cpus), strict=True):
             found[at] = since + end
         yield found
 

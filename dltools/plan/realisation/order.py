@@ -11,12 +11,11 @@ import math
 import sys
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
 from typing import Any
 
 from dltools.labels import longest_pause_s
 from dltools.notation.cpu_weights import DEFAULT_CPU_WEIGHT, whole_weight
-from dltools.notation.times import MICRO, from_micros
+from dltools.notation.times import MICRO
 from dltools.plan.forecast.promise import Due
 from dltools.plan.policy.by_user import by_user
 from dltools.plan.realisation.queue import TURN_S, Queue
@@ -202,9 +201,9 @@ def _place_in_queue(host: SharedHost, job: Job, number: int, groups: int) -> str
     said = f"{number + 1} of {groups} in the queue"
     if not math.isfinite(wait_s):
         return said
-    until = from_micros(host.now + round(max(0.0, wait_s) * MICRO)).timestamp()
-    until = math.ceil(until / _SAID_S) * _SAID_S
-    return f"{said}, until {datetime.fromtimestamp(until, UTC):%H:%M:%S} at the latest"
+    until = math.ceil((host.now / MICRO + max(0.0, wait_s)) / _SAID_S) * _SAID_S
+    hour, minute, second = until // 3600 % 24, until // 60 % 60, until % 60
+    return f"{said}, until {hour:02}:{minute:02}:{second:02} at the latest"
 
 
 _SAID_S = 10

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import bisect
 import math
-from array import array
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
-from typing import Any, TypeVar
+from operator import eq
+from typing import TypeVar
 
 from dltools.notation.resources import union_of_cpus
 from dltools.observations.host_samples import HostSamples, Layout, Points
@@ -29,6 +29,9 @@ from dltools.plan.samples.job_members import Reporters, in_force_at, merged, nam
 from dltools.plan.signals.container_history import ContainerHistory
 from dltools.plan.signals.in_force import Membership, Runtime
 from dltools.plan.signals.standing import Standing
+
+_COUNTED = ("cpu_seconds", "cpu_throttled_seconds", "demand_cores")
+"""The columns that differ from sample to sample; most others seldom do."""
 
 _PRESENT = ("cpu_limit_cores", "cpu_weight", "cpuset")
 _ASKED = ("owner_cpu_limit_cores", "owner_cpu_weight", "owner_cpuset")
@@ -196,37 +199,59 @@ class RecordedHost:
         times = self.samples.times[begin:end]
         history.busy = history.busy.after(times, self.samples.busy[begin:end], sizes, before)
         low, high, many = self.samples.bounds[begin], self.samples.bounds[end], len(order)
+        changed = self._changed(low, high)
+        throttled = rows["cpu_throttled_seconds"][low:high]
+        is_throttled = any(map(eq, throttled, throttled))  # NaN equals nothing
         target_met = False
         for number, key in enumerate(order):
             container = history.containers[key]
+            use, progress = container.use, container.progress
             seconds = rows["cpu_seconds"][low + number : high : many]
             demands = rows["demand_cores"][low + number : high : many]
             states = rows["state"][low + number : high : many]
-            container.use.note_demand(times, demands, seconds, states, container.in_force)
-            throttled = rows["cpu_throttled_seconds"][low + number : high : many]
-            container.use.throttled = container.use.throttled.after(times, throttled)
-            self._set_present(container, high - many + number)
-            if self.samples.gpus or self.holds_gpus or container.use.uses_gpu:
+            use.note_demand(times, demands, seconds, states, container.in_force)
+            if is_throttled:
+                use.throttled = use.throttled.after(times, throttled[number::many])
+            if number in changed:
+                self._set_present(container, high - many + number)
+            if self.samples.gpus or self.holds_gpus or use.uses_gpu:
                 uses = [self.samples.gpus.get(time, {}).get(key) for time in times]
                 container.note_gpus(times, uses)
-            self._learn_owner(container, slice(low + number, high, many), sizes, before)
-            if not container.progress.metrics:
+            if number in changed or not (container.owner.is_known or container.managed):
+                self._learn_owner(container, slice(low + number, high, many), sizes, before)
+            if not progress.metrics:
                 weights = rows["cpu_weight"][low + number : high : many]
                 known = [_known(weight) for weight in weights]
                 most = container.waits_up_to
-                container.use.note_busy(times, demands, seconds, known, waits_up_to=most)
-            container.use.add_samples(times, seconds)
+                use.note_busy(times, demands, seconds, known, waits_up_to=most)
+            use.add_samples(times, seconds)
             points = self.samples.points.get(key)
             if points:
-                met = (container.progress.met_first, container.progress.met_final)
+                met = (progress.met_first, progress.met_final)
                 self._add_points(container, points, times[-1])
-                target_met |= (container.progress.met_first, container.progress.met_final) != met
+                target_met |= (progress.met_first, progress.met_final) != met
         cpusets = (
             container.in_force.limits.get("cpuset") for container in history.containers.values()
         )
         history.cpuset = union_of_cpus(history.cpuset, cpusets)
         self._note_gpu_holders()
         return target_met
+
+    def _changed(self, low: int, high: int) -> Collection[int]:
+        """Return which containers, by number, differ in rows from `low` to before `high` from the
+        sample before in more than counters; all where that is another table's, or had others."""
+        many = len(self.layout.ids)
+        ids = self.samples.rows["container_id"]
+        if low < many or ids[low - many : low] != ids[low : low + many]:
+            return range(many)
+        found = set[int]()
+        for name in self.samples.rows.keys() - _COUNTED:
+            column = self.samples.rows[name]
+            old, new = column[low - many : high - many], column[low:high]
+            if old != new:  # lists of one NaN are equal
+                pairs = enumerate(zip(old, new, strict=True))
+                found |= {at % many for at, (a, b) in pairs if a is not b and a != b}
+        return found
 
     def _set_present(self, container: ContainerHistory, row: int) -> None:
         """Set a container's name, state and limits to those of a row."""
@@ -246,19 +271,13 @@ class RecordedHost:
         """Learn what a container's owner asked for from rows of samples, at which the host had
         these sizes, and `cpus` before. Where none says it, the first limits that are seen count, of
         a container that no plan has changed."""
-        present = [self.samples.rows[name][rows] for name in _PRESENT]
-        asked = [self.samples.rows[name][rows] for name in _ASKED]
-        if all(map(_is_constant, (*present, *asked, sizes))):
-            present, asked, sizes = (
-                [one[-1:] for one in present],
-                [one[-1:] for one in asked],
-                sizes[-1:],
-            )
-        owner = container.owner
-        for here, said, size in zip(
-            zip(*present, strict=True), zip(*asked, strict=True), sizes, strict=True
-        ):
-            cpus = size if size > 0 else cpus
+        columns = (self.samples.rows[name][rows] for name in (*_PRESENT, *_ASKED))
+        owner, before = container.owner, None
+        for row in zip(*columns, sizes, strict=True):
+            if row == before:
+                continue
+            before = row
+            here, said, cpus = row[:3], row[3:6], row[6] if row[6] > 0 else cpus
             if not math.isnan(said[1]):
                 owner = owner_after_sample(owner, limits_of(*said), limits_of(*here))
             elif not (owner.is_known or container.managed):
@@ -269,50 +288,41 @@ class RecordedHost:
         self, container: ContainerHistory, points: Mapping[str, Points], now: int
     ) -> None:
         """Add a container's progress points up to a time; those before its start are not its."""
-        news: list[tuple[list[int], list[int | None], list[float]]] = []
-        newest_steps: list[tuple[int, int]] = []
-        newest_epochs: list[tuple[int, float]] = []
-        epoch_counts: list[tuple[int, int]] = []
-        step_counts: list[tuple[int, int]] = []
+        spans: list[tuple[Points, int, int]] = []
+        started, progress = container.use.started, container.progress
         for metric, found in points.items():
             low, high = found.at, found.upto(now)
             if low == high:
                 continue
             found.at = high
-            if container.use.started is not None and found.times[low] < container.use.started:
-                low = bisect.bisect_left(found.times, container.use.started, low, high)
+            if started is not None and found.times[low] < started:
+                low = bisect.bisect_left(found.times, started, low, high)
                 if low == high:
                     continue
-            steps, epochs = found.steps[low:high], found.epochs[low:high]
             container.add_points(
                 metric,
                 found.times[low:high],
                 found.values[low:high],
-                steps,
+                found.steps[low:high],
                 curves=self.requirements.curves,
             )
-            times = found.times[low:high]
-            newest_steps += _last(times, steps)
-            newest_epochs += _last(times, epochs)
-            epoch_counts += _last(times, found.epoch_counts[low:high])
-            step_counts += _last(times, found.step_counts[low:high])
-            news.append((times, steps, epochs))
-        was_counted = container.progress.is_counted
-        container.progress.step = max(newest_steps, default=(0, container.progress.step))[1]
-        container.progress.epoch = max(newest_epochs, default=(0, container.progress.epoch))[1]
-        if container.progress.is_counted and not was_counted:
+            spans.append((found, low, high))
+        was_counted = progress.is_counted
+        progress.step = _newest(spans, "steps", progress.step)
+        progress.epoch = _newest(spans, "epochs", progress.epoch)
+        if progress.is_counted and not was_counted:
             container.judge()
-        container.progress.note_counts(
-            max(epoch_counts, default=(0, container.progress.epoch_count))[1],
-            max(step_counts, default=(0, container.progress.step_count))[1],
+        progress.note_counts(
+            _newest(spans, "epoch_counts", progress.epoch_count),
+            _newest(spans, "step_counts", progress.step_count),
         )
-        if container.progress.length is not None:
+        if progress.length is not None:
             reports = [
-                (time, step, _known(epoch))
-                for times, steps, epochs in news
-                for time, step, epoch in zip(times, steps, epochs, strict=True)
+                (found.times[at], found.steps[at], _epoch(found, at))
+                for found, low, high in spans
+                for at in range(low, high)
             ]
-            container.progress.note_positions(sorted(reports, key=_by_time), container.use)
+            progress.note_positions(sorted(reports, key=_by_time), container.use)
         if self.wake_times and self.wake_times.get(container.id, now + 1) <= now:
             del self.wake_times[container.id]
             self._set_wake_time(container)
@@ -347,15 +357,6 @@ class RecordedHost:
             self.wake_times[container.id] = min(known)
 
 
-def _is_constant(values: Sequence[Any]) -> bool:
-    """Tell whether all values are one; NaN is one with NaN."""
-    if len(values) == 1:
-        return True
-    if isinstance(values[0], float):
-        return array("d", values).tobytes() == array("d", values[:1]).tobytes() * len(values)
-    return values.count(values[0]) == len(values)
-
-
 def _role_may_change_at(container: ContainerHistory, points: Mapping[str, Points]) -> int | None:
     """Return when a job reports another metric, or its first step or epoch: what it is may follow
     from these. None for never."""
@@ -365,22 +366,30 @@ def _role_may_change_at(container: ContainerHistory, points: Mapping[str, Points
         if name not in container.progress.metrics:
             times += found.times[first : first + 1]
         if not container.progress.is_counted:
-            places = zip(found.times, found.steps, found.epochs, strict=True)
             counted = (
                 time
-                for time, step, epoch in islice(places, first, None)
-                if step is not None or _known(epoch) is not None
+                for at, time in enumerate(found.times[first:], first)
+                if found.steps[at] is not None or _epoch(found, at) is not None
             )
             times += islice(counted, 1)
     return min(times, default=None)
 
 
-def _last(times: Sequence[int], values: Sequence[_N | None]) -> list[tuple[int, _N]]:
-    """Return the last value of a metric that is known, with its time; [] where none is."""
-    for time, value in zip(reversed(times), reversed(values), strict=True):
-        if value is not None and math.isfinite(value):
-            return [(time, value)]
-    return []
+def _newest(spans: Iterable[tuple[Points, int, int]], name: str, before: _N | None) -> _N | None:
+    """Return the newest known value of a column of points, each from a place to before another;
+    `before` where none is known."""
+    found = []
+    for points, low, high in spans:
+        column = getattr(points, name)
+        for at in range(high - 1, low - 1, -1) if column else ():
+            if column[at] is not None and math.isfinite(column[at]):
+                found.append((points.times[at], column[at]))
+                break
+    return max(found)[1] if found else before
+
+
+def _epoch(points: Points, at: int) -> float | None:
+    return _known(points.epochs[at]) if points.epochs else None
 
 
 def _by_time(report: tuple[int, int | None, float | None]) -> tuple[int, float, float]:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from dltools.notation.times import MICRO
@@ -28,9 +27,11 @@ _LOOKS = 3
 """Number of newest samples whose largest demand counts (ours): the kernel counts a wait when it
 ends, so that a single sample of a job that is held back may miss it."""
 
+LOOKS = _LOOKS + 1
+"""Number of newest samples from which all follows while no demand is known."""
 
-@dataclass(frozen=True, slots=True)
-class CpuDemand:
+
+class CpuDemand(NamedTuple):
     """A container's demand and use at its newest samples.
 
     `cores`: the CPUs that it used. `demands`: the CPUs that its threads wanted at the newest
@@ -87,12 +88,12 @@ class CpuDemand:
     @property
     def newest(self) -> CpuDemand:
         """What the newest sample alone shows."""
-        return replace(self, demands=self.demands[-1:], uses=self.uses[-1:])
+        return self._replace(demands=self.demands[-1:], uses=self.uses[-1:])
 
     @property
     def demand(self) -> float | None:
         """The largest demand (CPUs) at the newest samples, None if unknown."""
-        return max(self.demands, default=None)
+        return max(self.demands) if self.demands else None
 
     @property
     def is_held_back(self) -> bool | None:

@@ -14,8 +14,8 @@ from __future__ import annotations
 
 import bisect
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
 from enum import StrEnum
+from typing import NamedTuple
 
 from dltools.notation.times import MICRO
 
@@ -52,8 +52,7 @@ class Place(StrEnum):
     TURN = "turn"  # it has its turn, and the others are paused
 
 
-@dataclass(frozen=True, slots=True)
-class Mark:
+class Mark(NamedTuple):
     """A job's position at a time (microseconds): CPU seconds (`work`), reports so far, step.
     `is_report`: it had just reported."""
 
@@ -64,8 +63,7 @@ class Mark:
     is_report: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Pace:
+class Pace(NamedTuple):
     """The pace of one run of a job.
 
     `metric`: the metric whose points are its reports. `newest`: its newest report. `begin`: the
@@ -106,7 +104,7 @@ class Pace:
         if not begin.is_report and self.newest.reports == begin.reports:
             at = bisect.bisect_right(times, begin.time, lo=first)
             begin = mark(at) if at < len(times) else begin
-        return replace(self, begin=begin, newest=mark(len(times) - 1))
+        return self._replace(begin=begin, newest=mark(len(times) - 1))
 
     def measured(self, now: int, work: float) -> Pace:
         """Return the pace at a time (microseconds) at which the job has had `work` CPU seconds."""
@@ -116,15 +114,15 @@ class Pace:
         """Update `peak` and the free times by the CPU use since the sample before."""
         mark = Mark(now, work, self.newest.reports)
         if self.used is None:
-            return replace(self, used=mark)
+            return self._replace(used=mark)
         span_s, cpu_s = (now - self.used.time) / MICRO, work - self.used.work
         if span_s < _FREE_SPAN_S:
             return self
-        found = replace(self, used=mark, peak=max(self.peak, cpu_s / span_s))
+        found = self._replace(used=mark, peak=max(self.peak, cpu_s / span_s))
         if self.place not in (None, Place.FIRST):
             return found
         reports = self.free_reports + mark.reports - self.used.reports
-        return replace(found, free_cpu_s=self.free_cpu_s + cpu_s, free_reports=reports)
+        return found._replace(free_cpu_s=self.free_cpu_s + cpu_s, free_reports=reports)
 
     def _with_rate(self, now: int, work: float) -> Pace:
         """Update the rates by a window that has ended, or by a report that is overdue."""
@@ -133,12 +131,11 @@ class Pace:
             return self._overdue(now, work)
         progress = _progress(begin, newest)
         if progress <= 0:
-            return replace(self, begin=newest)
+            return self._replace(begin=newest)
         cpu_s, span_s = newest.work - begin.work, (newest.time - begin.time) / MICRO
         if cpu_s < _LEAST_CPU_S or span_s <= 0:
             return self
-        found = replace(
-            self,
+        found = self._replace(
             begin=newest,
             best=max(self.best, progress / cpu_s),
             peak=max(self.peak, cpu_s / span_s),
@@ -151,8 +148,8 @@ class Pace:
         begins a new window."""
         if place == self.place:
             return self
-        begin = replace(self.newest, time=now, work=work, is_report=False)
-        return replace(self, place=place, begin=begin, used=begin)
+        begin = self.newest._replace(time=now, work=work, is_report=False)
+        return self._replace(place=place, begin=begin, used=begin)
 
     @property
     def report_cpu_s(self) -> float | None:
@@ -179,11 +176,11 @@ class Pace:
     def _with_seen_rate(self, rate: float, cores: float) -> Pace:
         """Blend a rate into that of the present place; the newest counts for half."""
         if self.place in (Place.SHARES, Place.WAITS) and cores < _HELD_BACK * self.peak:
-            return replace(self, shared=_blend(self.shared, rate))
+            return self._replace(shared=_blend(self.shared, rate))
         if self.place is Place.FIRST:
-            return replace(self, ahead=_blend(self.ahead, rate))
+            return self._replace(ahead=_blend(self.ahead, rate))
         if self.place is None and rate < _DOUBT * self.best:
-            return replace(self, free_cpu_s=0.0, free_reports=0)
+            return self._replace(free_cpu_s=0.0, free_reports=0)
         return self
 
 

@@ -101,6 +101,8 @@ class Progress:
 
     def note_counts(self, epochs: int | None, steps: int | None) -> None:
         """Record how many epochs, or else steps, the job says that it will train."""
+        if (epochs, steps) == (self.epoch_count, self.step_count):
+            return
         before = self.length
         self.epoch_count, self.step_count = epochs, steps
         if before and self.length and before.unit != self.length.unit:

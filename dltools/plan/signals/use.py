@@ -10,12 +10,12 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
-from operator import le
+from operator import eq, le
 
 from dltools.notation.times import MICRO
 from dltools.observations.host_samples import GpuUse
 from dltools.observations.idleness import BUSY_CORES, LOOK_S, SILENT_CORES
-from dltools.plan.signals.cpu_demand import NOT_THROTTLED, CpuDemand, Throttled
+from dltools.plan.signals.cpu_demand import LOOKS, NOT_THROTTLED, CpuDemand, Throttled
 from dltools.plan.signals.effort import GPU_USED, GpuLever, GpuSeconds, value_at
 from dltools.plan.signals.in_force import InForce
 
@@ -61,11 +61,7 @@ class Use:
         """Add counter samples, at least one, with rising times. NaN means no sample."""
         # Never true with a NaN among them: those after a NaN are not greater, nor is it.
         last = self.samples[-1] if self.samples else _BEFORE
-        if (
-            last[0] < times[0]
-            and last[1] <= seconds[0]
-            and all(map(le, seconds, islice(seconds, 1, None)))
-        ):
+        if last[0] < times[0] and last[1] <= seconds[0] and _are_rising(seconds):
             self.samples += zip(times, seconds)  # noqa: B905 (of one length, and often)
             return
         for time, used in zip(times, seconds, strict=True):
@@ -82,9 +78,13 @@ class Use:
     ) -> None:
         """Update `cpu` from new samples, before their counters are added. `before`: the limits in
         force at the sample before them."""
-        last = self.samples[-1] if self.samples else None
+        last, takes_turns = self.samples[-1] if self.samples else None, before.turn_s is not None
+        is_known = any(map(eq, demands, demands))  # NaN equals nothing
+        if not (is_known or takes_turns or "paused" in states) and _are_rising(seconds[-LOOKS:]):
+            times, seconds = times[-LOOKS:], seconds[-LOOKS:]
+            demands, states = demands[-LOOKS:], states[-LOOKS:]
         looks = zip(times, seconds, demands, states, strict=True)
-        self.cpu = self.cpu.after(looks, last, before.state, takes_turns=before.turn_s is not None)
+        self.cpu = self.cpu.after(looks, last, before.state, takes_turns=takes_turns)
 
     def note_busy(
         self,
@@ -190,3 +190,8 @@ class Use:
             at = bisect.bisect_right(samples, (until, math.inf))
             if at > 1:
                 del samples[: at - 1]
+
+
+def _are_rising(seconds: Sequence[float]) -> bool:
+    """Tell whether none is less than the one before; NaN among others never is not."""
+    return all(map(le, seconds, islice(seconds, 1, None)))

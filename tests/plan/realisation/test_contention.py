@@ -106,7 +106,7 @@ def test_a_pace_that_falls_pauses_nobody_where_the_job_gets_the_cpus_that_it_wan
     validates.use.cpu = CpuDemand(demands=(2.0, 1.9, 2.0), uses=(1.98, 1.9, 1.95))
     found = measured(Contention(), validates, other)
     assert measured(found, validates, other, at_s=PATIENCE_S).paused_at is None
-    validates.use.cpu = replace(validates.use.cpu, uses=(1.7, 1.6, 1.8))
+    validates.use.cpu = validates.use.cpu._replace(uses=(1.7, 1.6, 1.8))
     assert measured(found, validates, other, at_s=PATIENCE_S).paused_at is not None
 
 
