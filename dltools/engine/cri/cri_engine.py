@@ -162,8 +162,8 @@ class CriEngine(WritesLimits, Pauses):
 
     def _list(self) -> list[messages.Container]:
         found = list(self._connection.ask("ListContainers").containers)
-        for id_ in self._cgroups.keys() - {one.id for one in found}:
-            del self._cgroups[id_]
+        for id_ in set(self._cgroups) - {one.id for one in found}:
+            self._cgroups.pop(id_, None)  # also where events are looked for, in another thread
         return found
 
     def _with_pods(self) -> Iterator[tuple[messages.Container, messages.PodSandbox]]:
