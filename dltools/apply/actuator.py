@@ -20,7 +20,7 @@ from dltools.apply.turn_order import TurnWait
 from dltools.engine.interface import Engine
 from dltools.engine.links import Link
 from dltools.errors import DltoolsError, RetryError, UnavailableError
-from dltools.plan.records import Action, Plan, Result, Status
+from dltools.plan.outcome.records import Action, Plan, Result, Status
 
 Connector = Callable[[], EngineActuator]
 """Connects to an engine, and raises `DltoolsError` if that fails."""

@@ -20,8 +20,8 @@ from dltools.engine.interface import Container, Delivers, Engine, GoneError, Ref
 from dltools.engine.links import has_container
 from dltools.errors import DataError, DltoolsError
 from dltools.labels import CHECKPOINT, PROTECT, is_true
+from dltools.plan.outcome.records import Action, Result, Status
 from dltools.plan.realisation.settings import Settings
-from dltools.plan.records import Action, Result, Status
 from dltools.whole_files import atomic_file, sync_folder
 
 AGAIN_S = 60.0

@@ -39,8 +39,8 @@ from dltools.errors import UnavailableError
 from dltools.labels import longest_pause_s
 from dltools.notation.limits import Limits, differs
 from dltools.notation.times import time_or_none
+from dltools.plan.outcome.records import Action, Op, Plan, Result, Status
 from dltools.plan.realisation.settings import Settings, as_found
-from dltools.plan.records import Action, Op, Plan, Result, Status
 
 OnResult = Callable[[Result], None]
 """What is called with each result as soon as there is one."""

@@ -28,8 +28,8 @@ from dltools.errors import DltoolsError
 from dltools.notation.cpu_weights import DEFAULT_CPU_WEIGHT
 from dltools.notation.json_values import parse_json
 from dltools.notation.limits import only
+from dltools.plan.outcome.records import Op, Plan, Result, Status
 from dltools.plan.realisation.settings import Settings, Turn, as_found
-from dltools.plan.records import Op, Plan, Result, Status
 
 OnResult = Callable[[Result], None]
 Work = Callable[[OnResult], Any]

@@ -21,8 +21,8 @@ from dltools.engine.limits.cpu_limits import attainable_settings, settings_in_fo
 from dltools.engine.scales import MOST_SHARES
 from dltools.notation.cpu_weights import DEFAULT_CPU_WEIGHT
 from dltools.notation.limits import Limits, differs, only
+from dltools.plan.outcome.records import Result, Status
 from dltools.plan.realisation.settings import Settings, as_found
-from dltools.plan.records import Result, Status
 
 LASTS_S: Mapping[str, float] = {"enter": 60.0, "attach": 10.0, "signal": 600.0}
 """How long somebody counts as being at work at most (ours): a command that goes on trains, and is

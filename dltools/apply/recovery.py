@@ -47,8 +47,8 @@ from dltools.engine.pauses import set_state, unpause
 from dltools.engine.runs import UNKNOWN_RUN, ApplyRun
 from dltools.engine.turn_notes import TurnNotes
 from dltools.notation.limits import only
+from dltools.plan.outcome.records import Result, Status
 from dltools.plan.realisation.settings import Settings, as_found
-from dltools.plan.records import Result, Status
 
 
 def undo(

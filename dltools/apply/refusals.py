@@ -21,8 +21,8 @@ from dltools.engine.pauses import why_no_pause
 from dltools.errors import DltoolsError
 from dltools.labels import PROTECT, QOE, has_labels, is_true
 from dltools.notation.limits import CPU_LIMITS, written_name
+from dltools.plan.outcome.records import Action, Op, Plan, Result, Status
 from dltools.plan.realisation.settings import as_found
-from dltools.plan.records import Action, Op, Plan, Result, Status
 
 GONE = "the container no longer exists"
 FOREIGN = "somebody else has changed its settings since dl-apply did; --force overrides"

@@ -42,8 +42,8 @@ from dltools.engine.limits.cpu_limits import (
 )
 from dltools.engine.limits.limit_files import names_in_files
 from dltools.notation.limits import Limits, differs, only, written_name
+from dltools.plan.outcome.records import Action, Result, Status
 from dltools.plan.realisation.settings import Settings, as_found
-from dltools.plan.records import Action, Result, Status
 
 
 def compare(

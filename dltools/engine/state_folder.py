@@ -220,11 +220,12 @@ def _make(path: Path, above: int | None) -> None:
             path.mkdir(0o700, parents=True)
         else:
             os.mkdir(path.name, 0o700, dir_fd=above)
-            os.fsync(above)
     except FileExistsError:
         return
     except OSError as error:
         raise OutputError(f"cannot create {path}: {error.strerror}") from error
+    if above is not None:
+        os.fsync(above)
 
 
 def _open(path: Path, above: int | None) -> int | None:

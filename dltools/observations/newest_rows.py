@@ -59,15 +59,16 @@ class ObservedHosts:
         """By name."""
         self.containers: list[ObservedContainer] = []
         """The containers of the newest sample, in its order."""
-        self._by_id: dict[str, ObservedContainer] = {}
+        self._by_id: dict[tuple[str, str], ObservedContainer] = {}
+        """By host and id."""
 
     def take(self, rows: Iterable[Row]) -> None:
         """Take in a sample, or an earlier one of the counters and it; containers that are in none
         are forgotten."""
-        present: dict[str, ObservedContainer] = {}
-        gpus: dict[str, list[Row]] = {}
+        present: dict[tuple[str, str], ObservedContainer] = {}
+        gpus: dict[tuple[str, str], list[Row]] = {}
         for row in rows:
-            key = row["container_id"]
+            key = row["host"], row["container_id"]
             if row["kind"] == "node":
                 self.nodes.setdefault(row["host"], Observed()).take(row)
             elif row["kind"] == "container":
@@ -76,7 +77,7 @@ class ObservedHosts:
                 container.labels = parse_labels(row["labels"])
             elif row["kind"] == "progress":
                 self._by_id.setdefault(key, ObservedContainer()).add_point(row)
-            elif row["kind"] == "gpu" and key:
+            elif row["kind"] == "gpu" and row["container_id"]:
                 gpus.setdefault(key, []).append(row)
         for key, container in present.items():
             container.gpus = gpus.get(key, [])

@@ -37,10 +37,10 @@ from dltools.plan.outcome import decisions
 from dltools.plan.outcome.advice import advice
 from dltools.plan.outcome.decisions import Explanation
 from dltools.plan.outcome.nothing_to_do import why_nothing
+from dltools.plan.outcome.records import Plan
 from dltools.plan.policy.interface import Policy
 from dltools.plan.realisation.mode import RealisationOptions
 from dltools.plan.realisation.shared_host import Realisation
-from dltools.plan.records import Plan
 from dltools.plan.samples import state
 from dltools.plan.samples.recorded_host import RecordedHost
 from dltools.plan.signals.container_history import ContainerHistory

@@ -14,9 +14,9 @@ from typing import Any, NamedTuple
 from dltools.notation.times import parse_time
 from dltools.observations.container_records import Series
 from dltools.observations.outcomes import JobResult
+from dltools.plan.outcome.records import Plan
 from dltools.plan.policy.interface import JobClass, Policy, classes_of
 from dltools.plan.realisation.settings import Settings
-from dltools.plan.records import Plan
 
 
 @dataclass(slots=True)

@@ -20,7 +20,7 @@ from dltools.engine.docker.engine import DockerEngine, connect
 from dltools.engine.journal import Journal
 from dltools.engine.registry import host_address
 from dltools.errors import UnavailableError
-from dltools.plan.records import Plan, Result, Status, dump_plan
+from dltools.plan.outcome.records import Plan, Result, Status, dump_plan
 
 Engines = dict[str, FakeEngine]
 

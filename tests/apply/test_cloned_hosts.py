@@ -17,7 +17,7 @@ from dltools.engine.journal import Journal
 from dltools.engine.registry import host_address
 from dltools.engine.runs import ApplyRun
 from dltools.engine.turn_notes import TurnNote, TurnNotes
-from dltools.plan.records import Status, dump_plan
+from dltools.plan.outcome.records import Status, dump_plan
 
 ENDED = ApplyRun(1 << 30, 1)
 

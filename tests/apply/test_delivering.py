@@ -14,7 +14,7 @@ from dltools.apply.engine_actuator import EngineActuator
 from dltools.apply.turns import Rotation
 from dltools.engine.interface import Engine
 from dltools.engine.journal import Journal
-from dltools.plan.records import Op, Result
+from dltools.plan.outcome.records import Op, Result
 from dltools.plan.signals.targets import TargetMet
 
 MODEL = archive({"model.pt": b"weights" * 1000})

@@ -15,8 +15,8 @@ from dltools.apply import history
 from dltools.apply.history import Change, History, read_history
 from dltools.apply.refusals import FOREIGN
 from dltools.engine.runs import ApplyRun
+from dltools.plan.outcome.records import Op, Result, Status
 from dltools.plan.realisation.settings import as_found
-from dltools.plan.records import Op, Result, Status
 
 ENDED = ApplyRun(1 << 22, 1, "dl-apply --restore", "")
 HERE = ApplyRun.of_this_process("dl-apply")

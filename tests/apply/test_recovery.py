@@ -15,7 +15,7 @@ from dltools.engine.interface import Engine
 from dltools.engine.journal import Journal
 from dltools.engine.turn_notes import TurnNote, TurnNotes
 from dltools.errors import DataError
-from dltools.plan.records import Op, Result, Status
+from dltools.plan.outcome.records import Op, Result, Status
 
 
 @pytest.fixture

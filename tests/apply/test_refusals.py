@@ -17,7 +17,7 @@ from dltools.apply.refusals import FOREIGN, GONE, Rules, has_processes, is_own, 
 from dltools.apply.turns import Rotation
 from dltools.engine.docker.engine import DockerEngine
 from dltools.engine.journal import Journal
-from dltools.plan.records import Plan, Result, Status
+from dltools.plan.outcome.records import Plan, Result, Status
 
 
 @pytest.mark.parametrize(

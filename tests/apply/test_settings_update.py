@@ -18,8 +18,8 @@ from dltools.apply.settings_update import compare
 from dltools.engine.docker import answers as docker_answers
 from dltools.engine.gpu_access import FRAGILE
 from dltools.engine.interface import LocatedContainer
+from dltools.plan.outcome.records import Result, Status
 from dltools.plan.realisation.settings import Settings
-from dltools.plan.records import Result, Status
 
 PLANNED_AT = datetime(2026, 1, 31, 12, tzinfo=UTC)
 HALF = {"NanoCpus": 500_000_000}

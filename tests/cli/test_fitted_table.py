@@ -14,9 +14,9 @@ from dltools.cli.fitted_table import FittedTable, runs_table
 from dltools.cli.plan.tables import decisions_table
 from dltools.cli.probe.tables import containers_table
 from dltools.plan.outcome.decisions import JobDecision
+from dltools.plan.outcome.records import Op, Result, Status
 from dltools.plan.policy.interface import Allocation
 from dltools.plan.realisation.settings import Settings
-from dltools.plan.records import Op, Result, Status
 
 NOON = datetime(2026, 1, 31, 12, tzinfo=UTC)
 LONG = "a-container-with-a-name-of-many-words-and-a-number-at-its-end-12345"

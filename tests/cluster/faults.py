@@ -27,7 +27,7 @@ from helpers.tools import command, environment, records
 
 from dltools.engine.docker.engine import DockerEngine, connect
 from dltools.engine.registry import host_address
-from dltools.plan.records import Plan, dump_plan
+from dltools.plan.outcome.records import Plan, dump_plan
 
 NO_PLAN = dump_plan(Plan("test", "", {}, {}, None, ())).encode()
 

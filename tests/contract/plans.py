@@ -6,7 +6,7 @@ from typing import Any
 from contract.subject import Job, Subject
 
 from dltools.notation.times import format_time
-from dltools.plan.records import Action, Op, Plan, dump_plan
+from dltools.plan.outcome.records import Action, Op, Plan, dump_plan
 
 
 def plan(subject: Subject, *actions: tuple[Op, Job, dict[str, Any]], live: bool = False) -> bytes:

@@ -18,7 +18,7 @@ from contract.subject import MEANT, Job
 from helpers.containers import Job as Made
 from helpers.tools import Tools, command, environment, records
 
-from dltools.plan.records import Op
+from dltools.plan.outcome.records import Op
 
 ENDPOINT = os.environ.get("CONTAINER_RUNTIME_ENDPOINT", "")
 

@@ -14,7 +14,7 @@ from helpers.containers import PATIENCE, eventually
 from helpers.pipes import give, watchdogs
 from helpers.tools import records
 
-from dltools.plan.records import Op, dump_close
+from dltools.plan.outcome.records import Op, dump_close
 
 MODES: dict[str, frozenset[str]] = {
     "quota": frozenset({"cpus"}),

@@ -17,7 +17,7 @@ from helpers.pipes import STAGES, Pipe, give, watchdogs
 from helpers.tools import Tools, complaint, records
 
 from dltools.engine.interface import GoneError
-from dltools.plan.records import Op
+from dltools.plan.outcome.records import Op
 
 
 @pytest.fixture(autouse=True)

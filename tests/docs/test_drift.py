@@ -16,8 +16,8 @@ from docs.generate.parsers import tools
 from dltools import labels
 from dltools.notation.limits import LIMITS, written
 from dltools.observations.schema import VERSION
+from dltools.plan.outcome.records import Op, Status
 from dltools.plan.realisation.mode import Mode
-from dltools.plan.records import Op, Status
 
 ROOT = Path(__file__).parents[2]
 

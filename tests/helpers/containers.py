@@ -16,8 +16,8 @@ from typing import Any
 
 from dltools.engine.interface import Container, Engine
 from dltools.notation.times import format_time
+from dltools.plan.outcome.records import Action, Op, Plan, dump_plan
 from dltools.plan.realisation.settings import Settings
-from dltools.plan.records import Action, Op, Plan, dump_plan
 
 IMAGE = "dltools-test-busybox"
 BUSYBOX = Path("/bin/busybox")

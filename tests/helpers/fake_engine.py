@@ -12,8 +12,8 @@ from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from typing import Any, Self
 
+from dltools.plan.outcome.records import Action, Op, Plan, dump_plan
 from dltools.plan.realisation.settings import Settings
-from dltools.plan.records import Action, Op, Plan, dump_plan
 
 ID = "f" * 64
 NAME = "fake-job"

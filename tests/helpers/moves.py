@@ -8,7 +8,7 @@ from helpers.cluster_nodes import Node
 from helpers.containers import eventually
 
 from dltools.notation.times import format_time
-from dltools.plan.records import Action, Op, Plan, dump_plan
+from dltools.plan.outcome.records import Action, Op, Plan, dump_plan
 
 KILLED = """
 import os, signal, sys

@@ -8,13 +8,13 @@ from typing import Any
 from dltools.observations.newest_rows import ObservedHosts
 from dltools.observations.table import Row, to_table
 from dltools.plan.outcome.decisions import JobDecision
+from dltools.plan.outcome.records import Action, Plan, dump_plan, load_plans
 from dltools.plan.planner import Planner
 from dltools.plan.policy import registry
 from dltools.plan.policy.flowcon import FLOWCON
 from dltools.plan.policy.interface import Policy
 from dltools.plan.policy.parameters import build
 from dltools.plan.realisation.mode import Mode, QueueParameters, RealisationOptions
-from dltools.plan.records import Action, Plan, dump_plan, load_plans
 
 BEGUN = datetime(2026, 1, 1, tzinfo=UTC)
 SHARING = ("flowcon", "srtf", "fair", "las", "slaq", "tradl")

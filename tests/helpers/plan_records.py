@@ -3,7 +3,7 @@
 import json
 from typing import Any
 
-from dltools.plan.records import Plan, load_plans
+from dltools.plan.outcome.records import Plan, load_plans
 
 HEAD: dict[str, Any] = {
     "kind": "plan",

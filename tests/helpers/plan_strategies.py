@@ -4,7 +4,7 @@ from helpers.strategies import integers, names, texts
 from hypothesis import strategies as st
 
 from dltools.notation.limits import LIMITS
-from dltools.plan.records import Action, Op, Plan
+from dltools.plan.outcome.records import Action, Op, Plan
 from dltools.plan.signals.targets import TargetMet
 
 _JSON = st.recursive(

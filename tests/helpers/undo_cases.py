@@ -29,8 +29,8 @@ from helpers.tools import environment
 from dltools.engine.address import Address
 from dltools.engine.docker.engine import DockerEngine, connect
 from dltools.notation.times import format_time
+from dltools.plan.outcome.records import Action, Op, Plan, dump_plan
 from dltools.plan.realisation.settings import Settings
-from dltools.plan.records import Action, Op, Plan, dump_plan
 
 STARTS: tuple[dict[str, Any], ...] = (
     {},

@@ -7,11 +7,11 @@ from helpers.examples import repeated, some_of
 from helpers.observed_rows import container, gpu, node, point
 
 from dltools.observations.table import Row, to_table
+from dltools.plan.outcome.records import Op, Plan
 from dltools.plan.planner import Planner
 from dltools.plan.policy import registry
 from dltools.plan.realisation.feeders import FIRST_BESIDE_TURNS, FIRST_WEIGHT, NEAR_WEIGHT
 from dltools.plan.realisation.mode import Mode, QueueParameters, RealisationOptions
-from dltools.plan.records import Op, Plan
 
 JOBS = [f"job{number}" for number in range(8)]
 POLICIES = ("flowcon", "srtf", "fair", "las", "slaq", "tradl")

@@ -20,10 +20,10 @@ from helpers.observed_rows import (
 )
 
 from dltools.observations.table import Row
+from dltools.plan.outcome.records import Op, Plan
 from dltools.plan.policy.interface import Allocation
 from dltools.plan.realisation.feeders import turn_settings
 from dltools.plan.realisation.mode import GpuSharing, Mode
-from dltools.plan.records import Op, Plan
 
 GIB = 1 << 30
 

@@ -12,10 +12,10 @@ from helpers.examples import repeated
 from helpers.observed_rows import BEGUN, at
 
 from dltools.observations.table import Row, to_table
+from dltools.plan.outcome.records import Op, Plan, dump_plan
 from dltools.plan.planner import Planner
 from dltools.plan.policy.specon import SPECON, Parameters
 from dltools.plan.realisation.mode import RealisationOptions
-from dltools.plan.records import Op, Plan, dump_plan
 
 
 def rows_of(host: str, jobs: int, number: int) -> list[Row]:

@@ -13,11 +13,11 @@ from hypothesis import strategies as st
 from dltools.observations import samples_by_host
 from dltools.observations.schema import COLUMNS, Kind, Type
 from dltools.observations.table import Row, to_table
+from dltools.plan.outcome.records import Op, Plan, dump_plan
 from dltools.plan.planner import Planner
 from dltools.plan.policy import registry
 from dltools.plan.policy.parameters import build, describe
 from dltools.plan.realisation.mode import Mode, RealisationOptions
-from dltools.plan.records import Op, Plan, dump_plan
 
 POLICIES = list(registry.policies([]))
 SCALED = [name for name in POLICIES if name not in ("dqoes", "tradl")]

@@ -17,8 +17,8 @@ from helpers.observed_rows import (
 )
 
 from dltools.observations.table import Row
+from dltools.plan.outcome.records import Plan
 from dltools.plan.realisation.mode import Mode
-from dltools.plan.records import Plan
 
 
 def planned(

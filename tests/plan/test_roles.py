@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 from dltools.observations.roles import NO_RULES, Rules, parse_rule
 from dltools.observations.table import Row, to_table
 from dltools.plan.outcome.decisions import JobDecision
+from dltools.plan.outcome.records import Op, Plan
 from dltools.plan.planner import Planner
 from dltools.plan.policy import registry
 from dltools.plan.realisation.mode import Mode, RealisationOptions
-from dltools.plan.records import Op, Plan
 
 POLICIES = sorted(registry.policies([]))
 

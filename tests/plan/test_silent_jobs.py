@@ -6,9 +6,9 @@ import pytest
 from helpers.observed_rows import at, container, feed, node, planner, point, weights
 
 from dltools.observations.table import Row
+from dltools.plan.outcome.records import Op, Plan
 from dltools.plan.planner import Planner
 from dltools.plan.realisation.mode import Mode
-from dltools.plan.records import Op, Plan
 
 FIRST, SECOND, LAST = 1024.0, 10.0, 2.0
 

@@ -7,10 +7,10 @@ from helpers.observed_rows import container, job_id, node, point, reread
 
 from dltools.observations.table import Row, to_table
 from dltools.plan.outcome.decisions import Explanation
+from dltools.plan.outcome.records import Op, Plan
 from dltools.plan.planner import Planner
 from dltools.plan.policy import registry
 from dltools.plan.realisation.mode import Mode, RealisationOptions
-from dltools.plan.records import Op, Plan
 
 JOBS = ("a", "b", "c", "d")
 POLICIES = ("flowcon", "fair", "srtf", "las", "slaq", "tradl")

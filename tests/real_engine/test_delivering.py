@@ -13,7 +13,7 @@ import pytest
 from helpers.containers import Job, api, eventually, plan_for
 from helpers.tools import records
 
-from dltools.plan.records import Op
+from dltools.plan.outcome.records import Op
 from dltools.plan.signals.targets import TargetMet
 
 TRAINING = """busybox mkdir -p /ckpt; n=0

@@ -16,8 +16,8 @@ from dltools.engine.journal import Journal
 from dltools.engine.limits import limit_files
 from dltools.engine.limits.cpu_limits import Locator
 from dltools.notation.times import format_time
+from dltools.plan.outcome.records import Action, Op, Plan, Status
 from dltools.plan.realisation.settings import Settings
-from dltools.plan.records import Action, Op, Plan, Status
 
 
 @pytest.fixture(autouse=True)

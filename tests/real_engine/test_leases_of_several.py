@@ -16,7 +16,7 @@ from real_engine.test_leases import live
 
 from dltools.engine.address import Address
 from dltools.engine.docker.engine import DockerEngine, connect
-from dltools.plan.records import dump_close
+from dltools.plan.outcome.records import dump_close
 
 pytestmark = pytest.mark.slow
 

@@ -115,7 +115,9 @@ def test_the_capabilities_of_the_units_are_enough(run) -> None:
 
 def test_dl_apply_is_refused_and_says_so(tool, run, asked_only) -> None:
     job: Job = run(nano_cpus=1_500_000_000)
-    done = tool("dl-apply", input=plan_for(job, {"cpus": 0.5}), env={"DOCKER_HOST": asked_only.url})
+    done = tool(
+        "dl-apply", input=plan_for(job, {"weight": 512.0}), env={"DOCKER_HOST": asked_only.url}
+    )
     assert (done.returncode, done.stderr) == (Exit.PARTIAL, b"")
     (result,) = map(json.loads, done.stdout.splitlines())
     assert (result["status"], result["error"]) == ("failed", "only GET")

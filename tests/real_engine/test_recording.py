@@ -25,9 +25,3 @@ def test_samples_from_cron_overlap_and_record_nothing_twice(run, tool, tmp_path)
     assert seen == list(range(len(seen)))
     plan = tool("dl-plan", tmp_path)
     assert plan.returncode == 0, plan.stderr
-    (day,) = tmp_path.glob("date=*")
-    day.rename(tmp_path / "date=2026-01-01")
-    done = tool("dl-probe", "--name", "none-such", "-o", f"{tmp_path}/")
-    assert (done.returncode, done.stderr.count(b"\n")) == (0, 1)
-    assert len(list(tmp_path.glob("date=2026-01-01/host=*/*"))) == 1
-    assert steps(tmp_path) == seen

@@ -16,8 +16,8 @@ from dltools.engine.interface import RefusedError
 from dltools.engine.journal import Journal
 from dltools.engine.limits.cpu_limits import Locator
 from dltools.engine.runs import ApplyRun
+from dltools.plan.outcome.records import Status, load_plans
 from dltools.plan.realisation.settings import Settings
-from dltools.plan.records import Status, load_plans
 
 FIELDS = ("NanoCpus", "CpuPeriod", "CpuQuota", "CpuShares", "CpusetCpus")
 

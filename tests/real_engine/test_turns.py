@@ -15,7 +15,7 @@ from helpers.containers import Job, api, eventually, plan_for
 from helpers.pipes import give
 from helpers.tools import Tools, complaint, records
 
-from dltools.plan.records import Action, Op, Plan, dump_plan
+from dltools.plan.outcome.records import Action, Op, Plan, dump_plan
 
 SPIN = "while :; do :; done"
 

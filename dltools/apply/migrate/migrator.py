@@ -19,8 +19,8 @@ from dltools.engine.links import has_container
 from dltools.errors import UnavailableError
 from dltools.labels import PLACED
 from dltools.notation.times import format_time
+from dltools.plan.outcome.records import Action, Result, Status
 from dltools.plan.realisation.settings import Settings
-from dltools.plan.records import Action, Result, Status
 
 OnResult = Callable[[Result], None]
 

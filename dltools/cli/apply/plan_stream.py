@@ -24,7 +24,7 @@ from dltools.cli.exits import Exit, print_message
 from dltools.cli.remarks import Remarks, print_remark
 from dltools.errors import DataError, DltoolsError, UnavailableError
 from dltools.plan.outcome.nothing_to_do import AS_PLANNED
-from dltools.plan.records import Op, Plan, Result, load_plans
+from dltools.plan.outcome.records import Op, Plan, Result, load_plans
 
 if TYPE_CHECKING:
     from dltools.apply.actuator import Actuator

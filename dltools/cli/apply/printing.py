@@ -34,7 +34,7 @@ from dltools.engine.state_folder import check
 from dltools.errors import AccessError
 from dltools.notation.limits import written
 from dltools.notation.times import format_time
-from dltools.plan.records import Result, dump_result
+from dltools.plan.outcome.records import Result, dump_result
 from dltools.text import listed, printable
 
 if TYPE_CHECKING:

@@ -27,7 +27,7 @@ from dltools.errors import RetryError
 if TYPE_CHECKING:
     from dltools.cli.apply.printing import ResultsPrinter
     from dltools.cli.apply.request import Request
-    from dltools.plan.records import Result
+    from dltools.plan.outcome.records import Result
 
 WHY = "dl-apply --release: left alone for as long as there is this container"
 

@@ -28,7 +28,7 @@ from dltools.cli.formats import RecordFormat, format_for_stdout
 from dltools.cli.input_streams import open_input
 from dltools.engine.state_folder import state_directories
 from dltools.errors import DltoolsError
-from dltools.plan.records import Result, load_plans
+from dltools.plan.outcome.records import Result, load_plans
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from dltools.apply.history import Change
     from dltools.apply.migrate.migration import Migration
     from dltools.engine.runs import ApplyRun
-    from dltools.plan.records import Result
+    from dltools.plan.outcome.records import Result
 
 _STATUS_COLOURS = {"applied": "green", "planned": "cyan", "failed": "red", "stale": "yellow"}
 

@@ -33,10 +33,10 @@ from dltools.cli.remarks import Remarks, is_last_in_pipe
 from dltools.errors import DataError
 from dltools.observations.assumed_shares import with_equal_shares
 from dltools.observations.roles import Rules, parse_rule
+from dltools.plan.outcome.records import dump_close, dump_plan, load_plans
 from dltools.plan.planner import Planner
 from dltools.plan.policy import registry
 from dltools.plan.policy.parameters import build
-from dltools.plan.records import dump_close, dump_plan, load_plans
 from dltools.plan.signals.targets import read_targets_file
 from dltools.text import listed
 
@@ -45,8 +45,8 @@ if TYPE_CHECKING:
     from rich.console import RenderableType
 
     from dltools.cli.plan.request import Request
+    from dltools.plan.outcome.records import Plan
     from dltools.plan.policy.interface import Policy
-    from dltools.plan.records import Plan
 
 _WHOLE_COLLECTION = 100
 """Plans of a stream after which all memory is searched for garbage, and not the newest alone."""

@@ -20,8 +20,8 @@ from dltools.errors import DataError, reading
 from dltools.input_kinds import Content, content_of
 from dltools.observations.container_records import RECORD_COLUMNS
 from dltools.observations.outcomes import JobResult
+from dltools.plan.outcome.records import load_plans
 from dltools.plan.policy import registry
-from dltools.plan.records import load_plans
 from dltools.report.observed_run import observed_run
 from dltools.report.timelines import Run, add_plans, add_results
 from dltools.text import writable

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 
 from dltools.notation.limits import LIMITS, differs, only
 from dltools.plan.hosts.host_history import HostHistory
+from dltools.plan.outcome.records import Action, Op
 from dltools.plan.policy.interface import ActionKind, Allocation
 from dltools.plan.realisation.settings import LEAST_CPUS, Settings, Turn, as_found, present_settings
 from dltools.plan.realisation.shared_host import Realisation
-from dltools.plan.records import Action, Op
 from dltools.plan.signals.container_history import ContainerHistory
 from dltools.plan.signals.in_force import Member
 

@@ -43,6 +43,10 @@ _COUNTS = 2.0
 (ours): the part of all job seconds that is lost, beyond what competing would cost where that is
 measured, as the imagined host loses nothing by it."""
 
+_SEEN_S = 30.0
+"""Job seconds that must have gone by before a loss counts in full (ours): a job that is killed in
+its first second loses all that others waited."""
+
 _LEAST_LEFT = 1.0
 """Least effort that a job is taken to need (CPU seconds)."""
 
@@ -149,7 +153,7 @@ def compare(
     groups = len(groups_that_fit(order, host.cpus))
     packed = min(1.0, math.fsum(one.cpus for one in prospects) / (groups * host.cpus))
     competing = fmean(beside) / fmean(free) - 1 if is_measured(order) else 0.0
-    lost = max(0.0, -alone.saved_s / max(1.0, alone.there_s) - competing)
+    lost = max(0.0, -alone.saved_s / max(_SEEN_S, alone.there_s) - competing)
     turns = [end / packed for end in free]
     if fmean(turns) >= (1 - _COUNTS * lost) * fmean(beside):
         turns = [math.inf] * len(order)

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from dltools.apply.migrate.migration import Step
 from dltools.apply.migrate.migrator import Migrator
 from dltools.apply.migrate.mover import Mover
-from dltools.plan.records import Op, Result, Status
+from dltools.plan.outcome.records import Op, Result, Status
 
 
 def migrator(world: World, **how: bool) -> Migrator:

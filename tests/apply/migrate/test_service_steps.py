@@ -16,7 +16,7 @@ from dltools.apply.migrate.mover import Mover
 from dltools.engine.interface import RefusedError
 from dltools.errors import UnavailableError
 from dltools.labels import PLACED
-from dltools.plan.records import Op, Result, Status
+from dltools.plan.outcome.records import Op, Result, Status
 
 
 def migrator(world: SwarmWorld, **how: bool) -> Migrator:

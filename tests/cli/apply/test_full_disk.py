@@ -16,7 +16,7 @@ from helpers.pipes import feed, give
 from helpers.tools import Tools, complaint, records
 
 from dltools.cli.exits import Exit
-from dltools.plan.records import dump_plan
+from dltools.plan.outcome.records import dump_plan
 
 pytestmark = needs_root
 Apply = Callable[..., subprocess.CompletedProcess[bytes]]

@@ -24,7 +24,7 @@ from dltools.engine.podman.engine import PodmanEngine
 from dltools.engine.registry import host_address, open_engine
 from dltools.errors import ConfigError, UnavailableError
 from dltools.notation.limits import Limits
-from dltools.plan.records import Op, Status
+from dltools.plan.outcome.records import Op, Status
 
 
 class FakePodman(FakeEngine):

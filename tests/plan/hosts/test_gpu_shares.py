@@ -6,8 +6,8 @@ import math
 import pytest
 from helpers.shared_gpu import Job, SharedGpu
 
+from dltools.plan.outcome.records import Op, dump_plan, load_plans
 from dltools.plan.realisation.mode import Mode
-from dltools.plan.records import Op, dump_plan, load_plans
 
 
 def training(name: str, priority: float = 1.0) -> Job:

@@ -10,11 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dltools.observations.table import Row, to_table
+from dltools.plan.outcome.records import dump_plan
 from dltools.plan.planner import Planner
 from dltools.plan.policy import registry
 from dltools.plan.policy.parameters import build
 from dltools.plan.realisation.mode import Mode, RealisationOptions
-from dltools.plan.records import dump_plan
 
 SLEEP, SPIN = (0.0, 0.0, 0.0), (1.0, 1.0, 1.0)
 

@@ -4,9 +4,9 @@ import pytest
 from helpers.observed_rows import at, container, decisions_of, node, planner_of, point
 
 from dltools.observations.table import Row
+from dltools.plan.outcome.records import Plan
 from dltools.plan.policy.dqoes import DQOES, classify
 from dltools.plan.realisation.mode import Mode
-from dltools.plan.records import Plan
 
 QOE = '{{"dltools.qoe": "{}"}}'
 

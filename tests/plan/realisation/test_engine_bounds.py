@@ -9,12 +9,12 @@ import pytest
 from helpers.observed_rows import at, container, job_id, node, point, reread
 
 from dltools.observations.table import Row, to_table
+from dltools.plan.outcome.records import Action, Op, Plan
 from dltools.plan.planner import Planner
 from dltools.plan.policy import registry
 from dltools.plan.policy.specon_migration import KnownJob, load_of
 from dltools.plan.realisation.engine_bounds import possible
 from dltools.plan.realisation.mode import Mode, ModeChoice, RealisationOptions
-from dltools.plan.records import Action, Op, Plan
 
 SLURM_V1 = "cpus+cpu_weight+cpuset+move"
 CRI = "cpuset+pause+move"

@@ -23,8 +23,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dltools.observations.table import Row
+from dltools.plan.outcome.records import Action, Op, Plan
 from dltools.plan.realisation.mode import Mode
-from dltools.plan.records import Action, Op, Plan
 
 MEETS = "10.0.0.2:29500"
 

@@ -8,7 +8,7 @@ import pytest
 from helpers.plan_records import ACTION, END, HEAD, encoded, loaded, without
 
 from dltools.errors import DataError
-from dltools.plan.records import VERSION, dump_plan, load_plans
+from dltools.plan.outcome.records import VERSION, dump_plan, load_plans
 
 WRONG: dict[str, list[Any]] = {
     "text": [None, 1, 1.5, True, [], {}],

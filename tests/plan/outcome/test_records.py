@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dltools.errors import DataError
-from dltools.plan.records import (
+from dltools.plan.outcome.records import (
     VERSION,
     Action,
     Op,
