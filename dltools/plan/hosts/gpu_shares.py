@@ -42,7 +42,8 @@ _GROWS = 1.25
 """How much more such a job may have than it had, until the next look."""
 
 _LEAST_PART, _FREE_PART = 0.05, 0.98
-"""The least part of a period in which a job runs, and the one from which it is not paused."""
+"""The least part of a period in which a job runs, or of a GPU that it is taken to use, and the part
+from which it is not paused."""
 
 _POINTS, _TRIES = 50, 12
 """Points of the period at which slices are counted, and steps in which the parts are found."""
@@ -124,12 +125,13 @@ def _judged(job: ContainerHistory, lever: GpuLever, now: int, slices: float) -> 
         return lever
     span_s = (now - lever.since) / MICRO
     had = (job.use.effort - lever.effort) / span_s
-    most = _GROWS * had / lever.part if had < _COARSE * slices else None
+    most = max(_LEAST_PART, _GROWS * had / lever.part) if had < _COARSE * slices else None
     steps = (_position(job) or 0.0) - (lever.position or 0.0)
     if lever.position is None or steps <= 0:
         return replace(lever, had=had, most=most)
     if lever.part >= _FREE_PART:
-        return replace(lever, had=had, most=most, cost=None if most else slices * span_s / steps)
+        cost = slices * span_s / steps if most is None and lever.most is None else None
+        return replace(lever, had=had, most=most, cost=cost)
     if lever.cost is None:
         return replace(lever, had=had, most=most)
     had = steps * lever.cost / span_s

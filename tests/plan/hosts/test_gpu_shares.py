@@ -59,6 +59,15 @@ def test_a_server_meets_its_target_and_trainings_have_what_that_leaves() -> None
     assert host.jobs["s"].quota is None
 
 
+def test_a_training_that_leaves_the_gpu_idle_for_a_while_gets_its_share_again() -> None:
+    host = SharedGpu("fair", Mode.QUOTA, training("a", 7), training("b", 3))
+    host.run(60)
+    for ahead in (0, 2):  # b asks for no kernels, then does again
+        host.jobs["b"].ahead = ahead
+        host.run(90)
+    assert list(host.shares(30).values()) == pytest.approx([0.7, 0.3], abs=0.1)
+
+
 def test_servers_that_are_alone_on_their_gpu_are_not_slowed() -> None:
     host = SharedGpu("dqoes", None, server("s", 0.5, 0.06))
     host.run(60)
