@@ -21,7 +21,8 @@ def container(second: int, name: str, **changes: Any) -> dict[str, Any]:
 
 
 def point(name: str, metric: str, value: float) -> dict[str, Any]:
-    return {"kind": "progress", "container_id": name, "metric": metric, "value": value}
+    row = {"kind": "progress", "host": "h", "container_id": name}
+    return row | {"metric": metric, "value": value}
 
 
 def test_containers_are_in_order_and_have_their_row_before() -> None:
@@ -69,7 +70,7 @@ def test_a_label_chooses_the_metric() -> None:
 
 def test_gpus_are_those_of_the_newest_sample() -> None:
     host = ObservedHosts()
-    gpu = {"kind": "gpu", "container_id": "a", "gpu_utilization_ratio": 0.5}
+    gpu = {"kind": "gpu", "host": "h", "container_id": "a", "gpu_utilization_ratio": 0.5}
     host.take([container(0, "a"), gpu, gpu | {"container_id": None}])
     assert host.containers[0].gpus == [gpu]
     host.take([container(1, "a")])
