@@ -55,30 +55,24 @@ class BusyCpus:
         kept = [*self.samples, (time, seconds)]
         while len(kept) > 2 and kept[1][0] <= time - round(WINDOW_S * MICRO):
             del kept[0]
-        found = BusyCpus(tuple(kept), self.is_contested)
-        newest = found._share(_LEAST_S, cpus)
-        whole = found._share(0.0, cpus, of_all=True)
-        if newest is None or whole is None:
-            return found
-        is_contested = newest >= CONTESTED or (self.is_contested is True and whole >= CALM)
-        return BusyCpus(found.samples, is_contested)
+        latest = time - round(_LEAST_S * MICRO)
+        newest = next((one for one in reversed(kept[:-1]) if one[0] <= latest), None)
+        is_contested = self.is_contested
+        if newest is not None and cpus > 0:
+            is_busy = _share(newest, kept[-1], cpus) >= CONTESTED
+            stays = is_contested is True and _share(kept[0], kept[-1], cpus) >= CALM
+            is_contested = is_busy or stays
+        return BusyCpus(tuple(kept), is_contested)
 
     def share(self, cpus: float) -> float | None:
         """Return the share of a host's CPUs that was busy over the window; None if unknown."""
-        return self._share(0.0, cpus, of_all=True)
-
-    def _share(self, least_s: float, cpus: float, *, of_all: bool = False) -> float | None:
-        """Return the share that was busy over the newest samples that are at least `least_s`
-        seconds apart, or over all of them."""
         if len(self.samples) < 2 or cpus <= 0:
             return None
-        end, used = self.samples[-1]
-        latest = end - round(least_s * MICRO)
-        begins = [one for one in self.samples[:-1] if one[0] <= latest]
-        if not begins:
-            return None
-        begin, before = begins[0] if of_all else begins[-1]
-        return (used - before) * MICRO / (end - begin) / cpus
+        return _share(self.samples[0], self.samples[-1], cpus)
+
+
+def _share(begin: tuple[int, float], end: tuple[int, float], cpus: float) -> float:
+    return (end[1] - begin[1]) * MICRO / (end[0] - begin[0]) / cpus
 
 
 _OTHERS_S = 4.0

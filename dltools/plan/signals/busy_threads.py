@@ -53,10 +53,7 @@ def needed_cpus(job: Job) -> float:
         need = max(_LEAST_NEED, round(demand, 1))
     else:
         need = float(busy_threads(job))
-    owner = job.owner
-    if owner.cpus is None and not owner.cpuset:
-        return need
-    return float(max(_LEAST_QUOTA, min(need, owner.most_cpus)))
+    return float(max(_LEAST_QUOTA, min(need, job.owner.most_cpus)))
 
 
 def cpus_together(jobs: Iterable[Job], cpus: float) -> float:
@@ -69,8 +66,15 @@ def is_serving(job: Job) -> bool:
     return job.standing.role is Role.SERVER
 
 
-_THROTTLED = 100
-"""Rounds that libgomp spins where it knows of more threads than CPUs; else 300,000."""
+_LIBOMP = ("KMP_BLOCKTIME", "0+(ms|us)?")
+_SPIN_LIMITS = {
+    "libgomp": ("GOMP_SPINCOUNT", "0*([0-9]{1,2}|100)"),
+    "libiomp5": _LIBOMP,
+    "libomp": _LIBOMP,
+}
+"""By runtime of OpenMP: the setting that overrides its policy, and at what values threads hardly
+spin. libgomp spins 100 rounds where it knows of more threads than CPUs, else 300,000; libomp spins
+for 200 ms."""
 
 
 def spinning_threads(job: Job) -> int:
@@ -88,37 +92,18 @@ def settings_against_spinning(job: Job) -> list[str]:
     """Return the environment settings (NAME=VALUE) that would keep a job's threads from spinning,
     one for each OpenMP runtime that spins."""
     settings = _settings(job)
-    found = {
-        _STOPPERS[name](settings)
-        for name in (job.runtime.openmp_runtime or "").split("+")
-        if name in _STOPPERS
-    }
-    return sorted(filter(None, found))
+    runtimes = (job.runtime.openmp_runtime or "").split("+")
+    return sorted({_against_spinning(name, settings) for name in runtimes} - {""})
 
 
-def _of_gnu(settings: dict[str, str]) -> str:
-    """GOMP_SPINCOUNT, where it is set, overrides the policy."""
-    count = settings.get("GOMP_SPINCOUNT")
-    if count is not None:
-        spins = not (count.isdigit() and int(count) <= _THROTTLED)
-        return "GOMP_SPINCOUNT=0" if spins else ""
-    return _unless_passive(settings)
-
-
-def _of_llvm(settings: dict[str, str]) -> str:
-    """KMP_BLOCKTIME, where it is set, overrides the policy; its default is 200 ms."""
-    time = settings.get("KMP_BLOCKTIME")
-    if time is not None:
-        return "" if re.fullmatch(r"0+(ms|us)?", time) else "KMP_BLOCKTIME=0"
-    return _unless_passive(settings)
-
-
-def _unless_passive(settings: dict[str, str]) -> str:
+def _against_spinning(runtime: str, settings: dict[str, str]) -> str:
+    if runtime not in _SPIN_LIMITS:
+        return ""
+    name, harmless = _SPIN_LIMITS[runtime]
+    if name in settings:
+        return "" if re.fullmatch(harmless, settings[name]) else f"{name}=0"
     is_passive = settings.get("OMP_WAIT_POLICY", "").lower() == "passive"
     return "" if is_passive else "OMP_WAIT_POLICY=passive"
-
-
-_STOPPERS = {"libgomp": _of_gnu, "libiomp5": _of_llvm, "libomp": _of_llvm}
 
 
 def _settings(job: Job) -> dict[str, str]:

@@ -23,8 +23,8 @@ The priors favour slow tails over quick ends, as in real curves (tests/bench/cur
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 from enum import IntEnum
 from functools import cached_property
 from itertools import accumulate, pairwise
@@ -56,50 +56,26 @@ def fit(works: Sequence[float], values: Sequence[float]) -> Curve | None:
     first, last = knots[0][0], knots[-1][0]
     if not last - first > 1e-9 * max(1.0, abs(last)):
         return None
-    levels = _on_grid(knots)
-    fits = _fits(levels)
-    best = min(one.error for one in fits)
-    return Curve(
-        first, last, levels[-1], math.sqrt(best / (KNOTS - 3)), _voters(fits, best, levels)
-    )
+    return _fitted(first, last, _on_grid(knots))
 
 
-@dataclass(frozen=True, slots=True)
-class _Fit:
-    """A shape's least-squares fit: its number, its factor, the sum of squared residuals."""
-
-    shape: int
-    factor: float
-    error: float
-
-
-def _fits(levels: Sequence[float]) -> list[_Fit]:
+def _fitted(first: float, last: float, levels: Sequence[float]) -> Curve:
+    """Return the curve through levels on the grid: the shapes with the largest weights vote."""
     mean = math.fsum(levels) / KNOTS
     centred = [level - mean for level in levels]
     total = math.fsum(map(mul, centred, centred))
     floor = max(total * 1e-6, 1e-300)
-    found = []
-    for number, shape in enumerate(SHAPES):
-        factor = sum(map(mul, shape.basis, centred))
-        found.append(_Fit(number, factor, max(floor, total - factor * factor)))
-    return found
-
-
-def _voters(fits: Iterable[_Fit], best: float, levels: Sequence[float]) -> tuple[Voter, ...]:
-    """Return the shapes with the largest weights, the largest first."""
-    weighed = sorted(
-        (
-            (SHAPES[one.shape].prior * (best / one.error) ** _SHARPNESS, one.shape, one.factor)
-            for one in fits
-        ),
-        reverse=True,
+    factors = [sum(map(mul, shape.basis, centred)) for shape in SHAPES]
+    errors = [max(floor, total - factor * factor) for factor in factors]
+    best = min(errors)
+    fits = zip(SHAPES, errors, strict=True)
+    weights = [shape.prior * (best / error) ** _SHARPNESS for shape, error in fits]
+    heaviest = sorted(range(len(SHAPES)), key=lambda at: (weights[at], at), reverse=True)
+    slopes = {at: factors[at] / SHAPES[at].norm for at in heaviest[:_VOTERS]}
+    voters = (
+        (at, mean - slope * SHAPES[at].mean, slope, weights[at]) for at, slope in slopes.items()
     )
-    mean = math.fsum(levels) / KNOTS
-    voters = []
-    for weight, number, factor in weighed[:_VOTERS]:
-        slope = factor / SHAPES[number].norm
-        voters.append((number, mean - slope * SHAPES[number].mean, slope, weight))
-    return tuple(voters)
+    return Curve(first, last, levels[-1], math.sqrt(best / (KNOTS - 3)), tuple(voters))
 
 
 def _usable(works: Sequence[float], values: Sequence[float]) -> list[tuple[float, float]]:
@@ -115,14 +91,11 @@ def _usable(works: Sequence[float], values: Sequence[float]) -> list[tuple[float
 def _blocks(points: list[tuple[float, float]]) -> list[tuple[float, float]]:
     """Return up to 24 (mean work, median value) of blocks of points of equal number."""
     n = len(points)
+    if n < 9:  # too few for running medians of three, which tame a spike
+        return points
     if n <= KNOTS:
-        size = 3 if n >= 9 else 1  # few points: running medians of three still tame a spike
-        if size == 1:
-            return points
-        inner = [
-            (points[i][0], sorted((points[i - 1][1], points[i][1], points[i + 1][1]))[1])
-            for i in range(1, n - 1)
-        ]
+        triples = zip(points, points[1:], points[2:], strict=False)
+        inner = [(at[0], sorted((a[1], at[1], b[1]))[1]) for a, at, b in triples]
         return [points[0], *inner, points[-1]]
     borders = [round(j * n / KNOTS) for j in range(KNOTS + 1)]
     blocks = []
@@ -259,58 +232,57 @@ class Family(IntEnum):
         return self in (Family.EXP, Family.POWER)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Shape:
-    """A basis on the grid, centred and of length 1; `mean` and `norm` undo that."""
+    """A family's shape with the rate c of an exponential, or p of a power law, and the offset d;
+    `prior`: how likely it is before any point is seen. Its `basis` on the grid is centred and of
+    length 1; `mean` and `norm` undo that."""
 
     kind: Family
-    rate: float  # c of an exponential, p of a power law
-    offset: float  # d
-    prior: float  # how likely it is before any point is seen
-    mean: float
-    norm: float
-    basis: tuple[float, ...]
+    rate: float
+    offset: float
+    prior: float
+    mean: float = field(init=False)
+    norm: float = field(init=False)
+    basis: tuple[float, ...] = field(init=False)
+
+    def __post_init__(self) -> None:
+        """Compute the basis."""
+        values = [self.at(j / (KNOTS - 1)) for j in range(KNOTS)]
+        self.mean = math.fsum(values) / KNOTS
+        self.norm = math.sqrt(math.fsum((v - self.mean) ** 2 for v in values))
+        self.basis = tuple((v - self.mean) / self.norm for v in values)
 
     def at(self, u: float) -> float:
         """Return the shape's value at u."""
-        return _raw(self.kind, self.rate, self.offset, u)
+        if self.kind is Family.LINE:
+            return u
+        if self.kind is Family.LOG:
+            return math.log1p(u / self.offset)
+        if self.kind is Family.EXP:
+            return math.exp(-self.rate * u)
+        return float((1 + u / self.offset) ** -self.rate)
 
     def where(self, level: float) -> float | None:
         """Return the u at which the shape has this value, None where it never does."""
         if self.kind is Family.LINE:
             return level
-        if self.kind is Family.LOG:
-            return self.offset * math.expm1(level) if level < 50 else None
-        if level <= 0:
-            return None
+        if self.kind is not Family.LOG:
+            if level <= 0:
+                return None
+            level = -math.log(level) / self.rate
         if self.kind is Family.EXP:
-            return -math.log(level) / self.rate
-        exponent = -math.log(level) / self.rate
-        return self.offset * math.expm1(exponent) if exponent < 50 else None
-
-
-def _raw(kind: Family, rate: float, offset: float, u: float) -> float:
-    if kind is Family.LINE:
-        return u
-    if kind is Family.LOG:
-        return math.log1p(u / offset)
-    return math.exp(-rate * u) if kind is Family.EXP else (1 + u / offset) ** -rate
-
-
-def _shape(kind: Family, rate: float, offset: float, prior: float) -> Shape:
-    values = [_raw(kind, rate, offset, j / (KNOTS - 1)) for j in range(KNOTS)]
-    mean = math.fsum(values) / KNOTS
-    norm = math.sqrt(math.fsum((v - mean) ** 2 for v in values))
-    return Shape(kind, rate, offset, prior, mean, norm, tuple((v - mean) / norm for v in values))
+            return level
+        return self.offset * math.expm1(level) if level < 50 else None
 
 
 _EXPONENTS = (0.5, 0.75, 1.0, 1.3, 1.7, 2.2, 2.8, 3.6, 4.6, 6.0, 8.0, 11.0, 15.0, 20.0)
 _OFFSETS = (0.01, 0.03, 0.1, 0.3, 1.0)
 
 SHAPES = (
-    _shape(Family.LINE, 0.0, 1.0, 0.1),
-    *(_shape(Family.LOG, 0.0, d, 2.0) for d in (0.01, 0.05, 0.2, 1.0)),
-    *(_shape(Family.EXP, c, 1.0, 0.02) for c in _EXPONENTS),
-    *(_shape(Family.POWER, p, d, 1.0) for p in (0.25, 0.5) for d in _OFFSETS),
-    *(_shape(Family.POWER, p, d, 0.05) for p in (1.0, 2.0) for d in _OFFSETS),
+    Shape(Family.LINE, 0.0, 1.0, 0.1),
+    *(Shape(Family.LOG, 0.0, d, 2.0) for d in (0.01, 0.05, 0.2, 1.0)),
+    *(Shape(Family.EXP, c, 1.0, 0.02) for c in _EXPONENTS),
+    *(Shape(Family.POWER, p, d, 1.0) for p in (0.25, 0.5) for d in _OFFSETS),
+    *(Shape(Family.POWER, p, d, 0.05) for p in (1.0, 2.0) for d in _OFFSETS),
 )

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from statistics import fmean, variance
 
 from dltools.labels import METRIC, OBJECTIVE
 from dltools.observations import metric_names
@@ -108,13 +109,8 @@ def has_changed(before: Sequence[float], after: Sequence[float]) -> bool:
     if min(map(len, parts)) < _FEWEST or largest == 0:
         return False
     parts = [[value / largest for value in part] for part in parts]
-    means = [math.fsum(part) / len(part) for part in parts]
-    squares = (
-        math.fsum((value - mean) ** 2 for value in part) / (len(part) - 1) / len(part)
-        for part, mean in zip(parts, means, strict=True)
-    )
-    chance = _ERRORS * math.sqrt(math.fsum(squares))
-    return abs(means[1] - means[0]) > max(chance, _ROUNDING)
+    chance = _ERRORS * math.sqrt(math.fsum(variance(part) / len(part) for part in parts))
+    return abs(fmean(parts[1]) - fmean(parts[0])) > max(chance, _ROUNDING)
 
 
 def why_flat(metric: str) -> str:

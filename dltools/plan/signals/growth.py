@@ -25,19 +25,11 @@ from __future__ import annotations
 import bisect
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 from dltools.notation.times import MICRO
+from dltools.plan.signals import evaluation_metric
 from dltools.plan.signals.container_history import JITTER
-from dltools.plan.signals.evaluation_metric import (
-    candidates,
-    fluctuating,
-    has_changed,
-    has_diverged,
-    is_warming_up,
-    objective,
-    why_flat,
-)
 from dltools.plan.signals.job import Job
 from dltools.plan.signals.metric_series import Series
 
@@ -45,8 +37,7 @@ _IDLE = 1e-6
 """A job that used less than this share of the host counts as having used no CPU."""
 
 
-@dataclass(frozen=True, slots=True)
-class Growth:
+class Growth(NamedTuple):
     """How fast a job grows, and how much CPU or GPU time that takes.
 
     `metric` is "" if there is none. `progress` is P (1/s), `use` is R (share of the host's CPUs, or
@@ -64,8 +55,7 @@ class Growth:
     is_early: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class MeanUse:
+class MeanUse(NamedTuple):
     """Mean use over an interval: of CPUs as a share of the host, of GPUs as a number, None if
     unknown; and a note for people."""
 
@@ -81,21 +71,20 @@ def growth(job: Job, now: int, interval_s: float, cpus: float, *, signed: bool =
     """
     interval = round(interval_s * MICRO)
 
-    def halves_of(series: Series) -> _Halves | None:
-        current = series.window(now - interval, now)
-        previous = series.window(now - 2 * interval, now - interval)
-        made = _Halves(previous, current, now - interval, now, series.peak)
-        return made if current and previous else None
+    def halves_of(metric: str, series: Series) -> _Halves | None:
+        after = series.window(now - interval, now)
+        before = series.window(now - 2 * interval, now - interval)
+        found = _Halves(metric, before, after, now - interval, now, series.peak)
+        return found if before and after else None
 
     found = _judged(job, halves_of)
-    if found.halves is not None:
-        use = effort_use(job, now, interval, cpus)
-        return _growth(job, found.metric, found.halves, use, is_signed=signed)
-    if not found.note:
-        note = f"no {found.metric or 'metric'} in two intervals of {interval_s:g} s yet"
-        return Growth(found.metric, None, None, None, note)
-    slow = 0.0 if found.has_diverged else None
-    return Growth(found.metric, slow, effort_use(job, now, interval, cpus).share, slow, found.note)
+    use = effort_use(job, now, interval, cpus)
+    if isinstance(found, _Halves):
+        return _growth(job, found, use, is_signed=signed)
+    if found.note:
+        return found._replace(use=use.share)
+    note = f"no {found.metric or 'metric'} in two intervals of {interval_s:g} s yet"
+    return found._replace(note=note)
 
 
 def early_growth(
@@ -107,21 +96,22 @@ def early_growth(
     reports. P and R are over the time between the mean times of both halves.
     """
 
-    def halves_of(series: Series) -> _Halves | None:
+    def halves_of(metric: str, series: Series) -> _Halves | None:
         half = len(series.times) // 2
         if not half or series.times[0] <= now - round(2 * interval_s * MICRO):
             return None
         begin, end = sum(series.times[:half]) // half, sum(series.times[-half:]) // half
-        made = _Halves(series.values[:half], series.values[-half:], begin, end, series.peak)
-        return made if begin < end else None
+        before, after = series.values[:half], series.values[-half:]
+        found = _Halves(metric, before, after, begin, end, series.peak)
+        return found if begin < end else None
 
     found = _judged(job, halves_of)
-    if found.halves is None or cpus <= 0 or found.halves.begin < job.use.effort_since:
+    if not isinstance(found, _Halves) or cpus <= 0 or found.begin < job.use.effort_since:
         return None
-    effort = job.use.effort_at(found.halves.end) - job.use.effort_at(found.halves.begin)
+    effort = job.use.effort_at(found.end) - job.use.effort_at(found.begin)
     whole = 1.0 if job.use.uses_gpu else cpus
-    use = MeanUse(effort / found.halves.span_s / whole, "first reports")
-    return replace(_growth(job, found.metric, found.halves, use, is_signed=signed), is_early=True)
+    use = MeanUse(effort / found.span_s / whole, "first reports")
+    return _growth(job, found, use, is_signed=signed)._replace(is_early=True)
 
 
 def signal_of(found: Growth) -> str:
@@ -131,14 +121,14 @@ def signal_of(found: Growth) -> str:
     return f"G {found.efficiency:.3g}{found.per or '/s'} of {found.metric}"
 
 
-@dataclass(frozen=True, slots=True)
-class _Halves:
+class _Halves(NamedTuple):
     """The values of a metric in two successive spans of time, neither of them empty.
 
     The mean of each counts as the value at `begin` and at `end` (microseconds). `peak`: the largest
     absolute value seen so far.
     """
 
+    metric: str
     before: Sequence[float]
     after: Sequence[float]
     begin: int
@@ -150,60 +140,51 @@ class _Halves:
         """Seconds from one to the other."""
         return (self.end - self.begin) / MICRO
 
-    @property
-    def are_finite(self) -> bool:
-        """Whether both hold a finite value."""
-        return all(any(map(math.isfinite, values)) for values in (self.before, self.after))
 
-
-@dataclass(frozen=True, slots=True)
-class _Judged:
-    """The metric that a job is judged by, and its values in two spans; None if no metric shows
-    anything. `note` says why ("": no metric has points)."""
-
-    metric: str
-    halves: _Halves | None = None
-    note: str = ""
-    has_diverged: bool = False
-
-
-def _judged(job: Job, halves_of: Callable[[Series], _Halves | None]) -> _Judged:
-    """Return the first candidate that has values in both spans and shows something."""
-    names, doubtful = candidates(job), fluctuating(job)
+def _judged(job: Job, halves_of: Callable[[str, Series], _Halves | None]) -> _Halves | Growth:
+    """Return the values of the first candidate that has some in both spans and shows something; or
+    the growth without one, whose note says why ("": no metric has points)."""
+    names, doubtful = evaluation_metric.candidates(job), evaluation_metric.fluctuating(job)
     flat: list[str] = []
     note = ""
     for name in names:
         if flat and name not in doubtful:
             break
-        halves = halves_of(job.progress.metrics[name])
+        halves = halves_of(name, job.progress.metrics[name])
         if halves is None:
             continue
-        if has_diverged(job, name):
-            return _Judged(name, None, f"{name} is no longer finite: diverged", has_diverged=True)
-        if not halves.are_finite:
-            is_back = any(map(math.isfinite, halves.after))
-            note = note or f"{name} {'was not finite before' if is_back else 'is not finite now'}"
-        elif name in doubtful and not has_changed(halves.before, halves.after):
+        if evaluation_metric.has_diverged(job, name):
+            return Growth(name, 0.0, None, 0.0, f"{name} is no longer finite: diverged")
+        if not any(map(math.isfinite, halves.after)):
+            note = note or f"{name} is not finite now"
+        elif not any(map(math.isfinite, halves.before)):
+            note = note or f"{name} was not finite before"
+        elif name in doubtful and not evaluation_metric.has_changed(halves.before, halves.after):
             flat.append(name)
         else:
-            return _Judged(name, halves)
+            return halves
     if flat:
-        return _Judged(flat[0], None, why_flat(flat[0]))
+        return Growth(flat[0], None, None, None, evaluation_metric.why_flat(flat[0]))
     if job.progress.metrics and not names:
         note = f"{min(job.progress.metrics)} has never been finite"
-    return _Judged(next(iter(names), ""), None, note)
+    return Growth(next(iter(names), ""), None, None, None, note)
 
 
-def _growth(job: Job, metric: str, halves: _Halves, use: MeanUse, *, is_signed: bool) -> Growth:
+def _growth(job: Job, halves: _Halves, use: MeanUse, *, is_signed: bool) -> Growth:
     """Return the growth between two spans of a metric, each with a finite value. `is_signed` counts
     only change for the better."""
-    series, aim = job.progress.metrics[metric], objective(job, metric)
+    metric = halves.metric
+    series, aim = job.progress.metrics[metric], evaluation_metric.objective(job, metric)
     before, after = _mean(halves.before, halves.peak), _mean(halves.after, halves.peak)
     change = after - before
     progress = abs(change)
     if is_signed:
         progress = max(0.0, change if aim == "max" else -change)
-        if progress == 0 and change and is_warming_up(series, aim, after * halves.peak):
+        if (
+            progress == 0
+            and change
+            and evaluation_metric.is_warming_up(series, aim, after * halves.peak)
+        ):
             return Growth(
                 metric, None, use.share, None, f"{metric} is worse than at first: warm-up"
             )
@@ -233,9 +214,7 @@ def effort_use(job: Job, now: int, interval: int, cpus: float) -> MeanUse:
         return cpu_use(job, now, interval, cpus)
     if job.use.effort_since > now - 2 * interval * (1 - JITTER):
         return MeanUse(None, "on a GPU for less than two intervals")
-    return _mean_use(job.use.gpu_seconds.samples, now, interval, "GPU") or MeanUse(
-        None, "no GPU sample"
-    )
+    return _mean_use(job.use.gpu_seconds.samples, now, interval, "GPU", 1.0)
 
 
 def cpu_use(job: Job, now: int, interval: int, cpus: float) -> MeanUse:
@@ -244,30 +223,26 @@ def cpu_use(job: Job, now: int, interval: int, cpus: float) -> MeanUse:
     It uses the two counter samples that bracket the interval, else those inside it, else the
     average since the container's start (ours).
     """
-    if cpus <= 0:
-        return MeanUse(None, "no CPU sample")
-    found = _mean_use(job.use.samples, now, interval, "CPU")
-    if found is not None and found.share is not None:
-        return replace(found, share=found.share / cpus)
-    started, samples = job.use.started, job.use.samples
-    last = bisect.bisect_right(samples, (now, math.inf)) - 1
-    if last >= 0 and started is not None and started < samples[last][0]:
-        end, used = samples[last]
-        return MeanUse(used * MICRO / (end - started) / cpus, "CPU averaged since its start")
-    return MeanUse(None, "no CPU sample")
+    samples = job.use.samples if cpus > 0 else []
+    found = _mean_use(samples, now, interval, "CPU", cpus)
+    if found.share is None and job.use.started is not None:
+        found = _mean_use([(job.use.started, 0.0), *samples], now, now, "CPU", cpus)
+        if found.share is not None:
+            return MeanUse(found.share, "CPU averaged since its start")
+    return found
 
 
 def _mean_use(
-    samples: Sequence[tuple[int, float]], now: int, interval: int, what: str
-) -> MeanUse | None:
-    """Return the mean rate of a counter of seconds over an interval, None without two samples."""
+    samples: Sequence[tuple[int, float]], now: int, interval: int, what: str, whole: float
+) -> MeanUse:
+    """Return the mean rate of a counter of seconds over an interval, as a part of the whole; it
+    takes two samples."""
     last = bisect.bisect_right(samples, (now, math.inf)) - 1
-    if last < 0:
-        return None
-    end, used = samples[last]
-    start = samples[max(0, bisect.bisect_right(samples, (now - interval, math.inf)) - 1)]
-    if start[0] >= end:
-        return None
-    is_short = start[0] > now - interval * (1 - JITTER)
-    note = f"{what} over {(end - start[0]) / MICRO:.3g} s" if is_short else ""
-    return MeanUse((used - start[1]) * MICRO / (end - start[0]), note)
+    end, used = samples[last] if last >= 0 else (0, 0.0)
+    first = max(0, bisect.bisect_right(samples, (now - interval, math.inf)) - 1)
+    start, before = samples[first] if last >= 0 else (0, 0.0)
+    if start >= end:
+        return MeanUse(None, f"no {what} sample")
+    is_short = start > now - interval * (1 - JITTER)
+    note = f"{what} over {(end - start) / MICRO:.3g} s" if is_short else ""
+    return MeanUse((used - before) * MICRO / (end - start) / whole, note)

@@ -124,9 +124,8 @@ class Series:
 
     def extend(
         self, times: Sequence[int], values: Sequence[float], steps: Sequence[int | None]
-    ) -> Sequence[int] | None:
-        """Insert points, which are in order of time. Return the indices of the new ones, None if
-        all are new."""
+    ) -> Sequence[int]:
+        """Insert points, which are in order of time. Return the indices of the new ones."""
         if (len(times) > 1 and not all(map(lt, times, islice(times, 1, None)))) or (
             self.times and times[0] <= self.times[-1]
         ):
@@ -146,7 +145,7 @@ class Series:
         self.times += times
         self.values += values
         self.steps += steps
-        return None
+        return range(len(times))
 
     def _note_finite(self, values: Sequence[float]) -> None:
         if not values:

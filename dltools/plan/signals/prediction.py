@@ -6,25 +6,14 @@ The effort is in CPU seconds; in GPU seconds, if the job uses a GPU.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
-from operator import itemgetter
+from collections.abc import Iterable
+from typing import NamedTuple
 
-from dltools.plan.signals import curves
+from dltools.plan.signals import curves, evaluation_metric
 from dltools.plan.signals.curves import Curve
-from dltools.plan.signals.evaluation_metric import (
-    fluctuating,
-    has_changed,
-    has_diverged,
-    has_values,
-    is_warming_up,
-    metric_of,
-    objective,
-    why_flat,
-)
 from dltools.plan.signals.job import Job
 from dltools.plan.signals.metric_series import Series
-from dltools.plan.signals.targets import EPOCH, STEP, Length
+from dltools.plan.signals.targets import Length
 
 _REFIT = 1.2
 """A curve is fitted anew when its history has this many times the points of the last fit."""
@@ -41,22 +30,30 @@ def refit(jobs: Iterable[Job]) -> None:
     """
     grown = []
     for job in jobs:
-        metric = metric_of(job)
-        series = job.progress.metrics.get(metric) if metric else None
-        if series is None or series.learning is None or not series.learning.seen:
+        series = job.progress.metrics.get(evaluation_metric.metric_of(job) or "")
+        kept = series.learning if series is not None else None
+        if series is None or kept is None or not kept.seen:
             continue
-        seen = series.learning.seen
-        if not series.fitted <= seen < series.fitted * _REFIT:
-            grown.append((series.fitted / seen, job.name, job.id, series))
-    for *_, series in sorted(grown, key=itemgetter(0, 1, 2))[:_FITS]:
-        kept = series.learning
-        assert kept is not None
+        if not series.fitted <= kept.seen < series.fitted * _REFIT:
+            grown.append((series.fitted / kept.seen, job.name, job.id, series, kept))
+    for *_, series, kept in sorted(grown, key=lambda one: one[:3])[:_FITS]:
         series.fitted = kept.seen
         series.curve = curves.fit(kept.works, kept.values)
 
 
-@dataclass(frozen=True, slots=True)
-class Evidence:
+class Remaining(NamedTuple):
+    """The effort that a job still needs, as predicted.
+
+    `seconds`: CPU or GPU seconds, infinity if it will not reach its end, None if unknown. `note`
+    says how that is known. `converged`: it has converged and still runs.
+    """
+
+    seconds: float | None
+    note: str
+    converged: bool = False
+
+
+class Evidence(NamedTuple):
     """What a metric shows of a job's learning.
 
     `curve`: the metric over the effort, None if it shows nothing or the job has diverged; `note`
@@ -69,20 +66,27 @@ class Evidence:
     has_diverged: bool = False
     fluctuates: bool = False
 
+    @property
+    def left(self) -> Remaining:
+        """The effort that is left, where no curve shows it: one that has diverged never ends."""
+        return Remaining(math.inf if self.has_diverged else None, self.note, self.has_diverged)
+
 
 def evidence(job: Job, metric: str | None) -> Evidence:
     """Return what a metric shows of a job's learning (see `evaluation_metric`)."""
-    if metric is None or not has_values(job, metric):
+    if metric is None or not evaluation_metric.has_values(job, metric):
         return Evidence(metric or "", None, _TOO_FEW)
-    if has_diverged(job, metric):
+    if evaluation_metric.has_diverged(job, metric):
         return Evidence(metric, None, f"{metric} is no longer finite: diverged", has_diverged=True)
     series = job.progress.metrics[metric]
-    found, fluctuates = series.curve, metric in fluctuating(job)
+    found, fluctuates = series.curve, metric in evaluation_metric.fluctuating(job)
     if found is None:
         return Evidence(metric, None, _TOO_FEW)
     if fluctuates and not _has_changed(series):
-        return Evidence(metric, None, why_flat(metric))
-    if is_warming_up(series, objective(job, metric), found.level):
+        return Evidence(metric, None, evaluation_metric.why_flat(metric))
+    if evaluation_metric.is_warming_up(
+        series, evaluation_metric.objective(job, metric), found.level
+    ):
         return Evidence(metric, None, f"{metric} is worse than at first: warm-up")
     return Evidence(metric, found, fluctuates=fluctuates)
 
@@ -92,36 +96,19 @@ def _has_changed(series: Series) -> bool:
     values = series.learning.values if series.learning else []
     values = values[int(len(values) * curves.WARM_UP) :]
     half = len(values) // 2
-    return has_changed(values[:half], values[len(values) - half :])
-
-
-@dataclass(frozen=True, slots=True)
-class Remaining:
-    """The effort that a job still needs, as predicted.
-
-    `seconds`: CPU or GPU seconds, infinity if it will not reach its end, None if unknown. `note`
-    says how that is known. `converged`: it has converged and still runs.
-    """
-
-    seconds: float | None
-    note: str
-    converged: bool = False
+    return evaluation_metric.has_changed(values[:half], values[len(values) - half :])
 
 
 def to_target(job: Job, target: float) -> Remaining:
     """Return the effort until a job's metric meets a target, by its curve."""
     metric = job.progress.targets.metric or ""
-    if not has_values(job, metric):
+    if not evaluation_metric.has_values(job, metric):
         return Remaining(None, f"no {metric} yet")
-    shown = evidence(job, metric)
+    shown, series = evidence(job, metric), job.progress.metrics[metric]
     found = shown.curve
-    if shown.has_diverged:
-        return Remaining(math.inf, shown.note, converged=True)
     if found is None:
-        series = job.progress.metrics[metric]
-        return (
-            _by_slope(job, series, target) if series.curve is None else Remaining(None, shown.note)
-        )
+        is_too_short = series.curve is None and not shown.has_diverged
+        return _by_slope(job, series, target) if is_too_short else shown.left
     past = job.use.effort - found.last
     total = found.work_to(target)
     if math.isinf(total):
@@ -152,51 +139,36 @@ def remaining(job: Job) -> Remaining:
     only) target, if it reports that metric; else after the epochs or steps that its log names; else
     when its curve has made 98 % of its whole change (ours).
     """
-    targets, lengths = job.progress.targets, _lengths(job)
-    if (found := _to_length(job, lengths[:2])) is not None:
+    targets = job.progress.targets
+    if (found := _to_length(job, targets.lengths)) is not None:
         return found
     target = targets.final if targets.final is not None else targets.first
-    if target is not None and has_values(job, targets.metric):
+    if target is not None and evaluation_metric.has_values(job, targets.metric):
         return to_target(job, target)
-    return _to_length(job, lengths[2:]) or _to_convergence(job)
+    return _to_length(job, job.progress.said_lengths) or _to_convergence(job)
 
 
 def length_left(job: Job) -> float | None:
     """Return the effort that is left of the epochs or steps that a job's labels or its log name,
     None where none are named, or nothing is known of their cost."""
-    found = _to_length(job, _lengths(job))
+    progress = job.progress
+    found = _to_length(job, [*progress.targets.lengths, *progress.said_lengths])
     return None if found is None else found.seconds
 
 
-_Lengths = Sequence[tuple[float | None, float | None, str]]
-"""How many epochs or steps a job trains in all, how many it has done, and which of both."""
-
-
-def _lengths(job: Job) -> _Lengths:
-    """Return a job's lengths, None where unknown: the two by its labels, the two by its log."""
-    own = job.progress
-    return (
-        (own.targets.epochs, own.epoch, EPOCH),
-        (own.targets.steps, own.step, STEP),
-        (own.epoch_count, own.epoch, EPOCH),
-        (own.step_count, own.step, STEP),
-    )
-
-
-def _to_length(job: Job, lengths: _Lengths) -> Remaining | None:
+def _to_length(job: Job, lengths: Iterable[Length]) -> Remaining | None:
     """Return the effort until the first known length. None if no length is known, or the job runs
     on beyond it: a second phase, or a number that was wrong."""
-    cost = job.progress.epoch_cost
-    runs_on = cost is not None and cost.runs_on(job.use.effort)
-    for total, done, unit in lengths:
-        if total is None or done is None:
-            continue
-        if 0 < done < total or (done == total and not runs_on):
-            seconds = _at_its_cost(job, Length(total, unit), done)
-            left = (
+    known = job.progress.epoch_cost
+    runs_on = known is not None and known.runs_on(job.use.effort)
+    for length in lengths:
+        total, done = length.total, job.progress.position(length.unit)
+        if done is not None and (0 < done < total or (done == total and not runs_on)):
+            seconds = _at_its_cost(job, length, done)
+            cost = (
                 "cost unknown" if seconds is None else f"{seconds:.3g} {job.use.effort_unit} left"
             )
-            return Remaining(seconds, f"{unit} {done:g} of {total:g}: {left}")
+            return Remaining(seconds, f"{length.unit} {done:g} of {total:g}: {cost}")
     return None
 
 
@@ -212,16 +184,14 @@ def _at_its_cost(job: Job, length: Length, done: float) -> float | None:
 
 
 def _to_convergence(job: Job) -> Remaining:
-    shown = evidence(job, metric_of(job))
+    shown = evidence(job, evaluation_metric.metric_of(job))
     metric, found = shown.metric, shown.curve
-    if shown.has_diverged:
-        return Remaining(math.inf, shown.note, converged=True)
     if found is None:
-        return Remaining(None, shown.note)
+        return shown.left
     seconds = found.to_convergence
     if found.is_flat or seconds <= job.use.effort - found.last:
         if shown.fluctuates:
-            return Remaining(None, why_flat(metric))
+            return Remaining(None, evaluation_metric.why_flat(metric))
         return Remaining(math.inf, f"{metric} has converged, but the job runs on", converged=True)
     if found.end is None or math.isinf(seconds):
         return Remaining(math.inf, f"{metric} has no end in sight")

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from dltools.plan.signals.effort import EpochCost
 from dltools.plan.signals.metric_series import LearningHistory, Series
 from dltools.plan.signals.paces import Pace
-from dltools.plan.signals.targets import NONE, STEP, Length, Targets, length
+from dltools.plan.signals.targets import NONE, STEP, Length, Targets, lengths
 from dltools.plan.signals.use import Use
 
 
@@ -50,7 +50,16 @@ class Progress:
     @property
     def length(self) -> Length | None:
         """How long it will train, None if neither its labels nor its log say so."""
-        return length(self.targets, self.epoch_count, self.step_count)
+        return next(iter(self.targets.lengths or self.said_lengths), None)
+
+    @property
+    def said_lengths(self) -> list[Length]:
+        """How long it says itself that it will train."""
+        return lengths(self.epoch_count, self.step_count)
+
+    def position(self, unit: str) -> float | None:
+        """Return its newest epoch or step, as the unit says."""
+        return self.step if unit == STEP else self.epoch
 
     def add(
         self,
@@ -75,12 +84,8 @@ class Progress:
             return
         learning = series.learning = series.learning or LearningHistory()
         since = use.effort_since
-        if new is not None or times[0] <= since or not all(map(math.isfinite, values)):
-            kept = [
-                i
-                for i in (range(len(times)) if new is None else new)
-                if math.isfinite(values[i]) and times[i] > since
-            ]
+        if len(new) < len(times) or times[0] <= since or not all(map(math.isfinite, values)):
+            kept = [i for i in new if math.isfinite(values[i]) and times[i] > since]
             times, values = [times[i] for i in kept], [values[i] for i in kept]
             steps = [steps[i] for i in kept]
         learning.extend(use.effort_at, times, values, steps)

@@ -60,6 +60,11 @@ class Targets:
         """Tell whether a value meets a target; NaN never does."""
         return value >= target if self.objective == "max" else value <= target
 
+    @property
+    def lengths(self) -> list[Length]:
+        """How long it is to train: in epochs, in steps, or in both."""
+        return lengths(self.epochs, self.steps)
+
 
 NONE = Targets()
 
@@ -73,11 +78,10 @@ class Length(NamedTuple):
     unit: str
 
 
-def length(targets: Targets, epochs: float | None, steps: float | None) -> Length | None:
-    """Return how long a job trains: as its labels say, else as it says itself that it will train so
-    many epochs, or steps; None where nothing is said."""
-    said = ((targets.epochs, EPOCH), (targets.steps, STEP), (epochs, EPOCH), (steps, STEP))
-    return next((Length(total, unit) for total, unit in said if total is not None), None)
+def lengths(epochs: float | None, steps: float | None) -> list[Length]:
+    """Return how long a job trains, by what is said of it: first in epochs, then in steps."""
+    said = ((epochs, EPOCH), (steps, STEP))
+    return [Length(total, unit) for total, unit in said if total is not None]
 
 
 def parse(labels: Mapping[str, str]) -> Targets:
@@ -90,6 +94,7 @@ def parse(labels: Mapping[str, str]) -> Targets:
     if word not in ("", "min", "max"):
         faults.append(f"{OBJECTIVE} is min or max, not {word!r}")
     objective = word if word in ("min", "max") else metric_names.objective(metric or "")
+    aim = Targets(metric, objective)
     first, final = (_number(labels, name, faults) for name in (TARGET, FINAL))
     if (first is not None or final is not None) and metric is None:
         faults.append(f"{TARGET} without a metric: set {METRIC} too")
@@ -97,24 +102,14 @@ def parse(labels: Mapping[str, str]) -> Targets:
     elif final is not None and first is None:
         faults.append(f"{FINAL} without {TARGET}")
         final = None
-    elif first is not None and final is not None:
-        better = final >= first if objective == "max" else final <= first
-        if not better:
-            faults.append(
-                f"{FINAL} {final:g} is worse than {TARGET} {first:g}: {metric} is better when "
-                f"{'larger' if objective == 'max' else 'smaller'}"
-            )
-            final = None
-    return Targets(
-        metric,
-        objective,
-        first,
-        final,
-        _duration(labels, faults),
-        _count(labels, EPOCHS, faults),
-        _count(labels, STEPS, faults),
-        tuple(faults),
-    )
+    elif first is not None and final is not None and not aim.meets(final, first):
+        better = "larger" if objective == "max" else "smaller"
+        what = f"{metric} is better when {better}"
+        faults.append(f"{FINAL} {final:g} is worse than {TARGET} {first:g}: {what}")
+        final = None
+    qoe_s = _duration(labels, faults)
+    epochs, steps = (_count(labels, name, faults) for name in (EPOCHS, STEPS))
+    return Targets(metric, objective, first, final, qoe_s, epochs, steps, tuple(faults))
 
 
 def _number(labels: Mapping[str, str], name: str, faults: list[str]) -> float | None:
@@ -142,10 +137,8 @@ def _count(labels: Mapping[str, str], name: str, faults: list[str]) -> float | N
 
 def _duration(labels: Mapping[str, str], faults: list[str]) -> float | None:
     text = labels.get(QOE, "").strip()
-    if not text:
-        return None
-    seconds = response_time_s(text)
-    if seconds is None:
+    seconds = response_time_s(text) if text else None
+    if text and seconds is None:
         faults.append(f"{QOE} is a response time in seconds such as 0.2 or 200ms, not {text!r}")
     return seconds
 
