@@ -23,6 +23,11 @@ def printable_lines(text: str) -> str:
     return "\n".join("\t".join(map(printable, line.split("\t"))) for line in text.split("\n"))
 
 
+def joined(*parts: str | None) -> str:
+    """Return the parts of a message that there are."""
+    return "; ".join(filter(None, parts))
+
+
 def listed(names: Sequence[str], most: int = 10) -> str:
     """Return names for a message: so many of them, and how many more there are."""
     more = f" and {len(names) - most:,} more" if len(names) > most else ""

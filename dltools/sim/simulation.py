@@ -21,10 +21,8 @@ from dltools.plan.hosts.host_history import HostHistory
 from dltools.plan.hosts.rounds import Rounds
 from dltools.plan.policy.interface import ActionKind, Policy
 from dltools.plan.realisation.mode import RealisationOptions
-from dltools.plan.signals.container_history import ContainerHistory
-from dltools.plan.signals.in_force import Member, Membership
-from dltools.plan.signals.owner import Owner
-from dltools.plan.signals.standing import Standing
+from dltools.plan.signals.container_history import ContainerHistory, Standing
+from dltools.plan.signals.in_force import Member, Membership, Owner
 from dltools.plan.signals.use import Use
 from dltools.sim.agenda import AT_ONCE, Agenda, Arrival, Event, Landing, Observation, Reaction, Wake
 from dltools.sim.simulated_host import SimulatedHost, host_for

@@ -54,7 +54,7 @@ def history(
     job.use.started = None if started_s is None else round(started_s * MICRO)
     job.label(labels or {})
     for second, cpu_seconds in samples:
-        job.use.add_sample(round(second * MICRO), cpu_seconds)
+        job.use.add_samples([round(second * MICRO)], [cpu_seconds])
     for metric, pairs in (points or {}).items():
         times = [round(second * MICRO) for second, _ in pairs]
         values = [value for _, value in pairs]

@@ -50,7 +50,7 @@ def played(
     had = dict.fromkeys(shares, 0.0)
     for now in range(0, seconds, every):
         for one in jobs:
-            one.use.add_sample(now * MICRO, had[one.id])
+            one.use.add_samples([now * MICRO], [had[one.id]])
         alone = alone.after(now * MICRO, jobs, cpus)
         made = realise(
             ModeChoice(Mode.PRIORITY, ""),

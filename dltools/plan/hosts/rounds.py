@@ -25,9 +25,8 @@ from dltools.plan.policy.by_resource import decide
 from dltools.plan.policy.by_user import FairAmongUsers
 from dltools.plan.policy.interface import Cluster, HostState, Policy, Requirements, State
 from dltools.plan.realisation.arrangement import choose_mode
-from dltools.plan.realisation.engine_bounds import possible
+from dltools.plan.realisation.bounds import possible
 from dltools.plan.realisation.mode import GpuSharing, Mode, ModeChoice, RealisationOptions
-from dltools.plan.realisation.owner_bounds import owner_after_plan
 from dltools.plan.realisation.realise import realise
 from dltools.plan.realisation.settings import present_settings
 from dltools.plan.realisation.shared_host import Realisation
@@ -155,7 +154,7 @@ class Rounds:
         for key, setting in found.settings.items():
             container = host.containers[key]
             container.managed = True
-            container.owner = owner_after_plan(container.owner, setting)
+            container.owner = container.owner.after_plan(setting)
         for one in host.no_longer_jobs():  # the last word to it is what it began with
             present = present_settings(one.in_force, host.cpus, host.cpuset)
             one.managed = differs(found.settings.get(one.id, {}), present, host.cpus)

@@ -2,26 +2,26 @@
 
 from __future__ import annotations
 
-from collections import Counter
+import math
+from collections import ChainMap, Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from itertools import chain
 
 from dltools.notation.cpu_weights import DEFAULT_CPU_WEIGHT
+from dltools.notation.limits import only
 from dltools.plan.forecast.promise import Due
 from dltools.plan.policy.interface import Allocation, HostState
-from dltools.plan.realisation.engine_bounds import can_weigh, within_engines
-from dltools.plan.realisation.feeders import NEAR_WEIGHT, feeders
+from dltools.plan.realisation.bounds import can_be_done, within_bounds
+from dltools.plan.realisation.feeders import feeders
 from dltools.plan.realisation.mode import Mode, ModeChoice
 from dltools.plan.realisation.order import priorities, rotation
-from dltools.plan.realisation.owner_bounds import within_owners
 from dltools.plan.realisation.queue import Queue
 from dltools.plan.realisation.settings import Settings
 from dltools.plan.realisation.shared_host import Realisation, SharedHost, allocations_of
 from dltools.plan.realisation.side_by_side import cores, quotas, weights
 from dltools.plan.signals.busy_threads import is_serving
 from dltools.plan.signals.job import Job
-from dltools.plan.signals.owner import waiting_weight
+from dltools.text import joined
 
 _REALISERS: Mapping[Mode, Callable[[SharedHost], Realisation]] = {
     Mode.QUOTA: quotas,
@@ -37,15 +37,12 @@ _ORDERED = (Mode.PRIORITY, Mode.ROTATE)
 _WEIGHTED = (Mode.WEIGHT, Mode.PRIORITY)
 """Modes that set weights, which count among the children of one cgroup."""
 
-_DEFAULTS: Mapping[Mode, Settings] = {
-    Mode.QUOTA: {"cpus": None},
-    Mode.WEIGHT: {"weight": DEFAULT_CPU_WEIGHT},
-    Mode.PRIORITY: {"weight": DEFAULT_CPU_WEIGHT},
-    Mode.ROTATE: {"weight": DEFAULT_CPU_WEIGHT},
-    Mode.CORES: {"cpuset": None},
-}
-"""The defaults of what each mode sets. Under `rotate` jobs have weights too: silent ones, feeders,
-and all that waited by weights before."""
+_DEFAULTS: Settings = {"cpus": None, "weight": DEFAULT_CPU_WEIGHT, "cpuset": None}
+"""What containers begin with."""
+
+_SETS: Mapping[Mode, str] = {Mode.QUOTA: "cpus", Mode.CORES: "cpuset"}
+"""The limit that a mode sets; all others set weights. Under `rotate` jobs have weights too: silent
+ones, feeders, and all that waited by weights before."""
 
 _LEAST_CPUS = 1.0
 """CPUs that are left for an order of jobs, however many those take that feed GPUs."""
@@ -80,48 +77,29 @@ def realise(
     """
     competing = list(silent) if host.cpus > 0 and choice.mode in _ORDERED else []
     shares = _given_shares(host)
-    reset = _reset(choice.mode, without_progress, competing, has_shares=bool(shares))
-    reset |= {job.id: _DEFAULTS[choice.mode] for job in leaving}
     found = Realisation(choice.mode, choice.why, queue=queue or Queue(), unable=choice.unable)
     if not choice.unable:
-        shared = SharedHost(
-            choice,
-            [*(job for job in host.jobs if job.id in shares), *competing],
-            shares,
-            host.cpus,
-            cpuset,
-            queue or Queue(),
-            now,
-            jobs_elsewhere=host.jobs_elsewhere,
-            others=host.others,
-            dues=dues or {},
-        )
-        found = _in_mode(shared, host)
-    notes = dict.fromkeys(reset, "what containers begin with") | dict(found.notes)
-    ends_s = choice.compared.left_s(now) if choice.compared else {}
-    found = replace(found, settings={**reset, **found.settings}, notes=notes, ends_s=ends_s)
-    everyone = (*host.jobs, *without_progress, *silent, *leaving)
-    found = within_engines(_without_old_quotas(found, everyone), everyone)
-    if not choice.queue.respects_owners:
-        return found
-    owners = {job.id: job.owner for job in everyone}
-    return within_owners(found, owners, host.cpus)
-
-
-def _reset(
-    mode: Mode, without_progress: Sequence[Job], competing: Sequence[Job], *, has_shares: bool
-) -> dict[str, Settings]:
-    """Return the defaults for containers that have reported nothing, do not compete, and have a
-    setting from an earlier run."""
-    defaults = _DEFAULTS[mode]
-    if not defaults:
-        return {}
+        jobs = [*(job for job in host.jobs if job.id in shares), *competing]
+        shared = SharedHost(choice, jobs, shares, host.cpus, cpuset, found.queue, now)
+        found = _in_mode(replace(shared, dues=dues or {}), host)
     ids = {job.id for job in competing}
-    return {
-        job.id: defaults
-        for job in without_progress
-        if job.id not in ids and (job.managed or (has_shares and _was_waiting(job, defaults)))
-    }
+    others = [job for job in without_progress if job.id not in ids]
+    waited = [job for job in others if job.managed or (shares and _was_waiting(job, choice.mode))]
+    reset = [job.id for job in (*waited, *leaving)]
+    found = replace(
+        found,
+        settings=dict.fromkeys(reset, _defaults(choice.mode)) | {**found.settings},
+        notes=dict.fromkeys(reset, "what containers begin with") | {**found.notes},
+        ends_s=choice.compared.left_s(now) if choice.compared else {},
+    )
+    everyone = (*host.jobs, *without_progress, *silent, *leaving)
+    found, respects_owners = _without_earlier(found, everyone), choice.queue.respects_owners
+    return within_bounds(found, everyone, host.cpus, respects_owners=respects_owners)
+
+
+def _defaults(mode: Mode) -> Settings:
+    """Return what containers begin with, of that which a mode sets."""
+    return only(_DEFAULTS, (_SETS.get(mode, "weight"),))
 
 
 def _given_shares(host: HostState) -> dict[str, Allocation]:
@@ -135,59 +113,45 @@ def _given_shares(host: HostState) -> dict[str, Allocation]:
 def _in_mode(host: SharedHost, state: HostState) -> Realisation:
     """Return the settings of the jobs that have a share, and of those that compete without one, as
     if no owner had asked for anything. Who feeds a GPU, or takes no part, stands in no line."""
-    choice = host.choice
-    if not host.jobs:
-        return Realisation(choice.mode, choice.why)
-    feeding = feeders(choice, state, host.jobs, host.now)
+    mode = host.choice.mode
+    feeding = feeders(host.choice, state, host.jobs, host.now)
     others = [job for job in host.jobs if job.id not in feeding.notes]
-    bystanders = _bystanders(choice.mode, others)
+    bystanders = _bystanders(mode, others)
     jobs = [job for job in others if job.id not in bystanders]
-    apart = Realisation(
-        choice.mode,
-        choice.why,
-        feeding.note,
-        bool(feeding.note),
-        {**feeding.settings, **dict.fromkeys(bystanders, _DEFAULTS[choice.mode])},
-        {**feeding.notes, **bystanders},
-    )
-    if not jobs:
-        return apart
-    is_ordered = choice.mode in _ORDERED
-    shares = {key: one for key, one in host.allocations.items() if key not in feeding.notes}
-    found = _of_jobs(
-        replace(
-            host,
-            jobs=jobs,
-            allocations=shares,
-            cpus=max(_LEAST_CPUS, host.cpus - feeding.cpus) if is_ordered else host.cpus,
-            exploring=frozenset(
-                job.id
-                for job in jobs
-                if is_ordered and job.progress.explores(job.use.attained, choice.queue.explore)
-            ),
-        )
-    )
+    found = Realisation(mode, host.choice.why)
+    if jobs:
+        found = _in_line(host, state, jobs, feeding.cpus)
+    apart = dict.fromkeys(bystanders, _defaults(mode))
     return replace(
         found,
-        note="; ".join(filter(None, (found.note, apart.note))),
-        takes_turns=found.takes_turns or apart.takes_turns,
-        settings={**apart.settings, **found.settings},
-        notes={**apart.notes, **found.notes},
+        note=joined(found.note, feeding.note),
+        takes_turns=found.takes_turns or bool(feeding.note),
+        settings={**feeding.settings, **apart, **found.settings},
+        notes={**feeding.notes, **bystanders, **found.notes},
     )
 
 
-def _of_jobs(host: SharedHost) -> Realisation:
-    """Return the settings of jobs; those without a share have reported nothing yet."""
-    silent = {job.id for job in host.jobs if job.id not in host.allocations}
-    found = _by_wish(replace(host, allocations=allocations_of(host.jobs, host.allocations)))
-    notes = dict(found.notes)
-    for job in host.jobs:
-        if job.id in host.exploring or job.id in silent:
-            why = _EXPLORES if job.id in host.exploring else _SILENT
-            notes[job.id] = "; ".join(filter(None, (why, notes.get(job.id))))
-    raised = _no_longer_first(host.choice.mode, host.jobs)
-    settings = {key: one | raised.get(key, {}) for key, one in found.settings.items()}
-    return replace(found, settings=settings, notes=notes)
+def _in_line(
+    host: SharedHost, state: HostState, jobs: list[Job], feeding_cpus: float
+) -> Realisation:
+    """Return the settings of the jobs that share what those that feed GPUs leave of a host."""
+    is_ordered = host.choice.mode in _ORDERED
+    explore_s = host.choice.queue.explore if is_ordered else 0.0
+    exploring = [job.id for job in jobs if job.progress.explores(job.use.attained, explore_s)]
+    shared = replace(
+        host,
+        jobs=jobs,
+        allocations=allocations_of(jobs, host.allocations),
+        cpus=max(_LEAST_CPUS, host.cpus - feeding_cpus) if is_ordered else host.cpus,
+        exploring=frozenset(exploring),
+        jobs_elsewhere=state.jobs_elsewhere,
+        others=state.others,
+    )
+    found = _by_wish(shared)
+    silent = [job.id for job in jobs if job.id not in host.allocations]
+    why = dict.fromkeys(silent, _SILENT) | dict.fromkeys(exploring, _EXPLORES)
+    notes = {key: joined(note, found.notes.get(key)) for key, note in why.items()}
+    return replace(found, notes={**found.notes, **notes})
 
 
 def _by_wish(host: SharedHost) -> Realisation:
@@ -196,7 +160,7 @@ def _by_wish(host: SharedHost) -> Realisation:
     at a smaller weight than who asked for less. Turns know no weights: there nobody is paused.
     """
     mode, wishes = host.choice.mode, host.wishes()
-    is_weighed = mode in _WEIGHTED or (mode is Mode.ROTATE and can_weigh(host.jobs))
+    is_weighed = mode in _WEIGHTED or (mode is Mode.ROTATE and can_be_done(Mode.WEIGHT, host.jobs))
     if len(wishes) < 2 or not is_weighed:
         return _REALISERS[mode](host)
     weigh = weights if mode is Mode.WEIGHT else priorities
@@ -204,72 +168,56 @@ def _by_wish(host: SharedHost) -> Realisation:
     settings: dict[str, Settings] = {}
     least = 0.0
     for (ratio, _), part in zip(wishes, parts, strict=True):
-        levels = {key: one["weight"] for key, one in part.settings.items()}
-        levels = {key: max(level, least / ratio) for key, level in levels.items()}
-        settings |= {key: {"weight": level} for key, level in levels.items()}
-        least = max(least, *(level * ratio for level in levels.values()))
-    positions = (part.queue.positions.items() for part in parts)
+        raised = {key: max(one["weight"], least / ratio) for key, one in part.settings.items()}
+        settings |= {key: {"weight": level} for key, level in raised.items()}
+        least = max(least, *(level * ratio for level in raised.values()))
+    positions = ChainMap(*(dict(part.queue.positions) for part in parts))
     dues = (part.queue.due for part in parts)
     return host.realisation(
         f"work-conserving; a queue for each of {len(parts)} weights that owners asked for",
         settings=settings,
         notes={key: note for part in parts for key, note in part.notes.items()},
-        queue=Queue(dict(chain(*positions)), min(filter(None, dues), default=None)),
+        queue=Queue(dict(positions), min(filter(None, dues), default=None)),
     )
 
 
-def _no_longer_first(mode: Mode, jobs: Sequence[Job]) -> dict[str, Settings]:
-    """Return the weights of jobs that have fed a GPU and feed none any more, in modes that set no
-    weights else."""
-    if mode in (*_WEIGHTED, Mode.ROTATE):
-        return {}
-    raised = NEAR_WEIGHT / 2
-    return {
-        job.id: {"weight": DEFAULT_CPU_WEIGHT}
+def _without_earlier(found: Realisation, jobs: Sequence[Job]) -> Realisation:
+    """Return a realisation that takes back what earlier plans have set and this mode does not."""
+    sets = _defaults(found.mode)
+    earlier = {
+        job.id: only(_DEFAULTS, job.owner.planned.keys() - sets.keys())
         for job in jobs
-        if job.managed
-        and (job.in_force.limits.get("weight") or 0.0) > raised * max(1.0, job.owner.ratio)
+        if job.owner.planned.keys() - sets.keys()
     }
-
-
-def _without_old_quotas(found: Realisation, jobs: Sequence[Job]) -> Realisation:
-    """Return a realisation that takes away the quotas of earlier plans, in modes that set none."""
-    if found.mode is Mode.QUOTA:
-        return found
-    free: Settings = {"cpus": None}
-    capped = [job.id for job in jobs if any(job.owner.planned.get("cpus", ()))]
-    freed = {key: free | found.settings.get(key, {}) for key in capped}
-    return replace(found, settings={**found.settings, **freed})
+    settings = {key: one | found.settings.get(key, {}) for key, one in earlier.items()}
+    return replace(found, settings={**found.settings, **settings})
 
 
 def _bystanders(mode: Mode, jobs: Sequence[Job]) -> dict[str, str]:
     """Return the jobs that take no part in a mode and keep what containers begin with, and why."""
-    idle = {job.id: _IDLE for job in jobs if job.use.is_idle} if mode in _ORDERED else {}
-    if mode not in _WEIGHTED:
-        return idle
-    return idle | _under_other_parents([job for job in jobs if job.id not in idle])
+    found = {job.id: _IDLE for job in jobs if job.use.is_idle} if mode in _ORDERED else {}
+    if mode in _WEIGHTED:
+        found |= _under_other_parents([job for job in jobs if job.id not in found])
+    return found
 
 
 def _under_other_parents(jobs: Sequence[Job]) -> dict[str, str]:
     """Return the jobs whose weights do not compare with those of the most, and why. A job whose
     parent is unknown is taken for one of the most."""
-    counts = Counter(
-        job.in_force.cgroup_parent for job in jobs if job.in_force.cgroup_parent is not None
-    )
+    parents = [job.in_force.cgroup_parent for job in jobs]
+    counts = Counter(parent for parent in parents if parent is not None)
     if len(counts) < 2:
         return {}
     most = min(counts, key=lambda parent: (-counts[parent], parent))
     return {
-        job.id: f"under {job.in_force.cgroup_parent}, others under {most}: {NO_COMPARISON}"
-        for job in jobs
-        if job.in_force.cgroup_parent not in (None, most)
+        job.id: f"under {parent}, others under {most}: {NO_COMPARISON}"
+        for job, parent in zip(jobs, parents, strict=True)
+        if parent not in (None, most)
     }
 
 
-def _was_waiting(job: Job, defaults: Settings) -> bool:
-    """Tell whether a container has the weight of a job that waits: an earlier run left it so."""
-    weight, may_wait = (
-        job.in_force.limits.get("weight"),
-        "weight" in defaults and not is_serving(job),
-    )
-    return may_wait and weight is not None and weight <= waiting_weight(job.owner)
+def _was_waiting(job: Job, mode: Mode) -> bool:
+    """Tell whether a container has the weight of a job that waits, in a mode that sets weights: an
+    earlier run left it so."""
+    weight, low = job.in_force.limits.get("weight", math.inf), job.owner.waiting_weight
+    return "weight" in _defaults(mode) and not is_serving(job) and weight <= low

@@ -20,15 +20,9 @@ from dltools.observations.host_samples import HostSamples, Layout, Points
 from dltools.observations.roles import from_row
 from dltools.plan.hosts.host_history import HostHistory
 from dltools.plan.policy.interface import Requirements
-from dltools.plan.realisation.owner_bounds import (
-    limits_of,
-    owner_after_sample,
-    owner_when_first_seen,
-)
 from dltools.plan.samples.job_members import Reporters, in_force_at, merged, names_of
-from dltools.plan.signals.container_history import ContainerHistory
-from dltools.plan.signals.in_force import Membership, Runtime
-from dltools.plan.signals.standing import Standing
+from dltools.plan.signals.container_history import ContainerHistory, Standing
+from dltools.plan.signals.in_force import Membership, Runtime, limits_of
 
 _COUNTED = ("cpu_seconds", "cpu_throttled_seconds", "demand_cores")
 """The columns that differ from sample to sample; most others seldom do."""
@@ -279,9 +273,9 @@ class RecordedHost:
             before = row
             here, said, cpus = row[:3], row[3:6], row[6] if row[6] > 0 else cpus
             if not math.isnan(said[1]):
-                owner = owner_after_sample(owner, limits_of(*said), limits_of(*here))
+                owner = owner.after_sample(limits_of(*said), limits_of(*here))
             elif not (owner.is_known or container.managed):
-                owner = owner_when_first_seen(owner, limits_of(*here), cpus)
+                owner = owner.when_first_seen(limits_of(*here), cpus)
         container.owner = owner
 
     def _add_points(

@@ -11,27 +11,78 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from dltools import labels as known_labels
-from dltools.labels import USER
+from dltools.labels import Role
+from dltools.observations import roles
 from dltools.observations.host_samples import GpuUse
 from dltools.observations.roles import Judgement, Reports
-from dltools.plan.signals.in_force import (
-    ALONE,
-    NO_RUNTIME,
-    NOTHING_KNOWN,
-    InForce,
-    Member,
-    Membership,
-    Runtime,
-)
-from dltools.plan.signals.owner import UNKNOWN_OWNER, Owner, waiting_weight
+from dltools.plan.signals.in_force import InForce, Member, Membership, Owner, Runtime
 from dltools.plan.signals.progress import Progress
-from dltools.plan.signals.standing import Standing
 from dltools.plan.signals.targets import parse
 from dltools.plan.signals.use import Use
 
 JITTER = 0.05
 """Share of an interval by which a sample may come early (ours). Without it a sample that comes some
 milliseconds early would delay the round until the next sample."""
+
+
+_REPORTING = (Role.TRAINING, Role.SERVER)
+"""Roles that reports can show."""
+
+
+@dataclass(slots=True)
+class Standing:
+    """A container's role, and what it follows from.
+
+    `by_option`: what the user says of its role. `earlier`: the role that an earlier run of it has
+    shown. `observed`: the role that its rows report. `is_left_alone`: the user wants it left alone
+    because its owner has not labelled it. From these and from its labels and reports follow
+    `protected`: its owner forbids any change; `judgement`: its role and the reason; `shown`: what
+    it is where nobody has said it; `has_reported`: whether it has in this run.
+    """
+
+    by_option: Judgement | None = None
+    earlier: Role | None = None
+    observed: Judgement | None = None
+    is_left_alone: bool = False
+    protected: bool = field(init=False, default=False)
+    judgement: Judgement = field(init=False, default=roles.NO_SIGN)
+    shown: Judgement = field(init=False, default=roles.NO_SIGN)
+    has_reported: bool = field(init=False, default=False)
+
+    def judge(self, reports: Reports) -> None:
+        """Compute what follows from a container's labels, and from its reports in this run."""
+        self.protected = known_labels.is_true(reports.labels.get(known_labels.PROTECT))
+        self.has_reported = bool(reports.metrics)
+        if self.earlier is not None and not self.has_reported:
+            self.shown = Judgement(self.earlier, "has reported before it restarted")
+        else:
+            self.shown = roles.by_row(self.observed, reports)
+        self.judgement = roles.by_word(self.by_option, reports.labels) or self.shown
+
+    @property
+    def role(self) -> Role:
+        """Its role: training, server, interactive or other."""
+        return self.judgement.role
+
+    @property
+    def reported_role(self) -> Role | None:
+        """The role that its reports show, in this run or an earlier one; None without reports, and
+        where it only seems to be one."""
+        if not self.has_reported:
+            return self.earlier
+        is_shown = self.shown.role in _REPORTING and not self.shown.is_doubtful
+        return self.shown.role if is_shown else None
+
+    @property
+    def is_surely_a_training(self) -> bool:
+        """Whether it has reported as one, or a label or an option says so."""
+        is_sure = self.judgement.is_said or self.reported_role is Role.TRAINING
+        return self.role is Role.TRAINING and is_sure
+
+    @property
+    def may_be_touched(self) -> bool:
+        """Whether dltools may change it: neither a label nor an option forbids that."""
+        return not self.protected and not self.is_left_alone
 
 
 @dataclass(slots=True)
@@ -51,13 +102,13 @@ class ContainerHistory:
     arrived: int
     labels: Mapping[str, str] = field(default_factory=dict)
     managed: bool = False
-    in_force: InForce = NOTHING_KNOWN
-    owner: Owner = UNKNOWN_OWNER
+    in_force: InForce = field(default_factory=InForce)
+    owner: Owner = field(default_factory=Owner)
     use: Use = field(default_factory=Use)
     progress: Progress = field(default_factory=Progress)
     standing: Standing = field(default_factory=Standing)
-    membership: Membership = ALONE
-    runtime: Runtime = NO_RUNTIME
+    membership: Membership = field(default_factory=Membership)
+    runtime: Runtime = field(default_factory=Runtime)
     observed_user: str | None = None
     run_id: str = field(init=False, default="")
 
@@ -69,9 +120,7 @@ class ContainerHistory:
     def judge(self) -> None:
         """Compute its role from all that is known of it."""
         progress = self.progress
-        self.standing.judge(
-            self.labels, Reports(progress.metrics, progress.is_counted, self.labels)
-        )
+        self.standing.judge(Reports(progress.metrics, progress.is_counted, self.labels))
 
     @property
     def may_be_paused(self) -> bool:
@@ -81,12 +130,12 @@ class ContainerHistory:
     @property
     def waits_up_to(self) -> float:
         """The weight up to which it may be idle because it waits, infinity if it takes turns."""
-        return math.inf if self.in_force.turn_s is not None else waiting_weight(self.owner)
+        return math.inf if self.in_force.turn_s is not None else self.owner.waiting_weight
 
     @property
     def user(self) -> str:
         """The user whose job it is, "" if unknown."""
-        return self.labels.get(USER, "").strip() or self.observed_user or ""
+        return self.labels.get(known_labels.USER, "").strip() or self.observed_user or ""
 
     @property
     def priority(self) -> float:

@@ -1,10 +1,17 @@
-"""What holds for a container: its limits in force, its job's members, what starts its threads."""
+"""What holds for a container: its limits in force, what its owner asked for, its job's members, and
+what starts its threads.
+"""
 
 from __future__ import annotations
 
-from typing import NamedTuple
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, NamedTuple
 
-from dltools.notation.limits import Limits
+from dltools.notation.cpu_weights import DEFAULT_CPU_WEIGHT, V2_STEP
+from dltools.notation.limits import CPU_LIMITS, Limits, differs, most_cpus, only
+from dltools.notation.resources import count_cpus, parse_cpus
 
 
 class InForce(NamedTuple):
@@ -56,4 +63,88 @@ class Runtime(NamedTuple):
     thread_pools: str | None = None
 
 
-NOTHING_KNOWN, ALONE, NO_RUNTIME = InForce(), Membership(), Runtime()
+_REMEMBERED = 6
+"""Values of a setting that are remembered: a plan may be applied when the next ones are made."""
+
+
+@dataclass(frozen=True, slots=True)
+class Owner:
+    """The limits that the owner of a container set at its start, as far as samples tell them.
+
+    Whose limits are in force is not always known. dl-probe knows it where it can read dl-apply's
+    journal; elsewhere it takes the limits in force for the owner's. So what plans have set is
+    remembered, and does not count as the owner's when it is seen in force. All of this is ours.
+
+    `cpus` and `cpuset`: a quota in cores and a CPU list, None for no limit. `ratio`: the weight as
+    a multiple of the default. `planned`: by setting, the last values that plans have set.
+    `is_known`: whether a sample has shown the limits.
+    """
+
+    cpus: float | None = None
+    ratio: float = 1.0
+    cpuset: str | None = None
+    planned: Mapping[str, tuple[Any, ...]] = field(default_factory=dict)
+    is_known: bool = False
+
+    @property
+    def most_cpus(self) -> float:
+        """The most CPUs that the owner lets it use, infinity for no bound."""
+        return most_cpus({"cpus": self.cpus, "cpuset": self.cpuset})
+
+    def after_sample(self, said: Limits, present: Limits) -> Owner:
+        """Return what is known of an owner after a sample.
+
+        `said`: what dl-probe takes for the owner's; `present`: what is in force. A limit in force
+        that plans have set lately tells nothing of the owner.
+        """
+        wish: Limits = {
+            "cpus": self.cpus,
+            "weight": self.ratio * DEFAULT_CPU_WEIGHT,
+            "cpuset": self.cpuset,
+        }
+        if said == wish and self.is_known:
+            return self
+        for name in CPU_LIMITS:
+            one = only(said, (name,))
+            ours = ({str(name): value} for value in self.planned.get(name, ()))
+            is_in_force = said[name] is not None and not differs(one, present, math.inf)
+            if not is_in_force or all(differs(planned, present, math.inf) for planned in ours):
+                wish |= one
+        ratio = wish["weight"] / DEFAULT_CPU_WEIGHT
+        return Owner(wish["cpus"], ratio, wish["cpuset"], self.planned, is_known=True)
+
+    def when_first_seen(self, present: Limits, cpus: float) -> Owner:
+        """Return the owner of a container when it is first seen on a host of so many CPUs, and
+        nothing tells whose its limits are: its quota and its CPU list are taken for the owner's."""
+        quota, cpuset = present["cpus"], present["cpuset"]
+        is_bounded = quota is not None and quota < cpus
+        is_listed = cpuset is not None and count_cpus(cpuset) < cpus
+        theirs = replace(self, cpus=quota if is_bounded else None, is_known=True)
+        return replace(theirs, cpuset=cpuset if is_listed else None)
+
+    def after_plan(self, setting: Mapping[str, Any]) -> Owner:
+        """Return what is known of an owner after a plan has set this."""
+        planned = dict(self.planned)
+        for name in CPU_LIMITS:
+            values = planned.get(name, ())
+            if name in setting and setting[name] not in values[-1:]:
+                others = tuple(value for value in values if value != setting[name])
+                planned[name] = (*others, setting[name])[-_REMEMBERED:]
+        return self if planned == self.planned else replace(self, planned=planned)
+
+    @property
+    def waiting_weight(self) -> float:
+        """The weight up to which it may be idle because it waits in the queue: the second one of
+        the mode `priority` is 10 in cgroup v1, and the least possible one in cgroup v2."""
+        return V2_STEP * max(1.0, self.ratio)
+
+
+def limits_of(cpus: float | None, weight: float | None, cpuset: str | None) -> Limits:
+    """Return the limits of a recorded row, with defaults for what is not a limit."""
+    is_quota = cpus is not None and 0 < cpus < math.inf
+    is_weight = weight is not None and 0 < weight < math.inf
+    return {
+        "cpus": cpus if is_quota else None,
+        "weight": weight if weight is not None and is_weight else DEFAULT_CPU_WEIGHT,
+        "cpuset": cpuset if cpuset and parse_cpus(cpuset) else None,
+    }

@@ -11,7 +11,7 @@ from dltools.plan.signals.container_history import ContainerHistory
 def trained(name: str, had: float, left: float | None, threads: int = 1) -> ContainerHistory:
     """A job that has had so many CPU seconds, in as many epochs, and needs as many as are left."""
     made = job(name, threads)
-    made.use.add_sample(0, had)
+    made.use.add_samples([0], [had])
     if left is not None and had > 0:
         made.progress.epoch = had
         made.progress.note_counts(round(had + left), None)
@@ -79,11 +79,11 @@ def test_an_order_saves_the_job_seconds_by_which_jobs_end_sooner() -> None:
     20; side by side both end after 20: ten job seconds are saved."""
     a, b = trained("a", 0.001, 9.999), trained("b", 0.001, 9.999)
     alone = after(DockerAlone(), 0.0, a, b)
-    a.use.add_sample(1, 9.999)
+    a.use.add_samples([1], [9.999])
     alone = after(alone, 10.0, a, b)
     assert alone.saved_s == pytest.approx(0.0)
     alone = after(alone, 10.0, b)
-    b.use.add_sample(2, 9.998)
+    b.use.add_samples([2], [9.998])
     alone = after(alone, 20.0, b)
     assert alone.saved_s == pytest.approx(10.0, abs=0.1)
     assert after(alone, 21.0) == DockerAlone()  # nobody is left: it begins anew
@@ -94,6 +94,6 @@ def test_an_order_that_ends_jobs_later_has_lost() -> None:
     20."""
     a, b = trained("a", 0.001, 1.999), trained("b", 0.001, 17.999)
     alone = after(DockerAlone(), 0.0, a, b)
-    b.use.add_sample(1, 17.0)
+    b.use.add_samples([1], [17.0])
     alone = after(alone, 17.0, a, b)
     assert alone.saved_s == pytest.approx(-13.0, abs=0.1)  # since 4 s it would have ended

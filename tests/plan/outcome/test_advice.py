@@ -17,9 +17,9 @@ from dltools.plan.realisation.mode import Mode, RealisationOptions
 from dltools.plan.realisation.settings import Settings
 from dltools.plan.realisation.shared_host import Realisation
 from dltools.plan.signals.container_history import ContainerHistory
-from dltools.plan.signals.cpu_demand import CpuDemand, Throttled
 from dltools.plan.signals.effort import GpuSeconds
-from dltools.plan.signals.owner import Owner
+from dltools.plan.signals.in_force import Owner
+from dltools.plan.signals.use import CpuDemand, Throttled
 
 PASSIVE = "start it with -e OMP_WAIT_POLICY=passive next time"
 FEWER = f"{PASSIVE}, or with fewer threads: -e OMP_NUM_THREADS="

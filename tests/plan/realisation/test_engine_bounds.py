@@ -13,7 +13,7 @@ from dltools.plan.outcome.records import Action, Op, Plan
 from dltools.plan.planner import Planner
 from dltools.plan.policy import registry
 from dltools.plan.policy.specon_migration import KnownJob, load_of
-from dltools.plan.realisation.engine_bounds import possible
+from dltools.plan.realisation.bounds import possible
 from dltools.plan.realisation.mode import Mode, ModeChoice, RealisationOptions
 
 SLURM_V1 = "cpus+cpu_weight+cpuset+move"

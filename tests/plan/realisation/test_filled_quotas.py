@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from dltools.plan.realisation.mode import Mode, ModeChoice
 from dltools.plan.realisation.realise import realise
-from dltools.plan.signals.owner import Owner
+from dltools.plan.signals.in_force import Owner
 
 FILLED = ModeChoice(Mode.QUOTA, "", fills=True)
 

@@ -74,7 +74,7 @@ def test_where_no_order_wins_threads_that_may_spin_take_turns_as_equals() -> Non
 def trained(name: str, left: float, threads: int = 1) -> ContainerHistory:
     """A job that has had 10 CPU s for the first of as many epochs as `left` takes."""
     made = job(name, threads)
-    made.use.add_sample(0, 10.0)
+    made.use.add_samples([0], [10.0])
     made.progress.reports, made.progress.epoch = 2, 1.0
     made.progress.note_counts(1 + round(left / 10), None)
     return made

@@ -26,10 +26,8 @@ from dltools.plan.realisation.realise import realise
 from dltools.plan.realisation.settings import Settings
 from dltools.plan.realisation.shared_host import SharedHost
 from dltools.plan.signals.container_history import ContainerHistory
-from dltools.plan.signals.cpu_demand import CpuDemand
-from dltools.plan.signals.in_force import Member, Membership
-from dltools.plan.signals.owner import Owner
-from dltools.plan.signals.use import Use
+from dltools.plan.signals.in_force import Member, Membership, Owner
+from dltools.plan.signals.use import CpuDemand, Use
 
 
 def turns(settings: Mapping[str, Settings]) -> dict[str, tuple[int, float]]:

@@ -18,17 +18,11 @@ from dltools.plan.policy.fair import FAIR
 from dltools.plan.policy.interface import Allocation, HostState
 from dltools.plan.policy.parameters import build
 from dltools.plan.realisation.mode import Mode, ModeChoice, QueueParameters, RealisationOptions
-from dltools.plan.realisation.owner_bounds import (
-    limits_of,
-    owner_after_plan,
-    owner_after_sample,
-    owner_when_first_seen,
-)
 from dltools.plan.realisation.queue import Queue
 from dltools.plan.realisation.realise import realise
 from dltools.plan.signals.busy_threads import needed_cpus
 from dltools.plan.signals.container_history import ContainerHistory
-from dltools.plan.signals.owner import UNKNOWN_OWNER, Owner, waiting_weight
+from dltools.plan.signals.in_force import Owner, limits_of
 
 IGNORE = QueueParameters(owners="ignore")
 
@@ -193,8 +187,8 @@ def test_turns_go_by_what_owners_let_jobs_use() -> None:
 
 def test_a_waiting_job_of_a_heavy_owner_is_not_found_idle() -> None:
     heavy = owned("a", ratio=4.0)
-    assert 40.0 <= waiting_weight(heavy.owner) < 41.0
-    assert waiting_weight(owned("a", ratio=0.5).owner) >= 10.24  # the least weight of version 2
+    assert 40.0 <= heavy.owner.waiting_weight < 41.0
+    assert owned("a", ratio=0.5).owner.waiting_weight >= 10.24  # the least weight of version 2
 
 
 owners = st.builds(
@@ -332,34 +326,28 @@ def test_a_container_that_restarts_has_the_owner_that_it_had() -> None:
 
 def test_what_a_plan_has_set_is_no_wish_of_the_owner() -> None:
     """Where dl-probe cannot read the journal, it takes what is in force for the owner's."""
-    owner = owner_after_sample(
-        UNKNOWN_OWNER, limits_of(1.5, 1024, None), limits_of(1.5, 1024, None)
-    )
+    owner = Owner().after_sample(limits_of(1.5, 1024, None), limits_of(1.5, 1024, None))
     for cpus in (0.4, 0.8):
-        owner = owner_after_plan(owner, {"cpus": cpus})
+        owner = owner.after_plan({"cpus": cpus})
     for ours in (0.4, 0.8):  # also the one before the last, while that is being applied
         seen = limits_of(ours, 1024, None)
-        assert wishes(owner_after_sample(owner, seen, seen)) == (1.5, 1.0, None)
+        assert wishes(owner.after_sample(seen, seen)) == (1.5, 1.0, None)
     theirs = limits_of(0.6, 2048, None)
-    assert wishes(owner_after_sample(owner, theirs, theirs)) == (0.6, 2.0, None)
+    assert wishes(owner.after_sample(theirs, theirs)) == (0.6, 2.0, None)
     none = limits_of(None, 1024, None)
-    assert wishes(owner_after_sample(owner_after_plan(owner, {"cpus": None}), none, none)) == (
-        None,
-        1.0,
-        None,
-    )
+    assert wishes(owner.after_plan({"cpus": None}).after_sample(none, none)) == (None, 1.0, None)
     # The journal says it: it is not what is in force.
-    told = owner_after_sample(owner, limits_of(0.4, 1024, None), limits_of(0.8, 1024, None))
+    told = owner.after_sample(limits_of(0.4, 1024, None), limits_of(0.8, 1024, None))
     assert wishes(told) == (0.4, 1.0, None)
 
 
 def test_few_values_are_remembered() -> None:
-    owner = UNKNOWN_OWNER
+    owner = Owner()
     for number in range(20):
-        owner = owner_after_plan(owner, {"cpus": number / 10, "turn_s": 5.0})
+        owner = owner.after_plan({"cpus": number / 10, "turn_s": 5.0})
     assert owner.planned == {"cpus": (1.4, 1.5, 1.6, 1.7, 1.8, 1.9)}
-    assert owner_after_plan(owner, {"cpus": 1.9}) is owner
-    assert owner_when_first_seen(owner, limits_of(None, None, None), 2.0).planned == owner.planned
+    assert owner.after_plan({"cpus": 1.9}) is owner
+    assert owner.when_first_seen(limits_of(None, None, None), 2.0).planned == owner.planned
 
 
 def rows(**columns: Any) -> list[Row]:

@@ -7,9 +7,8 @@ from dltools.plan.policy.interface import Allocation, HostState
 from dltools.plan.realisation.mode import Mode, ModeChoice
 from dltools.plan.realisation.realise import realise
 from dltools.plan.signals.container_history import ContainerHistory
-from dltools.plan.signals.cpu_demand import CpuDemand
-from dltools.plan.signals.in_force import InForce
-from dltools.plan.signals.owner import Owner
+from dltools.plan.signals.in_force import InForce, Owner
+from dltools.plan.signals.use import CpuDemand
 
 
 def test_unlimited_jobs_take_turns_with_the_first_and_converged_jobs_stand_behind() -> None:
@@ -125,3 +124,16 @@ def test_quotas_and_turns_hold_under_any_cgroup(mode) -> None:
     found = realise(ModeChoice(mode, ""), host(*jobs, shares={"a": 0.5, "b": 0.5}))
     assert found.settings.keys() == {"a", "b"}
     assert len({tuple(one) for one in found.settings.values()}) == 1
+
+
+@pytest.mark.parametrize(
+    ("mode", "sets"), [(Mode.QUOTA, "cpus"), (Mode.ROTATE, "weight"), (Mode.CORES, "cpuset")]
+)
+def test_what_earlier_plans_have_set_and_a_mode_does_not_goes_back(mode, sets) -> None:
+    earlier = job("a")
+    earlier.owner = Owner(planned={"cpus": (0.5,), "weight": (10.0,), "cpuset": ("0",)})
+    found = settings_of(mode, host(earlier, job("b"), shares={"a": 0.5, "b": 0.5}))
+    begin = {"cpus": None, "weight": 1024.0, "cpuset": None}
+    del begin[sets]
+    assert begin.items() <= found["a"].items()
+    assert not begin.keys() & found["b"].keys()

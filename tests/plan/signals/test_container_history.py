@@ -12,7 +12,7 @@ from dltools.notation.times import MICRO
 from dltools.observations.host_samples import GpuUse
 from dltools.plan.planner import copied
 from dltools.plan.signals.container_history import ContainerHistory
-from dltools.plan.signals.cpu_demand import Throttled
+from dltools.plan.signals.use import Throttled
 
 NAN = math.nan
 
@@ -73,14 +73,14 @@ def test_a_counter_that_stands_still_is_kept() -> None:
 )
 def test_several_samples_are_added_as_one_by_one(seconds, kept) -> None:
     job = history(samples=[])
-    job.use.add_sample(0, 4.0)
+    job.use.add_samples([0], [4.0])
     job.use.add_samples([1, 2, 3], seconds)
     assert job.use.samples == kept
 
 
 def test_several_samples_that_go_back_in_time_start_the_record_anew() -> None:
     job = history(samples=[])
-    job.use.add_sample(1, 4.0)
+    job.use.add_samples([1], [4.0])
     job.use.add_samples([1, 2], [5.0, 6.0])
     assert job.use.samples == [(1, 5.0), (2, 6.0)]
 
@@ -170,7 +170,7 @@ def test_a_clone_shares_nothing_that_changes() -> None:
     job = history({"loss": [(5, 1.0)]})
     twin = copied(job)
     assert twin == job
-    twin.use.add_sample(30 * MICRO, 20.0)
+    twin.use.add_samples([30 * MICRO], [20.0])
     twin.add_points("loss", [6 * MICRO], [0.5], [None])
     twin.add_points("accuracy", [6 * MICRO], [0.5], [None])
     assert len(job.use.samples) == 3

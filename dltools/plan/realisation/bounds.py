@@ -1,0 +1,170 @@
+"""What bounds settings: what the engines of a host's jobs cannot do, and what owners asked for.
+
+`rounds` asks for the mode that remains, `realise` keeps settings within the bounds. Samples say
+what cannot be done with each container, and under which cgroup its weight counts; where they say
+nothing, all can be done. Where no two jobs are under one cgroup, as in pods of their own, weights
+do nothing.
+
+Of what owners asked for at start, quotas and CPU lists are bounds, and weights are multiplied by
+the owner's (see `Owner`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+
+from dltools.notation.cpu_weights import DEFAULT_CPU_WEIGHT, whole_weight
+from dltools.notation.limits import only
+from dltools.notation.resources import format_cpus, parse_cpus
+from dltools.plan.realisation.mode import OTHERS, Mode, ModeChoice
+from dltools.plan.realisation.settings import Settings, Turn
+from dltools.plan.realisation.shared_host import Realisation
+from dltools.plan.signals.in_force import Owner
+from dltools.plan.signals.job import Job
+from dltools.text import joined
+
+_PAUSE = "pause"
+_NEEDS: Mapping[Mode, str] = {
+    Mode.QUOTA: "cpus",
+    Mode.WEIGHT: "weight",
+    Mode.PRIORITY: "weight",
+    Mode.ROTATE: _PAUSE,
+    Mode.CORES: "cpuset",
+}
+"""What each mode needs."""
+
+_LACKS: Mapping[str, str] = {
+    "cpus": "sets no quota on {}",
+    "weight": "sets no weight on {}",
+    "cpuset": "sets no CPU list on {}",
+    _PAUSE: "pauses no job here",
+}
+
+_APART = "weights do nothing here, as no two jobs are under one cgroup"
+
+_NEED_STREAM = "and a plan that may stay {}: a stream of plans, as of dl-probe -i, does"
+
+
+def possible(
+    choice: ModeChoice,
+    jobs: Sequence[Job],
+    *,
+    is_asked: bool,
+    is_lasting: bool = False,
+    others: float | None = None,
+) -> ModeChoice:
+    """Return the choice if it can be done with any of the jobs, else what remains.
+
+    Where fewer than two jobs may be paused, nobody takes turns: they queue by weights. Else a mode
+    that was asked for (`is_asked`) stays, and is `unable`. Weights and turns stand in for each
+    other, as far as one may pause: not where `others` use much of the CPUs. Where neither is
+    possible, and for shares, quotas do. A plan that may stay (`is_lasting`) does neither.
+    """
+    is_alone = choice.mode is Mode.ROTATE and not _can_take_turns(jobs)
+    if jobs[1:] and is_alone and can_be_done(Mode.PRIORITY, jobs):
+        why = f"{choice.why}; fewer than two jobs may be paused: they queue by weights"
+        return replace(choice, mode=Mode.PRIORITY, why=why)
+    lacks = _lacks(choice.mode, jobs)
+    if not lacks or not (jobs[1:] or (jobs and is_asked)):
+        return choice
+    if is_asked:
+        unable = f"--realize {choice.mode} is not possible: {lacks}; {_alternatives(jobs)}"
+        return replace(choice, why=f"as asked; {unable}", unable=unable)
+    if choice.is_even:
+        return choice
+    takes_turns = choice.mode is Mode.PRIORITY and _can_take_turns(jobs)
+    used = others or 0.0
+    if is_lasting and (takes_turns or can_be_done(Mode.QUOTA, jobs)):
+        what = "pauses nobody" if takes_turns else "sets no quotas"
+        unable = f"{lacks}, {_NEED_STREAM.format(what)}"
+    elif takes_turns and used < OTHERS:
+        return replace(choice, mode=Mode.ROTATE, why=f"{choice.why}; {lacks}: jobs take turns")
+    elif can_be_done(Mode.QUOTA, jobs):
+        why = f"{choice.why}; {lacks}: jobs have quotas"
+        return replace(choice, mode=Mode.QUOTA, why=why, fills=True)
+    elif takes_turns:
+        unable = f"{lacks}, and other programs use {100 * used:.0f} % of the CPUs: no turns"
+    else:
+        unable = f"{lacks}; {_alternatives(jobs)}"
+    return replace(choice, mode=Mode.WEIGHT, is_even=True, why=unable, unable=unable)
+
+
+def within_bounds(
+    found: Realisation, jobs: Sequence[Job], cpus: float, *, respects_owners: bool
+) -> Realisation:
+    """Return a realisation without what cannot be done with its jobs, and within what their owners
+    asked for if that counts, on a host of so many CPUs (0: unknown)."""
+    settings, notes, need = {**found.settings}, {**found.notes}, _NEEDS[found.mode]
+    here = "does not pause it" if need == _PAUSE else _LACKS[need].format("it")
+    for job in jobs:
+        if job.id not in found.settings:
+            continue
+        cannot, wanted = job.in_force.cannot, found.settings[job.id]
+        lost = {*cannot, *(Turn.__annotations__ if _PAUSE in cannot else ())}
+        wanted = only(wanted, wanted.keys() - lost)
+        said = [f"its engine {here}"] if need in cannot and not found.unable else []
+        if respects_owners:
+            wanted = _within_owner(wanted, job.owner, cpus)
+            said += _owners_notes(wanted, job.owner)
+        settings[job.id] = wanted
+        notes[job.id] = joined(found.notes.get(job.id), *said)
+    return replace(found, settings=settings, notes=notes)
+
+
+def _within_owner(wanted: Settings, owner: Owner, cpus: float) -> Settings:
+    """Return settings within what an owner asked for.
+
+    No quota becomes the owner's, and all CPUs become the owner's list. A weight is multiplied by
+    the owner's own, as a multiple of the default.
+    """
+    found = wanted.copy()
+    if "cpus" in found and owner.cpus is not None and not 0 < cpus <= owner.cpus:
+        planned = found["cpus"]
+        found["cpus"] = owner.cpus if planned is None else min(owner.cpus, planned)
+    if "weight" in found:
+        found["weight"] = whole_weight(found["weight"] * owner.ratio)
+    if "cpuset" in found and owner.cpuset is not None:
+        listed = set(parse_cpus(owner.cpuset)) & set(parse_cpus(found["cpuset"] or owner.cpuset))
+        found["cpuset"] = format_cpus(sorted(listed)) if listed else owner.cpuset
+    return found
+
+
+def _owners_notes(setting: Settings, owner: Owner) -> Iterator[str]:
+    """Yield what an owner's wish has made of a setting."""
+    if setting.get("cpus") is not None and setting["cpus"] == owner.cpus:
+        yield f"its owner asked for {owner.cpus:g} CPUs at most"
+    if "weight" in setting and owner.ratio != 1:
+        yield f"its owner asked for a weight of {owner.ratio * DEFAULT_CPU_WEIGHT:g}"
+    if "cpuset" in setting and owner.cpuset is not None:
+        yield f"its owner asked for CPUs {owner.cpuset}"
+
+
+def can_be_done(mode: Mode, jobs: Sequence[Job]) -> bool:
+    """Tell whether a mode can be done with any of the jobs."""
+    return not _lacks(mode, jobs)
+
+
+def _lacks(mode: Mode, jobs: Sequence[Job]) -> str:
+    """Return why a mode can be done with none of the jobs, "" where it can. A job whose cgroup is
+    unknown is with others."""
+    need = _NEEDS[mode]
+    able = [job.in_force for job in jobs if need not in job.in_force.cannot]
+    if not able:
+        return f"the engine {_LACKS[need].format('any job here')}"
+    parents = {one.cgroup_parent for one in able}
+    is_apart = None not in parents and 1 < len(able) == len(parents)
+    return _APART if need == "weight" and is_apart else ""
+
+
+def _can_take_turns(jobs: Sequence[Job]) -> bool:
+    return sum(_PAUSE not in job.in_force.cannot for job in jobs) > 1
+
+
+def _alternatives(jobs: Sequence[Job]) -> str:
+    """Return in words which modes can be done with jobs."""
+    modes = [mode.value for mode in Mode if can_be_done(mode, jobs)]
+    if not modes:
+        return "it can only be looked at"
+    named = " or ".join(filter(None, (", ".join(modes[:-1]), modes[-1])))
+    return f"--realize {named} is possible"
