@@ -78,11 +78,13 @@ class Contention:
         is_patient = now - self.since >= round(PATIENCE_S * MICRO)
         if self.paused_at is not None or not (may_pause and is_patient):
             return self
-        ahead = _kept([job for job in jobs if job.use.cpu.is_held_back is not False], "ahead")
-        if ahead is None or ahead.part >= AHEAD:
+        first = [job for job in jobs if job.use.cpu.is_held_back is not False]
+        kept = {job.id: part for job in first if (part := _kept_ahead(job)) is not None}
+        ahead = sum(kept.values()) / len(kept) if kept else 1.0
+        if ahead >= AHEAD:
             return self
-        why = f"{ahead} although others wait: pause these"
-        return Contention(self.since, now, why, ahead.part)
+        kept_by = _what_is_kept(ahead, [busy_threads(job) for job in first if job.id in kept])
+        return Contention(self.since, now, f"{kept_by} although others wait: pause these", ahead)
 
 
 def is_measured(jobs: Iterable[Job]) -> bool:
@@ -109,42 +111,24 @@ def spins(jobs: Sequence[Job], cpus: float) -> dict[str, float]:
 
 def _spin_shown(job: Job) -> float | None:
     pace = job.progress.pace
-    if pace is None or pace.shared is None or pace.best <= 0:
-        return None
-    kept = min(1.0, pace.shared / pace.best)
-    if kept >= LOSES and pace.ahead is None:
+    kept = None if pace is None else pace.part_of_best(pace.shared)
+    if pace is None or kept is None or (kept >= LOSES and pace.ahead is None):
         return None
     return min(1.0, max(0.0, (KEEPS - kept) / (KEEPS - LOSES)))
 
 
-@dataclass(frozen=True, slots=True)
-class _RatesKept:
-    """The part of their best rate that so many jobs, of so many threads, keep in the mean."""
-
-    part: float
-    jobs: int
-    threads: str
-
-    def __str__(self) -> str:
-        """Say it in words: 2 jobs of 2 threads do at most 41 % of their best rate."""
-        noun, whose = ("job", "its") if self.jobs == 1 else ("jobs", "their")
-        verb = "does" if self.jobs == 1 else "do"
-        return (
-            f"{self.jobs} {noun} of {self.threads} threads {verb} at most {100 * self.part:.0f} % "
-            f"of {whose} best rate"
-        )
+def _kept_ahead(job: Job) -> float | None:
+    """Return the part of its best rate that a job keeps while it goes first, None if unknown."""
+    pace = job.progress.pace
+    return None if pace is None else pace.part_of_best(pace.ahead)
 
 
-def _kept(jobs: Iterable[Job], name: str) -> _RatesKept | None:
-    """Return what jobs keep of their best rates; None where no job shows it."""
-    found = [
-        (job, job.progress.pace, rate)
-        for job in jobs
-        if job.progress.pace is not None and (rate := getattr(job.progress.pace, name)) is not None
-    ]
-    if not found:
-        return None
-    part = sum(min(1.0, rate / pace.best) for _, pace, rate in found) / len(found)
-    threads = sorted({busy_threads(job) for job, _, _ in found})
-    span = f"{threads[0]}" if len(threads) == 1 else f"{threads[0]} to {threads[-1]}"
-    return _RatesKept(part, len(found), span)
+def _what_is_kept(part: float, threads: Sequence[int]) -> str:
+    """Say what part of their best rate jobs of so many threads keep in the mean: 2 jobs of 2
+    threads do at most 41 % of their best rate."""
+    least, most = min(threads), max(threads)
+    span = f"{least}" if least == most else f"{least} to {most}"
+    if len(threads) == 1:
+        return f"1 job of {span} threads does at most {100 * part:.0f} % of its best rate"
+    jobs = f"{len(threads)} jobs of {span} threads"
+    return f"{jobs} do at most {100 * part:.0f} % of their best rate"

@@ -10,19 +10,21 @@ from __future__ import annotations
 import math
 import sys
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import replace
+from typing import NamedTuple
 
 from dltools.labels import longest_pause_s
 from dltools.notation.cpu_weights import DEFAULT_CPU_WEIGHT, whole_weight
 from dltools.notation.times import MICRO
 from dltools.plan.forecast.promise import Due
 from dltools.plan.policy.by_user import by_user
+from dltools.plan.policy.shares import in_proportion
 from dltools.plan.realisation.queue import TURN_S, Queue
 from dltools.plan.realisation.settings import SHORTEST_TURN, Settings
 from dltools.plan.realisation.shared_host import MILD_NOTE, TURN_NOTE, Realisation, SharedHost
 from dltools.plan.signals.busy_threads import is_serving, needed_cpus
 from dltools.plan.signals.job import Job
+from dltools.text import joined
 
 Standing = tuple[int, bool, float]
 """What jobs are ordered by: the smaller goes first."""
@@ -62,10 +64,10 @@ def standings(host: SharedHost) -> dict[str, Standing]:
     found = {job.id: standing(host, job) for job in jobs}
     unlimited = {job.id for job in host.jobs if host.is_unlimited(job)} - host.exploring
     others = found.keys() - unlimited - host.exploring
-    best = min((found[key] for key in others), default=None)
-    head = (0, False, 0.0) if best is None or best[0] > 0 else best
-    last = runs_in_no_order(host, host.jobs)
-    places = {job.id: _UNKNOWN if job.run_id in last else head for job in host.jobs}
+    best = min((found[key] for key in others), default=_EQUAL)
+    head = _EQUAL if best[0] > 0 else best
+    last = runs_in_no_order(host, jobs)
+    places = {job.id: _UNKNOWN if job.run_id in last else head for job in jobs}
     return {key: places[key] if key in unlimited else one for key, one in found.items()}
 
 
@@ -130,8 +132,8 @@ has no smaller weight."""
 _OTHERS = 0.05
 """Share of the CPUs from which on programs that are no jobs compete for them (ours)."""
 
-_MOST = 64.0
-"""The most by which the first are raised (ours)."""
+_MOST = 64 * LEVELS[0]
+"""The most to which the first are raised (ours)."""
 
 _KEPT = 0.85
 """Part of the weights of all jobs that the first have where others compete: one that runs alone
@@ -161,7 +163,7 @@ def priorities(host: SharedHost) -> Realisation:
     urgent = urgent_runs(host, jobs)
     turns = _turns(host, jobs, found, urgent)
     late = {job.run_id for job in jobs if _due(host, job).wait_s < -TURN_S}
-    groups = groups_that_fit(_in_turn(host, jobs, turns, urgent), host.cpus, late=late)
+    groups = groups_that_fit(_in_turn(host, jobs, turns), host.cpus, late=late)
     groups = _filled(host, groups)
     levels = MILD_LEVELS if host.choice.is_mild else LEVELS
     settings: dict[str, Settings] = {job.id: {"weight": levels[0]} for job in host.jobs}
@@ -179,12 +181,12 @@ def priorities(host: SharedHost) -> Realisation:
         note = f"work-conserving; {len(groups)} groups in the queue; {MILD_NOTE}"
     elif waiting:
         note += ", equals in turn; no job waits until it would end much later than without an order"
-    contested = frozenset().union(*(turns.claims[job.id] for job in waiting))
+    contested = frozenset[object]().union(*(turns[job.id].claims for job in waiting))
     queue = host.queue.moved(
         first=[job.run_id for job in first],
         waiting=[job.run_id for job in waiting],
         urgent=[job.run_id for job in first if job.run_id in urgent],
-        equals=[job.run_id for job in first if turns.claims[job.id] & contested],
+        equals=[job.run_id for job in first if turns[job.id].claims & contested],
         now=host.now,
     )
     queue = due_in_time(host, waiting, queue)
@@ -277,63 +279,54 @@ def _first_weights(
     total = _KEPT * math.fsum(
         min(containers[job.id], needed_cpus(job) / fair) for group in groups for job in group
     )
-    need = math.fsum(needs.values())
-    times: dict[str, float] = {}
-    for key in sorted(needs, key=lambda key: needs[key] / containers[key]):
-        times[key] = max(1.0, total * needs[key] / need / containers[key])
-        total -= times[key] * containers[key]
-        need -= needs[key]
+    each = {
+        (key, number): need / containers[key]
+        for key, need in needs.items()
+        for number in range(containers[key])
+    }
+    times = in_proportion(each, total, 1.0)
     return {
-        key: {"weight": float(round(LEVELS[0] * min(_MOST, many)))} for key, many in times.items()
+        key: {"weight": whole_weight(LEVELS[0] * times[key, 0], LEVELS[0], _MOST)} for key in needs
     }
 
 
-@dataclass(frozen=True, slots=True)
-class _Turns:
-    """Who takes turns with whom, by job id.
+class _Turn(NamedTuple):
+    """A job's place in the order: whether it `goes_first`; else the smaller `place` does. Jobs are
+    equals, and take turns, that have one of their `claims` in common."""
 
-    `standings`; the `users` whose turn is next (the smaller key first); the `claims` of a job: two
-    that have one in common are equals. `groups`: how many turns there are until all had one.
-    """
-
-    standings: Mapping[str, Standing]
-    users: Mapping[str, tuple[int, int]]
-    claims: Mapping[str, frozenset[Any]]
-    groups: int
+    goes_first: bool
+    place: tuple[object, ...]
+    claims: frozenset[object]
 
 
 def _turns(
     host: SharedHost, jobs: list[Job], found: Mapping[str, Standing], urgent: Collection[str]
-) -> _Turns:
-    """Return the turns of jobs with these standings. Where users come first, the first jobs of all
-    users are equals, then the second ones; a user's own jobs have their standings among themselves,
-    and that which must run goes before those alone: Docker alone gives more to who has many.
+) -> dict[str, _Turn]:
+    """Return the turns of jobs with these standings, by id. Where users come first, the first jobs
+    of all users are equals, then the second ones; a user's own jobs have their standings among
+    themselves, and that which must run goes before those alone: Docker alone gives more to who has
+    many. The user whose turn is next goes first.
     """
+    waited = {job.id: host.queue.turn(job.run_id, host.now) for job in jobs}
     users = by_user(jobs) if host.choice.queue.is_fair_among_users else {}
-    claims: dict[str, frozenset[Any]]
+    turns: dict[str, _Turn] = {}
     if len(users) < 2:
-        claims = {job.id: frozenset({found[job.id]}) for job in jobs}
-        return _Turns(found, {}, claims, len(groups_that_fit(jobs, host.cpus)))
-    places: dict[str, Standing] = {}
-    keys: dict[str, tuple[int, int]] = {}
+        for job in jobs:
+            goes_first = job.id in host.exploring or job.run_id in urgent
+            turns[job.id] = _Turn(goes_first, (found[job.id],), frozenset({found[job.id]}))
+        return turns
+
+    def key(job: Job) -> tuple[object, ...]:
+        return job.run_id not in urgent, found[job.id], waited[job.id], job.use.attained
+
     for own in users.values():
-        waited = {job.id: host.queue.turn(job.run_id, host.now) for job in own}
-        order = sorted(
-            own,
-            key=lambda job: (
-                job.run_id not in urgent,
-                found[job.id],
-                waited[job.id],
-                job.use.attained,
-            ),
-        )
-        places |= {job.id: (number, False, 0.0) for number, job in enumerate(order)}
         known = [waited[job.id] for job in own if job.run_id in host.queue.positions]
-        in_turn = [key for key in known if key[0] == 1]
-        keys |= dict.fromkeys((job.id for job in own), max(in_turn or known, default=(0, 0)))
-    claims = {job.id: frozenset({places[job.id], (job.user, found[job.id])}) for job in jobs}
-    most = max(map(len, users.values()))
-    return _Turns(places, keys, claims, len(users) * (most + 1))
+        in_turn = [turn for turn in known if turn[0] == 1]
+        next_user = max(in_turn or known, default=(0, 0))
+        for number, job in enumerate(sorted(own, key=key)):
+            claims = frozenset[object]({number, (job.user, found[job.id])})
+            turns[job.id] = _Turn(job.id in host.exploring, (number, next_user), claims)
+    return turns
 
 
 _BEHIND = 0.8
@@ -341,21 +334,16 @@ _BEHIND = 0.8
 ones (ours)."""
 
 
-def _in_turn(
-    host: SharedHost, jobs: list[Job], turns: _Turns, urgent: Collection[str]
-) -> list[Job]:
+def _in_turn(host: SharedHost, jobs: list[Job], turns: Mapping[str, _Turn]) -> list[Job]:
     """Return the jobs in order: new and urgent ones first, and of these those that are behind
     Docker alone, the farthest first; then by standing; equals take turns."""
 
     def key(job: Job) -> tuple[object, ...]:
-        is_urgent = job.run_id in urgent and not turns.users
-        goes_first = is_urgent or job.id in host.exploring
-        had = _due(host, job).had
+        turn, had = turns[job.id], _due(host, job).had
         return (
-            not goes_first,
-            had if goes_first and had < _BEHIND else 1.0,
-            turns.standings[job.id],
-            turns.users.get(job.id, ()),
+            not turn.goes_first,
+            had if turn.goes_first and had < _BEHIND else 1.0,
+            turn.place,
             host.queue.turn(job.run_id, host.now),
             0.0 if job.run_id in host.queue.positions else job.use.attained,
         )
@@ -396,12 +384,9 @@ def rotation(host: SharedHost) -> Realisation:
     beside = _queue_beside(host, doubtful, len(groups))
     settings = {**dict.fromkeys((job.id for job in trainings), _TURN_WEIGHT), **beside.settings}
     queue = beside.queue
-    unpausable = {job.id for job in doubtful if "pause" in job.in_force.cannot}
-    doubts = {
-        key: (_UNPAUSABLE if key in unpausable else _DOUBTFUL, beside.notes.get(key))
-        for key in beside.settings
-    }
-    notes |= {key: "; ".join(filter(None, both)) for key, both in doubts.items()}
+    for job in doubtful:
+        why = _UNPAUSABLE if "pause" in job.in_force.cannot else _DOUBTFUL
+        notes[job.id] = joined(why, beside.notes.get(job.id))
     if len(groups) < 2:
         note = "no job is paused: the trainings fit the CPUs together"
         return host.realisation(note, settings=settings, notes=notes, queue=queue)
@@ -411,7 +396,9 @@ def rotation(host: SharedHost) -> Realisation:
     for number, group in enumerate(groups):
         weights = _first_weights(host, groups, group)
         turn_s = quantum_s * len(groups) * parts[group[0].id]
-        turn_s = round(max(SHORTEST_TURN * quantum_s, turn_s, _exploring_s(host, group)), 3)
+        explores = any(job.id in host.exploring for job in group)
+        explore_s = host.choice.queue.explore if explores else 0.0  # it may start on one thread
+        turn_s = round(max(SHORTEST_TURN * quantum_s, turn_s, explore_s), 3)
         for job in group:
             settings[job.id] = {**weights[job.id], "group": number, "turn_s": turn_s}
             notes[job.id] = f"{turn_s:g} s of every cycle"
@@ -458,10 +445,3 @@ def _part(host: SharedHost, group: Sequence[Job]) -> float:
     shares = [host.share(job) for job in group]
     near = math.fsum(need * share for need, share in zip(needs, shares, strict=True))
     return min(math.fsum(shares), host.cpus * near / math.fsum(need * need for need in needs))
-
-
-def _exploring_s(host: SharedHost, group: list[Job]) -> float:
-    """Return the shortest turn (s) of a group: one thread may be all that a new job has while it
-    starts up."""
-    explores = any(job.id in host.exploring for job in group)
-    return host.choice.queue.explore if explores else 0.0

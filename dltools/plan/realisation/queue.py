@@ -86,16 +86,12 @@ class Queue:
         `equals`: jobs at the first level for whose turn a job of equal standing waits. Those whose
         turns end soon after another change end them together, a turn after it.
         """
-        hurried, positions = set(urgent), dict[str, QueuePosition]()
-        for run_id in first:
-            old = self.positions.get(run_id)
-            stays = old is not None and old.first and old.urgent == (run_id in hurried)
-            since = old.since if old is not None and stays else now
-            positions[run_id] = QueuePosition(True, since, run_id in hurried)
-        for run_id in waiting:
-            old = self.positions.get(run_id)
-            waits_already = old is not None and not old.first
-            positions[run_id] = old if old and waits_already else QueuePosition(False, now)
+        hurried = set(urgent)
+        positions = {run_id: QueuePosition(True, now, run_id in hurried) for run_id in first}
+        positions |= {run_id: QueuePosition(False, now) for run_id in waiting}
+        for run_id, old in self.positions.items():
+            if replace(old, since=now) == positions.get(run_id):
+                positions[run_id] = old
         if all(one.first for one in positions.values()):
             return Queue(positions)
         ends = [_after(positions[run_id], TURN_S) for run_id in hurried]

@@ -7,19 +7,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from typing import Any
 
 from dltools.notation.cpu_weights import DEFAULT_CPU_WEIGHT, LEAST_WEIGHT, MOST_WEIGHT, whole_weight
 from dltools.notation.resources import format_cpus, parse_cpus
 from dltools.plan.policy.by_user import are_of_one_user
 from dltools.plan.policy.shares import in_proportion
-from dltools.plan.realisation.order import (
-    due_in_time,
-    in_order,
-    others_compete,
-    standing,
-    urgent_runs,
-)
+from dltools.plan.realisation import order
 from dltools.plan.realisation.queue import Queue
 from dltools.plan.realisation.settings import LEAST_CPUS, Settings
 from dltools.plan.realisation.shared_host import MILD_NOTE, TURN_NOTE, Realisation, SharedHost
@@ -42,8 +37,8 @@ def quotas(host: SharedHost) -> Realisation:
     for them, they are filled: a job that can use no more than its quota has none, and the others
     have what it leaves.
     """
-    fair = _without_starvation(host)
-    shares = _as_wished(host, fair.shares)
+    shares, fair = _without_starvation(host)
+    shares = _as_wished(host, shares)
     shares = _filled(host, shares) if host.choice.fills else shares
     settings: dict[str, Settings] = {}
     total = 0.0
@@ -53,7 +48,7 @@ def quotas(host: SharedHost) -> Realisation:
         settings[job.id] = {"cpus": None if cores >= host.cpus else cores}
         total += min(cores, host.most_cpus(job))
     note = f"quotas sum to {total:.3g} of {host.cpus:g} CPUs; what a job leaves of its own is lost"
-    return host.realisation(note, settings=settings, notes=fair.notes, queue=fair.queue)
+    return host.realisation(note, settings=settings, **fair)
 
 
 def _as_wished(host: SharedHost, shares: Mapping[str, float]) -> dict[str, float]:
@@ -85,19 +80,19 @@ def weights(host: SharedHost) -> Realisation:
     is_by_user = host.choice.queue.is_fair_among_users and not are_of_one_user(host.jobs)
     if host.choice.is_even and not is_by_user:
         return _evenly(host)
-    fair = _without_starvation(host)
+    shares, fair = _without_starvation(host)
     settings: dict[str, Settings] = {}
     is_mild = host.choice.is_mild
     bounds = MILD_WEIGHTS if is_mild else (LEAST_WEIGHT, MOST_WEIGHT)
     for job in host.jobs:
-        share = fair.shares[job.id]
+        share = shares[job.id]
         is_default = host.is_unlimited(job) or share >= 1
         part = share * len(host.jobs) / max(1, len(job.membership.members))
         weight = DEFAULT_CPU_WEIGHT * (1.0 if is_default else part)
         settings[job.id] = {"weight": whole_weight(weight, *bounds)}
     note = "work-conserving: what a job leaves the others take"
     note += f"; {MILD_NOTE}" if is_mild else ""
-    return host.realisation(note, settings=settings, notes=fair.notes, queue=fair.queue)
+    return host.realisation(note, settings=settings, **fair)
 
 
 _PAYS_BACK = 4.0
@@ -111,8 +106,8 @@ def _evenly(host: SharedHost) -> Realisation:
     """Return the default weight for each job. Who would end later than it is promised to, as an
     order has held it back before, has more until that is made up for; but not where programs that
     are no jobs compete, whose CPUs that would be."""
-    pays_back = bool(host.queue.positions) and not others_compete(host)
-    late = urgent_runs(host, host.jobs) if pays_back else ()
+    pays_back = bool(host.queue.positions) and not order.others_compete(host)
+    late = order.urgent_runs(host, host.jobs) if pays_back else ()
     settings: dict[str, Settings] = {
         job.id: {"weight": DEFAULT_CPU_WEIGHT * (_PAYS_BACK if job.run_id in late else 1.0)}
         for job in host.jobs
@@ -123,28 +118,20 @@ def _evenly(host: SharedHost) -> Realisation:
     return host.realisation("no job is held back", settings=settings, notes=notes, queue=queue)
 
 
-@dataclass(frozen=True, slots=True)
-class _FairShares:
-    """Shares under which no job starves, what there is to say of them, and the queue after."""
-
-    shares: dict[str, float]
-    notes: dict[str, str]
-    queue: Queue
-
-
-def _without_starvation(host: SharedHost) -> _FairShares:
-    """Give a job of less than half an equal share as much as the largest where it must run."""
+def _without_starvation(host: SharedHost) -> tuple[dict[str, float], dict[str, Any]]:
+    """Return shares in which a job of less than half an equal share has as much as the largest
+    where it must run; and what a realisation says of that: its notes, and the queue after."""
     jobs = [job for job in host.jobs if not is_serving(job)]
     shares = {job.id: host.share(job) for job in host.jobs}
     low = [job for job in jobs if shares[job.id] < 1 / (2 * len(host.jobs)) - 1e-12]
-    urgent = urgent_runs(host, low)
+    urgent = order.urgent_runs(host, low)
     notes = {job.id: TURN_NOTE for job in low if job.run_id in urgent}
     shares |= {key: max(shares.values()) for key in notes}
     waiting = [job.run_id for job in low if job.run_id not in urgent]
     first = [job.run_id for job in jobs if job.run_id not in waiting]
     queue = host.queue.moved(first, waiting, urgent, (), host.now)
-    queue = due_in_time(host, [job for job in low if job.run_id in waiting], queue)
-    return _FairShares(shares, notes, queue)
+    queue = order.due_in_time(host, [job for job in low if job.run_id in waiting], queue)
+    return shares, {"notes": notes, "queue": queue}
 
 
 def cores(host: SharedHost) -> Realisation:
@@ -174,10 +161,10 @@ def cores(host: SharedHost) -> Realisation:
         return host.realisation(note, settings=everywhere)
     if len(jobs) == 1:
         return host.realisation("one job has all CPUs", settings=everywhere)
-    order = in_order(host, {job.id: standing(host, job) for job in jobs})
-    counts = _with_spare(host, order, free, lists, pinned)
+    line = order.in_order(host, {job.id: order.standing(host, job) for job in jobs})
+    counts = _with_spare(host, line, free, lists, pinned)
     at = 0
-    for job in order:
+    for job in line:
         if job.id not in lists:
             pinned[job.id] = free[at : at + counts[job.id]]
             at += counts[job.id]
@@ -218,7 +205,7 @@ def _taken(host: SharedHost, lists: Mapping[str, list[int]]) -> dict[str, list[i
 
 def _with_spare(
     host: SharedHost,
-    order: Sequence[Job],
+    line: Sequence[Job],
     free: list[int],
     lists: Mapping[str, list[int]],
     pinned: dict[str, list[int]],
@@ -228,11 +215,11 @@ def _with_spare(
     Return how many of the `free` CPUs each job without a list gets; those that jobs with lists get
     move from `free` to `pinned`.
     """
-    counts = {job.id: busy_threads(job) for job in order if job.id not in lists}
+    counts = {job.id: busy_threads(job) for job in line if job.id not in lists}
     while len(free) > sum(counts.values()):
         able = [
             job
-            for job in order
+            for job in line
             if job.id in counts or (job.id in pinned and set(lists[job.id]) & set(free))
         ]
         if not able:

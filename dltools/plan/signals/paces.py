@@ -151,6 +151,10 @@ class Pace(NamedTuple):
         begin = self.newest._replace(time=now, work=work, is_report=False)
         return self._replace(place=place, begin=begin, used=begin)
 
+    def part_of_best(self, rate: float | None) -> float | None:
+        """Return a rate as a part of its best one, None if either is unknown."""
+        return None if rate is None or self.best <= 0 else min(1.0, rate / self.best)
+
     @property
     def report_cpu_s(self) -> float | None:
         """The least CPU seconds from report to report, None if unknown."""
