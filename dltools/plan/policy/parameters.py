@@ -22,7 +22,7 @@ def parameter(
     low: float = 0.0,
     high: float = math.inf,
     choices: tuple[str, ...] = (),
-    source: str,
+    source: str = "ours",
 ) -> Any:
     """Declare a parameter: a number from `low` to `high`, yes or no, or one of the words `choices`.
 

@@ -40,40 +40,35 @@ class QueueParameters:
     for."""
 
     explore: float = parameter(
-        10.0, "CPU seconds for which a job that has not reported twice runs alone", source="ours"
+        10.0, "CPU seconds for which a job that has not reported twice runs alone"
     )
     latest: float = parameter(
         LATEST,
         "how many times later than under Docker alone a job may end; twice at least by shares",
         low=1.0,
         high=100.0,
-        source="ours",
     )
     feeders: str = parameter(
         "first",
         "whether trainings that feed a GPU go before jobs that compute on CPUs",
         choices=("first", "equal"),
-        source="ours",
     )
     gpu_period: float = parameter(
         1.0,
         "seconds of the period in which a training runs for its share of a GPU",
         low=0.2,
         high=60.0,
-        source="ours",
     )
     owners: str = parameter(
         "respect",
         "whether what owners asked for at start bounds what is set",
         choices=("respect", "ignore"),
-        source="ours",
     )
 
     users: str = parameter(
         "alone",
         "whether the CPUs are shared among users first: fair, or each job for itself",
         choices=("alone", "fair"),
-        source="ours",
     )
 
     @property
