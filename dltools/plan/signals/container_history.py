@@ -174,7 +174,7 @@ class ContainerHistory:
             return
         self.use.is_busy = False
         reports, is_new = self.progress.reports, metric not in self.progress.metrics
-        self.progress.add(metric, times, values, steps, self.use, curves=curves)
+        self.progress.add(metric, (times, values, steps), self.use, curves=curves)
         if reports < self.progress.reports == 2:
             # What compiled and loaded until then says nothing of its training.
             self.use.cpu = self.use.cpu.newest

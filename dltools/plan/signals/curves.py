@@ -30,6 +30,8 @@ from functools import cached_property
 from itertools import accumulate, pairwise
 from operator import itemgetter, mul
 
+from dltools.plan.signals.effort import value_at
+
 FEWEST = 5
 """Least number of finite points for a fit."""
 
@@ -56,7 +58,8 @@ def fit(works: Sequence[float], values: Sequence[float]) -> Curve | None:
     first, last = knots[0][0], knots[-1][0]
     if not last - first > 1e-9 * max(1.0, abs(last)):
         return None
-    return _fitted(first, last, _on_grid(knots))
+    step = (last - first) / (KNOTS - 1)
+    return _fitted(first, last, [value_at(knots, first + j * step) for j in range(KNOTS)])
 
 
 def _fitted(first: float, last: float, levels: Sequence[float]) -> Curve:
@@ -106,22 +109,6 @@ def _blocks(points: list[tuple[float, float]]) -> list[tuple[float, float]]:
         median = (ordered[middle] + ordered[(len(ordered) - 1) // 2]) / 2
         blocks.append((math.fsum([w for w, _ in block]) / len(block), median))
     return blocks
-
-
-def _on_grid(knots: list[tuple[float, float]]) -> list[float]:
-    """Return the values on the grid, by straight lines between the knots."""
-    first, last = knots[0][0], knots[-1][0]
-    step = (last - first) / (KNOTS - 1)
-    levels, at = [], 0
-    for j in range(KNOTS - 1):
-        work = first + j * step
-        while at < len(knots) - 2 and knots[at + 1][0] <= work:
-            at += 1
-        (w0, v0), (w1, v1) = knots[at], knots[at + 1]
-        part = (work - w0) / (w1 - w0) if w1 > w0 else 1.0
-        levels.append(v0 + (v1 - v0) * part)
-    levels.append(knots[-1][1])
-    return levels
 
 
 _CONVERGED = 0.02

@@ -87,9 +87,9 @@ class GpuLever:
     by_duty: bool = True
 
 
-def value_at(samples: Sequence[tuple[int, float]], time: int) -> float:
-    """Return a counter's value at a time, interpolated between its samples. Before the first sample
-    it is the first value; without samples it is 0."""
+def value_at(samples: Sequence[tuple[float, float]], time: float) -> float:
+    """Return a value at a time, interpolated between samples in order of time. Before the first
+    sample it is the first value, after the last the last; without samples it is 0."""
     at = bisect.bisect_left(samples, (time,))
     if at == 0:
         return samples[0][1] if samples else 0.0

@@ -19,6 +19,9 @@ LOST = 3
 """A metric is lost after this many reports in a row without a finite value (ours). One or two may
 be steps that mixed precision skips, or an evaluation that failed."""
 
+Columns = tuple[Sequence[int], Sequence[float], Sequence[int | None]]
+"""Points of a metric: their times (microseconds), values and steps."""
+
 _LONGEST = 128
 """Points of a learning history after thinning: at twice as many, every other one is dropped."""
 
@@ -36,17 +39,12 @@ class LearningHistory:
     seen: int = 0
     last_step: int | None = None
 
-    def extend(
-        self,
-        work_at: Callable[[int], float],
-        times: Sequence[int],
-        values: Sequence[float],
-        steps: Sequence[int | None],
-    ) -> None:
+    def extend(self, work_at: Callable[[int], float], points: Columns) -> None:
         """Add finite points. A step that falls to less than half shows that training began anew.
 
         `work_at` gives the CPU seconds at a time.
         """
+        times, values, steps = points
         base, many = self.seen, len(times)
         at = -base % self.stride
         while at < many:
@@ -122,18 +120,14 @@ class Series:
             self.not_finite = min(self.not_finite + 1, LOST)
         return True
 
-    def extend(
-        self, times: Sequence[int], values: Sequence[float], steps: Sequence[int | None]
-    ) -> Sequence[int]:
+    def extend(self, points: Columns) -> Sequence[int]:
         """Insert points, which are in order of time. Return the indices of the new ones."""
+        times, values, steps = points
         if (len(times) > 1 and not all(map(lt, times, islice(times, 1, None)))) or (
             self.times and times[0] <= self.times[-1]
         ):
-            return [
-                i
-                for i, point in enumerate(zip(times, values, steps, strict=True))
-                if self.add(*point)
-            ]
+            rows = enumerate(zip(times, values, steps, strict=True))
+            return [number for number, point in rows if self.add(*point)]
         if math.isfinite(sum(values)):
             self._note_finite(values)
             self.not_finite = 0

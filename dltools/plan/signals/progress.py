@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from dltools.plan.signals.effort import EpochCost
-from dltools.plan.signals.metric_series import LearningHistory, Series
+from dltools.plan.signals.metric_series import Columns, LearningHistory, Series
 from dltools.plan.signals.paces import Pace
 from dltools.plan.signals.targets import NONE, STEP, Length, Targets, lengths
 from dltools.plan.signals.use import Use
@@ -61,21 +61,13 @@ class Progress:
         """Return its newest epoch or step, as the unit says."""
         return self.step if unit == STEP else self.epoch
 
-    def add(
-        self,
-        metric: str,
-        times: Sequence[int],
-        values: Sequence[float],
-        steps: Sequence[int | None],
-        use: Use,
-        *,
-        curves: bool = False,
-    ) -> None:
+    def add(self, metric: str, points: Columns, use: Use, *, curves: bool) -> None:
         """Remember progress points, at least one, in order of time; with `curves` for the learning
         curve too. `use`: what the job has used by then."""
+        times, values, steps = points
         self._count_reports(times)
         series = self.metrics.setdefault(metric, Series())
-        new = series.extend(times, values, steps)
+        new = series.extend(points)
         if self.pace is not None and self.pace.metric == metric:
             self.pace = self.pace.reported(times, steps, use.work_at)
         if metric == self.targets.metric and self.targets.first is not None:
@@ -86,9 +78,8 @@ class Progress:
         since = use.effort_since
         if len(new) < len(times) or times[0] <= since or not all(map(math.isfinite, values)):
             kept = [i for i in new if math.isfinite(values[i]) and times[i] > since]
-            times, values = [times[i] for i in kept], [values[i] for i in kept]
-            steps = [steps[i] for i in kept]
-        learning.extend(use.effort_at, times, values, steps)
+            points = [times[i] for i in kept], [values[i] for i in kept], [steps[i] for i in kept]
+        learning.extend(use.effort_at, points)
 
     def _count_reports(self, times: Sequence[int]) -> None:
         if self.reports < 2:

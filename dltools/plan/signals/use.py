@@ -37,6 +37,10 @@ LOOKS = _LOOKS + 1
 """Number of newest samples from which all follows while no demand is known."""
 
 
+_Sample = tuple[int, float]
+_Look = tuple[int, float, float, str | None]
+
+
 class CpuDemand(NamedTuple):
     """A container's demand and use at its newest samples.
 
@@ -51,12 +55,7 @@ class CpuDemand(NamedTuple):
     quiet_since: int | None = None
 
     def after(
-        self,
-        looks: Iterable[tuple[int, float, float, str | None]],
-        last: tuple[int, float] | None,
-        before: str | None,
-        *,
-        takes_turns: bool,
+        self, looks: Iterable[_Look], last: _Sample | None, before: str | None, *, takes_turns: bool
     ) -> CpuDemand:
         """Return the demand after new samples: their times, the CPU seconds used, the CPUs wanted,
         and the states. `last`: time and CPU seconds of the sample before; `before`: its state.
@@ -70,25 +69,20 @@ class CpuDemand(NamedTuple):
             got = (used - last[1]) * MICRO / (time - last[0]) if last and known else math.nan
             if known:
                 cores = (*cores, got)[-_LOOKS:]
+            is_awake, before = "paused" not in (before, state), state
             if not math.isnan(wanted):
                 demands, uses = _last_looks((*demands, wanted), (*uses, got))
-            elif "paused" not in (before, state):
+            elif is_awake:
                 demands = uses = ()
             if last is not None and 0 < time - last[0] < round(idleness.LEAST_LOOK_S * MICRO):
-                before = state
                 continue
-            is_quiet = None if math.isnan(wanted) or takes_turns else wanted < idleness.QUIET_CORES
-            if known and got >= idleness.QUIET_CORES:
-                is_quiet = False
-            elif known and takes_turns and "paused" not in (before, state):
-                is_quiet = True
-            if is_quiet and quiet_since is None:
-                quiet_since = time
-            elif not is_quiet:
+            is_quiet = known and is_awake if takes_turns else wanted < idleness.QUIET_CORES
+            if not is_quiet or got >= idleness.QUIET_CORES:
                 quiet_since = None
+            elif quiet_since is None:
+                quiet_since = time
             if not math.isnan(used):
                 last = time, used
-            before = state
         return CpuDemand(cores, demands, uses, quiet_since)
 
     @property
@@ -113,9 +107,8 @@ class CpuDemand(NamedTuple):
 
     def is_quiet_at(self, time: int) -> bool:
         """Tell whether, at a time (microseconds), it has wanted almost no CPU for a while."""
-        return self.quiet_since is not None and time - self.quiet_since >= round(
-            idleness.QUIET_S * MICRO
-        )
+        least = round(idleness.QUIET_S * MICRO)
+        return self.quiet_since is not None and time - self.quiet_since >= least
 
 
 class Throttled(NamedTuple):

@@ -51,7 +51,7 @@ def test_the_peak_is_the_largest_finite_size_and_stays() -> None:
     made.forget(4)
     assert (made.values, made.peak) == ([3.0], 4.0)
     small = Series()
-    small.extend([1, 2], [0.5, -0.25], [None, None])
+    small.extend(([1, 2], [0.5, -0.25], [None, None]))
     assert small.peak == 0.5
 
 
@@ -79,7 +79,7 @@ def test_the_newest_points_without_a_finite_value_are_counted(values, lost) -> N
         made = Series()
         for low, high in ((0, cut), (cut, len(values))):
             if low < high:
-                made.extend(list(range(low, high)), values[low:high], [None] * (high - low))
+                made.extend((list(range(low, high)), values[low:high], [None] * (high - low)))
         assert (made.not_finite, made.is_lost) == (lost, lost == 3)
 
 
@@ -95,26 +95,26 @@ def test_a_late_point_counts_where_it_belongs() -> None:
 
 def test_points_that_follow_are_all_new() -> None:
     made = series((1, 1.0, None))
-    assert made.extend([2, 3], [-2.0, math.inf], [None, 7]) == range(2)
+    assert made.extend(([2, 3], [-2.0, math.inf], [None, 7])) == range(2)
     assert points_of(made) == [(1, 1.0, None), (2, -2.0, None), (3, math.inf, 7)]
     assert made.peak == 2.0
 
 
 def test_of_points_that_overlap_the_new_ones_are_named() -> None:
     made = series((1, 1.0, None), (3, 3.0, None))
-    assert made.extend([1, 2, 3, 4], [1.0, 2.0, 3.0, 4.0], [None] * 4) == [1, 3]
+    assert made.extend(([1, 2, 3, 4], [1.0, 2.0, 3.0, 4.0], [None] * 4)) == [1, 3]
     assert made.values == [1.0, 2.0, 3.0, 4.0]
 
 
 @pytest.mark.parametrize(("time", "new"), [(0, [0]), (1, []), (2, [0])])
 def test_one_point_may_be_late_known_or_new(time, new) -> None:
     made = series((1, 1.0, None))
-    assert list(made.extend([time], [1.0], [None])) == new
+    assert list(made.extend(([time], [1.0], [None]))) == new
 
 
 def test_two_equal_points_in_one_batch_are_one() -> None:
     made = Series()
-    assert made.extend([1, 1, 1], [1.0, 1.0, 2.0], [None] * 3) == [0, 2]
+    assert made.extend(([1, 1, 1], [1.0, 1.0, 2.0], [None] * 3)) == [0, 2]
 
 
 _points = st.lists(
@@ -134,7 +134,7 @@ def test_batches_of_points_give_what_single_points_give(points, cut) -> None:
         if batch:
             ordered = sorted(batch, key=lambda point: point[0])
             times, values, steps = map(list, zip(*ordered, strict=True))
-            made.extend(times, values, steps)  # type: ignore[arg-type]
+            made.extend((times, values, steps))  # type: ignore[arg-type]
     singly = series(
         *sorted(points[:cut], key=lambda p: p[0]), *sorted(points[cut:], key=lambda p: p[0])
     )
@@ -175,7 +175,7 @@ def test_a_clone_shares_nothing_that_changes() -> None:
     assert twin == made
     twin.add(2, 2.0, None)
     assert twin.learning is not None
-    twin.learning.extend(float, [2], [2.0], [None])
+    twin.learning.extend(float, ([2], [2.0], [None]))
     assert (made.values, made.learning) == ([1.0], LearningHistory([1.0], [1.0], seen=1))
 
 
@@ -188,7 +188,7 @@ def learned(n: int, steps: list[int | None] | None = None, cut: int = 0) -> Lear
     times, values = list(range(n)), [float(i) for i in range(n)]
     all_steps = steps or [None] * n
     for span in (slice(0, cut), slice(cut, n)):
-        made.extend(float, times[span], values[span], all_steps[span])
+        made.extend(float, (times[span], values[span], all_steps[span]))
     return made
 
 
@@ -219,5 +219,5 @@ def test_a_step_that_falls_a_little_does_not_begin_a_new_history() -> None:
 
 def test_work_in_a_history_never_falls() -> None:
     made = LearningHistory()
-    made.extend(lambda time: 10.0 - time, [1, 2, 3], [1.0, 2.0, 3.0], [None] * 3)
+    made.extend(lambda time: 10.0 - time, ([1, 2, 3], [1.0, 2.0, 3.0], [None] * 3))
     assert made.works == [9.0, 9.0, 9.0]
