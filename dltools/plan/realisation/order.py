@@ -273,21 +273,19 @@ def _first_weights(
     """
     if not others_compete(host):
         return {job.id: {"weight": LEVELS[0]} for job in first}
-    containers = {job.id: max(1, len(job.membership.members)) for group in groups for job in group}
-    needs = {job.id: min(needed_cpus(job), host.cpus) for job in first}
-    fair = host.cpus / max(1, sum(containers.values()))
-    total = _KEPT * math.fsum(
-        min(containers[job.id], needed_cpus(job) / fair) for group in groups for job in group
-    )
     each = {
-        (key, number): need / containers[key]
-        for key, need in needs.items()
-        for number in range(containers[key])
+        (job.id, one.id): min(needed_cpus(job), host.cpus) / len(job.containers)
+        for group in groups
+        for job in group
+        for one in job.containers
     }
-    times = in_proportion(each, total, 1.0)
-    return {
-        key: {"weight": whole_weight(LEVELS[0] * times[key, 0], LEVELS[0], _MOST)} for key in needs
-    }
+    fair = host.cpus / max(1, len(each))
+    total = _KEPT * math.fsum(min(1.0, need / fair) for need in each.values())
+    keys = {job.id: [(job.id, one.id) for one in job.containers] for job in first}
+    needs = {key: each[key] for own in keys.values() for key in own}
+    times = in_proportion(needs, total, 1.0)
+    raised = {key: LEVELS[0] * times[own[0]] for key, own in keys.items()}
+    return {key: {"weight": whole_weight(one, LEVELS[0], _MOST)} for key, one in raised.items()}
 
 
 class _Turn(NamedTuple):
@@ -395,7 +393,7 @@ def rotation(host: SharedHost) -> Realisation:
     parts = _parts(host, groups, urgent_runs(host, trainings))
     for number, group in enumerate(groups):
         weights = _first_weights(host, groups, group)
-        turn_s = quantum_s * len(groups) * parts[group[0].id]
+        turn_s = quantum_s * len(groups) * parts[number]
         explores = any(job.id in host.exploring for job in group)
         explore_s = host.choice.queue.explore if explores else 0.0  # it may start on one thread
         turn_s = round(max(SHORTEST_TURN * quantum_s, turn_s, explore_s), 3)
@@ -426,16 +424,14 @@ def _queue_beside(host: SharedHost, doubtful: Sequence[Job], groups: int) -> Rea
     return replace(found, settings=settings)
 
 
-def _parts(
-    host: SharedHost, groups: Sequence[Sequence[Job]], late: Collection[str]
-) -> dict[str, float]:
-    """Return each group's part of the time, by the id of its first job: by the shares of its jobs,
-    or all to those with a job that would else end later than it is promised to."""
-    parts = {group[0].id: _part(host, group) for group in groups}
+def _parts(host: SharedHost, groups: list[list[Job]], late: Collection[str]) -> list[float]:
+    """Return each group's part of the time: by the shares of its jobs, or all to those with a job
+    that would else end later than it is promised to."""
+    parts = [_part(host, group) for group in groups]
     if late:
-        parts = {group[0].id: float(any(job.run_id in late for job in group)) for group in groups}
-    total = math.fsum(parts.values())
-    return {key: part / total for key, part in parts.items()}
+        parts = [float(any(job.run_id in late for job in group)) for group in groups]
+    total = math.fsum(parts)
+    return [part / total for part in parts]
 
 
 def _part(host: SharedHost, group: Sequence[Job]) -> float:

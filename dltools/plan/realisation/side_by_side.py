@@ -87,7 +87,7 @@ def weights(host: SharedHost) -> Realisation:
     for job in host.jobs:
         share = shares[job.id]
         is_default = host.is_unlimited(job) or share >= 1
-        part = share * len(host.jobs) / max(1, len(job.membership.members))
+        part = share * len(host.jobs) / len(job.containers)
         weight = DEFAULT_CPU_WEIGHT * (1.0 if is_default else part)
         settings[job.id] = {"weight": whole_weight(weight, *bounds)}
     note = "work-conserving: what a job leaves the others take"
