@@ -315,7 +315,7 @@ class Planner:
 
     def _realised(self, *, is_lasting: bool) -> dict[str, Realisation]:
         return {
-            host.name: self._rounds.realise(host, is_lasting=is_lasting)
+            host.name: self._rounds.realise(host, host.look(), is_lasting=is_lasting)
             for host in self._histories()
         }
 

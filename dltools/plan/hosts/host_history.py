@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from statistics import fmean
+from typing import NamedTuple
 
 from dltools.labels import Role
 from dltools.notation.times import MICRO
@@ -28,6 +29,14 @@ from dltools.plan.signals.busy_cpus import BusyCpus, OthersUse
 from dltools.plan.signals.container_history import JITTER, ContainerHistory
 
 Jobs = tuple[ContainerHistory, ...]
+
+
+class Look(NamedTuple):
+    """A host's jobs, by name: running trainings, and servers where they are jobs too, that have
+    reported progress; those that are `silent` have reported nothing yet."""
+
+    jobs: Jobs
+    silent: Jobs
 
 
 @dataclass(slots=True)
@@ -68,20 +77,17 @@ class HostHistory:
     has_servers: bool = False
     looks_after_changes: bool = False
 
-    def jobs(self) -> Jobs:
-        """Return the running trainings that have reported progress, and servers where they are jobs
-        too, by name; without those that must not be touched."""
-        if self.cpus <= 0:
-            return ()
-        return _by_name(
-            c for c in self.containers.values() if c.progress.metrics and self._is_job(c)
-        )
+    def look(self) -> Look:
+        """Return who its jobs are at its newest sample, without those that must not be touched."""
+        found: tuple[list[ContainerHistory], list[ContainerHistory]] = ([], [])
+        for container in self.containers.values() if self.cpus > 0 else ():
+            if self._is_job(container):
+                found[not container.progress.metrics].append(container)
+        return Look(*map(_by_name, found))
 
-    def without_progress(self) -> Jobs:
-        """Return those that have reported nothing yet, by name."""
-        return _by_name(
-            c for c in self.containers.values() if not c.progress.metrics and self._is_job(c)
-        )
+    def jobs(self) -> Jobs:
+        """Return the jobs that have reported progress, by name."""
+        return self.look().jobs
 
     def no_longer_jobs(self) -> Jobs:
         """Return the containers, by name, that were given settings as jobs and are none any more:
@@ -96,12 +102,12 @@ class HostHistory:
         roles = (Role.TRAINING, Role.SERVER) if self.has_servers else (Role.TRAINING,)
         return container.standing.role in roles and container.standing.may_be_touched
 
-    def note_others(self) -> None:
+    def note_others(self, look: Look) -> None:
         """Measure what programs that are no jobs use, at the newest sample. Where the host's own
         use is unknown, it is that of the other containers."""
         if self.cpus <= 0:
             return
-        jobs = (*self.jobs(), *self.without_progress())
+        jobs = (*look.jobs, *look.silent)
         if self.busy.samples:
             attained = {job.run_id: job.use.attained for job in jobs}
             self.others = self.others.after(*self.busy.samples[-1], attained, self.cpus)
@@ -139,12 +145,11 @@ class HostHistory:
             cannot=self.cannot,
         )
 
-    def start_round(self, requirements: Requirements, *, is_interrupted: bool) -> Jobs:
-        """Return the jobs of a round that is due at the newest sample, () where none is.
+    def start_round(self, requirements: Requirements, jobs: Jobs, *, is_interrupted: bool) -> Jobs:
+        """Return the jobs of the round that is due at the newest sample, () where none is.
 
         `is_interrupted`: something has happened for which the next round must not wait.
         """
-        jobs = self.jobs()
         before = self.timer
         self.timer = before.with_jobs(jobs, requirements)
         if is_interrupted:

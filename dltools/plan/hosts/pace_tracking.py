@@ -16,7 +16,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from dltools.notation.resources import format_bytes, short_gpu
-from dltools.plan.hosts.host_history import HostHistory
+from dltools.plan.hosts.host_history import HostHistory, Jobs
 from dltools.plan.policy.by_resource import sharing_gpus
 from dltools.plan.realisation.contention import Contention
 from dltools.plan.realisation.mode import GpuSharing, Mode
@@ -32,25 +32,25 @@ _FREE_LOOK_S = 2.0
 """How often to look at a first job that has not shown yet how many threads it keeps busy."""
 
 
-def measured_contention(host: HostHistory, *, is_crowded: bool) -> Contention:
+def measured_contention(host: HostHistory, jobs: Jobs, *, is_crowded: bool) -> Contention:
     """Bring the paces of a host's jobs up to its newest sample; return what they show."""
-    now, jobs = host.sampled_at or 0, _followed(host)
-    for job in jobs:
+    now, followed = host.sampled_at or 0, _followed(jobs)
+    for job in followed:
         if job.progress.pace is None:
             begin = Mark(now, job.use.attained)
             job.progress.pace = Pace(metric_of(job) or "", begin, begin)
         job.progress.pace = job.progress.pace.measured(now, job.use.attained)
     if not is_crowded:
         return Contention()
-    return host.contention.measured(jobs, now, host.others.share)
+    return host.contention.measured(followed, now, host.others.share)
 
 
-def note_places(host: HostHistory, found: Realisation, *, is_crowded: bool) -> Queue:
+def note_places(host: HostHistory, jobs: Jobs, found: Realisation, *, is_crowded: bool) -> Queue:
     """Note in which place each job competes from now on, by the settings `found` that hold from now
     on. Return the queue, which asks for a look in time."""
-    now, jobs = host.sampled_at or 0, _followed(host)
-    look_s = host.contention.look_s(now, max((job.arrived for job in jobs), default=now))
-    for job in jobs:
+    now, followed = host.sampled_at or 0, _followed(jobs)
+    look_s = host.contention.look_s(now, max((job.arrived for job in followed), default=now))
+    for job in followed:
         if job.progress.pace is not None:
             place = _place(job, found) if is_crowded else None
             job.progress.pace = job.progress.pace.in_place(place, now, job.use.attained)
@@ -61,15 +61,15 @@ def note_places(host: HostHistory, found: Realisation, *, is_crowded: bool) -> Q
 
 def forget_places(host: HostHistory) -> None:
     """Forget in which places jobs compete: settings that may stay for good put no job first."""
-    for job in _followed(host):
+    for job in _followed(host.jobs()):
         if job.progress.pace is not None:
             job.progress.pace = job.progress.pace.in_place(
                 None, host.sampled_at or 0, job.use.attained
             )
 
 
-def _followed(host: HostHistory) -> list[ContainerHistory]:
-    return [job for job in host.jobs() if (job.use.threads or 1) > 1 and not is_serving(job)]
+def _followed(jobs: Jobs) -> list[ContainerHistory]:
+    return [job for job in jobs if (job.use.threads or 1) > 1 and not is_serving(job)]
 
 
 def _place(job: ContainerHistory, found: Realisation) -> Place:

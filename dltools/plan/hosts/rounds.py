@@ -14,7 +14,7 @@ from dltools.labels import Role
 from dltools.notation.limits import differs
 from dltools.plan.forecast.promise import Due
 from dltools.plan.hosts.gpu_shares import LOOK_S, move_levers, shares_of_gpus
-from dltools.plan.hosts.host_history import HostHistory, Jobs
+from dltools.plan.hosts.host_history import HostHistory, Jobs, Look
 from dltools.plan.hosts.pace_tracking import (
     may_take_turns,
     measured_contention,
@@ -110,27 +110,28 @@ class Rounds:
         Return the settings that now hold, None where neither a round nor a turn of the queue was
         due. The history keeps the allocations, the actions and the queue.
         """
-        news = self.options.queue.explore > 0 and any(job.progress.has_news for job in host.jobs())
+        look = host.look()
+        news = self.options.queue.explore > 0 and any(job.progress.has_news for job in look.jobs)
         is_interrupted = news or (target_met and self.requirements.targets)
-        jobs = host.start_round(self.requirements, is_interrupted=is_interrupted)
-        if jobs or (self.requirements.cluster and host.has_fallen_idle()):
-            self._decide(host, jobs, all_hosts)
+        due = host.start_round(self.requirements, look.jobs, is_interrupted=is_interrupted)
+        if due or (self.requirements.cluster and host.has_fallen_idle()):
+            self._decide(host, due, all_hosts)
         elif not host.queue.is_due(host.sampled_at or 0):
             return None
-        return self._settle(host)
+        return self._settle(host, look)
 
-    def _settle(self, host: HostHistory) -> Realisation:
+    def _settle(self, host: HostHistory, look: Look) -> Realisation:
         """Return the settings that now hold, and keep the queue."""
-        now, jobs = host.sampled_at or 0, (*host.jobs(), *self._silent(host))
-        host.note_others()
+        now, jobs = host.sampled_at or 0, (*look.jobs, *self._competing(look))
+        host.note_others(look)
         host.alone = host.alone.after(now, jobs, host.left_by_others())
         if self._gives_gpu_shares:
             move_levers(host, lambda job: may_take_turns(host, job, now))
         if not self.measures:
-            found = self._settings(host)
+            found = self._settings(host, look)
             host.queue = found.queue
             return found
-        choice = self._choice(host)
+        choice = self._choice(host, look)
         host.compared = choice.compared
         is_crowded = choice.compared is not None
         ends_s = choice.compared.left_s(now) if choice.compared else {}
@@ -142,15 +143,17 @@ class Rounds:
             for job in jobs
         }
         host.forecasts = host.forecasts.after(now, choice.mode, left_s)
-        contention = measured_contention(host, is_crowded=is_crowded)
+        contention = measured_contention(host, look.jobs, is_crowded=is_crowded)
         is_new, host.contention = contention != host.contention, contention
-        found = self._settings(host, None if is_new else choice)
-        host.queue = note_places(host, found, is_crowded=is_crowded)
+        found = self._settings(host, look, None if is_new else choice)
+        host.queue = note_places(host, look.jobs, found, is_crowded=is_crowded)
         return found
 
-    def _settings(self, host: HostHistory, choice: ModeChoice | None = None) -> Realisation:
+    def _settings(
+        self, host: HostHistory, look: Look, choice: ModeChoice | None = None
+    ) -> Realisation:
         """Return the settings of a host's containers, which are managed from now on."""
-        found = self.realise(host, choice)
+        found = self.realise(host, look, choice)
         for key, setting in found.settings.items():
             container = host.containers[key]
             container.managed = True
@@ -161,14 +164,18 @@ class Rounds:
         return found
 
     def realise(
-        self, host: HostHistory, choice: ModeChoice | None = None, *, is_lasting: bool = False
+        self,
+        host: HostHistory,
+        look: Look,
+        choice: ModeChoice | None = None,
+        *,
+        is_lasting: bool = False,
     ) -> Realisation:
         """Return the settings of a host's containers at its newest sample, in the mode that was
         chosen there, or is; `is_lasting`: mild ones, as they may stay for good."""
-        state = host.state()
-        without_progress, silent = host.without_progress(), self._silent(host)
+        state, silent = host.state(look.jobs), self._competing(look)
         is_asked = self.options.mode is not None
-        choice = choice or self._choice(host)
+        choice = choice or self._choice(host, look)
         if is_lasting:
             choice = choice.mild(as_asked=is_asked)
         choice = possible(
@@ -184,7 +191,7 @@ class Rounds:
             choice,
             state,
             host.cpuset,
-            without_progress,
+            look.silent,
             host.queue,
             now,
             silent,
@@ -192,7 +199,7 @@ class Rounds:
             self._dues(host, choice),
         )
         looks = [*self._looks(host, (*state.jobs, *silent), state.is_contested)]
-        if without_progress and self.requirements.silent_jobs:
+        if look.silent and self.requirements.silent_jobs:
             looks.append(_LOOK_S)
         if choice.on_gpus.notes:
             looks.append(LOOK_S)
@@ -231,12 +238,12 @@ class Rounds:
         is_wanted = self.options.mode is Mode.QUOTA or self.requirements.servers
         return self.has_levers and is_wanted and self.options.queue.feeders == "first"
 
-    def _choice(self, host: HostHistory) -> ModeChoice:
+    def _choice(self, host: HostHistory, look: Look) -> ModeChoice:
         """Return the mode for a host at its newest sample."""
         return choose_mode(
             self.options,
-            host.state(),
-            self._silent(host),
+            host.state(look.jobs),
+            self._competing(look),
             host.alone,
             host.contention,
             host.forecasts.error,
@@ -251,8 +258,9 @@ class Rounds:
         takes_turns = self.options.mode is Mode.ROTATE and self.options.queue.feeders == "first"
         return turns_on_gpus(host) if takes_turns else GpuSharing()
 
-    def _silent(self, host: HostHistory) -> list[ContainerHistory]:
-        return [job for job in host.without_progress() if self._competes(job)]
+    def _competing(self, look: Look) -> list[ContainerHistory]:
+        """Return the jobs that have reported nothing yet, and compete with the others."""
+        return [job for job in look.silent if self._competes(job)]
 
     def _competes(self, job: ContainerHistory) -> bool:
         """Tell whether a job that has reported nothing yet competes with the others."""

@@ -71,7 +71,7 @@ def _of_host(
     trainings = [one for one in running if one.standing.role in roles]
     if not trainings:
         return _no_training(running)
-    jobs, silent = host.jobs(), host.without_progress()
+    jobs, silent = host.look()
     if not jobs and not silent:
         reasons = {one.container_id: one.reason for one in decided}
         return _listed([f"{one.name} ({reasons.get(one.id, 'left alone')})" for one in trainings])

@@ -49,10 +49,12 @@ def needed_cpus(job: Job) -> float:
     """Return the number of CPUs that a job can use: the least of its busy threads, its owner's
     quota and its owner's CPU list."""
     demand = job.use.cpu.demand
-    if demand is not None and demand < 1 - _NEAR:
+    if demand is None:
+        need = float(busy_threads(job))
+    elif demand < 1 - _NEAR:
         need = max(_LEAST_NEED, round(demand, 1))
     else:
-        need = float(busy_threads(job))
+        need = float(math.ceil(demand - _NEAR))
     return float(max(_LEAST_QUOTA, min(need, job.owner.most_cpus)))
 
 

@@ -28,7 +28,7 @@ def job(name: str, arrived_s: float = 0.0) -> ContainerHistory:
 def after_a_round(*jobs: ContainerHistory, required: Requirements = EVERY_10_S) -> HostHistory:
     """A host after a round at 0 s that gave each job a half."""
     host = host_history(*jobs)
-    started = host.start_round(required, is_interrupted=False)
+    started = host.start_round(required, host.jobs(), is_interrupted=False)
     host.finish_round(Decision({one.id: HALF for one in jobs}), required, started)
     return host
 
@@ -42,7 +42,9 @@ def starts_round(
 ) -> list[str]:
     """The names of the jobs of the round that is due at a time, [] where none is."""
     host.sampled_at = round(at_s * MICRO)
-    return [one.name for one in host.start_round(required, is_interrupted=is_interrupted)]
+    return [
+        one.name for one in host.start_round(required, host.jobs(), is_interrupted=is_interrupted)
+    ]
 
 
 # Jobs
@@ -63,7 +65,7 @@ def test_jobs_are_trainings_and_are_not_protected() -> None:
         history(ONE_POINT, name="notebook", labels={"dltools.role": "interactive"}),
     )
     assert [one.name for one in host.jobs()] == ["a", "b"]
-    assert [one.name for one in host.without_progress()] == ["silent"]
+    assert [one.name for one in host.look().silent] == ["silent"]
 
 
 def test_servers_are_jobs_where_the_policy_keeps_response_times() -> None:
@@ -72,10 +74,10 @@ def test_servers_are_jobs_where_the_policy_keeps_response_times() -> None:
         job("a"), history(latency, name="s"), history(name="t", labels={"dltools.qoe": "1"})
     )
     assert [one.name for one in host.jobs()] == ["a"]
-    assert [one.name for one in host.without_progress()] == []
+    assert [one.name for one in host.look().silent] == []
     host.has_servers = True
     assert [one.name for one in host.jobs()] == ["a", "s"]
-    assert [one.name for one in host.without_progress()] == ["t"]
+    assert [one.name for one in host.look().silent] == ["t"]
 
 
 def test_what_seemed_to_train_and_serves_is_no_longer_a_job() -> None:
@@ -148,7 +150,7 @@ def test_allocations_are_kept_for_jobs_that_stayed() -> None:
 def test_a_round_leaves_its_decision_in_the_history() -> None:
     a, b = job("a"), job("b")
     host = host_history(a, b, sampled_s=7)
-    jobs = host.start_round(EVERY_10_S, is_interrupted=False)
+    jobs = host.start_round(EVERY_10_S, host.jobs(), is_interrupted=False)
     action = JobAction(ActionKind.DELIVER, a.id, "has met its target")
     host.finish_round(
         Decision(
@@ -168,7 +170,7 @@ def test_a_round_leaves_its_decision_in_the_history() -> None:
 
 def test_an_allocation_for_a_container_that_is_gone_does_no_harm() -> None:
     host = host_history(job("a"))
-    jobs = host.start_round(EVERY_10_S, is_interrupted=False)
+    jobs = host.start_round(EVERY_10_S, host.jobs(), is_interrupted=False)
     host.finish_round(Decision({"gone": HALF}), EVERY_10_S, jobs)
     assert host.allocations == {"gone": HALF}
 
@@ -202,7 +204,7 @@ def test_after_a_round_a_job_keeps_one_interval_more_than_the_windows(
     required = Requirements(interval_s=10.0, windows=windows)
     a = long_job("a")
     host = host_history(a, sampled_s=100)
-    jobs = host.start_round(required, is_interrupted=False)
+    jobs = host.start_round(required, host.jobs(), is_interrupted=False)
     host.finish_round(Decision({}), required, jobs)
     assert kept_s(a) == (points, samples)
 
@@ -216,7 +218,7 @@ def test_between_rounds_only_containers_in_no_round_are_forgotten(
     one = long_job("a")
     other = history(samples=[(10.0 * n, n) for n in range(11)], name="silent")
     host = host_history(one, other, sampled_s=100)
-    host.start_round(required, is_interrupted=False)
+    host.start_round(required, host.jobs(), is_interrupted=False)
     host.forget_bystanders(required)
     assert len(kept_s(one)[1]) == of_job
     assert len(kept_s(other)[1]) == of_other

@@ -119,7 +119,7 @@ def test_a_round_returns_the_settings_and_keeps_the_allocations() -> None:
     assert found.settings == {a.id: {"cpus": 1.0}}  # half of two CPUs
     assert found.queue == host.queue
     assert host.allocations == {a.id: Allocation(0.5, "-", "")}
-    assert rounds.realise(host).settings == found.settings
+    assert rounds.realise(host, host.look()).settings == found.settings
 
 
 def test_a_policy_sees_its_host_alone() -> None:
