@@ -21,6 +21,7 @@ from dltools.engine.pauses import why_no_pause
 from dltools.errors import DltoolsError
 from dltools.labels import PROTECT, QOE, has_labels, is_true
 from dltools.notation.limits import CPU_LIMITS, written_name
+from dltools.notation.times import format_seconds
 from dltools.plan.outcome.records import Action, Op, Plan, Result, Status
 from dltools.plan.realisation.settings import as_found
 
@@ -81,7 +82,7 @@ class Rules:
         age = time.time() - planned_at.timestamp()
         if age <= self.max_age_s:
             return None
-        return f"the plan is {age:.3g} s old, and --max-age allows {self.max_age_s:g} s"
+        return f"the plan is {format_seconds(age)} old, and --max-age allows {self.max_age_s:g} s"
 
     def refusal_of_number(self, changes: int) -> str | None:
         """Return why a plan may make no further changes, None if it may."""

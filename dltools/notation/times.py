@@ -57,6 +57,11 @@ _SECONDS = {"s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 _DURATION = re.compile(r"(\d+(?:\.\d*)?(?:e[+-]?\d+)?|\.\d+)\s*([a-z]+)?", re.IGNORECASE)
 
 
+def format_seconds(seconds: float) -> str:
+    """Return a length of time in seconds, to three digits or to a second, with no power of ten."""
+    return f"{seconds:.3g} s" if abs(seconds) < 999.5 else f"{seconds:.0f} s"
+
+
 def parse_duration(text: str, units: Collection[str] = ("s", "m", "h", "d")) -> float:
     """Return the seconds of a duration: a number with one of the units, or of seconds without.
 

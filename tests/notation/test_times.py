@@ -6,7 +6,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dltools.notation.times import format_time, from_micros, parse_duration, parse_time, to_micros
+from dltools.notation.times import (
+    format_seconds,
+    format_time,
+    from_micros,
+    parse_duration,
+    parse_time,
+    to_micros,
+)
 
 moments = st.datetimes(timezones=st.just(UTC))
 
@@ -45,6 +52,20 @@ def test_nanoseconds_are_dropped() -> None:
 )
 def test_a_duration_is_a_number_with_a_unit_or_of_seconds(text, seconds) -> None:
     assert parse_duration(text) == seconds
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [
+        (0.1234, "0.123 s"),
+        (12.345, "12.3 s"),
+        (999.4, "999 s"),
+        (999.7, "1000 s"),
+        (7963.2, "7963 s"),
+    ],
+)
+def test_a_length_of_time_is_written_without_a_power_of_ten(seconds, text) -> None:
+    assert format_seconds(seconds) == text
 
 
 def test_units_are_those_that_the_reader_allows() -> None:

@@ -23,6 +23,7 @@ from dltools.bounded_reading import InputLines
 from dltools.cli.exits import Exit, print_message
 from dltools.cli.remarks import Remarks, print_remark
 from dltools.errors import DataError, DltoolsError, UnavailableError
+from dltools.notation.times import format_seconds
 from dltools.plan.outcome.nothing_to_do import AS_PLANNED
 from dltools.plan.outcome.records import Op, Plan, Result, load_plans
 
@@ -82,7 +83,7 @@ class PlanStream:
             return
         if length_s is not None:
             print_remark(
-                f"what is set stays for {length_s:.3g} s unless another plan comes; "
+                f"what is set stays for {format_seconds(length_s)} unless another plan comes; "
                 "dl-apply --undo ends it now"
             )
         elif self._sets_for_good:
@@ -197,7 +198,7 @@ class PlanStream:
     def _end_lease(self) -> None:
         """Undo what this run has set if no plan has come for too long."""
         if (length_s := self._leases.expire()) is not None:
-            print_message(f"no plan for {length_s:.3g} s: undoing what this run has set")
+            print_message(f"no plan for {format_seconds(length_s)}: undoing what this run has set")
             self._printer.show(self._history.of_undo(self._actuator.release, BY_LEASE))
 
     def _continue_turns(self) -> None:

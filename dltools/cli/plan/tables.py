@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from dltools.cli.fitted_table import FittedTable
 from dltools.cli.words import changes_in_words, settings_in_words
 from dltools.notation.limits import only
+from dltools.notation.times import format_seconds
 
 if TYPE_CHECKING:
     from dltools.plan.outcome.decisions import JobDecision
@@ -39,7 +40,7 @@ def decisions_table(decisions: Iterable[JobDecision], *, wide: bool) -> FittedTa
             _settings(decision.present, wanted),
             decision.allocation.signal or "-",
             decision.allocation.prediction or "-",
-            "-" if decision.ends_s is None else f"{decision.ends_s:.3g} s",
+            "-" if decision.ends_s is None else format_seconds(decision.ends_s),
             decision.in_short,
         )
     return table

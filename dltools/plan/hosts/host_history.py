@@ -49,7 +49,7 @@ class HostHistory:
     `gain`: what the last round is expected to bring. `queue`: which jobs run first, which wait.
     `contention`: what was found of jobs that compete. `busy`: how busy its CPUs are, `others`: by
     what is no job. `forecasts`: when its jobs were to end.
-    `compared`: the last comparison of arrangements, None once the policy has decided anew.
+    `compared`: the last comparison of arrangements; outdated once the policy has decided anew.
     `jobs_elsewhere`: jobs of which other hosts run containers. `cannot`: what its engine can do
     with no container: names of limits, pause, move. `has_servers`: whether servers are jobs too,
     and not trainings alone. `looks_after_changes`: who samples it looks again after each change by
@@ -175,7 +175,7 @@ class HostHistory:
             if allocation.share is not None and key in self.containers:
                 self.containers[key].managed = True
         self.actions, self.gain = decision.actions, decision.gain
-        self.compared = None
+        self.compared = self.compared and self.compared.outdated()
         self.timer = self.timer.after_round(
             self.sampled_at or 0, decision.interval_change, requirements
         )

@@ -12,7 +12,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, NamedTuple
 
-from dltools.notation.times import MICRO
+from dltools.notation.times import MICRO, format_seconds
 from dltools.plan.policy.interface import Cluster, HostState
 from dltools.plan.signals.growth import cpu_use
 from dltools.plan.signals.job import Job
@@ -232,7 +232,7 @@ class Chooser:
             return Choice(
                 None,
                 f"no migration: {job.name} to {target.name} would cost "
-                f"{abs(saves):.3g} s more than it saves",
+                f"{format_seconds(abs(saves))} more than it saves",
             )
         why = (
             f"{job.name} to {target.name} saves {saves:.3g} job seconds (predicted: it gains "

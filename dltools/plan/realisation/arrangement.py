@@ -106,7 +106,7 @@ def choose_mode(
         return choice(Mode.ROTATE, f"{crowded}, beside {len(feeding)} that feed GPUs")
     runs = tuple(job.run_id for job in everyone)
     found = before if before is not None and before.holds(now, runs) else None
-    found = found or compare(host, everyone, options, alone, error)
+    found = found or compare(host, everyone, options, alone, error, before)
     made = replace(choice(Mode.PRIORITY, f"{crowded}: {found}"), compared=found)
     if found.wins:
         return contention.choice(made, now)
@@ -134,9 +134,11 @@ def compare(
     options: RealisationOptions,
     alone: DockerAlone,
     error: float | None = None,
+    before: Comparison | None = None,
 ) -> Comparison:
     """Compare the policy's order of jobs with turns and with side by side. Jobs that have not
     reported twice go first until they have had `explore` CPU seconds."""
+    now, runs = host.sampled_at or 0, tuple(job.run_id for job in jobs)
     explore_s = options.queue.explore
     places = _standings(host, jobs, options)
     order = sorted(jobs, key=lambda job: places[job.id])
@@ -164,25 +166,29 @@ def compare(
     wins = ordered is not None and fmean(ordered) < min(
         WINS - _COUNTS * lost, 1 - (error or 0.0)
     ) * fmean(best)
-    shortest = None
-    if options.policy != SHORTEST:
+    shortest, advised = math.inf, now
+    if before is not None and before.advises(now, runs):
+        shortest, advised = before.shortest, before.advised
+    elif options.policy != SHORTEST:
         by_need = sorted(range(len(order)), key=lambda at: prospects[at].left)
-        shortest = _in_order(prospects, [[at] for at in by_need], host.cpus, last)
+        found = _in_order(prospects, [[at] for at in by_need], host.cpus, last)
+        shortest = math.inf if found is None else fmean(found)
     ends = ordered if ordered is not None and wins else best
     return Comparison(
         math.inf if ordered is None else fmean(ordered),
         fmean(turns),
         fmean(beside),
         wins,
-        math.inf if shortest is None else fmean(shortest),
+        shortest,
         {
             job.run_id: end
             for job, end in zip(order, ends, strict=True)
             if length_left(job) is not None
         },
         error,
-        host.sampled_at or 0,
-        tuple(job.run_id for job in jobs),
+        now,
+        runs,
+        advised,
     )
 
 

@@ -6,11 +6,12 @@
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
-from dltools.notation.times import MICRO
+from dltools.notation.times import MICRO, format_seconds
 from dltools.plan.forecast.promise import LATEST
 from dltools.plan.policy.parameters import parameter
 from dltools.plan.realisation.settings import Settings
@@ -117,6 +118,9 @@ _HELD, _LEAST_HELD_S = 0.02, 2.0
 """For how long a comparison holds, as a part of the mean times that it tells, and at the least (s;
 ours)."""
 
+_ADVISED_S = 60.0
+"""For how long it is not looked at anew whether another policy would end jobs sooner (s; ours)."""
+
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
@@ -125,7 +129,8 @@ class Comparison:
     `beside` each other. `wins`: the order
     does. `shortest`: ordered by what jobs still need, infinity where that is not looked at.
     `ends_s`: when jobs of known length end in the best of the first three, by run. `error`: how
-    wrong forecasts were lately, None if unknown. `made`: when (microseconds), for these `runs`."""
+    wrong forecasts were lately, None if unknown. `made`: when (microseconds), for these `runs`.
+    `advised`: when `shortest` was looked at."""
 
     ordered: float
     turns: float
@@ -136,12 +141,21 @@ class Comparison:
     error: float | None = None
     made: int = 0
     runs: tuple[str, ...] = ()
+    advised: int = 0
 
     def holds(self, now: int, runs: tuple[str, ...]) -> bool:
         """Tell whether it need not be made anew for these runs: it is young, for what it tells."""
         times = (self.ordered, self.turns, self.beside)
         holds_s = max(_LEAST_HELD_S, _HELD * min(filter(math.isfinite, times), default=0.0))
         return runs == self.runs and 0 <= now - self.made < round(holds_s * MICRO)
+
+    def outdated(self) -> Comparison:
+        """Return it as one that holds no longer; its advice does."""
+        return replace(self, made=-sys.maxsize)
+
+    def advises(self, now: int, runs: tuple[str, ...]) -> bool:
+        """Tell whether `shortest` need not be looked at anew for these runs: it is advice alone."""
+        return runs == self.runs and 0 <= now - self.advised < _ADVISED_S * MICRO
 
     def left_s(self, now: int) -> dict[str, float]:
         """Return in how many seconds jobs of known length end from a time on, by run."""
@@ -160,13 +174,13 @@ class Comparison:
             ("in turns", self.turns),
             ("side by side", self.beside),
         )
-        known = [f"{name} {mean:.3g} s" for name, mean in named if math.isfinite(mean)]
+        known = [f"{name} {format_seconds(mean)}" for name, mean in named if math.isfinite(mean)]
         found = f"{', '.join(known)} in the mean"
         if self.error is not None:
             found += f" (forecasts were {100 * self.error:.0f} % off)"
         best = self.ordered if self.wins else min(self.turns, self.beside)
         if self.shortest < WINS * best:
-            found += f"; {SHORTEST}, shortest first, {self.shortest:.3g} s"
+            found += f"; {SHORTEST}, shortest first, {format_seconds(self.shortest)}"
         return found
 
 

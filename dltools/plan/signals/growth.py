@@ -27,7 +27,7 @@ import math
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-from dltools.notation.times import MICRO
+from dltools.notation.times import MICRO, format_seconds
 from dltools.plan.signals import evaluation_metric
 from dltools.plan.signals.container_history import JITTER
 from dltools.plan.signals.job import Job
@@ -244,5 +244,5 @@ def _mean_use(
     if start >= end:
         return MeanUse(None, f"no {what} sample")
     is_short = start > now - interval * (1 - JITTER)
-    note = f"{what} over {(end - start) / MICRO:.3g} s" if is_short else ""
+    note = f"{what} over {format_seconds((end - start) / MICRO)}" if is_short else ""
     return MeanUse((used - before) * MICRO / (end - start) / whole, note)

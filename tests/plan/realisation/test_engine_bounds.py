@@ -83,7 +83,7 @@ def test_jobs_take_turns_where_there_are_no_weights(weight) -> None:
     assert found.params["realize"] == "rotate"
     assert found.params["realize_why"] == (
         "6 busy threads of 3 jobs on 2 CPUs: in order 422 s, in turns 533 s, side by side "
-        "1.59e+03 s in the mean; "
+        "1587 s in the mean; "
         "the engine sets no weight on any job here: jobs take turns"
     )
     assert {action.op for action in found.actions} == {Op.ROTATE}
