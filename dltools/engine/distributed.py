@@ -11,6 +11,7 @@ import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import NamedTuple
 
 from dltools.engine.interface import Container
@@ -123,8 +124,12 @@ def membership(
 
 def membership_at_start(container: Container) -> Membership | None:
     """Return the job that a container's environment and command at its start show."""
-    started_with = variables_in(container.environ), container.command
-    return membership([started_with], shares_network=container.network.is_shared)
+    return _at_start(container.environ, tuple(container.command), container.network.is_shared)
+
+
+@lru_cache(maxsize=1024)
+def _at_start(environ: bytes, command: Sequence[str], is_shared: bool) -> Membership | None:
+    return membership([(variables_in(environ), command)], shares_network=is_shared)
 
 
 def _claims(given: Mapping[str, str], command: Sequence[str]) -> Iterator[Membership]:

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -93,6 +94,7 @@ _SHARES = (
 """Variables by which a container is given a share of a GPU when it starts, and in words."""
 
 
+@lru_cache(maxsize=1024)
 def share_at_start(environ: bytes) -> str:
     """Return in words which share of a GPU a container was given at its start, "" for none, by what
     is in its environment (as in a /proc/PID/environ). Nobody can change it while it runs."""

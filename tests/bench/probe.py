@@ -262,7 +262,7 @@ def memory(samples: int) -> None:
         "from dltools.probe.sampler import Options, Sampler\n"
         "from dltools.observations.table import to_table\n"
         "from dltools.observations.recording.recorder import Recorder\n"
-        f"sampler = Sampler({{'': DockerDockerEngine}}, Options({{'label': [{LABEL!r}]}}, 1.0))\n"
+        f"sampler = Sampler({{'': DockerEngine()}}, Options({{'label': [{LABEL!r}]}}, 1.0))\n"
         "sampler.follow()\n"
         "recorder = Recorder(Path(sys.argv[1]), rotate_s=20.0, since_s=1.0)\n"
         f"for number in range({samples} + 1):\n"
