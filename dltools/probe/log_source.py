@@ -197,17 +197,20 @@ class LogSource(ProgressSource):
 
     def _points(self, entries: Sequence[bytes], seconds: float) -> list[TimedPoint]:
         found: list[TimedPoint] = []
-        chosen = list(self._thinner.chosen(entries, seconds))
-        self._points_of.expect(b"".join(one.entry.partition(b" ")[2] for one in chosen))
-        until = time.thread_time() + _PATIENCE_S
-        until += _PATIENCE_S_PER_BYTE * sum(len(one.entry) for one in chosen)
-        for read, (entry, counts) in enumerate(chosen):
+        chosen = [
+            (stamp if counts else b"", text)
+            for entry, counts in self._thinner.chosen(entries, seconds)
+            for stamp, _, text in (entry.partition(b" "),)
+        ]
+        texts = b"".join(text for _, text in chosen)
+        self._points_of.expect(texts)
+        until = time.thread_time() + _PATIENCE_S + _PATIENCE_S_PER_BYTE * len(texts)
+        for read, (stamp, text) in enumerate(chosen):
             if time.thread_time() > until:
                 lines = f"{len(chosen) - read} of {len(chosen)} lines skipped"
                 self._complain(f"{lines}: reading them takes too long")
                 break
-            stamp, _, text = entry.partition(b" ")
-            self._stamp = stamp if counts else b""
+            self._stamp = stamp
             for of, point in self._points_of.tagged(text):
                 found += self._timed(of, point)
         return found
@@ -281,7 +284,7 @@ class _Mark:
         stamp = next(filter(_is_time, map(stamp_of, reversed(entries))), b"")
         if not stamp:
             return self
-        count = sum(stamp_of(entry) == stamp for entry in entries)
+        count = [entry.startswith(stamp + b" ") for entry in entries].count(True)
         return _Mark(stamp, count + (self.count if stamp == self.stamp else 0))
 
 
