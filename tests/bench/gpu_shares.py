@@ -172,15 +172,20 @@ def eight(seconds: float) -> None:
             for _ in range(5):
                 time.sleep(20)
                 found.append(_satisfied(one))
+                print("  response by target:", *_ratios(one), flush=True)
             had = one.had(20)
         trainings = math.fsum(part for name, part in had.items() if name[0] == "t")
         print(f"dqoes: {found} of 8 satisfied; trainings have {trainings:.2f} of the GPU")
 
 
 def _satisfied(one: Host) -> int:
+    return sum(abs(ratio - 1) <= 0.1 for ratio in _ratios(one))
+
+
+def _ratios(one: Host) -> list[float]:
     means = [one.responses(f"s{number}", 20)[0] for number in range(8)]
     targets = [target / 1000 for *_, target in SERVERS]
-    return sum(abs(had - want) <= 0.1 * want for had, want in zip(means, targets, strict=True))
+    return [round(had / want, 3) for had, want in zip(means, targets, strict=True)]
 
 
 def killed(seconds: float) -> None:

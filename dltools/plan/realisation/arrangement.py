@@ -47,6 +47,9 @@ _SEEN_S = 30.0
 """Job seconds that must have gone by before a loss counts in full (ours): a job that is killed in
 its first second loses all that others waited."""
 
+_ROUNDING = 1e-6
+"""Two sums of the same times differ by less than this part."""
+
 _LEAST_LEFT = 1.0
 """Least effort that a job is taken to need (CPU seconds)."""
 
@@ -198,7 +201,7 @@ def _in_order(
     """Return when jobs end in order, the last of them side by side as far as they end in time (s);
     None where an order ends them too late."""
     found = in_order(jobs, tiers, cpus, _rests(len(jobs)))
-    return next((ends for ends in found if max(ends) <= last), None)
+    return next((ends for ends in found if max(ends) <= last * (1 + _ROUNDING)), None)
 
 
 def _last_allowed(alone: DockerAlone, cpus: float, beside: float) -> float:

@@ -53,6 +53,16 @@ def test_trainings_of_one_thread_each_stand_in_line_where_that_wins() -> None:
     )
 
 
+def test_an_order_is_taken_where_the_last_job_ends_as_late_by_another_sum() -> None:
+    """Three in order, then three side by side, as all six would be: the last ends after 61.25 s
+    either way, which the one sum makes 61.249999."""
+    needs = (7.7, 15.9, 16.6, 23.3, 25.9, 29.5)
+    jobs = [trained(str(number), need, epoch=need) for number, need in enumerate(needs)]
+    shares: dict[str, float | None] = {job.id: 0.5 / 2**number for number, job in enumerate(jobs)}
+    choice = choose_mode(RealisationOptions(), host(*jobs, cpus=2.0, shares=shares))
+    assert choice.mode is Mode.PRIORITY
+
+
 def test_an_order_that_puts_the_longest_first_is_not_taken() -> None:
     jobs = [trained(name, left) for name, left in (("a", 10), ("b", 60), ("c", 200))]
     shares: dict[str, float | None] = {"c": 0.9, "b": 0.08, "a": 0.02}
@@ -71,12 +81,12 @@ def test_where_no_order_wins_threads_that_may_spin_take_turns_as_equals() -> Non
     assert sorted(weights) == [2.0, 10.0, 1024.0]
 
 
-def trained(name: str, left: float, threads: int = 1) -> ContainerHistory:
-    """A job that has had 10 CPU s for the first of as many epochs as `left` takes."""
+def trained(name: str, left: float, threads: int = 1, epoch: float = 10.0) -> ContainerHistory:
+    """A job that has had the CPU s of an epoch for the first of as many as `left` takes."""
     made = job(name, threads)
-    made.use.add_samples([0], [10.0])
+    made.use.add_samples([0], [epoch])
     made.progress.reports, made.progress.epoch = 2, 1.0
-    made.progress.note_counts(1 + round(left / 10), None)
+    made.progress.note_counts(1 + round(left / epoch), None)
     return made
 
 
