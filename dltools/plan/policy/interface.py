@@ -9,7 +9,7 @@ This is the public API of plug-ins. Anything that this list does not name may ch
 - `dltools.plan.signals.prediction.refit` and `dltools.plan.signals.prediction.remaining` say what a
   job still needs (with `Requirements.curves`): `refit` is called once in a round, before the other.
 
-`Job` is defined beside a list of its public attributes, in dltools/plan/signals/job.py.
+`Job` says of each of its attributes what it is, and what is public of those that have parts.
 
 A plug-in names an object with the attributes of `Policy` in the entry-point group dltools.policies.
 """

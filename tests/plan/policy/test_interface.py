@@ -6,8 +6,8 @@ import re
 from pathlib import Path
 
 from dltools.plan.policy import interface
-from dltools.plan.signals import job
 from dltools.plan.signals.container_history import ContainerHistory
+from dltools.plan.signals.job import Job
 from dltools.plan.signals.metric_series import Series
 
 ROOT = Path(__file__).parents[3]
@@ -28,17 +28,15 @@ def test_all_that_is_public_is_there() -> None:
 
 def test_what_is_public_of_a_job_is_there() -> None:
     history = ContainerHistory("c", "c", 0)
-    described = (job.__doc__ or "").split("\n- ")[1:]
-    names = {name for one in described for name in re.findall("`([a-z_]+)`", one.partition(":")[0])}
-    assert {"id", "use", "progress"} <= names
-    assert [name for name in names if not hasattr(history, name)] == []
-    for one in described:
-        part, *words = re.findall("`([a-z_]+)`", one.partition("`metrics` has")[0])
-        of_part = [word for word in words if word not in names]
-        assert [word for word in of_part if not hasattr(getattr(history, part), word)] == []
-    columns = re.findall("`([a-z_]+)`", (job.__doc__ or "").partition("`metrics` has")[2])
-    assert {"times", "values", "steps"} <= set(columns)
-    assert all(hasattr(Series(), name) for name in ("times", "values", "steps"))
+    fields = {name: one for name, one in vars(Job).items() if isinstance(one, property)}
+    assert {"id", "use", "progress"} <= fields.keys()
+    for name, field in fields.items():
+        part = getattr(history, name)
+        words = re.findall(r"`([a-z_]+)`", (field.__doc__ or "").partition("`metrics` has")[0])
+        assert [word for word in words if not hasattr(part, word)] == []
+    columns = re.findall(r"`([a-z_]+)`", (Job.progress.__doc__ or "").partition("`metrics` has")[2])
+    assert columns
+    assert [name for name in columns if not hasattr(Series(), name)] == []
 
 
 def test_the_man_page_names_the_functions() -> None:
