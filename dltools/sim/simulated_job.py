@@ -278,8 +278,8 @@ class SimulatedJob:
             demand = self.demand
             # At most samples a job that takes turns is paused, although it has work.
             state = PAUSED if takes_turns and demand > 0 else "running"
-            wanted = [demand if sees_threads else math.nan]
-            use.note_demand([micros], wanted, [self.cpu], [state], history.in_force)
+            new = [micros], [self.cpu], [demand if sees_threads else math.nan]
+            use.note_demand(new, [state], history.in_force)
             now: Limits = {"cpus": limits["cpus"], "weight": self.weight}
             history.in_force = InForce(now, limits.get("turn_s"))
             if self.holds_gpus:
@@ -287,8 +287,7 @@ class SimulatedJob:
                 gpu = GpuUse(ratio, GPU_MEMORY, GPU_MEMORY_LIMIT)
                 history.note_gpus([micros], [{gpu_name(number): gpu for number in self.gpus}])
             if not history.progress.metrics:
-                most = history.waits_up_to
-                use.note_busy([micros], wanted, [self.cpu], [self.weight], waits_up_to=most)
+                use.note_busy(new, [self.weight], history.waits_up_to)
             use.add_samples([micros], [self.cpu])
         if not self.unread:
             return False
@@ -296,7 +295,7 @@ class SimulatedJob:
         before = (progress.met_first, progress.met_final)
         _, seconds, values, epochs = zip(*self.unread, strict=True)
         times = [round(time * MICRO) for time in seconds]
-        history.add_points(self.metric, times, values, epochs, curves=requirements.curves)
+        history.add_points(self.metric, (times, values, epochs), curves=requirements.curves)
         progress.step, progress.epoch = epochs[-1], float(self.reported)
         if self.job.length and not self.job.serves:
             progress.note_counts(self.job.epochs, None)

@@ -58,7 +58,7 @@ def history(
     for metric, pairs in (points or {}).items():
         times = [round(second * MICRO) for second, _ in pairs]
         values = [value for _, value in pairs]
-        job.add_points(metric, times, values, [None] * len(pairs), curves=True)
+        job.add_points(metric, (times, values, [None] * len(pairs)), curves=True)
     return job
 
 

@@ -143,7 +143,7 @@ def test_divergence_is_what_the_policies_take_for_it(points) -> None:
     notices, found = Notices(parse), []
     for t, (metric, value) in enumerate(points):
         found += notices.take([point(t, "job", value, metric), *job(t, t)])
-        history.add_points(metric, [t], [value], [t])
+        history.add_points(metric, ([t], [value], [t]))
         metric_now = evaluation_metric.metric_of(history)
         if metric_now is not None and evaluation_metric.has_diverged(history, metric_now):
             break

@@ -182,13 +182,9 @@ def priorities(host: SharedHost) -> Realisation:
     elif waiting:
         note += ", equals in turn; no job waits until it would end much later than without an order"
     contested = frozenset[object]().union(*(turns[job.id].claims for job in waiting))
-    queue = host.queue.moved(
-        first=[job.run_id for job in first],
-        waiting=[job.run_id for job in waiting],
-        urgent=[job.run_id for job in first if job.run_id in urgent],
-        equals=[job.run_id for job in first if turns[job.id].claims & contested],
-        now=host.now,
-    )
+    equals = [job.run_id for job in first if turns[job.id].claims & contested]
+    leading, behind = ([job.run_id for job in group] for group in (first, waiting))
+    queue = host.queue.moved(leading, behind, urgent, equals, host.now)
     queue = due_in_time(host, waiting, queue)
     return host.realisation(note, settings=settings, notes=notes, queue=queue)
 

@@ -11,7 +11,7 @@ The queue is a value: the same positions at the same time give the same order.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 
 from dltools.notation.times import MICRO
@@ -19,6 +19,10 @@ from dltools.plan.signals.container_history import JITTER
 
 TURN_S = 5.0
 """Seconds that a job keeps the first level before another of equal standing gets it."""
+
+
+Runs = Collection[str]
+"""Jobs, by run."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,21 +77,14 @@ class Queue:
             return 2, position.since
         return (1, 0) if now < _after(position, TURN_S) else (3, -position.since)
 
-    def moved(
-        self,
-        first: Iterable[str],
-        waiting: Iterable[str],
-        urgent: Iterable[str],
-        equals: Iterable[str],
-        now: int,
-    ) -> Queue:
+    def moved(self, first: Runs, waiting: Runs, urgent: Runs, equals: Runs, now: int) -> Queue:
         """Return the queue after an order has been set.
 
         `equals`: jobs at the first level for whose turn a job of equal standing waits. Those whose
         turns end soon after another change end them together, a turn after it.
         """
-        hurried = set(urgent)
-        positions = {run_id: QueuePosition(True, now, run_id in hurried) for run_id in first}
+        hurried = [run_id for run_id in first if run_id in urgent]
+        positions = {run_id: QueuePosition(True, now, run_id in urgent) for run_id in first}
         positions |= {run_id: QueuePosition(False, now) for run_id in waiting}
         for run_id, old in self.positions.items():
             if replace(old, since=now) == positions.get(run_id):
@@ -97,7 +94,7 @@ class Queue:
         ends = [_after(positions[run_id], TURN_S) for run_id in hurried]
         changes = any(one.first and one.since == now for one in positions.values())
         soonest = now + round(TURN_S * MICRO * (1 - JITTER)) if changes else now
-        turns = (_after(positions[run_id], TURN_S) for run_id in equals if run_id not in hurried)
+        turns = (_after(positions[run_id], TURN_S) for run_id in equals if run_id not in urgent)
         ends += [max(end, soonest) for end in turns]
         if any(end <= now for end in ends):  # the order stays: look again after a turn
             ends.append(now + round(TURN_S * MICRO))

@@ -10,7 +10,7 @@ from dataclasses import replace
 from dltools.notation.cpu_weights import DEFAULT_CPU_WEIGHT
 from dltools.notation.limits import only
 from dltools.plan.forecast.promise import Due
-from dltools.plan.policy.interface import Allocation, HostState
+from dltools.plan.policy.interface import HostState
 from dltools.plan.realisation.bounds import can_be_done, within_bounds
 from dltools.plan.realisation.feeders import feeders
 from dltools.plan.realisation.mode import Mode, ModeChoice
@@ -76,7 +76,8 @@ def realise(
     jobs, and are none any more.
     """
     competing = list(silent) if host.cpus > 0 and choice.mode in _ORDERED else []
-    shares = _given_shares(host)
+    given = {job.id: host.previous[job.id] for job in host.jobs if job.id in host.previous}
+    shares = {key: one for key, one in given.items() if one.share is not None and host.cpus > 0}
     found = Realisation(choice.mode, choice.why, queue=queue or Queue(), unable=choice.unable)
     if not choice.unable:
         jobs = [*(job for job in host.jobs if job.id in shares), *competing]
@@ -100,14 +101,6 @@ def realise(
 def _defaults(mode: Mode) -> Settings:
     """Return what containers begin with, of that which a mode sets."""
     return only(_DEFAULTS, (_SETS.get(mode, "weight"),))
-
-
-def _given_shares(host: HostState) -> dict[str, Allocation]:
-    """Return the allocations of a host's jobs that have a share, none on a host of unknown size."""
-    if host.cpus <= 0:
-        return {}
-    given = ((job.id, host.previous.get(job.id)) for job in host.jobs)
-    return {key: one for key, one in given if one is not None and one.share is not None}
 
 
 def _in_mode(host: SharedHost, state: HostState) -> Realisation:

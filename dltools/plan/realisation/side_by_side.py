@@ -152,11 +152,9 @@ def cores(host: SharedHost) -> Realisation:
     others = [job for job in jobs if job.id not in lists]
     need = sum(busy_threads(job) for job in others)
     if unknown or need > len(free):
-        what = (
-            f"the threads of {unknown[0].name} are unknown"
-            if unknown
-            else f"{need} threads on {len(free)} CPUs"
-        )
+        what = f"{need} threads on {len(free)} CPUs"
+        if unknown:
+            what = f"the threads of {unknown[0].name} are unknown"
         note = f"no job is pinned: {what}, and a job with fewer CPUs than threads slows down"
         return host.realisation(note, settings=everywhere)
     if len(jobs) == 1:
@@ -175,7 +173,11 @@ def cores(host: SharedHost) -> Realisation:
     return host.realisation(note, settings=settings)
 
 
-def _owners_lists(host: SharedHost, every: Sequence[int]) -> dict[str, list[int]]:
+_Lists = dict[str, list[int]]
+"""CPUs of jobs, by id."""
+
+
+def _owners_lists(host: SharedHost, every: Sequence[int]) -> _Lists:
     """Return those of the host's CPUs that owners asked for, of jobs whose owners did not ask for
     all."""
     if not host.choice.queue.respects_owners:
@@ -188,10 +190,10 @@ def _owners_lists(host: SharedHost, every: Sequence[int]) -> dict[str, list[int]
     }
 
 
-def _taken(host: SharedHost, lists: Mapping[str, list[int]]) -> dict[str, list[int]]:
+def _taken(host: SharedHost, lists: _Lists) -> _Lists:
     """Return as many CPUs of its owner's list for each job as it has threads; the shortest list
     chooses first. A job for which too few are left is left out."""
-    found: dict[str, list[int]] = {}
+    found: _Lists = {}
     taken: set[int] = set()
     jobs = [job for job in host.jobs if job.id in lists]
     for job in sorted(jobs, key=lambda job: (len(lists[job.id]), job.name, job.id)):
@@ -204,11 +206,7 @@ def _taken(host: SharedHost, lists: Mapping[str, list[int]]) -> dict[str, list[i
 
 
 def _with_spare(
-    host: SharedHost,
-    line: Sequence[Job],
-    free: list[int],
-    lists: Mapping[str, list[int]],
-    pinned: dict[str, list[int]],
+    host: SharedHost, line: list[Job], free: list[int], lists: _Lists, pinned: _Lists
 ) -> dict[str, int]:
     """Give each spare CPU to the job with the largest share for each of its CPUs that may have it.
 

@@ -203,7 +203,7 @@ class RecordedHost:
             seconds = rows["cpu_seconds"][low + number : high : many]
             demands = rows["demand_cores"][low + number : high : many]
             states = rows["state"][low + number : high : many]
-            use.note_demand(times, demands, seconds, states, container.in_force)
+            use.note_demand((times, seconds, demands), states, container.in_force)
             if is_throttled:
                 use.throttled = use.throttled.after(times, throttled[number::many])
             if number in changed:
@@ -216,8 +216,7 @@ class RecordedHost:
             if not progress.metrics:
                 weights = rows["cpu_weight"][low + number : high : many]
                 known = [_known(weight) for weight in weights]
-                most = container.waits_up_to
-                use.note_busy(times, demands, seconds, known, waits_up_to=most)
+                use.note_busy((times, seconds, demands), known, container.waits_up_to)
             use.add_samples(times, seconds)
             points = self.samples.points.get(key)
             if points:
@@ -293,13 +292,8 @@ class RecordedHost:
                 low = bisect.bisect_left(found.times, started, low, high)
                 if low == high:
                     continue
-            container.add_points(
-                metric,
-                found.times[low:high],
-                found.values[low:high],
-                found.steps[low:high],
-                curves=self.requirements.curves,
-            )
+            columns = found.times[low:high], found.values[low:high], found.steps[low:high]
+            container.add_points(metric, columns, curves=self.requirements.curves)
             spans.append((found, low, high))
         was_counted = progress.is_counted
         progress.step = _newest(spans, "steps", progress.step)

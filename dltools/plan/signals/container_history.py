@@ -16,6 +16,7 @@ from dltools.observations import roles
 from dltools.observations.host_samples import GpuUse
 from dltools.observations.roles import Judgement, Reports
 from dltools.plan.signals.in_force import InForce, Member, Membership, Owner, Runtime
+from dltools.plan.signals.metric_series import Columns
 from dltools.plan.signals.progress import Progress
 from dltools.plan.signals.targets import parse
 from dltools.plan.signals.use import Use
@@ -160,21 +161,13 @@ class ContainerHistory:
             self.standing.observed = observed
             self.judge()
 
-    def add_points(
-        self,
-        metric: str,
-        times: Sequence[int],
-        values: Sequence[float],
-        steps: Sequence[int | None],
-        *,
-        curves: bool = False,
-    ) -> None:
+    def add_points(self, metric: str, points: Columns, *, curves: bool = False) -> None:
         """Remember progress points in order of time; with `curves` for the learning curve too."""
-        if not times:
+        if not points[0]:
             return
         self.use.is_busy = False
         reports, is_new = self.progress.reports, metric not in self.progress.metrics
-        self.progress.add(metric, (times, values, steps), self.use, curves=curves)
+        self.progress.add(metric, points, self.use, curves=curves)
         if reports < self.progress.reports == 2:
             # What compiled and loaded until then says nothing of its training.
             self.use.cpu = self.use.cpu.newest

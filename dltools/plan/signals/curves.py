@@ -83,12 +83,8 @@ def _fitted(first: float, last: float, levels: Sequence[float]) -> Curve:
 
 def _usable(works: Sequence[float], values: Sequence[float]) -> list[tuple[float, float]]:
     """Return the (work, value) pairs that are finite, as are their squares."""
-    points = list(zip(works, values, strict=True))
-    if not (all(map(math.isfinite, values)) and all(map(math.isfinite, works))):
-        points = [(w, v) for w, v in points if math.isfinite(w) and math.isfinite(v)]
-    if any(abs(v) > _LARGEST for _, v in points):
-        points = [(w, v) for w, v in points if abs(v) <= _LARGEST]
-    return points
+    points = zip(works, values, strict=True)
+    return [(w, v) for w, v in points if math.isfinite(w) and abs(v) <= _LARGEST]
 
 
 def _blocks(points: list[tuple[float, float]]) -> list[tuple[float, float]]:
@@ -162,17 +158,15 @@ class Curve:
         """
         votes = []
         for k, a, b, weight in self.voters:
-            u = None if b == 0 else SHAPES[k].where((target - a) / b)
-            if u is None or u < 0:
-                votes.append((math.inf, weight))
-            else:
-                votes.append((max(0.0, u - 1.0) * (self.last - self.first), weight))
+            u = SHAPES[k].where((target - a) / b) if b else math.inf
+            left = math.inf if u < 0 else max(0.0, u - 1.0) * (self.last - self.first)
+            votes.append((left, weight))
         return _median(votes)
 
     @cached_property
     def end(self) -> float | None:
         """The value that the curve tends to; None if most of the vote has no asymptote."""
-        ends = [(a, weight) for k, a, _, weight in self.voters if SHAPES[k].kind.has_asymptote]
+        ends = [(a, weight) for k, a, _, weight in self.voters if SHAPES[k].kind in _WITH_ASYMPTOTE]
         if sum(weight for _, weight in ends) < 0.5 * sum(voter[3] for voter in self.voters):
             return None
         return _median(ends)
@@ -213,10 +207,9 @@ class Family(IntEnum):
     EXP = 2
     POWER = 3
 
-    @property
-    def has_asymptote(self) -> bool:
-        """Whether the shapes tend to a value."""
-        return self in (Family.EXP, Family.POWER)
+
+_WITH_ASYMPTOTE = (Family.EXP, Family.POWER)
+"""Families whose shapes tend to a value."""
 
 
 @dataclass(slots=True)
@@ -250,17 +243,15 @@ class Shape:
             return math.exp(-self.rate * u)
         return float((1 + u / self.offset) ** -self.rate)
 
-    def where(self, level: float) -> float | None:
-        """Return the u at which the shape has this value, None where it never does."""
+    def where(self, level: float) -> float:
+        """Return the u at which the shape has this value, infinity where it never does."""
         if self.kind is Family.LINE:
             return level
-        if self.kind is not Family.LOG:
-            if level <= 0:
-                return None
-            level = -math.log(level) / self.rate
+        if self.kind in _WITH_ASYMPTOTE:
+            level = -math.log(level) / self.rate if level > 0 else math.inf
         if self.kind is Family.EXP:
             return level
-        return self.offset * math.expm1(level) if level < 50 else None
+        return self.offset * math.expm1(level) if level < 50 else math.inf
 
 
 _EXPONENTS = (0.5, 0.75, 1.0, 1.3, 1.7, 2.2, 2.8, 3.6, 4.6, 6.0, 8.0, 11.0, 15.0, 20.0)

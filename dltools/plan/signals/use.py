@@ -37,6 +37,10 @@ LOOKS = _LOOKS + 1
 """Number of newest samples from which all follows while no demand is known."""
 
 
+Samples = tuple[Sequence[int], Sequence[float], Sequence[float]]
+"""New samples: their times (microseconds), the CPU seconds so far, and the CPUs wanted; NaN for
+what is unknown."""
+
 _Sample = tuple[int, float]
 _Look = tuple[int, float, float, str | None]
 
@@ -194,16 +198,10 @@ class Use:
                 self.samples.clear()
             self.samples.append((time, used))
 
-    def note_demand(
-        self,
-        times: Sequence[int],
-        demands: Sequence[float],
-        seconds: Sequence[float],
-        states: Sequence[str | None],
-        before: InForce,
-    ) -> None:
+    def note_demand(self, new: Samples, states: Sequence[str | None], before: InForce) -> None:
         """Update `cpu` from new samples, before their counters are added. `before`: the limits in
         force at the sample before them."""
+        times, seconds, demands = new
         last, takes_turns = self.samples[-1] if self.samples else None, before.turn_s is not None
         is_known = any(map(eq, demands, demands))  # NaN equals nothing
         if not (is_known or takes_turns or "paused" in states) and _are_rising(seconds[-LOOKS:]):
@@ -212,39 +210,28 @@ class Use:
         looks = zip(times, seconds, demands, states, strict=True)
         self.cpu = self.cpu.after(looks, last, before.state, takes_turns=takes_turns)
 
-    def note_busy(
-        self,
-        times: Sequence[int],
-        demands: Sequence[float],
-        seconds: Sequence[float],
-        weights: Sequence[float | None],
-        *,
-        waits_up_to: float,
-    ) -> None:
-        """Update `is_busy` from new counter samples, before they are added.
+    def note_busy(self, new: Samples, weights: Sequence[float | None], waits_up_to: float) -> None:
+        """Update `is_busy` from new samples, before their counters are added.
 
-        `demands`: the CPUs wanted (NaN: unknown); `weights`: the weight in force at each sample. A
-        container that others keep from the CPUs is busy, too. One that may wait in the queue, as it
-        has a weight of `waits_up_to` or less, or an unknown one, never becomes idle.
+        `weights`: the weight in force at each sample. A container that others keep from the CPUs is
+        busy, too. One that may wait in the queue, as it has a weight of `waits_up_to` or less, or
+        an unknown one, never becomes idle.
         """
         last = self.samples[-1] if self.samples else None
         if last is None and self.started is not None:
-            self.is_busy = times[0] - self.started <= _NEW_S * MICRO
+            self.is_busy = new[0][0] - self.started <= _NEW_S * MICRO
             last = (self.started, 0.0)
-        for time, used, weight, wanted in zip(times, seconds, weights, demands, strict=True):
+        for time, used, wanted, weight in zip(*new, weights, strict=True):
             if math.isnan(used):
                 continue
-            self.is_busy |= wanted >= idleness.BUSY_CORES
-            if last is not None and time > last[0] and used >= last[1]:
-                cores = (used - last[1]) * MICRO / (time - last[0])
-                may_wait = weight is None or weight <= waits_up_to
-                is_short = time - last[0] < round(idleness.LOOK_S * MICRO)
-                if cores >= idleness.BUSY_CORES:
-                    self.is_busy = True
-                elif cores < idleness.SILENT_CORES and not (
-                    may_wait or wanted >= idleness.BUSY_CORES or is_short
-                ):
-                    self.is_busy = False
+            known = last is not None and time > last[0] and used >= last[1]
+            cores = (used - last[1]) * MICRO / (time - last[0]) if last and known else math.nan
+            is_short = last is not None and time - last[0] < round(idleness.LOOK_S * MICRO)
+            is_silent = cores < idleness.SILENT_CORES and not is_short
+            if wanted >= idleness.BUSY_CORES or cores >= idleness.BUSY_CORES:
+                self.is_busy = True
+            elif is_silent and weight is not None and weight > waits_up_to:
+                self.is_busy = False
             last = (time, used)
 
     def note_gpus(self, times: Sequence[int], uses: Sequence[Mapping[str, GpuUse] | None]) -> bool:

@@ -85,7 +85,7 @@ def test_what_seemed_to_train_and_serves_is_no_longer_a_job() -> None:
     host = host_history(one, history(name="never-touched"))
     one.managed = True
     assert host.no_longer_jobs() == ()
-    one.add_points("latency_seconds", [1], [0.1], [None])
+    one.add_points("latency_seconds", ([1], [0.1], [None]))
     assert (host.jobs(), host.no_longer_jobs()) == ((), (one,))
 
 

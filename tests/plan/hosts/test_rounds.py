@@ -103,9 +103,9 @@ def test_a_second_report_starts_a_round_where_new_jobs_explore(silent_jobs, roun
     a = history({"loss": [(0.0, 1.0)]}, [(0.0, 0.0)], name="a")
     host = host_history(a)
     run(rounds, host, 0)
-    a.add_points("loss", [MICRO], [0.9], [None])
+    a.add_points("loss", ([MICRO], [0.9], [None]))
     run(rounds, host, 1)
-    a.add_points("loss", [2 * MICRO], [0.8], [None])  # the third tells nothing new
+    a.add_points("loss", ([2 * MICRO], [0.8], [None]))  # the third tells nothing new
     run(rounds, host, 2)
     assert len(policy.seen) == rounds_run
 

@@ -31,7 +31,7 @@ def job(name: str, *gpus: str, slope: float = 0.1, share: float = 0.9) -> Contai
         made.note_gpus([t * MICRO], [{one: GpuUse(share) for one in gpus}])
     times = [t * MICRO for t in range(1, 61)]
     values = [1 / (1 + slope * t) for t in range(1, 61)]
-    made.add_points("loss", times, values, [None] * 60, curves=True)
+    made.add_points("loss", (times, values, [None] * 60), curves=True)
     return made
 
 

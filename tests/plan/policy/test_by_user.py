@@ -34,7 +34,7 @@ def job(number: int, user: str, priority: float = 1.0) -> ContainerHistory:
     labels = {"dltools.user": user} if user else {}
     made.label(labels | ({"dltools.priority": repr(priority)} if priority != 1 else {}))
     made.use.add_samples([1_000_000, 2_000_000], [0.0, 1.0 + number])
-    made.add_points("loss", [1_500_000, 2_000_000], [2.0, 1.0 / (1 + number)], [1, 2])
+    made.add_points("loss", ([1_500_000, 2_000_000], [2.0, 1.0 / (1 + number)], [1, 2]))
     return made
 
 

@@ -139,7 +139,7 @@ def growing(name: str, rate: float) -> ContainerHistory:
     made.use.samples = [(NOW - s * MICRO, 100.0 - s) for s in (20, 10, 0)]
     made.progress.metrics["loss"] = Series()
     times = [NOW - 15 * MICRO, NOW - 5 * MICRO]
-    made.add_points("loss", times, [1.0, 1.0 - 10 * rate], [None, None])
+    made.add_points("loss", (times, [1.0, 1.0 - 10 * rate], [None, None]))
     return made
 
 

@@ -103,11 +103,11 @@ def test_samples_in_pieces_are_the_samples_as_a_whole(seconds, cut) -> None:
 
 def test_points_that_come_late_or_twice_are_put_in_order_once() -> None:
     job = history()
-    job.add_points("loss", [1, 3], [1.0, 3.0], [None, None])
-    job.add_points("loss", [2, 3], [2.0, 3.0], [None, None])
+    job.add_points("loss", ([1, 3], [1.0, 3.0], [None, None]))
+    job.add_points("loss", ([2, 3], [2.0, 3.0], [None, None]))
     assert job.progress.metrics["loss"].times == [1, 2, 3]
-    job.add_points("loss", [], [], [])
-    job.add_points("empty", [], [], [])
+    job.add_points("loss", ([], [], []))
+    job.add_points("empty", ([], [], []))
     assert list(job.progress.metrics) == ["loss"]
 
 
@@ -118,15 +118,15 @@ def test_a_learning_curve_has_the_new_finite_points_by_work() -> None:
     assert learning is not None
     assert (learning.works, learning.values) == ([2.0, 6.0], [3.0, 2.0])
     times = [12 * MICRO, 16 * MICRO, 18 * MICRO]
-    job.add_points("loss", times, [2.0, 1.0, math.inf], [None] * 3, curves=True)
+    job.add_points("loss", (times, [2.0, 1.0, math.inf], [None] * 3), curves=True)
     assert (learning.works, learning.values) == ([2.0, 6.0, 8.0], [3.0, 2.0, 1.0])
-    job.add_points("loss", times[:2], [2.0, 1.0], [None] * 2, curves=True)  # nothing new
+    job.add_points("loss", (times[:2], [2.0, 1.0], [None] * 2), curves=True)  # nothing new
     assert learning.values == [3.0, 2.0, 1.0]
 
 
 def test_without_curves_there_is_no_learning_history() -> None:
     job = history()
-    job.add_points("loss", [1], [1.0], [None])
+    job.add_points("loss", ([1], [1.0], [None]))
     assert job.progress.metrics["loss"].learning is None
 
 
@@ -138,7 +138,7 @@ TIERS = {"dltools.metric": "loss", "dltools.target": "0.5", "dltools.target.fina
 def test_the_first_points_that_meet_the_targets_are_noted() -> None:
     job = history({"loss": [(1, 0.9), (2, 0.5), (3, 0.7), (4, 0.1), (5, 0.05)]}, labels=TIERS)
     assert (job.progress.met_first, job.progress.met_final) == (2 * MICRO, 4 * MICRO)
-    job.add_points("loss", [6 * MICRO], [0.01], [None])
+    job.add_points("loss", ([6 * MICRO], [0.01], [None]))
     assert (job.progress.met_first, job.progress.met_final) == (2 * MICRO, 4 * MICRO)
 
 
@@ -171,8 +171,8 @@ def test_a_clone_shares_nothing_that_changes() -> None:
     twin = copied(job)
     assert twin == job
     twin.use.add_samples([30 * MICRO], [20.0])
-    twin.add_points("loss", [6 * MICRO], [0.5], [None])
-    twin.add_points("accuracy", [6 * MICRO], [0.5], [None])
+    twin.add_points("loss", ([6 * MICRO], [0.5], [None]))
+    twin.add_points("accuracy", ([6 * MICRO], [0.5], [None]))
     assert len(job.use.samples) == 3
     assert {name: one.values for name, one in job.progress.metrics.items()} == {"loss": [1.0]}
 
@@ -194,7 +194,7 @@ def demanding(*samples: Sample, turn_s: float | None = None) -> ContainerHistory
     job.in_force = job.in_force._replace(turn_s=turn_s)
     for second, wanted, used, state in samples:
         time = round(second * MICRO)
-        job.use.note_demand([time], [wanted], [used], [state], job.in_force)
+        job.use.note_demand(([time], [used], [wanted]), [state], job.in_force)
         job.in_force = job.in_force._replace(state=state)
         job.use.add_samples([time], [used])
     return job
@@ -212,11 +212,11 @@ def test_what_compiles_before_the_first_reports_says_nothing_of_the_training() -
     waiting: list[Sample] = [(t, 2.0, 6.0 + 0.1 * (t - 3), "running") for t in range(4, 12)]
     job = demanding(*compiling, *waiting)
     assert job.use.cpu.demand == 32.0
-    job.add_points("loss", [10 * MICRO], [0.5], [1])
+    job.add_points("loss", ([10 * MICRO], [0.5], [1]))
     assert job.use.cpu.demand == 32.0
-    job.add_points("loss", [11 * MICRO], [0.4], [2])
+    job.add_points("loss", ([11 * MICRO], [0.4], [2]))
     assert job.use.cpu.demand == 2.0
-    job.add_points("loss", [12 * MICRO], [0.3], [3])
+    job.add_points("loss", ([12 * MICRO], [0.3], [3]))
     assert job.use.cpu.demands == (2.0,)
 
 

@@ -79,7 +79,7 @@ def begins_on_cpu(*, used_at: float = 5.0) -> ContainerHistory:
         [round(t * MICRO) for t in times], [{"a": GpuUse(float(t >= used_at))} for t in times]
     )
     at = [round(second * MICRO) for second in range(2, 22, 2)]
-    job.add_points("loss", at, [1 / time for time in at], [None] * 10, curves=True)
+    job.add_points("loss", (at, [1 / time for time in at], [None] * 10), curves=True)
     positions = [(time, None, float(epoch)) for epoch, time in enumerate(at)]
     job.progress.note_positions(positions, job.use)
     job.progress.epoch = 9.0

@@ -29,14 +29,14 @@ def test_candidates_are_validation_losses_first() -> None:
 def test_a_loss_that_is_always_0_comes_last() -> None:
     job = history({"policy_loss": [(1.0, 0.0), (2.0, 0.0)], "kl": [(1.0, 0.1)]})
     assert candidates(job) == ["kl", "policy_loss"]
-    job.add_points("policy_loss", [3_000_000], [0.5], [None])
+    job.add_points("policy_loss", ([3_000_000], [0.5], [None]))
     assert candidates(job) == ["policy_loss", "kl"]
 
 
 def test_a_metric_that_was_never_finite_is_no_candidate() -> None:
     job = history({"val_loss": [(1.0, math.nan)], "loss": [(1.0, 0.5)]})
     assert candidates(job) == ["loss"]
-    job.add_points("val_loss", [2_000_000], [0.5], [None])
+    job.add_points("val_loss", ([2_000_000], [0.5], [None]))
     assert candidates(job) == ["val_loss", "loss"]
     labels = {"dltools.metric": "f1"}
     assert candidates(history({"f1": [(1, math.inf)], "loss": [(1, 1)]}, labels=labels)) == ["loss"]

@@ -280,9 +280,11 @@ def on_gpu(points: list[tuple[float, float]], uses: list[tuple[float, float]]) -
     job.note_gpus(times, [{"GPU-1": GpuUse(share)} for _, share in uses])
     job.add_points(
         "loss",
-        [round(second * MICRO) for second, _ in points],
-        [value for _, value in points],
-        [None] * len(points),
+        (
+            [round(second * MICRO) for second, _ in points],
+            [value for _, value in points],
+            [None] * len(points),
+        ),
         curves=True,
     )
     return job
