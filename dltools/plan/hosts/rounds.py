@@ -99,7 +99,7 @@ class Rounds:
         self.options = replace(options, queue=queue, policy=policy.name)
         if self.requirements.users:
             self.options = replace(self.options, queue=replace(self.options.queue, users="fair"))
-        elif options.queue.is_fair_among_users:
+        elif options.queue.users == "fair":
             self.policy = FairAmongUsers(policy)
 
     def run(

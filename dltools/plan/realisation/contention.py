@@ -60,7 +60,9 @@ class Contention:
         Before turns begin, jobs that waited at low weights get the default back.
         """
         found = ordered.compared
-        if self.paused_at is None or found is None or self.ahead >= found.order_by_turns:
+        if self.paused_at is None or found is None:
+            return ordered
+        if self.ahead >= (found.ordered / found.turns if found.wins else 1.0):
             return ordered
         is_even = self.paused_at == now
         mode = Mode.WEIGHT if is_even else Mode.ROTATE

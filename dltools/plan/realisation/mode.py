@@ -72,16 +72,6 @@ class QueueParameters:
         choices=("alone", "fair"),
     )
 
-    @property
-    def is_fair_among_users(self) -> bool:
-        """Whether the CPUs are shared among users first, then among the jobs of each."""
-        return self.users == "fair"
-
-    @property
-    def respects_owners(self) -> bool:
-        """Whether what owners asked for bounds what is set."""
-        return self.owners == "respect"
-
 
 @dataclass(frozen=True, slots=True)
 class RealisationOptions:
@@ -162,19 +152,12 @@ class Comparison:
         passed_s = (now - self.made) / MICRO
         return {run: max(0.0, end - passed_s) for run, end in self.ends_s.items()}
 
-    @property
-    def order_by_turns(self) -> float:
-        """The mean time in order, as a part of that in equal turns."""
-        return self.ordered / self.turns if self.wins else 1.0
-
     def __str__(self) -> str:
         """Say it in words."""
-        named = (
-            ("in order", self.ordered),
-            ("in turns", self.turns),
-            ("side by side", self.beside),
-        )
-        known = [f"{name} {format_seconds(mean)}" for name, mean in named if math.isfinite(mean)]
+        means = {"in order": self.ordered, "in turns": self.turns, "side by side": self.beside}
+        known = [
+            f"{name} {format_seconds(mean)}" for name, mean in means.items() if math.isfinite(mean)
+        ]
         found = f"{', '.join(known)} in the mean"
         if self.error is not None:
             found += f" (forecasts were {100 * self.error:.0f} % off)"

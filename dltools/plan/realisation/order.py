@@ -58,10 +58,9 @@ def standings(host: SharedHost) -> dict[str, Standing]:
     """Return the standing of each job that does not serve; an unlimited job equals the first, or
     waits for its turn if nothing is known of it for long (see `runs_in_no_order`)."""
     jobs = [job for job in host.jobs if not is_serving(job)]
-    if host.choice.are_equal:
-        explore = host.exploring
-        return {job.id: standing(host, job) if job.id in explore else _EQUAL for job in jobs}
     found = {job.id: standing(host, job) for job in jobs}
+    if host.choice.are_equal:
+        return {key: one if key in host.exploring else _EQUAL for key, one in found.items()}
     unlimited = {job.id for job in host.jobs if host.is_unlimited(job)} - host.exploring
     others = found.keys() - unlimited - host.exploring
     best = min((found[key] for key in others), default=_EQUAL)
@@ -76,13 +75,9 @@ def runs_in_no_order(host: SharedHost, jobs: Iterable[Job]) -> frozenset[str]:
 
     They are silent although they have explored, or have had `_KNOWN_BY_S`.
     """
-    return frozenset(
-        job.run_id
-        for job in jobs
-        if host.is_unlimited(job)
-        and job.id not in host.exploring
-        and (job.progress.reports < 2 or job.use.attained >= _KNOWN_BY_S)
-    )
+    left = [job for job in jobs if host.is_unlimited(job) and job.id not in host.exploring]
+    last = [job for job in left if job.progress.reports < 2 or job.use.attained >= _KNOWN_BY_S]
+    return frozenset(job.run_id for job in last)
 
 
 def in_order(host: SharedHost, found: Mapping[str, Standing]) -> list[Job]:
@@ -214,11 +209,8 @@ def urgent_runs(host: SharedHost, jobs: Sequence[Job]) -> frozenset[str]:
     """
     waits = {job.run_id: _due(host, job).wait_s for job in jobs}
     until_s = TURN_S if min(waits.values(), default=math.inf) <= _TICK_S else _TICK_S
-    return frozenset(
-        run_id
-        for run_id, wait_s in waits.items()
-        if wait_s <= until_s or host.queue.in_urgent_turn(run_id, host.now)
-    )
+    in_turn = [run_id for run_id in waits if host.queue.in_urgent_turn(run_id, host.now)]
+    return frozenset(in_turn).union(key for key, wait_s in waits.items() if wait_s <= until_s)
 
 
 def due_in_time(host: SharedHost, waiting: Iterable[Job], queue: Queue) -> Queue:
@@ -302,7 +294,7 @@ def _turns(
     many. The user whose turn is next goes first.
     """
     waited = {job.id: host.queue.turn(job.run_id, host.now) for job in jobs}
-    users = by_user(jobs) if host.choice.queue.is_fair_among_users else {}
+    users = by_user(jobs) if host.choice.queue.users == "fair" else {}
     turns: dict[str, _Turn] = {}
     if len(users) < 2:
         for job in jobs:

@@ -94,7 +94,7 @@ def realise(
         ends_s=choice.compared.left_s(now) if choice.compared else {},
     )
     everyone = (*host.jobs, *without_progress, *silent, *leaving)
-    found, respects_owners = _without_earlier(found, everyone), choice.queue.respects_owners
+    found, respects_owners = _without_earlier(found, everyone), choice.queue.owners == "respect"
     return within_bounds(found, everyone, host.cpus, respects_owners=respects_owners)
 
 
@@ -177,11 +177,8 @@ def _by_wish(host: SharedHost) -> Realisation:
 def _without_earlier(found: Realisation, jobs: Sequence[Job]) -> Realisation:
     """Return a realisation that takes back what earlier plans have set and this mode does not."""
     sets = _defaults(found.mode)
-    earlier = {
-        job.id: only(_DEFAULTS, job.owner.planned.keys() - sets.keys())
-        for job in jobs
-        if job.owner.planned.keys() - sets.keys()
-    }
+    names = {job.id: job.owner.planned.keys() - sets.keys() for job in jobs}
+    earlier = {key: only(_DEFAULTS, own) for key, own in names.items() if own}
     settings = {key: one | found.settings.get(key, {}) for key, one in earlier.items()}
     return replace(found, settings={**found.settings, **settings})
 
@@ -197,14 +194,14 @@ def _bystanders(mode: Mode, jobs: Sequence[Job]) -> dict[str, str]:
 def _under_other_parents(jobs: Sequence[Job]) -> dict[str, str]:
     """Return the jobs whose weights do not compare with those of the most, and why. A job whose
     parent is unknown is taken for one of the most."""
-    parents = [job.in_force.cgroup_parent for job in jobs]
-    counts = Counter(parent for parent in parents if parent is not None)
+    parents = {job.id: job.in_force.cgroup_parent for job in jobs}
+    counts = Counter(parent for parent in parents.values() if parent is not None)
     if len(counts) < 2:
         return {}
     most = min(counts, key=lambda parent: (-counts[parent], parent))
     return {
-        job.id: f"under {parent}, others under {most}: {NO_COMPARISON}"
-        for job, parent in zip(jobs, parents, strict=True)
+        key: f"under {parent}, others under {most}: {NO_COMPARISON}"
+        for key, parent in parents.items()
         if parent not in (None, most)
     }
 

@@ -83,17 +83,14 @@ class SharedHost:
         found = self.allocations[job.id]
         if not found.unlimited and found.share is not None:
             return found.share
-        known = [
-            one.share
-            for one in self.allocations.values()
-            if one.share is not None and not one.unlimited
-        ]
+        limited = [one for one in self.allocations.values() if not one.unlimited]
+        known = [one.share for one in limited if one.share is not None]
         return math.fsum(known) / len(known) if known else 1 / len(self.jobs)
 
     def wishes(self) -> list[tuple[float, list[Job]]]:
         """Return the jobs whose owners asked for the same weight, the smallest weight first, as a
         multiple of the default; all together where owners do not count."""
-        if not self.choice.queue.respects_owners:
+        if self.choice.queue.owners != "respect":
             return [(1.0, self.jobs)]
         found: dict[int, list[Job]] = {}
         for job in self.jobs:
@@ -111,7 +108,7 @@ class SharedHost:
 
     def most_cpus(self, job: Job) -> float:
         """Return the largest quota that a job can have, in cores."""
-        owners = job.owner.cpus if self.choice.queue.respects_owners else None
+        owners = job.owner.cpus if self.choice.queue.owners == "respect" else None
         return self.cpus if owners is None else min(owners, self.cpus)
 
     def is_unlimited(self, job: Job) -> bool:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from itertools import islice
 from typing import Any
 
 from dltools.notation.cpu_weights import DEFAULT_CPU_WEIGHT, LEAST_WEIGHT, MOST_WEIGHT, whole_weight
@@ -77,7 +78,7 @@ def weights(host: SharedHost) -> Realisation:
     Weights are work-conserving: what one job leaves the others take. Where the choice is even, each
     job has as much, unless users come first and differ.
     """
-    is_by_user = host.choice.queue.is_fair_among_users and not are_of_one_user(host.jobs)
+    is_by_user = host.choice.queue.users == "fair" and not are_of_one_user(host.jobs)
     if host.choice.is_even and not is_by_user:
         return _evenly(host)
     shares, fair = _without_starvation(host)
@@ -161,11 +162,8 @@ def cores(host: SharedHost) -> Realisation:
         return host.realisation("one job has all CPUs", settings=everywhere)
     line = order.in_order(host, {job.id: order.standing(host, job) for job in jobs})
     counts = _with_spare(host, line, free, lists, pinned)
-    at = 0
-    for job in line:
-        if job.id not in lists:
-            pinned[job.id] = free[at : at + counts[job.id]]
-            at += counts[job.id]
+    left = iter(free)
+    pinned |= {key: list(islice(left, count)) for key, count in counts.items()}
     settings = everywhere | {key: {"cpuset": format_cpus(cpus)} for key, cpus in pinned.items()}
     shared = [job.name for job in jobs if job.id not in pinned]
     note = "each job has CPUs of its own"
@@ -180,7 +178,7 @@ _Lists = dict[str, list[int]]
 def _owners_lists(host: SharedHost, every: Sequence[int]) -> _Lists:
     """Return those of the host's CPUs that owners asked for, of jobs whose owners did not ask for
     all."""
-    if not host.choice.queue.respects_owners:
+    if host.choice.queue.owners != "respect":
         return {}
     asked = {job.id: set(parse_cpus(job.owner.cpuset or "")) for job in host.jobs}
     return {
@@ -215,11 +213,8 @@ def _with_spare(
     """
     counts = {job.id: busy_threads(job) for job in line if job.id not in lists}
     while len(free) > sum(counts.values()):
-        able = [
-            job
-            for job in line
-            if job.id in counts or (job.id in pinned and set(lists[job.id]) & set(free))
-        ]
+        takers = [key for key in pinned if not set(free).isdisjoint(lists[key])]
+        able = [job for job in line if job.id in counts or job.id in takers]
         if not able:
             break
         sizes = {**counts, **{key: len(cpus) for key, cpus in pinned.items()}}

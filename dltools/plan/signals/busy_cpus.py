@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from dltools.notation.times import MICRO
 
@@ -23,8 +23,7 @@ CONTESTED, CALM = 0.9, 0.8
 """CPUs become contested at the first share of busy CPUs, and stop being so below the second."""
 
 
-@dataclass(frozen=True, slots=True)
-class BusyCpus:
+class BusyCpus(NamedTuple):
     """The load of a host at its newest samples.
 
     `samples`: times (microseconds) and the CPU seconds that everything on the host had used, back
@@ -79,8 +78,7 @@ _OTHERS_S = 4.0
 """The shortest time over which the use of others is measured (s)."""
 
 
-@dataclass(frozen=True, slots=True)
-class OthersUse:
+class OthersUse(NamedTuple):
     """What programs that are no jobs use of a host's CPUs: the host's use less that of its jobs.
 
     It is measured while no job comes or goes: what a job used that has just ended would count as

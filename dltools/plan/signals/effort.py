@@ -19,6 +19,7 @@ import bisect
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from dltools.notation.times import MICRO
 from dltools.observations.host_samples import GpuUse
@@ -120,8 +121,7 @@ _NEWEST = 8
 """Number of newest intervals that count: later epochs may take longer."""
 
 
-@dataclass(frozen=True, slots=True)
-class EpochCost:
+class EpochCost(NamedTuple):
     """The cost of an epoch or a step, by intervals between reports.
 
     Of the newest interval: `position` is its last epoch or step, `work` the CPU seconds up to then,

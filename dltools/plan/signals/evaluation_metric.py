@@ -21,7 +21,6 @@ from statistics import fmean, variance
 from dltools.labels import METRIC, OBJECTIVE
 from dltools.observations import metric_names
 from dltools.plan.signals.job import Job
-from dltools.plan.signals.metric_series import Series
 
 _CLEARLY = 0.05
 """A metric is clearly worse or better than at first if it differs by this part of its first
@@ -61,12 +60,8 @@ def candidates(job: Job) -> list[str]:
     known = {name: one for name, one in job.progress.metrics.items() if one.count}
     if len(known) < 2:
         return list(known)
-    return metric_names.evaluation_order(
-        {
-            name: metric_names.Seen(one.peak, one.count, one.low == one.high)
-            for name, one in known.items()
-        }
-    )
+    seen = [metric_names.Seen(one.peak, one.count, one.low == one.high) for one in known.values()]
+    return metric_names.evaluation_order(dict(zip(known, seen, strict=True)))
 
 
 def metric_of(job: Job) -> str | None:
@@ -77,11 +72,9 @@ def metric_of(job: Job) -> str | None:
     """
     if has_values(job, job.progress.targets.metric):
         return job.progress.targets.metric
-    names = candidates(job)
-    judging = (
-        name for name in names if not job.progress.metrics[name].is_lost or has_diverged(job, name)
-    )
-    rest = names or sorted(job.progress.metrics, key=metric_names.evaluation_rank)
+    names, metrics = candidates(job), job.progress.metrics
+    judging = (name for name in names if not metrics[name].is_lost or has_diverged(job, name))
+    rest = names or sorted(metrics, key=metric_names.evaluation_rank)
     return next(judging, next(iter(rest), None))
 
 
@@ -120,13 +113,13 @@ def why_flat(metric: str) -> str:
     return f"{metric} is flat or fluctuates, which does not show whether an agent learns"
 
 
-def is_warming_up(series: Series, aim: str, value: float) -> bool:
-    """Tell whether a metric is warming up: its value is worse than its first one, and it has never
-    been better, like a loss while the learning rate rises. `aim` is "min" or "max"."""
-    first = series.first
-    if first is None:
+def is_warming_up(job: Job, metric: str, value: float) -> bool:
+    """Tell whether a job's metric is warming up: its value is worse than its first one, and it has
+    never been better, like a loss while the learning rate rises."""
+    series = job.progress.metrics[metric]
+    if series.first is None:
         return False
-    clearly = _CLEARLY * abs(first)
-    if aim == "max":
-        return first - value > clearly >= series.high - first
-    return value - first > clearly >= first - series.low
+    clearly = _CLEARLY * abs(series.first)
+    if objective(job, metric) == "max":
+        return series.first - value > clearly >= series.high - series.first
+    return value - series.first > clearly >= series.first - series.low

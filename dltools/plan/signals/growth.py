@@ -174,20 +174,16 @@ def _growth(job: Job, halves: _Halves, use: MeanUse, *, is_signed: bool) -> Grow
     """Return the growth between two spans of a metric, each with a finite value. `is_signed` counts
     only change for the better."""
     metric = halves.metric
-    series, aim = job.progress.metrics[metric], evaluation_metric.objective(job, metric)
     before, after = _mean(halves.before, halves.peak), _mean(halves.after, halves.peak)
     change = after - before
     progress = abs(change)
     if is_signed:
-        progress = max(0.0, change if aim == "max" else -change)
-        if (
-            progress == 0
-            and change
-            and evaluation_metric.is_warming_up(series, aim, after * halves.peak)
-        ):
-            return Growth(
-                metric, None, use.share, None, f"{metric} is worse than at first: warm-up"
-            )
+        is_up = evaluation_metric.objective(job, metric) == "max"
+        progress = max(0.0, change if is_up else -change)
+        warms_up = evaluation_metric.is_warming_up(job, metric, after * halves.peak)
+        if progress == 0 and change and warms_up:
+            note = f"{metric} is worse than at first: warm-up"
+            return Growth(metric, None, use.share, None, note)
     progress /= halves.span_s
     per = " per GPU second" if job.use.uses_gpu else ""
     if progress == 0:

@@ -123,9 +123,8 @@ class Series:
     def extend(self, points: Columns) -> Sequence[int]:
         """Insert points, which are in order of time. Return the indices of the new ones."""
         times, values, steps = points
-        if (len(times) > 1 and not all(map(lt, times, islice(times, 1, None)))) or (
-            self.times and times[0] <= self.times[-1]
-        ):
+        is_rising = all(map(lt, times, islice(times, 1, None)))
+        if not is_rising or (self.times and times[0] <= self.times[-1]):
             rows = enumerate(zip(times, values, steps, strict=True))
             return [number for number, point in rows if self.add(*point)]
         if math.isfinite(sum(values)):
@@ -163,6 +162,4 @@ class Series:
 
     def forget_learning(self) -> None:
         """Drop the learning history and its fit, because the unit of effort has changed."""
-        if self.learning is not None:
-            self.learning = LearningHistory()
-        self.curve, self.fitted = None, 0
+        self.learning, self.curve, self.fitted = None, None, 0

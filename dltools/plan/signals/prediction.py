@@ -84,9 +84,7 @@ def evidence(job: Job, metric: str | None) -> Evidence:
         return Evidence(metric, None, _TOO_FEW)
     if fluctuates and not _has_changed(series):
         return Evidence(metric, None, evaluation_metric.why_flat(metric))
-    if evaluation_metric.is_warming_up(
-        series, evaluation_metric.objective(job, metric), found.level
-    ):
+    if evaluation_metric.is_warming_up(job, metric, found.level):
         return Evidence(metric, None, f"{metric} is worse than at first: warm-up")
     return Evidence(metric, found, fluctuates=fluctuates)
 
@@ -165,9 +163,9 @@ def _to_length(job: Job, lengths: Iterable[Length]) -> Remaining | None:
         total, done = length.total, job.progress.position(length.unit)
         if done is not None and (0 < done < total or (done == total and not runs_on)):
             seconds = _at_its_cost(job, length, done)
-            cost = (
-                "cost unknown" if seconds is None else f"{seconds:.3g} {job.use.effort_unit} left"
-            )
+            cost = "cost unknown"
+            if seconds is not None:
+                cost = f"{seconds:.3g} {job.use.effort_unit} left"
             return Remaining(seconds, f"{length.unit} {done:g} of {total:g}: {cost}")
     return None
 
