@@ -32,25 +32,18 @@ USER = "dltools.user"  # whose job it is
 PRIORITY = "dltools.priority"  # its part among the jobs of its user, 1 without it
 MAY_PAUSE = "dltools.pause"  # allow: it may be paused although others look whether it answers
 LONGEST_PAUSE = "dltools.longest_pause"  # the longest time for which it may be paused, 0: never
+OF_TARGETS = (METRIC, OBJECTIVE, TARGET, FINAL, QOE, EPOCHS, STEPS, PROTECT, USER, PRIORITY)
+"""Labels that a targets file may give."""
 KNOWN = (
-    METRIC,
+    *OF_TARGETS,
     PATTERN,
     FILES,
     ENDPOINT,
-    OBJECTIVE,
-    TARGET,
-    FINAL,
-    QOE,
-    EPOCHS,
-    STEPS,
     CHECKPOINT,
     ORIGIN,
-    PROTECT,
     PLACED,
     JOB,
     ROLE,
-    USER,
-    PRIORITY,
     MAY_PAUSE,
     LONGEST_PAUSE,
 )

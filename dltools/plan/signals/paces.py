@@ -13,6 +13,7 @@ All rules are ours.
 from __future__ import annotations
 
 import bisect
+import math
 from collections.abc import Callable, Sequence
 from enum import StrEnum
 from typing import NamedTuple
@@ -156,11 +157,6 @@ class Pace(NamedTuple):
         return None if rate is None or self.best <= 0 else min(1.0, rate / self.best)
 
     @property
-    def report_cpu_s(self) -> float | None:
-        """The least CPU seconds from report to report, None if unknown."""
-        return self.stride / self.best if self.best > 0 else None
-
-    @property
     def has_one_busy_thread(self) -> bool:
         """Whether it has shown that it keeps only one thread busy, however many it has."""
         return self.has_been_free and self.peak <= _ONE_CPU
@@ -172,8 +168,8 @@ class Pace(NamedTuple):
 
     def _overdue(self, now: int, work: float) -> Pace:
         cpu_s, span_s = work - self.begin.work, (now - self.begin.time) / MICRO
-        due_s = self.report_cpu_s
-        if due_s is None or cpu_s < _OVERDUE * due_s or span_s <= 0:
+        due_s = self.stride / self.best if self.best > 0 else math.inf
+        if cpu_s < _OVERDUE * due_s or span_s <= 0:
             return self
         return self._with_seen_rate(self.stride / cpu_s, cpu_s / span_s)
 

@@ -18,21 +18,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+from dltools import labels as known_labels
 from dltools.errors import ConfigError
-from dltools.labels import (
-    EPOCHS,
-    FINAL,
-    METRIC,
-    OBJECTIVE,
-    PRIORITY,
-    PROTECT,
-    QOE,
-    STEPS,
-    TARGET,
-    USER,
-    response_time_s,
-)
-from dltools.labels import priority as known_priority
+from dltools.labels import EPOCHS, FINAL, METRIC, OBJECTIVE, QOE, STEPS, TARGET
 from dltools.observations import metric_names
 from dltools.text import suggestion
 
@@ -137,7 +125,7 @@ def _count(labels: Mapping[str, str], name: str, faults: list[str]) -> float | N
 
 def _duration(labels: Mapping[str, str], faults: list[str]) -> float | None:
     text = labels.get(QOE, "").strip()
-    seconds = response_time_s(text) if text else None
+    seconds = known_labels.response_time_s(text) if text else None
     if text and seconds is None:
         faults.append(f"{QOE} is a response time in seconds such as 0.2 or 200ms, not {text!r}")
     return seconds
@@ -157,10 +145,7 @@ class TargetMet:
     time: str
 
 
-_KEYS = {
-    label.rpartition(".")[2]: label
-    for label in (METRIC, OBJECTIVE, TARGET, FINAL, QOE, EPOCHS, STEPS, PROTECT, USER, PRIORITY)
-}
+_KEYS = {label.rpartition(".")[2]: label for label in known_labels.OF_TARGETS}
 """The keys of a targets file: labels by the last part of their names."""
 
 GivenLabels = list[tuple[str, dict[str, str]]]
@@ -191,7 +176,7 @@ def _labels_of(table: Any, where: str) -> dict[str, str]:
         if not isinstance(value, str | int | float):
             raise ConfigError(f"{where}: {key} is a number or text, not {value!r}")
         labels[_KEYS[key]] = str(value)
-    if PRIORITY in labels and known_priority(labels) is None:
+    if known_labels.PRIORITY in labels and known_labels.priority(labels) is None:
         raise ConfigError(f"{where}: priority is a number from 0.01 to 100")
     if faults := parse(labels).faults:
         raise ConfigError(f"{where}: {faults[0]}")
