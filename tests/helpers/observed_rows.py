@@ -6,6 +6,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from dltools.observations.newest_rows import ObservedHosts
+from dltools.observations.roles import NO_RULES, Rules
 from dltools.observations.table import Row, to_table
 from dltools.plan.outcome.decisions import JobDecision
 from dltools.plan.outcome.records import Action, Plan, dump_plan, load_plans
@@ -103,12 +104,16 @@ def reread(plan: Plan) -> Plan:
 
 
 def planner(
-    policy: str = "fair", mode: Mode | None = None, state: Any = None, **queue: Any
+    policy: str = "fair",
+    mode: Mode | None = None,
+    state: Any = None,
+    rules: Rules = NO_RULES,
+    **queue: Any,
 ) -> Planner:
     """`queue` are parameters of its queue."""
     found = registry.get(policy, [])
     options = RealisationOptions(mode, queue=QueueParameters(**queue))
-    return Planner(found, found.parameters(), options, state)
+    return Planner(found, found.parameters(), options, state, rules=rules)
 
 
 def having_read(made: Planner, rows: Iterable[Row]) -> Planner:

@@ -1,26 +1,30 @@
 """A server with GPUs: trainings that leave its CPUs idle are left alone, whatever their threads."""
 
+from functools import partial
+from itertools import chain
 from typing import Any
 
 import pytest
 from helpers.examples import repeated, some_of
-from helpers.observed_rows import container, gpu, node, point
+from helpers.observed_rows import (
+    SHARING,
+    container,
+    gpu,
+    having_read,
+    node,
+    plan_in_two,
+    planner,
+    point,
+    weights,
+)
 
-from dltools.observations.table import Row, to_table
+from dltools.observations.table import Row
 from dltools.plan.outcome.records import Op, Plan
 from dltools.plan.planner import Planner
-from dltools.plan.policy import registry
 from dltools.plan.realisation.feeders import FIRST_BESIDE_TURNS, FIRST_WEIGHT, NEAR_WEIGHT
-from dltools.plan.realisation.mode import Mode, QueueParameters, RealisationOptions
+from dltools.plan.realisation.mode import Mode
 
 JOBS = [f"job{number}" for number in range(8)]
-POLICIES = ("flowcon", "srtf", "fair", "las", "slaq", "tradl")
-
-
-def planner(policy: str, mode: Mode | None = None, queue: QueueParameters | None = None) -> Planner:
-    found = registry.get(policy, [])
-    options = RealisationOptions(mode, queue=queue or QueueParameters())
-    return Planner(found, found.parameters(), options)
 
 
 def host(seconds: float, busy: float, cpus: float = 64.0) -> Row:
@@ -36,9 +40,7 @@ def plans(made: Planner, samples: list[list[Row]], every: int = 1) -> list[Plan]
     """Plan after the first sample, and then after each `every` samples."""
     found = []
     for first in range(0, len(samples), every):
-        rows = [row for sample in samples[max(0, first + 1 - every) : first + 1] for row in sample]
-        made.add(to_table(sorted(rows, key=lambda row: row["time"])))
-        made.complete()
+        having_read(made, chain(*samples[max(0, first + 1 - every) : first + 1])).complete()
         found.append(made.plan({}, state=False))
     return found
 
@@ -75,7 +77,7 @@ def test_no_training_waits_for_cpus_that_are_idle(policy, threads, demand, gpus)
         assert found[-1].params["realize_why"] == "CPUs 25 % busy: nothing to win"
 
 
-@pytest.mark.parametrize("policy", some_of(POLICIES, 1))
+@pytest.mark.parametrize("policy", some_of(SHARING, 1))
 @pytest.mark.parametrize("mode", [None, Mode.PRIORITY, Mode.ROTATE])
 def test_two_jobs_on_each_gpu_are_left_to_share_it(policy, mode) -> None:
     jobs = [f"{letter}{number}" for letter in "ab" for number in range(8)]
@@ -97,9 +99,10 @@ def contested(
     demand: float = 1.0,
     seconds: int = 40,
     wants: float | None = None,
+    idle_from: int = 999,
 ) -> list[list[Row]]:
     """Jobs that feed GPUs beside three trainings that each want all CPUs, or as many as they want;
-    nobody else uses any."""
+    nobody else uses any. From a sample on the GPUs are idle."""
     samples = []
     rest = cpus - feeders * demand / 2
     for step in range(seconds // 2):
@@ -109,7 +112,7 @@ def contested(
             name = f"gpu{number}"
             rows += [
                 training(now, name, demand * now / 2, 30, demand_cores=demand),
-                gpu(now, name, number),
+                gpu(now, name, number, 0.9 if step < idle_from else 0.0),
                 point(now, name, 1 / (1 + step), step=step),
             ]
         for name in ("x", "y", "z"):
@@ -119,10 +122,6 @@ def contested(
             ]
         samples.append(rows)
     return samples
-
-
-def weights(plan: Plan) -> dict[str, float]:
-    return {a.container_name: a.set["weight"] for a in plan.actions if "weight" in a.set}
 
 
 def test_a_gpu_feeder_goes_before_jobs_on_cpus_where_these_are_contested() -> None:
@@ -151,10 +150,9 @@ def test_weights_that_are_asked_for_hold_nobody_back_who_does_not_fit_beside_fee
 def test_a_gpu_feeder_goes_before_jobs_of_one_thread_each() -> None:
     """An order of these wins nothing, but a feeder would have a fifth of a CPU beside them."""
     samples = contested(1, cpus=2.0, wants=1.0)
-    for rows in samples:
-        for row in rows:
-            if row.get("container_name") in ("x", "y", "z") and row["kind"] == "container":
-                row["thread_count"] = 1
+    for row in chain(*samples):
+        if row.get("container_name") in ("x", "y", "z") and row["kind"] == "container":
+            row["thread_count"] = 1
     plan = plans(planner("fair"), samples)[-1]
     assert weights(plan)["gpu0"] == FIRST_WEIGHT
     assert not {"x", "y", "z"} & weights(plan).keys()
@@ -173,13 +171,12 @@ def test_a_single_plan_that_may_stay_keeps_within_a_factor_of_four() -> None:
 
 
 def test_feeders_are_as_all_others_where_that_is_asked_for() -> None:
-    equal = QueueParameters(feeders="equal")
-    found = weights(plans(planner("fair", None, equal), contested(2))[-1])
+    found = weights(plans(planner("fair", feeders="equal"), contested(2))[-1])
     assert found.get("gpu0", 1024.0) <= 1024.0
 
 
 @pytest.mark.parametrize("mode", [Mode.ROTATE, Mode.QUOTA, Mode.CORES])
-@pytest.mark.parametrize("policy", some_of(POLICIES, 1))
+@pytest.mark.parametrize("policy", some_of(SHARING, 1))
 def test_a_gpu_feeder_goes_first_in_every_mode_and_is_never_paused_or_capped(policy, mode) -> None:
     found = plans(planner(policy, mode), contested(2))
     given = [a for plan in found for a in plan.actions if a.container_name.startswith("gpu")]
@@ -191,11 +188,9 @@ def test_a_gpu_feeder_goes_first_in_every_mode_and_is_never_paused_or_capped(pol
 
 @pytest.mark.slow
 def test_a_feeder_that_feeds_no_gpu_any_more_gets_its_weight_back_under_quotas() -> None:
-    samples = contested(1, seconds=800)
-    for step, rows in enumerate(samples):
-        if step >= 10:
-            rows[2]["gpu_utilization_ratio"] = 0.0
-            rows[1]["cpu_weight"] = FIRST_WEIGHT if step < 300 else 1024.0
+    samples = contested(1, seconds=800, idle_from=10)
+    for step, rows in enumerate(samples[10:], 10):
+        rows[1]["cpu_weight"] = FIRST_WEIGHT if step < 300 else 1024.0
     found = plans(planner("fair", Mode.QUOTA), samples, every=5)
     given = [weights(plan)["gpu0"] for plan in found if "gpu0" in weights(plan)]
     assert given[-1] == 1024.0
@@ -204,11 +199,7 @@ def test_a_feeder_that_feeds_no_gpu_any_more_gets_its_weight_back_under_quotas()
 @pytest.mark.slow
 def test_who_has_not_used_its_gpu_for_five_minutes_stands_in_line() -> None:
     """A validation on the CPU for some minutes does not cost a job its place."""
-    samples = contested(1, seconds=800)
-    for step, rows in enumerate(samples):
-        if step >= 10:
-            rows[2]["gpu_utilization_ratio"] = 0.0
-    found = plans(planner("fair"), samples, every=10)
+    found = plans(planner("fair"), contested(1, seconds=800, idle_from=10), every=10)
     assert weights(found[15])["gpu0"] > NEAR_WEIGHT
     assert weights(found[30]).get("gpu0", 1024.0) <= 1024.0
 
@@ -220,7 +211,7 @@ def test_an_unknown_use_of_a_gpu_counts_as_use() -> None:
     assert weights(plans(planner("fair"), samples)[-1])["gpu0"] == FIRST_BESIDE_TURNS
 
 
-@pytest.mark.parametrize("policy", some_of(POLICIES, 1))
+@pytest.mark.parametrize("policy", some_of(SHARING, 1))
 @pytest.mark.slow
 def test_a_state_between_any_two_rows_of_a_gpu_server_gives_the_same_plan(policy) -> None:
     """One of the jobs on GPUs begins on the CPU, and one ends its use of the GPU."""
@@ -228,14 +219,7 @@ def test_a_state_between_any_two_rows_of_a_gpu_server_gives_the_same_plan(policy
     for number, sample in enumerate(contested(2, seconds=16)):
         gpus = iter((number >= 2, number < 6))
         rows += [row for row in sample if row["kind"] != "gpu" or next(gpus)]
-    whole = planner(policy)
-    whole.add(to_table(rows))
-    wanted = whole.plan({})
+    wanted = having_read(planner(policy), rows).plan({})
     for cut in range(0, len(rows), 3):
-        first = planner(policy)
-        first.add(to_table(rows[:cut]))
-        found = registry.get(policy, [])
-        second = Planner(found, found.parameters(), RealisationOptions(), first.plan({}).state)
-        second.add(to_table(rows[cut:]))
-        assert second.plan({}).actions == wanted.actions
-        assert second.plan({}).state == wanted.state
+        found = plan_in_two(partial(planner, policy), rows, cut)
+        assert (found.actions, found.state) == (wanted.actions, wanted.state)

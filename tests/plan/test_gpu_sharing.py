@@ -40,17 +40,9 @@ def on_gpu(
 ) -> list[Row]:
     """A container that uses a CPU and a GPU, of whose GiB it holds some."""
     fields = {"thread_count": 30, "demand_cores": 1.0, "cpu_limit_cores": 64.0} | more
-    return [
-        container(now, name, now, **fields),
-        gpu(
-            now,
-            name,
-            number,
-            ratio,
-            gpu_memory_used_bytes=None if held is None else held * GIB,
-            gpu_memory_limit_bytes=None if limit is None else limit * GIB,
-        ),
-    ]
+    sizes = {"gpu_memory_used_bytes": held, "gpu_memory_limit_bytes": limit}
+    memory = {column: size and size * GIB for column, size in sizes.items()}
+    return [container(now, name, now, **fields), gpu(now, name, number, ratio, **memory)]
 
 
 def host(now: float, cpus: float = 64.0) -> Row:
@@ -61,6 +53,11 @@ def reports(now: float, name: str, **more: Any) -> Row:
     return point(now, name, 1 / (1 + now), step=round(10 * now), **more)
 
 
+def trained(now: float, name: str, number: int, ratio: float = 0.5, **how: Any) -> list[Row]:
+    """A training on a GPU, which reports."""
+    return [*on_gpu(now, name, number, ratio, **how), reports(now, name)]
+
+
 def server(**how: Any) -> list[Row]:
     """Two trainings on each of eight GPUs, for a minute."""
     rows = []
@@ -68,7 +65,7 @@ def server(**how: Any) -> list[Row]:
         rows.append(host(now))
         for number in range(8):
             for name in (f"a{number}", f"b{number}"):
-                rows += [*on_gpu(now, name, number, **how), reports(now, name)]
+                rows += trained(now, name, number, **how)
     return rows
 
 
@@ -96,9 +93,9 @@ def test_two_jobs_on_each_gpu_take_turns_there_where_that_is_asked_for(policy) -
 @pytest.mark.parametrize("policy", some_of(SHARING, 1))
 @pytest.mark.parametrize("mode", [None, Mode.PRIORITY, Mode.WEIGHT])
 def test_two_jobs_on_each_gpu_share_it_otherwise(policy, mode) -> None:
-    made = planner(policy, mode)
+    made, rows = planner(policy, mode), server()
     for now in range(0, 60, 2):
-        plan = feed(made, *(row for row in server() if row["time"].second == now))
+        plan = feed(made, *(row for row in rows if row["time"].second == now))
         assert not [one for one in plan.actions if now > 2 or one.op is Op.ROTATE]
 
 
@@ -141,13 +138,12 @@ def mixed(now: float) -> list[Row]:
     silent = {"role": "training", "role_reason": "libtorch"}
     return [
         host(now),
-        *on_gpu(now, "a", 1),
-        *on_gpu(now, "b", 1),
+        *trained(now, "a", 1),
+        *trained(now, "b", 1),
         *on_gpu(now, "serves", 1),
         *on_gpu(now, "silent", 1, **silent),
-        *on_gpu(now, "member", 1, **elsewhere),
-        *on_gpu(now, "kept", 1, **protected),
-        *(reports(now, name) for name in ("a", "b", "member", "kept")),
+        *trained(now, "member", 1, **elsewhere),
+        *trained(now, "kept", 1, **protected),
         point(now, "serves", 0.1, "latency_seconds"),
     ]
 
@@ -172,12 +168,11 @@ def test_members_of_a_job_have_one_turn() -> None:
         pair = {"job": "pair", "job_containers": 2}
         rows += [
             host(now),
-            *on_gpu(now, "m-0", 1, **pair),
+            *trained(now, "m-0", 1, **pair),
             *on_gpu(now, "m-1", 2, **pair),
-            *on_gpu(now, "x", 1),
-            *on_gpu(now, "y", 2),
-            *on_gpu(now, "z", 3),
-            *(reports(now, name) for name in ("m-0", "x", "y", "z")),
+            *trained(now, "x", 1),
+            *trained(now, "y", 2),
+            *trained(now, "z", 3),
         ]
     found = turns(plan_of(rows, mode=Mode.ROTATE))
     assert found["m-0"] == found["m-1"]
@@ -187,17 +182,9 @@ def test_members_of_a_job_have_one_turn() -> None:
 
 
 def test_who_has_left_its_gpu_idle_takes_no_turn_there() -> None:
-    rows = [
-        row
-        for now in range(0, 400, 4)
-        for row in (
-            host(now),
-            *on_gpu(now, "a", 1),
-            *on_gpu(now, "b", 1, 0.5 if now < 40 else 0.0),
-            reports(now, "a"),
-            reports(now, "b"),
-        )
-    ]
+    rows = []
+    for now in range(0, 400, 4):
+        rows += [host(now), *trained(now, "a", 1), *trained(now, "b", 1, 0.5 * (now < 40))]
     assert turns(plan_of(rows[: len(rows) // 2], mode=Mode.ROTATE)).keys() == {"a", "b"}
     assert turns(plan_of(rows, mode=Mode.ROTATE)) == {}
 
@@ -212,23 +199,14 @@ def test_turns_on_cpus_and_on_gpus_go_on_beside_each_other() -> None:
     for now in range(0, 60, 2):
         rows += [
             {**node(now, 4.0), "cpu_seconds": 4.0 * now},
-            *on_gpu(now, "a", 1),
-            *on_gpu(now, "b", 1),
-            reports(now, "a"),
-            reports(now, "b"),
+            *trained(now, "a", 1),
+            *trained(now, "b", 1),
         ]
         for name in ("x", "y"):
-            rows += [
-                container(now, name, float(now), thread_count=4, demand_cores=4.0),
-                reports(now, name),
-            ]
-    found = turns(plan_of(rows, mode=Mode.ROTATE))
-    assert {name: queue for name, (queue, _) in found.items()} == {
-        "a": "GPU-1",
-        "b": "GPU-1",
-        "x": None,
-        "y": None,
-    }
+            rows.append(container(now, name, float(now), thread_count=4, demand_cores=4.0))
+            rows.append(reports(now, name))
+    found = {name: queue for name, (queue, _) in turns(plan_of(rows, mode=Mode.ROTATE)).items()}
+    assert found == {"a": "GPU-1", "b": "GPU-1", "x": None, "y": None}
 
 
 @pytest.mark.parametrize("cut", range(0, 1470, 163))

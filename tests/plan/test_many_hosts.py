@@ -6,10 +6,11 @@ import math
 import statistics
 import time
 from collections.abc import Iterable, Mapping
+from typing import Any
 
 import pytest
 from helpers.examples import repeated
-from helpers.observed_rows import BEGUN, at
+from helpers.observed_rows import container, node, point
 
 from dltools.observations.table import Row, to_table
 from dltools.plan.outcome.records import Op, Plan, dump_plan
@@ -21,37 +22,14 @@ from dltools.plan.realisation.mode import RealisationOptions
 def rows_of(host: str, jobs: int, number: int) -> list[Row]:
     """A host's sample of this number, every 10 s: of its jobs every third has converged."""
     now = 10.0 * number
-    rows: list[Row] = [{"time": at(now), "host": host, "kind": "node", "cpu_count": 16.0}]
+    rows = [node(now, 16.0, host)]
     for job in range(jobs):
-        id_ = f"{host}-{job}".encode().hex().ljust(64, "0")
-        name = f"{host}-job-{job}"
-        common = {"host": host, "container_id": id_, "container_name": name}
-        rows.append(
-            common
-            | {
-                "time": at(now),
-                "kind": "container",
-                "state": "running",
-                "started_at": BEGUN,
-                "cpu_seconds": 8.0 * now / jobs,
-                "cpu_limit_cores": 16.0,
-                "cpu_weight": 1024.0,
-                "thread_count": 2,
-            }
-        )
+        name, more = f"{host}-job-{job}", {"host": host, "cpu_limit_cores": 16.0, "thread_count": 2}
+        rows.append(container(now, name, 8.0 * now / jobs, **more))
         speed = 0.1 if job % 3 else 2.0
         for step in range(2 * number, 2 * number + 2) if number else ():
-            value = math.exp(-speed * step)
-            rows.append(
-                common
-                | {
-                    "time": at(now - 5 + 4 * (step % 2)),
-                    "kind": "progress",
-                    "metric": "loss",
-                    "value": value,
-                    "step": step,
-                }
-            )
+            time, value = now - 5 + 4 * (step % 2), math.exp(-speed * step)
+            rows.append(point(time, name, value, host=host, step=step))
     return rows
 
 
@@ -64,9 +42,8 @@ def sample(hosts: Iterable[int], jobs: int, number: int) -> list[Row]:
     ]
 
 
-def planner(**given: object) -> Planner:
-    parameters = Parameters(**given)  # type: ignore[arg-type]
-    return Planner(SPECON, parameters, RealisationOptions())
+def planner(**given: Any) -> Planner:
+    return Planner(SPECON, Parameters(**given), RealisationOptions())
 
 
 def planned(made: Planner, rows: list[Row]) -> Plan:
@@ -132,16 +109,9 @@ def test_a_host_that_is_not_reached_is_not_taken_for_idle() -> None:
         rows = sample([1, 2, 3], 4, number)
         if number >= 2:  # only a gap is known of it
             rows = [row for row in rows if row["host"] != "host-0003"]
-            rows.append(
-                {
-                    "time": at(10.0 * number),
-                    "host": "host-0003",
-                    "kind": "node",
-                    "gap": "no sample: no answer within 10 s",
-                }
-            )
-        plan = planned(made, rows)
-        found += moves(plan)
+            lost = {"cpu_count": None, "gap": "no sample: no answer within 10 s"}
+            rows.append(node(10.0 * number, host="host-0003") | lost)
+        found += moves(planned(made, rows))
     assert "host-0003" not in {to for _, to in found}
     assert not any(name.startswith("host-0003") for name, _ in found[1:])
 

@@ -30,10 +30,8 @@ def planned(
 def sample(now: float, *jobs: str, weights: dict[str, float], **more: Any) -> list[Row]:
     rows = [node(now)]
     for name in jobs:
-        rows.append(
-            container(now, name, now + 20, thread_count=2, cpu_weight=weights[name], **more)
-        )
-        rows.append(point(now - 0.1, name, 1.0))
+        fields = {"thread_count": 2, "cpu_weight": weights[name]} | more
+        rows += [container(now, name, now + 20, **fields), point(now - 0.1, name, 1.0)]
     return rows
 
 
@@ -56,9 +54,8 @@ def test_a_restarted_job_does_not_wait_at_its_old_weight(policy) -> None:
     rows = [*sample(2, "a", "b", weights=WEIGHTS), *restarted(4)]
     plan = planned(rows, policy)
     assert sets(plan)["b"] == {"weight": 1024}
-    assert (
-        plan.actions[-1].reason
-        == "training: has reported before it restarted; runs alone, so that it reports soon; "
+    assert plan.actions[-1].reason == (
+        "training: has reported before it restarted; runs alone, so that it reports soon; "
         "1 of 2 in the queue"
     )
     assert sets(plan)["a"] == {"weight": 10}

@@ -3,18 +3,19 @@
 from typing import Any
 
 import pytest
+from helpers import observed_rows
 from helpers.examples import examples
-from helpers.observed_rows import at, container, decisions_of, node, point, reread
+from helpers.observed_rows import at, container, decisions_of, feed, having_read, node, point, sets
 from hypothesis import given
 from hypothesis import strategies as st
 
 from dltools.observations.roles import NO_RULES, Rules, parse_rule
 from dltools.observations.table import Row, to_table
 from dltools.plan.outcome.decisions import JobDecision
-from dltools.plan.outcome.records import Op, Plan
+from dltools.plan.outcome.records import Op
 from dltools.plan.planner import Planner
 from dltools.plan.policy import registry
-from dltools.plan.realisation.mode import Mode, RealisationOptions
+from dltools.plan.realisation.mode import Mode
 
 POLICIES = sorted(registry.policies([]))
 
@@ -28,20 +29,8 @@ def explained(decision: JobDecision) -> str:
     return f"{decision.role}; {decision.reason}"
 
 
-def planner(
-    policy: str = "fair",
-    mode: Mode | None = Mode.PRIORITY,
-    rules: Rules = NO_RULES,
-    state: Any = None,
-) -> Planner:
-    found = registry.get(policy, [])
-    return Planner(found, found.parameters(), RealisationOptions(mode), state, rules=rules)
-
-
-def feed(made: Planner, *rows: Row) -> Plan:
-    made.add(to_table(sorted(rows, key=lambda row: row["time"])))
-    made.complete()
-    return reread(made.plan({}))
+def planner(policy: str = "fair", mode: Mode | None = Mode.PRIORITY, **more: Any) -> Planner:
+    return observed_rows.planner(policy, mode, **more)
 
 
 def busy(now: float, name: str, **more: Any) -> Row:
@@ -52,26 +41,10 @@ def busy(now: float, name: str, **more: Any) -> Row:
 
 def judged(*rows: Row, rules: Rules = NO_RULES) -> str:
     """What the table says of the container x."""
-    made = planner(rules=rules)
-    made.add(to_table(sorted(rows, key=lambda row: row["time"])))
-    return decisions_of(made)["x"].role
+    return decisions_of(having_read(planner(rules=rules), rows))["x"].role
 
 
 # What a container is
-
-
-@pytest.mark.parametrize(
-    ("more", "expected"),
-    [
-        ({}, "other: no sign of a training"),
-        (SEEMS, "training: libtorch in its processes, silent"),
-        ({"role": "server", "role_reason": "publishes port 5432"}, "server: publishes port 5432"),
-        (SEEMS | {"labels": '{"dltools.role": "other"}'}, "other: label dltools.role=other"),
-        (SEEMS | {"labels": '{"dltools.qoe": "1"}'}, "server: response-time target 1"),
-    ],
-)
-def test_a_silent_container_is_what_its_row_says_or_its_labels(more, expected) -> None:
-    assert judged(node(0), busy(0, "x", **more)) == expected
 
 
 @pytest.mark.parametrize(
@@ -149,8 +122,7 @@ def test_a_training_that_falls_silent_or_restarts_stays_one() -> None:
 
 
 def test_a_rule_of_a_later_run_is_for_those_that_run_already() -> None:
-    made = planner()
-    state = feed(made, node(0), busy(0, "x"), point(0, "x", 1.0)).state
+    state = feed(planner(), node(0), busy(0, "x"), point(0, "x", 1.0)).state
     again = planner(rules=Rules([parse_rule("x=other")]), state=state)
     assert decisions_of(again)["x"].role == "other: --role x=other"
 
@@ -172,19 +144,16 @@ def test_a_rule_is_for_the_name_that_a_container_has_now() -> None:
          "server: publishes port 5432, left alone"),
         (SEEMS | {"labels": '{"dltools.protect": "1"}'},
          "training: libtorch in its processes, silent, protected"),
+        (SEEMS, "training: libtorch in its processes, silent; "),
+        (SEEMS | {"labels": '{"dltools.role": "other"}'},
+         "other: label dltools.role=other, left alone"),
+        (SEEMS | {"labels": '{"dltools.qoe": "1"}'}, "server: response-time target 1, left alone"),
     ],
 )  # fmt: skip
 def test_the_table_says_of_each_container_what_it_is(more, expected) -> None:
-    made = planner()
-    made.add(to_table([node(0), busy(0, "x", **more)]))
-    assert explained(decisions_of(made)["x"]) == expected
-
-
-def test_the_table_says_of_a_job_what_it_is_and_what_it_gets() -> None:
-    made = planner()
-    feed(made, node(1), busy(1, "x"), point(0, "x", 1.0))
-    explanation = explained(decisions_of(made)["x"])
-    assert explanation.startswith("training: reports loss; ")
+    """What its row says, or its labels; and of a job also what it gets."""
+    made = having_read(planner(), [node(0), busy(0, "x", **more)])
+    assert explained(decisions_of(made)["x"]).startswith(expected)
 
 
 # What is touched
@@ -193,11 +162,8 @@ def test_the_table_says_of_a_job_what_it_is_and_what_it_gets() -> None:
 def test_what_seemed_to_train_and_serves_gets_its_weight_back_once() -> None:
     made = planner("srtf")
     feed(made, node(0), busy(0, "a"), busy(0, "x", **SEEMS), point(-1, "a", 1.0))
-    held = {
-        action.container_name: action.set
-        for action in feed(made, node(2), busy(2, "a"), busy(2, "x", **SEEMS)).actions
-    }
-    assert held["x"] == {"weight": 10}
+    held = feed(made, node(2), busy(2, "a"), busy(2, "x", **SEEMS))
+    assert sets(held)["x"] == {"weight": 10}
     serves = [busy(4, "x", **SEEMS, cpu_weight=10.0), point(3, "x", 0.1, "latency_seconds")]
     (action,) = feed(made, node(4), busy(4, "a"), *serves).actions
     assert (action.container_name, action.set) == ("x", {"weight": 1024})
@@ -212,11 +178,11 @@ def test_beside_turns_too_it_gets_its_weight_back() -> None:
     said = {"labels": '{"dltools.role": "training"}'}
     others = [busy(0, "a", **said), busy(0, "b", **said)]
     plan = feed(made, node(0), *others, busy(0, "x", **SEEMS))
-    assert {a.container_name: a.set for a in plan.actions}["x"] == {"weight": 512}
+    assert sets(plan)["x"] == {"weight": 512}
     others = [busy(2, "a", **said), busy(2, "b", **said)]
     serves = [busy(2, "x", cpu_weight=512.0), point(1, "x", 0.1, "latency_seconds")]
     plan = feed(made, node(2), *others, *serves)
-    assert {a.container_name: a.set for a in plan.actions}["x"] == {"weight": 1024}
+    assert sets(plan)["x"] == {"weight": 1024}
 
 
 def test_on_a_shared_host_only_what_its_owner_has_labelled_is_touched() -> None:
@@ -230,7 +196,7 @@ def test_on_a_shared_host_only_what_its_owner_has_labelled_is_touched() -> None:
         busy(1, "d", labels='{"dltools.role": "training"}'),
         *(point(0, name, 1.0) for name in "abcd"),
     )
-    assert {action.container_name for action in plan.actions} == {"c", "d"}
+    assert sets(plan).keys() == {"c", "d"}
     assert explained(decisions_of(made)["a"]) == (
         "training: reports loss, left alone, as no label of its owner asks for more"
     )
@@ -259,18 +225,12 @@ def hosts(draw: st.DrawFn) -> list[Row]:
         rows.append(node(now, 2.0))
         for name in names:
             kind = name.partition("-")[0]
-            threads, weight = draw(st.integers(1, 3)), draw(st.sampled_from([2.0, 10.0, 1024.0]))
-            limit = draw(st.sampled_from([0.5, 2.0]))
-            rows.append(
-                busy(
-                    now,
-                    name,
-                    thread_count=threads,
-                    cpu_weight=weight,
-                    cpu_limit_cores=limit,
-                    **ROLES[kind],
-                )
-            )
+            drawn = {
+                "thread_count": draw(st.integers(1, 3)),
+                "cpu_weight": draw(st.sampled_from([2.0, 10.0, 1024.0])),
+                "cpu_limit_cores": draw(st.sampled_from([0.5, 2.0])),
+            }
+            rows.append(busy(now, name, **drawn, **ROLES[kind]))
             rows += [
                 point(now - 1, name, draw(st.floats(0, 2)), metric)
                 for metric in METRICS.get(kind, ())

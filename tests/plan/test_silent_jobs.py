@@ -3,7 +3,7 @@
 from typing import Any
 
 import pytest
-from helpers.observed_rows import at, container, feed, node, planner, point, weights
+from helpers.observed_rows import at, container, feed, node, planner, point, sets, weights
 
 from dltools.observations.table import Row
 from dltools.plan.outcome.records import Op, Plan
@@ -47,9 +47,8 @@ def test_a_newcomer_runs_alone_beside_a_running_job() -> None:
 def test_newcomers_go_one_by_one_in_order_of_arrival() -> None:
     made = in_order()
     feed(made, node(2), busy(2, "a", 2.0))
-    plan = feed(
-        made, node(4), busy(4, "a", 4.0), busy(4, "b", 0.1, start=3.5), busy(4, "c", 0.1, start=3.9)
-    )
+    later = [busy(4, "a", 4.0), busy(4, "b", 0.1, start=3.5), busy(4, "c", 0.1, start=3.9)]
+    plan = feed(made, node(4), *later)
     assert weights(plan) == {"b": SECOND, "c": LAST}
     assert reasons(plan)["b"] == (
         f"training: {SILENT}; runs alone, so that it reports soon; 2 of 3 in the queue, "
@@ -114,21 +113,8 @@ def test_rotate_never_pauses_a_silent_job_that_seems_to_train() -> None:
 def test_a_busy_container_that_is_no_training_is_left_alone(more, mode) -> None:
     made = planner("fair", mode)
     feed(made, node(2), busy(2, "a", 2.0), busy(2, "b", 2.0, **more))
-    plan = feed(
-        made,
-        node(14),
-        busy(14, "a", 14.0),
-        busy(14, "b", 14.0, **more),
-        busy(14, "new", 0.1, start=13.5),
-    )
-    assert "b" not in {action.container_name for action in plan.actions}
-
-
-def test_auto_sees_the_threads_of_silent_jobs() -> None:
-    made = planner("flowcon")
-    plan = feed(made, node(2), busy(2, "a", 2.0), busy(2, "b", 0.1, start=1.5))
-    assert weights(plan) == {"b": SECOND}
-    assert plan.params["realize"] == "priority"
+    later = [busy(14, "a", 14.0), busy(14, "b", 14.0, **more), busy(14, "new", 0.1, start=13.5)]
+    assert "b" not in sets(feed(made, node(14), *later))
 
 
 @pytest.mark.parametrize("policy", ["noop", "dqoes", "specon"])
@@ -137,12 +123,10 @@ def test_a_policy_that_gives_no_shares_orders_no_silent_job(policy) -> None:
     assert plan.actions == ()
 
 
-@pytest.mark.parametrize(
-    "more", [{"labels": '{"dltools.protect": "1"}'}, {"labels": '{"dltools.qoe": "0.2"}'}]
-)
-def test_protected_and_serving_containers_are_left_alone(more) -> None:
-    plan = feed(in_order(), node(2), busy(2, "a", 2.0), busy(2, "b", 0.1, start=1.5, **more))
-    assert plan.actions == ()
+@pytest.mark.parametrize("label", ["dltools.protect", "dltools.qoe"])
+def test_protected_and_serving_containers_are_left_alone(label) -> None:
+    b = busy(2, "b", 0.1, start=1.5, labels=f'{{"{label}": "1"}}')
+    assert feed(in_order(), node(2), busy(2, "a", 2.0), b).actions == ()
 
 
 def test_a_container_that_uses_no_cpu_is_left_alone() -> None:
@@ -173,12 +157,8 @@ def test_a_job_that_waits_is_not_taken_for_idle() -> None:
     feed(made, node(2), busy(2, "a", 2.0))
     feed(made, node(4), busy(4, "a", 4.0), busy(4, "b", 0.1, start=3.5))
     for second in (6, 8, 10):
-        plan = feed(
-            made,
-            node(second),
-            busy(second, "a", 4.0 + second / 2),
-            busy(second, "b", 0.1, start=3.5, cpu_weight=SECOND),
-        )
+        b = busy(second, "b", 0.1, start=3.5, cpu_weight=SECOND)
+        plan = feed(made, node(second), busy(second, "a", 4.0 + second / 2), b)
         assert weights(plan) == {"a": SECOND, "b": FIRST}  # it has had too little: its turn
 
 
@@ -189,12 +169,9 @@ def test_a_silent_job_is_remembered_over_a_cut() -> None:
         [node(8), busy(8, "a", 10.5), busy(8, "b", 0.2, start=3.5, cpu_weight=SECOND)],
         [node(10), busy(10, "a", 10.6, cpu_weight=SECOND), busy(10, "b", 4.0, start=3.5)],
     ]
-    whole = in_order()
+    whole, saved = in_order(), None
     for sample in rows:
-        plan = feed(whole, *sample)
-    saved: Any = None
-    for sample in rows:
-        part = feed(in_order(state=saved), *sample)
+        plan, part = feed(whole, *sample), feed(in_order(state=saved), *sample)
         saved = part.state
     assert part == plan
 
@@ -202,9 +179,8 @@ def test_a_silent_job_is_remembered_over_a_cut() -> None:
 def test_the_last_of_silent_jobs_has_the_first_level_when_the_others_have_exited() -> None:
     made = planner("srtf")
     feed(made, node(2), busy(2, "a", 2.0))
-    assert weights(feed(made, node(4), busy(4, "a", 4.0), busy(4, "b", 0.1, start=3.5))) == {
-        "b": SECOND
-    }
+    both = feed(made, node(4), busy(4, "a", 4.0), busy(4, "b", 0.1, start=3.5))
+    assert (weights(both), both.params["realize"]) == ({"b": SECOND}, "priority")
     plan = feed(made, node(6), busy(6, "b", 0.2, start=3.5, cpu_weight=SECOND))
     assert weights(plan) == {"b": FIRST}
     plan = feed(made, node(8), busy(8, "b", 4.2, start=3.5))

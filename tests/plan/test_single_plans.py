@@ -3,17 +3,15 @@
 from typing import Any
 
 import pytest
-from helpers.observed_rows import container, job_id, node, point, reread
+from helpers import observed_rows
+from helpers.observed_rows import SHARING, container, having_read, job_id, node, point, reread
 
-from dltools.observations.table import Row, to_table
-from dltools.plan.outcome.decisions import Explanation
+from dltools.observations.table import Row
 from dltools.plan.outcome.records import Op, Plan
 from dltools.plan.planner import Planner
-from dltools.plan.policy import registry
-from dltools.plan.realisation.mode import Mode, RealisationOptions
+from dltools.plan.realisation.mode import Mode
 
 JOBS = ("a", "b", "c", "d")
-POLICIES = ("flowcon", "fair", "srtf", "las", "slaq", "tradl")
 
 
 def rows_from(begin: float, seconds: float) -> list[Row]:
@@ -29,10 +27,7 @@ def rows_from(begin: float, seconds: float) -> list[Row]:
 
 
 def planner(policy: str, mode: Mode | None, rows: list[Row], state: Any = None) -> Planner:
-    found = registry.get(policy, [])
-    made = Planner(found, found.parameters(), RealisationOptions(mode), state)
-    made.add(to_table(sorted(rows, key=lambda row: row["time"])))
-    return made
+    return having_read(observed_rows.planner(policy, mode, state), rows)
 
 
 def single(made: Planner) -> Plan:
@@ -46,7 +41,7 @@ def weights(plan: Plan) -> list[float]:
 
 
 @pytest.mark.parametrize("mode", [None, Mode.PRIORITY, Mode.WEIGHT])
-@pytest.mark.parametrize("policy", POLICIES)
+@pytest.mark.parametrize("policy", SHARING)
 def test_what_may_stay_for_good_holds_nobody_far_back(policy, mode) -> None:
     plan = single(planner(policy, mode, rows_from(0, 120)))
     assert plan.lease_s is None
@@ -58,7 +53,7 @@ def test_what_may_stay_for_good_holds_nobody_far_back(policy, mode) -> None:
 def test_priorities_that_may_stay_for_good_say_so() -> None:
     made = planner("srtf", Mode.PRIORITY, rows_from(0, 120))
     assert weights(single(made)) == [256, 256, 512, 1024]
-    explained: Explanation = made.explain(is_single=True)
+    explained = made.explain(is_single=True)
     assert "no next plan is known, and what is set may stay" in explained.lines[-1]
     assert weights(made.plan({})) == [2, 2, 10, 1024]  # of a stream
 

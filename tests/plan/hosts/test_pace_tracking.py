@@ -6,38 +6,30 @@ import json
 import pytest
 from helpers.closed_loop import follow
 from helpers.examples import examples
+from helpers.observed_rows import having_read, planner
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dltools.observations.table import Row, to_table
+from dltools.observations.table import Row
 from dltools.plan.outcome.records import dump_plan
 from dltools.plan.planner import Planner
-from dltools.plan.policy import registry
-from dltools.plan.policy.parameters import build
-from dltools.plan.realisation.mode import Mode, RealisationOptions
+from dltools.plan.realisation.mode import Mode
 
 SLEEP, SPIN = (0.0, 0.0, 0.0), (1.0, 1.0, 1.0)
 
 
-def begin(policy: str = "fair", state: object = None) -> Planner:
-    found = registry.get(policy, [])
-    return Planner(found, build(found.parameters, {}), RealisationOptions(), state)  # type: ignore[arg-type]
-
-
 def planned(rows: list[Row], policy: str = "fair", state: object = None) -> Planner:
-    made = begin(policy, state)
-    made.add(to_table(rows))
-    return made
+    return having_read(planner(policy, state=state), rows)
 
 
 @functools.cache
 def recorded(policy: str, spins: tuple[float, ...]) -> list[Row]:
-    return follow(begin(policy), spins, 150.0)
+    return follow(planner(policy), spins, 150.0)
 
 
 @pytest.mark.parametrize("spins", [SPIN, (1.0, 1.0, 0.0)])
 def test_the_plan_says_which_mode_was_forecast_to_be_best_and_why(spins) -> None:
-    made = begin("fair")
+    made = planner("fair")
     follow(made, spins, 150.0)
     plan = made.plan({})
     assert plan.params["realize"] == Mode.PRIORITY.value

@@ -4,16 +4,13 @@ from typing import Any
 
 import pytest
 from helpers.histories import ONE_POINT, having, history, host_history
-from helpers.observed_rows import container, node, planner_of, point
+from helpers.observed_rows import container, having_read, node, planner, planner_of, point
 
 from dltools.observations.host_samples import GpuUse
-from dltools.observations.table import Row, to_table
+from dltools.observations.table import Row
 from dltools.plan.outcome import decisions
 from dltools.plan.outcome.advice import advice
-from dltools.plan.planner import Planner
-from dltools.plan.policy.flowcon import FLOWCON
-from dltools.plan.policy.parameters import build
-from dltools.plan.realisation.mode import Mode, RealisationOptions
+from dltools.plan.realisation.mode import Mode
 from dltools.plan.realisation.settings import Settings
 from dltools.plan.realisation.shared_host import Realisation
 from dltools.plan.signals.container_history import ContainerHistory
@@ -30,6 +27,10 @@ def job(
 ) -> ContainerHistory:
     made = history(ONE_POINT, name=name)
     return having(made, threads=threads, openmp_runtime=runtime, **more)
+
+
+def passive(name: str, threads: int = 2, **more: Any) -> ContainerHistory:
+    return job(name, threads, **{"openmp_settings": "OMP_WAIT_POLICY=passive"} | more)
 
 
 def told(
@@ -63,33 +64,25 @@ def test_no_number_of_threads_is_named_that_it_has_already() -> None:
     assert line.endswith(PASSIVE)
 
 
+BYSTANDER = job("exporter", 30, runtime=None, metrics={})
+
+
 @pytest.mark.parametrize(
-    "jobs",
+    ("jobs", "cpus"),
     [
-        [],
-        [job("alone", 8)],
-        [job("gru", 1), job("vae", 1), job("cnn", 1)],
-        [job(name, openmp_settings="OMP_WAIT_POLICY=passive") for name in ("gru", "vae")],
-        [job("gru", 2, runtime=None), job("vae", 2, runtime=None)],
-        [job("gru", None), job("vae", None)],
+        pytest.param([], 2.0, id="none"),
+        pytest.param([job("alone", 8)], 2.0, id="alone"),
+        pytest.param([job("alone", 2), BYSTANDER], 2.0, id="alone beside what is no job"),
+        pytest.param([job("gru", 1), job("vae", 1), job("cnn", 1)], 2.0, id="one thread each"),
+        pytest.param([job("gru"), job("vae")], 4.0, id="a CPU for each thread"),
+        pytest.param([job("gru"), job("vae")], 0.0, id="a host of unknown size"),
+        pytest.param([job(name, runtime=None) for name in ("gru", "vae")], 2.0, id="no OpenMP"),
+        pytest.param([job("gru", None), job("vae", None)], 2.0, id="unknown"),
+        pytest.param([passive("gru"), passive("vae")], 2.0, id="passive"),
     ],
-    ids=["none", "alone", "one thread each", "passive", "no OpenMP", "unknown"],
 )
-def test_nothing_is_said_where_nothing_is_won(jobs) -> None:
-    assert told(*jobs) == []
-
-
-def test_nothing_is_said_where_all_threads_have_cpus() -> None:
-    assert told(job("gru"), job("vae"), cpus=4.0) == []
-
-
-def test_nothing_is_said_of_a_host_of_unknown_size() -> None:
-    assert told(job("gru"), job("vae"), cpus=0.0) == []
-
-
-def test_a_bystander_of_many_threads_is_no_job() -> None:
-    exporter = job("exporter", 30, runtime=None, metrics={})
-    assert told(job("gru"), exporter) == []
+def test_nothing_is_said_where_nothing_is_won(jobs, cpus) -> None:
+    assert told(*jobs, cpus=cpus) == []
 
 
 def test_a_quota_in_force_that_is_below_the_threads_is_warned_of() -> None:
@@ -113,8 +106,8 @@ def test_a_quota_of_a_job_that_does_not_spin_is_fine(settings) -> None:
 
 def wanting(threads: float, pools: str | None = None, **more: Any) -> ContainerHistory:
     """A job whose threads were seen to want so many CPUs."""
-    more = {"runtime": None, "openmp_settings": "OMP_WAIT_POLICY=passive", "metrics": {}} | more
-    made = job("x", 40, **{"cpu": CpuDemand(demands=(threads,), uses=(1.0,))} | more)
+    more = {"runtime": None, "metrics": {}} | more
+    made = passive("x", 40, **{"cpu": CpuDemand(demands=(threads,), uses=(1.0,))} | more)
     made.runtime = made.runtime._replace(thread_pools=pools)
     made.judge()
     return made
@@ -212,10 +205,7 @@ def test_the_advice_follows_from_the_recorded_columns_and_changes_no_plan() -> N
 def test_the_advice_is_the_same_after_the_state_was_handed_on() -> None:
     rows = observed(openmp_runtime="libgomp", openmp_openmp_settings="OMP_NUM_THREADS=2")
     whole, half = planner_of(rows), planner_of(rows[:5])
-    rest = Planner(
-        FLOWCON, build(FLOWCON.parameters, {}), RealisationOptions(Mode.QUOTA), half.plan({}).state
-    )
-    rest.add(to_table(rows[5:]))
+    rest = having_read(planner("flowcon", Mode.QUOTA, half.plan({}).state), rows[5:])
     assert rest.explain().lines == whole.explain().lines
     assert any(line.startswith("advice: ") for line in whole.explain().lines)
 
@@ -223,9 +213,7 @@ def test_the_advice_is_the_same_after_the_state_was_handed_on() -> None:
 def on_gpus(name: str, threads: int, *numbers: int, **more: Any) -> ContainerHistory:
     """A training with a rank for each of these GPUs."""
     uses = {f"GPU-{number}": GpuUse(0.9) for number in numbers}
-    made = job(name, threads, gpu_seconds=GpuSeconds(gpus=uses), **more)
-    settings = made.runtime.openmp_settings or "OMP_WAIT_POLICY=passive"
-    return having(made, openmp_settings=settings)
+    return passive(name, threads, gpu_seconds=GpuSeconds(gpus=uses), **more)
 
 
 def test_ranks_that_have_a_thread_on_each_cpu_are_named() -> None:
@@ -245,7 +233,7 @@ def test_ranks_that_have_a_thread_on_each_cpu_are_named() -> None:
         [on_gpus("ddp", 530, *range(8), openmp_settings="OMP_NUM_THREADS=8")],
         [on_gpus("ddp", 530, *range(8), runtime=None)],
         [on_gpus("ddp", 100, *range(8))],
-        [job("cpus", 530, openmp_settings="OMP_WAIT_POLICY=passive")],
+        [passive("cpus", 530)],
     ],
     ids=["one rank", "told how many", "no OpenMP", "fewer threads", "no GPU"],
 )

@@ -100,23 +100,17 @@ def test_a_reason_has_the_policy_s_words_the_note_and_the_faults_of_labels() -> 
 
 
 @pytest.mark.parametrize(
-    ("labels", "settings", "reason"),
+    ("label", "settings", "reason"),
     [
-        ({"dltools.protect": "1"}, {}, "other: no sign of a training, protected"),
-        ({}, {}, "other: no sign of a training, left alone"),
-        (
-            {"dltools.role": "training"},
-            {"cpus": None},
-            "training: label dltools.role=training; a note",
-        ),
+        ("dltools.protect", {}, "other: no sign of a training, protected"),
+        ("another", {}, "other: no sign of a training, left alone"),
+        ("dltools.role", {"cpus": None}, "training: label dltools.role=training; a note"),
     ],
 )
-def test_a_container_without_an_allocation_says_why(labels, settings, reason) -> None:
-    silent = history(labels=labels, name="silent")
-    found = only(
-        host_history(silent),
-        realised({silent.id: settings} if settings else {}, {silent.id: "a note"}),
-    )
+def test_a_container_without_an_allocation_says_why(label, settings, reason) -> None:
+    silent = history(labels={label: "training" if "role" in label else "1"}, name="silent")
+    some = {silent.id: settings} if settings else {}
+    found = only(host_history(silent), realised(some, {silent.id: "a note"}))
     assert (found.reason, found.job_class) == (reason, "-")
     assert found.allocation.share is None
     assert found.setting == (settings or None)
@@ -133,10 +127,8 @@ def test_decisions_are_sorted_by_name_on_each_host() -> None:
 
 def test_an_action_expects_the_present_value_of_what_it_sets_alone() -> None:
     a, b = job("a", cpus=2.0, weight=512.0), job("b", cpus=1.0)
-    found = decisions.actions(
-        [allocated(a, b)], realised({a.id: {"cpus": 1.0}, b.id: {"cpus": 1.0}})
-    )
-    (action,) = found  # b has its setting already
+    one_each = realised({a.id: {"cpus": 1.0}, b.id: {"cpus": 1.0}})
+    (action,) = decisions.actions([allocated(a, b)], one_each)  # b has its setting already
     assert (action.id, action.op, action.host, action.container_name) == (1, Op.UPDATE, "host", "a")
     assert (action.set, action.expect) == ({"cpus": 1.0}, {"cpus": None})
     assert (action.reason, action.to) == ("half", None)

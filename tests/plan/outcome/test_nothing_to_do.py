@@ -3,25 +3,20 @@
 from typing import Any
 
 import pytest
-from helpers.observed_rows import container, node, point
+from helpers.observed_rows import container, having_read, node, planner, point
 
-from dltools.observations.table import Row, to_table
-from dltools.plan.planner import Planner
-from dltools.plan.policy import registry
-from dltools.plan.policy.parameters import build
-from dltools.plan.realisation.mode import Mode, RealisationOptions
+from dltools.observations.table import Row
+from dltools.plan.realisation.mode import Mode
 
 
 def why(rows: list[Row], name: str = "flowcon", mode: Mode | None = None) -> str:
     """Return what the plan for some rows says, and what the explanation for people does."""
-    policy = registry.get(name)
-    options = RealisationOptions() if mode is None else RealisationOptions(mode)
-    planner = Planner(policy, build(policy.parameters, {}), options)
+    made = planner(name, mode)
     if rows:
-        planner.add(to_table(rows))
-    found = planner.plan({})
+        having_read(made, rows)
+    found = made.plan({})
     assert bool(found.nothing) == (not found.actions)
-    assert planner.explain().nothing == found.nothing
+    assert made.explain().nothing == found.nothing
     return found.nothing
 
 
@@ -29,12 +24,21 @@ def training(name: str, cpu_seconds: float = 20.0, **more: Any) -> list[Row]:
     return [container(0, name, cpu_seconds, **more), point(0, name, 0.5)]
 
 
-def test_no_rows_at_all() -> None:
-    assert why([]) == "the input has no sample of a host"
+ALONE, PROTECTED = training("a"), training("a", labels='{"dltools.protect": "true"}')
 
 
-def test_no_container() -> None:
-    assert why([node(0)]) == "no container runs, or the filters of dl-probe select none"
+@pytest.mark.parametrize(
+    ("rows", "policy", "reason"),
+    [
+        ([], "flowcon", "the input has no sample of a host"),
+        ([node(0)], "flowcon", "no container runs, or the filters of dl-probe select none"),
+        ([node(0), *ALONE], "flowcon", "one job alone, a: nothing to share"),
+        ([node(0), *PROTECTED], "flowcon", "a (training: reports loss, protected)"),
+        ([node(0), *ALONE, *training("b")], "noop", "the policy noop sets no limits"),
+    ],
+)
+def test_there_is_nothing_to_share(rows, policy, reason) -> None:
+    assert why(rows, policy) == reason
 
 
 def test_none_is_known_to_train() -> None:
@@ -52,20 +56,6 @@ def test_what_reports_without_a_step_is_named_with_the_reason() -> None:
         "1 container runs, it is not known to train: a (other: reports packet_loss without a step "
         "or an epoch); "
     )
-
-
-def test_one_job_alone() -> None:
-    assert why([node(0), *training("a")]) == "one job alone, a: nothing to share"
-
-
-def test_all_trainings_are_protected() -> None:
-    rows = training("a", labels='{"dltools.protect": "true"}')
-    assert why([node(0), *rows]) == "a (training: reports loss, protected)"
-
-
-def test_a_policy_without_shares() -> None:
-    rows = [node(0), *training("a"), *training("b")]
-    assert why(rows, "noop") == "the policy noop sets no limits"
 
 
 def test_hosts_with_one_reason_are_named_together() -> None:

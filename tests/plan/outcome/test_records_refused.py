@@ -107,31 +107,25 @@ def test_a_version_is_required() -> None:
         loaded(without(HEAD, "v"), ACTION, END)
 
 
-@pytest.mark.parametrize("key", ["params", "input"])
-@pytest.mark.parametrize("value", WRONG["object"])
-def test_a_malformed_head_is_refused(key, value) -> None:
-    with pytest.raises(DataError, match=r"^plan: line [13]: "):
-        loaded({**HEAD, key: value}, ACTION, END)
+MALFORMED: dict[str, list[Any]] = {
+    "params": WRONG["object"],
+    "input": WRONG["object"],
+    "next_s": [math.nan, math.inf, 10**400, "20", True, [], {}],
+    "covers": ["a", 1, {}, [1], ["a", None]],
+    "classes": [{"h": 1}, {"h": None}, {"h": {"a": 1}}, {"h": {"a": None}}, [], ["h"], "h"],
+    "state": WRONG["object"],
+    "actions": WRONG["integer"],
+}
+"""By a key of the head, or of the end."""
 
 
-@pytest.mark.parametrize(
-    "value", [math.nan, math.inf, pytest.param(10**400, id="400 digits"), "20", True, [], {}]
-)
-def test_a_next_time_that_is_no_number_of_seconds_is_refused(value) -> None:
-    with pytest.raises(DataError, match=r"^plan: line [13]: "):
-        loaded({**HEAD, "next_s": value}, ACTION, END)
-
-
-@pytest.mark.parametrize("value", ["a", 1, {}, [1], ["a", None]])
-def test_ids_of_containers_that_are_no_texts_are_refused(value) -> None:
-    with pytest.raises(DataError, match=r"^plan: line 3: missing or wrong 'covers'"):
-        loaded({**HEAD, "covers": value}, ACTION, END)
-
-
-@pytest.mark.parametrize("value", WRONG["object"])
-def test_a_malformed_state_is_refused(value) -> None:
-    with pytest.raises(DataError, match=r"^plan: line 3: "):
-        loaded(HEAD, ACTION, {**END, "state": value})
+def test_a_malformed_head_or_end_is_refused() -> None:
+    for key, value in ((key, value) for key, values in MALFORMED.items() for value in values):
+        more, message = {key: value}, f"missing or wrong '{key}'"
+        head, end = (HEAD, END | more) if key in END else (HEAD | more, END)
+        with pytest.raises(DataError, match=r"^plan: line [13]: ") as refused:
+            loaded(head, ACTION, end)
+        assert message in str(refused.value) or key not in ("covers", "actions")
 
 
 @pytest.mark.parametrize("word", ["NaN", "Infinity", "-Infinity"])
@@ -142,20 +136,6 @@ def test_numbers_that_json_does_not_have_are_refused_by_their_line(word, line) -
     lines[line - 1] = encoded(*records)[line - 1].replace(b'"?"', b'{"cpus":%s}' % word.encode())
     with pytest.raises(DataError, match=f"^plan: line {line}: "):
         list(load_plans(lines, "plan"))
-
-
-@pytest.mark.parametrize("actions", WRONG["integer"])
-def test_a_count_that_is_no_integer_is_refused(actions) -> None:
-    with pytest.raises(DataError, match=r"^plan: line 3: missing or wrong 'actions'$"):
-        loaded(HEAD, ACTION, {**END, "actions": actions})
-
-
-@pytest.mark.parametrize(
-    "classes", [{"h": 1}, {"h": None}, {"h": {"a": 1}}, {"h": {"a": None}}, [], ["h"], "h"]
-)
-def test_malformed_classes_are_refused(classes) -> None:
-    with pytest.raises(DataError, match=r"^plan: line 3: "):
-        loaded({**HEAD, "classes": classes}, ACTION, END)
 
 
 @pytest.mark.parametrize(

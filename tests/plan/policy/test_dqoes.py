@@ -1,9 +1,13 @@
 """DQoES, worked by hand: classes, what is taken and given, floors, and rounds to satisfaction."""
 
+from collections.abc import Mapping
+from itertools import chain
+
 import pytest
 from helpers.observed_rows import at, container, decisions_of, node, planner_of, point
 
 from dltools.observations.table import Row
+from dltools.plan.outcome.decisions import JobDecision
 from dltools.plan.outcome.records import Plan
 from dltools.plan.policy.dqoes import DQOES, classify
 from dltools.plan.realisation.mode import Mode
@@ -11,33 +15,31 @@ from dltools.plan.realisation.mode import Mode
 QOE = '{{"dltools.qoe": "{}"}}'
 
 
-def rows(
-    latencies: dict[str, tuple[float, float]], samples: int = 1, begin: int = 0, **more: object
+def sample(
+    number: int, models: dict[str, tuple[float, float, float]], cpus: float = 2.0
 ) -> list[Row]:
-    """Samples 10 s apart of models with (target, response time)."""
-    made: list[Row] = []
-    for number in range(begin, begin + samples):
-        made.append(node(10 * number))
-        for name, (target, latency) in latencies.items():
-            made.append(container(10 * number, name, number, labels=QOE.format(target), **more))
-            made.append(point(10 * number, name, latency, "latency_seconds"))
+    """A sample, one each 10 s, of models with (target, response time, CPU seconds)."""
+    made = [node(10 * number, cpus)]
+    for name, (target, latency, used) in models.items():
+        made.append(container(10 * number, name, used, labels=QOE.format(target)))
+        made.append(point(10 * number, name, latency, "latency_seconds"))
     return made
 
 
+def rows(latencies: dict[str, tuple[float, float]], samples: int = 1, begin: int = 0) -> list[Row]:
+    """Samples 10 s apart of models with (target, response time)."""
+    numbers = range(begin, begin + samples)
+    made = [sample(n, {name: (*one, n) for name, one in latencies.items()}) for n in numbers]
+    return [*chain(*made)]
+
+
+def decided(made: list[Row], **given: object) -> Mapping[str, JobDecision]:
+    return decisions_of(planner_of(made, DQOES, Mode.WEIGHT, **{"gain": "fixed", **given}))
+
+
 def shares(made: list[Row], **given: object) -> dict[str, float]:
-    found = decisions_of(planner_of(made, DQOES, Mode.WEIGHT, **{"gain": "fixed", **given}))
-    return {
-        name: round(v.allocation.share, 6)
-        for name, v in found.items()
-        if v.allocation.share is not None
-    }
-
-
-def classes(made: list[Row], **given: object) -> dict[str, str]:
-    return {
-        name: v.job_class
-        for name, v in decisions_of(planner_of(made, DQOES, **{"gain": "fixed", **given})).items()
-    }
+    found = {name: one.allocation.share for name, one in decided(made, **given).items()}
+    return {name: round(share, 6) for name, share in found.items() if share is not None}
 
 
 def plan(made: list[Row]) -> Plan:
@@ -71,7 +73,8 @@ def test_shares_are_taken_by_slack_and_given_by_need() -> None:
     # q: a 0.6, b 0.2, c -0.3, d -0.1; L = 1/4. Taken 0.1 * 0.25 * (0.75, 0.25) = 0.01875, 0.00625;
     # of the pool of 0.025 c gets 3/4, d 1/4.
     models = {"a": (1.0, 0.4), "b": (1.0, 0.8), "c": (1.0, 1.3), "d": (0.5, 0.6)}
-    assert classes(rows(models)) == {"a": "G", "b": "G", "c": "B", "d": "B"}
+    classes = {name: one.job_class for name, one in decided(rows(models)).items()}
+    assert classes == {"a": "G", "b": "G", "c": "B", "d": "B"}
     assert shares(rows(models)) == {"a": 0.23125, "b": 0.24375, "c": 0.26875, "d": 0.25625}
 
 
@@ -82,10 +85,8 @@ def test_a_satisfied_model_keeps_its_share() -> None:
 
 def test_no_model_is_cut_below_half_an_equal_share() -> None:
     models = {"a": (1.0, 0.1), "b": (1.0, 9.0)}
-    found = shares(rows(models, 12))
-    assert found == {"a": 0.25, "b": 0.75}
-    reason = decisions_of(planner_of(rows(models, 13), DQOES, gain="fixed"))["b"].reason
-    assert "nothing left to give" in reason
+    assert shares(rows(models, 12)) == {"a": 0.25, "b": 0.75}
+    assert "nothing left to give" in decided(rows(models, 13))["b"].reason
 
 
 def test_shares_become_more_equal_where_targets_are_out_of_reach() -> None:
@@ -93,10 +94,7 @@ def test_shares_become_more_equal_where_targets_are_out_of_reach() -> None:
     first = rows({"a": (1.0, 0.5), "b": (1.0, 1.5)})
     second = rows({"a": (1.0, 1.5), "b": (1.0, 1.5)}, 1, 1)
     assert shares([*first, *second]) == {"a": 0.455, "b": 0.545}
-    assert (
-        "jointly out of reach"
-        in decisions_of(planner_of([*first, *second], DQOES, gain="fixed"))["a"].reason
-    )
+    assert "jointly out of reach" in decided([*first, *second])["a"].reason
 
 
 def test_without_a_slow_model_no_share_changes_unless_trimmed() -> None:
@@ -110,7 +108,7 @@ def test_a_silent_model_keeps_its_share() -> None:
     made.append(node(10))
     made += [container(10, name, 1, labels=QOE.format(1.0)) for name in "ab"]
     made.append(point(10, "b", 1.0, "latency_seconds"))
-    found = decisions_of(planner_of(made, DQOES, gain="fixed"))
+    found = decided(made)
     assert (found["a"].job_class, round(found["a"].allocation.share or 0, 6)) == ("?", 0.45)
     assert "share kept" in found["a"].reason
 
@@ -119,7 +117,7 @@ def test_a_model_that_has_never_reported_its_response_time_takes_nothing_from_th
     """As one whose label `dltools.metric` is misspelt, or a training with a target by mistake."""
     models = rows({"a": (1.0, 0.5), "b": (1.0, 1.5)})
     silent = [container(0, "c", 0, labels=QOE.format(1.0)), point(0, "c", 2.0)]
-    found = decisions_of(planner_of([*models, *silent], DQOES, gain="fixed"))
+    found = decided([*models, *silent])
     assert found["c"].setting is None
     assert found["c"].reason == "no latency yet, only loss: left alone until it reports one"
     assert shares([*models, *silent]) == shares(models)
@@ -131,7 +129,7 @@ def test_a_model_that_has_never_reported_its_response_time_takes_nothing_from_th
 def test_trainings_beside_models_are_left_alone() -> None:
     made = [*rows({"a": (1.0, 0.5), "b": (1.0, 1.5)}), container(0, "t", 0), point(0, "t", 1.0)]
     assert shares(made) == {"a": 0.45, "b": 0.55}
-    assert decisions_of(planner_of(made, DQOES, gain="fixed"))["t"].setting is None
+    assert decided(made)["t"].setting is None
 
 
 def test_the_interval_doubles_while_all_are_satisfied_and_resets_when_one_leaves() -> None:
@@ -160,8 +158,8 @@ def test_rounds_to_satisfaction_in_a_model_of_the_sample() -> None:
         latencies = {name: (o, w / (2 * share[name])) for name, (w, o) in work.items()}
         waiting.append(sum(p - o > 0.1 * o for o, p in latencies.values()))
         made += rows(latencies, 1, number)
-        found = planner_of(made, DQOES, Mode.WEIGHT, gain="fixed", itval=10, itval_max=10)
-        share |= {name: v.allocation.share or 0 for name, v in decisions_of(found).items()}
+        found = decided(made, itval=10, itval_max=10)
+        share |= {name: v.allocation.share or 0 for name, v in found.items()}
     assert waiting.index(0) == rounds  # no request takes longer than asked from then on
     assert set(waiting[rounds:]) == {0}
     assert sum(share.values()) == pytest.approx(1)
@@ -171,14 +169,9 @@ def test_rounds_to_satisfaction_in_a_model_of_the_sample() -> None:
 
 
 def used_rows(models: dict[str, tuple[float, float, float]]) -> list[Row]:
-    """Two samples 10 s apart on one CPU, of models with (target, response time, CPU seconds)."""
-    made: list[Row] = []
-    for second in (0, 10):
-        made.append(node(second, 1.0))
-        for name, (target, latency, used) in models.items():
-            made.append(container(second, name, used * second / 10, labels=QOE.format(target)))
-            made.append(point(second, name, latency, "latency_seconds"))
-    return made
+    """Two samples on one CPU, of models with (target, response time, CPU seconds between them)."""
+    begin = {name: (target, latency, 0.0) for name, (target, latency, _) in models.items()}
+    return [*sample(0, begin, 1.0), *sample(1, models, 1.0)]
 
 
 def direct(models: dict[str, tuple[float, float, float]]) -> dict[str, float]:
@@ -207,11 +200,9 @@ def test_weights_that_bring_small_models_more_than_their_part_are_corrected() ->
         brought = {name: one**0.8 for name, one in share.items()}
         total = sum(brought.values())
         took = {name: parts[name] * total / one for name, one in brought.items()}
-        made.append(node(10 * number, 1.0))
         for name, one in brought.items():
             used[name] += 10 * one / total if number else 0.0
-            made.append(container(10 * number, name, used[name], labels=QOE.format(1.0)))
-            made.append(point(10 * number, name, took[name], "latency_seconds"))
+        made += sample(number, {name: (1.0, took[name], used[name]) for name in parts}, 1.0)
         share = shares(made, gain="direct", itval=10, itval_max=10)
     assert took == pytest.approx(dict.fromkeys(parts, 0.94), rel=0.06)
 
@@ -225,16 +216,10 @@ def test_where_needs_are_a_little_more_than_the_host_all_are_a_little_late() -> 
 def test_the_cost_of_a_request_is_taken_over_five_intervals() -> None:
     # a answers in 1 s on half of the CPU, and in the last interval in 2 s on a quarter: 0.5 s of
     # the host each time. Chance made b's last interval slow: 0.25 s in the mean, not 0.5 s.
-    used = {"a": (5.0, 5.0, 2.5), "b": (2.5, 2.5, 5.0)}
-    took = {"a": (1.0, 1.0, 2.0), "b": (1.0, 1.0, 1.0)}
-    made: list[Row] = []
-    total = dict.fromkeys(used, 0.0)
-    for number in range(4):
-        made.append(node(10 * number, 1.0))
-        for name in used:
-            total[name] += used[name][number - 1] if number else 0.0
-            made.append(container(10 * number, name, total[name], labels=QOE.format(1.0)))
-            made.append(point(10 * number, name, took[name][max(0, number - 1)], "latency_seconds"))
+    used = {"a": (0.0, 5.0, 10.0, 12.5), "b": (0.0, 2.5, 5.0, 10.0)}
+    took = {"a": (1.0, 1.0, 1.0, 2.0), "b": (1.0, 1.0, 1.0, 1.0)}
+    models = [{name: (1.0, took[name][n], used[name][n]) for name in used} for n in range(4)]
+    made = [row for n, one in enumerate(models) for row in sample(n, one, 1.0)]
     found = shares(made, gain="direct", itval=10, itval_max=10)
     # a: 12.5/30 of the host, 4/3 s; b: 10/30 of it, 1 s.
     assert sum(found.values()) == pytest.approx(0.556 + 0.333, abs=0.001)

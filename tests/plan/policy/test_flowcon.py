@@ -3,7 +3,7 @@
 import math
 
 import pytest
-from helpers.observed_rows import container, decisions_of, node, planner_of, point
+from helpers.observed_rows import at, container, decisions_of, node, planner_of, point
 
 from dltools.observations.table import Row
 from dltools.plan.policy.flowcon import limit, transition
@@ -77,10 +77,8 @@ def test_first_round_with_two_windows() -> None:
     fast: P = 0.4/10 = 0.04, G = 0.08. slow: P = 0.1/10 = 0.01, G = 0.02 < alpha: NL to WL.
     S = 0.10: fast gets 0.8 of 2 CPUs = 1.6; slow keeps its limit.
     """
-    made = planner_of(
-        rows({"fast": [1.0, 0.6], "slow": [1.0, 0.9]}, {"fast": 1, "slow": 1}), itval=10
-    )
-    found = decisions_of(made)
+    made = rows({"fast": [1.0, 0.6], "slow": [1.0, 0.9]}, {"fast": 1, "slow": 1})
+    found = decisions_of(planner_of(made, itval=10))
     assert found["fast"].job_class == "NL"
     assert found["fast"].setting == {"cpus": 1.6}
     assert found["slow"].job_class == "WL"
@@ -109,16 +107,19 @@ def test_shares_under_one_cpu_are_not_truncated() -> None:
     assert [found[f"flat{k}"].setting for k in range(3)] == [{"cpus": 0.4}] * 3
 
 
-def test_all_completing_takes_limits_off_and_doubles_the_interval() -> None:
-    """Flat from the start: unknown at 0 and 10, WL at 20, CL at 30, where limits go off."""
-    losses = {"a": [0.5] * 3, "b": [0.5] * 3}
-    made = rows(losses, {"a": 1, "b": 1})
+@pytest.mark.parametrize("mode", [Mode.QUOTA, Mode.PRIORITY])
+def test_all_completing_takes_limits_off_and_doubles_the_interval(mode) -> None:
+    """Flat from the start: unknown at 0 and 10, WL at 20, CL at 30, where limits go off. In a queue
+    they take turns at the first level."""
+    made = rows({"a": [0.5] * 3, "b": [0.5] * 3}, {"a": 1, "b": 1})
     for row in made:
         if row["kind"] == "container":
-            row["cpu_limit_cores"] = 0.7
-            row["owner_cpu_weight"] = 1024.0
-    plan = planner_of(made, itval=10)
-    assert {v.setting["cpus"] for v in plan.explain().decisions if v.setting} == {None}
+            row |= {"cpu_limit_cores": 0.7, "owner_cpu_weight": 1024.0, "thread_count": 2}
+    plan = planner_of(made, mode=mode, itval=10)
+    found = decisions_of(plan).values()
+    assert {(one.job_class, one.allocation.unlimited) for one in found} == {("CL", True)}
+    if mode is Mode.QUOTA:
+        assert {one.setting["cpus"] for one in found if one.setting} == {None}
     assert plan.plan({}).next_s == 20
 
 
@@ -208,10 +209,6 @@ def test_first_sample_alone_uses_the_average_since_the_start_and_says_so() -> No
 
 
 def test_an_unknown_growth_is_no_limit() -> None:
-    found = decisions_of(
-        planner_of(rows({"a": [1.0, 0.6], "new": [1.0]}, {"a": 1, "new": 1}), itval=10)
-    )
-    assert set(found) == {"a"}  # new has left
     made = rows({"a": [1.0, 0.6, 0.3]}, {"a": 1})
     made += [container(30, "new", 5.0), point(29, "new", 3.0)]
     new = decisions_of(planner_of(made, itval=10))["new"]
@@ -219,31 +216,21 @@ def test_an_unknown_growth_is_no_limit() -> None:
     assert "growth efficiency unknown" in new.reason
 
 
-def silent_from(seconds: float, until: float) -> list[Row]:
-    """A fast job and one that is completing at 30 s and says nothing from then on."""
-    many = round(until / 10)
-    losses = {"fast": [1.0 - 0.08 * at for at in range(many)], "flat": [0.5] * many}
-    made = rows(losses, {"fast": 1, "flat": 1}, cpus=4.0)
-    return [
-        row
-        for row in made
-        if not (
-            row["kind"] == "progress"
-            and row["container_name"] == "flat"
-            and (row["time"] - made[0]["time"]).total_seconds() > seconds
-        )
-    ]
-
-
 @pytest.mark.parametrize(
     ("until", "job_class", "free"),
     [(40, "CL", False), (70, "CL", False), (80, "NL", True), (120, "NL", True)],
 )
 def test_a_slow_job_that_falls_silent_is_new_again_after_four_intervals(
-    until: float, job_class: str, free: bool
+    until: int, job_class: str, free: bool
 ) -> None:
+    """It is completing at 30 s, and says nothing from then on."""
+    many = until // 10
+    losses = {"fast": [1.0 - 0.08 * n for n in range(many)], "flat": [0.5] * many}
+    made = rows(losses, {"fast": 1, "flat": 1}, cpus=4.0)
+    silent = [row for row in made if row["time"] > at(30) and row.get("container_name") == "flat"]
+    made = [row for row in made if row["kind"] != "progress" or row not in silent]
     # Its growth is unknown from 40 on, when the last interval has none of its points.
-    flat = decisions_of(planner_of(silent_from(30, until), itval=10))["flat"]
+    flat = decisions_of(planner_of(made, itval=10))["flat"]
     assert (flat.job_class, flat.allocation.unlimited) == (job_class, free)
     assert flat.allocation.share == pytest.approx(1.0 if free else 1 / 3)
 
@@ -270,33 +257,14 @@ def test_no_growing_job_gets_less_than_a_completing_one(floor, share) -> None:
     assert found["flat"].allocation.share == pytest.approx(1 / 4)
 
 
-def test_limits_off_are_off_for_all_in_a_queue_too() -> None:
-    """Both completing: they take turns at the first level, and neither is limited."""
-    made = rows({"a": [0.5] * 5, "b": [0.5] * 5}, {"a": 1, "b": 1})
-    for row in made:
-        if row["kind"] == "container":
-            row["thread_count"] = 2
-    plan = planner_of(made, mode=Mode.PRIORITY, itval=10)
-    assert {v.job_class for v in decisions_of(plan).values()} == {"CL"}
-    assert all(v.allocation.unlimited for v in decisions_of(plan).values())
-
-
 @pytest.mark.parametrize(("early", "shares"), [("true", {"a": 1 / 3, "b": 2 / 3}), ("false", None)])
 def test_first_reports_rank_new_jobs(early: str, shares: dict[str, float] | None) -> None:
     # Both use one CPU of two. a falls by 1/10 of its peak in 1 s, b by 2/10: G is 0.2 and 0.4.
-    rows = [
-        node(1),
-        container(1, "a", 1.0),
-        container(1, "b", 1.0),
-        point(1, "a", 10.0),
-        point(1, "b", 10.0),
-        node(2),
-        container(2, "a", 2.0),
-        container(2, "b", 2.0),
-        point(2, "a", 9.0),
-        point(2, "b", 8.0),
-    ]
-    found = decisions_of(planner_of(rows, mode=Mode.PRIORITY, early=early))
+    made = [node(1), container(1, "a", 1.0), container(1, "b", 1.0)]
+    made += [point(1, "a", 10.0), point(1, "b", 10.0)]
+    made += [node(2), container(2, "a", 2.0), container(2, "b", 2.0)]
+    made += [point(2, "a", 9.0), point(2, "b", 8.0)]
+    found = decisions_of(planner_of(made, mode=Mode.PRIORITY, early=early))
     if shares is None:
         assert all(one.allocation.unlimited for one in found.values())
         return

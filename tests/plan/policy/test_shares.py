@@ -31,9 +31,8 @@ def test_in_line_gives_in_order_what_threads_can_use() -> None:
 
 
 def test_jobs_that_all_have_what_they_can_use_are_not_limited() -> None:
-    assert queue_shares([job("a", 1), job("b", 1)], 4.0, 0.05) == pytest.approx(
-        {"a": 0.75, "b": 0.75}
-    )
+    found = queue_shares([job("a", 1), job("b", 1)], 4.0, 0.05)
+    assert found == pytest.approx({"a": 0.75, "b": 0.75})
 
 
 def test_a_floor_above_an_equal_share_is_an_equal_share() -> None:
@@ -70,21 +69,15 @@ def test_what_no_job_can_use_raises_all_shares_to_at_most_1() -> None:
 
 def test_in_proportion_raises_to_the_floor_and_takes_it_from_the_others() -> None:
     # 8 : 1 : 1 of 1 would be 0.8, 0.1, 0.1; with a floor of 0.2 the first has 0.6.
-    assert in_proportion({"a": 8, "b": 1, "c": 1}, 1.0, 0.2) == pytest.approx(
-        {"a": 0.6, "b": 0.2, "c": 0.2}
-    )
+    raised = pytest.approx({"a": 0.6, "b": 0.2, "c": 0.2})
+    assert in_proportion({"a": 8, "b": 1, "c": 1}, 1.0, 0.2) == raised
+    # c gets the floor of 0.2; of the 0.8 left b would get 0.8 * 2/9 = 0.178: the floor too.
+    assert in_proportion({"a": 7, "b": 2, "c": 0}, 1.0, 0.2) == raised
     assert in_proportion({"a": 1, "b": 3}, 0.1, 0.2) == {"a": 0.05, "b": 0.05}
     assert in_proportion({"a": 0, "b": 0}, 1.0, 0.0) == {"a": 0.5, "b": 0.5}
     assert in_proportion({}, 1.0, 0.2) == {}
     # Weights whose sum is no number any more.
     assert in_proportion({"a": 1e308, "b": 1e308}, 1.0, 0.1) == {"a": 0.5, "b": 0.5}
-
-
-def test_in_proportion_raises_jobs_that_fall_below_the_floor_later() -> None:
-    # c gets the floor of 0.2; of the 0.8 left b would get 0.8 * 2/9 = 0.178: the floor too.
-    assert in_proportion({"a": 7, "b": 2, "c": 0}, 1.0, 0.2) == pytest.approx(
-        {"a": 0.6, "b": 0.2, "c": 0.2}
-    )
 
 
 @given(

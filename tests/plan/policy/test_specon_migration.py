@@ -25,7 +25,8 @@ from dltools.plan.signals.container_history import ContainerHistory
 from dltools.plan.signals.in_force import InForce
 
 NOW_S = 100.0
-NO_CANDIDATE = "no migration: no host holds a converged job next to a progressing one"
+Classes = Mapping[str, Mapping[str, str]]
+P, W, C = PROGRESSING, WATCHING, CONVERGED
 
 
 def job(name: str, attained: float = 50.0) -> ContainerHistory:
@@ -38,7 +39,7 @@ def host(name: str, jobs: Collection[ContainerHistory], cpus: float = 2.0) -> Ho
 
 
 def choice(
-    classes: Mapping[str, Mapping[str, str]],
+    classes: Classes,
     growths: Mapping[str, float] | None = None,
     cpus: Mapping[str, float] | None = None,
     moved: Collection[str] = (),
@@ -46,13 +47,17 @@ def choice(
     pause_s: float = 0.0,
     attained: Mapping[str, float] | None = None,
     sampled: str | None = None,
+    cannot: Mapping[str, str] | None = None,
 ) -> Choice:
     """The choice among jobs whose classes are given for each host, by name, in a round of the first
-    host or another."""
+    host or another. A host, and each of its jobs, cannot do what is given."""
     hosts, known = {}, {}
     for name, own in classes.items():
         jobs = [job(one, (attained or {}).get(one, 50.0)) for one in own]
-        hosts[name] = host(name, jobs, (cpus or {}).get(name, 2.0))
+        unable = frozenset(filter(None, (cannot or {}).get(name, "").split("+")))
+        for one in jobs:
+            one.in_force = InForce(cannot=unable)
+        hosts[name] = HostState(name, (cpus or {}).get(name, 2.0), tuple(jobs), cannot=unable)
         known[name] = {
             one.run_id: KnownJob(1.0, own[one.name], (growths or {}).get(one.name, 0.01))
             for one in jobs
@@ -86,47 +91,41 @@ def migrated(found: Choice) -> tuple[str, str, str]:
 # Why there is no migration
 
 
+BUSY = {"a": P, "c": C}
+PAIR: Classes = {"h": BUSY, "i": {}}
+NO_CANDIDATE = Choice(None, "no migration: no host holds a converged job next to a progressing one")
+
+
 @pytest.mark.parametrize(
-    "cpus", [{}, {"i": 0.0}], ids=["alone", "the other host's size is unknown"]
+    "classes",
+    [
+        {"h": {"a": C, "c": C}, "i": {"d": P}},
+        {"h": {"a": W, "c": C}, "i": {"d": P}},
+        {"h": {"a": P, "b": W}, "i": {"d": C}},  # no idle host, and none has converged
+        {"h": {"a": P}, "i": {}},
+        {"h": {"a": C}, "i": {}},
+    ],
 )
-def test_one_host_alone_has_no_migration(cpus) -> None:
-    hosts: dict[str, dict[str, str]] = {"h": {"a": PROGRESSING, "c": CONVERGED}}
-    found = choice(hosts | ({"i": {}} if cpus else {}), cpus=cpus)
-    assert found == Choice(None, "no migration: no other host is known")
-
-
-@pytest.mark.parametrize("neighbour", [CONVERGED, WATCHING])
-def test_without_a_progressing_neighbour_no_job_moves(neighbour) -> None:
-    found = choice({"h": {"a": neighbour, "c": CONVERGED}, "i": {"d": PROGRESSING}})
-    assert found == Choice(None, NO_CANDIDATE)
-
-
-def test_without_a_converged_job_no_job_moves_to_a_busy_host() -> None:
-    found = choice({"h": {"a": PROGRESSING, "b": WATCHING}, "i": {"d": CONVERGED}})
-    assert found == Choice(None, NO_CANDIDATE)
-
-
-def test_the_only_job_of_a_host_does_not_move_to_an_idle_host() -> None:
-    assert choice({"h": {"a": PROGRESSING}, "i": {}}) == Choice(None, NO_CANDIDATE)
-    assert choice({"h": {"a": CONVERGED}, "i": {}}) == Choice(None, NO_CANDIDATE)
+def test_no_job_moves_but_a_converged_one_next_to_a_progressing_one(classes) -> None:
+    assert choice(classes) == NO_CANDIDATE
 
 
 def test_a_job_that_was_moved_stays() -> None:
-    hosts = {"h": {"a": PROGRESSING, "c": CONVERGED}, "i": {"d": CONVERGED}}
-    assert choice(hosts, moved=["c"]) == Choice(None, NO_CANDIDATE)
+    assert choice({"h": BUSY, "i": {"d": C}}, moved=["c"]) == NO_CANDIDATE
 
 
-def test_a_migration_must_lower_the_heaviest_load() -> None:
+def test_a_target_is_another_host_that_is_less_loaded() -> None:
+    for found in (choice({"h": BUSY}), choice(PAIR, cpus={"i": 0.0})):  # of unknown size
+        assert found == Choice(None, "no migration: no other host is known")
     # h has one progressing job and one more, i has one progressing job: it would be h's mirror.
-    found = choice({"h": {"a": PROGRESSING, "c": CONVERGED}, "i": {"d": PROGRESSING}})
+    found = choice({"h": BUSY, "i": {"d": P}})
     assert found == Choice(None, "no migration: c on i would not lower the heaviest load")
 
 
 @pytest.mark.parametrize(("pause_s", "costs"), [(60.0, "10"), (50.0, "0")])
 def test_a_migration_must_save_more_than_it_costs(pause_s: float, costs: str) -> None:
     # c needs 50 CPU s: 50 s here with a, 25 s alone on i; a is rid of it and saves 25 s too.
-    hosts: dict[str, dict[str, str]] = {"h": {"a": PROGRESSING, "c": CONVERGED}, "i": {}}
-    found = choice(hosts, pause_s=pause_s)
+    found = choice(PAIR, pause_s=pause_s)
     assert found == Choice(None, f"no migration: c to i would cost {costs} s more than it saves")
 
 
@@ -134,46 +133,33 @@ def test_a_migration_must_save_more_than_it_costs(pause_s: float, costs: str) ->
 
 
 def test_a_converged_job_next_to_a_progressing_one_moves() -> None:
-    hosts: dict[str, dict[str, str]] = {"h": {"a": PROGRESSING, "c": CONVERGED}, "i": {}}
-    found = choice(hosts, pause_s=20.0)
+    found = choice(PAIR, pause_s=20.0)
     assert migrated(found) == ("c", "h", "i")
     assert found.migration is not None and found.migration.saves == 30.0
     assert found.why == "c to i saves 30 job seconds (predicted: it gains 50 and costs 20)"
-
-
-def test_a_migration_may_save_less_than_a_second() -> None:
-    hosts: dict[str, dict[str, str]] = {"h": {"a": PROGRESSING, "c": CONVERGED}, "i": {}}
-    found = choice(hosts, pause_s=49.5)
-    assert found.migration is not None and found.migration.saves == 0.5
+    found = choice(PAIR, pause_s=49.5)
+    assert found.migration is not None and found.migration.saves == 0.5  # less than a second
 
 
 def test_a_job_more_on_the_target_may_leave_it_less_loaded_than_the_source_was() -> None:
-    hosts: dict[str, dict[str, str]] = {"h": {"a": PROGRESSING, "c": CONVERGED}, "i": {}}
-    assert migrated(choice(hosts, load="jobs")) == ("c", "h", "i")  # one job on each
+    assert migrated(choice(PAIR, load="jobs")) == ("c", "h", "i")  # one job on each
 
 
 def test_the_converged_job_that_grows_least_moves() -> None:
-    hosts: dict[str, dict[str, str]] = {
-        "h": {"a": PROGRESSING, "b": CONVERGED, "c": CONVERGED, "d": CONVERGED},
-        "i": {},
-    }
+    hosts: Classes = {"h": {"a": P, **dict.fromkeys("bcd", C)}, "i": {}}
     assert migrated(choice(hosts, {"b": 0.03, "c": 0.01, "d": 0.02}))[0] == "c"
     assert migrated(choice(hosts))[0] == "b"  # equal growth: by name
 
 
 def test_an_idle_host_takes_any_job_where_none_has_converged() -> None:
-    hosts: dict[str, dict[str, str]] = {"h": {"a": PROGRESSING, "b": PROGRESSING}, "i": {}}
+    hosts: Classes = {"h": {"a": P, "b": P}, "i": {}}
     assert migrated(choice(hosts, {"a": 0.9, "b": 0.5})) == ("b", "h", "i")
-    hosts = {"h": {"a": WATCHING, "b": CONVERGED}, "i": {}}
+    hosts = {"h": {"a": W, "b": C}, "i": {}}
     assert migrated(choice(hosts)) == ("b", "h", "i")
 
 
 def test_a_job_of_the_heaviest_host_that_has_a_candidate_moves() -> None:
-    hosts: dict[str, dict[str, str]] = {
-        "h": {"a": PROGRESSING, "c": CONVERGED},
-        "i": {"d": PROGRESSING, "e": PROGRESSING, "f": CONVERGED},
-        "j": {"g": CONVERGED},
-    }
+    hosts: Classes = {"h": BUSY, "i": {"d": P, "e": P, "f": C}, "j": {"g": C}}
     assert choice(hosts) == Choice(None, "")  # in a round of h
     assert migrated(choice(hosts, sampled="i")) == ("f", "i", "j")
     # Where f has to stay the heaviest host has no candidate, and the next one is asked. c saves
@@ -186,7 +172,7 @@ def test_an_unknown_job_counts_as_progressing() -> None:
     a, c = job("a"), job("c")
     hosts = {"h": host("h", [a, c]), "i": host("i", [])}
     cluster = Cluster(round(NOW_S * MICRO), "h", hosts, 10.0)
-    known = {"h": {c.run_id: KnownJob(1.0, CONVERGED, 0.01)}}
+    known = {"h": {c.run_id: KnownJob(1.0, C, 0.01)}}
     found = chooser(cluster, known).choose()
     assert migrated(found) == ("c", "h", "i")
 
@@ -198,11 +184,11 @@ def test_the_target_is_the_host_with_the_least_load_of_the_kind_asked_for(
     load: str, target: str
 ) -> None:
     # Loads (progressing, jobs, CPU in shares of two CPUs over 100 s):
-    hosts: dict[str, dict[str, str]] = {
-        "source": dict.fromkeys("abcd", PROGRESSING) | {"e": CONVERGED},  # 4, 5, 1.25
-        "few progressing": dict.fromkeys("fgh", WATCHING),  # 0, 3, 0.75
-        "few": {"k": PROGRESSING},  # 1, 1, 0.25
-        "idle CPU": {"l": PROGRESSING, "m": PROGRESSING},  # 2, 2, 0.01
+    hosts: Classes = {
+        "source": dict.fromkeys("abcd", P) | {"e": C},  # 4, 5, 1.25
+        "few progressing": dict.fromkeys("fgh", W),  # 0, 3, 0.75
+        "few": {"k": P},  # 1, 1, 0.25
+        "idle CPU": {"l": P, "m": P},  # 2, 2, 0.01
     }
     found = choice(hosts, load=load, attained={"l": 1.0, "m": 1.0}, cpus={"source": 2.0})
     assert migrated(found) == ("e", "source", target)
@@ -247,12 +233,7 @@ def test_a_host_that_was_not_sampled_of_late_takes_no_job() -> None:
     now = round(NOW_S * MICRO)
     late, fresh = now - 61 * MICRO, now - 60 * MICRO
     jobs = [job("a"), job("c")]
-    known = {
-        "h": {
-            one.run_id: KnownJob(1.0, CONVERGED if one.name == "c" else PROGRESSING, 0.01)
-            for one in jobs
-        }
-    }
+    known = {one.run_id: KnownJob(1.0, C if one.name == "c" else P, 0.01) for one in jobs}
 
     def between(source: int, target: int) -> Choice:
         hosts = {
@@ -260,7 +241,7 @@ def test_a_host_that_was_not_sampled_of_late_takes_no_job() -> None:
             "i": HostState("i", 2.0, (), sampled_at=target),
             "k": HostState("k", 2.0, (job("d"),), sampled_at=now),
         }
-        return chooser(Cluster(now, "h", hosts, 10.0), known).choose()
+        return chooser(Cluster(now, "h", hosts, 10.0), {"h": known}).choose()
 
     assert migrated(between(fresh, fresh)) == ("c", "h", "i")
     assert between(fresh, late).migration is None
@@ -269,43 +250,24 @@ def test_a_host_that_was_not_sampled_of_late_takes_no_job() -> None:
 # Hosts whose engines move nothing
 
 
-def with_engines(cannot: Mapping[str, str], classes: Mapping[str, Mapping[str, str]]) -> Choice:
-    """The choice where each host, and each of its jobs, cannot do what is given."""
-    hosts, known = {}, {}
-    for name, own in classes.items():
-        jobs = [job(one) for one in own]
-        for one in jobs:
-            one.in_force = InForce(cannot=frozenset(filter(None, cannot[name].split("+"))))
-        known[name] = {one.run_id: KnownJob(1.0, own[one.name], 0.01) for one in jobs}
-        hosts[name] = HostState(
-            name, 2.0, tuple(jobs), cannot=frozenset(filter(None, cannot[name].split("+")))
-        )
-    cluster = Cluster(round(NOW_S * MICRO), next(iter(hosts)), hosts, 10.0)
-    return chooser(cluster, known).choose()
-
-
-CROWDED = {"a": PROGRESSING, "c": CONVERGED, "e": CONVERGED}
+CROWDED = BUSY | {"e": C}
 
 
 def test_no_job_moves_to_a_host_that_takes_none() -> None:
     """Docker hosts beside cgroups that no engine has made."""
-    classes = {"docker-1": CROWDED, "cgroups": {}, "docker-2": {"f": CONVERGED}}
-    found = with_engines({"docker-1": "", "cgroups": "move", "docker-2": ""}, classes)
+    classes = {"docker-1": CROWDED, "cgroups": {}, "docker-2": {"f": C}}
+    found = choice(classes, cannot={"cgroups": "move"})
     assert migrated(found) == ("c", "docker-1", "docker-2")
-    every = with_engines(dict.fromkeys(classes, ""), classes)
-    assert migrated(every)[1:] == ("docker-1", "cgroups")
+    assert migrated(choice(classes))[1:] == ("docker-1", "cgroups")
 
 
 @pytest.mark.parametrize("busy", ["docker", "cgroups"])
 def test_one_host_alone_that_takes_jobs_gets_none(busy) -> None:
     classes = {name: CROWDED if name == busy else {} for name in ("docker", "cgroups")}
-    found = with_engines({"docker": "", "cgroups": "cpuset+move"}, classes)
-    assert (found.migration, found.why) == (
-        None,
-        "no migration: no host but docker takes jobs from others",
-    )
+    found = choice(classes, cannot={"cgroups": "cpuset+move"})
+    assert found == Choice(None, "no migration: no host but docker takes jobs from others")
 
 
 def test_no_host_that_takes_jobs_is_no_target() -> None:
-    found = with_engines({"h": "move", "i": "move"}, {"h": CROWDED, "i": {}})
-    assert found.why == "no migration: no host that takes jobs was sampled of late"
+    found = choice(PAIR, cannot={"h": "move", "i": "move"})
+    assert found == Choice(None, "no migration: no host that takes jobs was sampled of late")

@@ -12,6 +12,11 @@ def trained(name: str, epochs: int, of: int, seconds: float) -> list[Row]:
     return [container(10, name, seconds, labels=label), point(10, name, 0.5, epoch=float(epochs))]
 
 
+def guessed(name: str, seconds: float) -> list[Row]:
+    """A job that tells no length."""
+    return [container(10, name, seconds), point(10, name, 1.0)]
+
+
 def test_the_shortest_by_its_epochs_goes_first() -> None:
     # a: 50 CPU s for 5 of 10 epochs, 50 left; b: 90 for 9, 10 left; c: 20 for 1 of 3, 40 left.
     made = [node(10), *trained("a", 5, 10, 50), *trained("b", 9, 10, 90), *trained("c", 1, 3, 20)]
@@ -38,31 +43,16 @@ def test_the_first_job_stays_first_unless_another_is_shorter_by_a_fifth() -> Non
 
 
 def test_an_unknown_job_goes_first_and_is_later_taken_to_need_what_it_has_had() -> None:
-    made = [
-        node(10),
-        *trained("known", 9, 10, 90),
-        container(10, "new", 5),
-        point(10, "new", 1.0),
-        container(10, "opaque", 50),
-        point(10, "opaque", 1.0),
-    ]
+    made = [node(10), *trained("known", 9, 10, 90), *guessed("new", 5), *guessed("opaque", 50)]
     found = decisions_of(planner_of(made, srtf.SRTF, Mode.WEIGHT))
-    assert [found[name].job_class for name in ("new", "known", "opaque")] == [
-        "new",
-        "known",
-        "guessed",
-    ]
+    classes = {name: one.job_class for name, one in found.items()}
+    assert classes == {"new": "new", "known": "known", "opaque": "guessed"}
     assert [found[name].reason[0] for name in ("new", "known", "opaque")] == ["1", "2", "3"]
     assert "taken to need the 50 CPU s that it has had once more" in found["opaque"].reason
 
 
 def test_a_guessed_job_is_not_behind_a_longer_one() -> None:
     # opaque has had 50 CPU s; known has 450 left.
-    made = [
-        node(10),
-        *trained("known", 1, 10, 50),
-        container(10, "opaque", 50),
-        point(10, "opaque", 1.0),
-    ]
+    made = [node(10), *trained("known", 1, 10, 50), *guessed("opaque", 50)]
     found = decisions_of(planner_of(made, srtf.SRTF, Mode.WEIGHT))
     assert found["opaque"].reason[0] == "1"

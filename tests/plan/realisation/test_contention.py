@@ -43,25 +43,20 @@ def measured(
     return found.measured(jobs, round(at_s * MICRO), others)
 
 
-def test_threads_are_taken_to_spin_until_something_is_measured() -> None:
-    assert spins([job("a", 2), job("b", 1)], 4.0) == {"a": 1.0, "b": 0.0}
-
-
-def test_more_threads_than_cpus_sleep() -> None:
-    assert spins([job("a", 8)], 4.0) == {"a": 0.0}
-
-
-def test_a_job_that_loses_spins() -> None:
-    assert spins([trains("a", shared=0.3)], 4.0) == {"a": 1.0}
-
-
-def test_a_job_that_keeps_its_rate_does_not_spin_once_it_has_gone_first() -> None:
-    assert spins([trains("a", shared=0.95)], 4.0) == {"a": 1.0}  # best among competing rates
-    assert spins([trains("a", shared=0.95, ahead=1.0)], 4.0) == {"a": 0.0}
-
-
-def test_between_the_bounds_a_job_spins_in_part() -> None:
-    assert spins([trains("a", shared=0.75, ahead=1.0)], 4.0) == {"a": pytest.approx(0.5)}
+@pytest.mark.parametrize(
+    ("one", "part"),
+    [
+        (job("a", 2), 1.0),  # until something is measured
+        (job("a", 1), 0.0),
+        (job("a", 8), 0.0),  # more threads than CPUs sleep
+        (trains("a", shared=0.3), 1.0),  # it loses
+        (trains("a", shared=0.95), 1.0),  # best among competing rates
+        (trains("a", shared=0.95, ahead=1.0), 0.0),  # it has gone first, and keeps its rate
+        (trains("a", shared=0.75, ahead=1.0), pytest.approx(0.5)),  # between the bounds
+    ],
+)
+def test_threads_spin_where_a_job_loses_by_competing(one, part) -> None:
+    assert spins([one], 4.0) == {"a": part}
 
 
 def test_a_job_that_has_shown_nothing_is_as_those_of_its_number_of_threads() -> None:

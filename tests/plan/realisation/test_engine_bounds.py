@@ -6,15 +6,15 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
-from helpers.observed_rows import at, container, job_id, node, point, reread
+from helpers import observed_rows
+from helpers.observed_rows import at, container, having_read, job_id, node, point, reread, sets
 
-from dltools.observations.table import Row, to_table
+from dltools.observations.table import Row
 from dltools.plan.outcome.records import Action, Op, Plan
 from dltools.plan.planner import Planner
-from dltools.plan.policy import registry
 from dltools.plan.policy.specon_migration import KnownJob, load_of
 from dltools.plan.realisation.bounds import possible
-from dltools.plan.realisation.mode import Mode, ModeChoice, RealisationOptions
+from dltools.plan.realisation.mode import Mode, ModeChoice
 
 SLURM_V1 = "cpus+cpu_weight+cpuset+move"
 CRI = "cpuset+pause+move"
@@ -54,10 +54,7 @@ def everywhere(cannot: str | None, **more: Any) -> list[Row]:
 
 
 def planner(rows: list[Row], mode: Mode | None = None, state: Any = None) -> Planner:
-    policy = registry.get("srtf", [])
-    made = Planner(policy, policy.parameters(), RealisationOptions(mode), state)
-    made.add(to_table(rows))
-    return made
+    return having_read(observed_rows.planner("srtf", mode, state), rows)
 
 
 def plan_of(rows: list[Row], mode: Mode | None = None) -> Plan:
@@ -65,14 +62,7 @@ def plan_of(rows: list[Row], mode: Mode | None = None) -> Plan:
 
 
 def set_by(plan: Plan) -> dict[str, set[str]]:
-    found: dict[str, set[str]] = {}
-    for action in plan.actions:
-        found.setdefault(action.container_name, set()).update(action.set)
-    return found
-
-
-def wanted(plan: Plan) -> dict[str, dict[str, Any]]:
-    return {action.container_name: {**action.set} for action in plan.actions}
+    return {name: set(keys) for name, keys in sets(plan).items()}
 
 
 @pytest.mark.parametrize("weight", [1024.0, None])
@@ -88,50 +78,40 @@ def test_jobs_take_turns_where_there_are_no_weights(weight) -> None:
     )
     assert {action.op for action in found.actions} == {Op.ROTATE}
     assert set_by(found) == {name: {"group", "turn_s"} for name in JOBS}
-    assert {action.container_name: action.set["group"] for action in found.actions} == {
-        "a": 0,
-        "b": 1,
-        "c": 2,
-    }
+    assert {name: one["group"] for name, one in sets(found).items()} == {"a": 0, "b": 1, "c": 2}
+
+
+STAYS, STREAM = "and a plan that may stay", "a stream of plans, as of dl-probe -i, does"
+NO_WEIGHT = "the engine sets no weight on any job here"
 
 
 @pytest.mark.parametrize(
-    ("mode", "cannot", "said"),
+    ("mode", "rows", "why", "instead"),
     [
-        (
-            Mode.QUOTA,
-            SLURM_V1,
-            "--realize quota is not possible: the engine sets no quota on any job here; "
-            "--realize rotate is possible",
-        ),
-        (
-            Mode.PRIORITY,
-            SLURM_V1,
-            "--realize priority is not possible: the engine sets no weight on any job here; "
-            "--realize rotate is possible",
-        ),
+        (Mode.QUOTA, everywhere(SLURM_V1), "the engine sets no quota on any job here", "rotate"),
+        (Mode.PRIORITY, everywhere(SLURM_V1), NO_WEIGHT, "rotate"),
         (
             Mode.ROTATE,
-            CRUN + "+pause",
-            "--realize rotate is not possible: the engine pauses no job here; "
-            "--realize quota or cores is possible",
+            everywhere(CRUN + "+pause"),
+            "the engine pauses no job here",
+            "quota or cores",
         ),
         (
             Mode.CORES,
-            CRI,
-            "--realize cores is not possible: the engine sets no CPU list on any job here; "
-            "--realize quota, weight or priority is possible",
+            everywhere(CRI),
+            "the engine sets no CPU list on any job here",
+            "quota, weight or priority",
         ),
-        (
-            Mode.WEIGHT,
-            LOOK,
-            "--realize weight is not possible: the engine sets no weight on any job here; "
-            "it can only be looked at",
-        ),
+        (Mode.WEIGHT, everywhere(LOOK), NO_WEIGHT, ""),
+        (Mode.WEIGHT, everywhere(CRUN), NO_WEIGHT, "quota, rotate or cores"),
+        (Mode.PRIORITY, everywhere(CRUN), NO_WEIGHT, "quota, rotate or cores"),
+        (Mode.WEIGHT, in_pods(CRI), APART, "quota"),
     ],
 )
-def test_a_mode_that_is_asked_for_and_cannot_be_done_is_refused(mode, cannot, said) -> None:
-    made = planner(everywhere(cannot), mode)
+def test_a_mode_that_is_asked_for_and_cannot_be_done_is_refused(mode, rows, why, instead) -> None:
+    way_out = f"--realize {instead} is possible" if instead else "it can only be looked at"
+    said = f"--realize {mode} is not possible: {why}; {way_out}"
+    made = planner(rows, mode)
     found = made.plan({})
     assert found.actions == ()
     assert found.nothing == made.explain().nothing == said
@@ -146,7 +126,7 @@ def test_where_fewer_than_two_may_be_paused_they_queue_by_weights(able) -> None:
     assert found.params["realize_why"] == (
         "as asked; fewer than two jobs may be paused: they queue by weights"
     )
-    assert wanted(found) == wanted(plain)
+    assert sets(found) == sets(plain)
     assert {action.op for action in found.actions} == {Op.UPDATE}
     two = plan_of(rows_for({"a": "pause"}), Mode.ROTATE)
     assert {action.container_name for action in two.actions if action.op is Op.ROTATE} == {"b", "c"}
@@ -189,22 +169,8 @@ def test_weights_count_for_those_that_share_a_pod(pods, mode) -> None:
     assert possible(ModeChoice(Mode.PRIORITY, "crowded"), jobs, is_asked=False).mode == mode
 
 
-def test_a_weight_asked_for_in_pods_of_their_own_is_refused() -> None:
-    made = planner(in_pods(CRI), Mode.WEIGHT)
-    assert made.plan({}).nothing == (
-        f"--realize weight is not possible: {APART}; --realize quota is possible"
-    )
-    assert made.plan({}).actions == ()
-
-
 def test_jobs_alone_in_their_scopes_take_turns() -> None:
-    found = plan_of(everywhere(CRUN))
-    assert found.params["realize"] == "rotate"
-    for mode in (Mode.WEIGHT, Mode.PRIORITY):
-        assert planner(everywhere(CRUN), mode).plan({}).nothing == (
-            f"--realize {mode} is not possible: the engine sets no weight on any job here; "
-            "--realize quota, rotate or cores is possible"
-        )
+    assert plan_of(everywhere(CRUN)).params["realize"] == "rotate"
 
 
 def test_where_other_programs_run_jobs_have_quotas_instead_of_turns() -> None:
@@ -220,15 +186,6 @@ def test_where_other_programs_run_jobs_have_quotas_instead_of_turns() -> None:
     assert possible(even, jobs, is_asked=False) == even
 
 
-def test_a_plan_that_may_stay_sets_no_quotas() -> None:
-    found = planner(in_pods(CRI)).plan({}, is_single=True)
-    assert found.actions == ()
-    assert found.nothing == (
-        f"{APART}, and a plan that may stay sets no quotas: a stream of plans, as of dl-probe -i, "
-        "does"
-    )
-
-
 def test_quotas_of_earlier_plans_are_taken_away_in_other_modes() -> None:
     rows = in_pods(CRI)
     state = reread(planner(rows).plan({})).state
@@ -237,9 +194,7 @@ def test_quotas_of_earlier_plans_are_taken_away_in_other_modes() -> None:
         [row | {"time": row["time"] + timedelta(minutes=1)} for row in later], state=state
     ).plan({})
     assert found.params["realize"] == "priority"
-    assert {
-        name: action_set["cpus"] for name, action_set in wanted(found).items()
-    } == dict.fromkeys(JOBS)
+    assert {name: one["cpus"] for name, one in sets(found).items()} == dict.fromkeys(JOBS)
 
 
 def test_members_in_several_pods_are_under_none_of_the_others() -> None:
@@ -253,19 +208,18 @@ def test_members_in_several_pods_are_under_none_of_the_others() -> None:
     )
 
 
-def test_a_host_that_can_only_be_looked_at_says_so() -> None:
-    found = plan_of(everywhere(LOOK))
-    assert found.actions == ()
-    assert found.nothing == ("the engine sets no weight on any job here; it can only be looked at")
-
-
-def test_a_plan_that_may_stay_pauses_nobody() -> None:
-    found = planner(everywhere(SLURM_V1)).plan({}, is_single=True)
-    assert found.actions == ()
-    assert found.nothing == (
-        "the engine sets no weight on any job here, and a plan that may stay pauses nobody: "
-        "a stream of plans, as of dl-probe -i, does"
-    )
+@pytest.mark.parametrize(
+    ("rows", "may_stay", "said"),
+    [
+        (everywhere(LOOK), False, f"{NO_WEIGHT}; it can only be looked at"),
+        (in_pods(CRI), True, f"{APART}, {STAYS} sets no quotas: {STREAM}"),
+        (everywhere(SLURM_V1), True, f"{NO_WEIGHT}, {STAYS} pauses nobody: {STREAM}"),
+    ],
+    ids=["only looked at", "no quotas", "no pauses"],
+)
+def test_a_plan_says_why_it_sets_nothing(rows, may_stay, said) -> None:
+    found = planner(rows).plan({}, is_single=may_stay)
+    assert (found.actions, found.nothing) == ((), said)
 
 
 def test_turns_are_for_those_that_can_be_paused() -> None:
@@ -326,13 +280,11 @@ def test_no_plan_moves_jobs_to_hosts_that_take_none() -> None:
     for cannot in (None, "cpus+cpu_weight+cpuset+pause+move"):
         rows = crowded()
         rows += [node(now, host="other") | {"cannot": cannot} for now in range(0, 300, 5)]
-        policy = registry.get("specon", [])
-        made = Planner(policy, policy.parameters(), RealisationOptions(None))
+        made = observed_rows.planner("specon")
         found: list[Action] = []
         for begin in range(0, 300, 5):
             one = [row for row in rows if at(begin) <= row["time"] < at(begin + 5)]
-            made.add(to_table(sorted(one, key=lambda row: row["time"])))
-            found += reread(made.plan({})).actions
+            found += reread(having_read(made, one).plan({})).actions
         moves[cannot] = {action.to for action in found if action.op is Op.MIGRATE}
     assert [*moves.values()] == [{"other"}, set()]
 

@@ -14,11 +14,7 @@ from dltools.plan.signals.paces import Mark, Pace
     ("threads", "cpus", "expected"),
     [
         ((2, 2), 2.0, Mode.PRIORITY),
-        (
-            (1, 1, 1),
-            2.0,
-            Mode.WEIGHT,
-        ),  # equal ones: an order tells them not apart, and wins nothing
+        ((1, 1, 1), 2.0, Mode.WEIGHT),  # equal ones: an order wins nothing
         ((2, 2), 4.0, Mode.WEIGHT),  # all fit
         ((8,), 2.0, Mode.WEIGHT),  # alone
         ((None, None, None), 2.0, Mode.WEIGHT),
@@ -44,8 +40,7 @@ def test_trainings_of_one_thread_each_stand_in_line_where_that_wins() -> None:
     270 s, in the mean 116.7; in equal turns or side by side after 30, 130 and 270, in the mean
     143.3."""
     jobs = [trained(name, left) for name, left in (("a", 10), ("b", 60), ("c", 200))]
-    shares: dict[str, float | None] = {"a": 0.9, "b": 0.08, "c": 0.02}
-    found = host(*jobs, cpus=1.0, shares=shares)
+    found = host(*jobs, cpus=1.0, shares={"a": 0.9, "b": 0.08, "c": 0.02})
     choice = choose_mode(RealisationOptions(), found)
     assert (choice.mode, choice.is_even) == (Mode.PRIORITY, False)
     assert choice.why == (
@@ -65,8 +60,7 @@ def test_an_order_is_taken_where_the_last_job_ends_as_late_by_another_sum() -> N
 
 def test_an_order_that_puts_the_longest_first_is_not_taken() -> None:
     jobs = [trained(name, left) for name, left in (("a", 10), ("b", 60), ("c", 200))]
-    shares: dict[str, float | None] = {"c": 0.9, "b": 0.08, "a": 0.02}
-    found = host(*jobs, cpus=1.0, shares=shares)
+    found = host(*jobs, cpus=1.0, shares={"c": 0.9, "b": 0.08, "a": 0.02})
     choice = choose_mode(RealisationOptions(), found)
     assert (choice.mode, choice.is_even) == (Mode.WEIGHT, True)
     assert {one["weight"] for one in realise(choice, found).settings.values()} == {1024.0}
@@ -100,19 +94,11 @@ def test_others_are_weighed_as_before(others) -> None:
     assert not choose_mode(RealisationOptions(), found).is_even
 
 
-def test_weight_that_is_asked_for_follows_the_shares() -> None:
-    shares: dict[str, float | None] = {"a": 0.75, "b": 0.25}
-    found = host(job("a", 1), job("b", 1), shares=shares)
-    made = realise(choose_mode(RealisationOptions(Mode.WEIGHT), found), found)
-    assert made.settings == {"a": {"weight": 1536.0}, "b": {"weight": 512.0}}
-
-
 def test_threads_that_sleep_all_the_time_do_not_count() -> None:
     """PyTorch starts threads of its own: with two for its work it has four."""
     jobs = [job(name, 3) for name in "abc"]
     assert choose_mode(RealisationOptions(), host(*jobs, cpus=4.0)).mode is Mode.PRIORITY
     for one in jobs:
-        one.progress.pace = Pace(
-            "loss", Mark(0, 0.0), Mark(0, 0.0), peak=1.02, free_cpu_s=2.5, free_reports=1
-        )
+        pace = Pace("loss", Mark(0, 0.0), Mark(0, 0.0), peak=1.02, free_cpu_s=2.5, free_reports=1)
+        one.progress.pace = pace
     assert choose_mode(RealisationOptions(), host(*jobs, cpus=2.0)).is_even

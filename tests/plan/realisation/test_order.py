@@ -12,7 +12,7 @@ from dltools.labels import LONGEST_PAUSE, Role
 from dltools.notation.times import MICRO
 from dltools.observations.roles import Judgement
 from dltools.plan.forecast.promise import Due
-from dltools.plan.policy.interface import Allocation
+from dltools.plan.policy.interface import Allocation, HostState
 from dltools.plan.realisation.mode import Mode, ModeChoice
 from dltools.plan.realisation.order import (
     groups_that_fit,
@@ -33,6 +33,12 @@ from dltools.plan.signals.use import CpuDemand, Use
 def turns(settings: Mapping[str, Settings]) -> dict[str, tuple[int, float]]:
     """The group of each that takes turns, and the length of its turn."""
     return {key: (one["group"], one["turn_s"]) for key, one in settings.items()}
+
+
+def weights(found: HostState, cpuset: str = "0-1") -> dict[str, float]:
+    """The weights of jobs in order."""
+    made = settings_of(Mode.PRIORITY, found, cpuset)
+    return {key: one["weight"] for key, one in made.items()}
 
 
 def case(
@@ -156,13 +162,9 @@ def test_jobs_are_grouped_by_the_cpus_that_they_can_use() -> None:
 def test_the_jobs_that_the_cpus_hold_come_first() -> None:
     jobs = [job("a", 2), job("b", 2), job("c", 2), job("d", 2), job("e", 2)]
     shares = {"a": 0.1, "b": 0.4, "c": 0.3, "d": 0.15, "e": 0.05}
-    weights = {
-        k: v["weight"] for k, v in settings_of(Mode.PRIORITY, host(*jobs, shares=shares)).items()
-    }
-    assert weights == {"b": 1024, "c": 10, "d": 2, "a": 2, "e": 2}
-    wide = host(*jobs, cpus=4.0, shares=shares)
-    weights = {k: v["weight"] for k, v in settings_of(Mode.PRIORITY, wide).items()}
-    assert weights == {"b": 1024, "c": 1024, "d": 10, "a": 10, "e": 2}
+    assert weights(host(*jobs, shares=shares)) == {"b": 1024, "c": 10, "d": 2, "a": 2, "e": 2}
+    wide = weights(host(*jobs, cpus=4.0, shares=shares))
+    assert wide == {"b": 1024, "c": 1024, "d": 10, "a": 10, "e": 2}
 
 
 def test_the_next_runs_beside_a_first_job_that_leaves_cpus_idle_where_others_compete() -> None:
@@ -171,23 +173,15 @@ def test_the_next_runs_beside_a_first_job_that_leaves_cpus_idle_where_others_com
     leaves, whatever its weight."""
     jobs = [job("narrow", 1), *(job(name, 4) for name in "abc")]
     found = host(*jobs, cpus=4.0, shares={"narrow": 0.5, "a": 0.2, "b": 0.2, "c": 0.1})
-    alone = settings_of(Mode.PRIORITY, found)
-    assert {k: v["weight"] for k, v in alone.items()} == {"narrow": 1024, "a": 10, "b": 2, "c": 2}
-    beside = settings_of(Mode.PRIORITY, replace(found, others=0.5))
-    assert {k: v["weight"] for k, v in beside.items()} == {
-        "narrow": 1024,
-        "a": 2458,
-        "b": 10,
-        "c": 2,
-    }
+    assert weights(found) == {"narrow": 1024, "a": 10, "b": 2, "c": 2}
+    assert weights(replace(found, others=0.5)) == {"narrow": 1024, "a": 2458, "b": 10, "c": 2}
 
 
 def test_the_containers_of_a_job_share_its_weight_where_others_compete() -> None:
     pair, other = job("pair", 2), job("other", 2)
     pair.membership = Membership(members=tuple(Member(name, name) for name in ("x", "y")))
     found = host(pair, other, shares={"pair": 0.7, "other": 0.3})
-    made = settings_of(Mode.PRIORITY, replace(found, others=0.5))
-    assert (made["pair"]["weight"], made["other"]["weight"]) == (1306, 10)
+    assert weights(replace(found, others=0.5)) == {"pair": 1306, "other": 10}
 
 
 def test_a_turn_has_the_weights_of_all_where_others_compete() -> None:
@@ -203,11 +197,9 @@ def test_the_first_have_the_weights_of_all_where_others_compete() -> None:
     jobs = [job("a", 2), job("b", 2), job("c", 2)]
     found = host(*jobs, shares={"a": 0.5, "b": 0.3, "c": 0.2})
     for others, first in ((None, 1024), (0.04, 1024), (0.06, 2611), (0.9, 2611)):
-        settings = settings_of(Mode.PRIORITY, replace(found, others=others))
-        assert {k: v["weight"] for k, v in settings.items()} == {"a": first, "b": 10, "c": 2}
+        assert weights(replace(found, others=others)) == {"a": first, "b": 10, "c": 2}
     # On four CPUs two are first: each has half of 0.85 of three.
-    wide = settings_of(Mode.PRIORITY, replace(found, others=0.5, cpus=4.0))
-    assert {k: v["weight"] for k, v in wide.items()} == {"a": 1306, "b": 1306, "c": 10}
+    assert weights(replace(found, others=0.5, cpus=4.0)) == {"a": 1306, "b": 1306, "c": 10}
 
 
 def test_a_narrow_job_that_has_all_it_can_use_is_not_behind_a_wide_one() -> None:
@@ -215,8 +207,7 @@ def test_a_narrow_job_that_has_all_it_can_use_is_not_behind_a_wide_one() -> None
     # of what their 8 threads can.
     jobs = [job("wide", 8), job("next", 8), job("narrow", 1)]
     found = host(*jobs, cpus=8.0, shares={"wide": 0.75, "next": 0.125, "narrow": 0.125})
-    weights = {k: v["weight"] for k, v in settings_of(Mode.PRIORITY, found, "0-7").items()}
-    assert weights == {"narrow": 1024, "wide": 10, "next": 2}
+    assert weights(found, "0-7") == {"narrow": 1024, "wide": 10, "next": 2}
 
 
 def test_equal_jobs_take_turns_in_order_of_arrival() -> None:
@@ -267,9 +258,8 @@ def test_who_bears_no_long_wait_says_so() -> None:
 
 def test_rotate_packs_groups_and_gives_turns_by_shares() -> None:
     jobs = [job("a", 2), job("b", 1), job("c", 1)]
-    found = realise(
-        ModeChoice(Mode.ROTATE, "", 2.0), host(*jobs, shares={"a": 0.75, "b": 0.2, "c": 0.05})
-    )
+    shares = {"a": 0.75, "b": 0.2, "c": 0.05}
+    found = realise(ModeChoice(Mode.ROTATE, "", 2.0), host(*jobs, shares=shares))
     assert found.takes_turns
     assert turns(found.settings) == {"a": (0, 3.0), "b": (1, 1.0), "c": (1, 1.0)}
     assert {one["weight"] for one in found.settings.values()} == {1024}
@@ -329,26 +319,15 @@ def test_silent_trainings_queue_by_weights_beside_the_turns() -> None:
     known = host(job("a", 2), job("b", 2), shares={"a": 0.5, "b": 0.5})
     three = [silent(name) for name in ("s", "t", "u")]
     found = realise(ModeChoice(Mode.ROTATE, ""), known, silent=three)
-    assert {key: one["weight"] for key, one in found.settings.items() if key in "stu"} == {
-        "s": 1024.0,
-        "t": 10.0,
-        "u": 2.0,
-    }
-    assert {key: one["group"] for key, one in found.settings.items() if key in "ab"} == {
-        "a": 0,
-        "b": 1,
-    }
+    assert [found.settings[key]["weight"] for key in "stu"] == [1024.0, 10.0, 2.0]
+    assert [found.settings[key]["group"] for key in "ab"] == [0, 1]
     assert found.notes["t"].startswith("competes all the same; never paused before it reports")
     # Later each of them is the first one.
     first = set()
-    queue = found.queue
     for seconds in range(0, 40, 5):
-        found = realise(
-            ModeChoice(Mode.ROTATE, ""), known, silent=three, queue=queue, now=seconds * 1_000_000
-        )
-        queue = found.queue
-        weights = {key: found.settings[key]["weight"] for key in "stu"}
-        first |= {key for key, weight in weights.items() if weight == 1024.0}
+        choice, now = ModeChoice(Mode.ROTATE, ""), seconds * MICRO
+        found = realise(choice, known, silent=three, queue=found.queue, now=now)
+        first |= {key for key in "stu" if found.settings[key]["weight"] == 1024.0}
     assert first == {"s", "t", "u"}
 
 

@@ -1,23 +1,31 @@
 """What owners asked for: learnt from samples, and kept to, worked by hand and over random hosts."""
 
 import itertools
+from functools import partial
 from typing import Any
 
 import pytest
 from helpers.examples import examples
-from helpers.observed_rows import container, decisions_of, node, planner_of, point, reread
+from helpers.observed_rows import (
+    at,
+    container,
+    decisions_of,
+    having_read,
+    node,
+    plan_in_two,
+    planner,
+    point,
+    sets,
+)
 from helpers.recorded_hosts import A, begin, new, read
 from helpers.shared_hosts import host, job, settings_of
 from hypothesis import given
 from hypothesis import strategies as st
 
 from dltools.notation.resources import format_cpus, parse_cpus
-from dltools.observations.table import Row, to_table
-from dltools.plan.planner import Planner
-from dltools.plan.policy.fair import FAIR
+from dltools.observations.table import Row
 from dltools.plan.policy.interface import Allocation, HostState
-from dltools.plan.policy.parameters import build
-from dltools.plan.realisation.mode import Mode, ModeChoice, QueueParameters, RealisationOptions
+from dltools.plan.realisation.mode import Mode, ModeChoice, QueueParameters
 from dltools.plan.realisation.queue import Queue
 from dltools.plan.realisation.realise import realise
 from dltools.plan.signals.busy_threads import needed_cpus
@@ -139,12 +147,8 @@ def test_jobs_whose_lists_leave_nothing_to_share_keep_them() -> None:
     }
     assert "but not b" in realise(ModeChoice(Mode.CORES, ""), found, "0-3").note
     free = realise(ModeChoice(Mode.CORES, "", queue=IGNORE), found, "0-3").settings
-    assert sorted(itertools.chain(*(parse_cpus(one["cpuset"]) for one in free.values()))) == [
-        0,
-        1,
-        2,
-        3,
-    ]
+    given_ = itertools.chain(*(parse_cpus(one["cpuset"]) for one in free.values()))
+    assert sorted(given_) == [*range(4)]
 
 
 @pytest.mark.parametrize("threads", [1, 3, None])
@@ -281,13 +285,15 @@ def wishes(owner: Owner) -> tuple[float | None, float, str | None]:
     return owner.cpus, owner.ratio, owner.cpuset
 
 
-def owner_after(*changes: dict[str, Any], managed: bool = False) -> Owner:
-    """What is known of an owner after samples with these columns."""
+def owner_after(*changes: dict[str, Any], restarts: bool = False) -> Owner:
+    """What is known of an owner after samples with these columns, of a container that plans manage
+    where it restarts before each."""
     host = new()
     for number, columns in enumerate(changes):
-        begin(host, node(number * 5), container(number * 5, "a", number * 2.0, **columns))
+        more = columns | ({"started_at": at(number * 5)} if restarts else {})
+        begin(host, node(number * 5), container(number * 5, "a", number * 2.0, **more))
         read(host, 1)
-        host.history.containers[A].managed = managed
+        host.history.containers[A].managed = restarts
     return host.history.containers[A].owner
 
 
@@ -313,15 +319,8 @@ def test_without_the_columns_the_first_limits_are_the_owner_s() -> None:
 
 
 def test_a_container_that_restarts_has_the_owner_that_it_had() -> None:
-    host = new()
-    begin(host, node(0), container(0, "a", 0.0, cpu_limit_cores=0.5))
-    read(host, 1)
-    host.history.containers[A].managed = True
-    again = container(5, "a", 0.0, cpu_limit_cores=0.2)
-    again["started_at"] = again["time"]
-    begin(host, node(5), again)
-    read(host, 1)
-    assert wishes(host.history.containers[A].owner) == (0.5, 1.0, None)
+    found = owner_after({"cpu_limit_cores": 0.5}, {"cpu_limit_cores": 0.2}, restarts=True)
+    assert wishes(found) == (0.5, 1.0, None)
 
 
 def test_what_a_plan_has_set_is_no_wish_of_the_owner() -> None:
@@ -365,10 +364,7 @@ def rows(**columns: Any) -> list[Row]:
 
 
 def settings(found: list[Row], mode: Mode, owners: str = "respect") -> dict[str, Any]:
-    options = RealisationOptions(mode, queue=QueueParameters(owners=owners))
-    made = Planner(FAIR, build(FAIR.parameters, {}), options)
-    made.add(to_table(found))
-    return {one.container_name: dict(one.set) for one in made.plan({}).actions}
+    return sets(having_read(planner("fair", mode, owners=owners), found).plan({}))
 
 
 IN_FORCE = {"cpu_limit_cores": 0.5, "cpu_weight": 2048.0, "cpuset": "1"}
@@ -401,21 +397,17 @@ def test_a_quota_of_an_unknown_owner_is_not_raised() -> None:
     found = rows(cpu_limit_cores=0.5)
     assert "a" not in settings(found, Mode.QUOTA)
     assert settings(found, Mode.QUOTA, "ignore")["a"] == {"cpus": 1.0}
-    (decision,) = (one for one in decisions_of(planner_of(found, FAIR)).values() if one.name == "a")
-    assert "its owner asked for 0.5 CPUs at most" in decision.reason
+    made = having_read(planner("fair", Mode.QUOTA), found)
+    assert "its owner asked for 0.5 CPUs at most" in decisions_of(made)["a"].reason
 
 
 def test_the_state_hands_on_what_the_owner_asked_for() -> None:
     found = rows(**IN_FORCE, **ASKED)
-    first = planner_of(found, FAIR)
     later = [
         node(30.0),
         container(30.0, "a", 30.0, thread_count=1, cpu_limit_cores=0.1, cpuset="1"),
         container(30.0, "b", 30.0, thread_count=1, cpuset="0-1", cpu_limit_cores=1.0),
-        point(30.0, "a", 0.2, step=4),
-        point(30.0, "b", 0.2, step=4),
+        *(point(30.0, name, 0.2, step=4) for name in "ab"),
     ]
-    saved = reread(first.plan({})).state
-    second = Planner(FAIR, build(FAIR.parameters, {}), RealisationOptions(Mode.QUOTA), saved)
-    second.add(to_table(later))
-    assert {one.container_name: one.set for one in second.plan({}).actions} == {"a": {"cpus": 0.5}}
+    plan = plan_in_two(partial(planner, "fair", Mode.QUOTA), [*found, *later], len(found))
+    assert sets(plan) == {"a": {"cpus": 0.5}}

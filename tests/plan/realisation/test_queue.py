@@ -45,13 +45,6 @@ def test_new_jobs_go_first_then_jobs_in_a_turn_waiting_jobs_and_jobs_that_had_a_
     assert sorted(mixed, key=lambda run_id: queue.turn(run_id, 100 * S)) == order
 
 
-def test_a_turn_ends_after_5_s_less_a_twentieth() -> None:
-    queue = Queue({"a": QueuePosition(True, 0), "b": QueuePosition(False, 0)})
-    end = round(4.75 * S)
-    for now, order in ((end - 1, ["a", "b"]), (end, ["b", "a"])):
-        assert sorted("ab", key=lambda run_id, now=now: queue.turn(run_id, now)) == order
-
-
 def test_a_queue_is_due_at_its_time_and_not_before() -> None:
     assert [Queue(due=10).is_due(now) for now in (9, 10, 11)] == [False, True, True]
     assert not Queue().is_due(10**15)

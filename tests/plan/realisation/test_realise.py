@@ -40,12 +40,8 @@ def test_unlimited_jobs_take_turns_with_the_first_and_converged_jobs_stand_behin
 def test_a_restarted_container_gets_the_defaults(mode, setting) -> None:
     again = ContainerHistory("again", "again", 0, managed=True)
     other = ContainerHistory("other", "other", 0, in_force=InForce({"weight": 512.0}))
-    found = realise(
-        ModeChoice(mode, ""),
-        host(job("a"), job("b"), shares={"a": 0.5, "b": 0.5}),
-        "0-1",
-        (again, other),
-    )
+    two = host(job("a"), job("b"), shares={"a": 0.5, "b": 0.5})
+    found = realise(ModeChoice(mode, ""), two, "0-1", (again, other))
     assert found.settings.get("again") == setting
     assert "other" not in found.settings
     # The same where no other job runs.
@@ -92,9 +88,8 @@ def test_a_job_that_is_not_understood_gets_turns_as_long_as_the_others() -> None
 def test_a_group_has_turns_by_what_its_members_can_use() -> None:
     wide, small, other = job("wide", 2), job("small", 2), job("other", 2)
     small.owner = Owner(cpus=0.5)
-    found = host(
-        wide, small, other, cpus=2.0, shares=dict.fromkeys(("wide", "small", "other"), 1 / 3)
-    )
+    shares = dict.fromkeys(("wide", "small", "other"), 1 / 3)
+    found = host(wide, small, other, cpus=2.0, shares=shares)
     given = realise(ModeChoice(Mode.ROTATE, ""), found, "0-1").settings
     assert given["other"]["group"] == given["small"]["group"] != given["wide"]["group"]
     # Least squares: 2 * (2/3 + 0.5/3) / (4 + 0.25) of the time against 1/3.
@@ -107,9 +102,8 @@ def test_weights_are_compared_under_one_cgroup_alone(mode) -> None:
     jobs = [job(name, 2) for name in "abcd"]
     for one, parent in zip(jobs, ("/docker", "/docker", "/batch", None), strict=True):
         one.in_force = one.in_force._replace(cgroup_parent=parent)
-    found = realise(
-        ModeChoice(mode, ""), host(*jobs, shares={"a": 0.5, "b": 0.3, "c": 0.1, "d": 0.1})
-    )
+    shares = {"a": 0.5, "b": 0.3, "c": 0.1, "d": 0.1}
+    found = realise(ModeChoice(mode, ""), host(*jobs, shares=shares))
     assert found.settings["c"] == {"weight": 1024}
     assert found.notes["c"] == "under /batch, others under /docker: weights do not compare"
     if mode is Mode.PRIORITY:

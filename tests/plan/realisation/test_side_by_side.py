@@ -25,9 +25,8 @@ def test_a_share_becomes_a_quota_and_a_share_of_1_none() -> None:
 
 
 def test_no_quota_is_zero_on_the_smallest_host() -> None:
-    assert settings_of(Mode.QUOTA, host(job("a"), cpus=0.0005, shares={"a": 0.5})) == {
-        "a": {"cpus": None}
-    }
+    found = settings_of(Mode.QUOTA, host(job("a"), cpus=0.0005, shares={"a": 0.5}))
+    assert found == {"a": {"cpus": None}}
 
 
 def test_an_average_share_has_the_default_weight() -> None:
@@ -39,13 +38,9 @@ def test_a_job_of_low_weight_gets_a_turn_too() -> None:
     jobs = (job("a", 2), job("b", 2))
     found, weights, queue = host(*jobs, shares={"a": 0.99, "b": 0.01}), [], Queue()
     for now, wait_s in ((0, 3.0), (3, 0.0), (5, 9.0), (8, 6.0)):
-        made = realise(
-            ModeChoice(Mode.WEIGHT, ""),
-            found,
-            queue=queue,
-            now=now * 1_000_000,
-            dues={jobs[1].run_id: Due(wait_s, 0.5)},
-        )
+        dues = {jobs[1].run_id: Due(wait_s, 0.5)}
+        choice = ModeChoice(Mode.WEIGHT, "")
+        made = realise(choice, found, queue=queue, now=now * 1_000_000, dues=dues)
         queue = made.queue
         weights.append(made.settings["b"]["weight"])
     # A turn of 5 s, less a twentieth: from 3 to 7.75 s.
@@ -104,11 +99,8 @@ def test_a_spare_cpu_goes_to_the_job_with_the_largest_share_for_each_of_its_cpus
     # 4 of 8 CPUs are spare. Shares for each CPU: a 0.3, b 0.7/3 = 0.233; then a 0.15, b 0.233; then
     # a 0.15, b 0.175; then a 0.15, b 0.14: a, b, b, a.
     found = host(job("a", 1), job("b", 3), cpus=8.0, shares={"a": 0.3, "b": 0.7})
-    counts = {
-        key: len(parse_cpus(one["cpuset"]))
-        for key, one in settings_of(Mode.CORES, found, "0-7").items()
-    }
-    assert counts == {"a": 3, "b": 5}
+    made = settings_of(Mode.CORES, found, "0-7")
+    assert [len(parse_cpus(made[key]["cpuset"])) for key in "ab"] == [3, 5]
 
 
 @pytest.mark.parametrize(

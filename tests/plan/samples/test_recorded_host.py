@@ -4,15 +4,25 @@ import pytest
 from helpers.observed_rows import BEGUN, at, container, node, point
 from helpers.recorded_hosts import A, B, begin, introduce, losses, micros, new, read, sample
 
+from dltools.observations.table import Row
 from dltools.plan.planner import copied
 from dltools.plan.policy.interface import Allocation, Requirements
 from dltools.plan.realisation.queue import Queue
+from dltools.plan.signals.container_history import ContainerHistory
 from dltools.plan.signals.in_force import InForce
 
 TARGETS = '{"dltools.metric": "loss", "dltools.target": "0.5", "dltools.target.final": "0.1"}'
 
 
 # Filling the history
+
+
+def after_a_sample(*rows: Row) -> ContainerHistory:
+    """What is known of the container a after a sample."""
+    host = begin(new(), *rows)
+    read(host, 1)
+    host.record()
+    return host.history.containers[A]
 
 
 def test_a_sample_fills_the_history() -> None:
@@ -32,10 +42,7 @@ def test_step_and_epoch_are_those_of_the_newest_point_whatever_its_metric() -> N
     older = point(1.0, "a", 0.4, "loss", step=6, epoch=1.0)
     unknown = point(1.8, "a", 0.3, "kl", epoch=3.0)
     for points in ([older, newest, unknown], [newest, older, unknown], [unknown, newest, older]):
-        host = begin(new(), *points, *sample(2, "a"))
-        read(host, 1)
-        host.record()
-        a = host.history.containers[A]
+        a = after_a_sample(*points, *sample(2, "a"))
         assert (a.progress.step, a.progress.epoch) == (7, 3.0)
 
 
@@ -44,25 +51,16 @@ def test_how_long_it_trains_is_what_it_has_said_last() -> None:
     newer = point(1.5, "a", 0.5, "val_loss", epoch=2.0, epoch_count=20)
     newest = point(1.6, "a", 0.5, "loss", epoch=3.0)
     for points in ([older, newer, newest], [newest, newer, older]):
-        host = begin(new(), *points, *sample(2, "a"))
-        read(host, 1)
-        host.record()
-        a = host.history.containers[A]
+        a = after_a_sample(*points, *sample(2, "a"))
         assert a.progress.length == (20, "epoch")
         assert a.progress.epoch_cost is not None
 
 
 def test_unknown_values_of_a_sample_are_unknown_in_the_history() -> None:
     rows = sample(2, "a", cpu_limit_cores=None, cpu_weight=float("nan"), state="paused")
-    host = begin(new(), *rows)
-    read(host, 1)
-    a = host.history.containers[A]
-    assert (
-        a.in_force.limits.get("cpus"),
-        a.in_force.limits.get("weight"),
-        a.use.threads,
-        a.in_force.state,
-    ) == (None, None, None, "paused")
+    a = after_a_sample(*rows)
+    assert (a.in_force.limits.keys() & {"cpus", "weight"}, a.use.threads) == (set(), None)
+    assert a.in_force.state == "paused"
 
 
 def test_a_sample_has_the_points_up_to_its_time() -> None:
@@ -77,9 +75,8 @@ def test_a_sample_has_the_points_up_to_its_time() -> None:
 
 def test_points_before_a_container_s_start_are_not_its_own() -> None:
     rows = sample(4, "a", started_at=at(2))
-    host = begin(new(), *rows, point(1, "a", 9.0), point(2, "a", 2.0), point(3, "a", 3.0))
-    read(host, 1)
-    assert losses(host.history.containers[A]) == [2.0, 3.0]
+    points = [point(1, "a", 9.0), point(2, "a", 2.0), point(3, "a", 3.0)]
+    assert losses(after_a_sample(*rows, *points)) == [2.0, 3.0]
 
 
 def test_samples_recorded_at_once_are_those_recorded_one_by_one() -> None:
@@ -104,17 +101,11 @@ def test_each_container_has_its_own_limits_and_its_newest_name() -> None:
         container(4, "b", 2.0, cpu_limit_cores=1.0, container_name=None),
     ]
     host = begin(new(), *rows)
-    read(host, 1)
-    containers = host.history.containers
-    assert [(one.name, one.in_force.limits.get("cpus")) for one in containers.values()] == [
-        ("a", 0.5),
-        (B[:12], 1.0),
-    ]
-    read(host, 1)
-    assert [(one.name, one.in_force.limits.get("cpus")) for one in containers.values()] == [
-        ("new", 0.75),
-        (B[:12], 1.0),
-    ]
+    for name, cpus in (("a", 0.5), ("new", 0.75)):
+        read(host, 1)
+        containers = host.history.containers.values()
+        found = [(one.name, one.in_force.limits.get("cpus")) for one in containers]
+        assert found == [(name, cpus), (B[:12], 1.0)]
 
 
 def test_samples_reached_are_recorded_before_other_containers_run_and_at_the_end() -> None:
@@ -194,17 +185,11 @@ def test_the_first_and_second_progress_of_a_job_are_events() -> None:
 
 
 def test_the_first_progress_is_an_event_at_its_very_time_and_in_a_later_table() -> None:
-    host = begin(new(), *sample(2, "a", started_at=at(2)), *sample(4, "a", started_at=at(2)))
+    rows = [row for second in (2, 4, 6, 8) for row in sample(second, "a", started_at=at(2))]
+    host = begin(new(), *rows[:4])
     read(host, 1)
     host.end()
-    begin(
-        host,
-        *sample(4, "a", started_at=at(2)),
-        *sample(6, "a", started_at=at(2)),
-        *sample(8, "a", started_at=at(2)),
-        point(1, "a", 9.0),
-        point(6, "a", 1.0),
-    )
+    begin(host, *rows[2:], point(1, "a", 9.0), point(6, "a", 1.0))
     uneventful = []
     for _ in range(3):
         uneventful.append(host.is_next_uneventful())

@@ -77,9 +77,8 @@ def others(*samples: tuple[float, float, dict[str, float]]) -> float | None:
 def test_what_is_no_job_uses_what_jobs_do_not() -> None:
     """In 5 s the host uses 9 CPU s, its jobs 7.5: others have 0.15 of two CPUs."""
     assert others((0, 1.0, {"a": 1.0, "b": 0.0})) is None
-    assert others((0, 1.0, {"a": 1.0, "b": 0.0}), (5, 10.0, {"a": 6.0, "b": 2.5})) == pytest.approx(
-        0.15
-    )
+    found = others((0, 1.0, {"a": 1.0, "b": 0.0}), (5, 10.0, {"a": 6.0, "b": 2.5}))
+    assert found == pytest.approx(0.15)
 
 
 def test_what_an_ended_job_has_used_is_not_taken_for_that_of_others() -> None:

@@ -79,10 +79,9 @@ def test_several_samples_are_added_as_one_by_one(seconds, kept) -> None:
 
 
 def test_several_samples_that_go_back_in_time_start_the_record_anew() -> None:
-    job = history(samples=[])
-    job.use.add_samples([1], [4.0])
-    job.use.add_samples([1, 2], [5.0, 6.0])
-    assert job.use.samples == [(1, 5.0), (2, 6.0)]
+    job = history(samples=[(1, 4.0)])
+    job.use.add_samples([MICRO, 2 * MICRO], [5.0, 6.0])
+    assert job.use.samples == [(MICRO, 5.0), (2 * MICRO, 6.0)]
 
 
 @given(
@@ -247,15 +246,34 @@ def test_a_job_that_is_held_back_is_taken_to_want_what_it_wanted_before() -> Non
     assert demanding(*free, *held, *alone).use.cpu.demand == 1.0
 
 
-def test_a_job_that_wants_nothing_for_four_seconds_is_idle_until_it_wants_some() -> None:
-    quiet: list[Sample] = [(t, 0.02, 5.0, "running") for t in (0, 2, 4)]
-    assert demanding(*quiet).use.is_idle
-    assert not demanding(*quiet[:2]).use.is_idle
-    assert not demanding(*quiet, (5, 1.0, 5.9, "running")).use.is_idle
+def evenly(wanted: float, cores: float, until: int = 6) -> list[Sample]:
+    """Samples every two seconds of a job that wants so many CPUs, and has so many."""
+    return [(t, wanted, cores * t, "running") for t in range(0, until + 1, 2)]
 
 
-def test_a_job_that_is_held_back_wants_cpus_and_is_not_idle() -> None:
-    assert not demanding(*((t, 2.0, 5.0, "running") for t in (0, 2, 4, 6))).use.is_idle
+QUIET, AWAKE = evenly(0.02, 0.0, 4), evenly(0.05, 0.05)
+
+
+@pytest.mark.parametrize(
+    ("samples", "is_idle"),
+    [
+        (QUIET, True),
+        (QUIET[:2], False),  # not yet for four seconds
+        ([*QUIET, (5, 1.0, 0.9, "running")], False),  # it wants some
+        (evenly(2.0, 0.0), False),  # it is held back, and wants CPUs
+        (evenly(NAN, 0.0), False),  # its demand is unknown
+        (evenly(0.2, 0.2), True),  # too little to wait for
+        (evenly(0.3, 0.3), False),
+        # A start of another container takes a sample at once: 50 ms of work fill most of it.
+        ([*AWAKE, (6.1, 0.5, 0.35, "running")], True),
+        ([*AWAKE, (6.1, 0.5, 0.35, "running"), (7.1, 0.05, 0.4, "running")], True),
+        ([*AWAKE, (7, 0.5, 0.8, "running")], False),
+    ],
+)
+def test_a_job_is_idle_that_wants_nothing_for_four_seconds_until_it_wants_some(
+    samples, is_idle
+) -> None:
+    assert demanding(*samples).use.is_idle is is_idle
 
 
 def test_what_was_known_is_forgotten_once_the_demand_of_a_running_job_is_unknown() -> None:
@@ -265,39 +283,19 @@ def test_what_was_known_is_forgotten_once_the_demand_of_a_running_job_is_unknown
     assert demanding(known, (2, NAN, 1.5, "paused"), (4, NAN, 2.5, "running")).use.cpu.demand == 1.0
 
 
-def test_a_job_without_known_demand_is_not_idle() -> None:
-    assert not demanding(*((t, NAN, 5.0, "running") for t in (0, 2, 4, 6))).use.is_idle
-
-
 def test_a_job_that_takes_turns_is_idle_where_it_runs_and_uses_nothing() -> None:
-    asleep: list[Sample] = [(t, 1.0, 5.0, "running") for t in (0, 2, 4, 6)]
+    asleep = evenly(1.0, 0.0)
     assert demanding(*asleep, turn_s=8.0).use.is_idle
     paused = [(t, NAN, used, "paused") for t, _, used, _ in asleep]
     assert not demanding(*paused, turn_s=8.0).use.is_idle
-    busy = [(t, 1.0, float(t), "running") for t in (0, 2, 4, 6)]
-    assert not demanding(*busy, turn_s=8.0).use.is_idle
-
-
-def test_a_burst_between_two_samples_that_are_close_does_not_wake_a_job() -> None:
-    """A start of another container takes a sample at once: 50 ms of work fill most of it."""
-    quiet: list[Sample] = [(t, 0.05, t / 20, "running") for t in (0, 2, 4, 6)]
-    assert demanding(*quiet, (6.1, 0.5, 0.35, "running")).use.is_idle
-    assert demanding(*quiet, (6.1, 0.5, 0.35, "running"), (7.1, 0.05, 0.4, "running")).use.is_idle
-    assert not demanding(*quiet, (7, 0.5, 0.8, "running")).use.is_idle
-
-
-def test_a_quarter_of_a_cpu_is_too_little_to_wait_for() -> None:
-    small: list[Sample] = [(t, 0.2, t / 5, "running") for t in (0, 2, 4, 6)]
-    assert demanding(*small).use.is_idle
-    assert not demanding(*((t, 0.3, 0.3 * t, "running") for t in (0, 2, 4, 6))).use.is_idle
+    assert not demanding(*evenly(1.0, 1.0), turn_s=8.0).use.is_idle
 
 
 def test_a_job_is_held_back_that_gets_fewer_cpus_than_its_threads_want() -> None:
     assert history().use.cpu.is_held_back is None
-    assert demanding((0, 2.0, 0.0, "running")).use.cpu.is_held_back is None  # no use is known yet
-    free = [(t, 2.0, 1.95 * t, "running") for t in (0, 2, 4, 6)]
-    assert demanding(*free).use.cpu.is_held_back is False
-    assert demanding(*((t, 2.0, 1.5 * t, "running") for t in (0, 2, 4, 6))).use.cpu.is_held_back
+    assert demanding(*evenly(2.0, 1.0, 0)).use.cpu.is_held_back is None  # no use is known yet
+    assert demanding(*evenly(2.0, 1.95)).use.cpu.is_held_back is False
+    assert demanding(*evenly(2.0, 1.5)).use.cpu.is_held_back
 
 
 def test_a_job_feeds_a_gpu_for_five_minutes_after_it_has_used_one() -> None:

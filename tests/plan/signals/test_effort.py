@@ -75,9 +75,8 @@ def begins_on_cpu(*, used_at: float = 5.0) -> ContainerHistory:
     """Half a CPU for 20 s; a whole GPU from a time on; a loss each two seconds."""
     job = history({}, labels={"dltools.epochs": "20"})
     times = [0.0, used_at, 10.0, 20.0]
-    job.note_gpus(
-        [round(t * MICRO) for t in times], [{"a": GpuUse(float(t >= used_at))} for t in times]
-    )
+    uses = [{"a": GpuUse(float(t >= used_at))} for t in times]
+    job.note_gpus([round(t * MICRO) for t in times], uses)
     at = [round(second * MICRO) for second in range(2, 22, 2)]
     job.add_points("loss", (at, [1 / time for time in at], [None] * 10), curves=True)
     positions = [(time, None, float(epoch)) for epoch, time in enumerate(at)]
@@ -145,6 +144,7 @@ def test_the_start_up_is_not_part_of_an_epoch() -> None:
 def test_time_lost_by_competing_does_not_count() -> None:
     cost = EpochCost(1, 9.0).after(2, 11.0).after(3, 31.0)
     assert cost.left(10, 3, 31.0) == 14.0
+    assert cost.after(1, 35.0) == EpochCost(1, 35.0)  # training begins anew
 
 
 def test_quick_steps_count_together() -> None:
@@ -161,11 +161,6 @@ def test_an_epoch_that_becomes_longer_is_noticed() -> None:
     for epoch in range(3, 11):
         cost = cost.after(epoch, cost.work + 4.0)
     assert cost.left(20, 10, cost.work) == 40.0
-
-
-def test_training_that_begins_anew_has_no_pace() -> None:
-    cost = EpochCost(8, 0.0).after(9, 1.0).after(1, 5.0)
-    assert cost == EpochCost(1, 5.0)
 
 
 @given(

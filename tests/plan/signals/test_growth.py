@@ -19,8 +19,8 @@ def grown(job: ContainerHistory, *, signed: bool = False) -> Growth:
     return growth(job, round(NOW_S * MICRO), INTERVAL_S, CPUS, signed=signed)
 
 
-def used(job: ContainerHistory, now_s: float = NOW_S, cpus: float = CPUS) -> MeanUse:
-    return cpu_use(job, round(now_s * MICRO), round(INTERVAL_S * MICRO), cpus)
+def used(job: ContainerHistory, cpus: float = CPUS) -> MeanUse:
+    return cpu_use(job, round(NOW_S * MICRO), round(INTERVAL_S * MICRO), cpus)
 
 
 # Growth: the windows are (0, 10] and (10, 20]
@@ -63,10 +63,8 @@ def test_a_metric_that_stands_still_has_grown_by_nothing() -> None:
 
 def test_signed_growth_counts_only_change_for_the_better() -> None:
     falls, rises = [(5.0, 2.0), (15.0, 1.0)], [(5.0, 1.0), (15.0, 2.0)]
-    for metric, better, worse in (
-        ("loss", falls, [(0.0, 1.9), *rises]),
-        ("accuracy", rises, [(0.0, 1.1), *falls]),
-    ):
+    up, down = [(0.0, 1.9), *rises], [(0.0, 1.1), *falls]
+    for metric, better, worse in (("loss", falls, up), ("accuracy", rises, down)):
         assert grown(history({metric: better}), signed=True).efficiency == pytest.approx(0.2)
         assert grown(history({metric: worse}), signed=True).efficiency == 0.0
         assert grown(history({metric: worse})).efficiency == pytest.approx(0.2)
@@ -120,9 +118,8 @@ def test_a_job_has_not_diverged_while_its_training_loss_is_finite() -> None:
     found = grown(history({"val_accuracy": lost, "loss": falls}))
     assert (found.metric, found.efficiency) == ("loss", pytest.approx(0.2))
     found = grown(history({"val_accuracy": lost, "loss": nan, "grad_norm": falls}))
-    assert found == Growth(
-        "val_accuracy", 0.0, 0.25, 0.0, "val_accuracy is no longer finite: diverged"
-    )
+    note = "val_accuracy is no longer finite: diverged"
+    assert found == Growth("val_accuracy", 0.0, 0.25, 0.0, note)
     found = grown(history({"val_accuracy": lost, "aux_loss": nan, "kl_loss": falls}))
     assert found.metric == "kl_loss"  # not every part of a loss of which no whole is reported
     assert grown(history({"val_accuracy": falls, "loss": nan})).metric == "val_accuracy"
@@ -209,34 +206,28 @@ def test_growth_per_cpu_is_unknown_for_an_idle_job() -> None:
 # CPU shares
 
 
-def test_the_samples_that_bracket_the_interval_count() -> None:
-    samples = [(0.0, 0.0), (9.0, 3.0), (19.5, 13.5), (21.0, 100.0)]
-    assert used(history(samples=samples)) == MeanUse(pytest.approx(10.5 / 10.5 / 2), "")
+@pytest.mark.parametrize(
+    ("samples", "started_s", "share", "note"),
+    [
+        # Those that bracket the interval count, and those at its ends.
+        ([(0, 0), (9, 3), (19.5, 13.5), (21, 100)], None, pytest.approx(10.5 / 10.5 / 2), ""),
+        ([(0, 0), (10, 1), (20, 11)], None, 0.5, ""),
+        ([(16, 1), (20, 3)], None, 0.25, "CPU over 4 s"),
+        ([(10.5, 0), (20, 9.5)], None, 0.5, ""),  # early by a twentieth
+        ([(10.6, 0), (20, 9.4)], None, 0.5, "CPU over 9.4 s"),
+        ([(20, 8)], 4, 0.25, "CPU averaged since its start"),
+        ([(20, 8)], None, None, "no CPU sample"),
+        ([(20, 8)], 20, None, "no CPU sample"),
+        ([], None, None, "no CPU sample"),
+        ([(25, 1)], None, None, "no CPU sample"),
+    ],
+)
+def test_the_use_of_cpu_in_an_interval(samples, started_s, share, note) -> None:
+    job = history(samples=samples, started_s=started_s)
+    assert used(job) == MeanUse(share, note)
 
 
-def test_samples_at_the_ends_of_the_interval_count() -> None:
-    assert used(history(samples=[(0, 0), (10, 1), (20, 11)])) == MeanUse(0.5, "")
-
-
-def test_a_job_younger_than_the_interval_says_over_how_long() -> None:
-    assert used(history(samples=[(16, 1), (20, 3)])) == MeanUse(0.25, "CPU over 4 s")
-
-
-def test_a_sample_that_is_early_by_a_twentieth_is_no_short_interval() -> None:
-    assert used(history(samples=[(10.5, 0), (20, 9.5)])) == MeanUse(0.5, "")
-    assert used(history(samples=[(10.6, 0), (20, 9.4)])) == MeanUse(0.5, "CPU over 9.4 s")
-
-
-def test_one_sample_is_averaged_since_the_start() -> None:
-    averaged = history(samples=[(20, 8)], started_s=4)
-    assert used(averaged) == MeanUse(0.25, "CPU averaged since its start")
-    for unknown in (history(samples=[(20, 8)]), history(samples=[(20, 8)], started_s=20)):
-        assert used(unknown) == MeanUse(None, "no CPU sample")
-
-
-def test_there_is_no_share_without_samples_or_cpus() -> None:
-    assert used(history(samples=[])) == MeanUse(None, "no CPU sample")
-    assert used(history(samples=[(25, 1)])) == MeanUse(None, "no CPU sample")
+def test_there_is_no_share_without_cpus() -> None:
     assert used(history(), cpus=0) == MeanUse(None, "no CPU sample")
 
 
@@ -278,15 +269,8 @@ def on_gpu(points: list[tuple[float, float]], uses: list[tuple[float, float]]) -
     job = history({})
     times = [round(second * MICRO) for second, _ in uses]
     job.note_gpus(times, [{"GPU-1": GpuUse(share)} for _, share in uses])
-    job.add_points(
-        "loss",
-        (
-            [round(second * MICRO) for second, _ in points],
-            [value for _, value in points],
-            [None] * len(points),
-        ),
-        curves=True,
-    )
+    at, values = [round(second * MICRO) for second, _ in points], [value for _, value in points]
+    job.add_points("loss", (at, values, [None] * len(points)), curves=True)
     return job
 
 

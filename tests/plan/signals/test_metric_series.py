@@ -93,28 +93,20 @@ def test_a_late_point_counts_where_it_belongs() -> None:
     assert made.not_finite == 2
 
 
-def test_points_that_follow_are_all_new() -> None:
-    made = series((1, 1.0, None))
-    assert made.extend(([2, 3], [-2.0, math.inf], [None, 7])) == range(2)
-    assert points_of(made) == [(1, 1.0, None), (2, -2.0, None), (3, math.inf, 7)]
-    assert made.peak == 2.0
-
-
 def test_of_points_that_overlap_the_new_ones_are_named() -> None:
     made = series((1, 1.0, None), (3, 3.0, None))
     assert made.extend(([1, 2, 3, 4], [1.0, 2.0, 3.0, 4.0], [None] * 4)) == [1, 3]
     assert made.values == [1.0, 2.0, 3.0, 4.0]
+    assert made.extend(([5, 6], [-5.0, math.inf], [None, 7])) == range(2)  # all are
+    assert points_of(made)[4:] == [(5, -5.0, None), (6, math.inf, 7)]
+    assert made.peak == 5.0
+    assert Series().extend(([1, 1, 1], [1.0, 1.0, 2.0], [None] * 3)) == [0, 2]
 
 
 @pytest.mark.parametrize(("time", "new"), [(0, [0]), (1, []), (2, [0])])
 def test_one_point_may_be_late_known_or_new(time, new) -> None:
     made = series((1, 1.0, None))
     assert list(made.extend(([time], [1.0], [None]))) == new
-
-
-def test_two_equal_points_in_one_batch_are_one() -> None:
-    made = Series()
-    assert made.extend(([1, 1, 1], [1.0, 1.0, 2.0], [None] * 3)) == [0, 2]
 
 
 _points = st.lists(

@@ -1,12 +1,10 @@
 """What a job still needs, worked by hand."""
 
 import math
-from collections.abc import Mapping
 
 import pytest
 from helpers.histories import history
 
-from dltools.plan.planner import copied
 from dltools.plan.signals.container_history import ContainerHistory
 from dltools.plan.signals.effort import EpochCost
 from dltools.plan.signals.prediction import length_left, refit, remaining, to_target
@@ -88,21 +86,18 @@ def test_a_metric_that_was_never_reported_has_nothing_left_to_tell() -> None:
     assert (found.seconds, found.note) == (None, "no loss yet")
 
 
-def falling(labels: Mapping[str, str] | None = None) -> ContainerHistory:
+def falling() -> ContainerHistory:
     """A line: the loss falls from 10 by 1 every CPU second, for 5 of them, with 1 more since."""
     points = {"loss": [(n / 10, 10 - n / 20) for n in range(1, 101)]}
-    job = history(points, [(0, 0), (12, 6)], labels)
+    job = history(points, [(0, 0), (12, 6)], LABELS)
     refit([job])
     return job
 
 
 def test_a_curve_gives_the_cpu_seconds_to_a_target() -> None:
-    found = to_target(falling(LABELS), 4.9)
-    assert found.seconds is not None
     # By a line 0.1 CPU seconds beyond the last point, and 1 has been had since then.
-    assert found.seconds == 0.0
-    further = to_target(falling(LABELS), 3.0)
-    assert further.seconds is not None
+    assert to_target(falling(), 4.9).seconds == 0.0
+    further = to_target(falling(), 3.0)
     assert further.seconds == pytest.approx(1.0, abs=0.5)
     assert further.note.startswith("loss 3 in ")
 
@@ -112,16 +107,10 @@ def test_a_flat_curve_never_meets_a_target_and_has_converged() -> None:
     job = history(points, labels=LABELS)
     refit([job])
     assert remaining(job).seconds == math.inf
-    found = remaining(made_without_labels(job))
+    job.label({})
+    found = remaining(job)
     assert (found.seconds, found.converged) == (math.inf, True)
     assert found.note == "loss has converged, but the job runs on"
-
-
-def made_without_labels(job: ContainerHistory) -> ContainerHistory:
-    """A copy of a job that has no target."""
-    copy = copied(job)
-    copy.label({})
-    return copy
 
 
 def test_without_a_target_the_end_of_the_curve_is_what_is_left() -> None:

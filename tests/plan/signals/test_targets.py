@@ -23,12 +23,10 @@ def test_without_a_target_other_labels_say_nothing() -> None:
 
 
 def test_two_tiers_of_a_metric() -> None:
-    assert of(metric=" loss ", target="0.5", target_final=" 0.1 ") == Targets(
-        "loss", "min", first=0.5, final=0.1
-    )
-    assert of(metric="accuracy", target="0.9", target_final="0.95") == Targets(
-        "accuracy", "max", first=0.9, final=0.95
-    )
+    found = of(metric=" loss ", target="0.5", target_final=" 0.1 ")
+    assert found == Targets("loss", "min", first=0.5, final=0.1)
+    found = of(metric="accuracy", target="0.9", target_final="0.95")
+    assert found == Targets("accuracy", "max", first=0.9, final=0.95)
     assert of(metric="accuracy", target="0.9", objective="MIN").objective == "min"
     for metric in ("loss", "accuracy"):  # the final target may be the first
         assert of(metric=metric, target="0.5", target_final="0.5").final == 0.5
@@ -115,17 +113,10 @@ qoe = "200ms"
 
 
 def test_a_file_is_read() -> None:
-    assert read_targets_file(GOOD, "t.toml") == [
-        (
-            "bert-*",
-            {
-                "dltools.metric": "val_accuracy",
-                "dltools.target": "0.9",
-                "dltools.target.final": "0.95",
-            },
-        ),
-        ("serve", {"dltools.qoe": "200ms"}),
-    ]
+    tiers = {"dltools.target": "0.9", "dltools.target.final": "0.95"}
+    bert = {"dltools.metric": "val_accuracy", **tiers}
+    read = read_targets_file(GOOD, "t.toml")
+    assert read == [("bert-*", bert), ("serve", {"dltools.qoe": "200ms"})]
 
 
 @pytest.mark.parametrize(
