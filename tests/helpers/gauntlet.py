@@ -11,13 +11,12 @@ import random
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from helpers.simulations import simulation
+
 from dltools.observations.outcomes import JobResult
 from dltools.plan.forecast.promise import LATEST
-from dltools.plan.policy import registry
-from dltools.plan.policy.parameters import build
-from dltools.plan.realisation.mode import Mode, RealisationOptions
+from dltools.plan.realisation.mode import Mode
 from dltools.sim.agenda import DELAY_S, Reaction
-from dltools.sim.simulation import Simulation
 from dltools.sim.workload import HostSpec, Job, LearningCurve, Phase, Workload, workload_of
 
 LIFE_S = 400.0
@@ -153,15 +152,7 @@ def _program(chance: random.Random, kind: str, cpus: int) -> Job:
 
 
 def simulate(workload: Workload, policy: str, mode: Mode | None) -> list[JobResult]:
-    found = registry.get(policy, [])
-    made = Simulation(
-        workload,
-        found,
-        build(found.parameters, {}),
-        RealisationOptions(mode),
-        reaction=Reaction(INTERVAL_S, DELAY_S),
-    )
-    return made.run()
+    return simulation(workload, policy, mode, reaction=Reaction(INTERVAL_S, DELAY_S)).run()
 
 
 def lots(

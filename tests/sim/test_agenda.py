@@ -3,14 +3,14 @@
 import math
 
 import pytest
+from helpers.simulations import simulation
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dltools.plan.policy import registry
-from dltools.plan.realisation.mode import Mode, RealisationOptions
+from dltools.plan.realisation.mode import Mode
 from dltools.sim.agenda import AT_ONCE, Agenda, Arrival, Observation, Reaction, Wake
 from dltools.sim.simulated_host import SimulatedHost
-from dltools.sim.simulation import Observer, Simulation
+from dltools.sim.simulation import Observer
 from dltools.sim.workload import HostSpec, Job, workload_of
 
 
@@ -19,13 +19,8 @@ def test_events_come_in_order_of_time_and_those_of_one_time_as_they_were_added()
     for name, time in (("c", 5.0), ("a", 1.0), ("d", 5.0), ("b", 2.0)):
         agenda.add(time, Arrival(Job(name)))
     assert agenda.next_time == 1.0
-    found = [agenda.pop() for _ in range(4)]
-    assert [(time, event.job.name) for time, event in found] == [  # type: ignore[union-attr]
-        (1.0, "a"),
-        (2.0, "b"),
-        (5.0, "c"),
-        (5.0, "d"),
-    ]
+    found = [(time, event.job.name) for time, event in (agenda.pop() for _ in range(4))]  # type: ignore[union-attr]
+    assert found == [(1.0, "a"), (2.0, "b"), (5.0, "c"), (5.0, "d")]
     assert agenda.next_time is None
 
 
@@ -81,16 +76,9 @@ def weights(reaction: Reaction) -> list[tuple[float, tuple[float, ...]]]:
         if not found or found[-1][1] != seen:
             found.append((round(now, 2), seen))
 
-    policy = registry.get("srtf", [])
-    Simulation(
-        workload_of(jobs, [HostSpec("h", 2.0)], "test"),
-        policy,
-        policy.parameters(),
-        RealisationOptions(Mode.PRIORITY),
-        clairvoyant=True,
-        observer=Observer(look, 0.01),
-        reaction=reaction,
-    ).run(until=12.5)
+    more = {"clairvoyant": True, "observer": Observer(look, 0.01), "reaction": reaction}
+    made = workload_of(jobs, [HostSpec("h", 2.0)], "test")
+    simulation(made, "srtf", Mode.PRIORITY, **more).run(until=12.5)
     return found
 
 

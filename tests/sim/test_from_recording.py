@@ -1,17 +1,17 @@
 """A recording as a workload: what was simulated and recorded asks for the same work again."""
 
 import math
+from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
 
 import pytest
+from helpers.simulations import simulation
 
 from dltools.observations.table import Row, to_table
-from dltools.plan.policy import registry
-from dltools.plan.policy.parameters import build
-from dltools.plan.realisation.mode import Mode, RealisationOptions
+from dltools.plan.realisation.mode import Mode
 from dltools.sim.from_recording import recorded_workload
 from dltools.sim.simulated_recording import Recorder
-from dltools.sim.simulation import Observer, Simulation
+from dltools.sim.simulation import Observer
 from dltools.sim.workload import HostSpec, Job, workload_of
 
 JOBS = [
@@ -23,22 +23,20 @@ JOBS = [
 BEGIN = datetime(2026, 1, 1, tzinfo=UTC)
 
 
+def recorded(rows: Iterable[Row]) -> Job:
+    """The only job of a recording."""
+    (job,) = recorded_workload([to_table(rows)], "t").jobs
+    return job
+
+
 @pytest.mark.parametrize(
-    ("policy", "given", "mode"),
-    [
-        ("noop", {}, Mode.WEIGHT),
-        ("flowcon", {"itval": "5"}, Mode.QUOTA),
-        ("fair", {}, Mode.QUOTA),
-        ("srtf", {"itval": "5"}, Mode.PRIORITY),
-    ],
+    ("policy", "mode"),
+    [("noop", Mode.WEIGHT), ("flowcon", Mode.QUOTA), ("fair", Mode.QUOTA), ("srtf", Mode.PRIORITY)],
 )
-def test_what_was_recorded_asks_for_the_same_work(policy, given, mode) -> None:
-    found = registry.get(policy, [])
+def test_what_was_recorded_asks_for_the_same_work(policy, mode) -> None:
     recorder = Recorder()
     made = workload_of(JOBS, [HostSpec("n", 2.0)], "t")
-    options = RealisationOptions(mode)
-    parameters, observer = build(found.parameters, given), Observer(recorder, 0.25)
-    Simulation(made, found, parameters, options, observer=observer).run()
+    simulation(made, policy, mode, {"itval": "5"}, observer=Observer(recorder, 0.25)).run()
     again = recorded_workload([recorder.table()], "again")
     assert again.hosts == made.hosts
     for job, before in zip(again.jobs, made.jobs, strict=True):
@@ -50,7 +48,7 @@ def test_what_was_recorded_asks_for_the_same_work(policy, given, mode) -> None:
 def test_what_a_quota_held_back_was_not_lost_to_contention() -> None:
     # Two threads held to half a CPU of two, alone: 50 CPU s in 100 s are 50 s of work.
     rows = steady(10.0, 5.0, cpu_seconds=5.0, cpu_limit_cores=0.5)
-    (job,) = recorded_workload([to_table(rows)], "t").jobs
+    job = recorded(rows)
     assert (job.threads, job.work) == (2, pytest.approx(50.0))
 
 
@@ -61,7 +59,7 @@ def test_work_before_and_after_a_restart_counts() -> None:
         started = BEGIN + timedelta(seconds=25 if number > 2 else 0)
         job = {"thread_count": 1, "cpu_seconds": cpu, "started_at": started}
         rows += recorded_at(BEGIN, 10.0 * number, 10.0 * number, **job)
-    (found,) = recorded_workload([to_table(rows)], "t").jobs
+    found = recorded(rows)
     assert found.work == pytest.approx(50.0)
 
 
@@ -77,22 +75,14 @@ def reported(number: int, **values: float) -> list[Row]:
 
 
 def test_response_times_are_judged_as_dqoes_judges_them() -> None:
-    rows = [
-        row
-        for number in range(3)
-        for row in reported(number, latency_p95_seconds=0.9, latency_mean_seconds=0.2)
-    ]
-    (job,) = recorded_workload([to_table(rows)], "t").jobs
+    times = {"latency_p95_seconds": 0.9, "latency_mean_seconds": 0.2}
+    job = recorded(row for number in range(3) for row in reported(number, **times))
     assert (job.request, job.duration) == (pytest.approx(0.2), 20.0)
 
 
 def test_a_training_is_judged_as_the_policies_judge_it() -> None:
-    rows = [
-        row
-        for number in range(4)
-        for row in reported(number, val_accuracy=math.nan, loss=4.0 - number)
-    ]
-    (job,) = recorded_workload([to_table(rows)], "t").jobs
+    values = [{"val_accuracy": math.nan, "loss": 4.0 - number} for number in range(4)]
+    job = recorded(row for number, one in enumerate(values) for row in reported(number, **one))
     assert job.curve.metric == "loss"
     assert job.curve.value(1.0) == pytest.approx(1.0)
 
@@ -131,13 +121,13 @@ def test_pauses_are_not_taken_for_contention() -> None:
         turns = number // 4 * 20 + min(20, 10 * (number % 4))
         state = "paused" if number % 4 >= 2 else "running"
         rows += recorded_at(BEGIN, 5.0 * number, 10.0 * number, cpu_seconds=turns, state=state)
-    (job,) = recorded_workload([to_table(rows)], "t").jobs
+    job = recorded(rows)
     assert (job.threads, job.work, job.wait) == (2, pytest.approx(80.0), 0)
 
 
 def test_turns_shorter_than_the_samples_are_not_taken_for_contention() -> None:
     rows = steady(10.0, 20.0, cpu_seconds=10.0, turn_seconds=4.0)
-    (job,) = recorded_workload([to_table(rows)], "t").jobs
+    job = recorded(rows)
     assert job.work == pytest.approx(100.0 * (1 - 0.16 / 4))
 
 
@@ -148,14 +138,14 @@ def test_a_start_on_one_cpu_is_a_start_and_no_contention() -> None:
         rows += recorded_at(BEGIN, 5.0 * number, cpu, cpu_seconds=cpu)
     rows += reported(2, loss=1.0)[2:]
     rows.sort(key=lambda row: str(row["time"]))
-    (job,) = recorded_workload([to_table(rows)], "t").jobs
+    job = recorded(rows)
     assert (job.startup, job.work) == (pytest.approx(15.0), pytest.approx(70.0))
 
 
 def test_sleep_shows_where_cpus_are_idle_but_not_where_the_host_is_full() -> None:
     for host_cores, wait in ((0.5, 1.5), (2.0, 0.0)):
         rows = steady(5.0, 5.0 * host_cores, cpu_seconds=2.0, thread_count=1)
-        (job,) = recorded_workload([to_table(rows)], "t").jobs
+        job = recorded(rows)
         assert job.wait == pytest.approx(wait)
 
 
@@ -183,15 +173,8 @@ def test_roles_gpus_members_and_owners_limits_are_kept() -> None:
         Job("quiet", work=40.0, silent=True, cpu_weight=512.0),
     ]
     recorder = Recorder()
-    host = HostSpec("n", 8.0, gpus=2)
-    noop = registry.get("noop", [])
-    Simulation(
-        workload_of(jobs, [host], "t"),
-        noop,
-        noop.parameters(),
-        RealisationOptions(),
-        observer=Observer(recorder, 1.0),
-    ).run()
+    made = workload_of(jobs, [HostSpec("n", 8.0, gpus=2)], "t")
+    simulation(made, observer=Observer(recorder, 1.0)).run()
     again = recorded_workload([recorder.table()], "again")
     ddp, gpu, note, quiet = again.jobs
     assert (ddp.members, ddp.threads) == (2, 1)
@@ -206,15 +189,11 @@ def test_roles_gpus_members_and_owners_limits_are_kept() -> None:
 
 def test_a_message_names_ten_of_many_jobs() -> None:
     said: list[str] = []
-    rows = [
-        row | {"container_id": f"{job:064x}", "container_name": f"job-{job:02}"}
-        for number in range(3)
-        for job in range(40)
-        for row in recorded_at(
-            BEGIN, 5.0 * number, 10.0 * number, cpu_seconds=0.1 * number, cpu_weight=2.0
-        )
-        if row["kind"] != "node" or job == 0
-    ]
+    rows: list[Row] = []
+    for n in range(3):
+        host, row = recorded_at(BEGIN, 5.0 * n, 10.0 * n, cpu_seconds=0.1 * n, cpu_weight=2.0)
+        ids = [{"container_id": f"{k:064x}", "container_name": f"job-{k:02}"} for k in range(40)]
+        rows += [host, *(row | one for one in ids)]
     recorded_workload([to_table(rows)], "t", said.append)
     assert any("job-09 and 30 more all the time" in line for line in said)
     assert max(map(len, said)) < 250

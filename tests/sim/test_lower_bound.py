@@ -4,16 +4,15 @@ import math
 
 import pytest
 from helpers.examples import examples
+from helpers.simulations import simulation
 from hypothesis import given
 from hypothesis import strategies as st
 
 from dltools.observations.outcomes import summarise
 from dltools.plan.policy import registry
-from dltools.plan.policy.parameters import build
-from dltools.plan.realisation.mode import Mode, RealisationOptions
+from dltools.plan.realisation.mode import Mode
 from dltools.sim import lower_bound
 from dltools.sim.generate import trainings
-from dltools.sim.simulation import Simulation
 from dltools.sim.workload import HostSpec, Job, workload_of
 
 ONE = (HostSpec("n", 1.0),)
@@ -50,11 +49,7 @@ def test_without_trainings_there_is_nothing_to_bound() -> None:
 def test_nobody_beats_the_bounds(name, mode, seed, nodes) -> None:
     jobs = trainings(6, "random", 10.0, seed)
     found = workload_of(jobs, [HostSpec(f"n{k}", 2.0) for k in range(nodes)], "x")
-    policy = registry.get(name, [])
-    made = Simulation(
-        found, policy, build(policy.parameters, {}), RealisationOptions(mode), clairvoyant=True
-    )
-    results = made.run()
+    results = simulation(found, name, mode, clairvoyant=True).run()
     summary = summarise(results)
     assert summary.mean_completion >= lower_bound.mean_completion(found) * (1 - 1e-9)
     assert summary.makespan >= lower_bound.makespan(found) * (1 - 1e-9)

@@ -2,14 +2,12 @@
 
 import pytest
 from helpers.examples import some_of
+from helpers.simulations import simulation
 
 from dltools.plan.hosts.host_history import HostHistory
 from dltools.plan.hosts.rounds import Rounds
-from dltools.plan.policy import registry
-from dltools.plan.policy.parameters import build
-from dltools.plan.realisation.mode import Mode, ModeChoice, RealisationOptions
+from dltools.plan.realisation.mode import Mode, ModeChoice
 from dltools.plan.realisation.shared_host import Realisation
-from dltools.sim.simulation import Simulation
 from dltools.sim.workload import HostSpec, Job, workload_of
 
 Choices = list[tuple[float, Mode, str]]
@@ -33,10 +31,7 @@ def run(
         Job(f"j{number}", 10.0 * number, work=400.0, threads=2, epochs=400, spin=spin)
         for number in range(3)
     )
-    found = registry.get(policy, [])
-    workload = workload_of(jobs, (HostSpec("node", 2.0),), "test")
-    made = Simulation(workload, found, build(found.parameters, {}), RealisationOptions(mode))
-    results = made.run()
+    results = simulation(workload_of(jobs, (HostSpec("node", 2.0),), "test"), policy, mode).run()
     monkeypatch.undo()
     return max(result.finish or 0.0 for result in results), choices
 

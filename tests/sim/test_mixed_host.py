@@ -26,10 +26,7 @@ def a_day_s_mix() -> Workload:
         *(training(f"endless{at}", 10.0 * at, 400, epochs=600) for at in range(3)),
         training("half", 20.0, 30, **HALF),
         *(training(f"short{at}", 60.0 + 60 * at, 10, epochs=20) for at in range(4)),
-        *(
-            training(f"sweep{at}", 30.0 + at // 3 * 30, 5, 1, spin=0.0, epochs=20)
-            for at in range(21)
-        ),
+        *(training(f"sweep{k}", 30.0 + k // 3 * 30, 5, 1, spin=0, epochs=20) for k in range(21)),
         Job("notebook", request=0.05, think=0.95, duration=360.0, role="interactive"),
         Job("db", request=0.05, think=0.2, duration=360.0, threads=2, role="other"),
     )

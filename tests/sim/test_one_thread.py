@@ -4,13 +4,10 @@ from dataclasses import replace
 
 import pytest
 from helpers.examples import examples, some_of
+from helpers.simulations import simulation
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dltools.plan.policy import registry
-from dltools.plan.policy.parameters import build
-from dltools.plan.realisation.mode import RealisationOptions
-from dltools.sim.simulation import Simulation
 from dltools.sim.workload import HostSpec, Job, LearningCurve, workload_of
 
 JOBS = st.builds(
@@ -26,11 +23,9 @@ JOBS = st.builds(
 
 
 def times(policy: str, jobs: list[Job], cpus: float) -> tuple[float, float]:
-    found = registry.get(policy, [])
     named = [replace(job, name=f"j{number}") for number, job in enumerate(jobs)]
     workload = workload_of(tuple(named), (HostSpec("node", cpus),), "test")
-    made = Simulation(workload, found, build(found.parameters, {}), RealisationOptions())
-    results = made.run()
+    results = simulation(workload, policy).run()
     ends = [result.finish or 0.0 for result in results]
     mean = sum(end - result.arrival for end, result in zip(ends, results, strict=True)) / len(ends)
     return mean, max(ends) - min(result.arrival for result in results)

@@ -27,18 +27,12 @@ def test_full_speed_alone_and_never_more(threads) -> None:
     assert speed(threads / 2, threads, 16.0) <= threads / 2
 
 
-def test_one_thread_loses_nothing() -> None:
+def test_what_a_job_loses_by_its_threads() -> None:
     assert spin_exponent(1) == 0
-    assert speed(0.3, 1, 2.0) == pytest.approx(0.3)
-
-
-def test_threads_that_sleep_at_barriers_lose_nothing() -> None:
-    assert speed(1.0, 2, 2.0, spin=0.0) == 1.0
+    assert speed(0.3, 1, 2.0) == pytest.approx(0.3)  # one thread loses nothing
+    assert speed(1.0, 2, 2.0, spin=0.0) == 1.0  # nor do those that sleep at barriers
     assert speed(1.0, 2, 2.0, spin=0.5) > speed(1.0, 2, 2.0)
-
-
-def test_nobody_loses_more_than_was_measured() -> None:
-    assert speed(0.1, 4, 4.0) == pytest.approx(0.1 * LEAST_USEFUL)
+    assert speed(0.1, 4, 4.0) == pytest.approx(0.1 * LEAST_USEFUL)  # no more than was measured
 
 
 def test_threads_that_outnumber_the_cpus_sleep_and_lose_nothing() -> None:
@@ -126,9 +120,7 @@ def test_a_change_of_turns_costs_its_seconds() -> None:
 
 def test_equal_weights_share_equally_up_to_what_each_can_use() -> None:
     assert allocate([2, 2], [Settings(), Settings()], 2.0) == [1, 1]
-    assert allocate([1, 4, 4], [Settings(), Settings(), Settings()], 4.0) == pytest.approx(
-        [1, 1.5, 1.5]
-    )
+    assert allocate([1, 4, 4], [Settings()] * 3, 4.0) == pytest.approx([1, 1.5, 1.5])
     assert allocate([0.5, 2], [Settings(), Settings()], 2.0) == pytest.approx([0.5, 1.5])
 
 

@@ -3,19 +3,20 @@
 import math
 import random
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from helpers.examples import examples, repeated
+from helpers.simulations import simulation
 from hypothesis import given
 from hypothesis import strategies as st
 
 from dltools.observations.outcomes import JobResult, summarise
 from dltools.plan.policy import registry
-from dltools.plan.policy.parameters import build, describe
-from dltools.plan.realisation.mode import Mode, RealisationOptions
+from dltools.plan.realisation.mode import Mode
 from dltools.sim.generate import ARRIVALS, arrivals, trainings
 from dltools.sim.simulated_host import SimulatedHost
-from dltools.sim.simulation import Observer, Simulation
+from dltools.sim.simulation import Observer
 from dltools.sim.workload import HostSpec, Job, LearningCurve, Workload, workload_of
 
 POLICIES = sorted(registry.policies([]))
@@ -23,17 +24,9 @@ ONE = (HostSpec("node", 2.0),)
 
 
 def simulate(
-    workload: Workload, name: str = "noop", mode: Mode | None = Mode.WEIGHT, **given: object
+    workload: Workload, name: str = "noop", mode: Mode | None = Mode.WEIGHT, **given: Any
 ) -> list[JobResult]:
-    policy = registry.get(name, [])
-    known = {p["name"] for p in describe(policy.parameters)}
-    chosen = {key: value for key, value in given.items() if key in known}
-    parameters = build(policy.parameters, chosen)
-    clairvoyant = bool(given.get("clairvoyant"))
-    made = Simulation(
-        workload, policy, parameters, RealisationOptions(mode), clairvoyant=clairvoyant
-    )
-    return made.run()
+    return simulation(workload, name, mode, given).run()
 
 
 def workload(*jobs: Job, nodes: tuple[HostSpec, ...] = ONE) -> Workload:
@@ -71,10 +64,9 @@ def test_shortest_first_is_best_for_the_mean() -> None:
     # One thread each on one CPU, with 2, 4 and 8 s of work. What an epoch costs is known after half
     # a second: so the first ends at 2 s and twice that, the second at 6 s and once.
     jobs = [Job(f"j{w}", work=float(w), epochs=w * 50) for w in (8, 2, 4)]
-    nodes = (HostSpec("n", 1.0),)
-    found = ends(
-        simulate(workload(*jobs, nodes=nodes), "srtf", Mode.PRIORITY, itval=0.1, clairvoyant=True)
-    )
+    loaded = workload(*jobs, nodes=(HostSpec("n", 1.0),))
+    made = simulation(loaded, "srtf", Mode.PRIORITY, {"itval": 0.1}, clairvoyant=True)
+    found = ends(made.run())
     assert found == pytest.approx({"j2": 3.1, "j4": 6.6, "j8": 14}, rel=0.04)
 
 
@@ -137,10 +129,6 @@ def workloads(draw: st.DrawFn) -> Workload:
 @examples(15)
 @given(made=workloads(), mode=st.sampled_from([None, *Mode]))
 def test_laws(name, made, mode) -> None:
-    policy = registry.get(name, [])
-    known = {p["name"] for p in describe(policy.parameters)}
-    parameters = build(policy.parameters, {"itval": 5.0} if "itval" in known else {})
-    spent: dict[str, float] = {}
     before: dict[str, float] = {}
 
     def look(now: float, host: SimulatedHost) -> None:
@@ -148,12 +136,8 @@ def test_laws(name, made, mode) -> None:
         assert sum(job.cores for job in host.jobs.values()) <= host.spec.cpus * (1 + 1e-9)
         assert now >= before.get(name, 0.0)
         before[name] = now
-        spent[name] = spent.get(name, 0.0)
 
-    simulation = Simulation(
-        made, policy, parameters, RealisationOptions(mode), observer=Observer(look)
-    )
-    results = simulation.run()
+    results = simulation(made, name, mode, {"itval": 5.0}, observer=Observer(look)).run()
     capacity = sum(node.cpus for node in made.hosts)
     most = max(node.cpus for node in made.hosts)
     ended = max(r.finish or math.inf for r in results)
@@ -168,12 +152,9 @@ def test_laws(name, made, mode) -> None:
             assert result.cpu == pytest.approx(asked, rel=1e-6)
         if result.first is not None:
             assert job.arrival < result.first <= result.finish
-    again = Simulation(made, policy, parameters, RealisationOptions(mode)).run()
+    again, twice = (simulation(made, name, mode, {"itval": 5.0}).run() for _ in range(2))
     fates = [(r.name, r.finish, r.cpu) for r in again]
-    assert fates == [
-        (r.name, r.finish, r.cpu)
-        for r in Simulation(made, policy, parameters, RealisationOptions(mode)).run()
-    ]
+    assert fates == [(r.name, r.finish, r.cpu) for r in twice]
     # An observer changes nothing; but the time of a report, from which a policy tells the length
     # that is left, is a whole number of microseconds: who is next for a turn may differ by that.
     for seen, unseen in zip(results, again, strict=True):
@@ -270,16 +251,9 @@ def test_no_host_ever_gives_more_memory_or_gpus_than_it_has(seed) -> None:
         assert sum(map(len, host.held_gpus.values())) <= host.spec.gpus
         assert host.memory >= sum(job.job.memory for job in host.jobs.values())
 
-    policy = registry.get("specon", [])
-    parameters = policy.parameters(load="jobs", pause=0.0)
-    made = Simulation(
-        workload_of(jobs, nodes, "t"),
-        policy,
-        parameters,
-        RealisationOptions(Mode.WEIGHT),
-        observer=Observer(look, 1.0),
-    )
-    assert all(r.finish is not None for r in made.run())
+    made, given = workload_of(jobs, nodes, "t"), {"load": "jobs", "pause": 0.0}
+    found = simulation(made, "specon", Mode.WEIGHT, given, observer=Observer(look, 1.0)).run()
+    assert all(r.finish is not None for r in found)
 
 
 @pytest.mark.parametrize("kind", ARRIVALS)

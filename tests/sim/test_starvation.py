@@ -8,15 +8,14 @@ from dataclasses import replace
 import pytest
 from _pytest.mark import ParameterSet
 from helpers.examples import examples, repeated, some_of
+from helpers.simulations import simulation
 from hypothesis import given
 from hypothesis import strategies as st
 
 from dltools.plan.forecast.promise import LATEST
 from dltools.plan.policy import registry
-from dltools.plan.policy.parameters import build
-from dltools.plan.realisation.mode import Mode, RealisationOptions
+from dltools.plan.realisation.mode import Mode
 from dltools.plan.realisation.queue import TURN_S
-from dltools.sim.simulation import Simulation
 from dltools.sim.workload import HostSpec, Job, LearningCurve, workload_of
 
 POLICIES = list(registry.policies([]))
@@ -44,11 +43,10 @@ def short(
 def completion(
     policy: str, mode: Mode | None, late: Job, others: tuple[Job, ...], cpus: float = 2.0
 ) -> float:
-    found = registry.get(policy, [])
     jobs = workload_of((*others, late), (HostSpec("node", cpus),), "test")
     for until in (500.0, 8_000.0):  # most short jobs are done soon: what runs on takes long
-        made = Simulation(jobs, found, build(found.parameters, {}), RealisationOptions(mode))
-        result = next(r for r in made.run(until=until) if r.name == late.name)
+        results = simulation(jobs, policy, mode).run(until=until)
+        result = next(r for r in results if r.name == late.name)
         if result.finish is not None:
             return round(result.finish - late.arrival, 6)
     return math.inf
@@ -114,8 +112,7 @@ def test_a_job_that_is_not_understood_gets_an_equal_part(policy, mode, epochs) -
     """Beside two that learn and another that says nothing."""
     jobs = [learner("a"), learner("b"), replace(endless("c"), epochs=1, length=False)]
     rare = replace(endless("rare"), epochs=epochs, length=False)
-    found = registry.get(policy, [])
     loaded = workload_of((*jobs, rare), (HostSpec("node", 2.0),), "test")
-    made = Simulation(loaded, found, build(found.parameters, {}), RealisationOptions(mode))
-    spent = {one.name: one.cpu for one in made.run(until=600.0)}
+    results = simulation(loaded, policy, mode).run(until=600.0)
+    spent = {one.name: one.cpu for one in results}
     assert 0.75 / 4 <= spent["rare"] / sum(spent.values()) <= 1.25 / 4

@@ -6,17 +6,17 @@ from collections.abc import Sequence
 import pytest
 from helpers.examples import some_of
 from helpers.gauntlet import lots, random_host, seconds_alone, simulate
+from helpers.observed_rows import planner
+from helpers.simulations import simulation
 
 from dltools.labels import Role
 from dltools.observations.outcomes import JobResult, summarise
-from dltools.plan.planner import Planner
-from dltools.plan.policy import registry
-from dltools.plan.policy.parameters import build
-from dltools.plan.realisation.mode import Mode, RealisationOptions
+from dltools.plan.realisation.mode import Mode
+from dltools.plan.signals.container_history import ContainerHistory
 from dltools.sim.sharing import kept_on_gpu
 from dltools.sim.simulated_host import SimulatedHost
 from dltools.sim.simulated_recording import Recorder
-from dltools.sim.simulation import Observer, Simulation
+from dltools.sim.simulation import Observer
 from dltools.sim.workload import HostSpec, Job, Phase, role_of, workload_of
 
 
@@ -27,15 +27,9 @@ def run(
     mode: Mode | None = None,
     observer: Observer | None = None,
 ) -> dict[str, JobResult]:
-    found = registry.get(policy, [])
-    made = Simulation(
-        workload_of(jobs, [host or HostSpec("n", 2.0)], "t"),
-        found,
-        build(found.parameters, {}),
-        RealisationOptions(mode),
-        observer=observer,
-    )
-    return {result.name: result for result in made.run()}
+    made = workload_of(jobs, [host or HostSpec("n", 2.0)], "t")
+    results = simulation(made, policy, mode, observer=observer).run()
+    return {result.name: result for result in results}
 
 
 # GPUs
@@ -51,39 +45,27 @@ def test_a_training_waits_for_its_gpu_between_its_steps() -> None:
 
 def test_two_on_one_gpu_slow_each_other_and_two_on_two_do_not() -> None:
     host = HostSpec("n", 4.0, gpus=2)
-    apart = run(
-        Job("a", work=10.0, device=3.0, gpu_list="0"),
-        Job("b", work=10.0, device=3.0, gpu_list="1"),
-        host=host,
-    )
+    a = Job("a", work=10.0, device=3.0, gpu_list="0")
+    apart = run(a, Job("b", work=10.0, device=3.0, gpu_list="1"), host=host)
     assert [one.finish for one in apart.values()] == pytest.approx([40.0, 40.0])
-    shared = run(
-        Job("a", work=10.0, device=3.0, gpu_list="0"),
-        Job("b", work=1e6, device=3.0, gpu_list="0"),
-        host=host,
-    )
+    shared = run(a, Job("b", work=1e6, device=3.0, gpu_list="0"), host=host)
     assert shared["a"].finish == pytest.approx(10 + 30 / kept_on_gpu("a", ["b"]))
 
 
 def test_pairs_keep_what_pairs_on_a_real_gpu_keep() -> None:
-    sums = sorted(
-        kept_on_gpu(f"a{k}", [f"b{k}"]) + kept_on_gpu(f"b{k}", [f"a{k}"]) for k in range(2000)
-    )
+    pairs = [(f"a{k}", f"b{k}") for k in range(2000)]
+    sums = sorted(kept_on_gpu(one, [other]) + kept_on_gpu(other, [one]) for one, other in pairs)
     assert sums[0] >= 0.3 and sums[-1] <= 2.0
     assert sums[len(sums) // 2] == pytest.approx(1.37, abs=0.05)
-    assert all(0 < kept_on_gpu(f"a{k}", [f"b{k}"]) <= 1 for k in range(2000))
+    assert all(0 < kept_on_gpu(one, [other]) <= 1 for one, other in pairs)
     assert kept_on_gpu("a", []) == 1.0
     assert kept_on_gpu("a", ["b", "c"]) == kept_on_gpu("a", ["b"]) * kept_on_gpu("a", ["c"])
 
 
 def test_a_job_of_its_own_gpus_waits_until_they_are_free() -> None:
     host = HostSpec("n", 4.0, gpus=2)
-    found = run(
-        Job("a", work=10.0, gpu_list="0"),
-        Job("b", work=5.0, gpus=2),
-        Job("c", work=5.0, gpus=1),
-        host=host,
-    )
+    jobs = Job("a", work=10.0, gpu_list="0"), Job("b", work=5.0, gpus=2), Job("c", work=5.0, gpus=1)
+    found = run(*jobs, host=host)
     assert found["c"].start == 0.0
     assert found["b"].start == 10.0
 
@@ -149,16 +131,9 @@ def test_members_wait_for_each_other_as_threads_do() -> None:
 
 def test_a_silent_training_reports_nothing_and_ends() -> None:
     recorder = Recorder()
-    found = run(
-        Job("a", work=10.0, silent=True), policy="flowcon", observer=Observer(recorder, 2.0)
-    )
-    assert found["a"].finish == pytest.approx(10.0)
-    assert (
-        recorder.table()
-        .filter([kind == "progress" for kind in recorder.table().column("kind").to_pylist()])
-        .num_rows
-        == 0
-    )
+    silent, observer = Job("a", work=10.0, silent=True), Observer(recorder, 2.0)
+    assert run(silent, policy="flowcon", observer=observer)["a"].finish == pytest.approx(10.0)
+    assert "progress" not in recorder.table().column("kind").to_pylist()
 
 
 @pytest.mark.parametrize("mode", [None, Mode.PRIORITY, Mode.ROTATE, Mode.QUOTA, Mode.WEIGHT])
@@ -198,21 +173,24 @@ def test_owners_limits_hold_from_the_start_and_under_a_policy() -> None:
     for mode in (Mode.QUOTA, Mode.WEIGHT, Mode.PRIORITY):
         found = run(half, Job("b", work=40.0, threads=2), policy="fair", mode=mode)
         assert (found["half"].finish or 0) >= 20.0 - 1e-6
-    heavy = run(
-        Job("a", work=10.0, cpu_weight=3072.0), Job("b", work=10.0), host=HostSpec("n", 1.0)
-    )
-    assert heavy["a"].finish == pytest.approx(10 / 0.75)
+    heavy = Job("a", work=10.0, cpu_weight=3072.0)
+    found = run(heavy, Job("b", work=10.0), host=HostSpec("n", 1.0))
+    assert found["a"].finish == pytest.approx(10 / 0.75)
 
 
 def test_sleepers_leave_their_cpus_to_each_other() -> None:
     # Two that sleep half of the time on one CPU: each has more than half of it while it is awake.
-    found = run(
-        Job("a", work=30.0, wait=1.0), Job("b", work=30.0, wait=1.0), host=HostSpec("n", 1.0)
-    )
+    sleepers = [Job(name, work=30.0, wait=1.0) for name in "ab"]
+    found = run(*sleepers, host=HostSpec("n", 1.0))
     assert 60.0 < (found["a"].finish or math.inf) < 90.0
 
 
 # What is recorded is what the policy sees
+
+
+def known_of(job: ContainerHistory, now: int) -> tuple[object, ...]:
+    standing, owner = job.standing, job.owner
+    return standing.role, job.use.feeds_gpu(now), owner.cpus, owner.ratio, standing.protected
 
 
 def test_a_planner_makes_the_same_of_the_recording_as_the_simulation() -> None:
@@ -229,36 +207,16 @@ def test_a_planner_makes_the_same_of_the_recording_as_the_simulation() -> None:
     def look(now: float, host: SimulatedHost) -> None:
         recorder(now, host)
         for job in host.jobs.values():
-            last[job.job.name] = (
-                job.history.standing.role,
-                job.history.use.feeds_gpu(round(now * 1e6)),
-                job.history.owner.cpus,
-                job.history.owner.ratio,
-                job.history.standing.protected,
-            )
+            last[job.job.name] = known_of(job.history, round(now * 1e6))
 
-    policy = registry.get("fair", [])
-    options = RealisationOptions()
-    made = Simulation(
-        workload_of(jobs, [HostSpec("n", 4.0, gpus=1)], "t"),
-        policy,
-        policy.parameters(),
-        options,
-        observer=Observer(look, 2.0),
-    )
-    made.run(until=60.0)
-    planner = Planner(policy, policy.parameters(), options)
-    planner.add(recorder.table())
-    planner.complete()
-    (host,) = planner._histories()
+    loaded = workload_of(jobs, [HostSpec("n", 4.0, gpus=1)], "t")
+    simulation(loaded, "fair", observer=Observer(look, 2.0)).run(until=60.0)
+    made = planner("fair")
+    made.add(recorder.table())
+    made.complete()
+    (host,) = made._histories()
     seen = {
-        (one.membership.job or one.name): (
-            one.standing.role,
-            one.use.feeds_gpu(host.sampled_at or 0),
-            one.owner.cpus,
-            one.owner.ratio,
-            one.standing.protected,
-        )
+        (one.membership.job or one.name): known_of(one, host.sampled_at or 0)
         for one in host.containers.values()
     }
     assert seen == last

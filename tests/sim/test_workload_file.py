@@ -114,11 +114,8 @@ curve = { kind = "power", end = 0.2 }
 def test_a_stream_takes_kinds_in_turn_at_its_arrivals() -> None:
     text = KINDS + '[[stream]]\ncount = 3\narrivals = "fixed"\ngap = 7\nbegin = 1\npick = "turn"\n'
     found = read_workload(text + 'kinds = ["mnist", "cnn"]', "f")
-    assert [(j.name, j.arrival) for j in found.jobs] == [
-        ("mnist-1", 1.0),
-        ("cnn-2", 8.0),
-        ("mnist-3", 15.0),
-    ]
+    arrivals = [(job.name, job.arrival) for job in found.jobs]
+    assert arrivals == [("mnist-1", 1.0), ("cnn-2", 8.0), ("mnist-3", 15.0)]
 
 
 def test_a_seed_decides_what_is_left_to_chance() -> None:
