@@ -124,33 +124,27 @@ class Host:
 NAMES = [f"c{number}" for number in range(10)]
 
 
-def test_all_that_were_never_searched_are_searched_at_once(monkeypatch) -> None:
-    host = Host(monkeypatch)
-    host.start(*NAMES)
-    assert host.sample(0) == NAMES
+@pytest.fixture
+def host(monkeypatch: pytest.MonkeyPatch) -> Host:
+    """Ten containers that have been searched at 0 s."""
+    made = Host(monkeypatch)
+    made.start(*NAMES)
+    assert made.sample(0) == NAMES  # all that were never searched are searched at once
+    return made
 
 
-def test_a_sample_searches_as_many_again_as_its_budget_allows(monkeypatch) -> None:
+def test_a_sample_searches_as_many_again_as_its_budget_allows(host) -> None:
     """All ten are due after 2 s; two searches of half a second fill a budget of one."""
-    host = Host(monkeypatch)
-    host.start(*NAMES)
-    host.sample(0)
     rounds = [host.sample(2 + tick / 10) for tick in range(6)]
     assert [len(found) for found in rounds] == [2, 2, 2, 2, 2, 0]
     assert sorted(name for found in rounds for name in found) == NAMES
 
 
-def test_without_a_budget_one_is_searched_again(monkeypatch) -> None:
-    host = Host(monkeypatch)
-    host.start(*NAMES)
-    host.sample(0)
+def test_without_a_budget_one_is_searched_again(host) -> None:
     assert [len(host.sample(2, 0.0)) for _ in range(3)] == [1, 1, 1]
 
 
-def test_a_single_run_searches_all(monkeypatch) -> None:
-    host = Host(monkeypatch)
-    host.start(*NAMES)
-    host.sample(0, math.inf)
+def test_a_single_run_searches_all(host) -> None:
     assert len(host.sample(2, math.inf)) == 10
 
 
@@ -165,10 +159,7 @@ def test_a_newcomer_goes_before_a_hundred_that_wait(monkeypatch) -> None:
     assert "new" not in host.sample(67)
 
 
-def test_one_that_has_new_threads_waits_for_a_few_samples(monkeypatch) -> None:
-    host = Host(monkeypatch)
-    host.start(*NAMES)
-    host.sample(0)
+def test_one_that_has_new_threads_waits_for_a_few_samples(host) -> None:
     host.threads = dict.fromkeys(NAMES, 2)
     rounds = [host.sample(1 + tick / 100) for tick in range(5)]
     assert sorted(name for found in rounds for name in found) == NAMES

@@ -77,14 +77,9 @@ def test_labels_and_names_select(labels, names, selected) -> None:
 
 def stream(engine: Any, **options: Any) -> tuple[EventStream, list[tuple[str, str]]]:
     told: list[tuple[str, str]] = []
-    made = EventStream(
-        engine,
-        options.get("labels", ()),
-        options.get("names", ()),
-        lambda action, id_: told.append((action, id_)),
-        options.get("changed", threading.Event()),
-    )
-    return made, told
+    labels, names = options.get("labels", ()), options.get("names", ())
+    changed = options.get("changed", threading.Event())
+    return EventStream(engine, labels, names, lambda *one: told.append(one), changed), told
 
 
 def wait_for(told: list[tuple[str, str]], count: int) -> None:
@@ -97,11 +92,8 @@ def wait_for(told: list[tuple[str, str]], count: int) -> None:
 
 def test_past_events_of_selected_containers_are_given() -> None:
     engine = ScriptedEngine()
-    engine.past = [
-        event("start", "c1", "job"),
-        event("start", "c2", "other"),
-        event("exec_start", "c1", "job"),
-    ]
+    engine.past = [event("start", "c1", "job"), event("start", "c2", "other")]
+    engine.past.append(event("exec_start", "c1", "job"))
     found, told = stream(engine, names=[re.compile("job")])
     assert [row["container_id"] for row in found.past(0.0, 1.0)] == ["c1"]
     assert told == []
@@ -175,11 +167,8 @@ def test_events_that_came_while_the_engine_was_not_heard_are_given_once() -> Non
     engine.raw_events.put(event("start", "c2", "other"))
     wait_for(told, 3)
     rows += found.take()
-    assert [(row["container_id"], row["event"]) for row in rows] == [
-        ("c1", "start"),
-        ("c1", "exit"),
-        ("c2", "start"),
-    ]
+    given = [(row["container_id"], row["event"]) for row in rows]
+    assert given == [("c1", "start"), ("c1", "exit"), ("c2", "start")]
     engine.raw_events.put(None)
 
 

@@ -14,6 +14,15 @@ def inventory(engine: Any, **options: Any) -> Inventory:
     return Inventory(engine, {}, **options)
 
 
+def followed() -> tuple[ScriptedEngine, str, Inventory]:
+    """An engine that is followed, its one container, and what is known of it."""
+    engine = ScriptedEngine()
+    id_ = engine.start("job")
+    found = inventory(engine, is_followed=True)
+    found.refresh()
+    return engine, id_, found
+
+
 def names(found: Inventory) -> list[str]:
     return [watched.container.name for watched in found.running.values()]
 
@@ -65,10 +74,7 @@ def test_a_renamed_and_paused_container_is_not_inspected_again(monkeypatch) -> N
 
 
 def test_a_container_that_starts_again_keeps_its_sources() -> None:
-    engine = ScriptedEngine()
-    id_ = engine.start("job")
-    found = inventory(engine, is_followed=True)
-    found.refresh()
+    engine, id_, found = followed()
     sources = found.running[id_].sources
     engine.start("job", at=60)  # so quickly that no list was without it
     found.note_event("start", id_)
@@ -87,10 +93,7 @@ def test_a_container_that_starts_again_keeps_its_sources() -> None:
 
 
 def test_a_removed_container_is_forgotten() -> None:
-    engine = ScriptedEngine()
-    id_ = engine.start("job")
-    found = inventory(engine, is_followed=True)
-    found.refresh()
+    engine, id_, found = followed()
     (source,) = found.running[id_].sources.all
     source.read(0.0, 0.0)
     engine.stop(id_)
@@ -116,10 +119,7 @@ def test_a_followed_engine_is_asked_only_after_an_event() -> None:
 
 
 def test_a_container_that_has_exited_is_gone_although_the_engine_still_lists_it() -> None:
-    engine = ScriptedEngine()
-    id_ = engine.start("job")
-    found = inventory(engine, is_followed=True)
-    found.refresh()
+    engine, id_, found = followed()
     found.note_event("exit", id_)
     found.refresh()
     assert names(found) == []
@@ -130,10 +130,7 @@ def test_a_container_that_has_exited_is_gone_although_the_engine_still_lists_it(
 
 
 def test_a_start_is_not_forgotten_while_the_engine_is_away() -> None:
-    engine = ScriptedEngine()
-    id_ = engine.start("job")
-    found = inventory(engine, is_followed=True)
-    found.refresh()
+    engine, id_, found = followed()
     engine.start("job", at=60)
     found.note_event("start", id_)
     engine.is_away = True

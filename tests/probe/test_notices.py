@@ -212,19 +212,23 @@ def test_no_stall_while_anything_moves_or_may_not(more) -> None:
     assert Event.STALLED not in events([*reporting(100), *samples])
 
 
-def test_no_stall_on_a_busy_host_where_it_may_wait_for_a_cpu() -> None:
-    busy = [[node(t) | {"cpu_seconds": 1.9 * t}, *job(t, 100)[1:]] for t in range(110, 7200, 10)]
-    assert events([*reporting(100), *busy]) == []
+STILL = range(110, 7200, 10)
 
 
-def test_one_busy_sample_begins_the_stillness_anew() -> None:
-    pulses = [job(t, 100 + 20 * (t // 290)) for t in range(110, 7200, 10)]
-    assert events([*reporting(100), *pulses]) == []
-
-
-def test_no_stall_before_a_training_has_a_rhythm() -> None:
-    few = [[point(t, "job", 1.0), *job(t, t)] for t in (0, 10)]
-    assert events([*few, *after(20, 7200)]) == []
+@pytest.mark.parametrize(
+    "samples",
+    [
+        # It may wait for a CPU on a busy host.
+        [*reporting(100), *([node(t) | {"cpu_seconds": 1.9 * t}, *job(t, 100)[1:]] for t in STILL)],
+        # One busy sample begins the stillness anew.
+        [*reporting(100), *(job(t, 100 + 20 * (t // 290)) for t in STILL)],
+        # Before a training has a rhythm.
+        [*reporting(10), *after(20, 7200)],
+    ],
+    ids=["a busy host", "pulses", "two reports"],
+)
+def test_no_stall_where_it_may_go_on(samples) -> None:
+    assert events(samples) == []
 
 
 def held(seconds: float, ratio: float | None = 0.0, **more: Any) -> list[Row]:
@@ -257,11 +261,8 @@ def test_no_gpu_is_idle_that_a_server_holds_or_that_is_in_use(more) -> None:
 
 
 def test_no_gpu_is_idle_while_its_job_computes_on_cpus() -> None:
-    samples = [
-        [*job(t, 0.1 * t), gpu(t, "job", 0, 0.0, gpu_memory_used_bytes=GIB)]
-        for t in range(0, 7200, 10)
-    ]
-    assert events(samples) == []
+    idle = {t: gpu(t, "job", 0, 0.0, gpu_memory_used_bytes=GIB) for t in range(0, 7200, 10)}
+    assert events([*job(t, 0.1 * t), card] for t, card in idle.items()) == []
 
 
 def test_what_is_forgotten_is_not_told_again() -> None:
@@ -274,43 +275,31 @@ def test_what_is_forgotten_is_not_told_again() -> None:
 
 
 def test_a_host_that_does_not_answer_is_no_container_that_is_gone() -> None:
-    samples = [
-        *reporting(100),
-        *([] for _ in range(50)),
-        gone(700, event(650, "exit", exit_code=0)),
-    ]
-    assert events(samples) == ["finished"]
-
-
-def waiting(begin: int, end: int, **more: Any) -> list[list[Row]]:
-    """Samples of a training that has done nothing since it began to wait."""
-    return [job(t, begin, **more) for t in range(begin, end + 1, 10)]
+    silent: list[list[Row]] = [[] for _ in range(50)]
+    ended = gone(700, event(650, "exit", exit_code=0))
+    assert events([*reporting(100), *silent, ended]) == ["finished"]
 
 
 def test_a_pause_that_is_no_turn_is_told_after_a_minute() -> None:
     begun = reporting(20)
-    assert events([*begun, *waiting(30, 80, state="paused")]) == []
-    found = told([*begun, *waiting(30, 200, state="paused")])
+    assert events([*begun, *after(30, 80, state="paused")]) == []
+    found = told([*begun, *after(30, 200, state="paused")])
     assert [(one.event, one.time, one.details) for one in found] == [
         ("paused", at(90), {"paused_seconds": 60.0})
     ]
     assert found[0].message.startswith("job: paused for 60 s, and takes no turns")
-    short = [*waiting(30, 80, state="paused"), *job_runs(90), *waiting(100, 150, state="paused")]
+    short = [*after(30, 80, state="paused"), job(90, 90), *after(100, 150, state="paused")]
     assert events([*begun, *short]) == []
-
-
-def job_runs(seconds: float) -> list[list[Row]]:
-    return [job(seconds, seconds)]
 
 
 def test_a_wait_for_a_turn_is_told_after_a_minute() -> None:
     turn = {"state": "paused", "turn_seconds": 5.0}
-    found = told([*reporting(20), *waiting(30, 200, **turn)])
+    found = told([*reporting(20), *after(30, 200, **turn)])
     assert [(one.event, one.time, one.details) for one in found] == [
         ("waiting", at(80), {"waiting_seconds": 60.0})
     ]
     assert found[0].message == ("job: has waited for 60 s, paused until its turn: others go first")
-    assert events([*reporting(20), *waiting(30, 200, **turn, role="other")]) == []
+    assert events([*reporting(20), *after(30, 200, **turn, role="other")]) == []
 
 
 @pytest.mark.parametrize(
@@ -325,7 +314,7 @@ def test_a_wait_for_a_turn_is_told_after_a_minute() -> None:
 )
 def test_a_wait_at_a_low_weight_is_told(more, expected) -> None:
     low = {"cpu_weight": 10.0, "owner_cpu_weight": 1024.0, "demand_cores": 1.0} | more
-    assert events([*reporting(20), *waiting(30, 200, **low)]) == expected
+    assert events([*reporting(20), *after(30, 200, **low)]) == expected
 
 
 def test_a_job_at_a_low_weight_that_gets_what_it_wants_does_not_wait() -> None:

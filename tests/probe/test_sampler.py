@@ -19,6 +19,14 @@ def sampler(engine: Any, **options: Any) -> Sampler:
     return Sampler({"": lambda: engine}, Options({}, FROM_THE_BEGINNING, **options))
 
 
+def followed(engine: Any) -> Sampler:
+    """A stream of samples of which the first has been taken."""
+    found = sampler(engine)
+    found.follow()
+    found.sample()
+    return found
+
+
 def values(rows: list[dict[str, Any]]) -> list[tuple[str, float]]:
     return [(row["metric"], row["value"]) for row in rows if row["kind"] == "progress"]
 
@@ -77,10 +85,7 @@ def test_a_stream_gives_each_point_once_over_stop_and_start(is_local) -> None:
 @pytest.mark.parametrize("is_local", [True, False])
 def test_a_log_that_cannot_be_read_is_a_gap_and_read_soon_after(is_local, monkeypatch) -> None:
     engine = ScriptedEngine(is_local=is_local)
-    one = engine.start("one")
-    found = sampler(engine)
-    found.follow()
-    found.sample()
+    one, found = engine.start("one"), followed(engine)
     engine.log(one, 1, "loss: 0.5")
     two = engine.start("two")
     found.resume()
@@ -107,9 +112,7 @@ def test_an_event_stream_that_is_cut_is_gone_on_with() -> None:
     """As by a proxy that ends what was silent for ten minutes."""
     engine = ScriptedEngine()
     engine.start("one")
-    found = sampler(engine)
-    found.follow()
-    found.sample()
+    found = followed(engine)
     engine.raw_events.put(None)
     engine.start("two")
     gaps: list[str] = []
@@ -174,9 +177,7 @@ def exits(rows: list[dict[str, Any]]) -> list[tuple[str, int | None]]:
 
 
 def sampled_before_the_engine_goes(engine: ScriptedEngine) -> Sampler:
-    found = sampler(engine)
-    found.follow()
-    found.sample()
+    found = followed(engine)
     engine.is_away = True
     engine.raw_events.put(None)  # the stream ends
     with pytest.raises(UnavailableError):
@@ -215,9 +216,7 @@ def test_an_exit_that_no_event_has_told_is_in_the_next_sample() -> None:
 def test_an_exit_is_not_missed_where_only_the_start_was_told() -> None:
     """The engine went away before a sample could find the container."""
     engine = ScriptedEngine()
-    found = sampler(engine)
-    found.follow()
-    found.sample()
+    found = followed(engine)
     id_ = engine.start("short")
     engine.raw_events.put(event("start", id_, "short"))
     assert found.wait_for_change(10)
@@ -257,10 +256,7 @@ def test_an_exit_that_an_event_tells_is_given_once(is_late) -> None:
 
 def test_a_renamed_container_reports_under_its_new_name() -> None:
     engine = ScriptedEngine()
-    id_ = engine.start("old")
-    found = sampler(engine)
-    found.follow()
-    found.sample()
+    id_, found = engine.start("old"), followed(engine)
     engine.rename(id_, "new")
     engine.log(id_, 1, "loss: 0.5")
     found.resume()

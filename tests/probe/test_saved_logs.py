@@ -5,32 +5,19 @@ import json
 import sys
 import tracemalloc
 from collections.abc import Iterator
-from datetime import UTC, datetime
 from itertools import chain
 from subprocess import PIPE, Popen
 
 import pytest
+from probe.test_point_times import START, rows
 
 from dltools.observations.table import Row
 from dltools.probe import saved_logs
 from dltools.probe.progress import Automatic, Pattern
 
-START = datetime(2026, 1, 31, 12, tzinfo=UTC)
-
-
-def rows(text: str, start: datetime = START) -> list[Row]:
-    log = io.BytesIO(text.encode())
-    return list(chain.from_iterable(saved_logs.progress_batches(log, "job", Automatic(), start)))
-
 
 def times(text: str) -> list[str]:
-    return [f"{row['time']:%d %H:%M:%S}" for row in rows(text)]
-
-
-def test_the_stamp_of_the_line_counts() -> None:
-    text = "2026-01-31 12:00:05 loss: 1\n2026-01-31 12:00:09 loss: 0.5\n"
-    assert times(text) == ["31 12:00:05", "31 12:00:09"]
-    assert {row["gap"] for row in rows(text)} == {None}
+    return [f"{row['time']:%d %H:%M:%S}" for row in rows(text, START)]
 
 
 def test_time_elapsed_is_added_to_the_start() -> None:
@@ -46,17 +33,20 @@ def test_time_elapsed_is_added_to_the_first_stamp() -> None:
 def test_lines_between_two_stamps_are_spread() -> None:
     text = "[12:00:10] epoch\nloss: 1\nloss: 2\n[12:00:30] epoch\nloss: 3\n"
     assert times(text) == ["31 12:00:10", "31 12:00:20", "31 12:00:30"]
-    assert [row["gap"] is None for row in rows(text)] == [True, False, True]
+    assert [row["gap"] is None for row in rows(text, START)] == [True, False, True]
 
 
 def test_without_any_time_points_are_a_second_apart_and_say_so() -> None:
     text = "loss: 1\nnothing\nloss: 2\n"
     assert times(text) == ["31 12:00:00", "31 12:00:01"]
-    assert {row["gap"] for row in rows(text)} == {"time unknown: rows are one second apart"}
+    assert {row["gap"] for row in rows(text, START)} == {"time unknown: rows are one second apart"}
+    stamped = "2026-01-31 12:00:05 loss: 1\n2026-01-31 12:00:09 loss: 0.5\n"
+    assert times(stamped) == ["31 12:00:05", "31 12:00:09"]
+    assert {row["gap"] for row in rows(stamped, START)} == {None}
 
 
 def test_a_line_without_end_counts() -> None:
-    assert [row["value"] for row in rows("loss: 1\nloss: 2")] == [1.0, 2.0]
+    assert [row["value"] for row in rows("loss: 1\nloss: 2", START)] == [1.0, 2.0]
 
 
 def test_a_pattern_reads_what_nothing_else_does() -> None:
@@ -83,15 +73,12 @@ def test_a_file_stands_for_a_container(files, expected) -> None:
 
 def test_the_command_reads_logs_and_the_pipe_goes_on(tool, tmp_path) -> None:
     fast, flat = tmp_path / "fast.log", tmp_path / "flat.log"
-    fast.write_text(
-        "".join(f"[12:{s // 60:02}:{s % 60:02}] loss: {10 - s / 6}\n" for s in range(60))
-    )
-    flat.write_text("".join(f"[12:{s // 60:02}:{s % 60:02}] loss: 5\n" for s in range(60)))
+    fast.write_text("".join(f"[12:00:{s:02}] loss: {10 - s / 6}\n" for s in range(60)))
+    flat.write_text("".join(f"[12:00:{s:02}] loss: 5\n" for s in range(60)))
     probed = tool("dl-probe", str(fast), str(flat))
     assert probed.returncode == 0, probed.stderr
-    planned = tool(
-        "dl-plan", "--realize", "quota", "--set", "itval=5", "--every", input=probed.stdout
-    )
+    options = ["--realize", "quota", "--set", "itval=5", "--every"]
+    planned = tool("dl-plan", *options, input=probed.stdout)
     assert planned.returncode == 0, planned.stderr
     assert b"equal shares of one CPU are assumed" in planned.stderr
     actions = [r for r in map(json.loads, planned.stdout.splitlines()) if r["kind"] == "action"]
@@ -99,9 +86,8 @@ def test_the_command_reads_logs_and_the_pipe_goes_on(tool, tmp_path) -> None:
 
 
 def test_standard_input_is_a_log_too(tool) -> None:
-    done = tool(
-        "dl-probe", "-", "--start", "2026-01-31T12:00", "--format", "jsonl", input=b"loss: 1\n"
-    )
+    options = ["--start", "2026-01-31T12:00", "--format", "jsonl"]
+    done = tool("dl-probe", "-", *options, input=b"loss: 1\n")
     (row,) = map(json.loads, done.stdout.splitlines())
     assert (row["container_name"], row["time"]) == ("stdin", "2026-01-31T12:00:00.000000Z")
 
@@ -136,9 +122,8 @@ def test_rows_come_out_while_the_log_is_read() -> None:
 @pytest.mark.slow
 def test_memory_does_not_grow_with_the_log() -> None:
     def peak(lines: int) -> int:
-        pieces = iter([f"step {n}: train loss 3.5, val loss 3.25\n".encode() for n in range(99)])
-        text = b"".join(pieces)
-        log = _Endless(text, lines // 99)
+        text = "".join(f"step {n}: train loss 3.5, val loss 3.25\n" for n in range(99))
+        log = _Endless(text.encode(), lines // 99)
         tracemalloc.start()
         found = saved_logs.progress_batches(log, "job", Automatic())  # type: ignore[arg-type]
         count = sum(len(batch) for batch in found)
@@ -168,14 +153,8 @@ def test_several_logs_are_merged_by_time_and_each_keeps_its_order() -> None:
         return saved_logs.progress_batches(io.BytesIO(text.encode()), name, Automatic(), START)
 
     (batch,) = saved_logs.merged([log("a", 1, 5, 4, 9), log("b", 2, 6)])
-    assert [(row["container_name"], row["value"]) for row in batch] == [
-        ("a", 1),
-        ("b", 2),
-        ("a", 5),
-        ("a", 4),
-        ("b", 6),
-        ("a", 9),
-    ]
+    found = [(row["container_name"], row["value"]) for row in batch]
+    assert found == [("a", 1), ("b", 2), ("a", 5), ("a", 4), ("b", 6), ("a", 9)]
 
 
 def test_what_was_dropped_as_noise_is_said(tool) -> None:
@@ -207,9 +186,8 @@ def test_metrics_that_say_nothing_are_listed_as_such(tool, line, choice) -> None
 
 def test_prometheus_text_has_the_newest_value_of_a_long_log(tool, tmp_path) -> None:
     log = tmp_path / "job.log"
-    log.write_text(
-        "".join(f"step {n}: train loss 3.5, val loss {n}.25{' ' * 200}\n" for n in range(6_000))
-    )
+    lines = (f"step {n}: train loss 3.5, val loss {n}.25{' ' * 200}\n" for n in range(6_000))
+    log.write_text("".join(lines))
     text = tool("dl-probe", str(log), "--format", "prom").stdout.decode()
     values = [line for line in text.splitlines() if line.startswith("dltools_progress_value{")]
     assert len(values) == 2
@@ -227,15 +205,8 @@ def test_a_long_log_becomes_one_file_of_a_directory(tool, tmp_path) -> None:
 
 def test_a_table_of_a_log_shows_its_metrics(tool) -> None:
     done = tool("dl-probe", "-", "--format", "table", input=b"loss: 1\nloss: 2\n")
-    assert done.stdout.decode().splitlines()[2].split() == [
-        "stdin",
-        "loss",
-        "min",
-        "named",
-        "2",
-        "1",
-        "2",
-    ]
+    shown = " ".join(done.stdout.decode().splitlines()[2].split())
+    assert shown == "stdin loss min named 2 1 2"
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,6 @@
 
 import http.server
 import os
-import threading
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -13,6 +12,7 @@ from typing import Any
 import pytest
 from helpers.located_containers import container
 from helpers.scripted_engine import ScriptedEngine
+from probe.endpoints.test_scraper import Server
 
 from dltools.probe.endpoints import endpoint_source
 from dltools.probe.files.file_source import file_source
@@ -48,13 +48,10 @@ def a_log(_: Path, __: ExitStack) -> Case:
         engine.stop(id_)
         del engine.logged[id_]
 
-    return Case(
-        log_source,
-        followed,
-        lambda step: engine.log(id_, step, f"step {step} loss: 0.5"),
-        fail,
-        "loss",
-    )
+    def report(step: int) -> None:
+        engine.log(id_, step, f"step {step} loss: 0.5")
+
+    return Case(log_source, followed, report, fail, "loss")
 
 
 def a_file(folder: Path, _: ExitStack) -> Case:
@@ -65,41 +62,26 @@ def a_file(folder: Path, _: ExitStack) -> Case:
         with log.open("a") as file:
             file.write(f"{step},0.5\n")
 
-    return Case(
-        file_source,
-        target({"dltools.files": str(log)}, pid=os.getpid()),
-        report,
-        log.unlink,
-        "loss",
-    )
+    found = target({"dltools.files": str(log)}, pid=os.getpid())
+    return Case(file_source, found, report, log.unlink, "loss")
 
 
 def an_endpoint(_: Path, stack: ExitStack) -> Case:
-    counted = 0
+    server, counted = Server(), 0
+    stack.callback(server.stop)
 
-    class Handler(http.server.BaseHTTPRequestHandler):
-        def do_GET(self) -> None:
-            self.send_response(200)
-            self.end_headers()
-            self.wfile.write(f"ts_inference_requests_total {counted}\n".encode())
-
-        def log_message(self, *_: object) -> None:
-            pass
-
-    server = stack.enter_context(http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler))
-    threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True).start()
-    stack.callback(server.shutdown)
+    def answer(handler: http.server.BaseHTTPRequestHandler) -> None:
+        handler.send_response(200)
+        handler.end_headers()
+        handler.wfile.write(f"ts_inference_requests_total {counted}\n".encode())
 
     def report(step: int) -> None:
         nonlocal counted
         counted = step
 
-    def fail() -> None:
-        server.shutdown()
-        server.server_close()
-
-    url = f"http://127.0.0.1:{server.server_address[1]}/metrics"
-    return Case(endpoint_source, target({"dltools.endpoint": url}), report, fail, "request_rate")
+    server.answer = answer
+    found = target({"dltools.endpoint": server.url})
+    return Case(endpoint_source, found, report, server.stop, "request_rate")
 
 
 CASES = {log_source: a_log, file_source: a_file, endpoint_source: an_endpoint}

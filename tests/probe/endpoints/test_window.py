@@ -20,26 +20,6 @@ nv_inference_pending_request_count{{model="a",version="1"}} 4
 """
 
 
-def test_triton_counts_microseconds_over_all_models() -> None:
-    found = points(
-        TRITON.format(a=100, b=50, us=1_000_000), TRITON.format(a=130, b=60, us=3_000_000)
-    )
-    assert found == {
-        "request_rate": 4.0,
-        "latency_seconds": pytest.approx(0.05),
-        "queue_length": 4.0,
-    }
-
-
-def test_torchserve_has_commas_that_trail() -> None:
-    text = (
-        'ts_inference_requests_total{{uuid="u",model_name="m",model_version="default",}} {n}\n'
-        'ts_inference_latency_microseconds{{uuid="u",model_name="m",model_version="default",}} {us}\n'
-    )
-    found = points(text.format(n=1, us=5000), text.format(n=5, us=25000), 2)
-    assert found == {"request_rate": 2.0, "latency_seconds": pytest.approx(0.005)}
-
-
 VLLM = """vllm:e2e_request_latency_seconds_bucket{{le="0.1",model_name="m"}} {a}
 vllm:e2e_request_latency_seconds_bucket{{le="0.5",model_name="m"}} {b}
 vllm:e2e_request_latency_seconds_bucket{{le="1.0",model_name="m"}} {c}
@@ -49,6 +29,65 @@ vllm:e2e_request_latency_seconds_sum{{model_name="m"}} {s}
 vllm:num_requests_waiting{{model_name="m"}} 3
 vllm:generation_tokens_total{{model_name="m"}} {t}
 """
+
+
+TORCHSERVE = """ts_inference_requests_total{{uuid="u",model_version="default",}} {n}
+ts_inference_latency_microseconds{{uuid="u",model_version="default",}} {us}
+"""
+TENSORFLOW = """:tensorflow:serving:request_latency_count{{model_name="m",API="predict"}} {n}
+:tensorflow:serving:request_latency_sum{{model_name="m",API="predict"}} {us}
+:tensorflow:core:graph_runs{{}} 3
+"""
+BENTOML = """bentoml_service_request_duration_seconds_sum{{service_name="s"}} {s}
+bentoml_service_request_duration_seconds_count{{service_name="s"}} {n}
+bentoml_service_request_in_progress 3
+"""
+UNKNOWN = """go_gc_duration_seconds_sum 1
+go_gc_duration_seconds_count 900
+http_request_duration_seconds_sum{{path="/"}} {s}
+http_request_duration_seconds_count {n}
+db_latency_ms_sum 5
+db_latency_ms_count 1
+"""
+SCRAPED = """http_request_duration_seconds_sum{{handler="{h}"}} {s}
+http_request_duration_seconds_count{{handler="{h}"}} {n}
+"""
+TWO_WORKERS = """ts_inference_requests_total{{w="1"}} {a}
+ts_inference_requests_total{{w="2"}} {b}
+ts_inference_latency_microseconds {us}
+"""
+FIRST = {"a": 100, "b": 50, "us": 1_000_000}
+
+
+@pytest.mark.parametrize(
+    ("text", "before", "after", "rate", "latency"),
+    [
+        # Triton counts microseconds over all models.
+        (TRITON, FIRST, {"a": 130, "b": 60, "us": 3_000_000}, 4.0, 0.05),
+        (TRITON, FIRST, FIRST, 0.0, None),  # no request has no response time
+        (TRITON, FIRST, {"a": 3, "b": 0, "us": 1000}, None, None),  # it has started again
+        (TORCHSERVE, {"n": 1, "us": 5000}, {"n": 5, "us": 25000}, 0.4, 0.005),
+        (TORCHSERVE, {"n": 5, "us": 900_000}, {"n": 8, "us": 100}, None, None),  # by its time alone
+        (TWO_WORKERS, {"a": 10, "b": 10, "us": 1000}, {"a": 2, "b": 90, "us": 9000}, None, None),
+        (TENSORFLOW, {"n": 0, "us": 0}, {"n": 10, "us": 200_000}, 1.0, 0.02),
+        (BENTOML, {"s": 1.0, "n": 10}, {"s": 3.0, "n": 20}, 1.0, 0.2),  # in progress is no queue
+        (UNKNOWN, {"s": 1, "n": 10}, {"s": 2, "n": 20}, 1.0, 0.1),  # it is read by its words
+        (SCRAPED, {"s": 1, "n": 1, "h": "/v1"}, {"s": 2, "n": 2, "h": "/v1"}, 0.1, 1.0),
+        (SCRAPED, {"s": 1, "n": 1, "h": "/metrics"}, {"s": 2, "n": 2, "h": "/metrics"}, None, None),
+    ],
+)
+def test_requests_and_their_time_are_found(text, before, after, rate, latency) -> None:
+    found = points(text.format(**before), text.format(**after))
+    known = {} if rate is None else {"request_rate": rate}
+    known |= {} if latency is None else {"latency_seconds": pytest.approx(latency)}
+    assert found == known | ({"queue_length": 4.0} if text is TRITON else {})
+
+
+def test_other_metrics_are_no_response_times() -> None:
+    assert points("process_cpu_seconds_total 5\n", "process_cpu_seconds_total 9\n") == {}
+    for name in ("request_latency", "request_runtime_bytes", "response_time"):  # without a unit
+        text = f"{name}_sum {{s}}\n{name}_count {{n}}\n"
+        assert points(text.format(s=1, n=1), text.format(s=5, n=3)) == {}
 
 
 def test_vllm_has_a_histogram() -> None:
@@ -62,46 +101,6 @@ def test_vllm_has_a_histogram() -> None:
     assert (found["request_rate"], found["token_rate"], found["queue_length"]) == (4.0, 30.0, 3.0)
 
 
-def test_tensorflow_serving_begins_names_with_a_colon() -> None:
-    text = (
-        ':tensorflow:serving:request_latency_count{{model_name="m",API="predict"}} {n}\n'
-        ':tensorflow:serving:request_latency_sum{{model_name="m",API="predict"}} {us}\n'
-        ":tensorflow:core:graph_runs{{}} 3\n"
-    )
-    found = points(text.format(n=0, us=0), text.format(n=10, us=200_000))
-    assert found == {"request_rate": 1.0, "latency_seconds": pytest.approx(0.02)}
-
-
-def test_bentoml() -> None:
-    name = "bentoml_service_request_duration_seconds"
-    text = f'{name}_sum{{{{service_name="s"}}}} {{s}}\n{name}_count{{{{service_name="s"}}}} {{n}}\n'
-    assert points(text.format(s=1.0, n=10), text.format(s=3.0, n=20))["latency_seconds"] == 0.2
-
-
-def test_an_unknown_exporter_is_read_by_its_words() -> None:
-    text = (
-        "go_gc_duration_seconds_sum 1\ngo_gc_duration_seconds_count 900\n"
-        'http_request_duration_seconds_sum{{path="/"}} {a}\nhttp_request_duration_seconds_count {n}\n'
-        "db_latency_ms_sum 5\ndb_latency_ms_count 1\n"
-    )
-    found = points(text.format(a=1, n=10), text.format(a=2, n=20))
-    assert found == {"request_rate": 1.0, "latency_seconds": pytest.approx(0.1)}
-
-
-def test_no_request_has_no_response_time() -> None:
-    text = TRITON.format(a=100, b=50, us=1_000_000)
-    assert points(text, text) == {"request_rate": 0.0, "queue_length": 4.0}
-
-
-def test_a_server_that_started_again_gives_nothing_false() -> None:
-    found = points(TRITON.format(a=100, b=50, us=1_000_000), TRITON.format(a=3, b=0, us=1000))
-    assert found == {"queue_length": 4.0}
-
-
-def test_other_metrics_are_no_response_times() -> None:
-    assert points("process_cpu_seconds_total 5\n", "process_cpu_seconds_total 9\n") == {}
-
-
 def test_a_model_that_is_unloaded_takes_no_requests_from_the_others() -> None:
     before = (
         'nv_inference_request_success{model="a"} 100\nnv_inference_request_success{model="b"} 50\n'
@@ -113,40 +112,6 @@ def test_a_model_that_is_unloaded_takes_no_requests_from_the_others() -> None:
         'nv_inference_request_duration_us{model="a"} 2000000\n'
     )
     assert points(before, after) == {"request_rate": 10.0, "latency_seconds": pytest.approx(0.01)}
-
-
-def test_a_restart_is_seen_by_the_time_alone() -> None:
-    text = "ts_inference_requests_total {n}\nts_inference_latency_microseconds {us}\n"
-    assert points(text.format(n=5, us=900_000), text.format(n=8, us=100)) == {}
-
-
-def test_one_series_that_restarts_is_not_hidden_by_the_sum() -> None:
-    text = (
-        'ts_inference_requests_total{{w="1"}} {a}\nts_inference_requests_total{{w="2"}} {b}\n'
-        "ts_inference_latency_microseconds {us}\n"
-    )
-    assert points(text.format(a=10, b=10, us=1000), text.format(a=2, b=90, us=9000)) == {}
-
-
-@pytest.mark.parametrize("name", ["request_latency", "request_runtime_bytes", "response_time"])
-def test_no_unit_is_no_response_time(name) -> None:
-    text = f"{name}_sum {{s}}\n{name}_count {{n}}\n"
-    assert points(text.format(s=1, n=1), text.format(s=5, n=3)) == {}
-
-
-def test_being_scraped_is_no_request() -> None:
-    text = (
-        'http_request_duration_seconds_sum{{handler="{h}"}} {s}\n'
-        'http_request_duration_seconds_count{{handler="{h}"}} {n}\n'
-    )
-    assert points(text.format(h="/metrics", s=1, n=1), text.format(h="/metrics", s=2, n=2)) == {}
-    assert points(text.format(h="/v1", s=1, n=1), text.format(h="/v1", s=2, n=2))
-
-
-def test_requests_in_progress_are_no_queue() -> None:
-    name = "bentoml_service_request_duration_seconds"
-    text = f"{name}_sum 1\n{name}_count 1\nbentoml_service_request_in_progress 3\n"
-    assert points(text, text) == {"request_rate": 0.0}
 
 
 def test_broken_lines_harm_no_others() -> None:

@@ -29,40 +29,35 @@ def run(tmp_path: Path) -> Path:
     return tmp_path / "run"
 
 
+def append(log: Path, text: str) -> None:
+    with log.open("a") as file:
+        file.write(text)
+
+
 def test_keras_csv_logger(tmp_path, run) -> None:
     source = watched(tmp_path, "/run/log.csv")
     assert new(source) == []
     assert source.gap is None
-    log = run / "log.csv"
-    log.write_text("epoch,accuracy,loss,val_accuracy,val_loss\n")
+    log, names = run / "log.csv", ["accuracy", "loss", "val_accuracy", "val_loss"]
+    append(log, "epoch,accuracy,loss,val_accuracy,val_loss\n")
     assert new(source) == []
-    with log.open("a") as file:
-        file.write("0,0.5,1.25,0.4,nan\n1,0.6,1.0,0.5,1.1")
+    append(log, "0,0.5,1.25,0.4,nan\n1,0.6,1.0,0.5,1.1")
     found = new(source)
-    assert [row[:2] for row in found[:3]] == [
-        ("accuracy", 0.5),
-        ("loss", 1.25),
-        ("val_accuracy", 0.4),
-    ]
+    assert [row[0] for row in found] == names
+    assert [row[1] for row in found[:3]] == [0.5, 1.25, 0.4]
     assert math.isnan(found[3][1])
-    with log.open("a") as file:
-        file.write("\n")
-    assert new(source) == [
-        ("accuracy", 0.6, None, 1.0, "csv"),
-        ("loss", 1.0, None, 1.0, "csv"),
-        ("val_accuracy", 0.5, None, 1.0, "csv"),
-        ("val_loss", 1.1, None, 1.0, "csv"),
-    ]
+    append(log, "\n")
+    values = zip(names, (0.6, 1.0, 0.5, 1.1), strict=True)
+    assert new(source) == [(*value, None, 1.0, "csv") for value in values]
     assert new(source) == []
 
 
 def test_lightning_csv_that_is_rewritten_gives_nothing_twice(tmp_path, run) -> None:
     log = run / "metrics.csv"
     source = watched(tmp_path)
-    log.write_text("epoch,step,train_loss\n")
+    append(log, "epoch,step,train_loss\n")
     assert new(source) == []
-    with log.open("a") as file:
-        file.write("0,10,2.5\n0,20,2.0\n")
+    append(log, "0,10,2.5\n0,20,2.0\n")
     assert [row[:3] for row in new(source)] == [("train_loss", 2.5, 10), ("train_loss", 2.0, 20)]
     again = run / "metrics.tmp"  # a new column appeared: Lightning writes the file anew
     again.write_text("epoch,step,train_loss,val_loss\n0,10,2.5,\n0,20,2.0,\n0,20,,1.75\n")
@@ -85,9 +80,8 @@ def test_of_an_old_file_without_times_the_newest_row_counts(tmp_path, run) -> No
     (run / "metrics.csv").write_text("epoch,step,loss\n0,1,3.0\n0,2,2.0\n1,3,1.0\n")
     source = watched(tmp_path)
     (found,) = source.read(0)
-    moment, point = found.time, found.point
-    assert (point.value, point.step) == (1.0, 3)
-    assert abs(moment.timestamp() - (run / "metrics.csv").stat().st_mtime) < 1e-3
+    assert (found.point.value, found.point.step) == (1.0, 3)
+    assert abs(found.time.timestamp() - (run / "metrics.csv").stat().st_mtime) < 1e-3
 
 
 def test_tab_separated_and_semicolons() -> None:
@@ -102,9 +96,8 @@ def test_json_lines(tmp_path, run) -> None:
         '{"step": 1, "loss": 0.5, "timestamp": 1700000000.5}\n{"step": 2'
     )
     (found,) = watched(tmp_path).read(0)
-    moment, point = found.time, found.point
-    assert (point.metric, point.step, point.source) == ("loss", 1, "jsonl")
-    assert moment.timestamp() == 1700000000.5
+    assert (found.point.metric, found.point.step, found.point.source) == ("loss", 1, "jsonl")
+    assert found.time.timestamp() == 1700000000.5
 
 
 def test_trainer_state(tmp_path, run) -> None:

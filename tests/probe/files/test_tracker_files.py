@@ -9,41 +9,25 @@ from contextlib import closing
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from probe.files.test_event_file import field, fixed
+from probe.files.test_file_source import new
 
 from dltools.probe.files.event_file import Logged
 from dltools.probe.files.file_source import FileSource
 from dltools.probe.files.readers import reader_of
 from dltools.probe.files.tracker_files import Database, Journal
 
-Row = tuple[str, float, int | None, float | None, str]
 BLOCK = 32_768
 
 
-def new(source: FileSource, now: float = 0.0) -> list[Row]:
-    points = [found.point for found in source.read(now)]
-    return [(p.metric, p.value, p.step, p.epoch, p.source) for p in points]
-
-
 def message(*parts: tuple[int, int | float | str | bytes]) -> bytes:
-    """A message of protobuf: numbers of fields with their values, none of them long."""
-    found = b""
-    for number, value in parts:
-        if isinstance(value, int):
-            found += varint(number << 3) + varint(value)
-        elif isinstance(value, float):
-            found += varint(number << 3 | 1) + struct.pack("<d", value)
-        else:
-            data = value.encode() if isinstance(value, str) else value
-            found += varint(number << 3 | 2) + varint(len(data)) + data
-    return found
-
-
-def varint(value: int) -> bytes:
-    found = bytearray()
-    while value >= 0x80:
-        found.append(value & 0x7F | 0x80)
-        value >>= 7
-    return bytes(found) + bytes([value])
+    """A message of protobuf: numbers of fields with their values."""
+    return b"".join(
+        fixed(number, struct.pack("<d", value))
+        if isinstance(value, float)
+        else field(number, value.encode() if isinstance(value, str) else value)
+        for number, value in parts
+    )
 
 
 def journal(head: bytes, records: list[bytes]) -> bytes:

@@ -4,9 +4,9 @@ import random
 import time
 
 import pytest
+from helpers.excerpts import read
 
-from dltools.probe.progress import Automatic, Point
-from dltools.probe.progress.pipeline import PointReader
+from dltools.probe.progress import Automatic
 
 MANY = 16_000
 LONGEST_S = 2.0
@@ -34,9 +34,23 @@ def test_no_line_takes_long(lines) -> None:
     assert time.process_time() - begun < LONGEST_S
 
 
-def read(data: bytes) -> list[Point]:
-    reader: PointReader[None] = PointReader(Automatic())
-    return [*reader.feed(data), *reader.end()]
+LONG = [
+    "loss: " + "[(" * 8000, "loss " * 3000, "a/" * 8000, "loss=tensor(" * 1300,
+    "epoch [" + " " * 16000, "[" + "1/" * 8000, "epoch 1" + ",[" * 8000,
+    "train " * 2500 + "loss: 1",
+    "val loss: 1 " * 1300, '{"log":' * 2000, "(" + "pid=" * 4000, "a-1" * 5000, "0: " * 5000,
+    "2026-01-31 " * 1400, "1,111" * 3000 + " loss 1", "loss " + "\t" * 16000,
+    "-" * 16000 + "loss 1",
+    "loss: 0.5 " + "x " * 8000, " " * 16000 + "loss: 1", "loss" + "'" * 16000 + ": 1",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("line", LONG, ids=lambda line: line[:12])
+def test_no_long_line_takes_long_in_a_log(line) -> None:
+    read(b"warm loss: 1\n")
+    begun = time.process_time()
+    read(b"warm loss: 1\n" + line.encode() + b"\n")
+    assert time.process_time() - begun < 1.0
 
 
 def test_a_hundred_thousand_numbers_in_random_bytes_cost_little() -> None:

@@ -1,14 +1,12 @@
 """How long a job says that it will train, in the words of real logs."""
 
 import pytest
-
-from dltools.probe.progress import Automatic, PointReader
+from helpers.excerpts import read
 
 
 def said(log: str) -> tuple[int | None, int | None]:
     """Return what is said last with a point of a log: how many epochs, and how many steps."""
-    reader = PointReader(Automatic())
-    points = [*reader.feed(log.encode()), *reader.end()]
+    points = read(log.encode())
     assert points, log
     every = [(one.epochs, one.steps) for one in points]
     return next((one for one in reversed(every) if one != (None, None)), (None, None))

@@ -22,10 +22,6 @@ def _named(line: str) -> dict[str, float]:
     return {point.metric: point.value for point in NAMED.points(line)}
 
 
-def _log(raw: bytes) -> list[dict[str, float]]:
-    return [found for line in lines_of(raw) if (found := _named(line))]
-
-
 @pytest.mark.parametrize(
     ("line", "expected"),
     [
@@ -153,29 +149,6 @@ def test_a_point_names_its_source() -> None:
     assert NAMED.points("epoch 2 step 3 loss 0.5") == [Point("loss", 0.5, 3, 2.0, "named", "loss")]
 
 
-def test_every_state_of_a_keras_bar_is_a_line() -> None:
-    raw = (
-        b"Epoch 1/2\n"
-        b"\r  1/938 [..............................] - ETA: 5:01 - loss: 2.3400 - accuracy: 0.0900"
-        b"\x08\x08\x08\x08"
-        b"\r500/938 [==============>...............] - ETA: 0s - loss: 0.4100 - accuracy: 0.8800"
-        b"\r938/938 [==============================] - 2s 2ms/step - loss: 0.3100"
-        b" - accuracy: 0.9100 - val_loss: 0.1700 - val_accuracy: 0.9500\n"
-    )
-    last = {"loss": 0.31, "accuracy": 0.91, "val_loss": 0.17, "val_accuracy": 0.95}
-    found = _log(raw)
-    assert [entry["loss"] for entry in found] == [2.34, 0.41, 0.31]
-    assert found[-1] == last
-
-
-def test_colours_do_not_hide_values() -> None:
-    assert _log(b"\x1b[1m\x1b[36mloss\x1b[0m: \x1b[32m0.5\x1b[0m \x1b[2K") == [{"loss": 0.5}]
-
-
-def test_bytes_that_are_no_utf8_do_not_hide_values() -> None:
-    assert _log(b"\xff\xc3 loss: 0.5 \xe2\x82") == [{"loss": 0.5}]
-
-
 def _seconds(raw: bytes, extractor: Any = NAMED) -> float:
     """The least CPU time of five runs."""
     taken = []
@@ -218,7 +191,8 @@ def test_a_long_line_takes_time_in_proportion(raw) -> None:
 
 
 def test_values_far_into_a_long_line_are_not_looked_for() -> None:
-    assert _log(b"loss: 0.5" + b" " * LONGEST_LINE + b"accuracy: 0.9") == [{"loss": 0.5}]
+    (line,) = lines_of(b"loss: 0.5" + b" " * LONGEST_LINE + b"accuracy: 0.9")
+    assert _named(line) == {"loss": 0.5}
 
 
 @examples(100)
