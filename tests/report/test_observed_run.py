@@ -2,6 +2,7 @@
 
 import json
 import math
+from collections.abc import Sequence
 
 import pytest
 from helpers.recorded_jobs import at, container, ended, node, point, recording
@@ -11,7 +12,6 @@ from dltools.observations.container_records import ContainerRecord, ContainerSam
 from dltools.observations.outcomes import summarise
 from dltools.observations.table import Row
 from dltools.report.observed_run import (
-    ObservedJob,
     observed_jobs,
     observed_run,
     service,
@@ -36,6 +36,11 @@ TARGETS = json.dumps(
 )
 
 
+def sampled(times: Sequence[float], *names: str) -> list[Row]:
+    """Samples of a host with containers that use a CPU each."""
+    return [node(t) for t in times] + [container(t, name, t) for t in times for name in names]
+
+
 def test_jobs_come_and_go_and_meet_their_targets() -> None:
     rows = [node(t) for t in (0, 10, 20, 30)]
     rows += [container(t, "a", t, labels=TARGETS) for t in (0, 10, 20)]
@@ -51,7 +56,7 @@ def test_jobs_come_and_go_and_meet_their_targets() -> None:
 
 
 def test_a_loss_that_is_no_number_is_data() -> None:
-    rows = [node(t) for t in (0, 10)] + [container(t, n, t) for t in (0, 10) for n in "ab"]
+    rows = sampled((0, 10), "a", "b")
     rows += [point(2, "a", "loss", 1.0), point(4, "a", "loss", math.nan)]
     rows += [point(2, "b", "loss", math.nan), point(4, "b", "loss", 0.5)]
     timelines = observed(rows).timelines
@@ -120,15 +125,13 @@ def test_a_job_that_exits_with_an_error_has_failed_and_not_finished(code) -> Non
 
 
 def test_an_exit_in_the_last_sample_is_an_end() -> None:
-    rows = [node(t) for t in (0, 10)] + [container(t, n, t) for t in (0, 10) for n in "ab"]
-    rows += [ended(10.1, "a", 0), ended(10.2, "b", 2)]
+    rows = [*sampled((0, 10), "a", "b"), ended(10.1, "a", 0), ended(10.2, "b", 2)]
     a, b = observed(rows).jobs
     assert (a.finish, b.finish, b.exit_code) == (pytest.approx(10.1), None, 2)
 
 
 def test_a_job_that_was_started_again_has_not_failed() -> None:
-    rows = [node(t) for t in (0, 10, 20, 30)] + [container(t, "a", t) for t in (0, 10)]
-    rows += [container(t, "b", t) for t in (0, 10, 20, 30)]
+    rows = sampled((0, 10, 20, 30), "b") + [container(t, "a", t) for t in (0, 10)]
     for name in "ab":
         rows += [ended(11, name, 1), ended(12, name, None, event="start")]
     rows += [ended(13, "a", 0)]
@@ -151,17 +154,11 @@ def test_an_unfinished_job_too_shows_how_long_it_was_paused_or_held_back() -> No
     rows += [container(t, "b", 0.01 * t, cpu_weight=2.0) for t in (0, 10, 20)]
     rows += [container(t, "idle", 0.0) for t in (0, 10, 20, 30)]
     found = observed(rows)
-    assert [(line.paused, line.held_back) for line in found.timelines.values()] == [
-        (10, 0),
-        (0, 20),
-        (0, 0),
-    ]
+    lines = found.timelines.values()
+    assert [(line.paused, line.held_back) for line in lines] == [(10, 0), (0, 20), (0, 0)]
     assert found.jobs[0].finish is None
-
-
-def test_a_run_in_which_no_job_finished_has_no_makespan() -> None:
-    rows = [node(t) for t in (0, 10)] + [container(t, "a", t) for t in (0, 10)]
-    assert math.isnan(summarise(observed(rows).jobs).makespan)
+    unfinished = observed(sampled((0, 10), "a")).jobs
+    assert math.isnan(summarise(unfinished).makespan)
 
 
 def test_of_saved_logs_the_progress_is_reported() -> None:
@@ -169,10 +166,8 @@ def test_of_saved_logs_the_progress_is_reported() -> None:
     rows += [point(t, "b", "val_accuracy", t, "log") for t in (3, 5)]
     found = observed(rows)
     assert found.is_sampled is False
-    assert [(job.name, job.node, job.arrival) for job in found.jobs] == [
-        ("a", "log", 0),
-        ("b", "log", 3),
-    ]
+    arrivals = [(job.name, job.node, job.arrival) for job in found.jobs]
+    assert arrivals == [("a", "log", 0), ("b", "log", 3)]
     assert {(job.finish, job.cpu) for job in found.jobs} == {(None, 0)}  # logs do not tell
     assert found.timelines["a"].progress == [(0, 9), (2, 7), (4, 5)]
     assert (found.timelines["b"].use, found.timelines["b"].limit) == ([], [])
@@ -181,7 +176,7 @@ def test_of_saved_logs_the_progress_is_reported() -> None:
 
 def test_logs_beside_a_host_are_jobs_too() -> None:
     rows = [point(t, "a", "loss", 9 - t, "log") for t in (0, 2)]
-    rows += [node(t) for t in (0, 10)] + [container(t, "b", t) for t in (0, 10)]
+    rows += sampled((0, 10), "b")
     rows += [point(1, "gone", "loss", 1.0)]  # of a host on which others were seen
     found = observed(rows)
     assert [job.name for job in found.jobs] == ["a", "b"]
@@ -234,20 +229,19 @@ def test_the_metric_is_the_labelled_one_or_the_best_to_judge_by() -> None:
     assert job.latencies == []
 
 
-def test_the_metric_is_the_one_that_the_policies_judge_by() -> None:
-    points = [SeriesPoint(second, 5.0) for second in (1, 2, 3)]
-    series = {"val_accuracy": [SeriesPoint(1, math.nan)], "loss": points, "kl": points}
-    (job,) = observed_jobs([record("a", "h", 0, 9, series=series)])
-    assert job.metric == "loss"
-    labels = {"dltools.metric": "kl"}
+POINTS = [SeriesPoint(second, 5.0) for second in (1, 2, 3)]
+ALL = {"val_accuracy": [SeriesPoint(1, math.nan)], "loss": POINTS, "kl": POINTS}
+ONCE = {"val_loss": POINTS[:1], "loss": POINTS}
+
+
+@pytest.mark.parametrize(
+    ("series", "label", "metric"),
+    [(ALL, None, "loss"), (ALL, "kl", "kl"), (ALL, "val_accuracy", "loss"), (ONCE, None, "loss")],
+)
+def test_the_metric_is_the_one_that_the_policies_judge_by(series, label, metric) -> None:
+    labels = {"dltools.metric": label} if label else {}
     (job,) = observed_jobs([record("a", "h", 0, 9, series=series, labels=labels)])
-    assert job.metric == "kl"
-    labels = {"dltools.metric": "val_accuracy"}
-    (job,) = observed_jobs([record("a", "h", 0, 9, series=series, labels=labels)])
-    assert job.metric == "loss"
-    once = {"val_loss": points[:1], "loss": points}
-    (job,) = observed_jobs([record("a", "h", 0, 9, series=once)])
-    assert job.metric == "loss"
+    assert job.metric == metric
 
 
 UNKNOWN = math.nan
@@ -292,15 +286,10 @@ def test_what_is_allowed_is_a_share_by_weight_unless_a_limit_is_lower() -> None:
     assert found == {"a": [(0, 1.5)], "b": [(0, 0.5)]}
     found = limits(a=[sample(cpu_limit=0.3)], b=[sample(cpuset="0")], c=[sample()])
     assert found == {"a": [(0, 0.3)], "b": [(0, 1.0)], "c": [(0, pytest.approx(2 / 3))]}
-
-
-def test_a_paused_container_takes_no_part() -> None:
-    found = limits(a=[sample(state="paused")], b=[sample()])
+    found = limits(a=[sample(state="paused")], b=[sample()])  # it takes no part
     assert found == {"a": [(0, 0.0)], "b": [(0, 2.0)]}
-
-
-def test_a_limit_that_is_unknown_is_left_out() -> None:
-    assert limits(a=[sample(cpu_limit=UNKNOWN, host_cpus=UNKNOWN, cpuset="")]) == {"a": []}
+    unknown = sample(cpu_limit=UNKNOWN, host_cpus=UNKNOWN, cpuset="")
+    assert limits(a=[unknown]) == {"a": []}
 
 
 @pytest.mark.parametrize(
@@ -308,37 +297,18 @@ def test_a_limit_that_is_unknown_is_left_out() -> None:
     [(20.0, math.nan, None), (10.0, math.nan, 10.0), (20.0, 20.0, 20.0), (10.0, 13.5, 13.5)],
 )
 def test_a_job_has_ended_that_is_gone_at_the_last_sample_or_has_exited(last, exited, ended) -> None:
-    one = ContainerRecord(
-        "h", "a", "a", 0.0, last, samples=[sample(0), sample(last)], exited=exited
-    )
+    samples = [sample(0), sample(last)]
+    one = ContainerRecord("h", "a", "a", 0.0, last, samples=samples, exited=exited)
     (job,) = observed_jobs([one])
     assert timeline(job, weight_sums([one]), 0.0, 20.0).ended == ended
 
 
-LABELS = {"dltools.qoe": "0.1"}
-
-
-def jobs(**latencies: list[tuple[float, float]]) -> list[ObservedJob]:
-    return observed_jobs(
-        ContainerRecord(
-            "h",
-            name,
-            name,
-            0.0,
-            20.0,
-            labels=LABELS,
-            series={"latency_seconds": [SeriesPoint(*point) for point in points]},
-        )
-        for name, points in latencies.items()
-    )
-
-
-def test_a_response_time_holds_until_the_next() -> None:
-    (job,) = jobs(a=[(2, 0.2), (4, 0.1), (16, 0.3), (17, 0.1)])
-    found = service(job)
-    assert (found.served, found.satisfied) == (15, 12)
-
-
-def test_a_job_without_response_times_did_not_serve() -> None:
-    (job,) = jobs(a=[])
-    assert (service(job).served, service(job).satisfied) == (0, 0)
+@pytest.mark.parametrize(
+    ("times", "served", "satisfied"),
+    [([(2, 0.2), (4, 0.1), (16, 0.3), (17, 0.1)], 15, 12), ([], 0, 0)],
+)
+def test_a_response_time_holds_until_the_next(times, served, satisfied) -> None:
+    labels = {"dltools.qoe": "0.1"}
+    series = {"latency_seconds": [SeriesPoint(*one) for one in times]}
+    (job,) = observed_jobs([record("a", "h", 0.0, 20.0, labels=labels, series=series)])
+    assert (service(job).served, service(job).satisfied) == (served, satisfied)

@@ -20,30 +20,12 @@ def test_hours_of_users_are_means_over_the_repeats() -> None:
             JobResult("c", "n", 0.0, cpu=7200.0),
         ]
 
-    assert by_group({"run": [results(3600.0), results(10800.0)]}, "user") == [
-        {
-            "run": "run",
-            "user": None,
-            "job_count": 1,
-            "cpu_hours": 2,
-            "gpu_hours": 0,
-            "joules": 0,
-            "waited_hours": 0,
-            "finished": 0,
-            "failed": 0,
-        },
-        {
-            "run": "run",
-            "user": "ann",
-            "job_count": 2,
-            "cpu_hours": 3,
-            "gpu_hours": 0.5,
-            "joules": 0,
-            "waited_hours": 0.1,
-            "finished": 1,
-            "failed": 1,
-        },
-    ]
+    nothing = dict.fromkeys(("gpu_hours", "joules", "waited_hours", "finished", "failed"), 0)
+    nobody = {"run": "run", "user": None, "job_count": 1, "cpu_hours": 2} | nothing
+    some = {"gpu_hours": 0.5, "waited_hours": 0.1, "finished": 1, "failed": 1}
+    ann = nobody | {"user": "ann", "job_count": 2, "cpu_hours": 3} | some
+    found = by_group({"run": [results(3600.0), results(10800.0)]}, "user")
+    assert found == [nobody, ann]
 
 
 def test_a_recording_says_whose_jobs_are_and_what_gpus_they_used() -> None:
@@ -56,16 +38,8 @@ def test_a_recording_says_whose_jobs_are_and_what_gpus_they_used() -> None:
             gpu(t, "ann's", 0, 0.5),
             gpu(t, "ann's", 1, 0.25 if t != 30 else None),
         ]
-    rows.append(
-        {
-            "time": at(45),
-            "host": "node",
-            "kind": "event",
-            "event": "exit",
-            "container_id": job_id("bob's"),
-            "exit_code": 1,
-        }
-    )
+    ended = {"kind": "event", "event": "exit", "container_id": job_id("bob's"), "exit_code": 1}
+    rows.append({"time": at(45), "host": "node", **ended})
     run = observed_run([to_table(rows)], "run", "file")
     found = {one.name: one for one in run.jobs}
     assert (found["ann's"].user, found["bob's"].user) == ("ann", "bob")
