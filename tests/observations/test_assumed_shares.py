@@ -4,6 +4,8 @@ from datetime import UTC, datetime, timedelta
 
 import pyarrow as pa
 import pytest
+from helpers import observed_rows
+from helpers.observed_rows import point
 
 from dltools.observations.assumed_shares import with_equal_shares
 from dltools.observations.table import Row, concat, to_table
@@ -11,22 +13,18 @@ from dltools.plan.planner import Planner
 from dltools.plan.policy import registry
 from dltools.plan.realisation.mode import Mode, RealisationOptions
 
-START = datetime(1970, 1, 1, tzinfo=UTC)
+
+def begun(second: float) -> datetime:
+    """Logs without times begin in 1970."""
+    return datetime(1970, 1, 1, tzinfo=UTC) + timedelta(seconds=second)
 
 
 def points(name: str, times: range, slope: float, host: str = "log") -> list[Row]:
-    return [
-        {
-            "time": START + timedelta(seconds=t),
-            "host": host,
-            "kind": "progress",
-            "container_id": name * 64,
-            "container_name": name,
-            "metric": "loss",
-            "value": 10 + slope * t,
-        }
-        for t in times
-    ]
+    return [point(t, name, 10 + slope * t, host=host, time=begun(t)) for t in times]
+
+
+def node(second: float) -> Row:
+    return observed_rows.node(second, 4.0, "h") | {"time": begun(second)}
 
 
 def assumed(*tables: pa.Table) -> tuple[list[pa.Table], list[str]]:
@@ -39,7 +37,7 @@ def test_jobs_share_one_cpu_while_they_run() -> None:
     (table,), said = assumed(to_table(points("a", range(0, 11), -1) + points("b", range(4, 11), 0)))
     assert said == ["log: only progress is known: equal shares of one CPU are assumed"]
     used = {
-        (row["container_name"], (row["time"] - START).total_seconds()): row["cpu_seconds"]
+        (row["container_name"], (row["time"] - begun(0)).total_seconds()): row["cpu_seconds"]
         for row in table.to_pylist()
         if row["kind"] == "container"
     }
@@ -53,14 +51,12 @@ def test_jobs_share_one_cpu_while_they_run() -> None:
 
 
 def test_a_host_that_was_measured_is_left_alone() -> None:
-    node: Row = {"time": START, "host": "h", "kind": "node", "cpu_count": 4.0}
-    table = to_table([node, *points("a", range(3), -1, host="h")])
+    table = to_table([node(0), *points("a", range(3), -1, host="h")])
     assert assumed(table) == ([table], [])
 
 
 def test_a_host_that_is_measured_later_is_left_alone() -> None:
-    node: Row = {"time": START + timedelta(seconds=9), "host": "h", "kind": "node", "cpu_count": 4}
-    parts = [to_table(points("a", range(3), -1, host="h")), to_table([node])]
+    parts = [to_table(points("a", range(3), -1, host="h")), to_table([node(9)])]
     assert assumed(*parts) == ([concat(parts)], [])
     parts.append(to_table(points("b", range(12, 14), -1)))
     tables, said = assumed(*parts)

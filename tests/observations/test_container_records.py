@@ -37,12 +37,11 @@ def test_cpu_use_is_the_growth_of_the_counter() -> None:
     one = record(sample(0, 5), sample(10, 15), sample(20, 16))
     assert uses(one) == [(0, 10, 10), (10, 20, 1)]
     assert [use.cores for use in one.cpu_uses()] == [1.0, 0.1]
-
-
-def test_samples_without_a_counter_are_passed_over() -> None:
-    one = record(sample(0, 5), sample(10, UNKNOWN), sample(20, 9))
-    assert uses(one) == [(0, 20, 4)]
+    # Samples without a counter are passed over.
+    assert uses(record(sample(0, 5), sample(10, UNKNOWN), sample(20, 9))) == [(0, 20, 4)]
     assert uses(record(sample(0, UNKNOWN))) == []
+    (use,) = record(sample(10, 5), sample(10, 6)).cpu_uses()
+    assert (use.span_s, use.cores) == (0, 0)  # no time is no use
 
 
 @pytest.mark.parametrize(("started", "used"), [((1, 12), 3), ((1, 1), 0), ((UNKNOWN, 12), 3)])
@@ -50,11 +49,6 @@ def test_a_counter_that_falls_begins_anew_unless_the_start_is_the_same(started, 
     before, after = started
     one = record(sample(10, 50, started=before), sample(20, 3, started=after))
     assert uses(one) == [(10, 20, used)]
-
-
-def test_no_time_is_no_use() -> None:
-    (use,) = record(sample(10, 5), sample(10, 6)).cpu_uses()
-    assert (use.span_s, use.cores) == (0, 0)
 
 
 @pytest.mark.parametrize(("started", "expected"), [(8, 5), (-8, 2)])
@@ -72,14 +66,11 @@ def test_what_was_used_before_the_first_sample_counts_since_the_start(started, e
         ({"cpu_limit": 1.5, "cpuset": "0-1"}, 1.5),
         ({"cpu_limit": 1.5, "cpuset": "what"}, 1.5),
         ({"cpu_limit": 1.5, "state": "paused"}, 0.0),
+        ({"cpu_limit": UNKNOWN}, pytest.approx(UNKNOWN, nan_ok=True)),
     ],
 )
 def test_state_quota_and_cpu_list_allow_cores(more, expected) -> None:
     assert sample(0, **more).allowed_cores() == expected
-
-
-def test_an_unknown_quota_allows_what_is_not_known() -> None:
-    assert math.isnan(sample(0, cpu_limit=UNKNOWN).allowed_cores())
 
 
 def test_the_last_sample_is_that_of_all_hosts() -> None:
@@ -140,14 +131,10 @@ def test_a_container_has_its_samples_and_progress() -> None:
 
 def test_what_is_not_recorded_is_unknown_or_as_by_default() -> None:
     found = only(node(0, None), container(0, container_name=None, state=None, cpu_seconds=None))
-    (sample,) = found.samples
-    assert (found.name, sample.state, sample.cpu_weight) == ("c" * 12, "running", 1024.0)
-    assert all(
-        map(
-            math.isnan,
-            (sample.host_cpus, sample.cpu_seconds, sample.cpu_limit, sample.turn_s, sample.started),
-        )
-    )
+    (one,) = found.samples
+    assert (found.name, one.state, one.cpu_weight) == ("c" * 12, "running", 1024.0)
+    unknown = (one.host_cpus, one.cpu_seconds, one.cpu_limit, one.turn_s, one.started)
+    assert all(map(math.isnan, unknown))
 
 
 def test_hosts_have_the_most_cpus_and_their_last_sample() -> None:
@@ -193,12 +180,9 @@ def test_a_recording_in_parts_shows_the_same(cut) -> None:
         assert (one.exit_code, len(one.samples)) == (other.exit_code, len(other.samples))
 
 
-def test_an_empty_table_has_no_containers() -> None:
-    found = read_containers([to_table([])])
-    assert (list(found.hosts), list(found.containers)) == ([], [])
-
-
 def test_a_table_of_the_deciding_columns_alone_is_read() -> None:
     table = to_table([node(0), container(0), point(1, 2.0), event(2, "exit", 3)])
     (found,) = read_containers([table.select(list(SAMPLE_COLUMNS))]).containers
     assert (len(found.samples), len(found.series["loss"]), found.exit_code) == (1, 1, None)
+    empty = read_containers([to_table([])])
+    assert (list(empty.hosts), list(empty.containers)) == ([], [])

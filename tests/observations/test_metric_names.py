@@ -21,40 +21,30 @@ from dltools.observations.metric_names import (
 
 
 @pytest.mark.parametrize(
-    ("names", "expected"),
-    [
-        (["loss"], []),
-        (
-            ["latency_p95_seconds", "loss", "latency_seconds"],
-            ["latency_seconds", "latency_p95_seconds"],
-        ),
-        (
-            ["latency_p99_seconds", "latency_mean_seconds", "latency_p95_seconds"],
-            ["latency_mean_seconds", "latency_p95_seconds", "latency_p99_seconds"],
-        ),
-    ],
+    ("prefixes", "expected"),
+    [(["p95_", ""], ["", "p95_"]), (["p99_", "mean_", "p95_"], ["mean_", "p95_", "p99_"])],
 )
-def test_response_times_by_preference(names, expected) -> None:
-    assert latencies(names) == expected
+def test_response_times_by_preference(prefixes, expected) -> None:
+    names, order = ([f"latency_{one}seconds" for one in some] for some in (prefixes, expected))
+    assert latencies([*names, "loss"]) == order
+    assert latencies(["loss"]) == []
+
+
+BETTER_IS = {
+    "max": ["val_ap50", "hellaswag", "success_rate", "win_rate", "mrr", "mcc", "exact_match",
+            "pass@1", "rollout/ep_rew_mean", "mean_token_accuracy", "clip_score", "val/mAP50-95",
+            "auroc"],
+    "min": ["loss", "val_ppl", "lambada_perplexity", "FID", "wer", "val_bpb", "top1_err", "rmse",
+            "acc_loss", "kl"],
+}  # fmt: skip
 
 
 @pytest.mark.parametrize(
-    "name",
-    ["val_ap50", "hellaswag", "success_rate", "win_rate", "mrr", "mcc", "exact_match", "pass@1",
-     "rollout/ep_rew_mean", "mean_token_accuracy", "clip_score", "val/mAP50-95", "auroc"],
-)  # fmt: skip
-def test_better_is_more(name) -> None:
+    ("name", "better"), [(name, better) for better, names in BETTER_IS.items() for name in names]
+)
+def test_a_metric_is_better_when_larger_or_smaller(name, better) -> None:
     assert is_metric(normal_name(name))
-    assert objective(normal_name(name)) == "max"
-
-
-@pytest.mark.parametrize(
-    "name", ["loss", "val_ppl", "lambada_perplexity", "FID", "wer", "val_bpb", "top1_err", "rmse",
-             "acc_loss", "kl"],
-)  # fmt: skip
-def test_better_is_less(name) -> None:
-    assert is_metric(normal_name(name))
-    assert objective(normal_name(name)) == "min"
+    assert objective(normal_name(name)) == better
 
 
 @pytest.mark.parametrize(
@@ -102,10 +92,8 @@ def test_what_serves(names, expected) -> None:
 
 
 def test_rates_of_a_server_rise_and_its_queue_falls() -> None:
-    found = [
-        objective(name) for name in ("token_rate", "request_rate", "queue_length", "error_rate")
-    ]
-    assert found == ["max", "max", "min", "min"]
+    names = ("token_rate", "request_rate", "queue_length", "error_rate")
+    assert [objective(name) for name in names] == ["max", "max", "min", "min"]
 
 
 @pytest.mark.parametrize(
@@ -119,6 +107,13 @@ def test_rates_of_a_server_rise_and_its_queue_falls() -> None:
         ({"val_loss": Seen(22.1, 1), "test_accuracy": Seen(0.9, 1)}, "val_loss"),
         ({"val_accuracy": Seen(0.9, 1), "loss": Seen(2.5, 2)}, "loss"),
         ({"val_accuracy": Seen(0.9, 1), "loss": Seen(2.5, 1)}, "val_accuracy"),
+        # What never changes, or is rare, comes after the others.
+        ({"val_loss": seen([-1.0] * 5), "loss": seen([2.5, 2.0, 1.5])}, "loss"),
+        ({"val_loss": seen([-1.0] * 5)}, "val_loss"),
+        ({"val_loss": seen([2.5, 2.5]), "loss": seen([2.5, 2.0, 1.5])}, "val_loss"),
+        ({"reward": Seen(1.0, 90), "final_reward": Seen(1.0, 9)}, "reward"),
+        ({"a_loss": Seen(1.0, 9), "b_loss": Seen(1.0, 90)}, "b_loss"),
+        ({"a_loss": Seen(1.0, 10), "b_loss": Seen(1.0, 90)}, "a_loss"),
     ],
 )
 def test_a_result_that_came_once_comes_after_a_series(found, best) -> None:
@@ -183,21 +178,6 @@ def test_of_a_loss_and_what_its_task_is_measured_by_the_one_printed_first_counts
     names = ["val_loss", "val_ndcg_20", "val_auc"]
     assert evaluation_order(dict.fromkeys(names, Seen(1.0, 9))) == names
     assert evaluation_order(dict.fromkeys(names[::-1], Seen(1.0, 9)))[0] == "val_ndcg_20"
-
-
-@pytest.mark.parametrize(
-    ("found", "best"),
-    [
-        ({"val_loss": seen([-1.0] * 5), "loss": seen([2.5, 2.0, 1.5])}, "loss"),
-        ({"val_loss": seen([-1.0] * 5)}, "val_loss"),
-        ({"val_loss": seen([2.5, 2.5]), "loss": seen([2.5, 2.0, 1.5])}, "val_loss"),
-        ({"reward": Seen(1.0, 90), "final_reward": Seen(1.0, 9)}, "reward"),
-        ({"a_loss": Seen(1.0, 9), "b_loss": Seen(1.0, 90)}, "b_loss"),
-        ({"a_loss": Seen(1.0, 10), "b_loss": Seen(1.0, 90)}, "a_loss"),
-    ],
-)
-def test_what_never_changes_or_is_rare_comes_after_the_others(found, best) -> None:
-    assert evaluation_order(found)[0] == best
 
 
 def test_rewards_fluctuate_and_losses_do_not() -> None:

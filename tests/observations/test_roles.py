@@ -73,11 +73,9 @@ def test_what_reports_show_beside_what_is_seen(metrics, is_counted, signs, expec
 
 @pytest.mark.parametrize("label", ["dltools.metric", "dltools.pattern", "dltools.epochs"])
 def test_what_an_owner_says_of_a_metric_makes_a_training(label) -> None:
-    labelled = Reports(["accuracy"], labels={label: "x"})
+    labelled, other = (Reports(["accuracy"], labels={one: "x"}) for one in (label, "dltools.user"))
     assert roles.by_evidence(PORT, labelled).text == "training: reports accuracy"
-    assert (
-        roles.by_evidence(PORT, Reports(["accuracy"], labels={"dltools.user": "x"})).role == SERVER
-    )
+    assert roles.by_evidence(PORT, other).role == SERVER
 
 
 LOSS, SCORE, COUNTED = Reports(["loss"]), Reports(["score"]), Reports(["loss"], is_counted=True)

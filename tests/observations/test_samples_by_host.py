@@ -58,9 +58,7 @@ def test_a_host_that_was_not_reached_has_no_sample_then() -> None:
 
 
 def test_the_points_of_a_container_belong_to_its_host() -> None:
-    here, there = (
-        point(1, "a", value) | {"host": host} for host, value in (("x", 1.0), ("y", 2.0))
-    )
+    here, there = (point(1, "a", value, host=host) for host, value in (("x", 1.0), ("y", 2.0)))
     found = samples_of(node(0, host="x"), node(0, host="y"), here, there)
     values = {name: samples.points[job_id("a")]["loss"].values for name, samples in found.items()}
     assert values == {"x": [1.0], "y": [2.0]}
@@ -68,10 +66,8 @@ def test_the_points_of_a_container_belong_to_its_host() -> None:
 
 def test_each_host_has_its_own_samples() -> None:
     found = samples_of(node(0, host="x"), node(1, host="y"), container(1, "a", 1.0, host="y"))
-    assert {name: samples.times for name, samples in found.items()} == {
-        "x": [micros(0)],
-        "y": [micros(1)],
-    }
+    times = {name: samples.times for name, samples in found.items()}
+    assert times == {"x": [micros(0)], "y": [micros(1)]}
     assert rows("container_name", found["x"]) == [[]]
 
 
@@ -114,9 +110,8 @@ def test_points_are_by_container_and_metric_in_order_of_time() -> None:
 
 
 def test_rows_after_the_last_sample_of_their_host_are_read_again() -> None:
-    (table,) = table_chunks(
-        to_table([node(0), node(5), container(5, "a", 1.0), point(4, "a", 0.5), point(6, "a", 0.4)])
-    )
+    samples = [node(0), node(5), container(5, "a", 1.0)]
+    (table,) = table_chunks(to_table([*samples, point(4, "a", 0.5), point(6, "a", 0.4)]))
     assert rows_after(table, {"node": None}).num_rows == table.num_rows
     later = rows_after(table, {"node": micros(4)})
     assert later.column("kind").to_pylist() == ["node", "container", "progress"]

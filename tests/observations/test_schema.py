@@ -75,34 +75,19 @@ def test_counters_are_totals() -> None:
     assert {column.unit for column in counters} <= {"s", "By", "J"}
 
 
-def test_names_are_unique() -> None:
+def test_names_are_unique_and_those_that_are_required_come_first() -> None:
     assert len(set(NAMES)) == len(NAMES) == len(COLUMNS)
-
-
-def test_required_columns_come_first_and_are_in_every_row() -> None:
     assert NAMES[: len(REQUIRED)] == REQUIRED
     assert all(column.kinds == tuple(Kind) for column in COLUMNS[: len(REQUIRED)])
-
-
-def test_every_kind_has_columns_of_its_own() -> None:
     own = {column.kinds[0] for column in COLUMNS if len(column.kinds) == 1}
-    assert own == set(Kind)
+    assert own == set(Kind)  # every kind has columns of its own
 
 
-def test_the_arrow_schema_has_the_columns_in_order() -> None:
+def test_the_arrow_schema_has_the_columns_in_order_and_what_they_mean() -> None:
     assert tuple(arrow_schema().names) == NAMES
-
-
-def test_the_arrow_schema_carries_the_version() -> None:
     assert VERSION_KEY == b"dltools.schema"
     assert arrow_schema().metadata == {VERSION_KEY: VERSION.encode()}
-
-
-def test_only_required_columns_refuse_nulls() -> None:
     assert [field.name for field in arrow_schema() if not field.nullable] == list(REQUIRED)
-
-
-def test_arrow_fields_carry_unit_instrument_and_help() -> None:
     assert [field.metadata for field in arrow_schema()] == [
         {
             b"unit": column.unit.encode(),
@@ -113,13 +98,10 @@ def test_arrow_fields_carry_unit_instrument_and_help() -> None:
     ]
 
 
-def test_prometheus_names_are_well_formed_and_unique() -> None:
+def test_prometheus_names_are_unique_say_the_kind_once_and_end_counters_in_total() -> None:
     found = [prometheus_name(column, kind) for column, kind in SERIES]
     assert len(set(found)) == len(found)
     assert all(re.fullmatch(r"dltools(_[a-z0-9]+)+", name) for name in found)
-
-
-def test_prometheus_names_say_the_kind_once_and_end_counters_in_total() -> None:
     for column, kind in SERIES:
         name = prometheus_name(column, kind)
         assert name.startswith(f"dltools_{kind}_")

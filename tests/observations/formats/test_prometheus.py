@@ -122,24 +122,15 @@ def test_the_text_is_as_the_textfile_collector_wants_it() -> None:
 
 
 def test_counters_are_counters_and_end_in_total() -> None:
+    measured = [column for column in COLUMNS if column.instrument is not Instrument.ATTRIBUTE]
     filled = [
-        _row(
-            kind,
-            **{
-                column.name: 1
-                for column in COLUMNS
-                if kind in column.kinds and column.instrument is not Instrument.ATTRIBUTE
-            },
-        )
+        _row(kind, **{column.name: 1 for column in measured if kind in column.kinds})
         for kind in Kind
     ]
     families = parse(prometheus_text(filled))
-    assert {name for name, family in families.items() if family.type == "counter"} == {
-        name for name in families if name.endswith("_total")
-    }
-    assert len(families) == sum(
-        len(column.kinds) for column in COLUMNS if column.instrument is not Instrument.ATTRIBUTE
-    )
+    counters = {name for name, family in families.items() if family.type == "counter"}
+    assert counters == {name for name in families if name.endswith("_total")}
+    assert len(families) == sum(len(column.kinds) for column in measured)
 
 
 def test_the_newest_value_of_a_series_wins() -> None:

@@ -5,7 +5,7 @@ import json
 import math
 import re
 from collections.abc import Callable
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 import pyarrow as pa
@@ -35,9 +35,6 @@ def test_formats_have_the_names_that_the_registry_gives_them() -> None:
     assert tuple(formats()) == FORMAT_NAMES
     assert [format_.name for format_ in formats().values()] == list(FORMAT_NAMES)
     assert get_format("prom").title == "Prometheus text"
-
-
-def test_no_two_formats_have_a_suffix_in_common() -> None:
     suffixes = [suffix for format_ in formats().values() for suffix in format_.suffixes]
     assert len(set(suffixes)) == len(suffixes)
 
@@ -77,10 +74,7 @@ def test_csv_is_recognised_with_and_without_quotes_and_byte_order_mark() -> None
         b"time,host,kind\r\n",
     ):
         assert decode(header + row).column("host").to_pylist() == ["h"]
-
-
-def test_csv_with_a_header_alone_is_a_recording_without_rows() -> None:
-    assert len(decode(b"time,host,kind\n")) == 0
+        assert len(decode(header)) == 0
 
 
 def test_unknown_columns_of_csv_and_json_lines_are_dropped() -> None:
@@ -115,13 +109,9 @@ def test_another_major_version_is_refused_and_both_are_named(encoder, version) -
 
 def test_another_major_version_is_refused_before_its_columns_are_missed(encoder) -> None:
     renamed = _version("2.0", pa.table({"timestamp": [1]}))
-    with pytest.raises(DataError, match=r"schema version .?2\.0"):
-        decode(encoder(renamed))
-
-
-def test_another_major_version_is_refused_in_a_stream_without_batches() -> None:
-    with pytest.raises(DataError, match=r"schema version .?2\.0"):
-        decode(as_arrow_stream(_version("2.0").slice(0, 0)))
+    for table in (renamed, _version("2.0").slice(0, 0)):  # also where there are no batches
+        with pytest.raises(DataError, match=r"schema version .?2\.0"):
+            decode(encoder(table))
 
 
 def test_another_major_version_is_refused_in_json_lines() -> None:
@@ -170,7 +160,8 @@ def test_a_table_without_a_required_column_is_refused(encoder, column) -> None:
         decode(encoder(TABLE.drop_columns([column])))
 
 
-HOSTS = pa.array(["node-1"] * 3)
+HOSTS, MOMENTS = pa.array(["node-1"] * 3), TABLE["time"].to_pylist()
+SHORT, KOLKATA = pa.dictionary(pa.int8(), pa.string()), pa.timestamp("us", "Asia/Kolkata")
 
 
 @pytest.mark.parametrize(
@@ -179,18 +170,10 @@ HOSTS = pa.array(["node-1"] * 3)
         pytest.param("host", HOSTS, id="plain strings"),
         pytest.param("host", HOSTS.cast(pa.large_string()), id="large strings"),
         pytest.param("host", HOSTS.cast(pa.string_view()), id="string views"),
-        pytest.param(
-            "host",
-            HOSTS.dictionary_encode().cast(pa.dictionary(pa.int8(), pa.string())),
-            id="another dictionary",
-        ),
+        pytest.param("host", HOSTS.dictionary_encode().cast(SHORT), id="another dictionary"),
         pytest.param("time", TABLE["time"].cast(pa.timestamp("ns", "UTC")), id="nanoseconds"),
-        pytest.param(
-            "time", TABLE["time"].cast(pa.timestamp("us", "Asia/Kolkata")), id="another zone"
-        ),
-        pytest.param(
-            "time", pa.array([t.isoformat() for t in TABLE["time"].to_pylist()]), id="times as text"
-        ),
+        pytest.param("time", TABLE["time"].cast(KOLKATA), id="another zone"),
+        pytest.param("time", pa.array([*map(datetime.isoformat, MOMENTS)]), id="times as text"),
         pytest.param("step", TABLE["step"].cast(pa.int32()), id="32 bits"),
         pytest.param("step", TABLE["step"].cast(pa.uint64()), id="unsigned"),
         pytest.param("step", TABLE["step"].cast(pa.float64()), id="whole numbers as reals"),
@@ -253,16 +236,10 @@ def test_an_empty_required_cell_is_refused_in_csv(column) -> None:
 
 
 def test_unsorted_rows_are_sorted_by_time_and_ties_keep_their_order(encoder) -> None:
-    seconds = [3, 1, 2, 1, 0]
-    table = pa.table(
-        {
-            "time": pa.array(
-                [EPOCH + timedelta(seconds=s) for s in seconds], pa.timestamp("us", "UTC")
-            ),
-            "host": [f"h{n}" for n in range(5)],
-            "kind": ["node"] * 5,
-        }
-    )
+    times = [EPOCH + timedelta(seconds=s) for s in (3, 1, 2, 1, 0)]
+    hosts, kinds = [f"h{n}" for n in range(5)], ["node"] * 5
+    moments = pa.array(times, pa.timestamp("us", "UTC"))
+    table = pa.table({"time": moments, "host": hosts, "kind": kinds})
     assert decode(encoder(table)).column("host").to_pylist() == ["h4", "h1", "h3", "h2", "h0"]
 
 
