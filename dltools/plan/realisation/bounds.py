@@ -25,15 +25,6 @@ from dltools.plan.signals.job import Job
 from dltools.text import joined
 
 _PAUSE = "pause"
-_NEEDS: Mapping[Mode, str] = {
-    Mode.QUOTA: "cpus",
-    Mode.WEIGHT: "weight",
-    Mode.PRIORITY: "weight",
-    Mode.ROTATE: _PAUSE,
-    Mode.CORES: "cpuset",
-}
-"""What each mode needs."""
-
 _LACKS: Mapping[str, str] = {
     "cpus": "sets no quota on {}",
     "weight": "sets no weight on {}",
@@ -95,7 +86,7 @@ def within_bounds(
 ) -> Realisation:
     """Return a realisation without what cannot be done with its jobs, and within what their owners
     asked for if that counts, on a host of so many CPUs (0: unknown)."""
-    settings, notes, need = {**found.settings}, {**found.notes}, _NEEDS[found.mode]
+    settings, notes, need = {**found.settings}, {**found.notes}, _need(found.mode)
     here = "does not pause it" if need == _PAUSE else _LACKS[need].format("it")
     for job in jobs:
         if job.id not in found.settings:
@@ -140,6 +131,11 @@ def _owners_notes(setting: Settings, owner: Owner) -> Iterator[str]:
         yield f"its owner asked for CPUs {owner.cpuset}"
 
 
+def _need(mode: Mode) -> str:
+    """Return what an engine must be able to do for a mode."""
+    return _PAUSE if mode is Mode.ROTATE else mode.limit
+
+
 def can_be_done(mode: Mode, jobs: Sequence[Job]) -> bool:
     """Tell whether a mode can be done with any of the jobs."""
     return not _lacks(mode, jobs)
@@ -148,7 +144,7 @@ def can_be_done(mode: Mode, jobs: Sequence[Job]) -> bool:
 def _lacks(mode: Mode, jobs: Sequence[Job]) -> str:
     """Return why a mode can be done with none of the jobs, "" where it can. A job whose cgroup is
     unknown is with others."""
-    need = _NEEDS[mode]
+    need = _need(mode)
     able = [job.in_force for job in jobs if need not in job.in_force.cannot]
     if not able:
         return f"the engine {_LACKS[need].format('any job here')}"

@@ -26,6 +26,12 @@ class Mode(StrEnum):
     ROTATE = "rotate"
     CORES = "cores"
 
+    @property
+    def limit(self) -> str:
+        """The limit that it sets. Under `rotate` jobs have weights too: silent ones, feeders, and
+        all that waited by weights before."""
+        return {Mode.QUOTA: "cpus", Mode.CORES: "cpuset"}.get(self, "weight")
+
 
 OTHERS = 0.25
 """Share of the CPUs that programs use which are no jobs, from which on no job is paused unasked: a

@@ -40,10 +40,6 @@ _WEIGHTED = (Mode.WEIGHT, Mode.PRIORITY)
 _DEFAULTS: Settings = {"cpus": None, "weight": DEFAULT_CPU_WEIGHT, "cpuset": None}
 """What containers begin with."""
 
-_SETS: Mapping[Mode, str] = {Mode.QUOTA: "cpus", Mode.CORES: "cpuset"}
-"""The limit that a mode sets; all others set weights. Under `rotate` jobs have weights too: silent
-ones, feeders, and all that waited by weights before."""
-
 _LEAST_CPUS = 1.0
 """CPUs that are left for an order of jobs, however many those take that feed GPUs."""
 
@@ -100,7 +96,7 @@ def realise(
 
 def _defaults(mode: Mode) -> Settings:
     """Return what containers begin with, of that which a mode sets."""
-    return only(_DEFAULTS, (_SETS.get(mode, "weight"),))
+    return only(_DEFAULTS, (mode.limit,))
 
 
 def _in_mode(host: SharedHost, state: HostState) -> Realisation:
@@ -210,4 +206,4 @@ def _was_waiting(job: Job, mode: Mode) -> bool:
     """Tell whether a container has the weight of a job that waits, in a mode that sets weights: an
     earlier run left it so."""
     weight, low = job.in_force.limits.get("weight", math.inf), job.owner.waiting_weight
-    return "weight" in _defaults(mode) and not is_serving(job) and weight <= low
+    return mode.limit == "weight" and not is_serving(job) and weight <= low
