@@ -8,7 +8,6 @@
 # make lint        check style, types and import contracts
 # make package     build wheel and sdist into dist/, and try them in empty environments; a minute
 # make docs        write the generated parts of man pages and completions
-# make structure   print the package's sizes and imports, and what breaks a bound
 # make bench       measure costs against docker stats, times and precision, and print them
 # make bench-contention  measure what waiting trainings cost the first in line; needs root
 # make live        compare policies on real containers, and with dl-sim; takes 15 minutes
@@ -45,7 +44,7 @@ endif
 unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: fuzz demo check test test-cluster test-engines test-engines-v2 faults test-v2 test-units lint package bench bench-contention live live-full live-cluster live-strangers strangers traces papers record \
-  load trust structure docs clean
+  load trust docs clean
 
 $(VENV)/bin/python:
 	@$(if $(MOVED),echo "$(VENV) was made in another place: setting it up again")
@@ -184,9 +183,6 @@ fuzz: $(VENV)/.test
 
 docs: $(VENV)/.run
 	@PYTHONPATH=tests $(BIN)/python -m docs.generate
-
-structure:
-	@PYTHONPATH=tests $(PYTHON) -m helpers.structure
 
 clean:
 	rm -rf $(VENV) demo.png build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis
