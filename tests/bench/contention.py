@@ -106,43 +106,16 @@ def jobs(count: int, options: argparse.Namespace) -> Iterator[list[Job]]:
             for number in range(count):
                 path = Path(folder) / str(number)
                 path.write_bytes(bytes(8))
-                started.append(
-                    docker(
-                        "run",
-                        "-d",
-                        "--label",
-                        LABEL,
-                        *_environment(options),
-                        "-v",
-                        f"{folder}:/cells",
-                        "--entrypoint",
-                        "python3",
-                        IMAGE,
-                        "-c",
-                        JOB,
-                        f"/cells/{number}",
-                        "--silent",
-                        "--epochs",
-                        "1000000",
-                        "--model",
-                        options.model,
-                        "--batch",
-                        str(options.batch),
-                        "--threads",
-                        str(options.threads),
-                        "--seed",
-                        str(number),
-                    )
-                )
+                words = f"run -d --label {LABEL} -v {folder}:/cells --entrypoint python3".split()
+                words += [word for setting in options.env for word in ("--env", setting)]
+                work = f"/cells/{number} --silent --epochs 1000000 --model {options.model}"
+                work += f" --batch {options.batch} --threads {options.threads} --seed {number}"
+                started.append(docker(*words, IMAGE, "-c", JOB, *work.split()))
                 found.append(_trains(started[-1], path))
             yield found
         finally:
             if started:
                 docker("rm", "-f", *started)
-
-
-def _environment(options: argparse.Namespace) -> list[str]:
-    return [word for setting in options.env for word in ("--env", setting)]
 
 
 def _trains(id_: str, path: Path) -> Job:

@@ -12,94 +12,46 @@ import subprocess
 import sys
 import tempfile
 import time
-from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 
-from dltools.observations.formats.parquet import FORMAT as PARQUET
-from dltools.observations.schema import arrow_schema
-from dltools.plan.planner import Planner
-from dltools.plan.policy import registry
-from dltools.plan.policy.interface import Cluster, Decision, Policy, State
-from dltools.plan.realisation.mode import RealisationOptions
+sys.path[0] = str(Path(__file__).parents[1])  # not this folder, whose plan.py is another
+
+from helpers.observed_rows import container, node, point  # noqa: E402
+
+from dltools.observations.formats.parquet import FORMAT as PARQUET  # noqa: E402
+from dltools.observations.table import to_table  # noqa: E402
+from dltools.plan.planner import Planner  # noqa: E402
+from dltools.plan.policy import registry  # noqa: E402
+from dltools.plan.policy.interface import Cluster, Decision, Policy, State  # noqa: E402
+from dltools.plan.realisation.mode import RealisationOptions  # noqa: E402
 
 CONTAINERS = 100
-BEGUN = datetime(2026, 1, 1, tzinfo=UTC)
 
 
-def recording(samples: int, containers: int = CONTAINERS) -> pa.Table:
-    """Rows of one node, its containers and a point of each, column by column."""
-    columns: dict[str, list[object]] = {
-        name: []
-        for name in (
-            "time",
-            "host",
-            "kind",
-            "container_id",
-            "container_name",
-            "state",
-            "started_at",
-            "labels",
-            "cpu_count",
-            "cpu_seconds",
-            "cpu_limit_cores",
-            "cpu_weight",
-            "thread_count",
-            "metric",
-            "value",
-            "step",
-        )
-    }
-    width = len(columns)
-    add = [column.append for column in columns.values()]
-    ids = [f"{number:064x}" for number in range(containers)]
-    names = [f"job-{number}" for number in range(containers)]
+def sample(number: int, containers: int = CONTAINERS) -> pa.Table:
+    """Rows of one node, its containers and a point of each."""
+    now_s = 2.0 * number
+    rows = [node(now_s, 16.0)]
+    for n in range(containers):
+        name = f"job-{n}"
+        limits = {"cpu_limit_cores": 16.0, "thread_count": 1 + n % 3}
+        rows.append(container(now_s, name, 0.32 * number, labels=_labels(n), **limits))
+        if n % 5:
+            loss = (1 + number / (20 + n)) ** -0.5
+            rows.append(point(now_s, name, loss, step=number))
+        else:
+            rows.append(point(now_s, name, 0.1 + 0.002 * n, "latency_seconds", step=number))
+    return to_table(rows)
+
+
+def _labels(n: int) -> str | None:
+    if n % 5 == 0:
+        return '{"dltools.qoe":"0.2"}'
     target = '{"dltools.metric":"loss","dltools.target":"0.3","dltools.target.final":"0.1"}'
-    labels = [
-        '{"dltools.qoe":"0.2"}' if n % 5 == 0 else target if n % 5 == 1 else None
-        for n in range(containers)
-    ]
-    for sample in range(samples):
-        now = BEGUN + timedelta(seconds=2 * sample)
-        row = [now, "node", "node", *[None] * 5, 16.0, *[None] * (width - 9)]
-        for put, value in zip(add, row, strict=True):
-            put(value)
-        for n in range(containers):
-            serves = n % 5 == 0
-            metric = "latency_seconds" if serves else "loss"
-            value = 0.1 + 0.002 * n if serves else (1 + sample / (20 + n)) ** -0.5
-            for row in (
-                [
-                    now,
-                    "node",
-                    "container",
-                    ids[n],
-                    names[n],
-                    "running",
-                    BEGUN,
-                    labels[n],
-                    None,
-                    0.32 * sample,
-                    16.0,
-                    1024.0,
-                    1 + n % 3,
-                    None,
-                    None,
-                    None,
-                ],
-                [now, "node", "progress", ids[n], names[n], *[None] * 8, metric, value, sample],
-            ):
-                for put, item in zip(add, row, strict=True):
-                    put(item)
-    schema = arrow_schema()
-    rows = len(columns["time"])
-    arrays = [
-        pa.array(columns[f.name], f.type) if f.name in columns else pa.nulls(rows, f.type)
-        for f in schema
-    ]
-    return pa.table(arrays, schema=schema)
+    return target if n % 5 == 1 else None
 
 
 def whole_process(sizes: list[int]) -> None:
@@ -129,7 +81,7 @@ def whole_process(sizes: list[int]) -> None:
 
 def one_decision(containers: int = 160, samples: int = 240) -> None:
     print(f"one decision of {containers} containers, in process: mean, 99th percentile, worst, ms")
-    table = recording(samples, containers)
+    table = pa.concat_tables(sample(number, containers) for number in range(samples))
     for name, policy in sorted(registry.policies([]).items()):
         timed = Timed(policy)
         made = Planner(timed, policy.parameters(), RealisationOptions())
@@ -145,7 +97,8 @@ def one_decision(containers: int = 160, samples: int = 240) -> None:
 def make(file: str, rows: int) -> None:
     with Path(file).open("wb") as out:
         made = PARQUET.writer(out)
-        made.write(recording(round(rows / (2 * CONTAINERS + 1))))
+        for number in range(round(rows / (2 * CONTAINERS + 1))):
+            made.write(sample(number))
         made.close()
 
 

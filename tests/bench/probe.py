@@ -102,13 +102,10 @@ def whole_process() -> None:
 
 def busy_time(count: int) -> float:
     """Return what a sample of a running probe takes, in process, rows and Arrow batch included."""
-    from dltools.engine.docker.engine import DockerEngine
     from dltools.observations.formats.arrow import FORMAT as ARROW
     from dltools.observations.table import to_table
-    from dltools.probe.sampler import Options, Sampler
 
-    sampler = Sampler({"": DockerEngine}, Options({"label": [LABEL]}, 600.0))
-    sampler.follow()
+    sampler = new_sampler()
     with Path(os.devnull).open("wb") as out:
         stream = ARROW.writer(out)
         stream.write(to_table(sampler.sample()))
@@ -262,7 +259,7 @@ def memory(samples: int) -> None:
         "from dltools.probe.sampler import Options, Sampler\n"
         "from dltools.observations.table import to_table\n"
         "from dltools.observations.recording.recorder import Recorder\n"
-        f"sampler = Sampler({{'': DockerEngine()}}, Options({{'label': [{LABEL!r}]}}, 1.0))\n"
+        f"sampler = Sampler({{'': DockerEngine}}, Options({{'label': [{LABEL!r}]}}, 1.0))\n"
         "sampler.follow()\n"
         "recorder = Recorder(Path(sys.argv[1]), rotate_s=20.0, since_s=1.0)\n"
         f"for number in range({samples} + 1):\n"
