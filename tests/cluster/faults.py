@@ -15,12 +15,14 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import Path
 
 from fault_cases import CASES, Case
-from helpers.cluster_nodes import IMAGE, Node
+from helpers.cluster_nodes import Node, remove_services
 from helpers.containers import eventually
 from helpers.moves import order
 from helpers.tools import command, environment, records
@@ -88,35 +90,12 @@ class Job:
         self._nodes = nodes
         self._is_service = is_service
         if is_service:
-            nodes[0](
-                "service",
-                "create",
-                "-d",
-                "--no-resolve-image",
-                "--name=job",
-                "--stop-grace-period=5s",
-                "--constraint=node.hostname==node2",
-                f"--mount=type=bind,source={folder},target=/ckpt",
-                "--container-label=dltools.checkpoint=/ckpt/model",
-                "--entrypoint=/bin/sh",
-                IMAGE,
-                "-c",
-                TRAINING,
-            )
+            mount = f"--mount=type=bind,source={folder},target=/ckpt"
+            placed = "--stop-grace-period=5s --constraint=node.hostname==node2"
+            label = "--container-label=dltools.checkpoint=/ckpt/model"
+            nodes[0].create_service(f"--name=job {mount} {placed} {label}", TRAINING)
         else:
-            nodes[1](
-                "run",
-                "-d",
-                "--name=job",
-                "--network=none",
-                f"-v={folder}:/ckpt",
-                "--restart=always",
-                "--label=dltools.checkpoint=/ckpt/model",
-                "--entrypoint=/bin/sh",
-                IMAGE,
-                "-c",
-                TRAINING,
-            )
+            nodes[1].train("job", str(folder), "--restart=always", script=TRAINING)
         eventually(lambda: len(self.trace()) > 2)
         if is_service:
             swarm = DockerEngine(connect(host_address(nodes[0].url))).services
@@ -275,24 +254,21 @@ def _settle(nodes: list[Node], work: Path) -> list[str]:
     return said
 
 
-class _empty:  # noqa: N801
-    """The nodes without containers and services, before and after."""
+@contextmanager
+def _empty(nodes: list[Node]) -> Iterator[None]:
+    """Give the nodes without containers and services, and leave them so."""
+    _clear(nodes)
+    try:
+        yield
+    finally:
+        _clear(nodes)
 
-    def __init__(self, nodes: list[Node]) -> None:
-        self._nodes = nodes
 
-    def __enter__(self) -> None:
-        self._clear()
-
-    def __exit__(self, *_: object) -> None:
-        self._clear()
-
-    def _clear(self) -> None:
-        if names := self._nodes[0]("service", "ls", "-q").split():
-            self._nodes[0]("service", "rm", *names)
-        for node in self._nodes:
-            node.clean()
-            eventually(lambda: not node("ps", "-aq"))  # noqa: B023
+def _clear(nodes: list[Node]) -> None:
+    remove_services(nodes)
+    for node in nodes:
+        node.clean()
+    eventually(lambda: not any(node("ps -aq") for node in nodes))
 
 
 def _table(tallies: dict[str, Tally]) -> str:

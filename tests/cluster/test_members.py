@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 import pytest
-from helpers.cluster_nodes import IMAGE, Node
+from helpers.cluster_nodes import Node, remove_services
 from helpers.containers import eventually
 from helpers.tools import records
 
@@ -12,40 +12,22 @@ from helpers.tools import records
 def node(nodes: list[Node]) -> Iterator[Node]:
     """The node on which all tasks are put; services are removed afterwards."""
     yield nodes[1]
-    nodes[0]("service", "rm", *nodes[0]("service", "ls", "-q").split())
-    eventually(lambda: not nodes[1]("ps", "-q"))
-    nodes[0]("network", "rm", "lab", check=False)
+    remove_services(nodes)
+    nodes[0]("network rm lab", check=False)
 
 
-def serve(manager: Node, name: str, *options: str) -> None:
-    manager(
-        "service",
-        "create",
-        "-d",
-        "--no-resolve-image",
-        f"--name={name}",
-        "--replicas=2",
-        "--constraint=node.hostname==node2",
-        *options,
-        "--entrypoint=/bin/sleep",
-        IMAGE,
-        "999",
-    )
+def serve(manager: Node, name: str, options: str) -> None:
+    two = "--replicas=2 --constraint=node.hostname==node2"
+    manager.create_service(f"--name={name} {two} {options}")
 
 
 def test_two_tasks_are_one_job_if_they_are_distributed_and_name_no_other(tool, nodes, node) -> None:
-    nodes[0]("network", "create", "--driver=overlay", "lab")
+    nodes[0]("network create --driver=overlay lab")
     serve(nodes[0], "trainer", "--env=WORLD_SIZE=2")
     serve(nodes[0], "sweep", "--env=SEED={{.Task.Slot}}")
-    serve(
-        nodes[0],
-        "named",
-        "--network=lab",
-        "--hostname={{.Service.Name}}-{{.Task.Slot}}",
-        "--env=WORLD_SIZE=2",
-        "--env=MASTER_ADDR=named-1",
-        "--env=MASTER_PORT=29500",
-    )
+    told = "--env=WORLD_SIZE=2 --env=MASTER_ADDR=named-1 --env=MASTER_PORT=29500"
+    where = "--network=lab --hostname={{.Service.Name}}-{{.Task.Slot}}"
+    serve(nodes[0], "named", f"{where} {told}")
     serve(nodes[0], "api", "--publish=18080:80")
     expected = {
         "trainer": ("swarm/trainer", 2, "other"),
@@ -72,7 +54,7 @@ def test_two_tasks_are_one_job_if_they_are_distributed_and_name_no_other(tool, n
 
 def test_while_a_service_is_updated_more_tasks_run_than_the_job_has(tool, nodes, node) -> None:
     """So nobody takes the old and the new task of a slot for two members."""
-    serve(nodes[0], "trainer", "--env=WORLD_SIZE=2", "--update-order=start-first")
+    serve(nodes[0], "trainer", "--env=WORLD_SIZE=2 --update-order=start-first")
 
     def jobs() -> list[tuple[str | None, int | None]]:
         done = tool("dl-probe", f"--host={node.url}", "--format", "jsonl")
@@ -81,6 +63,6 @@ def test_while_a_service_is_updated_more_tasks_run_than_the_job_has(tool, nodes,
 
     pair = [("swarm/trainer", 2)] * 2
     eventually(jobs, lambda found: found == pair, seconds=60)
-    nodes[0]("service", "update", "-d", "--no-resolve-image", "--force", "trainer")
+    nodes[0]("service update -d --no-resolve-image --force trainer")
     eventually(jobs, lambda found: len(found) > 2 and set(found) == set(pair), seconds=60)
     eventually(jobs, lambda found: found == pair, seconds=90)

@@ -5,12 +5,14 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from helpers.cluster_nodes import Node
+from helpers.cluster_nodes import IMAGE, Node
 from helpers.containers import eventually
 from helpers.moves import KILLED, goes_on, order
 from helpers.tools import Tools, environment, records
 
 from dltools.apply.migrate.migration import Step
+
+SLEEPS = "--label=dltools.checkpoint=/ckpt/model --entrypoint=/bin/sleep"
 
 
 def hosts(nodes: list[Node]) -> list[str]:
@@ -25,16 +27,8 @@ def moved(tool: Tools, nodes: list[Node], plan: bytes, *options: str) -> list[di
 
 def test_a_job_moves_with_its_configuration_and_goes_on(tool, nodes, tmp_path, trace) -> None:
     a, b, _ = nodes
-    a.train(
-        "job",
-        str(tmp_path / "ckpt"),
-        "--cpus=0.4",
-        "--memory=64m",
-        "--restart=always",
-        "--env=SEED=3",
-        "--label=team=x",
-        "--stop-timeout=5",
-    )
+    options = "--cpus=0.4 --memory=64m --restart=always --env=SEED=3 --label=team=x"
+    a.train("job", str(tmp_path / "ckpt"), *options.split(), "--stop-timeout=5")
     eventually(trace, lambda found: len(found) > 2)
     (result,) = moved(tool, nodes, order(a, b))
     before = len(trace())
@@ -59,24 +53,14 @@ def test_what_cannot_be_moved_is_left_alone(tool, nodes, tmp_path) -> None:
     a, b, _ = nodes
     folder = str(tmp_path)
     a.train("protected", folder, "--label=dltools.protect=1")
-    a("run", "-d", "--name=unlabelled", "--entrypoint=/bin/sleep", "dltools-test-busybox", "999")
+    a(f"run -d --name=unlabelled --entrypoint=/bin/sleep {IMAGE} 999")
     a.train("own", "/ckpt-of-node1", label="/elsewhere/model")
     a.train("brief", folder, "--rm")
-    a("volume", "create", "data")
+    a("volume create data")
     a.train("volume", "data")
-    a("tag", "dltools-test-busybox", "only-here")
-    a("commit", "-c", "LABEL x=1", "unlabelled", "only-here")
-    a(
-        "run",
-        "-d",
-        "--name=image",
-        "-v",
-        f"{folder}:/ckpt",
-        "--entrypoint=/bin/sleep",
-        "--label=dltools.checkpoint=/ckpt/model",
-        "only-here",
-        "999",
-    )
+    a(f"tag {IMAGE} only-here")
+    a("commit -c", "LABEL x=1", "unlabelled", "only-here")
+    a(f"run -d --name=image -v={folder}:/ckpt {SLEEPS} only-here 999")
     why = {
         name: refused(moved(tool, nodes, order(a, b, name))[0])
         for name in ("protected", "unlabelled", "own", "brief", "volume", "image")
@@ -94,21 +78,12 @@ def test_what_cannot_be_moved_is_left_alone(tool, nodes, tmp_path) -> None:
 def test_volumes_that_hosts_do_not_share_are_noticed(tool, nodes) -> None:
     a, b, _ = nodes
     for node in (a, b):
-        node("volume", "create", "data")
+        node("volume create data")
     a.train("job", "data")
-    eventually(lambda: a("exec", "job", "cat", "/ckpt/model", check=False))
+    eventually(lambda: a("exec job cat /ckpt/model", check=False))
     error = refused(moved(tool, nodes, order(a, b))[0])
     assert error == ("not moved, it stays on node1: there is no checkpoint /ckpt/model on node2")
-    b(
-        "run",
-        "--rm",
-        "-v",
-        "data:/ckpt",
-        "--entrypoint=/bin/sh",
-        "dltools-test-busybox",
-        "-c",
-        "echo another > /ckpt/model",
-    )
+    b(f"run --rm -v=data:/ckpt --entrypoint=/bin/sh {IMAGE} -c", "echo another > /ckpt/model")
     error = refused(moved(tool, nodes, order(a, b))[0])
     assert "node2 has another checkpoint than node1" in error
     assert (a.names("--filter=status=running"), b.names()) == (["job"], [])
@@ -120,24 +95,13 @@ def test_a_name_that_is_taken_and_a_start_that_fails_are_rolled_back(
     a, b, _ = nodes
     a.train("job", str(tmp_path / "ckpt"), "--cpuset-cpus=0")
     eventually(trace)
-    other = b("create", "--name=job", "dltools-test-busybox", "sh")
+    other = b(f"create --name=job {IMAGE} sh")
     assert "is already in use" in refused(moved(tool, nodes, order(a, b))[0])
     assert b.get("job", "{{.Id}}") == other
-    b("rm", "job")
-    a("rm", "-f", "job")
-    a(
-        "run",
-        "-d",
-        "--name=job",
-        "--label=dltools.checkpoint=/ckpt/model",
-        "-v",
-        f"{tmp_path}/ckpt:/ckpt",
-        "-v",
-        "/run/dlc-only-node1:/only",
-        "--entrypoint=/bin/sleep",
-        "dltools-test-busybox",
-        "999",
-    )
+    b("rm job")
+    a("rm -f job")
+    volumes = f"-v={tmp_path}/ckpt:/ckpt -v=/run/dlc-only-node1:/only"
+    a(f"run -d --name=job {volumes} {SLEEPS} {IMAGE} 999")
     Path("/run/dlc-only-node1").rmdir()
     error = refused(moved(tool, nodes, order(a, b))[0])
     assert "/run/dlc-only-node1" in error

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from helpers.cluster_nodes import IMAGE, TRAINING, Node
+from helpers.cluster_nodes import TRAINING, Node, remove_services
 from helpers.containers import eventually
 from helpers.moves import goes_on, order
 from helpers.tools import Tools, records
@@ -20,33 +20,17 @@ Trace = Callable[[], list[int]]
 def swarm(nodes: list[Node]) -> Iterator[tuple[str, ...]]:
     """Options of dl-apply that name the nodes; services are removed afterwards."""
     yield (f"--host={nodes[0].url}", "--swarm")
-    for node in nodes:
-        node.join()
-    names = nodes[0]("service", "ls", "-q").split()
-    if names:
-        nodes[0]("service", "rm", *names)
-    for node in nodes:
-        eventually(lambda: not node("ps", "-q"))  # noqa: B023
+    remove_services(nodes)
 
 
 def serve(manager: Node, folder: Path, *options: str, at: Node | None = None) -> None:
-    manager(
-        "service",
-        "create",
-        "-d",
-        "--no-resolve-image",
-        "--name=job",
-        "--stop-grace-period=5s",
-        "--restart-condition=on-failure",
-        f"--mount=type=bind,source={folder},target=/ckpt",
-        "--container-label=dltools.checkpoint=/ckpt/model",
-        "--entrypoint=/bin/sh",
-        *((f"--constraint=node.hostname=={at.name}",) if at else ()),
-        *options,
-        IMAGE,
-        "-c",
-        TRAINING,
+    fixed = (
+        "--name=job --stop-grace-period=5s --restart-condition=on-failure"
+        f" --mount=type=bind,source={folder},target=/ckpt"
+        " --container-label=dltools.checkpoint=/ckpt/model"
     )
+    place = f"--constraint=node.hostname=={at.name}" if at else ""
+    manager.create_service(" ".join((fixed, place, *options)), TRAINING)
 
 
 def settle(nodes: list[Node]) -> tuple[Node, str]:
@@ -132,9 +116,7 @@ def test_services_that_cannot_be_moved_are_left_alone(tool, nodes, swarm, tmp_pa
         id_ = b("ps", "-q", "--no-trunc")
         error = refused(tool, swarm, order(b, c, id_))
         assert b("ps", "-q", "--no-trunc") == id_, "it was left alone"
-        a("service", "rm", "job")
-        for node in nodes:
-            eventually(lambda: not node("ps", "-q"))  # noqa: B023
+        remove_services(nodes)
         return error
 
     assert why() == "the constraint node.hostname==node2 of its service forbids node3"
@@ -162,17 +144,8 @@ def test_a_service_is_not_moved_without_a_manager(tool, nodes, swarm, tmp_path, 
 def test_a_target_where_it_cannot_run_is_rolled_back(tool, nodes, swarm, tmp_path, trace) -> None:
     source, id_ = start(nodes, tmp_path / "ckpt", trace, "--reserve-memory=64m")
     whole = nodes[0]("node", "inspect", "node3", "-f", "{{.Description.Resources.MemoryBytes}}")
-    nodes[0](
-        "service",
-        "create",
-        "-d",
-        "--no-resolve-image",
-        "--name=fat",
-        f"--reserve-memory={whole}",
-        "--constraint=node.hostname==node3",
-        "--entrypoint=/bin/sleep",
-        IMAGE,
-        "999",
+    nodes[0].create_service(
+        f"--name=fat --reserve-memory={whole} --constraint=node.hostname==node3"
     )
     eventually(lambda: nodes[2]("ps", "-q"))
     error = refused(tool, swarm, order(source, nodes[2], id_))

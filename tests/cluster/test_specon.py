@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from helpers.cluster_nodes import IMAGE, Node
+from helpers.cluster_nodes import Node
 from helpers.containers import eventually
 from helpers.tools import command, environment, records
 
@@ -23,20 +23,7 @@ done"""
 
 def start(node: Node, name: str, floor: int, folder: Path) -> None:
     folder.mkdir()
-    node(
-        "run",
-        "-d",
-        "--name",
-        name,
-        "--network=none",
-        "-v",
-        f"{folder}:/ckpt",
-        "--label=dltools.checkpoint=/ckpt/model",
-        "--entrypoint=/bin/sh",
-        IMAGE,
-        "-c",
-        TRAINING.replace("FLOOR", str(floor)),
-    )
+    node.train(name, str(folder), script=TRAINING.replace("FLOOR", str(floor)))
 
 
 @pytest.fixture

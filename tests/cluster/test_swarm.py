@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from helpers.cluster_nodes import IMAGE, Node
+from helpers.cluster_nodes import Node, remove_services
 from helpers.containers import eventually
 from helpers.moves import limit
 from helpers.pipes import feed
@@ -12,21 +12,9 @@ from helpers.pipes import feed
 
 @pytest.fixture
 def service(nodes: list[Node]) -> Iterator[str]:
-    nodes[0](
-        "service",
-        "create",
-        "-d",
-        "--no-resolve-image",
-        "--mode=global",
-        "--name=jobs",
-        "--entrypoint=/bin/sleep",
-        IMAGE,
-        "999",
-    )
+    nodes[0].create_service("--mode=global --name=jobs")
     yield "jobs"
-    nodes[0]("service", "rm", "jobs")
-    for node in nodes:
-        eventually(lambda: not node("ps", "-q"))  # noqa: B023
+    remove_services(nodes)
 
 
 def test_a_task_is_changed_in_place_and_a_revert_is_told(tool, nodes, service) -> None:
