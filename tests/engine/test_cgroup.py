@@ -1,6 +1,7 @@
 """Where the cgroup of a process is, on machines of version 1, of version 2, and of both."""
 
 import os
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
@@ -8,6 +9,18 @@ import pytest
 from dltools.engine import cgroup
 from dltools.engine.cgroup import Cgroup
 from dltools.engine.cgroup_files import Directory
+
+V2 = "30 25 0:26 / /sys/fs/cgroup rw - cgroup2 cgroup rw\n"
+
+
+def mounts(root: Path, mountinfo: str, processes: Mapping[int, str]) -> list[cgroup.Mount]:
+    """Make a machine with these mounts and the cgroups of these processes."""
+    (root / "proc/self").mkdir(parents=True)
+    (root / "proc/self/mountinfo").write_text(mountinfo)
+    for pid, text in processes.items():
+        (root / f"proc/{pid}").mkdir()
+        (root / f"proc/{pid}/cgroup").write_text(text)
+    return cgroup.mounts(root)
 
 
 def test_a_process_belongs_to_its_container_alone(machine) -> None:
@@ -23,15 +36,14 @@ def test_a_process_that_is_gone_has_no_cgroup(machine) -> None:
 
 def test_a_container_that_ends_is_not_taken_for_the_root(tmp_path) -> None:
     """Seen in Docker 20.10: /proc/PID/cgroup while a container is killed."""
-    (tmp_path / "proc/self").mkdir(parents=True)
-    (tmp_path / "proc/self/mountinfo").write_text(
+    mounted = mounts(
+        tmp_path,
         "31 25 0:27 / /sys/fs/cgroup/cpu rw - cgroup cgroup rw,cpu\n"
         "32 25 0:28 / /sys/fs/cgroup/memory rw - cgroup cgroup rw,memory\n"
-        "33 25 0:29 / /sys/fs/cgroup/unified rw - cgroup2 cgroup rw\n"
+        "33 25 0:29 / /sys/fs/cgroup/unified rw - cgroup2 cgroup rw\n",
+        {7: "4:memory:/docker/c1\n1:cpu:/\n0::/docker/c1\n"},
     )
-    (tmp_path / "proc/7").mkdir()
-    (tmp_path / "proc/7/cgroup").write_text("4:memory:/docker/c1\n1:cpu:/\n0::/docker/c1\n")
-    found = cgroup.of_process(7, cgroup.mounts(tmp_path), tmp_path, container_id="c1")
+    found = cgroup.of_process(7, mounted, tmp_path, container_id="c1")
     assert found is not None
     assert found.directory("cpu") is None
     assert found.directory("memory") == (tmp_path / "sys/fs/cgroup/memory/docker/c1", 1)
@@ -39,18 +51,15 @@ def test_a_container_that_ends_is_not_taken_for_the_root(tmp_path) -> None:
 
 def test_a_pod_finds_the_containers_of_its_node_from_its_own_namespace(tmp_path) -> None:
     """As seen with unshare --cgroup, and the node's mount as a volume."""
-    (tmp_path / "proc/self").mkdir(parents=True)
-    (tmp_path / "proc/self/mountinfo").write_text(
-        "30 25 0:26 /../../.. /sys/fs/cgroup ro - cgroup2 cgroup rw\n"
-    )
     top = tmp_path / "sys/fs/cgroup"
     for path, pids in (("kubepods/poda/own", f"3\n{os.getpid()}\n"), ("kubepods/podb/c1", "7\n")):
         (top / path).mkdir(parents=True)
         (top / path / "cgroup.procs").write_text(pids)
-    for pid, path in (("7", "/../../podb/c1"), ("8", "/../../../system.slice/x"), ("9", "/")):
-        (tmp_path / "proc" / pid).mkdir()
-        (tmp_path / "proc" / pid / "cgroup").write_text(f"0::{path}\n")
-    mounted = cgroup.mounts(tmp_path)
+    mounted = mounts(
+        tmp_path,
+        "30 25 0:26 /../../.. /sys/fs/cgroup ro - cgroup2 cgroup rw\n",
+        {7: "0::/../../podb/c1\n", 8: "0::/../../../system.slice/x\n", 9: "0::/\n"},
+    )
     found = [cgroup.of_process(pid, mounted, tmp_path) for pid in (7, 8, 9)]
     assert [one and one.unified for one in found] == [
         top / "kubepods/podb/c1",
@@ -60,37 +69,26 @@ def test_a_pod_finds_the_containers_of_its_node_from_its_own_namespace(tmp_path)
 
 
 def test_mount_whose_root_is_a_cgroup_shows_only_what_is_below(tmp_path) -> None:
-    (tmp_path / "proc/self").mkdir(parents=True)
-    (tmp_path / "proc/self/mountinfo").write_text(
-        "30 25 0:26 /docker/abc /sys/fs/cgroup ro - cgroup2 cgroup rw\n"
+    mounted = mounts(
+        tmp_path,
+        "30 25 0:26 /docker/abc /sys/fs/cgroup ro - cgroup2 cgroup rw\n",
+        {7: "0::/docker/abc/x\n", 8: "0::/docker/abcd\n"},
     )
-    for pid, path in (("7", "/docker/abc/x"), ("8", "/docker/abcd")):
-        (tmp_path / "proc" / pid).mkdir()
-        (tmp_path / "proc" / pid / "cgroup").write_text(f"0::{path}\n")
-    mounted = cgroup.mounts(tmp_path)
     inside = cgroup.of_process(7, mounted, tmp_path)
     assert inside is not None
     assert inside.directory("cpu") == (tmp_path / "sys/fs/cgroup/x", 2)
     assert cgroup.of_process(8, mounted, tmp_path) is None
 
 
-def mixed(root: Path) -> None:
-    """Make a machine whose CPU controllers are of version 1, and the others of version 2."""
-    (root / "proc/self").mkdir(parents=True)
-    (root / "proc/self/mountinfo").write_text(
+def test_each_controller_has_its_own_version(tmp_path) -> None:
+    mounted = mounts(
+        tmp_path,
         "30 25 0:26 / /sys/fs/cgroup/unified rw - cgroup2 cgroup rw\n"
         "31 25 0:27 / /sys/fs/cgroup/cpu,cpuacct rw - cgroup cgroup rw,cpu,cpuacct\n"
-        "32 25 0:28 / /a\\040folder rw - cgroup cgroup rw,name=systemd\n"
+        "32 25 0:28 / /a\\040folder rw - cgroup cgroup rw,name=systemd\n",
+        {7: "5:cpu,cpuacct:/docker/c1\n1:name=systemd:/x\n0::/system.slice/c1\n"},
     )
-    (root / "proc/7").mkdir()
-    (root / "proc/7/cgroup").write_text(
-        "5:cpu,cpuacct:/docker/c1\n1:name=systemd:/x\n0::/system.slice/c1\n"
-    )
-
-
-def test_each_controller_has_its_own_version(tmp_path) -> None:
-    mixed(tmp_path)
-    found = cgroup.of_process(7, cgroup.mounts(tmp_path), tmp_path)
+    found = cgroup.of_process(7, mounted, tmp_path)
     assert found is not None
     v1 = Directory(tmp_path / "sys/fs/cgroup/cpu,cpuacct/docker/c1", 1)
     v2 = Directory(tmp_path / "sys/fs/cgroup/unified/system.slice/c1", 2)
@@ -100,9 +98,7 @@ def test_each_controller_has_its_own_version(tmp_path) -> None:
 
 
 def test_a_machine_without_cgroups_has_none(tmp_path) -> None:
-    mixed(tmp_path)
-    (tmp_path / "proc/self/mountinfo").write_text("25 1 0:25 / / rw - ext4 /dev/sda rw\n")
-    assert cgroup.mounts(tmp_path) == []
+    assert mounts(tmp_path, "25 1 0:25 / / rw - ext4 /dev/sda rw\n", {7: "1:cpu:/x\n"}) == []
     assert cgroup.of_process(7, [], tmp_path) is None
 
 
@@ -132,21 +128,18 @@ def test_a_cgroup_without_the_controller_cpu_is_there(tmp_path, controller) -> N
     assert not Cgroup({"cpu": None, controller: tmp_path / "gone"}, None).exists
 
 
-def of_two_jobs(root: Path) -> None:
+def of_two_jobs(root: Path) -> list[cgroup.Mount]:
     """Make a machine on which process 7 is of job_12, process 8 of a step of job_1."""
-    (root / "proc/self").mkdir(parents=True)
-    (root / "proc/self/mountinfo").write_text(
+    return mounts(
+        root,
         "31 25 0:27 / /cg/freezer rw - cgroup cgroup rw,freezer\n"
-        "32 25 0:28 / /cg/cpu rw - cgroup cgroup rw,cpu\n"
+        "32 25 0:28 / /cg/cpu rw - cgroup cgroup rw,cpu\n",
+        {7: "2:freezer:/slurm/job_12\n1:cpu:/\n", 8: "2:freezer:/slurm/job_1/step_0\n1:cpu:/\n"},
     )
-    for pid, path in (("7", "/slurm/job_12"), ("8", "/slurm/job_1/step_0")):
-        (root / "proc" / pid).mkdir()
-        (root / "proc" / pid / "cgroup").write_text(f"2:freezer:{path}\n1:cpu:/\n")
 
 
 def test_the_process_of_job_12_is_not_in_job_1(tmp_path) -> None:
-    of_two_jobs(tmp_path)
-    mounted = cgroup.mounts(tmp_path)
+    mounted = of_two_jobs(tmp_path)
     assert cgroup.of_process(7, mounted, tmp_path, container_id="job_1") is None
     assert cgroup.of_process(7, mounted, tmp_path, path="/slurm/job_1") is None
     assert not cgroup.belongs_to(7, "job_1", tmp_path)
@@ -155,12 +148,11 @@ def test_the_process_of_job_12_is_not_in_job_1(tmp_path) -> None:
 
 
 def test_a_cgroup_at_a_path_has_the_processes_below(tmp_path) -> None:
-    of_two_jobs(tmp_path)
+    mounted = of_two_jobs(tmp_path)
     step = tmp_path / "cg/freezer/slurm/job_1/step_0"
     step.mkdir(parents=True)
     (step.parent / "cgroup.procs").write_text("5\n")
     (step / "cgroup.procs").write_text("8\n")
-    mounted = cgroup.mounts(tmp_path)
     found = cgroup.of_container(8, "x", "/slurm/job_1", mounted, tmp_path)
     assert found is not None
     assert found.directory("freezer") == Directory(step.parent, 1)
@@ -194,19 +186,14 @@ OTHER = "9c1b" * 16
     ],
 )
 def test_a_containers_cgroup_is_the_one_that_is_named_after_it(tmp_path, present, own) -> None:
-    (tmp_path / "proc/self").mkdir(parents=True)
-    (tmp_path / "proc/self/mountinfo").write_text(
-        "30 25 0:26 / /sys/fs/cgroup rw - cgroup2 cgroup rw\n"
-    )
-    (tmp_path / "proc/7").mkdir()
-    (tmp_path / "proc/7/cgroup").write_text(f"0::{present}\n")
+    mounted = mounts(tmp_path, V2, {7: f"0::{present}\n"})
     top = tmp_path / "sys/fs/cgroup"
     for folder in (top, *reversed((top / present[1:]).relative_to(top).parents)):
         (top / folder).mkdir(parents=True, exist_ok=True)
         (top / folder / "cgroup.procs").write_text("")
     (top / present[1:]).mkdir(exist_ok=True)
     (top / present[1:] / "cgroup.procs").write_text("7\n")
-    found = cgroup.of_process(7, cgroup.mounts(tmp_path), tmp_path, container_id=ID)
+    found = cgroup.of_process(7, mounted, tmp_path, container_id=ID)
     assert found is not None
     assert found.unified == top / own[1:]
     assert found.processes == [7]

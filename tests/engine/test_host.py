@@ -36,21 +36,22 @@ def own_machine(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Mach
 
 
 @pytest.mark.parametrize("own_machine", TREES, indirect=True)
+@pytest.mark.parametrize(
+    ("controller", "files", "usable"),
+    [
+        ("cpu", ({"cfs_quota_us": "130000"}, {"max": "130000 100000"}), 1.3),
+        ("cpuset", ({"effective_cpus": "1"}, {"cpus.effective": "1"}), 1),
+    ],
+)
 @pytest.mark.slow
-def test_quota_of_the_parent_bounds_the_host(own_machine) -> None:
+def test_limits_of_the_parent_bound_the_host(own_machine, controller, files, usable) -> None:
     found = groups(own_machine)
-    above = found[0].directory("cpu")
+    above = found[0].directory(controller)
     assert above is not None
-    parent = above[0].parent
-    if own_machine.version == 1:
-        (parent / "cpu.cfs_period_us").write_text("100000\n")
-        (parent / "cpu.cfs_quota_us").write_text("130000\n")
-    else:
-        (parent / "cpu.max").write_text("130000 100000\n")
-    assert (
-        usable_cpus(host.shared_cgroups(found, cgroup.mounts(own_machine.root)), own_machine.root)
-        == 1.3
-    )
+    for name, text in files[own_machine.version - 1].items():
+        (above.path.parent / f"{controller}.{name}").write_text(f"{text}\n")
+    shared = shared_cgroups(found, cgroup.mounts(own_machine.root))
+    assert usable_cpus(shared, own_machine.root) == usable
 
 
 def test_quota_of_one_container_does_not_bound_the_host(machine) -> None:
@@ -58,17 +59,3 @@ def test_quota_of_one_container_does_not_bound_the_host(machine) -> None:
     one = cgroup.of_process(machine.pid("cpus05"), mounted, machine.root)
     assert one is not None
     assert usable_cpus(shared_cgroups([one], mounted), machine.root) == 2
-
-
-@pytest.mark.parametrize("own_machine", TREES, indirect=True)
-@pytest.mark.slow
-def test_cpuset_of_the_parent_bounds_the_host(own_machine) -> None:
-    found = groups(own_machine)
-    above = found[0].directory("cpuset")
-    assert above is not None
-    name = "cpuset.effective_cpus" if own_machine.version == 1 else "cpuset.cpus.effective"
-    (above[0].parent / name).write_text("1\n")
-    assert (
-        usable_cpus(host.shared_cgroups(found, cgroup.mounts(own_machine.root)), own_machine.root)
-        == 1
-    )

@@ -22,6 +22,13 @@ def path(tmp_path: Path) -> Path:
     return tmp_path / "ctr.log"
 
 
+@pytest.fixture
+def flow(path: Path) -> FollowedFile:
+    """A log of one line, of a container that runs, and its follower."""
+    path.write_bytes(line(0, "a"))
+    return FollowedFile(path, 0.0, lambda: False)
+
+
 def texts(entries: list[bytes]) -> list[bytes]:
     return [entry.partition(b" ")[2] for entry in entries]
 
@@ -77,9 +84,7 @@ def test_lines_of_another_format_are_passed_over(path) -> None:
     assert texts(everything(path)) == [b"a\n", b"b\n"]
 
 
-def test_a_followed_log_gives_each_entry_once(path) -> None:
-    path.write_bytes(line(0, "a"))
-    flow = FollowedFile(path, 0.0, lambda: False)
+def test_a_followed_log_gives_each_entry_once(path, flow) -> None:
     assert texts(flow.take()) == [b"a\n"]
     assert flow.take() == []
     with path.open("ab") as file:
@@ -92,9 +97,7 @@ def test_a_followed_log_gives_each_entry_once(path) -> None:
     assert not flow.ended
 
 
-def test_a_log_goes_on_in_the_file_that_takes_its_place(path) -> None:
-    path.write_bytes(line(0, "a"))
-    flow = FollowedFile(path, 0.0, lambda: False)
+def test_a_log_goes_on_in_the_file_that_takes_its_place(path, flow) -> None:
     assert texts(flow.take()) == [b"a\n"]
     with path.open("ab") as file:
         file.write(line(1, "b"))
@@ -128,9 +131,7 @@ def test_too_much_at_once_is_told(path, monkeypatch) -> None:
     assert not flow.is_behind
 
 
-def test_a_closed_log_gives_nothing(path) -> None:
-    path.write_bytes(line(0, "a"))
-    flow = FollowedFile(path, 0.0, lambda: False)
+def test_a_closed_log_gives_nothing(flow) -> None:
     flow.close()
     assert flow.ended
     assert flow.take() == []
@@ -150,9 +151,7 @@ def test_a_settled_log_holds_no_file_open(path) -> None:
     assert flow.ended
 
 
-def test_a_log_that_was_removed_ends_nothing(path) -> None:
-    path.write_bytes(line(0, "a"))
-    flow = FollowedFile(path, 0.0, lambda: False)
+def test_a_log_that_was_removed_ends_nothing(path, flow) -> None:
     assert texts(flow.take()) == [b"a\n"]
     path.unlink()
     assert flow.take() == []

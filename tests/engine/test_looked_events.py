@@ -31,49 +31,38 @@ def life(
     )
 
 
-def seen(events: list[Event]) -> list[tuple[str, str, int | None]]:
-    return [(one.container_id, one.action, one.nanos) for one in events]
+RUNS = life("a", 5)
+STANDS = replace(RUNS, state="paused")
 
 
-def test_a_container_that_starts_and_ends_between_two_looks_does_both() -> None:
-    one = life("a", 5, 7, 3)
-    assert seen(changes({}, {"a": one})) == [("a", "start", 5 * S), ("a", "exit", 7 * S)]
-    assert changes({}, {"a": one})[1].exit_code == 3
-
-
-def test_nothing_has_happened_to_what_is_as_before() -> None:
-    assert changes({"a": life("a", 5)}, {"a": life("a", 5)}) == []
-
-
-def test_a_container_out_of_memory_says_so_before_it_ends() -> None:
-    before, now = life("a", 5), life("a", 5, 9, 137, "OOMKilled")
-    assert [one.action for one in changes({"a": before}, {"a": now})] == ["oom", "exit"]
-
-
-def test_a_container_that_is_gone_has_ended_at_an_unknown_time() -> None:
-    found = changes({"a": life("a", 5)}, {})
-    assert [(one.action, one.nanos, one.exit_code) for one in found] == [
-        ("exit", None, None),
-        ("remove", None, None),
-    ]
-    assert [one.action for one in changes({"a": life("a", 5, 6, 0)}, {})] == ["remove"]
-
-
-def test_one_that_was_only_created_has_not_started() -> None:
-    assert changes({}, {"a": life("a")}) == []
-
-
-def test_events_come_in_order_of_time() -> None:
-    now = {"a": life("a", 5, 9, 0), "b": life("b", 6)}
-    assert [one.container_id for one in changes({}, now)] == ["a", "b", "a"]
-
-
-def test_a_pause_is_told_where_it_is_looked_at() -> None:
-    runs = life("a", 5)
-    stands = replace(runs, state="paused")
-    assert [one.action for one in changes({"a": runs}, {"a": stands})] == ["pause"]
-    assert [one.action for one in changes({"a": stands}, {"a": runs})] == ["unpause"]
-    assert changes({"a": stands}, {"a": stands}) == []
+@pytest.mark.parametrize(
+    ("before", "now", "told"),
+    [
+        ([RUNS], [RUNS], []),
+        ([], [life("a")], []),  # it is only created
+        ([], [life("a", 5, 7, 3)], [("a", "start", 5 * S, None), ("a", "exit", 7 * S, 3)]),
+        ([life("a", 5, 6)], [life("a", 7)], [("a", "start", 7 * S, None)]),
+        (
+            [RUNS],
+            [life("a", 5, 9, 137, "OOMKilled")],
+            [("a", "oom", 9 * S, None), ("a", "exit", 9 * S, 137)],
+        ),
+        ([RUNS], [], [("a", "exit", None, None), ("a", "remove", None, None)]),
+        ([life("a", 5, 6, 0)], [], [("a", "remove", None, None)]),
+        ([RUNS], [STANDS], [("a", "pause", None, None)]),
+        ([STANDS], [RUNS], [("a", "unpause", None, None)]),
+        ([STANDS], [STANDS], []),
+        (
+            [],
+            [life("a", 5, 9, 0), life("b", 6)],
+            [("a", "start", 5 * S, None), ("b", "start", 6 * S, None), ("a", "exit", 9 * S, 0)],
+        ),
+    ],
+)
+def test_what_has_happened_between_two_looks(before, now, told) -> None:
+    """What is gone has ended at an unknown time; a container out of memory says so first."""
+    found = changes({one.id: one for one in before}, {one.id: one for one in now})
+    assert [(one.container_id, one.action, one.nanos, one.exit_code) for one in found] == told
 
 
 @pytest.mark.parametrize(("times", "action"), [((4, 6), "start"), ((6, 10), "exit")])
@@ -82,11 +71,6 @@ def test_past_events_are_those_between_two_times(runtime, times, action) -> None
     runtime.end("a1")
     runtime.containers["a1"].finished_at = 9 * S
     assert [one.action for one in CriEngine(runtime.url).past_events(*times)] == [action]
-
-
-def test_one_that_starts_again_does_so_with_the_same_id() -> None:
-    before, now = life("a", 5, 6), life("a", 7)
-    assert seen(changes({"a": before}, {"a": now})) == [("a", "start", 7 * S)]
 
 
 class Follower:

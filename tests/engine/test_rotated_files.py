@@ -36,6 +36,9 @@ class Log:
             file.write(path.read_bytes())
         path.unlink()
 
+    def read(self, since: float = 0.0) -> list[str]:
+        return texts([entry for entries in read_log(self.path, since) for entry in entries])
+
     def follow(self, *, is_new_only: bool = False) -> FollowedFile:
         return FollowedFile(self.path, 0.0, lambda: False, is_new_only=is_new_only)
 
@@ -69,16 +72,14 @@ def test_rotated_files_are_read_first_but_for_packed_ones(log) -> None:
         if log.rotations == 1:
             log.pack(old)
     log.line()
-    found = [entry for entries in read_log(log.path, 0.0) for entry in entries]
-    assert texts(found) == ["2", "3", "4"]
+    assert log.read() == ["2", "3", "4"]
 
 
 def test_files_from_before_the_time_are_passed_over(log) -> None:
     log.line()
     os.utime(log.rotate(), (1.0, 1.0))
     log.line()
-    found = [entry for entries in read_log(log.path, 100.0) for entry in entries]
-    assert texts(found) == ["2"]
+    assert log.read(since=100.0) == ["2"]
 
 
 def test_other_files_are_no_rotated_ones(log) -> None:

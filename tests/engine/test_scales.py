@@ -3,7 +3,6 @@
 import pytest
 from helpers.located_containers import located
 
-from dltools.engine.limits.cpu_limits import recorded_settings
 from dltools.engine.limits.limit_fields import recorded_limits, setting_updates
 from dltools.engine.scales import asked_weight, quota_in_cores, weight_from_v2, weight_to_v2
 
@@ -36,20 +35,6 @@ def test_nano_cpus_come_back_as_the_same_cores() -> None:
     for cores in (0.01, 0.5, 1.3, 64.0):
         (fields,) = setting_updates(located(NanoCpus=1), {"cpus": cores}, 64)
         assert recorded_limits(fields)["cpus"] == cores
-
-
-@pytest.mark.parametrize(
-    ("fields", "weight"), [({}, 1024), ({"CpuShares": 0}, 1024), ({"CpuShares": 512}, 512)]
-)
-def test_a_container_without_shares_has_the_default_weight(fields, weight) -> None:
-    assert recorded_settings(located(**fields))["weight"] == weight
-
-
-@pytest.mark.parametrize(
-    ("weight", "steps"), [(1024, 100), (512, 50), (2, 1), (300, 29), (262_144, 10_000)]
-)
-def test_version_2_has_the_nearest_step(weight, steps) -> None:
-    assert weight_to_v2(weight) == steps
 
 
 @pytest.mark.parametrize("steps", [1, 50, 100, 9999, 10_000])

@@ -116,3 +116,30 @@ def test_values_of_other_types_are_damage(records, tmp_path, changes) -> None:
 def test_a_field_without_a_default_must_be_there(name) -> None:
     with pytest.raises(ValueError, match=f"it lacks fields: {name}"):
         decode(Whole, {key: value for key, value in LEAST.items() if key != name})
+
+
+WHOLE = json.dumps({"v": 1, **LEAST})
+BROKEN = {
+    "empty": "",
+    "cut": WHOLE[:-9],
+    "not UTF-8": b"\xff\xfe",
+    "a number": "3",
+    "null": "null",
+    "a list": "[]",
+    "lists without end": "[" * 100_000,
+    "no version": json.dumps(LEAST),
+    "another version": WHOLE.replace("1", "2", 1),
+    "a name that is no text": WHOLE.replace("job", "\\ud800"),
+}
+
+
+@pytest.mark.parametrize("text", BROKEN.values(), ids=BROKEN.keys())
+def test_what_is_no_record_is_damage(records, tmp_path, text) -> None:
+    records.write(FULL)
+    path = tmp_path / "state" / "wholes" / "x.json"
+    path.write_bytes(text if isinstance(text, bytes) else text.encode())
+    with pytest.raises(DataError, match=f"^{path}: damaged record of a whole: "):
+        records.all()
+    with pytest.raises(DataError, match="damaged record of a whole"):
+        records.find("x")
+    assert list(records.readable()) == [FULL]

@@ -41,22 +41,15 @@ def test_a_missing_extra_is_named(monkeypatch) -> None:
     )
 
 
-def test_a_missing_socket_is_named(tmp_path) -> None:
-    with pytest.raises(UnavailableError, match="no such socket; is the runtime running"):
-        CriEngine(f"cri://{tmp_path}/none")
-
-
-def test_a_file_that_is_no_socket_is_named(tmp_path) -> None:
+@pytest.mark.parametrize(
+    ("name", "why"), [("none", "no such socket; "), ("file", ""), ("socket without a listener", "")]
+)
+def test_a_socket_where_nothing_listens_is_named(tmp_path, name, why) -> None:
     (tmp_path / "file").touch()
-    with pytest.raises(UnavailableError, match="is the runtime running"):
-        CriEngine(f"cri://{tmp_path}/file")
-
-
-def test_a_socket_where_nothing_listens_is_named(tmp_path) -> None:
     with socket.socket(socket.AF_UNIX) as bound:
-        bound.bind(str(tmp_path / "sock"))
-    with pytest.raises(UnavailableError, match="is the runtime running"):
-        CriEngine(f"cri://{tmp_path}/sock")
+        bound.bind(f"{tmp_path}/socket without a listener")
+    with pytest.raises(UnavailableError, match=f"{why}is the runtime running"):
+        CriEngine(f"cri://{tmp_path}/{name}")
 
 
 def test_a_containerd_without_cri_is_named(tmp_path) -> None:

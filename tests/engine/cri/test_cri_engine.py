@@ -167,24 +167,23 @@ def test_a_cpu_list_is_kubelets_and_not_on_record(engine, runtime) -> None:
     assert engine.inspect("a1").recorded.get("cpuset") is None
 
 
-def test_a_quota_and_a_weight_are_set_at_once(engine, runtime) -> None:
-    runtime.add("a1", info=spec())
-    set_limits(engine, "a1", {"cpus": 0.5, "weight": 100.0})
-    assert runtime.updates == [
-        ("a1", {"cpu_quota": 50_000, "cpu_period": 100_000, "cpu_shares": 100})
-    ]
-
-
-def test_no_quota_is_minus_one(engine, runtime) -> None:
-    runtime.add("a1", info=spec(quota=50_000, period=50_000))
-    set_limits(engine, "a1", {"cpus": None})
-    assert runtime.updates == [("a1", {"cpu_quota": -1, "cpu_period": 50_000})]
-
-
-def test_a_small_quota_of_a_short_period_gets_a_longer_one(engine, runtime) -> None:
-    runtime.add("a1", info=spec(quota=10_000, period=10_000))
-    set_limits(engine, "a1", {"cpus": 0.05})
-    assert runtime.updates == [("a1", {"cpu_quota": 5_000, "cpu_period": 100_000})]
+@pytest.mark.parametrize(
+    ("before", "wanted", "sent"),
+    [
+        (
+            {},
+            {"cpus": 0.5, "weight": 100.0},
+            {"cpu_quota": 50_000, "cpu_period": 100_000, "cpu_shares": 100},
+        ),
+        ({"period": 50_000}, {"cpus": None}, {"cpu_quota": -1, "cpu_period": 50_000}),
+        ({"period": 10_000}, {"cpus": 0.05}, {"cpu_quota": 5_000, "cpu_period": 100_000}),
+    ],
+    ids=["both at once", "no quota", "a small quota of a short period"],
+)
+def test_limits_are_sent_in_the_runtimes_fields(engine, runtime, before, wanted, sent) -> None:
+    runtime.add("a1", info=spec(quota=10_000, **before))
+    set_limits(engine, "a1", wanted)
+    assert runtime.updates == [("a1", sent)]
 
 
 @pytest.mark.parametrize("cpus", [None, 1.5])

@@ -68,7 +68,7 @@ def test_the_record_may_differ_from_what_is_in_force(tmp_path) -> None:
     ],
 )
 def test_the_inspection_tells_quota_and_weight(started, cpus) -> None:
-    for shares, weight in ((0, 1024.0), (512, 512.0)):
+    for shares, weight in ((None, 1024.0), (0, 1024.0), (512, 512.0)):
         found = settings_in_force(located(**started, CpuShares=shares))
         assert found == {"cpus": cpus, "weight": weight, "cpuset": None}
 
@@ -168,8 +168,8 @@ def test_fewer_cpus_than_busy_threads_are_unfit(tmp_path, monkeypatch, busy, is_
 
 
 @pytest.fixture
-def engine(fake_engine: FakeEngine, monkeypatch: pytest.MonkeyPatch) -> Engine:
-    monkeypatch.setenv("DOCKER_HOST", fake_engine.url)
+def engine(fake_engine: FakeEngine) -> Engine:
+    del fake_engine
     return DockerEngine()
 
 

@@ -1,7 +1,7 @@
 """What differs from Docker behind the same API, on an engine that is not there."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
@@ -73,8 +73,9 @@ class FakePodman(FakeEngine):
 
 
 @pytest.fixture
-def fake(tmp_path: Path) -> FakePodman:
-    return FakePodman(tmp_path / "fake.sock")
+def fake(tmp_path: Path) -> Iterator[FakePodman]:
+    with FakePodman(tmp_path / "fake.sock") as made:
+        yield made
 
 
 def opened(fake: FakePodman, server: str = "Libpod/5.4.2 (linux)") -> Engine:
@@ -83,32 +84,27 @@ def opened(fake: FakePodman, server: str = "Libpod/5.4.2 (linux)") -> Engine:
 
 
 def test_the_first_answer_says_which_engine_it_is(fake) -> None:
-    with fake:
-        assert type(open_engine(Address(fake.url, "--host"))) is DockerEngine
-        assert [one.partition("?")[0] for one in fake.asked] == ["GET /version", "GET /v1.41/info"]
-        assert isinstance(opened(fake), PodmanEngine)
-        assert isinstance(open_engine(Address(fake.url, "--host"), patience_s=1.0), PodmanEngine)
-        assert opened(fake).version.startswith("Podman")
+    assert type(open_engine(Address(fake.url, "--host"))) is DockerEngine
+    assert [one.partition("?")[0] for one in fake.asked] == ["GET /version", "GET /v1.41/info"]
+    assert isinstance(opened(fake), PodmanEngine)
+    assert isinstance(open_engine(Address(fake.url, "--host"), patience_s=1.0), PodmanEngine)
+    assert opened(fake).version.startswith("Podman")
 
 
 def test_it_is_known_again_although_its_id_changes(fake) -> None:
-    with fake:
-        fake.id = "first"
-        one = opened(fake)
-        fake.id = "second"
-        assert one.id == opened(fake).id
-        assert "/var/lib/containers/storage" in one.id
+    fake.id = "first"
+    one = opened(fake)
+    fake.id = "second"
+    assert one.id == opened(fake).id
+    assert "/var/lib/containers/storage" in one.id
 
 
 def test_lists_ask_for_paused_containers_too(fake) -> None:
-    with fake:
-        engine = opened(fake)
-        fake.asked.clear()
-        engine.containers(["a=b"], ["x"])
-        engine.containers()
-        asked = [
-            parse_qs(urlsplit(one.partition(" ")[2]).query)["filters"][0] for one in fake.asked
-        ]
+    engine = opened(fake)
+    fake.asked.clear()
+    engine.containers(["a=b"], ["x"])
+    engine.containers()
+    asked = [parse_qs(urlsplit(one.partition(" ")[2]).query)["filters"][0] for one in fake.asked]
     states = ["running", "paused"]
     assert list(map(json.loads, asked)) == [
         {"label": ["a=b"], "name": ["x"], "status": states},
@@ -117,29 +113,26 @@ def test_lists_ask_for_paused_containers_too(fake) -> None:
 
 
 def test_limits_are_set_by_its_own_api(fake) -> None:
-    with fake:
-        engine = opened(fake)
-        assert isinstance(engine, PodmanEngine)
-        engine.update(ID, {"CpuPeriod": 100_000, "CpuQuota": -1, "CpusetCpus": "0-3"})
-        assert fake.updates == [{"cpu": {"period": 100_000, "quota": -1, "cpus": "0-3"}}]
+    engine = opened(fake)
+    assert isinstance(engine, PodmanEngine)
+    engine.update(ID, {"CpuPeriod": 100_000, "CpuQuota": -1, "CpusetCpus": "0-3"})
+    assert fake.updates == [{"cpu": {"period": 100_000, "quota": -1, "cpus": "0-3"}}]
 
 
 def test_no_quota_is_set_with_its_period(fake) -> None:
     """crun of Debian 12 leaves cpu.max as it is where the period is missing."""
-    with fake:
-        engine = opened(fake)
-        engine.set_limits(Locator(engine).find(ID), {"cpus": None}, lambda: True)
-        assert fake.updates == [{"cpu": {"period": 100_000, "quota": -1}}]
+    engine = opened(fake)
+    engine.set_limits(Locator(engine).find(ID), {"cpus": None}, lambda: True)
+    assert fake.updates == [{"cpu": {"period": 100_000, "quota": -1}}]
 
 
 def test_its_quota_is_no_nano_cpus(fake) -> None:
-    with fake:
-        fake.host_config |= {"NanoCpus": 1_500_000_000, "CpuQuota": 150_000, "CpuPeriod": 100_000}
-        container = opened(fake).inspect(ID)
-        assert "NanoCpus" not in container.limit_fields
-        assert container.recorded["cpus"] == 1.5
-        fake.host_config |= {"NanoCpus": -10_000, "CpuQuota": -1}
-        assert opened(fake).inspect(ID).recorded["cpus"] is None
+    fake.host_config |= {"NanoCpus": 1_500_000_000, "CpuQuota": 150_000, "CpuPeriod": 100_000}
+    container = opened(fake).inspect(ID)
+    assert "NanoCpus" not in container.limit_fields
+    assert container.recorded["cpus"] == 1.5
+    fake.host_config |= {"NanoCpus": -10_000, "CpuQuota": -1}
+    assert opened(fake).inspect(ID).recorded["cpus"] is None
 
 
 @pytest.mark.parametrize("server", ["Libpod/4.3.1 (linux)", "Docker/20.10.24 (linux)"])
@@ -150,59 +143,54 @@ def test_a_pause_that_lost_a_race_is_tried_again(fake, server, losses, replace_s
     said = "`/usr/bin/runc pause 4f2a` failed: exit status 1"
     if server.startswith("Docker"):
         said = "Cannot pause container 4f2a: OCI runtime pause failed: unable to freeze: unknown"
-    with fake:
-        engine = opened(fake, server)
-        fake.lost_races = [said] * losses
-        if losses > 3:
-            with pytest.raises(RefusedError, match=r"freeze|exit status"):
-                engine.pause(ID)
-        else:
+    engine = opened(fake, server)
+    fake.lost_races = [said] * losses
+    if losses > 3:
+        with pytest.raises(RefusedError, match=r"freeze|exit status"):
             engine.pause(ID)
-        assert fake.state == ("running" if losses > 3 else "paused")
+    else:
+        engine.pause(ID)
+    assert fake.state == ("running" if losses > 3 else "paused")
 
 
 def test_a_second_pause_is_done(fake) -> None:
-    with fake:
-        engine = opened(fake)
+    engine = opened(fake)
+    engine.pause(ID)
+    engine.pause(ID)
+    assert fake.state == "paused"
+    fake.faults = {"POST /pause": 500}
+    fake.state = "running"
+    with pytest.raises(RefusedError):
         engine.pause(ID)
-        engine.pause(ID)
-        assert fake.state == "paused"
-        fake.faults = {"POST /pause": 500}
-        fake.state = "running"
-        with pytest.raises(RefusedError):
-            engine.pause(ID)
 
 
 def test_a_request_that_is_unknown_is_no_container_that_is_gone(fake) -> None:
-    with fake:
-        engine = opened(fake)
-        fake.unknown = ("/update",)
-        assert isinstance(engine, PodmanEngine)
-        with pytest.raises(RefusedError, match="does not know this request: Not Found"):
-            engine.update(ID, {"CpuShares": 2})
-        fake.is_there = False
-        with pytest.raises(GoneError):
-            engine.inspect(ID)
+    engine = opened(fake)
+    fake.unknown = ("/update",)
+    assert isinstance(engine, PodmanEngine)
+    with pytest.raises(RefusedError, match="does not know this request: Not Found"):
+        engine.update(ID, {"CpuShares": 2})
+    fake.is_there = False
+    with pytest.raises(GoneError):
+        engine.inspect(ID)
 
 
 def test_it_tells_no_past(fake) -> None:
-    with fake:
-        engine = opened(fake)
-        fake.asked.clear()
-        assert engine.past_events(0, 1) == []
-        assert fake.asked == []
+    engine = opened(fake)
+    fake.asked.clear()
+    assert engine.past_events(0, 1) == []
+    assert fake.asked == []
 
 
 def test_a_stream_begins_where_it_was_asked_to(fake) -> None:
     """As seen in 4.3 and 5.4: some events from before the time come first."""
     fake.ends_events = True
     fake.events = [("die", 9.9), ("start", 10.0), ("die", 12.5)]
-    with fake:
-        found = opened(fake).events(10.0)
-        assert [(one.action, one.nanos) for one in found] == [
-            ("start", 10_000_000_000),
-            ("exit", 12_500_000_000),
-        ]
+    found = opened(fake).events(10.0)
+    assert [(one.action, one.nanos) for one in found] == [
+        ("start", 10_000_000_000),
+        ("exit", 12_500_000_000),
+    ]
 
 
 @pytest.mark.parametrize(
@@ -211,16 +199,14 @@ def test_a_stream_begins_where_it_was_asked_to(fake) -> None:
      ("Libpod/5.10.0-dev (linux)", True), ("Libpod/6.0.1 (linux)", True)],
 )  # fmt: skip
 def test_a_restart_keeps_limits_from_version_5_4_on(fake, server, keeps) -> None:
-    with fake:
-        assert opened(fake, server).capabilities.keeps is keeps
-        fake.database = "boltdb"
-        assert opened(fake, server).capabilities.keeps is False
+    assert opened(fake, server).capabilities.keeps is keeps
+    fake.database = "boltdb"
+    assert opened(fake, server).capabilities.keeps is False
 
 
 @pytest.mark.parametrize("server", ["Libpod/5.1.0 (linux)", "Libpod/5.3.2 (linux)"])
 def test_a_version_that_forgets_other_limits_sets_none(fake, server) -> None:
-    with fake:
-        engine = opened(fake, server)
+    engine = opened(fake, server)
     refused = unsupported(action({"weight": 2.0}), engine.host, engine.capabilities)
     assert refused == (
         "the engine of host fake-host cannot set cpu_weight: Podman 5.1 to 5.3 forgets a "
@@ -243,8 +229,7 @@ ROOTLESS = "rootless, and needs cgroup version 2 with the controllers cpu and cp
 )
 def test_without_root_it_can_do_what_is_delegated(fake, cgroups, limits, pauses) -> None:
     fake.rootless, fake.cgroups = True, cgroups
-    with fake:
-        engine = opened(fake)
+    engine = opened(fake)
     can = engine.capabilities
     assert (can.limits, can.pauses) == (limits, pauses)
     refused = unsupported(action({"cpuset": "0"}), engine.host, can)
@@ -258,13 +243,12 @@ def test_a_weight_in_a_scope_of_its_own_is_refused_before_it_is_sent(
     """As crun does it under systemd, on version 2."""
     monkeypatch.setattr(podman_engine, "is_alone_in_scope", lambda *_: is_alone)
     fake.first.pid = 1
-    with fake:
-        engine = opened(fake)
-        container = engine.inspect(ID)
-        missing = engine.capabilities.missing(container)
-        actuator = EngineActuator(engine, Journal(tmp_path / "j"), Rotation(engine, tmp_path / "r"))
-        (weighed,) = actuator.apply(plan_of(action({"weight": 2.0})), lambda _: None)
-        (capped,) = actuator.apply(plan_of(action({"cpus": 1.0})), lambda _: None)
+    engine = opened(fake)
+    container = engine.inspect(ID)
+    missing = engine.capabilities.missing(container)
+    actuator = EngineActuator(engine, Journal(tmp_path / "j"), Rotation(engine, tmp_path / "r"))
+    (weighed,) = actuator.apply(plan_of(action({"weight": 2.0})), lambda _: None)
+    (capped,) = actuator.apply(plan_of(action({"cpus": 1.0})), lambda _: None)
     assert missing == (["cpu_weight", "move"] if is_alone else ["move"])
     assert weighed.status is (Status.SKIPPED if is_alone else Status.APPLIED)
     assert (weighed.error == podman_engine._ALONE) is is_alone
@@ -333,21 +317,20 @@ def test_it_does_not_change_the_container_that_it_runs_in(tmp_path) -> None:
 def test_what_is_set_on_a_stopped_container_counts_although_it_is_not_shown(fake) -> None:
     fake.state = "exited"
     fake.host_config |= {"CpuQuota": 40_000, "CpuPeriod": 100_000, "CpusetCpus": "0"}
-    with fake:
-        engine = opened(fake)
-        located = Locator(engine).find(ID)
-        original = {"CpuQuota": 0, "CpuPeriod": 0, "CpuShares": 0, "CpusetCpus": ""}
-        wanted: Limits = {"weight": 1024.0, "cpuset": None}
-        engine.set_limits(located, wanted, lambda: True, Original(original, {}))
-        assert settings_in_force(Locator(engine).find(ID)) == {
-            "cpus": None,
-            "weight": 1024.0,
-            "cpuset": None,
-        }
-        assert len(fake.updates) == 1
-        opened(fake, "Libpod/4.3.1 (linux)").set_limits(
-            located, wanted, lambda: True, Original(original, {})
-        )
-        assert len(fake.updates) == 1, "it keeps no limits: there is nothing to restore"
-        fake.started = "2020-01-01T00:00:01.000000001Z"
-        assert settings_in_force(Locator(engine).find(ID))["cpus"] == 0.4
+    engine = opened(fake)
+    located = Locator(engine).find(ID)
+    original = {"CpuQuota": 0, "CpuPeriod": 0, "CpuShares": 0, "CpusetCpus": ""}
+    wanted: Limits = {"weight": 1024.0, "cpuset": None}
+    engine.set_limits(located, wanted, lambda: True, Original(original, {}))
+    assert settings_in_force(Locator(engine).find(ID)) == {
+        "cpus": None,
+        "weight": 1024.0,
+        "cpuset": None,
+    }
+    assert len(fake.updates) == 1
+    opened(fake, "Libpod/4.3.1 (linux)").set_limits(
+        located, wanted, lambda: True, Original(original, {})
+    )
+    assert len(fake.updates) == 1, "it keeps no limits: there is nothing to restore"
+    fake.started = "2020-01-01T00:00:01.000000001Z"
+    assert settings_in_force(Locator(engine).find(ID))["cpus"] == 0.4
