@@ -187,7 +187,8 @@ def replace_sleep(monkeypatch: pytest.MonkeyPatch) -> ReplaceSleep:
 
 
 @pytest.fixture
-def fake_engine(tmp_path: Path) -> Iterator[FakeEngine]:
-    """A Docker engine that is not there: one container, and faults on demand."""
+def fake_engine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeEngine]:
+    """A Docker engine that is not there: one container, and faults on demand. Tools find it."""
     with FakeEngine(tmp_path / "docker.sock") as fake:
+        monkeypatch.setenv("DOCKER_HOST", fake.url)
         yield fake

@@ -13,8 +13,8 @@ from dltools.engine.journal import Journal
 
 
 @pytest.fixture
-def engine(fake_engine: FakeEngine, monkeypatch: pytest.MonkeyPatch) -> DockerEngine:
-    monkeypatch.setenv("DOCKER_HOST", fake_engine.url)
+def engine(fake_engine: FakeEngine) -> DockerEngine:
+    del fake_engine
     return DockerEngine()
 
 

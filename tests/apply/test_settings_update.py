@@ -144,8 +144,8 @@ def test_results_are_printed_before_the_engine_goes_away(tool, fake_engine) -> N
             fake_engine.faults |= {f"GET {ID}/json": 0, "POST /update": 0}
 
     fake_engine.after_update = leave_at_the_second
-    env = {"DOCKER_HOST": fake_engine.url, "DLTOOLS_PATIENCE": "0"}
-    done = tool("dl-apply", input=plan({"cpus": 1.5}, {"weight": 300}), env=env)
+    given = plan({"cpus": 1.5}, {"weight": 300})
+    done = tool("dl-apply", input=given, env={"DLTOOLS_PATIENCE": "0"})
     assert done.returncode == 69
     assert "no Docker engine" in complaint(done.stderr)
     assert records(done.stdout)[0]["status"] == "applied"

@@ -56,7 +56,8 @@ class World:
         self.order.remove(name)
         self.frozen_since.pop(name, None)
 
-    def go(self, seconds: float) -> None:
+    def go(self, seconds: float) -> set[str]:
+        """Let time pass, and return who runs then."""
         for _ in range(round(seconds / CHECK_S)):
             self.now += CHECK_S
             running = self.running()
@@ -72,6 +73,7 @@ class World:
             }
             self.order.look(self.now, uses, self.idle_s)
             self._note()
+        return self.running()
 
     def running(self) -> set[str]:
         return {t.container_id for t in self.order.turns if self.order.may_run(t.container_id)}
@@ -142,13 +144,11 @@ def test_a_newcomer_does_not_cut_the_turn_that_follows_one() -> None:
     world.go(2)
     world.plan("c", "a", "b")
     assert world.running() == {"c"}
-    world.go(8)
-    assert world.running() == {"b"}
+    assert world.go(8) == {"b"}
     world.go(1)
     world.plan("d", "c", "a", "b")
     assert world.running() == {"b"}
-    world.go(7)
-    assert world.running() == {"d"}
+    assert world.go(7) == {"d"}
 
 
 def test_whose_turn_was_cut_short_has_not_lost_it() -> None:
@@ -157,10 +157,8 @@ def test_whose_turn_was_cut_short_has_not_lost_it() -> None:
     world.go(10)  # b since 8
     world.plan("c", "a", "b")
     assert world.running() == {"c"}
-    world.go(8)
-    assert world.running() == {"a"}
-    world.go(8)
-    assert world.running() == {"b"}
+    assert world.go(8) == {"a"}
+    assert world.go(8) == {"b"}
     world.plan("d", "c", "a", "b")
     world.go(15)
     assert [name for _, name in world.log] == ["a", "b", "c", "a", "b", "d", "c"]
@@ -169,10 +167,8 @@ def test_whose_turn_was_cut_short_has_not_lost_it() -> None:
 def test_who_sleeps_gives_its_turn_up_and_is_not_frozen() -> None:
     world = World(busy={"a": 0.0})
     world.plan("a", "b")
-    world.go(2)
-    assert world.running() == {"a", "b"}
-    world.go(20)
-    assert world.running() == {"a", "b"}
+    assert world.go(2) == {"a", "b"}
+    assert world.go(20) == {"a", "b"}
 
 
 @pytest.mark.parametrize("others", [0.0, 10.0])
@@ -180,13 +176,10 @@ def test_who_wakes_is_next_when_the_turn_ends(others) -> None:
     """Also where other programs leave it a tenth of a CPU."""
     world = World(cpus=2.0, others=others, busy={"a": 0.0, "b": 1.0, "c": 1.0})
     world.plan("a", "b", "c")
-    world.go(3)
-    assert world.running() == {"a", "b"}
+    assert world.go(3) == {"a", "b"}
     world.busy["a"] = 1.0
-    world.go(2)
-    assert world.running() == {"b"}
-    world.go(5)
-    assert world.running() == {"a"}
+    assert world.go(2) == {"b"}
+    assert world.go(5) == {"a"}
 
 
 def test_bursts_of_a_notebook_do_not_wake_it() -> None:
@@ -200,10 +193,8 @@ def test_who_waits_for_cpus_that_other_programs_use_does_not_sleep() -> None:
     """Ten busy threads of others leave a container 0.17 of two CPUs: it took itself out of turn."""
     world = World(cpus=2.0, others=10.0)
     world.plan("a", "b")
-    world.go(7)
-    assert world.running() == {"a"}
-    world.go(8)
-    assert world.running() == {"b"}
+    assert world.go(7) == {"a"}
+    assert world.go(8) == {"b"}
 
 
 def test_a_turn_that_leaves_a_cpu_idle_has_room_for_the_next_group() -> None:
@@ -215,32 +206,26 @@ def test_a_turn_that_leaves_a_cpu_idle_has_room_for_the_next_group() -> None:
     assert world.running() == {"c"} or world.running() == {"b"}
     while world.running() != {"c"}:
         world.go(0.25)
-    world.go(1.25)
-    assert world.running() == {"c", "a"}
+    assert world.go(1.25) == {"c", "a"}
     world.plan("c", "b", "a", seconds=10.0)  # a plan in between changes nothing
     assert world.running() == {"c", "a"}
     world.busy["c"] = 2.0
-    world.go(0.25)
-    assert world.running() == {"c"}
+    assert world.go(0.25) == {"c"}
     world.busy["c"] = 1.0
-    world.go(3)
-    assert world.running() == {"c"}  # it has needed the room itself in this turn
-    world.go(6)
-    assert world.running() == {"a"}  # to run beside was no turn
+    assert world.go(3) == {"c"}  # it has needed the room itself in this turn
+    assert world.go(6) == {"a"}  # to run beside was no turn
 
 
 def test_groups_join_until_no_cpu_is_idle() -> None:
     world = World(cpus=8.0, idle_s=0.0, busy=dict.fromkeys("abcdef", 2.0))
     world.plan(*"abcdef", seconds=60.0)
-    world.go(10)
-    assert world.running() == set("abcd")
+    assert world.go(10) == set("abcd")
 
 
 def test_nobody_joins_where_use_or_idle_time_is_unknown() -> None:
     world = World(cpus=4.0, busy={"a": 1.0})
     world.plan("a", "b", seconds=20.0)
-    world.go(5)
-    assert world.running() == {"a"}
+    assert world.go(5) == {"a"}
 
 
 def test_the_only_one_awake_runs_on() -> None:

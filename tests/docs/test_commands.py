@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 import typer
 from helpers.fake_engine import FakeEngine
-from helpers.tools import TOOLS, Tools, command, environment
+from helpers.tools import TOOLS, Tools, environment, write_scripts
 
 ROOT = Path(__file__).parents[2]
 RECORDING = ROOT / "samples/digits/recording.parquet"
@@ -152,6 +152,7 @@ def is_run(line: str) -> bool:
 @pytest.fixture
 def place(tmp_path: Path, fake_engine: FakeEngine, tool: Tools) -> Path:
     """A folder with all files that the pages name, and the tools in `bin`."""
+    del fake_engine
     log = "".join(f"epoch {epoch}: loss {1 / epoch:.4f}\n" for epoch in range(1, 121))
     for name in ("gru", "vae", "job"):
         (tmp_path / f"{name}.log").write_text(log)
@@ -160,13 +161,8 @@ def place(tmp_path: Path, fake_engine: FakeEngine, tool: Tools) -> Path:
     (tmp_path / "node_exporter").mkdir()
     for name in ("recordings-a", "recordings-b", "dltools/recordings"):
         assert tool("dl-probe", tmp_path / "gru.log", "-o", f"{tmp_path / name}/").returncode == 0
-    (tmp_path / "bin").mkdir()
-    for name in TOOLS:
-        once = 'case " $* " in *" -i "*) set -- "$@" -c 1;; esac\n' if name == "dl-probe" else ""
-        script = tmp_path / "bin" / name
-        script.write_text(f'#!/bin/sh\n{once}exec {shlex.join(command(name))} "$@"\n')
-        script.chmod(0o755)
-    (tmp_path / "engine").write_text(fake_engine.url)
+    once = 'case " $* " in *" -i "*) set -- "$@" -c 1;; esac\n'
+    write_scripts(tmp_path / "bin", {"dl-probe": once})
     return tmp_path
 
 
@@ -175,7 +171,6 @@ def place(tmp_path: Path, fake_engine: FakeEngine, tool: Tools) -> Path:
 def test_each_line_runs(page, place) -> None:
     env = environment(
         PATH=f"{place / 'bin'}:{Path('/usr/bin')}:/bin",
-        DOCKER_HOST=(place / "engine").read_text(),
         EDITOR="true",
         XDG_STATE_HOME=str(place / "state"),
         NO_COLOR="1",

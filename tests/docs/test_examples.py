@@ -1,6 +1,5 @@
 """The jq programs of the documentation print something, whatever settings a plan makes."""
 
-import io
 import os
 import re
 import shutil
@@ -8,9 +7,9 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from helpers.encoding import decode, encode
 
 from dltools.observations.formats.jsonl import FORMAT as JSONL
-from dltools.observations.formats.registry import read_table
 from dltools.plan.realisation.mode import Mode
 
 ROOT = Path(__file__).parents[2]
@@ -35,11 +34,7 @@ def printed(program: str, records: bytes) -> list[list[str]]:
 
 
 def observations() -> bytes:
-    out = io.BytesIO()
-    made = JSONL.writer(out)
-    made.write(read_table(io.BytesIO(RECORDING.read_bytes()), "recording"))
-    made.close()
-    return out.getvalue()
+    return encode(JSONL, decode(RECORDING.read_bytes()))
 
 
 def _of_two_threads(folder: Path) -> Path:
@@ -47,7 +42,7 @@ def _of_two_threads(folder: Path) -> Path:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    table = read_table(io.BytesIO(RECORDING.read_bytes()), "recording")
+    table = decode(RECORDING.read_bytes())
     at = table.schema.get_field_index("thread_count")
     doubled = [count and 2 * count for count in table["thread_count"].to_pylist()]
     column = pa.array(doubled, table.schema.field(at).type)

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
-from helpers.tools import TOOLS, command, environment
+from helpers.tools import environment, write_scripts
 
 ROOT = Path(__file__).parents[2]
 TEXT = (ROOT / "CONTRIBUTING.md").read_text()
@@ -111,11 +111,7 @@ def copied(tmp_path: Path) -> Copy:
     shutil.copytree(ROOT / "dltools", tmp_path / "dltools", ignore=ignored)
     shutil.copytree(ROOT / "man", tmp_path / "man")
     (tmp_path / "samples").symlink_to(ROOT / "samples")
-    (tmp_path / "bin").mkdir()
-    for name in TOOLS:
-        script = tmp_path / "bin" / name
-        script.write_text(f'#!/bin/sh\nexec {shlex.join(command(name))} "$@"\n')
-        script.chmod(0o755)
+    write_scripts(tmp_path / "bin")
     return Copy(tmp_path)
 
 

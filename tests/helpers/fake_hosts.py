@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
 from typing import Any, cast
 
+from helpers.fake_engine import action
 from helpers.located_containers import container
 from helpers.tar_archives import archive
 
 from dltools.apply.migrate.migration import Migration, MigrationFiles
+from dltools.apply.migrate.migrator import Migrator
+from dltools.apply.migrate.mover import Mover
 from dltools.engine.docker.configuration import NO_RESTART, look_body
 from dltools.engine.docker.engine import DockerEngine
 from dltools.engine.interface import (
@@ -26,6 +30,7 @@ from dltools.engine.interface import (
     RefusedError,
 )
 from dltools.errors import UnavailableError
+from dltools.plan.outcome.records import Op, Result, Status
 
 JOB = "job"
 CHECKPOINT = "/ckpt/model.pt"
@@ -264,3 +269,33 @@ class CrashingFiles(MigrationFiles):
             self._world.call(lambda: super(CrashingFiles, self).write(migration))
         else:
             super().write(migration)
+
+
+def migrator(world: World, **how: bool) -> Migrator:
+    files = CrashingFiles(world)
+    return Migrator(Mover(world.engines, files, world.sleep, lambda: world.now), **how)
+
+
+def ordered(world: World, **how: bool) -> Result:
+    """Order that the job moves from `a` to `b`."""
+    (old,) = world.hosts["a"].containers.values()
+    order = action({}, Op.MIGRATE, host="a", container_id=old.id, container_name=old.name, to="b")
+    container = world.hosts["a"]._inspect(old.id)
+    found = Result(1, Status.SKIPPED, old.id, old.name)
+    return migrator(world, **how).migrate(order, container, found, {})
+
+
+def settle(world: World, *before_it_begins: type[BaseException]) -> None:
+    """Order a move, and run dl-apply again as long as it is killed or something is left. The order
+    may be refused before the move begins, by one of these errors."""
+    with suppress(CrashError, *before_it_begins):
+        ordered(world)
+    for number in range(40):
+        world.is_calm = number >= 30
+        try:
+            migrator(world).go_on(lambda _: None)
+        except CrashError:
+            continue
+        if not any(one.is_open for one in CrashingFiles(world).all()):
+            return
+    raise AssertionError("it never ends")

@@ -9,7 +9,7 @@ import struct
 import termios
 import time
 from collections.abc import Sequence
-from typing import Any
+from typing import Self
 
 from helpers.tools import environment
 
@@ -20,16 +20,25 @@ PATIENCE_S = 60.0
 class Stage:
     """Runs a command on a terminal of 80 columns and 24 lines; `shown` is all it has printed."""
 
-    def __init__(self, command: Sequence[str], **changes: str) -> None:
+    def __init__(self, command: Sequence[str]) -> None:
         self.pid, self._master = pty.fork()
         if self.pid == 0:
-            env = environment(TERM="xterm-256color", LANG="C.UTF-8", NO_COLOR="1", **changes)
+            env = environment(TERM="xterm-256color", LANG="C.UTF-8", NO_COLOR="1")
             for name in ("COLUMNS", "LINES"):
                 env.pop(name, None)
             os.execvpe(command[0], list(command), env)
         self.shown = ""
         self._status: int | None = None
         self.resize(80)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._status is None:
+            os.kill(self.pid, 9)
+            os.waitpid(self.pid, 0)
+        os.close(self._master)
 
     def resize(self, columns: int, lines: int = 24) -> None:
         """Give the screen another size, which the kernel tells those in the foreground."""
@@ -40,12 +49,9 @@ class Stage:
         os.write(self._master, text.encode())
 
     @property
-    def settings(self) -> list[Any]:
-        return termios.tcgetattr(self._master)
-
-    @property
     def echoes(self) -> bool:
-        return bool(self.settings[3] & termios.ECHO and self.settings[3] & termios.ICANON)
+        flags = termios.tcgetattr(self._master)[3]
+        return bool(flags & termios.ECHO and flags & termios.ICANON)
 
     def until(self, pattern: str, since: int = 0) -> int:
         """Wait until what is shown since a place matches; return where the match ends."""
@@ -54,12 +60,6 @@ class Stage:
             assert time.monotonic() < until, f"no {pattern!r} in {self.shown[since:]!r}"
             assert self._read(0.05) or not self._has_ended(), f"ended: {self.shown!r}"
         return match.end()
-
-    def until_it(self, holds: Any) -> None:
-        until = time.monotonic() + PATIENCE_S
-        while not holds():
-            assert time.monotonic() < until, self.shown
-            self._read(0.02)
 
     def end(self) -> int:
         until = time.monotonic() + PATIENCE_S
@@ -70,12 +70,6 @@ class Stage:
             pass
         assert self._status is not None
         return self._status
-
-    def close(self) -> None:
-        if self._status is None:
-            os.kill(self.pid, 9)
-            os.waitpid(self.pid, 0)
-        os.close(self._master)
 
     def _has_ended(self) -> bool:
         if self._status is None:
@@ -92,3 +86,10 @@ class Stage:
             return False
         self.shown += data.decode(errors="replace")
         return bool(data)
+
+
+def printed(command: Sequence[str], code: int = 0) -> str:
+    """Return what a command prints on a terminal. Fails where it ends with another code."""
+    with Stage(command) as stage:
+        assert stage.end() == code, stage.shown
+        return stage.shown

@@ -53,6 +53,16 @@ def command(name: str, *arguments: object) -> list[str]:
     return [sys.executable, "-c", code, *map(str, arguments)]
 
 
+def write_scripts(directory: Path, before: Mapping[str, str] | None = None) -> None:
+    """Write a script for each tool, which goes by its name. `before`: lines of shell by tool."""
+    directory.mkdir(exist_ok=True)
+    for name in TOOLS:
+        first = (before or {}).get(name, "")
+        script = directory / name
+        script.write_text(f'#!/bin/sh\n{first}exec {shlex.join(command(name))} "$@"\n')
+        script.chmod(0o755)
+
+
 def environment(**changes: str) -> dict[str, str]:
     """Return the environment of a tool: this process's without dltools' own variables, and with
     buffers as users have them. Tests at the same time share an engine."""
@@ -89,6 +99,11 @@ class Tools:
             del streams["input"]
         return subprocess.run(command(name, *arguments), env=env, timeout=timeout, **streams)
 
+    def status(self, *arguments: object, **how: Any) -> list[dict[str, Any]]:
+        """Return what dl-apply --status says of each container that is changed."""
+        words = ("--status", "--format", "jsonl", *arguments)
+        return records(self("dl-apply", *words, **how).stdout)
+
     def begin(self, name: str, *arguments: object, **how: Any) -> subprocess.Popen[bytes]:
         pipes = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE) | how
         process = subprocess.Popen(command(name, *arguments), env=environment(), **pipes)
@@ -105,11 +120,7 @@ class Tools:
 
     def begin_shell(self, line: str, directory: Path) -> subprocess.Popen[bytes]:
         """Start a line of bash in a process group of its own, as at a terminal."""
-        directory.mkdir(exist_ok=True)
-        for name in TOOLS:
-            script = directory / name
-            script.write_text(f'#!/bin/sh\nexec {shlex.join(command(name))} "$@"\n')
-            script.chmod(0o755)
+        write_scripts(directory)
         process = subprocess.Popen(
             ["bash", "-c", line],
             env=environment(PATH=f"{directory}{os.pathsep}{os.environ['PATH']}"),

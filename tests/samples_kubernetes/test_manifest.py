@@ -2,7 +2,6 @@
 
 import os
 import re
-import shlex
 import signal
 import subprocess
 import time
@@ -13,7 +12,7 @@ import kubernetes_validate
 import pytest
 import yaml
 from helpers.containers import eventually
-from helpers.tools import TOOLS, command
+from helpers.tools import TOOLS, command, write_scripts
 
 ROOT = Path(__file__).parents[2]
 MANIFEST = ROOT / "samples/kubernetes/dltools.yaml"
@@ -78,9 +77,7 @@ def test_its_command_changes_and_undoes_when_kubelet_ends_it(tmp_path) -> None:
 
     url = ENDPOINT.replace("unix://", "cri://")
     engine, pods = CriEngine(url), Pods(ENDPOINT, "manifest")
-    for tool in TOOLS:
-        (tmp_path / tool).write_text(f'#!/bin/sh\nexec {shlex.join(command(tool))} "$@"\n')
-        (tmp_path / tool).chmod(0o755)
+    write_scripts(tmp_path)
     spin = "i=0; while :; do i=$((i+1)); echo step $i loss: 0.$((99999-i)); usleep 50000; done"
     try:
         jobs = []

@@ -49,7 +49,7 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-@pytest.mark.usefixtures("place")
+@pytest.mark.usefixtures("place", "fake_engine")
 @pytest.mark.parametrize(
     ("line", "code", "said"),
     [
@@ -84,9 +84,9 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         ("dl-probe --pattern (?<=x)(?P<loss>1)", CONFIG, "lookaround, backreferences"),
     ],
 )
-def test_one_line_says_what_is_wrong(tool, fake_engine, line, code, said) -> None:
+def test_one_line_says_what_is_wrong(tool, line, code, said) -> None:
     name, *arguments = line.split(" ")
-    done = tool(name, *arguments, env={"DOCKER_HOST": fake_engine.url}, timeout=120)
+    done = tool(name, *arguments, timeout=120)
     assert done.returncode == code, done.stderr
     assert said in complaint(done.stderr)
 

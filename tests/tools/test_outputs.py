@@ -40,12 +40,11 @@ def write(tool: Tools, fake_engine: FakeEngine) -> Write:
             *more,
             option,
             target,
-            input=tool("dl-probe", env=here).stdout if input_ is None else input_,
-            env=here,
+            input=tool("dl-probe").stdout if input_ is None else input_,
             **how,
         )
 
-    here = {"DOCKER_HOST": fake_engine.url}
+    del fake_engine
     return run
 
 
@@ -185,10 +184,11 @@ def test_links_in_a_circle_are_refused(kind, write, tmp_path) -> None:
 
 
 @pytest.mark.slow
-def test_a_reader_of_a_fifo_that_goes_ends_the_tool(tool, fake_engine, tmp_path) -> None:
+@pytest.mark.usefixtures("fake_engine")
+def test_a_reader_of_a_fifo_that_goes_ends_the_tool(tool, tmp_path) -> None:
     fifo = tmp_path / "fifo"
     os.mkfifo(fifo)
-    probe = f"DOCKER_HOST={fake_engine.url} dl-probe -i 0.05 --format jsonl -o {fifo}"
+    probe = f"dl-probe -i 0.05 --format jsonl -o {fifo}"
     done = tool.shell(f"{probe} & head -1 {fifo}; wait $!", tmp_path / "bin", timeout=30)
     assert done.returncode == Exit.PIPE, done.stderr
     assert json.loads(done.stdout)["kind"] == "node"
@@ -216,70 +216,48 @@ def looks(path: Path) -> str:
     return next((name for start, name in known.items() if data.startswith(start)), "?")
 
 
-@pytest.mark.parametrize("stream", [(), ("-i", "0.1", "-c", "2")], ids=["sample", "stream"])
+OBSERVATIONS = (".csv", ".jsonl", ".parquet", ".arrow", ".arrows", ".prom")
+SUFFIXES = {
+    "dl-probe": (*OBSERVATIONS, ".CSV", ""),
+    "dl-probe -i 0.1 -c 2": (*OBSERVATIONS, ".CSV"),
+    "dl-probe --format csv": (".csv",),
+    "dl-sim -p noop --format csv": OBSERVATIONS,
+    "dl-report": (".csv", ".jsonl", ".md", ".html", ".png", ".svg"),
+}
+"""What the outputs of each command may be called."""
+
+
+@pytest.mark.usefixtures("fake_engine")
 @pytest.mark.parametrize(
-    ("suffix", "format_"),
-    [(".csv", "csv"), (".jsonl", "jsonl"), (".parquet", "parquet"), (".arrow", "arrow"),
-     (".arrows", "arrow"), (".prom", "prom"), (".CSV", "csv")],
-)  # fmt: skip
-def test_a_suffix_decides_what_the_probe_writes(
-    suffix, format_, stream, tool, fake_engine, tmp_path
-) -> None:
+    ("line", "suffix"), [(line, suffix) for line, found in SUFFIXES.items() for suffix in found]
+)
+def test_a_suffix_decides_the_format(line, suffix, tool, tmp_path) -> None:
+    if suffix in (".html", ".png", ".svg"):
+        pytest.importorskip("matplotlib")
+    name, *options = line.split()
     file = tmp_path / f"x{suffix}"
-    env = {"DOCKER_HOST": fake_engine.url}
-    done = tool("dl-probe", *stream, "-o", file, env=env)
+    input_ = {"dl-sim": WORKLOAD, "dl-report": JOBS}.get(name, b"")
+    done = tool(name, *options, "-o", file, input=input_)
     assert done.returncode == 0, done.stderr
-    assert looks(file) == format_
+    others = {".arrows": "arrow", ".md": "markdown", "": "parquet"}
+    assert looks(file) == others.get(suffix, suffix[1:].lower())
+    assert done.stdout.startswith(b"policy,") == (name == "dl-sim"), "the table, and no recording"
 
 
-def test_a_name_that_agrees_with_the_format_is_well(
-    tool: Tools, fake_engine: FakeEngine, tmp_path: Path
-) -> None:
-    env = {"DOCKER_HOST": fake_engine.url}
-    file = tmp_path / "x.csv"
-    assert tool("dl-probe", "--format", "csv", "-o", file, env=env).returncode == 0
-    assert looks(file) == "csv"
-
-
-def test_a_name_without_a_suffix_says_nothing(tool, fake_engine, tmp_path) -> None:
-    env = {"DOCKER_HOST": fake_engine.url}
-    assert tool("dl-probe", "-o", tmp_path / "x", env=env).returncode == 0
-    assert looks(tmp_path / "x") == "parquet"
-
-
+@pytest.mark.usefixtures("fake_engine")
 @pytest.mark.parametrize("name", ["x.gz", "x.csv.zst", "x.xlsx"])
 def test_a_suffix_of_no_format_is_refused_where_no_format_is_asked_for(
-    name, tool, fake_engine, tmp_path
+    name, tool, tmp_path
 ) -> None:
-    env = {"DOCKER_HOST": fake_engine.url}
     file = tmp_path / name
     for done in (
-        tool("dl-probe", "-o", file, env=env),
+        tool("dl-probe", "-o", file),
         tool("dl-sim", "-p", "noop", "-o", file, input=WORKLOAD),
         tool("dl-report", "-o", file, input=JOBS),
     ):
         assert done.returncode == 2
         assert b"no format ends in" in done.stderr
         assert not file.exists()
-
-
-@pytest.mark.parametrize("suffix", [".csv", ".jsonl", ".parquet", ".arrow", ".arrows", ".prom"])
-def test_a_suffix_decides_what_a_simulation_records(suffix, tool, tmp_path) -> None:
-    file = tmp_path / f"x{suffix}"
-    done = tool("dl-sim", "-p", "noop", "--format", "csv", "-o", file, input=WORKLOAD)
-    assert done.returncode == 0, done.stderr
-    assert done.stdout.startswith(b"policy,")
-    assert looks(file) == {".arrows": "arrow"}.get(suffix, suffix[1:])
-
-
-@pytest.mark.parametrize("suffix", [".csv", ".jsonl", ".md", ".html", ".png", ".svg"])
-def test_a_suffix_decides_what_a_report_is(suffix, tool, tmp_path) -> None:
-    if suffix in (".html", ".png", ".svg"):
-        pytest.importorskip("matplotlib")
-    file = tmp_path / f"x{suffix}"
-    done = tool("dl-report", "-o", file, input=JOBS)
-    assert done.returncode == 0, done.stderr
-    assert looks(file) == {".md": "markdown"}.get(suffix, suffix[1:])
 
 
 @pytest.mark.parametrize(

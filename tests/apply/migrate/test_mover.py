@@ -1,48 +1,21 @@
 """Whatever goes wrong in a migration, the job ends up on one host, and never runs on two."""
 
-import contextlib
-from collections.abc import Callable
-
 import pytest
 from helpers.examples import examples
-from helpers.fake_engine import action
-from helpers.fake_hosts import JOB, CrashError, CrashingFiles, Fault, World
+from helpers.fake_hosts import (
+    JOB,
+    CrashError,
+    CrashingFiles,
+    Fault,
+    World,
+    migrator,
+    ordered,
+    settle,
+)
 from hypothesis import event, given
 from hypothesis import strategies as st
 
 from dltools.apply.migrate.migration import Step
-from dltools.apply.migrate.migrator import Migrator
-from dltools.apply.migrate.mover import Mover
-from dltools.plan.outcome.records import Op, Result, Status
-
-
-def migrator(world: World, **how: bool) -> Migrator:
-    files = CrashingFiles(world)
-    return Migrator(Mover(world.engines, files, world.sleep, lambda: world.now), **how)
-
-
-def ordered(world: World, **how: bool) -> Result:
-    (old,) = world.hosts["a"].containers.values()
-    order = action({}, Op.MIGRATE, host="a", container_id=old.id, container_name=JOB, to="b")
-    container = world.hosts["a"]._inspect(old.id)
-    found = Result(1, Status.SKIPPED, old.id, JOB)
-    return migrator(world, **how).migrate(order, container, found, {})
-
-
-def settle(world: World, begin: Callable[[], object]) -> list[Result]:
-    """Begin, then run dl-apply again as long as it is killed or something is left."""
-    results: list[Result] = []
-    with contextlib.suppress(CrashError):
-        begin()
-    for number in range(40):
-        world.is_calm = number >= 30
-        try:
-            results += migrator(world).go_on(lambda _: None)
-        except CrashError:
-            continue
-        if not any(one.is_open for one in CrashingFiles(world).all()):
-            return results
-    raise AssertionError("it never ends")
 
 
 def check(world: World) -> None:
@@ -73,7 +46,7 @@ def test_a_job_is_on_one_host_whatever_goes_wrong(
     if policy == "no":
         restarts = {}  # a host that is switched off ends a job that nobody starts again
     world = World(tmp_path_factory.mktemp("moves"), faults, restarts, policy, deaf, bad, shared)
-    settle(world, lambda: ordered(world))
+    settle(world)
     check(world)
     event(f"ends on {'b' if world.hosts['b'].containers else 'a'}")
 
@@ -84,7 +57,7 @@ def test_each_single_fault_at_each_call(tmp_path, fault) -> None:
         print(f"call {number}")  # pytest shows it if the test fails
         (place := tmp_path / f"{number}").mkdir()
         world = World(place, {number: fault})
-        settle(world, lambda world=world: ordered(world))
+        settle(world)
         check(world)
 
 

@@ -1,54 +1,26 @@
 """Whatever goes wrong in the move of a Swarm service, its task never runs on two nodes."""
 
 import contextlib
-from collections.abc import Callable
 
 import pytest
 from helpers.examples import examples
-from helpers.fake_engine import action
-from helpers.fake_hosts import CrashError, CrashingFiles, Fault
+from helpers.fake_hosts import CrashError, CrashingFiles, Fault, migrator, ordered, settle
 from helpers.fake_swarm import SwarmWorld
 from hypothesis import event, given
 from hypothesis import strategies as st
 
-from dltools.apply.migrate.migrator import Migrator
-from dltools.apply.migrate.mover import Mover
 from dltools.engine.interface import RefusedError
 from dltools.errors import UnavailableError
 from dltools.labels import PLACED
-from dltools.plan.outcome.records import Op, Result, Status
 
 
-def migrator(world: SwarmWorld, **how: bool) -> Migrator:
-    files = CrashingFiles(world)
-    return Migrator(Mover(world.engines, files, world.sleep, lambda: world.now), **how)
-
-
-def ordered(world: SwarmWorld, **how: bool) -> Result:
-    (old,) = world.hosts["a"].containers.values()
-    order = action({}, Op.MIGRATE, host="a", container_id=old.id, container_name=old.name, to="b")
-    container = world.hosts["a"]._inspect(old.id)
-    return migrator(world, **how).migrate(
-        order, container, Result(1, Status.SKIPPED, old.id, old.name), {}
-    )
-
-
-def settle(world: SwarmWorld, begin: Callable[[], object]) -> None:
-    """Begin, then run dl-apply again as long as it is killed or something is left."""
-    with contextlib.suppress(CrashError, RefusedError, UnavailableError):  # before it has begun
-        begin()
-    for number in range(40):
-        world.is_calm = number >= 30
-        try:
-            migrator(world).go_on(lambda _: None)
-        except CrashError:
-            continue
-        if not any(one.is_open for one in CrashingFiles(world).all()):
-            world.is_calm = True
-            for _ in range(2 * world.lag):
-                world.manager.json("GET", "/tasks")
-            return
-    raise AssertionError("it never ends")
+def settled(world: SwarmWorld) -> None:
+    """Order a move, let all settle, and check that its task is in one place."""
+    settle(world, RefusedError, UnavailableError)
+    world.is_calm = True
+    for _ in range(2 * world.lag):
+        world.manager.json("GET", "/tasks")
+    check(world)
 
 
 def check(world: SwarmWorld) -> None:
@@ -75,8 +47,7 @@ def test_a_service_is_on_one_node_whatever_goes_wrong(
     world = SwarmWorld(
         tmp_path_factory.mktemp("moves"), faults, lag=lag, bad_host=bad, shared=shared, tight=tight
     )
-    settle(world, lambda: ordered(world))
-    check(world)
+    settled(world)
     event(f"ends on {world.running()[0]}")
 
 
@@ -86,8 +57,7 @@ def test_each_single_fault_at_each_call(tmp_path, fault) -> None:
         print(f"call {number}")  # pytest shows it if the test fails
         (place := tmp_path / f"{number}").mkdir()
         world = SwarmWorld(place, {number: fault}, lag=1)
-        settle(world, lambda world=world: ordered(world))
-        check(world)
+        settled(world)
 
 
 def test_without_faults_it_moves(tmp_path) -> None:

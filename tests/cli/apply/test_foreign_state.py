@@ -25,9 +25,9 @@ def move_behind_a_link(path: Path) -> None:
 
 @pytest.fixture
 def home(tool: Tools, fake_engine: FakeEngine, tmp_path: Path) -> Path:
+    del fake_engine
     made = tmp_path / "own"
-    env = {"DOCKER_HOST": fake_engine.url}
-    done = tool("dl-apply", "--state-dir", made, input=PLAN, env=env)
+    done = tool("dl-apply", "--state-dir", made, input=PLAN)
     assert (done.returncode, done.stderr) == (0, b"")
     return made
 
@@ -47,14 +47,11 @@ def test_state_that_may_be_another_s_is_refused(
 ) -> None:
     spoil(home / where)
     if not where:
-        done = tool(
-            "dl-apply", "--state-dir", home, "--status", env={"DOCKER_HOST": fake_engine.url}
-        )
+        done = tool("dl-apply", "--state-dir", home, "--status")
         assert done.returncode == Exit.PERMISSION
     before = list(fake_engine.updates)
-    env = {"DOCKER_HOST": fake_engine.url}
     given = b"" if arguments else PLAN.replace(b"0.5", b"0.7")
-    done = tool("dl-apply", "--state-dir", home, *arguments, input=given, env=env)
+    done = tool("dl-apply", "--state-dir", home, *arguments, input=given)
     assert done.returncode == Exit.PERMISSION, done.stderr
     assert said in complaint(done.stderr)
     assert fake_engine.updates == before
@@ -67,9 +64,8 @@ def test_turns_that_another_user_has_noted_are_not_believed(tool, fake_engine, h
     note.parent.mkdir(exist_ok=True)
     note.write_text(json.dumps([fake_engine.host, ID, NAME]))
     give_away(note)
-    env = {"DOCKER_HOST": fake_engine.url}
-    done = tool("dl-apply", "--state-dir", home, "--undo", env=env)
+    done = tool("dl-apply", "--state-dir", home, "--undo")
     assert done.returncode == Exit.PERMISSION
     assert fake_engine.state == "paused"
-    done = tool("dl-probe", "--state-dir", home, env=env)
+    done = tool("dl-probe", "--state-dir", home)
     assert b"paused" not in done.stderr

@@ -54,11 +54,9 @@ def make_writable(disk: Path) -> None:
 
 
 @pytest.fixture
-def apply(
-    tool: Tools, fake_engine: FakeEngine, disk: Path, monkeypatch: pytest.MonkeyPatch
-) -> Apply:
+def apply(tool: Tools, fake_engine: FakeEngine, disk: Path) -> Apply:
     """Run dl-apply with its state on the disk: `apply("--undo")`, `apply(input=...)`."""
-    monkeypatch.setenv("DOCKER_HOST", fake_engine.url)
+    del fake_engine
     return partial(tool, "dl-apply", "--state-dir", disk / "state")
 
 
@@ -108,10 +106,7 @@ def test_undo_on_a_read_only_disk_changes_nothing_and_can_be_tried_again(
 
 
 @pytest.mark.slow
-def test_a_stream_whose_disk_fills_ends_and_takes_its_lease_back(
-    tool, fake_engine, disk, monkeypatch
-) -> None:
-    monkeypatch.setenv("DOCKER_HOST", fake_engine.url)
+def test_a_stream_whose_disk_fills_ends_and_takes_its_lease_back(tool, fake_engine, disk) -> None:
     process = tool.begin("dl-apply", "--state-dir", disk / "state", "--lease", "600")
 
     def live(cpus: float) -> bytes:

@@ -1,6 +1,5 @@
 """Several inputs of dl-plan: recordings, pipes, a FIFO for each host."""
 
-import io
 import json
 import os
 import threading
@@ -10,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from helpers.encoding import encode
 from helpers.observed_rows import container, node, point
 from helpers.tools import complaint, records
 
@@ -36,12 +36,9 @@ def sample(host: str, number: int) -> list[Row]:
 
 
 def recorded(format_: Format, *hosts: str) -> bytes:
-    out = io.BytesIO()
-    made = format_.writer(out)
-    for number in range(SAMPLES):
-        made.write(to_table([row for host in hosts for row in sample(host, number)]))
-    made.close()
-    return out.getvalue()
+    numbers = range(SAMPLES)
+    together = ([row for host in hosts for row in sample(host, number)] for number in numbers)
+    return encode(format_, *map(to_table, together))
 
 
 def files(tmp_path: Path, format_: Format, suffix: str) -> list[Path]:
@@ -164,17 +161,16 @@ def test_a_pipe_that_waits_holds_up_no_other(tool, fifos) -> None:
 
 def test_what_is_done_once_is_told_once(tool) -> None:
     """A migration stands in one plan, also where its source sends no newer sample."""
-    out = io.BytesIO()
-    made = ARROW.writer(out)
+    tables = []
     for number in range(12):
         now = 10.0 * number
         rows: list[Row] = [node(now, host="idle")]
         if number < 8:
             rows += [node(now), *(container(now, name, 8 * now) for name in ("x", "y"))]
             rows += [point(now, name, 0.5**number) for name in ("x", "y")]
-        made.write(to_table(rows))
-    made.close()
-    done = tool("dl-plan", "--policy", "specon", "--set", "pause=0", input=out.getvalue())
+        tables.append(to_table(rows))
+    data = encode(ARROW, *tables)
+    done = tool("dl-plan", "--policy", "specon", "--set", "pause=0", input=data)
     plans: list[list[str]] = []
     for record in records(done.stdout):
         if record["kind"] == "plan":

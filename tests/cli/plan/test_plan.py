@@ -1,15 +1,16 @@
 """Where a plan goes and where its state goes: terminals, pipes, files, streams that are killed."""
 
-import io
 import json
 import os
 import pty
 import re
 from collections.abc import Callable, Iterable
+from pathlib import Path
 from typing import Any
 
 import pytest
 from helpers.containers import eventually
+from helpers.encoding import encode
 from helpers.observed_rows import container, node, point
 from helpers.tools import Tools, complaint, records
 
@@ -34,12 +35,7 @@ def sample(number: int) -> list[Row]:
 
 
 def recorded(format_: Format, numbers: Iterable[int] = range(SAMPLES)) -> bytes:
-    out = io.BytesIO()
-    made = format_.writer(out)
-    for number in numbers:
-        made.write(to_table(sample(number)))
-    made.close()
-    return out.getvalue()
+    return encode(format_, *(to_table(sample(number)) for number in numbers))
 
 
 @pytest.fixture
@@ -126,12 +122,17 @@ def test_a_live_stream_has_the_state_at_its_close_alone(decide, tmp_path, every)
     assert records(done.stdout)[-1] == {"kind": "close"}
 
 
+def goes_on(decide: Callable[..., Any], state: Path) -> None:
+    """Fail unless the last samples, after a state, end in the state of the whole."""
+    rest = decide("--state", state, input=recorded(ARROW, range(5, SAMPLES)))
+    whole = decide(input=recorded(ARROW))
+    assert records(rest.stdout)[-1]["state"] == records(whole.stdout)[-1]["state"]
+
+
 def test_a_stream_is_gone_on_with_from_its_close(decide, tmp_path) -> None:
     file = tmp_path / "plans"
     file.write_bytes(decide(input=recorded(ARROW, range(5))).stdout)
-    rest = decide("--state", file, input=recorded(ARROW, range(5, SAMPLES)))
-    whole = decide(input=recorded(ARROW))
-    assert records(rest.stdout)[-1]["state"] == records(whole.stdout)[-1]["state"]
+    goes_on(decide, file)
     head = decide(input=recorded(ARROW, range(5))).stdout.splitlines(keepends=True)
     file.write_bytes(b"".join([*head, *head[:-1]]))  # a stream that was killed comes after it
     assert decide("--state", file, input=recorded(ARROW)).returncode == 65
@@ -143,9 +144,7 @@ def test_plans_that_each_have_their_state_are_gone_on_with(decide, tmp_path) -> 
     plans[-1]["state"] = close["state"]
     file = tmp_path / "plans"
     file.write_text("".join(json.dumps(one) + "\n" for one in plans))
-    rest = decide("--state", file, input=recorded(ARROW, range(5, SAMPLES)))
-    whole = decide(input=recorded(ARROW))
-    assert records(rest.stdout)[-1]["state"] == records(whole.stdout)[-1]["state"]
+    goes_on(decide, file)
 
 
 def test_a_file_of_a_stream_gives_the_plans_of_the_stream(decide, tmp_path) -> None:
@@ -219,9 +218,7 @@ def test_a_killed_stream_is_gone_on_with(tool, decide, tmp_path) -> None:
     eventually(lambda: state.exists() and plan["at"] == records(state.read_bytes())[0]["at"])
     process.kill()
     process.wait()
-    rest = decide("--state", state, input=recorded(ARROW, range(5, SAMPLES)))
-    whole = decide(input=recorded(ARROW))
-    assert records(rest.stdout)[-1]["state"] == records(whole.stdout)[-1]["state"]
+    goes_on(decide, state)
 
 
 def test_plans_without_state_are_nothing_to_go_on_from(decide, tmp_path) -> None:
@@ -256,16 +253,15 @@ def test_a_quantum_without_turns_is_told(decide, mode, warns) -> None:
 
 @pytest.mark.parametrize("stream", [ARROW, JSONL], ids=["stream", "recording"])
 def test_a_mode_that_no_engine_can_do_is_refused_once(decide, stream) -> None:
-    out = io.BytesIO()
-    made = stream.writer(out)
-    for number in range(SAMPLES):
-        rows = sample(number)
-        for row in rows:
-            if row["kind"] == "container":
-                row["cannot"] = "cpus+cpu_weight+cpuset+move"
-        made.write(to_table(rows))
-    made.close()
-    done = decide("--realize", "quota", "--format", "table", input=out.getvalue())
+    cannot = {"cannot": "cpus+cpu_weight+cpuset+move"}
+    data = encode(
+        stream,
+        *(
+            to_table(row | (cannot if row["kind"] == "container" else {}) for row in sample(number))
+            for number in range(SAMPLES)
+        ),
+    )
+    done = decide("--realize", "quota", "--format", "table", input=data)
     assert done.returncode == 0
     assert complaint(done.stderr) == (
         "dl-plan: nothing to do: --realize quota is not possible: the engine sets no quota on any "

@@ -4,27 +4,23 @@ what to pipe in."""
 import shlex
 
 import pytest
-from helpers.fake_engine import FakeEngine
-from helpers.terminals import Stage
+from helpers.terminals import Stage, printed
 from helpers.tools import command
 
 USAGE = 2
+PROBE, PLAN = shlex.join(command("dl-probe")), shlex.join(command("dl-plan"))
 
 
-def pipe(*plan: str, engine: FakeEngine) -> Stage:
-    probe = shlex.join([*command("dl-probe"), "-i", "0.2", "-c", "4"])
-    line = f"{probe} | {shlex.join([*command('dl-plan'), *plan])}"
-    return Stage(["bash", "-c", line], DOCKER_HOST=engine.url)
+def pipe(*plan: str) -> list[str]:
+    return ["bash", "-c", f"{PROBE} -i 0.2 -c 4 | {PLAN} {shlex.join(plan)}"]
 
 
 @pytest.mark.slow
-def test_a_live_table_takes_the_place_of_the_one_before(fake_engine) -> None:
-    stage = pipe(engine=fake_engine)
-    try:
+@pytest.mark.usefixtures("fake_engine")
+def test_a_live_table_takes_the_place_of_the_one_before() -> None:
+    with Stage(pipe()) as stage:
         assert stage.end() == 0
         assert stage.echoes
-    finally:
-        stage.close()
     assert stage.shown.count("CONTAINER") >= 4
     assert stage.shown.count("\r\x1b[2K") >= 3
     assert "\x1b[?25l" not in stage.shown
@@ -32,35 +28,21 @@ def test_a_live_table_takes_the_place_of_the_one_before(fake_engine) -> None:
 
 
 @pytest.mark.slow
-def test_lines_of_json_are_not_drawn_in_place(fake_engine) -> None:
-    stage = pipe("--format", "jsonl", engine=fake_engine)
-    try:
-        assert stage.end() == 0
-    finally:
-        stage.close()
-    assert "\x1b[2K" not in stage.shown
+@pytest.mark.usefixtures("fake_engine")
+def test_lines_of_json_are_not_drawn_in_place() -> None:
+    assert "\x1b[2K" not in printed(pipe("--format", "jsonl"))
 
 
 def test_one_that_is_typed_alone_says_what_to_pipe_in() -> None:
-    stage = Stage(command("dl-plan"))
-    try:
-        assert stage.end() == USAGE
-    finally:
-        stage.close()
-    assert stage.shown == (
+    assert printed(command("dl-plan"), USAGE) == (
         "dl-plan: standard input is a terminal: type dl-probe | dl-plan, or give a FILE; see "
         "dl-plan --help\r\n"
     )
 
 
 @pytest.mark.slow
-def test_the_last_tool_speaks(fake_engine, tmp_path) -> None:
+@pytest.mark.usefixtures("fake_engine")
+def test_the_last_tool_speaks(tmp_path) -> None:
     """A plan that goes to a file has no reader that would say why it is empty."""
-    line = f"{shlex.join(command('dl-probe'))} | {shlex.join(command('dl-plan'))}"
-    stage = Stage(["bash", "-c", f"{line} >{tmp_path}/plan"], DOCKER_HOST=fake_engine.url)
-    try:
-        assert stage.end() == 0
-    finally:
-        stage.close()
-    (only,) = stage.shown.splitlines()
+    (only,) = printed(["bash", "-c", f"{PROBE} | {PLAN} >{tmp_path}/plan"]).splitlines()
     assert only.startswith("dl-plan: nothing to do: 1 container runs, it is not known to train")

@@ -1,62 +1,23 @@
 """The live table: what it shows, at several widths, with and without colour."""
 
-from datetime import UTC, datetime, timedelta
-
 import pytest
+from helpers.observed_rows import at, container, gpu, node, point
 from rich.console import Console
 
 from dltools.cli.probe.tables import live_view
 from dltools.observations.newest_rows import ObservedHosts
 from dltools.observations.table import Row, to_table
 
-NOON = datetime(2026, 1, 31, 12, tzinfo=UTC)
-
 
 def sample(second: int, names: list[str], **changes: object) -> list[Row]:
-    time = NOON + timedelta(seconds=second)
-    common = {"time": time, "host": "node-1"}
-    rows: list[Row] = [
-        common
-        | {
-            "kind": "node",
-            "cpu_count": 4.0,
-            "cpu_seconds": 3.0 * second,
-            "memory_total_bytes": 8 << 30,
-            "memory_available_bytes": 6 << 30,
-        }
-    ]
-    for number, name in enumerate(names):
-        id_ = f"{number:064x}"
-        rows.append(
-            common
-            | {
-                "kind": "container",
-                "container_id": id_,
-                "container_name": name,
-                "state": "running",
-                "cpu_seconds": 1.5 * second,
-                "cpu_limit_cores": 2.0,
-                "cpu_throttled_seconds": 0.25 * second,
-                "thread_count": 7,
-                "memory_working_set_bytes": 300 << 20,
-            }
-            | changes
-        )
-        rows += [
-            common
-            | {
-                "kind": "progress",
-                "container_id": id_,
-                "metric": "loss",
-                "value": 9 - k / 9,
-                "time": time + timedelta(milliseconds=k),
-            }
-            for k in range(20)
-        ]
-        rows.append(
-            common
-            | {"kind": "progress", "container_id": id_, "metric": "val_loss", "value": 1 / second}
-        )
+    memory = {"memory_total_bytes": 8 << 30, "memory_available_bytes": 6 << 30}
+    rows = [node(second, 4.0) | memory | {"cpu_seconds": 3.0 * second}]
+    counted = {"cpu_throttled_seconds": 0.25 * second, "memory_working_set_bytes": 300 << 20}
+    for name in names:
+        more = {"thread_count": 7, **counted, **changes}
+        rows.append(container(second, name, 1.5 * second, **more))
+        rows += [point(second + k / 1000, name, 9 - k / 9) for k in range(20)]
+        rows.append(point(second, name, 1 / second, "val_loss"))
     return rows
 
 
@@ -72,7 +33,7 @@ def drawn(width: int, height: int, samples: list[list[Row]]) -> list[str]:
 
 def test_a_row_per_container_at_80_columns() -> None:
     header, names, _, row = drawn(80, 24, [sample(1, ["job"]), sample(3, ["job"])])
-    assert header == "node-1  12:00:03Z  CPU 3.00 of 4  memory 2 GiB of 8 GiB"
+    assert header == "node  00:00:03Z  CPU 3.00 of 4  memory 2 GiB of 8 GiB"
     assert names.split() == ["CONTAINER", "CPU", "LIMIT", "MEMORY", "PROGRESS", "ROLE"]
     assert row.split() == ["job", "1.50", "2", "300", "MiB", "val_loss=0.3333", "loss=6.889", "-"]
     assert len(row) <= 80
@@ -104,14 +65,14 @@ def several(second: int) -> list[Row]:
         for host in ("b", "a")
         for row in sample(second, ["job"])
     ]
-    time = NOON + timedelta(seconds=second)
-    return [*rows, {"time": time, "host": "c", "kind": "node", "gap": "no sample: timed out"}]
+    silent = {"time": at(second), "host": "c", "kind": "node", "gap": "no sample: timed out"}
+    return [*rows, silent]
 
 
 def test_several_hosts_have_a_line_each() -> None:
     lines = drawn(100, 20, [several(1), several(2)])
-    assert lines[0].startswith("a  12:00:02Z  CPU 3.00 of 4")
-    assert lines[2] == "c  12:00:02Z  no sample: timed out"
+    assert lines[0].startswith("a  00:00:02Z  CPU 3.00 of 4")
+    assert lines[2] == "c  00:00:02Z  no sample: timed out"
     assert lines[3].split()[:2] == ["HOST", "CONTAINER"]
     assert [line.split()[:2] for line in lines[5:7]] == [["b", "job"], ["a", "job"]]
     for width in (40, 60, 80):
@@ -138,19 +99,12 @@ def test_a_node_of_a_part_of_a_cpu_is_no_limit() -> None:
     """All containers together are held to 1.5 of two CPUs: none has a quota of its own."""
     rows = sample(1, ["job"], cpu_limit_cores=1.5, cpuset="0-1")
     rows[0]["cpu_count"] = 1.5
-    assert "   -       -   300 MiB   loss" in drawn(80, 24, [rows])[3]
+    assert "1.50       -   300 MiB   loss" in drawn(80, 24, [rows])[3]
 
 
 def test_gpus_have_a_column_where_there_are_some() -> None:
-    gpu: Row = {
-        "time": NOON,
-        "host": "node-1",
-        "kind": "gpu",
-        "container_id": f"{0:064x}",
-        "gpu_utilization_ratio": 0.97,
-        "gpu_memory_used_bytes": 11 << 30,
-    }
-    lines = drawn(100, 24, [[*sample(1, ["job"]), gpu]])
+    used = gpu(0, "job", 0, 0.97, gpu_memory_used_bytes=11 << 30)
+    lines = drawn(100, 24, [[*sample(1, ["job"]), used]])
     assert "GPU" in lines[1]
     assert "97 % 11 GiB" in lines[3]
 

@@ -8,25 +8,17 @@ from collections.abc import Iterator
 import pytest
 from helpers.examples import some_of
 from helpers.fake_engine import FakeEngine
-from helpers.terminals import Stage
+from helpers.terminals import Stage, printed
 from helpers.tools import command
 
 
 @pytest.fixture
-def stages() -> Iterator[list[Stage]]:
-    started: list[Stage] = []
-    yield started
-    for stage in started:
-        stage.close()
-
-
-@pytest.fixture
-def live(fake_engine: FakeEngine, stages: list[Stage]) -> Stage:
+def live(fake_engine: FakeEngine) -> Iterator[Stage]:
     """dl-probe -i, which has drawn its first table."""
     fake_engine.log = b"2020-01-01T00:00:00.000000000Z loss: 0.5\n"
-    stages.append(Stage([*command("dl-probe"), "-i", "0.3"], DOCKER_HOST=fake_engine.url))
-    stages[-1].until("fake-job.*")
-    return stages[-1]
+    with Stage([*command("dl-probe"), "-i", "0.3"]) as stage:
+        stage.until("fake-job.*")
+        yield stage
 
 
 @pytest.mark.parametrize("columns", some_of([40, 120, 200], 1))
@@ -63,24 +55,18 @@ def test_ctrl_c_ends_it(live) -> None:
 
 
 @pytest.mark.slow
-def test_an_error_comes_below_the_table(fake_engine, stages) -> None:
+def test_an_error_comes_below_the_table(fake_engine) -> None:
     fake_engine.faults["GET /containers/json"] = 0
-    stages.append(
-        Stage([*command("dl-probe"), "-i", "0.2", "--patience", "0"], DOCKER_HOST=fake_engine.url)
-    )
-    assert stages[-1].end() == 69
-    last = stages[-1].shown.split("\r\n")[-2]
+    shown = printed([*command("dl-probe"), "-i", "0.2", "--patience", "0"], 69)
+    last = shown.split("\r\n")[-2]
     said = f"dl-probe: no Docker engine answers at {fake_engine.url}: "
     assert last == f"{said}what answers there is no Docker engine"
 
 
 @pytest.mark.slow
-def test_lines_on_standard_error_come_above_the_table(fake_engine, stages) -> None:
-    stages.append(
-        Stage([*command("dl-probe"), "-v", "-i", "0.1", "-c", "3"], DOCKER_HOST=fake_engine.url)
-    )
-    assert stages[-1].end() == 0
-    shown = stages[-1].shown
+@pytest.mark.usefixtures("fake_engine")
+def test_lines_on_standard_error_come_above_the_table() -> None:
+    shown = printed([*command("dl-probe"), "-v", "-i", "0.1", "-c", "3"])
     assert shown.count("dl-probe: sampled") == 3
     for part in shown.split("dl-probe: sampled")[2:]:
         assert part.startswith(" 1 node, 1 container\r\n")

@@ -12,11 +12,13 @@ from xml.etree import ElementTree
 
 import pytest
 from cli.sim.test_sim import WORKLOAD
+from helpers.encoding import decode, encode
 from helpers.tools import Tools, complaint
 
+from dltools.observations.formats.arrow import FORMAT as ARROW
 from dltools.observations.formats.parquet import FORMAT as PARQUET
-from dltools.observations.formats.registry import read_table
 
+RECORDING = Path(__file__).parents[3] / "samples" / "digits" / "recording.parquet"
 SERVING = b"""
 [[job]]
 name = "s"
@@ -35,18 +37,8 @@ def tool() -> Tools:
 def made(tool: Tools, tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("report")
     for name in ("noop", "flowcon"):
-        done = tool(
-            "dl-sim",
-            "-p",
-            name,
-            "--realize",
-            "quota",
-            "-o",
-            folder / f"{name}.parquet",
-            "-i",
-            "1s",
-            input=WORKLOAD,
-        )
+        line = f"dl-sim -p {name} --realize quota -i 1s -o"
+        done = tool(*line.split(), folder / f"{name}.parquet", input=WORKLOAD)
         assert done.returncode == 0, done.stderr
     tool("dl-sim", "-p", "noop", "-o", folder / "served.parquet", input=SERVING)
     jobs = tool("dl-sim", "-p", "noop", "-p", "srtf", "--jobs", "--repeat", "2", input=WORKLOAD)
@@ -65,17 +57,13 @@ def rows(output: bytes) -> list[dict[str, object]]:
 
 
 def test_recordings_of_one_name_are_one_run(tool, made, tmp_path) -> None:
-    with (made / "noop.parquet").open("rb") as stream:
-        whole = read_table(stream, "noop")
+    whole = decode((made / "noop.parquet").read_bytes())
     jobs = whole.column("container_name").to_pylist()
     parts = []
     for name in "ab":
-        out = io.BytesIO()
-        writer = PARQUET.writer(out)
-        writer.write(whole.filter([job in (name, None) for job in jobs]))
-        writer.close()
+        part = whole.filter([job in (name, None) for job in jobs])
         parts.append(tmp_path / f"{name}.parquet")
-        parts[-1].write_bytes(out.getvalue())
+        parts[-1].write_bytes(encode(PARQUET, part))
     asked = ["--jobs", "--format", "jsonl"]
     apart = tool("dl-report", *(f"lab={part}" for part in parts), *asked)
     together = tool("dl-report", f"lab={made / 'noop.parquet'}", *asked)
@@ -86,12 +74,9 @@ def test_recordings_of_one_name_are_one_run(tool, made, tmp_path) -> None:
 
 
 def test_a_run_may_have_an_idle_host(tool, made, tmp_path) -> None:
-    with (made / "noop.parquet").open("rb") as stream:
-        whole = read_table(stream, "noop")
-    with (tmp_path / "idle.parquet").open("wb") as out:
-        writer = PARQUET.writer(out)
-        writer.write(whole.filter([kind == "node" for kind in whole.column("kind").to_pylist()]))
-        writer.close()
+    whole = decode((made / "noop.parquet").read_bytes())
+    nodes = whole.filter([kind == "node" for kind in whole.column("kind").to_pylist()])
+    (tmp_path / "idle.parquet").write_bytes(encode(PARQUET, nodes))
     asked = ["--jobs", "--format", "jsonl"]
     idle, busy = f"lab={tmp_path / 'idle.parquet'}", f"lab={made / 'noop.parquet'}"
     alone = tool("dl-report", busy, *asked)
@@ -137,15 +122,8 @@ def test_a_job_table_is_a_run_per_policy_with_its_repeats(tool, made) -> None:
 
 
 def test_plans_and_results_belong_to_the_recording_before_them(tool, made) -> None:
-    done = tool(
-        "dl-report",
-        made / "noop.parquet",
-        made / "flowcon.parquet",
-        made / "plans.jsonl",
-        made / "results.jsonl",
-        "--format",
-        "markdown",
-    )
+    names = ("noop.parquet", "flowcon.parquet", "plans.jsonl", "results.jsonl")
+    done = tool("dl-report", *(made / name for name in names), "--format", "markdown")
     assert done.returncode == 0, done.stderr
     lines = done.stdout.decode().splitlines()
     assert "ACTIONS" in lines[0]
@@ -154,10 +132,9 @@ def test_plans_and_results_belong_to_the_recording_before_them(tool, made) -> No
 
 
 def test_empty_results_are_those_of_a_run_that_changed_nothing(tool, tmp_path) -> None:
-    recording = Path(__file__).parents[3] / "samples" / "digits" / "recording.parquet"
     (tmp_path / "results.jsonl").touch()
-    done = tool("dl-report", str(recording), str(tmp_path / "results.jsonl"))
-    assert (done.returncode, done.stdout) == (0, tool("dl-report", str(recording)).stdout)
+    done = tool("dl-report", RECORDING, str(tmp_path / "results.jsonl"))
+    assert (done.returncode, done.stdout) == (0, tool("dl-report", RECORDING).stdout)
     assert complaint(done.stderr).endswith("results.jsonl: empty: no plans and no results")
     alone = tool("dl-report", str(tmp_path / "results.jsonl"))
     assert (alone.returncode, alone.stdout) == (65, b"")
@@ -195,13 +172,10 @@ def test_a_page_says_what_became_of_actions(tool, made) -> None:
 @pytest.mark.slow
 def test_a_diverged_loss_is_named() -> None:
     pytest.importorskip("matplotlib")
-    from dltools.observations.formats.registry import read_table
     from dltools.report.observed_run import observed_run
     from dltools.report.plots.figure import panels, picture
 
-    recording = Path(__file__).parents[3] / "samples" / "digits" / "recording.parquet"
-    with recording.open("rb") as file:
-        found = observed_run([read_table(file, "r")], "r", "r")
+    found = observed_run([decode(RECORDING.read_bytes())], "r", "r")
     (axes,) = picture(panels([found], ["progress"])).axes
     texts = [text.get_text() for text in axes.get_legend().get_texts()]
     assert texts[-1] == "diverged val_loss: NaN"
@@ -249,18 +223,10 @@ def test_damage_is_one_line_and_65(tool, damage) -> None:
 
 
 def test_what_was_cut_off_is_reported_as_far_as_it_goes(tool, made, tmp_path) -> None:
-    from dltools.observations.formats.arrow import FORMAT as ARROW
-    from dltools.observations.formats.registry import read_table
-
-    with (made / "noop.parquet").open("rb") as file:
-        table = read_table(file, "noop")
-    stream = io.BytesIO()
-    target = ARROW.writer(stream)
-    for at in range(0, len(table), 5):
-        target.write(table.slice(at, 5))
-    target.close()
+    table = decode((made / "noop.parquet").read_bytes())
+    stream = encode(ARROW, *(table.slice(at, 5) for at in range(0, len(table), 5)))
     cut = tmp_path / "cut.arrows"
-    cut.write_bytes(stream.getvalue()[: len(stream.getvalue()) * 2 // 3])
+    cut.write_bytes(stream[: len(stream) * 2 // 3])
     plans = tmp_path / "plans.jsonl"
     plans.write_bytes((made / "plans.jsonl").read_bytes()[:-20])
     done = tool("dl-report", cut, plans)
@@ -313,7 +279,6 @@ def without_matplotlib(*arguments: object) -> subprocess.CompletedProcess[str]:
     return subprocess.run(words, capture_output=True, text=True)
 
 
-RECORDING = Path(__file__).parents[3] / "samples" / "digits" / "recording.parquet"
 INSTALL = f"pictures need matplotlib: {sys.prefix}/bin/python3 -m pip install matplotlib"
 
 
