@@ -3,8 +3,8 @@
 import itertools
 import os
 import uuid
-from collections.abc import Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -31,25 +31,11 @@ TRAITS = Traits(
 
 
 @dataclass(frozen=True)
-class CriJob:
-    """A container of a pod, as the contract tests see it."""
-
-    made: Made
-    pods: Pods
-
-    @property
-    def id(self) -> str:
-        return self.made.id
-
-    @property
-    def name(self) -> str:
-        return self.made.name
-
-    def kernel(self) -> dict[str, str]:
-        return self.made.kernel()
+class CriJob(Made):
+    """A container of a pod. `client` changes it as kubelet does."""
 
     def record(self) -> Mapping[str, object]:
-        native: Mapping[str, Any] = self.made.inspect().native
+        native: Mapping[str, Any] = self.inspect().native
         cpu = native["runtimeSpec"]["linux"]["resources"].get("cpu") or {}
         quota, period = cpu.get("quota") or -1, cpu.get("period") or 100_000
         return {
@@ -61,7 +47,7 @@ class CriJob:
         }
 
     def _freezer(self) -> Path:
-        return self.made.directory("freezer") / "freezer.state"
+        return self.directory("freezer") / "freezer.state"
 
     @property
     def is_frozen(self) -> bool:
@@ -74,52 +60,64 @@ class CriJob:
         self._freezer().write_text("THAWED")
 
     def change_weight(self, weight: int) -> None:
-        self.pods.update(self.id, shares=weight)
+        self.client.update(self.id, shares=weight)
 
     def kill(self) -> None:
-        os.kill(self.made.inspect().pid, 9)
+        os.kill(self.inspect().pid, 9)
 
     def restart(self) -> None:
         raise NotImplementedError("in CRI a container starts once")
 
 
 class CriNode:
+    """Its containers are in one pod."""
+
     traits = TRAITS
 
-    def __init__(self, name: str, address: str) -> None:
+    def __init__(self, name: str, address: str, namespace: str = "") -> None:
         self.name = name
         self.url = address.replace("unix://", "cri://")
         self.engine = open_engine(Address(self.url, "--host", name=name))
-        namespace = f"test-{uuid.uuid4().hex[:8]}"
-        self.only = ["--name", f"^{namespace}/"]
-        self.pods = Pods(address, namespace)
+        self.pods = Pods(address, namespace or f"test-{uuid.uuid4().hex[:8]}")
+        self.only = ["--name", f"^{self.pods.namespace}/"]
         self._pod: Pod | None = None
         self._numbers = itertools.count(1)
 
     def start(self, script: str, name: str = "job", *, keeps_on: bool = False) -> Job:
         del keeps_on  # kubelet would make another container
+        id_, path = self._run(f"{name}-{next(self._numbers)}", script)
+        return CriJob(self.engine, id_, f"{self.pods.namespace}/{path}", self.pods)
+
+    def _run(self, name: str, script: str) -> tuple[str, str]:
+        """Return the id, and the name within the namespace."""
         if self._pod is None:
             allowed = {"dltools.pause": "allow"}
             self._pod = self.pods.run_pod("pod", annotations=allowed, parent=self.pods.parent)
-        called = f"{name}-{next(self._numbers)}"
-        id_ = self.pods.run_container(self._pod, called, ["sh", "-c", script])
-        return CriJob(Made(self.engine, id_, f"{self.pods.namespace}/pod/{called}"), self.pods)
+        return self.pods.run_container(self._pod, name, ["sh", "-c", script]), f"pod/{name}"
 
     def relay(self) -> AbstractContextManager[Relay]:
         raise NotImplementedError("requests of gRPC are not cut off here")
 
+    def close(self) -> None:
+        self.pods.close()
+
 
 @contextmanager
-def subject(name: str) -> Iterator[Subject]:
-    """Give the containerd that the environment names."""
-    address = os.environ.get("CONTAINER_RUNTIME_ENDPOINT", "")
-    if not address:
-        raise LookupError(f"{name} does not run here: see tests/engines/containerd")
+def node(
+    name: str, engine: str, make: Callable[..., CriNode], variables: Sequence[str]
+) -> Iterator[Subject]:
+    """Give the node that these environment variables name."""
+    values = [os.environ.get(variable, "") for variable in variables]
+    if not all(values):
+        raise LookupError(f"{name} does not run here: see tests/engines/{engine}")
     try:
-        made = CriNode(name, address)
+        made = make(name, *values)
     except DltoolsError as error:
         raise LookupError(str(error)) from error
-    try:
+    with closing(made):
         yield made
-    finally:
-        made.pods.close()
+
+
+def subject(name: str) -> AbstractContextManager[Subject]:
+    """Give the containerd that the environment names."""
+    return node(name, "containerd", CriNode, ["CONTAINER_RUNTIME_ENDPOINT"])

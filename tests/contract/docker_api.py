@@ -1,19 +1,16 @@
 """Docker and Podman: containers made and looked at through docker-py, as others would."""
 
 import os
-import socket
-import socketserver
 import tempfile
-import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from contract.subject import Job, Relay, Subject, Traits
 from helpers.containers import Containers, build_image, eventually
 from helpers.containers import Job as Made
+from helpers.engine_relay import EngineRelay
 
 from dltools.engine.address import Address
 from dltools.engine.interface import Capabilities
@@ -33,31 +30,18 @@ TRAITS = {
 
 
 @dataclass(frozen=True)
-class _Job:
-    made: Made
-    client: Any
-    is_podman: bool
-
-    @property
-    def id(self) -> str:
-        return self.made.id
-
-    @property
-    def name(self) -> str:
-        return self.made.name
-
-    def kernel(self) -> dict[str, str]:
-        return self.made.kernel()
+class _Job(Made):
+    is_podman: bool = False
 
     def record(self) -> Mapping[str, object]:
-        config = self.client.inspect_container(self.id)["HostConfig"]
+        config = self._api.inspect_container(self.id)["HostConfig"]
         quota, period = config["CpuQuota"] or -1, config["CpuPeriod"] or 100_000
         nano = 0 if self.is_podman else config["NanoCpus"] or 0
         cpus = nano / 1e9 if nano else quota / period if quota > 0 else 0
         every = f"0-{(os.cpu_count() or 1) - 1}"
         return {
             "cpus": 0 if cpus >= (os.cpu_count() or 1) else cpus,
-            "weight": self.made.inspect().recorded.get("weight", 1024),
+            "weight": self.inspect().recorded.get("weight", 1024),
             "cpuset": config["CpusetCpus"] or every,
             "restart": config["RestartPolicy"],
             "memory": config["Memory"],
@@ -67,41 +51,38 @@ class _Job:
     @property
     def is_frozen(self) -> bool:
         with suppress(AssertionError, FileNotFoundError):  # version 2 has no such controller
-            return "FROZEN" in (self.made.directory("freezer") / "freezer.state").read_text()
-        return "frozen 1" in (self.made.directory("cpu") / "cgroup.events").read_text()
+            return "FROZEN" in (self.directory("freezer") / "freezer.state").read_text()
+        return "frozen 1" in (self.directory("cpu") / "cgroup.events").read_text()
 
     def pause(self) -> None:
         from docker.errors import APIError
 
         def paused() -> bool:
             with suppress(APIError):  # runc loses races with processes that start
-                self.client.pause(self.id)
+                self._api.pause(self.id)
             return self.is_frozen
 
         eventually(paused)
 
     def unpause(self) -> None:
-        self.client.unpause(self.id)
+        self._api.unpause(self.id)
 
     def change_weight(self, weight: int) -> None:
         if self.is_podman:
             path = f"/v1.41/libpod/containers/{self.id}/update"
             body = {"cpu": {"shares": weight}}
-            url = f"{self.client.base_url}{path}"
-            self.client.post(url, json=body, timeout=60).raise_for_status()
+            url = f"{self._api.base_url}{path}"
+            self._api.post(url, json=body, timeout=60).raise_for_status()
         else:
-            self.client.update_container(self.id, cpu_shares=weight)
+            self._api.update_container(self.id, cpu_shares=weight)
 
     def kill(self) -> None:
-        if pid := self.made.inspect().pid:
+        if pid := self.inspect().pid:
             os.kill(pid, 9)
-
-    def restart(self) -> None:
-        self.made.restart()
 
 
 class _Subject:
-    def __init__(self, name: str, socket_path: Path) -> None:
+    def __init__(self, name: str, socket_path: str) -> None:
         from docker import APIClient
 
         self.name, self.traits = name, TRAITS[name]
@@ -117,20 +98,17 @@ class _Subject:
         policy = {"Name": "on-failure", "MaximumRetryCount": 3} if keeps_on else {"Name": "no"}
         other = {"mem_limit": "64m", "pids_limit": 99} if keeps_on else {}
         made = self.containers(script, name=name, restart_policy=policy, **other)
-        self.jobs.append(_Job(made, self._client, self.name.startswith("podman")))
+        is_podman = self.name.startswith("podman")
+        self.jobs.append(_Job(self.engine, made.id, made.name, self._client, is_podman))
         return self.jobs[-1]
 
     @contextmanager
     def relay(self) -> Iterator[Relay]:
-        with tempfile.TemporaryDirectory() as folder:
-            made = _Relay(self._path, Path(folder, "relay.sock"))
-            server = _Server(str(made.path), _handler(made))
-            threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True).start()
-            try:
-                yield made
-            finally:
-                server.shutdown()
-                server.server_close()
+        with (
+            tempfile.TemporaryDirectory() as folder,
+            EngineRelay(self._path, Path(folder, "relay.sock")) as made,
+        ):
+            yield made
 
 
 @contextmanager
@@ -141,7 +119,7 @@ def subject(name: str) -> Iterator[Subject]:
     elif not (path := os.environ.get("PODMAN_SOCKET", "")):
         raise LookupError(f"{name} does not run here: see tests/engines/podman")
     try:
-        made = _Subject(name, Path(path))
+        made = _Subject(name, path)
     except DltoolsError as error:
         raise LookupError(str(error)) from error
     if name == "docker":
@@ -153,46 +131,3 @@ def subject(name: str) -> Iterator[Subject]:
             with suppress(OSError, DltoolsError):  # Podman would wait ten seconds for each
                 job.kill()
         made.containers.remove()
-
-
-@dataclass
-class _Relay:
-    engine: Path
-    path: Path
-    changes: list[str] = field(default_factory=list)
-    swallows: Callable[[str], bool] = lambda _: False
-
-    @property
-    def url(self) -> str:
-        return f"unix://{self.path}"
-
-
-class _Server(socketserver.ThreadingUnixStreamServer):
-    daemon_threads = True
-
-
-def _handler(relay: _Relay) -> type[socketserver.BaseRequestHandler]:
-    class Handler(socketserver.BaseRequestHandler):
-        def handle(self) -> None:
-            head = self.request.recv(1 << 16)
-            method, path = [*head.split(b" ", 2), b"", b""][:2]
-            change = f"{method.decode()} {path.decode()}" if method != b"GET" else ""
-            if change:
-                relay.changes.append(change)
-            with socket.socket(socket.AF_UNIX) as engine:
-                engine.connect(str(relay.engine))
-                engine.sendall(head)
-                threading.Thread(target=_pump, args=(self.request, engine), daemon=True).start()
-                if change and relay.swallows(change):
-                    while engine.recv(1 << 16):
-                        pass
-                else:
-                    _pump(engine, self.request)
-
-    return Handler
-
-
-def _pump(source: socket.socket, target: socket.socket) -> None:
-    with suppress(OSError):
-        while data := source.recv(1 << 16):
-            target.sendall(data)

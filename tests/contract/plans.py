@@ -1,15 +1,20 @@
-"""Plans for the containers of the contract tests, and what became of them."""
+"""Plans for the containers of tests."""
 
 import datetime
 from typing import Any
 
 from contract.subject import Job, Subject
+from helpers.containers import Containers
+from helpers.containers import Job as Made
 
 from dltools.notation.times import format_time
 from dltools.plan.outcome.records import Action, Op, Plan, dump_plan
 
+Engines = Subject | Containers | Made
+Jobs = Job | Made
 
-def plan(subject: Subject, *actions: tuple[Op, Job, dict[str, Any]], live: bool = False) -> bytes:
+
+def plan(subject: Engines, *actions: tuple[Op, Jobs, dict[str, Any]], live: bool = False) -> bytes:
     host, now = subject.engine.host, format_time(datetime.datetime.now(datetime.UTC))
     made = tuple(
         Action(number, op, host, job.id, job.name, wanted, {}, "test", to=_to(op))
@@ -23,11 +28,11 @@ def _to(op: Op) -> str | None:
     return "elsewhere" if op is Op.MIGRATE else None
 
 
-def update(subject: Subject, job: Job, live: bool = False, **wanted: Any) -> bytes:
+def update(subject: Engines, job: Jobs, live: bool = False, **wanted: Any) -> bytes:
     return plan(subject, (Op.UPDATE, job, wanted), live=live)
 
 
-def turns(subject: Subject, *jobs: Job, seconds: float = 0.5, live: bool = False) -> bytes:
+def turns(subject: Engines, *jobs: Jobs, seconds: float = 0.5, live: bool = False) -> bytes:
     return plan(
         subject,
         *(

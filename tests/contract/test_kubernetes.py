@@ -6,7 +6,7 @@ import subprocess
 import time
 import uuid
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any
 
@@ -33,9 +33,8 @@ pytestmark = [
 
 @pytest.fixture
 def node() -> Iterator[Node]:
-    made = Node("containerd", ENDPOINT)
-    yield made
-    made.pods.close()
+    with closing(Node("containerd", ENDPOINT)) as made:
+        yield made
 
 
 @pytest.fixture

@@ -115,9 +115,7 @@ def test_a_paused_container_is_changed_and_undone(subject, tool, job, limits) ->
 
 def test_status_tells_what_is_changed(subject, tool, job, limits) -> None:
     applied(subject, tool, update(subject, job, **limits))
-    (held,) = records(
-        tool("dl-apply", "--host", subject.url, "--status", "--format", "jsonl").stdout
-    )
+    (held,) = tool.status("--host", subject.url)
     assert held["container"] == {"id": job.id, "name": job.name}
     assert {name: held["now"][name] for name in written(limits)} == written(limits)
     undone(subject, tool)

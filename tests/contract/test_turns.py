@@ -48,9 +48,7 @@ def test_a_pause_is_undone(subject, tool, job) -> None:
     assert job.is_frozen
     again = tool(*apply, input=plan(subject, (Op.PAUSE, job, {})))
     assert [result["status"] for result in records(again.stdout)] == ["unchanged"]
-    (held,) = records(
-        tool("dl-apply", "--host", subject.url, "--status", "--format", "jsonl").stdout
-    )
+    (held,) = tool.status("--host", subject.url)
     assert (held["found"]["state"], held["now"]["state"]) == ("running", "paused")
     (result,) = records(tool("dl-apply", "--host", subject.url, "--undo").stdout)
     assert result["status"] == "applied"
@@ -68,9 +66,7 @@ def test_one_runs_at_a_time_and_all_run_afterwards(subject, tool, busy) -> None:
             assert sum(now) <= 1 or process.poll() is None
             ran |= {number for number, is_frozen in enumerate(now) if not is_frozen}
             time.sleep(0.05)
-        (one, two) = records(
-            tool("dl-apply", "--host", subject.url, "--status", "--format", "jsonl").stdout
-        )
+        (one, two) = tool.status("--host", subject.url)
         assert {one["container"]["id"], two["container"]["id"]} == {job.id for job in busy}
         process.send_signal(signal.SIGINT)
         process.communicate(timeout=60 * PATIENCE)

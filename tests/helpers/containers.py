@@ -26,6 +26,17 @@ APPLETS = ("sh", "awk", "cat", "echo", "head", "printf", "seq", "sleep", "tr", "
 PATIENCE = float(os.environ.get("DLTOOLS_PATIENCE", "1"))
 """How many times as long as elsewhere things take on this machine: an emulated one is slow."""
 
+STARTS: dict[str, dict[str, Any]] = {
+    "none": {},
+    "cpus": {"nano_cpus": 1_500_000_000},
+    "quota": {"cpu_quota": 120_000},
+    "quota and period": {"cpu_quota": 60_000, "cpu_period": 50_000},
+    "period alone": {"cpu_period": 50_000},
+    "shares": {"cpu_shares": 512},
+    "cpuset": {"cpuset_cpus": "0"},
+}
+"""The ways to start a container with or without CPU limits."""
+
 
 class ImageError(Exception):
     """No image can be made; the message says what to do."""
@@ -91,6 +102,18 @@ class Job:
         if config["NanoCpus"]:
             return float(config["NanoCpus"] / 1e9)
         return float(max(0, config["CpuQuota"]) / (config["CpuPeriod"] or 100_000))
+
+    @property
+    def effects(self) -> dict[str, Any]:
+        """The limits that a restart would bring about, where several records mean that there is
+        none."""
+        found, cpus = self.inspect(), self.shown_cpus
+        cpuset = found.native["HostConfig"]["CpusetCpus"]
+        return {
+            "cpus": cpus if 0 < cpus < self.engine.cpus else None,
+            "weight": found.recorded.get("weight", 1024),
+            "cpuset": "" if cpuset == f"0-{self.engine.cpus - 1}" else cpuset,
+        }
 
     def directory(self, controller: str) -> Path:
         """The container's cgroup directory, by the layout that every distribution mounts."""
@@ -195,7 +218,7 @@ class Containers:
     """Starts the containers of one test; `only` makes dl-probe see these and no others."""
 
     def __init__(self, engine: Engine, image: str, client: Any = None) -> None:
-        self._engine = engine
+        self.engine = engine
         self.image = image
         self._client = client
         self.started: list[Job] = []
@@ -228,7 +251,7 @@ class Containers:
             environment=environment,
             host_config=client.create_host_config(network_mode=network, **limits),
         )
-        job = Job(self._engine, created["Id"], f"dltools-test-{self._case}-{name}", self._client)
+        job = Job(self.engine, created["Id"], f"dltools-test-{self._case}-{name}", self._client)
         self.started.append(job)
         job.start()
         return job

@@ -6,9 +6,12 @@ import signal
 import subprocess
 import tempfile
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
-from helpers.containers import eventually
+from helpers.containers import IMAGE, Containers, ImageError, build_image, eventually
+
+from dltools.engine.address import Address
+from dltools.engine.docker.engine import DockerEngine, connect
 
 START_S = 180
 
@@ -18,7 +21,8 @@ class DaemonError(Exception):
 
 
 class Daemon:
-    """A dockerd with --live-restore: its containers run on while it is stopped."""
+    """A dockerd with --live-restore: its containers run on while it is stopped. It has the image of
+    the tests from when a block begins with it, and is gone with all of its own when that ends."""
 
     def __init__(self, hostname: str = "") -> None:
         if os.geteuid() != 0 or not all(map(shutil.which, ("dockerd", "unshare"))):
@@ -36,6 +40,24 @@ class Daemon:
 
         self._api = self._api or APIClient(self.url, version="auto", timeout=30)
         return self._api
+
+    def __enter__(self) -> Self:
+        self.start()
+        try:
+            build_image(self.api)
+        except ImageError:
+            self.remove()
+            raise
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._process is not None:
+            self.signal(signal.SIGCONT)
+        self.remove()
+
+    def containers(self) -> Containers:
+        engine = DockerEngine(connect(Address(self.url, "the test")))
+        return Containers(engine, IMAGE, self.api)
 
     def start(self) -> None:
         with (self._home / "log").open("ab") as log:

@@ -3,11 +3,12 @@
 import tempfile
 import time
 from collections import Counter
+from contextlib import closing
 from itertools import pairwise
 from pathlib import Path
 from statistics import median
 
-from helpers.containers import build_image, eventually
+from helpers.containers import eventually
 from helpers.daemon import Daemon
 from helpers.load import STAGES, Churn, Pipe, Size, seconds_of
 
@@ -162,16 +163,8 @@ class Load:
 def hold(seconds: float, most: int, seed: int, *, judges_ticks: bool = True) -> Load:
     """Hold a load on an engine of its own, and return what was held. `judges_ticks`: whether a
     sample that is late breaks it; not where other programs use the CPUs."""
-    daemon = Daemon()
-    daemon.start()
-    try:
-        build_image(daemon.api)
-        with tempfile.TemporaryDirectory(prefix="dl-load-") as home:
-            load = Load(daemon, Path(home), seconds, most, seed, judges_ticks=judges_ticks)
-            try:
-                load.run()
-            finally:
-                load.close()
-            return load
-    finally:
-        daemon.remove()
+    with Daemon() as daemon, tempfile.TemporaryDirectory(prefix="dl-load-") as home:
+        load = Load(daemon, Path(home), seconds, most, seed, judges_ticks=judges_ticks)
+        with closing(load):
+            load.run()
+        return load

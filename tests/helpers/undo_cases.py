@@ -20,28 +20,15 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from helpers.containers import IMAGE, Containers, Job
+from helpers.containers import STARTS, Job
 from helpers.daemon import Daemon
 from helpers.forks import become
 from helpers.killing import Ended, run_until
 from helpers.tools import environment
 
-from dltools.engine.address import Address
-from dltools.engine.docker.engine import DockerEngine, connect
 from dltools.notation.times import format_time
 from dltools.plan.outcome.records import Action, Op, Plan, dump_plan
 from dltools.plan.realisation.settings import Settings
-
-STARTS: tuple[dict[str, Any], ...] = (
-    {},
-    {"nano_cpus": 1_500_000_000},
-    {"cpu_quota": 120_000},
-    {"cpu_shares": 512},
-    {"cpu_quota": 60_000, "cpu_period": 50_000},
-    {"cpu_period": 50_000},
-    {"cpuset_cpus": "0"},
-)
-"""The ways to start a container with or without CPU limits."""
 
 JOBS = 3
 CALLS = 12
@@ -72,8 +59,8 @@ class UndoCases:
         self.tally = Tally()
         self._daemon = daemon
         self._chance = random.Random(seed)
-        self._engine = DockerEngine(connect(Address(daemon.url, "the test")))
-        self._containers = Containers(self._engine, IMAGE, daemon.api)
+        self._containers = daemon.containers()
+        self._engine = self._containers.engine
         self._home = tempfile.TemporaryDirectory(prefix="dl-undo-")
         self._state = Path(self._home.name) / "state"
         self._known: list[Known] = []
@@ -117,7 +104,7 @@ class UndoCases:
 
     def _start(self, name: str) -> None:
         self._names += 1
-        start = self._chance.choice(STARTS)
+        start = self._chance.choice([*STARTS.values()])
         job = self._containers("while :; do sleep 1; done", name=name, **start)
         if self._chance.random() < 0.2:
             self._daemon.api.pause(job.id)
@@ -126,16 +113,8 @@ class UndoCases:
     def _look(self, job: Job) -> Mapping[str, Any]:
         """Return what the kernel and the engine say of a container, while it runs."""
         found = job.inspect()
-        config, every = found.native["HostConfig"], {"", f"0-{self._engine.cpus - 1}"}
-        cores = job.shown_cpus
-        record = {
-            "cpus": cores if 0 < cores < self._engine.cpus else None,
-            "weight": config["CpuShares"] or 1024,
-            "cpuset": "" if config["CpusetCpus"] in every else config["CpusetCpus"],
-        }
-        return {"record": record, "state": found.state} | (
-            {"kernel": job.kernel()} if found.pid else {}
-        )
+        seen = {"record": job.effects, "state": found.state}
+        return seen | ({"kernel": job.kernel()} if found.pid else {})
 
     # dl-apply
 

@@ -3,36 +3,9 @@
 from typing import Any
 
 import pytest
-from helpers.containers import Containers, Job, plan_for
-from helpers.examples import repeated
+from helpers.containers import Job, plan_for
 from helpers.tools import Tools, records
-
-STARTS: dict[str, dict[str, Any]] = {
-    "none": {},
-    "cpus": {"nano_cpus": 1_500_000_000},
-    "quota": {"cpu_quota": 120_000},
-    "quota and period": {"cpu_quota": 60_000, "cpu_period": 50_000},
-    "period alone": {"cpu_period": 50_000},
-    "shares": {"cpu_shares": 512},
-    "cpuset": {"cpuset_cpus": "0"},
-}
-"""The ways to start a container with or without CPU limits."""
-
-
-some_starts = pytest.mark.parametrize(
-    "job",
-    [
-        pytest.param(STARTS[name], id=name)
-        for name in repeated(("none", "quota and period", "shares"), tuple(STARTS))
-    ],
-    indirect=True,
-)
-"""For a test beside one that tries all: a few in `make test`."""
-
-
-@pytest.fixture(params=STARTS.values(), ids=STARTS.keys())
-def job(request: pytest.FixtureRequest, run: Containers) -> Job:
-    return run(**request.param)
+from real_engine.conftest import every_start
 
 
 @pytest.fixture
@@ -51,6 +24,7 @@ def apply(tool: Tools) -> Any:
 # What is applied
 
 
+@every_start
 def test_a_quota_is_in_force_and_nothing_else_changes(apply, job) -> None:
     def others() -> dict[str, str]:
         quota = ("cpu.cfs_quota_us", "cpu.max")

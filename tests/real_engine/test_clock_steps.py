@@ -14,7 +14,7 @@ import time
 from pathlib import Path
 
 import pytest
-from helpers.containers import Containers, Job, eventually
+from helpers.containers import eventually
 from helpers.pipes import feed
 from helpers.stepped_clock import NoCompilerError, SteppedClock
 from real_engine.test_leases import live
@@ -34,11 +34,6 @@ def clock(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> SteppedClock:
     for name, value in made.variables.items():
         monkeypatch.setenv(name, value)
     return made
-
-
-@pytest.fixture
-def job(run: Containers) -> Job:
-    return run(nano_cpus=1_500_000_000)
 
 
 def test_the_tools_see_the_stepped_clock(clock) -> None:

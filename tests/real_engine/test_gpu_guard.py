@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 from helpers.containers import Job
+from real_engine.conftest import every_start
 
 from dltools.apply.engine_actuator import EngineActuator
 from dltools.apply.turns import Rotation
@@ -38,17 +39,8 @@ def plan(job: Job, wanted: Settings) -> Plan:
     return Plan("test", format_time(datetime.now(UTC)), {}, {}, None, (action,))
 
 
-STARTS = {
-    "none": {},
-    "cpus": {"nano_cpus": 1_500_000_000},
-    "quota": {"cpu_quota": 60_000, "cpu_period": 50_000},
-    "shares": {"cpu_shares": 512},
-}
-
-
-@pytest.mark.parametrize("start", STARTS.values(), ids=STARTS.keys())
-def test_the_kernel_changes_and_the_engine_does_not(actuator, run, start) -> None:
-    job = run(**start)
+@every_start
+def test_the_kernel_changes_and_the_engine_does_not(actuator, job) -> None:
     files, shown = job.kernel(), job.inspect().native["HostConfig"]
 
     (result,) = actuator.apply(plan(job, {"cpus": 0.4, "weight": 300.0}))

@@ -10,9 +10,10 @@ from typing import Any
 
 import pytest
 from docker.errors import APIError
-from helpers.containers import Containers, Job, api, eventually, on_every_cpu, plan_for
+from helpers.containers import Job, api, eventually, on_every_cpu, plan_for
 from helpers.pipes import give
 from helpers.tools import Tools, complaint, records
+from real_engine.conftest import row_of
 from real_engine.test_turns import SPIN, rotating, state, turns
 
 from dltools.apply.refusals import FOREIGN
@@ -89,15 +90,6 @@ def pause(job: Job) -> None:
             assert "freeze" in str(error)
         else:
             return
-
-
-def container_row(tool: Tools, run: Containers, job: Job) -> dict[str, Any]:
-    (row,) = [
-        row
-        for row in records(tool("dl-probe", *run.only, "--format", "jsonl").stdout)
-        if row.get("container_name") == job.name and row["kind"] == "container"
-    ]
-    return row
 
 
 def stays(job: Job, wanted: str, seconds: float) -> None:
@@ -247,7 +239,9 @@ def test_what_a_plan_wants_meanwhile_comes_after(run, tool) -> None:
 
 
 @pytest.mark.parametrize("is_restarted", [False, True])
-def test_an_owner_who_sets_the_own_value_meanwhile_is_heard(run, tool, is_restarted) -> None:
+def test_an_owner_who_sets_the_own_value_meanwhile_is_heard(
+    run, tool, sample, is_restarted
+) -> None:
     """While somebody is at work, the weight is the owner's own: to set just that shows in nothing
     but the event. After a restart the record holds again what a plan has set."""
     job = run(f"trap : USR1; {SPIN}", name="job", cpu_shares=50)
@@ -266,10 +260,10 @@ def test_an_owner_who_sets_the_own_value_meanwhile_is_heard(run, tool, is_restar
         api().kill(job.id, signal="USR1")
         ended(process)
     assert job.kernel_weight == own
-    row = container_row(tool, run, job)
+    row = row_of(sample(), job)
     assert "dltools.protect" in row["labels"]
     tool("dl-apply", "--undo", "--release", job.name)
-    row = container_row(tool, run, job)
+    row = row_of(sample(), job)
     assert "dltools.protect" not in row.get("labels", "")
 
 
@@ -309,7 +303,7 @@ def test_our_quota_goes_back_and_an_owner_s_weight_stays_until_force(run, tool) 
 # --release
 
 
-def test_a_released_job_is_left_alone_from_now_on(run, tool) -> None:
+def test_a_released_job_is_left_alone_from_now_on(run, tool, sample) -> None:
     job, other = run(SPIN, name="job", cpu_shares=700), run(SPIN, name="other")
     before = job.kernel_weight
     with applying(tool, lowered(job, first=other)) as process:
@@ -323,7 +317,7 @@ def test_a_released_job_is_left_alone_from_now_on(run, tool) -> None:
     assert f"{job.name}: dl-apply --release" in status
     (result,) = records(tool("dl-apply", input=plan_for(job, {"weight": 20})).stdout)
     assert "--release" in result["error"]
-    row = container_row(tool, run, job)
+    row = row_of(sample(), job)
     assert "dltools.protect" in row["labels"]
     assert tool("dl-apply", "--undo", "--release", job.name).returncode == 0
     (result,) = records(tool("dl-apply", input=plan_for(job, {"weight": 20})).stdout)

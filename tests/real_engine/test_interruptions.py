@@ -6,16 +6,11 @@ import sys
 from pathlib import Path
 
 import pytest
-from helpers.containers import Containers, Job, eventually, plan_for
+from helpers.containers import Job, eventually, plan_for
 from helpers.pipes import feed, give
 from helpers.tools import Tools, complaint, environment, records
 
 SIGNALS = {signal.SIGTERM: 143, signal.SIGINT: 130}
-
-
-@pytest.fixture
-def job(run: Containers) -> Job:
-    return run(nano_cpus=1_500_000_000)
 
 
 def begin(tool: Tools, job: Job, *arguments: str) -> subprocess.Popen[bytes]:

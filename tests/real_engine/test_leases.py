@@ -31,11 +31,6 @@ def no_watchdog_stays(state: Path) -> Iterator[None]:
     eventually(lambda: watchdogs(state) == [])
 
 
-@pytest.fixture
-def job(run: Containers) -> Job:
-    return run(nano_cpus=1_500_000_000)
-
-
 def test_a_stream_that_is_closed_leaves_its_settings_for_its_lease(tool, job, state) -> None:
     plans = live(job, {"cpus": 0.4}) + dump_close().encode()
     done = tool("dl-apply", input=plans)
@@ -98,7 +93,7 @@ def test_a_stopped_dl_apply_is_taken_for_dead_when_its_lease_is_over(tool, job) 
     process = tool.begin("dl-apply", "--lease", "2")
     feed(process, live(job, {"cpus": 0.4}))
     process.send_signal(signal.SIGSTOP)
-    (held,) = records(tool("dl-apply", "--status", "--format", "jsonl").stdout)
+    (held,) = tool.status()
     assert (held["run"]["alive"], held["run"]["stopped"]) == (True, True)
     assert job.kernel_cpus == pytest.approx(0.4)
     eventually(lambda: job.kernel() == before)

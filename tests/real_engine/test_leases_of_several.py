@@ -7,15 +7,13 @@ import time
 from collections.abc import Callable, Iterator
 
 import pytest
-from conftest import missing
-from helpers.containers import IMAGE, Containers, Job, build_image, eventually, socket_path
-from helpers.daemon import Daemon, DaemonError
+from helpers.containers import Containers, Job, eventually, socket_path
+from helpers.daemon import Daemon
 from helpers.pipes import give
 from helpers.tools import Tools, records
+from real_engine.conftest import own_engine
 from real_engine.test_leases import live
 
-from dltools.engine.address import Address
-from dltools.engine.docker.engine import DockerEngine, connect
 from dltools.plan.outcome.records import dump_close
 
 pytestmark = pytest.mark.slow
@@ -28,24 +26,12 @@ IN_TIME_S = 45
 @pytest.fixture(scope="module")
 def second(image: str) -> Iterator[Daemon]:
     del image
-    try:
-        daemon = Daemon("second-host")
-        daemon.start()
-    except DaemonError as error:
-        missing(str(error))
-        raise
-    try:
-        build_image(daemon.api)
-        yield daemon
-    finally:
-        daemon.signal(signal.SIGCONT)
-        daemon.remove()
+    yield from own_engine("second-host")
 
 
 @pytest.fixture
 def jobs(run: Containers, second: Daemon) -> Iterator[list[Job]]:
-    engine = DockerEngine(connect(Address(second.url, "the test")))
-    there = Containers(engine, IMAGE, second.api)
+    there = second.containers()
     try:
         yield [run(nano_cpus=1_500_000_000), there(nano_cpus=1_500_000_000)]
     finally:

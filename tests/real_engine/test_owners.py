@@ -4,7 +4,8 @@ from typing import Any
 
 import pytest
 from helpers.containers import Containers, Job, eventually, plan_for
-from helpers.tools import Tools, records
+from helpers.tools import Tools
+from real_engine.conftest import row_of
 
 REPORTS = 'n=900; while :; do echo "step $n loss: 0.$n"; n=$((n-1)); usleep 200000; done'
 """A job that reports, and uses next to no CPU."""
@@ -25,28 +26,22 @@ def other(run: Containers) -> Job:
     return run(REPORTS, name="other")
 
 
-def row(tool: Tools, run: Containers, job: Job) -> dict[str, Any]:
-    found = records(tool("dl-probe", *run.only, "--format", "jsonl").stdout)
-    (mine,) = (one for one in found if one["kind"] == "container" and one["container_id"] == job.id)
-    return mine
-
-
-def asked(tool: Tools, run: Containers, job: Job) -> tuple[Any, ...]:
-    found = row(tool, run, job)
+def asked(rows: list[dict[str, Any]], job: Job) -> tuple[Any, ...]:
+    found = row_of(rows, job)
     return tuple(found.get(name) for name in COLUMNS)
 
 
 def planned(tool: Tools, run: Containers, mode: str, *options: str) -> bytes:
-    sample = tool("dl-probe", *run.only, "--since", "1m", "--format", "arrow").stdout
+    seen = tool("dl-probe", *run.only, "--since", "1m", "--format", "arrow").stdout
     how = ("--policy", "fair", "--realize", mode, "--set", "explore=0", *options)
-    done = tool("dl-plan", *how, "-", input=sample)
+    done = tool("dl-plan", *how, "-", input=seen)
     assert done.returncode == 0, done.stderr
     return done.stdout
 
 
 @pytest.mark.parametrize("mode", ["quota", "weight", "priority"])
 def test_ours_is_taken_back_to_what_the_owner_asked_for_and_no_further(
-    tool, run, mine, other, mode
+    tool, run, sample, mine, other, mode
 ) -> None:
     before = mine.kernel(), other.kernel()
     eventually(lambda: all(job.log().count(b"loss") > 2 for job in (mine, other)))
@@ -56,11 +51,11 @@ def test_ours_is_taken_back_to_what_the_owner_asked_for_and_no_further(
         done = tool("dl-apply", input=plan_for(mine, {name: value}))
         assert done.returncode == 0, done.stderr
     assert (mine.kernel_cpus, mine.kernel_weight) == (0.2, NEXT_TO_NOTHING)
-    seen = row(tool, run, mine)
+    seen = row_of(sample(), mine)
     assert (seen["cpu_limit_cores"], seen["cpu_weight"]) == (0.2, NEXT_TO_NOTHING)
 
-    assert asked(tool, run, mine) == (0.5, 2048.0, "0")
-    assert asked(tool, run, other) == (None, 1024.0, None)
+    assert asked(sample(), mine) == (0.5, 2048.0, "0")
+    assert asked(sample(), other) == (None, 1024.0, None)
     done = tool("dl-apply", input=planned(tool, run, mode))
     assert done.returncode == 0, done.stderr
     if mode == "quota":
@@ -71,17 +66,17 @@ def test_ours_is_taken_back_to_what_the_owner_asked_for_and_no_further(
         assert (mine.kernel_cpus, mine.kernel_weight) == (0.2, 2048)
         assert other.kernel_weight in (1024, NEXT_TO_NOTHING)
     assert mine.kernel()["cpuset.cpus"] == "0"
-    assert asked(tool, run, mine) == (0.5, 2048.0, "0")
+    assert asked(sample(), mine) == (0.5, 2048.0, "0")
 
     assert tool("dl-apply", "--undo").returncode == 0
     assert (mine.kernel(), other.kernel()) == before
-    assert asked(tool, run, mine) == (0.5, 2048.0, "0")
+    assert asked(sample(), mine) == (0.5, 2048.0, "0")
 
 
-def test_a_journal_that_cannot_be_trusted_is_a_gap(tool, run, mine, state, tmp_path) -> None:
+def test_a_journal_that_cannot_be_trusted_is_a_gap(sample, mine, state, tmp_path) -> None:
     state.mkdir(parents=True)
     (state / "journal").symlink_to(tmp_path)
-    found = row(tool, run, mine)
+    found = row_of(sample(), mine)
     assert "its owner's limits: " in found["gap"]
     assert "a link, which is not followed" in found["gap"]
     assert found["cpu_limit_cores"] == 0.5

@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from helpers.containers import Containers, Job, eventually, plan_for
+from helpers.containers import Containers, Job, eventually, plan_for, socket_path
+from helpers.engine_relay import EngineRelay
 from helpers.other_users import STRANGER, needs_root, tool_as
-from helpers.read_only import ReadOnlySocket
 from helpers.tools import command, environment, records
 
 from dltools.cli.exits import Exit
@@ -23,17 +23,18 @@ Rows = list[dict[str, Any]]
 
 
 @pytest.fixture
-def asked_only() -> Iterator[ReadOnlySocket]:
+def asked_only() -> Iterator[EngineRelay]:
     # Not in tmp_path, which pytest keeps from the other user.
     with tempfile.TemporaryDirectory() as folder:
         Path(folder).chmod(0o755)
-        with ReadOnlySocket(Path(folder) / "asked-only.sock") as proxy:
+        path = Path(folder) / "asked-only.sock"
+        with EngineRelay(socket_path(), path, is_asked_only=True) as proxy:
             yield proxy
-    assert set(proxy.asked) <= {"GET"}
+    assert proxy.changes == []
 
 
 @pytest.fixture
-def probed(run: Containers, asked_only: ReadOnlySocket) -> Callable[..., Rows]:
+def probed(run: Containers, asked_only: EngineRelay) -> Callable[..., Rows]:
     """Probe the test's containers as another user, by the socket that can only be asked."""
 
     def probe(*arguments: object) -> Rows:
@@ -122,4 +123,4 @@ def test_dl_apply_is_refused_and_says_so(tool, run, asked_only) -> None:
     (result,) = map(json.loads, done.stdout.splitlines())
     assert (result["status"], result["error"]) == ("failed", "only GET")
     assert job.kernel_cpus == pytest.approx(1.5)
-    asked_only.asked.clear()
+    asked_only.changes.clear()

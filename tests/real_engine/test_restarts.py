@@ -11,33 +11,19 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 import pytest
-from conftest import missing
-from helpers.containers import IMAGE, Containers, ImageError, Job, build_image, eventually, plan_for
-from helpers.daemon import Daemon, DaemonError
+from helpers.containers import Containers, Job, eventually, plan_for
+from helpers.daemon import Daemon
 from helpers.pipes import feed, give
-from helpers.tools import Tools, complaint, records
+from helpers.tools import Tools, complaint
+from real_engine.conftest import own_engine
 from real_engine.test_turns import SPIN, state, turns
-
-from dltools.engine.address import Address
-from dltools.engine.docker.engine import DockerEngine, connect
 
 pytestmark = pytest.mark.slow
 
 
 @pytest.fixture(scope="module")
 def module_daemon() -> Iterator[Daemon]:
-    try:
-        daemon = Daemon()
-        daemon.start()
-    except DaemonError as error:
-        missing(str(error))
-    try:
-        build_image(daemon.api)
-    except ImageError as error:
-        daemon.remove()
-        missing(str(error))
-    yield daemon
-    daemon.remove()
+    yield from own_engine()
 
 
 @pytest.fixture
@@ -49,8 +35,7 @@ def daemon(module_daemon: Daemon, monkeypatch: pytest.MonkeyPatch) -> Daemon:
 
 @pytest.fixture
 def run(daemon: Daemon) -> Iterator[Containers]:
-    engine = DockerEngine(connect(Address(daemon.url, "the test")))
-    containers = Containers(engine, IMAGE, daemon.api)
+    containers = daemon.containers()
     yield containers
     containers.remove()
 
@@ -142,8 +127,7 @@ def test_an_error_names_paused_containers_of_an_engine_that_stays_away(
         done = tool(name, *arguments, input=turns(*jobs))
         assert done.returncode == 0
         assert f"docker unpause {stuck[0]}" in complaint(done.stderr)
-    done = tool("dl-apply", "--status", "--format", "jsonl")
-    changed = {record["container"]["name"]: record for record in records(done.stdout)}
+    changed = {record["container"]["name"]: record for record in tool.status()}
     assert changed[stuck[0]]["now"]["state"] == "paused"
     assert not changed[stuck[0]]["run"]["alive"]
     assert stuck[0] in complaint(done.stderr)

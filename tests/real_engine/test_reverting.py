@@ -4,9 +4,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from helpers.containers import Containers, Job, plan_for
+from helpers.containers import Job, plan_for
 from helpers.tools import records
-from real_engine.test_applying import STARTS
+from real_engine.conftest import every_start
 
 from dltools.apply.engine_actuator import EngineActuator
 from dltools.apply.original_settings import Originals
@@ -22,25 +22,9 @@ from dltools.plan.realisation.settings import Settings
 FIELDS = ("NanoCpus", "CpuPeriod", "CpuQuota", "CpuShares", "CpusetCpus")
 
 
-@pytest.fixture(params=STARTS.values(), ids=STARTS.keys())
-def job(request: pytest.FixtureRequest, run: Containers) -> Job:
-    return run(**request.param)
-
-
 def record(job: Job) -> dict[str, Any]:
     config = job.inspect().native["HostConfig"]
     return {name: config[name] for name in FIELDS}
-
-
-def by_effect(job: Job) -> dict[str, Any]:
-    """Return the limits that a restart would bring about."""
-    shown, every = record(job), {"", f"0-{job.engine.cpus - 1}"}
-    cores = job.shown_cpus
-    return {
-        "cpus": cores if 0 < cores < job.engine.cpus else None,
-        "weight": job.inspect().recorded.get("weight", 1024),
-        "cpuset": "" if shown["CpusetCpus"] in every else shown["CpusetCpus"],
-    }
 
 
 def entries(state: Path) -> list[Path]:
@@ -55,6 +39,7 @@ def test_settings_at_the_bounds_are_applied(run, tool, cpus) -> None:
         assert (result["status"], result["error"]) == ("applied", None)
 
 
+@every_start
 def test_a_quota_of_more_cpus_than_there_are_removes_the_quota(job, tool) -> None:
     (result,) = records(tool("dl-apply", input=plan_for(job, {"cpus": 1000})).stdout)
     assert result["status"] in ("applied", "unchanged")
@@ -79,6 +64,7 @@ def unbounded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("dltools.apply.settings_update.out_of_bounds", lambda _: None)
 
 
+@every_start
 @pytest.mark.usefixtures("unbounded")
 @pytest.mark.parametrize(
     "wanted",
@@ -87,17 +73,17 @@ def unbounded(monkeypatch: pytest.MonkeyPatch) -> None:
 )
 def test_a_failed_change_is_reverted_at_once(actuator, job, state, wanted) -> None:
     """On the engine's record, which the kernel does not know, and in the kernel's files."""
-    before, kernel = by_effect(job), job.kernel()
+    before, kernel = job.effects, job.kernel()
     if job.has_v2 and wanted == {"weight": 10.7}:
         pytest.skip("cgroup version 2 rounds any weight")
     result = apply(actuator, job, wanted)
     assert result.status is Status.FAILED
     assert result.after == result.before
-    assert (by_effect(job), job.kernel()) == (before, kernel)
+    assert (job.effects, job.kernel()) == (before, kernel)
     assert entries(state) == []
     assert actuator.undo() == []
     job.restart()
-    assert (by_effect(job), job.kernel()) == (before, kernel)
+    assert (job.effects, job.kernel()) == (before, kernel)
 
 
 def test_an_update_that_fails_half_way_is_reverted(actuator, run, state, monkeypatch) -> None:
@@ -132,16 +118,16 @@ def damaged(actuator: EngineActuator, job: Job, state: Path, **record: int) -> N
 def test_a_damaged_record_is_repaired(actuator, tool, run, state, start) -> None:
     """NanoCpus 1: the kernel never had it, and the engine refuses every CpuQuota beside it."""
     job = run(**start)
-    before, kernel = by_effect(job), job.kernel()
+    before, kernel = job.effects, job.kernel()
     damaged(actuator, job, state, NanoCpus=1)
     assert record(job)["NanoCpus"] == 1
     done = tool("dl-apply", "--undo")
     assert (done.returncode, done.stderr) == (0, b"")
     assert [result["status"] for result in records(done.stdout)] == ["applied"]
-    assert (by_effect(job), job.kernel()) == (before, kernel)
+    assert (job.effects, job.kernel()) == (before, kernel)
     assert entries(state) == []
     job.restart()
-    assert by_effect(job) == before
+    assert job.effects == before
     assert job.kernel_cpus == before["cpus"] or (
         before["cpus"] is None and job.kernel_cpus == job.engine.cpus
     )

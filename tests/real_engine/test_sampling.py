@@ -8,31 +8,15 @@ from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
-from helpers.containers import Containers, Job, eventually
-from helpers.tools import Tools, records
+from helpers.containers import eventually
+from helpers.tools import records
+from real_engine.conftest import row_of
 
 from dltools.observations.schema import NAMES
 
 
-@pytest.fixture
-def sample(tool: Tools, run: Containers) -> Any:
-    """Sample the test's own containers once: all rows as dl-probe writes them in JSON."""
-
-    def take(*arguments: object) -> list[dict[str, Any]]:
-        done = tool("dl-probe", *run.only, "--format", "jsonl", *arguments)
-        assert (done.returncode, done.stderr) == (0, b"")
-        return records(done.stdout)
-
-    return take
-
-
 def of_kind(rows: list[dict[str, Any]], kind: str) -> list[dict[str, Any]]:
     return [row for row in rows if row["kind"] == kind]
-
-
-def of_job(rows: list[dict[str, Any]], job: Job, kind: str = "container") -> dict[str, Any]:
-    (row,) = (row for row in of_kind(rows, kind) if row["container_id"] == job.id)
-    return row
 
 
 def test_the_node_row_is_this_machine(sample, run, engine) -> None:
@@ -65,7 +49,7 @@ def test_the_quota_in_force(sample, run, limits, cores) -> None:
     job = run(**limits)
     rows = sample()
     whole = of_kind(rows, "node")[0]["cpu_count"]
-    assert of_job(rows, job)["cpu_limit_cores"] == pytest.approx(cores or whole, abs=1e-6)
+    assert row_of(rows, job)["cpu_limit_cores"] == pytest.approx(cores or whole, abs=1e-6)
 
 
 def test_identity_limits_and_labels(sample, run, image) -> None:
@@ -74,7 +58,7 @@ def test_identity_limits_and_labels(sample, run, image) -> None:
     plain = run(name="plain")
     job = run(name="own", labels={"dltools.metric": "val_loss", "other": "x"}, **own)
     rows = sample()
-    found, other = of_job(rows, job), of_job(rows, plain)
+    found, other = row_of(rows, job), row_of(rows, plain)
     assert (found["container_name"], found["image"], found["state"]) == (job.name, image, "running")
     assert before <= datetime.fromisoformat(found["started_at"]) <= datetime.now(UTC)
     assert [row["cpu_weight"] for row in (other, found)] == [1024, pytest.approx(job.kernel_weight)]

@@ -8,9 +8,9 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
-from helpers.containers import Containers, Job, eventually, plan_for
+from helpers.containers import Job, eventually, plan_for
 from helpers.pipes import watchdogs
-from helpers.tools import Tools, complaint, records
+from helpers.tools import complaint
 
 from dltools.plan.realisation.settings import Settings
 
@@ -22,16 +22,6 @@ def good_for(job: Job, wanted: Settings, lease_s: float) -> bytes:
 
 def without_actions(lease_s: float) -> bytes:
     return (f'{{"kind":"plan","v":1,"lease_s":{lease_s}}}\n{{"kind":"end","actions":0}}\n').encode()
-
-
-@pytest.fixture
-def job(run: Containers) -> Job:
-    return run(nano_cpus=1_500_000_000)
-
-
-def until(tool: Tools) -> str | None:
-    (held,) = records(tool("dl-apply", "--status", "--format", "jsonl").stdout)
-    return held["until"]
 
 
 def kill_watchdogs(state: Path) -> None:
@@ -47,7 +37,8 @@ def test_its_settings_end_with_its_lease(tool, job, state) -> None:
     done = tool("dl-apply", input=good_for(job, {"cpus": 0.4}, 6))
     assert (done.returncode, done.stderr) == (0, b"")
     assert job.kernel_cpus == pytest.approx(0.4)
-    assert re.fullmatch(r"20\d\d-\d\d-\d\dT\d\d:\d\d:\d\dZ", until(tool) or "")
+    (held,) = tool.status()
+    assert re.fullmatch(r"20\d\d-\d\d-\d\dT\d\d:\d\d:\d\dZ", held["until"])
     assert b"UNTIL" in tool("dl-apply", "--status", "--format", "table").stdout
     eventually(lambda: job.kernel() == before)
     assert time.monotonic() - begun > 4.5

@@ -61,7 +61,7 @@ def test_turns_and_the_run_that_gives_them(run, tool) -> None:
         assert f"dl-apply --undo --stop ends process {process.pid} and restores" in text
         assert tool("dl-apply", "--undo", "--stop").returncode == 0
         process.communicate(timeout=20)
-    assert tool("dl-apply", "--status", "--format", "jsonl").stdout == b""
+    assert tool.status() == []
     assert [state(job) for job in jobs] == ["running"] * 2
 
 
@@ -87,9 +87,7 @@ def test_what_would_not_be_restored_is_not_promised(run, tool) -> None:
         .endswith(": nothing that dl-apply --undo would restore")
     )
     assert f"{job.name}: somebody else has changed its settings" in done.stderr.decode()
-    assert [
-        one["foreign"] for one in records(tool("dl-apply", "--status", "--format", "jsonl").stdout)
-    ] == [True]
+    assert [one["foreign"] for one in tool.status()] == [True]
 
 
 def test_status_changes_nothing_and_needs_no_lock(run, tool) -> None:
@@ -129,12 +127,5 @@ def test_entries_in_another_directory_are_counted(run, tool, tmp_path) -> None:
     tool("dl-apply", "--state-dir", old, input=plan_for(job, {"weight": 10}))
     told = complaint(tool("dl-apply", "--undo", env={"HOME": str(home)}).stderr)
     assert f"1 in {old}: use --state-dir {old}" in told
-    assert (
-        len(
-            records(
-                tool("dl-apply", "--status", "--format", "jsonl", env={"HOME": str(home)}).stdout
-            )
-        )
-        == 1
-    )
+    assert len(tool.status(env={"HOME": str(home)})) == 1
     tool("dl-apply", "--undo", "--state-dir", old)

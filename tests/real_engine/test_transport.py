@@ -1,7 +1,5 @@
 """Requests to the engine: quiet streams, lost connections, refusals, engines elsewhere."""
 
-import socket
-import socketserver
 import threading
 import time
 from collections.abc import Iterator
@@ -9,6 +7,7 @@ from typing import Any
 
 import pytest
 from helpers.containers import api, eventually, socket_path
+from helpers.engine_relay import EngineRelay
 from helpers.tools import complaint
 
 from dltools.engine.docker import transport
@@ -38,17 +37,23 @@ def test_a_quiet_event_stream_outlives_the_timeout(run, monkeypatch) -> None:
     eventually(lambda: seen, lambda seen: (job.id, "pause") in seen)
 
 
-def test_a_quiet_log_outlives_the_timeout(run, monkeypatch) -> None:
-    job = run("echo one; sleep 5; echo two; sleep 600")
-    monkeypatch.setattr(transport, "TIMEOUT_S", 3)
-    engine = DockerEngine()
-    flow, came = engine.follow(engine.inspect(job.id), 0.0), []
+def says_one_and_two(flow: Any) -> None:
+    """Wait for two lines of a log, and no more."""
+    came = []
 
     def both() -> bool:
         came.extend(flow.take())
         return [entry.split()[1] for entry in came] == [b"one", b"two"]
 
     eventually(both)
+
+
+def test_a_quiet_log_outlives_the_timeout(run, monkeypatch) -> None:
+    job = run("echo one; sleep 5; echo two; sleep 600")
+    monkeypatch.setattr(transport, "TIMEOUT_S", 3)
+    engine = DockerEngine()
+    flow = engine.follow(engine.inspect(job.id), 0.0)
+    says_one_and_two(flow)
     assert not flow.ended
 
 
@@ -116,52 +121,22 @@ def test_the_engines_refusal_is_its_own_words(engine, run) -> None:
 
 
 @pytest.fixture
-def over_tcp() -> Iterator[str]:
-    """The engine's socket, forwarded from a TCP port."""
-    path = socket_path()
-
-    class Forward(socketserver.BaseRequestHandler):
-        def handle(self) -> None:
-            with socket.socket(socket.AF_UNIX) as engine:
-                engine.connect(path)
-
-                def pump(source: socket.socket, sink: socket.socket) -> None:
-                    while data := source.recv(65536):
-                        sink.sendall(data)
-                    sink.shutdown(socket.SHUT_WR)
-
-                back = threading.Thread(target=pump, args=(engine, self.request), daemon=True)
-                back.start()
-                pump(self.request, engine)
-                back.join()
-
-    class Server(socketserver.ThreadingTCPServer):
-        daemon_threads = True
-        block_on_close = False
-
-    with Server(("127.0.0.1", 0), Forward) as server:
-        threading.Thread(target=server.serve_forever, daemon=True).start()
-        yield f"tcp://127.0.0.1:{server.server_address[1]}"
-        server.shutdown()
+def far(monkeypatch: pytest.MonkeyPatch) -> Iterator[DockerEngine]:
+    """The engine, by a TCP port."""
+    with EngineRelay(socket_path()) as relay:
+        monkeypatch.setenv("DOCKER_HOST", relay.url)
+        yield DockerEngine()
 
 
-def test_an_engine_over_tcp_says_the_same(engine, run, over_tcp, monkeypatch) -> None:
+def test_an_engine_over_tcp_says_the_same(engine, run, far) -> None:
     job = run("echo one; sleep 1; echo two; sleep 60")
-    monkeypatch.setenv("DOCKER_HOST", over_tcp)
-    far = DockerEngine()
     assert not far.is_local
     assert (far.id, far.host, far.cpus) == (engine.id, engine.host, engine.cpus)
     assert far.inspect(job.id) == engine.inspect(job.id)
     assert job.id in [one.id for one in far.containers(["dltools-test"])]
     with pytest.raises(GoneError):
         far.inspect("no-such-container")
-    flow, came = far.follow(far.inspect(job.id), 0.0), []
-
-    def both() -> bool:
-        came.extend(flow.take())
-        return [entry.split()[1] for entry in came] == [b"one", b"two"]
-
-    eventually(both)
+    says_one_and_two(far.follow(far.inspect(job.id), 0.0))
     assert far.past_events(time.time() - 60, time.time())
 
 

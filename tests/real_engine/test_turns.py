@@ -8,30 +8,22 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 import pytest
+from contract import plans
+from contract.plans import plan
 from helpers.containers import Job, api, eventually, plan_for
 from helpers.pipes import give
 from helpers.tools import Tools, complaint, records
+from real_engine.conftest import row_of
 
-from dltools.plan.outcome.records import Action, Op, Plan, dump_plan
+from dltools.plan.outcome.records import Op
 
 SPIN = "while :; do :; done"
 
 
-def plan(*actions: tuple[Op, Job, dict[str, Any]]) -> bytes:
-    made = [
-        Action(number, op, job.engine.host, job.id, job.name, wanted, {}, "test")
-        for number, (op, job, wanted) in enumerate(actions, 1)
-    ]
-    return dump_plan(Plan("test", "", {}, {}, None, tuple(made))).encode()
-
-
 def turns(*jobs: Job, seconds: float = 0.5) -> bytes:
-    return plan(
-        *((Op.ROTATE, job, {"group": number, "turn_s": seconds}) for number, job in enumerate(jobs))
-    )
+    return plans.turns(jobs[0], *jobs, seconds=seconds)
 
 
 def running_threads(job: Job) -> int:
@@ -126,7 +118,7 @@ def test_after_kill_9_the_next_run_unpauses(run, tool, arguments) -> None:
     assert done.returncode == 0
     assert "an earlier dl-apply had left it paused" in complaint(done.stderr)
     assert [state(job) for job in jobs] == ["running"] * 2
-    assert b"left paused" not in tool("dl-apply", *arguments, input=plan()).stderr
+    assert b"left paused" not in tool("dl-apply", *arguments, input=plan(run)).stderr
 
 
 def test_it_ends_when_no_container_waits(run, tool, gate) -> None:
@@ -149,13 +141,13 @@ def test_turns_continue_as_long_as_hold_says(run, tool) -> None:
 def test_a_plan_without_turns_ends_them(run, tool) -> None:
     jobs = [run(SPIN, name=name) for name in ("a", "b")]
     with rotating(tool, jobs) as process:
-        give(process, plan())
+        give(process, plan(run))
         eventually(lambda: {state(job) for job in jobs}, lambda states: states == {"running"})
         process.communicate(timeout=120)
         assert process.returncode == 0
 
 
-def test_queues_of_two_gpus_go_on_side_by_side(run, tool, gate) -> None:
+def test_queues_of_two_gpus_go_on_side_by_side(run, tool, gate, sample) -> None:
     """In each queue one container runs; when one of a queue has ended the other of it runs on."""
     queues = {
         "GPU-1": [run(SPIN, name="a"), run(gate.passed(), name="b", **gate.limits)],
@@ -166,24 +158,21 @@ def test_queues_of_two_gpus_go_on_side_by_side(run, tool, gate) -> None:
     give(
         process,
         plan(
+            run,
             *(
                 (Op.ROTATE, job, {"group": number, "turn_s": 0.5, "queue": queue})
                 for queue, pair in queues.items()
                 for number, job in enumerate(pair)
-            )
+            ),
         ),
     )
     both = {"running", "paused"}
     for pair in queues.values():
         eventually(lambda pair=pair: {state(job) for job in pair}, lambda found: found == both)
-    held = [
-        json.loads(line)
-        for line in tool("dl-apply", "--status", "--format", "jsonl").stdout.splitlines()
-    ]
+    held = tool.status()
     assert sorted(one["now"]["queue"] for one in held) == ["GPU-1", "GPU-1", "GPU-2", "GPU-2"]
-    seen = records(tool("dl-probe", *run.only, "--format", "jsonl").stdout)
-    told = {row["container_name"]: row["turn_queue"] for row in seen if row["kind"] == "container"}
-    assert [told[job.name] for job in jobs] == ["GPU-1", "GPU-1", "GPU-2", "GPU-2"]
+    seen = sample()
+    assert [row_of(seen, job)["turn_queue"] for job in jobs] == ["GPU-1", "GPU-1", "GPU-2", "GPU-2"]
     eventually(
         lambda: [ran_alone(pair) for pair in queues.values()],
         lambda taken: min(map(len, taken)) >= 4,

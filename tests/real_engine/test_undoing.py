@@ -6,16 +6,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from helpers.containers import Containers, Job, plan_for
+from helpers.containers import Job, plan_for
 from helpers.tools import Tools, records
-from real_engine.test_applying import STARTS, some_starts
+from real_engine.conftest import some_starts
 
 from dltools.plan.realisation.settings import Settings
-
-
-@pytest.fixture(params=STARTS.values(), ids=STARTS.keys())
-def job(request: pytest.FixtureRequest, run: Containers) -> Job:
-    return run(**request.param)
 
 
 @pytest.fixture

@@ -55,12 +55,8 @@ def try_owners(commands: int, seed: int, arms: Sequence[Stages] = ARMS) -> Hand:
     """Try arms on an engine of their own."""
     if url := os.environ.get("DLTOOLS_HAND_ENGINE"):
         return try_arms(url, commands, seed, arms)
-    daemon = Daemon()
-    daemon.start()
-    try:
+    with Daemon() as daemon:
         return try_arms(daemon.url, commands, seed, arms)
-    finally:
-        daemon.remove()
 
 
 def main() -> None:

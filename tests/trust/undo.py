@@ -13,7 +13,6 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from helpers.containers import build_image
 from helpers.daemon import Daemon
 from helpers.forks import import_all
 from helpers.undo_cases import Tally, UndoCases
@@ -22,16 +21,10 @@ from helpers.undo_cases import Tally, UndoCases
 def try_cases(kills: int, seed: int) -> Tally:
     """Try cases until dl-apply has been killed so often, or ten containers were not as before."""
     import_all()
-    daemon = Daemon()
-    daemon.start()
-    try:
-        build_image(daemon.api)
-        with UndoCases(daemon, seed) as cases:
-            while cases.tally.kills.total() < kills and len(cases.tally.broken) < 10:
-                cases.run()
-            return cases.tally
-    finally:
-        daemon.remove()
+    with Daemon() as daemon, UndoCases(daemon, seed) as cases:
+        while cases.tally.kills.total() < kills and len(cases.tally.broken) < 10:
+            cases.run()
+        return cases.tally
 
 
 def main() -> None:
