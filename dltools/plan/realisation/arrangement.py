@@ -169,13 +169,10 @@ def compare(
     wins = ordered is not None and fmean(ordered) < min(
         WINS - _COUNTS * lost, 1 - (error or 0.0)
     ) * fmean(best)
-    shortest, advised = math.inf, now
     if before is not None and before.advises(now, runs):
         shortest, advised = before.shortest, before.advised
-    elif options.policy != SHORTEST:
-        by_need = sorted(range(len(order)), key=lambda at: prospects[at].left)
-        found = _in_order(prospects, [[at] for at in by_need], host.cpus, last)
-        shortest = math.inf if found is None else fmean(found)
+    else:
+        shortest, advised = _shortest(prospects, host.cpus, last, options), now
     ends = ordered if ordered is not None and wins else best
     return Comparison(
         math.inf if ordered is None else fmean(ordered),
@@ -202,6 +199,18 @@ def _in_order(
     None where an order ends them too late."""
     found = in_order(jobs, tiers, cpus, _rests(len(jobs)))
     return next((ends for ends in found if max(ends) <= last * (1 + _ROUNDING)), None)
+
+
+def _shortest(
+    jobs: Sequence[Prospect], cpus: float, last: float, options: RealisationOptions
+) -> float:
+    """Return the mean time until jobs end, ordered by what they still need; infinity where the
+    policy orders so itself, or the last would end too late."""
+    if options.policy == SHORTEST:
+        return math.inf
+    order = sorted(range(len(jobs)), key=lambda at: jobs[at].left)
+    ends = _in_order(jobs, [[at] for at in order], cpus, last)
+    return math.inf if ends is None else fmean(ends)
 
 
 def _last_allowed(alone: DockerAlone, cpus: float, beside: float) -> float:

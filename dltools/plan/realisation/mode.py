@@ -114,8 +114,9 @@ _HELD, _LEAST_HELD_S = 0.02, 2.0
 """For how long a comparison holds, as a part of the mean times that it tells, and at the least (s;
 ours)."""
 
-_ADVISED_S = 60.0
-"""For how long it is not looked at anew whether another policy would end jobs sooner (s; ours)."""
+_ADVISED = 0.05
+"""For how long it is not looked at anew whether another policy would end jobs sooner, as a part of
+the mean time side by side (ours)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,7 +152,7 @@ class Comparison:
 
     def advises(self, now: int, runs: tuple[str, ...]) -> bool:
         """Tell whether `shortest` need not be looked at anew for these runs: it is advice alone."""
-        return runs == self.runs and 0 <= now - self.advised < _ADVISED_S * MICRO
+        return runs == self.runs and 0 <= now - self.advised < _ADVISED * self.beside * MICRO
 
     def left_s(self, now: int) -> dict[str, float]:
         """Return in how many seconds jobs of known length end from a time on, by run."""
