@@ -201,6 +201,15 @@ class Forecasts:
         have only changed places make no error."""
         return abs(median(self.errors)) if len(self.errors) > 2 else None
 
+    @property
+    def doubt(self) -> float:
+        """How much of what an order is forecast to win is in doubt: the error, or how far errors
+        are from the middle one in the median, if that is less. On a machine that has become slower
+        all jobs end later, in whatever order. 0 before three have ended."""
+        middle = median(self.errors or (0.0,))
+        apart = median(abs(error - middle) for error in self.errors or (0.0,))
+        return min(self.error or 0.0, apart)
+
     def after(self, now: int, arrangement: str, left_s: Mapping[str, float | None]) -> Forecasts:
         """Return it after a look at the running jobs. `left_s`: in how many seconds each ends, None
         where that is unknown. Forecasts stand until a job arrives, becomes known, or the

@@ -246,7 +246,7 @@ class Rounds:
             self._competing(look),
             host.alone,
             host.contention,
-            host.forecasts.error,
+            host.forecasts,
             host.compared,
         )
 

@@ -17,7 +17,7 @@ from itertools import groupby
 from statistics import fmean
 
 from dltools.notation.times import MICRO
-from dltools.plan.forecast.completion import Prospect, in_order, side_by_side
+from dltools.plan.forecast.completion import Forecasts, Prospect, in_order, side_by_side
 from dltools.plan.forecast.contention_law import spin_exponent
 from dltools.plan.forecast.promise import LAST, DockerAlone
 from dltools.plan.policy.interface import HostState
@@ -56,6 +56,7 @@ _LEAST_LEFT = 1.0
 
 NOBODY = DockerAlone()
 NOT_MEASURED = Contention()
+NO_FORECASTS = Forecasts()
 
 
 def choose_mode(
@@ -64,13 +65,13 @@ def choose_mode(
     silent: Sequence[Job] = (),
     alone: DockerAlone = NOBODY,
     contention: Contention = NOT_MEASURED,
-    error: float | None = None,
+    forecasts: Forecasts = NO_FORECASTS,
     before: Comparison | None = None,
 ) -> ModeChoice:
     """Return the mode for a host: the one asked for, else the one that ends its jobs soonest.
 
     `silent` jobs, which have reported nothing yet, count too; those that feed a GPU stand in no
-    line. `contention`: whether those that wait disturb the first. `error`: how wrong forecasts were
+    line. `contention`: whether those that wait disturb the first. `forecasts`: how wrong they were
     lately. `before`: the last comparison, which is made anew when it no longer holds.
 
     Where a job does not fit beside those that feed a GPU, and go first, weights order nothing: when
@@ -109,7 +110,7 @@ def choose_mode(
         return choice(Mode.ROTATE, f"{crowded}, beside {len(feeding)} that feed GPUs")
     runs = tuple(job.run_id for job in everyone)
     found = before if before is not None and before.holds(now, runs) else None
-    found = found or compare(host, everyone, options, alone, error, before)
+    found = found or compare(host, everyone, options, alone, forecasts, before)
     made = replace(choice(Mode.PRIORITY, f"{crowded}: {found}"), compared=found)
     if found.wins:
         return contention.choice(made, now)
@@ -136,7 +137,7 @@ def compare(
     jobs: Sequence[Job],
     options: RealisationOptions,
     alone: DockerAlone,
-    error: float | None = None,
+    forecasts: Forecasts = NO_FORECASTS,
     before: Comparison | None = None,
 ) -> Comparison:
     """Compare the policy's order of jobs with turns and with side by side. Jobs that have not
@@ -167,7 +168,7 @@ def compare(
     is_order = len({place for place in places.values() if place[0] >= 0}) > 1
     ordered = _in_order(prospects, tiers, host.cpus, last) if is_order else None
     wins = ordered is not None and fmean(ordered) < min(
-        WINS - _COUNTS * lost, 1 - (error or 0.0)
+        WINS - _COUNTS * lost, 1 - forecasts.doubt
     ) * fmean(best)
     if before is not None and before.advises(now, runs):
         shortest, advised = before.shortest, before.advised
@@ -185,7 +186,7 @@ def compare(
             for job, end in zip(order, ends, strict=True)
             if length_left(job) is not None
         },
-        error,
+        forecasts.error,
         now,
         runs,
         advised,
