@@ -22,7 +22,7 @@ argument, in seconds. All rules are ours:
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -119,6 +119,27 @@ class _Room:
     beside: frozenset[str] = frozenset()
     is_closed: bool = False
 
+    def look(self, now: float, wanted: float | None, idle_s: float | None) -> bool:
+        """Tell whether the group has left CPUs idle for long enough that the next one may run
+        beside it. `wanted`: the CPUs that it wants; None, as `idle_s`, where that is unknown."""
+        if idle_s is None or wanted is None or self.is_closed:
+            self.begin, self.beside = None, frozenset()
+            return False
+        if self.beside and wanted > self.wanted + GROWTH_CPUS:
+            self.begin, self.beside, self.is_closed = None, frozenset(), True
+            return False
+        if self.begin is None or idle_s < self.begin[1]:
+            self.begin = now, idle_s
+            return False
+        began, idle_before_s = self.begin
+        if (span := now - began) < IDLE_S:
+            return False
+        self.begin = now, idle_s
+        has_room = (idle_s - idle_before_s) / span >= IDLE_CPUS
+        if has_room and not self.beside:
+            self.wanted = wanted
+        return has_room
+
 
 @dataclass(slots=True)
 class _Stretch:
@@ -149,14 +170,102 @@ class _Member:
     paused_since: float | None = None
     breath_ends: float | None = None
 
+    def note_use(self, now: float, use: Use | None, *, has_turn: bool) -> None:
+        """Note whether it sleeps, or has woken, if it may run."""
+        stretch = self.stretch
+        if use is None or not (self.sleeps or has_turn):
+            self.stretch = None
+            return
+        if stretch is None or use.cpu_s < stretch.used_s:
+            self.stretch = _Stretch(now, use.cpu_s, now)
+            return
+        stretch.wanted_s += (use.wanted or 0.0) * (now - stretch.looked)
+        stretch.looked = now
+        span = now - stretch.began
+        if span < (AWAKE_S if self.sleeps else ASLEEP_S):
+            return
+        cores = max(use.cpu_s - stretch.used_s, stretch.wanted_s) / span
+        self.stretch = _Stretch(now, use.cpu_s, now)
+        if self.sleeps and cores >= AWAKE_CORES:
+            self.sleeps = False
+            self.has_woken, self.waits_since = not has_turn, None if has_turn else now
+        elif not self.sleeps and cores < ASLEEP_CORES:
+            self.sleeps, self.waits_since = True, None
 
-class TurnOrder:
-    """The turns of some containers. Call `look` often: turns end only there."""
+    def let_breathe(self, now: float, *, may_run: bool) -> None:
+        """Let it run for a moment if it has been paused for as long as it bears."""
+        if may_run:
+            self.paused_since = None
+        elif self.paused_since is None:
+            self.paused_since = now
+        elif now - self.paused_since >= self.turn.longest_pause_s - EARLY_S:
+            self.paused_since, self.breath_ends = None, now + BREATH_S
+
+
+class _Groups:
+    """The containers that take turns, by id, and the groups that they make."""
 
     def __init__(self) -> None:
-        self._members: dict[str, _Member] = {}
+        self.members: dict[str, _Member] = {}
+
+    def in_order(self) -> list[_Member]:
+        """Return the containers in the plan's order."""
+        return sorted(self.members.values(), key=lambda one: one.place)
+
+    def group(self, number: int | None) -> list[_Member]:
+        """Return the containers of one group."""
+        return [one for one in self.members.values() if one.turn.group == number]
+
+    def length(self, number: int) -> float:
+        """Return the length of a group's turn (s)."""
+        return max(one.turn.seconds for one in self.group(number))
+
+    def awake(self, without: int | None = None) -> list[int]:
+        """Return the groups of which a container is awake, in the plan's order, without one."""
+        found = {one.turn.group for one in self.members.values() if not one.sleeps}
+        return sorted(found - {without})
+
+    def first_new(self) -> int | None:
+        """Return the first group with a container that has had no turn."""
+        return next((one.turn.group for one in self.in_order() if one.is_new), None)
+
+    def bound(self) -> Bound:
+        """Return how long each waits at most."""
+        return Bound(len({one.turn.group for one in self.members.values()}))
+
+    def by_wait(self, groups: Iterable[int], now: float) -> list[int]:
+        """Return some groups, the one that has waited longest first."""
+        return sorted(groups, key=lambda number: self._rank(number, now))
+
+    def overdue(self, current: int | None, now: float) -> list[int]:
+        """Return the groups beside the current one that have waited for their patience, the longest
+        wait first."""
+        patience_s = self.bound().patience_s
+        waiting = self.awake(current)
+        return self.by_wait(
+            (number for number in waiting if now - self._since(number, now) >= patience_s), now
+        )
+
+    def _rank(self, number: int, now: float) -> tuple[float, float, int]:
+        had_turn = max(one.had_turn for one in self.group(number))
+        return self._since(number, now), had_turn, number
+
+    def _since(self, number: int, now: float) -> float:
+        """Return since when a group waits: since its first container does."""
+        waits = [one.waits_since for one in self.group(number) if one.waits_since is not None]
+        return min(waits, default=now)
+
+
+class TurnOrder:
+    """The turns of some containers. Call `look` often: turns end only there.
+
+    `ends`: when the present turn ends, unless somebody must go first.
+    """
+
+    def __init__(self) -> None:
+        self._groups = _Groups()
         self._current: int | None = None
-        self._began = self._ends = 0.0
+        self._began = self.ends = 0.0
         self._is_first_turn = False  # of a new container
         self._follows_first_turn = False
         self._room = _Room()
@@ -164,48 +273,43 @@ class TurnOrder:
     @property
     def turns(self) -> list[Turn]:
         """The turns, in the plan's order."""
-        return [one.turn for one in sorted(self._members.values(), key=lambda one: one.place)]
+        return [one.turn for one in self._groups.in_order()]
 
     @property
     def is_settled(self) -> bool:
         """Whether no container waits for another."""
         return len({turn.group for turn in self.turns}) < 2
 
-    @property
-    def ends(self) -> float:
-        """When the present turn ends, unless somebody must go first."""
-        return self._ends
-
     def turn_of(self, container_id: str) -> Turn | None:
         """Return a container's turn, None if it takes none."""
-        found = self._members.get(container_id)
+        found = self._groups.members.get(container_id)
         return found.turn if found else None
 
     def has_turn(self, container_id: str) -> bool:
         """Tell whether it is the turn of a container's group."""
-        return self._members[container_id].turn.group == self._current
+        return self._groups.members[container_id].turn.group == self._current
 
     def place(self, container_id: str) -> Place:
         """Return what a container does."""
         if self.has_turn(container_id):
             return "has its turn"
-        return "sleeps" if self._members[container_id].sleeps else "waits"
+        return "sleeps" if self._groups.members[container_id].sleeps else "waits"
 
     def may_run(self, container_id: str) -> bool:
         """Tell whether a container runs now: it has its turn, runs beside it, sleeps, or has been
         paused for as long as it bears."""
-        one = self._members[container_id]
+        one = self._groups.members[container_id]
         is_beside = container_id in self._room.beside or one.breath_ends is not None
         return self.has_turn(container_id) or is_beside or one.sleeps
 
     def waits(self, now: float) -> Iterator[TurnWait]:
         """Yield the containers that are paused until their turn, the next first."""
-        order = sorted(self._waiting(), key=lambda group: self._rank(group, now))
+        order = self._groups.by_wait(self._groups.awake(self._current), now)
         for place, group in enumerate(order, 2):
-            for one in self._group(group):
+            for one in self._groups.group(group):
                 if one.waits_since is not None and not self.may_run(one.turn.container_id):
                     waited_s = now - one.waits_since
-                    longest_s = min(self._bound().patience_s, one.turn.longest_pause_s)
+                    longest_s = min(self._groups.bound().patience_s, one.turn.longest_pause_s)
                     left_s = max(0.0, longest_s - waited_s)
                     yield TurnWait(one.turn, waited_s, left_s, place, len(order) + 1)
 
@@ -215,33 +319,28 @@ class TurnOrder:
         The group that has its turn keeps it, where a container of it stays, for no longer than its
         turn is in the new plan.
         """
-        had_turn = {key for key, one in self._members.items() if one.turn.group == self._current}
-        is_begin = not self._members
-        members = {}
+        before = self._groups.members
+        had_turn = set(filter(self.has_turn, before))
+        self._groups.members = {}
         for place, turn in enumerate(sorted(turns, key=lambda one: one.group)):
-            known = self._members.get(turn.container_id)
-            if known is None:
-                known = _Member(turn, place, now, is_new=not is_begin)
+            known = before.get(turn.container_id) or _Member(turn, place, now, is_new=bool(before))
             known.turn, known.place = turn, place
-            members[turn.container_id] = known
-        self._members = members
-        stays = next(
-            (one.turn.group for one in self._in_order() if one.turn.container_id in had_turn), None
-        )
-        if not members:
+            self._groups.members[turn.container_id] = known
+        stays = next((turn.group for turn in self.turns if turn.container_id in had_turn), None)
+        if not self.turns:
             self._current = None
         elif stays is None:
-            self._begin_next(now, is_begin=is_begin)
+            self._begin_next(now, is_begin=not before)
         else:
             self._current = stays
             self._note_waits(now)
-            self._ends = min(self._ends, self._began + self._length(stays))
+            self.ends = min(self.ends, self._began + self._groups.length(stays))
             self._cut_for_new(stays, now)
         self._let_breathe(now)
 
     def remove(self, container_id: str) -> None:
         """Forget a container that has ended."""
-        self._members.pop(container_id, None)
+        self._groups.members.pop(container_id, None)
 
     def look(self, now: float, uses: Mapping[str, Use], idle_s: float | None = None) -> None:
         """End the present turn if it is over, and begin the next; else see whether it leaves room.
@@ -254,98 +353,48 @@ class TurnOrder:
 
     def _let_breathe(self, now: float) -> None:
         """Let those run for a moment that have been paused for as long as they bear."""
-        for key, one in self._members.items():
+        for key, one in self._groups.members.items():
             if one.breath_ends is not None and now >= one.breath_ends:
                 one.breath_ends = None
-            if self.may_run(key):
-                one.paused_since = None
-            elif one.paused_since is None:
-                one.paused_since = now
-            elif now - one.paused_since >= one.turn.longest_pause_s - EARLY_S:
-                one.paused_since, one.breath_ends = None, now + BREATH_S
+            one.let_breathe(now, may_run=self.may_run(key))
 
     def _move_on(self, now: float, uses: Mapping[str, Use], idle_s: float | None) -> None:
-        for key, one in self._members.items():
-            self._note_use(one, now, uses.get(key))
-        if not self._members:
+        groups = self._groups
+        for key, one in groups.members.items():
+            one.note_use(now, uses.get(key), has_turn=self.has_turn(key))
+        if not groups.members:
             self._current = None
             return
-        waiting = self._waiting()
-        if not waiting:  # nobody else is awake: whoever wakes first has the turn
-            awake = self._awake()
-            if awake and self._current not in awake:
-                self._begin(awake[0], now)
+        if not groups.awake(self._current):  # whoever wakes first keeps the turn
             return
-        is_over = now >= self._ends or self._current not in self._awake()
-        if is_over or (self._overdue(now) and now - self._began >= self._bound().turn_s):
+        is_over = now >= self.ends or self._current not in groups.awake()
+        has_had_enough = now - self._began >= groups.bound().turn_s
+        if is_over or (has_had_enough and groups.overdue(self._current, now)):
             self._begin_next(now)
         else:
             self._use_room(now, uses, idle_s)
 
     def _use_room(self, now: float, uses: Mapping[str, Use], idle_s: float | None) -> None:
         """Let the next group run beside the present one while that leaves CPUs idle."""
-        room = self._room
-        present = [key for key in self._members if self.has_turn(key)]
+        present = [key for key in self._groups.members if self.has_turn(key)]
         wants = [uses[key].wanted if key in uses else None for key in present]
         known = [want for want in wants if want is not None]
-        if idle_s is None or len(known) < len(wants) or room.is_closed:
-            self._room = _Room(is_closed=room.is_closed)
+        wanted = math.fsum(known) if len(known) == len(wants) else None
+        if not self._room.look(now, wanted, idle_s):
             return
-        wanted = math.fsum(known)
-        if room.beside and wanted > room.wanted + GROWTH_CPUS:
-            self._room = _Room(is_closed=True)
-        elif room.begin is None or idle_s < room.begin[1]:
-            room.begin = now, idle_s
-        elif (span := now - room.begin[0]) >= IDLE_S:
-            if (idle_s - room.begin[1]) / span >= IDLE_CPUS:
-                if not room.beside:
-                    room.wanted = wanted
-                room.beside |= self._next_beside(now)
-            room.begin = now, idle_s
-
-    def _next_beside(self, now: float) -> set[str]:
-        """Return the containers of the group that has waited longest and is frozen."""
-        frozen = [
-            group
-            for group in self._waiting()
-            if not all(self.may_run(one.turn.container_id) for one in self._group(group))
-        ]
-        if not frozen:
-            return set()
-        group = min(frozen, key=lambda group: self._rank(group, now))
-        return {one.turn.container_id for one in self._group(group)}
-
-    def _note_use(self, one: _Member, now: float, use: Use | None) -> None:
-        """Note whether a container that may run sleeps, or has woken."""
-        stretch = one.stretch
-        if use is None or not (one.sleeps or one.turn.group == self._current):
-            one.stretch = None
-            return
-        if stretch is None or use.cpu_s < stretch.used_s:
-            one.stretch = _Stretch(now, use.cpu_s, now)
-            return
-        stretch.wanted_s += (use.wanted or 0.0) * (now - stretch.looked)
-        stretch.looked = now
-        span = now - stretch.began
-        if span < (AWAKE_S if one.sleeps else ASLEEP_S):
-            return
-        cores = max(use.cpu_s - stretch.used_s, stretch.wanted_s) / span
-        one.stretch = _Stretch(now, use.cpu_s, now)
-        if one.sleeps and cores >= AWAKE_CORES:
-            one.sleeps = False
-            has_turn = one.turn.group == self._current
-            one.has_woken, one.waits_since = not has_turn, None if has_turn else now
-        elif not one.sleeps and cores < ASLEEP_CORES:
-            one.sleeps, one.waits_since = True, None
+        for number in self._groups.by_wait(self._groups.awake(self._current), now):
+            ids = {one.turn.container_id for one in self._groups.group(number)}
+            if not all(map(self.may_run, ids)):
+                self._room.beside |= ids
+                return
 
     def _begin_next(self, now: float, *, is_begin: bool = False) -> None:
         """Give the next group its turn."""
-        order = [group for group in self._awake() if group != self._current] or self._awake()
-        if not order:
-            order = [one.turn.group for one in self._in_order()]
-        overdue = self._overdue(now)
-        woken = [group for group in order if any(one.has_woken for one in self._group(group))]
-        new = self._first_new()
+        groups = self._groups
+        order = groups.awake(self._current) or groups.awake() or [one.group for one in self.turns]
+        overdue = groups.overdue(self._current, now)
+        woken = [group for group in order if any(one.has_woken for one in groups.group(group))]
+        new = groups.first_new()
         if is_begin:
             self._begin(order[0], now)
         elif overdue:
@@ -353,21 +402,21 @@ class TurnOrder:
         elif new is not None and new in order and not self._is_first_turn:
             self._begin(new, now)
         else:
-            self._begin(min(woken or order, key=lambda group: self._rank(group, now)), now)
+            self._begin(groups.by_wait(woken or order, now)[0], now)
 
     def _begin(self, group: int, now: float) -> None:
         self._follows_first_turn = self._is_first_turn
-        self._is_first_turn = any(one.is_new for one in self._group(group))
+        self._is_first_turn = any(one.is_new for one in self._groups.group(group))
         self._current, self._began, self._room = group, now, _Room()
-        self._ends = now + self._length(group)
+        self.ends = now + self._groups.length(group)
         self._note_waits(now)
-        for one in self._group(group):
+        for one in self._groups.group(group):
             one.is_new = one.has_woken = False
             one.had_turn = now
 
     def _note_waits(self, now: float) -> None:
         """Count the waits of those that are frozen from now on."""
-        for one in self._members.values():
+        for one in self._groups.members.values():
             if one.sleeps or one.turn.group == self._current:
                 one.waits_since = None
             elif one.waits_since is None:
@@ -375,50 +424,12 @@ class TurnOrder:
 
     def _cut_for_new(self, group: int, now: float) -> None:
         """Cut a turn short for that of a new container, where the rules allow it."""
-        new = self._first_new()
-        if new is None or new == group or self._overdue(now):
-            return
-        if self._is_first_turn or self._follows_first_turn:
+        new = self._groups.first_new()
+        is_too_soon = self._is_first_turn or self._follows_first_turn
+        if new is None or new == group or is_too_soon or self._groups.overdue(self._current, now):
             return
         began = self._began
         self._begin(new, now)
-        for one in self._group(group):
+        for one in self._groups.group(group):
             if not one.sleeps:
                 one.waits_since = began  # it has not had all of its turn
-
-    def _first_new(self) -> int | None:
-        """Return the first group with a container that has had no turn."""
-        return next((one.turn.group for one in self._in_order() if one.is_new), None)
-
-    def _overdue(self, now: float) -> list[int]:
-        """Return the groups that have waited for their patience, the longest wait first."""
-        patience_s = self._bound().patience_s
-        found = [group for group in self._waiting() if now - self._since(group, now) >= patience_s]
-        return sorted(found, key=lambda group: self._rank(group, now))
-
-    def _rank(self, group: int, now: float) -> tuple[float, float, int]:
-        return self._since(group, now), max(one.had_turn for one in self._group(group)), group
-
-    def _since(self, group: int, now: float) -> float:
-        """Return since when a group waits: since its first container does."""
-        waits = [one.waits_since for one in self._group(group) if one.waits_since is not None]
-        return min(waits, default=now)
-
-    def _waiting(self) -> list[int]:
-        return [group for group in self._awake() if group != self._current]
-
-    def _awake(self) -> list[int]:
-        """Return the groups of which a container is awake, in the plan's order."""
-        return sorted({one.turn.group for one in self._members.values() if not one.sleeps})
-
-    def _bound(self) -> Bound:
-        return Bound(len({one.turn.group for one in self._members.values()}))
-
-    def _length(self, group: int) -> float:
-        return max(one.turn.seconds for one in self._group(group))
-
-    def _group(self, number: int | None) -> list[_Member]:
-        return [one for one in self._members.values() if one.turn.group == number]
-
-    def _in_order(self) -> list[_Member]:
-        return sorted(self._members.values(), key=lambda one: one.place)
