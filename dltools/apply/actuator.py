@@ -84,7 +84,8 @@ class Actuator:
     @property
     def left_alone(self) -> dict[tuple[str, str], str]:
         """The names of the containers that are left alone, by id and reason."""
-        return {key: name for _, one in self._connected() for key, name in one.left_alone.items()}
+        found = [one.hands_off.names for _, one in self._connected()]
+        return {key: name for names in found for key, name in names.items()}
 
     def apply(self, plan: Plan, on_result: OnResult) -> list[Result]:
         """Apply each action on the engine of its host, whatever becomes of the others."""
@@ -163,13 +164,13 @@ class Actuator:
         """Make leases of earlier runs end with this run: those of containers that this run may
         change and, unless `covered` is None, whose ids are in it."""
         for actuator in self._known():
-            actuator.adopt_leases(covered)
+            actuator.leases.adopt(covered)
 
     def leave_leases(self, until: str, covered: Set[str] | None) -> bool:
         """Keep what this run holds under lease until a time (RFC 3339), also on engines that do not
         answer now; the same for leases of earlier runs, on the containers that `adopt_leases`
         takes. Tell whether anything is under lease."""
-        found = [actuator.leave_leases(until, covered) for actuator in self._known()]
+        found = [actuator.leases.leave(until, covered) for actuator in self._known()]
         return any(found)
 
     def release(self, on_result: OnResult) -> None:
@@ -209,7 +210,7 @@ class Actuator:
         begin the next. `wake` is called, in another thread, when there is more to do."""
         for link, actuator in self._connected():
             try:
-                actuator.attend(wake)
+                actuator.hands.attend(wake)
                 actuator.rotation.advance()
             except UnavailableError as error:
                 link.lose(error)
@@ -318,7 +319,7 @@ class _Link(Link):
             raise error
         self.owing, self.error = self.changed, error
         if self.actuator is not None:
-            self.actuator.close()
+            self.actuator.hands.close()
         self.lost, self.actuator = self.actuator or self.lost, None
 
     def apply(

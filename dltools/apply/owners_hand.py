@@ -8,16 +8,29 @@ than without dltools. It also runs, whosever turn it is.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import time
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 
 from dltools.apply.original_settings import foreign_settings
-from dltools.apply.refusals import has_processes
+from dltools.apply.refusals import FOREIGN, PAUSED_ELSEWHERE, SIGNALLED, UPDATED, has_processes
 from dltools.apply.settings_update import OwnersOwn, SettingsUpdate
-from dltools.engine.interface import Event, GoneError, LocatedContainer, RefusedError
-from dltools.engine.journal import Journal
+from dltools.apply.turn_order import Turn
+from dltools.apply.turns import Rotation
+from dltools.engine.event_feed import EventFeed
+from dltools.engine.interface import (
+    Container,
+    Engine,
+    Event,
+    GoneError,
+    LocatedContainer,
+    RefusedError,
+)
+from dltools.engine.journal import Entry, Journal
+from dltools.engine.left_alone import LeftAlone, LeftAloneRecords
 from dltools.engine.limits import limit_files
 from dltools.engine.limits.cpu_limits import attainable_settings, settings_in_force
+from dltools.engine.links import own_records
 from dltools.engine.scales import MOST_SHARES
 from dltools.notation.cpu_weights import DEFAULT_CPU_WEIGHT
 from dltools.notation.limits import Limits, differs, only
@@ -164,3 +177,221 @@ class OwnSettings:
 
 def _weight(settings: Settings | Limits) -> float:
     return float(settings.get("weight", DEFAULT_CPU_WEIGHT))
+
+
+class HandsOff:
+    """Which containers are left alone, and why, by the records that all runs make.
+
+    `names`: the names of those that this run leaves alone, by id and reason. `is_forced`: what
+    others have changed is no reason.
+    """
+
+    def __init__(
+        self, engine: Engine, records: LeftAloneRecords, *, is_forced: bool, dry_run: bool
+    ) -> None:
+        self.names: dict[tuple[str, str], str] = {}
+        self.is_forced = is_forced
+        self._engine = engine
+        self._records = records
+        self._recorded: frozenset[str] = frozenset()
+        self.dry_run = dry_run
+
+    def why(self, container: Container) -> str | None:
+        """Return why no plan may touch a container, None if one may."""
+        why = self._records.why(self._engine, container)
+        if why != FOREIGN or not self.is_forced:
+            return why
+        self.end_foreign(container.id)
+        return None
+
+    def leave(self, container: Container, why: str) -> None:
+        """Leave a container alone, until it is started again."""
+        self.names[container.id, why] = container.name
+        if not self.dry_run:
+            engine, started = self._engine, container.started_text
+            one = LeftAlone(engine.id, engine.host, container.id, container.name, why, started)
+            self._records.write(one)
+
+    def end_foreign(self, container_id: str) -> None:
+        """Where that is forced, leave a container alone no longer since somebody has changed it."""
+        left = self._records.find(container_id) if self.is_forced else None
+        if left is not None and left.why == FOREIGN and not self.dry_run:
+            self._records.remove(left)
+
+    def note_start(self, container_id: str) -> None:
+        """Leave a container alone no longer that has started, if it was left until then."""
+        if (known := self._records.find(container_id)) and known.started:
+            self._records.remove(known)  # it may have been made after this start
+
+    def take_new(self) -> list[LeftAlone]:
+        """Return the records if there are other ones than at the last call; none in a dry run."""
+        names = self._records.names()
+        if self.dry_run or names == self._recorded:
+            return []
+        self._recorded = names
+        found = own_records(self._engine, self._records.readable())
+        return list({one.container_id: one for one in found}.values())
+
+    def note_pause(self, container: Container, entry: Entry | None) -> None:
+        """Note a paused container if somebody else has paused it. A dry run, which leaves paused
+        what an earlier run has left so, cannot tell."""
+        if not self.dry_run and (entry is None or entry.state is None):
+            self.names[container.id, PAUSED_ELSEWHERE] = container.name
+
+    def forget(self, container_id: str) -> None:
+        """Forget a container that is gone."""
+        self.names = {key: name for key, name in self.names.items() if key[0] != container_id}
+
+
+_HEEDS_S = 1.0
+"""How soon a release is noticed (ours)."""
+
+
+class Hands:
+    """What people do to the containers of one engine, as it tells, and what follows from that."""
+
+    def __init__(
+        self,
+        journal: Journal,
+        rotation: Rotation,
+        update: SettingsUpdate,
+        hands_off: HandsOff,
+        undo: Callable[[Iterable[str]], object],
+    ) -> None:
+        """`undo` restores the containers with some ids."""
+        self._journal = journal
+        self._rotation = rotation
+        self._update = update
+        self._hands_off = hands_off
+        self._undo = undo
+        self._attendance = Attendance()
+        self._at_work: frozenset[str] = frozenset()
+        self._own = OwnSettings(journal, update)
+        self._in_turns: dict[str, Limits] = {}  # of those that take turns, when last set
+        self._begun = time.time()
+        self._feed: EventFeed | None = None
+        rotation.on_hand = self._leave_until_started
+
+    def attend(self, wake: Callable[[], None]) -> None:
+        """Do what people at work on containers need, by what the engine has told since the last
+        call. `wake` is called, in another thread, when there is more to do."""
+        engine, rotation = self._update.engine, self._rotation
+        is_used = bool(self._update.originals.changed) or rotation.has_turns
+        if self._feed is None and engine.tells_hands and is_used:
+            self._feed = EventFeed(engine, self._begun, wake)
+        self.take_events()
+        for one in self._hands_off.take_new():
+            rotation.drop(one.container_id, one.why)
+            if self._journal.find(one.container_id):
+                self._hands_off.names[one.container_id, one.why] = one.container_name
+                self._give_back(one.container_id)
+        at_work = self._attendance.attended(time.monotonic())
+        rotation.attended = at_work
+        for id_ in at_work - self._at_work:
+            self._own.give(id_)
+        for id_ in self._at_work - at_work:
+            self._own.take_back(id_)
+        if at_work != self._at_work:
+            rotation.look()
+        self._at_work = at_work
+
+    def close(self) -> None:
+        """Hear no more of the engine."""
+        if self._feed is not None:
+            self._feed.close()
+
+    def seconds_until_due(self) -> float | None:
+        """Return how long until `attend` has something to do, None if it never has."""
+        end = self._attendance.next_end()
+        due = [] if end is None else [max(0.0, end - time.monotonic())]
+        if self._update.originals.changed:
+            due.append(_HEEDS_S)
+        return min(due, default=None)
+
+    def take_events(self) -> None:
+        """Take note of what the engine has told."""
+        now = time.monotonic()
+        for event in self._feed.take() if self._feed else ():
+            self._attendance.note(event, now)
+            self._rotation.note_event(event)
+            id_ = event.container_id
+            if event.action == "start":
+                self._in_turns.pop(id_, None)
+                self._hands_off.note_start(id_)
+            elif event.hand == "signal":
+                self._rotation.drop(id_, SIGNALLED)
+            elif event.action == "update" and not self._update.engine.is_own(event):
+                with suppress(GoneError, RefusedError):
+                    self._note_update(self._update.locator.find(id_))
+
+    def _note_update(self, located: LocatedContainer) -> None:
+        """Take note that somebody else has updated a container. While it has its own settings for
+        somebody's sake, its owner may have set just these, so they are not this run's any more."""
+        id_ = located.container.id
+        if id_ in self._in_turns:
+            self.have_changed_in_turns(located)
+            return
+        entry = self._journal.find(id_)
+        others = self._update.foreign(located, entry, is_told=True) if entry else set()
+        if others and not self._hands_off.is_forced:
+            self._leave_to_others(located.container)
+
+    def have_changed_in_turns(self, located: LocatedContainer) -> bool:
+        """Tell whether somebody has changed settings of a container that takes turns, which it does
+        no longer then."""
+        id_, present = located.container.id, settings_in_force(located)
+        if not differs(self._in_turns.setdefault(id_, present), present, located.usable_cpus):
+            return False
+        self._in_turns.pop(id_)
+        self._rotation.drop(id_, UPDATED)
+        return True
+
+    def have_changed(self, located: LocatedContainer, names: Iterable[str]) -> bool:
+        """Tell whether somebody else has changed settings of these names in a container. Then what
+        this run has set there besides is restored."""
+        is_forced = self._hands_off.is_forced
+        entry = None if is_forced else self._journal.find(located.container.id)
+        if entry is None or not self._update.foreign(located, entry).intersection(names):
+            return False
+        self._leave_to_others(located.container)
+        return True
+
+    def defer(self, located: LocatedContainer, wanted: Limits) -> bool:
+        """Tell whether somebody is at work in a container. Then it gets what a plan wants of it
+        later."""
+        id_ = located.container.id
+        if id_ in self._at_work:
+            self._own.defer(id_, wanted)
+            return True
+        self._in_turns.pop(id_, None)
+        self._own.see(located)
+        return False
+
+    def _leave_until_started(self, turn: Turn, why: str) -> None:
+        why = f"{why}: left alone until it is started again"
+        self._hands_off.names[turn.container_id, why] = turn.name
+        with suppress(GoneError, RefusedError):
+            self._hands_off.leave(self._update.engine.inspect(turn.container_id), why)
+
+    def _leave_to_others(self, container: Container) -> None:
+        """Leave a container alone of which somebody else has changed settings, and restore what
+        this run has set there besides."""
+        self._hands_off.leave(container, FOREIGN)
+        if not self._hands_off.dry_run:
+            self._give_back(container.id)
+
+    def _give_back(self, container_id: str) -> None:
+        """Restore a container, and want nothing more of it."""
+        self._undo([container_id])
+        self.forget(container_id)
+
+    def forget(self, container_id: str) -> None:
+        """Want nothing more of a container."""
+        self._update.forget(container_id)
+        self._own.forget(container_id)
+
+    def release(self) -> None:
+        """Want nothing more of all containers that were changed, until the next plan."""
+        self._in_turns.clear()
+        for id_ in self._update.originals.changed:
+            self._own.forget(id_)

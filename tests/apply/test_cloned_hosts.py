@@ -63,7 +63,7 @@ def test_a_clone_drops_no_entry_of_the_other(changed, clone, engine, tmp_path) -
 def test_a_clone_that_leaves_its_leases_leaves_none_of_the_other(
     changed, clone, engine, tmp_path
 ) -> None:
-    assert not actuator_on(clone, tmp_path).leave_leases("2999-01-01T00:00:00Z", None)
+    assert not actuator_on(clone, tmp_path).leases.leave("2999-01-01T00:00:00Z", None)
     (result,) = end_dead_leases(engine, tmp_path)
     assert (result.status, changed.host_config["CpuQuota"]) == (Status.APPLIED, -1)
 

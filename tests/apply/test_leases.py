@@ -101,7 +101,7 @@ def left(actuator: EngineActuator, fake_engine: FakeEngine) -> FakeEngine:
     """The fake engine, after a run that has limited its container and left a lease behind."""
     actuator.lease(True)
     actuator.apply(plan_of(action({"cpus": 1.5})))
-    assert actuator.leave_leases(SOON, None)
+    assert actuator.leases.leave(SOON, None)
     fake_engine.labels = {"line": "a"}
     return fake_engine
 
@@ -128,11 +128,11 @@ def test_a_run_renews_what_its_plans_cover(
     engine, journal, rotation, covered, rules, is_renewed
 ) -> None:
     run = next_run(engine, journal, rotation, **rules)
-    run.adopt_leases(covered)
+    run.leases.adopt(covered)
     (entry,) = journal.all()
     adopted = (ApplyRun(7, 1), "") if is_renewed else (UNKNOWN_RUN, SOON)
     assert (entry.leased_by, entry.until) == adopted
-    assert run.leave_leases(LATER, covered) is is_renewed
+    assert run.leases.leave(LATER, covered) is is_renewed
     (entry,) = journal.all()
     assert entry.until == (LATER if is_renewed else SOON)
 
@@ -142,14 +142,14 @@ def test_what_a_run_has_changed_itself_is_its_own(engine, journal, rotation) -> 
     run = next_run(engine, journal, rotation)
     run.lease(True)
     run.apply(plan_of(action({"cpus": 1.0})))
-    assert run.leave_leases(LATER, OTHERS)
+    assert run.leases.leave(LATER, OTHERS)
     (entry,) = journal.all()
     assert entry.until == LATER
 
 
 def test_what_is_gone_is_not_renewed(left, engine, journal, rotation) -> None:
     left.is_there = False
-    assert not next_run(engine, journal, rotation, labels=["line=a"]).leave_leases(LATER, None)
+    assert not next_run(engine, journal, rotation, labels=["line=a"]).leases.leave(LATER, None)
 
 
 class Watched:
