@@ -10,8 +10,10 @@ from typing import TYPE_CHECKING
 from dltools.notation.limits import ASKED, IN_FORCE, as_columns
 from dltools.notation.times import MICRO
 from dltools.observations.table import Row, to_table
+from dltools.sim.activities import Report
+from dltools.sim.histories import GPU_MEMORY, GPU_MEMORY_LIMIT, gpu_name
 from dltools.sim.simulated_host import SimulatedHost
-from dltools.sim.simulated_job import GPU_MEMORY, GPU_MEMORY_LIMIT, Report, SimulatedJob, gpu_name
+from dltools.sim.simulated_job import SimulatedJob
 from dltools.sim.workload import labels_text, role_of
 
 if TYPE_CHECKING:
@@ -44,7 +46,7 @@ class Recorder:
                 self._rows.append(_container_row(job, number, host, now))
                 self._rows += _gpu_rows(job, number, host, now)
         if host.reports:
-            self._rows += [_progress_row(report, host) for report in host.reports]
+            self._rows += [_progress_row(job, report, host) for job, report in host.reports]
             host.reports.clear()
 
     def table(self) -> pa.Table:
@@ -99,19 +101,18 @@ def _gpu_rows(job: SimulatedJob, number: int, host: SimulatedHost, now: float) -
             "gpu_memory_limit_bytes": GPU_MEMORY_LIMIT,
         }
         if job.job.device > 0:
-            row["gpu_utilization_ratio"] = job.gpu_use
+            row["gpu_utilization_ratio"] = job.portion.gpu_use
         yield row
 
 
-def _progress_row(report: Report, host: SimulatedHost) -> Row:
-    job = report.job
+def _progress_row(job: SimulatedJob, report: Report, host: SimulatedHost) -> Row:
     row: Row = {
         "time": _moment(report.time),
         "host": host.spec.name,
         "kind": "progress",
         "container_id": _id(job),
         "container_name": _name(job, 0),
-        "metric": job.metric,
+        "metric": job.activity.metric,
         "value": report.value,
         "step": report.epoch,
         "source": "simulated",

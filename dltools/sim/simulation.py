@@ -4,7 +4,7 @@ Between two events nothing changes: each job keeps its cores and its speed, and 
 work of an epoch is done. An event is an arrival, the end of a start-up, of a work or of a job, or a
 look of the policy: after a start or an exit, a first report or a met target, and when a round or a
 turn of the queue is due. At each event the jobs of its host work up to now, and the CPUs are shared
-anew. `dltools.sim.agenda` says how soon a look follows its cause.
+anew. `dltools.sim.looks` says how soon a look follows its cause.
 """
 
 from __future__ import annotations
@@ -14,26 +14,19 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from dltools.notation.cpu_weights import DEFAULT_CPU_WEIGHT
-from dltools.notation.times import MICRO
 from dltools.observations.outcomes import JobResult
 from dltools.plan.hosts.host_history import HostHistory
 from dltools.plan.hosts.rounds import Rounds
 from dltools.plan.policy.interface import ActionKind, Policy
 from dltools.plan.realisation.mode import RealisationOptions
-from dltools.plan.signals.container_history import ContainerHistory, Standing
-from dltools.plan.signals.in_force import Member, Membership, Owner
-from dltools.plan.signals.use import Use
-from dltools.sim.agenda import AT_ONCE, Agenda, Arrival, Event, Landing, Observation, Reaction, Wake
+from dltools.sim.activities import Portion, Readers
+from dltools.sim.agenda import Agenda, Arrival, Event, Landing, Observation, Wake
+from dltools.sim.histories import new_history
+from dltools.sim.looks import AT_ONCE, LEAST_STEP, Reaction
+from dltools.sim.portions import give_portions
 from dltools.sim.simulated_host import SimulatedHost, host_for
 from dltools.sim.simulated_job import SimulatedJob
-from dltools.sim.workload import Job, Workload, labels_of, role_of
-
-_LEAST_STEP = 1e-6  # seconds; an event that is sooner than the clock can tell would never come
-
-_LOOKS_S = (2.0, 5.0, 12.0)
-"""Seconds after a change at which the policy looks again. By then it has three samples, it has seen
-whether CPUs stay idle, and jobs that fell asleep count as idle."""
+from dltools.sim.workload import Job, Workload
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,44 +59,39 @@ class Simulation:
         """
         self._rounds = Rounds(policy, parameters, options, {})
         self._requirements = self._rounds.requirements
-        self._decides = self._requirements.shares or self._requirements.cluster
-        self._reports_all = bool(
-            self._requirements.windows
-            or self._requirements.curves
-            or observer
-            or self._requirements.shares
-        )
+        needs = self._requirements
+        self._decides = needs.shares or needs.cluster
+        reads_all = bool(needs.windows or needs.curves or needs.shares or observer)
+        self._readers = Readers(reads_all, needs.targets)
         self._clairvoyant = clairvoyant
         self._observer = observer
-        self._reaction = reaction
-        is_observed = observer is not None
         self._hosts = {
-            spec.name: SimulatedHost(spec, is_observed=is_observed) for spec in workload.hosts
+            spec.name: SimulatedHost(spec, is_observed=observer is not None, reaction=reaction)
+            for spec in workload.hosts
         }
         for host in self._hosts.values():
-            host.history.has_servers = self._requirements.servers
-        self._jobs = workload.jobs
-        self._results: dict[str, JobResult] = {}
+            host.history.has_servers = needs.servers
+        self._results = {
+            job.name: JobResult(job.name, "", job.arrival, user=job.user) for job in workload.jobs
+        }
         self._waiting: list[Job] = []
         self._agenda = Agenda()
+        for job in workload.jobs:
+            self._agenda.add(job.arrival, Arrival(job))
         self.events = 0
 
     def run(self, until: float = math.inf) -> list[JobResult]:
         """Run until all jobs have ended, or until a time (s); return the results of the jobs in
         order of arrival."""
-        for job in self._jobs:
-            self._agenda.add(job.arrival, Arrival(job))
+        # A host that is idle from the start may take a job, too.
         for host in self._hosts.values() if self._requirements.cluster else ():
-            self._note_change(host)  # a host that is idle from the start may take a job, too
+            host.looks.note_change(host.now)
             self._plan_next_event(host)
         for host in self._hosts.values() if self._observer else ():
             self._agenda.add(0.0, Observation(host))
         while (time := self._agenda.next_time) is not None and time <= until:
             self._handle(*self._agenda.pop())
-        return [
-            self._results.get(job.name) or JobResult(job.name, "", job.arrival, user=job.user)
-            for job in self._jobs
-        ]
+        return list(self._results.values())
 
     # Events
 
@@ -124,21 +112,21 @@ class Simulation:
     def _observe(self, host: SimulatedHost, now: float) -> None:
         if self._observer is None:
             return
-        host.advance(now, reports_all=True)
+        host.advance(now)
         self._observer.observe(now, host)
         if self._agenda.has_work():
             self._agenda.add(now + self._observer.every_s, Observation(host))
 
     def _bring_up_to(self, host: SimulatedHost, now: float) -> None:
         """Let a host's jobs work until now, and remove those that have ended."""
-        host.advance(now, reports_all=self._reports_all)
+        host.advance(now)
         ended = host.finished_jobs()
         if not ended:
             return
         for job in ended:
             job.result.finish = now
             host.remove(job)
-        self._note_change(host)
+        host.looks.note_change(now)
         waiting, self._waiting = self._waiting, []
         for one in waiting:
             self._agenda.add(now, Arrival(one))
@@ -148,94 +136,43 @@ class Simulation:
         if host is None:
             self._waiting.append(job)
             return
-        result = JobResult(
-            job.name,
-            host.spec.name,
-            job.arrival,
-            start=now,
-            waited=now - job.arrival,
-            user=job.user,
-        )
-        self._results[job.name] = result
-        started = SimulatedJob(
-            job,
-            self._history(job, host, now),
-            result,
-            job.startup,
-            job.shutdown,
-            watches_targets=self._requirements.targets,
-        )
-        if job.serves:
-            started.ends_at = now + job.duration
-        else:
-            started.first_epoch = job.epoch_that_meets(job.first)
-            started.final_epoch = job.epoch_that_meets(job.final)
-        self._add(host, started, now)
+        result = self._results[job.name]
+        result.start, result.waited = now, now - job.arrival
+        self._start(SimulatedJob(job, result, self._readers), host, now)
 
     def _land(self, job: SimulatedJob, host: SimulatedHost, now: float) -> None:
-        """Start a job on the host that it has migrated to."""
-        job.result.node = host.spec.name
-        job.history = self._history(job.job, host, now, job.result.migrations)
-        job.startup_left, job.cpu = job.job.startup, 0.0
-        job.begin_limits()
-        host.release(job.job)  # it was reserved when the job left its old host
-        self._add(host, job, now)
+        host.room.release(job.job)  # it was reserved when the job left its old host
+        self._start(job, host, now)
 
-    def _add(self, host: SimulatedHost, job: SimulatedJob, now: float) -> None:
+    def _start(self, job: SimulatedJob, host: SimulatedHost, now: float) -> None:
+        """Start a job on the host where it arrives, or to which it has migrated."""
+        job.result.node = host.spec.name
+        job.start(new_history(job, host.spec, now, clairvoyant=self._clairvoyant))
         self._bring_up_to(host, now)
         host.add(job)
-        self._note_change(host)
+        host.looks.note_change(now)
         self._update(host)
-
-    def _note_change(self, host: SimulatedHost) -> None:
-        """Schedule a look at a host on which a job has just started or ended."""
-        host.changed_at = min(host.changed_at, self._reaction.to_event(host.now))
-        host.look_at = min(host.look_at, host.changed_at)
-
-    def _history(
-        self, job: Job, host: SimulatedHost, now: float, migrations: int = 0
-    ) -> ContainerHistory:
-        """Return the history, for the policy, of a job that starts on a host."""
-        micros = round(now * MICRO)
-        container_id = f"{job.name}#{migrations}" if migrations else job.name
-        history = ContainerHistory(
-            container_id,
-            job.name,
-            micros,
-            use=Use(micros, job.all_threads + job.idle_threads),
-            standing=Standing(observed=role_of(job, is_remote=host.spec.remote)),
-            owner=Owner(job.cpus or None, job.cpu_weight / DEFAULT_CPU_WEIGHT, is_known=True),
-        )
-        if job.members > 1:
-            names = [f"{job.name}-{number}" for number in range(job.members)]
-            members = tuple(Member(name, name) for name in names)
-            history.membership = Membership(job.name, members, job.members)
-        history.label(labels_of(job, clairvoyant=self._clairvoyant))
-        return history
 
     # Rounds
 
-    def _sample(self, host: SimulatedHost) -> bool:
-        return host.sample(round(host.now * MICRO), self._requirements)
-
     def _update(self, host: SimulatedHost) -> None:
         """Let the policy look if that is due, share the CPUs anew, and schedule the next event."""
-        if host.now >= host.look_at:
+        if host.now >= host.looks.due:
             self._look(host)
-        if host.share_cpus() and len(host.jobs) > 1 and self._requirements.shares:
-            host.looks = [host.now + seconds for seconds in _LOOKS_S]
+        have_changed = give_portions(host.jobs.values(), host.spec.cpus)
+        if have_changed and len(host.jobs) > 1 and self._requirements.shares:
+            host.looks.note_new_portions(host.now)
         self._plan_next_event(host)
 
     def _look(self, host: SimulatedHost) -> None:
         """Sample a host, and run a round if one is due."""
-        host.changed_at = math.inf
+        is_again = host.looks.begin(host.now)
         if not self._decides:
             host.forget_reports()
             return
-        if host.looks and host.now >= host.looks[0]:
-            host.looks = [time for time in host.looks if time > host.now]
+        if is_again:
             host.history.containers_changed()
-        target_met = self._sample(host)
+        target_met = host.sample(self._requirements)
         found = self._rounds.run(host.history, lambda: self._histories(host), target_met=target_met)
         if found is None:
             return
@@ -249,38 +186,24 @@ class Simulation:
         """Return the histories of all hosts, updated to the time of this one."""
         for other in self._hosts.values():
             if other is not host:
-                other.advance(host.now, reports_all=self._reports_all)
-                self._sample(other)
+                other.advance(host.now)
+                other.sample(self._requirements)
         return {name: other.history for name, other in self._hosts.items()}
 
     def _migrate(self, host: SimulatedHost, job: SimulatedJob, target: SimulatedHost) -> None:
         """Let a job leave for another host, if that has room. The room is reserved until the job
         lands."""
-        if not target.has_room_for(job.job):
+        if not target.room.suffices_for(job.job):
             return
         host.remove(job)
-        target.reserve(job.job)
+        target.room.reserve(job.job)
         job.result.migrations += 1
-        job.cores = job.rate = 0.0
+        job.portion = Portion()
         self._agenda.add(host.now + job.job.checkpoint, Landing(job, target))
 
     def _plan_next_event(self, host: SimulatedHost) -> None:
         host.version += 1
-        host.look_at = max(host.now + _LEAST_STEP, self._next_look(host))
-        time = min(host.look_at, max(host.now + _LEAST_STEP, host.next_change()))
+        host.looks.plan(host.now, host.history, host.next_news())
+        time = min(host.looks.due, max(host.now + LEAST_STEP, host.next_change()))
         if time < math.inf:
             self._agenda.add(time, Wake(host, host.version))
-
-    def _next_look(self, host: SimulatedHost) -> float:
-        """Return when the policy next looks at a host (s)."""
-        if not host.jobs:
-            return host.changed_at
-        timer, due = host.history.timer, host.history.queue.due
-        time = min(host.changed_at, self._reaction.to_report(host.next_news()))
-        if host.looks:
-            time = min(time, self._reaction.to_report(host.looks[0]))
-        if timer.interval_s is not None and timer.last is not None and timer.run_ids:
-            time = min(time, self._reaction.to_interval(timer.last / MICRO, timer.interval_s))
-        if due:  # 0 means the change of which changed_at has the time
-            time = min(time, self._reaction.to_due_time(due / MICRO))
-        return time

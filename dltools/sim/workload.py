@@ -13,19 +13,9 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+from dltools import labels
 from dltools.errors import DataError
-from dltools.labels import (
-    EPOCHS,
-    FINAL,
-    METRIC,
-    OBJECTIVE,
-    PRIORITY,
-    PROTECT,
-    QOE,
-    TARGET,
-    USER,
-    Role,
-)
+from dltools.labels import Role
 from dltools.notation.cpu_weights import DEFAULT_CPU_WEIGHT
 from dltools.notation.resources import parse_cpus
 from dltools.observations.roles import NO_SIGN, Judgement
@@ -232,20 +222,24 @@ class Job:
 def labels_of(job: Job, *, clairvoyant: bool = False) -> dict[str, str]:
     """Return the labels of a job's targets, user and priority; with `clairvoyant` also of the
     number of epochs that it will train."""
-    found = {PROTECT: "true"} if job.protected else {}
+    found = {labels.PROTECT: "true"} if job.protected else {}
     if job.user:
-        found[USER] = job.user
+        found[labels.USER] = job.user
     if job.priority != 1:
-        found[PRIORITY] = repr(job.priority)
+        found[labels.PRIORITY] = repr(job.priority)
     if job.serves:
-        return found if job.qoe is None else {**found, QOE: repr(job.qoe)}
+        return found if job.qoe is None else {**found, labels.QOE: repr(job.qoe)}
     if job.first is not None:
         objective = "min" if job.curve.falls else "max"
-        found |= {METRIC: job.curve.metric, TARGET: repr(job.first), OBJECTIVE: objective}
+        found |= {
+            labels.METRIC: job.curve.metric,
+            labels.TARGET: repr(job.first),
+            labels.OBJECTIVE: objective,
+        }
         if job.final is not None:
-            found[FINAL] = repr(job.final)
+            found[labels.FINAL] = repr(job.final)
     if clairvoyant:
-        found[EPOCHS] = str(job.epochs)
+        found[labels.EPOCHS] = str(job.epochs)
     return found
 
 

@@ -90,24 +90,13 @@ Kinds = Mapping[str, Job]
 
 _POSITIVE = ("work", "threads", "epochs", "members", "cpu_weight")
 _MAY_BE_NEGATIVE = ("first", "final")
+_SECONDS = ("arrival", "work", "startup", "shutdown", "request", "think", "duration", "checkpoint")
 _MOST_OF = {
-    "arrival": 1e9,
-    "work": 1e9,
-    "startup": 1e9,
-    "shutdown": 1e9,
-    "request": 1e9,
-    "think": 1e9,
-    "duration": 1e9,
-    "checkpoint": 1e9,
-    "wait": 1e9,
-    "device": 1e9,
-    "threads": 1e6,
-    "idle_threads": 1e6,
-    "members": 1e6,
+    **dict.fromkeys((*_SECONDS, "wait", "device"), 1e9),
+    **dict.fromkeys(("threads", "idle_threads", "members"), 1e6),
     "epochs": MOST,
     "memory": 2**63,
-    "gpus": 1e6,
-    "cpus": 1e6,
+    **dict.fromkeys(("gpus", "cpus"), 1e6),
     "cpu_weight": 262144,
 }
 """Upper bounds for the simulator: 1e9 seconds are 30 years, and each epoch is a report."""

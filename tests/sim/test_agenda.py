@@ -8,7 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dltools.plan.realisation.mode import Mode
-from dltools.sim.agenda import AT_ONCE, Agenda, Arrival, Observation, Reaction, Wake
+from dltools.sim.agenda import Agenda, Arrival, Observation, Wake
+from dltools.sim.looks import AT_ONCE, Reaction
 from dltools.sim.simulated_host import SimulatedHost
 from dltools.sim.simulation import Observer
 from dltools.sim.workload import HostSpec, Job, workload_of

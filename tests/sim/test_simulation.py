@@ -133,7 +133,7 @@ def test_laws(name, made, mode) -> None:
 
     def look(now: float, host: SimulatedHost) -> None:
         name = host.spec.name
-        assert sum(job.cores for job in host.jobs.values()) <= host.spec.cpus * (1 + 1e-9)
+        assert sum(job.portion.cores for job in host.jobs.values()) <= host.spec.cpus * (1 + 1e-9)
         assert now >= before.get(name, 0.0)
         before[name] = now
 
@@ -247,9 +247,9 @@ def test_no_host_ever_gives_more_memory_or_gpus_than_it_has(seed) -> None:
     nodes = [HostSpec(f"n{k}", 2.0, memory=10, gpus=2) for k in range(3)]
 
     def look(_: float, host: SimulatedHost) -> None:
-        assert host.memory <= host.spec.memory
-        assert sum(map(len, host.held_gpus.values())) <= host.spec.gpus
-        assert host.memory >= sum(job.job.memory for job in host.jobs.values())
+        assert host.room.memory <= host.spec.memory
+        assert sum(map(len, host.room.gpus.values())) <= host.spec.gpus
+        assert host.room.memory >= sum(job.job.memory for job in host.jobs.values())
 
     made, given = workload_of(jobs, nodes, "t"), {"load": "jobs", "pause": 0.0}
     found = simulation(made, "specon", Mode.WEIGHT, given, observer=Observer(look, 1.0)).run()

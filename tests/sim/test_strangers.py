@@ -109,7 +109,7 @@ def test_reports_come_at_the_ends_of_epochs_and_not_in_phases() -> None:
     seen: list[tuple[float, int | None]] = []
 
     def look(_: float, host: SimulatedHost) -> None:
-        seen.extend((one.time, one.epoch) for one in host.reports or ())
+        seen.extend((one.time, one.epoch) for _, one in host.reports or ())
         (host.reports or []).clear()
 
     run(Job("a", work=4.0, epochs=4, phases=(Phase(2, sleep=5.0),)), observer=Observer(look, 1.0))

@@ -1,0 +1,120 @@
+"""What each job has of its host until the next event: its cores, its speed, and its use of GPUs."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+
+from dltools.plan.realisation.settings import Settings
+from dltools.sim import sharing
+from dltools.sim.activities import Portion
+from dltools.sim.simulated_job import SimulatedJob
+from dltools.sim.workload import Job
+
+_LOOKS_AT_OTHERS = 4
+"""Iterations by which the CPU shares of jobs that sleep converge; more change little."""
+
+
+def give_portions(jobs: Collection[SimulatedJob], cpus: float) -> bool:
+    """Share the CPUs of a host among its jobs; tell whether the share or demand of a job has
+    changed.
+
+    A job that sleeps or waits for its GPU leaves its CPUs to the others meanwhile.
+    """
+    before = [job.portion for job in jobs]
+    for job in jobs:
+        job.portion = Portion(min(job.busy_threads, cpus), awake=0.0)
+    limits = [job.limits for job in jobs]
+    on_gpus = [_gpu_speed_kept(job, jobs) for job in jobs]
+    contest = _Contest(
+        cpus,
+        [job.job for job in jobs],
+        [job.portion.wanted for job in jobs],
+        [_asleep(job, one) for job, one in zip(jobs, on_gpus, strict=True)],
+        sharing.parts_of_gpu_turns(limits),
+    )
+    for turn in sharing.turns(limits):
+        cores, awake = contest.cores(turn.limits)
+        for at, job in enumerate(jobs):
+            portion, duty = job.portion, turn.share * awake[at] * contest.parts[at]
+            portion.cores += cores[at] * duty
+            if turn.limits[at].get("state") != sharing.PAUSED:
+                portion.awake = max(portion.awake, awake[at])
+            if job.is_working:
+                portion.rate += contest.rate(at, cores[at], turn.limits) * duty
+    for job, one in zip(jobs, on_gpus, strict=True):
+        job.portion.gpu_use = min(1.0, job.portion.rate * job.job.device / one)
+    return before != [job.portion for job in jobs]
+
+
+@dataclass(frozen=True, slots=True)
+class _Contest:
+    """Jobs that compete for the CPUs of a host. `wanted`: the cores that each could use alone;
+    `asleep`: its seconds of sleep for each useful CPU second; `parts`: the part of the time that it
+    has by its turns on GPUs."""
+
+    cpus: float
+    jobs: Sequence[Job]
+    wanted: Sequence[float]
+    asleep: Sequence[float]
+    parts: Sequence[float]
+
+    def cores(self, limits: Sequence[Settings]) -> tuple[list[float], list[float]]:
+        """Return the cores of each job while it is awake, and the part of the time for which it is.
+
+        While a job that sometimes sleeps is awake, it competes with all others that are awake.
+        """
+        cpus, wanted, asleep, parts = self.cpus, self.wanted, self.asleep, self.parts
+        cores, awake = sharing.allocate(wanted, limits, cpus), [1.0] * len(wanted)
+        sleepy = [at for at in range(len(wanted)) if asleep[at] > 0 or parts[at] < 1]
+        used = list(wanted)
+        is_contested = sum(wanted) > cpus
+        for number in range(1 + _LOOKS_AT_OTHERS if is_contested else 1):
+            for at in sleepy:
+                if number > 0:  # the first iteration takes each as if it were alone
+                    others = [*used[:at], wanted[at], *used[at + 1 :]]
+                    cores[at] = sharing.allocate(others, limits, cpus)[at]
+                else:
+                    cores[at] = sharing.allocate([wanted[at]], [limits[at]], cpus)[0]
+                awake[at] = 1 / (1 + asleep[at] * self.rate(at, cores[at], limits))
+            for at in sleepy:
+                used[at] = cores[at] * awake[at] * parts[at]
+        if sleepy:
+            given = sharing.allocate(used, limits, cpus)
+            cores = [cores[at] if at in sleepy else given[at] for at in range(len(wanted))]
+        return cores, awake
+
+    def rate(self, at: int, cores: float, limits: Sequence[Settings]) -> float:
+        """Return the useful CPU seconds per second of a job with these cores."""
+        job, unlimited = self.jobs[at], None
+        if job.all_threads > 1 and job.spin > 0 and limits[at].get("cpus") is not None:
+            unlimited = sharing.cores_without_quota(at, self.wanted, limits, self.cpus)
+        found = sharing.speed(cores, job.all_threads, self.cpus, job.spin, unlimited)
+        return found * (1 - sharing.change_over_loss(limits[at]))
+
+
+def _gpu_speed_kept(job: SimulatedJob, jobs: Collection[SimulatedJob]) -> float:
+    """Return the part of its speed that a job keeps on its GPUs beside the other jobs of its host
+    that use them at the same time."""
+    if not _uses_gpus(job):
+        return 1.0
+    others = (one for one in jobs if one is not job and _uses_gpus(one))
+    beside = [one.job.name for one in others if _share_a_gpu(one, job)]
+    return sharing.kept_on_gpu(job.job.name, beside)
+
+
+def _uses_gpus(job: SimulatedJob) -> bool:
+    return job.is_working and bool(job.gpus) and job.job.device > 0
+
+
+def _asleep(job: SimulatedJob, kept_on_gpus: float) -> float:
+    """Return for how many seconds a job sleeps, or waits for its GPU, per useful CPU second."""
+    return job.job.wait + job.job.device / kept_on_gpus if job.is_working else 0.0
+
+
+def _share_a_gpu(one: SimulatedJob, other: SimulatedJob) -> bool:
+    """Tell whether two jobs use a GPU at the same time: they hold the same one without turns."""
+    limits, others = one.limits, other.limits
+    is_one_queue = "queue" in limits and limits["queue"] == others.get("queue")
+    takes_turns = is_one_queue and limits["group"] != others["group"]
+    return not takes_turns and bool(set(one.gpus) & set(other.gpus))
