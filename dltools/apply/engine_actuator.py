@@ -203,13 +203,15 @@ class EngineActuator:
                 self.hands_off.note_pause(container, self._journal.find(container.id))
             if action.op is Op.DELIVER:
                 return self._deliver(action, container, found)
-            if action.op is Op.MIGRATE:
-                return self._migrate(action, container, found, planned_at)
             if action.op is Op.UPDATE:
                 return self._apply_settings(action, container, found, planned_at)
-            if action.op is Op.ROTATE:
-                return self._apply_turn(action, container, found, planned_at)
-            return self._apply_state(action, container, found, planned_at)
+            if action.op in (Op.PAUSE, Op.UNPAUSE):
+                before: Settings = {"state": container.state}
+                found = replace(found, before=before, after=before)
+            if refused := refusals.refusal(found, container, planned_at):
+                return refused
+            steps = {Op.MIGRATE: self._migrate, Op.ROTATE: self._apply_turn}
+            return steps.get(action.op, self._apply_state)(action, container, found)
         except GoneError:
             return replace(found, status=Status.STALE, error=refusals.missing(self.engine, action))
         except RefusedError as error:
@@ -222,12 +224,8 @@ class EngineActuator:
             return replace(found, error=refusals.NO_DELIVERIES)
         return self.deliverer.deliver(action, container, found, dry_run=self._dry_run)
 
-    def _migrate(
-        self, action: Action, container: Container, found: Result, planned_at: datetime | None
-    ) -> Result:
+    def _migrate(self, action: Action, container: Container, found: Result) -> Result:
         """Move a container to another host."""
-        if refused := refusals.refusal(found, container, planned_at):
-            return refused
         if self.migrator is None:
             return replace(found, error=refusals.NO_MIGRATIONS)
         entry = self._journal.find(container.id)
@@ -255,15 +253,9 @@ class EngineActuator:
             return replace(unchanged, error=AT_WORK)
         return self._update.apply(unchanged, located, wanted)
 
-    def _apply_state(
-        self, action: Action, container: Container, found: Result, planned_at: datetime | None
-    ) -> Result:
+    def _apply_state(self, action: Action, container: Container, found: Result) -> Result:
         """Pause or unpause a container."""
-        before: Settings = {"state": container.state}
         wanted = "paused" if action.op is Op.PAUSE else "running"
-        found = replace(found, before=before, after=before)
-        if refused := refusals.refusal(found, container, planned_at):
-            return refused
         if container.state == wanted:
             return replace(found, status=Status.UNCHANGED)
         if wanted == "paused" and (refusal := why_no_pause(container)):
@@ -278,12 +270,8 @@ class EngineActuator:
             return replace(found, status=Status.STALE, error=refusals.GONE)
         return replace(found, status=Status.APPLIED, after={"state": wanted})
 
-    def _apply_turn(
-        self, action: Action, container: Container, found: Result, planned_at: datetime | None
-    ) -> Result:
+    def _apply_turn(self, action: Action, container: Container, found: Result) -> Result:
         """Give a container a turn, which begins when the whole plan has been applied."""
-        if refused := refusals.refusal(found, container, planned_at):
-            return refused
         known = self.rotation.turn_of(container.id)
         if reason := refusals.refusal_of_turn(container, has_turn=known is not None):
             return replace(found, error=reason)

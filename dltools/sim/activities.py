@@ -178,17 +178,13 @@ class Training:
         two, or one that meets a watched target. Infinity for never."""
         if self.news < math.inf or self._interludes or not self.job.reports:
             return self.news
-        goal = self._next_goal()
-        if goal is None or portion.rate <= 0 or goal > self._next_phase + self._round_off:
-            return math.inf
-        return now + (goal - self.done) / portion.rate
-
-    def _next_goal(self) -> float | None:
-        """Return the work (useful CPU seconds) at which it makes the next such report."""
         epochs = [self.reported + 1] if self.reported < min(2, self.job.epochs) else []
         if self.readers.watch_targets:
             epochs += [one for one in self._targets if one is not None and one > self.reported]
-        return min(epochs) * self._epoch_work if epochs else None
+        goal = min(epochs, default=math.inf) * self._epoch_work
+        if portion.rate <= 0 or goal > self._next_phase + self._round_off:
+            return math.inf
+        return now + (goal - self.done) / portion.rate
 
 
 class Serving:
