@@ -17,7 +17,7 @@ _WORDS = {
     "evaluation": "eval", "testing": "test",
     "acc": "accuracy", "ppl": "perplexity", "err": "error",
     "gnorm": "grad_norm", "gradnorm": "grad_norm", "gradient": "grad",
-    "lr": "learning_rate",
+    "lr": "learning_rate", "ret": "return", "xent": "cross_entropy",
 }  # fmt: skip
 _PHASES = ("train", "val", "eval", "test")
 _EVALUATIONS = frozenset(_PHASES[1:])
@@ -84,8 +84,8 @@ _ACHIEVED = frozenset({"reward", "rewards", "rew", "return", "returns", "success
                        "winrate"})  # fmt: skip
 _WHOLE_REWARDS = frozenset({
     *_PHASES, *_STATISTICS, *_EXTREMES, *_ACHIEVED, "critic", "cumulative", "ema", "env", "ep",
-    "episode", "episodes", "episodic", "evaluation", "final", "game", "rate", "rollout", "running",
-    "score", "scores", "total",
+    "episode", "episodes", "episodic", "evaluation", "final", "game", "objective", "rate", "rlhf",
+    "rollout", "running", "score", "scores", "total",
 })  # fmt: skip
 """Words of a reward that is no part of another, as `rew_tracking_lin_vel` is."""
 
@@ -178,14 +178,15 @@ _AT_ONE = re.compile(r"ap_?(?:50|75)$|precision$|recall$")
 
 def _achieved(words: frozenset[str]) -> int:
     """Return how much a word for what an agent achieves says, 0 most."""
-    if words & {"score", "scores"}:
+    if words & {"score", "scores"} and "non" not in words:
         return 0
     return (2 if words & {"return", "returns"} else 1) + 2 * bool(words & _NORMALISED)
 
 
 _NORMALISED = frozenset({"normalized", "normalised", "norm", "scaled"})
 _OF_TASKS = frozenset({
-    "bleu", "cer", "hitrate", "hr", "map", "miou", "mrr", "ndcg", "psnr", "sacrebleu", "wer",
+    "bleu", "cer", "dice", "hitrate", "hr", "map", "miou", "mrr", "ndcg", "psnr", "sacrebleu",
+    "wer",
 })  # fmt: skip
 """Words of what a task is measured by, by evaluations alone."""
 

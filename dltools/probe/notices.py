@@ -386,6 +386,4 @@ def _ran(started: datetime | None, ended: datetime) -> str:
 def _span(seconds: float) -> str:
     if seconds < 120:
         return f"{seconds:.0f} s"
-    if seconds < 7200:
-        return f"{seconds / 60:.0f} min"
-    return f"{seconds / 3600:.1f} h"
+    return f"{seconds / 60:.0f} min" if seconds < 7200 else f"{seconds / 3600:.1f} h"

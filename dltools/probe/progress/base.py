@@ -111,11 +111,9 @@ def report(
         if not metric or metric in found:
             continue
         try:
-            value = float(text)
+            value = text if isinstance(text, float) else number(text)
         except ValueError:
-            if (exact := _with_thousands(str(text))) is None:
-                continue
-            value = exact
+            continue
         found[metric] = Point(metric, value, step, epoch, source, original, elapsed_s)
     return list(found.values())
 
@@ -131,20 +129,13 @@ def _metric(original: str, phase: str) -> str:
     return metric
 
 
-def _with_thousands(text: str) -> float | None:
-    try:
-        return number(text)
-    except ValueError:
-        return None
-
-
-_CLOCK = Regex(r"(?:(?:(\d+) days?, )?(\d+):)?(\d{1,2}):(\d{2}(?:\.\d+)?)")
+_CLOCK = Regex(r"(?:(?:(?:(\d+) days?, )?(\d+):)?(\d{1,2}):)?(\d+(?:\.\d+)?)s?")
 
 
 def clock(text: str) -> float | None:
-    """Return the seconds of a span such as 01:10, 1:58:03 or 2 days, 7:32:05."""
+    """Return the seconds of a span such as 01:10, 1:58:03, 2 days, 7:32:05, or 4.5s."""
     match = _CLOCK.fullmatch(text.strip()) if len(text) < 40 else None
     if match is None:
         return None
     days, hours, minutes, seconds = match.groups()
-    return int(days or 0) * 86400 + int(hours or 0) * 3600 + int(minutes) * 60 + float(seconds)
+    return int(days or 0) * 86400 + int(hours or 0) * 3600 + int(minutes or 0) * 60 + float(seconds)

@@ -191,5 +191,5 @@ class Confirmation(Generic[T]):
 
     def _is_result(self, one: _Waiting[T]) -> bool:
         metric = one.tagged[1].metric
-        is_evaluation = metric.startswith(_PHASES) and not one.is_whole
+        is_evaluation = metric.startswith(_PHASES) and "_std" not in metric and not one.is_whole
         return is_evaluation and metric not in self._sure

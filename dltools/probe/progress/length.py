@@ -79,7 +79,7 @@ class SaidLength:
 
     def _elapsed(self, how: str, text: str, point: Point) -> float | None:
         """Return the time elapsed at a point."""
-        spent = clock(text) if ":" in text else float(text) if text.count(".") < 2 else None
+        spent = clock(text)
         if spent is None or how == "total":
             return spent
         if how == "millis":

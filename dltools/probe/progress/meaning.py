@@ -26,10 +26,6 @@ _STOP = frozenset({
     "steps", "iterations", "iters", "updates",
 })  # fmt: skip
 
-_QUALIFIERS = frozenset({
-    "train", "training", "val", "valid", "validation", "eval", "evaluation", "test", "total", "dev",
-})  # fmt: skip
-
 _MOST_WORDS = 3
 _LOOK_BACK = 48
 _DROPPED = ("average", "avg", "mean", "averaged")
@@ -47,6 +43,9 @@ _BEST = Regex(r"(?:(?<![\w.-])best(?!\w)|\u6700[\u4f18\u4f73])\s?([^|;)\]]*)", r
 
 _SUM = Regex(rf"(?:\s?[-+*]\s?{PLAIN_NUMBER}){{1,9}}\s?=\s?({PLAIN_NUMBER})(?![\w.])")
 """The other terms of a sum, and what it is."""
+
+_COUNTS = Regex(r" [-+]?\d+\.\d|\s[a-z]{1,20}s\s?[:=]")
+"""What makes a whole number before it a count: `Train loss 50 6.5`, `loss of 8 batches: 0.5`."""
 
 _LOGGED = Regex(r"\d:\d\d|\b(?:INFO|DEBUG|WARN|WARNING|ERROR)\b")
 _OF_SOURCE = Regex(r"\]|:\s|\s(?:INFO|DEBUG|WARN|WARNING|ERROR)\b")
@@ -75,7 +74,7 @@ def candidates(line: str, found: Sequence[Token]) -> list[Candidate]:
     result, left, has_metric = [], 0, False
     names = {token.start for token in found}
     places = {*names}
-    for token in _of_trials(found):
+    for token in found:
         what = name_kind(token.name)
         if what is NameKind.OTHER and _is_of_trainer(line, token):
             what = NameKind.BESIDE
@@ -112,14 +111,6 @@ def _is_of_trainer(line: str, token: Token) -> bool:
     return is_eval and is_metric(normal_name(token.name))
 
 
-def _of_trials(found: Sequence[Token]) -> Sequence[Token]:
-    """Return tokens in which the value of a trial, in a search for settings, is called a metric."""
-    if not any(token.name.lower() == "trial" for token in found):
-        return found
-    return [token._replace(name="trial_value") if token.name.lower() == "value" else token
-            for token in found]  # fmt: skip
-
-
 def _in_a_cell(line: str, token: Token, start: int) -> Token:
     """Return a token with a bar for its delimiter if it fills a cell: `| Dice 0.91 |`."""
     is_cell = not token.delimiter and line[:start].rstrip()[-1:] in ("|", "\u2502")
@@ -140,6 +131,7 @@ def _is_other(line: str, token: Token, start: int, names: set[int]) -> bool:
         or _ONE_OF.search(line, max(0, start - _LOOK_BACK), start)
         or (token.name.lower() == "cost" and line[:start].rstrip().lower().endswith("time"))
         or ("@" in token.name and token.text[0] == ".")
+        or (token.text.isdecimal() and _COUNTS.match(line, token.end))
         or line.rfind("@[", 0, start) > line.rfind("]", 0, start)
         or (is_place and _OF_SOURCE.match(line, token.end) and _LOGGED.search(line, 0, start))
     )
@@ -160,7 +152,8 @@ def _is_point(token: Token, name: str, what: NameKind) -> bool:
     is_share = token.total and "acc" not in name.lower()
     is_usual = what is NameKind.WEAK and not token.is_percent and "." not in token.text
     is_loose = not token.delimiter and what is NameKind.BESIDE
-    return not (is_setting or token.scale or is_share or is_loose or is_usual)
+    is_packet = token.is_percent and "loss" in name.lower()
+    return not (is_setting or token.scale or is_share or is_loose or is_usual or is_packet)
 
 
 def _full_name(line: str, token: Token, left: int) -> tuple[str, int]:
@@ -194,7 +187,7 @@ def _full_name(line: str, token: Token, left: int) -> tuple[str, int]:
         taken.append(word)
         first = at
     if len(taken) > _MOST_WORDS:
-        taken = taken[: 1 if taken[0].lower() in _QUALIFIERS else 0]
+        taken = taken[: 1 if normal_name(taken[0]) in (*PHASES, "total") else 0]
         first = len(before) - 1 - len("".join(taken))
     if not taken:
         return token.name, token.start
@@ -231,6 +224,7 @@ _SCALE = {"": 1, "k": 1_000, "m": 1_000_000, "g": 10**9, "b": 10**9}
 
 _BRACKETS = Regex(
     r"\[\s{0,9}(\d++)(?:\s{0,3}/\s{0,3}\d++)?\s{0,3}\][\s,-]{0,3}\[\s{0,9}(\d++)\s{0,3}/\s{0,3}\d++"
+    r"|^\s{0,9}[\[(](\d++),\s{1,9}(\d++)[\])]"
 )
 
 _RATIO = Regex(
@@ -243,9 +237,15 @@ _FIRST = Regex(
     r"\s{0,9}(?:\[(\d{1,15})\](?:(?=\s{1,9}[A-Za-z])|\s{0,9}[:|](?!\d)|\s{1,9}\[|\t|,\s)"
     r"|(\d{1,15})(?:\s{0,9}[:|](?!\d)|\s{1,9}\[|\t|,\s))"
 )
-_JUST_BEFORE = Regex(r"[\[(]\s{0,9}(\d{1,15})\s{0,9}[\])][\s:,-]{0,4}$")
+LOGGED = Regex(
+    r".{0,80}?(?:\b(?:INFO|DEBUG|WARNING)\b[\]:]?|\w\.(?:cpp|cc|py):\d+\]"
+    r"|\d:\d\d[^\]\s]{0,9}(?: \d{4})? ?\])\s"
+)
+"""What a logger puts before what the program says."""
+
+_JUST_BEFORE = Regex(r"[\[(]\s{0,9}(\d{1,15})\s{0,9}[\])][\s:,|-]{0,4}$|^\W{0,9}(\d{1,15})\s{1,9}$")
 _COLUMN = Regex(r"\s{1,9}(\d{1,15})\s*$")
-_OPENS = Regex(r"\s{0,4}(?:\(\s{0,3}\d{1,3}%\)\s{0,4})?\[\s{0,9}\d")
+_OPENS = Regex(r"\s{0,4}(?:\(\s{0,3}\d{1,3}%\)\s{0,4})?\[\s{0,9}\d|,\s")
 _AT_STEPS = Regex(
     r"(?:@|\bat|\bafter) ?(\d{1,15}) ?(?:steps|iterations|iters|updates)\b"
     r"|\b(?:\d{1,15}-)?(\d{1,15})batch\b|\((\d{1,15}), [-+.e\d]{1,30}, \{'",
@@ -267,7 +267,6 @@ _BESIDE_BARS = tuple(map(step_rank, ("global_step", "step", "env_step")))
 
 _TRIAL, _UPDATE = step_rank("trial"), step_rank("update")
 _NUMBERS = frozenset({"index", "idx", "number", "num", "no"})
-_TIMM_PHASES = ("train", "test", "val", "valid", "validation", "training", "eval")
 _PARTS = ("rank", "Rank", "gpu", "GPU", "worker", "Worker", "node", "Node", "device", "Device")
 
 _SPAN = 200
@@ -285,7 +284,7 @@ def place(line: str, found: Sequence[Token], metrics: int = 0) -> Place:
         if what is NameKind.EPOCH and epoch is None and not token.is_percent:
             epoch, epoch_end = token.value, token.end
         elif what is NameKind.STEP and (order := step_rank(name)) < rank:
-            if token.name.lower() == "steps" and (
+            if token.name.lower() in ("steps", "iterations") and (
                 step is not None or _is_about(line, epoch_end, token, metrics)
             ):
                 continue  # how many an epoch or an episode has
@@ -312,7 +311,7 @@ def place(line: str, found: Sequence[Token], metrics: int = 0) -> Place:
     if any(word in lower for word in _OF_STEPS) and (match := _AT_STEPS.search(line)):
         step = match.span(match.lastindex)
     if step is None and (match := COUNTED.search(line)):
-        step = match.span(2)
+        step = match.span(3)
     if step is None:
         step, other = _bare(line, found, epoch_end, metrics)
         epoch = epoch or other
@@ -361,7 +360,7 @@ def count(step: str | None, scale: int, epoch: str | None) -> Count:
 
 def _is_timm(line: str, token: Token) -> bool:
     """Tell whether a token is an epoch of timm: `Train: 3 [ 0/1251]`."""
-    return token.name.lower() in _TIMM_PHASES and bool(_OPENS.match(line, token.end))
+    return normal_name(token.name) in PHASES and bool(_OPENS.match(line, token.end))
 
 
 def _bare(
@@ -370,7 +369,7 @@ def _bare(
     """Return a step that has no name, and an epoch that has none either."""
     at = max(0, epoch_end)
     if epoch_end < 0 and (match := _BRACKETS.search(line)):
-        return match.span(2), match.span(1)
+        return match.span(match.lastindex or 0), match.span((match.lastindex or 0) - 1)
     is_column = len(found) == 1 and not found[0].delimiter and "." in found[0].text
     if is_column and (match := _COLUMN.match(line, found[0].end)):  # `train_loss 0.52 300`
         return match.span(1), None
@@ -385,12 +384,11 @@ def _bare(
 
 def _leading(line: str, metrics: int) -> Span | None:
     """Return a step that stands alone at the start of a line, or just before its metrics."""
-    found: Span | None = None
-    if match := _FIRST.match(line):
-        found = match.span(1) if match[1] else match.span(2)
-    elif metrics and (match := _JUST_BEFORE.search(line, max(0, metrics - 24), metrics)):
-        found = match.span(1)
-    return found
+    logged = LOGGED.match(line)
+    match = _FIRST.match(line, logged.end() if logged else 0)
+    if not match and metrics:
+        match = _JUST_BEFORE.search(line, max(0, metrics - 24), metrics)
+    return match.span(match.lastindex) if match else None
 
 
 def _whole(text: str, scale: int) -> int | None:
@@ -412,8 +410,8 @@ def _epoch(text: str) -> float | None:
 PHASES = ("train", "val", "eval", "test")
 
 _WORDS = Regex(
-    r"(?<![\w./\\@=-])(train(?:ing)?|val(?:i(?:d(?:ation|ating)?)?)?|eval(?:uation|uating|uate)?"
-    r"|test(?:ing)?|dev|CV(?= )|Saving dict(?= for))(?: set)?"
+    r"(?<![\w./\\@=-])(train(?:ing)?|val(?:i(?:d(?:ation|ating|ate)?)?)?|eval(?:uation|uating|uate)?"
+    r"|test(?:ing)?|(?<!std )dev|CV(?= )|Saving dict(?= for))(?: set)?"
     r"(?![\w./@]|-\w| ?=(?!\s?[{[(])|\(s\)|\s(?:time|samples|size|batch_size)\b)",
     re.IGNORECASE,
 )
@@ -430,7 +428,9 @@ class PhaseWord(NamedTuple):
 
 def phase_words(line: str, lower: str) -> list[PhaseWord]:
     """Return the words of a line that name a phase, in order."""
-    means = [PhaseWord("val", 0)] if lower.lstrip()[:2] == "* " else []
+    logged = LOGGED.match(line)
+    own = lower[logged.end() :] if logged else lower
+    means = [PhaseWord("val", 0)] if own.lstrip()[:2] == "* " else []
     if not any(word in lower for word in ("train", "val", "test", "dev", "cv ", "dict")):
         return means
     return [*means, *(PhaseWord(_phase(m[1]), m.start()) for m in _WORDS.finditer(line))]

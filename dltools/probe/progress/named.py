@@ -14,6 +14,7 @@ from functools import partial
 from dltools.observations.metric_names import normal_name
 from dltools.probe.progress.base import Point, Regex, number
 from dltools.probe.progress.meaning import (
+    LOGGED,
     NO_COUNT,
     PHASES,
     Candidate,
@@ -53,20 +54,16 @@ from dltools.probe.progress.tokens import (
 
 _CODE = Regex(
     r"^(?:\s*(?:def|class|import|from|return|if|for|while|else|elif|print|assert|self|parser|const"
-    r"|let|config param|namespace|args?|hparams?|usage|warning)\b|#|\s+#(?! \w+: \d)|\s*//"
+    r"|let|config param|namespace|args?|hparams?|usage|warning)\b|#(?! of )|\s+#(?! \w+: \d)|\s*//"
     r"|Averaged stats:|Test: \[\s*\d+/\d+\]\s+Time\s)"
-    r"|\b(?:self\.|lambda\b|TODO\b|train_runtime\b)|[+*]=|[^=]==[^=>\]]"
-    r"|\s#\s(?!\w+: [\d.]+(?:\s|$))|;\s*$|\.(?:ckpt|pth?|safetensors|h5|pkl|bin|onnx|keras)\b"
+    r"|\b(?:self\.|lambda\b|TODO\b|train_runtime\b)|[+*]=|[^=]==[^=>\[\]]"
+    r"|\s#\s(?!\w+: [\d.]+(?:\s|$))|^[^;]*;\s*$|\.(?:ckpt|pth?|safetensors|h5|pkl|bin|onnx|keras)\b"
 )
 """Patterns of source code, settings and names of files; of a sum at the end, and of the batches of
 an evaluation whose mean follows."""
 
 _FRACTION = Regex(r"[.einy]", re.IGNORECASE)
 """What a number has that is not whole by its looks: 0.0, 1e-5, nan, inf."""
-
-_LOGGED = Regex(r".{0,80}?(?:\b(?:INFO|DEBUG|WARNING)\b[\]:]?|\w\.(?:cpp|cc|py):\d+\])\s")
-"""What a logger puts before a heading."""
-_OF_LOGGERS = ("INFO", "DEBUG", "WARNING", ".cpp:", ".cc:", ".py:")
 
 _MEASURED = Regex(
     r"\b(?:[a-z]{1,20}_){0,2}(?:lr|eta|time|memory)\W{1,3}(?:\d+ days?, )?[\d.:]+(?:e-?\d+)?,?"
@@ -77,7 +74,7 @@ _MEASURED = Regex(
 
 _ABOUT_PHASES = Regex(
     r"\b(?:train(?:ing)?|val(?:id(?:ation|ating)?)?|eval(?:uation|uating)?|test(?:ing)?|dev|of|on|the"
-    r"|averaged|metrics?|model|net|perplexity|results?|running|set|start(?:ing)?|stat(?:istic)?s)\b",
+    r"|averaged|errors?|metrics?|model|net|perplexity|results?|running|set|start(?:ing)?|stat(?:istic)?s)\b",
     re.IGNORECASE,
 )
 """Words of a heading that names a phase."""
@@ -85,7 +82,7 @@ _ABOUT_PHASES = Regex(
 _STARTS = Regex(r"(?<=\d )(?:start(?:s|ed|ing)?|begin(?:s|ning)?)\b", re.IGNORECASE)
 _PHASED = tuple(f"{phase}_" for phase in PHASES)
 _GENERATION = Regex(r"\bgen(?:eration)?\W{1,3}\d", re.IGNORECASE)
-_BEST = Regex(r"\bbest(?= [a-z]\w* ?[:=])", re.IGNORECASE)
+_BEST = Regex(r"\bbest(?=(?: [a-z]\w*){1,3} ?[:=])", re.IGNORECASE)
 _FINAL = Regex(r"\bfinal\b", re.IGNORECASE)
 _LONGEST_HEADING = 250
 
@@ -100,9 +97,6 @@ _POINT, _READING = partial(tuple.__new__, Point), partial(tuple.__new__, Reading
 class Named:
     """The generic reader of one log; `above` is the step or epoch of a heading, for the lines below
     that name none, `newest` the newest ones, for an evaluation that names none."""
-
-    name = "named"
-    partial = False
 
     def __init__(self, shapes: Shapes | None = None) -> None:
         """Keep what is understood in the shapes of the log's lines."""
@@ -161,7 +155,7 @@ class Named:
         if self._phase:
             meaning = self._in_phase(meaning, has_count=at is not NO_COUNT)
         if self.above is not NO_COUNT and (at.step is None or at.epoch is None):
-            at = _below(self.above, at)
+            at = self.above if at == NO_COUNT else self.above.later(at)
         if is_bar and self._has_gone_back(at):
             meaning = _of_phase(meaning, "test")
         step, epoch = at
@@ -219,8 +213,6 @@ class Named:
                 return [point._replace(epoch=self.above.epoch) for point in points]
             return points
         at = self.newest if self.newest.epoch is None else Count(None, self.newest.epoch)
-        if at.step is None and at.epoch is None:
-            return points
         return [
             point._replace(step=at.step, epoch=at.epoch)
             if point.metric.startswith(_PHASED[1:])
@@ -287,7 +279,7 @@ def _understand(line: str) -> Meaning:
         wholes,
         all(_is_doubtful(one) for _, one in named),
         bool(_FINAL.search(line)),
-        line[:2].isspace() and chosen[0].start == len(line) - len(line.lstrip()),
+        line[:2].isspace() and line[: chosen[0].start].strip().lower() in ("", "mean"),
         is_bar=where.is_bar,
         is_dict="{'" in line,
     )
@@ -326,7 +318,7 @@ def _heading(line: str, lower: str) -> Meaning:
         return NO_MEANING
     if bar := bar_in(line):
         return NO_MEANING._replace(numbers=marks(line, [bar.span(1), None]), is_bar=True)
-    logged = _LOGGED.match(line) if any(word in line for word in _OF_LOGGERS) else None
+    logged = LOGGED.match(line)
     begin = logged.end() if logged else 0
     for unsaid in (_STARTS, _MEASURED):
         line = unsaid.sub(lambda match: " " * len(match[0]), line)
@@ -347,21 +339,13 @@ def _heading(line: str, lower: str) -> Meaning:
     before = line[begin : found[0].start].lower().split()
     if sum(any(map(str.isalpha, word)) for word in before) > 2 or "total" in before:
         return NO_MEANING
-    ends = [token.end for token in found]
     starts = [*[token.start for token in found[1:]], len(line)]
-    between = [line[end:start] for end, start in zip(ends, starts, strict=True)]
+    between = [line[one.end : start] for one, start in zip(found, starts, strict=True)]
     if any(map(str.isalpha, "".join(between))):
         return NO_MEANING
     where = place(line, found)
     numbers = marks(line, [where.step, where.epoch])
     return NO_MEANING._replace(numbers=numbers, scale=where.scale, phase=phase)
-
-
-def _below(above: Count, at: Count) -> Count:
-    """Return a line's counters with those of the heading above it that it lacks itself."""
-    if at.step is None and at.epoch is None:
-        return above
-    return Count(at.step, above.epoch if at.epoch is None else at.epoch)
 
 
 def _names(
@@ -380,7 +364,7 @@ def _names(
     for one, name in zip(chosen, names, strict=True):
         metric = name
         if not metric.startswith(_PHASED):
-            phase = phase_before(phases if names.count(name) > 1 else outside, one.start)
+            phase = phase_before(phases if names.count(name) > 1 else outside, one.token.value[0])
             if phase and (phase != "train" or not has_step):
                 metric = f"{phase}_{name}"
         found.setdefault(metric, one)

@@ -44,9 +44,9 @@ _NUMBER = (
 )
 
 _TOKEN = Regex(
-    r"(?<![\w./@\\-])([A-Za-z_][\w./@+-]*+"  # the name, and a unit or a phase in parentheses
-    r"(?: ?[(\[][A-Za-z%@][\w%@ ./=-]{0,19}[)\]])?)"
-    r"(?:['\"*`\]]{0,2}\s{0,20}(:=|[:=]=?>?|-+>|\u2192)\s{0,20}|['\"]?\s(is|was|of|reached):?\s"
+    r"(?<![A-Za-z0-9_./@\\-])([A-Za-z_][\w./@+-]*+(?::0?\.95(?=:))?"  # the name, and perhaps
+    r"(?: ?[(\[][A-Za-z%@][\w%@ .,:/=-]{0,29}[)\]])?)"  # a unit, a phase or arguments
+    r"(?:['\"*`\]#]{0,2}\s{0,20}(:=|[:=\uff1a]=?>?|-+>|\u2192)\s{0,20}|['\"]?\s(is|was|of|reached):?\s"
     r"|(?<!\w\w\w\.)\s{1,20}(?:#|No\. ?)?)"
     r"['\"*`]{0,2}(?:<tf\.Tensor:[^>]{0,80}numpy=)?"
     r"(?:[A-Za-z_][\w.]{0,30}[(\[]|[(\[#])?[(\[]{0,2}\s{0,4}"
@@ -57,31 +57,26 @@ _TOKEN = Regex(
 
 
 def tokens(line: str) -> list[Token]:
-    """Return the names with numbers beside them, in order. Of two fractions the second one is an
-    evaluation's: `Loss 0.5/0.625`."""
-    found = [
-        Token(
-            m[1],
-            m[2] or m[3] or "",
-            m[4],
-            m[6] or "",
-            m[8] or "",
-            m[7] is not None,
-            m.start(),
-            m.end(),
-            m.span(4),
-        )
-        for m in _TOKEN.finditer(line)
-    ]
-    return [part for token in found for part in _parted(token)]
+    """Return the names with numbers beside them, in order."""
+    found: list[Token] = []
+    for m in _TOKEN.finditer(line):
+        name = m[1].partition("(")[0] if "," in m[1] else m[1]
+        said = (m[2] or m[3] or "", m[4], m[6] or "", m[8] or "", m[7] is not None)
+        found += _parted(Token(name, *said, m.start(), m.end(), m.span(4)))
+    return found
 
 
 def _parted(token: Token) -> Sequence[Token]:
-    if "." not in token.total or "." not in token.text:
-        return (token,)
-    first, end = token._replace(total=""), token.end
-    second = first._replace(name=f"val_{token.name}", text=token.total, start=end - 1)
-    return first, second._replace(value=(end - len(token.total), end))
+    """Return the two tokens that one is, `loss/acc 0.5/0.9`, `epoch/iter: 3/400`, or the fractions
+    of a training and an evaluation."""
+    names = token.name.split("/")
+    if len(names) != 2 or not token.total or {*map(normal_name, names)} & {*_PHASES}:
+        if "." not in token.total or "." not in token.text:
+            return (token,)
+        names = [token.name, f"val_{token.name}"]
+    end, value = token.end, (token.end - len(token.total), token.end)
+    first = token._replace(name=names[0], total="")
+    return first, first._replace(name=names[1], text=token.total, start=end - 1, value=value)
 
 
 _BEFORE = Regex(
@@ -118,30 +113,34 @@ def boxed(line: str) -> list[Token]:
 
 _COMMA = Regex(rf"(?<![\w./@-])([A-Za-z_][\w/@]*+), ?(({_NUMBER})\s?(%)?)(?![\w.])", re.IGNORECASE)
 _NAMED_AT = Regex(
-    r"(?<![\w./@-])([A-Za-z_][\w/@]*+) (?:at|after|in|for) "
-    r"(?:step|iteration|epoch|iter|episode|round) \d+(?: ?[:=] ?| is )"
-    rf"(({_NUMBER})\s?(%)?)(?![\w.])",
+    r"(?<![\w./@-])([A-Za-z_][\w/@]*+) (?:(?:at|after|in|for) "
+    r"(?:step|iteration|epoch|iter|episode|round) \d+|(?:of|over) \d+ [a-z]{1,20}"
+    r"|of the [\w ]{1,60}\w"
+    r"|per (?:\w{1,20} )?(?:token|step|episode|epoch|batch|sample|example))(?: ?[:=] ?| is )"
+    rf"(({_NUMBER})\s?(%)?)(?!\w|\.\w)",
     re.IGNORECASE,
 )
 COUNTED = Regex(
-    rf"\b(train|valid|val|test) (\d{{2,9}}) ({_NUMBER})(?= [-+\d.e]+ |$)", re.IGNORECASE
+    rf"\b(train|valid?|test) (?:(?=\d\d)|(loss) )(\d{{1,9}}) ({_NUMBER})(?(2)|(?= [-+\de.]+ |$))",
+    re.IGNORECASE,
 )
-"""A phase, a counter and a loss without names, as DARTS prints: `train 050 6.5e+00 0.1 0.5`."""
+"""A phase, a counter and a loss, as DARTS prints: `train 050 6.5e+00 0.1 0.5`; or the loss has a
+name: `Train loss 50 6.5`."""
 
 
 def named_apart(line: str) -> list[Token]:
     """Return the names with a fraction behind a comma, `loss_train, 0.84`, or behind a counter,
     `loss at step 100: 0.84`."""
-    counted = COUNTED.search(line)
-    return [
+    apart = [*_COMMA.finditer(line), *_NAMED_AT.finditer(line)]
+    found = [
         Token(m[1], ",", m[3], "", "", m[4] is not None, m.start(), m.end(), m.span(3))
-        for m in (*_COMMA.finditer(line), *_NAMED_AT.finditer(line))
-        if "." in m[3]
-    ] + [
-        Token(f"{m[1]}_loss", ",", m[3], "", "", False, m.start(), m.end(), m.span(3))
-        for m in (counted,)
-        if m and "." in m[3]
+        for m in apart
+        if "." in m[3] or m[4]
     ]
+    if (m := COUNTED.search(line)) and "." in m[4]:
+        name = f"{m[1]}_loss"
+        found.append(Token(name, ",", m[4], "", "", False, m.start(), m.end(), m.span(4)))
+    return found
 
 
 _PHASES = {"train": "train", "learn": "train", "val": "val", "valid": "val", "test": "test"}
@@ -152,10 +151,12 @@ def with_meant_names(found: list[Token]) -> list[Token]:
     """Return the tokens; those whose name alone says too little get that of what they are.
 
     They are the losses of players, `g 1.37 d 0.52`, statistics of generations or episodes
-    (`statistics_of`), and what a phase alone names.
+    (`statistics_of`), the value of a trial in a search for settings, and what a phase alone names.
     """
     lower = [token.name.lower() for token in found]
     meant = statistics_of(lower)
+    if "trial" in lower:
+        meant = {**meant, "value": "trial_value"}
     if {*_PLAYERS} <= {*lower}:
         meant = {**meant, **_PLAYERS}
     if meant:
@@ -181,18 +182,19 @@ def statistics_of(names: Sequence[str]) -> dict[str, str]:
 
 def _with_losses_of_phases(found: list[Token]) -> list[Token]:
     """Return the tokens; those that a phase alone names get the name of what they are: of a loss,
-    `train 0.31 val 0.35`, of an accuracy, `train 91.2%, val 90.1%`, or of what another phase of the
-    line says, `train_mae=0.31, val=0.35`."""
+    `train 0.31 val 0.35`, of an accuracy, `train 91.2%, val 90.1%` or beside a loss, or of what
+    another phase of the line says, `train_mae=0.31, val=0.35`."""
     alone = [token for token in found if token.name.lower() in _PHASES and "." in token.text]
     if not alone:
         return found
     names = [normal_name(token.name).partition("_") for token in found if is_said(token)]
     said = next((what for phase, _, what in names if what and phase in _PHASES), "")
     are_shares = all(token.is_percent for token in alone)
-    is_clear = len(alone) > 1 and (are_shares or not names)
+    are_beside_loss = {"loss"} == {name for name, *_ in names}
+    is_clear = len(alone) > 1 and (are_shares or are_beside_loss or not names)
     if not said and not is_clear and alone[0].name != "learn":
         return found
-    what = said or ("accuracy" if are_shares else "loss")
+    what = said or ("accuracy" if are_shares or are_beside_loss else "loss")
     return [
         token._replace(
             name=f"{_PHASES[token.name.lower()]}_{what}", delimiter=token.delimiter or " "
@@ -232,7 +234,8 @@ _METRICS = frozenset({
     "mlogloss", "hellaswag", "mmlu", "gsm8k", "humaneval", "arc", "piqa", "winogrande",
     "top1", "top5", "objective", "em", "eer", "der", "sdr",
     "snr", "sisnr", "epe", "mpjpe", "chamfer", "silog", "absrel", "likelihood", "crps",
-    "smape", "mase", "spl", "softspl", "acc1", "acc5", "merror", "l2re", "hitrate",
+    "smape", "mase", "spl", "softspl", "acc1", "acc5", "merror", "l2re", "hitrate", "inertia",
+    "deviance",
 })  # fmt: skip
 
 _WEAK = frozenset({
@@ -266,7 +269,7 @@ _SETTINGS = frozenset({
     "schedule", "window", "history", "path", "use", "enable", "print", "save", "reduction",
     "multiplier", "best", "lower", "higher", "code", "codes", "baseline", "expected", "goal",
     "increment", "ignore", "denom", "offset", "seed", "stop", "chunk", "chunks",
-    "parallel", "packet", "packets",
+    "parallel", "packet", "packets", "desired",
 })  # fmt: skip
 
 _STEPS = {name: rank for rank, names in enumerate((
@@ -278,16 +281,19 @@ _STEPS = {name: rank for rank, names in enumerate((
      "current_iteration", "train_iteration", "training_iteration", "current_iter", "round", "rnd"),
     ("update", "updates", "up", "policy_update", "n_updates"),
     ("total_timesteps", "timesteps", "timestep", "num_timesteps", "env_steps", "env_step",
-     "total_steps_done", "total_env_steps", "num_env_steps", "frames", "frame"),
+     "total_steps_done", "total_env_steps", "num_env_steps", "frames", "frame",
+     "total_env_interacts", "example_counter"),
+    ("iterations",),
     ("batch", "minibatch", "mini_batch", "batch_idx", "batch_index", "batch_id", "batches",
      "train_batch"),
-    ("episode", "episodes", "ep", "eps", "game", "generation", "gen"),
+    ("episode", "episodes", "ep", "game", "generation", "gen"),
+    ("eps",),
     ("trial",),
 ), 1) for name in names}  # fmt: skip
 
 _EPOCHS = frozenset({"epoch", "train_epoch", "current_epoch", "cur_epoch", "epoch_num", "epoch_idx",
                      "epoch_number", "curr_epoch", "training_epoch", "val_epoch", "eval_epoch",
-                     "test_epoch", "itn"})  # fmt: skip
+                     "test_epoch", "itn", "epochs"})  # fmt: skip
 
 _AT = re.compile(
     r"(?:^|_)(?:p|pass|hit|hits|ap|map|top|accuracy|recall|precision|ndcg|hr|mrr|r)_?\d+(?:_|$)"
@@ -372,7 +378,7 @@ HINTS = (
 )  # fmt: skip
 """A line without any of these, in small letters, has no metric: looking for them is quick."""
 
-COUNTERS = ("epoch", "iter", "step", "episode", "batch", "round", "it/s", "s/it")
+COUNTERS = ("epoch", "iter", "step", "episode", "batch", "round", "generation", "it/s", "s/it")
 """A line without any of these, in small letters, is no heading."""
 
 

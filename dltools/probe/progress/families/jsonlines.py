@@ -15,6 +15,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import json
+from collections.abc import Mapping
 from typing import Any, ClassVar
 
 from dltools.observations.metric_names import normal_name
@@ -87,17 +88,21 @@ class Log:
                     _add(flat, f"{prefix}{inner}", number)
             else:
                 _add(flat, key, value)
-        names, step_name, epoch_name = _meant(tuple(flat))
-        if not names:
-            return []
-        step = flat[step_name] if step_name else None
-        return report(
-            self.name,
-            [(name, flat[name]) for name in names],
-            step=whole(f"{step:.0f}") if step is not None and 0 <= step < 2**63 else None,
-            epoch=flat[epoch_name] if epoch_name else None,
-            phase=next((phase for key in _PHASED if (phase := _phase(record.get(key)))), ""),
-        )
+        phases = (_phase(record.get(key)) for key in _PHASED)
+        return points_of(self.name, flat, next(filter(None, phases), ""))
+
+
+def points_of(source: str, flat: Mapping[str, float], phase: str = "") -> list[Point]:
+    """Return the points of values by their names: metrics, if one is well known, and counters."""
+    names, step_name, epoch_name = _meant(tuple(flat))
+    step = flat[step_name] if step_name else None
+    return report(
+        source,
+        [(name, flat[name]) for name in names],
+        step=whole(f"{step:.0f}") if step is not None and 0 <= step < 2**63 else None,
+        epoch=flat[epoch_name] if epoch_name else None,
+        phase=phase,
+    )
 
 
 @functools.lru_cache(maxsize=256)
@@ -133,7 +138,7 @@ def _add(flat: dict[str, float], name: str, value: object) -> None:
     if isinstance(value, (int, float)):
         flat[name] = float(value) if abs(value) < 1e308 or value != value else float("inf")
     elif isinstance(value, str) and 0 < len(value) < 30:
-        if "/" in value and "/" in name:  # "global_step/max_steps": "5/900"
+        if "/" in value:  # "global_step/max_steps": "5/900"
             name, value = name.partition("/")[0], value.partition("/")[0]
         with contextlib.suppress(ValueError):
             flat[name] = float(value)

@@ -13,7 +13,8 @@ import re
 from typing import ClassVar
 
 from dltools.observations.metric_names import normal_name
-from dltools.probe.progress.base import Point, Regex, clock, report, whole
+from dltools.probe.progress.base import Point, Regex, clock, number, report, whole
+from dltools.probe.progress.families.jsonlines import points_of
 from dltools.probe.progress.tokens import COUNTERS, NameKind, name_kind, statistics_of, step_rank
 
 _BARS = Regex(r"\s*[|\u2502\u2503]\s*")
@@ -46,7 +47,7 @@ _CLASSES = ("Images", "Instances", "precision", "recall", "mAP50", "mAP50-95")
 _LOSSES = ("box", "obj", "cls", "dfl", "seg", "pose", "kobj", "total")
 """YOLO's columns: of its validation, by place, and losses."""
 
-_OF_TABLES = ("loss", *COUNTERS, "class", "train", "val", "test", "dev", "all", "gen")
+_OF_TABLES = ("loss", *COUNTERS, "class", "train", "val", "test", "dev", "all", "gen", "average")
 """What headers have."""
 
 _VALUE = Regex(r"(?<![\w@.-])\d|\d\.\d")
@@ -60,7 +61,9 @@ _LONGEST_PREFIX = 80
 _MOST_COLUMNS = 40
 _LONGEST_NAME = 40
 _LONGEST_HEADER = 400
-_WORDS = ("epoch", "step", "iter", "round", "episode", "class", "gen")
+_TIMES = "(hh:mm:ss)"
+"""A unit in MATLAB's header."""
+
 _TOTALS = ("elapsed_time", "elapsed", "total_time", "wall_time")
 _PARTS = ("time", "dur", "duration")
 
@@ -73,6 +76,7 @@ class Log:
 
     def __init__(self) -> None:
         self._newest = ""  # row of names, as printed
+        self._above: list[str] = []  # names in the text before, to which those below may belong
         self._names: list[str] = []
         self._sorts: list[NameKind] = []
         self._of_phases: list[str] = []
@@ -80,10 +84,11 @@ class Log:
         self._totals: list[int] = []  # columns of times
         self._parts: list[int] = []
         self._elapsed = 0.0
-        self._box: dict[str, str] = {}
+        self._box: dict[str, float] = {}
 
     def may_read(self, lower: str) -> bool:
         """Tell whether a line may be a row or a header."""
+        lower = lower.replace(_TIMES, "")
         if "=" in lower:
             return False
         if "info" in lower and (match := _LOGGED.match(lower)):
@@ -97,6 +102,7 @@ class Log:
 
     def points(self, line: str) -> list[Point]:
         """Return the points of one line."""
+        line = line.replace(_TIMES, "")
         if "=" in line:
             return []
         is_near = self._names or "poch" in line
@@ -119,24 +125,21 @@ class Log:
             if self._of_phases and (match := _PHASE.match(line)):
                 return self._row_of(match[1], _BLANKS.split(line[match.end() :].strip()))
             lower = line.lower()
-            if "loss" in lower or any(word in lower for word in _WORDS):
+            if any(word in lower for word in _OF_TABLES):
                 self._header(_BAR.sub("", line) if is_of_classes else line)
         return []
 
     def _enter(self, name: str, value: str | None) -> list[Point]:
         """Take a row of a box."""
         if value and _NUMBER.fullmatch(value) and len(self._box) < _MOST_COLUMNS:
-            self._box[name.rpartition("/")[2]] = value
+            self._box[name.rpartition("/")[2]] = number(value.partition("/")[0].rstrip("%"))
         return []
 
     def _close(self) -> list[Point]:
         """Return the points of a box, which ends."""
         box, self._box = self._box, {}
-        counters = [name for name in box if name_kind(name) is NameKind.STEP]
-        pairs = [(name, value) for name, value in box.items() if name_kind(name) >= NameKind.BESIDE]
-        if not counters:
-            return []
-        return report(self.name, pairs, step=whole(box[min(counters, key=step_rank)]))
+        found = points_of(self.name, box)
+        return found if found and found[0][2:4] != (None, None) else []
 
     def _row_of_index(self, cells: list[str]) -> list[Point]:
         """Return the points of a row that has a number of its own before its cells."""
@@ -161,9 +164,7 @@ class Log:
 
     def _header(self, line: str) -> None:
         names = _cells(line if _BLANKS.search(line.strip()) else _TWO_WORDS.sub(r"\1_", line))
-        words = " ".join(names).split()
-        if all(name_kind(word) >= NameKind.WEAK for word in words):
-            names = words  # each has a column, however far apart they stand
+        names = [part for name in names for part in _columns(_SHORT.get(name, name))]
         if not 2 <= len(names) <= _MOST_COLUMNS or any(map(_NUMBER.fullmatch, names)):
             return
         if any(len(name) > _LONGEST_NAME or name.count(" ") > 2 for name in names):
@@ -171,6 +172,14 @@ class Log:
         if names[0] in ("Class", "classes"):
             self._of_phases = [*_CLASSES] if names[0] == "Class" else names[1:]
             return
+        cells = names if "|" in line else line.split()
+        above, self._above = self._above, cells
+        if not self._take(names, line) and len(above) >= len(cells):
+            pairs = zip(above[-len(cells) :], cells, strict=True)
+            self._take([*above[: -len(cells)], *map(" ".join, pairs)], line)
+
+    def _take(self, names: list[str], line: str) -> bool:
+        """Take the names of a header, and tell whether they are some."""
         names = [f"{name}_loss" if name in _LOSSES else _UNIT.sub("", name) for name in names]
         meant = statistics_of(names)
         names = [meant.get(name, name) for name in names]
@@ -184,15 +193,20 @@ class Log:
             places = {name: at for at, name in enumerate(self._names)}
             self._totals = [places[name] for name in _TOTALS if name in places]
             self._parts = [places[name] for name in _PARTS if name in places]
-        elif metrics > 1 and line[:1] == " ":
+            return True
+        if metrics > 1 and line[:1] == " ":
             self._of_phases = names
+        return False
 
     def _row(self, line: str) -> list[Point]:
         """Return the points of a row; the step may be that of the bar behind it."""
         if NameKind.OTHER < self._sorts[0] <= NameKind.STEP and not _COUNTER_FIRST.match(line):
             return []
         bar = _BAR.search(line) if "%" in line else None
-        cells = _cells(line[: bar.start()] if bar else line)
+        line = line[: bar.start()] if bar else line
+        cells = _cells(line)
+        if len(words := line.split()) == len(self._names):
+            cells = words
         if len(cells) > len(self._names) or len(cells) < 2:
             return []
         pairs, epoch, step, rank = [], None, whole(bar[1]) if bar else None, 99
@@ -218,19 +232,25 @@ class Log:
     def _time(self, cells: list[str]) -> float | None:
         for at in self._totals:
             if at < len(cells):
-                return _seconds(cells[at])
+                return clock(cells[at])
         for at in self._parts:
-            if at < len(cells) and (spent := _seconds(cells[at])) is not None:
+            if at < len(cells) and (spent := clock(cells[at])) is not None:
                 self._elapsed += spent
                 return self._elapsed
         return None
 
 
-def _seconds(text: str) -> float | None:
-    if ":" in text:
-        return clock(text)
-    plain = text.rstrip("s")
-    return float(plain) if len(plain) < 20 and plain.replace(".", "", 1).isdecimal() else None
+_SHORT = {"E": "epoch", "#": "step"}
+"""Names of counters in spaCy's tables."""
+
+
+def _columns(name: str) -> list[str]:
+    """Return the names in what seems to be one name: counters, or metrics, each of which has a
+    column, however close they stand."""
+    words = name.split()
+    kinds = {*map(name_kind, words)}
+    are_counters = kinds <= {NameKind.EPOCH, NameKind.STEP}
+    return words if are_counters or min(kinds) >= NameKind.WEAK else [name]
 
 
 def _whole_loss(text: str) -> str:
