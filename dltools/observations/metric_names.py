@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 _WORDS = {
-    "training": "train",
+    "training": "train", "trn": "train", "tst": "test",
     "cv": "val", "valid": "val", "validation": "val", "validate": "val", "vali": "val",
     "dev": "val",
     "evaluation": "eval", "testing": "test",
@@ -268,13 +268,15 @@ def evaluation_order(seen: Mapping[str, Seen]) -> list[str]:
     def key(name: str) -> tuple[bool, bool, bool, bool, int, bool, tuple[object, ...]]:
         peak, points, is_constant = seen[name]
         rank = evaluation_rank(name)
+        has_twin = rank[0] == _OTHER_EVALUATION and f"val_{name}" in seen
+        group = _TRAINING_LOSS + 2 if has_twin else rank[0]  # that of the training
         is_still = has_change and is_constant and points >= OFTEN
         is_score = rank[0] in (_EVALUATION, _OTHER_EVALUATION) and not is_loss(name)
         may_wait = bool(series) or (is_score and has_loss)
         is_once = (may_wait and points == 1) or is_still
         is_second = has_pair and not _measures_samples(name)
         is_rare = points * _RARE <= most[rank[0]]
-        return points == 0, _is_empty(name, peak), is_once, is_second, rank[0], is_rare, rank[:-1]
+        return points == 0, _is_empty(name, peak), is_once, is_second, group, is_rare, rank[:-1]
 
     return sorted(seen, key=key)
 

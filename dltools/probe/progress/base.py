@@ -79,8 +79,9 @@ PLAIN_NUMBER = (
 
 
 def number(text: str) -> float:
-    """Return the value of a number, perhaps with separators of thousands."""
-    return float(text.replace(",", ""))
+    """Return the value of a number, perhaps with separators of thousands or as Julia prints it,
+    1.5f-3."""
+    return float((text.replace("f", "e") if text[-1:].isdigit() else text).replace(",", ""))
 
 
 def whole(text: str | None) -> int | None:

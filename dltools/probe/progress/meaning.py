@@ -23,7 +23,7 @@ _STOP = frozenset({
     "finished", "done", "got", "current", "currently", "now", "new", "last", "after", "before",
     "our", "my", "had", "has", "root", "to", "from", "running",
     "overall", "model", "per", "or", "by", "using", "set", "time", "s", "ms", "it",
-    "steps", "iterations", "iters", "updates",
+    "steps", "iterations", "iters", "updates", "am", "pm",
 })  # fmt: skip
 
 _MOST_WORDS = 3
@@ -237,11 +237,12 @@ _FIRST = Regex(
     r"\s{0,9}(?:\[(\d{1,15})\](?:(?=\s{1,9}[A-Za-z])|\s{0,9}[:|](?!\d)|\s{1,9}\[|\t|,\s)"
     r"|(\d{1,15})(?:\s{0,9}[:|](?!\d)|\s{1,9}\[|\t|,\s))"
 )
-LOGGED = Regex(
-    r".{0,80}?(?:\b(?:INFO|DEBUG|WARNING)\b[\]:]?|\w\.(?:cpp|cc|py):\d+\]"
+_LOGGER = Regex(
+    r"(?:\b(?:INFO|DEBUG|WARNING)\b[\]:]?|\w\.(?:cpp|cc|py):\d+\]"
     r"|\d:\d\d[^\]\s]{0,9}(?: \d{4})? ?\])\s"
 )
 """What a logger puts before what the program says."""
+_OF_LOGGERS = ("INFO", "DEBUG", "WARNING", "]")
 
 _JUST_BEFORE = Regex(r"[\[(]\s{0,9}(\d{1,15})\s{0,9}[\])][\s:,|-]{0,4}$|^\W{0,9}(\d{1,15})\s{1,9}$")
 _COLUMN = Regex(r"\s{1,9}(\d{1,15})\s*$")
@@ -269,8 +270,17 @@ _TRIAL, _UPDATE = step_rank("trial"), step_rank("update")
 _NUMBERS = frozenset({"index", "idx", "number", "num", "no"})
 _PARTS = ("rank", "Rank", "gpu", "GPU", "worker", "Worker", "node", "Node", "device", "Device")
 
+_LOOKED_AT = 100
+"""Characters at the start of a line in which a logger's may stand."""
+
 _SPAN = 200
 """Characters after an epoch in which its step may stand."""
+
+
+def own_start(line: str) -> int:
+    """Return where a program's own text begins in a line, behind what a logger puts before it."""
+    match = _LOGGER.search(line[:_LOOKED_AT]) if any(map(line.__contains__, _OF_LOGGERS)) else None
+    return match.end() if match else 0
 
 
 def place(line: str, found: Sequence[Token], metrics: int = 0) -> Place:
@@ -384,8 +394,7 @@ def _bare(
 
 def _leading(line: str, metrics: int) -> Span | None:
     """Return a step that stands alone at the start of a line, or just before its metrics."""
-    logged = LOGGED.match(line)
-    match = _FIRST.match(line, logged.end() if logged else 0)
+    match = _FIRST.match(line, own_start(line))
     if not match and metrics:
         match = _JUST_BEFORE.search(line, max(0, metrics - 24), metrics)
     return match.span(match.lastindex) if match else None
@@ -428,9 +437,8 @@ class PhaseWord(NamedTuple):
 
 def phase_words(line: str, lower: str) -> list[PhaseWord]:
     """Return the words of a line that name a phase, in order."""
-    logged = LOGGED.match(line)
-    own = lower[logged.end() :] if logged else lower
-    means = [PhaseWord("val", 0)] if own.lstrip()[:2] == "* " else []
+    is_result = "* " in lower and lower[own_start(line) :].lstrip()[:2] == "* "
+    means = [PhaseWord("val", 0)] if is_result else []
     if not any(word in lower for word in ("train", "val", "test", "dev", "cv ", "dict")):
         return means
     return [*means, *(PhaseWord(_phase(m[1]), m.start()) for m in _WORDS.finditer(line))]

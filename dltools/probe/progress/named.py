@@ -14,7 +14,6 @@ from functools import partial
 from dltools.observations.metric_names import normal_name
 from dltools.probe.progress.base import Point, Regex, number
 from dltools.probe.progress.meaning import (
-    LOGGED,
     NO_COUNT,
     PHASES,
     Candidate,
@@ -24,6 +23,7 @@ from dltools.probe.progress.meaning import (
     candidates,
     count,
     counter_of,
+    own_start,
     phase_before,
     phase_words,
     place,
@@ -66,8 +66,8 @@ _FRACTION = Regex(r"[.einy]", re.IGNORECASE)
 """What a number has that is not whole by its looks: 0.0, 1e-5, nan, inf."""
 
 _MEASURED = Regex(
-    r"\b(?:[a-z]{1,20}_){0,2}(?:lr|eta|time|memory)\W{1,3}(?:\d+ days?, )?[\d.:]+(?:e-?\d+)?,?"
-    r"|,\s{0,3}total [a-z ]{1,40}\d{1,12}",
+    r"\b(?:[a-z]{1,20}_){0,2}(?:lr|eta|time|elapsed|memory)\W{1,3}(?:\d+ days?, )?[\d.:]+"
+    r"(?:e-?\d+|m?s\b)?,?|,\s{0,3}total [a-z ]{1,40}\d{1,12}",
     re.IGNORECASE,
 )
 """A rate, a time, a size or a total beside the counters of a heading."""
@@ -318,8 +318,7 @@ def _heading(line: str, lower: str) -> Meaning:
         return NO_MEANING
     if bar := bar_in(line):
         return NO_MEANING._replace(numbers=marks(line, [bar.span(1), None]), is_bar=True)
-    logged = LOGGED.match(line)
-    begin = logged.end() if logged else 0
+    begin = own_start(line)
     for unsaid in (_STARTS, _MEASURED):
         line = unsaid.sub(lambda match: " " * len(match[0]), line)
     found = [token for token in tokens(line) if token.start >= begin]

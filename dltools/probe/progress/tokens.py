@@ -39,8 +39,8 @@ class Token(NamedTuple):
 
 
 _NUMBER = (
-    r"[-+]?(?>(?:\d{1,3}(?:,\d{3})++(?![\d])|\d++)(?:\.\d*+)?(?:[eE][-+]?\d++)?"
-    r"|\.\d++(?:[eE][-+]?\d++)?|nan|inf(?:inity)?)"
+    r"[-+]?(?>(?:\d{1,3}(?:,\d{3})++(?![\d])|\d++)(?:\.\d*+)?(?:[eEf][-+]?\d++)?"
+    r"|\.\d++(?:[eEf][-+]?\d++)?|nan|inf(?:inity)?)"
 )
 
 _TOKEN = Regex(
@@ -113,9 +113,8 @@ def boxed(line: str) -> list[Token]:
 
 _COMMA = Regex(rf"(?<![\w./@-])([A-Za-z_][\w/@]*+), ?(({_NUMBER})\s?(%)?)(?![\w.])", re.IGNORECASE)
 _NAMED_AT = Regex(
-    r"(?<![\w./@-])([A-Za-z_][\w/@]*+) (?:(?:at|after|in|for) "
-    r"(?:step|iteration|epoch|iter|episode|round) \d+|(?:of|over) \d+ [a-z]{1,20}"
-    r"|of the [\w ]{1,60}\w"
+    r"(?<![\w./@-])([A-Za-z_][\w/@]*+) (?:(?:at|after|in|for) (?:step|iteration|epoch|iter|episode|"
+    r"round) \d+(?: iteration \d+)?|(?:of|over) \d+ [a-z]{1,20}|of the [\w ]{1,60}\w"
     r"|per (?:\w{1,20} )?(?:token|step|episode|epoch|batch|sample|example))(?: ?[:=] ?| is )"
     rf"(({_NUMBER})\s?(%)?)(?!\w|\.\w)",
     re.IGNORECASE,
@@ -242,7 +241,7 @@ _WEAK = frozenset({
     "error", "errors", "score", "scores", "return", "returns", "recall", "precision", "objective",
     "map", "per", "em", "arc", "ap", "ar", "dice", "roc", "comet", "top1", "der", "kid",
     "sensitivity", "specificity", "fitness", "cost", "correlation", "fid", "meteor", "success",
-    "hr", "l1", "l2",
+    "hr", "l1", "l2", "ce",
 })  # fmt: skip
 
 _BESIDE = frozenset({
@@ -255,7 +254,7 @@ _PAIRS = frozenset({
     ("cross", "entropy"), ("log", "likelihood"), ("solve", "rate"), ("error", "rate"),
     ("grad", "norm"), ("success", "ratio"), ("hit", "rate"), ("completion", "rate"),
     ("ner", "f"), ("ents", "f"), ("trial", "value"), ("avg", "r"), ("mean", "r"), ("ep", "r"),
-    ("episode", "r"),
+    ("episode", "r"), ("function", "value"),
 })  # fmt: skip
 
 _SETTINGS = frozenset({

@@ -204,9 +204,8 @@ class Log:
             return []
         bar = _BAR.search(line) if "%" in line else None
         line = line[: bar.start()] if bar else line
-        cells = _cells(line)
-        if len(words := line.split()) == len(self._names):
-            cells = words
+        words = line.split()
+        cells = words if len(words) == len(self._names) else _cells(line)
         if len(cells) > len(self._names) or len(cells) < 2:
             return []
         pairs, epoch, step, rank = [], None, whole(bar[1]) if bar else None, 99
