@@ -47,7 +47,8 @@ _CLASSES = ("Images", "Instances", "precision", "recall", "mAP50", "mAP50-95")
 _LOSSES = ("box", "obj", "cls", "dfl", "seg", "pose", "kobj", "total")
 """YOLO's columns: of its validation, by place, and losses."""
 
-_OF_TABLES = ("loss", *COUNTERS, "class", "train", "val", "test", "dev", "all", "gen", "average")
+_WORDS = ("loss", "epoch", "step", "iter", "round", "episode", "class", "gen", "average")
+_OF_TABLES = (*_WORDS, *COUNTERS, "train", "val", "test", "dev", "all")
 """What headers have."""
 
 _VALUE = Regex(r"(?<![\w@.-])\d|\d\.\d")
@@ -57,7 +58,6 @@ _WORD = Regex("[a-z]{3}")
 _MOST_WORDS = 5
 """Runs of three letters in a row of numbers: more are a sentence."""
 
-_LONGEST_PREFIX = 80
 _MOST_COLUMNS = 40
 _LONGEST_NAME = 40
 _LONGEST_HEADER = 400
@@ -106,7 +106,7 @@ class Log:
         if "=" in line:
             return []
         is_near = self._names or "poch" in line
-        if is_near and "INFO" in line[:_LONGEST_PREFIX] and (match := _LOGGED.match(line)):
+        if is_near and "INFO" in line[:80] and (match := _LOGGED.match(line)):
             line = line[match.end() :]
         if line[:1] == "#":  # as savetxt of NumPy begins a header
             line = line.lstrip("# ")
@@ -125,7 +125,7 @@ class Log:
             if self._of_phases and (match := _PHASE.match(line)):
                 return self._row_of(match[1], _BLANKS.split(line[match.end() :].strip()))
             lower = line.lower()
-            if any(word in lower for word in _OF_TABLES):
+            if any(word in lower for word in _WORDS):
                 self._header(_BAR.sub("", line) if is_of_classes else line)
         return []
 
