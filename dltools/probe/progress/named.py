@@ -66,8 +66,8 @@ _FRACTION = Regex(r"[.einy]", re.IGNORECASE)
 """What a number has that is not whole by its looks: 0.0, 1e-5, nan, inf."""
 
 _MEASURED = Regex(
-    r"\b(?:[a-z]{1,20}_){0,2}(?:lr|eta|time|elapsed|memory)\W{1,3}(?:\d+ days?, )?[\d.:]+"
-    r"(?:e-?\d+|m?s\b)?,?|,\s{0,3}total [a-z ]{1,40}\d{1,12}",
+    r"\b(?:[a-z]{1,20}[_ ]){0,2}(?:lr|eta|time|elapsed|memory)\W{1,3}(?:\d+ days?, )?[\d.:]+"
+    r"(?:e-?\d+|m?s\b|[hm] (?:\d+m )?\d+s\b)?,?|,\s{0,3}total [a-z ]{1,40}\d{1,12}",
     re.IGNORECASE,
 )
 """A rate, a time, a size or a total beside the counters of a heading."""

@@ -3,7 +3,7 @@
 Engines, journals, launchers and ranks add prefixes: Docker's time stamps
 (`2026-01-31T12:00:00Z ...`), journald, kubectl (`[pod/job/main] ...`), compose
 (`trainer-1  | ...`), mpirun (`[1,0]<stdout>:`), Slurm (`0: ...`), torchrun (`[rank0]: ...`), Ray
-(`(Worker pid=7) ...`).
+(`(Worker pid=7) ...`), R's reprex (`#> ...`).
 """
 
 from __future__ import annotations
@@ -37,6 +37,7 @@ _RANK = Regex(
     r":?[ \t]?|(?P<r3>[Rr]ank ?\d{1,5}):[ \t]"
 )
 _RAY = Regex(r"\((?P<r>[\w./ =,:()-]{0,80}?\bpid=\d{1,9}(?:, ?ip=[\d.]{1,40})?)\)[ \t]?")
+_PRINTED = Regex(r"#=?>[ \t]")
 _TASK = Regex(r"\s{0,4}(?P<task>\d{1,5}):[ ](?=[^\d\s.+-])")
 
 
@@ -56,7 +57,7 @@ def prefix_of(text: str) -> Prefix | None:
     """Return the prefix of a line, None if it has none. It does not depend on the digits in the
     line."""
     head = text[:1]
-    if not (head.isalnum() or head in "[(" or (head == " " and ": " in text[:8])):
+    if not (head.isalnum() or head in "[(#" or (head == " " and ": " in text[:8])):
         return None
     found = Prefix()
     for _ in range(_MOST):
@@ -78,8 +79,8 @@ def _match(text: str, at: int) -> re.Match[str] | None:
     head = text[at : at + 1]
     if head == "[":
         forms: tuple[Regex, ...] = (_RANK, _POD)
-    elif head == "(":
-        forms = (_RAY,)
+    elif head in ("(", "#"):
+        forms = (_RAY, _PRINTED)
     elif head in _DIGITS or head == " ":
         forms = (_ISO, _TASK)
     else:
