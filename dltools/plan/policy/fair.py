@@ -5,16 +5,11 @@ It stands alone, as each policy does.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 from dltools.plan.policy.by_user import are_of_one_user, by_user, user_shares
 from dltools.plan.policy.interface import Allocation, Cluster, Decision, Requirements, State
-
-
-@dataclass(frozen=True, slots=True)
-class Parameters:
-    """No parameters."""
+from dltools.plan.policy.parameters import NoParameters
 
 
 class Fair:
@@ -22,7 +17,7 @@ class Fair:
 
     name = "fair"
     help = "equal shares: each of n jobs gets 1/n of its host, or of what its user gets"
-    parameters = Parameters
+    parameters = NoParameters
 
     def requirements(self, parameters: Any) -> Requirements:  # noqa: ARG002
         """Nothing: it decides when a job arrives or leaves."""

@@ -32,7 +32,7 @@ from dltools.plan.policy.interface import (
     Requirements,
     State,
 )
-from dltools.plan.policy.parameters import parameter
+from dltools.plan.policy.parameters import parameter, seconds
 from dltools.plan.signals.growth import Growth, early_growth, growth, signal_of
 from dltools.plan.signals.job import Job
 
@@ -56,26 +56,18 @@ class Parameters:
     alpha: float = parameter(
         0.03, "growth efficiency (1/s) under which a job is slow", high=1.0, source="paper"
     )
-    itval: float = parameter(
-        30.0, "seconds between two rounds", low=0.1, high=86400.0, source="paper"
-    )
-    itval_max: float = parameter(
-        480.0,
-        "longest interval (s) while every job is completing; as itval: no back-off",
-        low=0.1,
-        high=86400.0,
-        source="ours",
+    itval: float = seconds(30.0, "seconds between two rounds", source="paper")
+    itval_max: float = seconds(
+        480.0, "longest interval (s) while every job is completing; as itval: no back-off"
     )
     signed: bool = parameter(
-        True,
-        "count only change for the better as growth; the paper counts any change",
-        source="ours",
+        True, "count only change for the better as growth; the paper counts any change"
     )
     floor: bool = parameter(
-        True, "give a growing job no less than a completing one gets at the least", source="ours"
+        True, "give a growing job no less than a completing one gets at the least"
     )
     early: bool = parameter(
-        True, "rank a new job by its first reports, until two intervals are over", source="ours"
+        True, "rank a new job by its first reports, until two intervals are over"
     )
 
 
@@ -93,37 +85,25 @@ class FlowCon:
 
     def decide(self, cluster: Cluster, parameters: Parameters, state: State) -> Decision:
         """Classify every job by its growth efficiency, and limit it by its class."""
-        host = cluster.host
+        host, remembered = cluster.host, state.get(cluster.host.name) or {}
         growths = {job.id: _growth(job, cluster, parameters) for job in host.jobs}
-        last = {
-            key: host.previous[key].job_class if key in host.previous else NEW for key in growths
-        }
-        unknown = _unknown(cluster, growths, state)
-        before = {
-            job.id: NEW if _is_forgotten(cluster, unknown.get(job.run_id)) else last[job.id]
+        unknown = {
+            job.run_id: int(remembered.get(job.run_id, cluster.now))
             for job in host.jobs
+            if growths[job.id].efficiency is None
         }
-        classes = {
-            key: transition(
-                before[key], None if found.is_early else found.efficiency, parameters.alpha
-            )
-            for key, found in growths.items()
-        }
+        before, classes = dict[str, str](), dict[str, str]()
+        for job in host.jobs:
+            known, found = host.previous.get(job.id), growths[job.id]
+            is_new = known is None or _is_forgotten(cluster, unknown.get(job.run_id))
+            before[job.id] = NEW if known is None or is_new else known.job_class
+            efficiency = None if found.is_early else found.efficiency
+            classes[job.id] = transition(before[job.id], efficiency, parameters.alpha)
         memory = {**state, host.name: unknown}
         if all(job_class == COMPLETING for job_class in classes.values()):
-            allocations = {
-                key: Allocation(
-                    1.0,
-                    COMPLETING,
-                    f"all completing, none makes room; {_numbers(found)}",
-                    signal_of(found),
-                    unlimited=True,
-                )
-                for key, found in growths.items()
-            }
-            return Decision(
-                allocations, memory, IntervalChange.DOUBLE, gain="none: every job is completing"
-            )
+            allocations = {key: _alone(found) for key, found in growths.items()}
+            gain = "none: every job is completing"
+            return Decision(allocations, memory, IntervalChange.DOUBLE, gain=gain)
         allocations = {
             key: _allocation(key, job_class, before[key], growths, host, parameters)
             for key, job_class in classes.items()
@@ -141,6 +121,12 @@ def _growth(job: Job, cluster: Cluster, parameters: Parameters) -> Growth:
         return found
     early = early_growth(job, now, interval_s, cpus, signed=parameters.signed)
     return found if early is None or early.efficiency is None else early
+
+
+def _alone(found: Growth) -> Allocation:
+    """Return what a job gets for which no other makes room."""
+    reason = f"all completing, none makes room; {_numbers(found)}"
+    return Allocation(1.0, COMPLETING, reason, signal_of(found), unlimited=True)
 
 
 def _allocation(
@@ -168,17 +154,6 @@ def _allocation(
     return Allocation(
         share, job_class, reason, signal_of(found), unlimited=unlimited, rank=_RANKS[job_class]
     )
-
-
-def _unknown(cluster: Cluster, growths: Mapping[str, Growth], state: State) -> dict[str, int]:
-    """Return since when (microseconds) the growth of each job has been unknown."""
-    host = cluster.host
-    before = state.get(host.name) or {}
-    return {
-        job.run_id: int(before.get(job.run_id, cluster.now))
-        for job in host.jobs
-        if growths[job.id].efficiency is None
-    }
 
 
 def _is_forgotten(cluster: Cluster, since: int | None) -> bool:
@@ -221,14 +196,13 @@ def limit(job_class: str, efficiency: float | None, total: float, n: int) -> flo
 
 def _reason(before: str, after: str, found: Growth, alpha: float, share: float | None) -> str:
     word = _WORDS[after]
+    kept = "; share kept" if share is None else ""
     if found.efficiency is None:
-        kept = "" if after == NEW else "; share kept"
-        return f"{word}: growth efficiency unknown ({found.note}){kept}"
+        return f"{word}: {_numbers(found)}{'' if after == NEW else kept}"
     if found.is_early:
         return f"{word}: {_numbers(found)}"
     relation = "<" if found.efficiency < alpha else ">="
     moved = f" ({before} to {after})" if before != after else ""
-    kept = "; share kept" if share is None else ""
     return f"{word}{moved}: {_numbers(found)} {relation} alpha {alpha:g}{kept}"
 
 

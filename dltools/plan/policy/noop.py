@@ -5,15 +5,10 @@ It stands alone, as each policy does.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 from dltools.plan.policy.interface import Allocation, Cluster, Decision, Requirements, State
-
-
-@dataclass(frozen=True, slots=True)
-class Parameters:
-    """No parameters."""
+from dltools.plan.policy.parameters import NoParameters
 
 
 class Noop:
@@ -21,7 +16,7 @@ class Noop:
 
     name = "noop"
     help = "change nothing: Docker's free competition, the papers' baseline NA"
-    parameters = Parameters
+    parameters = NoParameters
 
     def requirements(self, parameters: Any) -> Requirements:  # noqa: ARG002
         """Nothing."""

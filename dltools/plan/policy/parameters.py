@@ -32,6 +32,16 @@ def parameter(
     return dataclasses.field(default=default, metadata=meta)
 
 
+def seconds(default: float, help: str, *, low: float = 0.1, source: str = "ours") -> Any:
+    """Declare a time of at most a day (s)."""
+    return parameter(default, help, low=low, high=86400.0, source=source)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class NoParameters:
+    """Those of a policy that has none."""
+
+
 def build(cls: type[P], given: Mapping[str, object]) -> P:
     """Return the parameters with the given values, which may be text, over the defaults.
 

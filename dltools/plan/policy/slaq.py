@@ -14,7 +14,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from dltools.plan.policy.interface import Allocation, Cluster, Decision, Requirements, State
-from dltools.plan.policy.parameters import parameter
+from dltools.plan.policy.parameters import parameter, seconds
 from dltools.plan.policy.shares import cap, with_leftover
 from dltools.plan.signals.evaluation_metric import metric_of, why_flat
 from dltools.plan.signals.job import Job
@@ -25,12 +25,8 @@ from dltools.plan.signals.prediction import Evidence, evidence, refit
 class Parameters:
     """SLAQ's parameters."""
 
-    itval: float = parameter(
-        30.0, "seconds between two rounds, and looked ahead", low=0.1, high=86400.0, source="ours"
-    )
-    floor: float = parameter(
-        0.1, "least share of a job (of 1/n)", low=0.001, high=1.0, source="ours"
-    )
+    itval: float = seconds(30.0, "seconds between two rounds, and looked ahead")
+    floor: float = parameter(0.1, "least share of a job (of 1/n)", low=0.001, high=1.0)
 
 
 class Slaq:

@@ -21,8 +21,8 @@ a round is cheap with many hosts.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Mapping
+from dataclasses import asdict, replace
 from typing import Any
 
 from dltools.notation.times import MICRO
@@ -38,7 +38,6 @@ from dltools.plan.policy.interface import (
     Requirements,
     State,
 )
-from dltools.plan.policy.parameters import parameter
 from dltools.plan.policy.specon_migration import (
     CONVERGED,
     PROGRESSING,
@@ -47,14 +46,13 @@ from dltools.plan.policy.specon_migration import (
     Chooser,
     KnownJob,
     OrderedMoves,
-    OwnJobs,
+    Parameters,
     lasting_name,
     load_of,
 )
 from dltools.plan.policy.srtf import SRTF
 from dltools.plan.signals.container_history import JITTER
 from dltools.plan.signals.growth import Growth, growth, signal_of
-from dltools.plan.signals.job import Job
 
 CLASSES = (
     JobClass(PROGRESSING, "progressing", "it grows at alpha times its best or more"),
@@ -62,43 +60,6 @@ CLASSES = (
     JobClass(CONVERGED, "converged", "slow for two rounds or more: it may migrate"),
 )
 _WORDS = {one.name: one.word for one in CLASSES}
-
-
-@dataclass(frozen=True, slots=True)
-class Parameters:
-    """SpeCon's parameters."""
-
-    alpha: float = parameter(
-        0.1, "part of its best growth under which a job is slow", high=1.0, source="paper"
-    )
-    itval: float = parameter(
-        10.0, "seconds between two rounds", low=0.1, high=86400.0, source="paper"
-    )
-    cooldown: float = parameter(
-        30.0, "seconds after a migration without another", high=86400.0, source="paper"
-    )
-    load: str = parameter(
-        "progressing",
-        "what makes a host loaded: progressing jobs, jobs, or CPU use",
-        choices=("progressing", "jobs", "cpu"),
-        source="ours",
-    )
-    pause: float = parameter(
-        18.0, "seconds that a migration takes a job out of training", high=86400.0, source="ours"
-    )
-    stale: float = parameter(
-        60.0,
-        "seconds without a sample after which a host neither gives nor takes a job",
-        low=1.0,
-        high=86400.0,
-        source="ours",
-    )
-    within: str = parameter(
-        "none",
-        "what each host gives its jobs: no limits (none), or shortest remaining time first (srtf)",
-        choices=("none", "srtf"),
-        source="ours",
-    )
 
 
 class Specon:
@@ -124,39 +85,31 @@ class Specon:
 
     def decide(self, cluster: Cluster, parameters: Parameters, state: State) -> Decision:
         """Classify the jobs of the host sampled last, and look for one migration in the cluster."""
-        host = cluster.host
+        host, best = cluster.host, state.get("best") or {}
         growths = {
             job.id: growth(job, cluster.now, cluster.interval_s, host.cpus) for job in host.jobs
         }
-        own = _classified(host, growths, _own_jobs(state.get("best") or {}, host), parameters.alpha)
+        own = _classified(host, growths, best.get(host.name) or {}, parameters.alpha)
         moves = OrderedMoves(state.get("moved"), cluster, parameters.cooldown)
-        load = load_of(host, own, moves.staying, cluster.now, cluster.interval_s, parameters.load)
-        saved = {
-            **(state.get("best") or {}),
-            host.name: {run_id: asdict(one) for run_id, one in own.items()},
-        }
+        load = load_of(host, own, moves.staying, cluster, parameters.load)
         loads = {**(state.get("loads") or {}), host.name: load._asdict()}
         last = state.get("last")
-        choice = Choice(None, "no migration")
+        choice = Choice("no migration")
         if last is None or cluster.now - last >= parameters.cooldown * MICRO * (1 - JITTER):
-            choice = Chooser(
-                cluster,
-                loads,
-                own,
-                moves.staying,
-                parameters.load,
-                parameters.pause,
-                parameters.stale,
-            ).choose()
+            choice = Chooser(cluster, loads, own, moves.staying, parameters).choose()
         actions: tuple[JobAction, ...] = ()
-        if move := choice.migration:
-            actions = (_order(move.job, move.source, move.target, own, choice.why),)
-            moves.order(lasting_name(move.job), move.source)
+        if job := choice.job:
+            is_converged = own[job.run_id].job_class == CONVERGED
+            cause = (
+                f"converged, and slows {host.name}" if is_converged else f"{choice.target} is idle"
+            )
+            reason = f"{cause}: {choice.why}"
+            actions = (JobAction(ActionKind.MIGRATE, job.id, reason, choice.target),)
+            moves.order(lasting_name(job), host.name)
             last = cluster.now
         given = {job.id: Allocation(None, "-", "") for job in host.jobs}
         if parameters.within == "srtf":
-            leaves = {job.id for job in host.jobs if moves.is_leaving(lasting_name(job), host.name)}
-            given |= _in_order(cluster, leaves)
+            given |= _in_order(cluster, moves)
         allocations = {
             job.id: replace(
                 given[job.id],
@@ -167,37 +120,41 @@ class Specon:
             )
             for job in host.jobs
         }
-        memory = {"best": saved, "loads": loads, "moved": moves.to_json(), "last": last}
+        known = {run_id: asdict(one) for run_id, one in own.items()}
+        memory = {
+            "best": {**best, host.name: known},
+            "loads": loads,
+            "moved": moves.to_json(),
+            "last": last,
+        }
         return Decision(allocations, memory, actions=actions, gain=choice.why)
 
 
 SPECON = Specon()
 
 
-def _in_order(cluster: Cluster, leaving: Collection[str]) -> dict[str, Allocation]:
+def _in_order(cluster: Cluster, moves: OrderedMoves) -> dict[str, Allocation]:
     """Return what the jobs of the host sampled last get where the shortest goes first. One that is
     to leave gets no limit, and takes none with it."""
     host = cluster.host
-    staying = host.part(host.cpus, [job for job in host.jobs if job.id not in leaving])
+    leaving = [job for job in host.jobs if moves.is_leaving(lasting_name(job), host.name)]
+    staying = host.part(host.cpus, [job for job in host.jobs if job not in leaving])
     alone = replace(cluster, hosts={host.name: staying})
     decision = decide(SRTF, alone, SRTF.parameters(), {})
     gone = Allocation(1 / max(1, len(host.jobs)), "-", "", unlimited=True)
-    return {**decision.allocations, **dict.fromkeys(leaving, gone)}
-
-
-def _order(job: Job, source: str, target: str, own: OwnJobs, why: str) -> JobAction:
-    is_converged = own[job.run_id].job_class == CONVERGED
-    cause = f"converged, and slows {source}" if is_converged else f"{target} is idle"
-    return JobAction(ActionKind.MIGRATE, job.id, f"{cause}: {why}", target)
+    return {**decision.allocations, **{job.id: gone for job in leaving}}
 
 
 def _classified(
-    host: HostState, growths: Mapping[str, Growth], before: OwnJobs, alpha: float
+    host: HostState, growths: Mapping[str, Growth], saved: Mapping[str, Any], alpha: float
 ) -> dict[str, KnownJob]:
-    """Return each job of a host with its new class, its best and its newest growth."""
+    """Return each job of a host with its new class, its best and its newest growth. What was
+    `saved` of a job counts no more if its growth is now in another unit."""
     found = {}
     for job in host.jobs:
-        known, efficiency = before.get(job.run_id, KnownJob()), growths[job.id].efficiency
+        known, efficiency = KnownJob(**saved.get(job.run_id, {})), growths[job.id].efficiency
+        if known.on_gpu != job.use.uses_gpu:
+            known = KnownJob()
         job_class = transition(known.job_class, efficiency, known.best, alpha)
         best = max(known.best, efficiency or 0.0)
         found[job.run_id] = KnownJob(best, job_class, efficiency, job.use.uses_gpu)
@@ -211,16 +168,6 @@ def transition(job_class: str, efficiency: float | None, best: float, alpha: flo
     if efficiency >= alpha * best and efficiency > 0:
         return PROGRESSING
     return {PROGRESSING: WATCHING, WATCHING: CONVERGED, CONVERGED: CONVERGED}[job_class]
-
-
-def _own_jobs(saved: Any, host: HostState) -> OwnJobs:
-    """Return the saved records of the jobs that still run on a host, without those whose growth
-    is now in another unit."""
-    runs = saved.get(host.name) or {}
-    known = {
-        job.run_id: (job, KnownJob(**runs[job.run_id])) for job in host.jobs if job.run_id in runs
-    }
-    return {run_id: one for run_id, (job, one) in known.items() if one.on_gpu == job.use.uses_gpu}
 
 
 def _reason(known: KnownJob, found: Growth, alpha: float) -> str:

@@ -14,12 +14,40 @@ from typing import Any, NamedTuple
 
 from dltools.notation.times import MICRO, format_seconds
 from dltools.plan.policy.interface import Cluster, HostState
+from dltools.plan.policy.parameters import parameter, seconds
 from dltools.plan.signals.growth import cpu_use
 from dltools.plan.signals.job import Job
 from dltools.plan.signals.prediction import refit, remaining
 
 PROGRESSING, WATCHING, CONVERGED = "PC", "WC", "CC"
 """Classes of jobs, by their growth."""
+
+
+@dataclass(frozen=True, slots=True)
+class Parameters:
+    """SpeCon's parameters."""
+
+    alpha: float = parameter(
+        0.1, "part of its best growth under which a job is slow", high=1.0, source="paper"
+    )
+    itval: float = seconds(10.0, "seconds between two rounds", source="paper")
+    cooldown: float = seconds(
+        30.0, "seconds after a migration without another", low=0.0, source="paper"
+    )
+    load: str = parameter(
+        "progressing",
+        "what makes a host loaded: progressing jobs, jobs, or CPU use",
+        choices=("progressing", "jobs", "cpu"),
+    )
+    pause: float = seconds(18.0, "seconds that a migration takes a job out of training", low=0.0)
+    stale: float = seconds(
+        60.0, "seconds without a sample after which a host neither gives nor takes a job", low=1.0
+    )
+    within: str = parameter(
+        "none",
+        "what each host gives its jobs: no limits (none), or shortest remaining time first (srtf)",
+        choices=("none", "srtf"),
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,21 +66,14 @@ OwnJobs = Mapping[str, KnownJob]
 
 
 @dataclass(frozen=True, slots=True)
-class Migration:
-    """A migration and the job seconds that it is predicted to save, its cost taken off."""
-
-    job: Job
-    source: str
-    target: str
-    saves: float
-
-
-@dataclass(frozen=True, slots=True)
 class Choice:
-    """The migration to order, None where there is none, and why."""
+    """The job that is to migrate, None where none is, and why; the host it goes to, and the job
+    seconds that this is predicted to save, its cost taken off."""
 
-    migration: Migration | None
     why: str
+    job: Job | None = None
+    target: str = ""
+    saves: float = 0.0
 
 
 class HostLoad(NamedTuple):
@@ -81,33 +102,24 @@ class HostLoad(NamedTuple):
             not target.jobs and self.jobs > 1 and self.free > 0
         )
 
-    @property
-    def load(self) -> tuple[float, int]:
-        """The load that a migration must lower."""
-        return self.first, self.jobs
-
     def with_jobs(self, more: int, kind: str) -> tuple[float, int]:
-        """Return the load after adding `more` converged jobs."""
+        """Return its first two fields after adding `more` converged jobs."""
         first = self.first + more if kind == "jobs" else self.first
         return first, self.jobs + more
 
 
 def load_of(
-    host: HostState,
-    own: OwnJobs,
-    moved: Collection[str],
-    now: int,
-    interval_s: float,
-    kind: str = "progressing",
+    host: HostState, own: OwnJobs, moved: Collection[str], cluster: Cluster, kind: str
 ) -> HostLoad:
-    """Return the load of a host at a time (microseconds), with its CPU use in the interval before.
+    """Return the load of a host now, with its CPU use in the last interval.
 
     `kind`: what counts as load (progressing, jobs or cpu). `moved`: names of jobs that must stay.
     """
-    interval = round(interval_s * MICRO)
+    interval = round(cluster.interval_s * MICRO)
     classes = {job.id: own.get(job.run_id, _UNKNOWN).job_class for job in host.jobs}
     progressing = sum(one == PROGRESSING for one in classes.values())
-    cpu = math.fsum(cpu_use(job, now, interval, host.cpus).share or 0.0 for job in host.jobs)
+    uses = (cpu_use(job, cluster.now, interval, host.cpus) for job in host.jobs)
+    cpu = math.fsum(use.share or 0.0 for use in uses)
     free = [job for job in host.jobs if lasting_name(job) not in moved and _can_move(job)]
     by_kind = {"progressing": progressing, "jobs": len(host.jobs), "cpu": cpu}
     return HostLoad(
@@ -142,18 +154,15 @@ _UNKNOWN = KnownJob()
 class Chooser:
     """Chooses among the jobs of the host sampled last: a plan acts on no other.
 
-    `loads`: the fields of `HostLoad` of each host of known size, by name. `own`: its jobs. `load`:
-    what counts as load; `pause_s`: seconds for which a migration interrupts a job; `moved`: names
-    of jobs that must stay; `stale_s`: seconds without a sample after which a host counts as gone.
+    `loads`: the fields of `HostLoad` of each host of known size, by name. `own`: its jobs;
+    `moved`: names of jobs that must stay.
     """
 
     cluster: Cluster
     loads: Mapping[str, Mapping[str, Any]]
     own: OwnJobs
     moved: Collection[str]
-    load: str
-    pause_s: float
-    stale_s: float = math.inf
+    parameters: Parameters
 
     def choose(self) -> Choice:
         """Return a migration that lowers the heaviest load and saves more than it costs.
@@ -163,32 +172,24 @@ class Chooser:
         and the job any of its jobs. Where another host is the source, there is none.
         """
         if len(self.loads) < 2:
-            return Choice(None, "no migration: no other host is known")
-        loads = [HostLoad(**one) for one in self.loads.values()]
-        target = self._lightest(loads)
+            return Choice("no migration: no other host is known")
+        loads = sorted(HostLoad(**one) for one in self.loads.values())
+        target = next((one for one in loads if self._takes_jobs(one.name)), None)
         if target is None:
-            return Choice(None, "no migration: no host that takes jobs was sampled of late")
+            return Choice("no migration: no host that takes jobs was sampled of late")
         sources = [one for one in loads if one.may_give(target)]
         if not sources:
-            return Choice(None, f"no migration: {self._why_no_source(loads)}")
+            return Choice(f"no migration: {self._why_no_source(loads)}")
         source = next((one for one in sources if one.name == self.cluster.sampled), None)
         if source is None or any(
             one[:3] > source[:3] and self._is_fresh(one.name) for one in sources
         ):
-            return Choice(None, "")  # a round of that host will find it
+            return Choice("")  # a round of that host will find it
         candidates = self._candidates(is_target_idle=not target.jobs)
         if not candidates:  # its jobs have changed since its last round
-            return Choice(None, "")
+            return Choice("")
         job = min(candidates, key=lambda job: (self._of(job).growth or 0.0, job.name, job.id))
         return self._weighed(job, source, target)
-
-    def _lightest(self, loads: Sequence[HostLoad]) -> HostLoad | None:
-        """Return the recently sampled host with the least load that jobs can move to, None if there
-        is none."""
-        found = min(loads)
-        if self._takes_jobs(found.name):
-            return found
-        return min((one for one in loads if self._takes_jobs(one.name)), default=None)
 
     def _takes_jobs(self, name: str) -> bool:
         return self._is_fresh(name) and "move" not in self.cluster.hosts[name].cannot
@@ -202,10 +203,8 @@ class Chooser:
 
     def _is_fresh(self, name: str) -> bool:
         host = self.cluster.hosts.get(name)
-        if host is None:
-            return False
-        at = host.sampled_at
-        return at is None or self.cluster.now - at <= self.stale_s * MICRO
+        earliest = self.cluster.now - self.parameters.stale * MICRO
+        return host is not None and (host.sampled_at is None or host.sampled_at >= earliest)
 
     def _candidates(self, *, is_target_idle: bool) -> list[Job]:
         source = self.cluster.host
@@ -221,24 +220,17 @@ class Chooser:
         return converged if PROGRESSING in classes.values() else []
 
     def _weighed(self, job: Job, here: HostLoad, there: HostLoad) -> Choice:
-        source, target = self.cluster.hosts[here.name], self.cluster.hosts[there.name]
-        after = max(here.with_jobs(-1, self.load), there.with_jobs(+1, self.load))
-        if after >= here.load:
-            return Choice(
-                None, f"no migration: {job.name} on {target.name} would not lower the heaviest load"
-            )
-        saves = saved_seconds(job, source, target, self.pause_s)
+        load, pause_s = self.parameters.load, self.parameters.pause
+        if max(here.with_jobs(-1, load), there.with_jobs(+1, load)) >= here[:2]:
+            why = f"{job.name} on {there.name} would not lower the heaviest load"
+            return Choice(f"no migration: {why}")
+        saves = saved_seconds(job, self.cluster.host, self.cluster.hosts[there.name], pause_s)
         if saves <= 0:
-            return Choice(
-                None,
-                f"no migration: {job.name} to {target.name} would cost "
-                f"{format_seconds(abs(saves))} more than it saves",
-            )
-        why = (
-            f"{job.name} to {target.name} saves {saves:.3g} job seconds (predicted: it gains "
-            f"{saves + self.pause_s:.3g} and costs {self.pause_s:.3g})"
-        )
-        return Choice(Migration(job, source.name, target.name, saves), why)
+            costs = f"{format_seconds(abs(saves))} more than it saves"
+            return Choice(f"no migration: {job.name} to {there.name} would cost {costs}")
+        both = f"it gains {saves + pause_s:.3g} and costs {pause_s:.3g}"
+        why = f"{job.name} to {there.name} saves {saves:.3g} job seconds (predicted: {both})"
+        return Choice(why, job, there.name, saves)
 
     def _of(self, job: Job) -> KnownJob:
         return self.own.get(job.run_id, _UNKNOWN)

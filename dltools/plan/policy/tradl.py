@@ -29,7 +29,7 @@ from dltools.plan.policy.interface import (
     Requirements,
     State,
 )
-from dltools.plan.policy.parameters import parameter
+from dltools.plan.policy.parameters import parameter, seconds
 from dltools.plan.policy.shares import beta_floor, cap, in_proportion, with_leftover
 from dltools.plan.signals.evaluation_metric import candidates, has_values
 from dltools.plan.signals.job import Job
@@ -52,21 +52,12 @@ CLASSES = (
 class Parameters:
     """TRADL's parameters."""
 
-    itval: float = parameter(
-        30.0, "seconds between two rounds", low=0.1, high=86400.0, source="ours"
-    )
+    itval: float = seconds(30.0, "seconds between two rounds")
     explore: float = parameter(
-        10.0,
-        "CPU seconds for which a job whose metric has not appeared stays in phase 1",
-        low=0.0,
-        source="ours",
+        10.0, "CPU seconds for which a job whose metric has not appeared stays in phase 1"
     )
-    itval_max: float = parameter(
-        480.0,
-        "longest interval (s) while every job is past its targets; as itval: no back-off",
-        low=0.1,
-        high=86400.0,
-        source="ours",
+    itval_max: float = seconds(
+        480.0, "longest interval (s) while every job is past its targets; as itval: no back-off"
     )
 
 
@@ -88,16 +79,16 @@ class Tradl:
         """Put each job into its phase and share the host among the phases."""
         host = cluster.host
         refit(host.jobs)
-        found = {job.id: _remaining(job, parameters.explore) for job in host.jobs}
-        phases = {job.id: phase(job, found[job.id]) for job in host.jobs}
-        shares = _shares(host, phases, found)
+        places = {job.id: _place(job, parameters.explore) for job in host.jobs}
+        phases = {key: place.phase for key, place in places.items()}
+        shares = _shares(host, places)
         allocations = {
             job.id: Allocation(
                 shares[job.id],
                 phases[job.id],
-                _reason(job, found[job.id]),
+                places[job.id].reason,
                 _signal(job),
-                found[job.id].note,
+                places[job.id].needs.note,
             )
             for job in host.jobs
         }
@@ -119,71 +110,75 @@ class Tradl:
 TRADL = Tradl()
 
 
-def phase(job: Job, found: Remaining) -> str:
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """A job's phase, the effort that it still needs there, and why it is in this phase."""
+
+    phase: str
+    needs: Remaining
+    reason: str
+
+
+def _place(job: Job, explore: float) -> _Place:
     """Return a job's phase.
 
     A job is also in phase 2 if it has no target, if its curve ends short of its first target, or if
     its metric does not appear. A job past its only target is in phase 3.
     """
-    targets = job.progress.targets
+    targets, past = job.progress.targets, Remaining(0.0, "")
     if targets.first is None:
-        return SECOND
-    if job.progress.met_final is not None or (
-        job.progress.met_first is not None and targets.final is None
-    ):
-        return THIRD
-    if job.progress.met_first is not None:
-        return SECOND
-    return SECOND if found.seconds is not None and math.isinf(found.seconds) else FIRST
-
-
-def _remaining(job: Job, explore: float) -> Remaining:
-    targets = job.progress.targets
-    if targets.first is None:
-        return Remaining(None, "")
-    if not has_values(job, targets.metric) and job.use.effort >= explore:
-        others = ", ".join(sorted(candidates(job))) or "values that are not finite"
-        return Remaining(
-            math.inf,
-            f"no {targets.metric} in {job.use.effort:.3g} {job.use.effort_unit}, only {others}",
-        )
+        return _Place(SECOND, Remaining(None, ""), "no target: shares what phase 1 leaves")
     if job.progress.met_first is None:
-        return to_target(job, targets.first)
-    if targets.final is not None and job.progress.met_final is None:
-        return to_target(job, targets.final)
-    return Remaining(0.0, "")
+        return _before_first(job, targets.first, explore)
+    if targets.final is None:
+        return _Place(THIRD, past, f"target met ({_target(job)}), and no other is set: the floor")
+    both = f"({_target(job)}, then {targets.final:g})"
+    if job.progress.met_final is not None:
+        return _Place(THIRD, past, f"both targets met {both}: the floor")
+    needs = to_target(job, targets.final)
+    way = f"on its way to {targets.final:g}: {needs.note}"
+    return _Place(SECOND, needs, f"first target met ({_target(job)}); {way}")
 
 
-def _shares(
-    host: HostState, phases: Mapping[str, str], found: Mapping[str, Remaining]
-) -> dict[str, float]:
+def _before_first(job: Job, target: float, explore: float) -> _Place:
+    metric, use = job.progress.targets.metric, job.use
+    if not has_values(job, metric) and use.effort >= explore:
+        others = ", ".join(sorted(candidates(job))) or "values that are not finite"
+        note = f"no {metric} in {use.effort:.3g} {use.effort_unit}, only {others}"
+        reason = f"{note}: competes as phase 2 until it appears"
+        return _Place(SECOND, Remaining(math.inf, note), reason)
+    needs = to_target(job, target)
+    if needs.seconds is not None and math.isinf(needs.seconds):
+        return _Place(SECOND, needs, f"out of reach: {needs.note}; competes as phase 2")
+    return _Place(FIRST, needs, f"on its way to {_target(job)}: {needs.note}")
+
+
+def _shares(host: HostState, places: Mapping[str, _Place]) -> dict[str, float]:
     """Return shares that sum to 1, none below 1/(n + 1)."""
     jobs = host.jobs
     floor = beta_floor(len(jobs))
-    groups = {p: [job for job in jobs if phases[job.id] == p] for p in (FIRST, SECOND, THIRD)}
-    if not groups[FIRST] and not groups[SECOND]:
+    first, second = (
+        [job for job in jobs if places[job.id].phase == phase] for phase in (FIRST, SECOND)
+    )
+    if not first and not second:
         return {job.id: 1.0 for job in jobs}
     shares = {job.id: floor for job in jobs}
     left = 1.0 - floor * len(jobs)
-    for group, weights in (
-        (groups[FIRST], _weights(groups[FIRST], found)),
-        (groups[SECOND], {job.id: 1.0 for job in groups[SECOND]}),
-    ):
-        room = {job.id: max(0.0, cap(job, host.cpus) - floor) for job in group}
+    for weights in (_weights(first, places), {job.id: 1.0 for job in second}):
+        room = {job.id: cap(job, host.cpus) - floor for job in jobs}
         for key, more in in_proportion(weights, left, most=room).items():
             shares[key] += more
             left -= more
     return with_leftover(shares, left)
 
 
-def _weights(jobs: Sequence[Job], found: Mapping[str, Remaining]) -> dict[str, float]:
+def _weights(jobs: Sequence[Job], places: Mapping[str, _Place]) -> dict[str, float]:
     """Return weights by the CPU seconds to the first target. Jobs whose time is unknown are taken
     to need the mean of the others."""
-    known = {
-        job.id: max(1e-3, seconds) for job in jobs if (seconds := found[job.id].seconds) is not None
-    }
+    needs = {job.id: places[job.id].needs.seconds for job in jobs}
+    known = {key: max(1e-3, found) for key, found in needs.items() if found is not None}
     mean = math.fsum(known.values()) / len(known) if known else 1.0
-    return {job.id: 1 / known.get(job.id, mean) for job in jobs}
+    return {key: 1 / known.get(key, mean) for key in needs}
 
 
 def _met(job: Job) -> TargetMet | None:
@@ -215,23 +210,6 @@ def _signal(job: Job) -> str:
     if job.progress.targets.first is None or metric is None or not has_values(job, metric):
         return ""
     return f"{metric} {job.progress.metrics[metric].values[-1]:.4g}"
-
-
-def _reason(job: Job, found: Remaining) -> str:
-    targets = job.progress.targets
-    if targets.first is None:
-        return "no target: shares what phase 1 leaves"
-    if job.progress.met_first is None:
-        if found.seconds is not None and math.isinf(found.seconds):
-            if not has_values(job, targets.metric):
-                return f"{found.note}: competes as phase 2 until it appears"
-            return f"out of reach: {found.note}; competes as phase 2"
-        return f"on its way to {_target(job)}: {found.note}"
-    if targets.final is None:
-        return f"target met ({_target(job)}), and no other is set: the floor"
-    if job.progress.met_final is not None:
-        return f"both targets met ({_target(job)}, then {targets.final:g}): the floor"
-    return f"first target met ({_target(job)}); on its way to {targets.final:g}: {found.note}"
 
 
 def _gain(phases: Mapping[str, str]) -> str:

@@ -48,7 +48,7 @@ def with_loads(found: Cluster, state: dict[str, object]) -> dict[str, object]:
     loads = {}
     for name, host in found.hosts.items():
         own = {run_id: KnownJob(**one) for run_id, one in best.get(name, {}).items()}
-        loads[name] = load_of(host, own, (), found.now, 10.0)._asdict()
+        loads[name] = load_of(host, own, (), found, "progressing")._asdict()
     return state | {"loads": loads}
 
 

@@ -12,6 +12,7 @@ from helpers.observed_rows import at, container, having_read, job_id, node, poin
 from dltools.observations.table import Row
 from dltools.plan.outcome.records import Action, Op, Plan
 from dltools.plan.planner import Planner
+from dltools.plan.policy.interface import Cluster
 from dltools.plan.policy.specon_migration import KnownJob, load_of
 from dltools.plan.realisation.bounds import possible
 from dltools.plan.realisation.mode import Mode, ModeChoice
@@ -305,6 +306,7 @@ def test_a_job_that_cannot_move_is_not_chosen() -> None:
         cannot: planner(everywhere(cannot)).newest_hosts()[0].state() for cannot in ("", "move")
     }
     known = {job.run_id: KnownJob() for job in hosts[""].jobs}
-    free = {cannot: load_of(host, known, (), 0, 20.0).free for cannot, host in hosts.items()}
+    now = Cluster(0, "", hosts, 20.0)
+    free = {cannot: load_of(host, known, (), now, "jobs").free for cannot, host in hosts.items()}
     assert free == {"": 3, "move": 0}
     assert job_id("a") in hosts[""].previous
