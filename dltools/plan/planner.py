@@ -15,7 +15,7 @@ import copy
 import dataclasses
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
-from functools import partial
+from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Any
 
 from dltools.labels import parse_labels
@@ -37,10 +37,9 @@ from dltools.plan.outcome import decisions
 from dltools.plan.outcome.advice import advice
 from dltools.plan.outcome.decisions import Explanation
 from dltools.plan.outcome.nothing_to_do import why_nothing
-from dltools.plan.outcome.records import Plan
+from dltools.plan.outcome.records import Action, Plan
 from dltools.plan.policy.interface import Policy
 from dltools.plan.realisation.mode import RealisationOptions
-from dltools.plan.realisation.shared_host import Realisation
 from dltools.plan.samples import state
 from dltools.plan.samples.recorded_host import RecordedHost
 from dltools.plan.signals.container_history import ContainerHistory
@@ -56,6 +55,9 @@ _SET_BACK_US = 60_000_000
 """A step of a clock back that counts (microseconds, ours): a smaller one is soon made up for."""
 
 
+_parsed = lru_cache(parse_labels)
+
+
 def copied(value: Any) -> Any:
     """Return a copy of what is known of hosts that shares nothing that changes: what has a hash
     does not."""
@@ -68,6 +70,18 @@ def copied(value: Any) -> Any:
         for field in dataclasses.fields(twin):
             setattr(twin, field.name, copied(getattr(value, field.name)))
     return twin
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class _Decided:
+    """What was decided of hosts, and what that changes. `nothing`: why it changes nothing, "" where
+    it does."""
+
+    hosts: list[HostHistory]
+    realised: decisions.Realised
+    decisions: list[decisions.JobDecision]
+    actions: tuple[Action, ...]
+    nothing: str
 
 
 class Planner:
@@ -95,7 +109,6 @@ class Planner:
         self._hosts: dict[str, RecordedHost] = {}
         self._newest: int | None = None
         self._jobs: dict[str, frozenset[str]] = {}  # by host, of which it runs containers
-        self._labels_by_text: dict[str | None, dict[str, str]] = {}
         self._last_run: int | None = None
         self._pending = arrow_schema().empty_table().select(list(SAMPLE_COLUMNS))
         if saved:
@@ -143,21 +156,22 @@ class Planner:
         Samples that are not later than a host's newest one are old ones, which count no more. After
         a step back all are, until the clock has come as far again.
         """
-        sampled_at, newest = self.sampled_at, dict[str, int]()
+        bounds = {host: time - _SET_BACK_US for host, time in self.sampled_at.items()}
+        newest = dict[str, int]()
         times = table.column("time").cast("int64").to_pylist()
         kinds, hosts = (table.column(name).to_pylist() for name in ("kind", "host"))
         for time, kind, host in zip(times, kinds, hosts, strict=True):
             if kind in SAMPLED and time is not None:
                 newest[host] = max(newest.get(host, time), time)
-        return sorted(
-            host
-            for host, time in newest.items()
-            if time < sampled_at.get(host, time) - _SET_BACK_US
-        )
+        return sorted(host for host, time in newest.items() if time < bounds.get(host, time))
 
     def newest_hosts(self) -> list[HostHistory]:
         """Return what is known of all hosts as of their newest samples, also the pending ones."""
-        return self._outcome()._histories()
+        if not hosts_of(self._pending, SAMPLED):
+            return self._histories()
+        outcome = self.clone()
+        outcome.complete()
+        return outcome._histories()
 
     def forget_actions(self) -> None:
         """Leave what is done once, such as a migration, out of later plans: a plan has told it."""
@@ -178,41 +192,51 @@ class Planner:
         `input_` says what was read; the plan repeats it. A single plan is the only one of its run:
         it is good for three intervals between runs, and mild where no next run is known.
         """
-        outcome = self._outcome() if pending else self
         lease_s = self._lease_s() if is_single else None
         is_lasting = is_single and lease_s is None
-        hosts, realised = outcome._histories(), outcome._realised(is_lasting=is_lasting)
-        requirements = self._rounds.requirements
-        waits = [
-            wait
-            for host in hosts
-            if host.sampled_at is not None and (wait := host.wait_s(requirements)) is not None
-        ]
-        parameters = dataclasses.asdict(self._rounds.parameters)
-        actions = decisions.actions(hosts, realised)
+        found = self._decided(pending=pending, is_lasting=is_lasting)
+        requirements, parameters = self._rounds.requirements, self._rounds.parameters
+        waits = [host.wait_s(requirements) for host in found.hosts if host.sampled_at is not None]
+        known = [wait for wait in waits if wait is not None]
         return Plan(
             policy=self._rounds.policy.name,
             at=self._at(pending=pending),
-            params={**parameters, **decisions.modes(realised)},
+            params={**dataclasses.asdict(parameters), **decisions.modes(found.realised)},
             input=input_,
-            next_s=round(min(waits), 6) if waits else None,
-            actions=actions,
+            next_s=round(min(known), 6) if known else None,
+            actions=found.actions,
             state=self._state(is_lasting=is_lasting) if state else {},
-            gain=decisions.gain(hosts),
-            classes=decisions.classes(hosts),
+            gain=decisions.gain(found.hosts),
+            classes=decisions.classes(found.hosts),
             lease_s=lease_s,
-            covers=decisions.covered(hosts) if is_single else None,
-            nothing="" if actions else self._why_nothing(hosts, realised),
+            covers=decisions.covered(found.hosts) if is_single else None,
+            nothing=found.nothing,
         )
 
-    def _why_nothing(self, hosts: Sequence[HostHistory], realised: decisions.Realised) -> str:
-        return why_nothing(
-            hosts,
-            realised,
-            decisions.decisions(hosts, realised),
-            self._rounds.policy.name,
-            gives_shares=self._rounds.requirements.shares,
-        )
+    def explain(self, *, pending: bool = True, is_single: bool = False) -> Explanation:
+        """Return the newest decisions for people; those of a single plan, where `is_single`."""
+        is_lasting = is_single and self._lease_s() is None
+        found = self._decided(pending=pending, is_lasting=is_lasting)
+        lines = list(filter(None, [decisions.gain(found.hosts)]))
+        for name, one in found.realised.items():
+            if one.settings:
+                host = f"{name}: " if len(found.realised) > 1 else ""
+                lines.append(f"{host}{one.mode.value}, {one.why}; {one.note}")
+        lines += advice(found.hosts, found.decisions)
+        return Explanation(found.decisions, lines, found.nothing)
+
+    def _decided(self, *, pending: bool, is_lasting: bool) -> _Decided:
+        """Return what was decided at the newest samples."""
+        rounds, hosts = self._rounds, self.newest_hosts() if pending else self._histories()
+        realised = {
+            host.name: rounds.realise(host, host.look(), is_lasting=is_lasting) for host in hosts
+        }
+        decided = list(decisions.decisions(hosts, realised))
+        actions, nothing = decisions.actions(hosts, decided), ""
+        if not actions:
+            shareless = "" if rounds.requirements.shares else rounds.policy.name
+            nothing = why_nothing(hosts, realised, decided, shareless)
+        return _Decided(hosts, realised, decided, actions, nothing)
 
     def _lease_s(self) -> float | None:
         """Return how long a single plan is good for (s): until a third run has failed to come; None
@@ -221,24 +245,9 @@ class Planner:
             return None
         return round(max(_LEAST_LEASE_S, 3 * (self._newest - self._last_run) / MICRO), 3)
 
-    def explain(self, *, pending: bool = True, is_single: bool = False) -> Explanation:
-        """Return the newest decisions for people; those of a single plan, where `is_single`."""
-        outcome = self._outcome() if pending else self
-        is_lasting = is_single and self._lease_s() is None
-        hosts, realised = outcome._histories(), outcome._realised(is_lasting=is_lasting)
-        decided = list(decisions.decisions(hosts, realised))
-        gain = decisions.gain(hosts)
-        lines = [gain] if gain else []
-        for name, found in realised.items():
-            if found.settings:
-                host = f"{name}: " if len(realised) > 1 else ""
-                lines.append(f"{host}{found.mode.value}, {found.why}; {found.note}")
-        nothing = "" if decisions.actions(hosts, realised) else self._why_nothing(hosts, realised)
-        return Explanation(decided, lines + advice(hosts, decided), nothing)
-
     def _at(self, *, pending: bool) -> str:
         """Return the newest time that was decided on."""
-        complete = [host.sampled_at for host in self._histories() if host.sampled_at is not None]
+        complete = self.sampled_at.values()
         newest = self._newest if pending else max(complete, default=self._newest)
         return "" if newest is None else format_time(from_micros(newest))
 
@@ -285,7 +294,9 @@ class Planner:
         """
         uneventful = host.is_next_uneventful()
         host.next_sample(self._introduce)
-        self._note_jobs(host)
+        if host.jobs != self._jobs.get(host.history.name, frozenset()):
+            self._jobs[host.history.name] = host.jobs
+            self._spread_jobs()
         if always or not uneventful:
             target_met = host.record()
             hosts = partial(Lazy, self._hosts, self._recorded)
@@ -296,14 +307,6 @@ class Planner:
         self._hosts[name].record()
         return self._hosts[name].history
 
-    def _note_jobs(self, host: RecordedHost) -> None:
-        """Note which jobs of several containers run on a host, for that and for the others."""
-        name, jobs = host.history.name, host.jobs
-        if jobs == self._jobs.get(name, frozenset()):
-            return
-        self._jobs[name] = jobs
-        self._spread_jobs()
-
     def _spread_jobs(self) -> None:
         """Tell each host which jobs the others have containers of."""
         for other in self._jobs:
@@ -312,20 +315,6 @@ class Planner:
 
     def _histories(self) -> list[HostHistory]:
         return [host.history for _, host in sorted(self._hosts.items())]
-
-    def _realised(self, *, is_lasting: bool) -> dict[str, Realisation]:
-        return {
-            host.name: self._rounds.realise(host, host.look(), is_lasting=is_lasting)
-            for host in self._histories()
-        }
-
-    def _outcome(self) -> Planner:
-        """Return a planner in which the pending samples are complete; this one stays as it is."""
-        if not hosts_of(self._pending, SAMPLED):
-            return self
-        outcome = self.clone()
-        outcome.complete()
-        return outcome
 
     def clone(self) -> Planner:
         """Return a copy that shares nothing that changes."""
@@ -338,9 +327,7 @@ class Planner:
     def _introduce(self, container: ContainerHistory, text: str | None) -> None:
         """Give a container its labels and what the user says of its role. Labels that are given to
         its name come first; its own, whose `text` this is, override them."""
-        own = self._labels_by_text.get(text)
-        if own is None:
-            own = self._labels_by_text[text] = parse_labels(text)
+        own = _parsed(text)
         given: dict[str, str] = {}
         for pattern, labels in self._labels:
             if fnmatchcase(container.name, pattern):

@@ -152,10 +152,8 @@ def _stopped(job: ContainerHistory) -> str:
 
 
 def _spins(job: ContainerHistory) -> str:
-    threads = spinning_threads(job)
-    return (
-        f"{job.name}: up to {threads} threads of {job.runtime.openmp_runtime} spin while they wait"
-    )
+    threads, runtime = spinning_threads(job), job.runtime.openmp_runtime
+    return f"{job.name}: up to {threads} threads of {runtime} spin while they wait"
 
 
 def _start(job: ContainerHistory, cpus: int) -> str:

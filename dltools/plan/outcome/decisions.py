@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import cast
 
 from dltools.notation.limits import LIMITS, differs, only
 from dltools.plan.hosts.host_history import HostHistory
 from dltools.plan.outcome.records import Action, Op
-from dltools.plan.policy.interface import ActionKind, Allocation
+from dltools.plan.policy.interface import Allocation
 from dltools.plan.realisation.settings import LEAST_CPUS, Settings, Turn, as_found, present_settings
 from dltools.plan.realisation.shared_host import Realisation
 from dltools.plan.signals.container_history import ContainerHistory
 from dltools.plan.signals.in_force import Member
-
-_OPS = {ActionKind.MIGRATE: Op.MIGRATE, ActionKind.DELIVER: Op.DELIVER}
 
 Realised = Mapping[str, Realisation]
 """Realisations by host name."""
@@ -31,7 +30,7 @@ class JobDecision:
 
     `setting`: what it is to get, None where nothing changes; `present`: what is in force; `reason`:
     that of the action. `job`: the job that the container makes with others, None for one that is
-    alone. `role`: what the container is, and what shows it. `user`: whose job it is, "" where
+    alone. `role`: what the container is, and what shows it. `user`: whose job it is, None where
     nothing says so. `ends_s`: in how many seconds it is forecast to end, None if unknown.
     """
 
@@ -44,7 +43,7 @@ class JobDecision:
     reason: str
     job: str | None = None
     role: str = ""
-    user: str = ""
+    user: str | None = None
     ends_s: float | None = None
 
     @property
@@ -92,34 +91,28 @@ def _decision(
     present = present_settings(one.in_force, host.cpus, host.cpuset)
     allocation = host.allocations.get(container.id)
     setting = _part(container, found.settings.get(container.id))
-    if setting is not None:
-        limits, turn = _apart(setting)
-        setting = {**limits, **turn} if differs(limits, present, host.cpus) else turn or None
+    if not differs(only(setting, LIMITS), present, host.cpus):
+        setting = _turn(setting)
     note, role = found.notes.get(container.id, ""), container.standing.judgement.text
     if allocation is None:
         is_job = container.id in found.settings and note
         why = f"{role}; {note}" if is_job else _left_alone(container)
         allocation, note = Allocation(None, "-", why), ""
     job, members, _ = container.membership
-    notes = (
-        allocation.reason,
-        note,
-        f"one of {len(members)} containers of the job {job}" if members else "",
-        *container.progress.targets.faults,
-    )
-    reason = "; ".join(note for note in notes if note)
+    of_several = f"one of {len(members)} containers of the job {job}" if members else ""
+    notes = (allocation.reason, note, of_several, *container.progress.targets.faults)
     return JobDecision(
         host.name,
         one.id,
         one.name,
         allocation,
         present,
-        setting,
-        reason,
-        job if members else None,
-        role,
-        container.user,
-        found.ends_s.get(container.run_id),
+        setting or None,
+        reason="; ".join(filter(None, notes)),
+        job=job if members else None,
+        role=role,
+        user=container.user or None,
+        ends_s=found.ends_s.get(container.run_id),
     )
 
 
@@ -129,70 +122,43 @@ def _left_alone(container: ContainerHistory) -> str:
     return f"{container.standing.judgement.text}{what}"
 
 
-def _part(job: ContainerHistory, setting: Settings | None) -> Settings | None:
+def _part(job: ContainerHistory, setting: Settings | None) -> Settings:
     """Return what each container of a job gets of its setting: an equal part of its quota."""
     quota = setting.get("cpus") if setting else None
     if setting is None or quota is None or not job.membership.members:
-        return setting
+        return setting or {}
     return {**setting, "cpus": round(max(LEAST_CPUS, quota / len(job.membership.members)), 3)}
 
 
-def _apart(setting: Settings) -> tuple[Settings, Settings]:
-    """Return the limits of a setting, and its turn."""
-    return only(setting, LIMITS), only(setting, Turn.__annotations__)
-
-
-def _steps(one: JobDecision) -> Iterator[tuple[Op, Settings]]:
-    """Yield what an action brings about each: limits first, then a turn."""
-    limits, turn = _apart(one.setting or {})
-    if limits:
-        yield Op.UPDATE, limits
-    if turn:
-        yield Op.ROTATE, turn
-
-
-def actions(hosts: Iterable[HostHistory], realised: Realised) -> tuple[Action, ...]:
+def actions(hosts: Iterable[HostHistory], decided: Iterable[JobDecision]) -> tuple[Action, ...]:
     """Return a plan's actions: settings that change, then what is done once."""
-    hosts = list(hosts)
-    found: list[Action] = []
-    for one in decisions(hosts, realised):
-        for op, setting in _steps(one):
-            seen: Mapping[str, object] = one.present
-            expect = as_found({name: seen[name] for name in setting if name in seen})
-            found.append(
-                Action(
-                    len(found) + 1,
-                    op,
-                    one.host,
-                    one.container_id,
-                    one.name,
-                    setting,
-                    expect if op is Op.UPDATE else {},
-                    one.reason,
-                    job=one.job,
-                    user=one.user or None,
-                )
-            )
-    for host in hosts:
-        for action in host.actions:
-            known = host.containers.get(action.job_id)
-            if known is not None:
-                job = known.containers[0]
-                found.append(
-                    Action(
-                        len(found) + 1,
-                        _OPS[action.kind],
-                        host.name,
-                        job.id,
-                        job.name,
-                        {},
-                        {},
-                        action.reason,
-                        action.to or None,
-                        action.met,
-                    )
-                )
-    return tuple(found)
+    found = [action for one in decided for action in _changes(one)]
+    found += [action for host in hosts for action in _orders(host)]
+    return tuple(replace(one, id=number) for number, one in enumerate(found, 1))
+
+
+def _changes(one: JobDecision) -> Iterator[Action]:
+    """Yield what an action brings about each: limits first, then a turn."""
+    setting, seen = one.setting or {}, cast(Mapping[str, object], one.present)
+    place, whose = (one.host, one.container_id, one.name), (one.job, one.user)
+    if limits := only(setting, LIMITS):
+        expect = as_found({name: seen[name] for name in limits if name in seen})
+        yield Action(0, Op.UPDATE, *place, limits, expect, one.reason, None, None, *whose)
+    if turn := _turn(setting):
+        yield Action(0, Op.ROTATE, *place, turn, {}, one.reason, None, None, *whose)
+
+
+def _turn(setting: Settings) -> Settings:
+    return only(setting, Turn.__annotations__)
+
+
+def _orders(host: HostHistory) -> Iterator[Action]:
+    """Yield what a policy has ordered for jobs that still run."""
+    for order in host.actions:
+        if known := host.containers.get(order.job_id):
+            job, op = known.containers[0], Op(order.kind.value)
+            what = (order.reason, order.to or None, order.met)
+            yield Action(0, op, host.name, job.id, job.name, {}, {}, *what)
 
 
 def covered(hosts: Iterable[HostHistory]) -> tuple[str, ...]:

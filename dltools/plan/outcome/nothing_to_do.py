@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from functools import partial
 
 from dltools.labels import ROLE, Role
@@ -35,19 +35,19 @@ _HOW_TO_SHOW = (
 def why_nothing(
     hosts: Sequence[HostHistory],
     realised: Realised,
-    decided: Iterable[JobDecision],
-    policy: str,
-    *,
-    gives_shares: bool,
+    decisions: Sequence[JobDecision],
+    shareless: str,
 ) -> str:
-    """Return why nothing changes on any host; hosts with the same reason are named together."""
+    """Return why nothing changes on any host; hosts with the same reason are named together.
+
+    `shareless`: the policy's name if it gives no shares, else "".
+    """
     if not hosts:
         return "the input has no sample of a host"
-    decisions = list(decided)
     by_reason: dict[str, list[str]] = {}
     for host in hosts:
         own = [one for one in decisions if one.host == host.name]
-        reason = _of_host(host, realised[host.name], own, policy, gives_shares=gives_shares)
+        reason = _of_host(host, realised[host.name], own, shareless)
         by_reason.setdefault(reason, []).append(host.name)
     if len(by_reason) == 1:
         return next(iter(by_reason))
@@ -55,12 +55,7 @@ def why_nothing(
 
 
 def _of_host(
-    host: HostHistory,
-    found: Realisation,
-    decided: Sequence[JobDecision],
-    policy: str,
-    *,
-    gives_shares: bool,
+    host: HostHistory, found: Realisation, decided: Sequence[JobDecision], shareless: str
 ) -> str:
     running = sorted(host.containers.values(), key=lambda one: (one.name, one.id))
     if not running:
@@ -81,8 +76,8 @@ def _of_host(
             f"{_listed([one.name for one in silent])} {verb} reported no progress yet; "
             "dl-probe --list-metrics shows what is found in their logs"
         )
-    if not gives_shares:
-        return f"the policy {policy} sets no limits"
+    if shareless:
+        return f"the policy {shareless} sets no limits"
     if found.unable:
         return found.unable
     if not found.settings:
@@ -121,7 +116,7 @@ def _lies_apart(job: JobDecision, found: Realisation) -> str:
 
 def _is_limited(present: Settings) -> bool:
     """Tell whether a container has other settings than a new one."""
-    weight = present.get("weight")
-    is_weighted = weight is not None and weight != DEFAULT_CPU_WEIGHT
-    others = (value for name, value in present.items() if name != "weight")
-    return is_weighted or any(value is not None for value in others)
+    usual = (None, DEFAULT_CPU_WEIGHT)
+    return any(
+        value not in (usual if name == "weight" else (None,)) for name, value in present.items()
+    )

@@ -13,7 +13,7 @@ import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from enum import StrEnum
-from typing import Any, Literal, cast
+from typing import Any, cast
 
 from dltools.errors import DataError
 from dltools.input_kinds import Content, content_of, refusal
@@ -32,9 +32,7 @@ class Op(StrEnum):
     UPDATE = "update"
     PAUSE = "pause"
     UNPAUSE = "unpause"
-    ROTATE = (
-        "rotate"  # take turns: `group`, the length of its turn, `turn_s`, maybe `queue`, `period_s`
-    )
+    ROTATE = "rotate"  # take turns: `group`, the turn's length `turn_s`, maybe `queue`, `period_s`
     MIGRATE = "migrate"
     DELIVER = "deliver"
 
@@ -114,49 +112,47 @@ class Result:
 
 def dump_plan(plan: Plan) -> str:
     """Return a plan as JSON Lines; the same plan is always the same text."""
-    records: list[dict[str, Any]] = [
-        {
-            "kind": "plan",
-            "v": VERSION,
-            "policy": plan.policy,
-            "at": plan.at,
-            "params": dict(plan.params),
-            "input": dict(plan.input),
-            "next_s": plan.next_s,
-            "gain": plan.gain,
-            "classes": {host: dict(jobs) for host, jobs in plan.classes.items()},
-        }
-        | ({"live": True} if plan.is_live else {})
-        | ({} if plan.lease_s is None else {"lease_s": plan.lease_s})
-        | ({} if plan.covers is None else {"covers": list(plan.covers)})
-        | ({"nothing": plan.nothing} if plan.nothing else {})
-    ]
-    records += [
-        {
-            "kind": "action",
-            "id": action.id,
-            "op": action.op.value,
-            "host": action.host,
-            "container": {"id": action.container_id, "name": action.container_name},
-            "set": written(action.set),
-            "expect": written(action.expect),
-            "reason": action.reason,
-        }
-        | ({} if action.to is None else {"to": action.to})
-        | ({} if action.met is None else {"met": asdict(action.met)})
-        | ({} if action.job is None else {"job": action.job})
-        | ({} if action.user is None else {"user": action.user})
-        for action in plan.actions
-    ]
-    state = {"state": dict(plan.state)} if plan.state else {}
-    records.append({"kind": "end", "actions": len(plan.actions), **state})
-    return "".join(_line(record) for record in records)
+    head = {
+        "kind": "plan",
+        "v": VERSION,
+        "policy": plan.policy,
+        "at": plan.at,
+        "params": plan.params,
+        "input": plan.input,
+        "next_s": plan.next_s,
+        "gain": plan.gain,
+        "classes": plan.classes,
+    }
+    head |= _given(live=plan.is_live or None, lease_s=plan.lease_s, covers=plan.covers)
+    head |= _given(nothing=plan.nothing or None)
+    end = {"kind": "end", "actions": len(plan.actions), **_given(state=plan.state or None)}
+    return "".join(map(_line, (head, *map(_written_action, plan.actions), end)))
+
+
+def _written_action(action: Action) -> dict[str, Any]:
+    met = None if action.met is None else asdict(action.met)
+    return {
+        "kind": "action",
+        "id": action.id,
+        "op": action.op,
+        "host": action.host,
+        "container": {"id": action.container_id, "name": action.container_name},
+        "set": written(action.set),
+        "expect": written(action.expect),
+        "reason": action.reason,
+        **_given(to=action.to, met=met, job=action.job, user=action.user),
+    }
+
+
+def _given(**fields: Any) -> dict[str, Any]:
+    """Return those fields that have a value."""
+    return {name: value for name, value in fields.items() if value is not None}
 
 
 def dump_close(state: Mapping[str, Any] | None = None) -> str:
     """Return the line that ends a live stream in order, maybe with the state after its last
     plan."""
-    return _line({"kind": "close"} | ({"state": state} if state else {}))
+    return _line({"kind": "close", **_given(state=state or None)})
 
 
 def dump_result(result: Result) -> str:
@@ -165,7 +161,7 @@ def dump_result(result: Result) -> str:
         {
             "kind": "result",
             "id": result.id,
-            "status": result.status.value,
+            "status": result.status,
             "container": {"id": result.container_id, "name": result.container_name},
             "before": written(result.before),
             "after": written(result.after),
@@ -204,7 +200,8 @@ def load_plans(
     for number, line in enumerate(lines, 1):
         if not line.strip():
             continue
-        if not seen and (reason := _misplaced(line)):
+        is_other = not seen and content_of(line) is not Content.PLANS
+        if is_other and (reason := refusal(line, "put dl-plan between")):
             raise DataError(f"{name}: {reason}")
         seen = True
         where = f"{name}: line {number}"
@@ -232,12 +229,6 @@ def load_plans(
         raise DataError(f"{name}: plan cut off after line {number}: no end record")
     if not seen:
         raise DataError(f"{name}: empty input: no plan")
-
-
-def _misplaced(line: bytes) -> str:
-    """Return what is wrong with an input that begins with this line and holds no plans."""
-    is_plan = content_of(line) is Content.PLANS
-    return "" if is_plan else refusal(line, "put dl-plan between")
 
 
 def _parse(line: bytes, where: str) -> dict[str, Any]:
@@ -283,10 +274,8 @@ def _action(record: Mapping[str, Any], where: str) -> Action:
         set=_turn(record, where) if op is Op.ROTATE else _settings(record, "set", where),
         expect={} if op is Op.ROTATE else _settings(record, "expect", where),
         reason=_optional(record, "reason", str, where, ""),
-        to=_optional(record, "to", str, where, None),
         met=_target_met(record, where),
-        job=_optional(record, "job", str, where, None),
-        user=_optional(record, "user", str, where, None),
+        **{key: _optional(record, key, str, where, None) for key in ("to", "job", "user")},
     )
 
 
@@ -294,43 +283,39 @@ def _target_met(record: Mapping[str, Any], where: str) -> TargetMet | None:
     found = _optional(record, "met", dict, where, None)
     if found is None:
         return None
-    metric, objective, time = (_get(found, key, str, where) for key in _TEXTS_OF_MET)
-    target, value = (float(_get(found, key, (int, float), where)) for key in ("target", "value"))
-    return TargetMet(metric, objective, target, value, time)
+    own: dict[str, Any] = {key: _get(found, key, str, where) for key in _TEXTS_OF_MET}
+    own |= {key: float(_get(found, key, _NUMBER, where)) for key in ("target", "value")}
+    return TargetMet(**own)
 
 
 _TEXTS_OF_MET = ("metric", "objective", "time")
 
+
 _LONGEST_QUEUE = 200
 
-_SHARES: tuple[Literal["asked", "had"], ...] = ("asked", "had")
+_SHARES = ("asked", "had")
 """What a turn that is a share of the time says of a container's share of GPUs."""
 
+_NUMBER = (int, float)
 
 _LIMITS = tuple(map(written_name, LIMITS))
 
 
 def _turn(record: Mapping[str, Any], where: str) -> Settings:
     found = _get(record, "set", dict, where)
-    group, turn = _get(found, "group", int, where), _get(found, "turn_s", (int, float), where)
+    group, turn = _get(found, "group", int, where), _get(found, "turn_s", _NUMBER, where)
     if not 0 <= group < 2**31 or not 0 < turn < 2**31:
         raise DataError(f"{where}: a turn is a group from 0 and turn_s of more than 0 seconds")
     queue = _optional(found, "queue", str, where, "")
     if len(queue) > _LONGEST_QUEUE or not queue.isprintable():
         raise DataError(f"{where}: a queue's name is at most {_LONGEST_QUEUE} printable characters")
-    own: Settings = {"group": group, "turn_s": float(turn)}
-    if queue:
-        own["queue"] = queue
-    period = _optional(found, "period_s", (int, float), where, None)
-    if period is None:
-        return own
-    if not queue or not turn <= period < 2**31:
+    period = _optional(found, "period_s", _NUMBER, where, None)
+    if period is not None and (not queue or not turn <= period < 2**31):
         raise DataError(f"{where}: a period is of turns on a GPU, and no shorter than the turn")
-    own["period_s"] = float(period)
-    for name in _SHARES:
-        if (share := _optional(found, name, (int, float), where, None)) is not None:
-            own[name] = float(share)
-    return own
+    of_period = ("period_s", *_SHARES) if period is not None else ()
+    numbers = _given(**{name: _optional(found, name, _NUMBER, where, None) for name in of_period})
+    own = {"group": group, "turn_s": float(turn), **_given(queue=queue or None)}
+    return cast(Settings, own | {name: float(value) for name, value in numbers.items()})
 
 
 def _settings(record: Mapping[str, Any], key: str, where: str) -> Settings:
@@ -369,23 +354,22 @@ def _numbered(actions: Sequence[Action], ids: Sequence[int | None]) -> tuple[Act
     return tuple(numbered)
 
 
+_HEAD = {"policy": str, "at": str, "params": dict, "input": dict, "gain": str, "nothing": str}
+"""What a plan may say in its first record, and the types of that."""
+
+
 def _plan(
     head: Mapping[str, Any], actions: tuple[Action, ...], end: Mapping[str, Any], where: str
 ) -> Plan:
     return Plan(
-        policy=_optional(head, "policy", str, where, ""),
-        at=_optional(head, "at", str, where, ""),
-        params=_optional(head, "params", dict, where, {}),
-        input=_optional(head, "input", dict, where, {}),
+        **{key: _optional(head, key, kind, where, kind()) for key, kind in _HEAD.items()},
         next_s=_seconds(head, "next_s", where),
         actions=actions,
         state=_optional(end, "state", dict, where, {}),
-        gain=_optional(head, "gain", str, where, ""),
         classes=_classes(head, where),
         is_live=head.get("live") is True,
         lease_s=_seconds(head, "lease_s", where),
         covers=_ids(head, "covers", where),
-        nothing=_optional(head, "nothing", str, where, ""),
     )
 
 
@@ -397,7 +381,7 @@ def _ids(head: Mapping[str, Any], key: str, where: str) -> tuple[str, ...] | Non
 
 
 def _seconds(head: Mapping[str, Any], key: str, where: str) -> float | None:
-    found = _optional(head, key, (int, float), where, None)
+    found = _optional(head, key, _NUMBER, where, None)
     if found is not None and not 0 <= found < 2**63:
         raise DataError(f"{where}: {key} is not a number of seconds: {str(found)[:30]}")
     return None if found is None else float(found)

@@ -28,7 +28,7 @@ def parameter(
 
     `source` says whose default and meaning it is: code, paper or ours.
     """
-    meta = {"help": help, "low": low, "high": high, "choices": choices, "source": source}
+    meta = {"low": low, "high": high, "choices": [*choices], "help": help, "source": source}
     return dataclasses.field(default=default, metadata=meta)
 
 
@@ -60,16 +60,7 @@ def build(cls: type[P], given: Mapping[str, object]) -> P:
 def describe(cls: type[Any]) -> list[dict[str, Any]]:
     """Return name, type, range or choices, default, help and source of each parameter."""
     return [
-        {
-            "name": field.name,
-            "type": _type(field),
-            "low": field.metadata["low"],
-            "high": field.metadata["high"],
-            "choices": list(field.metadata["choices"]),
-            "default": field.default,
-            "help": field.metadata["help"],
-            "source": field.metadata["source"],
-        }
+        {"name": field.name, "type": _type(field), "default": field.default, **field.metadata}
         for field in dataclasses.fields(cls)
     ]
 

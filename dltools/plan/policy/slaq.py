@@ -10,7 +10,7 @@ share set aside and no limit; jobs that gain nothing any more share equally what
 from __future__ import annotations
 
 import heapq
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from dltools.plan.policy.interface import Allocation, Cluster, Decision, Requirements, State
@@ -47,14 +47,16 @@ class Slaq:
         n = max(1, len(host.jobs))
         budget = host.cpus * cluster.interval_s
         shown = {job.id: evidence(job, metric_of(job)) for job in host.jobs}
-        quality = {job.id: _quality(job, shown[job.id], budget) for job in host.jobs}
-        known = [job for job in host.jobs if quality[job.id] is not None]
+        found = {job.id: _quality(job, shown[job.id], budget) for job in host.jobs}
+        quality = {key: ahead for key, ahead in found.items() if ahead is not None}
         shares = {job.id: 1 / n for job in host.jobs}
-        if known:
-            _greedy(known, quality, shares, budget, host.cpus, parameters)
+        if quality:
+            known = [job for job in host.jobs if job.id in quality]
+            total = sum(shares[job.id] for job in known)
+            shares |= _greedy(known, quality, total, budget, host.cpus, parameters.floor)
         allocations = {}
         for job in host.jobs:
-            share, ahead = shares[job.id], quality[job.id]
+            share, ahead = shares[job.id], quality.get(job.id)
             if ahead is None:
                 why = shown[job.id].note or why_flat(shown[job.id].metric)
                 allocations[job.id] = Allocation(share, "-", why, unlimited=True)
@@ -68,7 +70,7 @@ class Slaq:
             attained = f"{job.use.effort:.3g} {job.use.effort_unit} attained"
             rank = int(ahead(budget) < _NO_GAIN)
             allocations[job.id] = Allocation(share, "-", note, attained, note, rank=rank)
-        return Decision(allocations, state, gain=_gain(len(known), n))
+        return Decision(allocations, state, gain=_gain(len(quality), n))
 
 
 SLAQ = Slaq()
@@ -102,53 +104,39 @@ def _quality(job: Job, shown: Evidence, budget: float) -> Quality | None:
 
 
 def _greedy(
-    known: list[Job],
-    quality: dict[str, Quality | None],
-    shares: dict[str, float],
+    jobs: Sequence[Job],
+    quality: Mapping[str, Quality],
+    total: float,
     budget: float,
     cpus: float,
-    parameters: Parameters,
-) -> None:
-    """Give the jobs of known curve, part by part, what those of unknown curve leave."""
-    total = sum(shares[job.id] for job in known)
-    floor = parameters.floor * total / len(known)
-    part = (total - floor * len(known)) / (_PARTS * len(known))
-    reached: dict[str, float] = {}
-    flat: list[Job] = []
-    heap: list[tuple[float, int, str, str]] = []
-    jobs = {job.id: job for job in known}
+    floor: float,
+) -> dict[str, float]:
+    """Return the shares of jobs of known curve, which part by part get what the others leave them,
+    the `total`, beyond their floor."""
+    least = floor * total / len(jobs)
+    part = (total - least * len(jobs)) / (_PARTS * len(jobs))
+    shares = {job.id: least for job in jobs}
+    flat = [job.id for job in jobs if quality[job.id](budget) < _NO_GAIN]
+    heap: list[tuple[float, int, str, str, Job]] = []
 
     def offer(job: Job) -> None:
-        ahead = quality[job.id]
-        assert ahead is not None
-        more = shares[job.id] + part
-        if more <= cap(job, cpus) + 1e-9:
-            value = ahead(more * budget)
-            heapq.heappush(heap, (reached[job.id] - value, job.arrived, job.name, job.id))
+        ahead, share = quality[job.id], shares[job.id]
+        if share + part <= cap(job, cpus) + 1e-9:
+            gain = ahead((share + part) * budget) - ahead(share * budget)
+            heapq.heappush(heap, (-gain, job.arrived, job.name, job.id, job))
 
-    for job in known:
-        shares[job.id] = floor
-        ahead = quality[job.id]
-        assert ahead is not None
-        reached[job.id] = ahead(floor * budget)
-        if ahead(budget) < _NO_GAIN:
-            flat.append(job)
-        else:
+    for job in jobs:
+        if job.id not in flat:
             offer(job)
-    for _ in range(_PARTS * len(known)):
-        if not heap:
-            break
-        gain, _, _, key = heapq.heappop(heap)
-        shares[key] += part
-        reached[key] -= gain
-        offer(jobs[key])
-    left = total - sum(shares[job.id] for job in known)
-    if left <= 1e-9:
-        return
-    for job in flat:
-        shares[job.id] += left / len(flat)
-    if not flat:
-        shares |= with_leftover({job.id: shares[job.id] for job in known}, left)
+    for _ in range(_PARTS * len(jobs)):
+        if heap:
+            job = heapq.heappop(heap)[-1]
+            shares[job.id] += part
+            offer(job)
+    left = total - sum(shares.values())
+    if not flat or left <= 1e-9:
+        return with_leftover(shares, left)
+    return shares | {key: shares[key] + left / len(flat) for key in flat}
 
 
 def _gain(known: int, jobs: int) -> str:

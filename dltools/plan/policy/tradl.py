@@ -189,13 +189,8 @@ def _met(job: Job) -> TargetMet | None:
         return None
     for time, value in zip(series.times, series.values, strict=True):
         if time == at and math.isfinite(value) and targets.meets(value, targets.first):
-            return TargetMet(
-                targets.metric or "",
-                targets.objective,
-                targets.first,
-                value,
-                format_time(from_micros(time)),
-            )
+            when = format_time(from_micros(time))
+            return TargetMet(targets.metric or "", targets.objective, targets.first, value, when)
     return None
 
 

@@ -23,6 +23,9 @@ from dltools.plan.signals.in_force import InForce, Member
 PREFIX = "job:"
 """Begins the id of a job of several containers; no container's id does."""
 
+_SUMS = ("cpu_seconds", "cpu_throttled_seconds", "demand_cores", "cpu_limit_cores")
+"""The columns that tell of a job what its members have together."""
+
 Reporters = MutableMapping[str, dict[str, str]]
 """By job and metric: the member whose points count."""
 
@@ -52,11 +55,10 @@ def merged(samples: HostSamples, reporters: Reporters) -> HostSamples:
             for name, column in columns.items():
                 column.append(row.get(name))
         bounds.append(len(columns["members"]))
-    points = {key: own for key, own in samples.points.items() if key in alone}
+    together = set().union(*members.values()) - alone
+    points = {key: own for key, own in samples.points.items() if key not in together}
     for job, ids in members.items():
         points[job] = _points(samples.points, ids, reporters.setdefault(job, {}))
-    every = {id_ for ids in members.values() for id_ in ids}
-    points |= {key: own for key, own in samples.points.items() if key not in every | alone}
     return replace(
         samples, bounds=bounds, rows=columns, points=points, gpus=_gpus(samples.gpus, members)
     )
@@ -69,18 +71,11 @@ def _grouped(rows: Mapping[str, list[Any]], low: int, high: int) -> list[list[in
     two jobs may give themselves one name: then each is alone.
     """
     jobs, counts = rows["job"], rows["job_containers"]
-    found: dict[str, list[int]] = {}
-    ordered: list[list[int]] = []
+    groups: dict[str | int, list[int]] = {}
     for at in range(low, high):
-        job = jobs[at]
-        if job is None or job not in found:
-            ordered.append([at])
-            if job is not None:
-                found[job] = ordered[-1]
-        else:
-            found[job].append(at)
+        groups.setdefault(at if jobs[at] is None else jobs[at], []).append(at)
     apart: list[list[int]] = []
-    for group in ordered:
+    for group in groups.values():
         most = max((counts[at] for at in group if counts[at] is not None), default=len(group))
         apart += [group] if len(group) <= most else [[at] for at in group]
     return apart
@@ -112,10 +107,7 @@ def _one_row(rows: Mapping[str, list[Any]], at: Sequence[int]) -> dict[str, Any]
         "cpuset": union_of_cpus(None, known) if len(known) == len(order) else None,
         "cgroup_parent": _parents(all_of("cgroup_parent")),
         "cannot": "+".join(filter(None, all_of("cannot"))) or None,
-        "cpu_seconds": sum(all_of("cpu_seconds")),
-        "cpu_throttled_seconds": sum(all_of("cpu_throttled_seconds")),
-        "demand_cores": sum(all_of("demand_cores")),
-        "cpu_limit_cores": sum(all_of("cpu_limit_cores")),
+        **{name: sum(all_of(name)) for name in _SUMS},
         "cpu_weight": min(all_of("cpu_weight")),
         "turn_seconds": max(turns, default=math.nan),
         **_wishes(all_of),
@@ -147,7 +139,7 @@ def _member(rows: Mapping[str, list[Any]], at: int) -> Member:
 def in_force_at(rows: Mapping[str, list[Any]], at: int) -> InForce:
     """Return what is in force for the container of a row."""
     columns = [IN_FORCE[name] for name in CPU_LIMITS]
-    cells = {name: _known(rows[name][at]) for name in (*columns, "turn_seconds")}
+    cells = {name: known_cell(rows[name][at]) for name in (*columns, "turn_seconds")}
     return InForce(
         from_columns(cells, IN_FORCE),
         cells["turn_seconds"],
@@ -157,7 +149,7 @@ def in_force_at(rows: Mapping[str, list[Any]], at: int) -> InForce:
     )
 
 
-def _known(cell: Any) -> Any:
+def known_cell(cell: Any) -> Any:
     """Return a cell, None for a number that is not finite."""
     return None if isinstance(cell, float) and not math.isfinite(cell) else cell
 

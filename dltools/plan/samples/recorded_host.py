@@ -20,8 +20,8 @@ from dltools.observations.host_samples import HostSamples, Layout, Points
 from dltools.observations.roles import from_row
 from dltools.plan.hosts.host_history import HostHistory
 from dltools.plan.policy.interface import Requirements
-from dltools.plan.samples.job_members import Reporters, in_force_at, merged, names_of
-from dltools.plan.signals.container_history import ContainerHistory, Standing
+from dltools.plan.samples.job_members import Reporters, in_force_at, known_cell, merged, names_of
+from dltools.plan.signals.container_history import ContainerHistory
 from dltools.plan.signals.in_force import Membership, Runtime, limits_of
 
 _COUNTED = ("cpu_seconds", "cpu_throttled_seconds", "demand_cores")
@@ -132,33 +132,17 @@ class RecordedHost:
 
     def _set_containers(self, number: int, layout: Layout, introduce: Introduce) -> None:
         """Begin a history for each container that is new, or restarted, at a sample."""
-        samples, running = self.samples, {}
-        low, now = samples.bounds[number], samples.times[number]
-        known = self.history.containers
-        for at, (key, started, text) in enumerate(layout.containers(), low):
-            before = known.get(key)
-            restarted = (
-                before is not None
-                and started
-                and before.use.started
-                and started != before.use.started
-            )
-            is_new = before is None or bool(restarted)
-            if before is None or restarted:
-                title = layout.names[at - low] or key[:12]
-                managed = before is not None and before.managed
-                earlier = None if before is None else before.standing.reported_role
-                standing = Standing(earlier=earlier)
-                container = ContainerHistory(key, title, now, managed=managed, standing=standing)
-                if before is not None and managed:
-                    container.owner = before.owner
-                self._drop_earlier_run(key, number)
-            else:
-                container = before
-                container.name = layout.names[at - low] or before.name
+        running, low = {}, self.samples.bounds[number]
+        reasons = self.samples.rows["role_reason"]
+        for at, (key, started, text) in enumerate(layout.containers()):
+            container = self.history.containers.get(key)
+            is_new = container is None or _is_restarted(container.use.started, started)
+            if container is None or is_new:
+                container = self._new_run(key, container, number)
+            container.name = layout.names[at] or container.name
             container.use.started = started or container.use.started
             introduce(container, text)
-            container.observe(from_row(layout.roles[at - low], samples.rows["role_reason"][at]))
+            container.observe(from_row(layout.roles[at], reasons[low + at]))
             running[key] = container
             if is_new:
                 self._set_wake_time(container)
@@ -167,13 +151,19 @@ class RecordedHost:
         self.history.containers, self.layout = running, layout
         self.wake_times = {key: time for key, time in self.wake_times.items() if key in running}
 
-    def _drop_earlier_run(self, key: str, number: int) -> None:
-        """Drop what is known of a container's earlier run, and its points up to the last sample."""
+    def _new_run(self, key: str, before: ContainerHistory | None, number: int) -> ContainerHistory:
+        """Begin a container's history at a sample; drop what is known of its earlier run, but for
+        what a plan or its reports have made of it, and its points up to the sample before."""
+        container = ContainerHistory(key, key[:12], self.samples.times[number])
+        if before is not None:
+            container.standing.earlier = before.standing.reported_role
+            container.managed = before.managed
+            container.owner = before.owner if before.managed else container.owner
         self.history.allocations.pop(key, None)
-        self.wake_times.pop(key, None)
         if number > 0:
             for points in self.samples.points.get(key, {}).values():
                 points.at = points.upto(self.samples.times[number - 1])
+        return container
 
     def record(self) -> bool:
         """Add all samples reached to the history; the same containers run at all of them.
@@ -215,7 +205,7 @@ class RecordedHost:
                 self._learn_owner(container, slice(low + number, high, many), sizes, before)
             if not progress.metrics:
                 weights = rows["cpu_weight"][low + number : high : many]
-                known = [_known(weight) for weight in weights]
+                known = [known_cell(weight) for weight in weights]
                 use.note_busy((times, seconds, demands), known, container.waits_up_to)
             use.add_samples(times, seconds)
             points = self.samples.points.get(key)
@@ -285,13 +275,11 @@ class RecordedHost:
         started, progress = container.use.started, container.progress
         for metric, found in points.items():
             low, high = found.at, found.upto(now)
+            found.at = high
+            if started is not None:
+                low = bisect.bisect_left(found.times, started, low, high)
             if low == high:
                 continue
-            found.at = high
-            if started is not None and found.times[low] < started:
-                low = bisect.bisect_left(found.times, started, low, high)
-                if low == high:
-                    continue
             columns = found.times[low:high], found.values[low:high], found.steps[low:high]
             container.add_points(metric, columns, curves=self.requirements.curves)
             spans.append((found, low, high))
@@ -312,42 +300,43 @@ class RecordedHost:
             ]
             progress.note_positions(sorted(reports, key=_by_time), container.use)
         if self.wake_times and self.wake_times.get(container.id, now + 1) <= now:
-            del self.wake_times[container.id]
             self._set_wake_time(container)
 
     def _set_wake_time(self, container: ContainerHistory) -> None:
         """Note when a job reports for the first or second time, when it meets its target, and when
         what it reports shows it to be another thing than it was."""
-        points = self.samples.points.get(container.id)
-        if not points:
-            return
-        started, targets = container.use.started or 0, container.progress.targets
-        unmet = targets.final if container.progress.met_first is not None else targets.first
-        times: list[int | None] = []
-        if container.progress.reports < 2:
-            last = max(
-                (s.times[-1] for s in container.progress.metrics.values() if s.times), default=-1
-            )
-            started = max(started, last + 1)
-            times = [
-                next((t for t in found.times[found.at :] if t >= started), None)
-                for found in points.values()
-            ]
-        elif (
-            self.requirements.targets and unmet is not None and container.progress.met_final is None
-        ):
+        points, progress = self.samples.points.get(container.id, {}), container.progress
+        started, targets = container.use.started or 0, progress.targets
+        unmet = targets.final if progress.met_first is not None else targets.first
+        times = _role_may_change_at(container, points)
+        if progress.reports < 2:
+            known = (series.times[-1] for series in progress.metrics.values() if series.times)
+            since = max(started, max(known, default=-1) + 1)
+            times += [time for found in points.values() for time in _first_since(found, since)]
+        elif self.requirements.targets and unmet is not None and progress.met_final is None:
             found = points.get(targets.metric or "", Points())
             rest = zip(found.times[found.at :], found.values[found.at :], strict=True)
-            times = [next((t for t, v in rest if t >= started and targets.meets(v, unmet)), None)]
-        times.append(_role_may_change_at(container, points))
-        known = [time for time in times if time is not None]
-        if known:
-            self.wake_times[container.id] = min(known)
+            met = (t for t, value in rest if t >= started and targets.meets(value, unmet))
+            times += islice(met, 1)
+        self.wake_times.pop(container.id, None)
+        if times:
+            self.wake_times[container.id] = min(times)
 
 
-def _role_may_change_at(container: ContainerHistory, points: Mapping[str, Points]) -> int | None:
+def _is_restarted(before: int | None, started: int | None) -> bool:
+    """Tell whether a container has started anew, by both times, None where one is unknown."""
+    return bool(before and started) and before != started
+
+
+def _first_since(points: Points, time: int) -> list[int]:
+    """Return the time of the first point that is to be read and not earlier, if there is one."""
+    first = bisect.bisect_left(points.times, time, points.at)
+    return points.times[first : first + 1]
+
+
+def _role_may_change_at(container: ContainerHistory, points: Mapping[str, Points]) -> list[int]:
     """Return when a job reports another metric, or its first step or epoch: what it is may follow
-    from these. None for never."""
+    from these."""
     times: list[int] = []
     for name, found in points.items():
         first = bisect.bisect_left(found.times, container.use.started or 0, found.at)
@@ -360,7 +349,7 @@ def _role_may_change_at(container: ContainerHistory, points: Mapping[str, Points
                 if found.steps[at] is not None or _epoch(found, at) is not None
             )
             times += islice(counted, 1)
-    return min(times, default=None)
+    return times
 
 
 def _newest(spans: Iterable[tuple[Points, int, int]], name: str, before: _N | None) -> _N | None:
@@ -377,14 +366,10 @@ def _newest(spans: Iterable[tuple[Points, int, int]], name: str, before: _N | No
 
 
 def _epoch(points: Points, at: int) -> float | None:
-    return _known(points.epochs[at]) if points.epochs else None
+    return known_cell(points.epochs[at]) if points.epochs else None
 
 
 def _by_time(report: tuple[int, int | None, float | None]) -> tuple[int, float, float]:
     """Return a sort key that does not depend on which metric was read first."""
     time, step, epoch = report
     return time, -1 if step is None else step, -1.0 if epoch is None else epoch
-
-
-def _known(value: float | None) -> float | None:
-    return value if value is not None and math.isfinite(value) else None

@@ -8,7 +8,7 @@ from helpers.histories import ONE_POINT, having, history, host_history
 from dltools.plan.hosts.host_history import HostHistory
 from dltools.plan.outcome import decisions
 from dltools.plan.outcome.decisions import JobDecision, present_settings
-from dltools.plan.outcome.records import Op
+from dltools.plan.outcome.records import Action, Op
 from dltools.plan.policy.interface import ActionKind, Allocation, JobAction
 from dltools.plan.realisation.mode import Mode
 from dltools.plan.realisation.settings import Settings
@@ -41,6 +41,10 @@ def allocated(*jobs: ContainerHistory) -> HostHistory:
 def only(host: HostHistory, found: dict[str, Realisation]) -> JobDecision:
     (decision,) = decisions.decisions([host], found)
     return decision
+
+
+def actions(host: HostHistory, found: dict[str, Realisation]) -> tuple[Action, ...]:
+    return decisions.actions([host], decisions.decisions([host], found))
 
 
 # Present settings
@@ -128,7 +132,7 @@ def test_decisions_are_sorted_by_name_on_each_host() -> None:
 def test_an_action_expects_the_present_value_of_what_it_sets_alone() -> None:
     a, b = job("a", cpus=2.0, weight=512.0), job("b", cpus=1.0)
     one_each = realised({a.id: {"cpus": 1.0}, b.id: {"cpus": 1.0}})
-    (action,) = decisions.actions([allocated(a, b)], one_each)  # b has its setting already
+    (action,) = actions(allocated(a, b), one_each)  # b has its setting already
     assert (action.id, action.op, action.host, action.container_name) == (1, Op.UPDATE, "host", "a")
     assert (action.set, action.expect) == ({"cpus": 1.0}, {"cpus": None})
     assert (action.reason, action.to) == ("half", None)
@@ -136,11 +140,11 @@ def test_an_action_expects_the_present_value_of_what_it_sets_alone() -> None:
 
 def test_an_action_expects_nothing_of_what_is_unknown_and_of_turns() -> None:
     a = job("a", weight=512.0)
-    (action,) = decisions.actions([allocated(a)], realised({a.id: {"cpus": 1.0}}))
+    (action,) = actions(allocated(a), realised({a.id: {"cpus": 1.0}}))
     assert action.expect == {}
     b = job("b", turn_s=1.0)
     turn = {"group": 0, "turn_s": 2.0}
-    (action,) = decisions.actions([allocated(b)], realised({b.id: turn}, takes_turns=True))
+    (action,) = actions(allocated(b), realised({b.id: turn}, takes_turns=True))
     assert (action.op, action.set, action.expect) == (Op.ROTATE, turn, {})
 
 
@@ -152,7 +156,7 @@ def test_what_is_done_once_follows_the_settings() -> None:
         JobAction(ActionKind.DELIVER, "gone", "has left"),
         JobAction(ActionKind.DELIVER, b.id, "met its target"),
     )
-    found = decisions.actions([host], realised({b.id: {"cpus": 1.0}}))
+    found = actions(host, realised({b.id: {"cpus": 1.0}}))
     assert [(one.id, one.op, one.container_name, one.set, one.to) for one in found] == [
         (1, Op.UPDATE, "b", {"cpus": 1.0}, None),
         (2, Op.MIGRATE, "a", {}, "other"),
