@@ -107,26 +107,19 @@ class Specon:
             actions = (JobAction(ActionKind.MIGRATE, job.id, reason, choice.target),)
             moves.order(lasting_name(job), host.name)
             last = cluster.now
-        given = {job.id: Allocation(None, "-", "") for job in host.jobs}
-        if parameters.within == "srtf":
-            given |= _in_order(cluster, moves)
-        allocations = {
-            job.id: replace(
-                given[job.id],
-                job_class=own[job.run_id].job_class,
-                reason=_reason(own[job.run_id], growths[job.id], parameters.alpha),
-                signal=signal_of(growths[job.id]),
+        given = _in_order(cluster, moves) if parameters.within == "srtf" else {}
+        allocations = {}
+        for job in host.jobs:
+            known, found = own[job.run_id], growths[job.id]
+            allocations[job.id] = replace(
+                given.get(job.id, Allocation(None, "-", "")),
+                job_class=known.job_class,
+                reason=_reason(known, found, parameters.alpha),
+                signal=signal_of(found),
                 prediction="",
             )
-            for job in host.jobs
-        }
-        known = {run_id: asdict(one) for run_id, one in own.items()}
-        memory = {
-            "best": {**best, host.name: known},
-            "loads": loads,
-            "moved": moves.to_json(),
-            "last": last,
-        }
+        best = {**best, host.name: {run_id: asdict(one) for run_id, one in own.items()}}
+        memory = {"best": best, "loads": loads, "moved": moves.to_json(), "last": last}
         return Decision(allocations, memory, actions=actions, gain=choice.why)
 
 

@@ -186,10 +186,9 @@ class Chooser:
         ):
             return Choice("")  # a round of that host will find it
         candidates = self._candidates(is_target_idle=not target.jobs)
-        if not candidates:  # its jobs have changed since its last round
-            return Choice("")
-        job = min(candidates, key=lambda job: (self._of(job).growth or 0.0, job.name, job.id))
-        return self._weighed(job, source, target)
+        order = sorted(candidates, key=lambda job: (self._of(job).growth or 0.0, job.name, job.id))
+        # Its jobs may have changed since its last round.
+        return self._weighed(order[0], source, target) if order else Choice("")
 
     def _takes_jobs(self, name: str) -> bool:
         return self._is_fresh(name) and "move" not in self.cluster.hosts[name].cannot

@@ -82,25 +82,14 @@ class Tradl:
         places = {job.id: _place(job, parameters.explore) for job in host.jobs}
         phases = {key: place.phase for key, place in places.items()}
         shares = _shares(host, places)
-        allocations = {
-            job.id: Allocation(
-                shares[job.id],
-                phases[job.id],
-                places[job.id].reason,
-                _signal(job),
-                places[job.id].needs.note,
-            )
-            for job in host.jobs
-        }
+        allocations = {}
+        for job in host.jobs:
+            place = places[job.id]
+            why = (place.phase, place.reason, _signal(job), place.needs.note)
+            allocations[job.id] = Allocation(shares[job.id], *why)
         delivered = state.get(host.name, ())
         met = {job.run_id: job for job in host.jobs if job.progress.met_first is not None}
-        actions = tuple(
-            JobAction(
-                ActionKind.DELIVER, job.id, f"first target met: {_target(job)}", met=_met(job)
-            )
-            for key, job in met.items()
-            if key not in delivered
-        )
+        actions = tuple(_delivery(job) for run, job in met.items() if run not in delivered)
         past = all(job_phase == THIRD for job_phase in phases.values())
         interval_change = IntervalChange.DOUBLE if past else IntervalChange.KEEP
         kept = {**state, host.name: {run: job.progress.met_first for run, job in met.items()}}
@@ -179,6 +168,11 @@ def _weights(jobs: Sequence[Job], places: Mapping[str, _Place]) -> dict[str, flo
     known = {key: max(1e-3, found) for key, found in needs.items() if found is not None}
     mean = math.fsum(known.values()) / len(known) if known else 1.0
     return {key: 1 / known.get(key, mean) for key in needs}
+
+
+def _delivery(job: Job) -> JobAction:
+    reason = f"first target met: {_target(job)}"
+    return JobAction(ActionKind.DELIVER, job.id, reason, met=_met(job))
 
 
 def _met(job: Job) -> TargetMet | None:
