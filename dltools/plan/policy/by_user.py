@@ -78,17 +78,14 @@ class FairAmongUsers:
 
 
 def _shared(jobs: Sequence[Job], allocations: Mapping[str, Allocation]) -> dict[str, Allocation]:
-    given = {key: one.share for key, one in allocations.items() if one.share is not None}
+    found = {job.id: allocations[job.id] for job in jobs if job.id in allocations}
+    given = {key: one.share for key, one in found.items() if one.share is not None}
     shares = user_shares(jobs, given)
     users = by_user(job for job in jobs if job.id in given)
-    found = {}
-    for job in jobs:
-        one = allocations.get(job.id)
-        if one is None:
-            continue
-        if job.id in shares:
-            whose = f"user {job.user}" if job.user else "jobs of no user"
-            reason = f"{one.reason}; {whose}: {1 / len(users):.3g} of the host"
-            one = replace(one, share=shares[job.id], reason=reason, unlimited=False)
-        found[job.id] = one
+    for user, own in users.items():
+        whose = f"user {user}" if user else "jobs of no user"
+        for job in own:
+            reason = f"{found[job.id].reason}; {whose}: {1 / len(users):.3g} of the host"
+            one = replace(found[job.id], share=shares[job.id], reason=reason, unlimited=False)
+            found[job.id] = one
     return found

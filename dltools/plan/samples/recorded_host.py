@@ -85,8 +85,6 @@ class RecordedHost:
     @property
     def jobs(self) -> frozenset[str]:
         """The jobs of several containers of which some run at the newest sample."""
-        if not self.sample_count:
-            return frozenset()
         low, high = self.samples.bounds[self.sample_count - 1 : self.sample_count + 1]
         return frozenset(filter(None, self.samples.rows["job"][low:high]))
 
