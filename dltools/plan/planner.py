@@ -54,8 +54,7 @@ _LEAST_LEASE_S = 10.0
 _SET_BACK_US = 60_000_000
 """A step of a clock back that counts (microseconds, ours): a smaller one is soon made up for."""
 
-
-_parsed = lru_cache(parse_labels)
+_parsed = lru_cache(maxsize=1 << 12)(parse_labels)
 
 
 def copied(value: Any) -> Any:
