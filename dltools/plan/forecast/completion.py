@@ -15,7 +15,7 @@ import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
-from statistics import median
+from statistics import fmean, median
 from typing import NamedTuple
 
 from dltools.notation.times import MICRO
@@ -204,10 +204,10 @@ class Forecasts:
     @property
     def doubt(self) -> float:
         """How much of what an order is forecast to win is in doubt: the error, or how far errors
-        are from the middle one in the median, if that is less. On a machine that has become slower
+        are from the middle one in the mean, if that is less. On a machine that has become slower
         all jobs end later, in whatever order. 0 before three have ended."""
         middle = median(self.errors or (0.0,))
-        apart = median(abs(error - middle) for error in self.errors or (0.0,))
+        apart = fmean(abs(error - middle) for error in self.errors or (0.0,))
         return min(self.error or 0.0, apart)
 
     def after(self, now: int, arrangement: str, left_s: Mapping[str, float | None]) -> Forecasts:
