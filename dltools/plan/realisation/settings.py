@@ -12,9 +12,9 @@ from dltools.plan.signals.in_force import InForce
 
 class Turn(TypedDict, total=False):
     """The turn of a container: the number of the group that runs together, from 0 in order of the
-    turns, and its length (s). Where turns are on GPUs, `queue` is the name of the queue; where
-    they are shares of the time, `period_s` is the period in which it runs for so long, `asked` the
-    number of GPUs that it shall have, such as 0.3, and `had` what it had before."""
+    turns, and its length (s). Where turns are of another resource than the CPUs, `queue` names it;
+    where they are shares of the time, `period_s` is the period in which it runs for so long,
+    `asked` how much of the resource it shall have, such as 0.3, and `had` what it had before."""
 
     group: int
     turn_s: float
