@@ -136,6 +136,10 @@ class SettingsUpdate:
         """Change settings of a container and return what became of it."""
         before = self.originals.describe(located, wanted=wanted)
         is_new = self.originals.record(before)
+        present = only(settings_in_force(located), found.before)
+        if differs(found.before, present, located.usable_cpus):  # while that was written
+            self._forget(before, is_new)
+            return replace(found, status=Status.STALE, error=CHANGED)
         id_ = located.container.id
         made, asked = self.made.pop(id_, {}), self.asked.pop(id_, {})  # what fails may yet be done
         result = self._try(found, located, wanted)

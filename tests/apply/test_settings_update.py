@@ -13,11 +13,14 @@ from helpers.fake_engine import ID, action, plan, plan_of
 from helpers.located_containers import located
 from helpers.tools import complaint, records
 
+from dltools.apply import settings_update
 from dltools.apply.engine_actuator import EngineActuator
 from dltools.apply.settings_update import compare
 from dltools.engine.docker import answers as docker_answers
 from dltools.engine.gpu_access import FRAGILE
 from dltools.engine.interface import LocatedContainer
+from dltools.engine.journal import Entry, Journal
+from dltools.notation.limits import Limits
 from dltools.plan.outcome.records import Result, Status
 from dltools.plan.realisation.settings import Settings
 
@@ -111,6 +114,26 @@ def test_only_the_field_of_the_start_is_sent(actuator, fake_engine) -> None:
     update(actuator, {"cpus": 1.5})
     update(actuator, {"cpus": None})
     assert [set(update) for update in fake_engine.updates] == [{"NanoCpus"}, {"NanoCpus"}]
+
+
+def test_what_somebody_sets_while_the_original_is_written_down_stays(
+    actuator, fake_engine, journal, monkeypatch
+) -> None:
+    add = Journal.add
+
+    def add_slowly(self: Journal, entry: Entry) -> bool:
+        there: Limits = {"cpus": None, "weight": 50.0, "cpuset": None}
+        monkeypatch.setattr(settings_update, "settings_in_force", lambda _: there)
+        return add(self, entry)
+
+    monkeypatch.setattr(Journal, "add", add_slowly)
+    result = update(actuator, {"weight": 2})
+    assert (result.status, result.error) == (
+        Status.STALE,
+        "its settings have changed since the plan was made",
+    )
+    assert not fake_engine.updates
+    assert journal.find(ID) is None
 
 
 def test_an_update_that_changes_nothing_is_a_failure(actuator, fake_engine) -> None:
