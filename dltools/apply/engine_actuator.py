@@ -129,7 +129,8 @@ class EngineActuator:
         self.rotation.run = replace(self.rotation.run, policy=plan.policy)
         self._update.originals.run = self.rotation.run
         turns_before, self._turns = self._turns, []
-        self.hands.take_events()
+        if not self._dry_run:
+            self.hands.heed()
         planned_at = time_or_none(plan.at)
         results: list[Result] = []
         too_old = self._rules.refusal_of_age(planned_at)

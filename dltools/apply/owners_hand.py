@@ -11,6 +11,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
+from functools import partial
 
 from dltools.apply.original_settings import foreign_settings
 from dltools.apply.refusals import FOREIGN, PAUSED_ELSEWHERE, SIGNALLED, UPDATED, has_processes
@@ -73,20 +74,37 @@ class Attendance:
 class OwnSettings:
     """Gives the containers of one engine their own settings for a while.
 
-    It writes the kernel's files where they are here. An engine takes no request on a container in
-    which a command is about to begin, and at a low weight that alone takes many seconds.
+    It writes the kernel's files where they are here. An engine answers no request on a container in
+    which a command is about to begin, and at a low weight that alone takes minutes.
     """
 
     def __init__(self, journal: Journal, update: SettingsUpdate) -> None:
         self._journal = journal
         self._update = update
         self._seen: dict[str, LocatedContainer] = {}
+        self._raised: dict[str, tuple[float, float]] = {}  # from which weight, to which
         self._before: dict[str, Limits] = {}
         self._later: dict[str, Limits] = {}
 
     def see(self, located: LocatedContainer) -> None:
         """Keep in mind where a container is whose settings are changed."""
         self._seen[located.container.id] = located
+
+    def raise_weight(self, container_id: str) -> None:
+        """Give a container its own weight now, in the kernel's file, if it has less by dl-apply.
+        Any thread may call this: the one that calls `give` may be waiting for the answer of an
+        engine that gives none while a command begins in the container."""
+        located, entry = self._seen.get(container_id), self._journal.find(container_id)
+        directory = located.controller("cpu") if located else None
+        if located is None or directory is None or entry is None or "weight" not in entry.names:
+            return
+        present, is_ours = directory.weight(), {_weight(one) for one in entry.ours}
+        own = self._weight_beside_others(container_id, _weight(entry.settings))
+        if present is None or present >= own or present not in is_ours:
+            return
+        self._raised[container_id] = present, own
+        with suppress(OSError):
+            limit_files.write_settings(located, {"weight": own})
 
     def give(self, container_id: str) -> None:
         """Give a container its own settings, if it has those of dl-apply."""
@@ -95,12 +113,17 @@ class OwnSettings:
             if entry is None:
                 return
             located = self._located(container_id)
-            made = self._update.made_in(located)
-            foreign = foreign_settings(self._update.engine, located, entry, [made])
+            made, present = self._update.made_in(located), settings_in_force(located)
+            was, raised = self._raised.pop(container_id, (0.0, 0.0))
+            if raised and present.get("weight") == raised:
+                present["weight"] = was
+            foreign = foreign_settings(
+                self._update.engine, located, entry, [made, {"weight": raised}]
+            )
             own = only(entry.settings, entry.names - foreign)
             if "weight" in own:
                 own["weight"] = self._weight_beside_others(container_id, own["weight"])
-            self._before[container_id] = only(settings_in_force(located), own)
+            self._before[container_id] = only(present, own)
             started = located.container.started_text
             found = self._update.own[container_id] = OwnersOwn(own, started)
             found.is_on_record = self._set(located, own)
@@ -121,18 +144,15 @@ class OwnSettings:
                 return
             located = self._update.locator.find(container_id)
             ours = entry.names - self._update.foreign(located, entry)
-            later = only(later, ours | (later.keys() - before.keys()))
-            before = only(before, ours)
-            self._set(located, before)
-            if not differs(before, settings_in_force(located), located.usable_cpus):
-                self._update.note_made(located, as_found(before))
-            located = self._update.locator.find(container_id)
-            if later and self._ask(located, later):
-                self._update.note_made(located, as_found(later))
+            wanted = only(before, ours)
+            wanted.update(only(later, ours | (later.keys() - before.keys())))
+            is_set = self._ask(located, wanted) if later else self._set(located, wanted)
+            if is_set or not differs(wanted, settings_in_force(located), located.usable_cpus):
+                self._update.note_made(located, as_found(wanted))
 
     def forget(self, container_id: str) -> None:
         """Want nothing more of a container."""
-        for known in (self._seen, self._before, self._later):
+        for known in (self._seen, self._raised, self._before, self._later):
             known.pop(container_id, None)
 
     def _located(self, container_id: str) -> LocatedContainer:
@@ -273,13 +293,18 @@ class Hands:
         rotation.on_hand = self._leave_until_started
 
     def attend(self, wake: Callable[[], None]) -> None:
-        """Do what people at work on containers need, by what the engine has told since the last
-        call. `wake` is called, in another thread, when there is more to do."""
-        engine, rotation = self._update.engine, self._rotation
-        is_used = bool(self._update.originals.changed) or rotation.has_turns
+        """Hear from the engine what people do, and do what they need. `wake` is called, in another
+        thread, when there is more to do."""
+        engine = self._update.engine
+        is_used = bool(self._update.originals.changed) or self._rotation.has_turns
         if self._feed is None and engine.tells_hands and is_used:
-            self._feed = EventFeed(engine, self._begun, wake)
-        self.take_events()
+            self._feed = EventFeed(engine, self._begun, partial(self._hear, wake))
+        self.heed()
+
+    def heed(self) -> None:
+        """Do what people at work on containers need, by what has been heard since the last call."""
+        rotation = self._rotation
+        self._take_events()
         for one in self._hands_off.take_new():
             rotation.drop(one.container_id, one.why)
             if self._journal.find(one.container_id):
@@ -295,6 +320,14 @@ class Hands:
             rotation.look()
         self._at_work = at_work
 
+    def _hear(self, wake: Callable[[], None], event: Event) -> None:
+        """Do what cannot wait until `attend` is called. The thread of the events calls this."""
+        try:
+            if event.hand in LASTS_S:
+                self._own.raise_weight(event.container_id)
+        finally:
+            wake()
+
     def close(self) -> None:
         """Hear no more of the engine."""
         if self._feed is not None:
@@ -308,7 +341,7 @@ class Hands:
             due.append(_HEEDS_S)
         return min(due, default=None)
 
-    def take_events(self) -> None:
+    def _take_events(self) -> None:
         """Take note of what the engine has told."""
         now = time.monotonic()
         for event in self._feed.take() if self._feed else ():

@@ -55,12 +55,12 @@ class SeenEvents:
 
 class EventFeed:
     """Follows an engine's events in a thread of its own until it is closed. The thread only queues
-    them, and calls `wake` with no lock held; whoever is woken takes them."""
+    them, and calls `hear` for each with no lock held; whoever is woken by that takes them."""
 
-    def __init__(self, engine: Engine, since: float, wake: Callable[[], None]) -> None:
+    def __init__(self, engine: Engine, since: float, hear: Callable[[Event], None]) -> None:
         """Follow from a time on (s since 1970, by this machine's clock)."""
         self._engine = engine
-        self._wake = wake
+        self._hear = hear
         self._seen = SeenEvents(since)
         self._asked = since
         self._came: queue.SimpleQueue[Event] = queue.SimpleQueue()
@@ -85,7 +85,7 @@ class EventFeed:
                         return
                     if event.container_id and self._seen.is_new(event):
                         self._came.put(event)
-                        self._wake()
+                        self._hear(event)
             except Exception:  # whatever an engine says, its containers are still looked after
                 failures += 1
             self._asked = max(self._asked, self._seen.asked_since)

@@ -19,7 +19,7 @@ def test_a_stream_that_breaks_is_asked_for_again() -> None:
     for one in (at(1, "pause"), ConnectionError("reset"), at(1, "pause"), at(2, "unpause"), None):
         engine.raw_events.put(one)
     engine.raw_events.put(at(3, "die"))
-    feed = EventFeed(engine, 0.0, woken.set)  # type: ignore[arg-type]
+    feed = EventFeed(engine, 0.0, lambda _: woken.set())  # type: ignore[arg-type]
 
     def taken() -> list[str]:
         came.extend(feed.take())

@@ -216,10 +216,10 @@ def test_a_command_in_a_job_is_not_held_back(run, tool) -> None:
     job = run(SPIN, name="job")
     alone = min(run_in(job, spend(0.3)) for _ in range(3))
     with applying(tool, lowered(job, first=first, most=65536.0)) as process:
-        took = [run_in(job, spend(0.3)) for _ in range(3)]
+        took = [run_in(job, spend(0.3)) for _ in range(12)]
         eventually(lambda: job.kernel_weight, lambda weight: weight < 20)
         ended(process)
-    assert sorted(took)[1] < 2 * alone + 0.5
+    assert sorted(took)[-2] < 2 * alone + 0.5  # of one the end and the next one's begin may meet
 
 
 def test_what_a_plan_wants_meanwhile_comes_after(run, tool) -> None:
