@@ -182,14 +182,18 @@ class Confirmation(Generic[T]):
 
     def _is_known(self, point: Point, reading: Reading) -> bool:
         """Tell whether a point continues a certain series. A whole number does so only with a later
-        step."""
-        if point.metric not in self._sure:
+        step or epoch."""
+        newest = self._sure.get(point.metric)
+        if newest is None:
             return False
-        newest = self._sure[point.metric].step
-        is_later = newest is not None and point.step is not None and point.step > newest
+        is_later = _is_after(point.step, newest.step) or _is_after(point.epoch, newest.epoch)
         return is_later or point.metric not in reading.meaning.wholes
 
     def _is_result(self, one: _Waiting[T]) -> bool:
         metric = one.tagged[1].metric
         is_evaluation = metric.startswith(_PHASES) and "_std" not in metric and not one.is_whole
         return is_evaluation and metric not in self._sure
+
+
+def _is_after(counter: float | None, other: float | None) -> bool:
+    return counter is not None and other is not None and counter > other

@@ -9,7 +9,7 @@ for epochs and steps: `Epoch 3/10`, `Epoch: [3][40/500]`, `Epoch:[1/1](10/39695)
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from dltools.observations.metric_names import is_metric, normal_name
@@ -20,12 +20,13 @@ from dltools.probe.progress.tokens import COUNTED, NameKind, Token, name_kind, s
 _STOP = frozenset({
     "info", "warning", "debug", "error", "the", "a", "an", "this", "with", "and", "at", "for",
     "in", "on", "of", "is", "was", "epoch", "step", "iter", "iteration", "batch", "end", "final",
-    "finished", "done", "got", "current", "currently", "now", "new", "last", "after", "before",
+    "finished", "done", "got", "current", "currently", "now", "new", "after", "before",
     "our", "my", "had", "has", "root", "to", "from", "running",
     "overall", "model", "per", "or", "by", "using", "set", "time", "s", "ms", "it",
     "steps", "iterations", "iters", "updates", "am", "pm",
 })  # fmt: skip
 
+_ACHIEVED = ("fitness", "score", "scores", "return", "returns", "cost")
 _MOST_WORDS = 3
 _LOOK_BACK = 48
 _DROPPED = ("average", "avg", "mean", "averaged")
@@ -90,6 +91,8 @@ def candidates(line: str, found: Sequence[Token]) -> list[Candidate]:
                 token = _in_a_cell(line, token, start)
             if total := _SUM.match(line, token.end):
                 token = token._replace(text=total[1], value=total.span(1))
+            if what is NameKind.WEAK and _is_counted(token, name, found):
+                what = NameKind.METRIC
             if _is_point(token, name, what) and not _is_other(line, token, start, names):
                 result.append(Candidate(token, name, start))
                 has_metric = has_metric or what > NameKind.BESIDE
@@ -154,6 +157,13 @@ def _is_point(token: Token, name: str, what: NameKind) -> bool:
     is_loose = not token.delimiter and what is NameKind.BESIDE
     is_packet = token.is_percent and "loss" in name.lower()
     return not (is_setting or token.scale or is_share or is_loose or is_usual or is_packet)
+
+
+def _is_counted(token: Token, name: str, found: Sequence[Token]) -> bool:
+    """Tell whether a usual word is what somebody achieved in a step that the line names."""
+    is_named = token.delimiter in (":", "=") and normal_name(name).endswith(_ACHIEVED)
+    counters = [one.name.lower() for one in found if name_kind(one.name) is NameKind.STEP]
+    return is_named and not {"", *counters} <= {"", "round", "game"}
 
 
 def _full_name(line: str, token: Token, left: int) -> tuple[str, int]:
@@ -229,7 +239,7 @@ _BRACKETS = Regex(
 
 _RATIO = Regex(
     r"(?:(?<=[\s\[(|])|^)(\d++)\s{0,3}/\s{0,3}(?:\d++|\?|Unknown)(?=[\s\])|,:;]|$)"
-    r"(?!\s\d\d:\d\d)(?!\s{0,3}(?:MB|GB|MiB|GiB|W\b|KB))"
+    r"(?!\s\d\d:\d\d|, \d{1,9} ins\b)(?!\s{0,3}(?:MB|GB|MiB|GiB|W\b|KB))"
 )
 
 _OPENING = Regex(r"\s{0,9}\[\s{0,9}(\d{1,15})\s{0,3}/\s{0,3}\d{1,15}\s{0,3}\]")
@@ -238,11 +248,10 @@ _FIRST = Regex(
     r"|(\d{1,15})(?:\s{0,9}[:|](?!\d)|\s{1,9}\[|\t|,\s))"
 )
 _LOGGER = Regex(
-    r"(?:\b(?:INFO|DEBUG|WARNING)\b[\]:]?|\w\.(?:cpp|cc|py):\d+\]"
-    r"|\d:\d\d[^\]\s]{0,9}(?: \d{4})? ?\])\s"
+    r"(?:\b(?:INFO|DEBUG|WARNING)\b(?::[\w.-]{1,60}:|[\]:]?\s{1,9}(?:\[[\w.]+:\d+[^\]]{0,20}\]\s)?)"
+    r"|(?:\w\.(?:cpp|cc|py):\d+\]|\d:\d\d[^\]\s]{0,9}(?: \d{4})? ?\])\s)+"
 )
 """What a logger puts before what the program says."""
-_OF_LOGGERS = ("INFO", "DEBUG", "WARNING", "]")
 
 _JUST_BEFORE = Regex(r"[\[(]\s{0,9}(\d{1,15})\s{0,9}[\])][\s:,|-]{0,4}$|^\W{0,9}(\d{1,15})\s{1,9}$")
 _COLUMN = Regex(r"\s{1,9}(\d{1,15})\s*$")
@@ -252,7 +261,6 @@ _AT_STEPS = Regex(
     r"|\b(?:\d{1,15}-)?(\d{1,15})batch\b|\((\d{1,15}), [-+.e\d]{1,30}, \{'",
     re.IGNORECASE,
 )
-_OF_STEPS = ("steps", "iter", "updates", "batch", ", {'")
 _INDEX = Regex(r"(?:\b[Ee]poch\[|@[Ee]poch )(\d{1,15})\b|(?<![\w/])(\d{1,15})epoch\b")
 _RANGE = Regex(r"-(\d{1,15})\]")
 _BAR_FORM = Regex(
@@ -279,7 +287,7 @@ _SPAN = 200
 
 def own_start(line: str) -> int:
     """Return where a program's own text begins in a line, behind what a logger puts before it."""
-    match = _LOGGER.search(line[:_LOOKED_AT]) if any(map(line.__contains__, _OF_LOGGERS)) else None
+    match = _LOGGER.search(line[:_LOOKED_AT])
     return match.end() if match else 0
 
 
@@ -317,8 +325,7 @@ def place(line: str, found: Sequence[Token], metrics: int = 0) -> Place:
         step = match.span(1)
     if epoch is not None and rank == _TRIAL:
         step = None  # of the search, not of the training
-    lower = line.lower() if step is None else ""
-    if any(word in lower for word in _OF_STEPS) and (match := _AT_STEPS.search(line)):
+    if step is None and (match := _AT_STEPS.search(line)):
         step = match.span(match.lastindex)
     if step is None and (match := COUNTED.search(line)):
         step = match.span(3)
@@ -421,7 +428,7 @@ PHASES = ("train", "val", "eval", "test")
 _WORDS = Regex(
     r"(?<![\w./\\@=-])(train(?:ing)?|val(?:i(?:d(?:ation|ating|ate)?)?)?|eval(?:uation|uating|uate)?"
     r"|test(?:ing)?|(?<!std )dev|CV(?= )|Saving dict(?= for))(?: set)?"
-    r"(?![\w./@]|-\w| ?=(?!\s?[{[(])|\(s\)|\s(?:time|samples|size|batch_size)\b)",
+    r"(?![\w/@]|\.\S|-\w| ?=(?!\s?[{[(])|\(s\)|\s(?:time|samples|size|batch_size)\b)",
     re.IGNORECASE,
 )
 
@@ -439,19 +446,12 @@ def phase_words(line: str, lower: str) -> list[PhaseWord]:
     """Return the words of a line that name a phase, in order."""
     is_result = "* " in lower and lower[own_start(line) :].lstrip()[:2] == "* "
     means = [PhaseWord("val", 0)] if is_result else []
-    if not any(word in lower for word in ("train", "val", "test", "dev", "cv ", "dict")):
-        return means
     return [*means, *(PhaseWord(_phase(m[1]), m.start()) for m in _WORDS.finditer(line))]
 
 
-def phase_before(words: Iterable[PhaseWord], at: int) -> str:
+def phase_before(words: Sequence[PhaseWord], at: int) -> str:
     """Return the phase nearest on the left of a place in the line, "" for none."""
-    found = ""
-    for word in words:
-        if word.start >= at:
-            break
-        found = word.phase
-    return found
+    return next((word.phase for word in reversed(words) if word.start < at), "")
 
 
 def _phase(word: str) -> str:

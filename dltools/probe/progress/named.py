@@ -86,6 +86,9 @@ _BEST = Regex(r"\bbest(?=(?: [a-z]\w*){1,3} ?[:=])", re.IGNORECASE)
 _FINAL = Regex(r"\bfinal\b", re.IGNORECASE)
 _LONGEST_HEADING = 250
 
+_BEHIND_BAR = Regex(r"[^\[\]]{0,200}\d/\d+ \[\d[\d:]{3,12}<[^\]]{0,40}\](?=[A-Z]|\[[A-Z])")
+"""A bar of tqdm with text right behind it, which another part of the program has printed."""
+
 BAR = "bars"
 """The source of what is read beside a bar of tqdm. Where a log is no terminal, each drawing may
 have a line of its own."""
@@ -107,6 +110,7 @@ class Named:
         self._shown: int | None = None  # of a bar without metrics
         self._newest_dict: Sequence[str | None] = ()
         self._dicts: set[frozenset[tuple[str, str]]] = set()  # the metrics of dicts below it
+        self._counted: set[str] = set()  # metrics that have had a counter in their line
         self._title = ""
         self._phase = ""  # of a heading, for the lines below until one names a counter or a phase
         self._below: set[str] = set()  # the metrics below it
@@ -171,6 +175,7 @@ class Named:
             is_sure = meaning.is_plain and points[0].value != 0
         else:
             self.newest = at if self.newest.epoch is None else self.newest.later(at)
+            self._counted.update(metric for metric, _ in meaning.metrics)
             is_sure = meaning.has_fraction and not meaning.is_doubtful
         return _READING((points, meaning, is_sure, False))
 
@@ -205,20 +210,21 @@ class Named:
     def placed(self, points: list[Point]) -> list[Point]:
         """Return the points of a line; those without step and epoch get the epoch of the heading
         above, those of an evaluation the newest epoch or, where the log says none, the newest
-        step."""
+        step, and other metrics that never have a counter the newest ones."""
         step, epoch = points[0][2:4]
         if step is not None or epoch is not None:
             self.newest = self.newest.later(Count(step, epoch))
             if epoch is None and self.above.epoch is not None:
                 return [point._replace(epoch=self.above.epoch) for point in points]
             return points
-        at = self.newest if self.newest.epoch is None else Count(None, self.newest.epoch)
-        return [
-            point._replace(step=at.step, epoch=at.epoch)
-            if point.metric.startswith(_PHASED[1:])
-            else point
-            for point in points
-        ]
+        of_phase = self.newest if self.newest.epoch is None else Count(None, self.newest.epoch)
+        found = []
+        for point in points:
+            is_of_phase = point.metric.startswith(_PHASED[1:])
+            is_new = point.source == "named" and point.metric not in self._counted
+            at = of_phase if is_of_phase else self.newest if is_new else NO_COUNT
+            found.append(point._replace(step=at.step, epoch=at.epoch))
+        return found
 
 
 def _of_phase(meaning: Meaning, phase: str) -> Meaning:
@@ -245,10 +251,23 @@ def _shares(points: list[Point], totals: Sequence[str | None]) -> list[Point]:
     return found
 
 
+def _own_part(line: str) -> str:
+    """Return a line with blanks for what says nothing: the mark of a comment, the bar that a line
+    was printed behind, and, of a generation, that its best one is the result."""
+    line = f" {line[1:]}" if line[:1] == "#" else line
+    if (bar := _BEHIND_BAR.match(line)) and _has_place(line[bar.end() :]):
+        line = line[bar.end() :].rjust(len(line))
+    return _BEST.sub("    ", line) if _GENERATION.search(line) else line
+
+
+def _has_place(text: str) -> bool:
+    """Tell whether a text has a counter of its own, or no number that might need one."""
+    return any(word in text.lower() for word in COUNTERS) or not any(map(str.isdigit, text))
+
+
 def _understand(line: str) -> Meaning:
     """Return the meaning of a line, which all lines of its shape have."""
-    if _GENERATION.search(line):  # of which the best one is the result
-        line = _BEST.sub("    ", line)
+    printed, line = line, _own_part(line)
     found = with_meant_names(tokens(line))
     chosen = candidates(line, found)
     if not chosen and (others := boxed(line) or named_behind(line) or named_apart(line)):
@@ -257,12 +276,14 @@ def _understand(line: str) -> Meaning:
     if not chosen:
         lower = line.lower()
         may_head = any(word in lower for word in (*COUNTERS, *PHASES))
-        return _heading(line, lower) if may_head else NO_MEANING
+        return _heading(line, lower, printed) if may_head else NO_MEANING
     if _CODE.search(line) and " reached " not in line:
         return NO_MEANING
     where = place(line, found, chosen[0].start)
     named = _names(chosen, phase_words(line, line.lower()), has_step=where.step is not None)
     kept = [one.token for _, one in named]
+    is_comment = line[0] != printed[0]
+    may_be_set = is_comment or line[:2].isspace()
     wholes = frozenset(
         metric for metric, one in named if not (one.token.total or _FRACTION.search(one.token.text))
     )
@@ -272,14 +293,14 @@ def _understand(line: str) -> Meaning:
     return Meaning(
         tuple((metric, one.name.replace(" ", "_")) for metric, one in named),
         has_totals,
-        marks(line, [where.step, where.epoch, *values, *(totals if has_totals else ())]),
+        marks(printed, [where.step, where.epoch, *values, *(totals if has_totals else ())]),
         where.scale,
         len(wholes) < len(named),
         _is_plain(line, chosen[0]),
         wholes,
-        all(_is_doubtful(one) for _, one in named),
+        is_comment or all(_is_doubtful(one) for _, one in named),
         bool(_FINAL.search(line)),
-        line[:2].isspace() and line[: chosen[0].start].strip().lower() in ("", "mean"),
+        may_be_set and line[: chosen[0].start].strip().lower() in ("", "mean"),
         is_bar=where.is_bar,
         is_dict="{'" in line,
     )
@@ -311,13 +332,13 @@ def _is_plain(line: str, first: Candidate) -> bool:
     )
 
 
-def _heading(line: str, lower: str) -> Meaning:
+def _heading(line: str, lower: str, printed: str) -> Meaning:
     """Return the counters and the phase for the lines below a line, which may be a heading: nothing
-    but these."""
+    but these. `printed` is the line with what says nothing."""
     if len(line) > _LONGEST_HEADING:
         return NO_MEANING
     if bar := bar_in(line):
-        return NO_MEANING._replace(numbers=marks(line, [bar.span(1), None]), is_bar=True)
+        return NO_MEANING._replace(numbers=marks(printed, [bar.span(1), None]), is_bar=True)
     begin = own_start(line)
     for unsaid in (_STARTS, _MEASURED):
         line = unsaid.sub(lambda match: " " * len(match[0]), line)
@@ -325,7 +346,8 @@ def _heading(line: str, lower: str) -> Meaning:
     words = phase_words(line, lower)
     if not words and not any(word in lower for word in COUNTERS):
         return NO_MEANING
-    phase = words[-1].phase.replace("train", "") if words else ""
+    said = [word for word in words if word.phase != "eval"] or words
+    phase = said[-1].phase.replace("train", "") if said else ""
     if words:
         found = [token for token in found if not _ABOUT_PHASES.fullmatch(token.name)]
         blank = _ABOUT_PHASES.sub(lambda match: " " * len(match[0]), line)
@@ -343,7 +365,7 @@ def _heading(line: str, lower: str) -> Meaning:
     if any(map(str.isalpha, "".join(between))):
         return NO_MEANING
     where = place(line, found)
-    numbers = marks(line, [where.step, where.epoch])
+    numbers = marks(printed, [where.step, where.epoch])
     return NO_MEANING._replace(numbers=numbers, scale=where.scale, phase=phase)
 
 

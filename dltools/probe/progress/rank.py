@@ -44,7 +44,8 @@ class Ranks:
     def followed(self, line: LogLine, points: list[Point]) -> list[Point]:
         """Return the points of a line that belong to the followed rank."""
         if line.rank and line.is_certain:
-            known = [point for point in points if not _is_of_no_loss(point)]
+            # A stage of a pipeline that computes no loss says -1.
+            known = [point for point in points if point.value != -1 or "loss" not in point.metric]
             return [point for point in known if self._is_followed(line.rank, point.metric)]
         rank = line.rank or rank_inside(line.text)
         return [point for point in points if self._is_of(rank, point)] if rank else points
@@ -71,11 +72,6 @@ class Ranks:
             if self._are_ranks:
                 self._followed.setdefault(metric, before[0])
         return not self._are_ranks or self._is_followed(rank, metric)
-
-
-def _is_of_no_loss(point: Point) -> bool:
-    """Tell whether a point comes from a stage of a pipeline that computes no loss."""
-    return point.value == -1 and "loss" in point.metric
 
 
 def rank_inside(text: str) -> str:

@@ -104,8 +104,6 @@ class Shape:
     name or its number has a line of its own.
     """
 
-    __slots__ = ("families", "has_numbers", "may_be_named", "meanings", "stands")
-
     def __init__(
         self, families: tuple[Family, ...], *, may_be_named: bool, stands: Stands = Stands.ALONE
     ) -> None:
@@ -122,17 +120,6 @@ class Layout:
     `prefix` is what stands before the program's own line, None for nothing. `length` is where the
     lines say how long the job trains, `time` where they say how long it has run.
     """
-
-    __slots__ = (
-        "_located",
-        "_names",
-        "_room",
-        "length",
-        "may_have_rank",
-        "prefix",
-        "shape",
-        "time",
-    )
 
     def __init__(self, line: str, shape: Shape, make_room: Callable[[], None] | None) -> None:
         """Nothing is understood yet. `make_room` is called for each meaning that is kept, None for

@@ -51,7 +51,7 @@ _TOKEN = Regex(
     r"['\"*`]{0,2}(?:<tf\.Tensor:[^>]{0,80}numpy=)?"
     r"(?:[A-Za-z_][\w.]{0,30}[(\[]|[(\[#])?[(\[]{0,2}\s{0,4}"
     rf"({_NUMBER})(?:\s?(/)\s{{0,6}}(\d++(?:\.\d++)?)|\s?(%)(?!\|)|([kKMGB])(?=[\s,;|\])}}]|$))?"
-    r"(?![\w]|:\d|/\w|\.\w|,\d|%\||-[A-Za-z])",
+    r"(?!(?![a-z]{4,9}:)\w|:\d|/\w|\.\w|,\d|%\||-[A-Za-z])",
     re.IGNORECASE,
 )
 
@@ -62,13 +62,18 @@ def tokens(line: str) -> list[Token]:
     for m in _TOKEN.finditer(line):
         name = m[1].partition("(")[0] if "," in m[1] else m[1]
         said = (m[2] or m[3] or "", m[4], m[6] or "", m[8] or "", m[7] is not None)
-        found += _parted(Token(name, *said, m.start(), m.end(), m.span(4)))
+        found += _parted(Token(name, *said, m.start(), m.end(), m.span(4)), line[: m.start()])
     return found
 
 
-def _parted(token: Token) -> Sequence[Token]:
-    """Return the two tokens that one is, `loss/acc 0.5/0.9`, `epoch/iter: 3/400`, or the fractions
-    of a training and an evaluation."""
+_TWO_STATISTICS = Regex(r"(?:^|\s)(mean|avg|min)/(median|max|std) $", re.IGNORECASE)
+
+
+def _parted(token: Token, before: str) -> Sequence[Token]:
+    """Return the two tokens that one is, `loss/acc 0.5/0.9`, `epoch/iter: 3/400`, the statistics
+    `mean/median reward 2.5/2.0`, or the fractions of a training and an evaluation."""
+    if token.total and (of := _TWO_STATISTICS.search(before)):
+        token = token._replace(name=f"{of[1]}_{token.name}/{of[2]}_{token.name}", start=of.start(1))
     names = token.name.split("/")
     if len(names) != 2 or not token.total or {*map(normal_name, names)} & {*_PHASES}:
         if "." not in token.total or "." not in token.text:
@@ -80,8 +85,8 @@ def _parted(token: Token) -> Sequence[Token]:
 
 
 _BEFORE = Regex(
-    rf"(?:^|[,|(])\s{{0,20}}(({_NUMBER})\s?(%)?\s(?:\s{{0,20}}=\s)?([A-Za-z_][\w@ -]{{0,40}}))"
-    r"(?=\s{0,9}(?:\([^()=]{1,40}\)\s{0,9})?(?:[,|)]|$))",
+    rf"(?:^|[,|(])\s{{0,20}}(({_NUMBER})\s?(%)?\s(?:\s{{0,20}}=\s)?([A-Za-z_][\w@ -]{{0,40}}?))"
+    r"(?=\s(?:estimate|after|over|on|at)\s|\s{0,9}(?:\([^()=]{1,40}\)\s{0,9})?(?:[,|)]|$))",
     re.IGNORECASE,
 )
 
@@ -144,6 +149,7 @@ def named_apart(line: str) -> list[Token]:
 
 _PHASES = {"train": "train", "learn": "train", "val": "val", "valid": "val", "test": "test"}
 _PLAYERS = {"g": "g_loss", "d": "d_loss"}
+_BESIDE_PHASES: tuple[set[str], ...] = (set(), {"loss"}, {"accuracy"}, {"perplexity"})
 
 
 def with_meant_names(found: list[Token]) -> list[Token]:
@@ -159,10 +165,7 @@ def with_meant_names(found: list[Token]) -> list[Token]:
     if {*_PLAYERS} <= {*lower}:
         meant = {**meant, **_PLAYERS}
     if meant:
-        found = [
-            token._replace(name=meant.get(name, token.name)) if "." in token.text else token
-            for token, name in zip(found, lower, strict=True)
-        ]
+        found = [one._replace(name=meant.get(one.name.lower(), one.name)) for one in found]
     return _with_losses_of_phases(found)
 
 
@@ -189,8 +192,9 @@ def _with_losses_of_phases(found: list[Token]) -> list[Token]:
     names = [normal_name(token.name).partition("_") for token in found if is_said(token)]
     said = next((what for phase, _, what in names if what and phase in _PHASES), "")
     are_shares = all(token.is_percent for token in alone)
-    are_beside_loss = {"loss"} == {name for name, *_ in names}
-    is_clear = len(alone) > 1 and (are_shares or are_beside_loss or not names)
+    beside = {name for name, *_ in names}
+    are_beside_loss = beside == {"loss"}
+    is_clear = len(alone) > 1 and (are_shares or beside in _BESIDE_PHASES)
     if not said and not is_clear and alone[0].name != "learn":
         return found
     what = said or ("accuracy" if are_shares or are_beside_loss else "loss")
@@ -373,7 +377,7 @@ HINTS = (
     "likelihood", "@", "pearson", "spearman", "cost", "fitness", "snr", "hellaswag", "mmlu",
     "gsm8k", "top1", "r2", "bits", "auroc", "sensitivity", "correlation", "cider", "chrf", "sdr",
     "l_", "d_", "g_", "entropy", "success", "trial ", " val", "train", "test",
-    "valid", "eval", "learn", "generation",
+    "valid", "eval", "learn", "generation", "best",
 )  # fmt: skip
 """A line without any of these, in small letters, has no metric: looking for them is quick."""
 

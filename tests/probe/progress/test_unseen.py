@@ -106,10 +106,57 @@ def test_a_line_is_read_as_if_it_came_alone(line) -> None:
         ("Trial 7 finished with value: 0.25 and parameters: {'x': 0.5}", {"trial_value": 0.25}),
         ("step 3 value: 0.25", {}),
         ("3 batches, 0.75 loss, 91.5% accuracy", {"loss": 0.75, "accuracy": 91.5}),
+        ("-9.5 per-word bound, 730.25 perplexity estimate on 9 texts", {"perplexity": 730.25}),
+        (
+            "Episode 10  Last reward: 20.00  Average reward: 14.5",
+            {"last_reward": 20, "reward": 14.5},
+        ),
+        ("mean/median reward 21.5/21.0", {"mean_reward": 21.5, "median_reward": 21.0}),
+        ("4:  learn 0.635passed: 17.4 sec", {"train_loss": 0.635}),
+        (
+            "step 10 | train 3.5 | val 3.25 | ppl 25.8",
+            {"train_loss": 3.5, "val_loss": 3.25, "val_perplexity": 25.8},
+        ),
+        ("Val. Loss: 0.5 | Val. PPL: 1.65", {"val_loss": 0.5, "val_perplexity": 1.65}),
+        ("round 3 score: 18", {}),
     ],
 )
 def test_what_stands_around_a_name_counts(line, expected) -> None:
     assert {point.metric: point.value for point in Automatic().points(line)} == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "metric", "expected"),
+    [
+        ("#Training epoch 1\n#Valid loss: 1.5\n#\n#Training epoch 2\n#Valid loss: 1.25\n",
+         "val_loss", [(1.5, None, 1), (1.25, None, 2)]),
+        ("# train loss: 1.5\n", "train_loss", []),
+        ("fit:  67%|##| 2/3 [10:35<05:17, 317.98s/it][SVM]Iteration 1, loss = 0.5\n"
+         "Iteration 2, loss = 0.25\n",
+         "loss", [(0.5, 1, None), (0.25, 2, None)]),
+        ("[2031-04-17 09:42:26] INFO     [acme.run:81, rank=0] [step=10/900]\n  train/Loss=1.5\n"
+         "[2031-04-17 09:42:38] INFO     [acme.run:81, rank=0] [step=20/900]\n  train/Loss=1.0\n",
+         "train_loss", [(1.5, 10, None), (1.0, 20, None)]),
+        ("INFO:acme.py:Dev set evaluation\nINFO:acme.py:MRR: 0.5\n"
+         "100%|##| 9/9 [00:46<00:00,  8.60s/it]INFO:acme.py:Test set evaluation\n"
+         "INFO:acme.py:MRR: 0.25\n",
+         "val_mrr", [(0.5, None, None)]),
+        ("Epoch 3: WER=91.5%\nEpoch 4: WER=98.5%\nEpoch 5: WER=100%\n",
+         "wer", [(91.5, None, 3), (98.5, None, 4), (100, None, 5)]),
+        ("# epoch 0\n%WER 18.5% [9914 / 52576, 1012 ins, 1317 del, 7585 sub ]\n",
+         "wer", [(18.5, None, 0)]),
+        ("episode: 0/900, score: 21, e: 1.0\nepisode: 1/900, score: 10, e: 0.98\n",
+         "score", [(21, 0, None), (10, 1, None)]),
+        ("Gen: 1, best: 120, avg: 98.5\nGen: 2, best: 124, avg: 99.5\n",
+         "fitness", [(120, 1, None), (124, 2, None)]),
+        ("epoch: 0|step: 7|act_loss: 0.5\naverage reward score: 0.25\n"
+         "epoch: 0|step: 8|act_loss: 0.5\naverage reward score: 0.75\n",
+         "reward_score", [(0.25, 7, 0), (0.75, 8, 0)]),
+    ],
+)  # fmt: skip
+def test_lines_around_a_line_count(text, metric, expected) -> None:
+    found = [point[1:4] for point in read(text) if point.metric == metric]
+    assert found == expected
 
 
 def test_the_results_of_a_client_of_a_server_are_read() -> None:

@@ -35,7 +35,6 @@ _FORMS = (
     "s:{step} tel:{val_loss}",
     "s:{step} eval:{val_hellaswag}",
     "step {step}/{} | loss {loss} ({}z)| norm {grad_norm} ({}z)| lr",
-    "Epoch {epoch} | iter {step} step {} | loss train: {train_loss}, val: {val_loss} |",
     "Epoch {epoch} | iter {step} step {} | loss train: {train_loss}, val: n/a |",
     "iter {step} value {loss}",
     "At iteration {}/{step}/{}, ... train={train_cer}%, ... train={train_wer}%,",
