@@ -117,5 +117,5 @@ TimePlace = tuple[str, tuple[int, int]]
 
 def time_in(line: str) -> TimePlace | None:
     """Return where lines that differ from this one in their digits alone say a time elapsed."""
-    match = _TIME.search(line) if any(word in line for word in _OF_TIMES) else None
+    match = _TIME.search(line) if any(map(line.__contains__, _OF_TIMES)) else None
     return (match.lastgroup or "", match.span(match.lastgroup or 0)) if match else None

@@ -110,7 +110,7 @@ class Named:
         self._shown: int | None = None  # of a bar without metrics
         self._newest_dict: Sequence[str | None] = ()
         self._dicts: set[frozenset[tuple[str, str]]] = set()  # the metrics of dicts below it
-        self._counted: set[str] = set()  # metrics that have had a counter in their line
+        self._counted: set[tuple[str, str]] = set()  # metrics with a counter in their line
         self._title = ""
         self._phase = ""  # of a heading, for the lines below until one names a counter or a phase
         self._below: set[str] = set()  # the metrics below it
@@ -175,7 +175,7 @@ class Named:
             is_sure = meaning.is_plain and points[0].value != 0
         else:
             self.newest = at if self.newest.epoch is None else self.newest.later(at)
-            self._counted.update(metric for metric, _ in meaning.metrics)
+            self._counted.update(meaning.metrics)
             is_sure = meaning.has_fraction and not meaning.is_doubtful
         return _READING((points, meaning, is_sure, False))
 
@@ -221,7 +221,7 @@ class Named:
         found = []
         for point in points:
             is_of_phase = point.metric.startswith(_PHASED[1:])
-            is_new = point.source == "named" and point.metric not in self._counted
+            is_new = point[4] == "named" and (point[0], point[5]) not in self._counted
             at = of_phase if is_of_phase else self.newest if is_new else NO_COUNT
             found.append(point._replace(step=at.step, epoch=at.epoch))
         return found
@@ -255,7 +255,7 @@ def _own_part(line: str) -> str:
     """Return a line with blanks for what says nothing: the mark of a comment, the bar that a line
     was printed behind, and, of a generation, that its best one is the result."""
     line = f" {line[1:]}" if line[:1] == "#" else line
-    if (bar := _BEHIND_BAR.match(line)) and _has_place(line[bar.end() :]):
+    if "<" in line and (bar := _BEHIND_BAR.match(line)) and _has_place(line[bar.end() :]):
         line = line[bar.end() :].rjust(len(line))
     return _BEST.sub("    ", line) if _GENERATION.search(line) else line
 

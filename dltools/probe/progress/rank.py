@@ -77,5 +77,5 @@ class Ranks:
 def rank_inside(text: str) -> str:
     """Return the number within a line that looks like a rank, "" for none."""
     head = text[:_LOOKED_AT]
-    match = _INSIDE.search(head) if any(hint in head for hint in _HINTS) else None
+    match = _INSIDE.search(head) if any(map(head.__contains__, _HINTS)) else None
     return (match["named"] or match["of"]) if match else ""

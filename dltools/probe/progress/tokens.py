@@ -62,17 +62,17 @@ def tokens(line: str) -> list[Token]:
     for m in _TOKEN.finditer(line):
         name = m[1].partition("(")[0] if "," in m[1] else m[1]
         said = (m[2] or m[3] or "", m[4], m[6] or "", m[8] or "", m[7] is not None)
-        found += _parted(Token(name, *said, m.start(), m.end(), m.span(4)), line[: m.start()])
+        found += _parted(Token(name, *said, m.start(), m.end(), m.span(4)), line)
     return found
 
 
 _TWO_STATISTICS = Regex(r"(?:^|\s)(mean|avg|min)/(median|max|std) $", re.IGNORECASE)
 
 
-def _parted(token: Token, before: str) -> Sequence[Token]:
+def _parted(token: Token, line: str) -> Sequence[Token]:
     """Return the two tokens that one is, `loss/acc 0.5/0.9`, `epoch/iter: 3/400`, the statistics
     `mean/median reward 2.5/2.0`, or the fractions of a training and an evaluation."""
-    if token.total and (of := _TWO_STATISTICS.search(before)):
+    if token.total and (of := _TWO_STATISTICS.search(line, 0, token.start)):
         token = token._replace(name=f"{of[1]}_{token.name}/{of[2]}_{token.name}", start=of.start(1))
     names = token.name.split("/")
     if len(names) != 2 or not token.total or {*map(normal_name, names)} & {*_PHASES}:
@@ -193,11 +193,10 @@ def _with_losses_of_phases(found: list[Token]) -> list[Token]:
     said = next((what for phase, _, what in names if what and phase in _PHASES), "")
     are_shares = all(token.is_percent for token in alone)
     beside = {name for name, *_ in names}
-    are_beside_loss = beside == {"loss"}
     is_clear = len(alone) > 1 and (are_shares or beside in _BESIDE_PHASES)
     if not said and not is_clear and alone[0].name != "learn":
         return found
-    what = said or ("accuracy" if are_shares or are_beside_loss else "loss")
+    what = said or ("accuracy" if are_shares or beside == {"loss"} else "loss")
     return [
         token._replace(
             name=f"{_PHASES[token.name.lower()]}_{what}", delimiter=token.delimiter or " "

@@ -96,10 +96,8 @@ _TASK = Regex(r"(?:Evaluate annotation type \*|IoU metric: |copypaste: Task: )(\
 _READ = tuple((_hint(form), Regex(_expression(form), re.IGNORECASE)) for form in _FORMS)
 
 
-_IN_SMALL_LETTERS = (
-    *((hint.lower(), form) for hint, form in _READ),
-    *((hint, _TASK) for hint in ("annotation type", "iou metric", "copypaste: task")),
-)
+_HINTS = (*(hint.lower() for hint, _ in _READ), "annotation type", "iou metric", "copypaste: task")
+_ALL = (_TASK, *(form for _, form in _READ))
 
 
 class Log:
@@ -114,7 +112,7 @@ class Log:
 
     def may_read(self, lower: str) -> bool:
         """Tell whether a line may have one of these forms."""
-        return any(hint in lower and form.search(lower) for hint, form in _IN_SMALL_LETTERS)
+        return any(map(lower.__contains__, _HINTS)) and any(form.search(lower) for form in _ALL)
 
     def points(self, line: str) -> list[Point]:
         """Return the points of one line."""
