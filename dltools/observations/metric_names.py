@@ -186,7 +186,7 @@ def _achieved(words: frozenset[str]) -> int:
 _NORMALISED = frozenset({"normalized", "normalised", "norm", "scaled"})
 _OF_TASKS = frozenset({
     "bleu", "cer", "dice", "hitrate", "hr", "map", "miou", "mrr", "ndcg", "psnr", "sacrebleu",
-    "wer",
+    "sdr", "wer",
 })  # fmt: skip
 """Words of what a task is measured by, by evaluations alone."""
 

@@ -18,7 +18,7 @@ from dltools.probe.progress.shapes import Span
 from dltools.probe.progress.tokens import COUNTED, NameKind, Token, name_kind, step_rank
 
 _STOP = frozenset({
-    "info", "warning", "debug", "error", "the", "a", "an", "this", "with", "and", "at", "for",
+    "info", "warning", "debug", "the", "a", "an", "this", "with", "and", "at", "for",
     "in", "on", "of", "is", "was", "epoch", "step", "iter", "iteration", "batch", "end", "final",
     "finished", "done", "got", "current", "currently", "now", "new", "after", "before",
     "our", "my", "had", "has", "root", "to", "from", "running",
@@ -192,7 +192,7 @@ def _full_name(line: str, token: Token, left: int) -> tuple[str, int]:
             taken.append(word)
             first = at
             break
-        if not word[0].isalpha() or word.lower() in _STOP:
+        if not word[0].isalpha() or word == "ERROR" or word.lower() in _STOP:
             break
         taken.append(word)
         first = at
@@ -258,10 +258,10 @@ _COLUMN = Regex(r"\s{1,9}(\d{1,15})\s*$")
 _OPENS = Regex(r"\s{0,4}(?:\(\s{0,3}\d{1,3}%\)\s{0,4})?\[\s{0,9}\d|,\s")
 _AT_STEPS = Regex(
     r"(?:@|\bat|\bafter) ?(\d{1,15}) ?(?:steps|iterations|iters|updates)\b"
-    r"|\b(?:\d{1,15}-)?(\d{1,15})batch\b|\((\d{1,15}), [-+.e\d]{1,30}, \{'",
+    r"|\bstep-(\d{1,15})\b|\b(?:\d{1,15}-)?(\d{1,15})batch\b|\((\d{1,15}), [-+.e\d]{1,30}, \{'",
     re.IGNORECASE,
 )
-_INDEX = Regex(r"(?:\b[Ee]poch\[|@[Ee]poch )(\d{1,15})\b|(?<![\w/])(\d{1,15})epoch\b")
+_INDEX = Regex(r"(?:\b[Ee]poch[\[-]|@[Ee]poch )(\d{1,15})\b|(?<![\w/])(\d{1,15})epoch\b")
 _RANGE = Regex(r"-(\d{1,15})\]")
 _BAR_FORM = Regex(
     r"(?<![\w.])(\d{1,15}(?:\.\d{1,9})?)([kKMG]?)(?:/(?:[\d.]{1,15}[kKMG]?|\?))?[a-zA-Z]{0,9}\s{0,2}"
@@ -428,7 +428,7 @@ PHASES = ("train", "val", "eval", "test")
 _WORDS = Regex(
     r"(?<![\w./\\@=-])(train(?:ing)?|val(?:i(?:d(?:ation|ating|ate)?)?)?|eval(?:uation|uating|uate)?"
     r"|test(?:ing)?|(?<!std )dev|CV(?= )|Saving dict(?= for))(?: set)?"
-    r"(?![\w/@]|\.\S|-\w| ?=(?!\s?[{[(])|\(s\)|\s(?:time|samples|size|batch_size)\b)",
+    r"(?![\w/@]|\.\S|-\w| ?=(?!\s?[{[(]|(?-i:[a-z]))|\(s\)|\s(?:time|samples|size|batch_size)\b)",
     re.IGNORECASE,
 )
 

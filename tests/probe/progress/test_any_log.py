@@ -67,6 +67,8 @@ def test_names_and_values_are_told_by_their_words(line, expected) -> None:
         ("Episode 7: reward = 0.51", 7, None),
         ("11/09 14:34:10 loss: 0.51", None, None),
         ("epoch=0.25 loss=0.51", None, 0.25),
+        ("step-40, lr=1, loss=0.51", 40, None),
+        ("INFO:utils:Epoch-3\tloss:0.51", None, 3),
     ],
 )
 def test_counters_have_one_grammar(line, step, epoch) -> None:

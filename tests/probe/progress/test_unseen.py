@@ -119,6 +119,8 @@ def test_a_line_is_read_as_if_it_came_alone(line) -> None:
         ),
         ("Val. Loss: 0.5 | Val. PPL: 1.65", {"val_loss": 0.5, "val_perplexity": 1.65}),
         ("round 3 score: 18", {}),
+        ("ep=00 tr=['a'] loss=2.5 valid=dev loss=1.5", {"loss": 2.5, "val_loss": 1.5}),
+        ("At iteration 7, Eval Char error rate=10.5", {"eval_char_error_rate": 10.5}),
     ],
 )
 def test_what_stands_around_a_name_counts(line, expected) -> None:
