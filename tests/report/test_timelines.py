@@ -4,8 +4,8 @@ from helpers.recorded_jobs import BEGIN, at
 
 from dltools.plan.outcome.records import Plan
 from dltools.plan.policy import registry
+from dltools.plan.policy.baselines import Noop
 from dltools.plan.policy.interface import JobClass
-from dltools.plan.policy.noop import Noop
 from dltools.report.timelines import Run, Timeline, add_plans, add_results
 
 SLEEPING = JobClass("Z", "sleeping", "it does nothing")

@@ -40,7 +40,7 @@ from dltools.plan.policy.interface import (
     Requirements,
     State,
 )
-from dltools.plan.policy.parameters import parameter
+from dltools.plan.policy.parameters import parameter, seconds
 from dltools.plan.signals.busy_threads import is_serving
 from dltools.plan.signals.evaluation_metric import has_values
 from dltools.plan.signals.growth import cpu_use
@@ -76,20 +76,15 @@ class Parameters:
         high=1.0,
         source="paper",
     )
-    itval: float = parameter(
-        10.0, "seconds between two rounds", low=0.1, high=86400.0, source="ours"
-    )
-    itval_max: float = parameter(
-        80.0, "longest interval (s) that stability leads to", low=0.1, high=86400.0, source="ours"
-    )
+    itval: float = seconds(10.0, "seconds between two rounds")
+    itval_max: float = seconds(80.0, "longest interval (s) that stability leads to")
     gain: str = parameter(
         "direct",
         "direct: each model gets what its response time asks for; fixed: a round moves beta",
         choices=("direct", "fixed"),
-        source="ours",
     )
     trim: bool = parameter(
-        False, "while no model misses its target, cut over-achieving models gently", source="ours"
+        False, "while no model misses its target, cut over-achieving models gently"
     )
 
 
@@ -115,8 +110,11 @@ class Dqoes:
         classes = {model.job.id: model.job_class for model in models}
         waiting = _waiting(host)
         room = 1 - _least_of_waiting(host) * len(waiting)
-        moved_shares = _new_shares(models, parameters, room)
-        shares, note = moved_shares.shares, moved_shares.note
+        if parameters.gain == "direct":
+            new = direct_shares(models, parameters.alpha, room)
+        else:
+            new = exchanged_shares(models, parameters.beta, trim=parameters.trim)
+        shares, note = new.shares, new.note
         allocations = {job.id: Allocation(None, "-", _why_left_alone(job)) for job in host.jobs}
         is_free = _is_free(host, cluster, models)
         if models and waiting:
@@ -220,41 +218,31 @@ def _gpus_used(job: Job, now: int, span: int) -> float:
     return (job.use.effort_at(now) - job.use.effort_at(begin)) * MICRO / max(1, now - begin)
 
 
-def _new_shares(models: Sequence[Model], parameters: Parameters, room: float) -> NewShares:
-    if parameters.gain == "direct":
-        return direct_shares(models, parameters.alpha, room)
-    return exchanged_shares(models, parameters.beta, trim=parameters.trim)
-
-
 def _models(host: HostState, now: int, interval_s: float, parameters: Parameters) -> list[Model]:
     jobs = [
         job for job in host.jobs if job.progress.targets.qoe_s is not None and _latency_metrics(job)
     ]
     shares = _present_shares(host, jobs)
-    models = []
+    models, interval = [], round(interval_s * MICRO)
     for job in jobs:
         target = job.progress.targets.qoe_s or 0.0
-        interval = round(interval_s * MICRO)
-        latency = _latency(job, now, interval)
-        job_class = classify(target, latency.seconds, parameters.alpha)
-        demand = _demand(job, now, interval, host.cpus)
-        models.append(
-            Model(job, job_class, shares[job.id], target, latency.seconds, latency.metric, demand)
-        )
+        metric, latency = _latency(job, now, interval)
+        job_class = classify(target, latency, parameters.alpha)
+        demand = _demand(job, metric, now, interval, host.cpus)
+        models.append(Model(job, job_class, shares[job.id], target, latency, metric, demand))
     return models
 
 
-def _demand(job: Job, now: int, interval: int, cpus: float) -> float | None:
+def _demand(job: Job, metric: str, now: int, interval: int, cpus: float) -> float | None:
     """Return how long the whole host needs for one request (s), None where that is unknown: CPU use
     times response time, over up to five intervals of `interval` microseconds.
 
     Where requests follow each other without a gap, CPU use over a span is requests x cost / span,
     and the response time is span / requests. The product is the cost, whatever the shares were.
     """
-    name = _latency(job, now, interval).metric
-    first = job.progress.metrics[name].times[0]
+    first = job.progress.metrics[metric].times[0]
     span = min(max(now - first, interval), _COST_INTERVALS * interval)
-    latency = _latency(job, now, span).seconds
+    _, latency = _latency(job, now, span)
     used = cpu_use(job, now, span, cpus).share
     if job.use.uses_gpu:
         used = _gpus_used(job, now, span) / cpus
@@ -284,24 +272,16 @@ def _latency_metrics(job: Job) -> list[str]:
     return metric_names.latencies(name for name in job.progress.metrics if has_values(job, name))
 
 
-@dataclass(frozen=True, slots=True)
-class _Latency:
-    """The metric that a model is judged by, and its value in the window (s), None for none."""
-
-    metric: str
-    seconds: float | None
-
-
-def _latency(job: Job, now: int, interval: int) -> _Latency:
-    """Return the latency over the last interval (microseconds), by the first of a model's metrics
-    that has a value there."""
+def _latency(job: Job, now: int, interval: int) -> tuple[str, float | None]:
+    """Return the metric that a model is judged by, the first that has a value in the last interval
+    (microseconds), and its mean there (s), None for none."""
     names = _latency_metrics(job)
     for name in names:
         window = job.progress.metrics[name].window(now - interval, now)
         values = [value for value in window if math.isfinite(value) and value >= 0]
         if values:
-            return _Latency(name, math.fsum(values) / len(values))
-    return _Latency(names[0], None)
+            return name, math.fsum(values) / len(values)
+    return names[0], None
 
 
 def _why_left_alone(job: Job) -> str:

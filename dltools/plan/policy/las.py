@@ -19,7 +19,7 @@ from dltools.plan.policy.interface import (
     Requirements,
     State,
 )
-from dltools.plan.policy.parameters import parameter
+from dltools.plan.policy.parameters import parameter, seconds
 from dltools.plan.policy.shares import queue_shares
 
 _MOST_QUEUES = 20
@@ -34,21 +34,15 @@ CLASSES = tuple(
 class Parameters:
     """Least attained service's parameters."""
 
-    itval: float = parameter(
-        30.0, "seconds between two rounds", low=0.1, high=86400.0, source="ours"
-    )
+    itval: float = seconds(30.0, "seconds between two rounds")
     queue: float = parameter(
-        60.0, "CPU seconds that end a job's time in the first queue", low=0.001, source="ours"
+        60.0, "CPU seconds that end a job's time in the first queue", low=0.001
     )
     factor: float = parameter(
-        10.0, "how many times as long each further queue is", low=1.1, high=1e6, source="ours"
+        10.0, "how many times as long each further queue is", low=1.1, high=1e6
     )
-    queues: float = parameter(
-        3.0, "number of queues", low=1.0, high=float(_MOST_QUEUES), source="ours"
-    )
-    floor: float = parameter(
-        0.02, "least share of a waiting job (of 1/n)", low=0.001, high=1.0, source="ours"
-    )
+    queues: float = parameter(3.0, "number of queues", low=1.0, high=float(_MOST_QUEUES))
+    floor: float = parameter(0.02, "least share of a waiting job (of 1/n)", low=0.001, high=1.0)
 
 
 class Las:

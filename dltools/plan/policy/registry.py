@@ -7,12 +7,11 @@ import functools
 from collections.abc import Collection
 
 from dltools.errors import ConfigError
+from dltools.plan.policy.baselines import FAIR, NOOP
 from dltools.plan.policy.dqoes import DQOES
-from dltools.plan.policy.fair import FAIR
 from dltools.plan.policy.flowcon import FLOWCON
 from dltools.plan.policy.interface import Policy
 from dltools.plan.policy.las import LAS
-from dltools.plan.policy.noop import NOOP
 from dltools.plan.policy.slaq import SLAQ
 from dltools.plan.policy.specon import SPECON
 from dltools.plan.policy.srtf import SRTF
@@ -30,12 +29,12 @@ def policies(plugins: Collection[str] | None = None) -> dict[str, Policy]:
     own policies cannot be replaced. A plug-in that does not load is left out: see `faults`.
     """
     own = {policy.name: policy for policy in _OWN}
-    return own | _loaded(_key(plugins))[0]
+    return own | _loaded(None if plugins is None else frozenset(plugins))[0]
 
 
 def faults(plugins: Collection[str] | None = None) -> dict[str, str]:
     """Return the error of each plug-in that does not load, by name."""
-    return _loaded(_key(plugins))[1]
+    return _loaded(None if plugins is None else frozenset(plugins))[1]
 
 
 def get(name: str, plugins: Collection[str] | None = None) -> Policy:
@@ -46,10 +45,6 @@ def get(name: str, plugins: Collection[str] | None = None) -> Policy:
         wrong = faults(plugins).get(name)
         raise ConfigError(wrong or f"unknown policy {name!r}; known: {', '.join(sorted(known))}")
     return known[name]
-
-
-def _key(plugins: Collection[str] | None) -> frozenset[str] | None:
-    return None if plugins is None else frozenset(plugins)
 
 
 @functools.cache

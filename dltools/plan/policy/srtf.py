@@ -10,6 +10,7 @@ had. All of this is ours.
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from dltools.plan.policy.interface import (
@@ -20,7 +21,7 @@ from dltools.plan.policy.interface import (
     Requirements,
     State,
 )
-from dltools.plan.policy.parameters import parameter
+from dltools.plan.policy.parameters import parameter, seconds
 from dltools.plan.policy.shares import queue_shares
 from dltools.plan.signals.job import Job
 from dltools.plan.signals.prediction import Remaining, refit, remaining
@@ -38,21 +39,14 @@ CLASSES = (
 class Parameters:
     """Shortest remaining time first's parameters."""
 
-    itval: float = parameter(
-        30.0, "seconds between two rounds", low=0.1, high=86400.0, source="ours"
-    )
+    itval: float = seconds(30.0, "seconds between two rounds")
     explore: float = parameter(
-        10.0, "CPU seconds for which a job of unknown length goes first", low=0.0, source="ours"
+        10.0, "CPU seconds for which a job of unknown length goes first", low=0.0
     )
     hysteresis: float = parameter(
-        0.2,
-        "part by which a job must be shorter to overtake the first one",
-        high=0.99,
-        source="ours",
+        0.2, "part by which a job must be shorter to overtake the first one", high=0.99
     )
-    floor: float = parameter(
-        0.02, "least share of a waiting job (of 1/n)", low=0.001, high=1.0, source="ours"
-    )
+    floor: float = parameter(0.02, "least share of a waiting job (of 1/n)", low=0.001, high=1.0)
 
 
 class Srtf:
@@ -123,8 +117,7 @@ def _rank(job: Job, found: Remaining, parameters: Parameters) -> tuple[int, floa
     return 1, found.seconds
 
 
-def _leader(last: object) -> str:
+def _leader(previous: Mapping[str, Allocation]) -> str:
     """Return the job with the largest share of the round before, "" where there is none."""
-    every: dict[str, Allocation] = dict(last)  # type: ignore[call-overload]
-    allocations = {key: allocation for key, allocation in every.items() if not allocation.unlimited}
-    return max(sorted(allocations), key=lambda key: allocations[key].share or 0.0, default="")
+    shares = {key: one.share or 0.0 for key, one in previous.items() if not one.unlimited}
+    return max(sorted(shares), key=shares.__getitem__, default="")

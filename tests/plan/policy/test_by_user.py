@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dltools.plan.policy import registry
+from dltools.plan.policy.baselines import FAIR
 from dltools.plan.policy.by_user import FairAmongUsers, user_shares
-from dltools.plan.policy.fair import FAIR
 from dltools.plan.policy.interface import Cluster, Decision, HostState
 from dltools.plan.policy.parameters import build
 from dltools.plan.realisation.mode import Mode, QueueParameters, RealisationOptions

@@ -2,7 +2,7 @@
 
 from helpers.histories import history
 
-from dltools.plan.policy.fair import FAIR
+from dltools.plan.policy.baselines import FAIR
 from dltools.plan.policy.interface import Cluster, HostState, Requirements
 
 

@@ -2,8 +2,8 @@
 
 from helpers.histories import history
 
+from dltools.plan.policy.baselines import NOOP
 from dltools.plan.policy.interface import Allocation, Cluster, HostState
-from dltools.plan.policy.noop import NOOP
 
 
 def test_every_job_is_left_alone() -> None:

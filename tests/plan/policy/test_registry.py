@@ -7,13 +7,13 @@ import pytest
 
 from dltools.errors import ConfigError
 from dltools.plan.policy import registry
-from dltools.plan.policy.fair import FAIR
+from dltools.plan.policy.baselines import FAIR
 from dltools.plan.policy.interface import Policy
 
 OWN = ["dqoes", "fair", "flowcon", "las", "noop", "slaq", "specon", "srtf", "tradl"]
 
 MODULE = """
-from dltools.plan.policy.fair import Fair
+from dltools.plan.policy.baselines import Fair
 
 class Twin(Fair):
     name = "twin"

@@ -8,8 +8,14 @@ import pytest
 from dltools.notation.times import MICRO
 from dltools.observations.host_samples import GpuUse
 from dltools.plan.policy.interface import ActionKind, Cluster, HostState
-from dltools.plan.policy.specon import SPECON, Parameters, transition
-from dltools.plan.policy.specon_migration import KnownJob, lasting_name, load_of
+from dltools.plan.policy.specon import (
+    SPECON,
+    KnownJob,
+    Parameters,
+    lasting_name,
+    load_of,
+    transition,
+)
 from dltools.plan.policy.srtf import SRTF
 from dltools.plan.signals.container_history import ContainerHistory
 from dltools.plan.signals.metric_series import Series

@@ -10,7 +10,7 @@ from helpers.histories import ONE_POINT, history
 
 from dltools.notation.times import MICRO
 from dltools.plan.policy.interface import Cluster, HostState
-from dltools.plan.policy.specon_migration import (
+from dltools.plan.policy.specon import (
     CONVERGED,
     PROGRESSING,
     WATCHING,
@@ -137,10 +137,9 @@ def test_a_migration_must_save_more_than_it_costs(pause_s: float, costs: str) ->
 def test_a_converged_job_next_to_a_progressing_one_moves() -> None:
     found = choice(PAIR, pause_s=20.0)
     assert migrated(found) == ("c", "i")
-    assert found.saves == 30.0
     assert found.why == "c to i saves 30 job seconds (predicted: it gains 50 and costs 20)"
     found = choice(PAIR, pause_s=49.5)
-    assert found.saves == 0.5  # less than a second
+    assert found.why.startswith("c to i saves 0.5 job seconds")
 
 
 def test_a_job_more_on_the_target_may_leave_it_less_loaded_than_the_source_was() -> None:

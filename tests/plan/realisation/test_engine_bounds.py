@@ -13,7 +13,7 @@ from dltools.observations.table import Row
 from dltools.plan.outcome.records import Action, Op, Plan
 from dltools.plan.planner import Planner
 from dltools.plan.policy.interface import Cluster
-from dltools.plan.policy.specon_migration import KnownJob, load_of
+from dltools.plan.policy.specon import KnownJob, load_of
 from dltools.plan.realisation.bounds import possible
 from dltools.plan.realisation.mode import Mode, ModeChoice
 
