@@ -145,8 +145,7 @@ class SimulatedHost:
     def apply_settings(self, realisation: Realisation) -> None:
         """Set the limits that a round has decided on."""
         for key, job in self.jobs.items():
-            setting = realisation.settings.get(key, {})
-            job.set_limits(setting, takes_turns=realisation.takes_turns)
+            job.set_limits(realisation.settings.get(key, {}))
 
 
 def host_for(job: Job, hosts: Mapping[str, SimulatedHost]) -> SimulatedHost | None:

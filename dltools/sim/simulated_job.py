@@ -63,13 +63,12 @@ class SimulatedJob:
 
     # Limits
 
-    def set_limits(self, setting: Settings, *, takes_turns: bool) -> None:
+    def set_limits(self, setting: Settings) -> None:
         """Set limits, with a weight for each container, and a turn; without one it takes none."""
         new = only(setting, CPU_LIMITS)
         if "weight" in new:
             new["weight"] *= self.job.members
-        turn = only(setting, _TURN) if takes_turns and "turn_s" in setting else {}
-        self.limits = {**only(self.limits, CPU_LIMITS), **new, **turn}
+        self.limits = {**only(self.limits, CPU_LIMITS), **new, **only(setting, _TURN)}
 
     @property
     def weight(self) -> float:

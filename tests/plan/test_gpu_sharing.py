@@ -19,11 +19,15 @@ from helpers.observed_rows import (
     point,
 )
 
+from dltools.labels import ROLE
+from dltools.observations.host_samples import GpuUse
 from dltools.observations.table import Row
+from dltools.plan.hosts.gpu_shares import turns_on_gpus
+from dltools.plan.hosts.host_history import HostHistory
 from dltools.plan.outcome.records import Op, Plan
 from dltools.plan.policy.interface import Allocation
-from dltools.plan.realisation.feeders import turn_settings
-from dltools.plan.realisation.mode import GpuSharing, Mode
+from dltools.plan.realisation.mode import Mode
+from dltools.plan.signals.container_history import ContainerHistory
 
 GIB = 1 << 30
 
@@ -100,12 +104,16 @@ def test_two_jobs_on_each_gpu_share_it_otherwise(policy, mode) -> None:
 
 
 def test_turns_are_in_proportion_to_shares_within_each_queue() -> None:
-    given = {
-        name: Allocation(share, "-", "", unlimited=name == "d", rank=int(name == "c"))
-        for name, share in zip("abcd", (0.1, 0.3, 0.9, 1.0), strict=True)
-    }
-    sharing = GpuSharing({"GPU-1": ("a", "b"), "GPU-2": ("c", "d")})
-    assert turn_settings(sharing, given, 8.0) == {
+    host = HostHistory("h", 4.0, sampled_at=0)
+    for name, share, gpu_ in zip("abcd", (0.1, 0.3, 0.9, 1.0), ("1", "1", "2", "2"), strict=True):
+        job = ContainerHistory(name, name, 0)
+        job.label({ROLE: "training"})
+        job.note_gpus([0], [{f"GPU-{gpu_}": GpuUse(0.5, 1, 9)}])
+        job.add_points("loss", ([0], [1.0], [None]))
+        host.containers[name] = job
+        is_new = name == "d"
+        host.allocations[name] = Allocation(share, "-", "", unlimited=is_new, rank=int(name == "c"))
+    assert turns_on_gpus(host, 8.0).turns == {
         "b": {"group": 0, "turn_s": 12.0, "queue": "GPU-1"},
         "a": {"group": 1, "turn_s": 4.0, "queue": "GPU-1"},
         "d": {"group": 0, "turn_s": 8.0, "queue": "GPU-2"},

@@ -127,7 +127,7 @@ def test_a_realisation_sets_limits_that_hold_until_another_does() -> None:
 def test_jobs_that_take_turns_have_the_host_for_their_share_of_the_time() -> None:
     host = host_with(Job("a"), Job("b"), cpus=1.0)
     settings = {"a": {"group": 0, "turn_s": 3.0}, "b": {"group": 1, "turn_s": 1.0}}
-    host.apply_settings(Realisation(Mode.ROTATE, "", takes_turns=True, settings=settings))
+    host.apply_settings(Realisation(Mode.ROTATE, "", settings=settings))
     give_portions(host.jobs.values(), host.spec.cpus)
     assert [job.portion.cores for job in host.jobs.values()] == [0.75, 0.25]
     assert host.jobs["a"].portion.rate == pytest.approx(0.75 * (1 - 0.16 / 3))

@@ -12,22 +12,30 @@ H200: two, three and four trainings had 0.46, 0.30 and 0.24 of the steps of one 
 job has at given parts of the period is known beforehand, and the parts are found by that. NVML is
 too coarse to find them: it attributes each 0.2 s to one program, and was wrong by a third over 10 s
 (measured there). It tells who is limited by something else: who has far less than its slices.
+
+Where turns are asked for, jobs take turns as they do on CPUs. Sharing usually wins: of 636 pairs of
+trainings on a V100 both rates, as parts of those alone, come to 1.37 in the median, and to 0.35 at
+least (Narayanan et al.: Gavel, OSDI 2020, their table). A turn pauses the others with their GPU
+memory: so all of it must be known, and fit.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from dltools.notation.resources import short_gpu
+from dltools.notation.resources import format_bytes, short_gpu
 from dltools.notation.times import MICRO
 from dltools.plan.hosts.host_history import HostHistory
 from dltools.plan.policy.by_resource import sharing_gpus
+from dltools.plan.policy.interface import Allocation
 from dltools.plan.realisation.mode import GpuSharing
-from dltools.plan.realisation.settings import LEAST_CPUS, Settings
+from dltools.plan.realisation.settings import LEAST_CPUS, SHORTEST_TURN, Settings
+from dltools.plan.signals.busy_threads import is_serving
 from dltools.plan.signals.container_history import ContainerHistory
 from dltools.plan.signals.effort import GpuLever
+from dltools.plan.signals.job import Job
 
 LOOK_S = 10.0
 """For how long levers must have been set before it is judged what jobs had (s)."""
@@ -58,34 +66,34 @@ _SPARE = 4.0
 """A quota of this many times what a job uses holds it back no more."""
 
 
-def _groups(host: HostHistory) -> Iterator[tuple[str, int, list[ContainerHistory], int]]:
-    """Yield the containers that share GPUs: the least UUID and the number of these, those that use
-    them and that the policy has decided on, and how many more use them."""
+def _groups(host: HostHistory) -> Iterator[tuple[str, list[Job], list[ContainerHistory]]]:
+    """Yield the containers that share GPUs: the least UUID of these, those that hold them, and the
+    jobs among them that use them, in order of arrival."""
     now = host.sampled_at or 0
     holders = [one for one in host.containers.values() if one.use.gpu_seconds.gpus]
-    jobs = {job.id: job for job in host.jobs()}
+    jobs = sorted(host.jobs(), key=lambda job: (job.arrived, job.name, job.id))
     for group in sharing_gpus(holders):
-        gpus = {gpu for one in group for gpu in one.use.gpus}
-        using = [one.id for one in group if one.use.feeds_gpu(now)]
-        own = [jobs[id_] for id_ in using if id_ in jobs]
+        ids = {one.id for one in group}
+        own = [job for job in jobs if job.id in ids and job.use.feeds_gpu(now)]
         if len(group) > 1 and own:
-            own.sort(key=lambda job: (job.arrived, job.name, job.id))
-            yield min(gpus), len(gpus), own, len(using) - len(own)
+            yield min(gpu for one in group for gpu in one.use.gpus), group, own
 
 
-def move_levers(host: HostHistory, may_pause: Callable[[ContainerHistory], bool]) -> None:
+def move_levers(host: HostHistory) -> None:
     """Move the levers of all jobs that share GPUs, by what they have had since."""
     now, held = host.sampled_at or 0, set()
-    for _, size, jobs, more in _groups(host):
+    for _, group, jobs in _groups(host):
+        size = len({gpu for one in group for gpu in one.use.gpus})
+        more = sum(one.use.feeds_gpu(now) for one in group) - len(jobs)
         shared: list[tuple[ContainerHistory, GpuLever, float | None]] = []
         for job in jobs:
             given = host.allocations.get(job.id)
             if given is None or given.share is None or given.unlimited:
                 more += 1
                 continue
-            lever = job.use.gpu_lever
-            if lever is None or lever.by_duty != may_pause(job):
-                lever = _begun(job, GpuLever(now, 0.0, 0.0, by_duty=may_pause(job)), now)
+            lever, by_duty = job.use.gpu_lever, _may_be_paused(host, job)
+            if lever is None or lever.by_duty != by_duty:
+                lever = _begun(job, GpuLever(now, 0.0, 0.0, by_duty=by_duty), now)
             asked = min(given.share * size, float(len(job.use.gpus)))
             shared.append((job, replace(lever, asked=asked), given.factor))
         strangers = [GpuLever(now, 0.0, 0.0)] * more
@@ -212,7 +220,7 @@ def shares_of_gpus(host: HostHistory, period_s: float) -> GpuSharing:
     """Return the settings that bring jobs to their shares of GPUs, and what there is to say."""
     settings: dict[str, Settings] = {}
     notes: dict[str, str] = {}
-    for queue, _, jobs, _ in _groups(host):
+    for queue, _, jobs in _groups(host):
         for number, job in enumerate(jobs):
             lever = job.use.gpu_lever
             if lever is None:
@@ -232,4 +240,77 @@ def shares_of_gpus(host: HostHistory, period_s: float) -> GpuSharing:
             settings[job.id] = how
             had = "" if lever.had is None else f", had {lever.had:.2f}"
             notes[job.id] = f"{lever.asked:.2f} of {short_gpu(queue)} asked{had}: {what}"
-    return GpuSharing(notes=notes, settings=settings)
+    is_timed = any("turn_s" in one for one in settings.values())
+    note = "shares of GPUs by parts of the time" if is_timed else ""
+    return GpuSharing(notes, settings=settings, note=note)
+
+
+def turns_on_gpus(host: HostHistory, quantum_s: float) -> GpuSharing:
+    """Return which jobs take turns on GPUs, and why the others share them. Each has its turn alone,
+    in the order of the policy, for a time in proportion to its share; the mean is `quantum_s`."""
+    turns: dict[str, Settings] = {}
+    notes: dict[str, str] = {}
+    for queue, group, using in _groups(host):
+        jobs = {job.id: job.name for job in using if _may_be_paused(host, job)}
+        if len(jobs) < 2:
+            continue
+        why_not = _why_not(group)
+        parts = _turn_parts({key: host.allocations[key] for key in jobs})
+        for number, (key, part) in enumerate(parts.items()):
+            others = [name for other, name in jobs.items() if other != key]
+            whom = others[0] if len(others) == 1 else f"{len(others)} others"
+            if why_not:
+                notes[key] = f"shares with {whom}: {why_not}"
+                continue
+            turn_s = round(part * quantum_s, 3)
+            turns[key] = {"group": number, "turn_s": turn_s, "queue": queue}
+            when = f"{turn_s:g} s of every cycle on {short_gpu(queue)}"
+            notes[key] = f"{when}; takes turns with {whom}: as asked"
+    many = len({one["queue"] for one in turns.values()})
+    note = f"turns on GPUs in {many} queue{'s' if many > 1 else ''}" if many else ""
+    return GpuSharing(notes, turns=turns, note=note)
+
+
+def _turn_parts(given: Mapping[str, Allocation]) -> dict[str, float]:
+    """Return the turn of each job of a queue, by id and in order, as a part of the mean one. Of
+    whom too little is known has the mean of the others."""
+    known = [one.share for one in given.values() if one.share is not None and not one.unlimited]
+    mean = math.fsum(known) / len(known) if known else 1.0
+    shares = {
+        id_: mean if one.share is None or one.unlimited else one.share for id_, one in given.items()
+    }
+    total = math.fsum(shares.values())
+    order = sorted(shares, key=lambda id_: (given[id_].rank, -shares[id_]))
+    return {id_: max(SHORTEST_TURN, len(order) * shares[id_] / total) for id_ in order}
+
+
+def _may_be_paused(host: HostHistory, job: ContainerHistory) -> bool:
+    """Tell whether a job that uses a GPU has a share of it, and all of its containers may be
+    paused."""
+    given = host.allocations.get(job.id)
+    return (
+        given is not None
+        and given.share is not None
+        and not job.membership.lacks_members
+        and job.membership.job not in host.jobs_elsewhere
+        and job.may_be_paused
+        and not is_serving(job)
+    )
+
+
+def _why_not(group: Sequence[Job]) -> str:
+    """Return why those that hold some GPUs may not be paused with their memory, "" if they may."""
+    for gpu in sorted({gpu for one in group for gpu in one.use.gpus}):
+        uses = {one.name: one.use.gpu_seconds.gpus[gpu] for one in group if gpu in one.use.gpus}
+        unknown = sorted(name for name, use in uses.items() if use.memory is None)
+        if unknown:
+            return f"the GPU memory of {unknown[0]} is unknown"
+        limit = max((use.limit for use in uses.values() if use.limit is not None), default=None)
+        if limit is None:
+            return f"the memory of {short_gpu(gpu)} is unknown"
+        held = sum(use.memory or 0 for use in uses.values())
+        if held > limit:
+            return (
+                f"{format_bytes(held)} would stay in the {format_bytes(limit)} of {short_gpu(gpu)}"
+            )
+    return ""

@@ -13,14 +13,9 @@ from typing import Any, TypeVar
 from dltools.labels import Role
 from dltools.notation.limits import differs
 from dltools.plan.forecast.promise import Due
-from dltools.plan.hosts.gpu_shares import LOOK_S, move_levers, shares_of_gpus
+from dltools.plan.hosts.gpu_shares import LOOK_S, move_levers, shares_of_gpus, turns_on_gpus
 from dltools.plan.hosts.host_history import HostHistory, Jobs, Look
-from dltools.plan.hosts.pace_tracking import (
-    may_take_turns,
-    measured_contention,
-    note_places,
-    turns_on_gpus,
-)
+from dltools.plan.hosts.pace_tracking import measured_contention, note_places
 from dltools.plan.policy.by_resource import decide
 from dltools.plan.policy.by_user import FairAmongUsers
 from dltools.plan.policy.interface import Cluster, HostState, Policy, Requirements, State
@@ -126,7 +121,7 @@ class Rounds:
         host.note_others(look)
         host.alone = host.alone.after(now, jobs, host.left_by_others())
         if self._gives_gpu_shares:
-            move_levers(host, lambda job: may_take_turns(host, job, now))
+            move_levers(host)
         if not self.measures:
             found = self._settings(host, look)
             host.queue = found.queue
@@ -256,17 +251,12 @@ class Rounds:
         if self._gives_gpu_shares and not is_lasting:
             return shares_of_gpus(host, self.options.queue.gpu_period)
         takes_turns = self.options.mode is Mode.ROTATE and self.options.queue.feeders == "first"
-        return turns_on_gpus(host) if takes_turns else GpuSharing()
+        return turns_on_gpus(host, self.options.quantum_s) if takes_turns else GpuSharing()
 
     def _competing(self, look: Look) -> list[ContainerHistory]:
         """Return the jobs that have reported nothing yet, and compete with the others."""
-        return [job for job in look.silent if self._competes(job)]
-
-    def _competes(self, job: ContainerHistory) -> bool:
-        """Tell whether a job that has reported nothing yet competes with the others."""
-        return (
-            self.requirements.silent_jobs and job.use.is_busy and job.standing.role is Role.TRAINING
-        )
+        silent = look.silent if self.requirements.silent_jobs else ()
+        return [job for job in silent if job.use.is_busy and job.standing.role is Role.TRAINING]
 
     def _decide(self, host: HostHistory, jobs: Jobs, all_hosts: OtherHosts) -> None:
         states: Mapping[str, HostState] = {host.name: host.state(jobs)}

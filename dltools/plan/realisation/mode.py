@@ -95,13 +95,14 @@ class RealisationOptions:
 
 @dataclass(frozen=True, slots=True)
 class GpuSharing:
-    """What becomes of jobs that share GPUs. `turns`: by the name of a GPU queue, the ids of the
-    jobs that take turns in it; `settings`: by job id, what brings jobs to their shares of GPUs;
-    `notes`: by job id, why jobs share or take turns, or how they get their shares."""
+    """What becomes of jobs that share GPUs, by job id. `notes`: why they share or take turns, or
+    how they get their shares. `turns`: those of jobs that take turns; `settings`: what brings jobs
+    to their shares. `note`: what there is of it, "" for neither."""
 
-    turns: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     notes: Mapping[str, str] = field(default_factory=dict)
+    turns: Mapping[str, Settings] = field(default_factory=dict)
     settings: Mapping[str, Settings] = field(default_factory=dict)
+    note: str = ""
 
 
 WINS = 0.97

@@ -389,7 +389,7 @@ def rotation(host: SharedHost) -> Realisation:
             settings[job.id] = {**weights[job.id], "group": number, "turn_s": turn_s}
             notes[job.id] = f"{turn_s:g} s of every cycle"
     note = f"{len(groups)} groups take turns; the group whose turn it is has the CPUs to itself"
-    return host.realisation(note, takes_turns=True, settings=settings, notes=notes, queue=queue)
+    return host.realisation(note, settings=settings, notes=notes, queue=queue)
 
 
 def _queue_beside(host: SharedHost, doubtful: Sequence[Job], groups: int) -> Realisation:

@@ -19,7 +19,7 @@ from dltools.plan.realisation.queue import Queue
 from dltools.plan.realisation.settings import Settings
 from dltools.plan.realisation.shared_host import Realisation, SharedHost, allocations_of
 from dltools.plan.realisation.side_by_side import cores, quotas, weights
-from dltools.plan.signals.busy_threads import is_serving
+from dltools.plan.signals.busy_threads import cpus_together, is_serving
 from dltools.plan.signals.job import Job
 from dltools.text import joined
 
@@ -103,18 +103,18 @@ def _in_mode(host: SharedHost, state: HostState) -> Realisation:
     """Return the settings of the jobs that have a share, and of those that compete without one, as
     if no owner had asked for anything. Who feeds a GPU, or takes no part, stands in no line."""
     mode = host.choice.mode
-    feeding = feeders(host.choice, state, host.jobs, host.now)
+    feeding = feeders(host, state)
     others = [job for job in host.jobs if job.id not in feeding.notes]
     bystanders = _bystanders(mode, others)
     jobs = [job for job in others if job.id not in bystanders]
     found = Realisation(mode, host.choice.why)
     if jobs:
-        found = _in_line(host, state, jobs, feeding.cpus)
+        needs = cpus_together((job for job in host.jobs if job.id in feeding.notes), host.cpus)
+        found = _in_line(host, state, jobs, needs)
     apart = dict.fromkeys(bystanders, _defaults(mode))
     return replace(
         found,
         note=joined(found.note, feeding.note),
-        takes_turns=found.takes_turns or bool(feeding.note),
         settings={**feeding.settings, **apart, **found.settings},
         notes={**feeding.notes, **bystanders, **found.notes},
     )

@@ -24,16 +24,14 @@ MILD_NOTE = "weights within a factor of four: no next plan is known, and what is
 class Realisation:
     """A host's settings by job id.
 
-    `takes_turns`: the settings are turns, and a job is paused outside its own. `note` says what the
-    settings guarantee, `notes` what there is to say of single jobs. `queue`: the queue after the
-    change. `ends_s`: in how many seconds jobs are forecast to end, by run. `unable`: why nothing of
-    it can be done, "" where it can.
+    `note` says what the settings guarantee, `notes` what there is to say of single jobs. `queue`:
+    the queue after the change. `ends_s`: in how many seconds jobs are forecast to end, by run.
+    `unable`: why nothing of it can be done, "" where it can.
     """
 
     mode: Mode
     why: str
     note: str = ""
-    takes_turns: bool = False
     settings: Mapping[str, Settings] = field(default_factory=dict)
     notes: Mapping[str, str] = field(default_factory=dict)
     queue: Queue = field(default_factory=Queue)

@@ -92,7 +92,7 @@ def test_a_setting_that_is_in_force_is_not_decided_again(cpus) -> None:
 
 def test_a_turn_is_decided_again_so_that_all_groups_are_in_the_plan() -> None:
     a, turn = job("a", turn_s=2.0), {"group": 0, "turn_s": 2.0}
-    found = only(allocated(a), realised({a.id: turn}, takes_turns=True))
+    found = only(allocated(a), realised({a.id: turn}))
     assert found.setting == turn
 
 
@@ -144,7 +144,7 @@ def test_an_action_expects_nothing_of_what_is_unknown_and_of_turns() -> None:
     assert action.expect == {}
     b = job("b", turn_s=1.0)
     turn = {"group": 0, "turn_s": 2.0}
-    (action,) = actions(allocated(b), realised({b.id: turn}, takes_turns=True))
+    (action,) = actions(allocated(b), realised({b.id: turn}))
     assert (action.op, action.set, action.expect) == (Op.ROTATE, turn, {})
 
 

@@ -260,7 +260,6 @@ def test_rotate_packs_groups_and_gives_turns_by_shares() -> None:
     jobs = [job("a", 2), job("b", 1), job("c", 1)]
     shares = {"a": 0.75, "b": 0.2, "c": 0.05}
     found = realise(ModeChoice(Mode.ROTATE, "", 2.0), host(*jobs, shares=shares))
-    assert found.takes_turns
     assert turns(found.settings) == {"a": (0, 3.0), "b": (1, 1.0), "c": (1, 1.0)}
     assert {one["weight"] for one in found.settings.values()} == {1024}
 
