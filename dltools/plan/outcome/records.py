@@ -112,21 +112,15 @@ class Result:
 
 def dump_plan(plan: Plan) -> str:
     """Return a plan as JSON Lines; the same plan is always the same text."""
-    head = {
-        "kind": "plan",
-        "v": VERSION,
-        "policy": plan.policy,
-        "at": plan.at,
-        "params": plan.params,
-        "input": plan.input,
-        "next_s": plan.next_s,
-        "gain": plan.gain,
-        "classes": plan.classes,
-    }
+    head = {"kind": "plan", "v": VERSION, **{name: getattr(plan, name) for name in _ALWAYS}}
     head |= _given(live=plan.is_live or None, lease_s=plan.lease_s, covers=plan.covers)
     head |= _given(nothing=plan.nothing or None)
     end = {"kind": "end", "actions": len(plan.actions), **_given(state=plan.state or None)}
     return "".join(map(_line, (head, *map(_written_action, plan.actions), end)))
+
+
+_ALWAYS = ("policy", "at", "params", "input", "next_s", "gain", "classes")
+"""What the first record of every plan says."""
 
 
 def _written_action(action: Action) -> dict[str, Any]:
@@ -192,7 +186,7 @@ def load_plans(
     Raises `DataError`, with the line's number, for anything that is not a whole, valid plan; what
     was complete before has been yielded by then.
     """
-    head: dict[str, Any] | None = None
+    head: _Record | None = None
     actions: list[Action] = []
     ids: list[int | None] = []
     number = 0
@@ -204,25 +198,26 @@ def load_plans(
         if is_other and (reason := refusal(line, "put dl-plan between")):
             raise DataError(f"{name}: {reason}")
         seen = True
-        where = f"{name}: line {number}"
-        record = _parse(line, where)
-        kind = record.get("kind")
+        record = _parse(line, f"{name}: line {number}")
+        kind = record.fields.get("kind")
         if kind == "plan":
             if head is not None:
-                raise DataError(f"{where}: a new plan begins before the end of the last one")
-            _check_version(record, where)
+                raise record.fault("a new plan begins before the end of the last one")
+            if (version := record.fields.get("v")) != VERSION:
+                raise record.fault(f"plan version {version}; this dltools reads {VERSION}")
             head, actions, ids = record, [], []
         elif head is None and kind == "close":
-            on_close(_optional(record, "state", dict, where, {}))
+            on_close(record.maybe("state", dict, {}))
         elif head is None:
-            raise DataError(f"{where}: not a dltools plan: its first record is not a plan record")
+            raise record.fault("not a dltools plan: its first record is not a plan record")
         elif kind == "action":
-            actions.append(_action(record, where))
-            ids.append(_optional(record, "id", int, where, None))
+            actions.append(_action(record))
+            ids.append(record.maybe("id", int))
         elif kind == "end":
-            for oddity in _oddities(ids, _get(record, "actions", int, where)):
-                warn(f"{where}: {oddity}")
-            yield _plan(head, _numbered(actions, ids), record, where)
+            for oddity in _oddities(ids, record.get("actions", int)):
+                warn(f"{record.where}: {oddity}")
+            head = replace(head, where=record.where)
+            yield _plan(head, _numbered(actions, ids), record)
             head = None
         # other kinds: a later version's additions
     if head is not None:
@@ -231,105 +226,115 @@ def load_plans(
         raise DataError(f"{name}: empty input: no plan")
 
 
-def _parse(line: bytes, where: str) -> dict[str, Any]:
+_Kind = type | tuple[type, ...]
+_NUMBER = (int, float)
+
+
+@dataclass(frozen=True, slots=True)
+class _Record:
+    """The fields of a JSON object, which are of certain kinds, and where it stands."""
+
+    fields: Mapping[str, Any]
+    where: str
+
+    def fault(self, what: str) -> DataError:
+        """Return the error that says what is wrong here."""
+        return DataError(f"{self.where}: {what}")
+
+    def get(self, key: str, kind: _Kind) -> Any:
+        """Return a field. Raises `DataError` where it is missing or of another kind."""
+        value = self.fields.get(key)
+        if not isinstance(value, kind) or isinstance(value, bool):
+            raise self.fault(f"missing or wrong {key!r}")
+        return value
+
+    def maybe(self, key: str, kind: _Kind, default: Any = None) -> Any:
+        """Return a field, or the default where it is missing. Raises `DataError` as `get` does."""
+        return default if self.fields.get(key) is None else self.get(key, kind)
+
+    def part(self, key: str) -> _Record:
+        """Return an object in this one. Raises `DataError` as `get` does."""
+        return _Record(self.get(key, dict), self.where)
+
+    def seconds(self, key: str) -> float | None:
+        """Return a number of seconds, None where it is missing. Raises `DataError`."""
+        found = self.maybe(key, _NUMBER)
+        if found is not None and not 0 <= found < 2**63:
+            raise self.fault(f"{key} is not a number of seconds: {str(found)[:30]}")
+        return None if found is None else float(found)
+
+
+def _parse(line: bytes, where: str) -> _Record:
     try:
         record = parse_json(line)
     except (ValueError, RecursionError) as error:
         raise DataError(f"{where}: not JSON: {str(error)[:120]}") from error
     if not isinstance(record, dict):
         raise DataError(f"{where}: not a JSON object")
-    return record
+    return _Record(record, where)
 
 
-def _check_version(record: Mapping[str, Any], where: str) -> None:
-    if record.get("v") != VERSION:
-        raise DataError(f"{where}: plan version {record.get('v')}; this dltools reads {VERSION}")
-
-
-def _get(record: Mapping[str, Any], key: str, kind: type | tuple[type, ...], where: str) -> Any:
-    value = record.get(key)
-    if not isinstance(value, kind) or isinstance(value, bool):
-        raise DataError(f"{where}: missing or wrong {key!r}")
-    return value
-
-
-def _optional(
-    record: Mapping[str, Any], key: str, kind: type | tuple[type, ...], where: str, default: Any
-) -> Any:
-    return default if record.get(key) is None else _get(record, key, kind, where)
-
-
-def _action(record: Mapping[str, Any], where: str) -> Action:
-    container = _get(record, "container", dict, where)
+def _action(record: _Record) -> Action:
+    container = record.part("container")
     try:
-        op = Op(_get(record, "op", str, where))
+        op = Op(record.get("op", str))
     except ValueError as error:
-        raise DataError(f"{where}: unknown op {record['op']!r}") from error
+        raise record.fault(f"unknown op {record.fields['op']!r}") from error
     return Action(
         id=0,  # numbered when all of the plan's are known
         op=op,
-        host=_get(record, "host", str, where),
-        container_id=_get(container, "id", str, where),
-        container_name=_get(container, "name", str, where),
-        set=_turn(record, where) if op is Op.ROTATE else _settings(record, "set", where),
-        expect={} if op is Op.ROTATE else _settings(record, "expect", where),
-        reason=_optional(record, "reason", str, where, ""),
-        met=_target_met(record, where),
-        **{key: _optional(record, key, str, where, None) for key in ("to", "job", "user")},
+        host=record.get("host", str),
+        container_id=container.get("id", str),
+        container_name=container.get("name", str),
+        set=_turn(record.part("set")) if op is Op.ROTATE else _settings(record, "set"),
+        expect={} if op is Op.ROTATE else _settings(record, "expect"),
+        reason=record.maybe("reason", str, ""),
+        met=None if record.fields.get("met") is None else _target_met(record.part("met")),
+        **{key: record.maybe(key, str) for key in ("to", "job", "user")},
     )
 
 
-def _target_met(record: Mapping[str, Any], where: str) -> TargetMet | None:
-    found = _optional(record, "met", dict, where, None)
-    if found is None:
-        return None
-    own: dict[str, Any] = {key: _get(found, key, str, where) for key in _TEXTS_OF_MET}
-    own |= {key: float(_get(found, key, _NUMBER, where)) for key in ("target", "value")}
+def _target_met(found: _Record) -> TargetMet:
+    own: dict[str, Any] = {key: found.get(key, str) for key in ("metric", "objective", "time")}
+    own |= {key: float(found.get(key, _NUMBER)) for key in ("target", "value")}
     return TargetMet(**own)
-
-
-_TEXTS_OF_MET = ("metric", "objective", "time")
 
 
 _LONGEST_QUEUE = 200
 
-_SHARES = ("asked", "had")
-"""What a turn that is a share of the time says of a container's share of GPUs."""
-
-_NUMBER = (int, float)
+_OF_PERIOD = ("period_s", "asked", "had")
+"""What a turn that is a share of the time says of it, and of a container's share of GPUs."""
 
 _LIMITS = tuple(map(written_name, LIMITS))
 
 
-def _turn(record: Mapping[str, Any], where: str) -> Settings:
-    found = _get(record, "set", dict, where)
-    group, turn = _get(found, "group", int, where), _get(found, "turn_s", _NUMBER, where)
+def _turn(found: _Record) -> Settings:
+    group, turn = found.get("group", int), found.get("turn_s", _NUMBER)
     if not 0 <= group < 2**31 or not 0 < turn < 2**31:
-        raise DataError(f"{where}: a turn is a group from 0 and turn_s of more than 0 seconds")
-    queue = _optional(found, "queue", str, where, "")
+        raise found.fault("a turn is a group from 0 and turn_s of more than 0 seconds")
+    queue, period = found.maybe("queue", str, ""), found.maybe("period_s", _NUMBER)
     if len(queue) > _LONGEST_QUEUE or not queue.isprintable():
-        raise DataError(f"{where}: a queue's name is at most {_LONGEST_QUEUE} printable characters")
-    period = _optional(found, "period_s", _NUMBER, where, None)
+        raise found.fault(f"a queue's name is at most {_LONGEST_QUEUE} printable characters")
     if period is not None and (not queue or not turn <= period < 2**31):
-        raise DataError(f"{where}: a period is of turns on a GPU, and no shorter than the turn")
-    of_period = ("period_s", *_SHARES) if period is not None else ()
-    numbers = _given(**{name: _optional(found, name, _NUMBER, where, None) for name in of_period})
+        raise found.fault("a period is of turns on a GPU, and no shorter than the turn")
+    of_period = _OF_PERIOD if period is not None else ()
+    numbers = _given(**{name: found.maybe(name, _NUMBER) for name in of_period})
     own = {"group": group, "turn_s": float(turn), **_given(queue=queue or None)}
     return cast(Settings, own | {name: float(value) for name, value in numbers.items()})
 
 
-def _settings(record: Mapping[str, Any], key: str, where: str) -> Settings:
-    settings: dict[str, Any] = _optional(record, key, dict, where, {})
+def _settings(record: _Record, key: str) -> Settings:
+    settings: dict[str, Any] = record.maybe(key, dict, {})
     for name, value in settings.items():
         if name not in _LIMITS:
-            raise DataError(f"{where}: unknown setting {name!r}; known: {', '.join(_LIMITS)}")
+            raise record.fault(f"unknown setting {name!r}; known: {', '.join(_LIMITS)}")
         if value is None and name != WEIGHT:
             continue
         if name == "cpuset":
             if not isinstance(value, str) or not value:
-                raise DataError(f"{where}: cpuset is not a list of CPUs: {value!r}")
+                raise record.fault(f"cpuset is not a list of CPUs: {value!r}")
         elif isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < 2**63:
-            raise DataError(f"{where}: {name} is not a positive number: {value!r}")
+            raise record.fault(f"{name} is not a positive number: {value!r}")
     return cast(Settings, {known_name(name): value for name, value in settings.items()})
 
 
@@ -358,39 +363,22 @@ _HEAD = {"policy": str, "at": str, "params": dict, "input": dict, "gain": str, "
 """What a plan may say in its first record, and the types of that."""
 
 
-def _plan(
-    head: Mapping[str, Any], actions: tuple[Action, ...], end: Mapping[str, Any], where: str
-) -> Plan:
-    return Plan(
-        **{key: _optional(head, key, kind, where, kind()) for key, kind in _HEAD.items()},
-        next_s=_seconds(head, "next_s", where),
-        actions=actions,
-        state=_optional(end, "state", dict, where, {}),
-        classes=_classes(head, where),
-        is_live=head.get("live") is True,
-        lease_s=_seconds(head, "lease_s", where),
-        covers=_ids(head, "covers", where),
-    )
-
-
-def _ids(head: Mapping[str, Any], key: str, where: str) -> tuple[str, ...] | None:
-    found = _optional(head, key, list, where, None)
-    if found is not None and not all(isinstance(one, str) for one in found):
-        raise DataError(f"{where}: missing or wrong {key!r}")
-    return None if found is None else tuple(found)
-
-
-def _seconds(head: Mapping[str, Any], key: str, where: str) -> float | None:
-    found = _optional(head, key, _NUMBER, where, None)
-    if found is not None and not 0 <= found < 2**63:
-        raise DataError(f"{where}: {key} is not a number of seconds: {str(found)[:30]}")
-    return None if found is None else float(found)
-
-
-def _classes(head: Mapping[str, Any], where: str) -> Mapping[str, Mapping[str, str]]:
-    """Return the jobs' classes by host."""
-    classes: dict[str, Any] = _optional(head, "classes", dict, where, {})
+def _plan(head: _Record, actions: tuple[Action, ...], end: _Record) -> Plan:
+    covers = head.maybe("covers", list)
+    if covers is not None and not all(isinstance(one, str) for one in covers):
+        raise head.fault("missing or wrong 'covers'")
+    classes = head.maybe("classes", dict, {})
     for host in classes:
-        for job in (jobs := _get(classes, host, dict, where)):
-            _get(jobs, job, str, where)
-    return classes
+        jobs = _Record(classes, head.where).part(host)
+        for job in jobs.fields:
+            jobs.get(job, str)
+    return Plan(
+        **{key: head.maybe(key, kind, kind()) for key, kind in _HEAD.items()},
+        next_s=head.seconds("next_s"),
+        actions=actions,
+        state=end.maybe("state", dict, {}),
+        classes=classes,
+        is_live=head.fields.get("live") is True,
+        lease_s=head.seconds("lease_s"),
+        covers=None if covers is None else tuple(covers),
+    )
