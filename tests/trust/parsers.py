@@ -21,6 +21,7 @@ from hypothesis import strategies as st
 
 from dltools.apply.migrate.migration import MigrationFiles, first_header
 from dltools.bounded_reading import read_lines, read_whole
+from dltools.cli.plan import targets_file
 from dltools.cli.report.loading import read_job_table
 from dltools.engine.docker.streams import EntrySplitter
 from dltools.engine.interface import Network
@@ -229,7 +230,7 @@ PARSERS: dict[str, Parser] = {
     "labels": Parser(_labels, ()),
     "notation": Parser(_words, ()),
     "workload": Parser(_workload),
-    "targets": Parser(lambda data: targets.read_targets_file(_text(data), "x")),
+    "targets": Parser(lambda data: targets_file.read_targets_file(_text(data), "x")),
     "endpoint": Parser(_endpoint, ()),
     "http": Parser(_http, (OSError, http.client.HTTPException, ValueError)),
     "tensorboard": Parser(_file("/x/events.out.tfevents.1"), ()),

@@ -21,6 +21,7 @@ from dltools.cli.exits import Exit, print_message, unbroken
 from dltools.cli.formats import RecordFormat
 from dltools.cli.input_streams import Source, open_recording
 from dltools.cli.plan.sample_stream import Account, Merged, Samples, with_warnings
+from dltools.cli.plan.targets_file import GivenLabels, read_targets_file
 from dltools.cli.policies import (
     allowed_plugins,
     assign,
@@ -37,7 +38,6 @@ from dltools.plan.outcome.records import dump_close, dump_plan, load_plans
 from dltools.plan.planner import Planner
 from dltools.plan.policy import registry
 from dltools.plan.policy.parameters import build
-from dltools.plan.signals.targets import read_targets_file
 from dltools.text import listed
 
 if TYPE_CHECKING:
@@ -52,8 +52,6 @@ _WHOLE_COLLECTION = 100
 """Plans of a stream after which all memory is searched for garbage, and not the newest alone."""
 _WIDE = 140
 """Columns from which the table shows signals and predictions apart."""
-Targets = list[tuple[str, dict[str, str]]]
-"""Labels by patterns of container names."""
 
 
 def run_request(request: Request) -> None:
@@ -227,13 +225,13 @@ def load_policy(name: str) -> Policy:
     return policy
 
 
-def load_targets(file: Path | None) -> Targets:
+def load_targets(file: Path | None) -> GivenLabels:
     """Return what a targets file says. Raises `ConfigError`."""
     return [] if file is None else read_targets_file(bounded_reading.read_text(file), str(file))
 
 
 def make_planner(
-    request: Request, policy: Policy, saved: Mapping[str, Any] | None, targets: Targets
+    request: Request, policy: Policy, saved: Mapping[str, Any] | None, targets: GivenLabels
 ) -> Planner:
     """Return a planner with the request's parameters, which continues from a saved state. Raises
     `ConfigError` and `DataError`."""

@@ -5,12 +5,13 @@ import math
 import pytest
 from helpers.observed_rows import container, node, point
 
+from dltools.cli.plan.targets_file import read_targets_file
 from dltools.errors import ConfigError
 from dltools.observations.table import to_table
 from dltools.plan.planner import Planner
 from dltools.plan.policy.tradl import TRADL
 from dltools.plan.realisation.mode import RealisationOptions
-from dltools.plan.signals.targets import NONE, Targets, parse, read_targets_file
+from dltools.plan.signals.targets import NONE, Targets, parse
 
 
 def of(**labels: str) -> Targets:
