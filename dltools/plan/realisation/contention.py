@@ -39,13 +39,12 @@ class Contention:
     """What was found on a crowded host.
 
     `since`: since when it is crowded (microseconds), None where it is not. `paused_at`: since when
-    those that wait are paused, None while they are not; `why`; `ahead`: the part of its best rate
-    that the first job kept although others waited.
+    those that wait are paused, None while they are not; `ahead`: the part of their best rate that
+    the first jobs kept although others waited.
     """
 
     since: int | None = None
     paused_at: int | None = None
-    why: str = ""
     ahead: float = 0.0
 
     def look_s(self, now: int, newest: int) -> float:
@@ -66,7 +65,9 @@ class Contention:
             return ordered
         is_even = self.paused_at == now
         mode = Mode.WEIGHT if is_even else Mode.ROTATE
-        return replace(ordered, mode=mode, why=self.why, is_even=is_even)
+        kept = f"the first do at most {100 * self.ahead:.0f} % of their best rate"
+        why = f"{kept} although others wait: pause these"
+        return replace(ordered, mode=mode, why=why, is_even=is_even)
 
     def measured(self, jobs: Iterable[Job], now: int, others: float | None = None) -> Contention:
         """Return what the paces of a crowded host's jobs show.
@@ -81,12 +82,9 @@ class Contention:
         if self.paused_at is not None or not (may_pause and is_patient):
             return self
         first = [job for job in jobs if job.use.cpu.is_held_back is not False]
-        kept = {job.id: part for job in first if (part := _kept_ahead(job)) is not None}
-        ahead = sum(kept.values()) / len(kept) if kept else 1.0
-        if ahead >= AHEAD:
-            return self
-        kept_by = _what_is_kept(ahead, [busy_threads(job) for job in first if job.id in kept])
-        return Contention(self.since, now, f"{kept_by} although others wait: pause these", ahead)
+        kept = [part for job in first if (part := _kept_ahead(job)) is not None]
+        ahead = sum(kept) / len(kept) if kept else 1.0
+        return self if ahead >= AHEAD else Contention(self.since, now, ahead)
 
 
 def is_measured(jobs: Iterable[Job]) -> bool:
@@ -123,14 +121,3 @@ def _kept_ahead(job: Job) -> float | None:
     """Return the part of its best rate that a job keeps while it goes first, None if unknown."""
     pace = job.progress.pace
     return None if pace is None else pace.part_of_best(pace.ahead)
-
-
-def _what_is_kept(part: float, threads: Sequence[int]) -> str:
-    """Say what part of their best rate jobs of so many threads keep in the mean: 2 jobs of 2
-    threads do at most 41 % of their best rate."""
-    least, most = min(threads), max(threads)
-    span = f"{least}" if least == most else f"{least} to {most}"
-    if len(threads) == 1:
-        return f"1 job of {span} threads does at most {100 * part:.0f} % of its best rate"
-    jobs = f"{len(threads)} jobs of {span} threads"
-    return f"{jobs} do at most {100 * part:.0f} % of their best rate"

@@ -302,20 +302,26 @@ class RecordedHost:
 
     def _set_wake_time(self, container: ContainerHistory) -> None:
         """Note when a job reports for the first or second time, when it meets its target, and when
-        what it reports shows it to be another thing than it was."""
-        points, progress = self.samples.points.get(container.id, {}), container.progress
-        started, targets = container.use.started or 0, progress.targets
+        another metric, or its first step or epoch, may show it to be another thing than it was."""
+        progress, started = container.progress, container.use.started or 0
+        targets, is_counted = progress.targets, progress.is_counted
         unmet = targets.final if progress.met_first is not None else targets.first
-        times = _role_may_change_at(container, points)
-        if progress.reports < 2:
-            known = (series.times[-1] for series in progress.metrics.values() if series.times)
-            since = max(started, max(known, default=-1) + 1)
-            times += [time for found in points.values() for time in _first_since(found, since)]
-        elif self.requirements.targets and unmet is not None and progress.met_final is None:
-            found = points.get(targets.metric or "", Points())
-            rest = zip(found.times[found.at :], found.values[found.at :], strict=True)
-            met = (t for t, value in rest if t >= started and targets.meets(value, unmet))
-            times += islice(met, 1)
+        looks = self.requirements.targets and progress.met_final is None
+        times: list[int] = []
+        for name, points in self.samples.points.get(container.id, {}).items():
+            is_new = progress.reports < 2 or name not in progress.metrics
+            target = unmet if looks and name == targets.metric else None
+            if is_counted and not is_new and target is None:
+                continue
+            first = bisect.bisect_left(points.times, started, points.at)
+            news = (
+                time
+                for at, time in enumerate(points.times[first:], first)
+                if is_new
+                or (target is not None and targets.meets(points.values[at], target))
+                or not (is_counted or (points.steps[at] is None and _epoch(points, at) is None))
+            )
+            times += islice(news, 1)
         self.wake_times.pop(container.id, None)
         if times:
             self.wake_times[container.id] = min(times)
@@ -324,30 +330,6 @@ class RecordedHost:
 def _is_restarted(before: int | None, started: int | None) -> bool:
     """Tell whether a container has started anew, by both times, None where one is unknown."""
     return bool(before and started) and before != started
-
-
-def _first_since(points: Points, time: int) -> list[int]:
-    """Return the time of the first point that is to be read and not earlier, if there is one."""
-    first = bisect.bisect_left(points.times, time, points.at)
-    return points.times[first : first + 1]
-
-
-def _role_may_change_at(container: ContainerHistory, points: Mapping[str, Points]) -> list[int]:
-    """Return when a job reports another metric, or its first step or epoch: what it is may follow
-    from these."""
-    times: list[int] = []
-    for name, found in points.items():
-        first = bisect.bisect_left(found.times, container.use.started or 0, found.at)
-        if name not in container.progress.metrics:
-            times += found.times[first : first + 1]
-        if not container.progress.is_counted:
-            counted = (
-                time
-                for at, time in enumerate(found.times[first:], first)
-                if found.steps[at] is not None or _epoch(found, at) is not None
-            )
-            times += islice(counted, 1)
-    return times
 
 
 def _newest(spans: Iterable[tuple[Points, int, int]], name: str, before: _N | None) -> _N | None:

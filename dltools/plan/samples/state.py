@@ -29,9 +29,11 @@ VERSION = 3
 
 @dataclass(frozen=True, slots=True)
 class SavedState:
-    """The newest time read (microseconds), what the policy remembers, the hosts, and the rows that
-    are `pending`, as text."""
+    """The state of a planner: its version, the policy, the newest time read (microseconds), what
+    the policy remembers, the hosts, and the rows that are `pending`, as text."""
 
+    v: int
+    policy: str
     newest: int | None
     memory: State
     hosts: Mapping[str, RecordedHost]
@@ -53,8 +55,9 @@ def save(
 ) -> dict[str, Any]:
     """Return the state of a planner of a policy as JSON values."""
     rows = to_table(sorted(pending.to_pylist(), key=itemgetter("host")))  # whatever came first
-    saved = SavedState(newest, memory, hosts, encode(rows).decode())
-    return {"v": VERSION, "policy": policy, **to_json(saved)}
+    found = SavedState(VERSION, policy, newest, memory, hosts, encode(rows).decode())
+    saved: dict[str, Any] = to_json(found)
+    return saved
 
 
 def load(saved: Mapping[str, Any], policy: str) -> SavedState:
@@ -68,8 +71,7 @@ def load(saved: Mapping[str, Any], policy: str) -> SavedState:
     if saved.get("policy") != policy:
         raise DataError(f"the state is of policy {saved.get('policy')!r}, not {policy!r}")
     try:
-        rest = {name: one for name, one in saved.items() if name not in ("v", "policy")}
-        found: SavedState = from_json(SavedState, rest)
+        found: SavedState = from_json(SavedState, saved)
     except (KeyError, TypeError, ValueError, OverflowError, RecursionError) as error:
         raise DataError(f"damaged state: {type(error).__name__}: {error}") from error
     for name, host in found.hosts.items():

@@ -78,7 +78,7 @@ def _fitted(first: float, last: float, levels: Sequence[float]) -> Curve:
     voters = (
         (at, mean - slope * SHAPES[at].mean, slope, weights[at]) for at, slope in slopes.items()
     )
-    return Curve(first, last, levels[-1], math.sqrt(best / (KNOTS - 3)), tuple(voters))
+    return Curve(first, last, levels[-1], tuple(voters))
 
 
 def _usable(works: Sequence[float], values: Sequence[float]) -> list[tuple[float, float]]:
@@ -122,14 +122,13 @@ Voter = tuple[int, float, float, float]
 class Curve:
     """A fitted curve.
 
-    `first` and `last` are the work (CPU seconds) of the history's ends, `level` its newest median,
-    `noise` the residual standard deviation on the grid; the first of `voters` fits best.
+    `first` and `last` are the work (CPU seconds) of the history's ends, `level` its newest median;
+    the first of `voters` fits best.
     """
 
     first: float
     last: float
     level: float
-    noise: float
     voters: tuple[Voter, ...]
 
     def __post_init__(self) -> None:

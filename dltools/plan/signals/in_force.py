@@ -117,10 +117,9 @@ class Owner:
         """Return the owner of a container when it is first seen on a host of so many CPUs, and
         nothing tells whose its limits are: its quota and its CPU list are taken for the owner's."""
         quota, cpuset = present["cpus"], present["cpuset"]
-        is_bounded = quota is not None and quota < cpus
-        is_listed = cpuset is not None and count_cpus(cpuset) < cpus
-        theirs = replace(self, cpus=quota if is_bounded else None, is_known=True)
-        return replace(theirs, cpuset=cpuset if is_listed else None)
+        own_quota = quota if quota is not None and quota < cpus else None
+        own_list = cpuset if cpuset is not None and count_cpus(cpuset) < cpus else None
+        return replace(self, cpus=own_quota, cpuset=own_list, is_known=True)
 
     def after_plan(self, setting: Mapping[str, Any]) -> Owner:
         """Return what is known of an owner after a plan has set this."""

@@ -118,7 +118,7 @@ EXP = next(k for k, one in enumerate(SHAPES) if one.kind is Family.EXP and one.r
 
 def curve(*voters: Voter, level: float = 1.0) -> Curve:
     """A curve over the CPU seconds 100 to 300."""
-    return Curve(100.0, 300.0, level, 0.0, voters)
+    return Curve(100.0, 300.0, level, voters)
 
 
 def lines(*falls: tuple[float, float]) -> Curve:
