@@ -26,6 +26,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from dltools.labels import METRIC
 from dltools.notation.times import MICRO
@@ -111,10 +112,9 @@ class Dqoes:
         waiting = _waiting(host)
         room = 1 - _least_of_waiting(host) * len(waiting)
         if parameters.gain == "direct":
-            new = direct_shares(models, parameters.alpha, room)
+            shares, note = direct_shares(models, parameters.alpha, room)
         else:
-            new = exchanged_shares(models, parameters.beta, trim=parameters.trim)
-        shares, note = new.shares, new.note
+            shares, note = exchanged_shares(models, parameters.beta, trim=parameters.trim)
         allocations = {job.id: Allocation(None, "-", _why_left_alone(job)) for job in host.jobs}
         is_free = _is_free(host, cluster, models)
         if models and waiting:
@@ -362,8 +362,7 @@ class Model:
         return 0.0 if self.latency is None else self.target - self.latency
 
 
-@dataclass(frozen=True, slots=True)
-class NewShares:
+class NewShares(NamedTuple):
     """The new shares by job id, and a note for the whole host."""
 
     shares: dict[str, float]
