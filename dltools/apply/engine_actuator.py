@@ -180,6 +180,7 @@ class EngineActuator:
         )
         for one in results:
             self.hands_off.end_foreign(one.container_id)
+        self.hands.lower()
         return results
 
     def release(self, on_result: OnResult = _ignore) -> None:

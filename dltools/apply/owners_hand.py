@@ -15,7 +15,7 @@ from functools import partial
 
 from dltools.apply.original_settings import foreign_settings
 from dltools.apply.refusals import FOREIGN, PAUSED_ELSEWHERE, SIGNALLED, UPDATED, has_processes
-from dltools.apply.settings_update import OwnersOwn, SettingsUpdate
+from dltools.apply.settings_update import OwnersOwn, Raised, SettingsUpdate
 from dltools.apply.turn_order import Turn
 from dltools.apply.turns import Rotation
 from dltools.engine.event_feed import EventFeed
@@ -82,7 +82,6 @@ class OwnSettings:
         self._journal = journal
         self._update = update
         self._seen: dict[str, LocatedContainer] = {}
-        self._raised: dict[str, tuple[float, float]] = {}  # from which weight, to which
         self._before: dict[str, Limits] = {}
         self._later: dict[str, Limits] = {}
 
@@ -102,9 +101,26 @@ class OwnSettings:
         own = self._weight_beside_others(container_id, _weight(entry.settings))
         if present is None or present >= own or present not in is_ours:
             return
-        self._raised[container_id] = present, own
+        if self._journal.add_ours(container_id, {"weight": own}):
+            self._update.raised[container_id] = Raised(present, own, _weight(entry.settings))
+            self._write_weight(located, own)
+            if self._journal.find(container_id) is None:  # it was restored meanwhile
+                self._write_weight(located, _weight(entry.settings))
+
+    def lower(self, ids: Iterable[str]) -> None:
+        """Give containers the weight again that they had before it was raised, for somebody who has
+        left since."""
+        for id_ in ids:
+            located, raised = self._seen.get(id_), self._update.raised.get(id_)
+            is_raised = located is not None and self._update.has_raised(located)
+            self._update.raised.pop(id_, None)  # first: it may be raised again at once
+            if located is not None and raised is not None and is_raised:
+                is_changed = self._journal.find(id_) is not None
+                self._write_weight(located, raised.before if is_changed else raised.own)
+
+    def _write_weight(self, located: LocatedContainer, weight: float) -> None:
         with suppress(OSError):
-            limit_files.write_settings(located, {"weight": own})
+            limit_files.write_settings(located, {"weight": weight})
 
     def give(self, container_id: str) -> None:
         """Give a container its own settings, if it has those of dl-apply."""
@@ -114,12 +130,11 @@ class OwnSettings:
                 return
             located = self._located(container_id)
             made, present = self._update.made_in(located), settings_in_force(located)
-            was, raised = self._raised.pop(container_id, (0.0, 0.0))
-            if raised and present.get("weight") == raised:
-                present["weight"] = was
-            foreign = foreign_settings(
-                self._update.engine, located, entry, [made, {"weight": raised}]
-            )
+            foreign = foreign_settings(self._update.engine, located, entry, [made])
+            if self._update.has_raised(located):
+                present["weight"] = self._update.raised[container_id].before
+                foreign -= {"weight"}
+            self._update.raised.pop(container_id, None)
             own = only(entry.settings, entry.names - foreign)
             if "weight" in own:
                 own["weight"] = self._weight_beside_others(container_id, own["weight"])
@@ -152,7 +167,7 @@ class OwnSettings:
 
     def forget(self, container_id: str) -> None:
         """Want nothing more of a container."""
-        for known in (self._seen, self._raised, self._before, self._later):
+        for known in (self._seen, self._before, self._later):
             known.pop(container_id, None)
 
     def _located(self, container_id: str) -> LocatedContainer:
@@ -303,7 +318,7 @@ class Hands:
 
     def heed(self) -> None:
         """Do what people at work on containers need, by what has been heard since the last call."""
-        rotation = self._rotation
+        rotation, raised = self._rotation, set(self._update.raised)
         self._take_events()
         for one in self._hands_off.take_new():
             rotation.drop(one.container_id, one.why)
@@ -316,6 +331,7 @@ class Hands:
             self._own.give(id_)
         for id_ in self._at_work - at_work:
             self._own.take_back(id_)
+        self._own.lower(raised - at_work)
         if at_work != self._at_work:
             rotation.look()
         self._at_work = at_work
@@ -393,7 +409,7 @@ class Hands:
         """Tell whether somebody is at work in a container. Then it gets what a plan wants of it
         later."""
         id_ = located.container.id
-        if id_ in self._at_work:
+        if id_ in self._at_work or self._update.has_raised(located):
             self._own.defer(id_, wanted)
             return True
         self._in_turns.pop(id_, None)
@@ -422,6 +438,10 @@ class Hands:
         """Want nothing more of a container."""
         self._update.forget(container_id)
         self._own.forget(container_id)
+
+    def lower(self) -> None:
+        """Give restored containers their own weight that were raised meanwhile."""
+        self._own.lower(set(self._update.raised))
 
     def release(self) -> None:
         """Want nothing more of all containers that were changed, until the next plan."""

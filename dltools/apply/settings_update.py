@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 from dltools.apply.original_settings import (
     Originals,
@@ -77,6 +77,15 @@ def compare(
     return replace(found, status=Status.PLANNED, after=as_found({**before, **wanted}))
 
 
+class Raised(NamedTuple):
+    """The weights of a container that was raised as soon as somebody entered it: before, since, and
+    its owner's."""
+
+    before: float
+    since: float
+    own: float
+
+
 @dataclass(slots=True)
 class OwnersOwn:
     """The settings that a container has for now for its owner's sake, and when that run of it began
@@ -91,7 +100,7 @@ class SettingsUpdate:
     """Changes settings of one engine's containers, after recording what they were. `made` are the
     settings that this run has made for plans, by container; none where a change has failed since.
     `own` are those that a container has for now for its owner's sake, `asked` those that the engine
-    was asked for last."""
+    was asked for last. `raised` is what another thread notes, before it writes that weight."""
 
     def __init__(self, engine: Engine, locator: Locator, originals: Originals) -> None:
         self.engine = engine
@@ -100,6 +109,7 @@ class SettingsUpdate:
         self.made: dict[str, Settings] = {}
         self.own: dict[str, OwnersOwn] = {}
         self.asked: dict[str, Settings] = {}
+        self.raised: dict[str, Raised] = {}
         self._started: dict[str, str] = {}  # when that run of a container began for which `made` is
 
     def foreign(
@@ -117,6 +127,8 @@ class SettingsUpdate:
         if own and not is_told and (own.is_on_record or own.started == container.started_text):
             known = [made, own.settings]
         found = foreign_settings(self.engine, located, entry, known, is_told=is_told)
+        if self.has_raised(located):
+            found -= {"weight"}
         if (
             not self.engine.tells_hands
             or located.cgroup_version != 1
@@ -127,6 +139,11 @@ class SettingsUpdate:
         asked, recorded = self.asked.get(id_, {}), recorded_settings(located)
         names = (asked.keys() & entry.names) - names_in_files(self.engine, located)
         return found | unknown_settings(recorded, [asked], names, located.usable_cpus)
+
+    def has_raised(self, located: LocatedContainer) -> bool:
+        """Tell whether a container has the weight to which it was raised."""
+        raised, directory = self.raised.get(located.container.id), located.controller("cpu")
+        return raised is not None and directory is not None and directory.weight() == raised.since
 
     def apply(self, found: Result, located: LocatedContainer, wanted: Limits) -> Result:
         """Apply a plan's settings to a container and return what became of it."""
@@ -185,7 +202,7 @@ class SettingsUpdate:
 
     def forget(self, container_id: str) -> None:
         """Want nothing more of a container."""
-        for settings in (self.made, self.own, self.asked, self._started):
+        for settings in (self.made, self.own, self.asked, self.raised, self._started):
             settings.pop(container_id, None)
 
     def _try(self, found: Result, located: LocatedContainer, wanted: Limits) -> Result:

@@ -7,6 +7,7 @@ for.
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -74,6 +75,13 @@ class Entry:
         """The names of the settings that dl-apply has set; all, where that cannot be told."""
         return set(self.ours[-1] if self.ours else self.settings)
 
+    def with_ours(self, newer: Iterable[Limits]) -> Entry:
+        """Return the entry with newer settings of ours besides. Older ones stay for a while: the
+        engine may yet carry out what a run asked for that was killed since."""
+        last = self.ours[-1] if self.ours else {}
+        ours = (*self.ours, *(Limits(**{**last, **one}) for one in newer))
+        return replace(self, ours=ours[-_MOST_OURS:])
+
     def with_state_of(self, newer: Entry) -> Entry:
         """Return the entry with the state of a newer one, if the newer one has a state and this
         entry has none for the container's present run."""
@@ -84,10 +92,14 @@ class Entry:
 
 
 class Journal(Records[Entry]):
-    """The entries in one directory."""
+    """The entries in one directory. Threads of a run may change them side by side."""
 
     record_type = Entry
     what = "journal entry"
+
+    def __init__(self, directory: Path) -> None:
+        super().__init__(directory)
+        self._lock = threading.Lock()
 
     def add(self, entry: Entry) -> bool:
         """Add the entry of a container that has none, and tell whether that was so.
@@ -95,19 +107,28 @@ class Journal(Records[Entry]):
         An entry that has no state of the container's present run gets that of the new one, and any
         gets the new one's lease and settings of ours. Raises `OutputError`.
         """
-        known = self.find(entry.container_id)
-        if known is not None:
-            # The engine may yet carry out what a run asked for that was killed since.
-            last = known.ours[-1] if known.ours else {}
-            newer = (Limits(**{**last, **one}) for one in entry.ours)
-            ours = (*known.ours, *newer)[-_MOST_OURS:]
-            entry = replace(
-                known.with_state_of(entry), leased_by=entry.leased_by, ours=ours, until=entry.until
-            )
-            if entry == known:
-                return False
-        self.write(entry)
+        with self._lock:
+            known = self.find(entry.container_id)
+            if known is not None:
+                newest = known.with_state_of(entry).with_ours(entry.ours)
+                entry = replace(newest, leased_by=entry.leased_by, until=entry.until)
+            if entry != known:
+                self.write(entry)
         return known is None
+
+    def add_ours(self, container_id: str, settings: Limits) -> bool:
+        """Add settings that are about to be made to the entry of a container, and tell whether it
+        has one. Raises `DataError` and `OutputError`."""
+        with self._lock:
+            known = self.find(container_id)
+            if known is not None:
+                self.write(known.with_ours([settings]))
+        return known is not None
+
+    def remove(self, record: Entry) -> None:
+        """Remove an entry, if it is there."""
+        with self._lock:
+            super().remove(record)
 
     def lease(self, entries: Iterable[Entry], run: ApplyRun = UNKNOWN_RUN, until: str = "") -> None:
         """Let changes end with a run, or at a time (RFC 3339); without either they are kept. Raises

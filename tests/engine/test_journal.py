@@ -101,3 +101,13 @@ def test_a_journal_that_cannot_be_trusted_hides_the_owners_of_all(tmp_path) -> N
     assert "a link, which is not followed" in str(found[ID])
     assert found[OTHER] == Limits(cpus=0.5, weight=2048.0, cpuset="0")
     assert OwnersJournals([tmp_path / "theirs"], recorded_limits).read([]) == {}
+
+
+def test_what_is_about_to_be_set_is_ours_where_there_is_an_entry(tmp_path) -> None:
+    add(tmp_path, ours=({"weight": 2048.0}, {"weight": 2.0}))
+    journal = Journal(tmp_path / "journal")
+    assert journal.add_ours(ID, Limits(weight=4096.0))
+    entry = journal.find(ID)
+    assert entry is not None and [one["weight"] for one in entry.ours] == [2048.0, 2.0, 4096.0]
+    assert not journal.add_ours(OTHER, Limits(weight=4096.0))
+    assert journal.find(OTHER) is None

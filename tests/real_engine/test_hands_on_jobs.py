@@ -5,12 +5,14 @@ import signal
 import subprocess
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from typing import Any
 
 import pytest
 from docker.errors import APIError
 from helpers.containers import Job, api, eventually, on_every_cpu, plan_for
+from helpers.examples import repeated
 from helpers.pipes import give
 from helpers.tools import Tools, complaint, records
 from real_engine.conftest import row_of
@@ -220,6 +222,24 @@ def test_a_command_in_a_job_is_not_held_back(run, tool) -> None:
         eventually(lambda: job.kernel_weight, lambda weight: weight < 20)
         ended(process)
     assert sorted(took)[-2] < 2 * alone + 0.5  # of one the end and the next one's begin may meet
+
+
+def test_short_commands_beside_plans_are_taken_for_nobody_s_change(run, tool) -> None:
+    job, other = run(SPIN, name="job"), run(SPIN, name="other")
+    before, errors = job.kernel_weight, set()
+    with applying(tool, lowered(job, first=other, most=8192.0)) as process:
+        with ThreadPoolExecutor(1) as pool:
+            commands = [pool.submit(run_in, job, "true") for _ in range(repeated(20, 60))]
+            while not all(command.done() for command in commands):
+                plans = [
+                    plan_for(one, {"weight": weight}) for weight in (30, 2) for one in (job, other)
+                ]
+                errors |= {one["error"] for one in say(process, b"".join(plans)) if "error" in one}
+        assert FOREIGN not in errors
+        eventually(lambda: job.kernel_weight, lambda weight: weight < 40)
+        assert FOREIGN.encode() not in ended(process)
+    tool("dl-apply", "--undo")
+    assert job.kernel_weight == before
 
 
 def test_what_a_plan_wants_meanwhile_comes_after(run, tool) -> None:
