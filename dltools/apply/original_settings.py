@@ -16,7 +16,12 @@ from typing import Any
 from dltools.engine.interface import Engine, LocatedContainer, Original, SetsLimits, needed
 from dltools.engine.journal import Entry, Journal
 from dltools.engine.limits import limit_files
-from dltools.engine.limits.cpu_limits import current_settings, recorded_settings, settings_in_force
+from dltools.engine.limits.cpu_limits import (
+    current_settings,
+    recorded_settings,
+    settings_in_force,
+    settings_then,
+)
 from dltools.engine.runs import UNKNOWN_RUN, ApplyRun
 from dltools.notation.cpu_weights import DEFAULT_CPU_WEIGHT
 from dltools.notation.limits import CPU_LIMITS, Limits, differs, only
@@ -117,7 +122,7 @@ def foreign_settings(
     before is there no more, so that an owner may have set just that again. `is_told`: the engine
     has told that somebody changes settings: then it was not systemd that put a quota back.
     """
-    if located.container.is_task:
+    if located.container.service.is_task:
         return set()
     has_ended = bool(entry.kernel) and located.controller("cpu") is None
     is_recorded = engine.capabilities.keeps and not located.container.files_only
@@ -125,7 +130,7 @@ def foreign_settings(
         return set()  # version 2 has weights of its own: a record does not tell them apart
     present, is_lost = settings_in_force(located), has_ended or not is_recorded
     lost = frozenset(CPU_LIMITS) if is_lost else limit_files.names_in_files(engine, located)
-    recorded = recorded_settings(located, engine.recorded(entry.fields))
+    recorded = settings_then(engine, located, entry.fields)
     resets = [only(one, lost) for one in (entry.settings, recorded)]
     names, made = present.keys() & entry.names, {name for one in known for name in one}
     if is_lost or (engine.cgroup_driver == "systemd" and not is_told):
@@ -166,7 +171,7 @@ def is_restored(
     if entry.kernel and not is_partial and not limit_files.are_original(located, entry.kernel):
         return False
     recorded = recorded_settings(located)
-    original = recorded_settings(located, engine.recorded(entry.fields))
+    original = settings_then(engine, located, entry.fields)
     if located.cgroup_version == 2:  # many shares stand for one weight there
         recorded["weight"] = original["weight"]
     if names is None or not is_partial:
@@ -186,7 +191,7 @@ def restore(
     if names is not None and _has_others(located, entry, names):
         original = entry.settings
         if located.controller("cpu") is None:  # the record alone counts, and has its own scale
-            original = {**original, **recorded_settings(located, engine.recorded(entry.fields))}
+            original = {**original, **settings_then(engine, located, entry.fields)}
         if settings := only(original, names):
             is_in_force = partial(are_in_force, engine, located, settings)
             needed(engine, SetsLimits).set_limits(located, settings, is_in_force)

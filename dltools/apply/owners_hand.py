@@ -89,10 +89,18 @@ class OwnSettings:
         """Keep in mind where a container is whose settings are changed."""
         self._seen[located.container.id] = located
 
-    def raise_weight(self, container_id: str) -> None:
-        """Give a container its own weight now, in the kernel's file, if it has less by dl-apply.
-        Any thread may call this: the one that calls `give` may be waiting for the answer of an
-        engine that gives none while a command begins in the container."""
+    def hear(self, wake: Callable[[], None], event: Event) -> None:
+        """Do what cannot wait until `give` is called, then call `wake`. The thread of the events
+        calls this: the one that calls `give` may be waiting for the answer of an engine that gives
+        none while a command begins in the container."""
+        try:
+            if event.hand in LASTS_S:
+                self._raise_weight(event.container_id)
+        finally:
+            wake()
+
+    def _raise_weight(self, container_id: str) -> None:
+        """Give a container its own weight now, in the kernel's file, if it has less by dl-apply."""
         located, entry = self._seen.get(container_id), self._journal.find(container_id)
         directory = located.controller("cpu") if located else None
         if located is None or directory is None or entry is None or "weight" not in entry.names:
@@ -247,6 +255,13 @@ class HandsOff:
             one = LeftAlone(engine.id, engine.host, container.id, container.name, why, started)
             self._records.write(one)
 
+    def leave_until_started(self, turn: Turn, why: str) -> None:
+        """Leave a container alone that has taken turns, until it is started again."""
+        why = f"{why}: left alone until it is started again"
+        self.names[turn.container_id, why] = turn.name
+        with suppress(GoneError, RefusedError):
+            self.leave(self._engine.inspect(turn.container_id), why)
+
     def end_foreign(self, container_id: str) -> None:
         """Where that is forced, leave a container alone no longer since somebody has changed it."""
         left = self._records.find(container_id) if self.is_forced else None
@@ -305,7 +320,7 @@ class Hands:
         self._in_turns: dict[str, Limits] = {}  # of those that take turns, when last set
         self._begun = time.time()
         self._feed: EventFeed | None = None
-        rotation.on_hand = self._leave_until_started
+        rotation.on_hand = hands_off.leave_until_started
 
     def attend(self, wake: Callable[[], None]) -> None:
         """Hear from the engine what people do, and do what they need. `wake` is called, in another
@@ -313,7 +328,7 @@ class Hands:
         engine = self._update.engine
         is_used = bool(self._update.originals.changed) or self._rotation.has_turns
         if self._feed is None and engine.tells_hands and is_used:
-            self._feed = EventFeed(engine, self._begun, partial(self._hear, wake))
+            self._feed = EventFeed(engine, self._begun, partial(self._own.hear, wake))
         self.heed()
 
     def heed(self) -> None:
@@ -335,14 +350,6 @@ class Hands:
         if at_work != self._at_work:
             rotation.look()
         self._at_work = at_work
-
-    def _hear(self, wake: Callable[[], None], event: Event) -> None:
-        """Do what cannot wait until `attend` is called. The thread of the events calls this."""
-        try:
-            if event.hand in LASTS_S:
-                self._own.raise_weight(event.container_id)
-        finally:
-            wake()
 
     def close(self) -> None:
         """Hear no more of the engine."""
@@ -369,7 +376,7 @@ class Hands:
                 self._hands_off.note_start(id_)
             elif event.hand == "signal":
                 self._rotation.drop(id_, SIGNALLED)
-            elif event.action == "update" and not self._update.engine.is_own(event):
+            elif event.action == "update" and not self._update.engine.requests.is_own(event):
                 with suppress(GoneError, RefusedError):
                     self._note_update(self._update.locator.find(id_))
 
@@ -415,12 +422,6 @@ class Hands:
         self._in_turns.pop(id_, None)
         self._own.see(located)
         return False
-
-    def _leave_until_started(self, turn: Turn, why: str) -> None:
-        why = f"{why}: left alone until it is started again"
-        self._hands_off.names[turn.container_id, why] = turn.name
-        with suppress(GoneError, RefusedError):
-            self._hands_off.leave(self._update.engine.inspect(turn.container_id), why)
 
     def _leave_to_others(self, container: Container) -> None:
         """Leave a container alone of which somebody else has changed settings, and restore what

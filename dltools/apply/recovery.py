@@ -41,7 +41,7 @@ from dltools.apply.refusals import FOREIGN, has_processes
 from dltools.apply.settings_update import read_back
 from dltools.engine.interface import Container, Engine, GoneError, LocatedContainer, RefusedError
 from dltools.engine.journal import Entry, Journal
-from dltools.engine.limits.cpu_limits import Locator, current_settings, recorded_settings
+from dltools.engine.limits.cpu_limits import Locator, current_settings, settings_then
 from dltools.engine.links import own_records
 from dltools.engine.pauses import set_state, unpause
 from dltools.engine.runs import UNKNOWN_RUN, ApplyRun
@@ -140,7 +140,7 @@ class _Undoing:
         gave no more, as the cgroup of a pod."""
         settings = entry.settings
         if entry.kernel and located.controller("cpu") is None:
-            settings = recorded_settings(located, self._engine.recorded(entry.fields))
+            settings = settings_then(self._engine, located, entry.fields)
         others = {n: one for n, one in found.before.items() if n not in names}
         wanted = only(settings, found.before.keys() & entry.settings.keys())
         return as_found({**wanted, **only(others, wanted)})

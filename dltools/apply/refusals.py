@@ -128,7 +128,8 @@ def unsettable(action: Action, container: Container) -> str | None:
     """Return why a container cannot have what an action would set, None if it can."""
     if action.op is not Op.UPDATE:
         return None
-    reasons = (container.unsettable[name] for name in action.set if name in container.unsettable)
+    impossible = container.refuses.limits
+    reasons = (impossible[name] for name in action.set if name in impossible)
     return "; ".join(dict.fromkeys(reasons)) or None
 
 

@@ -132,7 +132,7 @@ class SettingsUpdate:
         if (
             not self.engine.tells_hands
             or located.cgroup_version != 1
-            or container.is_task
+            or container.service.is_task
             or container.files_only
         ):
             return found
@@ -175,7 +175,7 @@ class SettingsUpdate:
         reset = unknown_settings(result.before, [made], names, located.usable_cpus)
         self.note_made(located, result.after)
         by_systemd = reset & names_in_files(self.engine, located)
-        who = "Swarm" if container.is_task else "systemd" if by_systemd else ""
+        who = "Swarm" if container.service.is_task else "systemd" if by_systemd else ""
         if not reset or not who or result.error:
             return result
         changed = " and ".join(written_name(name) for name in names if name in reset)

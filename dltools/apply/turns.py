@@ -133,7 +133,7 @@ class Rotation:
 
     def note_event(self, event: Event) -> None:
         """Take note of a pause or the end of one: whether it is our own."""
-        if event.action in ("pause", "unpause") and not self._engine.is_own(event):
+        if event.action in ("pause", "unpause") and not self._engine.requests.is_own(event):
             self._pauser.give_up(event.container_id)
             self.drop(event.container_id, PAUSED if event.action == "pause" else RESUMED)
 
@@ -265,6 +265,35 @@ class _Counters:
         return used
 
 
+class _Rescue:
+    """Thaws containers of one engine whose pause does not end."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+        self._locator = Locator(engine)
+        self._freezers: dict[str, Directory | None] = {}
+
+    def forget(self, id_: str) -> None:
+        """Forget a container, which may get another freezer."""
+        self._freezers.pop(id_, None)
+
+    @contextmanager
+    def thawing(self, id_: str) -> Iterator[None]:
+        """Thaw a container if the block takes too long. A command that begins to run in it may be
+        frozen half-way; then neither that one nor the engine goes on."""
+        if id_ not in self._freezers:
+            self._freezers[id_] = self._locator.find(id_).controller("freezer")
+        freezer = self._freezers[id_]
+        rescue = threading.Timer(_PAUSES_WITHIN_S, thaw_if_stuck, (self._engine, id_, freezer))
+        rescue.daemon = True
+        if freezer is not None:
+            rescue.start()
+        try:
+            yield
+        finally:
+            rescue.cancel()
+
+
 class _Pauser:
     """Pauses and unpauses containers of one engine. Those that leave the rotation are unpaused for
     good, unless somebody else has paused them, and their notes removed."""
@@ -274,8 +303,7 @@ class _Pauser:
         self._notes = notes
         self._noted: dict[str, tuple[Turn, TurnNote]] = {}
         self._paused: set[str] = set()  # when last seen
-        self._locator = Locator(engine)
-        self._freezers: dict[str, Directory | None] = {}
+        self._rescue = _Rescue(engine)
         self._held: set[str] = set()  # those that this run has paused, or may have
         self._on_their_way: set[str] = set()  # whose pause was asked for, and not answered
         self._leaving: list[Turn] = []
@@ -344,12 +372,12 @@ class _Pauser:
         self._note_pause(turn, time.time())
         self._paused.add(id_)  # even if the engine goes away before it answers
         self._held.add(id_)
-        repeats = self._engine.repeats
+        repeats = self._engine.requests.repeats
         try:
-            with self._thawed_in_time(id_):
+            with self._rescue.thawing(id_):
                 needed(self._engine, Pauses).pause(id_)
         except (GoneError, RefusedError):  # it has ended, or is paused already
-            if self._engine.repeats > repeats and is_paused(self._engine, id_):
+            if self._engine.requests.repeats > repeats and is_paused(self._engine, id_):
                 return True  # by the request that the engine has not answered
             self._paused.discard(id_)
             self._held.discard(id_)
@@ -359,22 +387,6 @@ class _Pauser:
             self._on_their_way.add(id_)
             raise
         return True
-
-    @contextmanager
-    def _thawed_in_time(self, id_: str) -> Iterator[None]:
-        """Thaw a container if the block takes too long. A command that begins to run in it may be
-        frozen half-way; then neither that one nor the engine goes on."""
-        if id_ not in self._freezers:
-            self._freezers[id_] = self._locator.find(id_).controller("freezer")
-        freezer = self._freezers[id_]
-        rescue = threading.Timer(_PAUSES_WITHIN_S, thaw_if_stuck, (self._engine, id_, freezer))
-        rescue.daemon = True
-        if freezer is not None:
-            rescue.start()
-        try:
-            yield
-        finally:
-            rescue.cancel()
 
     def unpause(self, turn: Turn) -> None:
         """Unpause a container that this run has paused. If the engine refuses, the next look tries
@@ -389,7 +401,7 @@ class _Pauser:
     def forget(self, turn: Turn) -> None:
         """Remove the note of a container that has ended or takes no more turns."""
         self._held.discard(turn.container_id)
-        self._freezers.pop(turn.container_id, None)
+        self._rescue.forget(turn.container_id)
         _, note = self._noted.pop(turn.container_id, (None, None))
         if note is not None:
             self._notes.remove(note)

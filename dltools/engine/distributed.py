@@ -124,7 +124,9 @@ def membership(
 
 def membership_at_start(container: Container) -> Membership | None:
     """Return the job that a container's environment and command at its start show."""
-    return _at_start(container.environ, tuple(container.command), container.network.is_shared)
+    return _at_start(
+        container.program.environ, tuple(container.program.command), container.network.is_shared
+    )
 
 
 @lru_cache(maxsize=1024)

@@ -1,12 +1,12 @@
 """What dltools needs of a container engine, and the values that go in and out.
 
-`Engine` is what each must have, and a public API; `SetsLimits`, `Pauses`, `Delivers` and `Moves`
-are parts that some have, which is asked by type. A member is a folder beside this file
-with a class of these; `docker/` is the first. `Capabilities` say what can be done with its
-containers as they are, so that dltools begins nothing that the engine would refuse. Only a member
-knows the words of its engine's API.
-Where others must keep some of them (in the journal, in the record of a migration), they are
-`Fields`, which they hand back unread.
+`Engine` is what each must have, and a public API; `SetsLimits`, `Pauses`, `Delivers`, `Moves` and
+`Services` (in `services.py`) are parts that some have, which `part` finds by type: an engine is a
+part itself, or has objects for its parts. A member is a folder beside this file; `docker/` is the
+first. `Capabilities` say what can be done with its containers as they are, so that dltools begins
+nothing that the engine would refuse. Only a member knows the words of its engine's API. Where
+others must keep some of them (in the journal, in the record of a migration), they are `Fields`,
+which they hand back unread.
 """
 
 from __future__ import annotations
@@ -19,7 +19,6 @@ from typing import Any, NamedTuple, Protocol, TypeVar, runtime_checkable
 
 from dltools.engine.cgroup import Cgroup
 from dltools.engine.cgroup_files import Directory, Usage
-from dltools.engine.services import ServiceManager
 from dltools.errors import DltoolsError
 from dltools.labels import ORIGIN, PREFIX
 from dltools.notation.limits import CPU_LIMITS, Limits, written_name
@@ -58,9 +57,9 @@ class Capabilities:
     def missing(self, one: Container | None = None) -> list[str]:
         """Return what cannot be done with one container, or any: limits as plans name them, pause,
         move."""
-        limits = self.limits - (one.unsettable.keys() if one else set())
+        limits = self.limits - (one.refuses.limits.keys() if one else set())
         missing = [written_name(name) for name in CPU_LIMITS if name not in limits]
-        missing += ["pause"] if (one and one.pause_refusal) or not self.pauses else []
+        missing += ["pause"] if (one and one.refuses.pause) or not self.pauses else []
         return missing if self.creates else [*missing, "move"]
 
 
@@ -100,59 +99,111 @@ class Mount(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Container:
-    """A container as its engine describes it.
+class Program:
+    """What a container was started with."""
 
-    `state` is created, running, paused, restarting, exited or dead. `started_text` is when it was
-    last started, in the engine's words: it tells one start from the next. `command` and `environ`
-    (as in a /proc/PID/environ) are those that it was started with, `user` whom its first process
-    runs as. `slot`: for a task of a service, what stays the same when the task moves. `ties`: why
-    it cannot move, in sentences. `pause_refusal`: why its engine must not pause it, "" if it may.
-    `unsettable`: limits that it cannot have, though others of its engine may, and why.
-    `files_only`: its limits are in the kernel's files alone, as no engine keeps a record of them,
-    or an update by its engine could cut off its GPU.
-    `cgroup_path` is that of its cgroup, "" where the path holds its id: such a cgroup is all that
-    there is of it, and has its limits, with no engine's record beside. `limit_fields` is for the
-    journal, `native` all that the engine has said.
-    """
+    command: Sequence[str] = ()
+    """The words of its command."""
+
+    environ: bytes = b""
+    """Its variables, as in a /proc/PID/environ."""
+
+    host_name: str = ""
+    """The host name that it sees."""
+
+    user: str = ""
+    """Whom its first process runs as, in the engine's words."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ending:
+    """How a container has ended; of one that runs it means nothing."""
+
+    time: datetime | None = None
+    exit_code: int | None = None
+
+    error: str = ""
+    """What the engine says has gone wrong."""
+
+
+@dataclass(frozen=True, slots=True)
+class OfService:
+    """The service of a container; all is "" where it has none."""
+
+    id: str = ""
+    name: str = ""
+
+    slot: str = ""
+    """What stays the same when the task moves."""
+
+    is_task: bool = False
+    """Whether the container is one of the service's tasks."""
+
+
+@dataclass(frozen=True, slots=True)
+class Refusals:
+    """What cannot be done with a container, and why, in sentences."""
+
+    move: tuple[str, ...] = ()
+
+    pause: str = ""
+    """Why its engine must not pause it, "" if it may."""
+
+    limits: Mapping[str, str] = field(default_factory=dict)
+    """By name those that it cannot have, though others of its engine may."""
+
+
+@dataclass(frozen=True, slots=True)
+class Container:
+    """A container as its engine describes it."""
 
     id: str
     name: str
     image: str = ""
+
     state: str = "running"
+    """created, running, paused, restarting, exited or dead."""
+
     pid: int = 0
+    """The number of its first process, 0 where none is known."""
+
     started: datetime | None = None
     labels: Mapping[str, str] = field(default_factory=dict)
     image_id: str = ""
+
     started_text: str = ""
-    finished: datetime | None = None
-    exit_code: int | None = None
-    error: str = ""
-    command: Sequence[str] = ()
-    environ: bytes = b""
-    host_name: str = ""
-    user: str = ""
+    """When it was last started, in the engine's words: it tells one start from the next."""
+
+    ended: Ending = Ending()
+    program: Program = Program()
     network: Network = Network()
     mounts: tuple[Mount, ...] = ()
-    service_id: str = ""
-    service: str = ""
-    slot: str = ""
-    is_task: bool = False
-    ties: tuple[str, ...] = ()
-    pause_refusal: str = ""
-    unsettable: Mapping[str, str] = field(default_factory=dict)
+    service: OfService = OfService()
+    refuses: Refusals = Refusals()
     has_gpu: bool = False
+
     files_only: bool = False
+    """Whether its limits are in the kernel's files alone, as no engine keeps a record of them, or
+    an update by its engine could cut off its GPU."""
+
     recorded: Limits = field(default_factory=Limits)
+    """The limits on the engine's record."""
+
     limit_fields: Fields = field(default_factory=dict)
+    """The same in the engine's words, for the journal."""
+
     native: Fields = field(default_factory=dict)
+    """All that the engine has said."""
+
     cgroup_path: str = ""
+    """That of its cgroup, "" where the path holds its id: such a cgroup is all that there is of
+    it, and has its limits, with no engine's record beside."""
 
     @property
     def origin(self) -> str:
         """The id of the first container of its job, or the slot of its service: what stays the same
         when the job moves."""
-        return self.slot or self.labels.get(ORIGIN) or self.id
+        return self.service.slot or self.labels.get(ORIGIN) or self.id
 
     @property
     def dltools_labels(self) -> dict[str, str]:
@@ -252,12 +303,27 @@ class Move(NamedTuple):
     grace_s: float
 
 
+class Requests:
+    """What this process has asked of an engine; here of one that tells nobody's changes."""
+
+    @property
+    def repeats(self) -> int:
+        """How many requests have been made again, as no answer had come: one that is refused then
+        may have been carried out before."""
+        return 0
+
+    def is_own(self, event: Event) -> bool:
+        """Tell whether an event comes of a request that was made here; once for each request."""
+        return False
+
+
 class Engine(Protocol):
     """A connection to one engine. Methods raise `UnavailableError` or `AccessError` if the engine
     does not answer, `GoneError` if it has no such container, and `RefusedError` if it refuses.
     Each method sets a state, so that it can be repeated.
 
-    A member derives from this class, and from the parts that it has.
+    A member derives from this class. It derives from the parts that it has as well, or names
+    objects for them.
     """
 
     id: str
@@ -278,24 +344,13 @@ class Engine(Protocol):
 
     capabilities: Capabilities = Capabilities(frozenset(), pauses=False, creates=False)
 
-    node_id: str = ""
-    """Its name in the cluster whose services it runs, "" for none."""
+    parts: Sequence[object] = ()
+    """What it can do beside this, each an object of a type below."""
 
-    services: ServiceManager | None = None
-    """The services of its cluster, where it manages them."""
+    requests: Requests = Requests()
 
     tells_hands: bool = False
     """Whether its events tell what people do to containers: pauses, signals, commands run there."""
-
-    @property
-    def repeats(self) -> int:
-        """How many requests have been made again, as no answer had come: one that is refused then
-        may have been carried out before."""
-        return 0
-
-    def is_own(self, event: Event) -> bool:
-        """Tell whether an event comes of a request that was made here; once for each request."""
-        return False
 
     # What there is
 
@@ -330,10 +385,6 @@ class Engine(Protocol):
         """Return the events between two times that the engine still remembers."""
         return []
 
-    def recorded(self, limit_fields: Fields) -> Limits:
-        """Return the limits for which the fields of a journal's entry stand."""
-        return {}
-
 
 class Original(NamedTuple):
     """The limits of a container before they were changed: the engine's `limit_fields`, and the
@@ -344,8 +395,8 @@ class Original(NamedTuple):
 
 
 @runtime_checkable
-class SetsLimits(Engine, Protocol):
-    """An engine that sets limits of containers. `limits/limit_files.py` has a base for those that
+class SetsLimits(Protocol):
+    """Sets limits of containers. `limits/limit_files.py` has a base for those that
     do so in the kernel's files, for all of their containers or for some."""
 
     def set_limits(
@@ -358,10 +409,14 @@ class SetsLimits(Engine, Protocol):
         """Set CPU limits. If there are several ways, try one after the other until `is_in_force`.
         With an `original`, the quota is to be the one then, and the files those then."""
 
+    def recorded(self, limit_fields: Fields) -> Limits:
+        """Return the limits for which the fields of a journal's entry stand."""
+        return {}
+
 
 @runtime_checkable
-class Pauses(Engine, Protocol):
-    """An engine that pauses containers."""
+class Pauses(Protocol):
+    """Pauses containers."""
 
     def pause(self, id_: str) -> None:
         """Freeze a container's processes."""
@@ -371,8 +426,8 @@ class Pauses(Engine, Protocol):
 
 
 @runtime_checkable
-class Delivers(Engine, Protocol):
-    """An engine that gives out files of containers."""
+class Delivers(Protocol):
+    """Gives out files of containers."""
 
     def archive(self, id_: str, path: str) -> Iterator[bytes]:
         """Return a file or folder of a container, running or not, as the chunks of a tar stream.
@@ -380,8 +435,12 @@ class Delivers(Engine, Protocol):
 
 
 @runtime_checkable
-class Moves(Engine, Protocol):
-    """An engine to which containers can move, and from which."""
+class Moves(Protocol):
+    """Creates, starts, stops and removes containers, so that they can move to an engine, and from
+    it."""
+
+    node_id: str = ""
+    """The engine's name in the cluster whose services it runs, "" for none."""
 
     def describe_move(self, container: Container, original: Fields, image: str) -> Move:
         """Return what must be known to move a container. `original` are the `limit_fields` that it
@@ -429,8 +488,13 @@ _CANNOT: Mapping[type, str] = {
 }
 
 
-def needed(engine: Engine, part: type[_Part]) -> _Part:
-    """Return an engine as one that has a part. Raises `UnableError` where it has not."""
-    if isinstance(engine, part):
-        return engine
-    raise UnableError(f"the engine of host {engine.host} cannot {_CANNOT[part]}")
+def part(engine: Engine, kind: type[_Part]) -> _Part | None:
+    """Return an engine's part of a type, None where it has none."""
+    return next((one for one in (engine, *engine.parts) if isinstance(one, kind)), None)
+
+
+def needed(engine: Engine, kind: type[_Part]) -> _Part:
+    """Return an engine's part of a type. Raises `UnableError` where it has none."""
+    if (found := part(engine, kind)) is not None:
+        return found
+    raise UnableError(f"the engine of host {engine.host} cannot {_CANNOT[kind]}")

@@ -49,8 +49,8 @@ def _events(now: Container, before: Container | None) -> Iterator[Event]:
     if has_started:
         yield _event(now, "start", now.started)
     if now.state in _ENDED and (was_live or has_started):
-        finished = now.finished or datetime.now(UTC)
-        if now.error == _OUT_OF_MEMORY:
+        finished = now.ended.time or datetime.now(UTC)
+        if now.ended.error == _OUT_OF_MEMORY:
             yield _event(now, "oom", finished)
         yield _event(now, "exit", finished)
     if before and was_live and now.state in _LIVE and now.state != before.state:
@@ -67,7 +67,7 @@ def _removal(before: Container) -> Iterator[Event]:
 def _event(one: Container, action: str, at: datetime | None = None) -> Event:
     """Return an event, whose time is known or is now."""
     nanos = round(at.timestamp() * 1e9) if at else None
-    code = one.exit_code if action == "exit" else None
+    code = one.ended.exit_code if action == "exit" else None
     return Event(one.id, one.name, action, at or datetime.now(UTC), nanos, code, one.labels)
 
 

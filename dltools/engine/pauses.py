@@ -31,8 +31,8 @@ def why_no_pause(container: Container, member: Membership | None = None) -> str:
     with the others of its job where all are known to be on its host. That cannot be known where
     nobody says how many there are, or which.
     """
-    if container.pause_refusal:
-        return container.pause_refusal
+    if container.refuses.pause:
+        return container.refuses.pause
     if longest_pause_s(container.labels) == 0:
         return NEVER
     if may_pause(container.labels):
@@ -41,7 +41,7 @@ def why_no_pause(container: Container, member: Membership | None = None) -> str:
         member = membership_at_start(container)
     if member is None:
         return ""
-    has_name = member.job or container.service or JOB in container.labels
+    has_name = member.job or container.service.name or JOB in container.labels
     return "" if has_name and member.containers is not None else ELSEWHERE
 
 

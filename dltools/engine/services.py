@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import NamedTuple, Protocol
+from typing import NamedTuple, Protocol, runtime_checkable
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,8 +50,10 @@ class Node(NamedTuple):
     is_forbidden_by: Callable[[str], bool]
 
 
-class ServiceManager(Protocol):
-    """A manager's view of the services of a cluster. Methods raise as `Engine`'s do."""
+@runtime_checkable
+class Services(Protocol):
+    """The services of a cluster, which its manager shows and changes: a part of an engine. Methods
+    raise as `Engine`'s do."""
 
     def service(self, id_: str) -> Service:
         """Return one service, by id or name."""

@@ -150,7 +150,7 @@ class RoleWatch:
         if said := roles.by_word(rules.said(container.name, labels), labels):
             return said
         signs = Signs(
-            interactive_program(container.command) or processes.program,
+            interactive_program(container.program.command) or processes.program,
             container.network.ports,
             processes.runtimes,
             has_gpu,

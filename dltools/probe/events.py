@@ -44,8 +44,8 @@ def _exit_row(engine: Engine, run: Run) -> Row:
     found = _row(datetime.now(UTC), engine.host, run.id, run.name, "exit", None)
     with suppress(DltoolsError):
         now = engine.inspect(run.id)
-        found["time"] = now.finished or found["time"]
-        found["exit_code"] = now.exit_code if now.state == "exited" else None
+        found["time"] = now.ended.time or found["time"]
+        found["exit_code"] = now.ended.exit_code if now.state == "exited" else None
     return found
 
 

@@ -95,6 +95,30 @@ class _Fault(NamedTuple):
     until: float
 
 
+@dataclass(slots=True)
+class _News:
+    """What an engine's events have told since it was asked for all. `exited`: ids that it may list
+    as running for a moment. `listed_at`: when it was asked (s, monotonic)."""
+
+    is_stale: bool = True
+    listed_at: float = 0.0
+    started: set[str] = field(default_factory=set)
+    exited: set[str] = field(default_factory=set)
+    removed: set[str] = field(default_factory=set)
+
+    def note(self, action: str, id_: str) -> None:
+        if not action:
+            return
+        if action == "start":
+            self.started.add(id_)
+            self.exited.discard(id_)
+        elif action == "exit":
+            self.exited.add(id_)
+        elif action == "remove":
+            self.removed.add(id_)
+        self.is_stale = True
+
+
 class Inventory:
     """The containers of one engine. Methods raise the errors of `Engine`."""
 
@@ -117,12 +141,8 @@ class Inventory:
         self._just_stopped: list[Watched] = []
         self._mounts = cgroup.mounts()
         self.shared_cgroups = host.shared_cgroups((), self._mounts)
-        self._is_stale = True
-        self._listed_at = 0.0
-        self._started: set[str] = set()  # ids from events
-        self._removed: set[str] = set()
+        self._news = _News()
         self._faults: dict[str, _Fault] = {}  # by id, of what the engine cannot describe
-        self._exited: set[str] = set()  # the engine may list them as running for a moment
 
     @property
     def all(self) -> Iterable[Watched]:
@@ -132,25 +152,16 @@ class Inventory:
 
     def expire(self) -> None:
         """Ask the engine at the next `refresh`."""
-        self._is_stale = True
+        self._news.is_stale = True
 
     def distrust(self) -> None:
         """Inspect every container at the next `refresh`, because events may have been lost."""
-        self._started |= self.running.keys()
-        self._is_stale = True
+        self._news.started |= self.running.keys()
+        self._news.is_stale = True
 
     def note_event(self, action: str, id_: str) -> None:
         """Record an event. It may be called from any thread."""
-        if not action:
-            return
-        if action == "start":
-            self._started.add(id_)
-            self._exited.discard(id_)
-        elif action == "exit":
-            self._exited.add(id_)
-        elif action == "remove":
-            self._removed.add(id_)
-        self._is_stale = True
+        self._news.note(action, id_)
 
     def take_stopped(self) -> list[Watched]:
         """Return the containers that have stopped since the last call."""
@@ -159,20 +170,20 @@ class Inventory:
 
     def refresh(self) -> None:
         """Bring the inventory up to date."""
-        now = time.monotonic()
-        is_fresh = not self._is_stale and now - self._listed_at < _RELIST_S
+        now, news = time.monotonic(), self._news
+        is_fresh = not news.is_stale and now - news.listed_at < _RELIST_S
         if self.is_followed and is_fresh:
             return
-        self._is_stale, self._listed_at = False, now
-        started = set(self._started)
+        news.is_stale, news.listed_at = False, now
+        started = set(news.started)
         labels, names = self._filters.get("label", ()), self._filters.get("name", ())
         try:
             listed = {one.id: one for one in self._engine.containers(labels, names)}
         except RefusedError as error:
-            self._is_stale = True
+            news.is_stale = True
             raise UnavailableError(f"the engine lists no containers: {error}") from error
-        self._exited &= listed.keys()
-        for id_ in tuple(self._exited):
+        news.exited &= listed.keys()
+        for id_ in tuple(news.exited):
             listed.pop(id_, None)
         self._put_aside(self.running.keys() - listed.keys())
         self._forget_removed()
@@ -182,7 +193,7 @@ class Inventory:
                 self._watch(found)
             elif found is not None:
                 self._put_up_with(listed[id_], found)
-        self._started -= started
+        news.started -= started
         for id_ in self.running.keys() & listed.keys():
             _update(self.running[id_], listed[id_])
         groups = [watched.cgroup for watched in self.running.values() if watched.cgroup]
@@ -197,8 +208,8 @@ class Inventory:
                 watched.cgroup.files.close()
 
     def _forget_removed(self) -> None:
-        while self._removed:
-            watched = self._stopped.pop(self._removed.pop(), None)
+        while self._news.removed:
+            watched = self._stopped.pop(self._news.removed.pop(), None)
             for source in watched.sources.all if watched else ():
                 source.close()
 
@@ -239,7 +250,7 @@ class Inventory:
         `UnavailableError` where the engine is away altogether."""
         self._engine.containers()
         self._faults[listed.id] = fault
-        self._is_stale = True  # it is asked for again
+        self._news.is_stale = True  # it is asked for again
         if listed.id not in self.running:
             container = Container(listed.id, listed.name, state=listed.state)
             self.running[listed.id] = Watched(container, None, None)

@@ -7,7 +7,7 @@ first all entries so far, then new ones as they come.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
@@ -94,7 +94,6 @@ class LogSource(ProgressSource):
         extractor_gap: str | None = None,
     ) -> None:
         self._extractor_gap = self.gap = extractor_gap
-        self._is_local = engine.is_local
         self._reader = LogReader(engine, container)
         self._stamp = b""  # of the present entry
         self._points_of = PointReader(extractor, lambda _line, _points: self._stamp)
@@ -110,7 +109,7 @@ class LogSource(ProgressSource):
     @property
     def may_wait(self) -> bool:
         """Whether the next reading asks an engine on another machine."""
-        return not self._is_local and not self._reader.is_connected
+        return not self._reader.is_local and not self._reader.is_connected
 
     def read(self, now: float, since: float) -> list[TimedPoint]:
         """Return the points of the log, or of its new lines."""
@@ -192,7 +191,7 @@ class LogSource(ProgressSource):
         found = self._points(entries, time.time() - since)
         if not self._is_followed:
             for stamp, point in self._points_of.likely():
-                found += self._timed(stamp, point)
+                found += _timed(stamp, point, self._complain)
         return found
 
     def _points(self, entries: Sequence[bytes], seconds: float) -> list[TimedPoint]:
@@ -212,18 +211,8 @@ class LogSource(ProgressSource):
                 break
             self._stamp = stamp
             for of, point in self._points_of.tagged(text):
-                found += self._timed(of, point)
+                found += _timed(of, point, self._complain)
         return found
-
-    def _timed(self, stamp: bytes, point: Point) -> list[TimedPoint]:
-        """Return a point with the time of its line, nothing for one that does not count."""
-        if not stamp:
-            return []
-        try:
-            return [TimedPoint(moment(stamp), point)]
-        except ValueError:
-            self._complain("lines without a time stamp are left out")
-            return []
 
     @contextmanager
     def _faults_told(self) -> Iterator[None]:
@@ -241,6 +230,17 @@ class LogSource(ProgressSource):
     def _complain(self, message: str) -> None:
         gap = f"logs: {message}"[:_LONGEST_GAP]
         self.gap = "; ".join(filter(None, (self._extractor_gap, gap)))
+
+
+def _timed(stamp: bytes, point: Point, complain: Callable[[str], None]) -> list[TimedPoint]:
+    """Return a point with the time of its line, nothing for one that does not count."""
+    if not stamp:
+        return []
+    try:
+        return [TimedPoint(moment(stamp), point)]
+    except ValueError:
+        complain("lines without a time stamp are left out")
+        return []
 
 
 class _Again:
@@ -312,6 +312,11 @@ class LogReader:
         """Whether more came since the last reading than is kept in memory."""
 
     @property
+    def is_local(self) -> bool:
+        """Whether the engine is on this machine."""
+        return self._engine.is_local
+
+    @property
     def is_connected(self) -> bool:
         """Whether there is a connection; it may have ended."""
         return self._flow is not None
@@ -358,7 +363,7 @@ class LogReader:
             return False
         stamp = self._last.stamp
         at = moment(stamp).timestamp() if stamp else self._since
-        if self._engine.is_local and at > time.time() + _AHEAD_S:
+        if self.is_local and at > time.time() + _AHEAD_S:
             self.skip()
             return True
         self.close()

@@ -108,31 +108,12 @@ class PointTimes:
                 self._start += shift
                 self._know_year(shift)
             else:
-                self._know_year(self._shift_to(stamp))
+                self._know_year(_shift(self._newest, stamp, self._had_month))
         if is_first:
             self._start = stamp
         self._has_stamps = True
         self._newest, self._is_new = stamp, True
         self._had_month = self._stamps.has_month
-
-    def _shift_to(self, stamp: datetime) -> timedelta:
-        """Return the offset of the stamps without a year to the first stamp with a year."""
-        before = self._newest
-        if before is None:
-            return timedelta()
-        if self._had_month:
-            try:
-                moved = before.replace(year=stamp.year)
-            except ValueError:  # 29 February
-                moved = before + timedelta(days=365 * (stamp.year - before.year))
-            if moved - stamp > timedelta(days=1):
-                moved -= timedelta(days=365)
-        else:
-            clock: time = before.timetz()
-            moved = datetime.combine(stamp.date(), clock)
-            if moved - stamp > _LATE:
-                moved -= timedelta(days=1)
-        return moved - before
 
     def _know_year(self, shift: timedelta) -> None:
         """Set the times that waited for a year."""
@@ -207,6 +188,26 @@ class PointTimes:
                 except OverflowError:
                     at = self._last
             self._settle(found, at)
+
+
+def _shift(before: datetime | None, stamp: datetime, has_month: bool) -> timedelta:
+    """Return the offset of stamps without a year, of which `before` is the newest, to the first
+    stamp with a year. `has_month`: whether `before` had a month."""
+    if before is None:
+        return timedelta()
+    if has_month:
+        try:
+            moved = before.replace(year=stamp.year)
+        except ValueError:  # 29 February
+            moved = before + timedelta(days=365 * (stamp.year - before.year))
+        if moved - stamp > timedelta(days=1):
+            moved -= timedelta(days=365)
+    else:
+        clock: time = before.timetz()
+        moved = datetime.combine(stamp.date(), clock)
+        if moved - stamp > _LATE:
+            moved -= timedelta(days=1)
+    return moved - before
 
 
 _LOOKED_AT = 80

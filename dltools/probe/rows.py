@@ -17,7 +17,7 @@ from dltools.engine.cgroup import Cgroup
 from dltools.engine.cgroup_files import CpuUsage, MemoryUsage, Transfer, Usage, network_bytes
 from dltools.engine.distributed import Membership, membership_at_start
 from dltools.engine.gpu_access import share_at_start
-from dltools.engine.interface import Container, Engine
+from dltools.engine.interface import Container, Engine, SetsLimits, part
 from dltools.engine.journal import OwnersJournals
 from dltools.engine.pauses import why_no_pause
 from dltools.engine.scales import asked_weight
@@ -75,7 +75,7 @@ def container_row(
         "state": container.state,
         "started_at": container.started,
         "labels": json.dumps(labels, sort_keys=True) if labels else None,
-        "gpu_share_at_start": share_at_start(container.environ) or None,
+        "gpu_share_at_start": share_at_start(container.program.environ) or None,
         "gap": gap,
     }
     if group is None:
@@ -158,7 +158,7 @@ def user_columns(container: Container, user_from: str) -> Row:
     label."""
     said = container.labels.get(USER, "").strip()
     if not said and user_from == CONTAINER_USER:
-        said = container.user.partition(":")[0]
+        said = container.program.user.partition(":")[0]
         said = "" if said in _ROOT else said
     elif not said and user_from:
         said = container.labels.get(user_from.removeprefix(LABEL_USER), "").strip()
@@ -207,10 +207,10 @@ def _name(container: Container, member: Membership, given: Mapping[str, int]) ->
     """Return the name of a member's job, "" for none. `given`: by meeting address, the number of
     containers of this host that name it."""
     meeting = _meeting(container, member)
-    is_own = member.host == container.host_name and given[meeting] == 1
-    if not container.service or (member.job and not (member.host and is_own)):
+    is_own = member.host == container.program.host_name and given[meeting] == 1
+    if not container.service.name or (member.job and not (member.host and is_own)):
         return meeting
-    return printable(f"swarm/{container.service}")[:_LONGEST]
+    return printable(f"swarm/{container.service.name}")[:_LONGEST]
 
 
 def _meeting(container: Container, member: Membership) -> str:
@@ -230,7 +230,9 @@ class OwnerColumns:
 
     def __init__(self, state_directories: Sequence[Path], engine: Engine) -> None:
         """Read nothing yet. dl-apply keeps its journal in the state directories."""
-        self._journal = OwnersJournals(state_directories, engine.recorded)
+        able = part(engine, SetsLimits)
+        recorded = able.recorded if able else lambda _: Limits()
+        self._journal = OwnersJournals(state_directories, recorded)
         self._cpus = engine.cpus
         self._before: Mapping[str, Limits | str] = {}
 

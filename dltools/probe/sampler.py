@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 import threading
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
@@ -210,12 +210,11 @@ class _HostSampler:
         self._engine = engine
         self._options = options
         self._begun = time.time()
-        self._is_followed = self._has_window = False
+        self._has_window = False
         self._pending: list[Row] = []  # read, and not yet in a sample
         self._lapse: str | None = None  # what is missing of this sample's events
         self._watches_again = 0.0  # when they may be watched again
-        self._ran: dict[str, Run] = {}  # before the engine was away
-        self._is_back = False  # and its events have had time to come
+        self._missed = _MissedExits()
         self._inventory = Inventory(engine, options.filters, options.pattern)
         self._counters = Counters(
             engine, options.state_directories, options.roles, options.user_from
@@ -235,7 +234,7 @@ class _HostSampler:
 
     def follow(self) -> None:
         """From now on watch events and read only new log lines: for a stream of samples."""
-        self._is_followed = self._inventory.is_followed = True
+        self._inventory.is_followed = True
         hold_files()
         self._events.follow(self._begun)
 
@@ -247,9 +246,7 @@ class _HostSampler:
         self._engine.containers()
         running = [watched.container for watched in self._inventory.running.values()]
         runs = [Run(one.id, one.name, one.started) for one in running]
-        for run in (*runs, *self._events.begun()):
-            self._ran.setdefault(run.id, run)
-        self._is_back = False
+        self._missed.note((*runs, *self._events.begun()))
         self._inventory.distrust()
         for watched in self._inventory.all:
             for source in watched.sources.all:
@@ -273,7 +270,7 @@ class _HostSampler:
         self._inventory.refresh()
         self._read_last_points()
         self._pending += self._new_events()
-        self._add_missed_exits()
+        self._pending += self._missed.rows(self._inventory, self._events)
         self._read_progress()
         counters = self._counters.read(self._inventory)
         counters[0]["probe_cpu_seconds"] = time.process_time()
@@ -294,7 +291,7 @@ class _HostSampler:
         `UnavailableError` if it does not answer, `UnableError` if it tells no events."""
         self._lapse = None
         try:
-            if self._is_followed:
+            if self._inventory.is_followed:
                 return self._events.take()
             return self._events.past(self._since, time.time())
         except UnableError:
@@ -302,25 +299,12 @@ class _HostSampler:
         except DltoolsError as error:
             self._lapse = f"events: {error}"
         now = time.monotonic()
-        if self._is_followed and now >= self._watches_again:
+        if self._inventory.is_followed and now >= self._watches_again:
             self._watches_again = now + _WATCH_AGAIN_S
             self.resume()
         else:
             self._inventory.expire()
         return []
-
-    def _add_missed_exits(self) -> None:
-        """Add the exits, without events, of containers that ran before the engine was away."""
-        if not self._is_back:
-            self._is_back = True
-            return
-        while self._ran:
-            id_, before = self._ran.popitem()
-            watched = self._inventory.running.get(id_)
-            if (watched is None or _has_restarted(watched.container, before)) and (
-                row := self._events.missed_exit(before)
-            ):
-                self._pending.append(row)
 
     @property
     def _since(self) -> float:
@@ -360,7 +344,7 @@ class _HostSampler:
 
     def _due(self, only_windows: bool) -> list[_Due]:
         """Return the sources to read now."""
-        has_window = self._is_followed or self._has_window
+        has_window = self._inventory.is_followed or self._has_window
         return [
             _Due(watched, source)
             for watched in self._inventory.all
@@ -377,6 +361,32 @@ class _HostSampler:
             progress_row(one.time, self._engine.host, container.id, container.name, one.point)
             for one in found
         ]
+
+
+class _MissedExits:
+    """Exits, without events, of containers that ran before their engine was away."""
+
+    def __init__(self) -> None:
+        self._ran: dict[str, Run] = {}
+        self._is_back = False  # the engine, and its events have had time to come
+
+    def note(self, runs: Iterable[Run]) -> None:
+        """Take note of what ran when the engine went away."""
+        for run in runs:
+            self._ran.setdefault(run.id, run)
+        self._is_back = False
+
+    def rows(self, inventory: Inventory, events: EventStream) -> Iterator[Row]:
+        """Yield the rows of those that run no more, or anew, once events have had time to come."""
+        if not self._is_back:
+            self._is_back = True
+            return
+        while self._ran:
+            id_, before = self._ran.popitem()
+            watched = inventory.running.get(id_)
+            has_ended = watched is None or _has_restarted(watched.container, before)
+            if has_ended and (row := events.missed_exit(before)):
+                yield row
 
 
 def _has_restarted(container: Container, before: Run) -> bool:

@@ -13,7 +13,7 @@ from helpers.journal_entries import journal_entry
 from helpers.located_containers import on_version_1, on_version_2
 
 from dltools.apply.original_settings import Originals, foreign_settings, is_restored, restore
-from dltools.engine.interface import Capabilities, Engine, LocatedContainer
+from dltools.engine.interface import Capabilities, Engine, LocatedContainer, SetsLimits, needed
 from dltools.engine.journal import Entry, Journal
 from dltools.engine.limits.cpu_limits import Locator
 from dltools.engine.runs import ApplyRun
@@ -336,7 +336,7 @@ def test_on_version_2_the_shares_are_those_that_give_the_weight(
         sent.append(fields["CpuShares"])
         (tmp_path / "cpu.weight").write_text({512: "20\n"}[fields["CpuShares"]])
 
-    monkeypatch.setattr(engine, "update", update)
+    monkeypatch.setattr(needed(engine, SetsLimits), "update", update)
     restore(engine, there, entry)
     assert sent == [512]
     assert (tmp_path / "cpu.max").read_text() == "max 100000"

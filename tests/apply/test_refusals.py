@@ -15,6 +15,7 @@ from helpers.located_containers import container
 from dltools.apply.engine_actuator import EngineActuator
 from dltools.apply.refusals import FOREIGN, GONE, Rules, has_processes, is_own, missing, refusal
 from dltools.apply.turns import Rotation
+from dltools.engine.docker.changes import DockerLimits
 from dltools.engine.docker.engine import DockerEngine
 from dltools.engine.journal import Journal
 from dltools.plan.outcome.records import Plan, Result, Status
@@ -143,18 +144,18 @@ def test_force_also_overrides_what_the_plan_expects(act) -> None:
 
 def test_a_change_that_was_cut_short_is_dl_apply_s_own(act, fake_engine, monkeypatch) -> None:
     """Before the change was made, or after: both are known beforehand."""
-    update = DockerEngine.update
+    update = DockerLimits.update
     for cut_before in (True, False):
 
-        def cut(self: DockerEngine, id_: str, settings: Any, first: bool = cut_before) -> None:
+        def cut(self: DockerLimits, id_: str, settings: Any, first: bool = cut_before) -> None:
             if not first:
                 update(self, id_, settings)
             raise KeyboardInterrupt
 
-        monkeypatch.setattr(DockerEngine, "update", cut)
+        monkeypatch.setattr(DockerLimits, "update", cut)
         with pytest.raises(KeyboardInterrupt):
             act(plan_of(action({"cpus": 1.2 + cut_before})))
-        monkeypatch.setattr(DockerEngine, "update", update)
+        monkeypatch.setattr(DockerLimits, "update", update)
         assert statuses(act(plan_of(action({"cpus": 2.5 + cut_before})))) == ["applied"]
     assert fake_engine.host_config["CpuQuota"] == 250_000
 

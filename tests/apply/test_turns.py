@@ -14,6 +14,7 @@ from dltools.apply.turn_order import Turn
 from dltools.apply.turns import Rotation
 from dltools.engine import patience
 from dltools.engine.docker.engine import DockerEngine
+from dltools.engine.interface import Pauses, needed
 from dltools.engine.runs import ApplyRun
 from dltools.engine.turn_notes import TurnNotes
 from dltools.errors import UnavailableError
@@ -88,7 +89,8 @@ def test_a_pause_on_its_way_when_a_signal_comes_is_undone_too(
     rotation, fake, engine, monkeypatch, replace_sleep, signal
 ) -> None:
     """The engine has read the request, and carries it out after the first unpause."""
-    pause, looks = engine.pause, []
+    able = needed(engine, Pauses)
+    pause, looks = able.pause, []
 
     def interrupted(_: str) -> None:
         raise signal
@@ -98,7 +100,7 @@ def test_a_pause_on_its_way_when_a_signal_comes_is_undone_too(
         if len(looks) == 2:
             pause("b")
 
-    monkeypatch.setattr(engine, "pause", interrupted)
+    monkeypatch.setattr(able, "pause", interrupted)
     replace_sleep(patience, look)
     with pytest.raises(signal):
         rotation.set_turns(turns("a", "b"))

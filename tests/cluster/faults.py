@@ -28,7 +28,9 @@ from helpers.moves import order
 from helpers.tools import command, environment, records
 
 from dltools.engine.docker.engine import DockerEngine, connect
+from dltools.engine.interface import part
 from dltools.engine.registry import host_address
+from dltools.engine.services import Services
 from dltools.plan.outcome.records import Plan, dump_plan
 
 NO_PLAN = dump_plan(Plan("test", "", {}, {}, None, ())).encode()
@@ -98,7 +100,7 @@ class Job:
             nodes[1].train("job", str(folder), "--restart=always", script=TRAINING)
         eventually(lambda: len(self.trace()) > 2)
         if is_service:
-            swarm = DockerEngine(connect(host_address(nodes[0].url))).services
+            swarm = part(DockerEngine(connect(host_address(nodes[0].url))), Services)
             assert swarm is not None
             swarm.change("job", constraints=[])
         self.id = nodes[1]("ps", "-q", "--no-trunc")

@@ -11,7 +11,9 @@ from helpers.moves import goes_on, order
 from helpers.tools import Tools, records
 
 from dltools.engine.docker.engine import DockerEngine, connect
+from dltools.engine.interface import part
 from dltools.engine.registry import host_address
+from dltools.engine.services import Services
 
 Trace = Callable[[], list[int]]
 
@@ -51,7 +53,7 @@ def constraints(manager: Node) -> str:
 def place(nodes: list[Node]) -> None:
     """Take back the constraint by which a service has started on a node. The docker command would
     start the task anew: it changes more of the service."""
-    swarm = DockerEngine(connect(host_address(nodes[0].url))).services
+    swarm = part(DockerEngine(connect(host_address(nodes[0].url))), Services)
     assert swarm is not None
     swarm.change("job", constraints=[])
 

@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 import pytest
 
 from dltools.engine.cri.cri_engine import CriEngine
-from dltools.engine.interface import Container, Event
+from dltools.engine.interface import Container, Ending, Event
 from dltools.engine.looked_events import changes
 from dltools.errors import UnavailableError
 
@@ -25,9 +25,7 @@ def life(
         id_,
         state="exited" if finished else "running" if started else "created",
         started=datetime.fromtimestamp(started, UTC) if started else None,
-        finished=datetime.fromtimestamp(finished, UTC) if finished else None,
-        exit_code=code,
-        error=why,
+        ended=Ending(datetime.fromtimestamp(finished, UTC) if finished else None, code, why),
     )
 
 

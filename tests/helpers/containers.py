@@ -14,7 +14,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from dltools.engine.interface import Container, Engine
+from dltools.engine.docker.changes import DockerLimits
+from dltools.engine.interface import Container, Engine, needed
 from dltools.notation.times import format_time
 from dltools.plan.outcome.records import Action, Op, Plan, dump_plan
 from dltools.plan.realisation.settings import Settings
@@ -94,6 +95,10 @@ class Job:
 
     def inspect(self) -> Container:
         return self.engine.inspect(self.id)
+
+    def record(self, fields: dict[str, Any]) -> None:
+        """Have fields changed on the engine's record, as its own command does."""
+        needed(self.engine, DockerLimits).update(self.id, fields)
 
     @property
     def shown_cpus(self) -> float:

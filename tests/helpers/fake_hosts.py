@@ -17,8 +17,7 @@ from helpers.tar_archives import archive
 from dltools.apply.migrate.migration import Migration, MigrationFiles
 from dltools.apply.migrate.migrator import Migrator
 from dltools.apply.migrate.mover import Mover
-from dltools.engine.docker.configuration import NO_RESTART, look_body
-from dltools.engine.docker.engine import DockerEngine
+from dltools.engine.docker.moves import NO_RESTART, DockerMoves
 from dltools.engine.interface import (
     ALL_CAPABILITIES,
     Container,
@@ -50,6 +49,9 @@ class Fault(StrEnum):
     LOST_BEFORE = "no connection"
     LOST_AFTER = "the answer is lost"
     REFUSED = "refused"
+
+
+_DOCKER = DockerMoves.__new__(DockerMoves)  # what it describes needs no engine
 
 
 @dataclass
@@ -134,7 +136,7 @@ class World:
         self.now += seconds
 
 
-class FakeHost(Moves, Delivers):
+class FakeHost(Engine, Moves, Delivers):
     """An engine with the methods that a migration needs."""
 
     is_local = False
@@ -186,10 +188,10 @@ class FakeHost(Moves, Delivers):
         return container(raw, id=one.id, name=one.name, image="image", labels=one.labels)
 
     def describe_move(self, container: Container, original: Mapping[str, Any], image: str) -> Move:
-        return DockerEngine.describe_move(cast("DockerEngine", self), container, original, image)
+        return _DOCKER.describe_move(container, original, image)
 
     def describe_look(self, container: Container, image: str) -> Mapping[str, Any]:
-        return look_body(container, image)
+        return _DOCKER.describe_look(container, image)
 
     def create(self, name: str, body: Mapping[str, Any]) -> str:
         def work() -> str:

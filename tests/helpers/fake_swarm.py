@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
-from typing import Any, cast
+from typing import Any
 
 from helpers.fake_hosts import CHECKPOINT, FakeHost, World
 
@@ -35,13 +35,11 @@ class SwarmWorld(World):
             one.state = "running"
         self.manager.tasks[0]["Status"]["State"] = "running"
         for host in self.hosts.values():
-            cast("SwarmNode", host).services = Swarm(self.manager)
+            host.parts = (Swarm(self.manager),)
 
 
 class SwarmNode(FakeHost):
     """A host that is a node of the Swarm; both are managers."""
-
-    services: Swarm | None = None
 
     @property
     def node_id(self) -> str:

@@ -4,23 +4,23 @@ import queue
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
-from typing import Any
+from typing import Any, cast
 
 from helpers.located_containers import container
 
 from dltools.engine.cgroup_files import Usage
 from dltools.engine.docker.answers import event_of, usage_of
+from dltools.engine.docker.changes import Changes, DockerLimits
 from dltools.engine.interface import (
     ALL_CAPABILITIES,
     Capabilities,
     Container,
+    Ending,
     Event,
     GoneError,
     Listed,
 )
-from dltools.engine.limits.limit_fields import recorded_limits
 from dltools.errors import UnavailableError
-from dltools.notation.limits import Limits
 
 BEGUN = datetime(2026, 1, 31, 12, tzinfo=UTC)
 
@@ -65,6 +65,7 @@ class ScriptedEngine:
     flows: dict[str, ScriptedFlow] = field(default_factory=dict)
     counted: dict[str, dict[str, Any]] = field(default_factory=dict)
     capabilities: Capabilities = ALL_CAPABILITIES
+    parts: Sequence[object] = (DockerLimits(cast("Changes", None), 4, 0),)
 
     def start(self, name: str, labels: Mapping[str, str] | None = None, at: int = 0) -> str:
         """Start a container, or start it again, `at` seconds after the beginning."""
@@ -96,7 +97,7 @@ class ScriptedEngine:
 
     def end(self, id_: str, second: int, code: int) -> None:
         at = BEGUN + timedelta(seconds=second)
-        self.known[id_] = replace(self.known[id_], state="exited", finished=at, exit_code=code)
+        self.known[id_] = replace(self.known[id_], state="exited", ended=Ending(at, code))
         if flow := self.flows.get(id_):
             flow.ended = True
 
@@ -105,9 +106,6 @@ class ScriptedEngine:
     def usage(self, id_: str) -> Usage | None:
         """The counters of a container of which the API tells none, unless a test gives some."""
         return usage_of(self.counted[id_]) if id_ in self.counted else None
-
-    def recorded(self, limit_fields: Mapping[str, Any]) -> Limits:
-        return recorded_limits(limit_fields)
 
     def containers(self, labels: Sequence[str] = (), names: Sequence[str] = ()) -> list[Listed]:
         del labels, names

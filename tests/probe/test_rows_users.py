@@ -2,7 +2,7 @@
 
 import pytest
 
-from dltools.engine.interface import Container
+from dltools.engine.interface import Container, Program
 from dltools.probe.rows import user_columns
 
 
@@ -21,7 +21,7 @@ from dltools.probe.rows import user_columns
     ],
 )
 def test_users(labels, runs_as, source, expected) -> None:
-    container = Container("c", "job", labels=labels, user=runs_as)
+    container = Container("c", "job", labels=labels, program=Program(user=runs_as))
     assert user_columns(container, source) == {"user": expected, "priority_weight": None}
 
 

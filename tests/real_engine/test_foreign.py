@@ -21,7 +21,7 @@ def outcomes(output: bytes) -> list[tuple[str, Any]]:
 def test_an_administrator_s_update_is_left_alone_and_said_once(tool, run) -> None:
     job = run(nano_cpus=1_500_000_000)
     assert tool("dl-apply", input=plan_for(job, {"cpus": 0.4})).returncode == 0
-    job.engine.update(job.id, {"NanoCpus": 1_000_000_000})
+    job.record({"NanoCpus": 1_000_000_000})
     plans = b"".join(plan_for(job, {"cpus": cpus}, {"cpus": 1.0}) for cpus in (0.3, 0.2, 1.0))
     done = tool("dl-apply", input=plans)
     assert outcomes(done.stdout) == [("skipped", 1.0), *[("skipped", None)] * 2]
@@ -70,7 +70,7 @@ def recorded_quota(job: Job) -> list[int]:
 
 def set_cpus(job: Job, cpus: float) -> None:
     """Set a quota as docker update --cpus does; fails where the engine refuses it."""
-    job.engine.update(job.id, {"NanoCpus": round(cpus * 1e9)})
+    job.record({"NanoCpus": round(cpus * 1e9)})
 
 
 @pytest.mark.parametrize(

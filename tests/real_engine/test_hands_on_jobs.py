@@ -69,7 +69,7 @@ def stopped(job: Job, seconds: int = 10) -> tuple[int, bool, float]:
     began = time.monotonic()
     api().stop(job.id, timeout=seconds)
     took = time.monotonic() - began
-    code = job.inspect().exit_code
+    code = job.inspect().ended.exit_code
     assert code is not None
     return code, b"saved" in job.log(), took
 
@@ -191,7 +191,7 @@ def test_an_update_of_a_job_in_turns_is_left_alone_and_named(run, tool) -> None:
     jobs = [run(SPIN, name=name) for name in "abc"]
     with rotating(tool, jobs) as process:
         job = waiting(jobs)
-        job.engine.update(job.id, {"CpuShares": 1500})
+        job.record({"CpuShares": 1500})
         eventually(lambda: state(job), lambda found: found == "running")
         stays(job, "running", 2)
         said = ended(process)
@@ -274,7 +274,7 @@ def test_an_owner_who_sets_the_own_value_meanwhile_is_heard(
         if is_restarted:
             job.restart()
             eventually(lambda: job.kernel_weight, lambda weight: weight > own)
-        job.engine.update(job.id, {"CpuShares": 50})
+        job.record({"CpuShares": 50})
         plans = plan_for(job, {"weight": 3481})
         eventually(lambda: say(process, plans)[0]["error"], lambda error: error == FOREIGN)
         api().kill(job.id, signal="USR1")
@@ -295,7 +295,7 @@ def test_our_weight_goes_back_and_an_owner_s_quota_stays(run, tool, options) -> 
     job = run(cpu_shares=700)
     before = job.kernel_weight
     assert tool("dl-apply", input=plan_for(job, {"weight": 2})).returncode == 0
-    job.engine.update(job.id, {"NanoCpus": 1_500_000_000})
+    job.record({"NanoCpus": 1_500_000_000})
     (result,) = records(tool("dl-apply", input=plan_for(job, {"weight": 10})).stdout)
     assert result["status"] == "applied"
     done = tool("dl-apply", "--undo", *options)
@@ -309,7 +309,7 @@ def test_our_quota_goes_back_and_an_owner_s_weight_stays_until_force(run, tool) 
     job = run(cpu_shares=700)
     before = job.kernel_weight
     assert tool("dl-apply", input=plan_for(job, {"weight": 2, "cpus": 0.5})).returncode == 0
-    job.engine.update(job.id, {"CpuShares": 2000})
+    job.record({"CpuShares": 2000})
     (result,) = records(tool("dl-apply", "--undo").stdout)
     assert result["status"] == "applied"
     assert "somebody else" in result["error"]

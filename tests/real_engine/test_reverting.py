@@ -11,6 +11,7 @@ from real_engine.conftest import every_start
 from dltools.apply.engine_actuator import EngineActuator
 from dltools.apply.original_settings import Originals
 from dltools.apply.turns import Rotation
+from dltools.engine.docker.changes import DockerLimits
 from dltools.engine.docker.engine import DockerEngine
 from dltools.engine.interface import RefusedError
 from dltools.engine.journal import Journal
@@ -90,14 +91,14 @@ def test_an_update_that_fails_half_way_is_reverted(actuator, run, state, monkeyp
     """The engine refuses after it has recorded and set a part."""
     job = run(nano_cpus=500_000_000)
     before, kernel = record(job), job.kernel()
-    update = DockerEngine.update
+    update = DockerLimits.update
 
-    def break_off(self: DockerEngine, id_: str, settings: Any) -> None:
+    def break_off(self: DockerLimits, id_: str, settings: Any) -> None:
         update(self, id_, settings)
-        monkeypatch.setattr(DockerEngine, "update", update)
+        monkeypatch.setattr(DockerLimits, "update", update)
         raise RefusedError("on demand")
 
-    monkeypatch.setattr(DockerEngine, "update", break_off)
+    monkeypatch.setattr(DockerLimits, "update", break_off)
     result = apply(actuator, job, {"cpus": 0.3, "weight": 300.0})
     assert (result.status, result.error) == (Status.FAILED, "on demand")
     assert (record(job)["NanoCpus"], job.kernel()) == (before["NanoCpus"], kernel)
@@ -109,7 +110,7 @@ def damaged(actuator: EngineActuator, job: Job, state: Path, **record: int) -> N
     engine = actuator.engine
     originals = Originals(engine, Journal(state / "journal"), ApplyRun())
     originals.record(originals.describe(Locator(engine).find(job.id)))
-    job.engine.update(job.id, record)
+    job.record(record)
 
 
 @pytest.mark.parametrize(

@@ -114,10 +114,10 @@ def _nobody() -> Any:
     return Nobody()
 
 
-def test_the_engines_refusal_is_its_own_words(engine, run) -> None:
+def test_the_engines_refusal_is_its_own_words(run) -> None:
     job = run("sleep 60")
     with pytest.raises(RefusedError, match=r"(?i)cpu"):
-        engine.update(job.id, {"NanoCpus": int(1e15)})
+        job.record({"NanoCpus": int(1e15)})
 
 
 @pytest.fixture

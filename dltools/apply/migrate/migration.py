@@ -105,12 +105,17 @@ class WaitError(DltoolsError):
     """A step cannot be taken now, and must be taken again later; the message says why."""
 
 
-def engine_of(engines: Mapping[str, Engine], host: str) -> Moves:
+def engine_of(engines: Mapping[str, Engine], host: str) -> Engine:
     """Return the engine of a host. Raises `WaitError` where this run has none."""
     try:
-        return needed(engines[host], Moves)
+        return engines[host]
     except KeyError:
         raise WaitError(f"host {host} is not among the hosts of this run") from None
+
+
+def moves_of(engines: Mapping[str, Engine], host: str) -> Moves:
+    """Return the part of a host's engine that moves containers. Raises as `engine_of` does."""
+    return needed(engine_of(engines, host), Moves)
 
 
 _MOST_BYTES = 1 << 16

@@ -14,7 +14,7 @@ from dltools.apply.migrate.migration import Migration, Step, WaitError
 from dltools.apply.migrate.movable import checkpoint_path, refusals, service_refusals
 from dltools.apply.migrate.mover import Mover, rolled_back
 from dltools.apply.migrate.service_steps import free, is_free, manager
-from dltools.engine.interface import Container, Engine, Moves, RefusedError
+from dltools.engine.interface import Container, Engine, Moves, RefusedError, needed, part
 from dltools.engine.links import has_container
 from dltools.errors import UnavailableError
 from dltools.labels import PLACED
@@ -46,12 +46,13 @@ class Migrator:
         if action.to == action.host:
             return replace(found, status=Status.UNCHANGED, after={"host": action.host})
         found = replace(found, before={"host": action.host}, after={"host": action.host})
-        if not isinstance(target, Moves) or not target.capabilities.creates:
+        moves = part(target, Moves)
+        if moves is None or not target.capabilities.creates:
             return replace(found, error=f"the engine of host {host} takes no containers")
         if reason := next(refusals(container, target, force=self._force), None):
             return replace(found, error=reason)
-        migration = self._begun(action, container, target, original)
-        if container.service_id:
+        migration = self._begun(action, container, moves, original)
+        if container.service.id:
             migration, reason = self._of_service(migration, container, target)
             if reason:
                 return replace(found, error=reason)
@@ -61,10 +62,10 @@ class Migrator:
         return self._carry_out(migration)
 
     def _begun(
-        self, action: Action, container: Container, target: Moves, original: Mapping[str, Any]
+        self, action: Action, container: Container, moves: Moves, original: Mapping[str, Any]
     ) -> Migration:
         """Return the record of a migration that has not begun."""
-        move = target.describe_move(container, original, _image(container, target))
+        move = moves.describe_move(container, original, _image(container, moves))
         return Migration(
             action_id=action.id,
             source=action.host,
@@ -81,10 +82,10 @@ class Migrator:
         )
 
     def _of_service(
-        self, migration: Migration, container: Container, target: Moves
+        self, migration: Migration, container: Container, target: Engine
     ) -> tuple[Migration, str | None]:
         """Return the record for the service of a container, and why it cannot be moved."""
-        service_id = container.service_id
+        service_id = container.service.id
         cluster = manager(self._mover.engines, service_id)
         if cluster is None:
             return (
@@ -94,13 +95,14 @@ class Migrator:
         service = cluster.service(service_id)
         if reason := next(service_refusals(container, service, cluster, target), None):
             return migration, reason
+        moves = needed(target, Moves)
         return replace(
             migration,
-            body=target.describe_look(container, _image(container, target)),
+            body=moves.describe_look(container, _image(container, moves)),
             service=service_id,
             constraints=service.constraints,
             earlier=service.labels.get(PLACED, ""),
-            constraint=f"node.id=={target.node_id}",
+            constraint=f"node.id=={moves.node_id}",
         ), None
 
     def go_on(self, on_result: OnResult) -> list[Result]:

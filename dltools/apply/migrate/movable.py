@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from dltools.engine.interface import Container, Engine, Moves
-from dltools.engine.services import Service, ServiceManager
+from dltools.engine.interface import Container, Engine, Moves, needed
+from dltools.engine.services import Service, Services
 from dltools.labels import CHECKPOINT, PLACED, PROTECT, is_true
 
 
-def refusals(container: Container, target: Moves, *, force: bool) -> Iterator[str]:
+def refusals(container: Container, target: Engine, *, force: bool) -> Iterator[str]:
     """Yield why a container cannot be moved. With `force` a job without a checkpoint is moved, too,
     and begins anew.
 
@@ -20,15 +20,15 @@ def refusals(container: Container, target: Moves, *, force: bool) -> Iterator[st
         yield f"protected by its label {PROTECT}"
     if container.state != "running":
         yield f"the container is {container.state}"
-    yield from container.ties
+    yield from container.refuses.move
     if not force:
         yield from _checkpoint(container)
     networks = container.network.names
-    if len(networks) > 1 and not container.service_id:
+    if len(networks) > 1 and not container.service.id:
         yield f"it is on {len(networks)} networks; one is supported"
     if container.has_gpu and not target.has_gpu:
         yield f"it has a GPU, and {target.host} has none"
-    yield from _missing(container, target, "" if container.service_id else container.network.needed)
+    yield from _missing(container, target, "" if container.service.id else container.network.needed)
 
 
 def _checkpoint(container: Container) -> Iterator[str]:
@@ -42,11 +42,11 @@ def _checkpoint(container: Container) -> Iterator[str]:
         yield f"its checkpoint {path} is not on a volume that another host can have"
 
 
-def _missing(container: Container, target: Moves, network: str) -> Iterator[str]:
+def _missing(container: Container, target: Engine, network: str) -> Iterator[str]:
     """Yield what the target lacks."""
-    image = container.image_id
-    if target.image_id(image) is None:
-        other = target.image_id(container.image)
+    moves, image = needed(target, Moves), container.image_id
+    if moves.image_id(image) is None:
+        other = moves.image_id(container.image)
         missing = "is absent" if other is None else f"is another one ({other[7:19]})"
         yield f"its image {container.image} ({image[7:19]}) {missing} on {target.host}"
     for mount in container.mounts:
@@ -54,9 +54,9 @@ def _missing(container: Container, target: Moves, network: str) -> Iterator[str]
             continue
         if not mount.is_named:
             yield f"its volume at {mount.destination} has no name: what is in it would stay behind"
-        elif not target.has_volume(mount.volume):
+        elif not moves.has_volume(mount.volume):
             yield f"its volume {mount.volume} is missing on {target.host}"
-    if network and not target.has_network(network):
+    if network and not moves.has_network(network):
         yield f"its network {network} is missing on {target.host}"
 
 
@@ -66,7 +66,7 @@ def checkpoint_path(container: Container) -> str:
 
 
 def service_refusals(
-    container: Container, service: Service, cluster: ServiceManager, target: Engine
+    container: Container, service: Service, cluster: Services, target: Engine
 ) -> Iterator[str]:
     """Yield why the service of a container cannot be moved. What keeps any container from being
     moved is not looked at.
@@ -79,9 +79,10 @@ def service_refusals(
         yield f"its service is {service.mode}; a replicated one of one task can be moved"
     if service.replicas != 1:
         yield f"its service has {service.replicas} tasks; one of one task can be moved"
-    if not target.node_id:
+    node_id = needed(target, Moves).node_id
+    if not node_id:
         yield f"{target.host} is in no Swarm"
-    node = cluster.node(target.node_id)
+    node = cluster.node(node_id)
     own = service.labels.get(PLACED)
     for constraint in service.constraints:
         if constraint != own and node.is_forbidden_by(constraint):

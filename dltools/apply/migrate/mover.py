@@ -22,10 +22,11 @@ from dltools.apply.migrate.migration import (
     engine_of,
     expect_checkpoint,
     expect_running,
+    moves_of,
     not_shared,
 )
 from dltools.apply.migrate.service_steps import ServiceSteps
-from dltools.engine.interface import Container, Engine, GoneError, Moves, RefusedError
+from dltools.engine.interface import Container, Engine, GoneError, Moves, RefusedError, needed
 from dltools.labels import ORIGIN
 
 _SETTLE_S = 1.0
@@ -68,11 +69,10 @@ class Mover:
 
     def create(self, migration: Migration) -> Migration:
         """Create the new container, which must see the job's checkpoint."""
-        source, target = self._source(migration), self._target(migration)
-        expect_running(source, migration)
-        new = self._new_container(migration)
+        expect_running(self._source(migration), migration)
+        new, moves = self._new_container(migration), moves_of(self.engines, migration.target)
         try:
-            new_id = new.id if new else target.create(migration.container_name, migration.body)
+            new_id = new.id if new else moves.create(migration.container_name, migration.body)
         except (GoneError, RefusedError) as error:
             raise FailedError(f"{migration.target} cannot create it: {error}") from error
         migration = replace(migration, new_id=new_id, step=Step.STOP)
@@ -81,9 +81,8 @@ class Mover:
 
     def stop(self, migration: Migration) -> Migration:
         """Stop the old container."""
-        source = self._source(migration)
         try:
-            self._end(source, migration.container_id, migration)
+            self._end(self._source(migration), migration.container_id, migration)
         except GoneError as error:
             raise FailedError("the container was removed while dl-apply was stopping it") from error
         found = self._checkpoints(migration)
@@ -96,7 +95,7 @@ class Mover:
         target = self._target(migration)
         try:
             if not _has_run(target.inspect(migration.new_id)):
-                target.start(migration.new_id)
+                needed(target, Moves).start(migration.new_id)
             until = self.clock() + _SETTLE_S
             while True:
                 found = target.inspect(migration.new_id)
@@ -111,7 +110,7 @@ class Mover:
     def remove(self, migration: Migration) -> Migration:
         """Remove the old container."""
         with suppress(GoneError):
-            self._source(migration).remove(migration.container_id)
+            moves_of(self.engines, migration.source).remove(migration.container_id)
         return replace(migration, step=Step.DONE)
 
     def clear(self, migration: Migration) -> Migration:
@@ -121,13 +120,13 @@ class Mover:
         if new is not None:
             with suppress(GoneError):
                 self._end(target, new.id, migration)
-                target.remove(new.id)
+                needed(target, Moves).remove(new.id)
         was_started = migration.failed_at is Step.START
         return replace(migration, step=Step.RESUME if was_started else Step.UNDONE)
 
     def resume(self, migration: Migration) -> Migration:
         """Start the old container again, as it was."""
-        source = self._source(migration)
+        source = moves_of(self.engines, migration.source)
         try:
             source.set_restart(migration.container_id, migration.restart_policy)
             source.start(migration.container_id)
@@ -137,10 +136,11 @@ class Mover:
         was_started = migration.failed_at is Step.START
         return replace(migration, step=Step.UNDONE if was_started else Step.CLEAR)
 
-    def _end(self, engine: Moves, id_: str, migration: Migration) -> None:
+    def _end(self, engine: Engine, id_: str, migration: Migration) -> None:
         """Stop a container as `docker stop` does, and return when it does not run; its engine will
         not start it again."""
-        engine.set_restart(id_, None)
+        moves = needed(engine, Moves)
+        moves.set_restart(id_, None)
         if not _has_processes(engine.inspect(id_)):
             return
         for signal, patience_s in (
@@ -148,7 +148,7 @@ class Mover:
             ("SIGKILL", _KILLED_S),
         ):
             with suppress(RefusedError):  # it has just ended
-                engine.signal(id_, signal)
+                moves.signal(id_, signal)
             until = self.clock() + patience_s
             while self.clock() < until:
                 if not _has_processes(engine.inspect(id_)):
@@ -174,10 +174,10 @@ class Mover:
         old = expect_checkpoint(self._source(migration), migration.container_id, path)
         return old, expect_checkpoint(self._target(migration), migration.new_id, path)
 
-    def _source(self, migration: Migration) -> Moves:
+    def _source(self, migration: Migration) -> Engine:
         return engine_of(self.engines, migration.source)
 
-    def _target(self, migration: Migration) -> Moves:
+    def _target(self, migration: Migration) -> Engine:
         return engine_of(self.engines, migration.target)
 
 
@@ -198,11 +198,11 @@ def _has_run(container: Container) -> bool:
 
 def _is_well(container: Container) -> bool:
     if container.state == "exited":
-        return not container.exit_code
+        return not container.ended.exit_code
     return container.state == "running"
 
 
 def _ending(container: Container) -> str:
-    code = f" with status {container.exit_code}" if container.exit_code else ""
-    error = f", {container.error}" if container.error else ""
+    code = f" with status {container.ended.exit_code}" if container.ended.exit_code else ""
+    error = f", {container.ended.error}" if container.ended.error else ""
     return f"{container.state}{code}{error}"

@@ -21,10 +21,11 @@ from dltools.apply.migrate.migration import (
     engine_of,
     expect_checkpoint,
     expect_running,
+    moves_of,
     not_shared,
 )
-from dltools.engine.interface import Engine, GoneError, RefusedError
-from dltools.engine.services import Service, ServiceManager, Task
+from dltools.engine.interface import Engine, GoneError, Moves, RefusedError, needed, part
+from dltools.engine.services import Service, Services, Task
 from dltools.errors import UnavailableError
 from dltools.labels import ORIGIN, PLACED
 
@@ -63,7 +64,7 @@ class ServiceSteps:
         if migration.checkpoint:
             self._remove_look(migration)
             try:
-                look = target.create(_look_name(migration), migration.body)
+                look = needed(target, Moves).create(_look_name(migration), migration.body)
             except (GoneError, RefusedError) as error:
                 raise FailedError(f"{migration.target} cannot create it: {error}") from error
             self._compare(migration, source, target, look)
@@ -142,22 +143,22 @@ class ServiceSteps:
         return undone
 
     def _scale_up(
-        self, migration: Migration, cluster: ServiceManager, constraints: Sequence[str]
+        self, migration: Migration, cluster: Services, constraints: Sequence[str]
     ) -> None:
         cluster.change(migration.service, replicas=1, constraints=constraints)
 
-    def _await_end(self, migration: Migration, cluster: ServiceManager, host: str) -> None:
+    def _await_end(self, migration: Migration, cluster: Services, host: str) -> None:
         """Wait until the service runs nowhere: its manager and the host's own engine say so."""
-        engine = engine_of(self.engines, host)
+        moves = moves_of(self.engines, host)
         until = self.clock() + migration.grace_s + START_S
         while self.clock() < until:
             is_live = any(one.is_live for one in cluster.tasks(migration.service))
-            if not is_live and not engine.has_task_of(migration.service):
+            if not is_live and not moves.has_task_of(migration.service):
                 return
             self.sleep(_POLL_S)
         raise WaitError(f"{migration.container_name} does not stop on {host}")
 
-    def _await_start(self, migration: Migration, cluster: ServiceManager, host: str) -> str:
+    def _await_start(self, migration: Migration, cluster: Services, host: str) -> str:
         """Return the id of the service's new container once it runs, or has ended well."""
         node, begun = self._node_id(host), self.clock()
         runs_since: float | None = None
@@ -183,12 +184,12 @@ class ServiceSteps:
         with suppress(GoneError):
             look = target.inspect(_look_name(migration))
             if look.labels.get(ORIGIN) == migration.origin:
-                target.remove(look.id)
+                needed(target, Moves).remove(look.id)
 
     def _node_id(self, host: str) -> str:
-        return engine_of(self.engines, host).node_id
+        return moves_of(self.engines, host).node_id
 
-    def _cluster(self, migration: Migration) -> ServiceManager:
+    def _cluster(self, migration: Migration) -> Services:
         found = manager(self.engines, migration.service)
         if found is None:
             raise WaitError(NO_MANAGER)
@@ -214,12 +215,12 @@ def _obstacle(tasks: Sequence[Task], waited_s: float) -> str:
     return ""
 
 
-def manager(engines: Mapping[str, Engine], service_id: str) -> ServiceManager | None:
+def manager(engines: Mapping[str, Engine], service_id: str) -> Services | None:
     """Return a Swarm that knows a service, None if no engine manages one.
 
     Raises as the engines do.
     """
-    clusters = [one.services for one in engines.values() if one.services is not None]
+    clusters = [found for one in engines.values() if (found := part(one, Services)) is not None]
     for cluster in clusters[:-1]:
         with suppress(GoneError):
             cluster.service(service_id)

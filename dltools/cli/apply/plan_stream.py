@@ -29,6 +29,7 @@ from dltools.plan.outcome.records import Op, Plan, Result, load_plans
 
 if TYPE_CHECKING:
     from dltools.apply.actuator import Actuator
+    from dltools.apply.history import History
     from dltools.apply.leases import Guard, Lease
     from dltools.cli.apply.printing import ResultsPrinter
     from dltools.cli.apply.request import Request
@@ -49,10 +50,8 @@ class PlanStream:
         self._leases = leases
         self.failed: list[Result] = []
         self.last: list[Result] = []
-        self._told: set[tuple[str, str]] = set()
         self._sets_for_good = False
-        self._is_changed = False
-        self._remarks = Remarks()
+        self._told = _Told()
         self._signals: FirstSignal
 
     def apply_all(self, stream: BinaryIO, name: str) -> None:
@@ -118,9 +117,9 @@ class PlanStream:
                 self._leases.renew()
                 if self._leases.is_for_good:
                     self._sets_for_good |= any(map(_is_lasting, self.last))
-                self._tell_left_alone()
+                self._told.left_alone(self._actuator, self._history)
                 self.failed += [result for result in self.last if result.status == "failed"]
-                self._remark(plan)
+                self._told.empty(plan)
                 if self._request.is_verbose:
                     print_message(f"plan of {plan.policy} at {plan.at}: {len(self.last)} actions")
         except DataError:
@@ -138,17 +137,6 @@ class PlanStream:
             with suppress(UnavailableError):
                 running = {one.id for one in engine.containers()}
                 self._history.note_running(engine.host, running)
-
-    def _remark(self, plan: Plan) -> None:
-        """Say why a plan has no actions, each reason when it changes; in a live stream not that all
-        is as planned, which is the rule once something has been set."""
-        self._is_changed |= bool(plan.actions)
-        if plan.actions:
-            self._remarks.tell("")
-            return
-        reason = plan.nothing or "the plan has no actions"
-        if not (self._is_changed and plan.is_live and reason.startswith(AS_PLANNED)):
-            self._remarks.tell(f"nothing to do: {reason}")
 
     def _lines(self, stream: BinaryIO, name: str) -> Iterator[bytes]:
         """Yield lines as they come; while none comes, go on with the turns."""
@@ -186,14 +174,7 @@ class PlanStream:
         """Do what is due, tell who waits, and say once which containers are left alone, and why."""
         self._actuator.advance(self._signals.wake)
         self._waiting.update(self._actuator.waits(), self._history.held)
-        self._tell_left_alone()
-
-    def _tell_left_alone(self) -> None:
-        for (id_, why), name in self._actuator.left_alone.items():
-            if (id_, why) not in self._told:
-                self._told.add((id_, why))
-                self._history.leave(id_)
-                print_message(f"{name}: {why}")
+        self._told.left_alone(self._actuator, self._history)
 
     def _end_lease(self) -> None:
         """Undo what this run has set if no plan has come for too long."""
@@ -235,6 +216,34 @@ class PlanStream:
 def _is_lasting(result: Result) -> bool:
     """Tell whether a result changed what stays when the run ends, as a turn does not."""
     return result.status == "applied" and not {"group", "turn_s"} & result.after.keys()
+
+
+class _Told:
+    """What people have been told, beside the results."""
+
+    def __init__(self) -> None:
+        self._remarks = Remarks()
+        self._is_changed = False
+        self._left_alone: set[tuple[str, str]] = set()
+
+    def empty(self, plan: Plan) -> None:
+        """Say why a plan has no actions, each reason when it changes; in a live stream not that all
+        is as planned, which is the rule once something has been set."""
+        self._is_changed |= bool(plan.actions)
+        if plan.actions:
+            self._remarks.tell("")
+            return
+        reason = plan.nothing or "the plan has no actions"
+        if not (self._is_changed and plan.is_live and reason.startswith(AS_PLANNED)):
+            self._remarks.tell(f"nothing to do: {reason}")
+
+    def left_alone(self, actuator: Actuator, history: History) -> None:
+        """Say once which containers are left alone, and why."""
+        for (id_, why), name in actuator.left_alone.items():
+            if (id_, why) not in self._left_alone:
+                self._left_alone.add((id_, why))
+                history.leave(id_)
+                print_message(f"{name}: {why}")
 
 
 class LeaseKeeper:

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
-from dltools.engine.interface import LARGEST_BACKLOG, LogFlow
+from dltools.engine.interface import LARGEST_BACKLOG, Container, LogFlow
 from dltools.engine.kernel_files import ROOT, read_text
 from dltools.engine.patience import comes_true
 
@@ -182,6 +182,31 @@ class PlainLog:
                 self._files[key] = _File(handle)
         while len(self._files) > 2 * _MOST_FILES:  # those that were rotated away
             os.close(self._files.pop(next(iter(self._files))).handle)
+
+
+_MOST_LOGS = 256
+"""So many logs are kept, and more while their containers are there (ours)."""
+
+
+class PlainLogs:
+    """The logs of an engine's containers."""
+
+    def __init__(
+        self, files_of: Callable[[Container], Sequence[str]], ids: Callable[[], set[str]]
+    ) -> None:
+        """`files_of` returns the paths of a container's log, `ids` those of all containers."""
+        self._files_of = files_of
+        self._ids = ids
+        self._logs: dict[str, PlainLog] = {}
+
+    def of(self, container: Container) -> PlainLog:
+        """Return a container's log."""
+        if container.id not in self._logs:
+            if len(self._logs) >= _MOST_LOGS:
+                for id_ in self._logs.keys() - self._ids():
+                    self._logs.pop(id_).close()
+            self._logs[container.id] = PlainLog(lambda: self._files_of(container))
+        return self._logs[container.id]
 
 
 class PlainFlow(LogFlow):

@@ -19,8 +19,9 @@ from pathlib import Path
 
 from dltools.engine.address import Address
 from dltools.engine.cgroup import with_those_below
-from dltools.engine.cgroups.cgroup_engine import CgroupEngine, Naming
-from dltools.engine.cgroups.cgroup_tree import Process
+from dltools.engine.cgroups.cgroup_engine import CgroupEngine
+from dltools.engine.cgroups.cgroup_kind import CgroupKind, Naming
+from dltools.engine.cgroups.cgroup_tree import CgroupTree, Process
 from dltools.engine.freezer import FILES
 from dltools.engine.interface import Capabilities, Container, RefusedError
 from dltools.engine.kernel_files import ROOT, read_text
@@ -53,20 +54,27 @@ def check(address: Address) -> None:
         )
 
 
-def open_engine(address: Address, *_: object) -> SlurmEngine:
+def open_engine(address: Address, *_: object) -> CgroupEngine:
     """Look at the jobs of this node. Nothing is waited for."""
     check(address)
-    return SlurmEngine(logs=address.settings.get("logs"))
+    return slurm_engine(logs=address.settings.get("logs"))
 
 
-class SlurmEngine(CgroupEngine):
-    """The jobs of the Slurm whose node this machine is."""
+def slurm_engine(
+    root: Path = ROOT, logs: Mapping[str, Sequence[str]] | None = None
+) -> CgroupEngine:
+    """Return the jobs of the Slurm whose node this machine is."""
+    return CgroupEngine(PATTERNS, root, logs, SlurmJobs)
 
-    kind = "slurm"
 
-    def __init__(self, root: Path = ROOT, logs: Mapping[str, Sequence[str]] | None = None) -> None:
+class SlurmJobs(CgroupKind):
+    """Jobs of Slurm."""
+
+    name = "slurm"
+
+    def __init__(self, tree: CgroupTree) -> None:
+        super().__init__(tree)
         self._names: dict[str, Naming] = {}
-        super().__init__(PATTERNS, root, logs)
 
     def is_owned(self, path: str) -> bool:
         """Return False: Slurm's jobs are what this engine shows."""
@@ -106,7 +114,7 @@ class SlurmEngine(CgroupEngine):
 
     def _is_frozen_by_slurm(self, path: str) -> bool:
         """Tell whether Slurm has frozen a step of a job, having stopped it."""
-        found = self._tree.freezer(path)
+        found = self.tree.freezer(path)
         folders = with_those_below(found.path) if found else ()
         texts = (read_text(f"{one}/{FILES[1][0]}") for one in folders)
         return any(text.strip() not in ("", "THAWED") for text in texts)
@@ -118,7 +126,7 @@ class SlurmEngine(CgroupEngine):
 
     def can_at_all(self) -> Capabilities:
         """Return what can be done with jobs here."""
-        is_v1 = any(mount.controllers for mount in self._tree.mounts)
+        is_v1 = any(mount.controllers for mount in self.tree.mounts)
         why = "Slurm keeps the CPU lists of its jobs"
         if is_v1:
             why = "Slurm gives its jobs no controller cpu on cgroup version 1, and keeps CPU lists"
@@ -138,37 +146,36 @@ class SlurmEngine(CgroupEngine):
             return [path] if path and path != "/dev/null" else []
         return []
 
-    def inspect(self, id_: str) -> Container:
-        """Return one job, by id or name. Slurm is asked whether it is suspended: it stops the
-        processes a moment later; and on how many nodes it runs."""
-        found = super().inspect(id_)
-        if found.state == "running":
+    def as_told(self, container: Container) -> Container:
+        """Ask Slurm whether a job is suspended: it stops the processes a moment later; and on how
+        many nodes it runs."""
+        if container.state == "running":
             with suppress(RefusedError):
-                number = job_number(found.cgroup_path)
+                number = job_number(container.cgroup_path)
                 described = self._described(number)
-                refusal = found.pause_refusal or _pause_refusal(number, described)
-                state = "paused" if described.get("JobState") == "SUSPENDED" else found.state
-                return replace(found, state=state, pause_refusal=refusal)
-        return found
+                refusal = container.refuses.pause or _pause_refusal(number, described)
+                is_suspended = described.get("JobState") == "SUSPENDED"
+                state = "paused" if is_suspended else container.state
+                refuses = replace(container.refuses, pause=refusal)
+                return replace(container, state=state, refuses=refuses)
+        return container
 
-    def pause(self, id_: str) -> None:
+    def pause(self, path: str) -> None:
         """Suspend a job, and wait until its processes have stopped."""
-        path = self._path_of(id_)
         number = job_number(path)
         if refusal := _pause_refusal(number, self._described(number)):
             raise RefusedError(refusal)
         _scontrol("suspend", number)
         self._wait(path, is_paused=True)
 
-    def unpause(self, id_: str) -> None:
+    def unpause(self, path: str) -> None:
         """Resume a job, and wait until its processes go on."""
-        path = self._path_of(id_)
         _scontrol("resume", job_number(path))
         self._wait(path, is_paused=False)
 
     def _wait(self, path: str, *, is_paused: bool) -> None:
         def is_done() -> bool:
-            processes = self._tree.processes(path)
+            processes = self.tree.processes(path)
             return not processes or self.is_paused(path, processes) == is_paused
 
         comes_true(is_done, _STOPS_S, _LOOK_S)
@@ -180,7 +187,7 @@ class SlurmEngine(CgroupEngine):
 
     def _variables(self, pid: int) -> dict[str, str]:
         try:
-            data = (self._tree.root / "proc" / str(pid) / "environ").read_bytes()
+            data = (self.tree.root / "proc" / str(pid) / "environ").read_bytes()
         except OSError:
             return {}
         entries = data.decode(errors="replace").split("\0")
@@ -190,7 +197,7 @@ class SlurmEngine(CgroupEngine):
         """Return who runs a job, "" where that is unknown."""
         with suppress(OSError, KeyError):
             pid = main.pid if main else 0
-            return pwd.getpwuid((self._tree.root / f"proc/{pid}").stat().st_uid).pw_name
+            return pwd.getpwuid((self.tree.root / f"proc/{pid}").stat().st_uid).pw_name
         return ""
 
 

@@ -7,12 +7,14 @@ What its pod asked for stays beside it in the configuration that kubelet has mad
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
+from dltools.engine.cri.connection import Connection
 from dltools.engine.interface import Container, Fields, LocatedContainer, RefusedError
 from dltools.engine.limits import limit_fields as common
+from dltools.engine.limits.limit_files import WritesLimits
 from dltools.engine.scales import quota_in_cores, shares_for
 from dltools.notation.cpu_weights import DEFAULT_CPU_WEIGHT
 from dltools.notation.json_values import table_in
@@ -78,3 +80,30 @@ def _within_pod(located: LocatedContainer, cpus: float | None) -> float | None:
     if bound is not None and (cpus is None or cpus > bound):
         raise RefusedError(f"its pod limits it to {bound:g} CPUs: dl-apply sets no higher quota")
     return cpus
+
+
+class CriLimits(WritesLimits):
+    """Sets limits by requests to the runtime."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+
+    def update_limits(
+        self,
+        located: LocatedContainer,
+        wanted: Limits,
+        is_in_force: Callable[[], bool],
+        original: Fields | None,
+    ) -> None:
+        """Set a quota, or that of `original` fields, and a weight. Of several ways to do it the
+        next one is taken until `is_in_force`."""
+        for fields in updates(located, wanted, original):
+            self._connection.ask(
+                "UpdateContainerResources", container_id=located.container.id, linux=fields
+            )
+            if is_in_force():
+                return
+
+    def recorded(self, limit_fields: Fields) -> Limits:
+        """Return the limits for which the fields of a journal's entry stand."""
+        return recorded_limits(limit_fields)

@@ -21,29 +21,26 @@ from dltools.engine import cgroup, freezer, host, looked_events
 from dltools.engine.address import Address
 from dltools.engine.cgroup import Cgroup
 from dltools.engine.cgroup_files import Directory
-from dltools.engine.cri import cpu_resources, pod_containers
+from dltools.engine.cri import pod_containers
 from dltools.engine.cri.connection import Connection, socket_path
+from dltools.engine.cri.cpu_resources import CriLimits
 from dltools.engine.interface import (
     Capabilities,
     Container,
     Engine,
     Event,
-    Fields,
     GoneError,
     Listed,
-    LocatedContainer,
     LogFlow,
     Pauses,
     RefusedError,
 )
 from dltools.engine.kernel_files import read_text
-from dltools.engine.limits.limit_files import WritesLimits
 from dltools.engine.log_files import FollowedFile, read_log
 from dltools.engine.patience import Patience
 from dltools.engine.pauses import may_pause, why_no_pause
 from dltools.errors import ConfigError, DltoolsError, UnavailableError
 from dltools.labels import has_labels
-from dltools.notation.limits import Limits
 
 if TYPE_CHECKING:
     from dltools.engine.cri import runtime_pb2 as messages
@@ -78,7 +75,7 @@ def open_engine(
     return CriEngine(address.url, Patience(patience_s, report_waiting))
 
 
-class CriEngine(WritesLimits, Pauses):
+class CriEngine(Engine, Pauses):
     """A connection to the runtime of one node."""
 
     is_local = True
@@ -87,8 +84,8 @@ class CriEngine(WritesLimits, Pauses):
     def __init__(self, url: str, patience: Patience | None = None) -> None:
         """Ask which runtime it is. Raises as the engine does."""
         self._connection = Connection(url, patience or Patience(0.0))
-        self._mounts = cgroup.mounts()
-        self._cgroups: dict[str, Cgroup] = {}
+        self._cgroups = _Cgroups()
+        self.parts = (CriLimits(self._connection),)
         version = self._connection.ask("Version", waits=False)
         status = self._connection.ask("Status", verbose=True)
         self.host: str = os.environ.get(NODE_NAME) or os.uname().nodename
@@ -120,8 +117,8 @@ class CriEngine(WritesLimits, Pauses):
         try:
             if id_ not in self._cgroups:
                 return self.inspect(id_).state == "paused"
-            return freezer.is_frozen(self._cgroups[id_].directory("freezer"))
-        except (GoneError, KeyError):
+            return freezer.is_frozen(self._cgroups.freezer(id_))
+        except GoneError:
             return False
 
     def ids(self) -> set[str]:
@@ -135,35 +132,13 @@ class CriEngine(WritesLimits, Pauses):
         pod_id = str(pod_containers.info_of(answer.info).get("sandboxID") or "")
         pod = self._connection.ask("PodSandboxStatus", pod_sandbox_id=pod_id).status
         found = pod_containers.container_of(answer, pod)
-        if found.state != "running":
-            self._cgroups.pop(found.id, None)
-            return found
-        place = cgroup.of_process(found.pid, self._mounts, container_id=found.id)
-        place = place or self._cgroup_of_the_rest(found)
-        if place is None:
-            return found
-        self._cgroups[found.id] = place
-        return (
-            replace(found, state="paused")
-            if freezer.is_frozen(place.directory("freezer"))
-            else found
-        )
-
-    def _cgroup_of_the_rest(self, container: Container) -> Cgroup | None:
-        """Return the cgroup of a container whose first process is ending, and has left it: if the
-        others were frozen meanwhile, they can only end when they are thawed."""
-        known = self._cgroups.get(container.id)
-        if known is not None and known.exists:
-            return known
-        spec = container.native.get("runtimeSpec") or {}
-        path = str((spec.get("linux") or {}).get("cgroupsPath") or "")
-        found = cgroup.at_path(path, self._mounts) if path.startswith("/") else None
-        return found if found is not None and found.exists else None
+        place = self._cgroups.of(found)
+        is_paused = place is not None and freezer.is_frozen(place.directory("freezer"))
+        return replace(found, state="paused") if is_paused else found
 
     def _list(self) -> list[messages.Container]:
         found = list(self._connection.ask("ListContainers").containers)
-        for id_ in set(self._cgroups) - {one.id for one in found}:
-            self._cgroups.pop(id_, None)  # also where events are looked for, in another thread
+        self._cgroups.keep({one.id for one in found})
         return found
 
     def _with_pods(self) -> Iterator[tuple[messages.Container, messages.PodSandbox]]:
@@ -213,42 +188,61 @@ class CriEngine(WritesLimits, Pauses):
         """Return the events between two times that the containers tell which kubelet has kept."""
         return looked_events.past(self, since, until)
 
-    # Limits and turns
-
-    def update_limits(
-        self,
-        located: LocatedContainer,
-        wanted: Limits,
-        is_in_force: Callable[[], bool],
-        original: Fields | None,
-    ) -> None:
-        """Set a quota, or that of `original` fields, and a weight. Of several ways to do it the
-        next one is taken until `is_in_force`."""
-        for fields in cpu_resources.updates(located, wanted, original):
-            self._connection.ask(
-                "UpdateContainerResources", container_id=located.container.id, linux=fields
-            )
-            if is_in_force():
-                return
-
-    def recorded(self, limit_fields: Fields) -> Limits:
-        """Return the limits for which the fields of a journal's entry stand."""
-        return cpu_resources.recorded_limits(limit_fields)
+    # Turns
 
     def pause(self, id_: str) -> None:
         """Freeze a container's processes, where its pod allows it."""
         container = self.inspect(id_)
         if refusal := why_no_pause(container):
             raise RefusedError(refusal)
-        freezer.freeze(self._freezer_of(container))
+        freezer.freeze(self._cgroups.freezer(container.id))
 
     def unpause(self, id_: str) -> None:
         """Thaw a container's processes."""
-        freezer.thaw(self._freezer_of(self.inspect(id_)))
+        freezer.thaw(self._cgroups.freezer(self.inspect(id_).id))
 
-    def _freezer_of(self, container: Container) -> Directory | None:
-        found = self._cgroups.get(container.id)
+
+class _Cgroups:
+    """The cgroups of the containers that run."""
+
+    def __init__(self) -> None:
+        self._mounts = cgroup.mounts()
+        self._known: dict[str, Cgroup] = {}
+
+    def of(self, container: Container) -> Cgroup | None:
+        """Look for the cgroup of a container, None where it has none."""
+        if container.state != "running":
+            self._known.pop(container.id, None)
+            return None
+        found = cgroup.of_process(container.pid, self._mounts, container_id=container.id)
+        found = found or self._of_the_rest(container)
+        if found is not None:
+            self._known[container.id] = found
+        return found
+
+    def _of_the_rest(self, container: Container) -> Cgroup | None:
+        """Return the cgroup of a container whose first process is ending, and has left it: if the
+        others were frozen meanwhile, they can only end when they are thawed."""
+        known = self._known.get(container.id)
+        if known is not None and known.exists:
+            return known
+        spec = container.native.get("runtimeSpec") or {}
+        path = str((spec.get("linux") or {}).get("cgroupsPath") or "")
+        found = cgroup.at_path(path, self._mounts) if path.startswith("/") else None
+        return found if found is not None and found.exists else None
+
+    def __contains__(self, id_: str) -> bool:
+        return id_ in self._known
+
+    def freezer(self, id_: str) -> Directory | None:
+        """Return the freezer of a container that was found before."""
+        found = self._known.get(id_)
         return found.directory("freezer") if found else None
+
+    def keep(self, ids: set[str]) -> None:
+        """Forget the others; also called where events are looked for, in another thread."""
+        for id_ in set(self._known) - ids:
+            self._known.pop(id_, None)
 
 
 @contextmanager

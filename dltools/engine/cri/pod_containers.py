@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from dltools.engine.cri.cpu_resources import limit_fields, recorded_limits
 from dltools.engine.gpu_access import access_by_specification, asks_for_gpu
-from dltools.engine.interface import Container, Mount, Network
+from dltools.engine.interface import Container, Ending, Mount, Network, Program, Refusals
 from dltools.engine.pauses import may_pause
 from dltools.labels import MAY_PAUSE, PREFIX
 from dltools.notation.json_values import table_from, table_in
@@ -73,20 +73,23 @@ def container_of(
         labels=labels,
         image_id=status.image_ref,
         started_text=str(status.started_at or ""),
-        finished=time_of(status.finished_at),
-        exit_code=status.exit_code if status.finished_at else None,
-        error=status.message or status.reason,
-        command=_texts(process.get("args")),
-        environ="\0".join(environ).encode(errors="replace"),
-        host_name=pod.metadata.name,
+        ended=Ending(
+            time_of(status.finished_at),
+            status.exit_code if status.finished_at else None,
+            status.message or status.reason,
+        ),
+        program=Program(
+            _texts(process.get("args")),
+            "\0".join(environ).encode(errors="replace"),
+            pod.metadata.name,
+        ),
         network=_network(pod, status.annotations),
         mounts=tuple(Mount(one.container_path) for one in status.mounts),
-        ties=(_TIE,),
+        refuses=Refusals((_TIE,), "" if may_pause(labels) else _NO_PAUSE),
         has_gpu=has_gpu,
         files_only=files_only,
         recorded=recorded_limits(fields, info),
         limit_fields=fields,
-        pause_refusal="" if may_pause(labels) else _NO_PAUSE,
         native={**info, "log_path": status.log_path},
     )
 

@@ -10,10 +10,20 @@ from datetime import UTC, datetime
 from typing import Any
 
 from dltools.engine.cgroup_files import CpuUsage, MemoryUsage, Transfer, Usage
-from dltools.engine.docker.configuration import is_own_network
+from dltools.engine.docker.moves import is_own_network
 from dltools.engine.docker.swarm import SERVICE
 from dltools.engine.gpu_access import access_by_request
-from dltools.engine.interface import Container, Event, Listed, Mount, Network
+from dltools.engine.interface import (
+    Container,
+    Ending,
+    Event,
+    Listed,
+    Mount,
+    Network,
+    OfService,
+    Program,
+    Refusals,
+)
 from dltools.engine.limits.limit_fields import FIELDS, recorded_limits
 from dltools.engine.pauses import HEALTH_CHECK, may_pause
 from dltools.notation.json_values import table_in
@@ -56,6 +66,7 @@ def container_of(raw: Mapping[str, Any]) -> Container:
     name, is_task = raw["Name"].removeprefix("/"), _SWARM_TASK in labels
     service_id = labels.get(SERVICE) or ""
     service = labels.get(_SERVICE_NAME, "") if is_task else ""
+    slot = ".".join([service_id, *name.split(".")[-2:-1]]) if service_id else ""
     has_gpu, files_only = access_by_request(raw)
     return Container(
         id=raw["Id"],
@@ -67,25 +78,28 @@ def container_of(raw: Mapping[str, Any]) -> Container:
         labels=labels,
         image_id=str(raw.get("Image") or ""),
         started_text=str(state.get("StartedAt") or ""),
-        finished=engine_time(state.get("FinishedAt")),
-        exit_code=state.get("ExitCode"),
-        error=str(state.get("Error") or ""),
-        command=[str(raw.get("Path") or ""), *map(str, raw.get("Args") or ())],
-        environ="\0".join(map(str, config.get("Env") or ())).encode(errors="replace"),
-        host_name=str(config.get("Hostname") or ""),
-        user=str(config.get("User") or ""),
+        ended=Ending(
+            engine_time(state.get("FinishedAt")),
+            state.get("ExitCode"),
+            str(state.get("Error") or ""),
+        ),
+        program=Program(
+            [str(raw.get("Path") or ""), *map(str, raw.get("Args") or ())],
+            "\0".join(map(str, config.get("Env") or ())).encode(errors="replace"),
+            str(config.get("Hostname") or ""),
+            str(config.get("User") or ""),
+        ),
         network=network_of(raw, has_service=bool(service)),
         mounts=_mounts(raw),
-        service_id=service_id,
-        service=service,
-        slot=".".join([service_id, *name.split(".")[-2:-1]]) if service_id else "",
-        is_task=is_task,
-        ties=tuple(_ties(host_config)),
+        service=OfService(service_id, service, slot, is_task),
+        refuses=Refusals(
+            tuple(_ties(host_config)),
+            HEALTH_CHECK if _has_health_check(raw) and not may_pause(labels) else "",
+        ),
         has_gpu=has_gpu,
         files_only=files_only,
         recorded=recorded_limits(host_config),
         limit_fields={name: host_config.get(name) or 0 for name in FIELDS},
-        pause_refusal=HEALTH_CHECK if _has_health_check(raw) and not may_pause(labels) else "",
         native=raw,
     )
 

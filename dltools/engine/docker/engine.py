@@ -1,11 +1,9 @@
-"""A Docker engine: containers, limits, logs and events, as requests to its API."""
+"""A Docker engine: its containers, logs and events, as requests to its API."""
 
 from __future__ import annotations
 
 import json
-import time
-from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -15,38 +13,24 @@ from dltools.engine.cgroup import belongs_to
 from dltools.engine.cgroup_files import Usage
 from dltools.engine.docker.addresses import check, default_address, socket_of
 from dltools.engine.docker.answers import container_of, event_of, listed_of, usage_of
-from dltools.engine.docker.configuration import NO_RESTART, look_body, move_of
+from dltools.engine.docker.changes import Changes, DockerLimits, DockerPauses, path_of
+from dltools.engine.docker.moves import LIST, DockerMoves
 from dltools.engine.docker.streams import asked_log, followed_log, log_file
-from dltools.engine.docker.swarm import SERVICE, Swarm
-from dltools.engine.docker.transport import Transport, dial_socket, quoted, understood
+from dltools.engine.docker.swarm import Swarm
+from dltools.engine.docker.transport import Transport, dial_socket, understood
 from dltools.engine.gpu_access import access_by_specification, specification
 from dltools.engine.interface import (
     ALL_CAPABILITIES,
     Capabilities,
     Container,
-    Delivers,
+    Engine,
     Event,
-    Fields,
     GoneError,
     Listed,
-    LocatedContainer,
     LogFlow,
-    Move,
-    Moves,
-    Pauses,
-    RefusedError,
 )
-from dltools.engine.limits.limit_fields import (
-    equivalent_original,
-    recorded_limits,
-    restoring_updates,
-    setting_updates,
-)
-from dltools.engine.limits.limit_files import WritesLimits
 from dltools.engine.log_files import FollowedFile, read_log
 from dltools.engine.scales import default_shares
-from dltools.engine.services import ServiceManager
-from dltools.notation.limits import Limits
 
 
 def connect(address: Address | None = None) -> Transport:
@@ -66,21 +50,10 @@ def connect(address: Address | None = None) -> Transport:
     return Transport(address.url, dial)
 
 
-_FREEZES_AGAIN_S = (0.02, 0.1, 0.5)
-"""After what times a pause is tried again (ours)."""
-
-_LOST_RACE = ("unable to freeze", "while freezing", "failed: exit status")
-"""What runc says where processes start faster than it can freeze a cgroup of version 1, and what
-Podman says then."""
-
-
-class DockerEngine(WritesLimits, Pauses, Moves, Delivers):
+class DockerEngine(Engine):
     """A connection to one Docker engine, or to one with the same API."""
 
     tells_hands = True
-    leaves_quotas = True
-
-    _product = "Docker"
 
     _settled_s = 0.0
     """How long a container's last lines may take to its log's file after its exit is known."""
@@ -91,36 +64,28 @@ class DockerEngine(WritesLimits, Pauses, Moves, Delivers):
     def __init__(self, transport: Transport | None = None) -> None:
         """Use a transport, or find the engine as `connect` does."""
         self._transport = transport or connect()
-        self._asked: Counter[tuple[str, str]] = Counter()  # whose events are yet to come
+        self.requests: Changes = Changes(self._transport)
         self.is_local = self._transport.is_local
         with understood():
-            self._learn(self._transport.json("GET", "/info"))
-
-    def _learn(self, info: Mapping[str, Any]) -> None:
-        """Learn what the engine says of itself."""
-        self.capabilities = _capabilities(info)
-        self.id: str = info.get("ID") or ""
-        self.host: str = info.get("Name") or ""
-        self.version: str = f"{self._product} {info.get('ServerVersion') or ''}".strip()
-        self.cgroup_driver: str = info.get("CgroupDriver") or ""
-        runc = (info.get("RuncCommit") or {}).get("ID") or ""
-        self._default_shares = default_shares(str(info.get("CgroupVersion")), runc)
-        swarm = info.get("Swarm") or {}
-        self.node_id: str = swarm.get("NodeID") or ""
-        self.services: ServiceManager | None = (
-            Swarm(self._transport) if swarm.get("ControlAvailable") else None
-        )
-        self.cpus: int = info.get("NCPU") or 0
-        self.memory: int = info.get("MemTotal") or 0
-        devices = info.get("DiscoveredDevices") or []
-        self.has_gpu: bool = "nvidia" in (info.get("Runtimes") or {}) or any(
-            str(device.get("ID")).startswith("nvidia.com/gpu") for device in devices
-        )
-
-    @property
-    def repeats(self) -> int:
-        """How many requests have been made again, as no answer had come."""
-        return self._transport.patience.repeats
+            info: Mapping[str, Any] = self._transport.json("GET", "/info")
+            self.capabilities = _capabilities(info)
+            self.id: str = info.get("ID") or ""
+            self.host: str = info.get("Name") or ""
+            self.version: str = f"Docker {info.get('ServerVersion') or ''}".strip()
+            self.cgroup_driver: str = info.get("CgroupDriver") or ""
+            self.cpus: int = info.get("NCPU") or 0
+            self.memory: int = info.get("MemTotal") or 0
+            self.has_gpu = _has_gpu(info)
+            runc = (info.get("RuncCommit") or {}).get("ID") or ""
+            shares = default_shares(str(info.get("CgroupVersion")), runc)
+            swarm = info.get("Swarm") or {}
+            self._limits = DockerLimits(self.requests, self.cpus, shares)
+            self.parts: Sequence[object] = (
+                self._limits,
+                DockerPauses(self.requests),
+                DockerMoves(self._transport, self.requests, swarm.get("NodeID") or ""),
+                *([Swarm(self._transport)] if swarm.get("ControlAvailable") else []),
+            )
 
     def containers(self, labels: Sequence[str] = (), names: Sequence[str] = ()) -> list[Listed]:
         """Return the running and paused containers that have all these labels (KEY or KEY=VALUE)
@@ -129,192 +94,34 @@ class DockerEngine(WritesLimits, Pauses, Moves, Delivers):
         given = {key: values for key, values in filters.items() if values}
         params = {"filters": json.dumps(given)} if given else {}
         with understood():
-            return [listed_of(one) for one in self._transport.json("GET", _LIST, params)]
+            return [listed_of(one) for one in self._transport.json("GET", LIST, params)]
 
     def ids(self) -> set[str]:
         """Return the ids of all containers, those that do not run too."""
         with understood():
-            return {str(one["Id"]) for one in self._transport.json("GET", _LIST, {"all": 1})}
-
-    def has_task_of(self, service_id: str) -> bool:
-        """Tell whether a task of a Swarm service runs here."""
-        return bool(self.containers([f"{SERVICE}={service_id}"]))
+            return {str(one["Id"]) for one in self._transport.json("GET", LIST, {"all": 1})}
 
     def inspect(self, id_: str) -> Container:
         """Return one container, by id or name."""
-        raw = self._transport.json("GET", f"{self._path(id_)}/json")
+        raw = self._transport.json("GET", f"{path_of(id_)}/json")
         if not isinstance(raw, dict) or "State" not in raw:  # the name is that of another path
             raise GoneError(f"{id_!r} is not the name of a container")
         with understood():
             found = container_of(raw)
-            recorded = self.recorded({**found.limit_fields, "Memory": found.recorded.get("memory")})
+            memory = {"Memory": found.recorded.get("memory")}
+            recorded = self._limits.recorded({**found.limit_fields, **memory})
             files_only = found.files_only
             if files_only and self.is_local and found.pid:
                 spec = specification(found.id, found.pid)
                 files_only = access_by_specification(spec, is_asked=True).files_only
             return replace(found, recorded=recorded, files_only=files_only)
 
-    def _path(self, id_: str) -> str:
-        """Return the path of requests on a container."""
-        return f"/containers/{quoted(id_)}"
-
-    def update_limits(
-        self,
-        located: LocatedContainer,
-        wanted: Limits,
-        is_in_force: Callable[[], bool],
-        original: Fields | None,
-    ) -> None:
-        """Set CPU limits, and the quota of `original` fields. Of several ways to do it the next one
-        is taken until `is_in_force`."""
-        if original is not None:
-            self._restore(located, original, wanted, is_in_force)
-            return
-        self._update_until(located, setting_updates(located, wanted, self.cpus), is_in_force)
-
-    def _restore(
-        self,
-        located: LocatedContainer,
-        original: Fields,
-        wanted: Limits,
-        is_in_force: Callable[[], bool],
-    ) -> None:
-        equivalent = equivalent_original(located, original, self.cpus)
-        try:
-            updates = restoring_updates(located, original, wanted, self._default_shares)
-            self._update_until(located, updates, is_in_force)
-        except RefusedError:
-            if not equivalent:
-                raise
-            equivalent |= {"CpuShares": original.get("CpuShares")}
-            updates = restoring_updates(located, equivalent, wanted, self._default_shares)
-            self._update_until(located, updates, is_in_force)
-
-    def _update_until(
-        self, located: LocatedContainer, updates: Iterable[Fields], is_in_force: Callable[[], bool]
-    ) -> Fields:
-        """Make updates until one is in force, and return it."""
-        *others, last = updates
-        if not last:
-            return last
-        for fields in others:
-            self.update(located.container.id, fields)
-            if is_in_force():
-                return fields
-        warnings = self.update(located.container.id, last)
-        if warnings and located.container.pid and not is_in_force():
-            raise RefusedError("; ".join(warnings))
-        return last
-
-    def recorded(self, limit_fields: Fields) -> Limits:
-        """Return the limits for which the fields of a journal's entry stand."""
-        return recorded_limits(limit_fields, self._default_shares)
-
-    def update(self, id_: str, fields: Fields) -> list[str]:
-        """Set fields of a container, under Docker's own names, and return the engine's warnings."""
-        said = self._change(id_, "update", dict(fields))
-        return list(map(str, (said or {}).get("Warnings") or ())) if isinstance(said, dict) else []
-
-    def pause(self, id_: str) -> None:
-        """Freeze a container's processes; again where runc has lost a race with new ones."""
-        for wait_s in _FREEZES_AGAIN_S:
-            try:
-                self._change(id_, "pause")
-            except RefusedError as error:
-                if not any(sign in str(error) for sign in _LOST_RACE):
-                    raise
-                time.sleep(wait_s)
-            else:
-                return
-        self._change(id_, "pause")
-
-    def unpause(self, id_: str) -> None:
-        """Thaw a container's processes."""
-        self._change(id_, "unpause")
-
-    def _change(self, id_: str, action: str, body: Any = None) -> Any:
-        """Have a container changed, which an event of the same name will tell of."""
-        repeats = self.repeats
-        self._asked[id_, action] += 1
-        try:
-            return self._transport.json("POST", f"{self._path(id_)}/{action}", body=body)
-        except (GoneError, RefusedError):
-            if self.repeats == repeats:  # else it may have been carried out before
-                self._asked[id_, action] -= 1
-            raise
-
-    def is_own(self, event: Event) -> bool:
-        """Tell whether an event comes of a request that was made here; once for each request."""
-        key = event.container_id, event.action
-        self._asked[key] -= 1
-        is_own = self._asked[key] >= 0
-        if self._asked[key] <= 0:
-            del self._asked[key]
-        return is_own
-
-    def create(self, name: str, body: Mapping[str, Any]) -> str:
-        """Create a container, which does not run yet, and return its id."""
-        answer = self._transport.json("POST", "/containers/create", {"name": name}, dict(body))
-        return str(answer["Id"])
-
-    def start(self, id_: str) -> None:
-        """Start a container, unless it runs."""
-        self._transport.json("POST", f"{self._path(id_)}/start")
-
-    def signal(self, id_: str, name: str) -> None:
-        """Send a signal, such as SIGTERM, to a container's first process."""
-        self._transport.json("POST", f"{self._path(id_)}/kill", {"signal": name})
-
-    def remove(self, id_: str) -> None:
-        """Remove a container that does not run."""
-        self._transport.json("DELETE", self._path(id_))
-
-    def describe_move(self, container: Container, original: Fields, image: str) -> Move:
-        """Return what another engine must know to run a container. `original` are the limits that
-        dl-apply has changed, as they were before; `image` is what the other engine calls the
-        image."""
-        return move_of(container, original, image)
-
-    def describe_look(self, container: Container, image: str) -> Fields:
-        """Return what another engine must know to show the volumes of a container."""
-        return look_body(container, image)
-
-    def set_restart(self, id_: str, policy: Fields | None) -> None:
-        """Set when the engine starts a container again by itself; None: never."""
-        self.update(id_, {"RestartPolicy": NO_RESTART if policy is None else policy})
-
-    def image_id(self, name: str) -> str | None:
-        """Return the id of an image, None where it is absent."""
-        found = self._known(f"/images/{quoted(name)}/json")
-        return found and str(found["Id"])
-
-    def has_volume(self, name: str) -> bool:
-        """Tell whether there is a volume of a name."""
-        return self._known(f"/volumes/{quoted(name)}") is not None
-
-    def has_network(self, name: str) -> bool:
-        """Tell whether there is a network of a name."""
-        return self._known(f"/networks/{quoted(name)}") is not None
-
-    def _known(self, path: str) -> Any:
-        try:
-            return self._transport.json("GET", path)
-        except GoneError:
-            return None
-
     def usage(self, id_: str) -> Usage | None:
         """Return a container's counters, None where the engine tells none."""
         params = {"stream": "false", "one-shot": "true"}
-        found = self._transport.json("GET", f"{self._path(id_)}/stats", params)
+        found = self._transport.json("GET", f"{path_of(id_)}/stats", params)
         with understood():
             return usage_of(found) if isinstance(found, dict) and found else None
-
-    def archive(self, id_: str, path: str) -> Iterator[bytes]:
-        """Return a file or folder of a container, running or not, as the chunks of a tar stream.
-
-        Raises `GoneError` also where the container has no such path.
-        """
-        return self._transport.chunks(f"{self._path(id_)}/archive", {"path": path})
 
     def logs(self, container: Container, since: float) -> Iterator[list[bytes]]:
         """Yield what a container has logged since a time (seconds since the epoch), as it comes.
@@ -351,6 +158,13 @@ class DockerEngine(WritesLimits, Pauses, Moves, Delivers):
 _CONTAINERS = json.dumps({"type": ["container"]})
 
 
+def _has_gpu(info: Mapping[str, Any]) -> bool:
+    devices = info.get("DiscoveredDevices") or []
+    return "nvidia" in (info.get("Runtimes") or {}) or any(
+        str(device.get("ID")).startswith("nvidia.com/gpu") for device in devices
+    )
+
+
 def _capabilities(info: Mapping[str, Any]) -> Capabilities:
     """Return what an engine can do. A rootless one on cgroup version 1 makes no cgroups: it accepts
     each update with a warning, and changes nothing."""
@@ -371,6 +185,3 @@ def _events(chunks: Iterable[bytes]) -> Iterator[Event]:
         for chunk in chunks:
             yield from (event_of(json.loads(line)) for line in splitter.feed(chunk) if line.strip())
         yield from (event_of(json.loads(line)) for line in splitter.end() if line.strip())
-
-
-_LIST = "/containers/json"

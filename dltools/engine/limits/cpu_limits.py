@@ -16,7 +16,7 @@ from dataclasses import replace
 from typing import Any
 
 from dltools.engine import cgroup, demand, host
-from dltools.engine.interface import Container, Engine, LocatedContainer
+from dltools.engine.interface import Container, Engine, Fields, LocatedContainer, SetsLimits, needed
 from dltools.engine.scales import (
     LEAST_CPUS,
     LEAST_SHARES,
@@ -76,10 +76,18 @@ def settings_in_force(located: LocatedContainer) -> Limits:
     return settings
 
 
-def recorded_settings(located: LocatedContainer, recorded: Limits | None = None) -> Limits:
-    """Return the limits on the engine's record, now or as given: those that a restart of the
-    container would bring about."""
-    recorded = located.container.recorded if recorded is None else recorded
+def recorded_settings(located: LocatedContainer) -> Limits:
+    """Return the limits on the engine's record: those that a restart of the container would bring
+    about."""
+    return _settings_of(located, located.container.recorded)
+
+
+def settings_then(engine: Engine, located: LocatedContainer, limit_fields: Fields) -> Limits:
+    """Return the limits that were on the engine's record when the journal took these fields."""
+    return _settings_of(located, needed(engine, SetsLimits).recorded(limit_fields))
+
+
+def _settings_of(located: LocatedContainer, recorded: Limits) -> Limits:
     cpu_list = format_cpus(parse_cpus(recorded.get("cpuset") or ""))
     return {
         "cpus": _quota(recorded.get("cpus"), located),

@@ -1,5 +1,5 @@
 """The kernel's files of a container's CPU settings, read and written without the engine, and the
-base of engines that set limits in them."""
+base of what engines set limits in them with."""
 
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ from dltools.engine.interface import (
     RefusedError,
     SetsLimits,
     UnableError,
+    part,
 )
 from dltools.engine.kernel_files import read_text
 from dltools.engine.scales import LEAST_SHARES, fitting_period, quota_in_us, weight_to_v2
@@ -137,7 +138,7 @@ def _quota_texts(located: LocatedContainer, cpus: float | None) -> dict[str, str
 
 
 class WritesLimits(SetsLimits):
-    """An engine that sets limits in the kernel's files where these are all that there is, and else
+    """Sets limits in the kernel's files where these are all that there is, and else
     by an update of its own."""
 
     leaves_quotas: ClassVar[bool] = False
@@ -167,7 +168,7 @@ class WritesLimits(SetsLimits):
         self, located: LocatedContainer, wanted: Limits, is_in_force: Callable[[], bool]
     ) -> None:
         """Set limits. An update may lead systemd to write again what it knows of a quota."""
-        in_files = names_in_files(self, located)
+        in_files = _names_in_files(located, self.leaves_quotas)
         with _refused(located.container):
             write_settings(located, only(wanted, in_files))
         if others := only(wanted, wanted.keys() - in_files):
@@ -189,11 +190,15 @@ class WritesLimits(SetsLimits):
 def names_in_files(engine: Engine, located: LocatedContainer) -> frozenset[str]:
     """Return the names of the limits that an engine sets in the kernel's files alone: its record
     has the owner's, and a restart of the container brings these back."""
+    able = part(engine, WritesLimits)
+    return _names_in_files(located, able is not None and able.leaves_quotas)
+
+
+def _names_in_files(located: LocatedContainer, leaves_quotas: bool) -> frozenset[str]:
     if located.container.files_only:
         return frozenset(CPU_LIMITS)
-    is_left = isinstance(engine, WritesLimits) and engine.leaves_quotas
     found = located.controller("cpu")
-    is_theirs = not is_left or found is None or not _can_write(found)
+    is_theirs = not leaves_quotas or found is None or not _can_write(found)
     return frozenset() if is_theirs else frozenset({"cpus"})
 
 

@@ -14,7 +14,9 @@ from typing import Any
 from dltools.engine.address import Address
 from dltools.engine.cgroup import is_alone_in_scope
 from dltools.engine.docker.addresses import check
+from dltools.engine.docker.changes import DockerLimits, DockerPauses, path_of
 from dltools.engine.docker.engine import DockerEngine, connect
+from dltools.engine.docker.moves import DockerMoves
 from dltools.engine.docker.transport import Transport
 from dltools.engine.interface import (
     Capabilities,
@@ -62,10 +64,9 @@ memory, processes (podman#24610)."""
 class PodmanEngine(DockerEngine):
     """A connection to one Podman."""
 
-    leaves_quotas = False  # it takes an owner's quota beside any other
     tells_hands = False  # it tells of pauses late, and of some from before: whose, is not known
 
-    _product = "Podman"
+    _limits: PodmanLimits
     _settled_s = SETTLED_S
 
     _states: Sequence[str] = ("running", "paused")
@@ -73,57 +74,29 @@ class PodmanEngine(DockerEngine):
     def __init__(self, transport: Transport) -> None:
         """Ask what it is. Raises as the engine does."""
         super().__init__(transport)
-        self._unshown: dict[str, tuple[str, Fields]] = {}
         info = self._transport.json("GET", "/libpod/info")
         store = (info.get("store") or {}).get("graphRoot") or ""
         machine = read_text("/etc/machine-id").strip() if self.is_local else ""
         self.id = f"podman:{machine or self.host}:{store}"
+        self.version = f"Podman {self.version.removeprefix('Docker').strip()}".strip()
         self.capabilities = _capabilities(
             info.get("host") or {}, _version(transport.server), is_local=self.is_local
         )
+        self._limits = PodmanLimits(transport, self._limits, keeps=self.capabilities.keeps)
+        self.parts = (self._limits, PodmanPauses(self), DockerMoves(transport, self.requests))
 
     def inspect(self, id_: str) -> Container:
         """Return one container, by id or name."""
         found = super().inspect(id_)
         host_config: Mapping[str, Any] = found.native.get("HostConfig") or {}
         fields = {name: host_config.get(name) or 0 for name in FIELDS if name in _NAMES}
-        started, unshown = self._unshown.get(found.id, ("", {}))
-        if not found.pid and started == found.started_text:
-            fields |= unshown
+        fields |= self._limits.unshown(found)
         memory = {"Memory": host_config.get("Memory")}
-        recorded = self.recorded({**fields, **memory})
+        recorded = self._limits.recorded({**fields, **memory})
         found = replace(found, limit_fields=fields, recorded=recorded)
         if self.is_local and found.pid and is_alone_in_scope(found.pid, found.id):
-            return replace(found, unsettable={"weight": _ALONE})
+            return replace(found, refuses=replace(found.refuses, limits={"weight": _ALONE}))
         return found
-
-    def update(self, id_: str, fields: Fields) -> list[str]:
-        """Set limits, under Docker's names. Podman warns of nothing."""
-        wanted = {_NAMES[name]: value for name, value in fields.items()}
-        self._transport.json("POST", f"/libpod{self._path(id_)}/update", body={"cpu": wanted})
-        return []
-
-    def _update_until(
-        self, located: LocatedContainer, updates: Iterable[Fields], is_in_force: Callable[[], bool]
-    ) -> Fields:
-        """Set limits, and remember those of a container that does not run: they hold from its next
-        start on, and until then Podman shows those of its last one. Where no record keeps limits
-        such a container has its own already."""
-        if not located.container.pid and not self.capabilities.keeps:
-            return {}
-        made = super()._update_until(located, updates, is_in_force)
-        container = located.container
-        if not container.pid:
-            self._unshown[container.id] = container.started_text, made
-        return made
-
-    def pause(self, id_: str) -> None:
-        """Freeze a container's processes, unless they are frozen."""
-        try:
-            super().pause(id_)
-        except RefusedError:  # Podman refuses with 500 to pause twice
-            if self.inspect(id_).state != "paused":
-                raise
 
     def events(self, since: float) -> Iterator[Event]:
         """Yield container events from a time on (seconds since 1970), for ever. Podman tells some
@@ -135,6 +108,60 @@ class PodmanEngine(DockerEngine):
         """Return none: of past events Podman gives a part, and each time another one."""
         del since, until
         return []
+
+
+class PodmanLimits(DockerLimits):
+    """Sets limits by Podman's own API."""
+
+    leaves_quotas = False  # it takes an owner's quota beside any other
+
+    def __init__(self, transport: Transport, docker: DockerLimits, *, keeps: bool) -> None:
+        """`docker` says what Podman tells as Docker does; `keeps` as in `Capabilities`."""
+        super().__init__(docker.changes, docker.cpus, docker.default_shares)
+        self._transport = transport
+        self._keeps = keeps
+        self._unshown: dict[str, tuple[str, Fields]] = {}
+
+    def unshown(self, container: Container) -> Fields:
+        """Return the limits of a container that does not run which Podman does not show yet."""
+        started, fields = self._unshown.get(container.id, ("", {}))
+        return fields if not container.pid and started == container.started_text else {}
+
+    def update(self, id_: str, fields: Fields) -> list[str]:
+        """Set limits, under Docker's names. Podman warns of nothing."""
+        wanted = {_NAMES[name]: value for name, value in fields.items()}
+        self._transport.json("POST", f"/libpod{path_of(id_)}/update", body={"cpu": wanted})
+        return []
+
+    def _update_until(
+        self, located: LocatedContainer, updates: Iterable[Fields], is_in_force: Callable[[], bool]
+    ) -> Fields:
+        """Set limits, and remember those of a container that does not run: they hold from its next
+        start on, and until then Podman shows those of its last one. Where no record keeps limits
+        such a container has its own already."""
+        if not located.container.pid and not self._keeps:
+            return {}
+        made = super()._update_until(located, updates, is_in_force)
+        container = located.container
+        if not container.pid:
+            self._unshown[container.id] = container.started_text, made
+        return made
+
+
+class PodmanPauses(DockerPauses):
+    """Pauses containers of one Podman."""
+
+    def __init__(self, engine: DockerEngine) -> None:
+        super().__init__(engine.requests)
+        self._engine = engine
+
+    def pause(self, id_: str) -> None:
+        """Freeze a container's processes, unless they are frozen."""
+        try:
+            super().pause(id_)
+        except RefusedError:  # Podman refuses with 500 to pause twice
+            if self._engine.inspect(id_).state != "paused":
+                raise
 
 
 _ALONE = "crun sets its weight in a scope of its own, where it competes with nobody's"

@@ -14,7 +14,9 @@ from pathlib import Path
 
 from dltools.engine.docker.answers import engine_time
 from dltools.engine.docker.engine import DockerEngine, connect
+from dltools.engine.interface import part
 from dltools.engine.registry import host_address
+from dltools.engine.services import Services
 from dltools.observations.formats.registry import read_table
 from dltools.sim.workload import Job, Workload
 from live_cluster.arms import Arm
@@ -80,7 +82,7 @@ class Cluster:
     def __init__(self, urls: Sequence[str]) -> None:
         """Ask each node for its name. Raises `ClusterError`."""
         self.urls = urls
-        swarm = DockerEngine(connect(host_address(urls[0]))).services
+        swarm = part(DockerEngine(connect(host_address(urls[0]))), Services)
         if swarm is None:
             raise ClusterError(f"{urls[0]} manages no Swarm")
         self.swarm = swarm

@@ -53,7 +53,7 @@ def test_each_cgroup_with_processes_is_a_container(machine) -> None:
     assert container == engine.inspect("jobs/a")
     assert (container.pid, container.cgroup_path) == (11, "/jobs/a")
     assert container.started == datetime.fromtimestamp(1700000000 + 0.11, UTC)
-    assert container.command == ["python3", "train.py"]
+    assert container.program.command == ["python3", "train.py"]
     assert engine.inspect("jobs/empty").state == "exited"
 
 
@@ -163,7 +163,7 @@ def test_limits_are_gone_with_a_controller_that_is_taken_away(tmp_path) -> None:
         file.unlink()
     after = located(engine, "/jobs/a")
     assert are_original(after, original)
-    assert after.container.unsettable.keys() >= {"cpus", "weight"}
+    assert after.container.refuses.limits.keys() >= {"cpus", "weight"}
     assert not settings_in_force(after).keys() & {"cpus", "weight"}
 
 
@@ -226,7 +226,7 @@ def test_a_cgroup_without_a_controller_that_others_have_is_refused(tmp_path) -> 
     machine.add("/jobs/a", 11)
     machine.add("/jobs/b", 12, only=("freezer", "cpuset"))
     engine = engine_of(machine)
-    unsettable = engine.inspect("jobs/b").unsettable["cpus"]
+    unsettable = engine.inspect("jobs/b").refuses.limits["cpus"]
     assert unsettable == "the cgroup /jobs/b cannot hold cpus: it has no controller cpu"
     can = engine.capabilities
     assert can.missing(engine.inspect("jobs/a")) == ["move"]
@@ -239,7 +239,7 @@ def test_a_cgroup_without_a_freezer_says_so(tmp_path) -> None:
     machine.add("/jobs/b", 12, only=("cpu", "cpuset"))
     engine = engine_of(machine)
     found = engine.inspect("jobs/b")
-    assert found.pause_refusal == "its cgroup has no freezer"
+    assert found.refuses.pause == "its cgroup has no freezer"
     assert engine.capabilities.missing(found) == ["pause", "move"]
 
 

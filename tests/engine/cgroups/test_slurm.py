@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from helpers.made_cgroups import V1, Machine
 
-from dltools.engine.cgroups.slurm import SlurmEngine
+from dltools.engine.cgroups.slurm import slurm_engine
 from dltools.engine.interface import RefusedError
 
 JOB = "/slurm_n1/uid_0/job_1"
@@ -62,7 +62,7 @@ def scontrol(
 
 
 def test_a_job_has_its_users_name_and_its_number(machine) -> None:
-    engine = SlurmEngine(machine.root)
+    engine = slurm_engine(machine.root)
     assert [one.name for one in engine.containers()] == ["train-1", "other_job_-12"]
     found = engine.inspect("train-1")
     assert (found.pid, found.cgroup_path) == (11, JOB)
@@ -73,18 +73,18 @@ def test_a_job_has_its_users_name_and_its_number(machine) -> None:
 def test_a_job_is_found_by_its_number_on_version_2(tmp_path) -> None:
     machine = Machine(tmp_path, ())
     machine.add("/system.slice/slurmstepd.scope/job_7/step_0/user/task_0", 11)
-    found = SlurmEngine(tmp_path).containers()
+    found = slurm_engine(tmp_path).containers()
     assert [one.name for one in found] == ["job-7"]
 
 
 def test_jobs_can_only_be_paused_on_version_1(machine, tmp_path, monkeypatch) -> None:
     monkeypatch.setenv("PATH", "/nowhere")
-    none = SlurmEngine(machine.root).capabilities
+    none = slurm_engine(machine.root).capabilities
     assert (none.limits, none.pauses) == (frozenset(), False)
     assert "scontrol is not in PATH" in none.why
     monkeypatch.setenv("PATH", "/bin:/usr/bin")
     scontrol(tmp_path, monkeypatch)
-    found = SlurmEngine(machine.root).capabilities
+    found = slurm_engine(machine.root).capabilities
     assert (found.limits, found.pauses) == (frozenset(), True)
     assert found.why == (
         "Slurm gives its jobs no controller cpu on cgroup version 1, and keeps CPU lists"
@@ -94,7 +94,7 @@ def test_jobs_can_only_be_paused_on_version_1(machine, tmp_path, monkeypatch) ->
 def test_jobs_have_weights_and_quotas_on_version_2(tmp_path) -> None:
     machine = Machine(tmp_path, ())
     machine.add("/system.slice/slurmstepd.scope/job_7", 11)
-    engine = SlurmEngine(tmp_path)
+    engine = slurm_engine(tmp_path)
     assert engine.capabilities.limits == {"cpus", "weight"}
     path = "/system.slice/slurmstepd.scope/job_7"
     container = engine.inspect("job-7")
@@ -104,7 +104,7 @@ def test_jobs_have_weights_and_quotas_on_version_2(tmp_path) -> None:
 
 def test_only_scontrol_pauses(machine, tmp_path, monkeypatch) -> None:
     notes = scontrol(tmp_path, monkeypatch)
-    engine, texts = SlurmEngine(machine.root), machine.texts(JOB)
+    engine, texts = slurm_engine(machine.root), machine.texts(JOB)
     engine.pause("train-1")
     engine.unpause("train-1")
     assert notes.read_text().splitlines() == ["show job 1 -o", "suspend 1", "resume 1"]
@@ -112,7 +112,7 @@ def test_only_scontrol_pauses(machine, tmp_path, monkeypatch) -> None:
 
 
 def test_a_job_is_paused_when_all_but_slurms_own_processes_are_stopped(machine) -> None:
-    engine = SlurmEngine(machine.root)
+    engine = slurm_engine(machine.root)
     stat = machine.root / "proc/11/stat"
     stat.write_text(stat.read_text().replace(" S ", " T ", 1))
     assert {one.name: one.state for one in engine.containers()} == {
@@ -122,7 +122,7 @@ def test_a_job_is_paused_when_all_but_slurms_own_processes_are_stopped(machine) 
 
 
 def test_a_job_that_slurm_has_frozen_too_is_paused(machine) -> None:
-    engine, stat = SlurmEngine(machine.root), machine.root / "proc/11/stat"
+    engine, stat = slurm_engine(machine.root), machine.root / "proc/11/stat"
     stat.write_text(stat.read_text().replace(" S ", " D ", 1))
     assert engine.inspect("train-1").state == "running", "it waits for a disk"
     (machine.folder("freezer", f"{JOB}/step_batch") / "freezer.state").write_text("FROZEN\n")
@@ -131,25 +131,25 @@ def test_a_job_that_slurm_has_frozen_too_is_paused(machine) -> None:
 
 def test_a_job_that_is_about_to_stop_is_paused(machine, tmp_path, monkeypatch) -> None:
     scontrol(tmp_path, monkeypatch, state="SUSPENDED")
-    assert SlurmEngine(machine.root).inspect("train-1").state == "paused"
+    assert slurm_engine(machine.root).inspect("train-1").state == "paused"
 
 
 def test_slurms_complaint_is_the_reason(machine, tmp_path, monkeypatch) -> None:
     scontrol(tmp_path, monkeypatch, "echo Job is not suspended for job 1 >&2; exit 1")
     with pytest.raises(RefusedError, match=r"^scontrol resume: Job is not suspended for job 1$"):
-        SlurmEngine(machine.root).unpause("train-1")
+        slurm_engine(machine.root).unpause("train-1")
 
 
 def test_a_job_of_several_nodes_is_not_paused(machine, tmp_path, monkeypatch) -> None:
     notes = scontrol(tmp_path, monkeypatch, nodes=2)
     with pytest.raises(RefusedError, match="runs on 2 nodes"):
-        SlurmEngine(machine.root).pause("train-1")
+        slurm_engine(machine.root).pause("train-1")
     assert notes.read_text().splitlines() == ["show job 1 -o"]
 
 
 def test_a_job_without_an_output_of_its_own_has_slurms(machine, tmp_path, monkeypatch) -> None:
     scontrol(tmp_path, monkeypatch)
     (tmp_path / "out").write_text("loss: 1\n")
-    engine = SlurmEngine(machine.root)
+    engine = slurm_engine(machine.root)
     entries = [one for some in engine.logs(engine.inspect("train-1"), 0.0) for one in some]
     assert [one.partition(b" ")[2] for one in entries] == [b"loss: 1\n"]

@@ -10,7 +10,14 @@ from dltools.engine import cgroup
 from dltools.engine.cri import runtime_pb2 as messages
 from dltools.engine.cri.cpu_resources import pod_quota, recorded_limits, updates
 from dltools.engine.cri.cri_engine import CriEngine
-from dltools.engine.interface import Delivers, GoneError, LocatedContainer, RefusedError, needed
+from dltools.engine.interface import (
+    Delivers,
+    GoneError,
+    LocatedContainer,
+    RefusedError,
+    SetsLimits,
+    needed,
+)
 from dltools.notation.limits import Limits
 
 
@@ -32,7 +39,7 @@ def located(engine: CriEngine, id_: str, usable: float = 4.0) -> LocatedContaine
 
 
 def set_limits(engine: CriEngine, id_: str, wanted: Limits, usable: float = 4.0) -> None:
-    engine.set_limits(located(engine, id_, usable), wanted, lambda: True)
+    needed(engine, SetsLimits).set_limits(located(engine, id_, usable), wanted, lambda: True)
 
 
 # What there is
@@ -70,7 +77,7 @@ def test_what_has_ended_is_not_listed_and_is_known(engine, runtime) -> None:
     assert engine.containers() == []
     assert engine.ids() == {"a1"}
     found = engine.inspect("a1")
-    assert (found.state, found.exit_code, found.error) == ("exited", 3, "Error")
+    assert (found.state, found.ended.exit_code, found.ended.error) == ("exited", 3, "Error")
 
 
 def test_of_two_containers_of_a_name_the_running_one_is_meant(engine, runtime) -> None:
@@ -221,14 +228,14 @@ def test_a_restored_quota_is_that_of_before(engine, runtime) -> None:
 
 def test_a_pod_that_does_not_allow_it_is_not_paused(engine, runtime) -> None:
     runtime.add("a1")
-    assert "dltools.pause=allow" in engine.inspect("a1").pause_refusal
+    assert "dltools.pause=allow" in engine.inspect("a1").refuses.pause
     with pytest.raises(RefusedError, match="whether it has probes"):
         engine.pause("a1")
 
 
 def test_a_pod_allows_pauses_by_an_annotation(engine, runtime) -> None:
     runtime.add("a1", annotations={"dltools.pause": "allow"})
-    assert engine.inspect("a1").pause_refusal == ""
+    assert engine.inspect("a1").refuses.pause == ""
 
 
 def test_what_is_left_of_an_ending_container_is_thawed(
@@ -238,7 +245,7 @@ def test_what_is_left_of_an_ending_container_is_thawed(
     is in the root cgroup already."""
     machine = Machine(tmp_path / "machine")
     machine.add("/kubepods/a1", 11)
-    monkeypatch.setattr(engine, "_mounts", cgroup.mounts(machine.root))
+    monkeypatch.setattr(engine._cgroups, "_mounts", cgroup.mounts(machine.root))
     state = machine.folder("freezer", "/kubepods/a1") / "freezer.state"
     state.write_text("FROZEN")
     info = spec()

@@ -13,6 +13,7 @@ import pytest
 from helpers.containers import eventually
 
 from dltools.engine.address import Address
+from dltools.engine.docker.changes import Changes, DockerLimits
 from dltools.engine.docker.engine import DockerEngine, connect
 from dltools.engine.docker.streams import FollowedLog
 from dltools.engine.docker.transport import Transport
@@ -132,7 +133,7 @@ def test_an_answer_of_another_form_is_no_crash(served, said) -> None:
     head = b"HTTP/1.0 200 OK\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n"
     server.answer = lambda connection: connection.sendall(head % len(said) + said)
     engine = DockerEngine.__new__(DockerEngine)
-    engine._transport, engine._default_shares = transport, 1024
+    engine._transport, engine._limits = transport, DockerLimits(Changes(transport), 4, 1024)
     asked: list[Callable[[], object]] = [
         engine.containers,
         engine.ids,

@@ -134,6 +134,7 @@ class Leaving(WritesLimits):
     """An engine that leaves quotas to the files, and says how it is asked for the others."""
 
     leaves_quotas = True
+    parts = ()
 
     def __init__(self) -> None:
         self.asked: list[Limits] = []

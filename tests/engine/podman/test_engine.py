@@ -13,14 +13,21 @@ from dltools.apply.engine_actuator import EngineActuator
 from dltools.apply.refusals import is_own, unsupported
 from dltools.apply.turns import Rotation
 from dltools.engine.address import Address
-from dltools.engine.docker import engine as docker_engine
-from dltools.engine.docker import transport
+from dltools.engine.docker import changes, transport
 from dltools.engine.docker.engine import DockerEngine
-from dltools.engine.interface import Engine, GoneError, Original, RefusedError
+from dltools.engine.interface import (
+    Engine,
+    GoneError,
+    Original,
+    Pauses,
+    RefusedError,
+    SetsLimits,
+    needed,
+)
 from dltools.engine.journal import Journal
 from dltools.engine.limits.cpu_limits import Locator, settings_in_force
 from dltools.engine.podman import engine as podman_engine
-from dltools.engine.podman.engine import PodmanEngine
+from dltools.engine.podman.engine import PodmanEngine, PodmanLimits
 from dltools.engine.registry import host_address, open_engine
 from dltools.errors import ConfigError, UnavailableError
 from dltools.notation.limits import Limits
@@ -115,14 +122,16 @@ def test_lists_ask_for_paused_containers_too(fake) -> None:
 def test_limits_are_set_by_its_own_api(fake) -> None:
     engine = opened(fake)
     assert isinstance(engine, PodmanEngine)
-    engine.update(ID, {"CpuPeriod": 100_000, "CpuQuota": -1, "CpusetCpus": "0-3"})
+    needed(engine, PodmanLimits).update(
+        ID, {"CpuPeriod": 100_000, "CpuQuota": -1, "CpusetCpus": "0-3"}
+    )
     assert fake.updates == [{"cpu": {"period": 100_000, "quota": -1, "cpus": "0-3"}}]
 
 
 def test_no_quota_is_set_with_its_period(fake) -> None:
     """crun of Debian 12 leaves cpu.max as it is where the period is missing."""
     engine = opened(fake)
-    engine.set_limits(Locator(engine).find(ID), {"cpus": None}, lambda: True)
+    needed(engine, SetsLimits).set_limits(Locator(engine).find(ID), {"cpus": None}, lambda: True)
     assert fake.updates == [{"cpu": {"period": 100_000, "quota": -1}}]
 
 
@@ -139,7 +148,7 @@ def test_its_quota_is_no_nano_cpus(fake) -> None:
 @pytest.mark.parametrize("losses", [1, 3, 4])
 def test_a_pause_that_lost_a_race_is_tried_again(fake, server, losses, replace_sleep) -> None:
     """What runc says where processes start faster than it freezes."""
-    replace_sleep(docker_engine, lambda _: None)
+    replace_sleep(changes, lambda _: None)
     said = "`/usr/bin/runc pause 4f2a` failed: exit status 1"
     if server.startswith("Docker"):
         said = "Cannot pause container 4f2a: OCI runtime pause failed: unable to freeze: unknown"
@@ -147,21 +156,21 @@ def test_a_pause_that_lost_a_race_is_tried_again(fake, server, losses, replace_s
     fake.lost_races = [said] * losses
     if losses > 3:
         with pytest.raises(RefusedError, match=r"freeze|exit status"):
-            engine.pause(ID)
+            needed(engine, Pauses).pause(ID)
     else:
-        engine.pause(ID)
+        needed(engine, Pauses).pause(ID)
     assert fake.state == ("running" if losses > 3 else "paused")
 
 
 def test_a_second_pause_is_done(fake) -> None:
     engine = opened(fake)
-    engine.pause(ID)
-    engine.pause(ID)
+    needed(engine, Pauses).pause(ID)
+    needed(engine, Pauses).pause(ID)
     assert fake.state == "paused"
     fake.faults = {"POST /pause": 500}
     fake.state = "running"
     with pytest.raises(RefusedError):
-        engine.pause(ID)
+        needed(engine, Pauses).pause(ID)
 
 
 def test_a_request_that_is_unknown_is_no_container_that_is_gone(fake) -> None:
@@ -169,7 +178,7 @@ def test_a_request_that_is_unknown_is_no_container_that_is_gone(fake) -> None:
     fake.unknown = ("/update",)
     assert isinstance(engine, PodmanEngine)
     with pytest.raises(RefusedError, match="does not know this request: Not Found"):
-        engine.update(ID, {"CpuShares": 2})
+        needed(engine, PodmanLimits).update(ID, {"CpuShares": 2})
     fake.is_there = False
     with pytest.raises(GoneError):
         engine.inspect(ID)
@@ -321,14 +330,14 @@ def test_what_is_set_on_a_stopped_container_counts_although_it_is_not_shown(fake
     located = Locator(engine).find(ID)
     original = {"CpuQuota": 0, "CpuPeriod": 0, "CpuShares": 0, "CpusetCpus": ""}
     wanted: Limits = {"weight": 1024.0, "cpuset": None}
-    engine.set_limits(located, wanted, lambda: True, Original(original, {}))
+    needed(engine, SetsLimits).set_limits(located, wanted, lambda: True, Original(original, {}))
     assert settings_in_force(Locator(engine).find(ID)) == {
         "cpus": None,
         "weight": 1024.0,
         "cpuset": None,
     }
     assert len(fake.updates) == 1
-    opened(fake, "Libpod/4.3.1 (linux)").set_limits(
+    needed(opened(fake, "Libpod/4.3.1 (linux)"), SetsLimits).set_limits(
         located, wanted, lambda: True, Original(original, {})
     )
     assert len(fake.updates) == 1, "it keeps no limits: there is nothing to restore"

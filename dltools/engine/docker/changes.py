@@ -1,0 +1,166 @@
+"""Changes of containers that are asked of Docker's API: pauses, limits, and whose they were."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from dltools.engine.docker.transport import Transport, quoted
+from dltools.engine.interface import (
+    Event,
+    Fields,
+    GoneError,
+    LocatedContainer,
+    Pauses,
+    RefusedError,
+    Requests,
+)
+from dltools.engine.limits.limit_fields import (
+    equivalent_original,
+    recorded_limits,
+    restoring_updates,
+    setting_updates,
+)
+from dltools.engine.limits.limit_files import WritesLimits
+from dltools.notation.limits import Limits
+
+_FREEZES_AGAIN_S = (0.02, 0.1, 0.5)
+"""After what times a pause is tried again (ours)."""
+
+_LOST_RACE = ("unable to freeze", "while freezing", "failed: exit status")
+"""What runc says where processes start faster than it can freeze a cgroup of version 1, and what
+Podman says then."""
+
+
+def path_of(id_: str) -> str:
+    """Return the path of requests on a container."""
+    return f"/containers/{quoted(id_)}"
+
+
+class Changes(Requests):
+    """Requests that change containers, of which an event of the same name will tell."""
+
+    def __init__(self, transport: Transport) -> None:
+        self._transport = transport
+        self._asked: Counter[tuple[str, str]] = Counter()  # whose events are yet to come
+
+    @property
+    def repeats(self) -> int:
+        """How many requests have been made again, as no answer had come."""
+        return self._transport.patience.repeats
+
+    def make(self, id_: str, action: str, body: Any = None) -> Any:
+        """Have a container changed, and return the answer."""
+        repeats = self.repeats
+        self._asked[id_, action] += 1
+        try:
+            return self._transport.json("POST", f"{path_of(id_)}/{action}", body=body)
+        except (GoneError, RefusedError):
+            if self.repeats == repeats:  # else it may have been carried out before
+                self._asked[id_, action] -= 1
+            raise
+
+    def is_own(self, event: Event) -> bool:
+        """Tell whether an event comes of a request that was made here; once for each request."""
+        key = event.container_id, event.action
+        self._asked[key] -= 1
+        is_own = self._asked[key] >= 0
+        if self._asked[key] <= 0:
+            del self._asked[key]
+        return is_own
+
+
+class DockerPauses(Pauses):
+    """Pauses containers, by whatever the engine does so with."""
+
+    def __init__(self, changes: Changes) -> None:
+        self._changes = changes
+
+    def pause(self, id_: str) -> None:
+        """Freeze a container's processes; again where runc has lost a race with new ones."""
+        for wait_s in _FREEZES_AGAIN_S:
+            try:
+                self._changes.make(id_, "pause")
+            except RefusedError as error:
+                if not any(sign in str(error) for sign in _LOST_RACE):
+                    raise
+                time.sleep(wait_s)
+            else:
+                return
+        self._changes.make(id_, "pause")
+
+    def unpause(self, id_: str) -> None:
+        """Thaw a container's processes."""
+        self._changes.make(id_, "unpause")
+
+
+class DockerLimits(WritesLimits):
+    """Sets limits in the engine's record."""
+
+    leaves_quotas = True
+
+    def __init__(self, changes: Changes, cpus: int, default_shares: int) -> None:
+        """`cpus`: how many the host has. `default_shares`: the weight of a container that has none
+        on record."""
+        self.changes = changes
+        self.cpus = cpus
+        self.default_shares = default_shares
+
+    def update_limits(
+        self,
+        located: LocatedContainer,
+        wanted: Limits,
+        is_in_force: Callable[[], bool],
+        original: Fields | None,
+    ) -> None:
+        """Set CPU limits, and the quota of `original` fields. Of several ways to do it the next one
+        is taken until `is_in_force`."""
+        if original is not None:
+            self._restore(located, original, wanted, is_in_force)
+            return
+        self._update_until(located, setting_updates(located, wanted, self.cpus), is_in_force)
+
+    def _restore(
+        self,
+        located: LocatedContainer,
+        original: Fields,
+        wanted: Limits,
+        is_in_force: Callable[[], bool],
+    ) -> None:
+        equivalent = equivalent_original(located, original, self.cpus)
+        try:
+            updates = restoring_updates(located, original, wanted, self.default_shares)
+            self._update_until(located, updates, is_in_force)
+        except RefusedError:
+            if not equivalent:
+                raise
+            equivalent |= {"CpuShares": original.get("CpuShares")}
+            updates = restoring_updates(located, equivalent, wanted, self.default_shares)
+            self._update_until(located, updates, is_in_force)
+
+    def _update_until(
+        self, located: LocatedContainer, updates: Iterable[Fields], is_in_force: Callable[[], bool]
+    ) -> Fields:
+        """Make updates until one is in force, and return it."""
+        *others, last = updates
+        if not last:
+            return last
+        for fields in others:
+            self.update(located.container.id, fields)
+            if is_in_force():
+                return fields
+        warnings = self.update(located.container.id, last)
+        if warnings and located.container.pid and not is_in_force():
+            raise RefusedError("; ".join(warnings))
+        return last
+
+    def update(self, id_: str, fields: Fields) -> list[str]:
+        """Set fields of a container, under Docker's own names, and return the engine's warnings."""
+        said = self.changes.make(id_, "update", dict(fields))
+        return list(map(str, (said or {}).get("Warnings") or ())) if isinstance(said, dict) else []
+
+    def recorded(self, limit_fields: Fields) -> Limits:
+        """Return the limits for which the fields of a journal's entry stand."""
+        return recorded_limits(limit_fields, self.default_shares)
