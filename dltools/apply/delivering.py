@@ -16,8 +16,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from dltools.engine.interface import Container, Delivers, Engine, GoneError, RefusedError, needed
+from dltools.engine.interface import Container, Engine, GoneError, RefusedError
 from dltools.engine.links import has_container
+from dltools.engine.parts import Delivers, needed
 from dltools.errors import DataError, DltoolsError
 from dltools.labels import CHECKPOINT, PROTECT, is_true
 from dltools.plan.outcome.records import Action, Result, Status

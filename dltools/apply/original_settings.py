@@ -13,7 +13,7 @@ from datetime import UTC, datetime, timedelta
 from functools import partial
 from typing import Any
 
-from dltools.engine.interface import Engine, LocatedContainer, Original, SetsLimits, needed
+from dltools.engine.interface import Engine, LocatedContainer
 from dltools.engine.journal import Entry, Journal
 from dltools.engine.limits import limit_files
 from dltools.engine.limits.cpu_limits import (
@@ -22,6 +22,7 @@ from dltools.engine.limits.cpu_limits import (
     settings_in_force,
     settings_then,
 )
+from dltools.engine.parts import LimitChange, Original, SetsLimits, needed
 from dltools.engine.runs import UNKNOWN_RUN, ApplyRun
 from dltools.notation.cpu_weights import DEFAULT_CPU_WEIGHT
 from dltools.notation.limits import CPU_LIMITS, Limits, differs, only
@@ -194,14 +195,15 @@ def restore(
             original = {**original, **settings_then(engine, located, entry.fields)}
         if settings := only(original, names):
             is_in_force = partial(are_in_force, engine, located, settings)
-            needed(engine, SetsLimits).set_limits(located, settings, is_in_force)
+            needed(engine, SetsLimits).set_limits(LimitChange(located, settings, is_in_force))
         return
     wanted: Limits = {"weight": entry.settings.get("weight", DEFAULT_CPU_WEIGHT)}
     if _has_lost_cpu_list(located, entry):
         wanted["cpuset"] = entry.settings["cpuset"]
     has_its_weight = partial(_has_its_weight, located, entry)
     before = Original(entry.fields, entry.kernel)
-    needed(engine, SetsLimits).set_limits(located, wanted, has_its_weight, before)
+    change = LimitChange(located, wanted, has_its_weight, before)
+    needed(engine, SetsLimits).set_limits(change)
 
 
 def _has_others(located: LocatedContainer, entry: Entry, names: Collection[str] | None) -> bool:

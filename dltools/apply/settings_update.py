@@ -21,15 +21,7 @@ from dltools.apply.original_settings import (
     unknown_settings,
 )
 from dltools.apply.refusals import CHANGED, GONE, ended_meanwhile, refusal
-from dltools.engine.interface import (
-    Engine,
-    GoneError,
-    LocatedContainer,
-    RefusedError,
-    SetsLimits,
-    UnableError,
-    needed,
-)
+from dltools.engine.interface import Engine, GoneError, LocatedContainer, RefusedError, UnableError
 from dltools.engine.journal import Entry
 from dltools.engine.limits.cpu_limits import (
     Locator,
@@ -41,6 +33,7 @@ from dltools.engine.limits.cpu_limits import (
     unfit_cpu_list,
 )
 from dltools.engine.limits.limit_files import names_in_files
+from dltools.engine.parts import LimitChange, SetsLimits, needed
 from dltools.notation.limits import Limits, differs, only, written_name
 from dltools.plan.outcome.records import Action, Result, Status
 from dltools.plan.realisation.settings import Settings, as_found
@@ -208,7 +201,7 @@ class SettingsUpdate:
     def _try(self, found: Result, located: LocatedContainer, wanted: Limits) -> Result:
         try:
             is_in_force = partial(are_in_force, self.engine, located, wanted)
-            needed(self.engine, SetsLimits).set_limits(located, wanted, is_in_force)
+            needed(self.engine, SetsLimits).set_limits(LimitChange(located, wanted, is_in_force))
             return read_back(self.engine, found, located, wanted)
         except GoneError:
             return replace(found, status=Status.STALE, error=GONE)

@@ -28,16 +28,9 @@ from dltools.engine import host
 from dltools.engine.cgroup_files import Directory
 from dltools.engine.demand import DemandWatch, threads_wait
 from dltools.engine.freezer import thaw_if_stuck
-from dltools.engine.interface import (
-    Engine,
-    Event,
-    GoneError,
-    LocatedContainer,
-    Pauses,
-    RefusedError,
-    needed,
-)
+from dltools.engine.interface import Engine, Event, GoneError, LocatedContainer, RefusedError
 from dltools.engine.limits.cpu_limits import Locator
+from dltools.engine.parts import Pauses, needed
 from dltools.engine.patience import comes_true
 from dltools.engine.pauses import is_paused, unpause
 from dltools.engine.runs import ApplyRun

@@ -1,21 +1,19 @@
 """What dltools needs of a container engine, and the values that go in and out.
 
-`Engine` is what each must have, and a public API; `SetsLimits`, `Pauses`, `Delivers`, `Moves` and
-`Services` (in `services.py`) are parts that some have, which `part` finds by type: an engine is a
-part itself, or has objects for its parts. A member is a folder beside this file; `docker/` is the
-first. `Capabilities` say what can be done with its containers as they are, so that dltools begins
-nothing that the engine would refuse. Only a member knows the words of its engine's API. Where
-others must keep some of them (in the journal, in the record of a migration), they are `Fields`,
-which they hand back unread.
+`Engine` is what each must have, and a public API; what some can do besides stands in `parts.py`. A
+member is a folder beside this file; `docker/` is the first. `Capabilities` say what can be done
+with its containers as they are, so that dltools begins nothing that the engine would refuse. Only a
+member knows the words of its engine's API. Where others must keep some of them (in the journal, in
+the record of a migration), they are `Fields`, which they hand back unread.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import PurePosixPath
-from typing import Any, NamedTuple, Protocol, TypeVar, runtime_checkable
+from typing import Any, NamedTuple, Protocol
 
 from dltools.engine.cgroup import Cgroup
 from dltools.engine.cgroup_files import Directory, Usage
@@ -42,17 +40,24 @@ Fields = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Capabilities:
-    """What an engine can do, beside showing its containers: which limits it sets, and whether it
-    pauses containers and creates them (a move needs both hosts' engines to). `keeps`: whether its
-    limits stay when a container restarts. `leases_only`: what is changed must end by itself. `why`:
-    a sentence that says why it cannot do more, and what would let it, "" where nothing would."""
+    """What an engine can do, beside showing its containers."""
 
     limits: frozenset[str] = frozenset(CPU_LIMITS)
+    """The names of the limits that it sets."""
+
     pauses: bool = True
+
     creates: bool = True
+    """Whether it creates containers: a move needs both hosts' engines to."""
+
     keeps: bool = True
+    """Whether its limits stay when a container restarts."""
+
     leases_only: bool = False
+    """Whether what is changed must end by itself."""
+
     why: str = ""
+    """Why it cannot do more, and what would let it, in a sentence; "" where nothing would."""
 
     def missing(self, one: Container | None = None) -> list[str]:
         """Return what cannot be done with one container, or any: limits as plans name them, pause,
@@ -68,34 +73,48 @@ ALL_CAPABILITIES = Capabilities()
 
 @dataclass(frozen=True, slots=True)
 class Network:
-    """How a container is reached.
-
-    `names`: its networks. `own_names`: those of them that somebody has made for it and others,
-    where an address means something else than elsewhere. `is_shared`: whether it has the network
-    of the host or of another container. `addresses`: its own, as seen from its host. `exposed`:
-    ports that it says it serves. `published`: where its ports are on its host. `ports`: those of
-    its own that are published to others. `serves_nodes`: whether its service publishes a port on
-    all nodes. `needed`: the network that another host must have for it, "" for none.
-    """
+    """How a container is reached."""
 
     names: tuple[str, ...] = ()
+    """Its networks."""
+
     own_names: tuple[str, ...] = ()
+    """Those of them that somebody has made for it and others, where an address means something else
+    than elsewhere."""
+
     is_shared: bool = False
+    """Whether it has the network of the host or of another container."""
+
     addresses: tuple[str, ...] = ()
+    """Its own, as seen from its host."""
+
     exposed: frozenset[int] = frozenset()
+    """Ports that it says it serves."""
+
     published: Mapping[int, str] = field(default_factory=dict)
+    """Where its ports are on its host."""
+
     ports: tuple[int, ...] = ()
+    """Those of its own that are published to others."""
+
     serves_nodes: bool = False
+    """Whether its service publishes a port on all nodes."""
+
     needed: str = ""
+    """The network that another host must have for it, "" for none."""
 
 
 class Mount(NamedTuple):
-    """Where a container sees a folder of its host, or a volume. `is_named`: whether its
-    configuration names the volume, so that another host can have it."""
+    """Where a container sees a folder of its host, or a volume."""
 
     destination: str
+    """The path inside the container."""
+
     volume: str = ""
+    """The name of the volume, "" for a folder."""
+
     is_named: bool = True
+    """Whether its configuration names the volume, so that another host can have it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -219,13 +238,18 @@ class Container:
 
 @dataclass(frozen=True, slots=True)
 class LocatedContainer:
-    """A container, its cgroup on this machine (None: not visible here), and the CPUs that
-    containers can use there: how many, and which (0-3)."""
+    """A container and its place on this machine."""
 
     container: Container
+
     cgroup: Cgroup | None
+    """None where it is not visible here."""
+
     usable_cpus: float
+    """How many CPUs containers can use there."""
+
     usable_cpu_list: str
+    """Which these are, such as 0-3."""
 
     def controller(self, name: str) -> Directory | None:
         """Return a controller's directory, None if it is not visible."""
@@ -247,21 +271,29 @@ class Listed(NamedTuple):
 
 
 class Event(NamedTuple):
-    """What happened to a container. `action` is start, exit, oom, pause, unpause, update, unhealthy
-    or remove, "" for what changes nothing, such as a command that is run in it, else the engine's
-    word. `nanos` is when, by the engine's clock (ns since 1970), None where it does not say. `hand`
-    says what somebody does to the container: signal, attach, enter or leave, which are the begin
-    and the end of a command that is run in it, with `hand_id`; "" for anything else."""
+    """What happened to a container."""
 
     container_id: str
     name: str
+
     action: str
+    """start, exit, oom, pause, unpause, update, unhealthy or remove, "" for what changes nothing,
+    such as a command that is run in it, else the engine's word."""
+
     time: datetime
+
     nanos: int | None = None
+    """When, by the engine's clock (ns since 1970), None where it does not say."""
+
     exit_code: int | None = None
     labels: Mapping[str, str] = {}
+
     hand: str = ""
+    """What somebody does to the container: signal, attach, enter or leave, which are the begin and
+    the end of a command that is run in it; "" for anything else."""
+
     hand_id: str = ""
+    """That of the command."""
 
 
 LARGEST_BACKLOG = 8 << 20
@@ -292,17 +324,6 @@ class LogFlow(Protocol):
         """Take no more."""
 
 
-class Move(NamedTuple):
-    """What must be known to move a container: what the target creates its like from, when the
-    source would start it again by itself, the signal that asks it to stop, and how long that may
-    take (s)."""
-
-    body: Fields
-    restart: Fields
-    stop_signal: str
-    grace_s: float
-
-
 class Requests:
     """What this process has asked of an engine; here of one that tells nobody's changes."""
 
@@ -330,11 +351,17 @@ class Engine(Protocol):
     """What tells this engine from all others, and stays the same when it restarts."""
 
     host: str
+    """The name of its host."""
+
     is_local: bool
     """Whether it runs on this machine."""
 
     cpus: int
+    """How many its host has."""
+
     memory: int
+    """Bytes of its host."""
+
     has_gpu: bool = False
     version: str = ""
     """What it calls itself and its version, for people; "" where it does not say."""
@@ -345,7 +372,7 @@ class Engine(Protocol):
     capabilities: Capabilities = Capabilities(frozenset(), pauses=False, creates=False)
 
     parts: Sequence[object] = ()
-    """What it can do beside this, each an object of a type below."""
+    """What it can do beside this, each an object of a type of `parts.py`."""
 
     requests: Requests = Requests()
 
@@ -384,117 +411,3 @@ class Engine(Protocol):
     def past_events(self, since: float, until: float) -> list[Event]:
         """Return the events between two times that the engine still remembers."""
         return []
-
-
-class Original(NamedTuple):
-    """The limits of a container before they were changed: the engine's `limit_fields`, and the
-    texts of the kernel's files by their names, as far as they were visible."""
-
-    fields: Fields
-    files: Mapping[str, str]
-
-
-@runtime_checkable
-class SetsLimits(Protocol):
-    """Sets limits of containers. `limits/limit_files.py` has a base for those that
-    do so in the kernel's files, for all of their containers or for some."""
-
-    def set_limits(
-        self,
-        located: LocatedContainer,
-        wanted: Limits,
-        is_in_force: Callable[[], bool],
-        original: Original | None = None,
-    ) -> None:
-        """Set CPU limits. If there are several ways, try one after the other until `is_in_force`.
-        With an `original`, the quota is to be the one then, and the files those then."""
-
-    def recorded(self, limit_fields: Fields) -> Limits:
-        """Return the limits for which the fields of a journal's entry stand."""
-        return {}
-
-
-@runtime_checkable
-class Pauses(Protocol):
-    """Pauses containers."""
-
-    def pause(self, id_: str) -> None:
-        """Freeze a container's processes."""
-
-    def unpause(self, id_: str) -> None:
-        """Thaw a container's processes."""
-
-
-@runtime_checkable
-class Delivers(Protocol):
-    """Gives out files of containers."""
-
-    def archive(self, id_: str, path: str) -> Iterator[bytes]:
-        """Return a file or folder of a container, running or not, as the chunks of a tar stream.
-        Raises `GoneError` also where the container has no such path."""
-
-
-@runtime_checkable
-class Moves(Protocol):
-    """Creates, starts, stops and removes containers, so that they can move to an engine, and from
-    it."""
-
-    node_id: str = ""
-    """The engine's name in the cluster whose services it runs, "" for none."""
-
-    def describe_move(self, container: Container, original: Fields, image: str) -> Move:
-        """Return what must be known to move a container. `original` are the `limit_fields` that it
-        had before dl-apply changed it; `image` is what the target calls the image."""
-
-    def describe_look(self, container: Container, image: str) -> Fields:
-        """Return what a target creates a container from that has the volumes of a service's task
-        and does nothing."""
-
-    def image_id(self, name: str) -> str | None:
-        """Return the id of an image, None where it is absent."""
-
-    def has_task_of(self, service_id: str) -> bool:
-        """Tell whether a task of a service runs here."""
-
-    def create(self, name: str, body: Fields) -> str:
-        """Create a container, which does not run yet, and return its id."""
-
-    def start(self, id_: str) -> None:
-        """Start a container, unless it runs."""
-
-    def signal(self, id_: str, name: str) -> None:
-        """Send a signal, such as SIGTERM, to a container's first process."""
-
-    def remove(self, id_: str) -> None:
-        """Remove a container that does not run."""
-
-    def set_restart(self, id_: str, policy: Fields | None) -> None:
-        """Set when the engine starts a container again by itself; None: never."""
-
-    def has_volume(self, name: str) -> bool:
-        """Tell whether there is a volume of a name."""
-
-    def has_network(self, name: str) -> bool:
-        """Tell whether there is a network of a name."""
-
-
-_Part = TypeVar("_Part")
-
-_CANNOT: Mapping[type, str] = {
-    SetsLimits: "set limits",
-    Pauses: "pause containers",
-    Delivers: "copy files out of containers",
-    Moves: "move containers",
-}
-
-
-def part(engine: Engine, kind: type[_Part]) -> _Part | None:
-    """Return an engine's part of a type, None where it has none."""
-    return next((one for one in (engine, *engine.parts) if isinstance(one, kind)), None)
-
-
-def needed(engine: Engine, kind: type[_Part]) -> _Part:
-    """Return an engine's part of a type. Raises `UnableError` where it has none."""
-    if (found := part(engine, kind)) is not None:
-        return found
-    raise UnableError(f"the engine of host {engine.host} cannot {_CANNOT[kind]}")

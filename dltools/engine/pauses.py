@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from dltools.engine.distributed import Membership, membership_at_start
-from dltools.engine.interface import Container, Engine, GoneError, Pauses, RefusedError, needed
+from dltools.engine.interface import Container, Engine, GoneError, RefusedError
+from dltools.engine.parts import Pauses, needed
 from dltools.labels import JOB, LONGEST_PAUSE, MAY_PAUSE, longest_pause_s
 
 HEALTH_CHECK = (

@@ -13,41 +13,59 @@ from typing import NamedTuple, Protocol, runtime_checkable
 
 @dataclass(frozen=True, slots=True)
 class Service:
-    """A service, of which tasks run on the nodes of a cluster. `replicas` is how many tasks it is
-    to have, None in another `mode` than replicated; `constraints` say where, such as
-    node.id==abc."""
+    """A service, of which tasks run on the nodes of a cluster."""
 
     id: str
     name: str
     updated: datetime | None
+
     replicas: int | None
+    """How many tasks it is to have, None in another mode than replicated."""
+
     mode: str
+    """The manager's word."""
+
     labels: Mapping[str, str]
+
     constraints: tuple[str, ...]
+    """Where its tasks may run, such as node.id==abc."""
 
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """A task of a service: `state` is the manager's word, `error` why it is not well, and
-    `container_id` "" before it has one. `is_live`: it has not ended. `has_failed`: it ended
-    badly."""
+    """A task of a service."""
 
     node_id: str
+
     state: str
+    """The manager's word."""
+
     error: str
+    """Why it is not well."""
+
     created: datetime | None
+
     container_id: str
+    """That of its container, "" before it has one."""
+
     is_live: bool
+    """Whether it has not ended."""
+
     has_failed: bool
+    """Whether it ended badly."""
 
 
 class Node(NamedTuple):
-    """A node of a cluster: its state and availability in the manager's words, and whether a
-    constraint of a service forbids it."""
+    """A node of a cluster."""
 
     state: str
+    """The manager's word."""
+
     availability: str
+    """The manager's word."""
+
     is_forbidden_by: Callable[[str], bool]
+    """Tells whether a constraint of a service forbids it."""
 
 
 @runtime_checkable

@@ -25,11 +25,12 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
-from typing import Any, Protocol
+from typing import Any
 
 from dltools.labels import METRIC, Role, parse_labels
 from dltools.observations import metric_names
 from dltools.observations.newest_rows import ObservedContainer
+from dltools.observations.targets import Targets, parse
 from dltools.probe.stillness import is_held_back, is_still, seconds_between
 from dltools.text import printable
 
@@ -98,29 +99,6 @@ class Notice:
     details: Mapping[str, Any] = field(default_factory=dict)
 
 
-class Targets(Protocol):
-    """A job's targets, as in `dltools.plan.signals.targets.Targets`."""
-
-    @property
-    def metric(self) -> str | None:
-        """The metric of the targets."""
-
-    @property
-    def first(self) -> float | None:
-        """The first target."""
-
-    @property
-    def final(self) -> float | None:
-        """The final target."""
-
-    def meets(self, value: float, target: float) -> bool:
-        """Tell whether a value meets a target."""
-
-
-TargetsOf = Callable[[Mapping[str, str]], Targets]
-"""Reads a job's targets from its labels."""
-
-
 @dataclass(slots=True, kw_only=True)
 class _Watched(ObservedContainer):
     """A run of a container, with the time of its newest report and its longest silence, since when
@@ -173,9 +151,8 @@ class _Watched(ObservedContainer):
 class Notices:
     """Finds notices in successive samples."""
 
-    def __init__(self, targets_of: TargetsOf) -> None:
+    def __init__(self) -> None:
         """Start without any sample."""
-        self._targets_of = targets_of
         self._watched: dict[tuple[str, str], _Watched] = {}
         self._told: OrderedDict[tuple[str, str], set[str]] = OrderedDict()
         self._nodes: dict[str, Row] = {}
@@ -215,9 +192,7 @@ class Notices:
         known = self._watched.get(key)
         if known is None or known.row.get("started_at") != row.get("started_at"):
             labels = parse_labels(row.get("labels"))
-            self._watched[key] = _Watched(
-                row=row, labels=labels, gpus=gpus, targets=self._targets_of(labels)
-            )
+            self._watched[key] = _Watched(row=row, labels=labels, gpus=gpus, targets=parse(labels))
             return
         node = self._nodes.get(row["host"])
         is_lost_gpu = bool(known.gpus) and not gpus

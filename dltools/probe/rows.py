@@ -17,8 +17,9 @@ from dltools.engine.cgroup import Cgroup
 from dltools.engine.cgroup_files import CpuUsage, MemoryUsage, Transfer, Usage, network_bytes
 from dltools.engine.distributed import Membership, membership_at_start
 from dltools.engine.gpu_access import share_at_start
-from dltools.engine.interface import Container, Engine, SetsLimits, part
+from dltools.engine.interface import Container, Engine
 from dltools.engine.journal import OwnersJournals
+from dltools.engine.parts import SetsLimits, part
 from dltools.engine.pauses import why_no_pause
 from dltools.engine.scales import asked_weight
 from dltools.labels import JOB, USER, priority

@@ -26,8 +26,8 @@ from dltools.observations.container_records import (
     read_containers,
 )
 from dltools.observations.outcomes import JobResult, satisfies
+from dltools.observations.targets import Targets, parse
 from dltools.plan.realisation.settings import Settings, as_found
-from dltools.plan.signals.targets import Targets, parse
 from dltools.report.timelines import Run, Timeline
 
 if TYPE_CHECKING:

@@ -30,7 +30,7 @@ from dltools.observations.container_records import (
     main_metric,
     read_containers,
 )
-from dltools.plan.signals.targets import parse
+from dltools.observations.targets import parse
 from dltools.sim.sharing import CHANGE_OVER_S, speed
 from dltools.sim.workload import HostSpec, Job, LearningCurve, Workload, workload_of
 from dltools.text import listed

@@ -14,8 +14,8 @@ from dltools.apply.engine_actuator import EngineActuator
 from dltools.apply.turns import Rotation
 from dltools.engine.interface import Engine
 from dltools.engine.journal import Journal
+from dltools.observations.targets import TargetMet
 from dltools.plan.outcome.records import Op, Result
-from dltools.plan.signals.targets import TargetMet
 
 MODEL = archive({"model.pt": b"weights" * 1000})
 MET = TargetMet("val_loss", "min", 0.5, 0.48, "2026-01-31T12:00:00.000000Z")

@@ -13,9 +13,10 @@ from helpers.journal_entries import journal_entry
 from helpers.located_containers import on_version_1, on_version_2
 
 from dltools.apply.original_settings import Originals, foreign_settings, is_restored, restore
-from dltools.engine.interface import Capabilities, Engine, LocatedContainer, SetsLimits, needed
+from dltools.engine.interface import Capabilities, Engine, LocatedContainer
 from dltools.engine.journal import Entry, Journal
 from dltools.engine.limits.cpu_limits import Locator
+from dltools.engine.parts import SetsLimits, needed
 from dltools.engine.runs import ApplyRun
 from dltools.errors import DataError
 from dltools.notation.limits import Limits

@@ -14,7 +14,7 @@ from dltools.apply.turn_order import Turn
 from dltools.apply.turns import Rotation
 from dltools.engine import patience
 from dltools.engine.docker.engine import DockerEngine
-from dltools.engine.interface import Pauses, needed
+from dltools.engine.parts import Pauses, needed
 from dltools.engine.runs import ApplyRun
 from dltools.engine.turn_notes import TurnNotes
 from dltools.errors import UnavailableError

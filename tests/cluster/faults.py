@@ -28,7 +28,7 @@ from helpers.moves import order
 from helpers.tools import command, environment, records
 
 from dltools.engine.docker.engine import DockerEngine, connect
-from dltools.engine.interface import part
+from dltools.engine.parts import part
 from dltools.engine.registry import host_address
 from dltools.engine.services import Services
 from dltools.plan.outcome.records import Plan, dump_plan

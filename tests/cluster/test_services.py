@@ -11,7 +11,7 @@ from helpers.moves import goes_on, order
 from helpers.tools import Tools, records
 
 from dltools.engine.docker.engine import DockerEngine, connect
-from dltools.engine.interface import part
+from dltools.engine.parts import part
 from dltools.engine.registry import host_address
 from dltools.engine.services import Services
 

@@ -6,7 +6,8 @@ import pytest
 
 from dltools.engine import registry
 from dltools.engine.address import Address
-from dltools.engine.interface import Engine, Pauses, UnableError, needed
+from dltools.engine.interface import Engine, UnableError
+from dltools.engine.parts import Pauses, needed
 from dltools.errors import ConfigError
 
 ENTRY_POINTS = """

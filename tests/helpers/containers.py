@@ -15,7 +15,8 @@ from pathlib import Path
 from typing import Any
 
 from dltools.engine.docker.changes import DockerLimits
-from dltools.engine.interface import Container, Engine, needed
+from dltools.engine.interface import Container, Engine
+from dltools.engine.parts import needed
 from dltools.notation.times import format_time
 from dltools.plan.outcome.records import Action, Op, Plan, dump_plan
 from dltools.plan.realisation.settings import Settings

@@ -18,16 +18,8 @@ from dltools.apply.migrate.migration import Migration, MigrationFiles
 from dltools.apply.migrate.migrator import Migrator
 from dltools.apply.migrate.mover import Mover
 from dltools.engine.docker.moves import NO_RESTART, DockerMoves
-from dltools.engine.interface import (
-    ALL_CAPABILITIES,
-    Container,
-    Delivers,
-    Engine,
-    GoneError,
-    Move,
-    Moves,
-    RefusedError,
-)
+from dltools.engine.interface import ALL_CAPABILITIES, Container, Engine, GoneError, RefusedError
+from dltools.engine.parts import Delivers, Move, Moves
 from dltools.errors import UnavailableError
 from dltools.plan.outcome.records import Op, Result, Status
 

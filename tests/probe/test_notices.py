@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 from dltools.observations.table import Row
 from dltools.plan.signals import evaluation_metric
 from dltools.plan.signals.container_history import ContainerHistory
-from dltools.plan.signals.targets import parse
 from dltools.probe.notices import Event, Notice, Notices
 
 GIB = 1 << 30
@@ -20,7 +19,7 @@ TARGETS = '{"dltools.metric": "acc", "dltools.target": "0.9", "dltools.target.fi
 
 
 def told(samples: Iterable[Sequence[Row]]) -> list[Notice]:
-    notices = Notices(parse)
+    notices = Notices()
     return [notice for rows in samples for notice in notices.take(rows)]
 
 
@@ -140,7 +139,7 @@ def test_no_divergence_where_a_loss_recovers_or_another_one_goes_on() -> None:
 )
 def test_divergence_is_what_the_policies_take_for_it(points) -> None:
     history = ContainerHistory(job_id("job"), "job", 0)
-    notices, found = Notices(parse), []
+    notices, found = Notices(), []
     for t, (metric, value) in enumerate(points):
         found += notices.take([point(t, "job", value, metric), *job(t, t)])
         history.add_points(metric, ([t], [value], [t]))
@@ -266,7 +265,7 @@ def test_no_gpu_is_idle_while_its_job_computes_on_cpus() -> None:
 
 
 def test_what_is_forgotten_is_not_told_again() -> None:
-    notices = Notices(parse)
+    notices = Notices()
     for t in range(3):
         notices.take([point(t, "job", 1.0 - t, "acc"), *job(t, t)])
     for t in range(3, 20):

@@ -13,8 +13,8 @@ import pytest
 from helpers.containers import Job, api, eventually, plan_for
 from helpers.tools import records
 
+from dltools.observations.targets import TargetMet
 from dltools.plan.outcome.records import Op
-from dltools.plan.signals.targets import TargetMet
 
 TRAINING = """busybox mkdir -p /ckpt; n=0
 while :; do

@@ -7,7 +7,7 @@ import statistics
 import pytest
 
 from dltools.errors import DataError
-from dltools.plan.signals.targets import Targets, parse
+from dltools.observations.targets import Targets, parse
 from dltools.sim.workload import HostSpec, Job, LearningCurve, labels_of, labels_text, workload_of
 
 HOST = HostSpec("h", 2.0, memory=10, gpus=1)

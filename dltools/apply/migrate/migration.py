@@ -13,7 +13,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
-from dltools.engine.interface import Delivers, Engine, GoneError, Moves, needed
+from dltools.engine.interface import Engine, GoneError
+from dltools.engine.parts import Delivers, Moves, needed
 from dltools.engine.state_records import Records
 from dltools.errors import DataError, DltoolsError
 

@@ -14,8 +14,9 @@ from dltools.apply.migrate.migration import Migration, Step, WaitError
 from dltools.apply.migrate.movable import checkpoint_path, refusals, service_refusals
 from dltools.apply.migrate.mover import Mover, rolled_back
 from dltools.apply.migrate.service_steps import free, is_free, manager
-from dltools.engine.interface import Container, Engine, Moves, RefusedError, needed, part
+from dltools.engine.interface import Container, Engine, RefusedError
 from dltools.engine.links import has_container
+from dltools.engine.parts import Moves, needed, part
 from dltools.errors import UnavailableError
 from dltools.labels import PLACED
 from dltools.notation.times import format_time

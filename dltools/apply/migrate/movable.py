@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from dltools.engine.interface import Container, Engine, Moves, needed
+from dltools.engine.interface import Container, Engine
+from dltools.engine.parts import Moves, needed
 from dltools.engine.services import Service, Services
 from dltools.labels import CHECKPOINT, PLACED, PROTECT, is_true
 

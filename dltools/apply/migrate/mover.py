@@ -26,7 +26,8 @@ from dltools.apply.migrate.migration import (
     not_shared,
 )
 from dltools.apply.migrate.service_steps import ServiceSteps
-from dltools.engine.interface import Container, Engine, GoneError, Moves, RefusedError, needed
+from dltools.engine.interface import Container, Engine, GoneError, RefusedError
+from dltools.engine.parts import Moves, needed
 from dltools.labels import ORIGIN
 
 _SETTLE_S = 1.0

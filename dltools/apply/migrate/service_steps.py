@@ -24,7 +24,8 @@ from dltools.apply.migrate.migration import (
     moves_of,
     not_shared,
 )
-from dltools.engine.interface import Engine, GoneError, Moves, RefusedError, needed, part
+from dltools.engine.interface import Engine, GoneError, RefusedError
+from dltools.engine.parts import Moves, needed, part
 from dltools.engine.services import Service, Services, Task
 from dltools.errors import UnavailableError
 from dltools.labels import ORIGIN, PLACED

@@ -17,7 +17,7 @@ from typing import Any
 
 from dltools import labels as known_labels
 from dltools.errors import ConfigError
-from dltools.plan.signals.targets import parse
+from dltools.observations.targets import parse
 from dltools.text import suggestion
 
 _KEYS = {label.rpartition(".")[2]: label for label in known_labels.OF_TARGETS}

@@ -78,10 +78,9 @@ def _write(sampler: Sampler, request: Request) -> None:
 
 def _notifier(command: Sequence[str]) -> Notifier:
     from dltools.cli.probe.notifier import Notifier
-    from dltools.plan.signals.targets import parse
     from dltools.probe.notices import Notices
 
-    return Notifier(command, Notices(parse))
+    return Notifier(command, Notices())
 
 
 def _sampler(request: Request, pattern: Pattern | None, names: Sequence[Any]) -> Sampler:

@@ -28,13 +28,13 @@ from dltools.engine.interface import (
     LocatedContainer,
     LogFlow,
     Network,
-    Pauses,
     Program,
     Refusals,
 )
 from dltools.engine.kernel_files import ROOT, read_text
 from dltools.engine.limits import limit_files
 from dltools.engine.limits.limit_files import WritesLimits
+from dltools.engine.parts import Pauses
 from dltools.errors import ConfigError
 from dltools.labels import has_labels
 from dltools.notation.limits import CPU_LIMITS

@@ -7,7 +7,7 @@ What its pod asked for stays beside it in the configuration that kubelet has mad
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -15,6 +15,7 @@ from dltools.engine.cri.connection import Connection
 from dltools.engine.interface import Container, Fields, LocatedContainer, RefusedError
 from dltools.engine.limits import limit_fields as common
 from dltools.engine.limits.limit_files import WritesLimits
+from dltools.engine.parts import LimitChange
 from dltools.engine.scales import quota_in_cores, shares_for
 from dltools.notation.cpu_weights import DEFAULT_CPU_WEIGHT
 from dltools.notation.json_values import table_in
@@ -88,20 +89,15 @@ class CriLimits(WritesLimits):
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
 
-    def update_limits(
-        self,
-        located: LocatedContainer,
-        wanted: Limits,
-        is_in_force: Callable[[], bool],
-        original: Fields | None,
-    ) -> None:
-        """Set a quota, or that of `original` fields, and a weight. Of several ways to do it the
-        next one is taken until `is_in_force`."""
-        for fields in updates(located, wanted, original):
+    def update_limits(self, change: LimitChange) -> None:
+        """Set a quota, or the original one, and a weight."""
+        located = change.located
+        original = change.original.fields if change.original else None
+        for fields in updates(located, change.wanted, original):
             self._connection.ask(
                 "UpdateContainerResources", container_id=located.container.id, linux=fields
             )
-            if is_in_force():
+            if change.is_in_force():
                 return
 
     def recorded(self, limit_fields: Fields) -> Limits:

@@ -32,11 +32,11 @@ from dltools.engine.interface import (
     GoneError,
     Listed,
     LogFlow,
-    Pauses,
     RefusedError,
 )
 from dltools.engine.kernel_files import read_text
 from dltools.engine.log_files import FollowedFile, read_log
+from dltools.engine.parts import Pauses
 from dltools.engine.patience import Patience
 from dltools.engine.pauses import may_pause, why_no_pause
 from dltools.errors import ConfigError, DltoolsError, UnavailableError

@@ -4,19 +4,11 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from typing import Any
 
 from dltools.engine.docker.transport import Transport, quoted
-from dltools.engine.interface import (
-    Event,
-    Fields,
-    GoneError,
-    LocatedContainer,
-    Pauses,
-    RefusedError,
-    Requests,
-)
+from dltools.engine.interface import Event, Fields, GoneError, RefusedError, Requests
 from dltools.engine.limits.limit_fields import (
     equivalent_original,
     recorded_limits,
@@ -24,6 +16,7 @@ from dltools.engine.limits.limit_fields import (
     setting_updates,
 )
 from dltools.engine.limits.limit_files import WritesLimits
+from dltools.engine.parts import LimitChange, Pauses
 from dltools.notation.limits import Limits
 
 _FREEZES_AGAIN_S = (0.02, 0.1, 0.5)
@@ -39,8 +32,9 @@ def path_of(id_: str) -> str:
     return f"/containers/{quoted(id_)}"
 
 
-class Changes(Requests):
-    """Requests that change containers, of which an event of the same name will tell."""
+class Changes(Requests, Pauses):
+    """Requests that change containers, pauses among them, of which an event of the same name will
+    tell."""
 
     def __init__(self, transport: Transport) -> None:
         self._transport = transport
@@ -71,29 +65,22 @@ class Changes(Requests):
             del self._asked[key]
         return is_own
 
-
-class DockerPauses(Pauses):
-    """Pauses containers, by whatever the engine does so with."""
-
-    def __init__(self, changes: Changes) -> None:
-        self._changes = changes
-
     def pause(self, id_: str) -> None:
         """Freeze a container's processes; again where runc has lost a race with new ones."""
         for wait_s in _FREEZES_AGAIN_S:
             try:
-                self._changes.make(id_, "pause")
+                self.make(id_, "pause")
             except RefusedError as error:
                 if not any(sign in str(error) for sign in _LOST_RACE):
                     raise
                 time.sleep(wait_s)
             else:
                 return
-        self._changes.make(id_, "pause")
+        self.make(id_, "pause")
 
     def unpause(self, id_: str) -> None:
         """Thaw a container's processes."""
-        self._changes.make(id_, "unpause")
+        self.make(id_, "unpause")
 
 
 class DockerLimits(WritesLimits):
@@ -108,51 +95,34 @@ class DockerLimits(WritesLimits):
         self.cpus = cpus
         self.default_shares = default_shares
 
-    def update_limits(
-        self,
-        located: LocatedContainer,
-        wanted: Limits,
-        is_in_force: Callable[[], bool],
-        original: Fields | None,
-    ) -> None:
-        """Set CPU limits, and the quota of `original` fields. Of several ways to do it the next one
-        is taken until `is_in_force`."""
-        if original is not None:
-            self._restore(located, original, wanted, is_in_force)
+    def update_limits(self, change: LimitChange) -> None:
+        """Set CPU limits by an update, and the quota of the original fields."""
+        located, wanted = change.located, change.wanted
+        if change.original is None:
+            self._update_until(change, setting_updates(located, wanted, self.cpus))
             return
-        self._update_until(located, setting_updates(located, wanted, self.cpus), is_in_force)
-
-    def _restore(
-        self,
-        located: LocatedContainer,
-        original: Fields,
-        wanted: Limits,
-        is_in_force: Callable[[], bool],
-    ) -> None:
+        original, shares = change.original.fields, self.default_shares
         equivalent = equivalent_original(located, original, self.cpus)
         try:
-            updates = restoring_updates(located, original, wanted, self.default_shares)
-            self._update_until(located, updates, is_in_force)
+            self._update_until(change, restoring_updates(located, original, wanted, shares))
         except RefusedError:
             if not equivalent:
                 raise
             equivalent |= {"CpuShares": original.get("CpuShares")}
-            updates = restoring_updates(located, equivalent, wanted, self.default_shares)
-            self._update_until(located, updates, is_in_force)
+            self._update_until(change, restoring_updates(located, equivalent, wanted, shares))
 
-    def _update_until(
-        self, located: LocatedContainer, updates: Iterable[Fields], is_in_force: Callable[[], bool]
-    ) -> Fields:
+    def _update_until(self, change: LimitChange, updates: Iterable[Fields]) -> Fields:
         """Make updates until one is in force, and return it."""
+        container = change.located.container
         *others, last = updates
         if not last:
             return last
         for fields in others:
-            self.update(located.container.id, fields)
-            if is_in_force():
+            self.update(container.id, fields)
+            if change.is_in_force():
                 return fields
-        warnings = self.update(located.container.id, last)
-        if warnings and located.container.pid and not is_in_force():
+        warnings = self.update(container.id, last)
+        if warnings and container.pid and not change.is_in_force():
             raise RefusedError("; ".join(warnings))
         return last
 

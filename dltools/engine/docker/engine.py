@@ -13,7 +13,7 @@ from dltools.engine.cgroup import belongs_to
 from dltools.engine.cgroup_files import Usage
 from dltools.engine.docker.addresses import check, default_address, socket_of
 from dltools.engine.docker.answers import container_of, event_of, listed_of, usage_of
-from dltools.engine.docker.changes import Changes, DockerLimits, DockerPauses, path_of
+from dltools.engine.docker.changes import Changes, DockerLimits, path_of
 from dltools.engine.docker.moves import LIST, DockerMoves
 from dltools.engine.docker.streams import asked_log, followed_log, log_file
 from dltools.engine.docker.swarm import Swarm
@@ -82,7 +82,7 @@ class DockerEngine(Engine):
             self._limits = DockerLimits(self.requests, self.cpus, shares)
             self.parts: Sequence[object] = (
                 self._limits,
-                DockerPauses(self.requests),
+                self.requests,
                 DockerMoves(self._transport, self.requests, swarm.get("NodeID") or ""),
                 *([Swarm(self._transport)] if swarm.get("ControlAvailable") else []),
             )

@@ -9,8 +9,9 @@ from typing import Any
 from dltools.engine.docker.changes import Changes, path_of
 from dltools.engine.docker.swarm import SERVICE
 from dltools.engine.docker.transport import Transport, quoted
-from dltools.engine.interface import Container, Delivers, Fields, GoneError, Move, Moves
+from dltools.engine.interface import Container, Fields, GoneError
 from dltools.engine.limits.limit_fields import creation_fields
+from dltools.engine.parts import Delivers, Move, Moves
 from dltools.labels import ORIGIN
 
 _GRACE_S = 10.0

@@ -16,7 +16,8 @@ from dataclasses import replace
 from typing import Any
 
 from dltools.engine import cgroup, demand, host
-from dltools.engine.interface import Container, Engine, Fields, LocatedContainer, SetsLimits, needed
+from dltools.engine.interface import Container, Engine, Fields, LocatedContainer
+from dltools.engine.parts import SetsLimits, needed
 from dltools.engine.scales import (
     LEAST_CPUS,
     LEAST_SHARES,

@@ -3,7 +3,7 @@ base of what engines set limits in them with."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import ClassVar
@@ -12,16 +12,13 @@ from dltools.engine.cgroup_files import Directory
 from dltools.engine.interface import (
     Container,
     Engine,
-    Fields,
     GoneError,
     LocatedContainer,
-    Original,
     RefusedError,
-    SetsLimits,
     UnableError,
-    part,
 )
 from dltools.engine.kernel_files import read_text
+from dltools.engine.parts import LimitChange, Original, SetsLimits, part
 from dltools.engine.scales import LEAST_SHARES, fitting_period, quota_in_us, weight_to_v2
 from dltools.notation.limits import CPU_LIMITS, Limits, only
 
@@ -145,46 +142,33 @@ class WritesLimits(SetsLimits):
     """Whether quotas go to the files alone where these can be written: beside one on its record the
     engine would refuse what the container's owner asks for."""
 
-    def set_limits(
-        self,
-        located: LocatedContainer,
-        wanted: Limits,
-        is_in_force: Callable[[], bool],
-        original: Original | None = None,
-    ) -> None:
-        """Set CPU limits; see `SetsLimits`. Raises `GoneError` or `RefusedError`; `UnableError`
-        where an update could cut off the container's GPU, and the files cannot be written."""
+    def set_limits(self, change: LimitChange) -> None:
+        """Set CPU limits. Raises `GoneError` or `RefusedError`; `UnableError` where an update could
+        cut off the container's GPU, and the files cannot be written."""
+        located, original = change.located, change.original
         if original is None:
-            self._set(located, wanted, is_in_force)
+            self._set(change)
         elif located.container.files_only:
             with _refused(located.container):
                 write_files(located, original.files)
         else:
             _write_original(located, original)  # a quota that is as it was needs no update
-            self.update_limits(located, wanted, is_in_force, original.fields)
+            self.update_limits(change)
             _write_original(located, original)
 
-    def _set(
-        self, located: LocatedContainer, wanted: Limits, is_in_force: Callable[[], bool]
-    ) -> None:
+    def _set(self, change: LimitChange) -> None:
         """Set limits. An update may lead systemd to write again what it knows of a quota."""
+        located, wanted = change.located, change.wanted
         in_files = _names_in_files(located, self.leaves_quotas)
         with _refused(located.container):
             write_settings(located, only(wanted, in_files))
         if others := only(wanted, wanted.keys() - in_files):
-            self.update_limits(located, others, is_in_force, None)
+            self.update_limits(change._replace(wanted=others))
             with _refused(located.container):
                 write_settings(located, only(wanted, in_files))
 
-    def update_limits(
-        self,
-        located: LocatedContainer,
-        wanted: Limits,
-        is_in_force: Callable[[], bool],
-        original: Fields | None,
-    ) -> None:
-        """Set CPU limits by an update, and the quota of `original` fields. Of several ways to do it
-        the next one is taken until `is_in_force`."""
+    def update_limits(self, change: LimitChange) -> None:
+        """Set CPU limits by an update, and the quota of the original fields."""
 
 
 def names_in_files(engine: Engine, located: LocatedContainer) -> frozenset[str]:

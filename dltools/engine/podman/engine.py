@@ -14,22 +14,15 @@ from typing import Any
 from dltools.engine.address import Address
 from dltools.engine.cgroup import is_alone_in_scope
 from dltools.engine.docker.addresses import check
-from dltools.engine.docker.changes import DockerLimits, DockerPauses, path_of
+from dltools.engine.docker.changes import Changes, DockerLimits, path_of
 from dltools.engine.docker.engine import DockerEngine, connect
 from dltools.engine.docker.moves import DockerMoves
 from dltools.engine.docker.transport import Transport
-from dltools.engine.interface import (
-    Capabilities,
-    Container,
-    Engine,
-    Event,
-    Fields,
-    LocatedContainer,
-    RefusedError,
-)
+from dltools.engine.interface import Capabilities, Container, Engine, Event, Fields, RefusedError
 from dltools.engine.kernel_files import read_text
 from dltools.engine.limits.limit_fields import FIELDS
 from dltools.engine.log_files import SETTLED_S
+from dltools.engine.parts import LimitChange
 from dltools.engine.patience import Patience
 from dltools.errors import UnavailableError
 from dltools.notation.limits import CPU_LIMITS
@@ -74,6 +67,7 @@ class PodmanEngine(DockerEngine):
     def __init__(self, transport: Transport) -> None:
         """Ask what it is. Raises as the engine does."""
         super().__init__(transport)
+        self.requests = PodmanChanges(transport, self)
         info = self._transport.json("GET", "/libpod/info")
         store = (info.get("store") or {}).get("graphRoot") or ""
         machine = read_text("/etc/machine-id").strip() if self.is_local else ""
@@ -83,7 +77,7 @@ class PodmanEngine(DockerEngine):
             info.get("host") or {}, _version(transport.server), is_local=self.is_local
         )
         self._limits = PodmanLimits(transport, self._limits, keeps=self.capabilities.keeps)
-        self.parts = (self._limits, PodmanPauses(self), DockerMoves(transport, self.requests))
+        self.parts = (self._limits, self.requests, DockerMoves(transport, self.requests))
 
     def inspect(self, id_: str) -> Container:
         """Return one container, by id or name."""
@@ -133,26 +127,24 @@ class PodmanLimits(DockerLimits):
         self._transport.json("POST", f"/libpod{path_of(id_)}/update", body={"cpu": wanted})
         return []
 
-    def _update_until(
-        self, located: LocatedContainer, updates: Iterable[Fields], is_in_force: Callable[[], bool]
-    ) -> Fields:
+    def _update_until(self, change: LimitChange, updates: Iterable[Fields]) -> Fields:
         """Set limits, and remember those of a container that does not run: they hold from its next
         start on, and until then Podman shows those of its last one. Where no record keeps limits
         such a container has its own already."""
-        if not located.container.pid and not self._keeps:
+        container = change.located.container
+        if not container.pid and not self._keeps:
             return {}
-        made = super()._update_until(located, updates, is_in_force)
-        container = located.container
+        made = super()._update_until(change, updates)
         if not container.pid:
             self._unshown[container.id] = container.started_text, made
         return made
 
 
-class PodmanPauses(DockerPauses):
-    """Pauses containers of one Podman."""
+class PodmanChanges(Changes):
+    """Requests that change containers of one Podman."""
 
-    def __init__(self, engine: DockerEngine) -> None:
-        super().__init__(engine.requests)
+    def __init__(self, transport: Transport, engine: Engine) -> None:
+        super().__init__(transport)
         self._engine = engine
 
     def pause(self, id_: str) -> None:

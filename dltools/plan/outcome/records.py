@@ -19,8 +19,8 @@ from dltools.errors import DataError
 from dltools.input_kinds import Content, content_of, refusal
 from dltools.notation.json_values import parse_json
 from dltools.notation.limits import LIMITS, WEIGHT, known_name, written, written_name
+from dltools.observations.targets import TargetMet
 from dltools.plan.realisation.settings import Settings
-from dltools.plan.signals.targets import TargetMet
 
 VERSION = 1
 """Version of the records; a reader refuses any other."""

@@ -21,8 +21,8 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Any, Protocol, runtime_checkable
 
+from dltools.observations.targets import TargetMet
 from dltools.plan.signals.job import Job
-from dltools.plan.signals.targets import TargetMet
 
 __all__ = [
     "ActionKind",

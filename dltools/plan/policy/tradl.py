@@ -17,6 +17,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from dltools.notation.times import format_time, from_micros
+from dltools.observations.targets import TargetMet
 from dltools.plan.policy.interface import (
     ActionKind,
     Allocation,
@@ -34,7 +35,6 @@ from dltools.plan.policy.shares import beta_floor, cap, in_proportion, with_left
 from dltools.plan.signals.evaluation_metric import candidates, has_values
 from dltools.plan.signals.job import Job
 from dltools.plan.signals.prediction import Remaining, refit, to_target
-from dltools.plan.signals.targets import TargetMet
 
 FIRST, SECOND, THIRD = "P1", "P2", "P3"
 CLASSES = (

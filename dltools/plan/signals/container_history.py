@@ -15,10 +15,10 @@ from dltools.labels import Role
 from dltools.observations import roles
 from dltools.observations.host_samples import GpuUse
 from dltools.observations.roles import Judgement, Reports
+from dltools.observations.targets import parse
 from dltools.plan.signals.in_force import InForce, Member, Membership, Owner, Runtime
 from dltools.plan.signals.metric_series import Columns
 from dltools.plan.signals.progress import Progress
-from dltools.plan.signals.targets import parse
 from dltools.plan.signals.use import Use
 
 JITTER = 0.05

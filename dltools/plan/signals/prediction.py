@@ -9,11 +9,11 @@ import math
 from collections.abc import Iterable
 from typing import NamedTuple
 
+from dltools.observations.targets import Length
 from dltools.plan.signals import curves, evaluation_metric
 from dltools.plan.signals.curves import Curve
 from dltools.plan.signals.job import Job
 from dltools.plan.signals.metric_series import Series
-from dltools.plan.signals.targets import Length
 
 _REFIT = 1.2
 """A curve is fitted anew when its history has this many times the points of the last fit."""

@@ -10,10 +10,10 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
+from dltools.observations.targets import NONE, STEP, Length, Targets, lengths
 from dltools.plan.signals.effort import EpochCost
 from dltools.plan.signals.metric_series import Columns, LearningHistory, Series
 from dltools.plan.signals.paces import Pace
-from dltools.plan.signals.targets import NONE, STEP, Length, Targets, lengths
 from dltools.plan.signals.use import Use
 
 

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from dltools.engine.docker.answers import engine_time
 from dltools.engine.docker.engine import DockerEngine, connect
-from dltools.engine.interface import part
+from dltools.engine.parts import part
 from dltools.engine.registry import host_address
 from dltools.engine.services import Services
 from dltools.observations.formats.registry import read_table

@@ -10,14 +10,8 @@ from dltools.engine import cgroup
 from dltools.engine.cri import runtime_pb2 as messages
 from dltools.engine.cri.cpu_resources import pod_quota, recorded_limits, updates
 from dltools.engine.cri.cri_engine import CriEngine
-from dltools.engine.interface import (
-    Delivers,
-    GoneError,
-    LocatedContainer,
-    RefusedError,
-    SetsLimits,
-    needed,
-)
+from dltools.engine.interface import GoneError, LocatedContainer, RefusedError
+from dltools.engine.parts import Delivers, LimitChange, SetsLimits, needed
 from dltools.notation.limits import Limits
 
 
@@ -39,7 +33,9 @@ def located(engine: CriEngine, id_: str, usable: float = 4.0) -> LocatedContaine
 
 
 def set_limits(engine: CriEngine, id_: str, wanted: Limits, usable: float = 4.0) -> None:
-    needed(engine, SetsLimits).set_limits(located(engine, id_, usable), wanted, lambda: True)
+    needed(engine, SetsLimits).set_limits(
+        LimitChange(located(engine, id_, usable), wanted, lambda: True)
+    )
 
 
 # What there is

@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 from helpers.located_containers import located, on_version_1, on_version_2
 
-from dltools.engine.interface import LocatedContainer, Original, RefusedError, UnableError
+from dltools.engine.interface import LocatedContainer, RefusedError, UnableError
 from dltools.engine.limits.limit_files import WritesLimits, names_in_files, write_settings
+from dltools.engine.parts import LimitChange, Original
 from dltools.notation.limits import Limits
 
 
@@ -122,12 +123,12 @@ def test_limits_that_are_in_files_alone_are_written_there_or_nowhere(
     own = replace(v1, container=replace(v1.container, files_only=True, has_gpu=has_gpu))
     nobody = WritesLimits.__new__(WritesLimits)
     texts = {name: (tmp_path / name).read_text() for name in ("cpu.cfs_quota_us", "cpu.shares")}
-    nobody.set_limits(own, {"cpus": 0.5, "weight": 300.0}, lambda: False)
+    nobody.set_limits(LimitChange(own, {"cpus": 0.5, "weight": 300.0}, lambda: False))
     assert (tmp_path / "cpu.cfs_quota_us").read_text() == "25000"
-    nobody.set_limits(own, {}, lambda: False, Original({}, texts))
+    nobody.set_limits(LimitChange(own, {}, lambda: False, Original({}, texts)))
     assert {name: (tmp_path / name).read_text() for name in texts} == texts
     with pytest.raises(kind, match=reason):
-        nobody.set_limits(replace(own, cgroup=None), {"cpus": 0.5}, lambda: False)
+        nobody.set_limits(LimitChange(replace(own, cgroup=None), {"cpus": 0.5}, lambda: False))
 
 
 class Leaving(WritesLimits):
@@ -139,17 +140,16 @@ class Leaving(WritesLimits):
     def __init__(self) -> None:
         self.asked: list[Limits] = []
 
-    def update_limits(self, located, wanted, *_) -> None:
-        del located
-        self.asked.append(wanted)
+    def update_limits(self, change: LimitChange) -> None:
+        self.asked.append(change.wanted)
 
 
 def test_a_quota_is_written_to_the_files_and_the_rest_left_to_the_engine(v1, tmp_path) -> None:
     engine = Leaving()
-    engine.set_limits(v1, {"cpus": 0.5, "weight": 300.0}, lambda: True)
+    engine.set_limits(LimitChange(v1, {"cpus": 0.5, "weight": 300.0}, lambda: True))
     assert engine.asked == [{"weight": 300.0}]
     assert (tmp_path / "cpu.cfs_quota_us").read_text() == "25000"
-    engine.set_limits(v1, {"cpus": None}, lambda: True)
+    engine.set_limits(LimitChange(v1, {"cpus": None}, lambda: True))
     assert len(engine.asked) == 1
 
 
@@ -160,7 +160,7 @@ def test_a_quota_that_an_update_puts_back_is_written_again(v1, tmp_path) -> None
         def update_limits(self, *_: object) -> None:
             (tmp_path / "cpu.cfs_quota_us").write_text("-1")
 
-    Resetting().set_limits(v1, {"cpus": 0.5, "weight": 300.0}, lambda: True)
+    Resetting().set_limits(LimitChange(v1, {"cpus": 0.5, "weight": 300.0}, lambda: True))
     assert (tmp_path / "cpu.cfs_quota_us").read_text() == "25000"
 
 
@@ -169,8 +169,8 @@ def test_where_the_files_cannot_be_written_the_engine_sets_the_quota(v1, tmp_pat
     assert names_in_files(engine, v1) == {"cpus"}
     (tmp_path / "cpu.cfs_period_us").unlink()
     assert names_in_files(engine, v1) == set()
-    engine.set_limits(v1, {"cpus": 0.5}, lambda: True)
-    engine.set_limits(located(), {"cpus": 0.4}, lambda: True)
+    engine.set_limits(LimitChange(v1, {"cpus": 0.5}, lambda: True))
+    engine.set_limits(LimitChange(located(), {"cpus": 0.4}, lambda: True))
     assert engine.asked == [{"cpus": 0.5}, {"cpus": 0.4}]
 
 

@@ -15,17 +15,10 @@ from dltools.apply.turns import Rotation
 from dltools.engine.address import Address
 from dltools.engine.docker import changes, transport
 from dltools.engine.docker.engine import DockerEngine
-from dltools.engine.interface import (
-    Engine,
-    GoneError,
-    Original,
-    Pauses,
-    RefusedError,
-    SetsLimits,
-    needed,
-)
+from dltools.engine.interface import Engine, GoneError, RefusedError
 from dltools.engine.journal import Journal
 from dltools.engine.limits.cpu_limits import Locator, settings_in_force
+from dltools.engine.parts import LimitChange, Original, Pauses, SetsLimits, needed
 from dltools.engine.podman import engine as podman_engine
 from dltools.engine.podman.engine import PodmanEngine, PodmanLimits
 from dltools.engine.registry import host_address, open_engine
@@ -131,7 +124,9 @@ def test_limits_are_set_by_its_own_api(fake) -> None:
 def test_no_quota_is_set_with_its_period(fake) -> None:
     """crun of Debian 12 leaves cpu.max as it is where the period is missing."""
     engine = opened(fake)
-    needed(engine, SetsLimits).set_limits(Locator(engine).find(ID), {"cpus": None}, lambda: True)
+    needed(engine, SetsLimits).set_limits(
+        LimitChange(Locator(engine).find(ID), {"cpus": None}, lambda: True)
+    )
     assert fake.updates == [{"cpu": {"period": 100_000, "quota": -1}}]
 
 
@@ -330,7 +325,8 @@ def test_what_is_set_on_a_stopped_container_counts_although_it_is_not_shown(fake
     located = Locator(engine).find(ID)
     original = {"CpuQuota": 0, "CpuPeriod": 0, "CpuShares": 0, "CpusetCpus": ""}
     wanted: Limits = {"weight": 1024.0, "cpuset": None}
-    needed(engine, SetsLimits).set_limits(located, wanted, lambda: True, Original(original, {}))
+    change = LimitChange(located, wanted, lambda: True, Original(original, {}))
+    needed(engine, SetsLimits).set_limits(change)
     assert settings_in_force(Locator(engine).find(ID)) == {
         "cpus": None,
         "weight": 1024.0,

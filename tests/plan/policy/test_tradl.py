@@ -6,11 +6,11 @@ from helpers.observed_rows import at, container, decisions_of, node, planner_of,
 
 from dltools.notation.times import format_time
 from dltools.observations.table import Row, to_table
+from dltools.observations.targets import TargetMet
 from dltools.plan.outcome.records import Op
 from dltools.plan.planner import Planner
 from dltools.plan.policy.tradl import TRADL
 from dltools.plan.realisation.mode import Mode, RealisationOptions
-from dltools.plan.signals.targets import TargetMet
 
 JOBS = {"a": ("0.5", "0.2"), "b": ("0.5", "0.2"), "c": ("0.95", None)}
 

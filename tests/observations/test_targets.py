@@ -8,10 +8,10 @@ from helpers.observed_rows import container, node, point
 from dltools.cli.plan.targets_file import read_targets_file
 from dltools.errors import ConfigError
 from dltools.observations.table import to_table
+from dltools.observations.targets import NONE, Targets, parse
 from dltools.plan.planner import Planner
 from dltools.plan.policy.tradl import TRADL
 from dltools.plan.realisation.mode import RealisationOptions
-from dltools.plan.signals.targets import NONE, Targets, parse
 
 
 def of(**labels: str) -> Targets:
