@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 from dltools.engine.interface import Fields
 from dltools.engine.runs import UNKNOWN_RUN, ApplyRun
 from dltools.engine.scales import asked_weight
-from dltools.engine.state_records import Records
+from dltools.engine.state_records import EngineRecord, Records
 from dltools.errors import AccessError, DataError
 from dltools.notation.cpu_weights import DEFAULT_CPU_WEIGHT
 from dltools.notation.limits import Limits
@@ -26,8 +26,8 @@ _MOST_OURS = 6
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
-    """One container as it was. `engine` is the ID of its engine, `host` the name of its host.
+class Entry(EngineRecord):
+    """One container as it was.
 
     `fields` are the engine's, `settings` those in force, `kernel` the texts of the kernel's files,
     {} if these were not visible. `since` (RFC 3339) and `run` tell when and by which run the entry
@@ -40,10 +40,6 @@ class Entry:
     somebody else's. It is empty where that cannot be told.
     """
 
-    engine: str
-    host: str
-    container_id: str
-    container_name: str
     fields: Mapping[str, Any]
     settings: Limits
     kernel: Mapping[str, str]

@@ -12,21 +12,17 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from dltools.engine.interface import Container, Engine, GoneError
-from dltools.engine.state_records import Records
+from dltools.engine.state_records import EngineRecord, Records
 
 FOLDER = "left-alone"
 """The name of the records' folder in a state directory."""
 
 
 @dataclass(frozen=True, slots=True)
-class LeftAlone:
+class LeftAlone(EngineRecord):
     """A container that is left alone, and why; `started` is when that run of it began (the engine's
     text), "" where it holds for as long as there is the container."""
 
-    engine: str
-    host: str
-    container_id: str
-    container_name: str
     why: str
     started: str = ""
 

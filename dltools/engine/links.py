@@ -5,9 +5,10 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Protocol, TypeVar
+from typing import TypeVar
 
 from dltools.engine.interface import Engine, GoneError
+from dltools.engine.state_records import EngineRecord
 from dltools.errors import DltoolsError, UnavailableError
 
 
@@ -93,22 +94,6 @@ class DistinctEngines(Mapping[str, Engine]):
     def __len__(self) -> int:
         """Return how many engines there are."""
         return len(self._by_host)
-
-
-class EngineRecord(Protocol):
-    """What the state says of a container of an engine."""
-
-    @property
-    def engine(self) -> str:
-        """The ID of the engine."""
-
-    @property
-    def host(self) -> str:
-        """The host where the container ran."""
-
-    @property
-    def container_id(self) -> str:
-        """The container's id."""
 
 
 R = TypeVar("R", bound=EngineRecord)

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, ClassVar, Generic, Protocol, TypeVar, get_args, get_type_hints, is_typeddict
 
@@ -38,6 +38,20 @@ class ContainerRecord(Protocol):
     @property
     def container_name(self) -> str:
         """Its name."""
+
+
+@dataclass(frozen=True, slots=True)
+class EngineRecord:
+    """What a record says first of a container of an engine."""
+
+    engine: str
+    """The ID of the engine."""
+
+    host: str
+    """The name of its host, where the container ran."""
+
+    container_id: str
+    container_name: str
 
 
 R = TypeVar("R", bound=ContainerRecord)

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from dltools.engine.interface import Engine
 from dltools.engine.runs import UNKNOWN_RUN, ApplyRun
-from dltools.engine.state_records import Records
+from dltools.engine.state_records import EngineRecord, Records
 from dltools.text import listed
 
 _UNPAUSED = 5
@@ -20,17 +20,12 @@ _UNPAUSED = 5
 
 
 @dataclass(frozen=True, slots=True)
-class TurnNote:
+class TurnNote(EngineRecord):
     """A container that takes turns: the number of its group, the length of its turn (s), since when
-    (RFC 3339), and by which run; the name of the queue, "" for that of the CPUs. `engine` and
-    `host` tell where the container is. `paused_at` tells when dl-apply was about to pause it (s
-    since 1970; 0: an older version did not say), None while it has not done so: then another's
-    pause is another's."""
+    (RFC 3339), and by which run; the name of the queue, "" for that of the CPUs. `paused_at` tells
+    when dl-apply was about to pause it (s since 1970; 0: an older version did not say), None while
+    it has not done so: then another's pause is another's."""
 
-    engine: str
-    host: str
-    container_id: str
-    container_name: str
     group: int
     seconds: float
     since: str

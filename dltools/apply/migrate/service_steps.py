@@ -100,7 +100,7 @@ class ServiceSteps:
         """Scale the service to one task, and see that run on the target."""
         cluster = self._cluster(migration)
         try:
-            self._scale_up(migration, cluster, migration.new_constraints)
+            cluster.change(migration.service, replicas=1, constraints=migration.new_constraints)
             new_id = self._await_start(migration, cluster, migration.target)
         except GoneError as error:
             raise FailedError(f"its service is gone: {error}") from error
@@ -133,20 +133,19 @@ class ServiceSteps:
             if cluster.service(migration.service).replicas == 0:
                 self._await_end(migration, cluster, migration.source)
             there = f"node.id=={self._node_id(migration.source)}"
-            self._scale_up(migration, cluster, (*_without_nodes(migration.constraints), there))
+            cluster.change(
+                migration.service,
+                replicas=1,
+                constraints=(*_without_nodes(migration.constraints), there),
+            )
             with suppress(FailedError):
                 self._await_start(migration, cluster, migration.source)
-            self._scale_up(migration, cluster, migration.constraints)
+            cluster.change(migration.service, replicas=1, constraints=migration.constraints)
             cluster.change(migration.service, labels={PLACED: migration.earlier or None})
         except GoneError:
             why = f"{migration.why}; somebody has removed its service"
             return replace(undone, why=why)
         return undone
-
-    def _scale_up(
-        self, migration: Migration, cluster: Services, constraints: Sequence[str]
-    ) -> None:
-        cluster.change(migration.service, replicas=1, constraints=constraints)
 
     def _await_end(self, migration: Migration, cluster: Services, host: str) -> None:
         """Wait until the service runs nowhere: its manager and the host's own engine say so."""

@@ -199,7 +199,6 @@ def event_of(raw: Mapping[str, Any]) -> Event:
     actor = actor if isinstance(actor, Mapping) else {}
     attributes: Mapping[str, str] = actor.get("Attributes") or {}
     nanos, action = raw.get("timeNano"), str(raw.get("Action") or "")
-    has_nanos = isinstance(nanos, int)
     code = str(attributes.get("exitCode", ""))
     return Event(
         str(actor.get("ID") or ""),
@@ -208,7 +207,7 @@ def event_of(raw: Mapping[str, Any]) -> Event:
         datetime.fromtimestamp(nanos / 1e9, UTC)
         if isinstance(nanos, int)
         else engine_time(str(raw.get("time"))) or datetime.now(UTC),
-        nanos if has_nanos else None,
+        nanos if isinstance(nanos, int) else None,
         int(code) if code.lstrip("-").isdigit() else None,
         attributes,
         _HANDS.get(action.partition(": ")[0], ""),
