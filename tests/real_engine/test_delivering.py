@@ -13,6 +13,7 @@ import pytest
 from helpers.containers import Job, api, eventually, plan_for
 from helpers.tools import records
 
+from dltools.engine.parts import Pauses, needed
 from dltools.observations.targets import TargetMet
 from dltools.plan.outcome.records import Op
 
@@ -91,7 +92,7 @@ def test_the_model_of_a_container_that_does_not_run_is_delivered(
     job = run(script.replace("$1", state), labels={"dltools.checkpoint": "/model"})
     if state == "paused":
         eventually(lambda: has_file(job, "/model"))
-        job.engine.pause(job.id)
+        needed(job.engine, Pauses).pause(job.id)
     eventually(lambda: job.inspect().state, lambda found: found == state)
     done = tool("dl-apply", "--deliver-dir", tmp_path / "models", input=ordered(job))
     (result,) = records(done.stdout)

@@ -333,9 +333,7 @@ def test_what_is_set_on_a_stopped_container_counts_although_it_is_not_shown(fake
         "cpuset": None,
     }
     assert len(fake.updates) == 1
-    needed(opened(fake, "Libpod/4.3.1 (linux)"), SetsLimits).set_limits(
-        located, wanted, lambda: True, Original(original, {})
-    )
+    needed(opened(fake, "Libpod/4.3.1 (linux)"), SetsLimits).set_limits(change)
     assert len(fake.updates) == 1, "it keeps no limits: there is nothing to restore"
     fake.started = "2020-01-01T00:00:01.000000001Z"
     assert settings_in_force(Locator(engine).find(ID))["cpus"] == 0.4
