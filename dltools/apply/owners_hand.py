@@ -339,7 +339,8 @@ class Hands:
             rotation.drop(one.container_id, one.why)
             if self._journal.find(one.container_id):
                 self._hands_off.names[one.container_id, one.why] = one.container_name
-                self._give_back(one.container_id)
+                self._undo([one.container_id])
+                self.forget(one.container_id)
         at_work = self._attendance.attended(time.monotonic())
         rotation.attended = at_work
         for id_ in at_work - self._at_work:
@@ -428,12 +429,8 @@ class Hands:
         this run has set there besides."""
         self._hands_off.leave(container, FOREIGN)
         if not self._hands_off.dry_run:
-            self._give_back(container.id)
-
-    def _give_back(self, container_id: str) -> None:
-        """Restore a container, and want nothing more of it."""
-        self._undo([container_id])
-        self.forget(container_id)
+            self._undo([container.id])
+            self.forget(container.id)
 
     def forget(self, container_id: str) -> None:
         """Want nothing more of a container."""
