@@ -16,7 +16,6 @@ from dltools.notation.resources import format_cpus, parse_cpus
 from dltools.plan.policy.by_user import are_of_one_user
 from dltools.plan.policy.shares import in_proportion
 from dltools.plan.realisation import order
-from dltools.plan.realisation.queue import Queue
 from dltools.plan.realisation.settings import LEAST_CPUS, Settings
 from dltools.plan.realisation.shared_host import MILD_NOTE, TURN_NOTE, Realisation, SharedHost
 from dltools.plan.signals.busy_threads import busy_threads, is_serving, needed_cpus
@@ -99,14 +98,11 @@ def weights(host: SharedHost) -> Realisation:
 _PAYS_BACK = 4.0
 """By what the weight of a job is raised that an order has put too far behind (ours)."""
 
-_BEHIND = 0.9
-"""Until when an order counts: until each job has had this part of what it would have had (ours)."""
-
 
 def _evenly(host: SharedHost) -> Realisation:
-    """Return the default weight for each job. Who would end later than it is promised to, as an
-    order has held it back before, has more until that is made up for; but not where programs that
-    are no jobs compete, whose CPUs that would be."""
+    """Return the default weight for each job. Where an order has held jobs back before, who would
+    end later than it is promised to has more until that is made up for, however long ago that was;
+    but not where programs that are no jobs compete, whose CPUs that would be."""
     pays_back = bool(host.queue.positions) and not order.others_compete(host)
     late = order.urgent_runs(host, host.jobs) if pays_back else ()
     settings: dict[str, Settings] = {
@@ -114,8 +110,7 @@ def _evenly(host: SharedHost) -> Realisation:
         for job in host.jobs
     }
     notes = {job.id: TURN_NOTE for job in host.jobs if job.run_id in late}
-    is_behind = any(due.had < _BEHIND for due in host.dues.values())
-    queue = replace(host.queue, due=None) if is_behind else Queue()
+    queue = replace(host.queue, due=None)
     return host.realisation("no job is held back", settings=settings, notes=notes, queue=queue)
 
 
