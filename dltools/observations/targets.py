@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import NamedTuple
 
 from dltools import labels as known_labels
@@ -39,7 +40,7 @@ class Targets:
         return value >= target if self.objective == "max" else value <= target
 
     @property
-    def lengths(self) -> list[Length]:
+    def lengths(self) -> tuple[Length, ...]:
         """How long it is to train: in epochs, in steps, or in both."""
         return lengths(self.epochs, self.steps)
 
@@ -56,10 +57,11 @@ class Length(NamedTuple):
     unit: str
 
 
-def lengths(epochs: float | None, steps: float | None) -> list[Length]:
+@lru_cache(maxsize=1 << 12)
+def lengths(epochs: float | None, steps: float | None) -> tuple[Length, ...]:
     """Return how long a job trains, by what is said of it: first in epochs, then in steps."""
     said = ((epochs, EPOCH), (steps, STEP))
-    return [Length(total, unit) for total, unit in said if total is not None]
+    return tuple(Length(total, unit) for total, unit in said if total is not None)
 
 
 def parse(labels: Mapping[str, str]) -> Targets:

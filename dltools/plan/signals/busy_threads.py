@@ -31,8 +31,9 @@ def busy_threads(job: Job) -> int:
     If its demand is unknown: 1 if its pace shows that its other threads sleep, or if its number of
     threads is unknown too; else all its threads.
     """
-    if job.use.cpu.demand is not None:
-        return max(1, math.ceil(job.use.cpu.demand - _NEAR))
+    demand = job.use.cpu.demand
+    if demand is not None:
+        return max(1, math.ceil(demand - _NEAR))
     if job.progress.pace is not None and job.progress.pace.has_one_busy_thread:
         return 1
     return max(1, job.use.threads or 1)
@@ -49,12 +50,10 @@ def needed_cpus(job: Job) -> float:
     """Return the number of CPUs that a job can use: the least of its busy threads, its owner's
     quota and its owner's CPU list."""
     demand = job.use.cpu.demand
-    if demand is None:
+    if demand is None or demand >= 1 - _NEAR:
         need = float(busy_threads(job))
-    elif demand < 1 - _NEAR:
-        need = max(_LEAST_NEED, round(demand, 1))
     else:
-        need = float(math.ceil(demand - _NEAR))
+        need = max(_LEAST_NEED, round(demand, 1))
     return float(max(_LEAST_QUOTA, min(need, job.owner.most_cpus)))
 
 

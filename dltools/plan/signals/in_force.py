@@ -89,7 +89,8 @@ class Owner:
     @property
     def most_cpus(self) -> float:
         """The most CPUs that the owner lets it use, infinity for no bound."""
-        return most_cpus({"cpus": self.cpus, "cpuset": self.cpuset})
+        is_bound = self.cpus or self.cpuset  # seldom, and it is asked for often
+        return most_cpus({"cpus": self.cpus, "cpuset": self.cpuset}) if is_bound else math.inf
 
     def after_sample(self, said: Limits, present: Limits) -> Owner:
         """Return what is known of an owner after a sample.
@@ -123,13 +124,13 @@ class Owner:
 
     def after_plan(self, setting: Mapping[str, Any]) -> Owner:
         """Return what is known of an owner after a plan has set this."""
-        planned = dict(self.planned)
+        planned = self.planned
         for name in CPU_LIMITS:
             values = planned.get(name, ())
             if name in setting and setting[name] not in values[-1:]:
                 others = tuple(value for value in values if value != setting[name])
-                planned[name] = (*others, setting[name])[-_REMEMBERED:]
-        return self if planned == self.planned else replace(self, planned=planned)
+                planned = {**planned, name: (*others, setting[name])[-_REMEMBERED:]}
+        return self if planned is self.planned else replace(self, planned=planned)
 
     @property
     def waiting_weight(self) -> float:

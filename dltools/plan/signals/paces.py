@@ -119,11 +119,13 @@ class Pace(NamedTuple):
         span_s, cpu_s = (now - self.used.time) / MICRO, work - self.used.work
         if span_s < _FREE_SPAN_S:
             return self
-        found = self._replace(used=mark, peak=max(self.peak, cpu_s / span_s))
-        if self.place not in (None, Place.FIRST):
-            return found
-        reports = self.free_reports + mark.reports - self.used.reports
-        return found._replace(free_cpu_s=self.free_cpu_s + cpu_s, free_reports=reports)
+        is_free = self.place in (None, Place.FIRST)
+        return self._replace(
+            used=mark,
+            peak=max(self.peak, cpu_s / span_s),
+            free_cpu_s=self.free_cpu_s + is_free * cpu_s,
+            free_reports=self.free_reports + is_free * (mark.reports - self.used.reports),
+        )
 
     def _with_rate(self, now: int, work: float) -> Pace:
         """Update the rates by a window that has ended, or by a report that is overdue."""

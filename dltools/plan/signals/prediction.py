@@ -150,23 +150,30 @@ def length_left(job: Job) -> float | None:
     """Return the effort that is left of the epochs or steps that a job's labels or its log name,
     None where none are named, or nothing is known of their cost."""
     progress = job.progress
-    found = _to_length(job, [*progress.targets.lengths, *progress.said_lengths])
-    return None if found is None else found.seconds
+    found = _under_way(job, progress.targets.lengths + progress.said_lengths)
+    return None if found is None else _at_its_cost(job, *found)
 
 
 def _to_length(job: Job, lengths: Iterable[Length]) -> Remaining | None:
-    """Return the effort until the first known length. None if no length is known, or the job runs
-    on beyond it: a second phase, or a number that was wrong."""
+    """Return the effort until the first known length, None where there is none (`_under_way`)."""
+    if (found := _under_way(job, lengths)) is None:
+        return None
+    length, done = found
+    seconds = _at_its_cost(job, length, done)
+    cost = "cost unknown" if seconds is None else f"{seconds:.3g} {job.use.effort_unit} left"
+    return Remaining(seconds, f"{length.unit} {done:g} of {length.total:g}: {cost}")
+
+
+def _under_way(job: Job, lengths: Iterable[Length]) -> tuple[Length, float] | None:
+    """Return the first known length, and how much of it is done. None if no length is known, or
+    the job runs on beyond it: a second phase, or a number that was wrong."""
     known = job.progress.epoch_cost
-    runs_on = known is not None and known.runs_on(job.use.effort)
     for length in lengths:
         total, done = length.total, job.progress.position(length.unit)
-        if done is not None and (0 < done < total or (done == total and not runs_on)):
-            seconds = _at_its_cost(job, length, done)
-            cost = "cost unknown"
-            if seconds is not None:
-                cost = f"{seconds:.3g} {job.use.effort_unit} left"
-            return Remaining(seconds, f"{length.unit} {done:g} of {total:g}: {cost}")
+        if done is not None and (
+            0 < done < total or (done == total and not (known and known.runs_on(job.use.effort)))
+        ):
+            return length, done
     return None
 
 

@@ -53,7 +53,7 @@ class Progress:
         return next(iter(self.targets.lengths or self.said_lengths), None)
 
     @property
-    def said_lengths(self) -> list[Length]:
+    def said_lengths(self) -> tuple[Length, ...]:
         """How long it says itself that it will train."""
         return lengths(self.epoch_count, self.step_count)
 
@@ -109,12 +109,13 @@ class Progress:
     ) -> None:
         """Measure what an epoch or a step costs, from reports (time, step, epoch) in order of time.
         Samples up to these times must be in `use` before."""
-        known = self.length
+        known, since, cost = self.length, use.effort_since, self.epoch_cost
         for time, step, epoch in reports if known is not None else ():
             position = step if known and known.unit == STEP else epoch
-            if position is not None and time > use.effort_since:
-                cost, report = self.epoch_cost, (float(position), use.effort_at(time))
-                self.epoch_cost = cost.after(*report) if cost else EpochCost(*report)
+            if position is not None and time > since:
+                report = float(position), use.effort_at(time)
+                cost = cost.after(*report) if cost else EpochCost(*report)
+        self.epoch_cost = cost
 
     def forget_costs(self) -> None:
         """Drop what is known of effort, as its unit has changed: the two units do not mix."""
