@@ -147,10 +147,11 @@ class Training:
     def _next_phase(self) -> float:
         """The work (useful CPU seconds) at which its next phase begins; all its work without
         one."""
-        job, epoch_work = self.job, self._epoch_work
-        epoch = self.done / epoch_work + ROUND_OFF
-        goals = [(math.floor(epoch / phase.every) + 1) * phase.every for phase in job.phases]
-        return min(job.work, epoch_work * min(goals, default=job.epochs))
+        job, epoch_work, goal = self.job, self._epoch_work, self.job.epochs
+        if job.phases:
+            epoch = self.done / epoch_work + ROUND_OFF
+            goal = min((math.floor(epoch / one.every) + 1) * one.every for one in job.phases)
+        return min(job.work, epoch_work * goal)
 
     def _interludes_at(self, work: float) -> Iterator[Interlude]:
         """Yield what begins when this much work is done: phases, or the shutdown at its end."""
