@@ -34,7 +34,8 @@ class Prospect(NamedTuple):
 
     def speed(self, cores: float) -> float:
         """Return the useful CPU seconds per second with these cores."""
-        return max(_EPSILON, cores * useful_part(cores / self.cpus, self.exponent))
+        useful = useful_part(cores / self.cpus, self.exponent) if self.exponent else 1.0
+        return max(_EPSILON, cores * useful)
 
 
 def equal_parts(needs: Iterable[tuple[float, int]], cpus: float) -> dict[float, float]:
@@ -62,10 +63,11 @@ class _Alike:
 
 @dataclass(slots=True, eq=False)
 class _Tier:
-    """Jobs that share equally what they have, `in_turns` or all at once; `cpus`: how many they can
-    use together."""
+    """Jobs that share equally what they have, `in_turns` or all at once; `number`: of them; `cpus`:
+    how many they can use together."""
 
     groups: list[_Alike]
+    number: int
     cpus: float
     in_turns: bool
 
@@ -73,8 +75,8 @@ class _Tier:
         """Return how fast each job runs with these CPUs."""
         if cpus >= self.cpus - _EPSILON:
             return [(self, group, group.one.cpus) for group in self.groups]
-        number = sum(len(group.waiting) for group in self.groups)
-        in_turns, found, left = self.in_turns and number > 1, [], cpus
+        number, left, found = self.number, cpus, []
+        in_turns = self.in_turns and number > 1
         for group in self.groups:  # by what they can use: see `equal_parts`
             one, count = group.one, len(group.waiting)
             part = min(one.cpus, max(0.0, left) / number)
@@ -90,7 +92,7 @@ def _tier(jobs: Sequence[Prospect], indices: Iterable[int], *, in_turns: bool) -
         kinds.setdefault(jobs[at][1:], []).append(at)
     groups = [_Alike(jobs[waiting[0]], waiting) for _, waiting in sorted(kinds.items())]
     cpus = math.fsum(group.one.cpus * len(group.waiting) for group in groups)
-    return _Tier(groups, cpus, in_turns)
+    return _Tier(groups, sum(map(len, kinds.values())), cpus, in_turns)
 
 
 def side_by_side(jobs: Sequence[Prospect], cpus: float) -> list[float]:
@@ -121,7 +123,7 @@ def in_order(
         at_rest.append((clock, list(ends), had))
     for since, found, had in reversed(at_rest):
         later = [jobs[at]._replace(left=jobs[at].left - had[at]) for at in had]
-        for at, end in zip(had, side_by_side(later, cpus), strict=True):
+        for at, end in zip(had, side_by_side(later, cpus) if later else (), strict=True):
             found[at] = since + end
         yield found
 
@@ -147,6 +149,7 @@ def _course(
             group.had += speed * span
         tier, group, _ = ends
         tier.cpus -= group.one.cpus
+        tier.number -= 1
         at = group.waiting.pop()
         if not group.waiting:
             tier.groups.remove(group)
@@ -165,7 +168,7 @@ def _running(tiers: Iterable[_Tier], cpus: float) -> list[tuple[_Tier, _Alike, f
         if room <= _EPSILON:
             return found
         if tier.cpus <= room + _EPSILON:
-            found += tier.speeds(room)
+            found += [(tier, group, group.one.cpus) for group in tier.groups]
             room -= tier.cpus
         else:
             beside = beside or tier

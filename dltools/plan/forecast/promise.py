@@ -21,7 +21,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from dltools.notation.times import MICRO
@@ -51,8 +51,7 @@ _IN_HAND, _MOST_IN_HAND_S = 0.5, 5.0
 """Part of the time by which a job may end later that is kept in hand, and the most (s; ours)."""
 
 
-@dataclass(frozen=True, slots=True)
-class Imagined:
+class Imagined(NamedTuple):
     """A job on the imagined host.
 
     `arrived`: microseconds. `cpus`: how many it can use. `had`: the CPU seconds that it has had
@@ -128,7 +127,7 @@ class DockerAlone:
                 over_s = min(over_s, (now - one.arrived) / MICRO)
                 late_s += over_s
                 ended = now - round(over_s * MICRO)
-                known = replace(known, had=known.total, ended=ended)
+                known = known._replace(had=known.total, ended=ended)
             if known.is_here or known.ended is None:
                 found[key] = known
         there = sum(one.ended is None for one in before.jobs.values())
@@ -182,12 +181,13 @@ class DockerAlone:
         for key, one in here.items():
             had = (one.attained + _NEW_CPU_S) / (one.had + _NEW_CPU_S)
             age_s = (now - one.arrived) / MICRO
-            waits_there = one.cpus > one.rate(parts) + _EPSILON
+            rate = one.rate(parts)
+            waits_there = one.cpus > rate + _EPSILON
             is_free = one.cpus < _SMALL_CPUS or (is_order and not waits_there)
             is_last = is_order and key == last
             times = 1.0 if is_free else min(latest, LAST) if is_last else latest
             if one.total is None:
-                ahead_s = (one.attained - one.had) / max(one.rate(parts), _EPSILON) - passed_s
+                ahead_s = (one.attained - one.had) / max(rate, _EPSILON) - passed_s
                 wait_s = (times - 1) * age_s + times * ahead_s + (0.0 if is_free else _GRACE_S)
                 found[key] = Due(wait_s, had)
                 continue
@@ -203,7 +203,7 @@ def _seen(one: Imagined, job: Job | None, had: float, span_s: float) -> Imagined
     that has ended there needed what it had had, and what it may have had since the look before."""
     if job is None:
         total = min(max(one.attained, had), one.attained + one.cpus * span_s)
-        return replace(one, had=had, total=total if one.is_here else one.total, is_here=False)
+        return one._replace(had=had, total=total if one.is_here else one.total, is_here=False)
     left, attained = length_left(job), job.use.attained
     return Imagined(
         one.arrived,

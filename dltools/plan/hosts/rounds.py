@@ -138,8 +138,9 @@ class Rounds:
             for job in jobs
         }
         host.forecasts = host.forecasts.after(now, choice.mode, left_s)
-        contention = measured_contention(host, look.jobs, is_crowded=is_crowded)
-        is_new, host.contention = contention != host.contention, contention
+        before = host.contention
+        host.contention = measured_contention(host, look.jobs, is_crowded=is_crowded)
+        is_new = host.contention.paused_at != before.paused_at
         found = self._settings(host, look, None if is_new else choice)
         host.queue = note_places(host, look.jobs, found, is_crowded=is_crowded)
         return found
@@ -180,7 +181,8 @@ class Rounds:
             is_lasting=is_lasting,
             others=state.others,
         )
-        choice = replace(choice, on_gpus=self._on_gpus(host, is_lasting=is_lasting))
+        on_gpus = self._on_gpus(host, is_lasting=is_lasting)
+        choice = replace(choice, on_gpus=on_gpus) if on_gpus != choice.on_gpus else choice
         now = host.sampled_at or 0
         found = realise(
             choice,
@@ -215,7 +217,10 @@ class Rounds:
                 yield _LOOK_S
 
     def _dues(self, host: HostHistory, choice: ModeChoice) -> dict[str, Due]:
-        """Return until when jobs can wait."""
+        """Return until when jobs can wait; nothing where nobody does, or has."""
+        is_free = choice.is_even and choice.mode is Mode.WEIGHT and not host.queue.positions
+        if is_free and self.options.queue.users != "fair":
+            return {}
         latest = self.options.queue.latest
         is_order = choice.mode in (Mode.PRIORITY, Mode.ROTATE) or choice.is_even
         if not is_order:

@@ -31,7 +31,7 @@ from dltools.plan.realisation.mode import (
     ModeChoice,
     RealisationOptions,
 )
-from dltools.plan.realisation.order import Standing, groups_that_fit, standings
+from dltools.plan.realisation.order import groups_that_fit, standings
 from dltools.plan.realisation.queue import Queue
 from dltools.plan.realisation.shared_host import SharedHost, allocations_of
 from dltools.plan.signals.busy_threads import busy_threads, cpus_together, is_serving, needed_cpus
@@ -144,19 +144,23 @@ def compare(
     reported twice go first until they have had `explore` CPU seconds."""
     now, runs = host.sampled_at or 0, tuple(job.run_id for job in jobs)
     explore_s = options.queue.explore
-    places = _standings(host, jobs, options)
+    shared = _shared(host, jobs, options)
+    places = standings(shared)
     order = sorted(jobs, key=lambda job: places[job.id])
     tiers = [
         [at for at, _ in group]
         for _, group in groupby(enumerate(order), key=lambda one: places[one[1].id])
     ]
     spin = spins(order, host.cpus)
-    prospects = [_prospect(job, host.cpus, explore_s, spin[job.id]) for job in order]
+    lefts = {job.run_id: length_left(job) for job in order}
+    prospects = [
+        _prospect(job, lefts[job.run_id], shared, explore_s, spin[job.id]) for job in order
+    ]
     beside = side_by_side(prospects, host.cpus)
     free = beside
     if any(one.exponent for one in prospects):
         free = side_by_side([one._replace(exponent=0.0) for one in prospects], host.cpus)
-    groups = len(groups_that_fit(order, host.cpus))
+    groups = len(groups_that_fit(order, host.cpus, shared.need))
     packed = min(1.0, math.fsum(one.cpus for one in prospects) / (groups * host.cpus))
     competing = fmean(beside) / fmean(free) - 1 if is_measured(order) else 0.0
     lost = max(0.0, -alone.saved_s / max(_SEEN_S, alone.there_s) - competing)
@@ -182,9 +186,9 @@ def compare(
         wins,
         shortest,
         {
-            job.run_id: end
-            for job, end in zip(order, ends, strict=True)
-            if length_left(job) is not None
+            run: end
+            for (run, left), end in zip(lefts.items(), ends, strict=True)
+            if left is not None
         },
         forecasts.error,
         now,
@@ -227,12 +231,10 @@ def _rests(jobs: int) -> set[int]:
     return {0, 1, 2, 3, 4, jobs // 8, jobs // 4, jobs // 2} & set(range(jobs))
 
 
-def _standings(
-    host: HostState, jobs: Sequence[Job], options: RealisationOptions
-) -> dict[str, Standing]:
-    """Return the standing of each job in the policy's order, as that would be set."""
+def _shared(host: HostState, jobs: Sequence[Job], options: RealisationOptions) -> SharedHost:
+    """Return what the policy's order of jobs would be made from."""
     explore_s = options.queue.explore
-    shared = SharedHost(
+    return SharedHost(
         ModeChoice(Mode.PRIORITY, "", queue=options.queue),
         list(jobs),
         allocations_of(jobs, host.previous),
@@ -242,14 +244,13 @@ def _standings(
         host.sampled_at or 0,
         frozenset(job.id for job in jobs if job.progress.explores(job.use.attained, explore_s)),
     )
-    return standings(shared)
 
 
-def _prospect(job: Job, cpus: float, explore_s: float, spin: float) -> Prospect:
-    as_much_again = max(explore_s, job.use.attained)
-    left = length_left(job)
+def _prospect(
+    job: Job, left: float | None, host: SharedHost, explore_s: float, spin: float
+) -> Prospect:
     if left is None:
-        guess = remaining(job).seconds
-        left = as_much_again if guess is None else min(guess, as_much_again)
+        guess, left = remaining(job).seconds, max(explore_s, job.use.attained)
+        left = left if guess is None else min(guess, left)
     exponent = spin_exponent(busy_threads(job), spin)
-    return Prospect(max(_LEAST_LEFT, left), min(needed_cpus(job), cpus), exponent)
+    return Prospect(max(_LEAST_LEFT, left), min(host.need(job), host.cpus), exponent)

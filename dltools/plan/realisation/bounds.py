@@ -92,9 +92,10 @@ def within_bounds(
         if job.id not in found.settings:
             continue
         cannot, wanted = job.in_force.cannot, found.settings[job.id]
-        lost = {*cannot, *(Turn.__annotations__ if _PAUSE in cannot else ())}
-        wanted = only(wanted, wanted.keys() - lost)
         said = [f"its engine {here}"] if need in cannot and not found.unable else []
+        if cannot:
+            lost = {*cannot, *(Turn.__annotations__ if _PAUSE in cannot else ())}
+            wanted = only(wanted, wanted.keys() - lost)
         if respects_owners:
             wanted = _within_owner(wanted, job.owner, cpus)
             said += _owners_notes(wanted, job.owner)

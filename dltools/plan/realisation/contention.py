@@ -95,16 +95,16 @@ def is_measured(jobs: Iterable[Job]) -> bool:
 def spins(jobs: Sequence[Job], cpus: float) -> dict[str, float]:
     """Return what part of the loss by spinning each of a host's jobs is taken to suffer, by id: 0
     where it loses nothing, 1 where it spins. Threads that are more than the CPUs sleep."""
-    able = [job for job in jobs if 1 < busy_threads(job) <= cpus]
+    threads = {job.id: busy_threads(job) for job in jobs}
+    able = [job for job in jobs if 1 < threads[job.id] <= cpus]
     shown = {job.id: part for job in able if (part := _spin_shown(job)) is not None}
     by_threads: dict[int, list[float]] = {}
-    for job in able:
-        if job.id in shown:
-            by_threads.setdefault(busy_threads(job), []).append(shown[job.id])
+    for key, part in shown.items():
+        by_threads.setdefault(threads[key], []).append(part)
     every = list(shown.values()) or [1.0]
-    found = dict.fromkeys((job.id for job in jobs), 0.0)
+    found = dict.fromkeys(threads, 0.0)
     for job in able:
-        alike = by_threads.get(busy_threads(job), every)
+        alike = by_threads.get(threads[job.id], every)
         found[job.id] = shown.get(job.id, sum(alike) / len(alike))
     return found
 

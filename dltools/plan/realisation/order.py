@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -19,12 +19,15 @@ from dltools.notation.times import MICRO
 from dltools.plan.forecast.promise import Due
 from dltools.plan.policy.by_user import by_user
 from dltools.plan.policy.shares import in_proportion
-from dltools.plan.realisation.queue import TURN_S, Queue
+from dltools.plan.realisation.queue import TURN_S, Queue, Runs
 from dltools.plan.realisation.settings import SHORTEST_TURN, Settings
 from dltools.plan.realisation.shared_host import MILD_NOTE, TURN_NOTE, Realisation, SharedHost
 from dltools.plan.signals.busy_threads import is_serving, needed_cpus
 from dltools.plan.signals.job import Job
 from dltools.text import joined
+
+Needs = Callable[[Job], float]
+"""Returns how many CPUs a job can use."""
 
 Standing = tuple[int, bool, float]
 """What jobs are ordered by: the smaller goes first."""
@@ -50,7 +53,7 @@ def standing(host: SharedHost, job: Job) -> Standing:
     if job.id in host.exploring:
         return -1, False, float(job.use.started or job.arrived)
     share = round(host.share(job), 9)
-    is_full = share * host.cpus >= min(needed_cpus(job), host.cpus) * (1 - 1e-6)
+    is_full = share * host.cpus >= min(host.need(job), host.cpus) * (1 - 1e-6)
     return host.allocations[job.id].rank, not is_full, 0.0 if is_full else -share
 
 
@@ -89,7 +92,7 @@ def in_order(host: SharedHost, found: Mapping[str, Standing]) -> list[Job]:
 
 
 def groups_that_fit(
-    jobs: Sequence[Job], cpus: float, *, beside: float = 0.0, late: Collection[str] = ()
+    jobs: Sequence[Job], cpus: float, needs: Needs = needed_cpus, beside: float = 0, late: Runs = ()
 ) -> list[list[Job]]:
     """Return the jobs in groups that fit the CPUs.
 
@@ -101,8 +104,8 @@ def groups_that_fit(
     groups: list[list[Job]] = []
     rooms: list[float] = []
     full: dict[float, int] = {}  # by need: so many groups have no room for it
-    needs = [(needed_cpus(job), job) for job in jobs]
-    for need, job in sorted(needs, key=lambda one: one[0] <= beside):
+    wanted = [(needs(job), job) for job in jobs]
+    for need, job in sorted(wanted, key=lambda one: one[0] <= beside):
         spare = beside if need <= beside else 0.0
         least = min(need, _IDLE_CPUS) if job.run_id in late else need
         at = full.get(least, 0)
@@ -158,7 +161,7 @@ def priorities(host: SharedHost) -> Realisation:
     urgent = urgent_runs(host, jobs)
     turns = _turns(host, jobs, found, urgent)
     late = {job.run_id for job in jobs if _due(host, job).wait_s < -TURN_S}
-    groups = groups_that_fit(_in_turn(host, jobs, turns), host.cpus, late=late)
+    groups = groups_that_fit(_in_turn(host, jobs, turns), host.cpus, host.need, late=late)
     groups = _filled(host, groups)
     levels = MILD_LEVELS if host.choice.is_mild else LEVELS
     settings: dict[str, Settings] = {job.id: {"weight": levels[0]} for job in host.jobs}
@@ -220,6 +223,7 @@ def due_in_time(host: SharedHost, waiting: Iterable[Job], queue: Queue) -> Queue
     return queue.due_at(host.now + round(min(spare) * MICRO) + 1) if spare else queue
 
 
+_ANY_TIME = Due(math.inf, 1.0)
 _TICK_S = 0.1
 """A time that is shorter is none: it is looked at when it is over (s)."""
 
@@ -227,7 +231,7 @@ _TICK_S = 0.1
 def _due(host: SharedHost, job: Job) -> Due:
     """Return until when a job can wait: so that it ends in time, and no longer in one stretch than
     its owner says."""
-    due = host.dues.get(job.run_id, Due(math.inf, 1.0))
+    due = host.dues.get(job.run_id, _ANY_TIME)
     longest_s = longest_pause_s(job.labels)
     if not 0 < longest_s < math.inf:
         return due
@@ -243,7 +247,7 @@ def others_compete(host: SharedHost) -> bool:
 def _filled(host: SharedHost, groups: list[list[Job]]) -> list[list[Job]]:
     """Return the groups; where others compete, and the first one leaves CPUs idle, with the next
     job in it: by the weight of one that waits these CPUs would be the others'."""
-    spare = host.cpus - sum(needed_cpus(job) for job in (groups[0] if groups else ()))
+    spare = host.cpus - sum(map(host.need, groups[0] if groups else ()))
     if len(groups) < 2 or spare < _IDLE_CPUS or not others_compete(host):
         return groups
     first, (beside, *rest), *others = groups
@@ -262,7 +266,7 @@ def _first_weights(
     if not others_compete(host):
         return {job.id: {"weight": LEVELS[0]} for job in first}
     each = {
-        (job.id, one.id): min(needed_cpus(job), host.cpus) / len(job.containers)
+        (job.id, one.id): min(host.need(job), host.cpus) / len(job.containers)
         for group in groups
         for job in group
         for one in job.containers
@@ -293,7 +297,6 @@ def _turns(
     themselves, and that which must run goes before those alone: Docker alone gives more to who has
     many. The user whose turn is next goes first.
     """
-    waited = {job.id: host.queue.turn(job.run_id, host.now) for job in jobs}
     users = by_user(jobs) if host.choice.queue.users == "fair" else {}
     turns: dict[str, _Turn] = {}
     if len(users) < 2:
@@ -301,6 +304,7 @@ def _turns(
             goes_first = job.id in host.exploring or job.run_id in urgent
             turns[job.id] = _Turn(goes_first, (found[job.id],), frozenset({found[job.id]}))
         return turns
+    waited = {job.id: host.queue.turn(job.run_id, host.now) for job in jobs}
 
     def key(job: Job) -> tuple[object, ...]:
         return job.run_id not in urgent, found[job.id], waited[job.id], job.use.attained
@@ -366,7 +370,7 @@ def rotation(host: SharedHost) -> Realisation:
         even = {job.id: _TURN_WEIGHT for job in host.jobs}
         return host.realisation("no job waits", settings=even, notes=notes)
     trainings = [job for job in trainings if job.may_be_paused]
-    groups = groups_that_fit(trainings, host.cpus, beside=_SMALL * host.cpus)
+    groups = groups_that_fit(trainings, host.cpus, host.need, beside=_SMALL * host.cpus)
     beside = _queue_beside(host, doubtful, len(groups))
     settings = {**dict.fromkeys((job.id for job in trainings), _TURN_WEIGHT), **beside.settings}
     queue = beside.queue
@@ -425,7 +429,7 @@ def _parts(host: SharedHost, groups: list[list[Job]], late: Collection[str]) -> 
 def _part(host: SharedHost, group: Sequence[Job]) -> float:
     """Return a group's part of the time: that which gives its members CPU time nearest to their
     shares (least squares), at most the sum of these, as they run side by side."""
-    needs = [min(needed_cpus(job), host.cpus) for job in group]
+    needs = [min(host.need(job), host.cpus) for job in group]
     shares = [host.share(job) for job in group]
     near = math.fsum(need * share for need, share in zip(needs, shares, strict=True))
     return min(math.fsum(shares), host.cpus * near / math.fsum(need * need for need in needs))

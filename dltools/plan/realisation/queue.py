@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
+from typing import NamedTuple
 
 from dltools.notation.times import MICRO
 from dltools.plan.signals.container_history import JITTER
@@ -25,8 +26,7 @@ Runs = Collection[str]
 """Jobs, by run."""
 
 
-@dataclass(frozen=True, slots=True)
-class QueuePosition:
+class QueuePosition(NamedTuple):
     """A job's position: at the first level or waiting, since `since` (microseconds).
 
     `urgent`: the job is first because it had to run.
@@ -54,7 +54,7 @@ class Queue:
 
     def due_at(self, time: int) -> Queue:
         """Return the queue, due again at a time (microseconds) at the latest."""
-        return replace(self, due=time if self.due is None else min(self.due, time))
+        return self if self.due is not None and self.due <= time else replace(self, due=time)
 
     def in_urgent_turn(self, run_id: str, now: int) -> bool:
         """Tell whether a job is in the middle of a turn that it got because it had to run."""
@@ -87,7 +87,7 @@ class Queue:
         positions = {run_id: QueuePosition(True, now, run_id in urgent) for run_id in first}
         positions |= {run_id: QueuePosition(False, now) for run_id in waiting}
         for run_id, old in self.positions.items():
-            if replace(old, since=now) == positions.get(run_id):
+            if old._replace(since=now) == positions.get(run_id):
                 positions[run_id] = old
         if all(one.first for one in positions.values()):
             return Queue(positions)

@@ -77,8 +77,10 @@ def realise(
     found = Realisation(choice.mode, choice.why, queue=queue or Queue(), unable=choice.unable)
     if not choice.unable:
         jobs = [*(job for job in host.jobs if job.id in shares), *competing]
-        shared = SharedHost(choice, jobs, shares, host.cpus, cpuset, found.queue, now)
-        found = _in_mode(replace(shared, dues=dues or {}), host)
+        shared = SharedHost(
+            choice, jobs, shares, host.cpus, cpuset, found.queue, now, dues=dues or {}
+        )
+        found = _in_mode(shared, host)
     ids = {job.id for job in competing}
     others = [job for job in without_progress if job.id not in ids]
     waited = [job for job in others if job.managed or (shares and _was_waiting(job, choice.mode))]
@@ -176,7 +178,7 @@ def _without_earlier(found: Realisation, jobs: Sequence[Job]) -> Realisation:
     names = {job.id: job.owner.planned.keys() - sets.keys() for job in jobs}
     earlier = {key: only(_DEFAULTS, own) for key, own in names.items() if own}
     settings = {key: one | found.settings.get(key, {}) for key, one in earlier.items()}
-    return replace(found, settings={**found.settings, **settings})
+    return replace(found, settings={**found.settings, **settings}) if settings else found
 
 
 def _bystanders(mode: Mode, jobs: Sequence[Job]) -> dict[str, str]:

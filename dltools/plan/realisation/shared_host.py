@@ -13,6 +13,7 @@ from dltools.plan.policy.interface import Allocation
 from dltools.plan.realisation.mode import Mode, ModeChoice
 from dltools.plan.realisation.queue import Queue
 from dltools.plan.realisation.settings import Settings
+from dltools.plan.signals.busy_threads import needed_cpus
 from dltools.plan.signals.job import Job
 
 TURN_NOTE = "has waited long enough: its turn"
@@ -56,7 +57,8 @@ class SharedHost:
     `exploring`: ids of new jobs that run alone until they have reported twice, or have had their
     CPU seconds. `jobs_elsewhere`: jobs of which other hosts run containers. `others`: the share of
     the CPUs that programs use which are no jobs, None where that is unknown. `dues`: until when
-    jobs can wait, by run (see `promise`).
+    jobs can wait, by run (see `promise`). `needs`: the CPUs that jobs can use, by id, as far as
+    that was asked for.
     """
 
     choice: ModeChoice
@@ -70,6 +72,13 @@ class SharedHost:
     jobs_elsewhere: frozenset[str] = frozenset()
     others: float | None = None
     dues: Mapping[str, Due] = field(default_factory=dict)
+    needs: dict[str, float] = field(default_factory=dict)
+
+    def need(self, job: Job) -> float:
+        """Return how many CPUs a job can use."""
+        if job.id not in self.needs:
+            self.needs[job.id] = needed_cpus(job)
+        return self.needs[job.id]
 
     def has_members_elsewhere(self, job: Job) -> bool:
         """Tell whether a job waits for containers that are not on this host."""
