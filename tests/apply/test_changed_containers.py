@@ -117,6 +117,14 @@ def test_what_ends_a_change(engine, journal, tmp_path, leased_by, until, shown) 
     assert cell == shown
 
 
+def test_nothing_ends_what_is_as_it_was(engine, journal, tmp_path) -> None:
+    journal.add(journal_entry(settings={"cpus": 0.5}, leased_by=HERE))
+    (one,) = changed_containers(engine, [tmp_path])
+    assert one.current is not None
+    table = changed_table([replace(one, original=one.current)], "2026-11-24T13:00:00Z")
+    assert [column.cells for column in table.columns[1:5:3]] == [["no limit"], ["-"]]
+
+
 def test_a_container_that_is_gone(engine, journal, tmp_path) -> None:
     journal.add(journal_entry("0" * 64, "gone", settings={"cpus": 0.5}))
     (one,) = changed_containers(engine, [tmp_path])

@@ -68,13 +68,13 @@ def changed_table(rows: Iterable[ChangedContainer], now: str) -> FittedTable:
     and by which run. `now` is the time (RFC 3339)."""
     table = FittedTable("CONTAINER", "BEFORE", "NOW", "SINCE", "UNTIL", "BY")
     for one in rows:
-        before, current = changes_in_words(
-            one.original, {"state": "gone"} if one.current is None else one.current
+        before, current = (
+            ("", "gone") if one.current is None else changes_in_words(one.original, one.current)
         )
         run, ended = one.run, how_it_is(one.run)
         table.add_row(
             one.name,
-            settings_in_words(one.original) if before == "-" else before,
+            before if before.strip("-") else settings_in_words(one.original),
             current,
             _short(one.since),
             _until(one, now),
@@ -113,7 +113,7 @@ def how_it_is(run: ApplyRun) -> str:
 
 def _until(one: ChangedContainer, now: str) -> str:
     """Return what ends a change: a time, the end of its run, --undo, or nothing."""
-    if one.current is None or one.is_foreign:
+    if one.current in (None, one.original) or one.is_foreign:
         return "-"
     if one.ends_with.is_alive:
         return "run ends"
