@@ -223,7 +223,7 @@ class Named:
             is_of_phase = point.metric.startswith(_PHASED[1:])
             is_new = point[4] == "named" and (point[0], point[5]) not in self._counted
             at = of_phase if is_of_phase else self.newest if is_new else NO_COUNT
-            found.append(point._replace(step=at.step, epoch=at.epoch))
+            found.append(point if at is NO_COUNT else point._replace(step=at.step, epoch=at.epoch))
         return found
 
 

@@ -97,7 +97,7 @@ _READ = tuple((_hint(form), Regex(_expression(form), re.IGNORECASE)) for form in
 
 
 _HINTS = (*(hint.lower() for hint, _ in _READ), "annotation type", "iou metric", "copypaste: task")
-_ALL = (_TASK, *(form for _, form in _READ))
+_HINTED = tuple(zip(_HINTS, (*(form for _, form in _READ), _TASK, _TASK, _TASK), strict=True))
 
 
 class Log:
@@ -112,7 +112,8 @@ class Log:
 
     def may_read(self, lower: str) -> bool:
         """Tell whether a line may have one of these forms."""
-        return any(map(lower.__contains__, _HINTS)) and any(form.search(lower) for form in _ALL)
+        may_be = any(map(lower.__contains__, _HINTS))
+        return may_be and any(hint in lower and form.search(lower) for hint, form in _HINTED)
 
     def points(self, line: str) -> list[Point]:
         """Return the points of one line."""
