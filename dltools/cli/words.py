@@ -9,7 +9,7 @@ from rich.cells import cell_len, set_cell_size
 
 from dltools.notation.cpu_weights import DEFAULT_CPU_WEIGHT
 from dltools.notation.limits import only
-from dltools.notation.resources import format_bytes, parse_cpus, short_gpu, union_of_cpus
+from dltools.notation.resources import format_bytes, parse_cpus, short_uuid, union_of_cpus
 from dltools.text import printable
 
 if TYPE_CHECKING:
@@ -54,7 +54,7 @@ def limits(row: Mapping[str, Any], cpus: float | None, listed: int) -> str:
     quota, weight, cpuset = row["cpu_limit_cores"], row.get("cpu_weight"), row.get("cpuset")
     words = ["paused"] if row["state"] == "paused" else []
     if row.get("turn_seconds"):
-        words.append(f"turns {row['turn_seconds']:g} s{_on_gpu(row.get('turn_queue'))}")
+        words.append(f"turns {row['turn_seconds']:g} s{_on_device(row.get('turn_queue'))}")
     if quota is not None and quota != cpus:
         words.append(f"{quota:.3g}")
     if weight is not None and weight != DEFAULT_CPU_WEIGHT:
@@ -137,10 +137,10 @@ def _said(settings: Mapping[str, Any], name: str, form: str) -> str:
 
 
 def _turn(settings: Settings) -> str:
-    """Return "turn 2, 5 s of 20 s on GPU-8a56a4bc" or "turns of 5 s"."""
+    """Return "turn 2, 5 s of 20 s", on a device or on the CPUs, or "turns of 5 s"."""
     place = f"turn {settings['group'] + 1}," if "group" in settings else "turns of"
     period = f" of {settings['period_s']:.3g} s" if "period_s" in settings else ""
-    return f"{place} {settings['turn_s']:.3g} s{period}{_on_gpu(settings.get('queue'))}"
+    return f"{place} {settings['turn_s']:.3g} s{period}{_on_device(settings.get('queue'))}"
 
 
 def gist(reason: str) -> str:
@@ -154,5 +154,5 @@ def gist(reason: str) -> str:
 _PLACE = " in the queue"
 
 
-def _on_gpu(queue: str | None) -> str:
-    return f" on {printable(short_gpu(queue))}" if queue else ""
+def _on_device(queue: str | None) -> str:
+    return f" on {printable(short_uuid(queue))}" if queue else ""

@@ -1,11 +1,21 @@
-"""How resources are written: lists of CPUs as the kernel has them (0-3,6), GPUs in few words, and
-numbers of bytes as people read them (1.5 GiB).
+"""The resources that jobs compete for, and how they are written: lists of CPUs as the kernel has
+them (0-3,6), devices in few words, and numbers of bytes as people read them (1.5 GiB).
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from enum import StrEnum
 from functools import lru_cache
+
+
+class Resource(StrEnum):
+    """What jobs compute on, and compete for: a host's CPUs, or devices that containers hold one by
+    one."""
+
+    CPU = "CPU"
+    GPU = "GPU"
+
 
 _MOST_CPUS = 65536
 
@@ -52,12 +62,12 @@ def union_of_cpus(known: str | None, lists: Iterable[str | None]) -> str | None:
     return format_cpus(sorted(union)) if union else None
 
 
-_GPU_LENGTH = 12
+_UUID_LENGTH = 12
 
 
-def short_gpu(uuid: str) -> str:
-    """Return the begin of a GPU's UUID, such as GPU-8a56a4bc: it tells those of a host apart."""
-    return uuid[:_GPU_LENGTH]
+def short_uuid(uuid: str) -> str:
+    """Return the begin of a device's UUID, such as GPU-8a56a4bc: it tells those of a host apart."""
+    return uuid[:_UUID_LENGTH]
 
 
 _BYTE_UNITS = ("B", "KiB", "MiB", "GiB")

@@ -320,7 +320,7 @@ def _add_gpus(host: str, samples: HostSamples, before: float, containers: _Conta
     earlier = before
     for micros in samples.times:
         time = micros / MICRO
-        for container_id, held in samples.gpus.get(micros, {}).items():
+        for container_id, held in samples.devices.get(micros, {}).items():
             container = containers.get((host, container_id))
             if container is None:
                 continue
@@ -333,7 +333,7 @@ def _add_gpus(host: str, samples: HostSamples, before: float, containers: _Conta
 
 def _add_energies(host: str, samples: HostSamples, joules: Joules, energies: _Energies) -> None:
     for micros in samples.times:
-        uses = samples.gpus.get(micros, {})
+        uses = samples.devices.get(micros, {})
         for gpu, count in joules.get((host, micros), {}).items():
             own = {key: held[gpu].ratio for key, held in uses.items() if gpu in held}
             energies.setdefault((host, gpu), GpuEnergy()).add(micros, count, own)

@@ -1,4 +1,4 @@
-"""A host's samples as plain lists, which dl-plan goes through: containers, points, use of GPUs.
+"""A host's samples as plain lists, which dl-plan goes through: containers, points, use of devices.
 
 A host's node and container rows of one time are a sample. The container rows of all samples are in
 one set of lists: as long as the same n containers run, every n-th element belongs to one of them.
@@ -9,6 +9,7 @@ policies may use it.
 from __future__ import annotations
 
 import bisect
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
@@ -40,17 +41,24 @@ PointsByMetric = dict[str, dict[str, Points]]
 """By container id, then by metric."""
 
 
-class GpuUse(NamedTuple):
-    """What a container uses of a GPU: the share of time in which it had a kernel there (NaN:
-    unknown), the bytes that it holds, and the GPU's memory (bytes; None: unknown)."""
+class DeviceUse(NamedTuple):
+    """What a container uses of a device: the share of time in which it had work there (NaN:
+    unknown), the bytes that it holds, and the device's memory (bytes; None: unknown)."""
 
     ratio: float
     memory: int | None = None
     limit: int | None = None
 
+    def joined(self, other: DeviceUse) -> DeviceUse:
+        """Return what two containers use of it; what is unknown of one is unknown."""
+        is_known = self.memory is not None and other.memory is not None
+        memory = (self.memory or 0) + (other.memory or 0) if is_known else None
+        ratio = self.ratio + other.ratio
+        return DeviceUse(ratio if math.isnan(ratio) else min(1.0, ratio), memory, self.limit)
 
-GpuUses = dict[int, dict[str, dict[str, GpuUse]]]
-"""By time (microseconds), container and GPU."""
+
+DeviceUses = dict[int, dict[str, dict[str, DeviceUse]]]
+"""By time (microseconds), container and device."""
 
 ROW_COLUMNS = (
     "container_id",
@@ -118,7 +126,7 @@ class HostSamples:
     it has used (NaN: unknown). `first_rows`: the position of each sample's first row in the table.
     `cannot`: what its engine can do with no container, as text (None: not said).
     `rows`: the container rows of all samples by column; those of sample i are from `bounds[i]` to
-    before `bounds[i + 1]`. `points`: all progress points. `gpus`: the use of GPUs.
+    before `bounds[i + 1]`. `points`: all progress points. `devices`: the use of devices.
     """
 
     times: list[int]
@@ -128,7 +136,7 @@ class HostSamples:
     bounds: list[int]
     rows: Rows
     points: PointsByMetric
-    gpus: GpuUses = field(default_factory=dict)
+    devices: DeviceUses = field(default_factory=dict)
     cannot: list[str | None] = field(default_factory=list)
 
     @classmethod

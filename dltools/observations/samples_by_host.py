@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any
 
 from dltools.observations.host_samples import (
     ROW_COLUMNS,
-    GpuUse,
-    GpuUses,
+    DeviceUse,
+    DeviceUses,
     HostSamples,
     Points,
     PointsByMetric,
@@ -151,7 +151,7 @@ def samples_by_host(
         )
         samples.points = points.get(name, {})
         if name in gpu_rows:
-            samples.gpus = _gpu_uses(gpu_rows[name].later_than(last))
+            samples.devices = _gpu_uses(gpu_rows[name].later_than(last))
         found[name] = without_duplicates(_running_only(samples))
     return found
 
@@ -261,13 +261,13 @@ def _running_only(samples: HostSamples) -> HostSamples:
     return samples.with_rows(kept)
 
 
-def _gpu_uses(rows: _TimedRows) -> GpuUses:
+def _gpu_uses(rows: _TimedRows) -> DeviceUses:
     """Return the use of GPUs of a host."""
-    found: GpuUses = {}
+    found: DeviceUses = {}
     for time, key, gpu, ratio, *sizes in zip(rows.times, *rows.columns.values(), strict=True):
         if key and gpu:
             memory, limit = (size if size is None or size >= 0 else None for size in sizes)
-            use = GpuUse(ratio if 0 <= ratio <= 1 else math.nan, memory, limit)
+            use = DeviceUse(ratio if 0 <= ratio <= 1 else math.nan, memory, limit)
             found.setdefault(time, {}).setdefault(key, {})[gpu] = use
     return found
 

@@ -7,7 +7,7 @@ import math
 from dltools.notation.cpu_weights import DEFAULT_CPU_WEIGHT
 from dltools.notation.limits import Limits
 from dltools.notation.times import MICRO
-from dltools.observations.host_samples import GpuUse
+from dltools.observations.host_samples import DeviceUse
 from dltools.plan.policy.interface import Requirements
 from dltools.plan.signals.container_history import ContainerHistory, Standing
 from dltools.plan.signals.in_force import InForce, Member, Membership, Owner
@@ -74,8 +74,8 @@ def _add_sample(job: SimulatedJob, micros: int, *, sees_threads: bool) -> None:
     history.in_force = InForce(now, limits.get("turn_s"))
     if job.holds_gpus:
         ratio = job.portion.gpu_use if job.job.device > 0 else math.nan
-        gpu = GpuUse(ratio, GPU_MEMORY, GPU_MEMORY_LIMIT)
-        history.note_gpus([micros], [{gpu_name(number): gpu for number in job.gpus}])
+        gpu = DeviceUse(ratio, GPU_MEMORY, GPU_MEMORY_LIMIT)
+        history.note_devices([micros], [{gpu_name(number): gpu for number in job.gpus}])
     if not history.progress.metrics:
         use.note_busy(new, [job.weight], history.waits_up_to)
     use.add_samples([micros], [job.cpu])

@@ -20,7 +20,7 @@ from helpers.observed_rows import (
 )
 
 from dltools.labels import ROLE
-from dltools.observations.host_samples import GpuUse
+from dltools.observations.host_samples import DeviceUse
 from dltools.observations.table import Row
 from dltools.plan.hosts.gpu_shares import turns_on_gpus
 from dltools.plan.hosts.host_history import HostHistory
@@ -108,7 +108,7 @@ def test_turns_are_in_proportion_to_shares_within_each_queue() -> None:
     for name, share, gpu_ in zip("abcd", (0.1, 0.3, 0.9, 1.0), ("1", "1", "2", "2"), strict=True):
         job = ContainerHistory(name, name, 0)
         job.label({ROLE: "training"})
-        job.note_gpus([0], [{f"GPU-{gpu_}": GpuUse(0.5, 1, 9)}])
+        job.note_devices([0], [{f"GPU-{gpu_}": DeviceUse(0.5, 1, 9)}])
         job.add_points("loss", ([0], [1.0], [None]))
         host.containers[name] = job
         is_new = name == "d"

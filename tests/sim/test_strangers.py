@@ -190,7 +190,7 @@ def test_sleepers_leave_their_cpus_to_each_other() -> None:
 
 def known_of(job: ContainerHistory, now: int) -> tuple[object, ...]:
     standing, owner = job.standing, job.owner
-    return standing.role, job.use.feeds_gpu(now), owner.cpus, owner.ratio, standing.protected
+    return standing.role, job.use.is_feeder(now), owner.cpus, owner.ratio, standing.protected
 
 
 def test_a_planner_makes_the_same_of_the_recording_as_the_simulation() -> None:

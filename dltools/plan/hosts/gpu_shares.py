@@ -25,16 +25,16 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from dltools.notation.resources import format_bytes, short_gpu
+from dltools.notation.resources import format_bytes, short_uuid
 from dltools.notation.times import MICRO
 from dltools.plan.hosts.host_history import HostHistory
-from dltools.plan.policy.by_resource import sharing_gpus
+from dltools.plan.policy.by_resource import sharing_devices
 from dltools.plan.policy.interface import Allocation
 from dltools.plan.realisation.mode import GpuSharing
 from dltools.plan.realisation.settings import LEAST_CPUS, SHORTEST_TURN, Settings
 from dltools.plan.signals.busy_threads import is_serving
 from dltools.plan.signals.container_history import ContainerHistory
-from dltools.plan.signals.effort import GpuLever
+from dltools.plan.signals.gpu_use import GpuLever
 from dltools.plan.signals.job import Job
 
 LOOK_S = 10.0
@@ -70,21 +70,20 @@ def _groups(host: HostHistory) -> Iterator[tuple[str, list[Job], list[ContainerH
     """Yield the containers that share GPUs: the least UUID of these, those that hold them, and the
     jobs among them that use them, in order of arrival."""
     now = host.sampled_at or 0
-    holders = [one for one in host.containers.values() if one.use.gpu_seconds.gpus]
     jobs = sorted(host.jobs(), key=lambda job: (job.arrived, job.name, job.id))
-    for group in sharing_gpus(holders):
+    for group in sharing_devices(host.containers.values()):
         ids = {one.id for one in group}
-        own = [job for job in jobs if job.id in ids and job.use.feeds_gpu(now)]
+        own = [job for job in jobs if job.id in ids and job.use.is_feeder(now)]
         if len(group) > 1 and own:
-            yield min(gpu for one in group for gpu in one.use.gpus), group, own
+            yield min(gpu for one in group for gpu in one.use.devices), group, own
 
 
 def move_levers(host: HostHistory) -> None:
     """Move the levers of all jobs that share GPUs, by what they have had since."""
     now, held = host.sampled_at or 0, set()
     for _, group, jobs in _groups(host):
-        size = len({gpu for one in group for gpu in one.use.gpus})
-        more = sum(one.use.feeds_gpu(now) for one in group) - len(jobs)
+        size = len({gpu for one in group for gpu in one.use.devices})
+        more = sum(one.use.is_feeder(now) for one in group) - len(jobs)
         shared: list[tuple[ContainerHistory, GpuLever, float | None]] = []
         for job in jobs:
             given = host.allocations.get(job.id)
@@ -94,7 +93,7 @@ def move_levers(host: HostHistory) -> None:
             lever, by_duty = job.use.gpu_lever, _may_be_paused(host, job)
             if lever is None or lever.by_duty != by_duty:
                 lever = _begun(job, GpuLever(now, 0.0, 0.0, by_duty=by_duty), now)
-            asked = min(given.share * size, float(len(job.use.gpus)))
+            asked = min(given.share * size, float(len(job.use.devices)))
             shared.append((job, replace(lever, asked=asked), given.factor))
         strangers = [GpuLever(now, 0.0, 0.0)] * more
         slices = _slices([*(lever for _, lever, _ in shared), *strangers], size)
@@ -224,7 +223,7 @@ def shares_of_gpus(host: HostHistory, period_s: float) -> GpuSharing:
         for number, job in enumerate(jobs):
             lever = job.use.gpu_lever
             if lever is None:
-                notes[job.id] = f"shares {short_gpu(queue)}: nothing is asked of it"
+                notes[job.id] = f"shares {short_uuid(queue)}: nothing is asked of it"
                 continue
             how: Settings = {} if lever.by_duty else {"cpus": lever.cpus}
             what = "all the time" if lever.by_duty else "by its CPUs, no quota"
@@ -239,7 +238,7 @@ def shares_of_gpus(host: HostHistory, period_s: float) -> GpuSharing:
                 what = f"feed, a quota of {lever.cpus:g} CPUs"
             settings[job.id] = how
             had = "" if lever.had is None else f", had {lever.had:.2f}"
-            notes[job.id] = f"{lever.asked:.2f} of {short_gpu(queue)} asked{had}: {what}"
+            notes[job.id] = f"{lever.asked:.2f} of {short_uuid(queue)} asked{had}: {what}"
     is_timed = any("turn_s" in one for one in settings.values())
     note = "shares of GPUs by parts of the time" if is_timed else ""
     return GpuSharing(notes, settings=settings, note=note)
@@ -264,7 +263,7 @@ def turns_on_gpus(host: HostHistory, quantum_s: float) -> GpuSharing:
                 continue
             turn_s = round(part * quantum_s, 3)
             turns[key] = {"group": number, "turn_s": turn_s, "queue": queue}
-            when = f"{turn_s:g} s of every cycle on {short_gpu(queue)}"
+            when = f"{turn_s:g} s of every cycle on {short_uuid(queue)}"
             notes[key] = f"{when}; takes turns with {whom}: as asked"
     many = len({one["queue"] for one in turns.values()})
     note = f"turns on GPUs in {many} queue{'s' if many > 1 else ''}" if many else ""
@@ -300,17 +299,17 @@ def _may_be_paused(host: HostHistory, job: ContainerHistory) -> bool:
 
 def _why_not(group: Sequence[Job]) -> str:
     """Return why those that hold some GPUs may not be paused with their memory, "" if they may."""
-    for gpu in sorted({gpu for one in group for gpu in one.use.gpus}):
-        uses = {one.name: one.use.gpu_seconds.gpus[gpu] for one in group if gpu in one.use.gpus}
+    for gpu in sorted({gpu for one in group for gpu in one.use.devices}):
+        uses = {one.name: one.use.devices[gpu] for one in group if gpu in one.use.devices}
         unknown = sorted(name for name, use in uses.items() if use.memory is None)
         if unknown:
             return f"the GPU memory of {unknown[0]} is unknown"
         limit = max((use.limit for use in uses.values() if use.limit is not None), default=None)
         if limit is None:
-            return f"the memory of {short_gpu(gpu)} is unknown"
+            return f"the memory of {short_uuid(gpu)} is unknown"
         held = sum(use.memory or 0 for use in uses.values())
         if held > limit:
             return (
-                f"{format_bytes(held)} would stay in the {format_bytes(limit)} of {short_gpu(gpu)}"
+                f"{format_bytes(held)} would stay in the {format_bytes(limit)} of {short_uuid(gpu)}"
             )
     return ""

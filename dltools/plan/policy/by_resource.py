@@ -1,9 +1,9 @@
-"""Asks a policy once for each resource: the CPUs, and each set of GPUs that jobs share.
+"""Asks a policy once for each resource: the CPUs, and each set of devices that jobs share.
 
-Progress per CPU second cannot be compared with progress per GPU second, and jobs on different GPUs
-take nothing from each other. So a policy that compares efforts, or gives servers what their targets
-ask for, decides once for the jobs that use no GPU, as if they were alone on the CPUs, and once for
-each group of jobs that share GPUs. The rule is ours.
+Progress per CPU second cannot be compared with progress per second of a device, and jobs on
+different devices take nothing from each other. So a policy that compares efforts, or gives servers
+what their targets ask for, decides once for the jobs that use no device, as if they were alone on
+the CPUs, and once for each group of jobs that share devices. The rule is ours.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
+from dltools.notation.resources import Resource
 from dltools.plan.policy.interface import (
     Cluster,
     Decision,
@@ -28,7 +29,7 @@ def decide(policy: Policy, cluster: Cluster, parameters: Any, state: State) -> D
     each resource of the host."""
     host, required = cluster.host, policy.requirements(parameters)
     is_apart = required.efforts or required.servers
-    if not is_apart or not any(job.use.uses_gpu for job in host.jobs):
+    if not is_apart or all(job.use.resource is Resource.CPU for job in host.jobs):
         return policy.decide(cluster, parameters, state)
     return decide_apart(policy, cluster, parameters, state, _parts(host))
 
@@ -58,31 +59,31 @@ def decide_apart(
     )
 
 
-def sharing_gpus(jobs: Iterable[Job]) -> list[list[Job]]:
-    """Return groups of the containers that hold GPUs. Two containers are in one group if they share
-    a GPU, or if a chain of shared GPUs connects them."""
+def sharing_devices(jobs: Iterable[Job]) -> list[list[Job]]:
+    """Return groups of the containers that hold devices. Two containers are in one group if they
+    share a device, or if a chain of shared ones connects them."""
     groups: list[tuple[set[str], list[Job]]] = []
     for job in jobs:
-        gpus, joined = set(job.use.gpus), [job]
-        if not gpus:
+        held, joined = set(job.use.devices), [job]
+        if not held:
             continue
         apart = []
         for group in groups:
-            if gpus & group[0]:
-                gpus, joined = gpus | group[0], group[1] + joined
+            if held & group[0]:
+                held, joined = held | group[0], group[1] + joined
             else:
                 apart.append(group)
-        groups = [*apart, (gpus, joined)]
+        groups = [*apart, (held, joined)]
     return [joined for _, joined in groups]
 
 
 def _parts(host: HostState) -> list[HostState]:
     """Return the host once for each resource: with the jobs on CPUs, if there are any, then with
-    the jobs on each set of GPUs. The size of the latter (`cpus`) is the number of GPUs."""
-    on_cpus = [job for job in host.jobs if not job.use.uses_gpu]
-    on_gpus = [job for job in host.jobs if job.use.uses_gpu]
-    groups = [*sharing_gpus(on_gpus), *([job] for job in on_gpus if not job.use.gpus)]
-    sizes = [len({gpu for job in jobs for gpu in job.use.gpus}) or 1 for jobs in groups]
+    the jobs on each set of devices. The size of the latter (`cpus`) is the number of devices."""
+    on_cpus = [job for job in host.jobs if job.use.resource is Resource.CPU]
+    others = [job for job in host.jobs if job.use.resource is not Resource.CPU]
+    groups = [*sharing_devices(others), *([job] for job in others if not job.use.devices)]
+    sizes = [len({one for job in jobs for one in job.use.devices}) or 1 for jobs in groups]
     parts = [(host.cpus, on_cpus)] if on_cpus else []
     return [
         host.part(size, jobs)

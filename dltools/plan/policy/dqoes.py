@@ -16,9 +16,9 @@ response time calls for: a model that used U of the host and took p needs U p / 
 of a request. It changes less than the share does, so it is measured over the last five intervals.
 See `direct_shares`.
 
-On GPUs (ours) U is the part of these that a model uses, and trainings there share what the targets
-leave. They get no less than the bound of every job that waits. While no model misses its target and
-the GPU is not all in use, nobody is held back: an idle GPU wins nobody anything.
+On devices (ours) U is the part of these that a model uses, and trainings there share what the
+targets leave. They get no less than the bound of every job that waits. While no model misses its
+target and a device is not all in use, nobody is held back: an idle device wins nobody anything.
 """
 
 from __future__ import annotations
@@ -29,6 +29,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from dltools.labels import METRIC
+from dltools.notation.resources import Resource
 from dltools.notation.times import MICRO
 from dltools.observations import metric_names
 from dltools.plan.policy.interface import (
@@ -162,13 +163,16 @@ def classify(target: float, latency: float | None, alpha: float) -> str:
 _LEFT = "trains beside servers: shares what their targets leave"
 
 _SCARCE = 0.9
-"""A GPU of which less is used is not scarce (ours)."""
+"""Devices of which less is used are not scarce (ours)."""
 
 
 def _waiting(host: HostState) -> list[Job]:
-    """Return the trainings that share GPUs with the models."""
-    is_on_gpus = all(job.use.uses_gpu for job in host.jobs)
-    return [job for job in host.jobs if not is_serving(job)] if is_on_gpus else []
+    """Return the trainings that share devices with the models."""
+    return [job for job in host.jobs if not is_serving(job)] if _is_on_devices(host) else []
+
+
+def _is_on_devices(host: HostState) -> bool:
+    return all(job.use.resource is not Resource.CPU for job in host.jobs)
 
 
 def _least_of_waiting(host: HostState) -> float:
@@ -185,7 +189,7 @@ def _left(
 ) -> float:
     """Return the share of each training of what the targets leave. A model that is held back by
     nothing has at most as much as each of them: so they give as long as one misses its target."""
-    free = [model for model in models if not _is_held_back(model.job)]
+    free = [model for model in models if not model.job.use.is_slowed]
     slowest = max(((model.latency or 0.0) / model.target for model in free), default=0.0)
     before = [one.share for job in waiting if (one := previous.get(job.id)) and one.share]
     if len(before) < len(waiting):
@@ -196,24 +200,19 @@ def _left(
 
 
 def _is_free(host: HostState, cluster: Cluster, models: Sequence[Model]) -> bool:
-    """Tell whether nobody need be held back on GPUs: no model misses its target, and they are not
-    all in use, or no other job is there."""
-    if not all(job.use.uses_gpu for job in host.jobs):
+    """Tell whether nobody need be held back on devices: no model misses its target, and not all of
+    them is in use, or no other job is there."""
+    if not _is_on_devices(host):
         return False
     span = max(1, round(cluster.interval_s * MICRO))
-    used = sum(_gpus_used(job, cluster.now, span) for job in host.jobs)
+    used = sum(_used(job, cluster.now, span) for job in host.jobs)
     if any(model.job_class in (UNDER, UNKNOWN) for model in models):
         return len(host.jobs) < 2
-    return not any(map(_is_held_back, host.jobs)) and used < _SCARCE * host.cpus
+    return not any(job.use.is_slowed for job in host.jobs) and used < _SCARCE * host.cpus
 
 
-def _is_held_back(job: Job) -> bool:
-    lever = job.use.gpu_lever
-    return lever is not None and (lever.part < 1 or lever.cpus is not None)
-
-
-def _gpus_used(job: Job, now: int, span: int) -> float:
-    """Return how many GPUs a job has kept busy over a span (microseconds)."""
+def _used(job: Job, now: int, span: int) -> float:
+    """Return how many devices a job has kept busy over a span (microseconds)."""
     begin = max(now - span, job.use.effort_since)
     return (job.use.effort_at(now) - job.use.effort_at(begin)) * MICRO / max(1, now - begin)
 
@@ -244,8 +243,8 @@ def _demand(job: Job, metric: str, now: int, interval: int, cpus: float) -> floa
     span = min(max(now - first, interval), _COST_INTERVALS * interval)
     _, latency = _latency(job, now, span)
     used = cpu_use(job, now, span, cpus).share
-    if job.use.uses_gpu:
-        used = _gpus_used(job, now, span) / cpus
+    if job.use.resource is not Resource.CPU:
+        used = _used(job, now, span) / cpus
     return None if latency is None or used is None else used * latency
 
 

@@ -60,8 +60,8 @@ class Requirements:
     `servers`: whether servers are jobs too; else it sees trainings alone, and touches no server.
     `users`: whether it shares a host among users itself; for other policies `by_user` can do so.
     `efforts`: whether it compares jobs by progress per effort. Such a policy is asked once for the
-    jobs on CPUs and once for each group that shares GPUs (see `by_resource`), and its state for a
-    host is a mapping by run.
+    jobs on CPUs and once for each group that shares devices (see `by_resource`), and its state for
+    a host is a mapping by run.
     """
 
     interval_s: float | None = None
@@ -117,7 +117,7 @@ class Allocation:
 class HostState:
     """A host at a sample: its usable CPUs and its jobs, always in the same order.
 
-    If a policy is asked only for jobs that share GPUs, `cpus` is the number of these GPUs.
+    If a policy is asked only for jobs that share devices, `cpus` is the number of these.
 
     A job is a running training (or server, where the policy requires `servers`) that may be touched
     and has reported progress at least once. `previous` holds the allocations of the round before,
@@ -141,7 +141,7 @@ class HostState:
     cannot: frozenset[str] = frozenset()
 
     def part(self, cpus: float, jobs: Iterable[Job]) -> HostState:
-        """Return a part of the host, as if it were one: so many CPUs, or GPUs, and some jobs."""
+        """Return a part of the host, as if it were one: so many CPUs, or devices, and some jobs."""
         ids = {job.id for job in jobs}
         own = tuple(job for job in self.jobs if job.id in ids)
         previous = {key: one for key, one in self.previous.items() if key in ids}

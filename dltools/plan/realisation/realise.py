@@ -41,7 +41,7 @@ _DEFAULTS: Settings = {"cpus": None, "weight": DEFAULT_CPU_WEIGHT, "cpuset": Non
 """What containers begin with."""
 
 _LEAST_CPUS = 1.0
-"""CPUs that are left for an order of jobs, however many those take that feed GPUs."""
+"""CPUs that are left for an order of jobs, however many feeders take."""
 
 _EXPLORES = "runs alone, so that it reports soon"
 _SILENT = "competes all the same"
@@ -103,7 +103,7 @@ def _defaults(mode: Mode) -> Settings:
 
 def _in_mode(host: SharedHost, state: HostState) -> Realisation:
     """Return the settings of the jobs that have a share, and of those that compete without one, as
-    if no owner had asked for anything. Who feeds a GPU, or takes no part, stands in no line."""
+    if no owner had asked for anything. A feeder, and who takes no part, stands in no line."""
     mode = host.choice.mode
     feeding = feeders(host, state)
     others = [job for job in host.jobs if job.id not in feeding.notes]
@@ -125,7 +125,7 @@ def _in_mode(host: SharedHost, state: HostState) -> Realisation:
 def _in_line(
     host: SharedHost, state: HostState, jobs: list[Job], feeding_cpus: float
 ) -> Realisation:
-    """Return the settings of the jobs that share what those that feed GPUs leave of a host."""
+    """Return the settings of the jobs that share what feeders leave of a host."""
     is_ordered = host.choice.mode in _ORDERED
     explore_s = host.choice.queue.explore if is_ordered else 0.0
     exploring = [job.id for job in jobs if job.progress.explores(job.use.attained, explore_s)]

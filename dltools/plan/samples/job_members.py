@@ -17,7 +17,7 @@ from typing import Any
 from dltools.labels import LONGEST_PAUSE, PROTECT, Role, is_true, longest_pause_s, parse_labels
 from dltools.notation.limits import CPU_LIMITS, IN_FORCE, from_columns, known_name
 from dltools.notation.resources import format_cpus, parse_cpus, union_of_cpus
-from dltools.observations.host_samples import GpuUse, GpuUses, HostSamples, PointsByMetric
+from dltools.observations.host_samples import DeviceUse, DeviceUses, HostSamples, PointsByMetric
 from dltools.plan.signals.in_force import InForce, Member
 
 PREFIX = "job:"
@@ -60,7 +60,11 @@ def merged(samples: HostSamples, reporters: Reporters) -> HostSamples:
     for job, ids in members.items():
         points[job] = _points(samples.points, ids, reporters.setdefault(job, {}))
     return replace(
-        samples, bounds=bounds, rows=columns, points=points, gpus=_gpus(samples.gpus, members)
+        samples,
+        bounds=bounds,
+        rows=columns,
+        points=points,
+        devices=_devices(samples.devices, members),
     )
 
 
@@ -194,22 +198,14 @@ def _points(points: PointsByMetric, ids: set[str], reporters: dict[str, str]) ->
     return found
 
 
-def _gpus(uses: GpuUses, members: Mapping[str, set[str]]) -> GpuUses:
-    """Return the use of GPUs with that of a job's members together."""
+def _devices(uses: DeviceUses, members: Mapping[str, set[str]]) -> DeviceUses:
+    """Return the use of devices with that of a job's members together."""
     owner = {id_: job for job, ids in members.items() for id_ in ids}
-    found: GpuUses = {}
+    found: DeviceUses = {}
     for time, by_container in uses.items():
-        together: dict[str, dict[str, GpuUse]] = found.setdefault(time, {})
+        together: dict[str, dict[str, DeviceUse]] = found.setdefault(time, {})
         for key, own in sorted(by_container.items()):
             others = together.setdefault(owner.get(key, key), {})
-            for gpu, use in own.items():
-                others[gpu] = _both(others[gpu], use) if gpu in others else use
+            for name, use in own.items():
+                others[name] = others[name].joined(use) if name in others else use
     return found
-
-
-def _both(one: GpuUse, other: GpuUse) -> GpuUse:
-    """Return what two members use of one GPU; what is unknown of one is unknown."""
-    is_known = one.memory is not None and other.memory is not None
-    memory = (one.memory or 0) + (other.memory or 0) if is_known else None
-    ratio = one.ratio + other.ratio
-    return GpuUse(ratio if math.isnan(ratio) else min(1.0, ratio), memory, one.limit)

@@ -15,7 +15,7 @@ from itertools import islice
 from operator import eq
 from typing import TypeVar
 
-from dltools.notation.resources import union_of_cpus
+from dltools.notation.resources import Resource, union_of_cpus
 from dltools.observations.host_samples import HostSamples, Layout, Points
 from dltools.observations.roles import from_row
 from dltools.plan.hosts.host_history import HostHistory
@@ -46,7 +46,7 @@ class RecordedHost:
     count there, `reporters` say.
     `sample_count`: how many of `samples` have been reached, `recorded_count` how many of these are
     in the history already. `layout`: which containers ran at the newest sample. `wake_times`: when
-    a job first reports, or meets a target. `holds_gpus`: whether a container did at the newest
+    a job first reports, or meets a target. `holds_devices`: whether a container did at the newest
     sample that is in the history.
     """
 
@@ -58,14 +58,14 @@ class RecordedHost:
     sample_count: int = field(init=False, default=0)
     recorded_count: int = field(init=False, default=0)
     wake_times: dict[str, int] = field(init=False, default_factory=dict)
-    holds_gpus: bool = field(init=False, default=False)
+    holds_devices: bool = field(init=False, default=False)
 
     def begin(self, samples: HostSamples) -> None:
         """Begin with the samples of a table."""
         self.samples = merged(samples, self.reporters)
         self.sample_count = self.recorded_count = 0
         self.wake_times = {}
-        self._note_gpu_holders()
+        self._note_holders()
         for container in self.history.containers.values():
             self._set_wake_time(container)
 
@@ -95,7 +95,7 @@ class RecordedHost:
         if layout != self.layout:
             self.record()
             self._set_containers(number, layout, introduce)
-        if self._holds_other_gpus(number):
+        if self._holds_other_devices(number):
             self.history.containers_changed()
         self.sample_count += 1
         self.history.sampled_at, self.history.actions = self.samples.times[number], ()
@@ -110,23 +110,23 @@ class RecordedHost:
             or (history.cpus == 0 and self.samples.sizes[number] > 0)
             or (history.timer.run_ids and history.timer.is_due(now))
             or history.queue.is_due(now)
-            or self._holds_other_gpus(number)
+            or self._holds_other_devices(number)
         )
 
-    def _holds_other_gpus(self, number: int) -> bool:
-        """Tell whether a container holds other GPUs at a sample than at the newest one that is in
-        the history."""
-        uses = self.samples.gpus.get(self.samples.times[number], {})
-        if not uses and not self.holds_gpus:
+    def _holds_other_devices(self, number: int) -> bool:
+        """Tell whether a container holds other devices at a sample than at the newest one in the
+        history."""
+        uses = self.samples.devices.get(self.samples.times[number], {})
+        if not uses and not self.holds_devices:
             return False
         return any(
-            uses.get(key, {}).keys() != one.use.gpu_seconds.gpus.keys()
+            uses.get(key, {}).keys() != one.use.devices.keys()
             for key, one in self.history.containers.items()
         )
 
-    def _note_gpu_holders(self) -> None:
+    def _note_holders(self) -> None:
         containers = self.history.containers.values()
-        self.holds_gpus = any(one.use.gpu_seconds.gpus for one in containers)
+        self.holds_devices = any(one.use.devices for one in containers)
 
     def _set_containers(self, number: int, layout: Layout, introduce: Introduce) -> None:
         """Begin a history for each container that is new, or restarted, at a sample."""
@@ -196,9 +196,9 @@ class RecordedHost:
                 use.throttled = use.throttled.after(times, throttled[number::many])
             if number in changed:
                 self._set_present(container, high - many + number)
-            if self.samples.gpus or self.holds_gpus or use.uses_gpu:
-                uses = [self.samples.gpus.get(time, {}).get(key) for time in times]
-                container.note_gpus(times, uses)
+            if self.samples.devices or self.holds_devices or use.resource is not Resource.CPU:
+                uses = [self.samples.devices.get(time, {}).get(key) for time in times]
+                container.note_devices(times, uses)
             if number in changed or not (container.owner.is_known or container.managed):
                 self._learn_owner(container, slice(low + number, high, many), sizes, before)
             if not progress.metrics:
@@ -215,7 +215,7 @@ class RecordedHost:
             container.in_force.limits.get("cpuset") for container in history.containers.values()
         )
         history.cpuset = union_of_cpus(history.cpuset, cpusets)
-        self._note_gpu_holders()
+        self._note_holders()
         return target_met
 
     def _changed(self, low: int, high: int) -> Collection[int]:

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from dltools import labels as known_labels
 from dltools.labels import Role
 from dltools.observations import roles
-from dltools.observations.host_samples import GpuUse
+from dltools.observations.host_samples import DeviceUse
 from dltools.observations.roles import Judgement, Reports
 from dltools.observations.targets import parse
 from dltools.plan.signals.in_force import InForce, Member, Membership, Owner, Runtime
@@ -174,9 +174,12 @@ class ContainerHistory:
         if is_new:
             self.judge()
 
-    def note_gpus(self, times: Sequence[int], uses: Sequence[Mapping[str, GpuUse] | None]) -> None:
-        """Record from new samples, before their points are added, which GPUs it holds and uses."""
-        if self.use.note_gpus(times, uses):
+    def note_devices(
+        self, times: Sequence[int], uses: Sequence[Mapping[str, DeviceUse] | None]
+    ) -> None:
+        """Record from new samples, before their points are added, which devices it holds and
+        uses."""
+        if self.use.note_devices(times, uses):
             self.progress.forget_costs()
 
     def forget(self, until: int) -> None:

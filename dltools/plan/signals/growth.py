@@ -11,8 +11,8 @@ code unless marked as ours):
 
 The following is ours:
 
-- For a job that uses a GPU, R is the number of GPUs that it keeps busy (GPU seconds per second), so
-  that G is growth per GPU second. It is unknown until the job has used a GPU for two intervals,
+- For a job whose effort is not in CPU seconds, R is the number of devices that it keeps busy, so
+  that G is growth per device second. It is unknown until the job has used one for two intervals,
   because the units do not mix.
 - An unknown G is None, not 0, so that a new job does not count as converged. G is also unknown
   while the job's metrics show nothing, see `dltools.plan.signals.evaluation_metric`.
@@ -27,6 +27,7 @@ import math
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
+from dltools.notation.resources import Resource
 from dltools.notation.times import MICRO, format_seconds
 from dltools.plan.signals import evaluation_metric
 from dltools.plan.signals.container_history import JITTER
@@ -38,10 +39,10 @@ _IDLE = 1e-6
 
 
 class Growth(NamedTuple):
-    """How fast a job grows, and how much CPU or GPU time that takes.
+    """How fast a job grows, and how much time of its resource that takes.
 
     `metric` is "" if there is none. `progress` is P (1/s), `use` is R (share of the host's CPUs, or
-    number of GPUs), `efficiency` is G (1/s); None means unknown. `note` qualifies them in a few
+    number of devices), `efficiency` is G (1/s); None means unknown. `note` qualifies them in a few
     words. `per`: the unit of effort in texts, "" for CPU time. `is_early`: computed from the first
     reports, before two intervals are over.
     """
@@ -56,8 +57,8 @@ class Growth(NamedTuple):
 
 
 class MeanUse(NamedTuple):
-    """Mean use over an interval: of CPUs as a share of the host, of GPUs as a number, None if
-    unknown; and a note for people."""
+    """Mean use over an interval: of CPUs as a share of the host, of devices as a number, None
+    if unknown; and a note for people."""
 
     share: float | None
     note: str
@@ -109,7 +110,7 @@ def early_growth(
     if not isinstance(found, _Halves) or cpus <= 0 or found.begin < job.use.effort_since:
         return None
     effort = job.use.effort_at(found.end) - job.use.effort_at(found.begin)
-    whole = 1.0 if job.use.uses_gpu else cpus
+    whole = cpus if job.use.resource is Resource.CPU else 1.0
     use = MeanUse(effort / found.span_s / whole, "first reports")
     return _growth(job, found, use, is_signed=signed)._replace(is_early=True)
 
@@ -185,12 +186,12 @@ def _growth(job: Job, halves: _Halves, use: MeanUse, *, is_signed: bool) -> Grow
             note = f"{metric} is worse than at first: warm-up"
             return Growth(metric, None, use.share, None, note)
     progress /= halves.span_s
-    per = " per GPU second" if job.use.uses_gpu else ""
+    resource = job.use.resource
+    per = "" if resource is Resource.CPU else f" per {resource} second"
     if progress == 0:
         return Growth(metric, 0.0, use.share, 0.0, use.note, per)
     if use.share is None or use.share < _IDLE:
-        what = "GPU" if job.use.uses_gpu else "CPU"
-        return Growth(metric, progress, use.share, None, use.note or f"no {what} used", per)
+        return Growth(metric, progress, use.share, None, use.note or f"no {resource} used", per)
     return Growth(metric, progress, use.share, progress / use.share, use.note, per)
 
 
@@ -205,12 +206,13 @@ def _mean(values: Sequence[float], peak: float) -> float:
 
 def effort_use(job: Job, now: int, interval: int, cpus: float) -> MeanUse:
     """Return a job's mean use of the resource that its effort is counted in, over the interval
-    (microseconds) that ends at `now`: of CPUs as `cpu_use`, or the number of busy GPUs."""
-    if not job.use.uses_gpu:
+    (microseconds) that ends at `now`: of CPUs as `cpu_use`, or the number of busy devices."""
+    resource = job.use.resource
+    if resource is Resource.CPU:
         return cpu_use(job, now, interval, cpus)
     if job.use.effort_since > now - 2 * interval * (1 - JITTER):
-        return MeanUse(None, "on a GPU for less than two intervals")
-    return _mean_use(job.use.gpu_seconds.samples, now, interval, "GPU", 1.0)
+        return MeanUse(None, f"on a {resource} for less than two intervals")
+    return _mean_use(job.use.effort_samples, now, interval, resource, 1.0)
 
 
 def cpu_use(job: Job, now: int, interval: int, cpus: float) -> MeanUse:
@@ -220,9 +222,9 @@ def cpu_use(job: Job, now: int, interval: int, cpus: float) -> MeanUse:
     average since the container's start (ours).
     """
     samples = job.use.samples if cpus > 0 else []
-    found = _mean_use(samples, now, interval, "CPU", cpus)
+    found = _mean_use(samples, now, interval, Resource.CPU, cpus)
     if found.share is None and job.use.started is not None:
-        found = _mean_use([(job.use.started, 0.0), *samples], now, now, "CPU", cpus)
+        found = _mean_use([(job.use.started, 0.0), *samples], now, now, Resource.CPU, cpus)
         if found.share is not None:
             return MeanUse(found.share, "CPU averaged since its start")
     return found

@@ -51,8 +51,8 @@ class Job(Protocol):
 
     @property
     def use(self) -> Use:
-        """What it has used. Public are `threads`, `uses_gpu`, `gpus`, `effort`, `effort_unit`,
-        `effort_at` and `attained`."""
+        """What it has used. Public are `threads`, `uses_gpu`, `gpus`, `resource`, `effort`,
+        `effort_unit`, `effort_at` and `attained`."""
 
     @property
     def progress(self) -> Progress:

@@ -1,6 +1,6 @@
 """Predicts the effort that a job still needs, from its labels or its learning curve.
 
-The effort is in CPU seconds; in GPU seconds, if the job uses a GPU.
+The effort is in seconds of the job's resource, as `Use.resource` says.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from dltools.observations.targets import Length
+from dltools.notation.resources import Resource
 from dltools.plan.signals import curves, evaluation_metric
 from dltools.plan.signals.curves import Curve
 from dltools.plan.signals.job import Job
@@ -44,7 +45,7 @@ def refit(jobs: Iterable[Job]) -> None:
 class Remaining(NamedTuple):
     """The effort that a job still needs, as predicted.
 
-    `seconds`: CPU or GPU seconds, infinity if it will not reach its end, None if unknown. `note`
+    `seconds`: of its resource, infinity if it will not reach its end, None if unknown. `note`
     says how that is known. `converged`: it has converged and still runs.
     """
 
@@ -179,9 +180,9 @@ def _under_way(job: Job, lengths: Iterable[Length]) -> tuple[Length, float] | No
 
 def _at_its_cost(job: Job, length: Length, done: float) -> float | None:
     """Return the effort until so many epochs or steps, None while it is unknown. Before the cost of
-    one is measured, GPU seconds are: a job may have begun long before these count."""
+    one is measured, only CPU seconds tell it: a job may have begun long before others count."""
     cost = job.progress.epoch_cost if length == job.progress.length else None
-    if job.use.uses_gpu and not (cost and cost.needs):
+    if job.use.resource is not Resource.CPU and not (cost and cost.needs):
         return None
     if cost is None:
         return max(0.0, job.use.attained * (length.total - done) / done)

@@ -1,6 +1,6 @@
 """What a container uses: CPU seconds, GPU seconds, and how many CPUs it wants.
 
-Its effort is counted in GPU seconds if it uses a GPU, else in CPU seconds.
+Its effort is counted in seconds of its resource: of GPUs if it uses one, else of CPUs.
 """
 
 from __future__ import annotations
@@ -13,10 +13,12 @@ from itertools import islice
 from operator import eq, le
 from typing import NamedTuple
 
+from dltools.notation.resources import Resource
 from dltools.notation.times import MICRO
 from dltools.observations import idleness
-from dltools.observations.host_samples import GpuUse
-from dltools.plan.signals.effort import GPU_USED, GpuLever, GpuSeconds, value_at
+from dltools.observations.host_samples import DeviceUse
+from dltools.plan.signals.effort import value_at
+from dltools.plan.signals.gpu_use import GPU_USED, GpuLever, GpuSeconds
 from dltools.plan.signals.in_force import InForce
 
 _GETS_ALL = 0.95
@@ -234,9 +236,11 @@ class Use:
                 self.is_busy = False
             last = (time, used)
 
-    def note_gpus(self, times: Sequence[int], uses: Sequence[Mapping[str, GpuUse] | None]) -> bool:
-        """Record from new samples, before their points are added, which GPUs it holds and uses.
-        Tell whether its effort begins to count in GPU seconds."""
+    def note_devices(
+        self, times: Sequence[int], uses: Sequence[Mapping[str, DeviceUse] | None]
+    ) -> bool:
+        """Record from new samples, before their points are added, which devices it holds and uses.
+        Tell whether its effort begins to count in another unit."""
         begins = False
         for time, use in zip(times, uses, strict=True):
             if use and any(not one.ratio < GPU_USED for one in use.values()):
@@ -245,12 +249,17 @@ class Use:
         return begins
 
     @property
+    def devices(self) -> Mapping[str, DeviceUse]:
+        """The devices that it holds, and how it used each lately."""
+        return self.gpu_seconds.gpus
+
+    @property
     def gpus(self) -> tuple[str, ...]:
         """The GPUs that it holds."""
-        return tuple(self.gpu_seconds.gpus)
+        return tuple(self.devices)
 
-    def feeds_gpu(self, now: int) -> bool:
-        """Tell whether it trains or serves on a GPU: it has used one within the last minutes, so
+    def is_feeder(self, now: int) -> bool:
+        """Tell whether it trains or serves on a device: it has used one within the last minutes, so
         that a validation or a checkpoint does not count as the end."""
         return self.gpu_used_at is not None and now - self.gpu_used_at <= round(_FEEDS_S * MICRO)
 
@@ -260,14 +269,29 @@ class Use:
         return bool(self.samples) and self.cpu.is_quiet_at(self.samples[-1][0])
 
     @property
+    def is_slowed(self) -> bool:
+        """Whether it is held back on the devices that it shares."""
+        return self.gpu_lever is not None and self.gpu_lever.holds_back
+
+    @property
     def uses_gpu(self) -> bool:
         """Whether its effort counts in GPU seconds: it has been known to use a GPU."""
         return self.gpu_seconds.since is not None
 
     @property
+    def resource(self) -> Resource:
+        """What its effort counts in seconds of."""
+        return Resource.GPU if self.uses_gpu else Resource.CPU
+
+    @property
     def effort_unit(self) -> str:
         """The unit of its effort, abbreviated."""
-        return "GPU s" if self.uses_gpu else "CPU s"
+        return f"{self.resource} s"
+
+    @property
+    def effort_samples(self) -> Sequence[tuple[int, float]]:
+        """The samples of its effort: (time, seconds so far)."""
+        return self.gpu_seconds.samples if self.uses_gpu else self.samples
 
     @property
     def effort_since(self) -> int:
@@ -277,7 +301,7 @@ class Use:
 
     @property
     def effort(self) -> float:
-        """The CPU seconds that it has had; the GPU seconds since it began to use a GPU."""
+        """The seconds of its resource that it has had, since it began to use that."""
         return self.gpu_seconds.samples[-1][1] if self.uses_gpu else self.attained
 
     def effort_at(self, time: int) -> float:

@@ -6,7 +6,7 @@ import pytest
 from helpers.histories import ONE_POINT, having, history, host_history
 from helpers.observed_rows import container, having_read, node, planner, planner_of, point
 
-from dltools.observations.host_samples import GpuUse
+from dltools.observations.host_samples import DeviceUse
 from dltools.observations.table import Row
 from dltools.plan.outcome import decisions
 from dltools.plan.outcome.advice import advice
@@ -14,7 +14,7 @@ from dltools.plan.realisation.mode import Mode
 from dltools.plan.realisation.settings import Settings
 from dltools.plan.realisation.shared_host import Realisation
 from dltools.plan.signals.container_history import ContainerHistory
-from dltools.plan.signals.effort import GpuSeconds
+from dltools.plan.signals.gpu_use import GpuSeconds
 from dltools.plan.signals.in_force import Owner
 from dltools.plan.signals.use import CpuDemand, Throttled
 
@@ -212,7 +212,7 @@ def test_the_advice_is_the_same_after_the_state_was_handed_on() -> None:
 
 def on_gpus(name: str, threads: int, *numbers: int, **more: Any) -> ContainerHistory:
     """A training with a rank for each of these GPUs."""
-    uses = {f"GPU-{number}": GpuUse(0.9) for number in numbers}
+    uses = {f"GPU-{number}": DeviceUse(0.9) for number in numbers}
     return passive(name, threads, gpu_seconds=GpuSeconds(gpus=uses), **more)
 
 

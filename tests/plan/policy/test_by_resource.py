@@ -11,10 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dltools.notation.times import MICRO
-from dltools.observations.host_samples import GpuUse
+from dltools.observations.host_samples import DeviceUse
 from dltools.observations.table import Row
 from dltools.plan.policy import registry
-from dltools.plan.policy.by_resource import decide, sharing_gpus
+from dltools.plan.policy.by_resource import decide, sharing_devices
 from dltools.plan.policy.interface import Allocation, Cluster, HostState, IntervalChange
 from dltools.plan.realisation.mode import Mode
 from dltools.plan.signals.container_history import ContainerHistory
@@ -28,7 +28,7 @@ def job(name: str, *gpus: str, slope: float = 0.1, share: float = 0.9) -> Contai
     made = history({}, samples=[(t, t / 2) for t in range(61)], name=name)
     made.use.threads = 4
     for t in range(61) if gpus else ():
-        made.note_gpus([t * MICRO], [{one: GpuUse(share) for one in gpus}])
+        made.note_devices([t * MICRO], [{one: DeviceUse(share) for one in gpus}])
     times = [t * MICRO for t in range(1, 61)]
     values = [1 / (1 + slope * t) for t in range(1, 61)]
     made.add_points("loss", (times, values, [None] * 60), curves=True)
@@ -122,7 +122,7 @@ def test_rounds_get_rarer_only_where_all_have_settled() -> None:
 
 def test_jobs_share_gpus_directly_or_through_others() -> None:
     held = {"a": ("1",), "b": ("2",), "c": (), "d": ("1", "2"), "e": ("3",), "f": ("3",)}
-    groups = sharing_gpus(job(name, *gpus) for name, gpus in held.items())
+    groups = sharing_devices(job(name, *gpus) for name, gpus in held.items())
     assert [sorted(one.name for one in group) for group in groups] == [["a", "b", "d"], ["e", "f"]]
 
 
@@ -143,4 +143,4 @@ def test_two_members_on_one_gpu_are_added_up() -> None:
     (both,) = host.history.containers.values()
     assert both.id == "job:pair"
     assert both.use.effort == pytest.approx(8.0)
-    assert both.use.gpu_seconds.gpus["GPU-1"].memory is None
+    assert both.use.devices["GPU-1"].memory is None

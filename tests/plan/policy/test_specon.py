@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from dltools.notation.times import MICRO
-from dltools.observations.host_samples import GpuUse
+from dltools.observations.host_samples import DeviceUse
 from dltools.plan.policy.interface import ActionKind, Cluster, HostState
 from dltools.plan.policy.specon import (
     SPECON,
@@ -23,7 +23,7 @@ from dltools.plan.signals.use import Use
 
 NOW = 100 * MICRO
 CC, PC = "CC", "PC"
-ON_GPU = {"GPU-1": GpuUse(0.9)}
+ON_GPU = {"GPU-1": DeviceUse(0.9)}
 
 
 def job(name: str, attained: float = 100.0) -> ContainerHistory:
@@ -152,7 +152,7 @@ def growing(name: str, rate: float) -> ContainerHistory:
 def test_growth_by_gpu_second_is_not_compared_with_growth_by_cpu_time() -> None:
     """A job that begins to use a GPU begins anew; one on a GPU does not migrate for CPUs' sake."""
     slow = job("a")
-    slow.note_gpus([NOW], [ON_GPU])
+    slow.note_devices([NOW], [ON_GPU])
     found = SPECON.decide(cluster(h=[slow, job("b")]), Parameters(), memory(h_a=CC, h_b=PC))
     assert [one.job_class for one in found.allocations.values()] == [PC, PC]
     assert found.state["best"]["h"][slow.run_id]["on_gpu"]

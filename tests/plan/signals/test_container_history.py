@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dltools.notation.times import MICRO
-from dltools.observations.host_samples import GpuUse
+from dltools.observations.host_samples import DeviceUse
 from dltools.plan.planner import copied
 from dltools.plan.signals.container_history import ContainerHistory
 from dltools.plan.signals.use import Throttled
@@ -300,13 +300,13 @@ def test_a_job_is_held_back_that_gets_fewer_cpus_than_its_threads_want() -> None
 
 def test_a_job_feeds_a_gpu_for_five_minutes_after_it_has_used_one() -> None:
     job = history()
-    assert not job.use.feeds_gpu(0)
-    job.note_gpus([MICRO, 2 * MICRO], [{"GPU-1": GpuUse(0.04)}, None])
+    assert not job.use.is_feeder(0)
+    job.note_devices([MICRO, 2 * MICRO], [{"GPU-1": DeviceUse(0.04)}, None])
     assert (job.use.gpus, job.use.gpu_used_at) == ((), None)
-    both = {"GPU-1": GpuUse(0.5), "GPU-2": GpuUse(0.0)}
-    job.note_gpus([3 * MICRO, 4 * MICRO], [both, {"GPU-2": GpuUse(0.0)}])
+    both = {"GPU-1": DeviceUse(0.5), "GPU-2": DeviceUse(0.0)}
+    job.note_devices([3 * MICRO, 4 * MICRO], [both, {"GPU-2": DeviceUse(0.0)}])
     assert (job.use.gpus, job.use.gpu_used_at) == (("GPU-2",), 3 * MICRO)
-    assert job.use.feeds_gpu(303 * MICRO)
-    assert not job.use.feeds_gpu(304 * MICRO)
-    job.note_gpus([400 * MICRO], [{"GPU-1": GpuUse(NAN)}])
-    assert job.use.feeds_gpu(400 * MICRO)
+    assert job.use.is_feeder(303 * MICRO)
+    assert not job.use.is_feeder(304 * MICRO)
+    job.note_devices([400 * MICRO], [{"GPU-1": DeviceUse(NAN)}])
+    assert job.use.is_feeder(400 * MICRO)

@@ -8,10 +8,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dltools.notation.times import MICRO
-from dltools.observations.host_samples import GpuUse
+from dltools.observations.host_samples import DeviceUse
 from dltools.plan.planner import copied
 from dltools.plan.signals.container_history import ContainerHistory
-from dltools.plan.signals.effort import EpochCost, GpuSeconds
+from dltools.plan.signals.effort import EpochCost
+from dltools.plan.signals.gpu_use import GpuSeconds
 from dltools.plan.signals.prediction import remaining
 
 NAN = math.nan
@@ -21,7 +22,7 @@ def counted(*samples: tuple[float, dict[str, float]]) -> GpuSeconds:
     """Count samples: second, and the share of time in which each GPU was used."""
     found = GpuSeconds()
     for second, shares in samples:
-        found.add(round(second * MICRO), {gpu: GpuUse(share) for gpu, share in shares.items()})
+        found.add(round(second * MICRO), {gpu: DeviceUse(share) for gpu, share in shares.items()})
     return found
 
 
@@ -60,11 +61,11 @@ def test_an_unknown_use_is_the_last_known_one_of_that_gpu() -> None:
 def test_the_most_memory_that_was_held_counts_as_long_as_it_is_known() -> None:
     found = GpuSeconds()
     for second, memory in enumerate((5, 9, 7)):
-        found.add(second, {"a": GpuUse(0.5, memory, 10)})
-    assert found.gpus["a"] == GpuUse(0.5, 9, 10)
-    found.add(4, {"a": GpuUse(0.5, None, 10)})
+        found.add(second, {"a": DeviceUse(0.5, memory, 10)})
+    assert found.gpus["a"] == DeviceUse(0.5, 9, 10)
+    found.add(4, {"a": DeviceUse(0.5, None, 10)})
     assert found.gpus["a"].memory is None
-    found.add(5, {"a": GpuUse(0.5, 7, 10)})
+    found.add(5, {"a": DeviceUse(0.5, 7, 10)})
     assert found.gpus["a"].memory == 7
 
 
@@ -75,8 +76,8 @@ def begins_on_cpu(*, used_at: float = 5.0) -> ContainerHistory:
     """Half a CPU for 20 s; a whole GPU from a time on; a loss each two seconds."""
     job = history({}, labels={"dltools.epochs": "20"})
     times = [0.0, used_at, 10.0, 20.0]
-    uses = [{"a": GpuUse(float(t >= used_at))} for t in times]
-    job.note_gpus([round(t * MICRO) for t in times], uses)
+    uses = [{"a": DeviceUse(float(t >= used_at))} for t in times]
+    job.note_devices([round(t * MICRO) for t in times], uses)
     at = [round(second * MICRO) for second in range(2, 22, 2)]
     job.add_points("loss", (at, [1 / time for time in at], [None] * 10), curves=True)
     positions = [(time, None, float(epoch)) for epoch, time in enumerate(at)]
@@ -110,7 +111,7 @@ def test_what_was_learnt_in_cpu_seconds_is_forgotten_at_the_change() -> None:
     series.fitted = 19
     assert series.learning is not None
     assert series.learning.seen == 19
-    job.note_gpus([20 * MICRO], [{"a": GpuUse(0.9)}])
+    job.note_devices([20 * MICRO], [{"a": DeviceUse(0.9)}])
     assert (series.learning, series.fitted) == (None, 0)
     assert len(series.values) == 19
 
@@ -120,14 +121,14 @@ def test_what_epochs_cost_before_the_change_is_no_cost_after_it() -> None:
     job = history({"loss": [(5, 1.0)]}, labels={"dltools.epochs": "10"})
     job.progress.epoch = 4.0
     assert remaining(job).note == "epoch 4 of 10: 15 CPU s left"
-    job.note_gpus([20 * MICRO], [{"a": GpuUse(0.9)}])
+    job.note_devices([20 * MICRO], [{"a": DeviceUse(0.9)}])
     assert (remaining(job).seconds, remaining(job).note) == (None, "epoch 4 of 10: cost unknown")
 
 
 def test_a_copy_counts_on_its_own() -> None:
     job = begins_on_cpu()
     twin = copied(job)
-    twin.note_gpus([30 * MICRO], [{"a": GpuUse(1.0)}])
+    twin.note_devices([30 * MICRO], [{"a": DeviceUse(1.0)}])
     assert (job.use.effort, twin.use.effort) == (15.0, 25.0)
 
 

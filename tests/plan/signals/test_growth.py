@@ -6,7 +6,7 @@ import pytest
 from helpers.histories import history
 
 from dltools.notation.times import MICRO
-from dltools.observations.host_samples import GpuUse
+from dltools.observations.host_samples import DeviceUse
 from dltools.plan.signals.container_history import ContainerHistory
 from dltools.plan.signals.growth import Growth, MeanUse, cpu_use, early_growth, growth
 
@@ -268,7 +268,7 @@ def on_gpu(points: list[tuple[float, float]], uses: list[tuple[float, float]]) -
     """A job with losses (second, value) and samples of its use of one GPU (second, share)."""
     job = history({})
     times = [round(second * MICRO) for second, _ in uses]
-    job.note_gpus(times, [{"GPU-1": GpuUse(share)} for _, share in uses])
+    job.note_devices(times, [{"GPU-1": DeviceUse(share)} for _, share in uses])
     at, values = [round(second * MICRO) for second, _ in points], [value for _, value in points]
     job.add_points("loss", (at, values, [None] * len(points)), curves=True)
     return job
