@@ -1,14 +1,15 @@
 """The queues in which containers of one engine take turns: one for the CPUs, one for each set of
-GPUs that jobs share. Queues know nothing of each other. `turns` pauses and unpauses what they say.
+devices that jobs share. Queues know nothing of each other. `turns` pauses and unpauses what they
+say.
 
 In the queue for the CPUs turns follow the rules of `turn_order`, which go by what containers use of
-the CPUs. In a queue for a GPU nobody looks at that: turns are plain there, and lie on a circle. A
-group runs for its turn in every period; its turn begins where the one before it ends. What the
+the CPUs. In a queue for a device nobody looks at that: turns are plain there, and lie on a circle.
+A group runs for its turn in every period; its turn begins where the one before it ends. What the
 period and the turns are makes the difference (ours):
 
 - without a period it is the sum of the turns: one group runs at a time, each for some seconds;
 - in a period of a second, say, a turn of 0.3 s is a share of the time: the group is paused for the
-  rest. Where turns come to more than the period they overlap, so that the GPU has work while
+  rest. Where turns come to more than the period they overlap, so that the device has work while
   anybody has any; where they come to less, the time without one is spread evenly between them.
 """
 
@@ -161,11 +162,11 @@ class TurnQueues:
 
     def __init__(self) -> None:
         self._cpus = TurnOrder()
-        self._gpus: dict[str, TurnCircle] = {}
+        self._circles: dict[str, TurnCircle] = {}
 
     @property
     def _all(self) -> dict[str, TurnOrder | TurnCircle]:
-        return {CPUS: self._cpus, **dict(sorted(self._gpus.items()))}
+        return {CPUS: self._cpus, **dict(sorted(self._circles.items()))}
 
     @property
     def turns(self) -> list[Turn]:
@@ -203,8 +204,8 @@ class TurnQueues:
             by_queue.setdefault(turn.queue, []).append(turn)
         self._cpus.replace(by_queue.pop(CPUS), now)
         for name, own in by_queue.items():
-            self._gpus.setdefault(name, TurnCircle()).replace(own, now)
-        self._gpus = {name: self._gpus[name] for name, own in by_queue.items() if own}
+            self._circles.setdefault(name, TurnCircle()).replace(own, now)
+        self._circles = {name: self._circles[name] for name, own in by_queue.items() if own}
 
     def remove(self, turn: Turn) -> None:
         """Forget a container that has ended."""
@@ -215,12 +216,12 @@ class TurnQueues:
         settled = [turn for one in self._all.values() if one.is_settled for turn in one.turns]
         if self._cpus.is_settled:
             self._cpus = TurnOrder()
-        self._gpus = {name: one for name, one in self._gpus.items() if not one.is_settled}
+        self._circles = {name: one for name, one in self._circles.items() if not one.is_settled}
         return settled
 
     def look(self, now: float, uses: Mapping[str, Use], idle_s: float | None) -> None:
         """End the turns that are over, and begin the next, in each queue. What containers use of
         the CPUs, and what of these is idle, counts in the queue for the CPUs alone."""
         self._cpus.look(now, uses, idle_s)
-        for queue in self._gpus.values():
+        for queue in self._circles.values():
             queue.look(now)

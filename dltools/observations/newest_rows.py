@@ -8,6 +8,7 @@ from typing import Any
 
 from dltools.labels import METRIC, parse_labels
 from dltools.observations import metric_names
+from dltools.observations.device_rows import DEVICE_COLUMNS
 from dltools.observations.metric_names import Values
 
 Row = Mapping[str, Any]
@@ -27,10 +28,10 @@ class Observed:
 
 @dataclass(slots=True)
 class ObservedContainer(Observed):
-    """A container with its labels, its GPUs, and the values of its metrics."""
+    """A container with its labels, rows of its devices, and the values of its metrics."""
 
     labels: Mapping[str, str] = field(default_factory=dict)
-    gpus: Sequence[Row] = ()
+    devices: Sequence[Row] = ()
     values: dict[str, Values] = field(default_factory=dict)
 
     def add_point(self, row: Row) -> None:
@@ -66,7 +67,7 @@ class ObservedHosts:
         """Take in a sample, or an earlier one of the counters and it; containers that are in none
         are forgotten."""
         present: dict[tuple[str, str], ObservedContainer] = {}
-        gpus: dict[tuple[str, str], list[Row]] = {}
+        devices: dict[tuple[str, str], list[Row]] = {}
         for row in rows:
             key = row["host"], row["container_id"]
             if row["kind"] == "node":
@@ -77,10 +78,10 @@ class ObservedHosts:
                 container.labels = parse_labels(row["labels"])
             elif row["kind"] == "progress":
                 self._by_id.setdefault(key, ObservedContainer()).add_point(row)
-            elif row["kind"] == "gpu" and row["container_id"]:
-                gpus.setdefault(key, []).append(row)
+            elif row["kind"] in DEVICE_COLUMNS and row["container_id"]:
+                devices.setdefault(key, []).append(row)
         for key, container in present.items():
-            container.gpus = gpus.get(key, [])
+            container.devices = devices.get(key, [])
         self._by_id = present
         self.containers = list(present.values())
 

@@ -11,9 +11,10 @@ import bisect
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import chain, pairwise
 from typing import TYPE_CHECKING, Any
 
+from dltools.observations.device_rows import DEVICE_COLUMNS
 from dltools.observations.host_samples import (
     ROW_COLUMNS,
     DeviceUse,
@@ -45,10 +46,7 @@ SAMPLE_COLUMNS = (
     "host",
     "kind",
     "cpu_count",
-    "gpu_uuid",
-    "gpu_utilization_ratio",
-    "gpu_memory_used_bytes",
-    "gpu_memory_limit_bytes",
+    *chain.from_iterable(DEVICE_COLUMNS.values()),
     "metric",
     "value",
     "step",
@@ -74,18 +72,11 @@ _SELDOM = ("epoch", "epoch_count", "step_count")
 
 _PLACE = ("time", "position", "host")
 _OF_HOST = ("cpu_count", "cpu_seconds", "cannot")
-_COLUMNS_OF: Mapping[Kind, Sequence[str]] = {
+_COLUMNS_OF: Mapping[str, Sequence[str]] = {
     Kind.NODE: (*_PLACE, *_OF_HOST),
     Kind.CONTAINER: (*_PLACE, *ROW_COLUMNS),
     Kind.PROGRESS: ("time", "host", "container_id", "metric", "value", "step", *_SELDOM),
-    Kind.GPU: (
-        *_PLACE,
-        "container_id",
-        "gpu_uuid",
-        "gpu_utilization_ratio",
-        "gpu_memory_used_bytes",
-        "gpu_memory_limit_bytes",
-    ),
+    **{kind: (*_PLACE, "container_id", *columns) for kind, columns in DEVICE_COLUMNS.items()},
 }
 """The columns of each kind that are read: to filter others would take most of the time."""
 
@@ -135,11 +126,11 @@ def samples_by_host(
 
     positions = pa.array(list(range(table.num_rows)), pa.int64())
     table = table.append_column("position", positions)
-    nodes, containers, progress, gpus = (
+    nodes, containers, progress, *devices = (
         table.select(list(columns)).filter(is_one_of(table.column("kind"), (kind,)))
         for kind, columns in _COLUMNS_OF.items()
     )
-    sizes, rows, gpu_rows = map(_by_host, (nodes, containers, gpus))
+    sizes, rows, *device_rows = map(_by_host, (nodes, containers, *devices))
     points = _points_by_host(progress)
     found = {}
     for name in table.column("host").unique().to_pylist():
@@ -150,8 +141,9 @@ def samples_by_host(
             rows.get(name, no_rows).later_than(last), sizes.get(name, no_sizes).later_than(last)
         )
         samples.points = points.get(name, {})
-        if name in gpu_rows:
-            samples.devices = _gpu_uses(gpu_rows[name].later_than(last))
+        for of_kind in device_rows:
+            if name in of_kind:
+                _add_uses(samples.devices, of_kind[name].later_than(last))
         found[name] = without_duplicates(_running_only(samples))
     return found
 
@@ -261,15 +253,13 @@ def _running_only(samples: HostSamples) -> HostSamples:
     return samples.with_rows(kept)
 
 
-def _gpu_uses(rows: _TimedRows) -> DeviceUses:
-    """Return the use of GPUs of a host."""
-    found: DeviceUses = {}
-    for time, key, gpu, ratio, *sizes in zip(rows.times, *rows.columns.values(), strict=True):
-        if key and gpu:
+def _add_uses(found: DeviceUses, rows: _TimedRows) -> None:
+    """Add the use of the devices of one kind of a host."""
+    for time, key, name, ratio, *sizes in zip(rows.times, *rows.columns.values(), strict=True):
+        if key and name:
             memory, limit = (size if size is None or size >= 0 else None for size in sizes)
             use = DeviceUse(ratio if 0 <= ratio <= 1 else math.nan, memory, limit)
-            found.setdefault(time, {}).setdefault(key, {})[gpu] = use
-    return found
+            found.setdefault(time, {}).setdefault(key, {})[name] = use
 
 
 def _points_by_host(progress: pa.Table) -> dict[str, PointsByMetric]:

@@ -29,6 +29,7 @@ from typing import Any
 
 from dltools.labels import METRIC, Role, parse_labels
 from dltools.observations import metric_names
+from dltools.observations.device_rows import DEVICE_COLUMNS
 from dltools.observations.newest_rows import ObservedContainer
 from dltools.observations.targets import Targets, parse
 from dltools.probe.stillness import is_held_back, is_still, seconds_between
@@ -160,20 +161,20 @@ class Notices:
     def take(self, rows: Sequence[Row]) -> list[Notice]:
         """Add a sample, and return its notices."""
         before = dict(self._nodes)
-        gpus: dict[tuple[str, str], list[Row]] = {}
+        devices: dict[tuple[str, str], list[Row]] = {}
         points: list[Row] = []
         present = []
         for row in rows:
             if row["kind"] == "node" and row.get("cpu_seconds") is not None:
                 self._nodes[row["host"]] = row
-            elif row["kind"] == "gpu" and row.get("container_id"):
-                gpus.setdefault(_key(row), []).append(row)
+            elif row["kind"] in DEVICE_COLUMNS and row.get("container_id"):
+                devices.setdefault(_key(row), []).append(row)
             elif row["kind"] == "progress":
                 points.append(row)
         for row in rows:
             if row["kind"] == "container":
                 key = _key(row)
-                self._see(key, row, gpus.get(key, ()), before.get(row["host"]))
+                self._see(key, row, devices.get(key, ()), before.get(row["host"]))
                 present.append(key)
         found: list[Notice] = []
         for row in points:
@@ -187,16 +188,16 @@ class Notices:
         return found
 
     def _see(
-        self, key: tuple[str, str], row: Row, gpus: Sequence[Row], node_before: Row | None
+        self, key: tuple[str, str], row: Row, devices: Sequence[Row], node_before: Row | None
     ) -> None:
         known = self._watched.get(key)
         if known is None or known.row.get("started_at") != row.get("started_at"):
             labels = parse_labels(row.get("labels"))
-            self._watched[key] = _Watched(row=row, labels=labels, gpus=gpus, targets=parse(labels))
+            self._watched[key] = _Watched(row=row, labels=labels, devices=devices, targets=parse(labels))
             return
         node = self._nodes.get(row["host"])
-        is_lost_gpu = bool(known.gpus) and not gpus
-        is_stood = not is_lost_gpu and is_still(known.row, row, gpus, node_before, node)
+        has_lost = bool(known.devices) and not devices
+        is_stood = not has_lost and is_still(known.row, row, devices, node_before, node)
         is_paused = row.get("state") == "paused" and row.get("turn_seconds") is None
         is_held = known.is_job and is_held_back(known.row, row)
         then = known.row["time"]
@@ -204,7 +205,7 @@ class Notices:
         known.paused_since = (known.paused_since or row["time"]) if is_paused else None
         known.waits_since = (known.waits_since or then) if is_held else None
         known.take(row)
-        known.gpus, known.absent = gpus, 0
+        known.devices, known.absent = devices, 0
 
     def _forget(self, present: Sequence[tuple[str, str]], hosts: Iterable[str]) -> None:
         """Forget containers that are gone from the sampled hosts, some samples later, because the
@@ -307,7 +308,7 @@ def _stalled(known: _Watched) -> _Found | None:
 
 def _gpu_idle(known: _Watched) -> _Found | None:
     still_s = known.seconds(known.still_since)
-    held = [gpu for gpu in known.gpus if (gpu.get("gpu_memory_used_bytes") or 0) > 0]
+    held = [gpu for gpu in known.devices if (gpu.get("gpu_memory_used_bytes") or 0) > 0]
     if not held or known.row.get("role") == Role.SERVER or still_s < GPU_IDLE_S:
         return None
     size = sum(gpu["gpu_memory_used_bytes"] for gpu in held)

@@ -1,8 +1,9 @@
 """Whether a container stood still between two of its rows, and whether it was held back.
 
-A container is still if it has run all the time, has used almost no CPU, disk, network or GPU, and
-has not waited for a CPU or for input and output. So a validation, which computes, and a checkpoint,
-which writes, are not still. An unknown use of a CPU or GPU counts as use. The rules are ours.
+A container is still if it has run all the time, has used almost no CPU, disk, network or device,
+and has not waited for a CPU or for input and output. So a validation, which computes, and a
+checkpoint, which writes, are not still. An unknown use of a CPU or device counts as use. The rules
+are ours.
 """
 
 from __future__ import annotations
@@ -12,12 +13,13 @@ from datetime import datetime
 from typing import Any
 
 from dltools.notation.cpu_weights import DEFAULT_CPU_WEIGHT
+from dltools.observations.device_rows import use_in
 from dltools.observations.idleness import STILL_CORES
 
 Row = Mapping[str, Any]
 
 _RATIO, _BYTES_PER_S = 0.01, 10_000.0
-"""A container that uses less is still: part of a GPU or of the time, bytes per second."""
+"""A container that uses less is still: part of a device or of the time, bytes per second."""
 
 _BUSY_HOST = 0.9
 """A container may wait for a CPU if this part of the host's CPUs is busy, or more."""
@@ -42,10 +44,10 @@ def is_held_back(before: Row, now: Row) -> bool:
 
 
 def is_still(
-    before: Row, now: Row, gpus: Iterable[Row], node_before: Row | None, node: Row | None
+    before: Row, now: Row, devices: Iterable[Row], node_before: Row | None, node: Row | None
 ) -> bool:
-    """Tell whether a container was still between two of its rows. `gpus` are its GPU rows, the
-    nodes are rows of its host. An unknown use of a CPU or GPU counts as use."""
+    """Tell whether a container was still between two of its rows. `devices` are rows of its
+    devices, the nodes rows of its host. An unknown use of a CPU or device counts as use."""
     span_s = seconds_between(before["time"], now["time"])
     states = (before.get("state"), now.get("state"))
     if span_s <= 0 or states != ("running", "running") or now.get("turn_seconds") is not None:
@@ -58,8 +60,7 @@ def is_still(
     waits = _rate(before, now, "io_pressure_seconds", span_s)
     if waits is not None and waits >= _RATIO:
         return False
-    ratios = [gpu.get("gpu_utilization_ratio") for gpu in gpus]
-    if any(ratio is None or not ratio < _RATIO for ratio in ratios):
+    if any(not use_in(row).ratio < _RATIO for row in devices):
         return False
     return not _may_wait_for_cpu(before, now, node_before, node, span_s)
 

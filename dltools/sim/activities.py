@@ -40,15 +40,15 @@ class Portion:
     """What a job has of its host until the next event.
 
     `wanted` and `cores`: the cores that it could use and that it gets; `rate`: useful CPU seconds
-    per second; `awake`: the part of the time in which it wants CPUs; `gpu_use`: the part of the
-    time in which its GPUs work.
+    per second; `awake`: the part of the time in which it wants CPUs; `device_use`: the part of the
+    time in which its devices work.
     """
 
     wanted: float = 0.0
     cores: float = 0.0
     rate: float = 0.0
     awake: float = 1.0
-    gpu_use: float = 0.0
+    device_use: float = 0.0
 
 
 def without(left: float, used: float) -> float:

@@ -7,22 +7,14 @@ import math
 from dltools.notation.cpu_weights import DEFAULT_CPU_WEIGHT
 from dltools.notation.limits import Limits
 from dltools.notation.times import MICRO
-from dltools.observations.host_samples import DeviceUse
 from dltools.plan.policy.interface import Requirements
 from dltools.plan.signals.container_history import ContainerHistory, Standing
 from dltools.plan.signals.in_force import InForce, Member, Membership, Owner
 from dltools.plan.signals.use import Use
+from dltools.sim import devices
 from dltools.sim.sharing import PAUSED
 from dltools.sim.simulated_job import SimulatedJob
 from dltools.sim.workload import HostSpec, labels_of, role_of
-
-GPU_MEMORY, GPU_MEMORY_LIMIT = 2**30, 2**36
-"""Bytes of GPU memory that a job holds, and that each GPU has: whoever shares one fits there."""
-
-
-def gpu_name(number: int) -> str:
-    """Return the name of the GPU of this number."""
-    return f"GPU-{number}"
 
 
 def new_history(
@@ -72,10 +64,8 @@ def _add_sample(job: SimulatedJob, micros: int, *, sees_threads: bool) -> None:
     use.note_demand(new, [state], history.in_force)
     now: Limits = {"cpus": limits["cpus"], "weight": job.weight}
     history.in_force = InForce(now, limits.get("turn_s"))
-    if job.holds_gpus:
-        ratio = job.portion.gpu_use if job.job.device > 0 else math.nan
-        gpu = DeviceUse(ratio, GPU_MEMORY, GPU_MEMORY_LIMIT)
-        history.note_devices([micros], [{gpu_name(number): gpu for number in job.gpus}])
+    if used := devices.seen(job):
+        history.note_devices([micros], [used])
     if not history.progress.metrics:
         use.note_busy(new, [job.weight], history.waits_up_to)
     use.add_samples([micros], [job.cpu])

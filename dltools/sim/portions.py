@@ -1,4 +1,4 @@
-"""What each job has of its host until the next event: its cores, its speed, and its use of GPUs."""
+"""What each job has of its host until the next event: its cores, speed and use of devices."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from dltools.plan.realisation.settings import Settings
-from dltools.sim import sharing
+from dltools.sim import devices, sharing
 from dltools.sim.activities import Portion
 from dltools.sim.simulated_job import SimulatedJob
 from dltools.sim.workload import Job
@@ -19,19 +19,19 @@ def give_portions(jobs: Collection[SimulatedJob], cpus: float) -> bool:
     """Share the CPUs of a host among its jobs; tell whether the share or demand of a job has
     changed.
 
-    A job that sleeps or waits for its GPU leaves its CPUs to the others meanwhile.
+    A job that sleeps or waits for a device leaves its CPUs to the others meanwhile.
     """
     before = [job.portion for job in jobs]
     for job in jobs:
         job.portion = Portion(min(job.busy_threads, cpus), awake=0.0)
     limits = [job.limits for job in jobs]
-    on_gpus = [_gpu_speed_kept(job, jobs) for job in jobs]
+    kept = [devices.speed_kept(job, jobs) for job in jobs]
     contest = _Contest(
         cpus,
         [job.job for job in jobs],
         [job.portion.wanted for job in jobs],
-        [_asleep(job, one) for job, one in zip(jobs, on_gpus, strict=True)],
-        sharing.parts_of_gpu_turns(limits),
+        [_asleep(job, one) for job, one in zip(jobs, kept, strict=True)],
+        devices.parts_of_turns(limits),
     )
     for turn in sharing.turns(limits):
         cores, awake = contest.cores(turn.limits)
@@ -42,8 +42,8 @@ def give_portions(jobs: Collection[SimulatedJob], cpus: float) -> bool:
                 portion.awake = max(portion.awake, awake[at])
             if job.is_working:
                 portion.rate += contest.rate(at, cores[at], turn.limits) * duty
-    for job, one in zip(jobs, on_gpus, strict=True):
-        job.portion.gpu_use = min(1.0, job.portion.rate * job.job.device / one)
+    for job, one in zip(jobs, kept, strict=True):
+        job.portion.device_use = min(1.0, job.portion.rate * job.job.device / one)
     return before != [job.portion for job in jobs]
 
 
@@ -51,7 +51,7 @@ def give_portions(jobs: Collection[SimulatedJob], cpus: float) -> bool:
 class _Contest:
     """Jobs that compete for the CPUs of a host. `wanted`: the cores that each could use alone;
     `asleep`: its seconds of sleep for each useful CPU second; `parts`: the part of the time that it
-    has by its turns on GPUs."""
+    has by its turns on devices."""
 
     cpus: float
     jobs: Sequence[Job]
@@ -93,28 +93,6 @@ class _Contest:
         return found * (1 - sharing.change_over_loss(limits[at]))
 
 
-def _gpu_speed_kept(job: SimulatedJob, jobs: Collection[SimulatedJob]) -> float:
-    """Return the part of its speed that a job keeps on its GPUs beside the other jobs of its host
-    that use them at the same time."""
-    if not _uses_gpus(job):
-        return 1.0
-    others = (one for one in jobs if one is not job and _uses_gpus(one))
-    beside = [one.job.name for one in others if _share_a_gpu(one, job)]
-    return sharing.kept_on_gpu(job.job.name, beside)
-
-
-def _uses_gpus(job: SimulatedJob) -> bool:
-    return job.is_working and bool(job.gpus) and job.job.device > 0
-
-
-def _asleep(job: SimulatedJob, kept_on_gpus: float) -> float:
-    """Return for how many seconds a job sleeps, or waits for its GPU, per useful CPU second."""
-    return job.job.wait + job.job.device / kept_on_gpus if job.is_working else 0.0
-
-
-def _share_a_gpu(one: SimulatedJob, other: SimulatedJob) -> bool:
-    """Tell whether two jobs use a GPU at the same time: they hold the same one without turns."""
-    limits, others = one.limits, other.limits
-    is_one_queue = "queue" in limits and limits["queue"] == others.get("queue")
-    takes_turns = is_one_queue and limits["group"] != others["group"]
-    return not takes_turns and bool(set(one.gpus) & set(other.gpus))
+def _asleep(job: SimulatedJob, kept: float) -> float:
+    """Return for how many seconds a job sleeps, or waits for its devices, per useful CPU second."""
+    return job.job.wait + job.job.device / kept if job.is_working else 0.0

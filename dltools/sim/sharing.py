@@ -1,4 +1,4 @@
-"""How a host shares its CPUs and GPUs, like the kernel, and how fast jobs run with their shares.
+"""How a host shares its CPUs, like the kernel, and how fast jobs run with their shares.
 
 CPUs go to the jobs that can use them in proportion to their weights, but no job gets more than its
 quota, its CPU list or its threads allow; the others get what it cannot use (weighted max-min
@@ -12,21 +12,11 @@ Measured with Docker 20.10 and PyTorch trainings on two CPUs. Two trainings at o
 each alone) end after 35 s in free competition, after 14.5 and 21.9 s with weights 1024 : 300, after
 8.4 and 16.7 s with 1024 : 2, and after 16.5 s in turns of 2 s. Two, three, four and six at once in
 free competition run at 0.25, 0.09, 0.08 and 0.04 of their speed in the mean.
-
-Trainings on one GPU, measured by others: 330 pairs on a V100 that fit its memory together (636
-entries in the table of throughputs of Gavel, Narayanan et al., OSDI 2020, which has most pairs
-twice). Each rate is taken relative to the rate alone. The median of the sum of both rates is 1.37,
-from 0.35 to 2; the median of the slower one's part of it is 0.43, from 0.17 to 0.5. Here the sum
-and the slower one's part are drawn independently from these two distributions (in the table their
-correlation is 0.44); the same two jobs always get the same values. With three or more jobs on a
-GPU, each other job multiplies the rate by its factor (ours).
 """
 
 from __future__ import annotations
 
-import hashlib
-import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from dltools.notation.cpu_weights import DEFAULT_CPU_WEIGHT
@@ -95,18 +85,6 @@ def _in_turn(limit: Settings, group: int) -> Settings:
     return {**limit, "state": PAUSED}
 
 
-def parts_of_gpu_turns(limits: Sequence[Settings]) -> list[float]:
-    """Return the part of the time that each job has by its turns on GPUs, 1 for a job without."""
-    lengths: dict[str, dict[int, float]] = {}
-    for limit in limits:
-        if "queue" in limit:
-            lengths.setdefault(limit["queue"], {})[limit["group"]] = limit["turn_s"]
-    return [
-        limit["turn_s"] / sum(lengths[limit["queue"]].values()) if "queue" in limit else 1.0
-        for limit in limits
-    ]
-
-
 CHANGE_OVER_S = 0.16
 
 
@@ -135,30 +113,3 @@ def speed(
     unhindered = min(1.0, max(share, (without_quota or 0.0) / most))
     kept = useful_part(unhindered, spin_exponent(threads, spin), spin)
     return float(most * share * kept)
-
-
-_SUMS = (0.35, 0.68, 0.91, 1.21, 1.28, 1.37, 1.43, 1.53, 1.65, 1.81, 2.0)
-_PARTS = (0.17, 0.30, 0.35, 0.38, 0.41, 0.43, 0.45, 0.46, 0.48, 0.5, 0.5)
-"""Deciles, from the minimum to the maximum, of the pairs' sums and of the slower one's part."""
-
-
-def kept_on_gpu(name: str, others: Iterable[str]) -> float:
-    """Return the part of its speed that a job keeps on a GPU beside these other jobs."""
-    return math.prod(_of_pair(name, other) for other in others)
-
-
-def _of_pair(one: str, other: str) -> float:
-    """Return the rate of one job beside the other, relative to its rate alone."""
-    first, second = sorted((one, other))
-    digest = hashlib.blake2b(f"{first}\0{second}".encode(), digest_size=9).digest()
-    total = _drawn(_SUMS, digest[:4])
-    part = _drawn(_PARTS, digest[4:8])
-    is_slower = (digest[8] % 2 == 0) == (one == first)
-    return min(1.0, total * (part if is_slower else 1 - part))
-
-
-def _drawn(deciles: Sequence[float], chance: bytes) -> float:
-    """Return a value of the distribution with these deciles, chosen by the bytes of `chance`."""
-    at = int.from_bytes(chance, "big") / 2**32 * (len(deciles) - 1)
-    low = int(at)
-    return deciles[low] + (at - low) * (deciles[low + 1] - deciles[low])

@@ -6,13 +6,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from itertools import chain
 
 from dltools.notation.resources import format_cpus
 from dltools.notation.times import MICRO
 from dltools.plan.hosts.host_history import HostHistory
 from dltools.plan.policy.interface import Requirements
 from dltools.plan.realisation.shared_host import Realisation
-from dltools.sim import histories
+from dltools.sim import devices, histories
 from dltools.sim.activities import Report
 from dltools.sim.looks import AT_ONCE, Looks, Reaction
 from dltools.sim.simulated_job import SimulatedJob
@@ -20,41 +21,34 @@ from dltools.sim.workload import HostSpec, Job
 
 
 class Room:
-    """The memory and GPUs of a host that are held for jobs.
+    """The memory and devices of a host that are held for jobs.
 
-    `memory`: bytes. `gpus`: the numbers of the GPUs that each job holds, by name of the job.
+    `memory`: bytes. `devices`: the numbers of those that each job holds, by name of the job.
     """
 
     def __init__(self, spec: HostSpec) -> None:
         self.memory = 0
-        self.gpus: dict[str, tuple[int, ...]] = {}
+        self.devices: dict[str, tuple[int, ...]] = {}
         self._spec = spec
 
     def suffices_for(self, job: Job) -> bool:
-        """Tell whether the free memory and GPUs suffice for a job."""
+        """Tell whether the free memory and devices suffice for a job."""
         if self._spec.memory and self.memory + job.memory > self._spec.memory:
             return False
-        if not job.gpus and not job.gpu_list:
-            return True
-        return self._spec.holds(job) and job.gpus <= len(self._free_gpus(job))
+        return self._spec.holds(job) and len(self._devices_for(job)) == job.device_count
 
-    def _free_gpus(self, job: Job) -> list[int]:
-        """Return the numbers of the GPUs that a job can have for itself."""
-        held = {number for numbers in self.gpus.values() for number in numbers}
-        held.update(job.listed_gpus)
-        return [number for number in range(self._spec.gpus) if number not in held]
+    def _devices_for(self, job: Job) -> tuple[int, ...]:
+        return self._spec.devices_for(job, {*chain.from_iterable(self.devices.values())})
 
     def reserve(self, job: Job) -> None:
-        """Reserve the memory and GPUs of a job."""
+        """Reserve the memory and devices of a job."""
         self.memory += job.memory
-        if job.gpus or job.gpu_list:
-            own = self._free_gpus(job)[: job.gpus]
-            self.gpus[job.name] = tuple(sorted((*job.listed_gpus, *own)))
+        self.devices[job.name] = self._devices_for(job)
 
     def release(self, job: Job) -> None:
-        """Free the memory and GPUs of a job."""
+        """Free the memory and devices of a job."""
         self.memory -= job.memory
-        self.gpus.pop(job.name, None)
+        self.devices.pop(job.name, None)
 
 
 class SimulatedHost:
@@ -89,7 +83,7 @@ class SimulatedHost:
         self.history.containers[job.history.id] = job.history
         self.history.containers_changed()
         self.room.reserve(job.job)
-        job.gpus = self.room.gpus.get(job.job.name, ())
+        job.devices = self.room.devices[job.job.name]
         job.observed = self.reports
 
     def remove(self, job: SimulatedJob) -> None:
@@ -110,6 +104,7 @@ class SimulatedHost:
         span = now - self.now
         if span > 0:
             for job in self.jobs.values():
+                devices.note_use(job, span)
                 self.cpu_seconds += job.advance(self.now, span)
         self.now = max(now, self.now)
 

@@ -19,7 +19,7 @@ class SimulatedJob:
 
     `startup_left`: CPU seconds left of its start-up; `activity`: what it does afterwards. `cpu`:
     CPU seconds used on this host. `limits`: those of all its containers together, with its turn.
-    `gpus`: the numbers of the GPUs that it holds. `unread`: reports that are not yet in the
+    `devices`: the numbers of those that it holds. `unread`: reports that are not yet in the
     policy's history. `observed`: those of all jobs of its host for an observer, None without one.
     """
 
@@ -28,7 +28,7 @@ class SimulatedJob:
         self.result = result
         activity = Serving if job.serves else Training
         self.activity = activity(job, result, readers)
-        self.gpus: tuple[int, ...] = ()
+        self.devices: tuple[int, ...] = ()
         self.portion = Portion()
         self.unread: list[Report] = []
         self.observed: list[tuple[SimulatedJob, Report]] | None = None
@@ -56,11 +56,6 @@ class SimulatedJob:
         """Whether it does its work: not its start-up, its shutdown or a phase."""
         return self.startup_left == 0 and self.activity.is_working
 
-    @property
-    def holds_gpus(self) -> bool:
-        """Whether dl-probe would see it on GPUs. GPUs that only a trace names stand for CPUs."""
-        return bool(self.gpus) and (self.job.device > 0 or bool(self.job.gpu_list))
-
     # Limits
 
     def set_limits(self, setting: Settings) -> None:
@@ -83,8 +78,6 @@ class SimulatedJob:
         used = portion.cores * span
         self.cpu += used
         self.result.cpu += used
-        if portion.gpu_use > 0:
-            self.result.gpu += portion.gpu_use * span * max(1, len(self.gpus))
         if self.startup_left > 0:
             self.startup_left = without(self.startup_left, used)
             if self.startup_left == 0:

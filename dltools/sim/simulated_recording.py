@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
+from itertools import islice
 from typing import TYPE_CHECKING
 
 from dltools.notation.limits import ASKED, IN_FORCE, as_columns
 from dltools.notation.times import MICRO
+from dltools.observations.device_rows import device_cells
 from dltools.observations.table import Row, to_table
+from dltools.sim import devices
 from dltools.sim.activities import Report
-from dltools.sim.histories import GPU_MEMORY, GPU_MEMORY_LIMIT, gpu_name
 from dltools.sim.simulated_host import SimulatedHost
 from dltools.sim.simulated_job import SimulatedJob
 from dltools.sim.workload import labels_text, role_of
@@ -44,7 +45,7 @@ class Recorder:
         for job in host.jobs.values():
             for number in range(job.job.members):
                 self._rows.append(_container_row(job, number, host, now))
-                self._rows += _gpu_rows(job, number, host, now)
+                self._rows += _device_rows(job, number, host, now)
         if host.reports:
             self._rows += [_progress_row(job, report, host) for job, report in host.reports]
             host.reports.clear()
@@ -87,22 +88,16 @@ def _container_row(job: SimulatedJob, number: int, host: SimulatedHost, now: flo
     return row
 
 
-def _gpu_rows(job: SimulatedJob, number: int, host: SimulatedHost, now: float) -> Iterator[Row]:
-    """Yield a row for each GPU that a container holds. Members of a job hold its GPUs in turn."""
-    for gpu in job.gpus[number :: job.job.members] if job.holds_gpus else ():
-        row: Row = {
-            "time": _moment(now),
-            "host": host.spec.name,
-            "kind": "gpu",
-            "container_id": _id(job, number),
-            "container_name": _name(job, number),
-            "gpu_uuid": gpu_name(gpu),
-            "gpu_memory_used_bytes": GPU_MEMORY,
-            "gpu_memory_limit_bytes": GPU_MEMORY_LIMIT,
-        }
-        if job.job.device > 0:
-            row["gpu_utilization_ratio"] = job.portion.gpu_use
-        yield row
+def _device_rows(job: SimulatedJob, number: int, host: SimulatedHost, now: float) -> list[Row]:
+    """Return a row for each device that a container holds. Members of a job hold them in turn."""
+    whose = {
+        "time": _moment(now),
+        "host": host.spec.name,
+        "container_id": _id(job, number),
+        "container_name": _name(job, number),
+    }
+    own = islice(devices.seen(job).items(), number, None, job.job.members)
+    return [whose | device_cells(name, use) for name, use in own]
 
 
 def _progress_row(job: SimulatedJob, report: Report, host: SimulatedHost) -> Row:

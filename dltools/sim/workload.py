@@ -10,7 +10,7 @@ import bisect
 import hashlib
 import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from dltools import labels
@@ -202,6 +202,11 @@ class Job:
         """The numbers of the GPUs that it may share with other jobs."""
         return tuple(parse_cpus(self.gpu_list)) if self.gpu_list else ()
 
+    @property
+    def device_count(self) -> int:
+        """How many devices it needs."""
+        return self.gpus + len(self.listed_gpus)
+
     def reported(self, epoch: int) -> float:
         """Return the value that it reports after an epoch; epochs count from 1."""
         name = f"{self.name} {self.seed}" if self.seed else self.name
@@ -277,6 +282,13 @@ class HostSpec:
         listed = job.listed_gpus
         return roomy and max(job.gpus, listed[-1] + 1 if listed else 0) <= self.gpus
 
+    def devices_for(self, job: Job, held: Container[int]) -> tuple[int, ...]:
+        """Return the numbers of the devices that a job gets where others hold some: those that it
+        names, and of the others as many as it needs, as far as they are free."""
+        listed = job.listed_gpus
+        free = [n for n in range(self.gpus) if n not in held and n not in listed]
+        return tuple(sorted((*listed, *free[: job.gpus])))
+
 
 @dataclass(frozen=True, slots=True)
 class Workload:
@@ -300,12 +312,12 @@ def workload_of(jobs: Sequence[Job], hosts: Sequence[HostSpec], name: str) -> Wo
     known = {host.name: host for host in hosts}
     for job in jobs:
         where = f"{name}: job {job.name}"
-        if job.device and not (job.gpus or job.gpu_list):
+        if job.device and not job.device_count:
             raise DataError(f"{where}: device needs a GPU: set gpus or gpu_list")
         if job.node and job.node not in known:
             raise DataError(f"{where}: no node is called {job.node!r}; known: {listed([*known])}")
         if job.node and not known[job.node].holds(job):
             raise DataError(f"{where}: its node lacks the memory or GPUs that it needs")
-        if (job.memory or job.gpus or job.gpu_list) and not any(host.holds(job) for host in hosts):
+        if (job.memory or job.device_count) and not any(host.holds(job) for host in hosts):
             raise DataError(f"{where}: no node has the memory and GPUs that it needs")
     return Workload(tuple(sorted(jobs, key=lambda job: (job.arrival, job.name))), tuple(hosts))

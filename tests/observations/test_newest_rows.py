@@ -52,6 +52,6 @@ def test_a_label_chooses_the_metric() -> None:
 def test_gpus_are_those_of_the_newest_sample() -> None:
     own = gpu(0, "a", 1)
     host = observed_hosts([container(0, "a"), own, own | {"container_id": None}])
-    assert host.containers[0].gpus == [own]
+    assert host.containers[0].devices == [own]
     host.take([container(1, "a")])
-    assert host.containers[0].gpus == []
+    assert host.containers[0].devices == []

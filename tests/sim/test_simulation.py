@@ -248,7 +248,7 @@ def test_no_host_ever_gives_more_memory_or_gpus_than_it_has(seed) -> None:
 
     def look(_: float, host: SimulatedHost) -> None:
         assert host.room.memory <= host.spec.memory
-        assert sum(map(len, host.room.gpus.values())) <= host.spec.gpus
+        assert sum(map(len, host.room.devices.values())) <= host.spec.gpus
         assert host.room.memory >= sum(job.job.memory for job in host.jobs.values())
 
     made, given = workload_of(jobs, nodes, "t"), {"load": "jobs", "pause": 0.0}

@@ -13,7 +13,7 @@ from dltools.labels import Role
 from dltools.observations.outcomes import JobResult, summarise
 from dltools.plan.realisation.mode import Mode
 from dltools.plan.signals.container_history import ContainerHistory
-from dltools.sim.sharing import kept_on_gpu
+from dltools.sim.devices import kept_beside
 from dltools.sim.simulated_host import SimulatedHost
 from dltools.sim.simulated_recording import Recorder
 from dltools.sim.simulation import Observer
@@ -49,17 +49,17 @@ def test_two_on_one_gpu_slow_each_other_and_two_on_two_do_not() -> None:
     apart = run(a, Job("b", work=10.0, device=3.0, gpu_list="1"), host=host)
     assert [one.finish for one in apart.values()] == pytest.approx([40.0, 40.0])
     shared = run(a, Job("b", work=1e6, device=3.0, gpu_list="0"), host=host)
-    assert shared["a"].finish == pytest.approx(10 + 30 / kept_on_gpu("a", ["b"]))
+    assert shared["a"].finish == pytest.approx(10 + 30 / kept_beside("a", ["b"]))
 
 
 def test_pairs_keep_what_pairs_on_a_real_gpu_keep() -> None:
     pairs = [(f"a{k}", f"b{k}") for k in range(2000)]
-    sums = sorted(kept_on_gpu(one, [other]) + kept_on_gpu(other, [one]) for one, other in pairs)
+    sums = sorted(kept_beside(one, [other]) + kept_beside(other, [one]) for one, other in pairs)
     assert sums[0] >= 0.3 and sums[-1] <= 2.0
     assert sums[len(sums) // 2] == pytest.approx(1.37, abs=0.05)
-    assert all(0 < kept_on_gpu(one, [other]) <= 1 for one, other in pairs)
-    assert kept_on_gpu("a", []) == 1.0
-    assert kept_on_gpu("a", ["b", "c"]) == kept_on_gpu("a", ["b"]) * kept_on_gpu("a", ["c"])
+    assert all(0 < kept_beside(one, [other]) <= 1 for one, other in pairs)
+    assert kept_beside("a", []) == 1.0
+    assert kept_beside("a", ["b", "c"]) == kept_beside("a", ["b"]) * kept_beside("a", ["c"])
 
 
 def test_a_job_of_its_own_gpus_waits_until_they_are_free() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -16,6 +17,7 @@ from dltools.cli.fitted_table import FittedTable
 from dltools.cli.words import clip, cpu_use, limits, listed_cpus, named, role, size
 from dltools.labels import METRIC, parse_labels
 from dltools.observations import metric_names
+from dltools.observations.device_rows import use_in
 from dltools.observations.metric_names import Seen, Values
 from dltools.observations.newest_rows import Observed, ObservedContainer, ObservedHosts
 from dltools.text import printable
@@ -71,8 +73,9 @@ def containers_table(hosts: ObservedHosts, width: int, most: int | None = None) 
     is_wide = width >= _WIDE
     has_users = any(one.row.get("user") for one in shown)
     hosts_and_names = (len(hosts.nodes) > 1 and "HOST", "CONTAINER", has_users and "USER")
-    has_gpus = any(one.gpus for one in shown)
-    numbers = ("CPU:right", "LIMIT:right", "MEMORY:right", has_gpus and "GPU:right")
+    kinds = sorted({row["kind"] for one in shown for row in one.devices})
+    on_devices = (f"{kind.upper()}:right" for kind in kinds)
+    numbers = ("CPU:right", "LIMIT:right", "MEMORY:right", *on_devices)
     more = (is_wide and "THREADS:right", "PROGRESS:words", "ROLE:note" if is_wide else "ROLE")
     table = FittedTable(*hosts_and_names, is_wide and "STATE", *numbers, *more)
     listed = listed_cpus(one.row for one in hosts.containers)
@@ -85,7 +88,7 @@ def containers_table(hosts: ObservedHosts, width: int, most: int | None = None) 
             cpu_use(row, one.before),
             limits(row, hosts.cpus_of(one), listed),
             size(row["memory_working_set_bytes"]),
-            _gpu_use(one.gpus),
+            *(_device_use(one.devices, kind) for kind in kinds),
             "-" if row["thread_count"] is None else str(row["thread_count"]),
             _progress(one),
             role(row) if is_wide else row.get("role") or "-",
@@ -99,13 +102,13 @@ def _progress(container: ObservedContainer) -> str:
     return " ".join(f"{clip(name, 18)}={values[name].last:.4g}" for name in names) or "-"
 
 
-def _gpu_use(gpus: Sequence[Row]) -> str:
-    """Return the mean use of GPUs, and their memory that is used."""
-    if not gpus:
+def _device_use(rows: Sequence[Row], kind: str) -> str:
+    """Return the mean use of the devices of one kind, and their memory that is used."""
+    uses = [use_in(row) for row in rows if row["kind"] == kind]
+    if not uses:
         return "-"
-    ratios = [row["gpu_utilization_ratio"] for row in gpus]
-    known = [ratio for ratio in ratios if ratio is not None]
-    used = sum(row["gpu_memory_used_bytes"] or 0 for row in gpus)
+    known = [use.ratio for use in uses if not math.isnan(use.ratio)]
+    used = sum(use.memory or 0 for use in uses)
     return f"{f'{100 * fmean(known):.0f} %' if known else '-'} {size(used)}"
 
 
