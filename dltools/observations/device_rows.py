@@ -10,13 +10,10 @@ from typing import Any
 from dltools.observations.host_samples import DeviceUse
 from dltools.observations.schema import Kind
 
+_CELLS = ("uuid", "utilization_ratio", "memory_used_bytes", "memory_limit_bytes")
+
 DEVICE_COLUMNS: Mapping[str, tuple[str, ...]] = {
-    Kind.GPU: (
-        "gpu_uuid",
-        "gpu_utilization_ratio",
-        "gpu_memory_used_bytes",
-        "gpu_memory_limit_bytes",
-    )
+    kind: tuple(f"{kind}_{cell}" for cell in _CELLS) for kind in (Kind.GPU,)
 }
 """By the kind of a row, the columns of a device's name and of the fields of `DeviceUse`."""
 

@@ -5,12 +5,12 @@ such as a notebook or a database, is never touched. Evidence, the strongest firs
 
 1. what somebody has said: the option --role, the label dltools.role, or a response-time target;
 2. what it reports, where that is certain: response times and rates make a server; two of these make
-   a training: a loss, a step or an epoch beside a metric, a deep-learning runtime or a GPU; and so
-   does a metric that its owner's labels are about;
+   a training: a loss, a step or an epoch beside a metric, a deep-learning runtime or a device; and
+   so does a metric that its owner's labels are about;
 3. a notebook, an editor or an ssh server in it: interactive, although it publishes a port;
 4. a published port, its own or that of its Swarm service: a server;
 5. a metric with a step or an epoch: a training; not a reward or score, which games and chains have;
-6. a deep-learning runtime in its processes, or a GPU in use: a training, silent or not;
+6. a deep-learning runtime in its processes, or a device in use: a training, silent or not;
 7. a loss, or a reward with a step, where nobody may look for a runtime: it seems to be a training.
 
 A metric alone shows nothing: servers print error rates, mail filters scores, networks their loss.
@@ -108,16 +108,16 @@ class Signs:
     """What can be seen of a container beside its reports.
 
     `program`: the name of an interactive program in it, "" for none. `ports`: those that it
-    publishes. `runtimes`: the deep-learning runtimes in its processes. `has_gpu`: whether a process
-    of it is on a GPU. `is_readable`: whether its processes are
-    here, and this user may look at them.
-    `has_service_port`: whether the Swarm service of which it is a task publishes a port.
+    publishes. `runtimes`: the deep-learning runtimes in its processes. `device`: the kind of
+    device that a process of it is on, "" for none. `is_readable`: whether its processes are here,
+    and this user may look at them. `has_service_port`: whether the Swarm service of which it is a
+    task publishes a port.
     """
 
     program: str = ""
     ports: Sequence[int] = ()
     runtimes: Sequence[str] = ()
-    has_gpu: bool = False
+    device: str = ""
     is_readable: bool = True
     has_service_port: bool = False
 
@@ -188,7 +188,7 @@ def by_word(said: Judgement | None, labels: Mapping[str, str]) -> Judgement | No
 
 def by_reports(reports: Reports, *, has_runtime: bool = False) -> Judgement | None:
     """Return what reports show, whatever else is seen, None where they show nothing for certain.
-    `has_runtime`: whether a deep-learning runtime or a GPU bears them out."""
+    `has_runtime`: whether a deep-learning runtime or a device bears them out."""
     if not reports.metrics:
         return None
     if metric_names.is_serving(reports.metrics):
@@ -202,7 +202,8 @@ def by_reports(reports: Reports, *, has_runtime: bool = False) -> Judgement | No
 def by_evidence(signs: Signs, reports: Reports = NO_REPORTS) -> Judgement:
     """Return what a container's reports and what can be seen of it show together."""
     runtimes = ", ".join(signs.runtimes)
-    runtime = f"{runtimes} in its processes" if runtimes else "uses a GPU" if signs.has_gpu else ""
+    device = signs.device and f"uses a {signs.device}"
+    runtime = f"{runtimes} in its processes" if runtimes else device
     if found := by_reports(reports, has_runtime=bool(runtime)):
         return found
     if signs.program:

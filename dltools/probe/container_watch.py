@@ -133,18 +133,18 @@ class RoleWatch:
             self.reports = Reports(frozenset(metrics), is_counted, labels)
 
     def look(
-        self, container: Container, rules: Rules, processes: Processes | None, *, has_gpu: bool
+        self, container: Container, rules: Rules, processes: Processes | None, device: str
     ) -> Judgement:
         """Return the role of the container; `processes` is None if they are not on this machine."""
-        basis = (container.name, self.reports, processes, has_gpu)
+        basis = (container.name, self.reports, processes, device)
         if basis != self._judged_on:
             self._judged_on = basis
             found = processes or Processes(is_readable=False)
-            self._judgement = self._judge(container, rules, found, has_gpu)
+            self._judgement = self._judge(container, rules, found, device)
         return self._judgement
 
     def _judge(
-        self, container: Container, rules: Rules, processes: Processes, has_gpu: bool
+        self, container: Container, rules: Rules, processes: Processes, device: str
     ) -> Judgement:
         labels = container.labels
         if said := roles.by_word(rules.said(container.name, labels), labels):
@@ -153,7 +153,7 @@ class RoleWatch:
             interactive_program(container.program.command) or processes.program,
             container.network.ports,
             processes.runtimes,
-            has_gpu,
+            device,
             processes.is_readable,
             container.network.serves_nodes,
         )

@@ -71,14 +71,14 @@ class Counters:
         self._threads_wait = not elsewhere and threads_wait(self._engine.cpus)
         by_name = sorted(inventory.running.values(), key=lambda watched: watched.container.name)
         used = self._usage_elsewhere([one for one in by_name if one.cgroup is None])
-        on_gpu = {row.get("container_id") for row in gpus}
+        on_device = {row.get("container_id"): row["kind"].upper() for row in gpus}
         found = [
             (one, self._container_row(one, host_row, used.get(one.container.id))) for one in by_name
         ]
         budget_s = SEARCH_PART * (time.perf_counter() - begun)
         _search_processes(found, budget_s if inventory.is_followed else math.inf)
         for one, row in found:
-            row.update(self._columns_of_processes(one, row, has_gpu=one.container.id in on_gpu))
+            row.update(self._columns_of_processes(one, row, on_device.get(one.container.id, "")))
         add_job_columns(found)
         if any(_has_vanished(watched, row) for watched, row in found):
             inventory.expire()
@@ -151,7 +151,7 @@ class Counters:
             row["turn_queue"] = turn.queue or None
         return row | _demand_columns(watched, row, may_starve=self._threads_wait)
 
-    def _columns_of_processes(self, watched: Watched, row: Row, *, has_gpu: bool) -> Row:
+    def _columns_of_processes(self, watched: Watched, row: Row, device: str) -> Row:
         """Return the columns about the container's role, OpenMP runtime and OpenMP settings; a gap
         if it has several threads and its processes cannot be read."""
         found = watched.processes.found if watched.cgroup is not None else None
@@ -162,7 +162,7 @@ class Counters:
             columns["thread_pools"] = "+".join(found.thread_pools) or None
             if not found.is_readable and (row["thread_count"] or 0) > 1:
                 columns["gap"] = "; ".join(filter(None, (row["gap"], _UNREADABLE)))
-        judged = watched.role.look(watched.container, self._roles, found, has_gpu=has_gpu)
+        judged = watched.role.look(watched.container, self._roles, found, device)
         return columns | {"role": str(judged.role), "role_reason": judged.reason}
 
 

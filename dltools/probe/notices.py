@@ -193,7 +193,8 @@ class Notices:
         known = self._watched.get(key)
         if known is None or known.row.get("started_at") != row.get("started_at"):
             labels = parse_labels(row.get("labels"))
-            self._watched[key] = _Watched(row=row, labels=labels, devices=devices, targets=parse(labels))
+            new = _Watched(row=row, labels=labels, devices=devices, targets=parse(labels))
+            self._watched[key] = new
             return
         node = self._nodes.get(row["host"])
         has_lost = bool(known.devices) and not devices

@@ -36,9 +36,8 @@ def seen(job: SimulatedJob) -> dict[str, DeviceUse]:
     if not (job.job.device > 0 or job.job.gpu_list):
         return {}
     ratio = job.portion.device_use if job.job.device > 0 else math.nan
-    return dict.fromkeys(
-        (f"GPU-{number}" for number in job.devices), DeviceUse(ratio, _MEMORY, _MEMORY_LIMIT)
-    )
+    use = DeviceUse(ratio, _MEMORY, _MEMORY_LIMIT)
+    return {f"GPU-{number}": use for number in job.devices}
 
 
 def speed_kept(job: SimulatedJob, jobs: Collection[SimulatedJob]) -> float:
@@ -47,8 +46,7 @@ def speed_kept(job: SimulatedJob, jobs: Collection[SimulatedJob]) -> float:
     if not _works_there(job):
         return 1.0
     others = (one for one in jobs if one is not job and _works_there(one))
-    beside = [one.job.name for one in others if _share_one(one, job)]
-    return kept_beside(job.job.name, beside)
+    return kept_beside(job.job.name, (one.job.name for one in others if _share_one(one, job)))
 
 
 def _works_there(job: SimulatedJob) -> bool:

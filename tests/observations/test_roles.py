@@ -25,19 +25,19 @@ TRAINING, SERVER, INTERACTIVE, OTHER = Role
         (Signs(program="jupyter-lab"), "interactive: jupyter-lab"),
         (Signs(ports=[5432]), "server: publishes port 5432"),
         (Signs(runtimes=["libtorch"]), "training: libtorch in its processes, silent"),
-        (Signs(has_gpu=True), "training: uses a GPU, silent"),
+        (Signs(device="GPU"), "training: uses a GPU, silent"),
         (Signs(), "other: no sign of a training"),
         (Signs(is_readable=False), "other: no sign of a training; its processes cannot be read"),
         # The stronger of two.
-        (Signs("sshd", [22, 8888], ["libtorch"], has_gpu=True), "interactive: sshd"),
-        (Signs("", [6006], ["libtorch"], has_gpu=True), "server: publishes port 6006"),
+        (Signs("sshd", [22, 8888], ["libtorch"], device="GPU"), "interactive: sshd"),
+        (Signs("", [6006], ["libtorch"], device="GPU"), "server: publishes port 6006"),
     ],
 )
 def test_what_can_be_seen(signs, expected) -> None:
     assert roles.by_evidence(signs).text == expected
 
 
-PORT, TORCH, GPU = Signs(ports=[8080]), Signs(runtimes=["libtorch"]), Signs(has_gpu=True)
+PORT, TORCH, GPU = Signs(ports=[8080]), Signs(runtimes=["libtorch"]), Signs(device="GPU")
 NOTHING, HIDDEN = Signs(), Signs(is_readable=False)
 
 

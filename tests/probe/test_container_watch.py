@@ -200,34 +200,34 @@ SHOWN = {"NetworkSettings": {"Ports": {"80/tcp": [{"HostPort": "8080"}], "81/tcp
 
 
 @pytest.mark.parametrize(
-    ("container", "processes", "has_gpu", "expected"),
+    ("container", "processes", "device", "expected"),
     [
-        (made(), None, False, "other: no sign of a training; its processes cannot be read"),
-        (made(), Processes(), False, "other: no sign of a training"),
-        (made(), TORCH, False, "training: libtorch in its processes, silent"),
-        (made(), Processes(), True, "training: uses a GPU, silent"),
-        (made(**PUBLISHED), TORCH, True, "server: publishes port 5432"),
-        (made(**SHOWN), None, False, "server: publishes port 80"),
-        (made(labels=TASK, **INGRESS), TORCH, True, "server: its Swarm service publishes a port"),
-        (made(**INGRESS), TORCH, True, "training: libtorch in its processes, silent"),
-        (made("jupyter lab", **PUBLISHED), TORCH, True, "interactive: jupyter-lab"),
-        (made(labels={"dltools.qoe": "1"}, **PUBLISHED), TORCH, False,
+        (made(), None, "", "other: no sign of a training; its processes cannot be read"),
+        (made(), Processes(), "", "other: no sign of a training"),
+        (made(), TORCH, "", "training: libtorch in its processes, silent"),
+        (made(), Processes(), "GPU", "training: uses a GPU, silent"),
+        (made(**PUBLISHED), TORCH, "GPU", "server: publishes port 5432"),
+        (made(**SHOWN), None, "", "server: publishes port 80"),
+        (made(labels=TASK, **INGRESS), TORCH, "GPU", "server: its Swarm service publishes a port"),
+        (made(**INGRESS), TORCH, "GPU", "training: libtorch in its processes, silent"),
+        (made("jupyter lab", **PUBLISHED), TORCH, "GPU", "interactive: jupyter-lab"),
+        (made(labels={"dltools.qoe": "1"}, **PUBLISHED), TORCH, "",
          "server: response-time target 1"),
-        (made("jupyter lab", {"dltools.role": "training"}), None, False,
+        (made("jupyter lab", {"dltools.role": "training"}), None, "",
          "training: label dltools.role=training"),
     ],
 )  # fmt: skip
-def test_signs(container, processes, has_gpu, expected) -> None:
-    assert RoleWatch().look(container, NO_RULES, processes, has_gpu=has_gpu).text == expected
+def test_signs(container, processes, device, expected) -> None:
+    assert RoleWatch().look(container, NO_RULES, processes, device).text == expected
 
 
 def test_a_report_is_stronger_than_a_port_and_a_notebook_and_stays() -> None:
     watch, container = RoleWatch(), made("jupyter lab", **PUBLISHED)
-    assert watch.look(container, NO_RULES, TORCH, has_gpu=False).text == "interactive: jupyter-lab"
+    assert watch.look(container, NO_RULES, TORCH, "").text == "interactive: jupyter-lab"
     watch.note([Point("loss", 0.5, None, 3.0, "keras", "loss")], {})
     watch.note([Point("loss", 0.5, None, None, "named", "loss")], {})
-    assert watch.look(container, NO_RULES, TORCH, has_gpu=False).text == "training: reports loss"
-    assert watch.look(container, NO_RULES, None, has_gpu=False).text == "training: reports loss"
+    assert watch.look(container, NO_RULES, TORCH, "").text == "training: reports loss"
+    assert watch.look(container, NO_RULES, None, "").text == "training: reports loss"
 
 
 @pytest.mark.parametrize(
@@ -252,5 +252,5 @@ def test_the_user_overrules_all() -> None:
     container = made(labels={"team": "x", "dltools.role": "training"})
     watch = RoleWatch()
     watch.note([Point("loss", 0.5, 7, None, "keras", "loss")], container.labels)
-    found = watch.look(container, rules, TORCH, has_gpu=True)
+    found = watch.look(container, rules, TORCH, "GPU")
     assert found.text == "other: --role label:team=x=other"

@@ -25,7 +25,7 @@ def role(log: bytes, processes: Processes | None = None, *, ports: tuple[int, ..
     container = Container("c" * 64, "job", network=Network(ports=ports))
     watch = RoleWatch()
     watch.note(read(log), {})
-    return watch.look(container, NO_RULES, processes or Processes(), has_gpu=False).role
+    return watch.look(container, NO_RULES, processes or Processes(), "").role
 
 
 def test_there_are_enough() -> None:

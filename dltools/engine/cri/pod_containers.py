@@ -62,7 +62,7 @@ def container_of(
     process = table_in(spec, "process")
     environ = _texts(process.get("env"))
     fields = limit_fields(info)
-    has_gpu, files_only = access_by_specification(spec, is_asked=asks_for_gpu(environ))
+    access = access_by_specification(spec, is_asked=asks_for_gpu(environ))
     return Container(
         id=status.id,
         name=container_name(status.metadata.name, pod.metadata),
@@ -86,8 +86,7 @@ def container_of(
         network=_network(pod, status.annotations),
         mounts=tuple(Mount(one.container_path) for one in status.mounts),
         refuses=Refusals((_TIE,), "" if may_pause(labels) else _NO_PAUSE),
-        has_gpu=has_gpu,
-        files_only=files_only,
+        **access._asdict(),
         recorded=recorded_limits(fields, info),
         limit_fields=fields,
         native={**info, "log_path": status.log_path},

@@ -67,7 +67,6 @@ def container_of(raw: Mapping[str, Any]) -> Container:
     service_id = labels.get(SERVICE) or ""
     service = labels.get(_SERVICE_NAME, "") if is_task else ""
     slot = ".".join([service_id, *name.split(".")[-2:-1]]) if service_id else ""
-    has_gpu, files_only = access_by_request(raw)
     return Container(
         id=raw["Id"],
         name=name,
@@ -96,8 +95,7 @@ def container_of(raw: Mapping[str, Any]) -> Container:
             tuple(_ties(host_config)),
             HEALTH_CHECK if _has_health_check(raw) and not may_pause(labels) else "",
         ),
-        has_gpu=has_gpu,
-        files_only=files_only,
+        **access_by_request(raw)._asdict(),
         recorded=recorded_limits(host_config),
         limit_fields={name: host_config.get(name) or 0 for name in FIELDS},
         native=raw,

@@ -97,14 +97,10 @@ def move_levers(host: HostHistory) -> None:
             shared.append((job, replace(lever, asked=asked), given.factor))
         strangers = [GpuLever(now, 0.0, 0.0)] * more
         slices = _slices([*(lever for _, lever, _ in shared), *strangers], size)
-        judged = [
-            (job, _judged(job, lever, now, had), factor)
-            for (job, lever, factor), had in zip(shared, slices, strict=False)
-        ]
-        levers = [
-            lever if lever.by_duty else _fed(job, lever, now, factor)
-            for job, lever, factor in judged
-        ]
+        levers = []
+        for (job, set_before, factor), had in zip(shared, slices, strict=False):
+            lever = _judged(job, set_before, now, had)
+            levers.append(lever if lever.by_duty else _fed(job, lever, now, factor))
         parts = _parts([*levers, *strangers], size)
         for (job, _, _), lever, part in zip(shared, levers, parts, strict=False):
             held.add(job.id)

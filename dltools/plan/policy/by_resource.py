@@ -12,7 +12,6 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
-from dltools.notation.resources import Resource
 from dltools.plan.policy.interface import (
     Cluster,
     Decision,
@@ -29,7 +28,7 @@ def decide(policy: Policy, cluster: Cluster, parameters: Any, state: State) -> D
     each resource of the host."""
     host, required = cluster.host, policy.requirements(parameters)
     is_apart = required.efforts or required.servers
-    if not is_apart or all(job.use.resource is Resource.CPU for job in host.jobs):
+    if not is_apart or not any(job.use.is_on_devices for job in host.jobs):
         return policy.decide(cluster, parameters, state)
     return decide_apart(policy, cluster, parameters, state, _parts(host))
 
@@ -80,12 +79,10 @@ def sharing_devices(jobs: Iterable[Job]) -> list[list[Job]]:
 def _parts(host: HostState) -> list[HostState]:
     """Return the host once for each resource: with the jobs on CPUs, if there are any, then with
     the jobs on each set of devices. The size of the latter (`cpus`) is the number of devices."""
-    on_cpus = [job for job in host.jobs if job.use.resource is Resource.CPU]
-    others = [job for job in host.jobs if job.use.resource is not Resource.CPU]
-    groups = [*sharing_devices(others), *([job] for job in others if not job.use.devices)]
-    sizes = [len({one for job in jobs for one in job.use.devices}) or 1 for jobs in groups]
-    parts = [(host.cpus, on_cpus)] if on_cpus else []
-    return [
-        host.part(size, jobs)
-        for size, jobs in (*parts, *zip(map(float, sizes), groups, strict=True))
-    ]
+    on_cpus = [job for job in host.jobs if not job.use.is_on_devices]
+    others = [job for job in host.jobs if job.use.is_on_devices]
+    parts = [host.part(host.cpus, on_cpus)] if on_cpus else []
+    for jobs in (*sharing_devices(others), *([job] for job in others if not job.use.devices)):
+        held = {one for job in jobs for one in job.use.devices}
+        parts.append(host.part(float(len(held) or 1), jobs))
+    return parts

@@ -29,7 +29,6 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from dltools.labels import METRIC
-from dltools.notation.resources import Resource
 from dltools.notation.times import MICRO
 from dltools.observations import metric_names
 from dltools.plan.policy.interface import (
@@ -172,7 +171,7 @@ def _waiting(host: HostState) -> list[Job]:
 
 
 def _is_on_devices(host: HostState) -> bool:
-    return all(job.use.resource is not Resource.CPU for job in host.jobs)
+    return all(job.use.is_on_devices for job in host.jobs)
 
 
 def _least_of_waiting(host: HostState) -> float:
@@ -200,8 +199,8 @@ def _left(
 
 
 def _is_free(host: HostState, cluster: Cluster, models: Sequence[Model]) -> bool:
-    """Tell whether nobody need be held back on devices: no model misses its target, and not all of
-    them is in use, or no other job is there."""
+    """Tell whether nobody need be held back on devices: no model misses its target, and these
+    are not all in use, or no other job is there."""
     if not _is_on_devices(host):
         return False
     span = max(1, round(cluster.interval_s * MICRO))
@@ -243,7 +242,7 @@ def _demand(job: Job, metric: str, now: int, interval: int, cpus: float) -> floa
     span = min(max(now - first, interval), _COST_INTERVALS * interval)
     _, latency = _latency(job, now, span)
     used = cpu_use(job, now, span, cpus).share
-    if job.use.resource is not Resource.CPU:
+    if job.use.is_on_devices:
         used = _used(job, now, span) / cpus
     return None if latency is None or used is None else used * latency
 

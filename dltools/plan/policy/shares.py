@@ -6,7 +6,6 @@ import math
 from collections.abc import Hashable, Mapping, Sequence
 from typing import Any, TypeVar
 
-from dltools.notation.resources import Resource
 from dltools.plan.signals.job import Job
 
 _EPSILON = 1e-9
@@ -15,10 +14,9 @@ _EPSILON = 1e-9
 def cap(job: Job, cpus: float) -> float:
     """Return the largest share that a job can use: its threads' part of the host's CPUs, all of
     another resource (ours)."""
-    threads, is_on_cpus = job.use.threads, job.use.resource is Resource.CPU
-    if not is_on_cpus or threads is None or threads <= 0 or cpus <= 0:
+    if job.use.is_on_devices or not job.use.threads or job.use.threads < 0 or cpus <= 0:
         return 1.0
-    return min(1.0, threads / cpus)
+    return min(1.0, job.use.threads / cpus)
 
 
 def queue_shares(order: Sequence[Job], cpus: float, floor: float) -> dict[str, float]:

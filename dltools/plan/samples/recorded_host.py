@@ -15,7 +15,7 @@ from itertools import islice
 from operator import eq
 from typing import TypeVar
 
-from dltools.notation.resources import Resource, union_of_cpus
+from dltools.notation.resources import union_of_cpus
 from dltools.observations.host_samples import HostSamples, Layout, Points
 from dltools.observations.roles import from_row
 from dltools.plan.hosts.host_history import HostHistory
@@ -125,8 +125,7 @@ class RecordedHost:
         )
 
     def _note_holders(self) -> None:
-        containers = self.history.containers.values()
-        self.holds_devices = any(one.use.devices for one in containers)
+        self.holds_devices = any(one.use.devices for one in self.history.containers.values())
 
     def _set_containers(self, number: int, layout: Layout, introduce: Introduce) -> None:
         """Begin a history for each container that is new, or restarted, at a sample."""
@@ -196,7 +195,7 @@ class RecordedHost:
                 use.throttled = use.throttled.after(times, throttled[number::many])
             if number in changed:
                 self._set_present(container, high - many + number)
-            if self.samples.devices or self.holds_devices or use.resource is not Resource.CPU:
+            if self.samples.devices or self.holds_devices or use.is_on_devices:
                 uses = [self.samples.devices.get(time, {}).get(key) for time in times]
                 container.note_devices(times, uses)
             if number in changed or not (container.owner.is_known or container.managed):

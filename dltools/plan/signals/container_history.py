@@ -13,13 +13,12 @@ from dataclasses import dataclass, field
 from dltools import labels as known_labels
 from dltools.labels import Role
 from dltools.observations import roles
-from dltools.observations.host_samples import DeviceUse
 from dltools.observations.roles import Judgement, Reports
 from dltools.observations.targets import parse
 from dltools.plan.signals.in_force import InForce, Member, Membership, Owner, Runtime
 from dltools.plan.signals.metric_series import Columns
 from dltools.plan.signals.progress import Progress
-from dltools.plan.signals.use import Use
+from dltools.plan.signals.use import Use, UsesAtSamples
 
 JITTER = 0.05
 """Share of an interval by which a sample may come early (ours). Without it a sample that comes some
@@ -174,9 +173,7 @@ class ContainerHistory:
         if is_new:
             self.judge()
 
-    def note_devices(
-        self, times: Sequence[int], uses: Sequence[Mapping[str, DeviceUse] | None]
-    ) -> None:
+    def note_devices(self, times: Sequence[int], uses: UsesAtSamples) -> None:
         """Record from new samples, before their points are added, which devices it holds and
         uses."""
         if self.use.note_devices(times, uses):

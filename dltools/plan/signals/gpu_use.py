@@ -80,17 +80,9 @@ class GpuLever:
     cpus: float | None = None
     by_duty: bool = True
 
-    @property
-    def holds_back(self) -> bool:
-        """Whether the job has less than it would have without it."""
-        return self.part < 1 or self.cpus is not None
-
 
 def _after(before: DeviceUse | None, use: DeviceUse) -> DeviceUse:
     if before is None:
         return use
-    ratio = before.ratio if math.isnan(use.ratio) else use.ratio
-    memory = use.memory
-    if memory is not None and before.memory is not None:
-        memory = max(memory, before.memory)
-    return use._replace(ratio=ratio, memory=memory)
+    memory = None if use.memory is None else max(use.memory, before.memory or 0)
+    return use._replace(ratio=before.ratio if math.isnan(use.ratio) else use.ratio, memory=memory)

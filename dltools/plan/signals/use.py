@@ -43,6 +43,9 @@ Samples = tuple[Sequence[int], Sequence[float], Sequence[float]]
 """New samples: their times (microseconds), the CPU seconds so far, and the CPUs wanted; NaN for
 what is unknown."""
 
+UsesAtSamples = Sequence[Mapping[str, DeviceUse] | None]
+"""What a container uses of the devices that it holds at each sample, by device; None for none."""
+
 _Sample = tuple[int, float]
 _Look = tuple[int, float, float, str | None]
 
@@ -236,9 +239,7 @@ class Use:
                 self.is_busy = False
             last = (time, used)
 
-    def note_devices(
-        self, times: Sequence[int], uses: Sequence[Mapping[str, DeviceUse] | None]
-    ) -> bool:
+    def note_devices(self, times: Sequence[int], uses: UsesAtSamples) -> bool:
         """Record from new samples, before their points are added, which devices it holds and uses.
         Tell whether its effort begins to count in another unit."""
         begins = False
@@ -271,17 +272,24 @@ class Use:
     @property
     def is_slowed(self) -> bool:
         """Whether it is held back on the devices that it shares."""
-        return self.gpu_lever is not None and self.gpu_lever.holds_back
-
-    @property
-    def uses_gpu(self) -> bool:
-        """Whether its effort counts in GPU seconds: it has been known to use a GPU."""
-        return self.gpu_seconds.since is not None
+        lever = self.gpu_lever
+        return lever is not None and (lever.part < 1 or lever.cpus is not None)
 
     @property
     def resource(self) -> Resource:
-        """What its effort counts in seconds of."""
-        return Resource.GPU if self.uses_gpu else Resource.CPU
+        """What its effort counts in seconds of: GPUs once it has been known to use one, else
+        CPUs."""
+        return Resource.CPU if self.gpu_seconds.since is None else Resource.GPU
+
+    @property
+    def is_on_devices(self) -> bool:
+        """Whether its effort counts in another unit than CPU seconds."""
+        return self.gpu_seconds.since is not None
+
+    @property
+    def uses_gpu(self) -> bool:
+        """Whether its effort counts in GPU seconds."""
+        return self.resource is Resource.GPU
 
     @property
     def effort_unit(self) -> str:
@@ -291,7 +299,7 @@ class Use:
     @property
     def effort_samples(self) -> Sequence[tuple[int, float]]:
         """The samples of its effort: (time, seconds so far)."""
-        return self.gpu_seconds.samples if self.uses_gpu else self.samples
+        return self.gpu_seconds.samples if self.is_on_devices else self.samples
 
     @property
     def effort_since(self) -> int:
@@ -302,11 +310,11 @@ class Use:
     @property
     def effort(self) -> float:
         """The seconds of its resource that it has had, since it began to use that."""
-        return self.gpu_seconds.samples[-1][1] if self.uses_gpu else self.attained
+        return self.gpu_seconds.samples[-1][1] if self.is_on_devices else self.attained
 
     def effort_at(self, time: int) -> float:
         """Return its effort up to a time, interpolated between samples (ours)."""
-        return value_at(self.gpu_seconds.samples, time) if self.uses_gpu else self.work_at(time)
+        return value_at(self.effort_samples, time) if self.is_on_devices else self.work_at(time)
 
     def work_at(self, time: int) -> float:
         """Return the CPU seconds used up to a time, interpolated between samples (ours)."""

@@ -5,14 +5,16 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from dltools.engine.kernel_files import ROOT, read_text
 from dltools.notation.times import MICRO
+from dltools.observations.device_rows import device_cells, use_in
+from dltools.observations.host_samples import DeviceUse
 from dltools.observations.table import Row
 from dltools.probe.gpu.nvml import (
     Device,
@@ -109,9 +111,9 @@ class Gpus:
         except LostError as error:
             self.count, self.gap = None, f"NVML: {error}"
             return None
-        self._nvml, self._devices, self.count = nvml, found.opened, found.count
-        unopened = f"NVML: {found.unopened_count} of {found.count} GPUs cannot be opened"
-        self.gap = unopened if found.unopened_count else None
+        self._nvml, self._devices = nvml, [one for opened in found for one in opened or ()]
+        self.count, unopened = len(found), found.count(None)
+        self.gap = f"NVML: {unopened} of {self.count} GPUs cannot be opened" if unopened else None
         return nvml
 
     def _stop(self) -> None:
@@ -134,59 +136,35 @@ def _whole_row(nvml: Nvml, device: Device) -> Row:
     rates = nvml.call("DeviceGetUtilizationRates", device.handle)
     power = nvml.call("DeviceGetPowerUsage", device.board)
     energy = nvml.call("DeviceGetTotalEnergyConsumption", device.board)
+    ratio = math.nan if rates is None or rates.gpu > 100 else rates.gpu / 100
     reason = "not measured for MIG instances" if device.parent else "not supported"
     gaps = ["unified memory: the host's"] if memory.is_unified else []
     gaps += [f"utilisation: {reason}"] if rates is None else []
     return {
-        "kind": "gpu",
-        "gpu_uuid": device.uuid,
-        "gpu_memory_limit_bytes": memory.limit,
-        "gpu_utilization_ratio": None if rates is None or rates.gpu > 100 else rates.gpu / 100,
-        "gpu_memory_used_bytes": memory.used,
+        **device_cells(device.uuid, DeviceUse(ratio, memory.used, memory.limit)),
         "gpu_power_watts": None if power is None else power / 1000,
         "gpu_energy_joules": None if energy is None else energy / 1000,
         "gap": "; ".join(gaps) or None,
     }
 
 
-def _container_row(whole: Row, id_: str, use: Use, alone: float | None, what: str) -> Row:
+def _container_row(whole: Row, id_: str, use: DeviceUse, alone: float | None, what: str) -> Row:
     """Return the row of a container on a GPU. `alone`: the utilisation of the GPU if no other
     container uses it, else None. `what`: what the GPU is, should its use be unknown."""
-    ratio = use.ratio if alone is None else alone
-    gaps = []
-    if use.memory is None:
-        gaps.append("memory by process: not available")
-    if ratio is None:
-        gaps.append(f"{what}: utilisation by process not available")
+    own = use_in(whole)._replace(memory=use.memory, ratio=use.ratio if alone is None else alone)
+    gaps = ["memory by process: not available"] if use.memory is None else []
+    gaps += [f"{what}: utilisation by process not available"] if math.isnan(own.ratio) else []
     return {
-        "kind": "gpu",
-        "gpu_uuid": whole["gpu_uuid"],
-        "gpu_memory_limit_bytes": whole["gpu_memory_limit_bytes"],
+        **device_cells(whole["gpu_uuid"], own),
         "container_id": id_,
-        "gpu_utilization_ratio": ratio,
-        "gpu_sm_ratio": use.ratio,
-        "gpu_memory_used_bytes": use.memory,
+        "gpu_sm_ratio": None if math.isnan(use.ratio) else use.ratio,
         "gap": "; ".join(gaps) or None,
     }
 
 
-@dataclass(slots=True)
-class Use:
-    """The use of one GPU by the processes of one container: bytes, and the share of multiprocessors
-    that they kept busy; None if unknown."""
-
-    memory: int | None = 0
-    ratio: float | None = 0.0
-
-    def add(self, memory: int | None, ratio: float | None) -> None:
-        """Add a process."""
-        self.memory = None if self.memory is None or memory is None else self.memory + memory
-        self.ratio = None if self.ratio is None or ratio is None else min(1.0, self.ratio + ratio)
-
-
 def uses_by_container(
     nvml: Nvml, device: Device, owners_of: OwnersOf, now: float
-) -> dict[str, Use]:
+) -> dict[str, DeviceUse]:
     """Return the use of a GPU by container at a time in seconds. Processes that have ended do not
     count."""
     sizes: dict[int, int | None] = {}
@@ -194,10 +172,10 @@ def uses_by_container(
         for process in nvml.call(f"DeviceGet{kind}RunningProcesses", device.handle) or ():
             sizes[process.pid] = known_bytes(process.usedGpuMemory)
     ratios = _ratios(nvml, device, now)
-    uses: dict[str, Use] = {}
+    uses: dict[str, DeviceUse] = {}
     for pid, id_ in owners_of(sizes).items():
-        use = uses.setdefault(id_, Use())
-        use.add(sizes[pid], None if ratios is None else ratios.get(pid, 0.0))
+        use = DeviceUse(math.nan if ratios is None else ratios.get(pid, 0.0), sizes[pid])
+        uses[id_] = uses[id_].joined(use) if id_ in uses else use
     return uses
 
 

@@ -7,7 +7,8 @@ calls, a driver is updated while we run.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
 from typing import Any, NamedTuple
@@ -61,11 +62,8 @@ class Nvml:
         import pynvml
 
         self._nvml: ModuleType = pynvml
-        self._lost = {
-            getattr(pynvml, f"NVML_ERROR_{name}")
-            for name in _LOST
-            if hasattr(pynvml, f"NVML_ERROR_{name}")
-        }
+        # 0, success, stands for an error that the bindings do not know.
+        self._lost = {getattr(pynvml, f"NVML_ERROR_{name}", 0) for name in _LOST}
         self.gaps: dict[str, str] = {}
         try:
             pynvml.nvmlInit()
@@ -124,10 +122,8 @@ class Nvml:
 
     def close(self) -> None:
         """Shut NVML down."""
-        try:
+        with suppress(Exception):
             self._nvml.nvmlShutdown()
-        except Exception:
-            return
 
 
 def known_bytes(size: Any) -> int | None:
@@ -156,27 +152,15 @@ class Device:
         return self.parent or self.handle
 
 
-@dataclass(slots=True)
-class Devices:
-    """How many GPUs there are, those that could be opened, and how many could not."""
-
-    count: int
-    opened: list[Device] = field(default_factory=list)
-    unopened_count: int = 0
-
-
-def open_devices(nvml: Nvml) -> Devices:
-    """Open all GPUs. Raises `LostError` where NVML is gone; a lost GPU does not hide the others."""
-    found = Devices(nvml.call("DeviceGetCount") or 0)
-    for index in range(found.count):
+def open_devices(nvml: Nvml) -> list[list[Device] | None]:
+    """Open all GPUs; return what `_open` does of each. Raises `LostError` where NVML is gone; a
+    lost GPU does not hide the others."""
+    found: list[list[Device] | None] = []
+    for index in range(nvml.call("DeviceGetCount") or 0):
         try:
-            opened = _open(nvml, index)
+            found.append(_open(nvml, index))
         except LostError:
-            opened = None
-        if opened is None:
-            found.unopened_count += 1
-        else:
-            found.opened += opened
+            found.append(None)
     return found
 
 
@@ -187,10 +171,8 @@ def _open(nvml: Nvml, index: int) -> list[Device] | None:
         return None
     mode = nvml.call("DeviceGetMigMode", handle)
     if mode is not None and mode[0] == 1:
-        slots = nvml.call("DeviceGetMaxMigDeviceCount", handle) or 0
-        parts = (
-            nvml.call("DeviceGetMigDeviceHandleByIndex", handle, slot) for slot in range(slots)
-        )
+        slots = range(nvml.call("DeviceGetMaxMigDeviceCount", handle) or 0)
+        parts = [nvml.call("DeviceGetMigDeviceHandleByIndex", handle, slot) for slot in slots]
         instances = [part for part in parts if part is not None]  # None: an empty slot
         return [
             Device(part, decoded(nvml.call("DeviceGetUUID", part)), parent=handle)
