@@ -185,11 +185,7 @@ def compare(
         fmean(beside),
         wins,
         shortest,
-        {
-            run: end
-            for (run, left), end in zip(lefts.items(), ends, strict=True)
-            if left is not None
-        },
+        {run: end for run, end in zip(lefts, ends, strict=True) if lefts[run] is not None},
         forecasts.error,
         now,
         runs,
