@@ -72,11 +72,11 @@ class InputLines(LineSplitter):
 
 def read_lines(stream: Readable, name: str) -> Iterator[bytes]:
     """Yield the lines of a stream as they come. Raises `DataError` for one that is too long."""
-    found = InputLines(name)
+    input_lines = InputLines(name)
     read = getattr(stream, "read1", stream.read)
     while data := read(_PIECE):
-        yield from found.feed(data)
-    yield from found.end()
+        yield from input_lines.feed(data)
+    yield from input_lines.end()
 
 
 def read_whole(stream: Readable, name: str) -> bytes:

@@ -118,19 +118,22 @@ class Actuator:
         return [
             (
                 link,
-                replace(plan, actions=tuple(one for one in plan.actions if one.host == link.host)),
+                replace(
+                    plan,
+                    actions=tuple(action for action in plan.actions if action.host == link.host),
+                ),
             )
             for link, _ in self._connected()
         ]
 
     def _unreached(self, action: Action) -> Result:
-        found = Result(action.id, Status.SKIPPED, action.container_id, action.container_name)
+        result = Result(action.id, Status.SKIPPED, action.container_id, action.container_name)
         if not self.unreachable:
-            return replace(found, error=f"no engine that was named is on host {action.host}")
+            return replace(result, error=f"no engine that was named is on host {action.host}")
         lost = [link for link in self._links if link.actuator is None]
         own = [link for link in lost if action.host in (link.host, link.address)] or lost
         why = "; ".join(f"{link.address}: {link.fault}" for link in own)
-        return replace(found, status=Status.FAILED, error=f"host {action.host}: {why}")
+        return replace(result, status=Status.FAILED, error=f"host {action.host}: {why}")
 
     def undo(self, only: Iterable[str] | None, on_result: OnResult) -> list[Result]:
         """Restore containers: all in the journal, or those with the ids `only`. Then raises
@@ -141,8 +144,8 @@ class Actuator:
         for link, actuator in self._one_by_one():
             before = results[-1].id if results else 0
 
-            def report(found: Result, before: int = before) -> None:
-                results.append(replace(found, id=before + found.id))
+            def report(result: Result, before: int = before) -> None:
+                results.append(replace(result, id=before + result.id))
                 on_result(results[-1])
 
             try:
@@ -202,8 +205,8 @@ class Actuator:
     def waits(self) -> Iterator[tuple[str, TurnWait]]:
         """Yield the containers that are paused until their turn, each with its host."""
         for _, actuator in self._connected():
-            for one in actuator.rotation.waits():
-                yield actuator.engine.host, one
+            for turn_wait in actuator.rotation.waits():
+                yield actuator.engine.host, turn_wait
 
     def advance(self, wake: Callable[[], None]) -> None:
         """Do what is due on each engine: attend to people at work on containers, end turns, and
@@ -230,8 +233,13 @@ class Actuator:
 
     def retry_deliveries(self, on_result: OnResult) -> list[Result]:
         """Try again the deliveries that are due."""
-        found = (actuator.deliverer for _, actuator in self._connected())
-        return [result for one in found if one is not None for result in one.retry(on_result)]
+        deliverers = (actuator.deliverer for _, actuator in self._connected())
+        return [
+            result
+            for deliverer in deliverers
+            if deliverer is not None
+            for result in deliverer.retry(on_result)
+        ]
 
     def seconds_until_due(self) -> float | None:
         """Return how long until turns, people or deliveries have something to do, None for
@@ -303,9 +311,9 @@ class _Link(Link):
 
     def connect(self) -> None:
         """Connect now. Raises `DltoolsError` if that fails."""
-        found = self._connect()
-        self.host = found.engine.host
-        self.actuator = found
+        actuator = self._connect()
+        self.host = actuator.engine.host
+        self.actuator = actuator
 
     def reconnect(self) -> None:
         """Begin to connect in the background, unless that is done or under way."""

@@ -57,24 +57,30 @@ def changed_containers(engine: Engine, directories: Iterable[Path]) -> list[Chan
     """Return the changed containers of an engine, by name. Raises as the engine does."""
     known: dict[str, _Known] = {}
     for directory in directories:
-        found = own_records(engine, read_notes([directory], engine.id).values())
-        notes = {note.container_id: note for note in found}
+        turn_notes = own_records(engine, read_notes([directory], engine.id).values())
+        notes = {note.container_id: note for note in turn_notes}
         entries = {entry.container_id: entry for entry in journal_entries(engine, directory)}
         for key in {**entries, **notes}:
             known.setdefault(key, _Known(entries.get(key), notes.get(key), directory))
     locator = Locator(engine)
     changed = [_changed_container(engine, locator, one) for one in known.values()]
-    return sorted(changed, key=lambda one: (one.name, one.container_id))
+    return sorted(changed, key=lambda container: (container.name, container.container_id))
 
 
 def open_migrations(directories: Iterable[Path]) -> list[Migration]:
     """Return the migrations that are neither finished nor rolled back, by name; those of a
     directory that cannot be read are left out."""
-    found = []
+    migrations = []
     for directory in directories:
         with suppress(DataError, AccessError):
-            found += [one for one in MigrationFiles(directory / "migrations").all() if one.is_open]
-    return sorted(found, key=lambda one: (one.container_name, one.container_id))
+            migrations += [
+                migration
+                for migration in MigrationFiles(directory / "migrations").all()
+                if migration.is_open
+            ]
+    return sorted(
+        migrations, key=lambda migration: (migration.container_name, migration.container_id)
+    )
 
 
 def journal_entries(engine: Engine, directory: Path) -> list[Entry]:
@@ -149,9 +155,9 @@ def paused_elsewhere(engine: Engine, directories: Iterable[Path]) -> list[str]:
     for directory in directories:
         notes = read_notes([directory], engine.id).values()
         known |= {note.container_id for note in notes if note.paused_at is not None}
-        known |= {one.container_id for one in journal_entries(engine, directory) if one.state}
+        known |= {entry.container_id for entry in journal_entries(engine, directory) if entry.state}
     return sorted(
-        one.name or one.id[:12]
-        for one in engine.containers()
-        if one.state == "paused" and one.id not in known
+        container.name or container.id[:12]
+        for container in engine.containers()
+        if container.state == "paused" and container.id not in known
     )

@@ -59,22 +59,22 @@ class Deliverer:
         self._failed: dict[Path, _Delivery] = {}
 
     def deliver(
-        self, action: Action, container: Container, found: Result, *, dry_run: bool = False
+        self, action: Action, container: Container, result: Result, *, dry_run: bool = False
     ) -> Result:
-        """Deliver a container's model for an action, unless that is done already. `found` names the
-        action and its container."""
+        """Deliver a container's model for an action, unless that is done already. `result` names
+        the action and its container."""
         if is_true(container.labels.get(PROTECT)):
-            return replace(found, error=f"protected by its label {PROTECT}")
+            return replace(result, error=f"protected by its label {PROTECT}")
         checkpoint = container.labels.get(CHECKPOINT, "").strip()
         if not checkpoint:
             reason = f"it has no label {CHECKPOINT} that says where its model is"
-            return replace(found, error=reason)
+            return replace(result, error=reason)
         path = self._folder / _file_name(action, container)
         after: Settings = {"delivered": str(path)}
         if path.exists():
-            return replace(found, status=Status.UNCHANGED, after=after)
+            return replace(result, status=Status.UNCHANGED, after=after)
         if dry_run:
-            return replace(found, status=Status.PLANNED, after=after)
+            return replace(result, status=Status.PLANNED, after=after)
         return self._try(_Delivery(action, checkpoint, path))
 
     def retry(self, on_result: Callable[[Result], None]) -> list[Result]:
@@ -88,22 +88,22 @@ class Deliverer:
 
     def seconds_until_due(self) -> float | None:
         """Return how long until `retry` has something to do, None if it never has."""
-        due = min((one.due for one in self._failed.values()), default=None)
+        due = min((delivery.due for delivery in self._failed.values()), default=None)
         return None if due is None else max(0.0, due - self._clock())
 
     def _try(self, delivery: _Delivery) -> Result:
         action = delivery.action
-        found = Result(action.id, Status.FAILED, action.container_id, action.container_name)
+        result = Result(action.id, Status.FAILED, action.container_id, action.container_name)
         self._failed.pop(delivery.path, None)
         try:
             after = self._copied(delivery)
         except GoneError:
-            return replace(found, error="not delivered: the container no longer exists")
+            return replace(result, error="not delivered: the container no longer exists")
         except (DltoolsError, OSError) as error:
             self._failed[delivery.path] = replace(delivery, due=self._clock() + AGAIN_S)
             reason = (isinstance(error, OSError) and error.strerror) or error
-            return replace(found, error=f"not delivered: {reason}; it is tried again")
-        return replace(found, status=Status.APPLIED, after=after)
+            return replace(result, error=f"not delivered: {reason}; it is tried again")
+        return replace(result, status=Status.APPLIED, after=after)
 
     def _copied(self, delivery: _Delivery) -> Settings:
         """Copy a checkpoint, and return what a result says of the copy."""

@@ -55,8 +55,8 @@ class OwnLeases:
         """Make leases of earlier runs end with this run: those of containers that this run may
         change and, unless `covered` is None, whose ids are in it."""
         left = (entry for entry in self._entries() if entry.until)
-        found = (entry for entry in left if self._is_covered(entry, covered))
-        self._journal.lease(found, self._rotation.run)
+        entries = (entry for entry in left if self._is_covered(entry, covered))
+        self._journal.lease(entries, self._rotation.run)
 
     def leave(self, until: str, covered: Set[str] | None) -> bool:
         """Keep what this run holds under lease until a time (RFC 3339); the same for leases of
@@ -178,8 +178,8 @@ class EngineActuator:
             dry_run=self._dry_run,
             is_forced=self._rules.is_forced,
         )
-        for one in results:
-            self.hands_off.end_foreign(one.container_id)
+        for result in results:
+            self.hands_off.end_foreign(result.container_id)
         self.hands.lower()
         return results
 
@@ -191,57 +191,57 @@ class EngineActuator:
         self.hands.release()
         self.undo(self.changed, on_result)
 
-    def _apply(self, action: Action, found: Result, planned_at: datetime | None) -> Result:
+    def _apply(self, action: Action, result: Result, planned_at: datetime | None) -> Result:
         engine_can, is_leased = self.engine.capabilities, self._update.originals.is_leased
         reason = refusals.unsupported(action, self.engine.host, engine_can)
         if reason := reason or refusals.unleased(action, engine_can, is_leased=is_leased):
-            return replace(found, error=reason)
+            return replace(result, error=reason)
         try:
             container = self.engine.inspect(action.container_id)
             reason = self._rules.refusal(container) or refusals.unsettable(action, container)
             if reason := reason or self.hands_off.why(container):
-                return replace(found, error=reason)
+                return replace(result, error=reason)
             if container.state == "paused" and not self.rotation.turn_of(container.id):
                 self.hands_off.note_pause(container, self._journal.find(container.id))
             if action.op is Op.DELIVER:
-                return self._deliver(action, container, found)
+                return self._deliver(action, container, result)
             if action.op is Op.UPDATE:
-                return self._apply_settings(action, container, found, planned_at)
+                return self._apply_settings(action, container, result, planned_at)
             if action.op in (Op.PAUSE, Op.UNPAUSE):
                 before: Settings = {"state": container.state}
-                found = replace(found, before=before, after=before)
-            if refused := refusals.refusal(found, container, planned_at):
+                result = replace(result, before=before, after=before)
+            if refused := refusals.refusal(result, container, planned_at):
                 return refused
             steps = {Op.MIGRATE: self._migrate, Op.ROTATE: self._apply_turn}
-            return steps.get(action.op, self._apply_state)(action, container, found)
+            return steps.get(action.op, self._apply_state)(action, container, result)
         except GoneError:
-            return replace(found, status=Status.STALE, error=refusals.missing(self.engine, action))
+            return replace(result, status=Status.STALE, error=refusals.missing(self.engine, action))
         except RefusedError as error:
-            failed = replace(found, status=Status.FAILED, error=str(error))
+            failed = replace(result, status=Status.FAILED, error=str(error))
             return refusals.ended_meanwhile(self.engine, failed)
 
-    def _deliver(self, action: Action, container: Container, found: Result) -> Result:
+    def _deliver(self, action: Action, container: Container, result: Result) -> Result:
         """Copy a container's model out of it."""
         if self.deliverer is None:
-            return replace(found, error=refusals.NO_DELIVERIES)
-        return self.deliverer.deliver(action, container, found, dry_run=self._dry_run)
+            return replace(result, error=refusals.NO_DELIVERIES)
+        return self.deliverer.deliver(action, container, result, dry_run=self._dry_run)
 
-    def _migrate(self, action: Action, container: Container, found: Result) -> Result:
+    def _migrate(self, action: Action, container: Container, result: Result) -> Result:
         """Move a container to another host."""
         if self.migrator is None:
-            return replace(found, error=refusals.NO_MIGRATIONS)
+            return replace(result, error=refusals.NO_MIGRATIONS)
         entry = self._journal.find(container.id)
         original = entry.fields if entry else {}
-        return self.migrator.migrate(action, container, found, original)
+        return self.migrator.migrate(action, container, result, original)
 
     def _apply_settings(
-        self, action: Action, container: Container, found: Result, planned_at: datetime | None
+        self, action: Action, container: Container, result: Result, planned_at: datetime | None
     ) -> Result:
         """Set a quota, a weight or a CPU list."""
         located = self._update.locator.locate(container)
         is_forced = self._rules.is_forced
         made = self._update.made.get(container.id)
-        compared = compare(action, found, located, planned_at, made=made, is_forced=is_forced)
+        compared = compare(action, result, located, planned_at, made=made, is_forced=is_forced)
         if compared.status is not Status.PLANNED:
             return self._update.note(compared, located)
         if self.hands.have_changed(located, action.set):
@@ -255,32 +255,32 @@ class EngineActuator:
             return replace(unchanged, error=AT_WORK)
         return self._update.apply(unchanged, located, wanted)
 
-    def _apply_state(self, action: Action, container: Container, found: Result) -> Result:
+    def _apply_state(self, action: Action, container: Container, result: Result) -> Result:
         """Pause or unpause a container."""
         wanted = "paused" if action.op is Op.PAUSE else "running"
         if container.state == wanted:
-            return replace(found, status=Status.UNCHANGED)
+            return replace(result, status=Status.UNCHANGED)
         if wanted == "paused" and (refusal := why_no_pause(container)):
-            return replace(found, error=refusal)
+            return replace(result, error=refusal)
         if self._dry_run:
-            return replace(found, status=Status.PLANNED, after={"state": wanted})
+            return replace(result, status=Status.PLANNED, after={"state": wanted})
         located = self._update.locator.locate(container)
         self._update.originals.record(self._update.originals.describe(located, container.state))
         try:
             set_state(self.engine, container.id, wanted)
         except GoneError:
-            return replace(found, status=Status.STALE, error=refusals.GONE)
-        return replace(found, status=Status.APPLIED, after={"state": wanted})
+            return replace(result, status=Status.STALE, error=refusals.GONE)
+        return replace(result, status=Status.APPLIED, after={"state": wanted})
 
-    def _apply_turn(self, action: Action, container: Container, found: Result) -> Result:
+    def _apply_turn(self, action: Action, container: Container, result: Result) -> Result:
         """Give a container a turn, which begins when the whole plan has been applied."""
         known = self.rotation.turn_of(container.id)
         if reason := refusals.refusal_of_turn(container, has_turn=known is not None):
-            return replace(found, error=reason)
+            return replace(result, error=reason)
         if self._dry_run:
-            return replace(found, status=Status.PLANNED, after=as_found(action.set))
+            return replace(result, status=Status.PLANNED, after=as_found(action.set))
         if self.hands.have_changed_in_turns(self._update.locator.locate(container)):
-            return replace(found, error=self.hands_off.why(container))
+            return replace(result, error=self.hands_off.why(container))
         turn = Turn(
             container.id,
             container.name,
@@ -292,4 +292,4 @@ class EngineActuator:
         )
         self._turns.append(turn)
         status = Status.UNCHANGED if turn == known else Status.APPLIED
-        return replace(found, status=status, after=as_found(action.set))
+        return replace(result, status=status, after=as_found(action.set))

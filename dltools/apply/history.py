@@ -144,21 +144,21 @@ class History:
     def end_turns(self, staying: Iterable[str] = (), how: str = BY_TURN) -> None:
         """Write down which containers take no more turns: all but those with the ids `staying`."""
         stay = set(staying)
-        for id_, one in self._held.items():
-            if id_ not in stay and "turn_s" in one.settings:
-                others = one.settings.keys() - Turn.__annotations__.keys()
-                self._held[id_] = replace(one, settings=only(one.settings, others))
+        for id_, held in self._held.items():
+            if id_ not in stay and "turn_s" in held.settings:
+                others = held.settings.keys() - Turn.__annotations__.keys()
+                self._held[id_] = replace(held, settings=only(held.settings, others))
                 names = sorted(Turn.__annotations__)
                 self._write(_end_of(id_, how) | {"names": names})
 
     def _is_known(self, result: Result) -> bool:
         """Tell whether a container takes turns already: each plan gives it another one."""
-        known = self._held.get(result.container_id)
-        return known is not None and "turn_s" in result.after and "turn_s" in known.settings
+        held = self._held.get(result.container_id)
+        return held is not None and "turn_s" in result.after and "turn_s" in held.settings
 
     def _hold(self, result: Result, host: str, reason: str) -> None:
-        known = self._held.get(result.container_id)
-        settings, own = (known.settings, known.own) if known else ({}, {})
+        held = self._held.get(result.container_id)
+        settings, own = (held.settings, held.own) if held else ({}, {})
         self._held[result.container_id] = Held(
             host,
             result.container_name,

@@ -207,16 +207,16 @@ class WriterMarks:
             with suppress(OSError):
                 self._marks[engine.id] = _Mark(name)
                 return
-            found = writer_of(engine)
-            if found is not None and self._beside in (ANY, found.pid):
+            writer = writer_of(engine)
+            if writer is not None and self._beside in (ANY, writer.pid):
                 return
-            if found is not None and found.pid:
+            if writer is not None and writer.pid:
                 break
             time.sleep(_BETWEEN_S)  # it has just ended, or does not listen yet
-        found = found or Writer(0)
+        writer = writer or Writer(0)
         raise RetryError(
-            f"another dl-apply is running, {found} (it writes to the containers of {engine.host}); "
-            f"try again, or write beside it: --beside {found.pid}"
+            f"another dl-apply is running, {writer} (it writes to the containers of {engine.host})"
+            f"; try again, or write beside it: --beside {writer.pid}"
         )
 
     def free(self) -> None:

@@ -132,7 +132,7 @@ def foreign_settings(
     present, is_lost = settings_in_force(located), has_ended or not is_recorded
     lost = frozenset(CPU_LIMITS) if is_lost else limit_files.names_in_files(engine, located)
     recorded = settings_then(engine, located, entry.fields)
-    resets = [only(one, lost) for one in (entry.settings, recorded)]
+    resets = [only(limits, lost) for limits in (entry.settings, recorded)]
     names, made = present.keys() & entry.names, {name for one in known for name in one}
     if is_lost or (engine.cgroup_driver == "systemd" and not is_told):
         known = [*known, *resets]
@@ -177,9 +177,9 @@ def is_restored(
         recorded["weight"] = original["weight"]
     if names is None or not is_partial:
         return recorded == original
-    wanted, found = only(entry.settings, names), only(recorded, names)
+    wanted, limits = only(entry.settings, names), only(recorded, names)
     is_in_force = not differs(wanted, settings_in_force(located), located.usable_cpus)
-    return is_in_force and found == only(original, names)
+    return is_in_force and limits == only(original, names)
 
 
 def restore(

@@ -105,7 +105,7 @@ class OwnSettings:
         directory = located.controller("cpu") if located else None
         if located is None or directory is None or entry is None or "weight" not in entry.names:
             return
-        present, is_ours = directory.weight(), {_weight(one) for one in entry.ours}
+        present, is_ours = directory.weight(), {_weight(limits) for limits in entry.ours}
         own = self._weight_beside_others(container_id, _weight(entry.settings))
         if present is None or present >= own or present not in is_ours:
             return
@@ -205,8 +205,8 @@ class OwnSettings:
         if not has_processes(container):
             return False
         before = as_found(settings_in_force(located))
-        found = Result(0, Status.SKIPPED, container.id, container.name, before, before)
-        return self._update.change(found, located, wanted).status is Status.APPLIED
+        result = Result(0, Status.SKIPPED, container.id, container.name, before, before)
+        return self._update.change(result, located, wanted).status is Status.APPLIED
 
     def _weight_beside_others(self, container_id: str, own: float) -> float:
         """Return a weight that is to those in force as a container's own is to the others' own."""
@@ -252,8 +252,8 @@ class HandsOff:
         self.names[container.id, why] = container.name
         if not self.dry_run:
             engine, started = self._engine, container.started_text
-            one = LeftAlone(engine.id, engine.host, container.id, container.name, why, started)
-            self._records.write(one)
+            record = LeftAlone(engine.id, engine.host, container.id, container.name, why, started)
+            self._records.write(record)
 
     def leave_until_started(self, turn: Turn, why: str) -> None:
         """Leave a container alone that has taken turns, until it is started again."""
@@ -270,8 +270,8 @@ class HandsOff:
 
     def note_start(self, container_id: str) -> None:
         """Leave a container alone no longer that has started, if it was left until then."""
-        if (known := self._records.find(container_id)) and known.started:
-            self._records.remove(known)  # it may have been made after this start
+        if (record := self._records.find(container_id)) and record.started:
+            self._records.remove(record)  # it may have been made after this start
 
     def take_new(self) -> list[LeftAlone]:
         """Return the records if there are other ones than at the last call; none in a dry run."""
@@ -279,8 +279,8 @@ class HandsOff:
         if self.dry_run or names == self._recorded:
             return []
         self._recorded = names
-        found = own_records(self._engine, self._records.readable())
-        return list({one.container_id: one for one in found}.values())
+        records = own_records(self._engine, self._records.readable())
+        return list({record.container_id: record for record in records}.values())
 
     def note_pause(self, container: Container, entry: Entry | None) -> None:
         """Note a paused container if somebody else has paused it. A dry run, which leaves paused
@@ -335,12 +335,12 @@ class Hands:
         """Do what people at work on containers need, by what has been heard since the last call."""
         rotation, raised = self._rotation, set(self._update.raised)
         self._take_events()
-        for one in self._hands_off.take_new():
-            rotation.drop(one.container_id, one.why)
-            if self._journal.find(one.container_id):
-                self._hands_off.names[one.container_id, one.why] = one.container_name
-                self._undo([one.container_id])
-                self.forget(one.container_id)
+        for record in self._hands_off.take_new():
+            rotation.drop(record.container_id, record.why)
+            if self._journal.find(record.container_id):
+                self._hands_off.names[record.container_id, record.why] = record.container_name
+                self._undo([record.container_id])
+                self.forget(record.container_id)
         at_work = self._attendance.attended(time.monotonic())
         rotation.attended = at_work
         for id_ in at_work - self._at_work:

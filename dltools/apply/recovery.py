@@ -99,15 +99,15 @@ class _Undoing:
 
         Raises `GoneError` where the container is gone.
         """
-        found = Result(number, Status.STALE, entry.container_id, entry.container_name)
+        result = Result(number, Status.STALE, entry.container_id, entry.container_name)
         try:
             located = self._locator.find(entry.container_id)
             before = as_found(current_settings(self._engine, located))
             name = located.container.name  # it may have been renamed
-            found = replace(found, container_name=name, before=before, after=before)
-            return self._restore(located, entry, found)
+            result = replace(result, container_name=name, before=before, after=before)
+            return self._restore(located, entry, result)
         except RefusedError as error:
-            return replace(found, status=Status.FAILED, before={}, after={}, error=str(error))
+            return replace(result, status=Status.FAILED, before={}, after={}, error=str(error))
 
     def _restore(self, located: LocatedContainer, entry: Entry, found: Result) -> Result:
         state = _state_to_restore(located.container, entry)
@@ -133,7 +133,7 @@ class _Undoing:
         return replace(result, error=result.error or error)
 
     def _settings_to_restore(
-        self, located: LocatedContainer, entry: Entry, found: Result, names: set[str]
+        self, located: LocatedContainer, entry: Entry, result: Result, names: set[str]
     ) -> Settings:
         """Return the original settings that can be seen on the container now. Of one that has
         ended, only the record shows: there a quota counts that counted as none below a cgroup that
@@ -141,8 +141,8 @@ class _Undoing:
         settings = entry.settings
         if entry.kernel and located.controller("cpu") is None:
             settings = settings_then(self._engine, located, entry.fields)
-        others = {n: one for n, one in found.before.items() if n not in names}
-        wanted = only(settings, found.before.keys() & entry.settings.keys())
+        others = {n: one for n, one in result.before.items() if n not in names}
+        wanted = only(settings, result.before.keys() & entry.settings.keys())
         return as_found({**wanted, **only(others, wanted)})
 
 
@@ -198,6 +198,10 @@ def end_dead_leases(engine: Engine, directory: Path, run: ApplyRun = UNKNOWN_RUN
     }
     results = undo(engine, journal, lambda _: None, only=leased) if leased else []
     # What somebody else has changed since is not to be tried again and again.
-    left = (one for one in results if one.error and one.status in (Status.SKIPPED, Status.APPLIED))
-    journal.lease(leased[one.container_id] for one in left)
+    left = (
+        result
+        for result in results
+        if result.error and result.status in (Status.SKIPPED, Status.APPLIED)
+    )
+    journal.lease(leased[result.container_id] for result in left)
     return results

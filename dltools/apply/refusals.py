@@ -141,16 +141,16 @@ def unleased(action: Action, engine_can: Capabilities, *, is_leased: bool) -> st
     return "the engine takes only what ends by itself: give --lease, such as --lease 10m"
 
 
-def refusal(found: Result, container: Container, planned_at: datetime | None) -> Result | None:
+def refusal(result: Result, container: Container, planned_at: datetime | None) -> Result | None:
     """Return the result of an action on a protected container, or on one that has stopped or
     restarted since the plan; None if the container may be changed."""
     if is_true(container.labels.get(PROTECT)):
-        return replace(found, status=Status.SKIPPED, error=f"protected by its label {PROTECT}")
+        return replace(result, status=Status.SKIPPED, error=f"protected by its label {PROTECT}")
     if not has_processes(container):
-        return replace(found, status=Status.STALE, error=f"the container is {container.state}")
+        return replace(result, status=Status.STALE, error=f"the container is {container.state}")
     if _has_restarted(container, planned_at):
         reason = "the container has restarted since the plan was made"
-        return replace(found, status=Status.STALE, error=reason)
+        return replace(result, status=Status.STALE, error=reason)
     return None
 
 

@@ -41,7 +41,7 @@ from dltools.plan.realisation.settings import Settings, as_found
 
 def compare(
     action: Action,
-    found: Result,
+    result: Result,
     located: LocatedContainer,
     planned_at: datetime | None,
     *,
@@ -49,25 +49,25 @@ def compare(
     is_forced: bool = False,
 ) -> Result:
     """Return what becomes of an update: PLANNED with the settings that it brings about, or why the
-    container is left alone. `found` names the action and its container. `made`: the settings that
+    container is left alone. `result` names the action and its container. `made`: the settings that
     this run has set; a plan made before they were observed may expect older ones. `is_forced` also
     changes settings that neither the plan nor this run knows."""
     present = settings_in_force(located)
     before = as_found(only(present, action.set))
-    found = replace(found, before=before, after=before)
-    if refused := refusal(found, located.container, planned_at):
+    result = replace(result, before=before, after=before)
+    if refused := refusal(result, located.container, planned_at):
         return refused
     if reason := out_of_bounds(action.set):
-        return replace(found, status=Status.FAILED, error=reason)
+        return replace(result, status=Status.FAILED, error=reason)
     wanted = attainable_settings(located, action.set)
     if not differs(wanted, before, located.usable_cpus):
-        return replace(found, status=Status.UNCHANGED)
+        return replace(result, status=Status.UNCHANGED)
     known = [action.expect, made or {}]
     if not is_forced and unknown_settings(present, known, action.expect, located.usable_cpus):
-        return replace(found, status=Status.STALE, error=CHANGED)
+        return replace(result, status=Status.STALE, error=CHANGED)
     if reason := unfit_cpu_list(located, wanted, present):
-        return replace(found, status=Status.SKIPPED, error=reason)
-    return replace(found, status=Status.PLANNED, after=as_found({**before, **wanted}))
+        return replace(result, status=Status.SKIPPED, error=reason)
+    return replace(result, status=Status.PLANNED, after=as_found({**before, **wanted}))
 
 
 class Raised(NamedTuple):
@@ -138,9 +138,9 @@ class SettingsUpdate:
         raised, directory = self.raised.get(located.container.id), located.controller("cpu")
         return raised is not None and directory is not None and directory.weight() == raised.since
 
-    def apply(self, found: Result, located: LocatedContainer, wanted: Limits) -> Result:
+    def apply(self, result: Result, located: LocatedContainer, wanted: Limits) -> Result:
         """Apply a plan's settings to a container and return what became of it."""
-        return self.note(self.change(found, located, wanted), located)
+        return self.note(self.change(result, located, wanted), located)
 
     def change(self, found: Result, located: LocatedContainer, wanted: Limits) -> Result:
         """Change settings of a container and return what became of it."""
@@ -198,17 +198,17 @@ class SettingsUpdate:
         for settings in (self.made, self.own, self.asked, self.raised, self._started):
             settings.pop(container_id, None)
 
-    def _try(self, found: Result, located: LocatedContainer, wanted: Limits) -> Result:
+    def _try(self, result: Result, located: LocatedContainer, wanted: Limits) -> Result:
         try:
             is_in_force = partial(are_in_force, self.engine, located, wanted)
             needed(self.engine, SetsLimits).set_limits(LimitChange(located, wanted, is_in_force))
-            return read_back(self.engine, found, located, wanted)
+            return read_back(self.engine, result, located, wanted)
         except GoneError:
-            return replace(found, status=Status.STALE, error=GONE)
+            return replace(result, status=Status.STALE, error=GONE)
         except UnableError as error:
-            return replace(found, error=str(error))
+            return replace(result, error=str(error))
         except RefusedError as error:
-            failed = replace(found, status=Status.FAILED, error=str(error))
+            failed = replace(result, status=Status.FAILED, error=str(error))
             return ended_meanwhile(self.engine, failed)
 
     def _revert(self, result: Result, before: Entry, is_new: bool) -> Result:
@@ -243,15 +243,15 @@ class SettingsUpdate:
 
 
 def read_back(
-    engine: Engine, found: Result, located: LocatedContainer, wanted: Mapping[str, Any]
+    engine: Engine, result: Result, located: LocatedContainer, wanted: Mapping[str, Any]
 ) -> Result:
     """Return a result with the settings that are in force now, and whether they are as wanted."""
     try:
         current = current_settings(engine, located)
     except GoneError:
-        return replace(found, status=Status.STALE, error=GONE)
+        return replace(result, status=Status.STALE, error=GONE)
     after = as_found(only(current, wanted))
     if differs(wanted, after, located.usable_cpus):
         reason = "the engine accepted the change, but other settings are in force"
-        return replace(found, status=Status.FAILED, after=after, error=reason)
-    return replace(found, status=Status.APPLIED, after=after)
+        return replace(result, status=Status.FAILED, after=after, error=reason)
+    return replace(result, status=Status.APPLIED, after=after)

@@ -210,28 +210,28 @@ class _Groups:
 
     def in_order(self) -> list[_Member]:
         """Return the containers in the plan's order."""
-        return sorted(self.members.values(), key=lambda one: one.place)
+        return sorted(self.members.values(), key=lambda member: member.place)
 
     def group(self, number: int | None) -> list[_Member]:
         """Return the containers of one group."""
-        return [one for one in self.members.values() if one.turn.group == number]
+        return [member for member in self.members.values() if member.turn.group == number]
 
     def length(self, number: int) -> float:
         """Return the length of a group's turn (s)."""
-        return max(one.turn.seconds for one in self.group(number))
+        return max(member.turn.seconds for member in self.group(number))
 
     def awake(self, without: int | None = None) -> list[int]:
         """Return the groups of which a container is awake, in the plan's order, without one."""
-        found = {one.turn.group for one in self.members.values() if not one.sleeps}
+        found = {member.turn.group for member in self.members.values() if not member.sleeps}
         return sorted(found - {without})
 
     def first_new(self) -> int | None:
         """Return the first group with a container that has had no turn."""
-        return next((one.turn.group for one in self.in_order() if one.is_new), None)
+        return next((member.turn.group for member in self.in_order() if member.is_new), None)
 
     def bound(self) -> Bound:
         """Return how long each waits at most."""
-        return Bound(len({one.turn.group for one in self.members.values()}))
+        return Bound(len({member.turn.group for member in self.members.values()}))
 
     def by_wait(self, groups: Iterable[int], now: float) -> list[int]:
         """Return some groups, the one that has waited longest first."""
@@ -247,12 +247,14 @@ class _Groups:
         )
 
     def _rank(self, number: int, now: float) -> tuple[float, float, int]:
-        had_turn = max(one.had_turn for one in self.group(number))
+        had_turn = max(member.had_turn for member in self.group(number))
         return self._since(number, now), had_turn, number
 
     def _since(self, number: int, now: float) -> float:
         """Return since when a group waits: since its first container does."""
-        waits = [one.waits_since for one in self.group(number) if one.waits_since is not None]
+        waits = [
+            member.waits_since for member in self.group(number) if member.waits_since is not None
+        ]
         return min(waits, default=now)
 
 
@@ -273,7 +275,7 @@ class TurnOrder:
     @property
     def turns(self) -> list[Turn]:
         """The turns, in the plan's order."""
-        return [one.turn for one in self._groups.in_order()]
+        return [member.turn for member in self._groups.in_order()]
 
     @property
     def is_settled(self) -> bool:
@@ -282,8 +284,8 @@ class TurnOrder:
 
     def turn_of(self, container_id: str) -> Turn | None:
         """Return a container's turn, None if it takes none."""
-        found = self._groups.members.get(container_id)
-        return found.turn if found else None
+        member = self._groups.members.get(container_id)
+        return member.turn if member else None
 
     def has_turn(self, container_id: str) -> bool:
         """Tell whether it is the turn of a container's group."""
@@ -298,20 +300,20 @@ class TurnOrder:
     def may_run(self, container_id: str) -> bool:
         """Tell whether a container runs now: it has its turn, runs beside it, sleeps, or has been
         paused for as long as it bears."""
-        one = self._groups.members[container_id]
-        is_beside = container_id in self._room.beside or one.breath_ends is not None
-        return self.has_turn(container_id) or is_beside or one.sleeps
+        member = self._groups.members[container_id]
+        is_beside = container_id in self._room.beside or member.breath_ends is not None
+        return self.has_turn(container_id) or is_beside or member.sleeps
 
     def waits(self, now: float) -> Iterator[TurnWait]:
         """Yield the containers that are paused until their turn, the next first."""
         order = self._groups.by_wait(self._groups.awake(self._current), now)
         for place, group in enumerate(order, 2):
-            for one in self._groups.group(group):
-                if one.waits_since is not None and not self.may_run(one.turn.container_id):
-                    waited_s = now - one.waits_since
-                    longest_s = min(self._groups.bound().patience_s, one.turn.longest_pause_s)
+            for member in self._groups.group(group):
+                if member.waits_since is not None and not self.may_run(member.turn.container_id):
+                    waited_s = now - member.waits_since
+                    longest_s = min(self._groups.bound().patience_s, member.turn.longest_pause_s)
                     left_s = max(0.0, longest_s - waited_s)
-                    yield TurnWait(one.turn, waited_s, left_s, place, len(order) + 1)
+                    yield TurnWait(member.turn, waited_s, left_s, place, len(order) + 1)
 
     def replace(self, turns: Sequence[Turn], now: float) -> None:
         """Replace all turns by those of a plan, in its order.
@@ -323,9 +325,9 @@ class TurnOrder:
         had_turn = set(filter(self.has_turn, before))
         self._groups.members = {}
         for place, turn in enumerate(sorted(turns, key=lambda one: one.group)):
-            known = before.get(turn.container_id) or _Member(turn, place, now, is_new=bool(before))
-            known.turn, known.place = turn, place
-            self._groups.members[turn.container_id] = known
+            member = before.get(turn.container_id) or _Member(turn, place, now, is_new=bool(before))
+            member.turn, member.place = turn, place
+            self._groups.members[turn.container_id] = member
         stays = next((turn.group for turn in self.turns if turn.container_id in had_turn), None)
         if not self.turns:
             self._current = None
@@ -353,15 +355,15 @@ class TurnOrder:
 
     def _let_breathe(self, now: float) -> None:
         """Let those run for a moment that have been paused for as long as they bear."""
-        for key, one in self._groups.members.items():
-            if one.breath_ends is not None and now >= one.breath_ends:
-                one.breath_ends = None
-            one.let_breathe(now, may_run=self.may_run(key))
+        for key, member in self._groups.members.items():
+            if member.breath_ends is not None and now >= member.breath_ends:
+                member.breath_ends = None
+            member.let_breathe(now, may_run=self.may_run(key))
 
     def _move_on(self, now: float, uses: Mapping[str, Use], idle_s: float | None) -> None:
         groups = self._groups
-        for key, one in groups.members.items():
-            one.note_use(now, uses.get(key), has_turn=self.has_turn(key))
+        for key, member in groups.members.items():
+            member.note_use(now, uses.get(key), has_turn=self.has_turn(key))
         if not groups.members:
             self._current = None
             return
@@ -383,7 +385,7 @@ class TurnOrder:
         if not self._room.look(now, wanted, idle_s):
             return
         for number in self._groups.by_wait(self._groups.awake(self._current), now):
-            ids = {one.turn.container_id for one in self._groups.group(number)}
+            ids = {member.turn.container_id for member in self._groups.group(number)}
             if not all(map(self.may_run, ids)):
                 self._room.beside |= ids
                 return
@@ -391,9 +393,11 @@ class TurnOrder:
     def _begin_next(self, now: float, *, is_begin: bool = False) -> None:
         """Give the next group its turn."""
         groups = self._groups
-        order = groups.awake(self._current) or groups.awake() or [one.group for one in self.turns]
+        order = groups.awake(self._current) or groups.awake() or [turn.group for turn in self.turns]
         overdue = groups.overdue(self._current, now)
-        woken = [group for group in order if any(one.has_woken for one in groups.group(group))]
+        woken = [
+            group for group in order if any(member.has_woken for member in groups.group(group))
+        ]
         new = groups.first_new()
         if is_begin:
             self._begin(order[0], now)
@@ -406,21 +410,21 @@ class TurnOrder:
 
     def _begin(self, group: int, now: float) -> None:
         self._follows_first_turn = self._is_first_turn
-        self._is_first_turn = any(one.is_new for one in self._groups.group(group))
+        self._is_first_turn = any(member.is_new for member in self._groups.group(group))
         self._current, self._began, self._room = group, now, _Room()
         self.ends = now + self._groups.length(group)
         self._note_waits(now)
-        for one in self._groups.group(group):
-            one.is_new = one.has_woken = False
-            one.had_turn = now
+        for member in self._groups.group(group):
+            member.is_new = member.has_woken = False
+            member.had_turn = now
 
     def _note_waits(self, now: float) -> None:
         """Count the waits of those that are frozen from now on."""
-        for one in self._groups.members.values():
-            if one.sleeps or one.turn.group == self._current:
-                one.waits_since = None
-            elif one.waits_since is None:
-                one.waits_since, one.stretch = now, None
+        for member in self._groups.members.values():
+            if member.sleeps or member.turn.group == self._current:
+                member.waits_since = None
+            elif member.waits_since is None:
+                member.waits_since, member.stretch = now, None
 
     def _cut_for_new(self, group: int, now: float) -> None:
         """Cut a turn short for that of a new container, where the rules allow it."""
@@ -430,6 +434,6 @@ class TurnOrder:
             return
         began = self._began
         self._begin(new, now)
-        for one in self._groups.group(group):
-            if not one.sleeps:
-                one.waits_since = began  # it has not had all of its turn
+        for member in self._groups.group(group):
+            if not member.sleeps:
+                member.waits_since = began  # it has not had all of its turn

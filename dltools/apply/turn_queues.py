@@ -180,8 +180,8 @@ class TurnQueues:
 
     def turn_of(self, container_id: str) -> Turn | None:
         """Return a container's turn, None if it takes none."""
-        found = (queue.turn_of(container_id) for queue in self._all.values())
-        return next((turn for turn in found if turn is not None), None)
+        turns = (queue.turn_of(container_id) for queue in self._all.values())
+        return next((turn for turn in turns if turn is not None), None)
 
     def may_run(self, turn: Turn) -> bool:
         """Tell whether the container of a turn runs now."""

@@ -308,7 +308,7 @@ class _Pauser:
 
     def refresh(self) -> set[str]:
         """See which containers are paused, and return the ids of all that run or are paused."""
-        states = {found.id: found.state for found in self._engine.containers()}
+        states = {container.id: container.state for container in self._engine.containers()}
         self._paused = {key for key, state in states.items() if state == "paused"}
         return set(states)
 

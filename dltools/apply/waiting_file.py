@@ -78,7 +78,7 @@ class WaitingFile:
             return
         waits = sorted(
             [*_of_turns(turns, now), *self._of_weights(held, now)],
-            key=lambda one: (one.host, one.until, one.name),
+            key=lambda wait: (wait.host, wait.until, wait.name),
         )
         if waits != self._said or now - self._written >= _STALE_S:
             with suppress(OSError, OutputError):  # the next one may succeed
@@ -107,10 +107,10 @@ class WaitingFile:
 
 
 def _of_turns(turns: Iterable[tuple[str, TurnWait]], now: float) -> Iterable[_Wait]:
-    for host, one in turns:
-        since, until = round(now - one.waited_s), round(now + one.left_s)
-        why = f"{one.place} of {one.groups} in the queue"
-        yield _Wait(host, one.turn.name, "paused", since, until, why)
+    for host, turn_wait in turns:
+        since, until = round(now - turn_wait.waited_s), round(now + turn_wait.left_s)
+        why = f"{turn_wait.place} of {turn_wait.groups} in the queue"
+        yield _Wait(host, turn_wait.turn.name, "paused", since, until, why)
 
 
 def _text(waits: Sequence[_Wait], now: float, contact: str) -> str:
@@ -121,14 +121,14 @@ def _text(waits: Sequence[_Wait], now: float, contact: str) -> str:
     rows = [("# CONTAINER", "HOST", "WAITS", "SINCE", "AT THE LATEST", "WHY")] if waits else []
     rows += [
         (
-            printable(one.name)[:_LONGEST_NAME],
-            printable(one.host)[:_LONGEST_NAME],
-            one.how,
-            _clock_time(one.since),
-            _clock_time(one.until),
-            printable(one.why)[:_LONGEST_WHY],
+            printable(wait.name)[:_LONGEST_NAME],
+            printable(wait.host)[:_LONGEST_NAME],
+            wait.how,
+            _clock_time(wait.since),
+            _clock_time(wait.until),
+            printable(wait.why)[:_LONGEST_WHY],
         )
-        for one in waits
+        for wait in waits
     ]
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     lines += ["  ".join(map(str.ljust, row, widths)).rstrip() for row in rows] or ["# None waits."]

@@ -92,7 +92,7 @@ class FittedTable:
         self.styles: list[str] = []
         self._short_notes = short_notes
         self._is_shown = list(map(bool, columns))
-        parts = [str(one).partition(":") for one in columns if one]
+        parts = [str(column).partition(":") for column in columns if column]
         self.columns = [_Column(header, look or "left") for header, _, look in parts]
         if self.columns[0].look == "left":
             self.columns[0].look = "name"

@@ -84,7 +84,7 @@ def app(command: Callable[[_Request], None], request: type[_Request]) -> typer.T
         command(request(**given))
 
     wrapper.__signature__ = Signature(parameters)  # type: ignore[attr-defined]
-    wrapper.__annotations__ = {one.name: one.annotation for one in parameters}
+    wrapper.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
     tool = typer.Typer(
         add_completion=False,
         rich_markup_mode=None,
@@ -140,10 +140,10 @@ class _GroupedHelp(TyperCommand):
 
     def format_options(self, ctx: Any, formatter: Any) -> None:
         groups: dict[str, list[tuple[str, str]]] = {}
-        for one in self.get_params(ctx):
-            if record := one.get_help_record(ctx):
-                usual = "Arguments" if one.param_type_name == "argument" else "Options"
-                group = getattr(one, "rich_help_panel", None) or usual
+        for param in self.get_params(ctx):
+            if record := param.get_help_record(ctx):
+                usual = "Arguments" if param.param_type_name == "argument" else "Options"
+                group = getattr(param, "rich_help_panel", None) or usual
                 groups.setdefault(group, []).append(record)
         for group in sorted(groups, key=EXPERT.__eq__):
             with formatter.section(group):
@@ -266,4 +266,4 @@ class EngineOptions:
             from dltools.engine.docker.swarm import node_addresses
 
             found = node_addresses(connect(found[0]), found[0])
-        return list({one.url: one for one in reversed(found)}.values())[::-1]
+        return list({address.url: address for address in reversed(found)}.values())[::-1]

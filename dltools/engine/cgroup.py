@@ -56,16 +56,16 @@ class Cgroup:
     @property
     def exists(self) -> bool:
         """Whether the cgroup is still there."""
-        found = self.holder
-        return found is not None and found.path.is_dir()
+        directory = self.holder
+        return directory is not None and directory.path.is_dir()
 
     @property
     def holder(self) -> Directory | None:
         """The directory that tells whether it is there, and its processes; None where none is
         visible."""
         for name in _HOLDERS:
-            if (found := self.directory(name)) is not None:
-                return found
+            if (directory := self.directory(name)) is not None:
+                return directory
         return Directory(self.unified, 2) if self.unified is not None else None
 
     @property
@@ -80,35 +80,35 @@ class Cgroup:
 
     def _numbers(self, file_of: Callable[[int], str]) -> dict[int, None]:
         """Return the numbers in the file that a version has, each once."""
-        found = self.holder
-        if found is None:
+        directory = self.holder
+        if directory is None:
             return {}
-        name = file_of(found.version)
+        name = file_of(directory.version)
         if not self.has_those_below:
-            text = read_text(f"{found.path}/{name}")
+            text = read_text(f"{directory.path}/{name}")
         else:
-            text = "".join(read_text(f"{one}/{name}") for one in with_those_below(found.path))
+            text = "".join(read_text(f"{one}/{name}") for one in with_those_below(directory.path))
         return dict.fromkeys(int(word) for word in text.split() if word.isdigit() and word != "0")
 
     @property
     def parent(self) -> str | None:
         """The path of the cgroup among whose children its CPU weight counts, "/" for the top; None
         where the controller is not visible."""
-        found = self.directory("cpu")
-        if found is None:
+        directory = self.directory("cpu")
+        if directory is None:
             return None
-        *between, top = [found, *self.ancestors("cpu")]
+        *between, top = [directory, *self.ancestors("cpu")]
         return f"/{between[1].path.relative_to(top.path)}" if len(between) > 1 else "/"
 
     def ancestors(self, controller: str) -> Iterator[Directory]:
         """Yield the directories above a controller's, nearest first, the mount's own included."""
-        found = self.directory(controller)
-        if found is None:
+        directory = self.directory(controller)
+        if directory is None:
             return
-        path = found.path
+        path = directory.path
         while (path.parent / _EVERY_CGROUP_HAS).exists():
             path = path.parent
-            yield Directory(path, found.version)
+            yield Directory(path, directory.version)
 
     def usage(self) -> Usage:
         """Read its counters and limits; what cannot be read is None."""
@@ -126,16 +126,16 @@ class Cgroup:
         """Read its counters and limits of CPU."""
         read = self.files.read
         cpu, cpuset, cpuacct = map(self.directory, ("cpu", "cpuset", "cpuacct"))
-        found = cpu.cpu(read) if cpu else CpuUsage()
+        usage = cpu.cpu(read) if cpu else CpuUsage()
         if cpuset:
-            found = found._replace(cpuset=cpuset.cpuset(read))
+            usage = usage._replace(cpuset=cpuset.cpuset(read))
         if cpuacct and cpuacct.version == 1:
             nanos = read_int(f"{cpuacct.path}/cpuacct.usage", read)
-            found = found._replace(seconds=None if nanos is None else nanos / 1e9)
-        if self.has_those_below and found.seconds is None and self.unified is not None:
+            usage = usage._replace(seconds=None if nanos is None else nanos / 1e9)
+        if self.has_those_below and usage.seconds is None and self.unified is not None:
             # Version 2 counts without a controller, also where version 1 has them all.
-            found = found._replace(seconds=Directory(self.unified, 2).cpu(read).seconds)
-        return found
+            usage = usage._replace(seconds=Directory(self.unified, 2).cpu(read).seconds)
+        return usage
 
     def _thread_count(self) -> int | None:
         """Return how many threads there are, counted where the controller pids is elsewhere."""
@@ -305,7 +305,7 @@ def is_alone_in_scope(pid: int, container_id: str, root: Path = ROOT) -> bool:
     found = [line.split(":", 2) for line in read_text(f"{root}/proc/{pid}/cgroup").splitlines()]
     version1 = [fields for fields in found if "cpu" in fields[1].split(",")]
     names = [_own_part(fields[-1], container_id).split("/") for fields in version1 or found]
-    return bool(container_id) and any(_holds(one[-2], container_id) for one in names if one[1:])
+    return bool(container_id) and any(_holds(name[-2], container_id) for name in names if name[1:])
 
 
 def _holds(text: str, container_id: str) -> bool:
@@ -326,7 +326,7 @@ def with_those_below(path: Path | str) -> Iterator[str]:
             if os.stat(folder).st_nlink == _LINKS_OF_A_LEAF:  # noqa: PTH116
                 continue
             with os.scandir(folder) as entries:
-                waiting += [one.path for one in entries if one.is_dir(follow_symlinks=False)]
+                waiting += [entry.path for entry in entries if entry.is_dir(follow_symlinks=False)]
         except OSError:  # it has just gone
             continue
 

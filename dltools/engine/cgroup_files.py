@@ -154,7 +154,7 @@ class Directory(NamedTuple):
         used = read_int(f"{self.path}/{names.used}", read)
         limit = read_int(f"{self.path}/{names.limit}", read)
         stat = "\n" + read(f"{self.path}/memory.stat")
-        inactive, anon, file, shmem = (number_after(f"\n{one} ", stat) for one in names.parts)
+        inactive, anon, file, shmem = (number_after(f"\n{part} ", stat) for part in names.parts)
         return MemoryUsage(
             used=used,
             working_set=None if used is None else max(0, used - (inactive or 0)),

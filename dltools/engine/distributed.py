@@ -111,14 +111,14 @@ def membership(
         if (ray := _ray(variables, command)) is not None:
             return ray
     for variables, command in processes:
-        for found in _claims(variables, command):
-            is_here = _LOOPBACK.fullmatch(found.host) and not shares_network
-            if found.containers == 1 or is_here:
+        for claim in _claims(variables, command):
+            is_here = _LOOPBACK.fullmatch(claim.host) and not shares_network
+            if claim.containers == 1 or is_here:
                 is_alone = True
-            elif not found.job or found.job.endswith(":"):
-                unnamed = unnamed or Membership("", found.containers)
-            elif _NAME.fullmatch(found.job):
-                return found
+            elif not claim.job or claim.job.endswith(":"):
+                unnamed = unnamed or Membership("", claim.containers)
+            elif _NAME.fullmatch(claim.job):
+                return claim
     return None if is_alone else unnamed
 
 
@@ -136,7 +136,7 @@ def _at_start(environ: bytes, command: Sequence[str], is_shared: bool) -> Member
 
 def _claims(given: Mapping[str, str], command: Sequence[str]) -> Iterator[Membership]:
     """Yield what each launcher's variables say."""
-    yield from (found for one in _LAUNCHERS if (found := _worker(one, given)) is not None)
+    yield from (found for launcher in _LAUNCHERS if (found := _worker(launcher, given)) is not None)
     others = _torchrun(given, command), _tensorflow(given), _meeting_elsewhere(given)
     yield from filter(None, others)
 

@@ -25,41 +25,41 @@ FILES = {1: ("freezer.state", "THAWED", "FROZEN"), 2: ("cgroup.freeze", "0", "1"
 """For each version the file, and its texts of a cgroup that goes on and of one that is to stand."""
 
 
-def is_frozen(found: Directory | None) -> bool:
+def is_frozen(directory: Directory | None) -> bool:
     """Tell whether a cgroup is frozen, or is to be. It is given by the directory of its freezer,
     None where it has none."""
-    if found is None:
+    if directory is None:
         return False
-    name, thawed, _ = FILES[found.version]
-    return read_text(found.path / name).strip() not in ("", thawed)
+    name, thawed, _ = FILES[directory.version]
+    return read_text(directory.path / name).strip() not in ("", thawed)
 
 
-def _stands(found: Directory) -> bool:
+def _stands(directory: Directory) -> bool:
     """Tell whether all processes of a cgroup that was frozen stand."""
-    if found.version == 1:
-        return read_text(found.path / FILES[1][0]).strip() == FILES[1][2]
-    return read_flat(found.path / "cgroup.events").get("frozen") == 1
+    if directory.version == 1:
+        return read_text(directory.path / FILES[1][0]).strip() == FILES[1][2]
+    return read_flat(directory.path / "cgroup.events").get("frozen") == 1
 
 
 def freeze(asked: Directory | None) -> None:
     """Freeze a cgroup, and wait until all its processes stand. Raises `RefusedError`, after which
     none stands, and `GoneError`."""
-    found = _written(asked, frozen=True)
+    directory = _written(asked, frozen=True)
 
     def is_done() -> bool:
-        return _stands(found) or not found.path.is_dir()
+        return _stands(directory) or not directory.path.is_dir()
 
     if not comes_true(is_done, _FREEZES_WITHIN_S, _LOOK_S):
-        thaw(found)
+        thaw(directory)
         raise RefusedError("its processes do not freeze: one waits in the kernel")
 
 
-def thaw(found: Directory | None) -> None:
+def thaw(directory: Directory | None) -> None:
     """Let the processes of a cgroup go on. Raises `RefusedError` and `GoneError`."""
-    _written(found, frozen=False)
+    _written(directory, frozen=False)
 
 
-def thaw_if_stuck(engine: Engine, id_: str, found: Directory) -> None:
+def thaw_if_stuck(engine: Engine, id_: str, directory: Directory) -> None:
     """Thaw a container of which its engine says nothing any more, since what it begins there is
     frozen half-way. An engine that answers is not stuck: what the kernel thaws it calls paused all
     the same, and cannot unpause."""
@@ -73,20 +73,20 @@ def thaw_if_stuck(engine: Engine, id_: str, found: Directory) -> None:
     threading.Thread(target=ask, daemon=True).start()
     if not answered.wait(_ANSWERS_WITHIN_S):
         with suppress(GoneError, RefusedError):
-            thaw(found)
+            thaw(directory)
 
 
-def _written(found: Directory | None, *, frozen: bool) -> Directory:
+def _written(directory: Directory | None, *, frozen: bool) -> Directory:
     """Write the file of a freezer, which must be there: another one is not to be made."""
-    if found is None:
+    if directory is None:
         raise RefusedError("it does not run, or its freezer is not visible here")
-    name, *texts = FILES[found.version]
+    name, *texts = FILES[directory.version]
     try:
-        with (found.path / name).open("r+") as file:
+        with (directory.path / name).open("r+") as file:
             file.write(texts[frozen])
     except FileNotFoundError as error:
         raise GoneError("its cgroup is gone") from error
     except OSError as error:
         why = error.strerror or error
-        raise RefusedError(f"{found.path / name} cannot be written: {why}") from error
-    return found
+        raise RefusedError(f"{directory.path / name} cannot be written: {why}") from error
+    return directory

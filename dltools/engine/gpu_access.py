@@ -52,7 +52,9 @@ def access_by_request(raw: Mapping[str, Any]) -> GpuAccess:
     requests: list[Mapping[str, Any]] = config.get("DeviceRequests") or []
     environ = (raw.get("Config") or {}).get("Env") or []
     is_by_runtime = config.get("Runtime") == "nvidia" and asks_for_gpu(environ)
-    if is_by_runtime or any(_is_gpu(one) and one.get("Driver") != "cdi" for one in requests):
+    if is_by_runtime or any(
+        _is_gpu(request) and request.get("Driver") != "cdi" for request in requests
+    ):
         return FRAGILE
     has_device = names_gpu(config.get("Devices"), "PathOnHost")
     return LASTING if requests or has_device else NO_GPU

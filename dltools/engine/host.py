@@ -28,8 +28,8 @@ class SharedCgroups:
 
 def shared_cgroups(containers: Iterable[Cgroup], mounted: list[Mount]) -> SharedCgroups:
     """Return the cgroups that hold some containers; they change only when containers come or go."""
-    found = list(containers)
-    return SharedCgroups(_shared(found, "cpuset", mounted), _shared(found, "cpu", mounted))
+    cgroups = list(containers)
+    return SharedCgroups(_shared(cgroups, "cpuset", mounted), _shared(cgroups, "cpu", mounted))
 
 
 def measure(shared: SharedCgroups, root: Path = ROOT) -> Row:
@@ -75,7 +75,7 @@ def usable_cpu_list(shared: SharedCgroups) -> str | None:
 
 def _shared(containers: list[Cgroup], controller: str, mounted: list[Mount]) -> list[Directory]:
     """Return the cgroups that hold all the containers, the innermost first."""
-    chains = [list(one.ancestors(controller)) for one in containers]
+    chains = [list(container.ancestors(controller)) for container in containers]
     if not chains:
         tops = [m for m in mounted if controller in m.controllers] or [
             m for m in mounted if not m.controllers

@@ -59,12 +59,12 @@ class Capabilities:
     why: str = ""
     """Why it cannot do more, and what would let it, in a sentence; "" where nothing would."""
 
-    def missing(self, one: Container | None = None) -> list[str]:
+    def missing(self, container: Container | None = None) -> list[str]:
         """Return what cannot be done with one container, or any: limits as plans name them, pause,
         move."""
-        limits = self.limits - (one.refuses.limits.keys() if one else set())
+        limits = self.limits - (container.refuses.limits.keys() if container else set())
         missing = [written_name(name) for name in CPU_LIMITS if name not in limits]
-        missing += ["pause"] if (one and one.refuses.pause) or not self.pauses else []
+        missing += ["pause"] if (container and container.refuses.pause) or not self.pauses else []
         return missing if self.creates else [*missing, "move"]
 
 
@@ -232,8 +232,8 @@ class Container:
     def mount_of(self, path: str) -> Mount | None:
         """Return the mount that a path inside the container is on, None if it is on none."""
         inside = PurePosixPath(path)
-        found = [one for one in self.mounts if inside.is_relative_to(one.destination)]
-        return max(found, key=lambda one: len(one.destination), default=None)
+        mounts = [mount for mount in self.mounts if inside.is_relative_to(mount.destination)]
+        return max(mounts, key=lambda mount: len(mount.destination), default=None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -258,8 +258,8 @@ class LocatedContainer:
     @property
     def cgroup_version(self) -> int:
         """The cgroup version that holds the CPU limits, 1 if the cgroup is not visible."""
-        found = self.controller("cpu")
-        return found.version if found else 1
+        directory = self.controller("cpu")
+        return directory.version if directory else 1
 
 
 class Listed(NamedTuple):

@@ -75,7 +75,7 @@ class Entry(EngineRecord):
         """Return the entry with newer settings of ours besides. Older ones stay for a while: the
         engine may yet carry out what a run asked for that was killed since."""
         last = self.ours[-1] if self.ours else {}
-        ours = (*self.ours, *(Limits(**{**last, **one}) for one in newer))
+        ours = (*self.ours, *(Limits(**{**last, **limits}) for limits in newer))
         return replace(self, ours=ours[-_MOST_OURS:])
 
     def with_state_of(self, newer: Entry) -> Entry:
@@ -116,10 +116,10 @@ class Journal(Records[Entry]):
         """Add settings that are about to be made to the entry of a container, and tell whether it
         has one. Raises `DataError` and `OutputError`."""
         with self._lock:
-            known = self.find(container_id)
-            if known is not None:
-                self.write(known.with_ours([settings]))
-        return known is not None
+            entry = self.find(container_id)
+            if entry is not None:
+                self.write(entry.with_ours([settings]))
+        return entry is not None
 
     def remove(self, record: Entry) -> None:
         """Remove an entry, if it is there."""

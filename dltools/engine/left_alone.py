@@ -39,26 +39,28 @@ class LeftAloneRecords(Records[LeftAlone]):
 
     def why(self, engine: Engine, container: Container) -> str | None:
         """Return why a container is left alone, None if it is not."""
-        found = self.find(container.id)
-        holds = found is not None and found.engine == engine.id and found.holds_for(container)
-        return found.why if found and holds else None
+        record = self.find(container.id)
+        holds = record is not None and record.engine == engine.id and record.holds_for(container)
+        return record.why if record and holds else None
 
     def forget_gone(self, engine: Engine) -> None:
         """Remove the records of an engine's containers that are gone, or run anew."""
-        for one in self.readable():
+        for record in self.readable():
             try:
-                holds = one.engine != engine.id or one.holds_for(engine.inspect(one.container_id))
+                holds = record.engine != engine.id or record.holds_for(
+                    engine.inspect(record.container_id)
+                )
             except GoneError:
                 holds = False
             if not holds:
-                self.remove(one)
+                self.remove(record)
 
 
 def read_left_alone(directories: Iterable[Path], engine: Engine) -> dict[str, LeftAlone]:
     """Return the records of an engine's containers in state directories, by id."""
     return {
-        one.container_id: one
+        record.container_id: record
         for directory in directories
-        for one in LeftAloneRecords(directory / FOLDER).readable()
-        if one.engine == engine.id
+        for record in LeftAloneRecords(directory / FOLDER).readable()
+        if record.engine == engine.id
     }

@@ -103,7 +103,7 @@ def own_records(engine: Engine, records: Iterable[R]) -> list[R]:
     """Return the records of an engine's containers: those with its ID, unless they are of another
     host. A host that was renamed keeps its containers. Raises as the engine does.
     """
-    own = (one for one in records if one.engine == engine.id)
+    own = (record for record in records if record.engine == engine.id)
     return [
         one for one in own if one.host == engine.host or has_container(engine, one.container_id)
     ]

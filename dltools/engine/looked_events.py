@@ -24,7 +24,7 @@ Look = Mapping[str, Container]
 
 def look(engine: Engine, known: Look) -> Look:
     """Return all containers. One that is as it was `known` is not asked for again."""
-    states = {one.id: one.state for one in engine.containers()}
+    states = {container.id: container.state for container in engine.containers()}
     found = {}
     for id_ in engine.ids() | states.keys():
         before, state = known.get(id_), states.get(id_)
@@ -37,9 +37,9 @@ def look(engine: Engine, known: Look) -> Look:
 
 def changes(before: Look, now: Look) -> list[Event]:
     """Return what has happened between two looks, in order of time."""
-    found = [event for id_, one in now.items() for event in _events(one, before.get(id_))]
+    events = [event for id_, one in now.items() for event in _events(one, before.get(id_))]
     gone = [event for id_, one in before.items() if id_ not in now for event in _removal(one)]
-    return sorted(found, key=lambda event: event.time) + gone
+    return sorted(events, key=lambda event: event.time) + gone
 
 
 def _events(now: Container, before: Container | None) -> Iterator[Event]:
@@ -64,11 +64,13 @@ def _removal(before: Container) -> Iterator[Event]:
     yield _event(before, "remove")
 
 
-def _event(one: Container, action: str, at: datetime | None = None) -> Event:
+def _event(container: Container, action: str, at: datetime | None = None) -> Event:
     """Return an event, whose time is known or is now."""
     nanos = round(at.timestamp() * 1e9) if at else None
-    code = one.ended.exit_code if action == "exit" else None
-    return Event(one.id, one.name, action, at or datetime.now(UTC), nanos, code, one.labels)
+    code = container.ended.exit_code if action == "exit" else None
+    return Event(
+        container.id, container.name, action, at or datetime.now(UTC), nanos, code, container.labels
+    )
 
 
 def past(engine: Engine, since: float, until: float = float("inf")) -> list[Event]:
@@ -78,7 +80,7 @@ def past(engine: Engine, since: float, until: float = float("inf")) -> list[Even
 
 
 def _between(now: Look, since: float, until: float = float("inf")) -> list[Event]:
-    return [one for one in changes({}, now) if since <= one.time.timestamp() <= until]
+    return [change for change in changes({}, now) if since <= change.time.timestamp() <= until]
 
 
 def watch(engine: Engine, since: float) -> Iterator[Event]:

@@ -50,9 +50,9 @@ def host_address(text: str) -> Address:
     """Return the address that --host gives. Raises `ConfigError`."""
     if not text:
         raise ConfigError("--host is empty; write unix:///PATH, tcp://HOST:PORT or ssh://HOST")
-    found = Address(text, "--host", name=text)
-    _member(found).check(found)
-    return found
+    address = Address(text, "--host", name=text)
+    _member(address).check(address)
+    return address
 
 
 def open_engine(

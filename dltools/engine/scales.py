@@ -77,8 +77,8 @@ def default_shares(cgroup_version: str, runc: str) -> int:
     those of runc's first formula."""
     if cgroup_version != "2":
         return int(DEFAULT_CPU_WEIGHT)
-    found = re.match(r"v?(\d+)\.(\d+)\.(\d+)", runc)
-    is_quadratic = found is not None and tuple(map(int, found.groups())) >= _QUADRATIC_SINCE
+    match = re.match(r"v?(\d+)\.(\d+)\.(\d+)", runc)
+    is_quadratic = match is not None and tuple(map(int, match.groups())) >= _QUADRATIC_SINCE
     return (_quadratic_shares if is_quadratic else _linear_shares)(_V2_DEFAULT)
 
 

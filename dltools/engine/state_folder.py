@@ -41,17 +41,19 @@ def state_directory(asked: Path | None = None) -> Path:
     base = os.environ.get("XDG_STATE_HOME") or ""
     if Path(base).is_absolute():
         return Path(base) / "dltools"
-    found = SYSTEM if os.geteuid() == 0 else _in_home()
-    if found is None:
+    path = SYSTEM if os.geteuid() == 0 else _in_home()
+    if path is None:
         raise ConfigError("no home directory is known; set HOME, or name a --state-dir")
-    return found
+    return path
 
 
 def state_directories(asked: Path | None = None) -> list[Path]:
     """Return every directory where state of this machine may be, the one in use first."""
     with suppress(ConfigError):
         asked = state_directory(asked)
-    return [one for one in dict.fromkeys((asked, SYSTEM, _in_home())) if one is not None]
+    return [
+        fromkey for fromkey in dict.fromkeys((asked, SYSTEM, _in_home())) if fromkey is not None
+    ]
 
 
 def _in_home() -> Path | None:

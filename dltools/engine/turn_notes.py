@@ -40,8 +40,8 @@ class TurnNote(EngineRecord):
         if not self.paused_at or not engine.is_local:
             return self.paused_at is not None
         since = engine.past_events(self.paused_at, time.time())
-        pauses = [one for one in since if one.container_id == self.container_id]
-        return [one.action for one in pauses].count("pause") <= 1
+        pauses = [event for event in since if event.container_id == self.container_id]
+        return [pause.action for pause in pauses].count("pause") <= 1
 
 
 class TurnNotes(Records[TurnNote]):

@@ -112,8 +112,17 @@ class Layout:
     def is_reordered(self, other: Layout) -> bool:
         """Tell whether another layout has the same containers, if in another order."""
         mine, others = (
-            set(zip(one.ids, one.started, one.labels, one.roles, one.names, strict=True))
-            for one in (self, other)
+            set(
+                zip(
+                    layout.ids,
+                    layout.started,
+                    layout.labels,
+                    layout.roles,
+                    layout.names,
+                    strict=True,
+                )
+            )
+            for layout in (self, other)
         )
         return mine == others
 

@@ -204,8 +204,8 @@ def by_evidence(signs: Signs, reports: Reports = NO_REPORTS) -> Judgement:
     runtimes = ", ".join(signs.runtimes)
     device = signs.device and f"uses a {signs.device}"
     runtime = f"{runtimes} in its processes" if runtimes else device
-    if found := by_reports(reports, has_runtime=bool(runtime)):
-        return found
+    if judgement := by_reports(reports, has_runtime=bool(runtime)):
+        return judgement
     if signs.program:
         return Judgement(Role.INTERACTIVE, signs.program)
     if signs.ports:

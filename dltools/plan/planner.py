@@ -111,20 +111,22 @@ class Planner:
         self._last_run: int | None = None
         self._pending = arrow_schema().empty_table().select(list(SAMPLE_COLUMNS))
         if saved:
-            found = state.load(saved, policy.name)
-            self._newest = self._last_run = found.newest
-            self._pending = found.pending_rows().select(list(SAMPLE_COLUMNS))
-            self._rounds.memory = found.memory
-            for name, one in found.hosts.items():
-                one.requirements = self._rounds.requirements
-                one.history.has_servers = one.requirements.servers
-                self._hosts[name] = one
+            saved_state = state.load(saved, policy.name)
+            self._newest = self._last_run = saved_state.newest
+            self._pending = saved_state.pending_rows().select(list(SAMPLE_COLUMNS))
+            self._rounds.memory = saved_state.memory
+            for name, recorded_host in saved_state.hosts.items():
+                recorded_host.requirements = self._rounds.requirements
+                recorded_host.history.has_servers = recorded_host.requirements.servers
+                self._hosts[name] = recorded_host
                 if jobs := frozenset(
-                    c.membership.job for c in one.history.containers.values() if c.membership.job
+                    c.membership.job
+                    for c in recorded_host.history.containers.values()
+                    if c.membership.job
                 ):
                     self._jobs[name] = jobs
-                for key, _, text in one.layout.containers():
-                    self._introduce(one.history.containers[key], text)
+                for key, _, text in recorded_host.layout.containers():
+                    self._introduce(recorded_host.history.containers[key], text)
             self._spread_jobs()
 
     def add(self, table: pa.Table, *, all_complete: bool = False) -> None:
@@ -217,10 +219,12 @@ class Planner:
         is_lasting = is_single and self._lease_s() is None
         found = self._decided(pending=pending, is_lasting=is_lasting)
         lines = list(filter(None, [decisions.gain(found.hosts)]))
-        for name, one in found.realised.items():
-            if one.settings:
+        for name, realisation in found.realised.items():
+            if realisation.settings:
                 host = f"{name}: " if len(found.realised) > 1 else ""
-                lines.append(f"{host}{one.mode.value}, {one.why}; {one.note}")
+                lines.append(
+                    f"{host}{realisation.mode.value}, {realisation.why}; {realisation.note}"
+                )
         lines += advice(found.hosts, found.decisions)
         return Explanation(found.decisions, lines, found.nothing)
 

@@ -88,7 +88,11 @@ def search_due(candidates: Iterable[Searchable], budget_s: float) -> None:
     more, and others for `budget_s` seconds. Of these, new containers come first, then those whose
     last search is oldest."""
     now = time.monotonic()
-    due = [one for one in candidates if one.watch.is_due(now, one.threads, is_known=one.is_known)]
+    due = [
+        candidate
+        for candidate in candidates
+        if candidate.watch.is_due(now, candidate.threads, is_known=candidate.is_known)
+    ]
 
     def place(one: Searchable) -> tuple[bool, bool, float]:
         begun = one.watch.begun
@@ -122,14 +126,14 @@ class RoleWatch:
     def note(self, points: Iterable[Point], labels: Mapping[str, str]) -> None:
         """Note what it reports. An expression that finds a metric is as good as a step: somebody
         has said what to look for."""
-        known = self.reports
-        metrics, is_counted = set(known.metrics), known.is_counted
+        reports = self.reports
+        metrics, is_counted = set(reports.metrics), reports.is_counted
         for point in points:
             metrics.add(point.metric)
             is_counted = is_counted or not (
                 point.step is None and point.epoch is None and point.source != Pattern.name
             )
-        if metrics and (len(metrics), is_counted) != (len(known.metrics), known.is_counted):
+        if metrics and (len(metrics), is_counted) != (len(reports.metrics), reports.is_counted):
             self.reports = Reports(frozenset(metrics), is_counted, labels)
 
     def look(

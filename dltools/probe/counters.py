@@ -70,10 +70,11 @@ class Counters:
         host_row = self._row_of_host_elsewhere() if elsewhere else self._host_row(inventory)
         self._threads_wait = not elsewhere and threads_wait(self._engine.cpus)
         by_name = sorted(inventory.running.values(), key=lambda watched: watched.container.name)
-        used = self._usage_elsewhere([one for one in by_name if one.cgroup is None])
+        used = self._usage_elsewhere([watched for watched in by_name if watched.cgroup is None])
         on_device = {row.get("container_id"): row["kind"].upper() for row in gpus}
         found = [
-            (one, self._container_row(one, host_row, used.get(one.container.id))) for one in by_name
+            (watched, self._container_row(watched, host_row, used.get(watched.container.id)))
+            for watched in by_name
         ]
         budget_s = SEARCH_PART * (time.perf_counter() - begun)
         _search_processes(found, budget_s if inventory.is_followed else math.inf)
@@ -138,7 +139,7 @@ class Counters:
         container, gaps = watched.container, watched.gaps
         row = container_row(container, watched.cgroup, gaps, host_row, used)
         row |= user_columns(container, self._user_from)
-        if (one := self._left_alone.get(container.id)) and one.holds_for(container):
+        if (record := self._left_alone.get(container.id)) and record.holds_for(container):
             row["labels"] = json.dumps(
                 {**container.dltools_labels, PROTECT: "true"}, sort_keys=True
             )
@@ -154,22 +155,22 @@ class Counters:
     def _columns_of_processes(self, watched: Watched, row: Row, device: str) -> Row:
         """Return the columns about the container's role, OpenMP runtime and OpenMP settings; a gap
         if it has several threads and its processes cannot be read."""
-        found = watched.processes.found if watched.cgroup is not None else None
+        processes = watched.processes.found if watched.cgroup is not None else None
         columns: Row = {}
-        if found is not None:
-            columns["openmp_runtime"] = found.openmp.runtime
-            columns["openmp_settings"] = found.openmp.settings
-            columns["thread_pools"] = "+".join(found.thread_pools) or None
-            if not found.is_readable and (row["thread_count"] or 0) > 1:
+        if processes is not None:
+            columns["openmp_runtime"] = processes.openmp.runtime
+            columns["openmp_settings"] = processes.openmp.settings
+            columns["thread_pools"] = "+".join(processes.thread_pools) or None
+            if not processes.is_readable and (row["thread_count"] or 0) > 1:
                 columns["gap"] = "; ".join(filter(None, (row["gap"], _UNREADABLE)))
-        judged = watched.role.look(watched.container, self._roles, found, device)
+        judged = watched.role.look(watched.container, self._roles, processes, device)
         return columns | {"role": str(judged.role), "role_reason": judged.reason}
 
 
 def _places(running: Iterable[Watched]) -> dict[str, str]:
     """Return by cgroup path the ids of the containers whose paths do not contain their ids."""
-    found = (one.container for one in running if one.container.cgroup_path)
-    return {one.cgroup_path: one.id for one in found}
+    containers = (watched.container for watched in running if watched.container.cgroup_path)
+    return {container.cgroup_path: container.id for container in containers}
 
 
 def _search_processes(rows: Sequence[tuple[Watched, Row]], budget_s: float) -> None:

@@ -43,11 +43,11 @@ class SourceSet:
     def start(self, target: Target) -> None:
         """Make the sources of a container that has started. Those of an earlier start continue."""
         for number, make in enumerate(SOURCES):
-            known = self._sources[number]
-            if known is None:
+            progress_source = self._sources[number]
+            if progress_source is None:
                 self._sources[number] = make(target)
             else:
-                known.restart(target)
+                progress_source.restart(target)
 
     @property
     def all(self) -> list[ProgressSource]:
@@ -178,7 +178,9 @@ class Inventory:
         started = set(news.started)
         labels, names = self._filters.get("label", ()), self._filters.get("name", ())
         try:
-            listed = {one.id: one for one in self._engine.containers(labels, names)}
+            listed = {
+                container.id: container for container in self._engine.containers(labels, names)
+            }
         except RefusedError as error:
             news.is_stale = True
             raise UnavailableError(f"the engine lists no containers: {error}") from error

@@ -122,11 +122,11 @@ class LogSource(ProgressSource):
         if is_first or self._reader.is_connected:
             self.gap = self._extractor_gap
         if is_first:
-            found = self._read_all(now, since)
+            points = self._read_all(now, since)
         elif self._has_restarted:
-            found = self.stop()
+            points = self.stop()
         else:
-            found = self._read_new(now)
+            points = self._read_new(now)
         self._read_at = now
         if is_first or self._has_restarted:
             self._has_restarted = False
@@ -134,7 +134,7 @@ class LogSource(ProgressSource):
         else:
             self._cost_s = time.thread_time() - begun
             DUTY.note(self._cost_s)
-        return found
+        return points
 
     def stop(self) -> list[TimedPoint]:
         """Wait a moment for the rest of the log, and return its points."""
@@ -163,7 +163,7 @@ class LogSource(ProgressSource):
 
     def _read_new(self, now: float) -> list[TimedPoint]:
         entries = self._reader.read_new()
-        found = self._points(entries, now - self._read_at)
+        points = self._points(entries, now - self._read_at)
         if self._reader.fault:
             self._complain(self._reader.fault)
         if self._reader.is_behind:
@@ -175,7 +175,7 @@ class LogSource(ProgressSource):
         elif self._again.is_due(now, has_come=bool(entries), has_ended=self._reader.has_ended):
             self._reader.close()
             self.reconnect()
-        return found
+        return points
 
     def _read_all(self, now: float, since: float) -> list[TimedPoint]:
         begun = time.monotonic()
@@ -188,14 +188,14 @@ class LogSource(ProgressSource):
             self._rests_until = now + _REST * (time.monotonic() - begun)
         if self._reader.is_cut:
             self._complain(f"more than {format_bytes(MOST_BYTES)}: see --since")
-        found = self._points(entries, time.time() - since)
+        points = self._points(entries, time.time() - since)
         if not self._is_followed:
             for stamp, point in self._points_of.likely():
-                found += _timed(stamp, point, self._complain)
-        return found
+                points += _timed(stamp, point, self._complain)
+        return points
 
     def _points(self, entries: Sequence[bytes], seconds: float) -> list[TimedPoint]:
-        found: list[TimedPoint] = []
+        points: list[TimedPoint] = []
         chosen = [
             (stamp if counts else b"", text)
             for entry, counts in self._thinner.chosen(entries, seconds)
@@ -211,8 +211,8 @@ class LogSource(ProgressSource):
                 break
             self._stamp = stamp
             for of, point in self._points_of.tagged(text):
-                found += _timed(of, point, self._complain)
-        return found
+                points += _timed(of, point, self._complain)
+        return points
 
     @contextmanager
     def _faults_told(self) -> Iterator[None]:

@@ -176,53 +176,53 @@ class Notices:
                 key = _key(row)
                 self._see(key, row, devices.get(key, ()), before.get(row["host"]))
                 present.append(key)
-        found: list[Notice] = []
+        notices: list[Notice] = []
         for row in points:
-            found += self._point(row)
+            notices += self._point(row)
         for row in rows:
             if row["kind"] == "event":
-                found += self._event(row)
+                notices += self._event(row)
         for key in present:
-            found += self._states(key)
+            notices += self._states(key)
         self._forget(present, {row["host"] for row in rows if row["kind"] == "node"})
-        return found
+        return notices
 
     def _see(
         self, key: tuple[str, str], row: Row, devices: Sequence[Row], node_before: Row | None
     ) -> None:
-        known = self._watched.get(key)
-        if known is None or known.row.get("started_at") != row.get("started_at"):
+        watched = self._watched.get(key)
+        if watched is None or watched.row.get("started_at") != row.get("started_at"):
             labels = parse_labels(row.get("labels"))
             new = _Watched(row=row, labels=labels, devices=devices, targets=parse(labels))
             self._watched[key] = new
             return
         node = self._nodes.get(row["host"])
-        has_lost = bool(known.devices) and not devices
-        is_stood = not has_lost and is_still(known.row, row, devices, node_before, node)
+        has_lost = bool(watched.devices) and not devices
+        is_stood = not has_lost and is_still(watched.row, row, devices, node_before, node)
         is_paused = row.get("state") == "paused" and row.get("turn_seconds") is None
-        is_held = known.is_job and is_held_back(known.row, row)
-        then = known.row["time"]
-        known.still_since = (known.still_since or then) if is_stood else None
-        known.paused_since = (known.paused_since or row["time"]) if is_paused else None
-        known.waits_since = (known.waits_since or then) if is_held else None
-        known.take(row)
-        known.devices, known.absent = devices, 0
+        is_held = watched.is_job and is_held_back(watched.row, row)
+        then = watched.row["time"]
+        watched.still_since = (watched.still_since or then) if is_stood else None
+        watched.paused_since = (watched.paused_since or row["time"]) if is_paused else None
+        watched.waits_since = (watched.waits_since or then) if is_held else None
+        watched.take(row)
+        watched.devices, watched.absent = devices, 0
 
     def _forget(self, present: Sequence[tuple[str, str]], hosts: Iterable[str]) -> None:
         """Forget containers that are gone from the sampled hosts, some samples later, because the
         event of their exit may come late."""
         for key in [key for key in self._watched if key[0] in hosts]:
-            known = self._watched[key]
-            known.absent = 0 if key in present else known.absent + 1
-            if known.absent > _ABSENT:
+            watched = self._watched[key]
+            watched.absent = 0 if key in present else watched.absent + 1
+            if watched.absent > _ABSENT:
                 del self._watched[key]
 
     def _point(self, row: Row) -> Iterable[Notice]:
-        known = self._watched.get(_key(row))
-        if known is None:
+        watched = self._watched.get(_key(row))
+        if watched is None:
             return
-        known.add_point(row)
-        targets, value = known.targets, row["value"]
+        watched.add_point(row)
+        targets, value = watched.targets, row["value"]
         if row["metric"] == targets.metric:
             for tier, target in (("first", targets.first), ("final", targets.final)):
                 if target is not None and targets.meets(value, target):
@@ -231,52 +231,52 @@ class Notices:
                     details = {"metric": row["metric"], "value": value, "target": target}
                     details["tier"] = tier
                     at = row["time"]
-                    yield from self._tell(Event.TARGET_MET, known, message, details, at, tier)
+                    yield from self._tell(Event.TARGET_MET, watched, message, details, at, tier)
 
     def _event(self, row: Row) -> Iterable[Notice]:
         key = _key(row)
-        known = self._watched.get(key)
-        if known is None:
+        watched = self._watched.get(key)
+        if watched is None:
             return
         time = row["time"]
         if row["event"] == "oom":
-            known.is_killed = True
+            watched.is_killed = True
             message = "the kernel has killed a process of it: out of memory"
-            yield from self._tell(Event.OUT_OF_MEMORY, known, message, {}, time)
+            yield from self._tell(Event.OUT_OF_MEMORY, watched, message, {}, time)
         elif row["event"] == "unhealthy":
-            while_ = " while it is paused" if known.row.get("state") == "paused" else ""
+            while_ = " while it is paused" if watched.row.get("state") == "paused" else ""
             message = f"unhealthy: its health check has failed{while_}"
-            yield from self._tell(Event.UNHEALTHY, known, message, {}, time)
+            yield from self._tell(Event.UNHEALTHY, watched, message, {}, time)
         elif row["event"] == "exit":
-            code, is_killed = row.get("exit_code"), known.is_killed
-            known.is_killed, known.still_since = False, None
-            if not known.is_job or (is_killed and code == _KILLED):
+            code, is_killed = row.get("exit_code"), watched.is_killed
+            watched.is_killed, watched.still_since = False, None
+            if not watched.is_job or (is_killed and code == _KILLED):
                 return
-            ran = _ran(known.row.get("started_at"), time)
+            ran = _ran(watched.row.get("started_at"), time)
             signal = f" ({_SIGNALS[code]})" if code in _SIGNALS else ""
-            is_stopped = code in _STOPPED and known.row.get("role") == Role.SERVER
+            is_stopped = code in _STOPPED and watched.row.get("role") == Role.SERVER
             what = Event.FINISHED if code == 0 or is_stopped else Event.FAILED
             message = f"{'stopped' if is_stopped else what}{ran}"
             message += f": exit code {code}{signal}" if code else ""
             if code is not None:
-                yield from self._tell(what, known, message, {"exit_code": code}, time)
+                yield from self._tell(what, watched, message, {"exit_code": code}, time)
 
     def _states(self, key: tuple[str, str]) -> Iterable[Notice]:
-        known = self._watched[key]
+        watched = self._watched[key]
         for event, judge in _STATES.items():
-            if (found := judge(known)) is not None:
-                yield from self._tell(event, known, *found, known.row["time"])
+            if (found := judge(watched)) is not None:
+                yield from self._tell(event, watched, *found, watched.row["time"])
 
     def _tell(
         self,
         event: Event,
-        known: _Watched,
+        watched: _Watched,
         message: str,
         details: Mapping[str, Any],
         time: datetime,
         which: str = "",
     ) -> Iterable[Notice]:
-        key = _key(known.row)
+        key = _key(watched.row)
         told = self._told.setdefault(key, set())
         self._told.move_to_end(key)
         while len(self._told) > _REMEMBERED:
@@ -284,33 +284,33 @@ class Notices:
         if event + which in told:
             return
         told.add(event + which)
-        name = known.row.get("container_name") or key[1][:12]
-        yield Notice(event, time, known.row, printable(f"{name}: {message}"), details)
+        name = watched.row.get("container_name") or key[1][:12]
+        yield Notice(event, time, watched.row, printable(f"{name}: {message}"), details)
 
 
-def _diverged(known: _Watched) -> _Found | None:
-    metric = known.lost_metric() if known.row.get("role") == Role.TRAINING else None
+def _diverged(watched: _Watched) -> _Found | None:
+    metric = watched.lost_metric() if watched.row.get("role") == Role.TRAINING else None
     if metric is None:
         return None
-    value = known.values[metric].last
+    value = watched.values[metric].last
     message = f"diverged: {metric} is {value:g} in its newest {_LOST} reports"
     return message, {"metric": metric, "value": value}
 
 
-def _stalled(known: _Watched) -> _Found | None:
-    still_s, silent_s = known.seconds(known.still_since), known.seconds(known.reported)
-    is_silent = silent_s >= max(SILENT_S, _SILENCES * known.longest_s)
-    is_known = known.row.get("role") == Role.TRAINING and known.reports >= _REPORTS
+def _stalled(watched: _Watched) -> _Found | None:
+    still_s, silent_s = watched.seconds(watched.still_since), watched.seconds(watched.reported)
+    is_silent = silent_s >= max(SILENT_S, _SILENCES * watched.longest_s)
+    is_known = watched.row.get("role") == Role.TRAINING and watched.reports >= _REPORTS
     if not is_known or not is_silent or still_s < STILL_S:
         return None
     message = f"stalled: no report for {_span(silent_s)}, and nothing of it moves"
     return message, {"silent_seconds": silent_s, "still_seconds": still_s}
 
 
-def _gpu_idle(known: _Watched) -> _Found | None:
-    still_s = known.seconds(known.still_since)
-    held = [gpu for gpu in known.devices if (gpu.get("gpu_memory_used_bytes") or 0) > 0]
-    if not held or known.row.get("role") == Role.SERVER or still_s < GPU_IDLE_S:
+def _gpu_idle(watched: _Watched) -> _Found | None:
+    still_s = watched.seconds(watched.still_since)
+    held = [gpu for gpu in watched.devices if (gpu.get("gpu_memory_used_bytes") or 0) > 0]
+    if not held or watched.row.get("role") == Role.SERVER or still_s < GPU_IDLE_S:
         return None
     size = sum(gpu["gpu_memory_used_bytes"] for gpu in held)
     message = f"holds {size / 2**30:.3g} GiB of GPU memory, idle for {_span(still_s)}"
@@ -321,19 +321,19 @@ def _gpu_idle(known: _Watched) -> _Found | None:
     }
 
 
-def _paused(known: _Watched) -> _Found | None:
-    paused_s = known.seconds(known.paused_since)
+def _paused(watched: _Watched) -> _Found | None:
+    paused_s = watched.seconds(watched.paused_since)
     if paused_s < PAUSED_S:
         return None
     message = f"paused for {_span(paused_s)}, and takes no turns: whoever paused it must unpause it"
     return message, {"paused_seconds": paused_s}
 
 
-def _waiting(known: _Watched) -> _Found | None:
-    waits_s = known.seconds(known.waits_since)
+def _waiting(watched: _Watched) -> _Found | None:
+    waits_s = watched.seconds(watched.waits_since)
     if waits_s < WAITS_S:
         return None
-    weight, is_paused = known.row.get("cpu_weight"), known.row.get("state") == "paused"
+    weight, is_paused = watched.row.get("cpu_weight"), watched.row.get("state") == "paused"
     how = ", paused until its turn" if is_paused else f" at weight {weight:g}"
     message = f"has waited for {_span(waits_s)}{how}: others go first"
     return message, {"waiting_seconds": waits_s}

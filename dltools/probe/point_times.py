@@ -72,7 +72,7 @@ class PointTimes:
         if not points:
             return None
         elapsed = next((p.elapsed_s for p in points if p.elapsed_s is not None), None)
-        found = PointTime(self._start)
+        time_ = PointTime(self._start)
         try:
             at = stamp or self._implied(elapsed)
             self._is_elapsed = elapsed is not None
@@ -80,12 +80,12 @@ class PointTimes:
                 at = self._newest
             self._is_new = False
             if at is None:
-                self._wait(found)
+                self._wait(time_)
             else:
-                self._settle_at(found, at)
+                self._settle_at(time_, at)
         except (OverflowError, ValueError):  # a time elapsed of centuries, or none
-            self._wait(found)
-        return found
+            self._wait(time_)
+        return time_
 
     def pause(self) -> None:
         """Set the waiting times of a log without any stamp, so that its rows can be printed while
@@ -138,15 +138,15 @@ class PointTimes:
         moment = self._start + timedelta(seconds=elapsed)
         return moment if self._newest is None else max(moment, self._newest)
 
-    def _settle_at(self, found: PointTime, stamp: datetime) -> None:
+    def _settle_at(self, time_: PointTime, stamp: datetime) -> None:
         at = stamp + self._ahead
         if self._last is not None and at < self._last:
             if self._last - at > _LATE:
                 self._ahead += self._last - at
-                found.gap = _BACK
+                time_.gap = _BACK
             at = self._last
         self._spread(at)
-        self._settle(found, at)
+        self._settle(time_, at)
 
     def _spread(self, until: datetime) -> None:
         """Set the times of the lines before one that has a time."""
@@ -157,29 +157,29 @@ class PointTimes:
         if since is None:
             since = max(until - _APART * (len(waiting) + 1), datetime.min.replace(tzinfo=UTC))
         each = (until - since) / (len(waiting) + 1)
-        for number, found in enumerate(waiting, 1):
-            found.gap = _BETWEEN
-            self._settle(found, since + each * number)
+        for number, time_ in enumerate(waiting, 1):
+            time_.gap = _BETWEEN
+            self._settle(time_, since + each * number)
 
-    def _settle(self, found: PointTime, at: datetime) -> None:
-        found.time = self._last = at
+    def _settle(self, time_: PointTime, at: datetime) -> None:
+        time_.time = self._last = at
         if self._is_assumed and (self._has_stamps or self._is_elapsed):
-            self._guessed.append(found)
+            self._guessed.append(time_)
             if len(self._guessed) > _MOST_WAITING:
                 self._know_year(timedelta())
         else:
-            found.is_known = True
+            time_.is_known = True
 
-    def _wait(self, found: PointTime) -> None:
-        self._undated.append(found)
+    def _wait(self, time_: PointTime) -> None:
+        self._undated.append(time_)
         if len(self._undated) >= (_MOST_WAITING if self._has_stamps else _MOST_AT_FIRST):
             self._give_up()
 
     def _give_up(self) -> None:
         """Set the times of the lines without a stamp a second apart."""
         waiting, self._undated = self._undated, []
-        for found in waiting:
-            found.gap = _UNKNOWN
+        for time_ in waiting:
+            time_.gap = _UNKNOWN
             if self._last is None:
                 at = self._start
             else:
@@ -187,7 +187,7 @@ class PointTimes:
                     at = self._last + _APART
                 except OverflowError:
                     at = self._last
-            self._settle(found, at)
+            self._settle(time_, at)
 
 
 def _shift(before: datetime | None, stamp: datetime, has_month: bool) -> timedelta:

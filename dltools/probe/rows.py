@@ -198,9 +198,9 @@ def add_job_columns(rows: Sequence[tuple[Watched, Row]]) -> None:
 def _membership(watched: Watched) -> Membership | None:
     """Return the job that its processes show, or, if these are not visible, the job that its
     environment at the start shows."""
-    container, found = watched.container, watched.processes.found
-    if watched.cgroup is not None and (found.membership or found.is_readable):
-        return found.membership
+    container, processes = watched.container, watched.processes.found
+    if watched.cgroup is not None and (processes.membership or processes.is_readable):
+        return processes.membership
     return membership_at_start(container)
 
 
@@ -265,11 +265,11 @@ class OwnerColumns:
         quota, weight = present.get("cpus"), present.get("weight")
         if weight is None or quota is None:
             return None
-        found = watched.cgroup.directory("cpu") if watched.cgroup else None
+        directory = watched.cgroup.directory("cpu") if watched.cgroup else None
         asked = asked_weight(
             watched.container.recorded.get("weight"),
             weight,
-            is_v2=found is not None and found.version == 2,
+            is_v2=directory is not None and directory.version == 2,
         )
         is_bounded = cpus is None or quota < cpus
         return {
@@ -286,4 +286,4 @@ class OwnerColumns:
         if cpuset in (None, usable_list) or len(parse_cpus(cpuset or "")) >= self._cpus:
             return None
         above = watched.cgroup.ancestors("cpuset") if watched.cgroup else iter(())
-        return None if cpuset == next((one.cpuset() for one in above), None) else cpuset
+        return None if cpuset == next((directory.cpuset() for directory in above), None) else cpuset

@@ -245,7 +245,7 @@ class _HostSampler:
         """
         self._engine.containers()
         running = [watched.container for watched in self._inventory.running.values()]
-        runs = [Run(one.id, one.name, one.started) for one in running]
+        runs = [Run(container.id, container.name, container.started) for container in running]
         self._missed.note((*runs, *self._events.begun()))
         self._inventory.distrust()
         for watched in self._inventory.all:
@@ -355,11 +355,11 @@ class _HostSampler:
     def _keep(self, watched: Watched, points: Iterable[TimedPoint]) -> None:
         """Keep points for the sample."""
         container = watched.container
-        found = list(points)
-        watched.role.note([one.point for one in found], container.labels)
+        timed_points = list(points)
+        watched.role.note([point.point for point in timed_points], container.labels)
         self._pending += [
-            progress_row(one.time, self._engine.host, container.id, container.name, one.point)
-            for one in found
+            progress_row(point.time, self._engine.host, container.id, container.name, point.point)
+            for point in timed_points
         ]
 
 

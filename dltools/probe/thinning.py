@@ -47,7 +47,7 @@ class Thinner:
         flood."""
         self._left = min(_SAVED, self._left + seconds * _USUAL_A_SECOND) - len(entries)
         if self._left >= 0:
-            return (Chosen(one, counts=True) for one in entries)
+            return (Chosen(entry, counts=True) for entry in entries)
         self._left = 0.0
         return thinned(entries, int(min(_FEW, max(_FEWEST, seconds * _FEW_A_SECOND))))
 

@@ -46,8 +46,10 @@ def observed_run(tables: Iterable[pa.Table], label: str, name: str) -> Run:
     records = read_containers(tables)
     if not records.containers:
         raise DataError(f"{name}: no container and no progress was observed: nothing to report")
-    begun = min(one.first_seen for one in records.containers)
-    run = Run(label, begun=begun, is_sampled=any(one.is_sampled for one in records.containers))
+    begun = min(container.first_seen for container in records.containers)
+    run = Run(
+        label, begun=begun, is_sampled=any(container.is_sampled for container in records.containers)
+    )
     jobs = observed_jobs(records.containers)
     weights = weight_sums(records.containers)
     for job in jobs:
@@ -128,7 +130,9 @@ def observed_jobs(containers: Iterable[ContainerRecord]) -> list[ObservedJob]:
     containers of the same name get a number.
     """
     found: dict[str, list[ContainerRecord]] = {}
-    for one in sorted(containers, key=lambda one: (one.first_seen, one.host, one.id)):
+    for one in sorted(
+        containers, key=lambda container: (container.first_seen, container.host, container.id)
+    ):
         title, number = one.name, 2
         while title in found and not _is_migration(found[title][-1], one):
             title, number = f"{one.name} ({number})", number + 1
@@ -164,10 +168,12 @@ _LITTLE = 0.05
 def weight_sums(containers: Iterable[ContainerRecord]) -> Weights:
     """Return the sum of weights at each sample of each host, without paused containers."""
     sums: dict[tuple[float, str], float] = {}
-    for one in containers:
-        for sample in one.samples:
+    for container in containers:
+        for sample in container.samples:
             weight = 0.0 if sample.allowed_cores() == 0 else sample.cpu_weight
-            sums[sample.time, one.host] = sums.get((sample.time, one.host), 0.0) + weight
+            sums[sample.time, container.host] = (
+                sums.get((sample.time, container.host), 0.0) + weight
+            )
     return sums
 
 

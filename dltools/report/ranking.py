@@ -33,16 +33,16 @@ def by_job(
 ) -> list[dict[str, Any]]:
     """Return a row per policy, seed and job."""
     return [
-        {key: name, "seed": seed, **dataclasses.asdict(one), "completion": one.completion}
+        {key: name, "seed": seed, **dataclasses.asdict(result), "completion": result.completion}
         for name, repeats in runs.items()
         for seed, results in zip(seeds, repeats, strict=False)
-        for one in results
+        for result in results
     ]
 
 
 GROUPS: Mapping[str, tuple[str, Callable[[JobResult], str]]] = {
-    "user": ("user", lambda one: one.user),
-    "job": ("name", lambda one: one.job or one.name),
+    "user": ("user", lambda result: result.user),
+    "job": ("name", lambda result: result.job or result.name),
 }
 """What jobs are grouped by: the column of a group's name, and that name, "" where nothing says it.
 """

@@ -49,7 +49,7 @@ class Run:
         """When the last job ended, or was last seen (s)."""
         lines = self.timelines.values()
         ends = [*(job.finish for job in self.jobs), *(line.ended for line in lines)]
-        series = [one for line in lines for one in (line.use, line.progress)]
+        series = [series_points for line in lines for series_points in (line.use, line.progress)]
         known = [end for end in ends if end is not None]
         return max([*known, *(points[-1].time for points in series if points)], default=0.0)
 

@@ -150,7 +150,7 @@ class Training:
         job, epoch_work, goal = self.job, self._epoch_work, self.job.epochs
         if job.phases:
             epoch = self.done / epoch_work + ROUND_OFF
-            goal = min((math.floor(epoch / one.every) + 1) * one.every for one in job.phases)
+            goal = min((math.floor(epoch / phase.every) + 1) * phase.every for phase in job.phases)
         return min(job.work, epoch_work * goal)
 
     def _interludes_at(self, work: float) -> Iterator[Interlude]:
@@ -181,7 +181,9 @@ class Training:
             return self.news
         epochs = [self.reported + 1] if self.reported < min(2, self.job.epochs) else []
         if self.readers.watch_targets:
-            epochs += [one for one in self._targets if one is not None and one > self.reported]
+            epochs += [
+                target for target in self._targets if target is not None and target > self.reported
+            ]
         goal = min(epochs, default=math.inf) * self._epoch_work
         if portion.rate <= 0 or goal > self._next_phase + self._round_off:
             return math.inf

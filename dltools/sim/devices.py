@@ -45,20 +45,27 @@ def speed_kept(job: SimulatedJob, jobs: Collection[SimulatedJob]) -> float:
     host that use them at the same time."""
     if not _works_there(job):
         return 1.0
-    others = (one for one in jobs if one is not job and _works_there(one))
-    return kept_beside(job.job.name, (one.job.name for one in others if _share_one(one, job)))
+    others = (
+        simulated_job
+        for simulated_job in jobs
+        if simulated_job is not job and _works_there(simulated_job)
+    )
+    return kept_beside(
+        job.job.name,
+        (simulated_job.job.name for simulated_job in others if _share_one(simulated_job, job)),
+    )
 
 
 def _works_there(job: SimulatedJob) -> bool:
     return job.is_working and bool(job.devices) and job.job.device > 0
 
 
-def _share_one(one: SimulatedJob, other: SimulatedJob) -> bool:
+def _share_one(job: SimulatedJob, other: SimulatedJob) -> bool:
     """Tell whether two jobs use a device at the same time: they hold the same one without turns."""
-    limits, others = one.limits, other.limits
+    limits, others = job.limits, other.limits
     is_one_queue = "queue" in limits and limits["queue"] == others.get("queue")
     takes_turns = is_one_queue and limits["group"] != others["group"]
-    return not takes_turns and bool(set(one.devices) & set(other.devices))
+    return not takes_turns and bool(set(job.devices) & set(other.devices))
 
 
 def parts_of_turns(limits: Sequence[Settings]) -> list[float]:

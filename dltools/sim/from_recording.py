@@ -67,9 +67,9 @@ def recorded_workload(
     be compared with it. Raises `DataError` if no container has a CPU counter."""
     records = read_containers(tables)
     cpus = {host.name: host.cpus or 1.0 for host in records.hosts}
-    counted = [one.counted_samples() for one in records.containers]
+    counted = [container.counted_samples() for container in records.containers]
     begun = min((samples[0].time for samples in counted if samples), default=0.0)
-    uses = [tuple(one.cpu_uses()) for one in records.containers]
+    uses = [tuple(container.cpu_uses()) for container in records.containers]
     used = _use_by_host(records, uses)
     recorded = [
         _Recorded(one, own, cpus.get(one.host, 1.0), used[one.host], begun)
@@ -289,7 +289,7 @@ def _doubts(recorded: Sequence[_Recorded]) -> Iterator[str]:
             by_host.setdefault(one.record.host, []).append(one)
     for host, jobs in by_host.items():
         own: dict[float, float] = {}
-        for use in (use for one in jobs for use in one.uses):
+        for use in (use for job in jobs for use in job.uses):
             own[use.end.time] = own.get(use.end.time, 0.0) + use.cores
         used = jobs[0].used
         others = [used[time] - cores for time, cores in own.items() if time in used]
@@ -299,7 +299,7 @@ def _doubts(recorded: Sequence[_Recorded]) -> Iterator[str]:
                 f"processes outside containers used {part:.0%} of the CPUs of {host}; a replay "
                 "leaves them out: record without them to compare"
             )
-        if guessed := [one.record.name for one in jobs if one.is_guessed]:
+        if guessed := [job.record.name for job in jobs if job.is_guessed]:
             yield (
                 f"limits held back {listed(guessed)} all the time: how fast they are alone "
                 "is a guess: record under Docker alone to compare"
@@ -319,8 +319,8 @@ def _use_by_host(
     """Return the CPU use of each host by its own counter, which includes processes outside
     containers; for a host without a counter, the sum over its containers."""
     found: dict[str, dict[float, float]] = {}
-    for one, own in zip(records.containers, uses, strict=True):
-        sums = found.setdefault(one.host, {})
+    for container, own in zip(records.containers, uses, strict=True):
+        sums = found.setdefault(container.host, {})
         for use in own:
             sums[use.end.time] = sums.get(use.end.time, 0.0) + use.cores
     for host in records.hosts:

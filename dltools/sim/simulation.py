@@ -173,10 +173,12 @@ class Simulation:
         if is_again:
             host.history.containers_changed()
         target_met = host.sample(self._requirements)
-        found = self._rounds.run(host.history, lambda: self._histories(host), target_met=target_met)
-        if found is None:
+        realisation = self._rounds.run(
+            host.history, lambda: self._histories(host), target_met=target_met
+        )
+        if realisation is None:
             return
-        host.apply_settings(found)
+        host.apply_settings(realisation)
         for action in host.history.actions:
             job = host.jobs.get(action.job_id)
             if action.kind is ActionKind.MIGRATE and job is not None:

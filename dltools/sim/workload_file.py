@@ -93,13 +93,13 @@ def read_variation(data: Any, name: str) -> Variation:
     if not isinstance(data, dict):
         raise DataError(f"{name}: write [vary] once")
     table = Table(f"{name}: vary", data)
-    found = Variation(**table.fields(Variation))
+    variation = Variation(**table.fields(Variation))
     for key in ("work", "request"):
-        if not 0 <= getattr(found, key) < 1:
+        if not 0 <= getattr(variation, key) < 1:
             raise table.error(f"{key} must be at least 0 and less than 1")
-    if found.arrival < 0:
+    if variation.arrival < 0:
         raise table.error("arrival must not be below 0")
-    return found
+    return variation
 
 
 def read_stream(table: Table, kinds: Kinds, chance: random.Random, before: int) -> list[Job]:

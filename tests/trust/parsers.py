@@ -32,6 +32,7 @@ from dltools.errors import DltoolsError
 from dltools.labels import parse_labels, unknown_labels
 from dltools.notation.resources import parse_cpus
 from dltools.notation.times import parse_duration, parse_time
+from dltools.observations import targets
 from dltools.observations.formats.registry import read
 from dltools.observations.samples_by_host import samples_by_host
 from dltools.plan.outcome.records import dump_plan, load_plans
@@ -39,7 +40,6 @@ from dltools.plan.planner import Planner
 from dltools.plan.policy import registry
 from dltools.plan.policy.parameters import build
 from dltools.plan.realisation.mode import RealisationOptions
-from dltools.plan.signals import targets
 from dltools.probe.endpoints import scraper
 from dltools.probe.endpoints.where import candidates
 from dltools.probe.endpoints.window import parse_metrics, window

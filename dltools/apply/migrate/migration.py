@@ -71,7 +71,7 @@ class Migration:
     @property
     def new_constraints(self) -> tuple[str, ...]:
         """The constraints that hold a service on the target."""
-        kept = (one for one in self.constraints if one != self.earlier)
+        kept = (constraint for constraint in self.constraints if constraint != self.earlier)
         return (*kept, self.constraint)
 
     @property

@@ -36,29 +36,29 @@ class Migrator:
         self._dry_run = dry_run
 
     def migrate(
-        self, action: Action, container: Container, found: Result, original: Mapping[str, Any]
+        self, action: Action, container: Container, result: Result, original: Mapping[str, Any]
     ) -> Result:
-        """Move a container for an action. `found` names both; `original` are the engine's fields
+        """Move a container for an action. `result` names both; `original` are the engine's fields
         that dl-apply has changed, as they were before."""
         host = action.to or ""
         target = self._mover.engines.get(host)
         if target is None:
-            return replace(found, error=f"host {action.to} is not among those that --host names")
+            return replace(result, error=f"host {action.to} is not among those that --host names")
         if action.to == action.host:
-            return replace(found, status=Status.UNCHANGED, after={"host": action.host})
-        found = replace(found, before={"host": action.host}, after={"host": action.host})
+            return replace(result, status=Status.UNCHANGED, after={"host": action.host})
+        result = replace(result, before={"host": action.host}, after={"host": action.host})
         moves = part(target, Moves)
         if moves is None or not target.capabilities.creates:
-            return replace(found, error=f"the engine of host {host} takes no containers")
+            return replace(result, error=f"the engine of host {host} takes no containers")
         if reason := next(refusals(container, target, force=self._force), None):
-            return replace(found, error=reason)
+            return replace(result, error=reason)
         migration = self._begun(action, container, moves, original)
         if container.service.id:
             migration, reason = self._of_service(migration, container, target)
             if reason:
-                return replace(found, error=reason)
+                return replace(result, error=reason)
         if self._dry_run:
-            return replace(found, status=Status.PLANNED, after={"host": host})
+            return replace(result, status=Status.PLANNED, after={"host": host})
         self._mover.files.write(migration)
         return self._carry_out(migration)
 
@@ -155,19 +155,19 @@ class Migrator:
     def _freed(self, migration: Migration) -> Result:
         """Take back the constraint of a service that has moved; it stays where it is."""
         here: Settings = {"host": migration.target}
-        found = replace(_result(migration, Status.PLANNED), before=here, after=here)
+        result = replace(_result(migration, Status.PLANNED), before=here, after=here)
         if not self._dry_run:
             try:
                 free(self._mover.engines, migration)
             except (WaitError, RefusedError, UnavailableError) as error:
-                return replace(found, status=Status.FAILED, error=str(error))
+                return replace(result, status=Status.FAILED, error=str(error))
             self._mover.files.remove(migration)
-            found = replace(found, status=Status.APPLIED)
+            result = replace(result, status=Status.APPLIED)
         reason = (
             f"its constraint to {migration.target} is removed; it stays there until Swarm "
             "starts it anew, and only a plan can move it back"
         )
-        return replace(found, error=reason)
+        return replace(result, error=reason)
 
     def _carry_out(self, migration: Migration) -> Result:
         try:

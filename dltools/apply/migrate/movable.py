@@ -90,6 +90,6 @@ def service_refusals(
             yield f"the constraint {constraint} of its service forbids {target.host}"
     if (node.state, node.availability) != ("ready", "active"):
         yield f"its cluster says of {target.host}: {node.state}, {node.availability}"
-    live = [one for one in cluster.tasks(service.id) if one.is_live]
-    if [one.container_id for one in live] != [container.id]:
+    live = [task for task in cluster.tasks(service.id) if task.is_live]
+    if [task.container_id for task in live] != [container.id]:
         yield "its service is being updated"

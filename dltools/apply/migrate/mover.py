@@ -99,10 +99,12 @@ class Mover:
                 needed(target, Moves).start(migration.new_id)
             until = self.clock() + _SETTLE_S
             while True:
-                found = target.inspect(migration.new_id)
-                if not _is_well(found):
-                    raise FailedError(f"it does not run on {migration.target}: {_ending(found)}")
-                if self.clock() >= until or found.state == "exited":
+                container = target.inspect(migration.new_id)
+                if not _is_well(container):
+                    raise FailedError(
+                        f"it does not run on {migration.target}: {_ending(container)}"
+                    )
+                if self.clock() >= until or container.state == "exited":
                     return replace(migration, step=Step.REMOVE)
                 self.sleep(_POLL_S)
         except GoneError as error:
@@ -161,9 +163,11 @@ class Mover:
         """Return the new container, None if there is none; one of its name that is not the job's is
         none."""
         with suppress(GoneError):
-            found = self._target(migration).inspect(migration.new_id or migration.container_name)
-            if found.id == migration.new_id or found.labels.get(ORIGIN) == migration.origin:
-                return found
+            container = self._target(migration).inspect(
+                migration.new_id or migration.container_name
+            )
+            if container.id == migration.new_id or container.labels.get(ORIGIN) == migration.origin:
+                return container
         return None
 
     def _checkpoints(self, migration: Migration) -> tuple[FileHeader, FileHeader] | None:

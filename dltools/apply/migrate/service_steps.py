@@ -77,9 +77,9 @@ class ServiceSteps:
         path = migration.checkpoint
         for _ in range(_LOOKS):
             before = expect_checkpoint(source, migration.container_id, path)
-            there = expect_checkpoint(target, look, path)
+            file_header = expect_checkpoint(target, look, path)
             after = expect_checkpoint(source, migration.container_id, path)
-            if there in (before, after):
+            if file_header in (before, after):
                 return
             if before == after:
                 break
@@ -152,7 +152,7 @@ class ServiceSteps:
         moves = moves_of(self.engines, host)
         until = self.clock() + migration.grace_s + START_S
         while self.clock() < until:
-            is_live = any(one.is_live for one in cluster.tasks(migration.service))
+            is_live = any(task.is_live for task in cluster.tasks(migration.service))
             if not is_live and not moves.has_task_of(migration.service):
                 return
             self.sleep(_POLL_S)
@@ -166,13 +166,13 @@ class ServiceSteps:
             tasks = cluster.tasks(migration.service)
             own = _since_update(cluster.service(migration.service), tasks)
             found = next(
-                (one for one in tasks if one.node_id == node and one.state == "running"), None
+                (task for task in tasks if task.node_id == node and task.state == "running"), None
             )
             if found is not None:
                 runs_since = self.clock() if runs_since is None else runs_since
                 if self.clock() - runs_since >= _SETTLE_S:
                     return found.container_id
-            elif ended := next((one for one in own if one.state == "complete"), None):
+            elif ended := next((task for task in own if task.state == "complete"), None):
                 return ended.container_id
             elif why := _obstacle(own, self.clock() - begun):
                 raise FailedError(f"it does not run on {host}: {why}")
@@ -190,26 +190,28 @@ class ServiceSteps:
         return moves_of(self.engines, host).node_id
 
     def _cluster(self, migration: Migration) -> Services:
-        found = manager(self.engines, migration.service)
-        if found is None:
+        services = manager(self.engines, migration.service)
+        if services is None:
             raise WaitError(NO_MANAGER)
-        return found
+        return services
 
 
 def _since_update(service: Service, tasks: Sequence[Task]) -> list[Task]:
     """Return the tasks that were made since a service was changed, the newest first."""
     found = [
-        one for one in tasks if one.created and service.updated and one.created >= service.updated
+        task
+        for task in tasks
+        if task.created and service.updated and task.created >= service.updated
     ]
-    return sorted(found, key=lambda one: one.created or _NEVER, reverse=True)
+    return sorted(found, key=lambda task: task.created or _NEVER, reverse=True)
 
 
 def _obstacle(tasks: Sequence[Task], waited_s: float) -> str:
     """Return why a new task will not run, "" if it still may."""
-    for one in tasks:
-        if one.has_failed:
-            return f"{one.state}: {one.error or 'no reason is given'}"
-    error = next((one.error for one in tasks if one.error), "")
+    for task in tasks:
+        if task.has_failed:
+            return f"{task.state}: {task.error or 'no reason is given'}"
+    error = next((task.error for task in tasks if task.error), "")
     if waited_s >= (PENDING_S if error else START_S):
         return f"not within {waited_s:.0f} s" + (f": {error}" if error else "")
     return ""
@@ -220,7 +222,9 @@ def manager(engines: Mapping[str, Engine], service_id: str) -> Services | None:
 
     Raises as the engines do.
     """
-    clusters = [found for one in engines.values() if (found := part(one, Services)) is not None]
+    clusters = [
+        services for engine in engines.values() if (services := part(engine, Services)) is not None
+    ]
     for cluster in clusters[:-1]:
         with suppress(GoneError):
             cluster.service(service_id)
@@ -235,7 +239,9 @@ def free(engines: Mapping[str, Engine], migration: Migration) -> None:
         raise WaitError(NO_MANAGER)
     with suppress(GoneError):
         service = cluster.service(migration.service)
-        kept = [one for one in service.constraints if one != migration.constraint]
+        kept = [
+            constraint for constraint in service.constraints if constraint != migration.constraint
+        ]
         cluster.change(migration.service, constraints=kept, labels={PLACED: None})
 
 
@@ -259,7 +265,7 @@ def _look_name(migration: Migration) -> str:
 def _without_nodes(constraints: Sequence[str]) -> list[str]:
     """Return constraints without those that name a node."""
     return [
-        one
-        for one in constraints
-        if one.partition("==")[0].strip() not in ("node.id", "node.hostname")
+        constraint
+        for constraint in constraints
+        if constraint.partition("==")[0].strip() not in ("node.id", "node.hostname")
     ]

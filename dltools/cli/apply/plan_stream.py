@@ -135,7 +135,7 @@ class PlanStream:
         """Write down which of the changed containers have ended."""
         for engine in self._actuator.engines if self._history.held else ():
             with suppress(UnavailableError):
-                running = {one.id for one in engine.containers()}
+                running = {container.id for container in engine.containers()}
                 self._history.note_running(engine.host, running)
 
     def _lines(self, stream: BinaryIO, name: str) -> Iterator[bytes]:

@@ -81,7 +81,7 @@ class ResultsPrinter:
 
         if not self._is_stream:
             make_console().print(results_table(results, reasons))
-        elif told := [one for one in results if one.status != "unchanged" or one.error]:
+        elif told := [result for result in results if result.status != "unchanged" or result.error]:
             now = format_time(datetime.now(UTC))[11:19]  # as in --status
             table = results_table(told, reasons, now, has_header=not self._has_begun)
             make_console().print(table)
@@ -91,18 +91,18 @@ class ResultsPrinter:
 def show_migrations(directories: Sequence[Path], *, is_table: bool) -> bool:
     """Print the jobs that are on their way to another host, and tell whether there are any."""
     check(directories[0])
-    found = open_migrations(directories)
-    if found and is_table:
+    migrations = open_migrations(directories)
+    if migrations and is_table:
         from dltools.cli.apply.tables import migrations_table
 
-        make_console().print(migrations_table(found))
-    elif found:
-        _write_records(map(_migration_record, found))
-    return bool(found)
+        make_console().print(migrations_table(migrations))
+    elif migrations:
+        _write_records(map(_migration_record, migrations))
+    return bool(migrations)
 
 
 def _write_records(records: Iterable[Mapping[str, Any]]) -> None:
-    sys.stdout.write("".join(json.dumps(one) + "\n" for one in records))
+    sys.stdout.write("".join(json.dumps(record) + "\n" for record in records))
 
 
 def show_status(
@@ -112,33 +112,33 @@ def show_status(
     say so, unless there is more to undo. The first of the state directories must be one that can
     be trusted."""
     check(directories[0])
-    found = changed_containers(engine, directories)
-    if not found:
+    containers = changed_containers(engine, directories)
+    if not containers:
         if not is_more:
             print_message(nothing_to_undo(engine, directories))
     elif is_table:
-        _print_changed(found, directories)
+        _print_changed(containers, directories)
     else:
-        _write_records(map(_record, found))
-    _tell_of_others(engine, directories, found)
+        _write_records(map(_record, containers))
+    _tell_of_others(engine, directories, containers)
 
 
-def _print_changed(found: Sequence[ChangedContainer], directories: Sequence[Path]) -> None:
+def _print_changed(containers: Sequence[ChangedContainer], directories: Sequence[Path]) -> None:
     """Print a table, the commands of its runs, and how to undo."""
     from dltools.cli.apply.tables import changed_table, how_it_is
 
     console = make_console()
-    console.print(changed_table(found, timestamp()))
-    for run in dict.fromkeys(one.run for one in found if one.run.command):
+    console.print(changed_table(containers, timestamp()))
+    for run in dict.fromkeys(container.run for container in containers if container.run.command):
         line = f"pid {run.pid}{how_it_is(run)}: {printable(run.command)}"
         console.print(line, soft_wrap=True)
-    for directory in dict.fromkeys(one.state_directory for one in found):
-        own = [one for one in found if one.state_directory == directory]
+    for directory in dict.fromkeys(container.state_directory for container in containers):
+        own = [container for container in containers if container.state_directory == directory]
         console.print(_how_to_undo(own, is_first=directory == directories[0]), soft_wrap=True)
 
 
 def _tell_of_others(
-    engine: Engine, directories: Sequence[Path], found: Sequence[ChangedContainer]
+    engine: Engine, directories: Sequence[Path], containers: Sequence[ChangedContainer]
 ) -> None:
     """Say which containers are left alone, left paused, changed or paused by somebody else."""
     left_alone = read_left_alone(directories, engine)
@@ -147,10 +147,12 @@ def _tell_of_others(
     if message := left_paused_message(engine, directories):
         print_message(message)
     if foreign := [
-        one.name for one in found if one.is_foreign and one.container_id not in left_alone
+        container.name
+        for container in containers
+        if container.is_foreign and container.container_id not in left_alone
     ]:
         print_message(f"{listed(foreign)}: {FOREIGN}")
-    if found and (message := _paused_elsewhere_message(engine, directories, found)):
+    if containers and (message := _paused_elsewhere_message(engine, directories, containers)):
         print_message(message)
 
 
@@ -166,9 +168,9 @@ def show_history(directories: Sequence[Path], name: str, *, is_table: bool) -> N
     newest first: tables, or a JSON line each. Those of other users are left out. Raises
     `AccessError` where the first directory cannot be trusted."""
     check(directories[0])
-    logs = [_trusted(read_history(one)) for one in directories]
-    changes = heapq.merge(*logs, key=lambda one: one.at, reverse=True)
-    found = (one for one in changes if not name or _is_of(one, name))
+    logs = [_trusted(read_history(directory)) for directory in directories]
+    changes = heapq.merge(*logs, key=lambda change: change.at, reverse=True)
+    found = (change for change in changes if not name or _is_of(change, name))
     is_empty = True
     while part := list(itertools.islice(found, _ROWS)):
         is_empty = False
@@ -193,29 +195,31 @@ def _is_of(change: Change, name: str) -> bool:
     return change.container_name == name or is_id
 
 
-def _change_record(one: Change) -> Mapping[str, Any]:
-    run = one.run
+def _change_record(change: Change) -> Mapping[str, Any]:
+    run = change.run
     return {
         "kind": "change",
-        "at": one.at,
-        "container": {"id": one.container_id, "name": one.container_name},
-        "host": one.host,
-        "before": written(one.before),
-        "after": written(one.after),
-        "reason": one.reason,
+        "at": change.at,
+        "container": {"id": change.container_id, "name": change.container_name},
+        "host": change.host,
+        "before": written(change.before),
+        "after": written(change.after),
+        "reason": change.reason,
         "run": {"pid": run.pid, "policy": run.policy, "command": run.command},
-        "ended": one.ended or None,
-        "how": one.how or None,
+        "ended": change.ended or None,
+        "how": change.how or None,
     }
 
 
-def _how_to_undo(found: Sequence[ChangedContainer], *, is_first: bool) -> str:
+def _how_to_undo(containers: Sequence[ChangedContainer], *, is_first: bool) -> str:
     """Say how to restore the changed containers of a state directory."""
-    directory = found[0].state_directory
-    if not any(one.current is not None and not one.is_foreign for one in found):
+    directory = containers[0].state_directory
+    if not any(
+        container.current is not None and not container.is_foreign for container in containers
+    ):
         return f"state in {directory}: nothing that dl-apply --undo would restore"
     there = "" if is_first else f" --state-dir {directory}"
-    alive = next((one.run.pid for one in found if one.run.is_alive), None)
+    alive = next((container.run.pid for container in containers if container.run.is_alive), None)
     if alive is None:
         return f"state in {directory}; dl-apply --undo{there} restores the settings before"
     return (
@@ -225,7 +229,7 @@ def _how_to_undo(found: Sequence[ChangedContainer], *, is_first: bool) -> str:
 
 
 def _paused_elsewhere_message(
-    engine: Engine, directories: Sequence[Path], found: Sequence[ChangedContainer]
+    engine: Engine, directories: Sequence[Path], containers: Sequence[ChangedContainer]
 ) -> str:
     """Say which containers somebody else has paused, and which other dl-apply writes here, "" if
     there are none."""
@@ -234,34 +238,34 @@ def _paused_elsewhere_message(
         return ""
     line = f"{listed(names)}: {PAUSED_ELSEWHERE}"
     writer = writer_of(engine)
-    if writer is None or writer.pid in {one.run.pid for one in found}:
+    if writer is None or writer.pid in {container.run.pid for container in containers}:
         return line
     return f"{line} of this state directory; also writes there: {writer}"
 
 
-def _migration_record(one: Migration) -> Mapping[str, Any]:
+def _migration_record(migration: Migration) -> Mapping[str, Any]:
     return {
         "kind": "migration",
-        "container": {"id": one.container_id, "name": one.container_name},
-        "from": one.source,
-        "to": one.target,
-        "step": one.step,
-        "where": one.whereabouts,
-        "why": one.why or None,
-        "since": one.since,
+        "container": {"id": migration.container_id, "name": migration.container_name},
+        "from": migration.source,
+        "to": migration.target,
+        "step": migration.step,
+        "where": migration.whereabouts,
+        "why": migration.why or None,
+        "since": migration.since,
     }
 
 
-def _record(one: ChangedContainer) -> Mapping[str, Any]:
-    run = one.run
+def _record(container: ChangedContainer) -> Mapping[str, Any]:
+    run = container.run
     return {
         "kind": "held",
-        "container": {"id": one.container_id, "name": one.name},
-        "found": written(one.original),
-        "now": None if one.current is None else written(one.current),
-        "since": one.since or None,
-        "until": one.until or None,
-        "foreign": one.is_foreign,
+        "container": {"id": container.container_id, "name": container.name},
+        "found": written(container.original),
+        "now": None if container.current is None else written(container.current),
+        "since": container.since or None,
+        "until": container.until or None,
+        "foreign": container.is_foreign,
         "run": {
             "pid": run.pid,
             "alive": run.is_alive,
@@ -269,7 +273,7 @@ def _record(one: ChangedContainer) -> Mapping[str, Any]:
             "policy": run.policy,
             "command": run.command,
         },
-        "state_dir": str(one.state_directory),
+        "state_dir": str(container.state_directory),
     }
 
 
@@ -282,7 +286,7 @@ def left_paused_message(engine: Engine, directories: Sequence[Path]) -> str:
     }
     if not noted:
         return ""
-    paused = {one.id for one in engine.containers() if one.state == "paused"}
+    paused = {container.id for container in engine.containers() if container.state == "paused"}
     names = [note.container_name for key, note in noted.items() if key in paused]
     return turn_notes.left_paused(names) if names else ""
 

@@ -184,6 +184,6 @@ class Request(MoreMessages, EngineOptions):
         from dltools.apply.refusals import Rules
         from dltools.probe.progress.pattern import Expression
 
-        names = [Expression(one, "--name") for one in self.names]
+        names = [Expression(name, "--name") for name in self.names]
         labels = tuple(self.labels)
         return Rules(labels, names, self.max_changes, self.max_age_s, is_forced=self.is_forced)

@@ -64,7 +64,7 @@ class Service:
     @property
     def pipe(self) -> str:
         """The command line that the service runs."""
-        chosen = "".join(f" --label {one}" for one in self.labels)
+        chosen = "".join(f" --label {label}" for label in self.labels)
         policy = f"--policy {self.policy}{_BY_POLICY.get(self.policy, '')}"
         told = f" --tell {_WAITING}" + (f" --contact {self.contact}" if self.contact else "")
         return f"dl-probe -i 10s{chosen} | dl-plan {policy} | dl-apply{chosen}{told}"
@@ -77,7 +77,7 @@ class Service:
                 raise ConfigError(
                     f"{word!r} cannot stand in a unit: edit samples/systemd/{NAME}.service by hand"
                 )
-        file = next(one for one in _UNITS if (one / f"{NAME}.service").exists())
+        file = next(path for path in _UNITS if (path / f"{NAME}.service").exists())
         _, _, unit = (file / f"{NAME}.service").read_text().partition("\n")
         unit = unit.replace(Service().pipe, self.pipe)
         return unit.replace("=PATH=", f"=PATH={folder}:") if folder else unit
@@ -197,8 +197,8 @@ def _remove_empty(home: Path) -> list[str]:
     """Remove a state directory in which nothing is on record; return what is there else."""
     if not home.is_dir():
         return []
-    found = (one for one in home.rglob("*") if not one.is_dir() and one.suffix != ".lock")
-    kept = sorted(str(one.relative_to(home)) for one in found)
+    paths = (path for path in home.rglob("*") if not path.is_dir() and path.suffix != ".lock")
+    kept = sorted(str(path.relative_to(home)) for path in paths)
     if not kept:
         shutil.rmtree(home)
     return kept

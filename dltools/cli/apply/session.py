@@ -114,7 +114,7 @@ class Session:
         """`state` is locked, and None for a dry run; `marks` are None for an undo, too."""
         self._request, self._home, self._state, self._marks = request, home, state, marks
         addresses = request.addresses()
-        self._is_only_one = len({one.name for one in addresses}) == 1
+        self._is_only_one = len({address.name for address in addresses}) == 1
         self._run = ApplyRun.of_this_process(" ".join(["dl-apply", *sys.argv[1:]]))
         self._rotation: Rotation | None = None
         self._answering = DistinctEngines()
@@ -126,7 +126,9 @@ class Session:
         copies = request.deliver_directory is not None or len(addresses) > 1
         silent_s = _LONGEST_COPY_S if copies else request.patience_s
         self.guard = Guard(home, self._run, addresses, silent_s)
-        connectors = {one.name: partial(self._engine_actuator, one) for one in addresses}
+        connectors = {
+            address.name: partial(self._engine_actuator, address) for address in addresses
+        }
         self.actuator = Actuator(connectors, migrator=self._migrator())
 
     def _paused(self) -> Sequence[str]:
@@ -168,18 +170,18 @@ class Session:
         return Migrator(mover, force=self._request.rules.is_forced, dry_run=self._state is None)
 
     def _unpause_left_paused(self, engine: Engine, notes: Path) -> None:
-        for one in unpause_leftovers(engine, notes):
+        for leftover in unpause_leftovers(engine, notes):
             self.has_unpaused = True
-            failure = f"the engine refuses to unpause it: {one.refusal}"
-            became = failure if one.refusal else "it is unpaused now"
-            print_message(f"{one.name}: an earlier dl-apply had left it paused; {became}")
+            failure = f"the engine refuses to unpause it: {leftover.refusal}"
+            became = failure if leftover.refusal else "it is unpaused now"
+            print_message(f"{leftover.name}: an earlier dl-apply had left it paused; {became}")
 
     def _end_dead_leases(self, engine: Engine, home: Path) -> None:
         ended = end_dead_leases(engine, home, self._run)
         self.history.note_undone(ended, BY_LEASE)
-        for one in ended:
-            failure = f"its settings cannot be undone: {one.error}"
-            became = failure if one.error else "its settings are undone now"
+        for result in ended:
+            failure = f"its settings cannot be undone: {result.error}"
+            became = failure if result.error else "its settings are undone now"
             print_message(
-                f"{one.container_name}: the lease of an earlier dl-apply is over; {became}"
+                f"{result.container_name}: the lease of an earlier dl-apply is over; {became}"
             )

@@ -49,14 +49,14 @@ def results_table(
 def migrations_table(rows: Iterable[Migration]) -> FittedTable:
     """Return a row per job that is on its way: from where to where, and where it is."""
     table = FittedTable("CONTAINER", "FROM", "TO", "STEP", "SINCE", "NOTE:note")
-    for one in rows:
-        note = "; ".join(filter(None, (one.whereabouts, one.why and f"it goes back: {one.why}")))
+    for row in rows:
+        note = "; ".join(filter(None, (row.whereabouts, row.why and f"it goes back: {row.why}")))
         table.add_row(
-            one.container_name,
-            one.source,
-            one.target,
-            one.step.value,
-            _short(one.since),
+            row.container_name,
+            row.source,
+            row.target,
+            row.step.value,
+            _short(row.since),
             note,
             style="yellow",
         )
@@ -67,17 +67,17 @@ def changed_table(rows: Iterable[ChangedContainer], now: str) -> FittedTable:
     """Return a row per changed container: its settings before and now, since when, what ends that,
     and by which run. `now` is the time (RFC 3339)."""
     table = FittedTable("CONTAINER", "BEFORE", "NOW", "SINCE", "UNTIL", "BY")
-    for one in rows:
+    for row in rows:
         before, current = (
-            ("", "gone") if one.current is None else changes_in_words(one.original, one.current)
+            ("", "gone") if row.current is None else changes_in_words(row.original, row.current)
         )
-        run, ended = one.run, how_it_is(one.run)
+        run, ended = row.run, how_it_is(row.run)
         table.add_row(
-            one.name,
-            before if before.strip("-") else settings_in_words(one.original),
+            row.name,
+            before if before.strip("-") else settings_in_words(row.original),
             current,
-            _short(one.since),
-            _until(one, now),
+            _short(row.since),
+            _until(row, now),
             f"{run.policy or '-'}, pid {run.pid}{ended}" if run.pid else "-",
             style="yellow" if ended else "",
         )
@@ -88,20 +88,20 @@ def history_table(changes: Iterable[Change], today: str) -> FittedTable:
     """Return a row per change: when, the settings before and after, what ended it and when, by
     which run, and why. `today` is the date (RFC 3339), which times of that day lack."""
     table = FittedTable("CONTAINER", "AT", "BEFORE", "AFTER", "ENDED", "BY", "WHY:note")
-    for one in changes:
-        before, after = changes_in_words(one.before, one.after)
+    for change in changes:
+        before, after = changes_in_words(change.before, change.after)
         at, ended = (
             text[11:19] if text[:10] == day else _short(text)
-            for text, day in ((one.at, today), (one.ended, one.at[:10]))
+            for text, day in ((change.at, today), (change.ended, change.at[:10]))
         )
         table.add_row(
-            one.container_name,
+            change.container_name,
             at,
             before,
             after,
-            ", ".join(filter(None, (one.ended and ended, one.how))) or "-",
-            f"{one.run.policy or '-'}, pid {one.run.pid}" if one.run.pid else "-",
-            gist(one.reason),
+            ", ".join(filter(None, (change.ended and ended, change.how))) or "-",
+            f"{change.run.policy or '-'}, pid {change.run.pid}" if change.run.pid else "-",
+            gist(change.reason),
         )
     return table
 
@@ -111,15 +111,15 @@ def how_it_is(run: ApplyRun) -> str:
     return " (stopped)" if run.is_stopped else "" if run.is_alive else " (ended)"
 
 
-def _until(one: ChangedContainer, now: str) -> str:
+def _until(container: ChangedContainer, now: str) -> str:
     """Return what ends a change: a time, the end of its run, --undo, or nothing."""
-    if one.current in (None, one.original) or one.is_foreign:
+    if container.current in (None, container.original) or container.is_foreign:
         return "-"
-    if one.ends_with.is_alive:
+    if container.ends_with.is_alive:
         return "run ends"
-    if one.until > now:
-        return _short(one.until)
-    return "next run" if one.until or one.ends_with.pid else "--undo"
+    if container.until > now:
+        return _short(container.until)
+    return "next run" if container.until or container.ends_with.pid else "--undo"
 
 
 def _short(time: str) -> str:

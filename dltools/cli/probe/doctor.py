@@ -143,11 +143,11 @@ def _of_pauses(engine: Engine, rows: Iterable[Mapping[str, Any]]) -> Iterator[Fi
 
 def _of_cgroups(driver: str) -> Finding:
     mounted = cgroup.mounts()
-    versions = {2 if not one.controllers else 1 for one in mounted}
+    versions = {2 if not mount.controllers else 1 for mount in mounted}
     if not versions:
         return Finding(Health.FAILURE, "cgroup", f"no cgroup mount is visible{driver}", "mount")
     # Version 2 beside version 1 holds no controllers: systemd keeps its units there.
-    version = 1 if any("cpu" in one.controllers for one in mounted) else 2
+    version = 1 if any("cpu" in mount.controllers for mount in mounted) else 2
     if not (ROOT / "proc/pressure/cpu").exists():
         text = f"version {version}{driver}; the kernel counts no pressure (PSI)"
         return Finding(Health.WARNING, "cgroup", text, "cat /proc/cmdline  # psi=1 turns it on")
@@ -166,7 +166,8 @@ def _of_journal(engine: Engine, request: Request) -> Iterator[Finding]:
         return
     yield from _of_changed(changed)
     if moving := open_migrations(directories):
-        text = f"{listed([one.container_name for one in moving])}: on the way to another host"
+        names = listed([migration.container_name for migration in moving])
+        text = f"{names}: on the way to another host"
         yield Finding(Health.WARNING, "journal", text, "dl-apply --status")
     unreadable = [finding for directory in directories for finding in _of_directory(directory)]
     yield from unreadable
@@ -176,10 +177,20 @@ def _of_journal(engine: Engine, request: Request) -> Iterator[Finding]:
 
 def _of_changed(changed: Sequence[ChangedContainer]) -> Iterator[Finding]:
     """Yield what becomes of the settings of changed containers."""
-    held = [one.name for one in changed if one.run.is_alive and not one.run.is_stopped]
-    stopped = [one.name for one in changed if one.run.is_stopped]
-    ending = [one.name for one in changed if not one.run.is_alive and one.until]
-    left = [one.name for one in changed if not one.run.is_alive and not one.until]
+    held = [
+        container.name
+        for container in changed
+        if container.run.is_alive and not container.run.is_stopped
+    ]
+    stopped = [container.name for container in changed if container.run.is_stopped]
+    ending = [
+        container.name for container in changed if not container.run.is_alive and container.until
+    ]
+    left = [
+        container.name
+        for container in changed
+        if not container.run.is_alive and not container.until
+    ]
     if held:
         text = f"a running dl-apply holds the settings of {listed(held)}"
         yield Finding(Health.OK, "journal", text, "dl-apply --status")
@@ -223,7 +234,7 @@ def _of_rights() -> Iterator[Finding]:
     held = 0
     with suppress(OSError, StopIteration, ValueError):
         lines = (ROOT / "proc/self/status").read_text().splitlines()
-        held = int(next(one for one in lines if one.startswith("CapEff")).split()[1], 16)
+        held = int(next(line for line in lines if line.startswith("CapEff")).split()[1], 16)
     missing = [
         name
         for name, bit in (

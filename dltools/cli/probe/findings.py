@@ -133,12 +133,14 @@ def _of_plan(planner: Planner) -> Iterator[Finding]:
         if line.startswith(_ADVICE):
             yield Finding(Health.WARNING, "threads", line.partition(": ")[2])
     if explanation.nothing:
-        trainings = any(one.role.startswith(Role.TRAINING) for one in explanation.decisions)
+        trainings = any(
+            decision.role.startswith(Role.TRAINING) for decision in explanation.decisions
+        )
         containers = bool(explanation.decisions)
         advice = f"docker run --label {ROLE}=training ..." if containers and not trainings else ""
         yield Finding(Health.OK, "plan", f"nothing to do: {explanation.nothing}", advice)
     else:
-        count = sum(one.setting is not None for one in explanation.decisions)
+        count = sum(decision.setting is not None for decision in explanation.decisions)
         yield Finding(
             Health.OK,
             "plan",

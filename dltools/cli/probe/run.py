@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 def run_request(request: Request) -> None:
     """Write observations of saved logs or of containers, or list their metrics."""
     pattern = Pattern(request.pattern) if request.pattern else None
-    names = [Expression(one, "--name") for one in request.names]
+    names = [Expression(name, "--name") for name in request.names]
     if request.logs:
         from dltools.cli.probe.given_logs import read_logs
 
@@ -87,8 +87,8 @@ def _sampler(request: Request, pattern: Pattern | None, names: Sequence[Any]) ->
     """Return a sampler of the engines. Arrow is imported while these answer."""
     from dltools.engine.registry import open_engine
 
-    addresses = [_with_logs(one, request.log_files) for one in request.addresses()]
-    connectors = {one.name: partial(open_engine, one) for one in addresses}
+    addresses = [_with_logs(address, request.log_files) for address in request.addresses()]
+    connectors = {address.name: partial(open_engine, address) for address in addresses}
     return _sampler_of(request, pattern, names, connectors)
 
 
@@ -216,8 +216,8 @@ def _remark(rows: list[Row], request: Request, remarks: Remarks) -> None:
 
 def _none_runs(rows: list[Row], request: Request) -> str:
     hosts = listed(sorted({str(row["host"]) for row in rows if row["kind"] == "node"}))
-    chosen = [f"--label {one}" for one in request.labels]
-    chosen += [f"--name {one}" for one in request.names]
+    chosen = [f"--label {label}" for label in request.labels]
+    chosen += [f"--name {name}" for name in request.names]
     which = f"no running container matches {' '.join(chosen)}" if chosen else "no container runs"
     return f"{which} on {hosts}" if hosts else which
 

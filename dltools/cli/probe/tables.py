@@ -71,15 +71,15 @@ def containers_table(hosts: ObservedHosts, width: int, most: int | None = None) 
     """
     shown = hosts.containers[:most]
     is_wide = width >= _WIDE
-    has_users = any(one.row.get("user") for one in shown)
+    has_users = any(container.row.get("user") for container in shown)
     hosts_and_names = (len(hosts.nodes) > 1 and "HOST", "CONTAINER", has_users and "USER")
-    kinds = sorted({row["kind"] for one in shown for row in one.devices})
+    kinds = sorted({row["kind"] for container in shown for row in container.devices})
     on_devices = (f"{kind.upper()}:right" for kind in kinds)
     numbers = ("CPU:right", "LIMIT:right", "MEMORY:right", *on_devices)
     more = (is_wide and "THREADS:right", "PROGRESS:words", "ROLE:note" if is_wide else "ROLE")
     table = FittedTable(*hosts_and_names, is_wide and "STATE", *numbers, *more)
-    listed = listed_cpus(one.row for one in hosts.containers)
-    for one, row in ((one, one.row) for one in shown):
+    listed = listed_cpus(container.row for container in hosts.containers)
+    for one, row in ((container, container.row) for container in shown):
         table.add_row(
             row["host"],
             row["container_name"] if is_wide else named(row),
@@ -124,14 +124,14 @@ def print_metrics(rows: Iterable[Row], dropped: Dropped | None = None) -> None:
     `dropped` is looked at when all rows have come.
     """
     console = make_console()
-    found = Metrics()
+    metrics = Metrics()
     for row in rows:
-        found.add(row)
+        metrics.add(row)
     is_wide = console.width >= 100
     if not (console.is_terminal or os.environ.get("COLUMNS")):
         console.width = _UNBOUNDED  # a file has room for whole names
-    console.print(found.table(wide=is_wide))
-    for line in [*found.choices(), *_noise(dropped or {})]:
+    console.print(metrics.table(wide=is_wide))
+    for line in [*metrics.choices(), *_noise(dropped or {})]:
         console.print(line, soft_wrap=True, markup=False, highlight=False)
 
 

@@ -117,7 +117,7 @@ def _recorded(parts: Sequence[_Input]) -> Run:
     name = first.shown if first.file == "-" else writable(stem)
     tables = first.tables()
     if len(parts) > 1:
-        tables = iter([concat(table for one in parts for table in one.tables())])
+        tables = iter([concat(table for part in parts for table in part.tables())])
     run = observed_run(tables, first.label or name, first.shown)
     if not run.is_sampled:
         print_message(
@@ -199,7 +199,11 @@ def read_job_table(data: bytes, name: str, label: str) -> list[Run]:
         Run(
             (f"{label}/{policy}" if several else label) if label else policy,
             list(repeats.values()),
-            seeds=[int(one) for one in repeats if one.isdecimal() and len(one) < _LONGEST_SEED],
+            seeds=[
+                int(repeat)
+                for repeat in repeats
+                if repeat.isdecimal() and len(repeat) < _LONGEST_SEED
+            ],
         )
         for policy, repeats in found.items()
     ]

@@ -80,7 +80,7 @@ def _rendered(runs: Sequence[Run], baseline: str, request: Request, lacking: str
 
 
 def _baseline(named: str, runs: Sequence[Run]) -> str:
-    names = [one.label for one in runs]
+    names = [run.label for run in runs]
     if named and named not in names:
         raise ConfigError(f"--baseline {named}: no run has this name; known: {listed(names)}")
     return named or ("noop" if "noop" in names else names[0])
@@ -105,10 +105,10 @@ def _page(runs: Sequence[Run], baseline: str, request: Request, lacking: str) ->
 
 
 def _tables(runs: Sequence[Run], baseline: str) -> Iterator[Table]:
-    if len(runs) > 1 or any(one.results for one in runs):
+    if len(runs) > 1 or any(run.results for run in runs):
         heading = f"Runs, ratios to {baseline}" if len(runs) > 1 else "Run"
         yield Table(heading, cells.cells(tables.rows_by_run(runs, baseline)))
-    if any(job.user for one in runs for job in one.jobs):
+    if any(job.user for run in runs for job in run.jobs):
         yield Table("Users", cells.cells(tables.rows_by_group(runs, "user")))
     rows = tables.rows_by_job(runs)
     heading = "Jobs" if len(rows) <= _MOST_JOBS else f"The first {_MOST_JOBS} of {len(rows)} jobs"
@@ -118,4 +118,4 @@ def _tables(runs: Sequence[Run], baseline: str) -> Iterator[Table]:
 def _title(runs: Sequence[Run]) -> str:
     if len(runs) == 1:
         return runs[0].label
-    return f"{len(runs)} runs: {listed([one.label for one in runs])}"
+    return f"{len(runs)} runs: {listed([run.label for run in runs])}"

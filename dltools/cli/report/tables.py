@@ -39,10 +39,10 @@ def markdown(rows: Rows) -> bytes:
 
 def rows_by_run(runs: Sequence[Run], baseline: str) -> Rows:
     """Return a row per run, with its ratios to the baseline and how its actions ended."""
-    repeats = {one.label: one.repeats for one in runs}
+    repeats = {run.label: run.repeats for run in runs}
     actions = {
-        one.label: ", ".join(f"{count} {status}" for status, count in one.results.items())
-        for one in runs
+        run.label: ", ".join(f"{count} {status}" for status, count in run.results.items())
+        for run in runs
     }
     return [
         row | ({"actions": actions[row["run"]]} if actions[row["run"]] else {})
@@ -54,11 +54,11 @@ def rows_by_job(runs: Sequence[Run]) -> Rows:
     """Return a row per job of each run, with how long it was paused or held back, and the limits
     that it had last, where any job was or had some."""
     rows: Rows = []
-    for one in runs:
-        many = len(one.repeats)
-        seeds = one.seeds if len(one.seeds) == many else range(many)
-        rows += by_job({one.label: one.repeats}, seeds, "run")
-    timelines = {(one.label, name): line for one in runs for name, line in one.timelines.items()}
+    for run in runs:
+        many = len(run.repeats)
+        seeds = run.seeds if len(run.seeds) == many else range(many)
+        rows += by_job({run.label: run.repeats}, seeds, "run")
+    timelines = {(run.label, name): line for run in runs for name, line in run.timelines.items()}
     for key in ("paused", "held_back"):
         if any(getattr(line, key) for line in timelines.values()):
             rows = [
@@ -66,9 +66,9 @@ def rows_by_job(runs: Sequence[Run]) -> Rows:
                 for row in rows
             ]
     limits = {
-        (one.label, name): timeline.settings
-        for one in runs
-        for name, timeline in one.timelines.items()
+        (run.label, name): timeline.settings
+        for run in runs
+        for name, timeline in run.timelines.items()
     }
     if not any(limits.values()):
         return rows
@@ -83,10 +83,10 @@ def rows_by_group(runs: Sequence[Run], by: str) -> Rows:
     """Return a row per user, or job of several containers, of each run; and one for the energy of
     its GPUs that nobody used."""
     rows: Rows = []
-    for one in runs:
-        rows += by_group({one.label: one.repeats}, by)
-        if one.idle_joules:
-            rows.append({"run": one.label, GROUPS[by][0]: IDLE, "joules": one.idle_joules})
+    for run in runs:
+        rows += by_group({run.label: run.repeats}, by)
+        if run.idle_joules:
+            rows.append({"run": run.label, GROUPS[by][0]: IDLE, "joules": run.idle_joules})
     return rows
 
 

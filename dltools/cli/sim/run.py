@@ -77,10 +77,10 @@ def _compare(request: Request, workloads: Sequence[Workload]) -> list[dict[str, 
         for policy in request.policies
         for workload in workloads
     ]
-    found: Iterable[list[JobResult]]
+    job_results: Iterable[list[JobResult]]
     file = request.recording
-    found = run_all(tasks) if file is None else [_record(file, tasks[0])]
-    results = iter(found)
+    job_results = run_all(tasks) if file is None else [_record(file, tasks[0])]
+    results = iter(job_results)
     runs = {policy: [next(results) for _ in workloads] for policy in request.policies}
     if request.is_by_job:
         return by_job(runs, request.seeds)

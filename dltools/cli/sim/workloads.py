@@ -19,12 +19,16 @@ if TYPE_CHECKING:
 def load_workloads(source: Request) -> list[Workload]:
     """Return a workload for each seed of a source; a recording gives a single one."""
     if source.generate:
-        found = _generated(source)
+        workloads = _generated(source)
     elif source.from_recording:
-        found = [_recorded(source.from_recording)]
+        workloads = [_recorded(source.from_recording)]
     else:
-        found = _from_file(source)
-    return found if source.spin is None else [_with_spin(one, source.spin) for one in found]
+        workloads = _from_file(source)
+    return (
+        workloads
+        if source.spin is None
+        else [_with_spin(workload, source.spin) for workload in workloads]
+    )
 
 
 def _from_file(source: Request) -> list[Workload]:

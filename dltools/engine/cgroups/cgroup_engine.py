@@ -80,7 +80,7 @@ class CgroupEngine(Engine, WritesLimits, Pauses):
         self._patterns = tuple(patterns)
         given = logs or {}
         self._logs = PlainLogs(
-            lambda one: given.get(one.name) or self._kind.log_files(one), self.ids
+            lambda container: given.get(container.name) or self._kind.log_files(container), self.ids
         )
         machine = read_text(root / "etc/machine-id").strip() or socket.gethostname()
         digest = hashlib.sha256(f"dltools {machine}".encode()).hexdigest()
@@ -103,17 +103,17 @@ class CgroupEngine(Engine, WritesLimits, Pauses):
     def containers(self, labels: Sequence[str] = (), names: Sequence[str] = ()) -> list[Listed]:
         """Return the running and paused containers that have all these labels (KEY or KEY=VALUE)
         and a name that one of these expressions matches."""
-        found = []
+        listeds = []
         for id_, path in self._ids():
             processes = self._tree.processes(path)
             state = self._state(path, processes)
             if state == "exited":
                 continue
             naming = self._kind.naming(path, processes)
-            is_named = not names or any(re.search(one, naming.name) for one in names)
+            is_named = not names or any(re.search(name, naming.name) for name in names)
             if is_named and has_labels(naming.labels, labels):
-                found.append(Listed(id_, naming.name, state))
-        return found
+                listeds.append(Listed(id_, naming.name, state))
+        return listeds
 
     def ids(self) -> set[str]:
         """Return the ids of all containers, those that have no processes too."""
@@ -134,7 +134,7 @@ class CgroupEngine(Engine, WritesLimits, Pauses):
         )
         began = processes[0].began if processes else None
         proc = self._tree.root / "proc" / str(main.pid if main else 0)
-        found = Container(
+        container = Container(
             id=identity,
             name=naming.name,
             state=self._state(path, processes),
@@ -158,7 +158,7 @@ class CgroupEngine(Engine, WritesLimits, Pauses):
             cgroup_path=path,
             files_only=True,
         )
-        return self._kind.as_told(found)
+        return self._kind.as_told(container)
 
     def logs(self, container: Container, since: float) -> Iterator[list[bytes]]:
         """Yield what a container has logged since a time (seconds since 1970), as it comes."""

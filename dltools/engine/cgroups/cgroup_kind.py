@@ -84,7 +84,7 @@ class CgroupKind:
     def log_files(self, container: Container) -> Sequence[str]:
         """Return the paths of the files that are a container's log now."""
         processes = self.tree.processes(container.cgroup_path)
-        return outputs_of((one.pid for one in processes), self.tree.root)
+        return outputs_of((process.pid for process in processes), self.tree.root)
 
     def as_told(self, container: Container) -> Container:
         """Return a container with what its keeper tells of it."""

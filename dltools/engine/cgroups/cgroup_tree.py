@@ -45,8 +45,8 @@ class CgroupTree:
         self.root = root
         found = mounts(root)
         # Hierarchies without a controller, as name=systemd is, hold no limits and tell no counters.
-        useful = [one for one in found if not _is_named(one)]
-        self.mounts = sorted(useful, key=lambda one: _rank(one.controllers))
+        useful = [mount for mount in found if not _is_named(mount)]
+        self.mounts = sorted(useful, key=lambda mount: _rank(mount.controllers))
         self._boot = read_text(root / "proc/sys/kernel/random/boot_id").strip()
         self._booted = read_flat(root / "proc/stat").get("btime", 0)
 
@@ -103,8 +103,8 @@ class CgroupTree:
             directory = _place(mount, path)
             pids = _pids(directory) if directory is not None else ()
             known = (self.process(pid) for pid in pids)
-            if found := [one for one in known if one is not None]:
-                return sorted(found, key=lambda one: (one.began, one.pid))
+            if found := [process for process in known if process is not None]:
+                return sorted(found, key=lambda process: (process.began, process.pid))
         return []
 
     def process(self, pid: int) -> Process | None:
@@ -132,20 +132,20 @@ class CgroupTree:
 
     def is_frozen(self, path: str) -> bool:
         """Tell whether a cgroup is frozen, or is to be; by a cgroup above too."""
-        found = self.freezer(path)
-        if found is None or freezer.is_frozen(found):
-            return found is not None
-        return read_flat(found.path / "cgroup.events").get("frozen") == 1
+        directory = self.freezer(path)
+        if directory is None or freezer.is_frozen(directory):
+            return directory is not None
+        return read_flat(directory.path / "cgroup.events").get("frozen") == 1
 
     def sole_freezer(self, path: str) -> Directory:
         """Return the directory with the freezer of a cgroup. Raises `RefusedError` where it has
         none, and where some of its processes are outside."""
-        found = self.freezer(path)
-        if found is None:
+        directory = self.freezer(path)
+        if directory is None:
             raise RefusedError(f"the cgroup {path} has no freezer")
-        if {one.pid for one in self.processes(path)} - _pids(str(found.path)):
+        if {process.pid for process in self.processes(path)} - _pids(str(directory.path)):
             raise RefusedError(f"processes of the cgroup {path} are not in its freezer")
-        return found
+        return directory
 
 
 def _pids(directory: str) -> set[int]:
@@ -185,7 +185,7 @@ def _matching(directory: str, pattern: str) -> Iterator[str]:
         fits = re.compile(translate(first)).match
         try:
             with os.scandir(directory) as entries:
-                names = [one.name for one in entries if fits(one.name) and one.is_dir()]
+                names = [entry.name for entry in entries if fits(entry.name) and entry.is_dir()]
         except OSError:
             names = []
     for name in names:

@@ -114,9 +114,9 @@ class PlainLog:
         their begin to their end."""
         self.close()
         self._search()
-        for one in self._files.values():
-            if one.status.st_mtime < since:
-                one.offset = one.status.st_size
+        for file in self._files.values():
+            if file.status.st_mtime < since:
+                file.offset = file.status.st_size
         while found := self.new()[0]:
             yield found
 
@@ -125,36 +125,38 @@ class PlainLog:
         self._search()
         found: list[bytes] = []
         came = 0
-        for one in self._files.values():
-            while came < LARGEST_BACKLOG and (data := one.read()):
-                found += self._entries(one, data)
+        for file in self._files.values():
+            while came < LARGEST_BACKLOG and (data := file.read()):
+                found += self._entries(file, data)
                 came += len(data)
         return found, came >= LARGEST_BACKLOG
 
     def rest(self) -> list[bytes]:
         """Return the begins of lines that will have no end."""
         return [
-            entry for one in self._files.values() for entry in self._entries(one, b"", is_last=True)
+            entry
+            for file in self._files.values()
+            for entry in self._entries(file, b"", is_last=True)
         ]
 
     def skip(self) -> None:
         """Leave out what is there."""
         self._search()
-        for one in self._files.values():
-            one.offset, one.begun = one.status.st_size, b""
+        for file in self._files.values():
+            file.offset, file.begun = file.status.st_size, b""
 
     def close(self) -> None:
         """Close the files, and forget how far they were read."""
-        for one in self._files.values():
-            os.close(one.handle)
+        for file in self._files.values():
+            os.close(file.handle)
         self._files.clear()
         self._searched = float("-inf")
 
-    def _entries(self, one: _File, data: bytes, *, is_last: bool = False) -> list[bytes]:
-        lines = one.lines(data, is_last=is_last)
+    def _entries(self, file: _File, data: bytes, *, is_last: bool = False) -> list[bytes]:
+        lines = file.lines(data, is_last=is_last)
         if not lines:
             return []
-        stamp = self._next_stamp(one.status.st_mtime_ns)
+        stamp = self._next_stamp(file.status.st_mtime_ns)
         return [stamp + b" " + line for line in lines]
 
     def _next_stamp(self, written_ns: int) -> bytes:

@@ -103,26 +103,26 @@ class SlurmJobs(CgroupKind):
 
     def main_process(self, processes: Sequence[Process]) -> Process | None:
         """Return the oldest process that is not Slurm's own."""
-        return next((one for one in processes if one.name != _SLURMS_OWN), None)
+        return next((process for process in processes if process.name != _SLURMS_OWN), None)
 
     def is_paused(self, path: str, processes: Sequence[Process]) -> bool:
         """Tell whether all processes of a job are stopped. Slurm's own processes go on."""
-        states = {one.state for one in processes if one.name != _SLURMS_OWN}
+        states = {process.state for process in processes if process.name != _SLURMS_OWN}
         if not states or not states <= _STOPPED:
             return False
         return "D" not in states or self._is_frozen_by_slurm(path)
 
     def _is_frozen_by_slurm(self, path: str) -> bool:
         """Tell whether Slurm has frozen a step of a job, having stopped it."""
-        found = self.tree.freezer(path)
-        folders = with_those_below(found.path) if found else ()
-        texts = (read_text(f"{one}/{FILES[1][0]}") for one in folders)
+        directory = self.tree.freezer(path)
+        folders = with_those_below(directory.path) if directory else ()
+        texts = (read_text(f"{folder}/{FILES[1][0]}") for folder in folders)
         return any(text.strip() not in ("", "THAWED") for text in texts)
 
     def can(self, path: str) -> Capabilities:
         """Return what can be done with a job."""
-        known = super().can(path)
-        return Capabilities(known.limits & _LIMITS, pauses=_has_scontrol(), creates=False)
+        capabilities = super().can(path)
+        return Capabilities(capabilities.limits & _LIMITS, pauses=_has_scontrol(), creates=False)
 
     def can_at_all(self) -> Capabilities:
         """Return what can be done with jobs here."""
@@ -191,7 +191,7 @@ class SlurmJobs(CgroupKind):
         except OSError:
             return {}
         entries = data.decode(errors="replace").split("\0")
-        return dict(one.split("=", 1) for one in entries if one.startswith("SLURM_JOB_"))
+        return dict(entry.split("=", 1) for entry in entries if entry.startswith("SLURM_JOB_"))
 
     def _user(self, main: Process | None) -> str:
         """Return who runs a job, "" where that is unknown."""

@@ -36,9 +36,9 @@ def recorded_limits(fields: Fields, info: Mapping[str, Any] | None = None) -> Li
     kubelet's, whose CPU manager rewrites it."""
     memory = table_in(info or {}, "runtimeSpec", "linux", "resources", "memory").get("limit")
     is_limited = isinstance(memory, int) and memory > 0
-    found = common.recorded_limits({**_common(fields), "Memory": memory if is_limited else None})
-    found.pop("cpuset", None)
-    return found
+    limits = common.recorded_limits({**_common(fields), "Memory": memory if is_limited else None})
+    limits.pop("cpuset", None)
+    return limits
 
 
 def _common(fields: Fields) -> Fields:

@@ -100,14 +100,14 @@ class CriEngine(Engine, Pauses):
     def containers(self, labels: Sequence[str] = (), names: Sequence[str] = ()) -> list[Listed]:
         """Return the running and paused containers that have all these labels (KEY or KEY=VALUE)
         and a name that one of these expressions matches."""
-        found = []
-        for one, pod in self._with_pods():
-            name = pod_containers.container_name(one.metadata.name, pod.metadata)
-            known = pod_containers.labels_of(one.labels, pod)
+        listeds = []
+        for container, pod in self._with_pods():
+            name = pod_containers.container_name(container.metadata.name, pod.metadata)
+            known = pod_containers.labels_of(container.labels, pod)
             is_named = not names or any(re.search(expression, name) for expression in names)
-            if one.state == _RUNNING and has_labels(known, labels) and is_named:
-                found.append(Listed(one.id, name, self._state(one.id, known)))
-        return found
+            if container.state == _RUNNING and has_labels(known, labels) and is_named:
+                listeds.append(Listed(container.id, name, self._state(container.id, known)))
+        return listeds
 
     def _state(self, id_: str, labels: Mapping[str, str]) -> str:
         """Return the state of a container that CRI calls running."""
@@ -123,7 +123,7 @@ class CriEngine(Engine, Pauses):
 
     def ids(self) -> set[str]:
         """Return the ids of all containers, those that do not run too."""
-        return {one.id for one in self._list()}
+        return {container.id for container in self._list()}
 
     def inspect(self, id_: str) -> Container:
         """Return one container, by id or name."""
@@ -131,10 +131,10 @@ class CriEngine(Engine, Pauses):
         answer = self._connection.ask("ContainerStatus", container_id=wanted, verbose=True)
         pod_id = str(pod_containers.info_of(answer.info).get("sandboxID") or "")
         pod = self._connection.ask("PodSandboxStatus", pod_sandbox_id=pod_id).status
-        found = pod_containers.container_of(answer, pod)
-        place = self._cgroups.of(found)
+        container = pod_containers.container_of(answer, pod)
+        place = self._cgroups.of(container)
         is_paused = place is not None and freezer.is_frozen(place.directory("freezer"))
-        return replace(found, state="paused") if is_paused else found
+        return replace(container, state="paused") if is_paused else container
 
     def _list(self) -> list[messages.Container]:
         found = list(self._connection.ask("ListContainers").containers)
@@ -143,10 +143,10 @@ class CriEngine(Engine, Pauses):
 
     def _with_pods(self) -> Iterator[tuple[messages.Container, messages.PodSandbox]]:
         """Yield all containers with their pods, but for those whose pod has just come or gone."""
-        pods = {one.id: one for one in self._connection.ask("ListPodSandbox").items}
-        for one in self._list():
-            if one.pod_sandbox_id in pods:
-                yield one, pods[one.pod_sandbox_id]
+        pods = {item.id: item for item in self._connection.ask("ListPodSandbox").items}
+        for container in self._list():
+            if container.pod_sandbox_id in pods:
+                yield container, pods[container.pod_sandbox_id]
 
     def _id_of(self, text: str) -> str:
         """Return the id of a container, given that or its name, which another one may have had."""
@@ -159,7 +159,9 @@ class CriEngine(Engine, Pauses):
         ]
         if not named:
             raise GoneError(f"no container is called {text}")
-        return max(named, key=lambda one: (one.state == _RUNNING, one.metadata.attempt)).id
+        return max(
+            named, key=lambda container: (container.state == _RUNNING, container.metadata.attempt)
+        ).id
 
     # Logs and events
 

@@ -84,7 +84,7 @@ def container_of(
             pod.metadata.name,
         ),
         network=_network(pod, status.annotations),
-        mounts=tuple(Mount(one.container_path) for one in status.mounts),
+        mounts=tuple(Mount(mount.container_path) for mount in status.mounts),
         refuses=Refusals((_TIE,), "" if may_pause(labels) else _NO_PAUSE),
         **access._asdict(),
         recorded=recorded_limits(fields, info),

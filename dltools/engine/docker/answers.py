@@ -119,7 +119,9 @@ def network_of(raw: Mapping[str, Any], *, has_service: bool = False) -> Network:
     mode = str(host_config.get("NetworkMode") or "")
     names = tuple(map(str, networks))
     addresses = tuple(
-        str(one["IPAddress"]) for one in networks.values() if one and one.get("IPAddress")
+        str(network["IPAddress"])
+        for network in networks.values()
+        if network and network.get("IPAddress")
     )
     exposed = (raw.get("Config") or {}).get("ExposedPorts") or {}
     places = [*(host_config.get("PortBindings") or {}), *(key for key, at in shown.items() if at)]
@@ -136,7 +138,9 @@ def network_of(raw: Mapping[str, Any], *, has_service: bool = False) -> Network:
             if bound and bound[0].get("HostPort")
             for number in _port_numbers([port])
         },
-        ports=tuple(sorted(int(one) for one in numbers if one.isascii() and one.isdigit())),
+        ports=tuple(
+            sorted(int(number) for number in numbers if number.isascii() and number.isdigit())
+        ),
         serves_nodes=has_service and _INGRESS in names,
         needed=mode if is_own_network(mode) else "",
     )
@@ -144,8 +148,8 @@ def network_of(raw: Mapping[str, Any], *, has_service: bool = False) -> Network:
 
 def _port_numbers(ports: Iterable[str]) -> Iterator[int]:
     """Yield the numbers of TCP ports such as 8000/tcp."""
-    for one in ports:
-        number, _, protocol = one.partition("/")
+    for port in ports:
+        number, _, protocol = port.partition("/")
         if protocol == "tcp" and number.isascii() and number.isdigit():
             yield int(number)
 

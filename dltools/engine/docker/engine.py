@@ -107,14 +107,14 @@ class DockerEngine(Engine):
         if not isinstance(raw, dict) or "State" not in raw:  # the name is that of another path
             raise GoneError(f"{id_!r} is not the name of a container")
         with understood():
-            found = container_of(raw)
-            memory = {"Memory": found.recorded.get("memory")}
-            recorded = self._limits.recorded({**found.limit_fields, **memory})
-            files_only = found.files_only
-            if files_only and self.is_local and found.pid:
-                spec = specification(found.id, found.pid)
+            container = container_of(raw)
+            memory = {"Memory": container.recorded.get("memory")}
+            recorded = self._limits.recorded({**container.limit_fields, **memory})
+            files_only = container.files_only
+            if files_only and self.is_local and container.pid:
+                spec = specification(container.id, container.pid)
                 files_only = access_by_specification(spec, is_asked=True).files_only
-            return replace(found, recorded=recorded, files_only=files_only)
+            return replace(container, recorded=recorded, files_only=files_only)
 
     def usage(self, id_: str) -> Usage | None:
         """Return a container's counters, None where the engine tells none."""

@@ -147,7 +147,7 @@ def _command(url: str, socket: str) -> list[str]:
     host = parts.hostname or ""
     if parts.username:
         host = f"{parts.username}@{host}"
-    options = [word for one in _OPTIONS for word in ("-o", one)]
+    options = [word for option in _OPTIONS for word in ("-o", option)]
     port = ["-p", str(parts.port)] if parts.port else []
     forward = f"{socket}:{parts.path.rstrip('/') or SOCKET}"
     return ["ssh", "-T", *options, *port, "-L", forward, "--", host, "cat"]

@@ -186,12 +186,12 @@ def _node_address(node: dict[str, Any]) -> Address:
         is_tls = bool(os.environ.get("DOCKER_TLS_VERIFY") or os.environ.get("DOCKER_CERT_PATH"))
         where = (node.get("Status") or {}).get("Addr") or name
         url = f"tcp://{where}:{_TLS_PORT if is_tls else _PORT}"
-    found = Address(url, f"Swarm node {name}", name=name)
+    address = Address(url, f"Swarm node {name}", name=name)
     try:
-        check(found)
+        check(address)
     except ConfigError as error:
         raise ConfigError(f"label {HOST_LABEL} of {error}") from error
-    return found
+    return address
 
 
 def _host_label(node: dict[str, Any]) -> str:

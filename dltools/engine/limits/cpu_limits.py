@@ -111,15 +111,15 @@ def current_settings(engine: Engine, located: LocatedContainer) -> Limits:
 def attainable_settings(located: LocatedContainer, wanted: Mapping[str, Any]) -> Limits:
     """Return settings as the kernel can hold them: no quota instead of one of all CPUs or more,
     and on cgroup version 2 the nearest weight of its own scale."""
-    found: Limits = {}
+    limits: Limits = {}
     if "cpus" in wanted:
-        found["cpus"] = _quota(wanted["cpus"], located)
+        limits["cpus"] = _quota(wanted["cpus"], located)
     if "weight" in wanted:
         weight, is_v2 = wanted["weight"], located.cgroup_version == 2
-        found["weight"] = weight_from_v2(weight_to_v2(weight)) if is_v2 else weight
+        limits["weight"] = weight_from_v2(weight_to_v2(weight)) if is_v2 else weight
     if "cpuset" in wanted:
-        found["cpuset"] = wanted["cpuset"]
-    return found
+        limits["cpuset"] = wanted["cpuset"]
+    return limits
 
 
 def _quota(cores: float | None, located: LocatedContainer) -> float | None:

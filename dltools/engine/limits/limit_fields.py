@@ -25,14 +25,14 @@ def recorded_limits(fields: Mapping[str, Any], default_shares: int = 0) -> Limit
     """Return the limits for which fields of a container stand. `default_shares`: those that have
     the effect of none."""
     nano, shares = fields.get("NanoCpus") or 0, fields.get("CpuShares")
-    found: Limits = {
+    limits: Limits = {
         "cpus": nano / _NANO
         if nano > 0
         else quota_in_cores(fields.get("CpuQuota"), fields.get("CpuPeriod")),
         "cpuset": fields.get("CpusetCpus") or None,
         "memory": fields.get("Memory") or None,
     }
-    return found if shares in (None, 0, default_shares) else {**found, "weight": shares}
+    return limits if shares in (None, 0, default_shares) else {**limits, "weight": shares}
 
 
 def setting_updates(

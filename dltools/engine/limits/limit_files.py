@@ -52,8 +52,8 @@ def read_files(located: LocatedContainer) -> dict[str, str]:
 
 
 def _paths(located: LocatedContainer) -> dict[str, Path]:
-    found, cpuset = located.controller("cpu"), located.controller("cpuset")
-    paths = {name: found.path / name for name in _FILES[found.version]} if found else {}
+    directory, cpuset = located.controller("cpu"), located.controller("cpuset")
+    paths = {name: directory.path / name for name in _FILES[directory.version]} if directory else {}
     return {**paths, CPUSET: cpuset.path / CPUSET} if cpuset else paths
 
 
@@ -63,7 +63,7 @@ def write_files(located: LocatedContainer, texts: Mapping[str, str]) -> None:
 
     def differing() -> list[str]:
         present = read_files(located)
-        return [one for one in paths if texts.get(one, present.get(one)) != present.get(one)]
+        return [path for path in paths if texts.get(path, present.get(path)) != present.get(path)]
 
     changing = differing()
     for cause, name, neutral in _LIFTED:
@@ -181,8 +181,8 @@ def names_in_files(engine: Engine, located: LocatedContainer) -> frozenset[str]:
 def _names_in_files(located: LocatedContainer, leaves_quotas: bool) -> frozenset[str]:
     if located.container.files_only:
         return frozenset(CPU_LIMITS)
-    found = located.controller("cpu")
-    is_theirs = not leaves_quotas or found is None or not _can_write(found)
+    directory = located.controller("cpu")
+    is_theirs = not leaves_quotas or directory is None or not _can_write(directory)
     return frozenset() if is_theirs else frozenset({"cpus"})
 
 
@@ -217,7 +217,7 @@ def _refused(container: Container) -> Iterator[None]:
 
 
 def _directory(located: LocatedContainer, controller: str) -> Directory:
-    found = located.controller(controller)
-    if found is None:
+    directory = located.controller(controller)
+    if directory is None:
         raise FileNotFoundError(f"its {controller} cgroup is not visible here")
-    return found
+    return directory

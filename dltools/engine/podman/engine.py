@@ -81,22 +81,24 @@ class PodmanEngine(DockerEngine):
 
     def inspect(self, id_: str) -> Container:
         """Return one container, by id or name."""
-        found = super().inspect(id_)
-        host_config: Mapping[str, Any] = found.native.get("HostConfig") or {}
+        container = super().inspect(id_)
+        host_config: Mapping[str, Any] = container.native.get("HostConfig") or {}
         fields = {name: host_config.get(name) or 0 for name in FIELDS if name in _NAMES}
-        fields |= self._limits.unshown(found)
+        fields |= self._limits.unshown(container)
         memory = {"Memory": host_config.get("Memory")}
         recorded = self._limits.recorded({**fields, **memory})
-        found = replace(found, limit_fields=fields, recorded=recorded)
-        if self.is_local and found.pid and is_alone_in_scope(found.pid, found.id):
-            return replace(found, refuses=replace(found.refuses, limits={"weight": _ALONE}))
-        return found
+        container = replace(container, limit_fields=fields, recorded=recorded)
+        if self.is_local and container.pid and is_alone_in_scope(container.pid, container.id):
+            return replace(container, refuses=replace(container.refuses, limits={"weight": _ALONE}))
+        return container
 
     def events(self, since: float) -> Iterator[Event]:
         """Yield container events from a time on (seconds since 1970), for ever. Podman tells some
         from before too, and an old exit is not to be taken for a new one."""
         begin = since * 1e9
-        return (one for one in super().events(since) if one.nanos is None or one.nanos >= begin)
+        return (
+            event for event in super().events(since) if event.nanos is None or event.nanos >= begin
+        )
 
     def past_events(self, since: float, until: float) -> list[Event]:
         """Return none: of past events Podman gives a part, and each time another one."""
@@ -195,4 +197,4 @@ def _capabilities(
 def _version(server: str) -> tuple[int, ...]:
     """Return the version in the name of a server, such as Libpod/5.4.2 (linux)."""
     numbers = server.partition("/")[2].partition(" ")[0].split(".")
-    return tuple(int(one) for one in numbers[:2] if one.isdigit())
+    return tuple(int(number) for number in numbers[:2] if number.isdigit())

@@ -78,11 +78,11 @@ class _Tier:
         number, left, found = self.number, cpus, []
         in_turns = self.in_turns and number > 1
         for group in self.groups:  # by what they can use: see `equal_parts`
-            one, count = group.one, len(group.waiting)
-            part = min(one.cpus, max(0.0, left) / number)
+            prospect, count = group.one, len(group.waiting)
+            part = min(prospect.cpus, max(0.0, left) / number)
             left -= part * count
             number -= count
-            found.append((self, group, max(_EPSILON, part) if in_turns else one.speed(part)))
+            found.append((self, group, max(_EPSILON, part) if in_turns else prospect.speed(part)))
         return found
 
 
@@ -119,7 +119,7 @@ def in_order(
         for at, end in islice(course, max(0, number - rest)):
             ends[at] = clock = end
         number = min(number, rest)
-        had = {at: one.had for tier in line for one in tier.groups for at in one.waiting}
+        had = {at: group.had for tier in line for group in tier.groups for at in group.waiting}
         at_rest.append((clock, list(ends), had))
     for since, found, had in reversed(at_rest):
         later = [jobs[at]._replace(left=jobs[at].left - had[at]) for at in had]

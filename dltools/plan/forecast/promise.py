@@ -146,9 +146,9 @@ class DockerAlone:
 
     def _parts(self, cpus: float) -> dict[float, float]:
         running = Counter[float]()
-        for one in self.jobs.values():
-            if one.ended is None:
-                running[one.each] += one.containers
+        for job in self.jobs.values():
+            if job.ended is None:
+                running[job.each] += job.containers
         return equal_parts(running.items(), cpus)
 
     def ends(self, cpus: float) -> dict[str, int]:

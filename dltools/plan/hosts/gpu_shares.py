@@ -72,10 +72,10 @@ def _groups(host: HostHistory) -> Iterator[tuple[str, list[Job], list[ContainerH
     now = host.sampled_at or 0
     jobs = sorted(host.jobs(), key=lambda job: (job.arrived, job.name, job.id))
     for group in sharing_devices(host.containers.values()):
-        ids = {one.id for one in group}
+        ids = {job.id for job in group}
         own = [job for job in jobs if job.id in ids and job.use.is_feeder(now)]
         if len(group) > 1 and own:
-            yield min(gpu for one in group for gpu in one.use.devices), group, own
+            yield min(gpu for job in group for gpu in job.use.devices), group, own
 
 
 def move_levers(host: HostHistory) -> None:
@@ -165,15 +165,15 @@ def _fed(job: ContainerHistory, lever: GpuLever, now: int, factor: float | None)
 
 def _parts(levers: Sequence[GpuLever], size: int) -> list[float]:
     """Return the part of the period for each lever with which all have what they ask for."""
-    found = [replace(one, part=1.0) for one in levers]
+    gpu_levers = [replace(lever, part=1.0) for lever in levers]
     for _ in range(_TRIES):
-        found = [
+        gpu_levers = [
             replace(one, part=min(1.0, max(_LEAST_PART, one.part * one.asked / (one.gain * had))))
             if one.by_duty and one.asked and had > 0
             else one
-            for one, had in zip(found, _slices(found, size), strict=True)
+            for one, had in zip(gpu_levers, _slices(gpu_levers, size), strict=True)
         ]
-    return [one.part for one in found]
+    return [lever.part for lever in gpu_levers]
 
 
 def _set(job: ContainerHistory, lever: GpuLever, now: int, part: float) -> GpuLever:
@@ -188,7 +188,7 @@ def _set(job: ContainerHistory, lever: GpuLever, now: int, part: float) -> GpuLe
 def _slices(levers: Sequence[GpuLever], size: int) -> list[float]:
     """Return how many of so many GPUs each job has: equal slices of the time of all that run, but
     for those that want less. Turns are spread over the period as `TurnQueues` spreads them."""
-    most = [math.inf if one.most is None else one.most for one in levers]
+    most = [math.inf if lever.most is None else lever.most for lever in levers]
     paused = [number for number, one in enumerate(levers) if one.part < _FREE_PART]
     turns = math.fsum(levers[number].part for number in paused)
     spare = max(0.0, 1 - turns) / max(1, len(paused))
@@ -261,7 +261,7 @@ def turns_on_gpus(host: HostHistory, quantum_s: float) -> GpuSharing:
             turns[key] = {"group": number, "turn_s": turn_s, "queue": queue}
             when = f"{turn_s:g} s of every cycle on {short_uuid(queue)}"
             notes[key] = f"{when}; takes turns with {whom}: as asked"
-    many = len({one["queue"] for one in turns.values()})
+    many = len({turn["queue"] for turn in turns.values()})
     note = f"turns on GPUs in {many} queue{'s' if many > 1 else ''}" if many else ""
     return GpuSharing(notes, turns=turns, note=note)
 
@@ -269,7 +269,11 @@ def turns_on_gpus(host: HostHistory, quantum_s: float) -> GpuSharing:
 def _turn_parts(given: Mapping[str, Allocation]) -> dict[str, float]:
     """Return the turn of each job of a queue, by id and in order, as a part of the mean one. Of
     whom too little is known has the mean of the others."""
-    known = [one.share for one in given.values() if one.share is not None and not one.unlimited]
+    known = [
+        allocation.share
+        for allocation in given.values()
+        if allocation.share is not None and not allocation.unlimited
+    ]
     mean = math.fsum(known) / len(known) if known else 1.0
     shares = {
         id_: mean if one.share is None or one.unlimited else one.share for id_, one in given.items()
@@ -295,8 +299,8 @@ def _may_be_paused(host: HostHistory, job: ContainerHistory) -> bool:
 
 def _why_not(group: Sequence[Job]) -> str:
     """Return why those that hold some GPUs may not be paused with their memory, "" if they may."""
-    for gpu in sorted({gpu for one in group for gpu in one.use.devices}):
-        uses = {one.name: one.use.devices[gpu] for one in group if gpu in one.use.devices}
+    for gpu in sorted({gpu for job in group for gpu in job.use.devices}):
+        uses = {job.name: job.use.devices[gpu] for job in group if gpu in job.use.devices}
         unknown = sorted(name for name, use in uses.items() if use.memory is None)
         if unknown:
             return f"the GPU memory of {unknown[0]} is unknown"

@@ -114,9 +114,9 @@ class HostHistory:
             return
         ids = {job.id for job in jobs}
         others = [
-            one.use.cpu.cores
-            for one in self.containers.values()
-            if one.id not in ids and one.use.cpu.cores
+            container.use.cpu.cores
+            for container in self.containers.values()
+            if container.id not in ids and container.use.cpu.cores
         ]
         self.others = OthersUse(sum(map(fmean, others)) / self.cpus)
 

@@ -33,18 +33,20 @@ def measured_contention(host: HostHistory, jobs: Jobs, *, is_crowded: bool) -> C
     return host.contention.measured(followed, now, host.others.share)
 
 
-def note_places(host: HostHistory, jobs: Jobs, found: Realisation, *, is_crowded: bool) -> Queue:
-    """Note in which place each job competes from now on, by the settings `found` that hold from now
-    on. Return the queue, which asks for a look in time."""
+def note_places(
+    host: HostHistory, jobs: Jobs, realisation: Realisation, *, is_crowded: bool
+) -> Queue:
+    """Note in which place each job competes from now on, by the settings that hold from now on.
+    Return the queue, which asks for a look in time."""
     now, followed = host.sampled_at or 0, _followed(jobs)
     look_s = host.contention.look_s(now, max((job.arrived for job in followed), default=now))
     for job in followed:
         if job.progress.pace is not None:
-            place = _place(job, found) if is_crowded else None
+            place = _place(job, realisation) if is_crowded else None
             job.progress.pace = job.progress.pace.in_place(place, now, job.use.attained)
             if place is Place.FIRST and not job.progress.pace.has_been_free:
                 look_s = min(look_s, _FREE_LOOK_S)
-    return found.queue.due_by(now, look_s) if is_crowded else found.queue
+    return realisation.queue.due_by(now, look_s) if is_crowded else realisation.queue
 
 
 def forget_places(host: HostHistory) -> None:
@@ -60,12 +62,12 @@ def _followed(jobs: Jobs) -> list[ContainerHistory]:
     return [job for job in jobs if (job.use.threads or 1) > 1 and not is_serving(job)]
 
 
-def _place(job: ContainerHistory, found: Realisation) -> Place:
-    if "turn_s" in found.settings.get(job.id, {}):
+def _place(job: ContainerHistory, realisation: Realisation) -> Place:
+    if "turn_s" in realisation.settings.get(job.id, {}):
         return Place.TURN
-    if found.mode in (Mode.WEIGHT, Mode.QUOTA):
+    if realisation.mode in (Mode.WEIGHT, Mode.QUOTA):
         return Place.SHARES
-    if found.mode is Mode.ROTATE:
+    if realisation.mode is Mode.ROTATE:
         return Place.TURN
-    position = found.queue.positions.get(job.run_id)
+    position = realisation.queue.positions.get(job.run_id)
     return Place.FIRST if position is None or position.first else Place.WAITS

@@ -123,9 +123,9 @@ class Rounds:
         if self._gives_gpu_shares:
             move_levers(host)
         if not self.measures:
-            found = self._settings(host, look)
-            host.queue = found.queue
-            return found
+            realisation = self._settings(host, look)
+            host.queue = realisation.queue
+            return realisation
         choice = self._choice(host, look)
         host.compared = choice.compared
         is_crowded = choice.compared is not None
@@ -141,23 +141,23 @@ class Rounds:
         before = host.contention
         host.contention = measured_contention(host, look.jobs, is_crowded=is_crowded)
         is_new = host.contention.paused_at != before.paused_at
-        found = self._settings(host, look, None if is_new else choice)
-        host.queue = note_places(host, look.jobs, found, is_crowded=is_crowded)
-        return found
+        realisation = self._settings(host, look, None if is_new else choice)
+        host.queue = note_places(host, look.jobs, realisation, is_crowded=is_crowded)
+        return realisation
 
     def _settings(
         self, host: HostHistory, look: Look, choice: ModeChoice | None = None
     ) -> Realisation:
         """Return the settings of a host's containers, which are managed from now on."""
-        found = self.realise(host, look, choice)
-        for key, setting in found.settings.items():
+        realisation = self.realise(host, look, choice)
+        for key, setting in realisation.settings.items():
             container = host.containers[key]
             container.managed = True
             container.owner = container.owner.after_plan(setting)
-        for one in host.no_longer_jobs():  # the last word to it is what it began with
-            present = present_settings(one.in_force, host.cpus, host.cpuset)
-            one.managed = differs(found.settings.get(one.id, {}), present, host.cpus)
-        return found
+        for job in host.no_longer_jobs():  # the last word to it is what it began with
+            present = present_settings(job.in_force, host.cpus, host.cpuset)
+            job.managed = differs(realisation.settings.get(job.id, {}), present, host.cpus)
+        return realisation
 
     def realise(
         self,
@@ -184,7 +184,7 @@ class Rounds:
         on_gpus = self._on_gpus(host, is_lasting=is_lasting)
         choice = replace(choice, on_gpus=on_gpus) if on_gpus != choice.on_gpus else choice
         now = host.sampled_at or 0
-        found = realise(
+        realisation = realise(
             choice,
             state,
             host.cpuset,
@@ -200,7 +200,11 @@ class Rounds:
             looks.append(_LOOK_S)
         if choice.on_gpus.notes:
             looks.append(LOOK_S)
-        return replace(found, queue=found.queue.due_by(now, min(looks))) if looks else found
+        return (
+            replace(realisation, queue=realisation.queue.due_by(now, min(looks)))
+            if looks
+            else realisation
+        )
 
     def _looks(
         self, host: HostHistory, jobs: Sequence[Job], is_contested: bool | None

@@ -52,7 +52,11 @@ def advice(hosts: Sequence[HostHistory], decisions: Iterable[JobDecision]) -> li
     lines = []
     for host in hosts:
         name = f"{host.name}: " if len(hosts) > 1 else ""
-        quotas = {one.container_id: _quota(one) for one in decided if one.host == host.name}
+        quotas = {
+            decision.container_id: _quota(decision)
+            for decision in decided
+            if decision.host == host.name
+        }
         lines += [f"{name}{line}" for line in _of_host(host, quotas)]
     return lines
 
@@ -82,7 +86,7 @@ def _of_host(host: HostHistory, quotas: dict[str, float | None]) -> Iterator[str
 
 def _jobs(host: HostHistory) -> list[ContainerHistory]:
     """Return the containers that train, or in which something starts threads, by name."""
-    found = (
+    containers = (
         job
         for job in host.containers.values()
         if job.progress.metrics
@@ -90,7 +94,7 @@ def _jobs(host: HostHistory) -> list[ContainerHistory]:
         or job.runtime.thread_pools
         or job.runtime.openmp_runtime
     )
-    return sorted(found, key=lambda job: (job.name, job.id))
+    return sorted(containers, key=lambda job: (job.name, job.id))
 
 
 def _beyond(job: ContainerHistory, cpus: float, quota: float | None) -> str | None:
@@ -123,11 +127,11 @@ def _on_all_cpus(job: ContainerHistory, host: HostHistory) -> str | None:
         what = f"{pools['inductor']} processes compile at once on {most:g} CPUs"
         return f"{job.name}: {what}: start it with {setting} next time"
     on_gpus = [
-        one
-        for one in host.containers.values()
-        if one.use.gpus and one.standing.role is Role.TRAINING
+        container
+        for container in host.containers.values()
+        if container.use.gpus and container.standing.role is Role.TRAINING
     ]
-    ranks = sum(len(one.use.gpus) for one in on_gpus)
+    ranks = sum(len(container.use.gpus) for container in on_gpus)
     is_told = "OMP_NUM_THREADS=" in (job.runtime.openmp_settings or "")
     if job not in on_gpus or ranks < 2 or is_told or not job.runtime.openmp_runtime or most < 2:
         return None

@@ -78,24 +78,24 @@ class Explanation:
 def decisions(hosts: Iterable[HostHistory], realised: Realised) -> Iterator[JobDecision]:
     """Yield the decision for each container of each host, by name."""
     for host in hosts:
-        found = realised[host.name]
+        realisation = realised[host.name]
         for container in sorted(host.containers.values(), key=lambda one: (one.name, one.id)):
-            for one in container.containers:
-                yield _decision(host, container, one, found)
+            for member in container.containers:
+                yield _decision(host, container, member, realisation)
 
 
 def _decision(
-    host: HostHistory, container: ContainerHistory, one: Member, found: Realisation
+    host: HostHistory, container: ContainerHistory, member: Member, realisation: Realisation
 ) -> JobDecision:
-    """Return the decision for `one`, the container itself or a member of its job."""
-    present = present_settings(one.in_force, host.cpus, host.cpuset)
+    """Return the decision for `member`, the container itself or a member of its job."""
+    present = present_settings(member.in_force, host.cpus, host.cpuset)
     allocation = host.allocations.get(container.id)
-    setting = _part(container, found.settings.get(container.id))
+    setting = _part(container, realisation.settings.get(container.id))
     if not differs(only(setting, LIMITS), present, host.cpus):
         setting = _turn(setting)
-    note, role = found.notes.get(container.id, ""), container.standing.judgement.text
+    note, role = realisation.notes.get(container.id, ""), container.standing.judgement.text
     if allocation is None:
-        is_job = container.id in found.settings and note
+        is_job = container.id in realisation.settings and note
         why = f"{role}; {note}" if is_job else _left_alone(container)
         allocation, note = Allocation(None, "-", why), ""
     job, members, _ = container.membership
@@ -103,8 +103,8 @@ def _decision(
     notes = (allocation.reason, note, of_several, *container.progress.targets.faults)
     return JobDecision(
         host.name,
-        one.id,
-        one.name,
+        member.id,
+        member.name,
         allocation,
         present,
         setting or None,
@@ -112,7 +112,7 @@ def _decision(
         job=job if members else None,
         role=role,
         user=container.user or None,
-        ends_s=found.ends_s.get(container.run_id),
+        ends_s=realisation.ends_s.get(container.run_id),
     )
 
 
@@ -132,20 +132,23 @@ def _part(job: ContainerHistory, setting: Settings | None) -> Settings:
 
 def actions(hosts: Iterable[HostHistory], decided: Iterable[JobDecision]) -> tuple[Action, ...]:
     """Return a plan's actions: settings that change, then what is done once."""
-    found = [action for one in decided for action in _changes(one)]
+    found = [action for decision in decided for action in _changes(decision)]
     found += [action for host in hosts for action in _orders(host)]
     return tuple(replace(one, id=number) for number, one in enumerate(found, 1))
 
 
-def _changes(one: JobDecision) -> Iterator[Action]:
+def _changes(decision: JobDecision) -> Iterator[Action]:
     """Yield what an action brings about each: limits first, then a turn."""
-    setting, seen = one.setting or {}, cast(Mapping[str, object], one.present)
-    place, whose = (one.host, one.container_id, one.name), (one.job, one.user)
+    setting, seen = decision.setting or {}, cast(Mapping[str, object], decision.present)
+    place, whose = (
+        (decision.host, decision.container_id, decision.name),
+        (decision.job, decision.user),
+    )
     if limits := only(setting, LIMITS):
         expect = as_found({name: seen[name] for name in limits if name in seen})
-        yield Action(0, Op.UPDATE, *place, limits, expect, one.reason, None, None, *whose)
+        yield Action(0, Op.UPDATE, *place, limits, expect, decision.reason, None, None, *whose)
     if turn := _turn(setting):
-        yield Action(0, Op.ROTATE, *place, turn, {}, one.reason, None, None, *whose)
+        yield Action(0, Op.ROTATE, *place, turn, {}, decision.reason, None, None, *whose)
 
 
 def _turn(setting: Settings) -> Settings:
@@ -155,8 +158,8 @@ def _turn(setting: Settings) -> Settings:
 def _orders(host: HostHistory) -> Iterator[Action]:
     """Yield what a policy has ordered for jobs that still run."""
     for order in host.actions:
-        if known := host.containers.get(order.job_id):
-            job, op = known.containers[0], Op(order.kind.value)
+        if container := host.containers.get(order.job_id):
+            job, op = container.containers[0], Op(order.kind.value)
             what = (order.reason, order.to or None, order.met)
             yield Action(0, op, host.name, job.id, job.name, {}, {}, *what)
 
@@ -164,17 +167,17 @@ def _orders(host: HostHistory) -> Iterator[Action]:
 def covered(hosts: Iterable[HostHistory]) -> tuple[str, ...]:
     """Return the ids of all containers that were decided on, and of those that stay as they are."""
     jobs = (job for host in hosts for job in host.containers.values())
-    return tuple(sorted(one.id for job in jobs for one in job.containers))
+    return tuple(sorted(container.id for job in jobs for container in job.containers))
 
 
 def classes(hosts: Iterable[HostHistory]) -> dict[str, dict[str, str]]:
     """Return the class of each job that has one, by its name, for each host."""
     found = {
         host.name: {
-            one.name: allocation.job_class
+            container.name: allocation.job_class
             for key, allocation in host.allocations.items()
             if key in host.containers
-            for one in host.containers[key].containers
+            for container in host.containers[key].containers
         }
         for host in hosts
     }
@@ -191,7 +194,11 @@ def gain(hosts: Iterable[HostHistory]) -> str:
 
 def modes(realised: Realised) -> dict[str, str]:
     """Return the plan's parameters that say how shares became settings on all hosts, and why."""
-    decided = [found for found in realised.values() if found.settings or found.unable]
-    names = sorted({found.mode.value for found in decided})
-    whys = sorted({found.why for found in decided})
+    decided = [
+        realisation
+        for realisation in realised.values()
+        if realisation.settings or realisation.unable
+    ]
+    names = sorted({realisation.mode.value for realisation in decided})
+    whys = sorted({realisation.why for realisation in decided})
     return {"realize": "+".join(names), "realize_why": "; ".join(whys)} if names else {}

@@ -46,7 +46,7 @@ def why_nothing(
         return "the input has no sample of a host"
     by_reason: dict[str, list[str]] = {}
     for host in hosts:
-        own = [one for one in decisions if one.host == host.name]
+        own = [decision for decision in decisions if decision.host == host.name]
         reason = _of_host(host, realised[host.name], own, shareless)
         by_reason.setdefault(reason, []).append(host.name)
     if len(by_reason) == 1:
@@ -55,40 +55,45 @@ def why_nothing(
 
 
 def _of_host(
-    host: HostHistory, found: Realisation, decided: Sequence[JobDecision], shareless: str
+    host: HostHistory, realisation: Realisation, decided: Sequence[JobDecision], shareless: str
 ) -> str:
-    running = sorted(host.containers.values(), key=lambda one: (one.name, one.id))
+    running = sorted(host.containers.values(), key=lambda container: (container.name, container.id))
     if not running:
         return "no container runs, or the filters of dl-probe select none"
     if host.cpus <= 0:
         return "the number of CPUs is unknown"
     roles = (Role.TRAINING, Role.SERVER) if host.has_servers else (Role.TRAINING,)
-    trainings = [one for one in running if one.standing.role in roles]
+    trainings = [container for container in running if container.standing.role in roles]
     if not trainings:
         return _no_training(running)
     jobs, silent = host.look()
     if not jobs and not silent:
-        reasons = {one.container_id: one.reason for one in decided}
-        return _listed([f"{one.name} ({reasons.get(one.id, 'left alone')})" for one in trainings])
-    if not jobs and not found.settings:
+        reasons = {decision.container_id: decision.reason for decision in decided}
+        return _listed(
+            [
+                f"{training.name} ({reasons.get(training.id, 'left alone')})"
+                for training in trainings
+            ]
+        )
+    if not jobs and not realisation.settings:
         verb = "has" if len(silent) == 1 else "have"
         return (
-            f"{_listed([one.name for one in silent])} {verb} reported no progress yet; "
+            f"{_listed([container.name for container in silent])} {verb} reported no progress yet; "
             "dl-probe --list-metrics shows what is found in their logs"
         )
     if shareless:
         return f"the policy {shareless} sets no limits"
-    if found.unable:
-        return found.unable
-    if not found.settings:
+    if realisation.unable:
+        return realisation.unable
+    if not realisation.settings:
         return "no round of the policy has been due yet"
-    return _as_planned(found, decided, len(jobs) + len(silent))
+    return _as_planned(realisation, decided, len(jobs) + len(silent))
 
 
 def _no_training(running: Sequence[ContainerHistory]) -> str:
     count = len(running)
     run = f"{count} containers run" if count > 1 else "1 container runs"
-    whats = [(one.name, one.standing) for one in running]
+    whats = [(container.name, container.standing) for container in running]
     named = _listed(
         [f"{name} ({it.judgement.text if it.has_reported else it.role})" for name, it in whats]
     )
@@ -96,21 +101,26 @@ def _no_training(running: Sequence[ContainerHistory]) -> str:
     return f"{run}, {what}: {named}; {_HOW_TO_SHOW}"
 
 
-def _as_planned(found: Realisation, decided: Sequence[JobDecision], jobs: int) -> str:
-    ours = [one for one in decided if one.container_id in found.settings]
-    if any(_is_limited(one.present) for one in ours):
-        apart = [f"{one.name} ({why})" for one in ours if (why := _lies_apart(one, found))]
-        return "; ".join([f"{AS_PLANNED} ({found.mode}: {found.why})", *apart[:_NAMED]])
+def _as_planned(realisation: Realisation, decided: Sequence[JobDecision], jobs: int) -> str:
+    ours = [decision for decision in decided if decision.container_id in realisation.settings]
+    if any(_is_limited(decision.present) for decision in ours):
+        apart = [
+            f"{decision.name} ({why})"
+            for decision in ours
+            if (why := _lies_apart(decision, realisation))
+        ]
+        return "; ".join([f"{AS_PLANNED} ({realisation.mode}: {realisation.why})", *apart[:_NAMED]])
     if jobs == 1:
-        return f"one job alone, {_listed([one.name for one in ours])}: nothing to share"
-    if found.why == _AS_ASKED:
-        return f"no job needs a limit: {_listed([f'{one.name} ({one.reason})' for one in ours])}"
-    return found.why.removeprefix(f"{_AS_ASKED}; ")
+        return f"one job alone, {_listed([decision.name for decision in ours])}: nothing to share"
+    if realisation.why == _AS_ASKED:
+        reasons = [f"{decision.name} ({decision.reason})" for decision in ours]
+        return f"no job needs a limit: {_listed(reasons)}"
+    return realisation.why.removeprefix(f"{_AS_ASKED}; ")
 
 
-def _lies_apart(job: JobDecision, found: Realisation) -> str:
+def _lies_apart(job: JobDecision, realisation: Realisation) -> str:
     """Return why a weight of this job would say nothing, "" if it would."""
-    note = found.notes.get(job.container_id, "")
+    note = realisation.notes.get(job.container_id, "")
     return note if NO_COMPARISON in note else ""
 
 

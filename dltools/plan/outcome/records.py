@@ -294,9 +294,9 @@ def _action(record: _Record) -> Action:
     )
 
 
-def _target_met(found: _Record) -> TargetMet:
-    own: dict[str, Any] = {key: found.get(key, str) for key in ("metric", "objective", "time")}
-    own |= {key: float(found.get(key, _NUMBER)) for key in ("target", "value")}
+def _target_met(record: _Record) -> TargetMet:
+    own: dict[str, Any] = {key: record.get(key, str) for key in ("metric", "objective", "time")}
+    own |= {key: float(record.get(key, _NUMBER)) for key in ("target", "value")}
     return TargetMet(**own)
 
 
@@ -308,17 +308,17 @@ _OF_PERIOD = ("period_s", "asked", "had")
 _LIMITS = tuple(map(written_name, LIMITS))
 
 
-def _turn(found: _Record) -> Settings:
-    group, turn = found.get("group", int), found.get("turn_s", _NUMBER)
+def _turn(record: _Record) -> Settings:
+    group, turn = record.get("group", int), record.get("turn_s", _NUMBER)
     if not 0 <= group < 2**31 or not 0 < turn < 2**31:
-        raise found.fault("a turn is a group from 0 and turn_s of more than 0 seconds")
-    queue, period = found.maybe("queue", str, ""), found.maybe("period_s", _NUMBER)
+        raise record.fault("a turn is a group from 0 and turn_s of more than 0 seconds")
+    queue, period = record.maybe("queue", str, ""), record.maybe("period_s", _NUMBER)
     if len(queue) > _LONGEST_QUEUE or not queue.isprintable():
-        raise found.fault(f"a queue's name is at most {_LONGEST_QUEUE} printable characters")
+        raise record.fault(f"a queue's name is at most {_LONGEST_QUEUE} printable characters")
     if period is not None and (not queue or not turn <= period < 2**31):
-        raise found.fault("a period is of turns on a GPU, and no shorter than the turn")
+        raise record.fault("a period is of turns on a GPU, and no shorter than the turn")
     of_period = _OF_PERIOD if period is not None else ()
-    numbers = _given(**{name: found.maybe(name, _NUMBER) for name in of_period})
+    numbers = _given(**{name: record.maybe(name, _NUMBER) for name in of_period})
     own = {"group": group, "turn_s": float(turn), **_given(queue=queue or None)}
     return cast(Settings, own | {name: float(value) for name, value in numbers.items()})
 
@@ -365,7 +365,7 @@ _HEAD = {"policy": str, "at": str, "params": dict, "input": dict, "gain": str, "
 
 def _plan(head: _Record, actions: tuple[Action, ...], end: _Record) -> Plan:
     covers = head.maybe("covers", list)
-    if covers is not None and not all(isinstance(one, str) for one in covers):
+    if covers is not None and not all(isinstance(cover, str) for cover in covers):
         raise head.fault("missing or wrong 'covers'")
     classes = head.maybe("classes", dict, {})
     for host in classes:

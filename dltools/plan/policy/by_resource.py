@@ -38,23 +38,23 @@ def decide_apart(
 ) -> Decision:
     """Return the decisions of a policy for parts of a host as one."""
     host = cluster.host
-    found = [
+    decisions = [
         policy.decide(replace(cluster, hosts={host.name: part}), parameters, state)
         for part in parts
     ]
-    allocations = {key: one for part in found for key, one in part.allocations.items()}
-    changes = {part.interval_change for part in found}
+    allocations = {key: one for part in decisions for key, one in part.allocations.items()}
+    changes = {part.interval_change for part in decisions}
     change = min(changes) if len(changes) == 1 else IntervalChange.KEEP
-    kept = {key: value for part in found for key, value in part.state.items()}
+    kept = {key: value for part in decisions for key, value in part.state.items()}
     if host.name in kept:
-        of_parts = (part.state.get(host.name) or {} for part in found)
+        of_parts = (part.state.get(host.name) or {} for part in decisions)
         kept[host.name] = {run: value for part in of_parts for run, value in part.items()}
     return Decision(
         {job.id: allocations[job.id] for job in host.jobs if job.id in allocations},
         kept,
         IntervalChange.RESET if IntervalChange.RESET in changes else change,
-        tuple(action for part in found for action in part.actions),
-        "; ".join(dict.fromkeys(part.gain for part in found if part.gain)),
+        tuple(action for part in decisions for action in part.actions),
+        "; ".join(dict.fromkeys(part.gain for part in decisions if part.gain)),
     )
 
 
@@ -83,6 +83,6 @@ def _parts(host: HostState) -> list[HostState]:
     others = [job for job in host.jobs if job.use.is_on_devices]
     parts = [host.part(host.cpus, on_cpus)] if on_cpus else []
     for jobs in (*sharing_devices(others), *([job] for job in others if not job.use.devices)):
-        held = {one for job in jobs for one in job.use.devices}
+        held = {device for job in jobs for device in job.use.devices}
         parts.append(host.part(float(len(held) or 1), jobs))
     return parts

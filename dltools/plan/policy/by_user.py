@@ -71,10 +71,10 @@ class FairAmongUsers:
         """Ask the policy once for each user, with this user's part of the host."""
         host, users = cluster.host, by_user(cluster.host.jobs)
         parts = [host.part(host.cpus / len(users), own) for own in users.values()]
-        found = decide_apart(self._policy, cluster, parameters, state, parts)
+        decision = decide_apart(self._policy, cluster, parameters, state, parts)
         if len(users) == 1:
-            return found
-        return replace(found, gain=f"equal parts for {len(users)} users")
+            return decision
+        return replace(decision, gain=f"equal parts for {len(users)} users")
 
 
 def _shared(jobs: Sequence[Job], allocations: Mapping[str, Allocation]) -> dict[str, Allocation]:

@@ -190,7 +190,11 @@ def _left(
     nothing has at most as much as each of them: so they give as long as one misses its target."""
     free = [model for model in models if not model.job.use.is_slowed]
     slowest = max(((model.latency or 0.0) / model.target for model in free), default=0.0)
-    before = [one.share for job in waiting if (one := previous.get(job.id)) and one.share]
+    before = [
+        allocation.share
+        for job in waiting
+        if (allocation := previous.get(job.id)) and allocation.share
+    ]
     if len(before) < len(waiting):
         return left
     if any(model.job_class == UNDER for model in free):
@@ -394,13 +398,13 @@ def direct_shares(models: Sequence[Model], alpha: float, room: float = 1.0) -> N
             share = shares[model.job.id] * (min(room, total) - kept) / wanted
             shares[model.job.id] = max(floor, share)
         within = "" if total <= room else ", within alpha"
-        found = NewShares(shares, f"every target can be met{within}")
+        new_shares = NewShares(shares, f"every target can be met{within}")
     else:
-        found = _smallest_first(needs, floor, room)
+        new_shares = _smallest_first(needs, floor, room)
     old = {model.job.id: model.share for model in models}
-    if all(abs(share - old[key]) <= _STEADY * old[key] for key, share in found.shares.items()):
-        return NewShares(old, found.note)
-    return found
+    if all(abs(share - old[key]) <= _STEADY * old[key] for key, share in new_shares.shares.items()):
+        return NewShares(old, new_shares.note)
+    return new_shares
 
 
 def _corrected(model: Model, need: float) -> float:

@@ -94,9 +94,9 @@ class FlowCon:
         }
         before, classes = dict[str, str](), dict[str, str]()
         for job in host.jobs:
-            known, found = host.previous.get(job.id), growths[job.id]
-            is_new = known is None or _is_forgotten(cluster, unknown.get(job.run_id))
-            before[job.id] = NEW if known is None or is_new else known.job_class
+            allocation, found = host.previous.get(job.id), growths[job.id]
+            is_new = allocation is None or _is_forgotten(cluster, unknown.get(job.run_id))
+            before[job.id] = NEW if allocation is None or is_new else allocation.job_class
             efficiency = None if found.is_early else found.efficiency
             classes[job.id] = transition(before[job.id], efficiency, parameters.alpha)
         memory = {**state, host.name: unknown}

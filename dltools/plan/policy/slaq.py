@@ -51,9 +51,9 @@ class Slaq:
         quality = {key: ahead for key, ahead in found.items() if ahead is not None}
         shares = {job.id: 1 / n for job in host.jobs}
         if quality:
-            known = [job for job in host.jobs if job.id in quality]
-            total = sum(shares[job.id] for job in known)
-            shares |= _greedy(known, quality, total, budget, host.cpus, parameters.floor)
+            jobs = [job for job in host.jobs if job.id in quality]
+            total = sum(shares[job.id] for job in jobs)
+            shares |= _greedy(jobs, quality, total, budget, host.cpus, parameters.floor)
         allocations = {}
         for job in host.jobs:
             share, ahead = shares[job.id], quality.get(job.id)
@@ -89,16 +89,16 @@ Quality = Callable[[float], float]
 def _quality(job: Job, shown: Evidence, budget: float) -> Quality | None:
     """Return a function from an effort to a job's gain, None where the curve is unknown. `budget`
     is the effort that the whole host gives until the next round."""
-    found = shown.curve
+    curve = shown.curve
     if shown.has_diverged:
         return lambda _: 0.0
-    if found is None:
+    if curve is None:
         return None
-    begin, now = found.soon(found.first), found.soon(job.use.effort)
+    begin, now = curve.soon(curve.first), curve.soon(job.use.effort)
     way, sign = abs(now - begin), 1 if now > begin else -1
 
     def gained(seconds: float) -> float:
-        return max(0.0, sign * (found.soon(job.use.effort + seconds) - now) / way) if way else 0.0
+        return max(0.0, sign * (curve.soon(job.use.effort + seconds) - now) / way) if way else 0.0
 
     return None if shown.fluctuates and gained(budget) < _NO_GAIN else gained
 

@@ -319,16 +319,16 @@ class Chooser:
         """
         if len(self.loads) < 2:
             return Choice("no migration: no other host is known")
-        loads = sorted(HostLoad(**one) for one in self.loads.values())
-        target = next((one for one in loads if self._takes_jobs(one.name)), None)
+        loads = sorted(HostLoad(**load) for load in self.loads.values())
+        target = next((load for load in loads if self._takes_jobs(load.name)), None)
         if target is None:
             return Choice("no migration: no host that takes jobs was sampled of late")
-        sources = [one for one in loads if one.may_give(target)]
+        sources = [load for load in loads if load.may_give(target)]
         if not sources:
             return Choice(f"no migration: {self._why_no_source(loads)}")
-        source = next((one for one in sources if one.name == self.cluster.sampled), None)
+        source = next((load for load in sources if load.name == self.cluster.sampled), None)
         if source is None or any(
-            one[:3] > source[:3] and self._is_fresh(one.name) for one in sources
+            load[:3] > source[:3] and self._is_fresh(load.name) for load in sources
         ):
             return Choice("")  # a round of that host will find it
         candidates = self._candidates(is_target_idle=not target.jobs)
@@ -340,7 +340,7 @@ class Chooser:
         return self._is_fresh(name) and "move" not in self.cluster.hosts[name].cannot
 
     def _why_no_source(self, loads: Sequence[HostLoad]) -> str:
-        hosts = (self.cluster.hosts.get(one.name) for one in loads)
+        hosts = (self.cluster.hosts.get(load.name) for load in loads)
         able = [host.name for host in hosts if host and "move" not in host.cannot]
         if len(able) == 1:
             return f"no host but {able[0]} takes jobs from others"
@@ -364,18 +364,18 @@ class Chooser:
             return converged or jobs
         return converged if PROGRESSING in classes.values() else []
 
-    def _weighed(self, job: Job, here: HostLoad, there: HostLoad) -> Choice:
+    def _weighed(self, job: Job, here: HostLoad, host_load: HostLoad) -> Choice:
         load, pause_s = self.parameters.load, self.parameters.pause
-        if max(here.with_jobs(-1, load), there.with_jobs(+1, load)) >= here[:2]:
-            why = f"{job.name} on {there.name} would not lower the heaviest load"
+        if max(here.with_jobs(-1, load), host_load.with_jobs(+1, load)) >= here[:2]:
+            why = f"{job.name} on {host_load.name} would not lower the heaviest load"
             return Choice(f"no migration: {why}")
-        saves = saved_seconds(job, self.cluster.host, self.cluster.hosts[there.name], pause_s)
+        saves = saved_seconds(job, self.cluster.host, self.cluster.hosts[host_load.name], pause_s)
         if saves <= 0:
             costs = f"{format_seconds(abs(saves))} more than it saves"
-            return Choice(f"no migration: {job.name} to {there.name} would cost {costs}")
+            return Choice(f"no migration: {job.name} to {host_load.name} would cost {costs}")
         both = f"it gains {saves + pause_s:.3g} and costs {pause_s:.3g}"
-        why = f"{job.name} to {there.name} saves {saves:.3g} job seconds (predicted: {both})"
-        return Choice(why, job, there.name)
+        why = f"{job.name} to {host_load.name} saves {saves:.3g} job seconds (predicted: {both})"
+        return Choice(why, job, host_load.name)
 
     def _of(self, job: Job) -> KnownJob:
         return self.own.get(job.run_id, _UNKNOWN)

@@ -71,9 +71,9 @@ class Srtf:
         if leader in ranks and ranks[leader][0] == 1:
             ranks[leader] = (1, ranks[leader][1] * (1 - parameters.hysteresis))
         order = sorted(host.jobs, key=lambda j: (*ranks[j.id], j.arrived, j.name, j.id))
-        known = [job for job in order if ranks[job.id][0] > 0]
-        shares = queue_shares(known, host.cpus, parameters.floor / max(1, len(order)))
-        places = {job.id: place for place, job in enumerate(known)}
+        jobs = [job for job in order if ranks[job.id][0] > 0]
+        shares = queue_shares(jobs, host.cpus, parameters.floor / max(1, len(order)))
+        places = {job.id: place for place, job in enumerate(jobs)}
         allocations = {}
         for number, job in enumerate(order, 1):
             note = found[job.id].note

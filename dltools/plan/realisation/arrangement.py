@@ -109,12 +109,12 @@ def choose_mode(
     if not fits and (host.others is None or host.others < OTHERS):
         return choice(Mode.ROTATE, f"{crowded}, beside {len(feeding)} that feed GPUs")
     runs = tuple(job.run_id for job in everyone)
-    found = before if before is not None and before.holds(now, runs) else None
-    found = found or compare(host, everyone, options, alone, forecasts, before)
-    made = replace(choice(Mode.PRIORITY, f"{crowded}: {found}"), compared=found)
-    if found.wins:
+    comparison = before if before is not None and before.holds(now, runs) else None
+    comparison = comparison or compare(host, everyone, options, alone, forecasts, before)
+    made = replace(choice(Mode.PRIORITY, f"{crowded}: {comparison}"), compared=comparison)
+    if comparison.wins:
         return contention.choice(made, now)
-    if found.turns < found.beside:
+    if comparison.turns < comparison.beside:
         return contention.choice(replace(made, are_equal=True), now)
     return replace(made, mode=Mode.WEIGHT, is_even=True)
 
@@ -158,10 +158,10 @@ def compare(
     ]
     beside = side_by_side(prospects, host.cpus)
     free = beside
-    if any(one.exponent for one in prospects):
-        free = side_by_side([one._replace(exponent=0.0) for one in prospects], host.cpus)
+    if any(prospect.exponent for prospect in prospects):
+        free = side_by_side([prospect._replace(exponent=0.0) for prospect in prospects], host.cpus)
     groups = len(groups_that_fit(order, host.cpus, shared.need))
-    packed = min(1.0, math.fsum(one.cpus for one in prospects) / (groups * host.cpus))
+    packed = min(1.0, math.fsum(prospect.cpus for prospect in prospects) / (groups * host.cpus))
     competing = fmean(beside) / fmean(free) - 1 if is_measured(order) else 0.0
     lost = max(0.0, -alone.saved_s / max(_SEEN_S, alone.there_s) - competing)
     turns = [end / packed for end in free]

@@ -82,17 +82,17 @@ def possible(
 
 
 def within_bounds(
-    found: Realisation, jobs: Sequence[Job], cpus: float, *, respects_owners: bool
+    realisation: Realisation, jobs: Sequence[Job], cpus: float, *, respects_owners: bool
 ) -> Realisation:
     """Return a realisation without what cannot be done with its jobs, and within what their owners
     asked for if that counts, on a host of so many CPUs (0: unknown)."""
-    settings, notes, need = {**found.settings}, {**found.notes}, _need(found.mode)
+    settings, notes, need = {**realisation.settings}, {**realisation.notes}, _need(realisation.mode)
     here = "does not pause it" if need == _PAUSE else _LACKS[need].format("it")
     for job in jobs:
-        if job.id not in found.settings:
+        if job.id not in realisation.settings:
             continue
-        cannot, wanted = job.in_force.cannot, found.settings[job.id]
-        said = [f"its engine {here}"] if need in cannot and not found.unable else []
+        cannot, wanted = job.in_force.cannot, realisation.settings[job.id]
+        said = [f"its engine {here}"] if need in cannot and not realisation.unable else []
         if cannot:
             lost = {*cannot, *(Turn.__annotations__ if _PAUSE in cannot else ())}
             wanted = only(wanted, wanted.keys() - lost)
@@ -100,8 +100,8 @@ def within_bounds(
             wanted = _within_owner(wanted, job.owner, cpus)
             said += _owners_notes(wanted, job.owner)
         settings[job.id] = wanted
-        notes[job.id] = joined(found.notes.get(job.id), *said)
-    return replace(found, settings=settings, notes=notes)
+        notes[job.id] = joined(realisation.notes.get(job.id), *said)
+    return replace(realisation, settings=settings, notes=notes)
 
 
 def _within_owner(wanted: Settings, owner: Owner, cpus: float) -> Settings:
@@ -110,16 +110,16 @@ def _within_owner(wanted: Settings, owner: Owner, cpus: float) -> Settings:
     No quota becomes the owner's, and all CPUs become the owner's list. A weight is multiplied by
     the owner's own, as a multiple of the default.
     """
-    found = wanted.copy()
-    if "cpus" in found and owner.cpus is not None and not 0 < cpus <= owner.cpus:
-        planned = found["cpus"]
-        found["cpus"] = owner.cpus if planned is None else min(owner.cpus, planned)
-    if "weight" in found:
-        found["weight"] = whole_weight(found["weight"] * owner.ratio)
-    if "cpuset" in found and owner.cpuset is not None:
-        listed = set(parse_cpus(owner.cpuset)) & set(parse_cpus(found["cpuset"] or owner.cpuset))
-        found["cpuset"] = format_cpus(sorted(listed)) if listed else owner.cpuset
-    return found
+    settings = wanted.copy()
+    if "cpus" in settings and owner.cpus is not None and not 0 < cpus <= owner.cpus:
+        planned = settings["cpus"]
+        settings["cpus"] = owner.cpus if planned is None else min(owner.cpus, planned)
+    if "weight" in settings:
+        settings["weight"] = whole_weight(settings["weight"] * owner.ratio)
+    if "cpuset" in settings and owner.cpuset is not None:
+        listed = set(parse_cpus(owner.cpuset)) & set(parse_cpus(settings["cpuset"] or owner.cpuset))
+        settings["cpuset"] = format_cpus(sorted(listed)) if listed else owner.cpuset
+    return settings
 
 
 def _owners_notes(setting: Settings, owner: Owner) -> Iterator[str]:
@@ -149,7 +149,7 @@ def _lacks(mode: Mode, jobs: Sequence[Job]) -> str:
     able = [job.in_force for job in jobs if need not in job.in_force.cannot]
     if not able:
         return f"the engine {_LACKS[need].format('any job here')}"
-    parents = {one.cgroup_parent for one in able}
+    parents = {in_force.cgroup_parent for in_force in able}
     is_apart = None not in parents and 1 < len(able) == len(parents)
     return _APART if need == "weight" and is_apart else ""
 

@@ -58,10 +58,10 @@ class Contention:
 
         Before turns begin, jobs that waited at low weights get the default back.
         """
-        found = ordered.compared
-        if self.paused_at is None or found is None:
+        comparison = ordered.compared
+        if self.paused_at is None or comparison is None:
             return ordered
-        if self.ahead >= (found.ordered / found.turns if found.wins else 1.0):
+        if self.ahead >= (comparison.ordered / comparison.turns if comparison.wins else 1.0):
             return ordered
         is_even = self.paused_at == now
         mode = Mode.WEIGHT if is_even else Mode.ROTATE

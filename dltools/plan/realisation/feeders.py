@@ -45,17 +45,17 @@ _UNBOUND: Mapping[Mode, tuple[Settings, str]] = {
 def feeders(host: SharedHost, state: HostState) -> Realisation:
     """Return the settings of the jobs that feed GPUs; its notes tell which these are."""
     is_first, on_gpus = host.choice.queue.feeders == "first", host.choice.on_gpus
-    found = [
+    jobs = [
         job
         for job in host.jobs
         if is_first
         and job.use.is_feeder(host.now)
         and (not is_serving(job) or job.id in on_gpus.notes)
     ]
-    setting, note = _setting(host.choice, state, cpus_together(found, host.cpus))
+    setting, note = _setting(host.choice, state, cpus_together(jobs, host.cpus))
     settings: dict[str, Settings] = {}
     notes: dict[str, str] = {}
-    for job in found:
+    for job in jobs:
         own, what = setting | on_gpus.settings.get(job.id, {}), note
         if job.id in on_gpus.turns:
             own, what = on_gpus.turns[job.id], ""

@@ -266,14 +266,14 @@ def _first_weights(
     if not others_compete(host):
         return {job.id: {"weight": LEVELS[0]} for job in first}
     each = {
-        (job.id, one.id): min(host.need(job), host.cpus) / len(job.containers)
+        (job.id, container.id): min(host.need(job), host.cpus) / len(job.containers)
         for group in groups
         for job in group
-        for one in job.containers
+        for container in job.containers
     }
     fair = host.cpus / max(1, len(each))
     total = _KEPT * math.fsum(min(1.0, need / fair) for need in each.values())
-    keys = {job.id: [(job.id, one.id) for one in job.containers] for job in first}
+    keys = {job.id: [(job.id, container.id) for container in job.containers] for job in first}
     needs = {key: each[key] for own in keys.values() for key in own}
     times = in_proportion(needs, total, 1.0)
     raised = {key: LEVELS[0] * times[own[0]] for key, own in keys.items()}
@@ -403,7 +403,7 @@ def _queue_beside(host: SharedHost, doubtful: Sequence[Job], groups: int) -> Rea
     One that explores has the weight that a container begins with. Of the others the first has as
     much beside the group whose turn it is as equal parts would give them all (ours).
     """
-    found = priorities(replace(host, jobs=list(doubtful)))
+    realisation = priorities(replace(host, jobs=list(doubtful)))
     parts = len(doubtful) if host.choice.weights_order else 1
     part = min(1.0, parts / max(1, groups))
 
@@ -411,9 +411,9 @@ def _queue_beside(host: SharedHost, doubtful: Sequence[Job], groups: int) -> Rea
         return planned if key in host.exploring else whole_weight(planned * part)
 
     settings: dict[str, Settings] = {
-        key: {"weight": weight(key, one["weight"])} for key, one in found.settings.items()
+        key: {"weight": weight(key, one["weight"])} for key, one in realisation.settings.items()
     }
-    return replace(found, settings=settings)
+    return replace(realisation, settings=settings)
 
 
 def _parts(host: SharedHost, groups: list[list[Job]], late: Collection[str]) -> list[float]:

@@ -58,14 +58,14 @@ class Queue:
 
     def in_urgent_turn(self, run_id: str, now: int) -> bool:
         """Tell whether a job is in the middle of a turn that it got because it had to run."""
-        found = self.positions.get(run_id)
-        is_urgent = found is not None and found.first and found.urgent
+        position = self.positions.get(run_id)
+        is_urgent = position is not None and position.first and position.urgent
         return is_urgent and now < _after(self.positions[run_id], TURN_S)
 
     def waited_s(self, run_id: str, now: int) -> float:
         """Return for how long (s) a job has waited, 0 for one that does not."""
-        found = self.positions.get(run_id)
-        return 0.0 if found is None or found.first else (now - found.since) / MICRO
+        position = self.positions.get(run_id)
+        return 0.0 if position is None or position.first else (now - position.since) / MICRO
 
     def turn(self, run_id: str, now: int) -> tuple[int, int]:
         """Return the key by which jobs of equal standing are sorted: new jobs, jobs in the middle
@@ -89,10 +89,10 @@ class Queue:
         for run_id, old in self.positions.items():
             if old._replace(since=now) == positions.get(run_id):
                 positions[run_id] = old
-        if all(one.first for one in positions.values()):
+        if all(position.first for position in positions.values()):
             return Queue(positions)
         ends = [_after(positions[run_id], TURN_S) for run_id in hurried]
-        changes = any(one.first and one.since == now for one in positions.values())
+        changes = any(position.first and position.since == now for position in positions.values())
         soonest = now + round(TURN_S * MICRO * (1 - JITTER)) if changes else now
         turns = (_after(positions[run_id], TURN_S) for run_id in equals if run_id not in urgent)
         ends += [max(end, soonest) for end in turns]

@@ -74,26 +74,29 @@ def realise(
     competing = list(silent) if host.cpus > 0 and choice.mode in _ORDERED else []
     given = {job.id: host.previous[job.id] for job in host.jobs if job.id in host.previous}
     shares = {key: one for key, one in given.items() if one.share is not None and host.cpus > 0}
-    found = Realisation(choice.mode, choice.why, queue=queue or Queue(), unable=choice.unable)
+    realisation = Realisation(choice.mode, choice.why, queue=queue or Queue(), unable=choice.unable)
     if not choice.unable:
         jobs = [*(job for job in host.jobs if job.id in shares), *competing]
         shared = SharedHost(
-            choice, jobs, shares, host.cpus, cpuset, found.queue, now, dues=dues or {}
+            choice, jobs, shares, host.cpus, cpuset, realisation.queue, now, dues=dues or {}
         )
-        found = _in_mode(shared, host)
+        realisation = _in_mode(shared, host)
     ids = {job.id for job in competing}
     others = [job for job in without_progress if job.id not in ids]
     waited = [job for job in others if job.managed or (shares and _was_waiting(job, choice.mode))]
     reset = [job.id for job in (*waited, *leaving)]
-    found = replace(
-        found,
-        settings=dict.fromkeys(reset, _defaults(choice.mode)) | {**found.settings},
-        notes=dict.fromkeys(reset, "what containers begin with") | {**found.notes},
+    realisation = replace(
+        realisation,
+        settings=dict.fromkeys(reset, _defaults(choice.mode)) | {**realisation.settings},
+        notes=dict.fromkeys(reset, "what containers begin with") | {**realisation.notes},
         ends_s=choice.compared.left_s(now) if choice.compared else {},
     )
     everyone = (*host.jobs, *without_progress, *silent, *leaving)
-    found, respects_owners = _without_earlier(found, everyone), choice.queue.owners == "respect"
-    return within_bounds(found, everyone, host.cpus, respects_owners=respects_owners)
+    realisation, respects_owners = (
+        _without_earlier(realisation, everyone),
+        choice.queue.owners == "respect",
+    )
+    return within_bounds(realisation, everyone, host.cpus, respects_owners=respects_owners)
 
 
 def _defaults(mode: Mode) -> Settings:
@@ -109,16 +112,16 @@ def _in_mode(host: SharedHost, state: HostState) -> Realisation:
     others = [job for job in host.jobs if job.id not in feeding.notes]
     bystanders = _bystanders(mode, others)
     jobs = [job for job in others if job.id not in bystanders]
-    found = Realisation(mode, host.choice.why)
+    realisation = Realisation(mode, host.choice.why)
     if jobs:
         needs = cpus_together((job for job in host.jobs if job.id in feeding.notes), host.cpus)
-        found = _in_line(host, state, jobs, needs)
+        realisation = _in_line(host, state, jobs, needs)
     apart = dict.fromkeys(bystanders, _defaults(mode))
     return replace(
-        found,
-        note=joined(found.note, feeding.note),
-        settings={**feeding.settings, **apart, **found.settings},
-        notes={**feeding.notes, **bystanders, **found.notes},
+        realisation,
+        note=joined(realisation.note, feeding.note),
+        settings={**feeding.settings, **apart, **realisation.settings},
+        notes={**feeding.notes, **bystanders, **realisation.notes},
     )
 
 
@@ -138,11 +141,11 @@ def _in_line(
         jobs_elsewhere=state.jobs_elsewhere,
         others=state.others,
     )
-    found = _by_wish(shared)
+    realisation = _by_wish(shared)
     silent = [job.id for job in jobs if job.id not in host.allocations]
     why = dict.fromkeys(silent, _SILENT) | dict.fromkeys(exploring, _EXPLORES)
-    notes = {key: joined(note, found.notes.get(key)) for key, note in why.items()}
-    return replace(found, notes={**found.notes, **notes})
+    notes = {key: joined(note, realisation.notes.get(key)) for key, note in why.items()}
+    return replace(realisation, notes={**realisation.notes, **notes})
 
 
 def _by_wish(host: SharedHost) -> Realisation:
@@ -172,13 +175,17 @@ def _by_wish(host: SharedHost) -> Realisation:
     )
 
 
-def _without_earlier(found: Realisation, jobs: Sequence[Job]) -> Realisation:
+def _without_earlier(realisation: Realisation, jobs: Sequence[Job]) -> Realisation:
     """Return a realisation that takes back what earlier plans have set and this mode does not."""
-    sets = _defaults(found.mode)
+    sets = _defaults(realisation.mode)
     names = {job.id: job.owner.planned.keys() - sets.keys() for job in jobs}
     earlier = {key: only(_DEFAULTS, own) for key, own in names.items() if own}
-    settings = {key: one | found.settings.get(key, {}) for key, one in earlier.items()}
-    return replace(found, settings={**found.settings, **settings}) if settings else found
+    settings = {key: one | realisation.settings.get(key, {}) for key, one in earlier.items()}
+    return (
+        replace(realisation, settings={**realisation.settings, **settings})
+        if settings
+        else realisation
+    )
 
 
 def _bystanders(mode: Mode, jobs: Sequence[Job]) -> dict[str, str]:

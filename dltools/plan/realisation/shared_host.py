@@ -90,8 +90,10 @@ class SharedHost:
         found = self.allocations[job.id]
         if not found.unlimited and found.share is not None:
             return found.share
-        limited = [one for one in self.allocations.values() if not one.unlimited]
-        known = [one.share for one in limited if one.share is not None]
+        limited = [
+            allocation for allocation in self.allocations.values() if not allocation.unlimited
+        ]
+        known = [allocation.share for allocation in limited if allocation.share is not None]
         return math.fsum(known) / len(known) if known else 1 / len(self.jobs)
 
     def wishes(self) -> list[tuple[float, list[Job]]]:
@@ -108,9 +110,9 @@ class SharedHost:
         """Return what settings are made from where only these jobs share the host."""
         total = math.fsum(map(self.share, jobs)) or 1.0
         own = {job.id: self.allocations[job.id] for job in jobs}
-        for key, one in own.items():
-            if one.share is not None and not one.unlimited:
-                own[key] = replace(one, share=one.share / total)
+        for key, allocation in own.items():
+            if allocation.share is not None and not allocation.unlimited:
+                own[key] = replace(allocation, share=allocation.share / total)
         return replace(self, jobs=jobs, allocations=own)
 
     def most_cpus(self, job: Job) -> float:

@@ -179,7 +179,7 @@ def _labels(texts: Sequence[str | None]) -> str | None:
 
 def _parents(values: Sequence[str | None]) -> str | None:
     """Return the cgroups under which members are, joined by +; None where one is unknown."""
-    known = {one for one in values if one is not None}
+    known = {value for value in values if value is not None}
     return "+".join(sorted(known)) if None not in values else None
 
 

@@ -125,7 +125,9 @@ class RecordedHost:
         )
 
     def _note_holders(self) -> None:
-        self.holds_devices = any(one.use.devices for one in self.history.containers.values())
+        self.holds_devices = any(
+            container.use.devices for container in self.history.containers.values()
+        )
 
     def _set_containers(self, number: int, layout: Layout, introduce: Introduce) -> None:
         """Begin a history for each container that is new, or restarted, at a sample."""

@@ -55,8 +55,8 @@ def save(
 ) -> dict[str, Any]:
     """Return the state of a planner of a policy as JSON values."""
     rows = to_table(sorted(pending.to_pylist(), key=itemgetter("host")))  # whatever came first
-    found = SavedState(VERSION, policy, newest, memory, hosts, encode(rows).decode())
-    saved: dict[str, Any] = to_json(found)
+    saved_state = SavedState(VERSION, policy, newest, memory, hosts, encode(rows).decode())
+    saved: dict[str, Any] = to_json(saved_state)
     return saved
 
 
@@ -71,10 +71,10 @@ def load(saved: Mapping[str, Any], policy: str) -> SavedState:
     if saved.get("policy") != policy:
         raise DataError(f"the state is of policy {saved.get('policy')!r}, not {policy!r}")
     try:
-        found: SavedState = from_json(SavedState, saved)
+        saved_state: SavedState = from_json(SavedState, saved)
     except (KeyError, TypeError, ValueError, OverflowError, RecursionError) as error:
         raise DataError(f"damaged state: {type(error).__name__}: {error}") from error
-    for name, host in found.hosts.items():
+    for name, host in saved_state.hosts.items():
         if set(host.layout.ids) != set(host.history.containers):
             raise DataError(f"damaged state: {name}: the layout names other containers")
-    return found
+    return saved_state

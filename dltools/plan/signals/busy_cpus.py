@@ -41,12 +41,12 @@ class BusyCpus(NamedTuple):
 
         A sample without a counter (NaN) is left out; a counter that falls starts a new record.
         """
-        found = self
+        busy_cpus = self
         for time, seconds, size in zip(times, busy, sizes, strict=True):
             cpus = size if size > 0 else cpus
             if math.isfinite(seconds):
-                found = found._after_one(time, seconds, cpus)
-        return found
+                busy_cpus = busy_cpus._after_one(time, seconds, cpus)
+        return busy_cpus
 
     def _after_one(self, time: int, seconds: float, cpus: float) -> BusyCpus:
         if self.samples and (time <= self.samples[-1][0] or seconds < self.samples[-1][1]):

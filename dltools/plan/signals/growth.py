@@ -75,8 +75,8 @@ def growth(job: Job, now: int, interval_s: float, cpus: float, *, signed: bool =
     def halves_of(metric: str, series: Series) -> _Halves | None:
         after = series.window(now - interval, now)
         before = series.window(now - 2 * interval, now - interval)
-        found = _Halves(metric, before, after, now - interval, now, series.peak)
-        return found if before and after else None
+        halves = _Halves(metric, before, after, now - interval, now, series.peak)
+        return halves if before and after else None
 
     found = _judged(job, halves_of)
     use = effort_use(job, now, interval, cpus)
@@ -103,8 +103,8 @@ def early_growth(
             return None
         begin, end = sum(series.times[:half]) // half, sum(series.times[-half:]) // half
         before, after = series.values[:half], series.values[-half:]
-        found = _Halves(metric, before, after, begin, end, series.peak)
-        return found if begin < end else None
+        halves = _Halves(metric, before, after, begin, end, series.peak)
+        return halves if begin < end else None
 
     found = _judged(job, halves_of)
     if not isinstance(found, _Halves) or cpus <= 0 or found.begin < job.use.effort_since:
@@ -221,12 +221,12 @@ def cpu_use(job: Job, now: int, interval: int, cpus: float) -> MeanUse:
     average since the container's start (ours).
     """
     samples = job.use.samples if cpus > 0 else []
-    found = _mean_use(samples, now, interval, Resource.CPU, cpus)
-    if found.share is None and job.use.started is not None:
-        found = _mean_use([(job.use.started, 0.0), *samples], now, now, Resource.CPU, cpus)
-        if found.share is not None:
-            return MeanUse(found.share, "CPU averaged since its start")
-    return found
+    mean_use = _mean_use(samples, now, interval, Resource.CPU, cpus)
+    if mean_use.share is None and job.use.started is not None:
+        mean_use = _mean_use([(job.use.started, 0.0), *samples], now, now, Resource.CPU, cpus)
+        if mean_use.share is not None:
+            return MeanUse(mean_use.share, "CPU averaged since its start")
+    return mean_use
 
 
 def _mean_use(

@@ -106,11 +106,11 @@ class Owner:
         if said == wish and self.is_known:
             return self
         for name in CPU_LIMITS:
-            one = only(said, (name,))
+            limits = only(said, (name,))
             ours = ({str(name): value} for value in self.planned.get(name, ()))
-            is_in_force = said[name] is not None and not differs(one, present, math.inf)
+            is_in_force = said[name] is not None and not differs(limits, present, math.inf)
             if not is_in_force or all(differs(planned, present, math.inf) for planned in ours):
-                wish |= one
+                wish |= limits
         ratio = wish["weight"] / DEFAULT_CPU_WEIGHT
         return Owner(wish["cpus"], ratio, wish["cpuset"], self.planned, is_known=True)
 

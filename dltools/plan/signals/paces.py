@@ -138,13 +138,13 @@ class Pace(NamedTuple):
         cpu_s, span_s = newest.work - begin.work, (newest.time - begin.time) / MICRO
         if cpu_s < _LEAST_CPU_S or span_s <= 0:
             return self
-        found = self._replace(
+        pace = self._replace(
             begin=newest,
             best=max(self.best, progress / cpu_s),
             peak=max(self.peak, cpu_s / span_s),
             stride=progress / (newest.reports - begin.reports),
         )
-        return found._with_seen_rate(progress / cpu_s, cpu_s / span_s)
+        return pace._with_seen_rate(progress / cpu_s, cpu_s / span_s)
 
     def in_place(self, place: Place | None, now: int, work: float) -> Pace:
         """Return the pace with a place from now on (None: nothing competes with it). A new place

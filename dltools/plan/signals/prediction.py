@@ -79,14 +79,14 @@ def evidence(job: Job, metric: str | None) -> Evidence:
     if evaluation_metric.has_diverged(job, metric):
         return Evidence(metric, None, f"{metric} is no longer finite: diverged", has_diverged=True)
     series = job.progress.metrics[metric]
-    found, fluctuates = series.curve, metric in evaluation_metric.fluctuating(job)
-    if found is None:
+    curve, fluctuates = series.curve, metric in evaluation_metric.fluctuating(job)
+    if curve is None:
         return Evidence(metric, None, _TOO_FEW)
     if fluctuates and not _has_changed(series):
         return Evidence(metric, None, evaluation_metric.why_flat(metric))
-    if evaluation_metric.is_warming_up(job, metric, found.level):
+    if evaluation_metric.is_warming_up(job, metric, curve.level):
         return Evidence(metric, None, f"{metric} is worse than at first: warm-up")
-    return Evidence(metric, found, fluctuates=fluctuates)
+    return Evidence(metric, curve, fluctuates=fluctuates)
 
 
 def _has_changed(series: Series) -> bool:
@@ -103,14 +103,14 @@ def to_target(job: Job, target: float) -> Remaining:
     if not evaluation_metric.has_values(job, metric):
         return Remaining(None, f"no {metric} yet")
     shown, series = evidence(job, metric), job.progress.metrics[metric]
-    found = shown.curve
-    if found is None:
+    curve = shown.curve
+    if curve is None:
         is_too_short = series.curve is None and not shown.has_diverged
         return _by_slope(job, series, target) if is_too_short else shown.left
-    past = job.use.effort - found.last
-    total = found.work_to(target)
+    past = job.use.effort - curve.last
+    total = curve.work_to(target)
     if math.isinf(total):
-        ends = "stays" if found.end is None else f"tends to {found.end:.4g},"
+        ends = "stays" if curve.end is None else f"tends to {curve.end:.4g},"
         return Remaining(math.inf, f"{metric} {ends} short of {target:g}")
     seconds = max(0.0, total - past)
     return Remaining(seconds, f"{metric} {target:g} in {seconds:.3g} {job.use.effort_unit}")
@@ -167,11 +167,12 @@ def _to_length(job: Job, lengths: Iterable[Length]) -> Remaining | None:
 def _under_way(job: Job, lengths: Iterable[Length]) -> tuple[Length, float] | None:
     """Return the first known length, and how much of it is done. None if no length is known, or
     the job runs on beyond it: a second phase, or a number that was wrong."""
-    known = job.progress.epoch_cost
+    epoch_cost = job.progress.epoch_cost
     for length in lengths:
         total, done = length.total, job.progress.position(length.unit)
         if done is not None and (
-            0 < done < total or (done == total and not (known and known.runs_on(job.use.effort)))
+            0 < done < total
+            or (done == total and not (epoch_cost and epoch_cost.runs_on(job.use.effort)))
         ):
             return length, done
     return None
@@ -190,15 +191,15 @@ def _at_its_cost(job: Job, length: Length, done: float) -> float | None:
 
 def _to_convergence(job: Job) -> Remaining:
     shown = evidence(job, evaluation_metric.metric_of(job))
-    metric, found = shown.metric, shown.curve
-    if found is None:
+    metric, curve = shown.metric, shown.curve
+    if curve is None:
         return shown.left
-    seconds = found.to_convergence
-    if found.is_flat or seconds <= job.use.effort - found.last:
+    seconds = curve.to_convergence
+    if curve.is_flat or seconds <= job.use.effort - curve.last:
         if shown.fluctuates:
             return Remaining(None, evaluation_metric.why_flat(metric))
         return Remaining(math.inf, f"{metric} has converged, but the job runs on", converged=True)
-    if found.end is None or math.isinf(seconds):
+    if curve.end is None or math.isinf(seconds):
         return Remaining(math.inf, f"{metric} has no end in sight")
-    seconds -= job.use.effort - found.last
-    return Remaining(seconds, f"{metric} at {found.end:.4g} in {seconds:.3g} {job.use.effort_unit}")
+    seconds -= job.use.effort - curve.last
+    return Remaining(seconds, f"{metric} at {curve.end:.4g} in {seconds:.3g} {job.use.effort_unit}")

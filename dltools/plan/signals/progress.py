@@ -109,9 +109,9 @@ class Progress:
     ) -> None:
         """Measure what an epoch or a step costs, from reports (time, step, epoch) in order of time.
         Samples up to these times must be in `use` before."""
-        known, since, cost = self.length, use.effort_since, self.epoch_cost
-        for time, step, epoch in reports if known is not None else ():
-            position = step if known and known.unit == STEP else epoch
+        length, since, cost = self.length, use.effort_since, self.epoch_cost
+        for time, step, epoch in reports if length is not None else ():
+            position = step if length and length.unit == STEP else epoch
             if position is not None and time > since:
                 report = float(position), use.effort_at(time)
                 cost = cost.after(*report) if cost else EpochCost(*report)

@@ -244,7 +244,7 @@ class Use:
         Tell whether its effort begins to count in another unit."""
         begins = False
         for time, use in zip(times, uses, strict=True):
-            if use and any(not one.ratio < GPU_USED for one in use.values()):
+            if use and any(not device_use.ratio < GPU_USED for device_use in use.values()):
                 self.gpu_used_at = time
             begins |= self.gpu_seconds.add(time, use or {})
         return begins

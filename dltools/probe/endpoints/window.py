@@ -163,7 +163,9 @@ def _samples(text: str) -> Iterator[tuple[str, dict[str, str], float]]:
             continue
         try:
             families = list(text_string_to_metric_families(f"{line}\n"))
-            found = [(s.name, s.labels, float(s.value)) for one in families for s in one.samples]
+            found = [
+                (s.name, s.labels, float(s.value)) for family in families for s in family.samples
+            ]
         except Exception:  # no metric, or a whole number of hundreds of digits
             continue
         yield from found

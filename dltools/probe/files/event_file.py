@@ -45,7 +45,7 @@ class EventFile:
             return []
         data = self._rest + data
         start = 0
-        found: list[Logged] = []
+        events: list[Logged] = []
         while len(data) - start >= 12:
             (length,) = struct.unpack_from("<Q", data, start)
             (check,) = struct.unpack_from("<I", data, start + 8)
@@ -55,10 +55,10 @@ class EventFile:
             end = start + 12 + length + 4
             if end > len(data):
                 break
-            found += _events(data[start + 12 : end - 4])
+            events += _events(data[start + 12 : end - 4])
             start = end
         self._rest = b"" if self.damage else data[start:]
-        return found
+        return events
 
 
 def _events(data: bytes) -> list[Logged]:

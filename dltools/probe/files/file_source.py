@@ -81,8 +81,8 @@ class FileSource(ProgressSource):
             if now - self._searched >= _SEARCH_S:
                 self._searched = now
                 self._search(root)
-            found = [point for path in list(self._followed) for point in self._read(root, path)]
-        return [point for point in found if point.time.timestamp() >= since]
+            points = [point for path in list(self._followed) for point in self._read(root, path)]
+        return [point for point in points if point.time.timestamp() >= since]
 
     def stop(self) -> list[TimedPoint]:
         """Forget the files: they can be seen only while the container runs."""
@@ -124,7 +124,7 @@ class _ReturnedPoints:
 
     def new(self, path: str, news: NewPoints) -> list[TimedPoint]:
         """Return the points of a file that were not returned before."""
-        found = []
+        points = []
         for seconds, point in news.timed:
             key = (path, point.metric, point.step, point.epoch, repr(point.value), seconds)
             if key in self._known:
@@ -132,8 +132,8 @@ class _ReturnedPoints:
             self._known[key] = None
             if len(self._known) > _MOST_REMEMBERED:
                 del self._known[next(iter(self._known))]
-            found.append(TimedPoint(_moment(seconds, news.changed), point))
-        return found
+            points.append(TimedPoint(_moment(seconds, news.changed), point))
+        return points
 
 
 def _moment(seconds: float | None, changed: float) -> datetime:

@@ -224,13 +224,13 @@ def points_of(values: Mapping[str, Any], source: str) -> list[Timed]:
             continue
     step = next((numbers[name] for name in _STEPS if name in numbers), None)
     time = next((numbers[name] for name in _TIMES if name in numbers), None)
-    found = report(
+    points = report(
         source,
         [(name, value) for name, value in numbers.items() if name not in _STEPS],
         step=int(step) if step is not None and abs(step) < 2**63 else None,
         epoch=numbers.get("epoch"),
     )
-    return [Timed(time, point) for point in found]
+    return [Timed(time, point) for point in points]
 
 
 def _time_in(line: str) -> float | None:

@@ -41,13 +41,13 @@ class Journal:
     def feed(self, data: bytes) -> list[Logged]:
         """Return what the records that are now whole say."""
         self._rest += data
-        found: list[Logged] = []
+        events: list[Logged] = []
         for record in self._records():
             with contextlib.suppress(struct.error, IndexError, ValueError, RecursionError):
                 reader = _of_wandb if self.tracker == "wandb" else _of_swanlab
                 read = reader(Message(record))
-                found += [read] if read is not None and read.values else []
-        return found
+                events += [read] if read is not None and read.values else []
+        return events
 
     def _records(self) -> Iterator[bytes]:
         if not self._at and len(self._rest) >= _HEADER:
@@ -141,7 +141,7 @@ class Database:
 
         if not data.startswith(_MAGIC):
             return []
-        found: list[Logged] = []
+        events: list[Logged] = []
         with contextlib.closing(sqlite3.connect(":memory:")) as memory:
             ticks = iter(range(_MOST_OPERATIONS))
             memory.set_progress_handler(lambda: next(ticks, None) is None, 10_000)
@@ -150,8 +150,8 @@ class Database:
                 memory.execute("PRAGMA trusted_schema = OFF")
                 for number, time, step, said in memory.execute(_ROWS, (self._newest, _MOST_ROWS)):
                     self._newest = int(number)
-                    found += _of_row(time, step, said)
-        return found
+                    events += _of_row(time, step, said)
+        return events
 
 
 def _of_row(time: object, step: object, said: object) -> list[Logged]:

@@ -40,7 +40,7 @@ def container_of(cgroup_text: str, places: Mapping[str, str] = NO_PLACES) -> str
     """
     for line in cgroup_text.splitlines():
         path = line.split(":", 2)[-1]
-        if places and (above := [one for one in places if f"{path}/".startswith(f"{one}/")]):
+        if places and (above := [place for place in places if f"{path}/".startswith(f"{place}/")]):
             return places[max(above, key=len)]
         if match := _ID.search(path):
             return match[0]
@@ -107,12 +107,12 @@ class Gpus:
             return None
         try:
             nvml = Nvml()
-            found = open_devices(nvml)
+            devices = open_devices(nvml)
         except LostError as error:
             self.count, self.gap = None, f"NVML: {error}"
             return None
-        self._nvml, self._devices = nvml, [one for opened in found for one in opened or ()]
-        self.count, unopened = len(found), found.count(None)
+        self._nvml, self._devices = nvml, [device for opened in devices for device in opened or ()]
+        self.count, unopened = len(devices), devices.count(None)
         self.gap = f"NVML: {unopened} of {self.count} GPUs cannot be opened" if unopened else None
         return nvml
 

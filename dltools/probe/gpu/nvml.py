@@ -155,13 +155,13 @@ class Device:
 def open_devices(nvml: Nvml) -> list[list[Device] | None]:
     """Open all GPUs; return what `_open` does of each. Raises `LostError` where NVML is gone; a
     lost GPU does not hide the others."""
-    found: list[list[Device] | None] = []
+    devices: list[list[Device] | None] = []
     for index in range(nvml.call("DeviceGetCount") or 0):
         try:
-            found.append(_open(nvml, index))
+            devices.append(_open(nvml, index))
         except LostError:
-            found.append(None)
-    return found
+            devices.append(None)
+    return devices
 
 
 def _open(nvml: Nvml, index: int) -> list[Device] | None:

@@ -132,7 +132,7 @@ class Confirmation(Generic[T]):
     def dropped(self) -> dict[str, int]:
         """Return by metric how many points still wait, or did not count at the end."""
         found = dict(self._lost)
-        for one in (one for of in self._waiting.values() for one in of):
+        for one in (waiting for of in self._waiting.values() for waiting in of):
             metric = one.tagged[1].metric
             found[metric] = found.get(metric, 0) + 1
         return found
@@ -145,15 +145,15 @@ class Confirmation(Generic[T]):
             return []
         found: list[_Waiting[T]] = []
         kept: list[_Waiting[T]] = []
-        for one in self._waiting.pop(names):
-            metric, _, step, epoch = one.tagged[1][:4]
-            is_doubtful = one.is_whole and metric not in reading.meaning.wholes
+        for waiting in self._waiting.pop(names):
+            metric, _, step, epoch = waiting.tagged[1][:4]
+            is_doubtful = waiting.is_whole and metric not in reading.meaning.wholes
             may_be_setting = is_doubtful and step is None and epoch is None
-            (kept if may_be_setting else found).append(one)
+            (kept if may_be_setting else found).append(waiting)
         if kept:
             self._waiting[names] = kept
         self._waits -= len(found)
-        return [one.tagged for one in found]
+        return [waiting.tagged for waiting in found]
 
     def _see(self, points: list[Point], reading: Reading) -> _Seen | None:
         form = tuple([point.metric for point in points]), reading.meaning.wholes
@@ -170,10 +170,10 @@ class Confirmation(Generic[T]):
     def _keep(self, names: _Names, points: list[Tagged[T]], reading: Reading) -> None:
         if self._waits + len(points) <= _MOST_WAITING:
             kept = self._waiting.setdefault(names, [])
-            for one in points:
-                metric, _, step, epoch = one[1][:4]
+            for point in points:
+                metric, _, step, epoch = point[1][:4]
                 is_setting = reading.meaning.is_indented and step is None and epoch is None
-                kept.append(_Waiting(one, metric in reading.meaning.wholes, is_setting))
+                kept.append(_Waiting(point, metric in reading.meaning.wholes, is_setting))
             self._waits += len(points)
 
     def _is_of_family(self, metric: str) -> bool:
@@ -189,9 +189,9 @@ class Confirmation(Generic[T]):
         is_later = _is_after(point.step, newest.step) or _is_after(point.epoch, newest.epoch)
         return is_later or point.metric not in reading.meaning.wholes
 
-    def _is_result(self, one: _Waiting[T]) -> bool:
-        metric = one.tagged[1].metric
-        is_evaluation = metric.startswith(_PHASES) and "_std" not in metric and not one.is_whole
+    def _is_result(self, waiting: _Waiting[T]) -> bool:
+        metric = waiting.tagged[1].metric
+        is_evaluation = metric.startswith(_PHASES) and "_std" not in metric and not waiting.is_whole
         return is_evaluation and metric not in self._sure
 
 

@@ -75,7 +75,7 @@ class SaidLength:
             elapsed = self._elapsed(*self._time, points[0])
         length = (self._epochs, self._steps) if self._is_length_new else (None, None)
         self.is_new, self._is_length_new, self._time = False, False, None
-        return [Point(*one[:6], elapsed, *length) for one in points]
+        return [Point(*point[:6], elapsed, *length) for point in points]
 
     def _elapsed(self, how: str, text: str, point: Point) -> float | None:
         """Return the time elapsed at a point."""

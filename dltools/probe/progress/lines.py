@@ -109,10 +109,10 @@ class LogLines:
     def end(self) -> list[LogLine]:
         """Return the last line, if it has no end."""
         head, self._begun, self._is_skipping = self._begun, b"", False
-        found = self._cut(head + b"\n")
+        log_lines = self._cut(head + b"\n")
         for of_stream in self._streams.values():
-            found += of_stream.end()
-        return found
+            log_lines += of_stream.end()
+        return log_lines
 
     def _keep(self, tail: bytes) -> None:
         if self._is_skipping:
@@ -126,35 +126,35 @@ class LogLines:
                 self._begun, self._is_skipping = self._begun[:longest], True
 
     def _cut(self, data: bytes) -> list[LogLine]:
-        found: list[LogLine] = []
+        log_lines: list[LogLine] = []
         *whole, last = _clean(data.decode("utf-8", "replace")).split("\n")
         may_be_entries = self._may_have_entries and any(word in data for word in _OF_ENTRIES)
         may_be_binary = len(data.translate(None, _CONTROL_CHARACTERS)) != len(data)
         if not (self._is_begun or b"\r" in data or may_be_entries or may_be_binary):
-            found += _plain_lines(whole)
+            log_lines += _plain_lines(whole)
             whole = []
         for line in whole:
-            self._add(line, found, may_be_entry=may_be_entries)
+            self._add(line, log_lines, may_be_entry=may_be_entries)
             self._is_begun = self._is_drawn = False
         if may_be_entries and last[10:11] == "T" and len(last) < _LONGEST_ENTRY:
             self._begun = last.encode() + self._begun  # an entry that goes on behind its drawings
         elif last:
-            self._add(last, found, may_be_entry=may_be_entries)
-        return found
+            self._add(last, log_lines, may_be_entry=may_be_entries)
+        return log_lines
 
-    def _add(self, line: str, found: list[LogLine], *, may_be_entry: bool) -> None:
+    def _add(self, line: str, log_lines: list[LogLine], *, may_be_entry: bool) -> None:
         """Add the drawings of a line, or of a part of it, or what an entry holds."""
         if may_be_entry and not self._is_begun and (entry := _entry_of(line)):
             of_stream = self._streams.setdefault(entry.stream, LogLines(may_have_entries=False))
             shown = of_stream.feed(entry.text.encode("utf-8", "replace"))
-            found += [one._replace(stamp=entry.stamp) for one in shown]
+            log_lines += [log_line._replace(stamp=entry.stamp) for log_line in shown]
         elif not _is_binary(line):
             self._is_begun = True
             drawings = line.split("\r")
             for number, drawing in enumerate(drawings, 1):
                 if drawing and not drawing.isspace():
                     head, is_over = drawing[:LONGEST_LINE], number < len(drawings)
-                    found.append(LogLine(head, self._is_drawn, is_drawn_over=is_over))
+                    log_lines.append(LogLine(head, self._is_drawn, is_drawn_over=is_over))
                     self._is_drawn = True
 
 

@@ -70,12 +70,12 @@ class Candidate(NamedTuple):
     start: int
 
 
-def candidates(line: str, found: Sequence[Token]) -> list[Candidate]:
+def candidates(line: str, tokens: Sequence[Token]) -> list[Candidate]:
     """Return the tokens of a line that are metrics; none without a loss, accuracy or reward."""
     result, left, has_metric = [], 0, False
-    names = {token.start for token in found}
+    names = {token.start for token in tokens}
     places = {*names}
-    for token in found:
+    for token in tokens:
         what = name_kind(token.name)
         if what is NameKind.OTHER and _is_of_trainer(line, token):
             what = NameKind.BESIDE
@@ -91,7 +91,7 @@ def candidates(line: str, found: Sequence[Token]) -> list[Candidate]:
                 token = _in_a_cell(line, token, start)
             if total := _SUM.match(line, token.end):
                 token = token._replace(text=total[1], value=total.span(1))
-            if what is NameKind.WEAK and _is_counted(token, name, found):
+            if what is NameKind.WEAK and _is_counted(token, name, tokens):
                 what = NameKind.METRIC
             if _is_point(token, name, what) and not _is_other(line, token, start, names):
                 result.append(Candidate(token, name, start))
@@ -99,12 +99,14 @@ def candidates(line: str, found: Sequence[Token]) -> list[Candidate]:
         left = token.end
     if has_metric and (task := _TASK.search(line)):
         result = [
-            one._replace(name=f"{task[1]} {one.name}") if one.start >= task.end() else one
-            for one in result
+            candidate._replace(name=f"{task[1]} {candidate.name}")
+            if candidate.start >= task.end()
+            else candidate
+            for candidate in result
         ]
     if has_metric and _BEST.search(line):
         result = _without_bests(line, places, result)
-        has_metric = any(name_kind(one.name) > NameKind.BESIDE for one in result)
+        has_metric = any(name_kind(candidate.name) > NameKind.BESIDE for candidate in result)
     return result if has_metric else []
 
 
@@ -145,7 +147,11 @@ def _without_bests(line: str, places: set[int], result: list[Candidate]) -> list
     (Dice: 0.91)`, unlike `best epoch 3, loss 0.5`. `places` are where names begin."""
     spans = [match.span() for match in _BEST.finditer(line)
              if not places.intersection((match.start(), match.start(1)))]  # fmt: skip
-    return [one for one in result if not any(begin < one.start < end for begin, end in spans)]
+    return [
+        candidate
+        for candidate in result
+        if not any(begin < candidate.start < end for begin, end in spans)
+    ]
 
 
 def _is_point(token: Token, name: str, what: NameKind) -> bool:
@@ -159,10 +165,10 @@ def _is_point(token: Token, name: str, what: NameKind) -> bool:
     return not (is_setting or token.scale or is_share or is_loose or is_usual or is_packet)
 
 
-def _is_counted(token: Token, name: str, found: Sequence[Token]) -> bool:
+def _is_counted(token: Token, name: str, tokens: Sequence[Token]) -> bool:
     """Tell whether a usual word is what somebody achieved in a step that the line names."""
     is_named = token.delimiter in (":", "=") and normal_name(name).endswith(_ACHIEVED)
-    counters = [one.name.lower() for one in found if name_kind(one.name) is NameKind.STEP]
+    counters = [one.name.lower() for one in tokens if name_kind(one.name) is NameKind.STEP]
     return is_named and not {"", *counters} <= {"", "round", "game"}
 
 
@@ -291,12 +297,12 @@ def own_start(line: str) -> int:
     return match.end() if match else 0
 
 
-def place(line: str, found: Sequence[Token], metrics: int = 0) -> Place:
-    """Return where the counters of a line stand; `found` are its tokens, `metrics` is where its
+def place(line: str, tokens: Sequence[Token], metrics: int = 0) -> Place:
+    """Return where the counters of a line stand; `tokens` are its tokens, `metrics` is where its
     metrics begin."""
     step, scale, rank, epoch, epoch_end = None, 1, 99, None, -1
     is_size = False
-    for token in found:
+    for token in tokens:
         name = counter_of(line, token)
         what = name_kind(name)
         if what is NameKind.EPOCH and epoch is None and not token.is_percent:
@@ -318,7 +324,7 @@ def place(line: str, found: Sequence[Token], metrics: int = 0) -> Place:
         step = match.span(1)  # `[40/500] loss 0.5 | batch 16`
     if epoch is None and rank == _UPDATE:
         # Marian's `Ep. 1 : Up. 2000`
-        epoch = next((one.value for one in found if one.name.lower() == "ep."), None)
+        epoch = next((one.value for one in tokens if one.name.lower() == "ep."), None)
     if epoch is None and "poch" in line and (match := _INDEX.search(line)):
         epoch, epoch_end = match.span(match.lastindex), match.end()  # `Epoch[2] Batch [20-40]`
     if step is not None and (match := _RANGE.match(line, step[1])):
@@ -330,7 +336,7 @@ def place(line: str, found: Sequence[Token], metrics: int = 0) -> Place:
     if step is None and (match := COUNTED.search(line)):
         step = match.span(3)
     if step is None:
-        step, other = _bare(line, found, epoch_end, metrics)
+        step, other = _bare(line, tokens, epoch_end, metrics)
         epoch = epoch or other
     if step == epoch:
         step = None
@@ -348,8 +354,8 @@ def place(line: str, found: Sequence[Token], metrics: int = 0) -> Place:
 
 def bar_in(line: str) -> re.Match[str] | None:
     """Return the bar in a line, None if it has none."""
-    found: re.Match[str] | None = _BAR_FORM.search(line) if "/" in line else None
-    return found
+    match: re.Match[str] | None = _BAR_FORM.search(line) if "/" in line else None
+    return match
 
 
 def _is_about(line: str, epoch_end: int, token: Token, metrics: int) -> bool:
@@ -381,19 +387,19 @@ def _is_timm(line: str, token: Token) -> bool:
 
 
 def _bare(
-    line: str, found: Sequence[Token], epoch_end: int, metrics: int
+    line: str, tokens: Sequence[Token], epoch_end: int, metrics: int
 ) -> tuple[Span | None, Span | None]:
     """Return a step that has no name, and an epoch that has none either."""
     at = max(0, epoch_end)
     if epoch_end < 0 and (match := _BRACKETS.search(line)):
         return match.span(match.lastindex or 0), match.span((match.lastindex or 0) - 1)
-    is_column = len(found) == 1 and not found[0].delimiter and "." in found[0].text
-    if is_column and (match := _COLUMN.match(line, found[0].end)):  # `train_loss 0.52 300`
+    is_column = len(tokens) == 1 and not tokens[0].delimiter and "." in tokens[0].text
+    if is_column and (match := _COLUMN.match(line, tokens[0].end)):  # `train_loss 0.52 300`
         return match.span(1), None
     if "/" not in line:
         return _leading(line, metrics), None
     for match in _RATIO.finditer(line, at, at + _SPAN):
-        of = next((one for one in found if one.start <= match.start() < one.end), None)
+        of = next((token for token in tokens if token.start <= match.start() < token.end), None)
         if of is None or (not of.delimiter and of.end < metrics and of.name not in _PARTS):
             return match.span(1), None
     return _leading(line, metrics), None

@@ -306,10 +306,10 @@ def _understand(line: str) -> Meaning:
     )
 
 
-def _is_doubtful(one: Candidate) -> bool:
+def _is_doubtful(candidate: Candidate) -> bool:
     """Tell whether a metric counts only if lines like its own come again."""
-    is_weak = name_kind(one.name) is NameKind.WEAK and not one.token.delimiter
-    return is_weak or one.token.delimiter == ","
+    is_weak = name_kind(candidate.name) is NameKind.WEAK and not candidate.token.delimiter
+    return is_weak or candidate.token.delimiter == ","
 
 
 def _total_span(line: str, token: Token) -> Span | None:
@@ -373,11 +373,11 @@ def _names(
     chosen: Sequence[Candidate], phases: Sequence[PhaseWord], *, has_step: bool
 ) -> list[tuple[str, Candidate]]:
     """Return the metrics, each once, by their normal names with the phase that the line names."""
-    names = [normal_name(one.name) for one in chosen]
+    names = [normal_name(candidate.name) for candidate in chosen]
     outside: Sequence[PhaseWord] = [
         word
         for word in phases
-        if not any(one.start <= word.start < one.token.start for one in chosen)
+        if not any(candidate.start <= word.start < candidate.token.start for candidate in chosen)
     ]
     if len(phases) == 1 and not outside and phases[0].phase != "train":
         outside = phases  # `validation accuracy: 68.7, mIoU: 28.8`

@@ -59,19 +59,19 @@ def prefix_of(text: str) -> Prefix | None:
     head = text[:1]
     if not (head.isalnum() or head in "[(#" or (head == " " and ": " in text[:8])):
         return None
-    found = Prefix()
+    prefix = Prefix()
     for _ in range(_MOST):
-        match = _match(text, found.end)
+        match = _match(text, prefix.end)
         if match is None:
             break
-        found = found._replace(end=match.end())
+        prefix = prefix._replace(end=match.end())
         group = match.lastgroup
         if group == "stamp":
-            found = found._replace(stamp=found.stamp or match.span(group))
+            prefix = prefix._replace(stamp=prefix.stamp or match.span(group))
         elif group is not None:
-            is_certain = found.is_certain if group != "task" else found.rank is not None
-            found = found._replace(rank=match.span(group), is_certain=is_certain)
-    return found if found.end else None
+            is_certain = prefix.is_certain if group != "task" else prefix.rank is not None
+            prefix = prefix._replace(rank=match.span(group), is_certain=is_certain)
+    return prefix if prefix.end else None
 
 
 def _match(text: str, at: int) -> re.Match[str] | None:
@@ -85,8 +85,8 @@ def _match(text: str, at: int) -> re.Match[str] | None:
         forms = (_ISO, _TASK)
     else:
         forms = (_RANK, _COMPOSE) if head in ("r", "R") else (_JOURNAL, _COMPOSE)
-    found: Iterator[re.Match[str] | None] = (form.match(text, at) for form in forms)
-    return next(filter(None, found), None)
+    matches: Iterator[re.Match[str] | None] = (form.match(text, at) for form in forms)
+    return next(filter(None, matches), None)
 
 
 def peel(line: LogLine, prefix: Prefix) -> LogLine:

@@ -153,8 +153,8 @@ class Layout:
                 shape.may_be_named = shape.has_numbers or bool(meaning.numbers)
         if self._room is not None:
             self._room()
-        found = self._located[key] = Located(meaning, _spans(line, meaning.numbers))
-        return found
+        located = self._located[key] = Located(meaning, _spans(line, meaning.numbers))
+        return located
 
 
 class Shapes(dict[bytes, Layout]):
@@ -197,11 +197,11 @@ class Shapes(dict[bytes, Layout]):
             lower = without_lengths.decode("utf-8", "surrogatepass").lower()
             stands = stands_of(lower)
             is_named = stands is Stands.BELOW or may_be_named(lower)
-            families = tuple(one for one in self._families if one.may_read(lower))
+            families = tuple(family for family in self._families if family.may_read(lower))
             shape = Shape(families, may_be_named=is_named, stands=stands)
             self._shapes[without_lengths] = shape
-        found = self[key] = Layout(key.decode("utf-8", "surrogatepass"), shape, self._make_room)
-        return found
+        layout = self[key] = Layout(key.decode("utf-8", "surrogatepass"), shape, self._make_room)
+        return layout
 
     def _make_room(self) -> None:
         """Take note that a meaning is kept: names with digits in them may be without end."""

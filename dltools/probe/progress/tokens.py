@@ -165,7 +165,7 @@ def with_meant_names(found: list[Token]) -> list[Token]:
     if {*_PLAYERS} <= {*lower}:
         meant = {**meant, **_PLAYERS}
     if meant:
-        found = [one._replace(name=meant.get(one.name.lower(), one.name)) for one in found]
+        found = [token._replace(name=meant.get(token.name.lower(), token.name)) for token in found]
     return _with_losses_of_phases(found)
 
 

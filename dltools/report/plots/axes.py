@@ -199,12 +199,12 @@ def thinned(series: Series, most: int = _MOST_POINTS) -> Series:
 def changes(series: Series) -> Series:
     """Return the points at which the value of a step function changes, and its last point."""
     last = len(series) - 1
-    found = [
+    series_points = [
         point
         for at, point in enumerate(series)
         if at in (0, last) or not _is_same(point[1], series[at - 1][1])
     ]
-    return thinned(found)
+    return thinned(series_points)
 
 
 def _is_same(one: float, other: float) -> bool:

@@ -117,13 +117,13 @@ class _Chart:
         stop = next((time for time in (job.finish, timeline.ended) if time is not None), end)
         if start > job.arrival:
             ax.barh(place, start - job.arrival, 0.7, job.arrival, **_WAITING)
-        for one in stretches(timeline.classes, start, stop):
-            look = self.looks[one.job_class]
+        for stretch in stretches(timeline.classes, start, stop):
+            look = self.looks[stretch.job_class]
             ax.barh(
                 place,
-                one.end - one.begin,
+                stretch.end - stretch.begin,
                 0.7,
-                one.begin,
+                stretch.begin,
                 color=look.fill,
                 hatch=look.hatch,
                 edgecolor="#444444",

@@ -138,8 +138,8 @@ class Log:
     def _close(self) -> list[Point]:
         """Return the points of a box, which ends."""
         box, self._box = self._box, {}
-        found = points_of(self.name, box)
-        return found if found and found[0][2:4] != (None, None) else []
+        points = points_of(self.name, box)
+        return points if points and points[0][2:4] != (None, None) else []
 
     def _row_of_index(self, cells: list[str]) -> list[Point]:
         """Return the points of a row that has a number of its own before its cells."""
