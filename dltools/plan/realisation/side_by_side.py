@@ -99,12 +99,19 @@ _PAYS_BACK = 4.0
 """By what the weight of a job is raised that an order has put too far behind (ours)."""
 
 
+_BEHIND = 0.9
+"""Who has had less than this part of what it would have had under Docker alone is owed the rest;
+who has had more is late by its forecast alone (ours)."""
+
+
 def _evenly(host: SharedHost) -> Realisation:
-    """Return the default weight for each job. Where an order has held jobs back before, who would
-    end later than it is promised to has more until that is made up for, however long ago that was;
-    but not where programs that are no jobs compete, whose CPUs that would be."""
+    """Return the default weight for each job. Where an order has held jobs back before, who has had
+    too little to end when it is promised to has more until that is made up for, however long ago
+    that was; but not where programs that are no jobs compete, whose CPUs that would be."""
     pays_back = bool(host.queue.positions) and not order.others_compete(host)
-    late = order.urgent_runs(host, host.jobs) if pays_back else ()
+    dues = host.dues
+    behind = [job for job in host.jobs if job.run_id in dues and dues[job.run_id].had < _BEHIND]
+    late = order.urgent_runs(host, behind) if pays_back else ()
     settings: dict[str, Settings] = {
         job.id: {"weight": DEFAULT_CPU_WEIGHT * (_PAYS_BACK if job.run_id in late else 1.0)}
         for job in host.jobs

@@ -111,7 +111,7 @@ def test_a_spare_cpu_goes_to_the_job_with_the_largest_share_for_each_of_its_cpus
         (True, Due(-1.0, 0.5), 0.2, 1024),
         (True, Due(9.0, 0.5), None, 1024),
         (True, Due(9.0, 0.95), None, 1024),
-        (True, Due(-1.0, 0.95), None, 4096),
+        (True, Due(-1.0, 0.95), None, 1024),
         (False, Due(-1.0, 0.5), None, 1024),
     ],
 )
@@ -141,7 +141,7 @@ def test_what_an_order_owes_is_paid_back_whenever_it_is_due(waits) -> None:
     found = host(*jobs, shares={one.name: 1 / len(jobs) for one in jobs})
     for passed_s in (0.0, 10.0, 60.0):
         left = {one.run_id: wait_s - passed_s for one, wait_s in zip(jobs, waits, strict=True)}
-        dues = {run: Due(wait_s, 1.0) for run, wait_s in left.items()}
+        dues = {run: Due(wait_s, 0.5) for run, wait_s in left.items()}
         made = realise(ModeChoice(Mode.WEIGHT, "", is_even=True), found, queue=queue, dues=dues)
         queue = made.queue
         for one in jobs:
