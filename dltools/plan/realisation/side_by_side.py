@@ -16,6 +16,7 @@ from dltools.notation.resources import format_cpus, parse_cpus
 from dltools.plan.policy.by_user import are_of_one_user
 from dltools.plan.policy.shares import in_proportion
 from dltools.plan.realisation import order
+from dltools.plan.realisation.queue import Queue
 from dltools.plan.realisation.settings import LEAST_CPUS, Settings
 from dltools.plan.realisation.shared_host import MILD_NOTE, TURN_NOTE, Realisation, SharedHost
 from dltools.plan.signals.busy_threads import busy_threads, is_serving, needed_cpus
@@ -98,26 +99,23 @@ def weights(host: SharedHost) -> Realisation:
 _PAYS_BACK = 4.0
 """By what the weight of a job is raised that an order has put too far behind (ours)."""
 
-
 _BEHIND = 0.9
-"""Who has had less than this part of what it would have had under Docker alone is owed the rest;
-who has had more is late by its forecast alone (ours)."""
+"""Until when an order counts: until each job has had this part of what it would have had (ours)."""
 
 
 def _evenly(host: SharedHost) -> Realisation:
-    """Return the default weight for each job. Where an order has held jobs back before, who has had
-    too little to end when it is promised to has more until that is made up for, however long ago
-    that was; but not where programs that are no jobs compete, whose CPUs that would be."""
+    """Return the default weight for each job. Who would end later than it is promised to, as an
+    order has held it back before, has more until that is made up for; but not where programs that
+    are no jobs compete, whose CPUs that would be."""
     pays_back = bool(host.queue.positions) and not order.others_compete(host)
-    dues = host.dues
-    behind = [job for job in host.jobs if job.run_id in dues and dues[job.run_id].had < _BEHIND]
-    late = order.urgent_runs(host, behind) if pays_back else ()
+    late = order.urgent_runs(host, host.jobs) if pays_back else ()
     settings: dict[str, Settings] = {
         job.id: {"weight": DEFAULT_CPU_WEIGHT * (_PAYS_BACK if job.run_id in late else 1.0)}
         for job in host.jobs
     }
     notes = {job.id: TURN_NOTE for job in host.jobs if job.run_id in late}
-    queue = replace(host.queue, due=None)
+    is_behind = any(due.had < _BEHIND for due in host.dues.values())
+    queue = replace(host.queue, due=None) if is_behind else Queue()
     return host.realisation("no job is held back", settings=settings, notes=notes, queue=queue)
 
 

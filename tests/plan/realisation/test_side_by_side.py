@@ -3,7 +3,6 @@
 from dataclasses import replace
 
 import pytest
-from helpers.examples import examples
 from helpers.shared_hosts import host, job, settings_of
 from hypothesis import given
 from hypothesis import strategies as st
@@ -11,7 +10,7 @@ from hypothesis import strategies as st
 from dltools.notation.resources import parse_cpus
 from dltools.plan.forecast.promise import Due
 from dltools.plan.realisation.mode import Mode, ModeChoice
-from dltools.plan.realisation.queue import TURN_S, Queue, QueuePosition
+from dltools.plan.realisation.queue import Queue, QueuePosition
 from dltools.plan.realisation.realise import realise
 
 
@@ -105,47 +104,25 @@ def test_a_spare_cpu_goes_to_the_job_with_the_largest_share_for_each_of_its_cpus
 
 
 @pytest.mark.parametrize(
-    ("ordered", "due", "others", "weight"),
+    ("ordered", "due", "others", "weight", "kept"),
     [
-        (True, Due(-1.0, 0.5), 0.01, 4096),
-        (True, Due(-1.0, 0.5), 0.2, 1024),
-        (True, Due(9.0, 0.5), None, 1024),
-        (True, Due(9.0, 0.95), None, 1024),
-        (True, Due(-1.0, 0.95), None, 1024),
-        (False, Due(-1.0, 0.5), None, 1024),
+        (True, Due(-1.0, 0.5), 0.01, 4096, True),
+        (True, Due(-1.0, 0.5), 0.2, 1024, True),
+        (True, Due(9.0, 0.5), None, 1024, True),
+        (True, Due(9.0, 0.95), None, 1024, False),
+        (False, Due(-1.0, 0.5), None, 1024, True),
     ],
 )
 def test_an_order_that_ends_pays_back_whom_it_has_held_back_too_long(
-    ordered, due, others, weight
+    ordered, due, others, weight, kept
 ) -> None:
     a, b = job("a"), job("b")
     first, waits = {a.run_id: QueuePosition(True, 0)}, {b.run_id: QueuePosition(False, 0)}
-    queue = Queue(first | waits) if ordered else Queue()
     found = realise(
         ModeChoice(Mode.WEIGHT, "", is_even=True),
         replace(host(a, b, shares={"a": 0.9, "b": 0.1}), others=others),
-        queue=queue,
+        queue=Queue(first | waits) if ordered else Queue(),
         dues={a.run_id: Due(99.0, 1.0), b.run_id: due},
     )
     assert found.settings == {"a": {"weight": 1024}, "b": {"weight": weight}}
-    assert found.queue == queue  # kept, so that it pays back later, too
-
-
-@examples(40)
-@given(waits=st.lists(st.floats(-20, 60), min_size=2, max_size=6))
-def test_what_an_order_owes_is_paid_back_whenever_it_is_due(waits) -> None:
-    """Jobs that have stood in an order are due one after the other: none is forgotten once all have
-    caught up for a while."""
-    jobs = [job(f"j{number}") for number in range(len(waits))]
-    queue = Queue({one.run_id: QueuePosition(False, 0) for one in jobs})
-    found = host(*jobs, shares={one.name: 1 / len(jobs) for one in jobs})
-    for passed_s in (0.0, 10.0, 60.0):
-        left = {one.run_id: wait_s - passed_s for one, wait_s in zip(jobs, waits, strict=True)}
-        dues = {run: Due(wait_s, 0.5) for run, wait_s in left.items()}
-        made = realise(ModeChoice(Mode.WEIGHT, "", is_even=True), found, queue=queue, dues=dues)
-        queue = made.queue
-        for one in jobs:
-            if left[one.run_id] <= 0:
-                assert made.settings[one.id]["weight"] == 4096
-            elif left[one.run_id] > TURN_S:
-                assert made.settings[one.id]["weight"] == 1024
+    assert bool(found.queue.positions) is (kept and ordered)
