@@ -130,7 +130,9 @@ class Journal(Records[Entry]):
         """Let changes end with a run, or at a time (RFC 3339); without either they are kept. Raises
         `OutputError`."""
         for entry in entries:
-            self.write(replace(entry, leased_by=run, until=until))
+            with self._lock:
+                newest = self.find(entry.container_id) or entry
+                self.write(replace(newest, leased_by=run, until=until))
 
     def next_end(self) -> str:
         """Return when the first lease that a run left behind ends (RFC 3339), "" if there is none.
