@@ -87,8 +87,8 @@ REALS = [
     Real("notebook_stdout/dlf_gluon_cnn.txt", {"named"}, {"loss": (r"loss: " + N, 10)},
          epochs={"loss": r"^Epoch +(\d+):"}),
     Real("notebook_stdout/dlf_gluon_multigpu.txt", {"named"}, {
-        "loss": (r"Loss: " + N, 15),
-    }, steps={"loss": r"^Batch (\d+):"}),
+        "loss": (r"Loss: " + N, 15), "test_accuracy": (r"^Epoch \d+, " + N + " test_accuracy", 5),
+    }, steps={"loss": r"^Batch (\d+):"}, epochs={"test_accuracy": r"^Epoch (\d+), "}),
     Real("notebook_stdout/dlf_keras_tf_cnn.txt", {"bars"}, {
         "loss": (r"- loss: " + N, 10), "accuracy": (r"- acc: " + N, 10),
     }, epochs={"loss": r"^Epoch (\d+)/10"}),
