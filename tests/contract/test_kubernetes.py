@@ -18,7 +18,7 @@ from contract.subject import MEANT, Job
 from helpers.containers import Job as Made
 from helpers.tools import Tools, command, environment, records
 
-from dltools.plan.outcome.records import Op
+from dltools.plan.outcome.records import Op, load_plans
 
 ENDPOINT = os.environ.get("CONTAINER_RUNTIME_ENDPOINT", "")
 
@@ -105,10 +105,10 @@ def test_trainings_in_pods_of_their_own_have_quotas_within_their_limits(
     probe = f"dl-probe --host {node.url} {' '.join(node.only)} -i 1 -c 6"
     line = f"{probe} | dl-plan -p srtf | tee plans | dl-apply --host {node.url} --lease 60"
     done = tool.shell(f"cd {tmp_path} && {line} --hold 1s", tmp_path / "bin")
-    plans = [one for one in records((tmp_path / "plans").read_bytes()) if one["kind"] == "plan"]
-    quotas = [one for one in plans if one["params"]["realize"] == "quota"]
-    assert quotas, [one["params"]["realize_why"] for one in plans]
-    assert "weights do nothing here" in quotas[-1]["params"]["realize_why"]
+    plans = list(load_plans((tmp_path / "plans").read_bytes().splitlines(), "plans"))
+    quotas = [plan for plan in plans if plan.params["realize"] == "quota"]
+    assert quotas, [plan.params["realize_why"] for plan in plans]
+    assert "weights do nothing here" in quotas[-1].params["realize_why"]
     results = records(done.stdout)
     assert results, done.stderr
     assert {one["status"] for one in results} <= {"applied", "unchanged"}

@@ -107,6 +107,7 @@ class _Session:
         self._account = Account()
         self._remarks = Remarks()
         self._draw: Callable[[RenderableType], None] | None = None
+        self._told: Plan | None = None  # the last plan of a live stream
 
     def decide_on_recording(self) -> None:
         """Print the plan for the last sample, or one for every sample."""
@@ -182,8 +183,9 @@ class _Session:
         )
         plan = dataclasses.replace(plan, is_live=self._samples.is_live)
         with unbroken():
-            sys.stdout.write(printable_on_terminal(dump_plan(plan)))
+            sys.stdout.write(printable_on_terminal(dump_plan(plan, self._told)))
             sys.stdout.flush()
+        self._told = plan if plan.is_live else None
         self._remark(plan.nothing)
 
     @property

@@ -2,8 +2,9 @@
 
 `dl-plan` writes plans, `dl-apply` reads them and writes results. A plan is a `plan` record, its
 `action` records and an `end` record. A stream may carry many plans; a live one ends with a `close`
-record. A plan without its end is refused: one cut at a line boundary would parse well otherwise. A
-plan that a person has edited, so that actions are missing, added or copied, is read with a warning.
+record, and leaves out what is as in the plan before. A plan without its end is refused: one cut
+at a line boundary would parse well otherwise. A plan that a person has edited, so that actions are
+missing, added or copied, is read with a warning.
 """
 
 from __future__ import annotations
@@ -110,17 +111,38 @@ class Result:
     error: str | None = None
 
 
-def dump_plan(plan: Plan) -> str:
-    """Return a plan as JSON Lines; the same plan is always the same text."""
+def dump_plan(plan: Plan, before: Plan | None = None) -> str:
+    """Return a plan as JSON Lines; the same plan is always the same text. What is as in the plan
+    `before` of the same live stream is left out."""
     head = {"kind": "plan", "v": VERSION, **{name: getattr(plan, name) for name in _ALWAYS}}
     head |= _given(live=plan.is_live or None, lease_s=plan.lease_s, covers=plan.covers)
     head |= _given(nothing=plan.nothing or None)
-    end = {"kind": "end", "actions": len(plan.actions), **_given(state=plan.state or None)}
-    return "".join(map(_line, (head, *map(_written_action, plan.actions), end)))
+    actions = plan.actions
+    if before is not None:
+        for name in _LASTING:
+            if getattr(before, name) == getattr(plan, name):
+                del head[name]
+        turns = list(map(_turn_of, _turns(plan)))
+        if turns and turns == list(map(_turn_of, _turns(before))):
+            head["same_turns"] = True
+            actions = tuple(action for action in actions if action.op is not Op.ROTATE)
+    end = {"kind": "end", "actions": len(actions), **_given(state=plan.state or None)}
+    return "".join(map(_line, (head, *map(_written_action, actions), end)))
 
 
 _ALWAYS = ("policy", "at", "params", "input", "next_s", "gain", "classes")
-"""What the first record of every plan says."""
+"""What the first record of a plan says."""
+
+_LASTING = ("params", "classes")
+"""What the first record leaves out where it is as in the plan before it."""
+
+
+def _turns(plan: Plan) -> Iterator[Action]:
+    return (action for action in plan.actions if action.op is Op.ROTATE)
+
+
+def _turn_of(action: Action) -> tuple[str, Settings]:
+    return action.container_id, action.set
 
 
 def _written_action(action: Action) -> dict[str, Any]:
@@ -189,6 +211,7 @@ def load_plans(
     head: _Record | None = None
     actions: list[Action] = []
     ids: list[int | None] = []
+    before: Plan | None = None
     number = 0
     seen = False
     for number, line in enumerate(lines, 1):
@@ -217,7 +240,11 @@ def load_plans(
             for oddity in _oddities(ids, record.get("actions", int)):
                 warn(f"{record.where}: {oddity}")
             head = replace(head, where=record.where)
-            yield _plan(head, _numbered(actions, ids), record)
+            if before is not None and head.fields.get("same_turns") is True:
+                turns = list(_turns(before))
+                actions, ids = actions + turns, ids + [None] * len(turns)
+            before = _plan(head, _numbered(actions, ids), record, before)
+            yield before
             head = None
         # other kinds: a later version's additions
     if head is not None:
@@ -363,7 +390,11 @@ _HEAD = {"policy": str, "at": str, "params": dict, "input": dict, "gain": str, "
 """What a plan may say in its first record, and the types of that."""
 
 
-def _plan(head: _Record, actions: tuple[Action, ...], end: _Record) -> Plan:
+def _plan(head: _Record, actions: tuple[Action, ...], end: _Record, before: Plan | None) -> Plan:
+    """Return a plan; what a live one leaves out is as in the plan `before` it."""
+    if before is not None and head.fields.get("live") is True:
+        lasting = {name: getattr(before, name) for name in _LASTING}
+        head = replace(head, fields=lasting | dict(head.fields))
     covers = head.maybe("covers", list)
     if covers is not None and not all(isinstance(cover, str) for cover in covers):
         raise head.fault("missing or wrong 'covers'")

@@ -18,6 +18,7 @@ from dltools.observations.formats.arrow import FORMAT as ARROW
 from dltools.observations.formats.base import Format
 from dltools.observations.formats.parquet import FORMAT as PARQUET
 from dltools.observations.table import Row, to_table
+from dltools.plan.outcome.records import load_plans
 
 HOSTS = ("a", "b")
 SAMPLES = 8
@@ -126,10 +127,10 @@ def test_a_fifo_for_each_host_makes_plans_for_all(tool, fifos) -> None:
         written(path, host)
     done = tool("dl-plan", *OPTIONS, *fifos)
     assert done.returncode == 0, done.stderr
-    plans = [record for record in records(done.stdout) if record["kind"] == "plan"]
+    plans = list(load_plans(done.stdout.splitlines(), "plans"))
     assert len(plans) >= SAMPLES // 2
-    assert plans[-1]["input"]["rows"] == 2 * SAMPLES * 5
-    assert set(plans[-1]["classes"]) == set(HOSTS)
+    assert plans[-1].input["rows"] == 2 * SAMPLES * 5
+    assert set(plans[-1].classes) == set(HOSTS)
 
 
 def test_a_pipe_that_is_cut_off_ends_no_other(tool, fifos) -> None:

@@ -5,6 +5,7 @@ import os
 import pty
 import re
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,7 @@ from dltools.observations.formats.base import Format
 from dltools.observations.formats.jsonl import FORMAT as JSONL
 from dltools.observations.formats.parquet import FORMAT as PARQUET
 from dltools.observations.table import Row, to_table
+from dltools.plan.outcome.records import Plan, load_plans
 
 SAMPLES = 8
 
@@ -47,12 +49,10 @@ def states(output: bytes) -> list[bool]:
     return ["state" in record for record in records(output) if record["kind"] == "end"]
 
 
-def without_states(output: bytes) -> list[dict[str, Any]]:
-    """The records of plans, without the states that the last or each has."""
-    found = records(output)
-    for record in found:
-        record.pop("state", None)
-    return found
+def decided(output: bytes) -> list[Plan]:
+    """The plans, without what differs between a live stream and a recording."""
+    plans = load_plans(output.splitlines(), "plans")
+    return [replace(plan, state={}, input={}, is_live=False) for plan in plans]
 
 
 def at_a_terminal(run: Callable[..., Any], *arguments: object, input: bytes) -> str:
@@ -150,10 +150,11 @@ def test_plans_that_each_have_their_state_are_gone_on_with(decide, tmp_path) -> 
 def test_a_file_of_a_stream_gives_the_plans_of_the_stream(decide, tmp_path) -> None:
     file = tmp_path / "recording.arrows"
     file.write_bytes(recorded(ARROW))
-    live = without_states(decide(input=file.read_bytes()).stdout)
-    assert live[-1] == {"kind": "close"}
-    assert all(record.pop("live") for record in live if record["kind"] == "plan")
-    assert without_states(decide(file).stdout) == live
+    live = decide(input=file.read_bytes()).stdout
+    *plans, close = records(live)
+    assert close["kind"] == "close"
+    assert all(record["live"] for record in plans if record["kind"] == "plan")
+    assert decided(decide(file).stdout) == decided(live)
 
 
 @pytest.mark.parametrize("lost", [0, 8, 9, 500])
@@ -176,14 +177,8 @@ def test_when_the_clock_is_set_back_all_begins_anew(decide, tmp_path, is_file) -
     file.write_bytes(data)
     done = decide(file) if is_file else decide(input=data)
     assert complaint(done.stderr).endswith("the clock was set back: dl-plan forgets what it knew")
-    alone = without_states(decide(input=recorded(ARROW, back)).stdout)
-    found = without_states(done.stdout)
-    kinds = ("plan", "action", "end")
-    anew = [one for one in found if one["kind"] in kinds][-len(alone[:-1]) :]
-    for one in (*anew, *alone):
-        one.pop("input", None)
-        one.pop("live", None)
-    assert anew == alone[:-1]
+    alone = decided(decide(input=recorded(ARROW, back)).stdout)
+    assert decided(done.stdout)[-len(alone) :] == alone
 
 
 def test_a_small_step_back_is_made_up_for(decide) -> None:
@@ -234,7 +229,7 @@ def test_plans_without_state_are_nothing_to_go_on_from(decide, tmp_path) -> None
 
 def test_classes_are_in_every_plan(decide) -> None:
     done = decide("--every", input=recorded(PARQUET))
-    classes = [r["classes"]["node"] for r in records(done.stdout) if r["kind"] == "plan"]
+    classes = [plan.classes["node"] for plan in decided(done.stdout)]
     assert len(classes) == SAMPLES
     assert all(set(found) == {"fast", "flat"} for found in classes)
     assert classes[-1]["flat"] != classes[-1]["fast"]

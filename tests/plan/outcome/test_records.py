@@ -35,6 +35,46 @@ def test_a_stream_may_carry_many_plans(several) -> None:
         assert list(load_plans(data, "plans")) == several
 
 
+def in_turns(*groups: int, **head: Any) -> Plan:
+    """A live plan that gives a container to each group, beside one that gets a quota."""
+    turns = [
+        {**ACTION, "id": 2 + place, "op": "rotate", "expect": {}}
+        | {"container": {"id": f"{place}" * 64, "name": f"job-{place}"}}
+        | {"set": {"group": group, "turn_s": 8.0}}
+        for place, group in enumerate(groups)
+    ]
+    given = {**HEAD, "live": True, "classes": {"node-1": {"job-3": "NL"}}, **head}
+    (plan,) = loaded(given, ACTION, *turns, {"kind": "end", "actions": 1 + len(turns)})
+    return plan
+
+
+def test_a_live_plan_says_what_is_other_than_in_the_plan_before() -> None:
+    first, second = in_turns(0, 1), in_turns(0, 1, at="2026-01-31T12:00:02.000000Z")
+    other_turns = in_turns(1, 0, classes={})
+    texts = [dump_plan(first), dump_plan(second, first), dump_plan(other_turns, second)]
+    heads = [json.loads(text.splitlines()[0]) for text in texts]
+    assert [set(heads[0]) - set(head) for head in heads[1:]] == [{"params", "classes"}, {"params"}]
+    assert [head.get("same_turns") for head in heads] == [None, True, None]
+    assert [text.count('"op":"rotate"') for text in texts] == [2, 0, 2]
+    lines = "".join(texts).encode().splitlines()
+    assert list(load_plans(lines, "plans")) == [first, second, other_turns]
+
+
+def test_what_is_left_out_is_unknown_where_the_plan_before_is_missing() -> None:
+    text = dump_plan(in_turns(0, 1), in_turns(0, 1))
+    (plan,) = load_plans(text.encode().splitlines(), "plans")
+    assert (plan.params, plan.classes) == ({}, {})
+    assert [action.op for action in plan.actions] == [Op.UPDATE]
+
+
+def test_a_turn_that_somebody_takes_out_of_a_stream_stays_out() -> None:
+    first, second = dump_plan(in_turns(0, 1)), dump_plan(in_turns(0, 1), in_turns(0, 1))
+    edited = [line for line in first.encode().splitlines() if b"job-1" not in line]
+    with_warnings: list[str] = []
+    *_, last = load_plans([*edited, *second.encode().splitlines()], "plans", with_warnings.append)
+    assert [action.container_name for action in last.actions] == ["job-3", "job-0"]
+
+
 def test_each_plan_is_yielded_when_its_end_arrives() -> None:
     sent: list[str] = []
 
