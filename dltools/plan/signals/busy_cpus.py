@@ -77,6 +77,10 @@ def _share(begin: tuple[int, float], end: tuple[int, float], cpus: float) -> flo
 _OTHERS_S = 4.0
 """The shortest time over which the use of others is measured (s)."""
 
+_STEADY = 0.03
+"""A change of what others use by less than this share of the CPUs is none (ours): the engine's own
+work goes up and down, and settings would with it."""
+
 
 class OthersUse(NamedTuple):
     """What programs that are no jobs use of a host's CPUs: the host's use less that of its jobs.
@@ -103,4 +107,7 @@ class OthersUse(NamedTuple):
         span_s = (now - self.at) / MICRO
         if span_s < _OTHERS_S:
             return self
-        return OthersUse(max(0.0, (rest_s - self.rest_s) / span_s / cpus), now, rest_s, runs)
+        share = max(0.0, (rest_s - self.rest_s) / span_s / cpus)
+        if self.share is not None and abs(share - self.share) < _STEADY:
+            share = self.share
+        return OthersUse(share, now, rest_s, runs)

@@ -86,3 +86,9 @@ def test_what_an_ended_job_has_used_is_not_taken_for_that_of_others() -> None:
     gone, later = (7, 24.0, {"a": 12.0}), (12, 34.0, {"a": 22.0})
     assert others(begin, end, gone) == pytest.approx(0.0)
     assert others(begin, end, gone, later) == pytest.approx(0.0)
+
+
+def test_a_small_change_of_what_others_use_is_none() -> None:
+    begin, slightly, more = (0, 0.0, {"a": 0.0}), (5, 5.5, {"a": 5.0}), (10, 11.2, {"a": 10.0})
+    assert others(begin, slightly) == others(begin, slightly, more) == pytest.approx(0.05)
+    assert others(begin, slightly, (10, 11.5, {"a": 10.0})) == pytest.approx(0.1)
