@@ -9,7 +9,7 @@ The rules are ours:
 - Rewards, and losses of adversarial networks, count only while they change by more than they
   fluctuate. While they are flat, they show nothing.
 - A metric that is worse than its first value by a twentieth, and has never been better by as much,
-  is warming up: getting worse shows nothing yet.
+  is warming up: getting worse shows nothing yet. That ends when the job has had half an hour.
 """
 
 from __future__ import annotations
@@ -25,6 +25,10 @@ from dltools.plan.signals.job import Job
 _CLEARLY = 0.05
 """A metric is clearly worse or better than at first if it differs by this part of its first
 value."""
+
+WARM_UP_S = 1800.0
+"""Effort (s) after which a metric that has only become worse is no longer warming up: learning
+rates rise for a few hundred to a few thousand steps."""
 
 _FEWEST, _ERRORS = 3, 3.0
 """A fluctuating metric has changed if there are this many finite values before and after, and the
@@ -114,10 +118,10 @@ def why_flat(metric: str) -> str:
 
 
 def is_warming_up(job: Job, metric: str, value: float) -> bool:
-    """Tell whether a job's metric is warming up: its value is worse than its first one, and it has
-    never been better, like a loss while the learning rate rises."""
+    """Tell whether a young job's metric is warming up: its value is worse than its first one, and
+    it has never been better, like a loss while the learning rate rises."""
     series = job.progress.metrics[metric]
-    if series.first is None:
+    if series.first is None or job.use.attained > WARM_UP_S:
         return False
     clearly = _CLEARLY * abs(series.first)
     if objective(job, metric) == "max":

@@ -19,6 +19,7 @@ from dltools.observations.table import Row
 from dltools.plan.policy import registry
 from dltools.plan.policy.interface import Allocation
 from dltools.plan.realisation.mode import Mode
+from dltools.plan.signals import evaluation_metric
 
 NAN = math.nan
 ALL = ("flowcon", "specon", "srtf", "slaq", "tradl", "las", "fair", "dqoes", "noop")
@@ -217,6 +218,15 @@ def test_a_loss_that_rises_in_a_warm_up_makes_no_job_wait(name) -> None:
     assert found.job_class == classes[name]
     if name != "specon":  # any change is growth there
         assert "loss is worse than at first: warm-up" in found.reason
+
+
+@pytest.mark.parametrize(("name", "slow"), [("flowcon", "CL"), ("srtf", "endless"), ("slaq", "-")])
+def test_a_loss_that_has_only_risen_for_long_is_no_warm_up(monkeypatch, name, slow) -> None:
+    """Job `b` has had 90 CPU seconds."""
+    monkeypatch.setattr(evaluation_metric, "WARM_UP_S", 60.0)
+    found = allocation(name, {"loss": warm_up()})
+    assert (found.job_class, "warm-up" in found.reason) == (slow, False)
+    assert not found.unlimited
 
 
 def test_a_loss_that_rises_after_it_has_fallen_is_no_warm_up() -> None:
