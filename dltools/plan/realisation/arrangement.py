@@ -34,7 +34,13 @@ from dltools.plan.realisation.mode import (
 from dltools.plan.realisation.order import groups_that_fit, standings
 from dltools.plan.realisation.queue import Queue
 from dltools.plan.realisation.shared_host import SharedHost, allocations_of
-from dltools.plan.signals.busy_threads import busy_threads, cpus_together, is_serving, needed_cpus
+from dltools.plan.signals.busy_threads import (
+    busy_threads,
+    cpus_together,
+    is_serving,
+    may_keep_fewer_busy,
+    needed_cpus,
+)
 from dltools.plan.signals.job import Job
 from dltools.plan.signals.prediction import length_left, remaining
 
@@ -101,7 +107,8 @@ def choose_mode(
         return choice(Mode.WEIGHT, nothing, is_even=True)
     threads = sum(needed_cpus(job) for job in everyone)
     jobs = "1 job" if len(everyone) == 1 else f"{len(everyone)} jobs"
-    crowded = f"{threads:g} busy threads of {jobs} on {host.cpus:g} CPUs"
+    most = "up to " if any(map(may_keep_fewer_busy, everyone)) else ""
+    crowded = f"{most}{threads:g} busy threads of {jobs} on {host.cpus:g} CPUs"
     if any(is_serving(job) for job in host.jobs):
         return choice(Mode.WEIGHT, "some containers serve: none may wait for a turn")
     if threads <= host.cpus or len(everyone) < 2:

@@ -46,6 +46,11 @@ def certain_threads(job: Job) -> int | None:
     return None if demand is None else max(1, math.floor(demand + _NEAR))
 
 
+def may_keep_fewer_busy(job: Job) -> bool:
+    """Tell whether `busy_threads` are all of a job's threads, as nobody knows how many sleep."""
+    return job.use.cpu.demand is None and busy_threads(job) > 1
+
+
 def needed_cpus(job: Job) -> float:
     """Return the number of CPUs that a job can use: the least of its busy threads, its owner's
     quota and its owner's CPU list."""

@@ -73,7 +73,7 @@ def test_jobs_take_turns_where_there_are_no_weights(weight) -> None:
     found = plan_of(everywhere(SLURM_V1, **unknown))
     assert found.params["realize"] == "rotate"
     assert found.params["realize_why"] == (
-        "6 busy threads of 3 jobs on 2 CPUs: in order 422 s, in turns 533 s, side by side "
+        "up to 6 busy threads of 3 jobs on 2 CPUs: in order 422 s, in turns 533 s, side by side "
         "1587 s in the mean; "
         "the engine sets no weight on any job here: jobs take turns"
     )
