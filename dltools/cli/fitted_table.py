@@ -16,7 +16,7 @@ from rich.text import Text
 from dltools.cli.words import clip
 from dltools.text import printable
 
-_SHORT_NAME = 6
+_SHORT_NAME = 32
 """Columns to which names shrink."""
 _INDENT = "    "
 """What stands before a sentence under its row."""

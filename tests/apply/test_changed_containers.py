@@ -104,7 +104,8 @@ def test_one_that_has_ended_or_was_renamed_is_shown_as_it_is(
     ("leased_by", "until", "shown"),
     [
         (ApplyRun(), "", "--undo"),
-        (ApplyRun(), "2026-11-24T13:05:07Z", "11-24 13:05:07"),
+        (ApplyRun(), "2026-11-24T13:05:07Z", "13:05:07"),
+        (ApplyRun(), "2026-11-25T13:05:07Z", "11-25 13:05"),
         (ApplyRun(), "2026-11-24T12:59:59Z", "next run"),
         (HERE, "", "run ends"),
         (ENDED, "", "next run"),

@@ -40,6 +40,15 @@ def test_an_undo_and_what_it_undoes(job, tool, run) -> None:
     assert "--undo" in table
 
 
+def test_a_renamed_container_is_found_by_both_names(job, tool, run) -> None:
+    tool("dl-apply", input=plan_for(job, {"weight": 10}))
+    api().rename(job.id, f"{job.name}-later")
+    (change,) = history(tool, run, job.name)
+    assert change["container"] == {"id": job.id, "name": job.name}
+    assert history(tool, run, f"{job.name}-later") == [change]
+    tool("dl-apply", "--undo")
+
+
 @pytest.mark.parametrize(
     ("words", "end", "how"),
     [

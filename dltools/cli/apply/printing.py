@@ -7,7 +7,7 @@ import itertools
 import json
 import os
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
@@ -163,16 +163,20 @@ _SHORTEST_ID = 4
 """Fewest digits by which a container is known."""
 
 
-def show_history(directories: Sequence[Path], name: str, *, is_table: bool) -> None:
-    """Print the changes in state directories, or those of the container with a name or an id, the
-    newest first: tables, or a JSON line each. Those of other users are left out. Raises
-    `AccessError` where the first directory cannot be trusted."""
+def show_history(
+    directories: Sequence[Path], name: str, named_now: Collection[str], *, is_table: bool
+) -> None:
+    """Print the changes in state directories, or those of the containers that have, or had when
+    they were changed, a name or an id, the newest first: tables, or a JSON line each. `named_now`:
+    ids of those that have the name now. Changes by other users are left out. Raises `AccessError`
+    where the first directory cannot be trusted."""
     check(directories[0])
-    logs = [_trusted(read_history(directory)) for directory in directories]
-    changes = heapq.merge(*logs, key=lambda change: change.at, reverse=True)
-    found = (change for change in changes if not name or _is_of(change, name))
+    changes = _changes(directories)
+    if name:
+        ids = {change.container_id for change in changes if _is_of(change, name)}.union(named_now)
+        changes = (change for change in _changes(directories) if change.container_id in ids)
     is_empty = True
-    while part := list(itertools.islice(found, _ROWS)):
+    while part := list(itertools.islice(changes, _ROWS)):
         is_empty = False
         if is_table:
             from dltools.cli.apply.tables import history_table
@@ -183,6 +187,11 @@ def show_history(directories: Sequence[Path], name: str, *, is_table: bool) -> N
     if is_empty:
         of = f" of {name}" if name else ""
         print_message(f"no change{of} is on record in {directories[0] / 'history'}")
+
+
+def _changes(directories: Iterable[Path]) -> Iterator[Change]:
+    logs = [_trusted(read_history(directory)) for directory in directories]
+    return heapq.merge(*logs, key=lambda change: change.at, reverse=True)
 
 
 def _trusted(changes: Iterator[Change]) -> Iterator[Change]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -45,7 +46,8 @@ def run_request(request: Request) -> None:
         return
     if request.task is Task.SHOW_HISTORY:
         name = "" if request.input == "-" else request.input
-        show_history(directories, name, is_table=is_table)
+        named_now = _named_now(request, name) if name else ()
+        show_history(directories, name, named_now, is_table=is_table)
         return
     printer = ResultsPrinter(format_for_stdout(request.format))
     if request.task is Task.RELEASE:
@@ -57,6 +59,15 @@ def run_request(request: Request) -> None:
     else:
         results = _apply(request, printer)
     _exit_with(results)
+
+
+def _named_now(request: Request, name: str) -> set[str]:
+    """Return the ids of the containers that have a name now, on the engines that answer."""
+    ids = set[str]()
+    for address in request.addresses():
+        with suppress(DltoolsError):
+            ids.add(connect(request, address).inspect(name).id)
+    return ids
 
 
 def _show_status(request: Request, directories: Sequence[Path], *, is_table: bool) -> None:

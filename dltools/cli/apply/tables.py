@@ -76,7 +76,7 @@ def changed_table(rows: Iterable[ChangedContainer], now: str) -> FittedTable:
             row.name,
             before if before.strip("-") else settings_in_words(row.original),
             current,
-            _short(row.since),
+            _short(row.since, now),
             _until(row, now),
             f"{run.policy or '-'}, pid {run.pid}{ended}" if run.pid else "-",
             style="yellow" if ended else "",
@@ -90,10 +90,7 @@ def history_table(changes: Iterable[Change], today: str) -> FittedTable:
     table = FittedTable("CONTAINER", "AT", "BEFORE", "AFTER", "ENDED", "BY", "WHY:note")
     for change in changes:
         before, after = changes_in_words(change.before, change.after)
-        at, ended = (
-            text[11:19] if text[:10] == day else _short(text)
-            for text, day in ((change.at, today), (change.ended, change.at[:10]))
-        )
+        at, ended = _short(change.at, today), _short(change.ended, change.at)
         table.add_row(
             change.container_name,
             at,
@@ -118,10 +115,12 @@ def _until(container: ChangedContainer, now: str) -> str:
     if container.ends_with.is_alive:
         return "run ends"
     if container.until > now:
-        return _short(container.until)
+        return _short(container.until, now)
     return "next run" if container.until or container.ends_with.pid else "--undo"
 
 
-def _short(time: str) -> str:
-    """Return a time (RFC 3339) as 11-24 13:05:07, - for none."""
-    return f"{time[5:10]} {time[11:19]}" if time else "-"
+def _short(time: str, day: str = "") -> str:
+    """Return a time (RFC 3339) as 11-24 13:05, as 13:05:07 if it is of the same day, - for none."""
+    if not time:
+        return "-"
+    return time[11:19] if time[:10] == day[:10] else f"{time[5:10]} {time[11:16]}"
