@@ -173,7 +173,7 @@ def evaluation_rank(name: str) -> Rank:
 
 
 _LATER = {"eval": 1, "test": 2}
-_AT_ONE = re.compile(r"ap_?(?:50|75)$|precision$|recall$")
+_AT_ONE = re.compile(r"ap_?(?:50|75)$|precision$|recall$|bleu_?[1-3]$")
 
 
 def _achieved(words: frozenset[str]) -> int:

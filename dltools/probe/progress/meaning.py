@@ -42,8 +42,8 @@ _ONE_OF = Regex(r"\b(?:class|category|label) #?\d{1,6}:? $", re.IGNORECASE)
 _BEST = Regex(r"(?:(?<![\w.-])best(?!\w)|\u6700[\u4f18\u4f73])\s?([^|;)\]]*)", re.IGNORECASE)
 """The best value so far, in English or Chinese, and the text about it."""
 
-_SUM = Regex(rf"(?:\s?[-+*]\s?{PLAIN_NUMBER}){{1,9}}\s?=\s?({PLAIN_NUMBER})(?![\w.])")
-"""The other terms of a sum, and what it is."""
+_SUM = Regex(rf"(?:\s?[-+*/]\s?{PLAIN_NUMBER}){{1,9}}\s?=\s?({PLAIN_NUMBER})(?![\w.])")
+"""The other terms of a sum or of a share, and what it is."""
 
 _COUNTS = Regex(r" [-+]?\d+\.\d|\s[a-z]{1,20}s\s?[:=]")
 """What makes a whole number before it a count: `Train loss 50 6.5`, `loss of 8 batches: 0.5`."""
@@ -54,7 +54,7 @@ _OF_SOURCE = Regex(r"\]|:\s|\s(?:INFO|DEBUG|WARN|WARNING|ERROR)\b")
 
 _TASK = Regex(
     r"\b(?:evaluating|evaluation|task|dataset|benchmark)(?: of| on)?[:=]?\s{1,3}['\"]?"
-    r"([A-Za-z][\w/-]{1,40})['\"]?\s{0,3}[:|(,-]",
+    r"([A-Za-z][\w/-]{1,40})['\"]?\s{0,3}[:|(,-](?!\s?\d)",
     re.IGNORECASE,
 )
 """What an evaluation is of, where each task has a line: `Evaluating arc: accuracy 0.25`."""
@@ -89,8 +89,8 @@ def candidates(line: str, tokens: Sequence[Token]) -> list[Candidate]:
             places.add(start)
             if what <= NameKind.WEAK:
                 token = _in_a_cell(line, token, start)
-            if total := _SUM.match(line, token.end):
-                token = token._replace(text=total[1], value=total.span(1))
+            if total := _SUM.match(line, token.value[1]):
+                token = token._replace(text=total[1], total="", value=total.span(1))
             if what is NameKind.WEAK and _is_counted(token, name, tokens):
                 what = NameKind.METRIC
             if _is_point(token, name, what) and not _is_other(line, token, start, names):
@@ -280,7 +280,12 @@ Keras."""
 _BESIDE_BARS = tuple(map(step_rank, ("global_step", "step", "env_step")))
 """Counters that go on where a bar begins anew."""
 
-_TRIAL, _UPDATE = step_rank("trial"), step_rank("update")
+_TRIAL = step_rank("trial")
+_OF_EPISODE = Regex(
+    r".*(?:rew|ret|score|eps|step|frame|len|win|success|fitness|[ _]r$)", re.IGNORECASE
+)
+"""Names of what an episode achieves, and how."""
+
 _NUMBERS = frozenset({"index", "idx", "number", "num", "no"})
 _PARTS = ("rank", "Rank", "gpu", "GPU", "worker", "Worker", "node", "Node", "device", "Device")
 
@@ -322,9 +327,8 @@ def place(line: str, tokens: Sequence[Token], metrics: int = 0) -> Place:
             epoch, epoch_end = token.value, token.end
     if is_size and epoch is None and (match := _OPENING.match(line)):
         step = match.span(1)  # `[40/500] loss 0.5 | batch 16`
-    if epoch is None and rank == _UPDATE:
-        # Marian's `Ep. 1 : Up. 2000`
-        epoch = next((one.value for one in tokens if one.name.lower() == "ep."), None)
+    if epoch is None and (epoch := _short_epoch(tokens)) == step:
+        step = None
     if epoch is None and "poch" in line and (match := _INDEX.search(line)):
         epoch, epoch_end = match.span(match.lastindex), match.end()  # `Epoch[2] Batch [20-40]`
     if step is not None and (match := _RANGE.match(line, step[1])):
@@ -350,6 +354,14 @@ def place(line: str, tokens: Sequence[Token], metrics: int = 0) -> Place:
     elif bar and not epoch and (match := _OPENING.match(line)) and match.end() < bar.start():
         epoch = match.span(1)  # `[3/40] loss 0.5: 100%|...| 50/50 [...]`
     return Place(step, scale, epoch, bool(bar))
+
+
+def _short_epoch(tokens: Sequence[Token]) -> Span | None:
+    """Return where an epoch stands that is said as `ep`, as an episode is beside what it achieves
+    and how long it is."""
+    of_episode = any(map(_OF_EPISODE.match, (one.name for one in tokens)))
+    shorts = [one.value for one in tokens if one.name.lower() in ("ep", "ep.")]
+    return shorts[0] if shorts and not of_episode else None
 
 
 def bar_in(line: str) -> re.Match[str] | None:
@@ -432,7 +444,7 @@ def _epoch(text: str) -> float | None:
 PHASES = ("train", "val", "eval", "test")
 
 _WORDS = Regex(
-    r"(?<![\w./\\@=-])(train(?:ing)?|val(?:i(?:d(?:ation|ating|ate)?)?)?|eval(?:uation|uating|uate)?"
+    r"(?<![\w./@=-])(?<![\w.:]\\)(train(?:ing)?|val(?:i(?:d(?:ation|ating|ate)?)?)?|eval(?:uation|uating|uate)?"
     r"|test(?:ing)?|(?<!std )dev|CV(?= )|Saving dict(?= for))(?: set)?"
     r"(?![\w/@]|\.\S|-\w| ?=(?!\s?[{[(]|(?-i:[a-z]))|\(s\)|\s(?:time|samples|size|batch_size)\b)",
     re.IGNORECASE,

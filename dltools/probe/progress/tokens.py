@@ -51,7 +51,7 @@ _TOKEN = Regex(
     r"['\"*`]{0,2}(?:<tf\.Tensor:[^>]{0,80}numpy=)?"
     r"(?:[A-Za-z_][\w.]{0,30}[(\[]|[(\[#])?[(\[]{0,2}\s{0,4}"
     rf"({_NUMBER})(?:\s?(/)\s{{0,6}}(\d++(?:\.\d++)?)|\s?(%)(?!\|)|([kKMGB])(?=[\s,;|\])}}]|$))?"
-    r"(?!(?![a-z]{4,9}:)\w|:\d|/\w|\.\w|,\d|%\||-[A-Za-z])",
+    r"(?!(?![a-z]{4,9}[: ])\w|:\d|/\w|\.\w|,\d|%\||-[A-Za-z])",
     re.IGNORECASE,
 )
 
@@ -76,7 +76,7 @@ def _parted(token: Token, line: str) -> Sequence[Token]:
         token = token._replace(name=f"{of[1]}_{token.name}/{of[2]}_{token.name}", start=of.start(1))
     names = token.name.split("/")
     if len(names) != 2 or not token.total or {*map(normal_name, names)} & {*_PHASES}:
-        if "." not in token.total or "." not in token.text:
+        if "." not in token.total or "." not in token.text or line[token.end :][:1] == "=":
             return (token,)
         names = [token.name, f"val_{token.name}"]
     end, value = token.end, (token.end - len(token.total), token.end)
@@ -148,25 +148,45 @@ def named_apart(line: str) -> list[Token]:
 
 
 _PHASES = {"train": "train", "learn": "train", "val": "val", "valid": "val", "test": "test"}
-_PLAYERS = {"g": "g_loss", "d": "d_loss"}
+_TOGETHER = ({"g": "g_loss", "d": "d_loss"}, {"p": "precision", "r": "recall", "f": "f1"})
+"""Letters that say what they are by each other."""
+
 _BESIDE_PHASES: tuple[set[str], ...] = (set(), {"loss"}, {"accuracy"}, {"perplexity"})
 
 
 def with_meant_names(found: list[Token]) -> list[Token]:
     """Return the tokens; those whose name alone says too little get that of what they are.
 
-    They are the losses of players, `g 1.37 d 0.52`, statistics of generations or episodes
-    (`statistics_of`), the value of a trial in a search for settings, and what a phase alone names.
+    They are the losses of players, `g 1.37 d 0.52`, a tagger's `p: 0.5, r: 0.4, f: 0.44`, what
+    losses of other names add up to, `policy=6.1 mse=0.1 total=6.2`, statistics of generations or
+    episodes (`statistics_of`), the value of a trial in a search for settings, and what a phase
+    alone names.
     """
     lower = [token.name.lower() for token in found]
     meant = statistics_of(lower)
     if "trial" in lower:
         meant = {**meant, "value": "trial_value"}
-    if {*_PLAYERS} <= {*lower}:
-        meant = {**meant, **_PLAYERS}
+    for together in _TOGETHER:
+        if {*together} <= {*lower}:
+            meant = {**meant, **together}
+    if _is_sum_of_losses(found):
+        meant = {**meant, "total": "total_loss"}
     if meant:
         found = [token._replace(name=meant.get(token.name.lower(), token.name)) for token in found]
     return _with_losses_of_phases(found)
+
+
+def _is_sum_of_losses(found: Sequence[Token]) -> bool:
+    """Tell whether a token `total` is the sum of others with a fraction, one of which is known to
+    be a metric. A time among them may be part of another total."""
+    total = [token for token in found if token.name.lower() == "total" and "." in token.text]
+    others = [token.name for token in found if name_kind(token.name) not in _COUNTER_KINDS]
+    return (
+        len(total) == 1
+        and len(others) > 2
+        and all(is_metric(normal_name(name)) and "loss" not in name.lower() for name in others)
+        and any(name_kind(name) is NameKind.METRIC for name in others)
+    )
 
 
 _ACHIEVED = {"generation": "fitness", "gen": "fitness", "episode": "reward", "episodes": "reward"}
@@ -226,6 +246,8 @@ class NameKind(IntEnum):
     WEAK = 4
     METRIC = 5
 
+
+_COUNTER_KINDS = (NameKind.EPOCH, NameKind.STEP)
 
 _METRICS = frozenset({
     "accuracy", "perplexity", "mse", "mae", "rmse", "mape", "rmsle", "f1", "auc", "auroc", "auprc",
@@ -343,7 +365,7 @@ def name_kind(name: str) -> NameKind:
     if _GENERATIVE.fullmatch(normal) or any(_OF_SAMPLES.fullmatch(word) for word in words):
         return NameKind.METRIC
     found = NameKind.OTHER
-    if _METRICS.intersection(words):
+    if _METRICS.intersection((*words, words[-1].rstrip("0123456789"))):
         found = NameKind.WEAK if _WEAK.intersection(words) and len(words) == 1 else NameKind.METRIC
     elif any(pair in _PAIRS for pair in itertools.pairwise(words)):
         found = NameKind.BESIDE if "norm" in words else NameKind.METRIC

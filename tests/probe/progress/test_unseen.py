@@ -5,6 +5,7 @@ them were read rightly at the first look.
 """
 
 import tomllib
+from math import inf
 from pathlib import Path
 from random import Random
 
@@ -121,6 +122,16 @@ def test_a_line_is_read_as_if_it_came_alone(line) -> None:
         ("round 3 score: 18", {}),
         ("ep=00 tr=['a'] loss=2.5 valid=dev loss=1.5", {"loss": 2.5, "val_loss": 1.5}),
         ("At iteration 7, Eval Char error rate=10.5", {"eval_char_error_rate": 10.5}),
+        ("Dataset Size: 1%, Epoch: 1, Train Loss: 11.5", {"train_loss": 11.5}),
+        ("Round 3 \\Eval metrics: loss=0.5", {"eval_loss": 0.5}),
+        ("Batch: 3 acc: 3.0/4.0=0.75", {"accuracy": 0.75}),
+        ("Epoch 3 MIoU1:0.5, FWIoU1:0.75", {"miou1": 0.5}),
+        (
+            "Dev: acc: 0.75, p: 0.5, r: 0.25, f: 0.375",
+            {"val_accuracy": 0.75, "val_precision": 0.5, "val_recall": 0.25, "val_f1": 0.375},
+        ),
+        ("step 9, policy=6.0 mse=0.25 reg=0.5 total=6.75", {"mse": 0.25, "total_loss": 6.75}),
+        ("step 9, policy=6.0 mse=0.25 time=0.5 total=6.75", {"mse": 0.25}),
     ],
 )
 def test_what_stands_around_a_name_counts(line, expected) -> None:
@@ -151,6 +162,17 @@ def test_what_stands_around_a_name_counts(line, expected) -> None:
          "score", [(21, 0, None), (10, 1, None)]),
         ("Gen: 1, best: 120, avg: 98.5\nGen: 2, best: 124, avg: 99.5\n",
          "fitness", [(120, 1, None), (124, 2, None)]),
+        (" 3/90 [>...] - ETA: 33:37 - loss: 44.25Batch 3: Invalid loss\n"
+         " 4/90 [>...] - ETA: 25:09 - loss: inf \n",
+         "loss", [(44.25, 3, None), (inf, 4, None)]),
+        ("ep=00 loss=2.5 valid=dev loss=1.5\nep=01 loss=2.25 valid=dev loss=1.25\n",
+         "val_loss", [(1.5, None, 0), (1.25, None, 1)]),
+        ("ep=00 loss=2.5 reward=1.5\n", "reward", [(1.5, 0, None)]),
+        ("epoch   iteration   main/loss   validation/main/loss  main/acc\n"
+         "0       100         1.25                              0.5\n"
+         "0       200         -0.00548435                        0.625\n"
+         "0       300         0.75        1.5                   0.75\n",
+         "val_loss", [(1.5, 300, 0)]),
         ("epoch: 0|step: 7|act_loss: 0.5\naverage reward score: 0.25\n"
          "epoch: 0|step: 8|act_loss: 0.5\naverage reward score: 0.75\n",
          "reward_score", [(0.25, 7, 0), (0.75, 8, 0)]),

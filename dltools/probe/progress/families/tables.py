@@ -10,6 +10,7 @@ validation counts in the row `all`. A box of names and values is one row, as Sta
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 from typing import ClassVar
 
 from dltools.observations.metric_names import normal_name
@@ -54,9 +55,13 @@ _OF_TABLES = (*_WORDS, *COUNTERS, "train", "val", "test", "dev", "all")
 _VALUE = Regex(r"(?<![\w@.-])\d|\d\.\d")
 """A number that is no part of a name: a header has none."""
 
+_PRINTED = Regex(r"\S+")
 _WORD = Regex("[a-z]{3}")
 _MOST_WORDS = 5
 """Runs of three letters in a row of numbers: more are a sentence."""
+
+_SHIFT = 2
+"""Characters by which a cell stands behind its name where one before it is too long."""
 
 _MOST_COLUMNS = 40
 _LONGEST_NAME = 40
@@ -79,6 +84,7 @@ class Log:
         self._above: list[str] = []  # names in the text before, to which those below may belong
         self._names: list[str] = []
         self._sorts: list[NameKind] = []
+        self._starts: list[int] = []  # of the names in the line of the header, [] where unknown
         self._of_phases: list[str] = []
         self._index: int | None = None  # of the newest row that has one
         self._totals: list[int] = []  # columns of times
@@ -188,6 +194,8 @@ class Log:
         metrics = sum(what >= NameKind.WEAK for what in sorts)
         if metrics and counters:
             self._newest = line
+            starts = [match.start() for match in _PRINTED.finditer(line)]
+            self._starts = starts if len(starts) == len(names) else []
             self._names = [name.replace("main/", "") for name in names]  # a model in Chainer
             self._sorts = list(map(name_kind, self._names))
             places = {name: at for at, name in enumerate(self._names)}
@@ -205,7 +213,7 @@ class Log:
         bar = _BAR.search(line) if "%" in line else None
         line = line[: bar.start()] if bar else line
         words = line.split()
-        cells = words if len(words) == len(self._names) else _cells(line)
+        cells = words if len(words) == len(self._names) else self._placed(line) or _cells(line)
         if len(cells) > len(self._names) or len(cells) < 2:
             return []
         pairs, epoch, step, rank = [], None, whole(bar[1]) if bar else None, 99
@@ -227,6 +235,17 @@ class Log:
         if not pairs or (len(cells) < len(self._names) and len(pairs) < 2):
             return []
         return report(self.name, pairs, step=step, epoch=epoch, elapsed_s=self._time(cells))
+
+    def _placed(self, line: str) -> list[str]:
+        """Return the cells of a row that begin where their names do, or little behind that, ""
+        for blank ones; none if another begins elsewhere."""
+        cells = [""] * len(self._starts)
+        for match in _PRINTED.finditer(line):
+            column = bisect_right(self._starts, match.start()) - 1
+            if column < 0 or match.start() - self._starts[column] > _SHIFT or cells[column]:
+                return []
+            cells[column] = match[0]
+        return cells
 
     def _time(self, cells: list[str]) -> float | None:
         for at in self._totals:
