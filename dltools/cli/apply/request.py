@@ -46,50 +46,10 @@ def beside_process(text: str) -> int:
 
 
 @dataclass(kw_only=True)
-class Request(MoreMessages, EngineOptions):
-    """What to do, and how. Times are seconds; `beside` is -1 for any process."""
+class Applying:
+    """How plans are applied: to which containers, in what way, and what is told of it. Times are
+    seconds; `beside` is -1 for any process."""
 
-    input: str = options.input_argument()
-    is_dry_run: bool = flag("-n, --dry-run", "Check everything, but change nothing.")
-    is_offline: bool = expert_flag(
-        "--offline",
-        "With --dry-run: ask no engine, and assume that each container is as the plan says.",
-    )
-    undoes: bool = flag("--undo", "Restore every container that dl-apply has changed, and exit.")
-    stops: bool = flag(
-        "--stop", "With --undo: first end the dl-apply that is running, as SIGTERM does."
-    )
-    shows_status: bool = flag(
-        "--status",
-        "Print every container that dl-apply has changed (settings before and now, since "
-        "when, by which run) and every job that is being moved, and exit.",
-    )
-    releases: list[str] = option(
-        "--release NAME",
-        "Put a container's settings back, and leave it alone from now on, whatever plans say; "
-        "with --undo: no longer. Repeatable.",
-        [],
-    )
-    shows_history: bool = flag(
-        "--history",
-        "Print what was changed, when, why, by which run and how that ended, the newest "
-        "first, and exit; FILE is then a container's name or id.",
-    )
-    restores: bool = flag(
-        "--restore",
-        "Restore what this run changed when the input ends, or on SIGTERM, SIGHUP or Ctrl-C.",
-    )
-    installs_service: bool = flag(
-        "--install-service",
-        "Run the pipe as a service of systemd, now and at each boot, which puts everything "
-        "back when it stops; with --dry-run print its unit.",
-    )
-    removes_service: bool = flag(
-        "--remove-service", "Stop that service, put everything back, and remove it."
-    )
-    policy: str | None = expert_option(
-        "--policy NAME", "Scheduling policy of the service, flowcon by default."
-    )
     labels: list[str] = option(
         "--label KEY[=VALUE]", "Change only containers with this label. Repeatable.", []
     )
@@ -141,6 +101,64 @@ class Request(MoreMessages, EngineOptions):
         RecordFormat.AUTO,
     )
 
+    @property
+    def rules(self) -> Rules:
+        """What may be changed; where they are forced, jobs without a checkpoint are moved, too.
+        Raises `ConfigError` for a wrong expression."""
+        from dltools.apply.refusals import Rules
+        from dltools.probe.progress.pattern import Expression
+
+        names = [Expression(name, "--name") for name in self.names]
+        labels = tuple(self.labels)
+        return Rules(labels, names, self.max_changes, self.max_age_s, is_forced=self.is_forced)
+
+
+@dataclass(kw_only=True)
+class Request(MoreMessages, EngineOptions, Applying):
+    """What to do, and how."""
+
+    input: str = options.input_argument()
+    is_dry_run: bool = flag("-n, --dry-run", "Check everything, but change nothing.")
+    is_offline: bool = expert_flag(
+        "--offline",
+        "With --dry-run: ask no engine, and assume that each container is as the plan says.",
+    )
+    undoes: bool = flag("--undo", "Restore every container that dl-apply has changed, and exit.")
+    stops: bool = flag(
+        "--stop", "With --undo: first end the dl-apply that is running, as SIGTERM does."
+    )
+    shows_status: bool = flag(
+        "--status",
+        "Print every container that dl-apply has changed (settings before and now, since "
+        "when, by which run) and every job that is being moved, and exit.",
+    )
+    releases: list[str] = option(
+        "--release NAME",
+        "Put a container's settings back, and leave it alone from now on, whatever plans say; "
+        "with --undo: no longer. Repeatable.",
+        [],
+    )
+    shows_history: bool = flag(
+        "--history",
+        "Print what was changed, when, why, by which run and how that ended, the newest "
+        "first, and exit; FILE is then a container's name or id.",
+    )
+    restores: bool = flag(
+        "--restore",
+        "Restore what this run changed when the input ends, or on SIGTERM, SIGHUP or Ctrl-C.",
+    )
+    installs_service: bool = flag(
+        "--install-service",
+        "Run the pipe as a service of systemd, now and at each boot, which puts everything "
+        "back when it stops; with --dry-run print its unit.",
+    )
+    removes_service: bool = flag(
+        "--remove-service", "Stop that service, put everything back, and remove it."
+    )
+    policy: str | None = expert_option(
+        "--policy NAME", "Scheduling policy of the service, flowcon by default."
+    )
+
     def __post_init__(self) -> None:
         """Raise `BadParameter` for options that contradict each other."""
         super().__post_init__()
@@ -176,14 +194,3 @@ class Request(MoreMessages, EngineOptions):
         if self.shows_status:
             return Task.SHOW_STATUS
         return Task.SHOW_HISTORY if self.shows_history else Task.APPLY
-
-    @property
-    def rules(self) -> Rules:
-        """What may be changed; where they are forced, jobs without a checkpoint are moved, too.
-        Raises `ConfigError` for a wrong expression."""
-        from dltools.apply.refusals import Rules
-        from dltools.probe.progress.pattern import Expression
-
-        names = [Expression(name, "--name") for name in self.names]
-        labels = tuple(self.labels)
-        return Rules(labels, names, self.max_changes, self.max_age_s, is_forced=self.is_forced)
