@@ -11,7 +11,7 @@ from __future__ import annotations
 import bisect
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from typing import Any, NamedTuple
 
 
@@ -111,17 +111,9 @@ class Layout:
 
     def is_reordered(self, other: Layout) -> bool:
         """Tell whether another layout has the same containers, if in another order."""
+        columns = fields(Layout)
         mine, others = (
-            set(
-                zip(
-                    layout.ids,
-                    layout.started,
-                    layout.labels,
-                    layout.roles,
-                    layout.names,
-                    strict=True,
-                )
-            )
+            set(zip(*(getattr(layout, column.name) for column in columns), strict=True))
             for layout in (self, other)
         )
         return mine == others

@@ -10,6 +10,7 @@ import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from itertools import pairwise
+from operator import attrgetter
 from typing import TYPE_CHECKING
 
 from dltools.errors import DataError
@@ -129,15 +130,13 @@ def observed_jobs(containers: Iterable[ContainerRecord]) -> list[ObservedJob]:
     Containers of one name that ran one after the other on different hosts are one job. Other
     containers of the same name get a number.
     """
-    found: dict[str, list[ContainerRecord]] = {}
-    for one in sorted(
-        containers, key=lambda container: (container.first_seen, container.host, container.id)
-    ):
-        title, number = one.name, 2
-        while title in found and not _is_migration(found[title][-1], one):
-            title, number = f"{one.name} ({number})", number + 1
-        found.setdefault(title, []).append(one)
-    return [_job(title, parts) for title, parts in found.items()]
+    parts: dict[str, list[ContainerRecord]] = {}
+    for container in sorted(containers, key=attrgetter("first_seen", "host", "id")):
+        title, number = container.name, 2
+        while title in parts and not _is_migration(parts[title][-1], container):
+            title, number = f"{container.name} ({number})", number + 1
+        parts.setdefault(title, []).append(container)
+    return [_job(title, own) for title, own in parts.items()]
 
 
 def _is_migration(before: ContainerRecord, after: ContainerRecord) -> bool:
@@ -171,9 +170,8 @@ def weight_sums(containers: Iterable[ContainerRecord]) -> Weights:
     for container in containers:
         for sample in container.samples:
             weight = 0.0 if sample.allowed_cores() == 0 else sample.cpu_weight
-            sums[sample.time, container.host] = (
-                sums.get((sample.time, container.host), 0.0) + weight
-            )
+            key = sample.time, container.host
+            sums[key] = sums.get(key, 0.0) + weight
     return sums
 
 
