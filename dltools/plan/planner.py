@@ -14,11 +14,9 @@ from __future__ import annotations
 import copy
 import dataclasses
 from collections.abc import Hashable, Iterator, Mapping, Sequence
-from fnmatch import fnmatchcase
-from functools import lru_cache, partial
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from dltools.labels import parse_labels
 from dltools.notation.times import MICRO, format_time, from_micros
 from dltools.observations.roles import NO_RULES, Rules
 from dltools.observations.samples_by_host import (
@@ -42,7 +40,7 @@ from dltools.plan.policy.interface import Policy
 from dltools.plan.realisation.mode import RealisationOptions
 from dltools.plan.samples import state
 from dltools.plan.samples.recorded_host import RecordedHost
-from dltools.plan.signals.container_history import ContainerHistory
+from dltools.plan.samples.recorded_hosts import RecordedHosts, UsersWord
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -50,11 +48,6 @@ if TYPE_CHECKING:
 
 _LEAST_LEASE_S = 10.0
 """Shortest lease of a single plan (ours)."""
-
-_SET_BACK_US = 60_000_000
-"""A step of a clock back that counts (microseconds, ours): a smaller one is soon made up for."""
-
-_parsed = lru_cache(maxsize=1 << 12)(parse_labels)
 
 
 def copied(value: Any) -> Any:
@@ -84,7 +77,8 @@ class _Decided:
 
 
 class Planner:
-    """Turns tables of observations, in order, into plans of one policy."""
+    """Turns tables of observations, in order, into plans of one policy. `hosts`: all that it has
+    read, up to their newest complete samples."""
 
     def __init__(
         self,
@@ -103,11 +97,9 @@ class Planner:
         """
         self._rounds = Rounds(policy, parameters, options, {})
         self._rounds.has_levers = True
-        self._labels = tuple(labels)
-        self._rules = rules
-        self._hosts: dict[str, RecordedHost] = {}
+        self._introduce = UsersWord(tuple(labels), rules).introduce
+        self.hosts = RecordedHosts()
         self._newest: int | None = None
-        self._jobs: dict[str, frozenset[str]] = {}  # by host, of which it runs containers
         self._last_run: int | None = None
         self._pending = arrow_schema().empty_table().select(list(SAMPLE_COLUMNS))
         if saved:
@@ -115,19 +107,12 @@ class Planner:
             self._newest = self._last_run = saved_state.newest
             self._pending = saved_state.pending_rows().select(list(SAMPLE_COLUMNS))
             self._rounds.memory = saved_state.memory
-            for name, recorded_host in saved_state.hosts.items():
+            self.hosts = RecordedHosts(dict(saved_state.hosts))
+            for recorded_host in saved_state.hosts.values():
                 recorded_host.requirements = self._rounds.requirements
                 recorded_host.history.has_servers = recorded_host.requirements.servers
-                self._hosts[name] = recorded_host
-                if jobs := frozenset(
-                    c.membership.job
-                    for c in recorded_host.history.containers.values()
-                    if c.membership.job
-                ):
-                    self._jobs[name] = jobs
                 for key, _, text in recorded_host.layout.containers():
                     self._introduce(recorded_host.history.containers[key], text)
-            self._spread_jobs()
 
     def add(self, table: pa.Table, *, all_complete: bool = False) -> None:
         """Add rows, sorted by time; earlier samples are complete as later ones begin, the last ones
@@ -143,41 +128,18 @@ class Planner:
         """Take every pending sample as complete."""
         self.add(self._pending.slice(0, 0), all_complete=True)
 
-    @property
-    def sampled_at(self) -> dict[str, int]:
-        """The time of each host's newest sample (microseconds since the epoch)."""
-        return {
-            host.name: host.sampled_at for host in self._histories() if host.sampled_at is not None
-        }
-
-    def hosts_set_back(self, table: pa.Table) -> list[str]:
-        """Return the hosts whose clocks were set back: all of their samples in a table are much
-        older than their newest one.
-
-        Samples that are not later than a host's newest one are old ones, which count no more. After
-        a step back all are, until the clock has come as far again.
-        """
-        bounds = {host: time - _SET_BACK_US for host, time in self.sampled_at.items()}
-        newest = dict[str, int]()
-        times = table.column("time").cast("int64").to_pylist()
-        kinds, hosts = (table.column(name).to_pylist() for name in ("kind", "host"))
-        for time, kind, host in zip(times, kinds, hosts, strict=True):
-            if kind in SAMPLED and time is not None:
-                newest[host] = max(newest.get(host, time), time)
-        return sorted(host for host, time in newest.items() if time < bounds.get(host, time))
-
     def newest_hosts(self) -> list[HostHistory]:
         """Return what is known of all hosts as of their newest samples, also the pending ones."""
         if not hosts_of(self._pending, SAMPLED):
-            return self._histories()
+            return self.hosts.histories()
         outcome = self.clone()
         outcome.complete()
-        return outcome._histories()
+        return outcome.hosts.histories()
 
     def forget_actions(self) -> None:
         """Leave what is done once, such as a migration, out of later plans: a plan has told it."""
-        for host in self._hosts.values():
-            host.history.actions = ()
+        for host in self.hosts.histories():
+            host.decision.actions = ()
 
     def plan(
         self,
@@ -230,7 +192,7 @@ class Planner:
 
     def _decided(self, *, pending: bool, is_lasting: bool) -> _Decided:
         """Return what was decided at the newest samples."""
-        rounds, hosts = self._rounds, self.newest_hosts() if pending else self._histories()
+        rounds, hosts = self._rounds, self.newest_hosts() if pending else self.hosts.histories()
         realised = {
             host.name: rounds.realise(host, host.look(), is_lasting=is_lasting) for host in hosts
         }
@@ -250,7 +212,7 @@ class Planner:
 
     def _at(self, *, pending: bool) -> str:
         """Return the newest time that was decided on."""
-        complete = self.sampled_at.values()
+        complete = self.hosts.sampled_at.values()
         newest = self._newest if pending else max(complete, default=self._newest)
         return "" if newest is None else format_time(from_micros(newest))
 
@@ -269,25 +231,25 @@ class Planner:
         if newest is not None:
             self._newest = newest if self._newest is None else max(self._newest, newest)
         rows = concat([self._pending, chunk])
-        found = samples_by_host(
-            rows, {name: host.history.sampled_at for name, host in self._hosts.items()}
-        )
+        hosts = self.hosts.by_name
+        read_until = {name: host.history.sampled_at for name, host in hosts.items()}
+        read = samples_by_host(rows, read_until)
         completions = []
-        for name, samples in found.items():
-            if name not in self._hosts:
+        for name, samples in read.items():
+            if name not in hosts:
                 requirements = self._rounds.requirements
                 history = HostHistory(name, has_servers=requirements.servers)
-                self._hosts[name] = RecordedHost(history, requirements=requirements)
-            self._hosts[name].begin(samples)
+                hosts[name] = RecordedHost(history, requirements=requirements)
+            hosts[name].begin(samples)
             # The first row of a host's next sample completes it: so all hosts' are in order.
             completions += [(row, 0, name) for row in samples.first_rows[1:]]
             if all_complete and samples.times:
                 completions.append((rows.num_rows, samples.times[-1], name))
         for row, _, name in sorted(completions):
-            self._next_sample(self._hosts[name], always=every or row == rows.num_rows)
+            self._next_sample(hosts[name], always=every or row == rows.num_rows)
             if every:
                 yield
-        self._pending = rows_after(rows, {name: self._hosts[name].end() for name in found})
+        self._pending = rows_after(rows, {name: hosts[name].end() for name in read})
 
     def _next_sample(self, host: RecordedHost, *, always: bool) -> None:
         """Complete a host's next sample, and run a round if one is due.
@@ -297,53 +259,25 @@ class Planner:
         """
         uneventful = host.is_next_uneventful()
         host.next_sample(self._introduce)
-        if host.jobs != self._jobs.get(host.history.name, frozenset()):
-            self._jobs[host.history.name] = host.jobs
-            self._spread_jobs()
+        self.hosts.note_jobs(host)
         if always or not uneventful:
             target_met = host.record()
-            hosts = partial(Lazy, self._hosts, self._recorded)
+            hosts = partial(Lazy, self.hosts.by_name, self.hosts.recorded)
             self._rounds.run(host.history, hosts, target_met=target_met)
-
-    def _recorded(self, name: str) -> HostHistory:
-        """Return a host's history, brought up to its newest sample."""
-        self._hosts[name].record()
-        return self._hosts[name].history
-
-    def _spread_jobs(self) -> None:
-        """Tell each host which jobs the others have containers of."""
-        for other in self._jobs:
-            elsewhere = (jobs for name, jobs in self._jobs.items() if name != other)
-            self._hosts[other].history.jobs_elsewhere = frozenset().union(*elsewhere)
-
-    def _histories(self) -> list[HostHistory]:
-        return [host.history for _, host in sorted(self._hosts.items())]
 
     def clone(self) -> Planner:
         """Return a copy that shares nothing that changes."""
         twin = copy.copy(self)
         twin._rounds = copy.copy(self._rounds)
-        twin._jobs = dict(self._jobs)
-        twin._hosts = copied(self._hosts)
+        twin.hosts = copied(self.hosts)
         return twin
 
-    def _introduce(self, container: ContainerHistory, text: str | None) -> None:
-        """Give a container its labels and what the user says of its role. Labels that are given to
-        its name come first; its own, whose `text` this is, override them."""
-        own = _parsed(text)
-        given: dict[str, str] = {}
-        for pattern, labels in self._labels:
-            if fnmatchcase(container.name, pattern):
-                given |= labels
-        container.standing.by_option = self._rules.said(container.name, own)
-        container.standing.is_left_alone = self._rules.leave_out(own)
-        container.label({**given, **own} if given else own)
-        container.judge()
-
     def _state(self, *, is_lasting: bool) -> dict[str, Any]:
-        for host in self._histories():
+        for host in self.hosts.histories():
             host.forget_bystanders(self._rounds.requirements)
             if is_lasting:
                 forget_places(host)
         policy = self._rounds.policy.name
-        return state.save(self._newest, self._rounds.memory, self._hosts, self._pending, policy)
+        return state.save(
+            self._newest, self._rounds.memory, self.hosts.by_name, self._pending, policy
+        )

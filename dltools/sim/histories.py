@@ -67,7 +67,8 @@ def _add_sample(job: SimulatedJob, micros: int, *, sees_threads: bool) -> None:
     if used := devices.seen(job):
         history.note_devices([micros], [used])
     if not history.progress.metrics:
-        use.note_busy(new, [job.weight], history.waits_up_to)
+        waits_up_to = history.owner.waits_up_to(history.in_force.turn_s)
+        use.note_busy(new, [job.weight], waits_up_to)
     use.add_samples([micros], [job.cpu])
 
 

@@ -122,9 +122,10 @@ class SimulatedHost:
         """Bring the policy's history up to date; tell whether a target was met."""
         micros = round(self.now * MICRO)
         history, sees, cpus = self.history, not self.spec.remote, self.spec.cpus
-        history.actions = ()
+        history.decision.actions = ()
         if sees and (history.sampled_at is None or micros > history.sampled_at):
-            history.busy = history.busy.after([micros], [self.cpu_seconds], [cpus], cpus)
+            load = history.load
+            load.busy = load.busy.after([micros], [self.cpu_seconds], [cpus], cpus)
         history.sampled_at = micros
         met = [
             histories.sample(job, micros, requirements, sees_threads=sees)

@@ -179,7 +179,7 @@ class Simulation:
         if realisation is None:
             return
         host.apply_settings(realisation)
-        for action in host.history.actions:
+        for action in host.history.decision.actions:
             job = host.jobs.get(action.job_id)
             if action.kind is ActionKind.MIGRATE and job is not None:
                 self._migrate(host, job, self._hosts[action.to])

@@ -112,7 +112,9 @@ def test_turns_are_in_proportion_to_shares_within_each_queue() -> None:
         job.add_points("loss", ([0], [1.0], [None]))
         host.containers[name] = job
         is_new = name == "d"
-        host.allocations[name] = Allocation(share, "-", "", unlimited=is_new, rank=int(name == "c"))
+        host.decision.allocations[name] = Allocation(
+            share, "-", "", unlimited=is_new, rank=int(name == "c")
+        )
     assert turns_on_gpus(host, 8.0).turns == {
         "b": {"group": 0, "turn_s": 12.0, "queue": "GPU-1"},
         "a": {"group": 1, "turn_s": 4.0, "queue": "GPU-1"},

@@ -190,7 +190,8 @@ def test_sleepers_leave_their_cpus_to_each_other() -> None:
 
 def known_of(job: ContainerHistory, now: int) -> tuple[object, ...]:
     standing, owner = job.standing, job.owner
-    return standing.role, job.use.is_feeder(now), owner.cpus, owner.ratio, standing.protected
+    is_feeder = job.use.gpu_use.is_feeder(now)
+    return standing.role, is_feeder, owner.cpus, owner.ratio, standing.protected
 
 
 def test_a_planner_makes_the_same_of_the_recording_as_the_simulation() -> None:
@@ -214,7 +215,7 @@ def test_a_planner_makes_the_same_of_the_recording_as_the_simulation() -> None:
     made = planner("fair")
     made.add(recorder.table())
     made.complete()
-    (host,) = made._histories()
+    (host,) = made.hosts.histories()
     seen = {
         (one.membership.job or one.name): known_of(one, host.sampled_at or 0)
         for one in host.containers.values()

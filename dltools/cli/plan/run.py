@@ -156,7 +156,7 @@ class _Session:
 
     def _begin_anew_if_set_back(self, table: pa.Table) -> None:
         """Forget what is known where it lies in a future that is no more."""
-        if hosts := self._planner.hosts_set_back(table):
+        if hosts := self._planner.hosts.set_back(table):
             print_message(f"{listed(hosts)}: the clock was set back: dl-plan forgets what it knew")
             self._planner = self._make_new()
 

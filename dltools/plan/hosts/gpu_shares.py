@@ -73,27 +73,27 @@ def _groups(host: HostHistory) -> Iterator[tuple[str, list[Job], list[ContainerH
     jobs = sorted(host.jobs(), key=lambda job: (job.arrived, job.name, job.id))
     for group in sharing_devices(host.containers.values()):
         ids = {job.id for job in group}
-        own = [job for job in jobs if job.id in ids and job.use.is_feeder(now)]
+        own = [job for job in jobs if job.id in ids and job.use.gpu_use.is_feeder(now)]
         if len(group) > 1 and own:
-            yield min(gpu for job in group for gpu in job.use.devices), group, own
+            yield min(gpu for job in group for gpu in job.use.gpus), group, own
 
 
 def move_levers(host: HostHistory) -> None:
     """Move the levers of all jobs that share GPUs, by what they have had since."""
     now, held = host.sampled_at or 0, set()
     for _, group, jobs in _groups(host):
-        size = len({gpu for one in group for gpu in one.use.devices})
-        more = sum(one.use.is_feeder(now) for one in group) - len(jobs)
+        size = len({gpu for one in group for gpu in one.use.gpus})
+        more = sum(one.use.gpu_use.is_feeder(now) for one in group) - len(jobs)
         shared: list[tuple[ContainerHistory, GpuLever, float | None]] = []
         for job in jobs:
-            given = host.allocations.get(job.id)
+            given = host.decision.allocations.get(job.id)
             if given is None or given.share is None or given.unlimited:
                 more += 1
                 continue
-            lever, by_duty = job.use.gpu_lever, _may_be_paused(host, job)
+            lever, by_duty = job.use.gpu_use.lever, _may_be_paused(host, job)
             if lever is None or lever.by_duty != by_duty:
                 lever = _begun(job, GpuLever(now, 0.0, 0.0, by_duty=by_duty), now)
-            asked = min(given.share * size, float(len(job.use.devices)))
+            asked = min(given.share * size, float(len(job.use.gpus)))
             shared.append((job, replace(lever, asked=asked), given.factor))
         strangers = [GpuLever(now, 0.0, 0.0)] * more
         slices = _slices([*(lever for _, lever, _ in shared), *strangers], size)
@@ -104,10 +104,10 @@ def move_levers(host: HostHistory) -> None:
         parts = _parts([*levers, *strangers], size)
         for (job, _, _), lever, part in zip(shared, levers, parts, strict=False):
             held.add(job.id)
-            job.use.gpu_lever = _set(job, lever, now, part) if lever.by_duty else lever
+            job.use.gpu_use.lever = _set(job, lever, now, part) if lever.by_duty else lever
     for job in host.containers.values():
         if job.id not in held:
-            job.use.gpu_lever = None
+            job.use.gpu_use.lever = None
 
 
 def _begun(job: ContainerHistory, lever: GpuLever, now: int) -> GpuLever:
@@ -217,7 +217,7 @@ def shares_of_gpus(host: HostHistory, period_s: float) -> GpuSharing:
     notes: dict[str, str] = {}
     for queue, _, jobs in _groups(host):
         for number, job in enumerate(jobs):
-            lever = job.use.gpu_lever
+            lever = job.use.gpu_use.lever
             if lever is None:
                 notes[job.id] = f"shares {short_uuid(queue)}: nothing is asked of it"
                 continue
@@ -250,7 +250,7 @@ def turns_on_gpus(host: HostHistory, quantum_s: float) -> GpuSharing:
         if len(jobs) < 2:
             continue
         why_not = _why_not(group)
-        parts = _turn_parts({key: host.allocations[key] for key in jobs})
+        parts = _turn_parts({key: host.decision.allocations[key] for key in jobs})
         for number, (key, part) in enumerate(parts.items()):
             others = [name for other, name in jobs.items() if other != key]
             whom = others[0] if len(others) == 1 else f"{len(others)} others"
@@ -286,7 +286,7 @@ def _turn_parts(given: Mapping[str, Allocation]) -> dict[str, float]:
 def _may_be_paused(host: HostHistory, job: ContainerHistory) -> bool:
     """Tell whether a job that uses a GPU has a share of it, and all of its containers may be
     paused."""
-    given = host.allocations.get(job.id)
+    given = host.decision.allocations.get(job.id)
     return (
         given is not None
         and given.share is not None
@@ -299,8 +299,8 @@ def _may_be_paused(host: HostHistory, job: ContainerHistory) -> bool:
 
 def _why_not(group: Sequence[Job]) -> str:
     """Return why those that hold some GPUs may not be paused with their memory, "" if they may."""
-    for gpu in sorted({gpu for job in group for gpu in job.use.devices}):
-        uses = {job.name: job.use.devices[gpu] for job in group if gpu in job.use.devices}
+    for gpu in sorted({gpu for job in group for gpu in job.use.gpus}):
+        uses = {job.name: job.use.gpu_use.gpus[gpu] for job in group if gpu in job.use.gpus}
         unknown = sorted(name for name, use in uses.items() if use.memory is None)
         if unknown:
             return f"the GPU memory of {unknown[0]} is unknown"

@@ -12,8 +12,6 @@ from typing import NamedTuple
 
 from dltools.labels import Role
 from dltools.notation.times import MICRO
-from dltools.plan.forecast.completion import Forecasts
-from dltools.plan.forecast.promise import DockerAlone
 from dltools.plan.policy.interface import (
     Allocation,
     Decision,
@@ -22,10 +20,9 @@ from dltools.plan.policy.interface import (
     JobAction,
     Requirements,
 )
-from dltools.plan.realisation.contention import Contention
-from dltools.plan.realisation.mode import Comparison
+from dltools.plan.realisation.arrangement import Outlook
 from dltools.plan.realisation.queue import Queue
-from dltools.plan.signals.busy_cpus import BusyCpus, OthersUse
+from dltools.plan.signals.busy_cpus import CpuLoad, OthersUse
 from dltools.plan.signals.container_history import JITTER, ContainerHistory
 
 Jobs = tuple[ContainerHistory, ...]
@@ -40,20 +37,27 @@ class Look(NamedTuple):
 
 
 @dataclass(slots=True)
+class LastDecision:
+    """What was decided in the last round: `allocations`, by job id; `actions`, which are those of
+    the newest sample; and `gain`, what it is expected to bring."""
+
+    allocations: dict[str, Allocation] = field(default_factory=dict)
+    actions: tuple[JobAction, ...] = ()
+    gain: str = ""
+
+
+@dataclass(slots=True)
 class HostHistory:
     """One host.
 
     `cpus`: usable CPUs, 0 where unknown. `cpuset`: the most CPUs that its containers were ever seen
     to have. `sampled_at`: time of its newest sample (microseconds). `containers`: those that run,
-    by id. `allocations`: of the last round, by job id. `actions`: those of the newest sample.
-    `gain`: what the last round is expected to bring. `queue`: which jobs run first, which wait.
-    `contention`: what was found of jobs that compete. `busy`: how busy its CPUs are, `others`: by
-    what is no job. `forecasts`: when its jobs were to end.
-    `compared`: the last comparison of arrangements; outdated once the policy has decided anew.
-    `jobs_elsewhere`: jobs of which other hosts run containers. `cannot`: what its engine can do
-    with no container: names of limits, pause, move. `has_servers`: whether servers are jobs too,
-    and not trainings alone. `looks_after_changes`: who samples it looks again after each change by
-    itself, and in between there is nothing new to see, as in a simulation.
+    by id. `queue`: which jobs run first, which wait. `outlook`: what its next arrangement is judged
+    by. `load`: how busy its CPUs are. `jobs_elsewhere`: jobs of which other hosts run containers.
+    `cannot`: what its engine can do with no container: names of limits, pause, move. `has_servers`:
+    whether servers are jobs too, and not trainings alone. `looks_after_changes`: who samples it
+    looks again after each change by itself, and in between there is nothing new to see, as in a
+    simulation.
     """
 
     name: str
@@ -62,16 +66,10 @@ class HostHistory:
     sampled_at: int | None = None
     containers: dict[str, ContainerHistory] = field(default_factory=dict)
     timer: RoundTimer = field(default_factory=lambda: RoundTimer(None))
-    allocations: dict[str, Allocation] = field(default_factory=dict)
-    actions: tuple[JobAction, ...] = ()
-    gain: str = ""
+    decision: LastDecision = field(default_factory=LastDecision)
     queue: Queue = field(default_factory=Queue)
-    contention: Contention = field(default_factory=Contention)
-    alone: DockerAlone = field(default_factory=DockerAlone)
-    forecasts: Forecasts = field(default_factory=Forecasts)
-    compared: Comparison | None = None
-    busy: BusyCpus = field(default_factory=BusyCpus)
-    others: OthersUse = field(default_factory=OthersUse)
+    outlook: Outlook = field(default_factory=Outlook)
+    load: CpuLoad = field(default_factory=CpuLoad)
     jobs_elsewhere: frozenset[str] = frozenset()
     cannot: frozenset[str] = frozenset()
     has_servers: bool = False
@@ -107,10 +105,10 @@ class HostHistory:
         use is unknown, it is that of the other containers."""
         if self.cpus <= 0:
             return
-        jobs = (*look.jobs, *look.silent)
-        if self.busy.samples:
+        jobs, load = (*look.jobs, *look.silent), self.load
+        if load.busy.samples:
             attained = {job.run_id: job.use.attained for job in jobs}
-            self.others = self.others.after(*self.busy.samples[-1], attained, self.cpus)
+            load.others = load.others.after(*load.busy.samples[-1], attained, self.cpus)
             return
         ids = {job.id for job in jobs}
         others = [
@@ -118,12 +116,7 @@ class HostHistory:
             for container in self.containers.values()
             if container.id not in ids and container.use.cpu.cores
         ]
-        self.others = OthersUse(sum(map(fmean, others)) / self.cpus)
-
-    def left_by_others(self) -> float:
-        """Return how many CPUs programs that are no jobs leave, all where that is unknown, and one
-        at least."""
-        return max(1.0, self.cpus * (1 - (self.others.share or 0.0)))
+        load.others = OthersUse(sum(map(fmean, others)) / self.cpus)
 
     def containers_changed(self) -> None:
         """Have the settings looked at with the next sample: a container came, left or restarted."""
@@ -136,12 +129,12 @@ class HostHistory:
             self.name,
             self.cpus,
             jobs,
-            self.allocations,
+            self.decision.allocations,
             self.sampled_at,
-            self.busy.is_contested,
-            self.busy.share(self.cpus),
+            self.load.busy.is_contested,
+            self.load.busy.share(self.cpus),
             self.jobs_elsewhere,
-            others=self.others.share,
+            others=self.load.others.share,
             cannot=self.cannot,
         )
 
@@ -154,32 +147,29 @@ class HostHistory:
         self.timer = before.with_jobs(jobs, requirements)
         if is_interrupted:
             self.timer = replace(self.timer, last=None)
-        stayed = set(before.run_ids)
-        self.allocations = {
-            job.id: self.allocations[job.id]
-            for job in jobs
-            if job.id in self.allocations and job.run_id in stayed
+        stayed, given = set(before.run_ids), self.decision.allocations
+        self.decision.allocations = {
+            job.id: given[job.id] for job in jobs if job.id in given and job.run_id in stayed
         }
         return jobs if self.timer.is_due(self.sampled_at or 0) else ()
 
-    def has_fallen_idle(self) -> bool:
-        """Tell whether the host has no jobs, and no round has seen that yet."""
-        return self.cpus > 0 and not self.timer.run_ids and self.timer.last is None
-
     def finish_round(self, decision: Decision, requirements: Requirements, jobs: Jobs) -> None:
         """Keep what has been decided, and drop the history that no later round needs."""
-        self.allocations = dict(decision.allocations)
+        given = dict(decision.allocations)
+        self.decision = LastDecision(given, decision.actions, decision.gain)
         for job in jobs:
             job.progress.has_news = False
-        for key, allocation in self.allocations.items():
+        for key, allocation in given.items():
             if allocation.share is not None and key in self.containers:
                 self.containers[key].managed = True
-        self.actions, self.gain = decision.actions, decision.gain
-        self.compared = self.compared and self.compared.outdated()
+        compared = self.outlook.compared
+        self.outlook.compared = compared and compared.outdated()
         self.timer = self.timer.after_round(
             self.sampled_at or 0, decision.interval_change, requirements
         )
-        self._forget(requirements, jobs)
+        since = self.timer.needed_since(self.sampled_at or 0, requirements)
+        for job in jobs:
+            job.forget(since)
 
     # What is dropped must not depend on where a recording was cut, or two halves would not make a
     # whole: jobs drop history when a round has run; containers in no round, up to now.
@@ -187,13 +177,10 @@ class HostHistory:
     def forget_bystanders(self, requirements: Requirements) -> None:
         """Drop the history of containers that take part in no round."""
         run_ids = set(self.timer.run_ids) if requirements.windows else ()
-        self._forget(requirements, (c for c in self.containers.values() if c.run_id not in run_ids))
-
-    def _forget(self, requirements: Requirements, containers: Iterable[ContainerHistory]) -> None:
-        interval_s = self.timer.interval_s or requirements.interval_s or 0.0
-        reach_s = (requirements.windows + 1) * interval_s if requirements.windows else 0.0
-        for container in containers:
-            container.forget((self.sampled_at or 0) - round(reach_s * MICRO))
+        since = self.timer.needed_since(self.sampled_at or 0, requirements)
+        for container in self.containers.values():
+            if container.run_id not in run_ids:
+                container.forget(since)
 
     def wait_s(self, requirements: Requirements) -> float | None:
         """Return the seconds until the next round, None where time brings none."""
@@ -224,6 +211,17 @@ class RoundTimer:
         if self.last is None or self.interval_s is None:
             return self.last is None
         return now - self.last >= round(self.interval_s * MICRO * (1 - JITTER))
+
+    @property
+    def has_fallen_idle(self) -> bool:
+        """Whether there are no jobs, and no round has seen that yet."""
+        return not self.run_ids and self.last is None
+
+    def needed_since(self, now: int, requirements: Requirements) -> int:
+        """Return the time since which a policy's windows need the history of jobs."""
+        interval_s = self.interval_s or requirements.interval_s or 0.0
+        reach_s = (requirements.windows + 1) * interval_s if requirements.windows else 0.0
+        return now - round(reach_s * MICRO)
 
     def with_jobs(self, jobs: Iterable[ContainerHistory], requirements: Requirements) -> RoundTimer:
         """Return the timer for these jobs.

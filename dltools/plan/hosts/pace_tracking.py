@@ -30,7 +30,7 @@ def measured_contention(host: HostHistory, jobs: Jobs, *, is_crowded: bool) -> C
         job.progress.pace = job.progress.pace.measured(now, job.use.attained)
     if not is_crowded:
         return Contention()
-    return host.contention.measured(followed, now, host.others.share)
+    return host.outlook.contention.measured(followed, now, host.load.others.share)
 
 
 def note_places(
@@ -39,7 +39,8 @@ def note_places(
     """Note in which place each job competes from now on, by the settings that hold from now on.
     Return the queue, which asks for a look in time."""
     now, followed = host.sampled_at or 0, _followed(jobs)
-    look_s = host.contention.look_s(now, max((job.arrived for job in followed), default=now))
+    newest = max((job.arrived for job in followed), default=now)
+    look_s = host.outlook.contention.look_s(now, newest)
     for job in followed:
         if job.progress.pace is not None:
             place = _place(job, realisation) if is_crowded else None

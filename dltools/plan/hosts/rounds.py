@@ -109,7 +109,7 @@ class Rounds:
         news = self.options.queue.explore > 0 and any(job.progress.has_news for job in look.jobs)
         is_interrupted = news or (target_met and self.requirements.targets)
         due = host.start_round(self.requirements, look.jobs, is_interrupted=is_interrupted)
-        if due or (self.requirements.cluster and host.has_fallen_idle()):
+        if due or (self.requirements.cluster and host.cpus > 0 and host.timer.has_fallen_idle):
             self._decide(host, due, all_hosts)
         elif not host.queue.is_due(host.sampled_at or 0):
             return None
@@ -118,8 +118,9 @@ class Rounds:
     def _settle(self, host: HostHistory, look: Look) -> Realisation:
         """Return the settings that now hold, and keep the queue."""
         now, jobs = host.sampled_at or 0, (*look.jobs, *self._competing(look))
+        outlook = host.outlook
         host.note_others(look)
-        host.alone = host.alone.after(now, jobs, host.left_by_others())
+        outlook.alone = outlook.alone.after(now, jobs, host.load.others.left_of(host.cpus))
         if self._gives_gpu_shares:
             move_levers(host)
         if not self.measures:
@@ -127,20 +128,18 @@ class Rounds:
             host.queue = realisation.queue
             return realisation
         choice = self._choice(host, look)
-        host.compared = choice.compared
+        outlook.compared = choice.compared
         is_crowded = choice.compared is not None
         ends_s = choice.compared.left_s(now) if choice.compared else {}
         explore = self.options.queue.explore
-        left_s = {
-            job.run_id: ends_s.get(job.run_id)
-            if not job.progress.explores(job.use.attained, explore)
-            else None
-            for job in jobs
-        }
-        host.forecasts = host.forecasts.after(now, choice.mode, left_s)
-        before = host.contention
-        host.contention = measured_contention(host, look.jobs, is_crowded=is_crowded)
-        is_new = host.contention.paused_at != before.paused_at
+        left_s = dict.fromkeys(job.run_id for job in jobs)
+        for job in jobs:
+            if not job.progress.explores(job.use.attained, explore):
+                left_s[job.run_id] = ends_s.get(job.run_id)
+        outlook.forecasts = outlook.forecasts.after(now, choice.mode, left_s)
+        before = outlook.contention
+        outlook.contention = measured_contention(host, look.jobs, is_crowded=is_crowded)
+        is_new = outlook.contention.paused_at != before.paused_at
         realisation = self._settings(host, look, None if is_new else choice)
         host.queue = note_places(host, look.jobs, realisation, is_crowded=is_crowded)
         return realisation
@@ -200,11 +199,9 @@ class Rounds:
             looks.append(_LOOK_S)
         if choice.on_gpus.notes:
             looks.append(LOOK_S)
-        return (
-            replace(realisation, queue=realisation.queue.due_by(now, min(looks)))
-            if looks
-            else realisation
-        )
+        if not looks:
+            return realisation
+        return replace(realisation, queue=realisation.queue.due_by(now, min(looks)))
 
     def _looks(
         self, host: HostHistory, jobs: Sequence[Job], is_contested: bool | None
@@ -229,8 +226,8 @@ class Rounds:
         is_order = choice.mode in (Mode.PRIORITY, Mode.ROTATE) or choice.is_even
         if not is_order:
             latest = max(latest, _LATEST_BY_SHARES)
-        now, cpus = host.sampled_at or 0, host.left_by_others()
-        return host.alone.dues(now, cpus, latest, is_order=is_order)
+        now, cpus = host.sampled_at or 0, host.load.others.left_of(host.cpus)
+        return host.outlook.alone.dues(now, cpus, latest, is_order=is_order)
 
     @property
     def measures(self) -> bool:
@@ -244,15 +241,8 @@ class Rounds:
 
     def _choice(self, host: HostHistory, look: Look) -> ModeChoice:
         """Return the mode for a host at its newest sample."""
-        return choose_mode(
-            self.options,
-            host.state(look.jobs),
-            self._competing(look),
-            host.alone,
-            host.contention,
-            host.forecasts,
-            host.compared,
-        )
+        state = host.state(look.jobs)
+        return choose_mode(self.options, state, self._competing(look), host.outlook)
 
     def _on_gpus(self, host: HostHistory, *, is_lasting: bool) -> GpuSharing:
         """Return what becomes of jobs that share GPUs; where they are as all others, or another

@@ -89,7 +89,7 @@ def _decision(
 ) -> JobDecision:
     """Return the decision for `member`, the container itself or a member of its job."""
     present = present_settings(member.in_force, host.cpus, host.cpuset)
-    allocation = host.allocations.get(container.id)
+    allocation = host.decision.allocations.get(container.id)
     setting = _part(container, realisation.settings.get(container.id))
     if not differs(only(setting, LIMITS), present, host.cpus):
         setting = _turn(setting)
@@ -157,7 +157,7 @@ def _turn(setting: Settings) -> Settings:
 
 def _orders(host: HostHistory) -> Iterator[Action]:
     """Yield what a policy has ordered for jobs that still run."""
-    for order in host.actions:
+    for order in host.decision.actions:
         if container := host.containers.get(order.job_id):
             job, op = container.containers[0], Op(order.kind.value)
             what = (order.reason, order.to or None, order.met)
@@ -175,7 +175,7 @@ def classes(hosts: Iterable[HostHistory]) -> dict[str, dict[str, str]]:
     found = {
         host.name: {
             container.name: allocation.job_class
-            for key, allocation in host.allocations.items()
+            for key, allocation in host.decision.allocations.items()
             if key in host.containers
             for container in host.containers[key].containers
         }
@@ -186,7 +186,7 @@ def classes(hosts: Iterable[HostHistory]) -> dict[str, dict[str, str]]:
 
 def gain(hosts: Iterable[HostHistory]) -> str:
     """Return what the last rounds are expected to bring, in one line."""
-    gains = {host.name: host.gain for host in hosts if host.gain}
+    gains = {host.name: host.decision.gain for host in hosts if host.decision.gain}
     if len(gains) == 1:
         return next(iter(gains.values()))
     return "; ".join(f"{name}: {gain}" for name, gain in gains.items())

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from itertools import groupby
 from statistics import fmean
 
@@ -60,25 +60,27 @@ _LEAST_LEFT = 1.0
 """Least effort that a job is taken to need (CPU seconds)."""
 
 
-NOBODY = DockerAlone()
-NOT_MEASURED = Contention()
-NO_FORECASTS = Forecasts()
+@dataclass(slots=True)
+class Outlook:
+    """What arrangements of a host's jobs are judged by.
+
+    `alone`: what Docker alone would have done. `contention`: what was found of jobs that compete,
+    and whether those that wait disturb the first. `forecasts`: when jobs were to end, and how wrong
+    that was lately. `compared`: the last comparison, which is made anew when it no longer holds.
+    """
+
+    alone: DockerAlone = field(default_factory=DockerAlone)
+    contention: Contention = field(default_factory=Contention)
+    forecasts: Forecasts = field(default_factory=Forecasts)
+    compared: Comparison | None = None
 
 
 def choose_mode(
-    options: RealisationOptions,
-    host: HostState,
-    silent: Sequence[Job] = (),
-    alone: DockerAlone = NOBODY,
-    contention: Contention = NOT_MEASURED,
-    forecasts: Forecasts = NO_FORECASTS,
-    before: Comparison | None = None,
+    options: RealisationOptions, host: HostState, silent: Sequence[Job], outlook: Outlook
 ) -> ModeChoice:
     """Return the mode for a host: the one asked for, else the one that ends its jobs soonest.
 
-    `silent` jobs, which have reported nothing yet, count too; those that feed a GPU stand in no
-    line. `contention`: whether those that wait disturb the first. `forecasts`: how wrong they were
-    lately. `before`: the last comparison, which is made anew when it no longer holds.
+    `silent` jobs, which have reported nothing yet, count too. Those that feed a GPU do not wait.
 
     Where a job does not fit beside those that feed a GPU, and go first, weights order nothing: when
     a feeder waits for its GPU, its CPU takes a thread of one that waits, and the first keeps both
@@ -88,7 +90,7 @@ def choose_mode(
     now = host.sampled_at or 0
     awake = [job for job in (*host.jobs, *silent) if not job.use.is_idle]
     is_first = options.queue.feeders == "first"
-    feeding = [job for job in awake if is_first and job.use.is_feeder(now)]
+    feeding = [job for job in awake if is_first and job.use.gpu_use.is_feeder(now)]
     everyone = [job for job in awake if job not in feeding]
     feeding = [job for job in feeding if not is_serving(job)]
     room = host.cpus - cpus_together(feeding, host.cpus)
@@ -116,13 +118,14 @@ def choose_mode(
     if not fits and (host.others is None or host.others < OTHERS):
         return choice(Mode.ROTATE, f"{crowded}, beside {len(feeding)} that feed GPUs")
     runs = tuple(job.run_id for job in everyone)
-    comparison = before if before is not None and before.holds(now, runs) else None
-    comparison = comparison or compare(host, everyone, options, alone, forecasts, before)
+    comparison = outlook.compared
+    if comparison is None or not comparison.holds(now, runs):
+        comparison = compare(host, everyone, options, outlook)
     made = replace(choice(Mode.PRIORITY, f"{crowded}: {comparison}"), compared=comparison)
     if comparison.wins:
-        return contention.choice(made, now)
+        return outlook.contention.choice(made, now)
     if comparison.turns < comparison.beside:
-        return contention.choice(replace(made, are_equal=True), now)
+        return outlook.contention.choice(replace(made, are_equal=True), now)
     return replace(made, mode=Mode.WEIGHT, is_even=True)
 
 
@@ -140,17 +143,12 @@ def _nothing_to_win(host: HostState, everyone: Sequence[Job]) -> str:
 
 
 def compare(
-    host: HostState,
-    jobs: Sequence[Job],
-    options: RealisationOptions,
-    alone: DockerAlone,
-    forecasts: Forecasts = NO_FORECASTS,
-    before: Comparison | None = None,
+    host: HostState, jobs: Sequence[Job], options: RealisationOptions, outlook: Outlook
 ) -> Comparison:
     """Compare the policy's order of jobs with turns and with side by side. Jobs that have not
     reported twice go first until they have had `explore` CPU seconds."""
     now, runs = host.sampled_at or 0, tuple(job.run_id for job in jobs)
-    explore_s = options.queue.explore
+    alone, before, explore_s = outlook.alone, outlook.compared, options.queue.explore
     shared = _shared(host, jobs, options)
     places = standings(shared)
     order = sorted(jobs, key=lambda job: places[job.id])
@@ -178,9 +176,8 @@ def compare(
     last = _last_allowed(alone, host.cpus, max(beside))
     is_order = len({place for place in places.values() if place[0] >= 0}) > 1
     ordered = _in_order(prospects, tiers, host.cpus, last) if is_order else None
-    wins = ordered is not None and fmean(ordered) < min(
-        WINS - _COUNTS * lost, 1 - forecasts.doubt
-    ) * fmean(best)
+    part = min(WINS - _COUNTS * lost, 1 - outlook.forecasts.doubt)
+    wins = ordered is not None and fmean(ordered) < part * fmean(best)
     if before is not None and before.advises(now, runs):
         shortest, advised = before.shortest, before.advised
     else:
@@ -193,7 +190,7 @@ def compare(
         wins,
         shortest,
         {run: end for run, end in zip(lefts, ends, strict=True) if lefts[run] is not None},
-        forecasts.error,
+        outlook.forecasts.error,
         now,
         runs,
         advised,

@@ -49,7 +49,7 @@ def feeders(host: SharedHost, state: HostState) -> Realisation:
         job
         for job in host.jobs
         if is_first
-        and job.use.is_feeder(host.now)
+        and job.use.gpu_use.is_feeder(host.now)
         and (not is_serving(job) or job.id in on_gpus.notes)
     ]
     setting, note = _setting(host.choice, state, cpus_together(jobs, host.cpus))

@@ -98,7 +98,7 @@ class RecordedHost:
         if self._holds_other_devices(number):
             self.history.containers_changed()
         self.sample_count += 1
-        self.history.sampled_at, self.history.actions = self.samples.times[number], ()
+        self.history.sampled_at, self.history.decision.actions = self.samples.times[number], ()
 
     def is_next_uneventful(self) -> bool:
         """Tell whether nothing happens at the next sample that a policy would see."""
@@ -120,13 +120,13 @@ class RecordedHost:
         if not uses and not self.holds_devices:
             return False
         return any(
-            uses.get(key, {}).keys() != one.use.devices.keys()
+            uses.get(key, {}).keys() != one.use.gpu_use.gpus.keys()
             for key, one in self.history.containers.items()
         )
 
     def _note_holders(self) -> None:
         self.holds_devices = any(
-            container.use.devices for container in self.history.containers.values()
+            container.use.gpu_use.gpus for container in self.history.containers.values()
         )
 
     def _set_containers(self, number: int, layout: Layout, introduce: Introduce) -> None:
@@ -158,7 +158,7 @@ class RecordedHost:
             container.standing.earlier = before.standing.reported_role
             container.managed = before.managed
             container.owner = before.owner if before.managed else container.owner
-        self.history.allocations.pop(key, None)
+        self.history.decision.allocations.pop(key, None)
         if number > 0:
             for points in self.samples.points.get(key, {}).values():
                 points.at = points.upto(self.samples.times[number - 1])
@@ -180,7 +180,8 @@ class RecordedHost:
         said = [text for text in self.samples.cannot[begin:end] if text is not None]
         history.cannot = names_of(said[-1]) if said else history.cannot
         times = self.samples.times[begin:end]
-        history.busy = history.busy.after(times, self.samples.busy[begin:end], sizes, before)
+        load = history.load
+        load.busy = load.busy.after(times, self.samples.busy[begin:end], sizes, before)
         low, high, many = self.samples.bounds[begin], self.samples.bounds[end], len(order)
         changed = self._changed(low, high)
         throttled = rows["cpu_throttled_seconds"][low:high]
@@ -197,7 +198,7 @@ class RecordedHost:
                 use.throttled = use.throttled.after(times, throttled[number::many])
             if number in changed:
                 self._set_present(container, high - many + number)
-            if self.samples.devices or self.holds_devices or use.is_on_devices:
+            if self.samples.devices or self.holds_devices or use.uses_gpu:
                 uses = [self.samples.devices.get(time, {}).get(key) for time in times]
                 container.note_devices(times, uses)
             if number in changed or not (container.owner.is_known or container.managed):
@@ -205,7 +206,8 @@ class RecordedHost:
             if not progress.metrics:
                 weights = rows["cpu_weight"][low + number : high : many]
                 known = [known_cell(weight) for weight in weights]
-                use.note_busy((times, seconds, demands), known, container.waits_up_to)
+                waits_up_to = container.owner.waits_up_to(container.in_force.turn_s)
+                use.note_busy((times, seconds, demands), known, waits_up_to)
             use.add_samples(times, seconds)
             points = self.samples.points.get(key)
             if points:

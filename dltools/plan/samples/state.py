@@ -24,7 +24,7 @@ from dltools.plan.samples.recorded_host import RecordedHost
 if TYPE_CHECKING:
     import pyarrow as pa
 
-VERSION = 3
+VERSION = 4
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from dltools.notation.times import MICRO
@@ -111,3 +112,15 @@ class OthersUse(NamedTuple):
         if self.share is not None and abs(share - self.share) < _STEADY:
             share = self.share
         return OthersUse(share, now, rest_s, runs)
+
+    def left_of(self, cpus: float) -> float:
+        """Return how many CPUs they leave, all where that is unknown, and one at least."""
+        return max(1.0, cpus * (1 - (self.share or 0.0)))
+
+
+@dataclass(slots=True)
+class CpuLoad:
+    """How busy a host's CPUs are: by everything on it, and by what is no job."""
+
+    busy: BusyCpus = field(default_factory=BusyCpus)
+    others: OthersUse = field(default_factory=OthersUse)

@@ -6,19 +6,19 @@ windows are exact.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from dltools import labels as known_labels
 from dltools.labels import Role
 from dltools.observations import roles
+from dltools.observations.host_samples import DeviceUse
 from dltools.observations.roles import Judgement, Reports
 from dltools.observations.targets import parse
 from dltools.plan.signals.in_force import InForce, Member, Membership, Owner, Runtime
 from dltools.plan.signals.metric_series import Columns
 from dltools.plan.signals.progress import Progress
-from dltools.plan.signals.use import Use, UsesAtSamples
+from dltools.plan.signals.use import Use
 
 JITTER = 0.05
 """Share of an interval by which a sample may come early (ours). Without it a sample that comes some
@@ -128,11 +128,6 @@ class ContainerHistory:
         return self.standing.is_surely_a_training and "pause" not in self.in_force.cannot
 
     @property
-    def waits_up_to(self) -> float:
-        """The weight up to which it may be idle because it waits, infinity if it takes turns."""
-        return math.inf if self.in_force.turn_s is not None else self.owner.waiting_weight
-
-    @property
     def user(self) -> str:
         """The user whose job it is, "" if unknown."""
         return self.labels.get(known_labels.USER, "").strip() or self.observed_user or ""
@@ -173,10 +168,14 @@ class ContainerHistory:
         if is_new:
             self.judge()
 
-    def note_devices(self, times: Sequence[int], uses: UsesAtSamples) -> None:
-        """Record from new samples, before their points are added, which devices it holds and
-        uses."""
-        if self.use.note_devices(times, uses):
+    def note_devices(
+        self, times: Sequence[int], uses: Sequence[Mapping[str, DeviceUse] | None]
+    ) -> None:
+        """Record from new samples, before their points are added, which devices it holds and how it
+        uses each."""
+        samples = zip(times, uses, strict=True)
+        begun = [self.use.gpu_use.add(time, used or {}) for time, used in samples]
+        if any(begun):
             self.progress.forget_costs()
 
     def forget(self, until: int) -> None:

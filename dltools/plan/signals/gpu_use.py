@@ -1,6 +1,6 @@
 """The GPUs that a job holds: how it uses them, and how it is brought to its share of them.
 
-Each `Use` has one `GpuSeconds`. All rules are ours.
+Each `Use` has one `GpuUse`. All rules are ours.
 
 GPU seconds are the sum, over the GPUs that a job holds, of time multiplied by the share of it in
 which the job had a kernel there. They count from the first sample with a known use. Before that,
@@ -20,39 +20,8 @@ from dltools.observations.host_samples import DeviceUse
 GPU_USED = 0.05
 """A GPU is in use if it is busy for this share of the time or more (ours)."""
 
-
-@dataclass(slots=True)
-class GpuSeconds:
-    """The GPU seconds of one run of a job.
-
-    `since`: the time from which they count (microseconds), None while CPU seconds count.
-    `samples`: (microseconds, GPU seconds since then). `gpus`: the newest use of each GPU that it
-    holds, with the last known share and the most memory that it has held.
-    """
-
-    since: int | None = None
-    samples: list[tuple[int, float]] = field(default_factory=list)
-    gpus: Mapping[str, DeviceUse] = field(default_factory=dict)
-
-    def __post_init__(self) -> None:
-        """Raise ValueError where they begin without a sample, or have one before they begin."""
-        if (self.since is None) == bool(self.samples):
-            raise ValueError("GPU seconds begin where they have no samples")
-
-    def add(self, time: int, uses: Mapping[str, DeviceUse]) -> bool:
-        """Add a sample: how the job has used the GPUs that it holds since the last sample. Tell
-        whether its GPU seconds begin to count with it."""
-        self.gpus = {gpu: _after(self.gpus.get(gpu), use) for gpu, use in sorted(uses.items())}
-        if self.since is None:
-            if not any(use.ratio >= GPU_USED for use in uses.values()):
-                return False
-            self.since, self.samples = time, [(time, 0.0)]
-            return True
-        before, used = self.samples[-1]
-        if time > before:
-            known = [use.ratio for use in self.gpus.values() if not math.isnan(use.ratio)]
-            self.samples.append((time, used + math.fsum(known) * (time - before) / MICRO))
-        return False
+_FEEDS_S = 300.0
+"""For how long (s) after its last use of a GPU a container counts as using it (ours)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +48,56 @@ class GpuLever:
     part: float = 1.0
     cpus: float | None = None
     by_duty: bool = True
+
+
+@dataclass(slots=True)
+class GpuUse:
+    """The use of GPUs by one run of a job. Times are microseconds.
+
+    `since`: the time from which its GPU seconds count, None while CPU seconds count. `samples`:
+    (time, GPU seconds since then). `gpus`: the newest use of each GPU that it holds, with the last
+    known share and the most memory that it has held. `used_at`: when it was last seen to use one,
+    or to hold one of unknown use. `lever`: how it is brought to its share, None where it is not.
+    """
+
+    since: int | None = None
+    samples: list[tuple[int, float]] = field(default_factory=list)
+    gpus: Mapping[str, DeviceUse] = field(default_factory=dict)
+    used_at: int | None = None
+    lever: GpuLever | None = None
+
+    def __post_init__(self) -> None:
+        """Raise ValueError where they begin without a sample, or have one before they begin."""
+        if (self.since is None) == bool(self.samples):
+            raise ValueError("GPU seconds begin where they have no samples")
+
+    def add(self, time: int, uses: Mapping[str, DeviceUse]) -> bool:
+        """Add a sample: how the job has used the GPUs that it holds since the last sample. Tell
+        whether its GPU seconds begin to count with it: its effort counts in another unit then."""
+        if any(not use.ratio < GPU_USED for use in uses.values()):
+            self.used_at = time
+        self.gpus = {gpu: _after(self.gpus.get(gpu), use) for gpu, use in sorted(uses.items())}
+        if self.since is None:
+            if not any(use.ratio >= GPU_USED for use in uses.values()):
+                return False
+            self.since, self.samples = time, [(time, 0.0)]
+            return True
+        before, used = self.samples[-1]
+        if time > before:
+            known = [use.ratio for use in self.gpus.values() if not math.isnan(use.ratio)]
+            self.samples.append((time, used + math.fsum(known) * (time - before) / MICRO))
+        return False
+
+    def is_feeder(self, now: int) -> bool:
+        """Tell whether it trains or serves on a GPU: it has used one within the last minutes, so
+        that a validation or a checkpoint does not count as the end."""
+        return self.used_at is not None and now - self.used_at <= round(_FEEDS_S * MICRO)
+
+    @property
+    def is_slowed(self) -> bool:
+        """Whether it is held back on the GPUs that it shares."""
+        lever = self.lever
+        return lever is not None and (lever.part < 1 or lever.cpus is not None)
 
 
 def _after(before: DeviceUse | None, use: DeviceUse) -> DeviceUse:

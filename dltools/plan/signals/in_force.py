@@ -138,6 +138,11 @@ class Owner:
         the mode `priority` is 10 in cgroup v1, and the least possible one in cgroup v2."""
         return V2_STEP * max(1.0, self.ratio)
 
+    def waits_up_to(self, turn_s: float | None) -> float:
+        """Return the weight up to which it may be idle because it waits, infinity if it takes
+        turns."""
+        return self.waiting_weight if turn_s is None else math.inf
+
 
 def limits_of(cpus: float | None, weight: float | None, cpuset: str | None) -> Limits:
     """Return the limits of a recorded row, with defaults for what is not a limit."""

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import bisect
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 from operator import eq, le
@@ -16,9 +16,8 @@ from typing import NamedTuple
 from dltools.notation.resources import Resource
 from dltools.notation.times import MICRO
 from dltools.observations import idleness
-from dltools.observations.host_samples import DeviceUse
 from dltools.plan.signals.effort import value_at
-from dltools.plan.signals.gpu_use import GPU_USED, GpuLever, GpuSeconds
+from dltools.plan.signals.gpu_use import GpuUse
 from dltools.plan.signals.in_force import InForce
 
 _GETS_ALL = 0.95
@@ -42,9 +41,6 @@ LOOKS = _LOOKS + 1
 Samples = tuple[Sequence[int], Sequence[float], Sequence[float]]
 """New samples: their times (microseconds), the CPU seconds so far, and the CPUs wanted; NaN for
 what is unknown."""
-
-UsesAtSamples = Sequence[Mapping[str, DeviceUse] | None]
-"""What a container uses of the devices that it holds at each sample, by device; None for none."""
 
 _Sample = tuple[int, float]
 _Look = tuple[int, float, float, str | None]
@@ -162,9 +158,6 @@ _EVER = -(2**63)
 _NEW_S = 5.0
 """A silent container counts as busy from its start, if it is seen this early (s)."""
 
-_FEEDS_S = 300.0
-"""For how long (s) after its last use of a GPU a container counts as using it (ours)."""
-
 
 @dataclass(slots=True)
 class Use:
@@ -173,9 +166,7 @@ class Use:
     `started`: when it started. `threads`: how many it has, None if unknown. `samples`: (time, CPU
     seconds so far). `cpu`: how many CPUs it wanted and got at the newest samples; `throttled`: for
     how much of the time its quota stopped it; `is_busy`: whether it uses CPU, updated until it
-    reports. `gpu_seconds`: those of the GPUs that it holds; `gpu_used_at`: when it was last seen to
-    use one, or to hold one of unknown use; `gpu_lever`: how it is brought to its share of GPUs,
-    None where it is not.
+    reports. `gpu_use`: how it uses the GPUs that it holds.
     """
 
     started: int | None = None
@@ -184,9 +175,7 @@ class Use:
     cpu: CpuDemand = field(default_factory=CpuDemand)
     throttled: Throttled = field(default_factory=Throttled)
     is_busy: bool = False
-    gpu_seconds: GpuSeconds = field(default_factory=GpuSeconds)
-    gpu_used_at: int | None = None
-    gpu_lever: GpuLever | None = None
+    gpu_use: GpuUse = field(default_factory=GpuUse)
 
     def add_samples(self, times: Sequence[int], seconds: Sequence[float]) -> None:
         """Add counter samples, at least one, with rising times. NaN means no sample; one that goes
@@ -239,30 +228,10 @@ class Use:
                 self.is_busy = False
             last = (time, used)
 
-    def note_devices(self, times: Sequence[int], uses: UsesAtSamples) -> bool:
-        """Record from new samples, before their points are added, which devices it holds and uses.
-        Tell whether its effort begins to count in another unit."""
-        begins = False
-        for time, use in zip(times, uses, strict=True):
-            if use and any(not device_use.ratio < GPU_USED for device_use in use.values()):
-                self.gpu_used_at = time
-            begins |= self.gpu_seconds.add(time, use or {})
-        return begins
-
-    @property
-    def devices(self) -> Mapping[str, DeviceUse]:
-        """The devices that it holds, and how it used each lately."""
-        return self.gpu_seconds.gpus
-
     @property
     def gpus(self) -> tuple[str, ...]:
         """The GPUs that it holds."""
-        return tuple(self.devices)
-
-    def is_feeder(self, now: int) -> bool:
-        """Tell whether it trains or serves on a device: it has used one within the last minutes, so
-        that a validation or a checkpoint does not count as the end."""
-        return self.gpu_used_at is not None and now - self.gpu_used_at <= round(_FEEDS_S * MICRO)
+        return tuple(self.gpu_use.gpus)
 
     @property
     def is_idle(self) -> bool:
@@ -270,26 +239,15 @@ class Use:
         return bool(self.samples) and self.cpu.is_quiet_at(self.samples[-1][0])
 
     @property
-    def is_slowed(self) -> bool:
-        """Whether it is held back on the devices that it shares."""
-        lever = self.gpu_lever
-        return lever is not None and (lever.part < 1 or lever.cpus is not None)
-
-    @property
     def resource(self) -> Resource:
         """What its effort counts in seconds of: GPUs once it has been known to use one, else
         CPUs."""
-        return Resource.CPU if self.gpu_seconds.since is None else Resource.GPU
-
-    @property
-    def is_on_devices(self) -> bool:
-        """Whether its effort counts in another unit than CPU seconds."""
-        return self.gpu_seconds.since is not None
+        return Resource.CPU if self.gpu_use.since is None else Resource.GPU
 
     @property
     def uses_gpu(self) -> bool:
         """Whether its effort counts in GPU seconds."""
-        return self.resource is Resource.GPU
+        return self.gpu_use.since is not None
 
     @property
     def effort_unit(self) -> str:
@@ -299,22 +257,22 @@ class Use:
     @property
     def effort_samples(self) -> Sequence[tuple[int, float]]:
         """The samples of its effort: (time, seconds so far)."""
-        return self.gpu_seconds.samples if self.is_on_devices else self.samples
+        return self.gpu_use.samples if self.uses_gpu else self.samples
 
     @property
     def effort_since(self) -> int:
         """The time after which its effort counts in this unit (microseconds)."""
-        since = self.gpu_seconds.since
+        since = self.gpu_use.since
         return _EVER if since is None else since
 
     @property
     def effort(self) -> float:
         """The seconds of its resource that it has had, since it began to use that."""
-        return self.gpu_seconds.samples[-1][1] if self.is_on_devices else self.attained
+        return self.gpu_use.samples[-1][1] if self.uses_gpu else self.attained
 
     def effort_at(self, time: int) -> float:
         """Return its effort up to a time, interpolated between samples (ours)."""
-        return value_at(self.effort_samples, time) if self.is_on_devices else self.work_at(time)
+        return value_at(self.effort_samples, time) if self.uses_gpu else self.work_at(time)
 
     def work_at(self, time: int) -> float:
         """Return the CPU seconds used up to a time, interpolated between samples (ours)."""
@@ -333,7 +291,7 @@ class Use:
 
     def forget(self, until: int) -> None:
         """Drop the samples that no window from `until` on needs."""
-        for samples in (self.samples, self.gpu_seconds.samples):
+        for samples in (self.samples, self.gpu_use.samples):
             at = bisect.bisect_right(samples, (until, math.inf))
             if at > 1:
                 del samples[: at - 1]

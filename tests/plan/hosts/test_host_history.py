@@ -141,7 +141,7 @@ def test_allocations_are_kept_for_jobs_that_stayed() -> None:
     del host.containers[b.id]
     host.containers[c.id] = job("c", arrived_s=1)  # it has restarted
     starts_round(host, 1)
-    assert host.allocations == {a.id: HALF}
+    assert host.decision.allocations == {a.id: HALF}
 
 
 # Rounds that finish
@@ -159,8 +159,8 @@ def test_a_round_leaves_its_decision_in_the_history() -> None:
         gain="much",
     )
     host.finish_round(decision, EVERY_10_S, jobs)
-    assert host.allocations[a.id] == HALF
-    assert (host.actions, host.gain) == ((action,), "much")
+    assert host.decision.allocations[a.id] == HALF
+    assert (host.decision.actions, host.decision.gain) == ((action,), "much")
     assert (host.timer.last, host.timer.interval_s) == (7 * MICRO, 20.0)
     assert (a.managed, b.managed) == (True, False)  # only a has been given a share
 
@@ -169,7 +169,7 @@ def test_an_allocation_for_a_container_that_is_gone_does_no_harm() -> None:
     host = host_history(job("a"))
     jobs = host.start_round(EVERY_10_S, host.jobs(), is_interrupted=False)
     host.finish_round(Decision({"gone": HALF}), EVERY_10_S, jobs)
-    assert host.allocations == {"gone": HALF}
+    assert host.decision.allocations == {"gone": HALF}
 
 
 # What is forgotten

@@ -60,7 +60,7 @@ def test_a_state_that_lacks_what_was_measured_is_readable() -> None:
     rows = recorded("fair", SPIN)
     state = json.loads(json.dumps(planned(rows[: len(rows) // 2]).plan({}).state))
     (host,) = state["hosts"].values()
-    del host["history"]["contention"]
+    del host["history"]["outlook"]["contention"]
     for container in host["history"]["containers"].values():
         del container["progress"]["pace"]
     plan = planned(rows[len(rows) // 2 :], state=state).plan({})

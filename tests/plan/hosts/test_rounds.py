@@ -118,7 +118,7 @@ def test_a_round_returns_the_settings_and_keeps_the_allocations() -> None:
     assert found is not None
     assert found.settings == {a.id: {"cpus": 1.0}}  # half of two CPUs
     assert found.queue == host.queue
-    assert host.allocations == {a.id: Allocation(0.5, "-", "")}
+    assert host.decision.allocations == {a.id: Allocation(0.5, "-", "")}
     assert rounds.realise(host, host.look()).settings == found.settings
 
 
@@ -143,7 +143,7 @@ def test_a_policy_that_looks_at_the_cluster_sees_all_hosts() -> None:
         "other": (b,),
     }
     assert cluster.hosts["other"].cpus == 4.0
-    assert second.allocations == {}  # only the sampled host gets a decision
+    assert second.decision.allocations == {}  # only the sampled host gets a decision
 
 
 def test_the_policy_s_state_is_handed_from_round_to_round_and_host_to_host() -> None:

@@ -14,7 +14,7 @@ from dltools.plan.realisation.mode import Mode
 from dltools.plan.realisation.settings import Settings
 from dltools.plan.realisation.shared_host import Realisation
 from dltools.plan.signals.container_history import ContainerHistory
-from dltools.plan.signals.gpu_use import GpuSeconds
+from dltools.plan.signals.gpu_use import GpuUse
 from dltools.plan.signals.in_force import Owner
 from dltools.plan.signals.use import CpuDemand, Throttled
 
@@ -213,7 +213,7 @@ def test_the_advice_is_the_same_after_the_state_was_handed_on() -> None:
 def on_gpus(name: str, threads: int, *numbers: int, **more: Any) -> ContainerHistory:
     """A training with a rank for each of these GPUs."""
     uses = {f"GPU-{number}": DeviceUse(0.9) for number in numbers}
-    return passive(name, threads, gpu_seconds=GpuSeconds(gpus=uses), **more)
+    return passive(name, threads, gpu_use=GpuUse(gpus=uses), **more)
 
 
 def test_ranks_that_have_a_thread_on_each_cpu_are_named() -> None:

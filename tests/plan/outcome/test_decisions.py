@@ -34,7 +34,7 @@ def realised(
 def allocated(*jobs: ContainerHistory) -> HostHistory:
     """A host of two CPUs whose jobs have each been allocated a half."""
     host = host_history(*jobs)
-    host.allocations = {one.id: HALF for one in jobs}
+    host.decision.allocations = {one.id: HALF for one in jobs}
     return host
 
 
@@ -151,7 +151,7 @@ def test_an_action_expects_nothing_of_what_is_unknown_and_of_turns() -> None:
 def test_what_is_done_once_follows_the_settings() -> None:
     a, b = job("a", cpus=2.0), job("b", cpus=2.0)
     host = allocated(a, b)
-    host.actions = (
+    host.decision.actions = (
         JobAction(ActionKind.MIGRATE, a.id, "saves time", "other"),
         JobAction(ActionKind.DELIVER, "gone", "has left"),
         JobAction(ActionKind.DELIVER, b.id, "met its target"),
@@ -171,7 +171,7 @@ def test_what_is_done_once_follows_the_settings() -> None:
 def test_classes_are_by_host_and_name_without_containers_that_are_gone() -> None:
     a, b = job("a"), job("b")
     host = allocated(b, a)
-    host.allocations["gone"] = HALF
+    host.decision.allocations["gone"] = HALF
     found = decisions.classes([host, host_history(name="idle")])
     assert found == {"host": {"a": "NL", "b": "NL"}}
     assert list(found["host"]) == ["a", "b"]
@@ -180,9 +180,9 @@ def test_classes_are_by_host_and_name_without_containers_that_are_gone() -> None
 def test_the_gain_names_hosts_where_there_are_several() -> None:
     hosts = [host_history(name=name) for name in "abc"]
     assert decisions.gain(hosts) == ""
-    hosts[1].gain = "much"
+    hosts[1].decision.gain = "much"
     assert decisions.gain(hosts) == "much"
-    hosts[2].gain = "little"
+    hosts[2].decision.gain = "little"
     assert decisions.gain(hosts) == "b: much; c: little"
 
 

@@ -139,8 +139,8 @@ def test_two_members_on_one_gpu_are_added_up() -> None:
         rows.append(point(now, "m-0", 1.0))
     made = planner_of(rows, registry.get("las", []), Mode.WEIGHT)
     made.complete()
-    (host,) = made._hosts.values()
+    (host,) = made.hosts.by_name.values()
     (both,) = host.history.containers.values()
     assert both.id == "job:pair"
     assert both.use.effort == pytest.approx(8.0)
-    assert both.use.devices["GPU-1"].memory is None
+    assert both.use.gpu_use.gpus["GPU-1"].memory is None

@@ -3,11 +3,17 @@
 import pytest
 from helpers.shared_hosts import host, job
 
-from dltools.plan.realisation.arrangement import choose_mode
+from dltools.plan.policy.interface import HostState
+from dltools.plan.realisation.arrangement import Outlook, choose_mode
 from dltools.plan.realisation.mode import Mode, ModeChoice, RealisationOptions
 from dltools.plan.realisation.realise import realise
 from dltools.plan.signals.container_history import ContainerHistory
 from dltools.plan.signals.paces import Mark, Pace
+
+
+def mode_of(options: RealisationOptions, of_host: HostState) -> ModeChoice:
+    """The mode for a host that has just begun."""
+    return choose_mode(options, of_host, (), Outlook())
 
 
 @pytest.mark.parametrize(
@@ -22,17 +28,17 @@ from dltools.plan.signals.paces import Mark, Pace
 )
 def test_the_default_looks_at_threads_and_cores(threads, cpus, expected) -> None:
     jobs = [job(str(number), count) for number, count in enumerate(threads)]
-    assert choose_mode(RealisationOptions(), host(*jobs, cpus=cpus)).mode is expected
+    assert mode_of(RealisationOptions(), host(*jobs, cpus=cpus)).mode is expected
 
 
 def test_beside_serving_containers_the_default_is_weight() -> None:
     jobs = [job("a", 4), job("b", 4), job("s", 4, dltools_qoe="0.1")]
-    assert choose_mode(RealisationOptions(), host(*jobs)).mode is Mode.WEIGHT
+    assert mode_of(RealisationOptions(), host(*jobs)).mode is Mode.WEIGHT
 
 
 def test_a_mode_that_is_asked_for_is_taken() -> None:
     options = RealisationOptions(Mode.ROTATE, quantum_s=3.0)
-    assert choose_mode(options, host(job("a"))) == ModeChoice(Mode.ROTATE, "as asked", 3.0)
+    assert mode_of(options, host(job("a"))) == ModeChoice(Mode.ROTATE, "as asked", 3.0)
 
 
 def test_trainings_of_one_thread_each_stand_in_line_where_that_wins() -> None:
@@ -41,7 +47,7 @@ def test_trainings_of_one_thread_each_stand_in_line_where_that_wins() -> None:
     143.3."""
     jobs = [trained(name, left) for name, left in (("a", 10), ("b", 60), ("c", 200))]
     found = host(*jobs, cpus=1.0, shares={"a": 0.9, "b": 0.08, "c": 0.02})
-    choice = choose_mode(RealisationOptions(), found)
+    choice = mode_of(RealisationOptions(), found)
     assert (choice.mode, choice.is_even) == (Mode.PRIORITY, False)
     assert choice.why == (
         "3 busy threads of 3 jobs on 1 CPUs: in order 117 s, side by side 143 s in the mean"
@@ -54,14 +60,14 @@ def test_an_order_is_taken_where_the_last_job_ends_as_late_by_another_sum() -> N
     needs = (7.7, 15.9, 16.6, 23.3, 25.9, 29.5)
     jobs = [trained(str(number), need, epoch=need) for number, need in enumerate(needs)]
     shares: dict[str, float | None] = {job.id: 0.5 / 2**number for number, job in enumerate(jobs)}
-    choice = choose_mode(RealisationOptions(), host(*jobs, cpus=2.0, shares=shares))
+    choice = mode_of(RealisationOptions(), host(*jobs, cpus=2.0, shares=shares))
     assert choice.mode is Mode.PRIORITY
 
 
 def test_an_order_that_puts_the_longest_first_is_not_taken() -> None:
     jobs = [trained(name, left) for name, left in (("a", 10), ("b", 60), ("c", 200))]
     found = host(*jobs, cpus=1.0, shares={"c": 0.9, "b": 0.08, "a": 0.02})
-    choice = choose_mode(RealisationOptions(), found)
+    choice = mode_of(RealisationOptions(), found)
     assert (choice.mode, choice.is_even) == (Mode.WEIGHT, True)
     assert {one["weight"] for one in realise(choice, found).settings.values()} == {1024.0}
 
@@ -69,7 +75,7 @@ def test_an_order_that_puts_the_longest_first_is_not_taken() -> None:
 def test_where_no_order_wins_threads_that_may_spin_take_turns_as_equals() -> None:
     jobs = [trained(name, 100, threads=2) for name in "abc"]
     found = host(*jobs, shares=dict.fromkeys("abc", 1 / 3))
-    choice = choose_mode(RealisationOptions(), found)
+    choice = mode_of(RealisationOptions(), found)
     assert (choice.mode, choice.are_equal) == (Mode.PRIORITY, True)
     weights = [one["weight"] for one in realise(choice, found).settings.values()]
     assert sorted(weights) == [2.0, 10.0, 1024.0]
@@ -91,14 +97,14 @@ def trained(name: str, left: float, threads: int = 1, epoch: float = 10.0) -> Co
 )
 def test_others_are_weighed_as_before(others) -> None:
     found = host(job("a", 1), *others)
-    assert not choose_mode(RealisationOptions(), found).is_even
+    assert not mode_of(RealisationOptions(), found).is_even
 
 
 def test_threads_that_sleep_all_the_time_do_not_count() -> None:
     """PyTorch starts threads of its own: with two for its work it has four."""
     jobs = [job(name, 3) for name in "abc"]
-    assert choose_mode(RealisationOptions(), host(*jobs, cpus=4.0)).mode is Mode.PRIORITY
+    assert mode_of(RealisationOptions(), host(*jobs, cpus=4.0)).mode is Mode.PRIORITY
     for one in jobs:
         pace = Pace("loss", Mark(0, 0.0), Mark(0, 0.0), peak=1.02, free_cpu_s=2.5, free_reports=1)
         one.progress.pace = pace
-    assert choose_mode(RealisationOptions(), host(*jobs, cpus=2.0)).is_even
+    assert mode_of(RealisationOptions(), host(*jobs, cpus=2.0)).is_even

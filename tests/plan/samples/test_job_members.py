@@ -78,7 +78,7 @@ def test_fair_gives_two_jobs_one_half_each_and_members_a_quarter() -> None:
 
 def test_of_a_metric_that_both_report_one_member_s_counts() -> None:
     made = having_read(planner("flowcon", Mode.QUOTA), rows())
-    (host,) = made._hosts.values()
+    (host,) = made.hosts.by_name.values()
     job = host.history.containers[f"job:{MEETS}"]
     times = job.progress.metrics["loss"].times
     assert len(times) == len(set(times)) == 19

@@ -151,14 +151,14 @@ def test_a_restarted_container_begins_anew() -> None:
     host = begin(new(), *rows)
     read(host, 1)
     host.history.containers[A].managed = True
-    host.history.allocations = {A: Allocation(0.5, "-", ""), B: Allocation(0.5, "-", "")}
+    host.history.decision.allocations = {A: Allocation(0.5, "-", ""), B: Allocation(0.5, "-", "")}
     before = host.history.containers[A].run_id
     read(host, 1)
     a = host.history.containers[A]
     assert (a.arrived, a.use.samples, losses(a)) == (micros(4), [(micros(4), 0.1)], [1.0])
     assert a.run_id != before
     assert a.managed  # an earlier run had a share: its weight may still be that of a waiting job
-    assert list(host.history.allocations) == [B]
+    assert list(host.history.decision.allocations) == [B]
 
 
 # Samples at which nothing happens

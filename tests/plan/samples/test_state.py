@@ -59,7 +59,7 @@ def test_everything_in_a_state_has_a_name(name) -> None:
 
 def test_another_version_and_another_policy_are_refused() -> None:
     saved = saved_now("flowcon")
-    with pytest.raises(DataError, match=r"state version 1; this dltools reads 3"):
+    with pytest.raises(DataError, match=r"state version 1; this dltools reads 4"):
         planner("flowcon", {**saved, "v": 1})
     with pytest.raises(DataError, match=r"the state is of policy 'flowcon', not 'tradl'"):
         planner("tradl", saved)

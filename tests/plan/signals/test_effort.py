@@ -12,21 +12,21 @@ from dltools.observations.host_samples import DeviceUse
 from dltools.plan.planner import copied
 from dltools.plan.signals.container_history import ContainerHistory
 from dltools.plan.signals.effort import EpochCost
-from dltools.plan.signals.gpu_use import GpuSeconds
+from dltools.plan.signals.gpu_use import GpuUse
 from dltools.plan.signals.prediction import remaining
 
 NAN = math.nan
 
 
-def counted(*samples: tuple[float, dict[str, float]]) -> GpuSeconds:
+def counted(*samples: tuple[float, dict[str, float]]) -> GpuUse:
     """Count samples: second, and the share of time in which each GPU was used."""
-    found = GpuSeconds()
+    found = GpuUse()
     for second, shares in samples:
         found.add(round(second * MICRO), {gpu: DeviceUse(share) for gpu, share in shares.items()})
     return found
 
 
-def seconds(found: GpuSeconds) -> list[tuple[float, float]]:
+def seconds(found: GpuUse) -> list[tuple[float, float]]:
     return [(time / MICRO, used) for time, used in found.samples]
 
 
@@ -59,7 +59,7 @@ def test_an_unknown_use_is_the_last_known_one_of_that_gpu() -> None:
 
 
 def test_the_most_memory_that_was_held_counts_as_long_as_it_is_known() -> None:
-    found = GpuSeconds()
+    found = GpuUse()
     for second, memory in enumerate((5, 9, 7)):
         found.add(second, {"a": DeviceUse(0.5, memory, 10)})
     assert found.gpus["a"] == DeviceUse(0.5, 9, 10)
