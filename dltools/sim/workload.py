@@ -279,8 +279,8 @@ class HostSpec:
     def holds(self, job: Job) -> bool:
         """Tell whether the empty host has room for a job."""
         roomy = not self.memory or job.memory <= self.memory
-        listed = job.listed_gpus
-        return roomy and max(job.gpus, listed[-1] + 1 if listed else 0) <= self.gpus
+        has_listed = all(number < self.gpus for number in job.listed_gpus)
+        return roomy and has_listed and job.device_count <= self.gpus
 
     def devices_for(self, job: Job, held: Container[int]) -> tuple[int, ...]:
         """Return the numbers of the devices that a job gets where others hold some: those that it

@@ -27,6 +27,11 @@ def test_jobs_are_in_order_of_arrival_then_name() -> None:
         ([Job("a")], [HOST, HOST], "t: two nodes are called 'h'"),
         ([Job("a", memory=11)], [HOST], "t: job a: no node has the memory and GPUs that it needs"),
         ([Job("a", gpus=2)], [HOST], "t: job a: no node has the memory and GPUs that it needs"),
+        (
+            [Job("a", gpus=1, gpu_list="0")],  # a GPU of its own, and one that is named
+            [HOST],
+            "t: job a: no node has the memory and GPUs that it needs",
+        ),
         ([Job("a", node="x")], [HOST], "t: job a: no node is called 'x'; known: h"),
         ([Job("a", node="h", gpus=2)], [HOST], f"t: job a: its node {LACKS}"),
     ],

@@ -290,7 +290,8 @@ def lasting_name(job: Job) -> str:
 
 
 def _can_move(job: Job) -> bool:
-    return not job.use.uses_gpu and "move" not in job.in_force.cannot
+    is_alone = job.membership.job is None
+    return is_alone and not job.use.uses_gpu and "move" not in job.in_force.cannot
 
 
 _UNKNOWN = KnownJob()
@@ -354,9 +355,7 @@ class Chooser:
     def _candidates(self, *, is_target_idle: bool) -> list[Job]:
         source = self.cluster.host
         jobs = [
-            job
-            for job in source.jobs
-            if lasting_name(job) not in self.moved and job.membership.job is None and _can_move(job)
+            job for job in source.jobs if lasting_name(job) not in self.moved and _can_move(job)
         ]
         classes = {job.id: self._of(job).job_class for job in source.jobs}
         converged = [job for job in jobs if classes[job.id] == CONVERGED]

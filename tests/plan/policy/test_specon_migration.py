@@ -23,7 +23,7 @@ from dltools.plan.policy.specon import (
     saved_seconds,
 )
 from dltools.plan.signals.container_history import ContainerHistory
-from dltools.plan.signals.in_force import InForce
+from dltools.plan.signals.in_force import InForce, Membership
 
 NOW_S = 100.0
 Classes = Mapping[str, Mapping[str, str]]
@@ -193,6 +193,16 @@ def test_the_target_is_the_host_with_the_least_load_of_the_kind_asked_for(
     }
     found = choice(hosts, load=load, attained={"l": 1.0, "m": 1.0}, cpus={"source": 2.0})
     assert migrated(found) == ("e", target)
+
+
+def test_a_container_that_makes_a_job_with_others_does_not_count_as_free_to_move() -> None:
+    one = job("c")
+    one.membership = Membership("ranks")
+    state = host("h", [job("a"), one])
+    known = {one.run_id: KnownJob(1.0, C, 0.01)}
+    cluster = Cluster(round(NOW_S * MICRO), "h", {"h": state}, 10.0)
+    found = load_of(state, known, (), cluster, "progressing")
+    assert (found.jobs, found.free, found.converged) == (2, 1, 0)
 
 
 # What it saves
