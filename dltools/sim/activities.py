@@ -209,8 +209,8 @@ class Serving:
         self.news = math.inf
 
     def begin(self, now: float) -> None:
-        """Begin to serve, for as long as the job says."""
-        self.ends_at = now + self.job.duration
+        """Begin to serve, or go on after a start-up on another host, for as long as the job says."""
+        self.ends_at = now + self.job.duration - self.result.served
 
     @property
     def busy_threads(self) -> float:

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from dltools.observations.outcomes import JobResult, summarise
 from dltools.plan.policy import registry
 from dltools.plan.realisation.mode import Mode
+from dltools.sim.activities import Portion, Readers, Serving
 from dltools.sim.generate import ARRIVALS, arrivals, trainings
 from dltools.sim.simulated_host import SimulatedHost
 from dltools.sim.simulation import Observer
@@ -97,6 +98,15 @@ def test_a_serving_job_serves_as_long_once_it_has_started_up() -> None:
     jobs = [Job("s", startup=2.0, request=0.1, duration=10.0, qoe=0.1)]
     (found,) = simulate(workload(*jobs))
     assert (found.finish, found.served, found.satisfied) == (12.0, 10.0, 10.0)
+
+
+def test_a_server_that_starts_up_again_elsewhere_serves_what_is_left() -> None:
+    job = Job("s", startup=2.0, request=0.1, duration=10.0, qoe=0.1)
+    server = Serving(job, JobResult("s", "h", 0.0), Readers())
+    server.begin(2.0)
+    server.advance(2.0, 4.0, Portion(cores=1.0))
+    server.begin(20.0)
+    assert server.ends_at == 26.0
 
 
 # Laws
