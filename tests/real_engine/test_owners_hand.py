@@ -7,7 +7,7 @@ import random
 import pytest
 from helpers.owners_hand import Stages, try_hand
 
-pytestmark = [pytest.mark.slow, pytest.mark.alone]  # health checks have 5 s
+pytestmark = pytest.mark.slow
 
 KINDS = ("rename", "cp", "top", "start", "unpause", "update")
 """All but those whose end depends on the time that they have, on a machine that others use."""
