@@ -209,7 +209,7 @@ class Serving:
         self.news = math.inf
 
     def begin(self, now: float) -> None:
-        """Begin to serve, or go on after a start-up on another host, for as long as the job says."""
+        """Begin to serve for as long as the job says, or go on with that on another host."""
         self.ends_at = now + self.job.duration - self.result.served
 
     @property

@@ -14,8 +14,9 @@ from dltools.plan.policy.interface import HostState
 from dltools.plan.realisation.bounds import can_be_done, within_bounds
 from dltools.plan.realisation.feeders import feeders
 from dltools.plan.realisation.mode import Mode, ModeChoice
-from dltools.plan.realisation.order import priorities, rotation
 from dltools.plan.realisation.queue import Queue
+from dltools.plan.realisation.queue_weights import priorities
+from dltools.plan.realisation.rotation import rotation
 from dltools.plan.realisation.settings import Settings
 from dltools.plan.realisation.shared_host import Realisation, SharedHost, allocations_of
 from dltools.plan.realisation.side_by_side import cores, quotas, weights

@@ -18,6 +18,9 @@ from dltools.plan.signals.job import Job
 
 TURN_NOTE = "has waited long enough: its turn"
 
+_OTHERS = 0.05
+"""Share of the CPUs from which on programs that are no jobs compete for them (ours)."""
+
 MILD_NOTE = "weights within a factor of four: no next plan is known, and what is set may stay"
 
 
@@ -79,6 +82,11 @@ class SharedHost:
         if job.id not in self.needs:
             self.needs[job.id] = needed_cpus(job)
         return self.needs[job.id]
+
+    @property
+    def others_compete(self) -> bool:
+        """Whether programs that are no jobs compete for the CPUs."""
+        return self.others is not None and self.others >= _OTHERS
 
     def has_members_elsewhere(self, job: Job) -> bool:
         """Tell whether a job waits for containers that are not on this host."""

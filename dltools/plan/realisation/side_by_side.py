@@ -107,7 +107,7 @@ def _evenly(host: SharedHost) -> Realisation:
     """Return the default weight for each job. Who would end later than it is promised to, as an
     order has held it back before, has more until that is made up for; but not where programs that
     are no jobs compete, whose CPUs that would be."""
-    pays_back = bool(host.queue.positions) and not order.others_compete(host)
+    pays_back = bool(host.queue.positions) and not host.others_compete
     late = order.urgent_runs(host, host.jobs) if pays_back else ()
     settings: dict[str, Settings] = {
         job.id: {"weight": DEFAULT_CPU_WEIGHT * (_PAYS_BACK if job.run_id in late else 1.0)}
