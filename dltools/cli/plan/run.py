@@ -50,6 +50,9 @@ if TYPE_CHECKING:
 
 _WHOLE_COLLECTION = 100
 """Plans of a stream after which all memory is searched for garbage, and not the newest alone."""
+
+_WHOLE_EACH = 100
+"""Plans of a live stream of which one says all, so that a file that lost its beginning is read."""
 _WIDE = 140
 """Columns from which the table shows signals and predictions apart."""
 
@@ -107,7 +110,8 @@ class _Session:
         self._account = Account()
         self._remarks = Remarks()
         self._draw: Callable[[RenderableType], None] | None = None
-        self._told: Plan | None = None  # the last plan of a live stream
+        self._told: Plan | None = None  # the plan before, where the next one need not say all
+        self._printed = 0
 
     def decide_on_recording(self) -> None:
         """Print the plan for the last sample, or one for every sample."""
@@ -185,7 +189,8 @@ class _Session:
         with unbroken():
             sys.stdout.write(printable_on_terminal(dump_plan(plan, self._told)))
             sys.stdout.flush()
-        self._told = plan if plan.is_live else None
+        self._printed += 1
+        self._told = plan if plan.is_live and self._printed % _WHOLE_EACH else None
         self._remark(plan.nothing)
 
     @property

@@ -157,6 +157,14 @@ def test_a_file_of_a_stream_gives_the_plans_of_the_stream(decide, tmp_path) -> N
     assert decided(decide(file).stdout) == decided(live)
 
 
+def test_each_hundredth_plan_of_a_live_stream_says_all(decide) -> None:
+    done = decide(input=recorded(ARROW, range(203)))
+    plans = [one for one in records(done.stdout) if one["kind"] == "plan"]
+    whole = [number for number, plan in enumerate(plans) if "params" in plan]
+    assert {0, 100, 200} <= set(whole)
+    assert len(whole) < 20
+
+
 @pytest.mark.parametrize("lost", [0, 8, 9, 500])
 def test_only_a_live_stream_that_is_closed_is_closed(decide, lost) -> None:
     data = recorded(ARROW)
