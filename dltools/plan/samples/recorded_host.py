@@ -45,9 +45,9 @@ class RecordedHost:
     `samples` are those of a table, in which each job of several containers is one; whose points
     count there, `reporters` say.
     `sample_count`: how many of `samples` have been reached, `recorded_count` how many of these are
-    in the history already. `layout`: which containers ran at the newest sample. `wake_times`: when
-    a job first reports, or meets a target. `holds_devices`: whether a container did at the newest
-    sample that is in the history.
+    in the history already. `layout`: which containers ran at the newest sample, and `laid_out`
+    since that of which number. `wake_times`: when a job first reports, or meets a target.
+    `holds_devices`: whether a container did at the newest sample that is in the history.
     """
 
     history: HostHistory
@@ -59,11 +59,12 @@ class RecordedHost:
     recorded_count: int = field(init=False, default=0)
     wake_times: dict[str, int] = field(init=False, default_factory=dict)
     holds_devices: bool = field(init=False, default=False)
+    laid_out: int = field(init=False, default=0)
 
     def begin(self, samples: HostSamples) -> None:
         """Begin with the samples of a table."""
         self.samples = merged(samples, self.reporters)
-        self.sample_count = self.recorded_count = 0
+        self.sample_count = self.recorded_count = self.laid_out = 0
         self.wake_times = {}
         self._note_holders()
         for container in self.history.containers.values():
@@ -147,7 +148,7 @@ class RecordedHost:
                 self._set_wake_time(container)
         if not layout.is_reordered(self.layout):
             self.history.containers_changed()
-        self.history.containers, self.layout = running, layout
+        self.history.containers, self.layout, self.laid_out = running, layout, number
         self.wake_times = {key: time for key, time in self.wake_times.items() if key in running}
 
     def _new_run(self, key: str, before: ContainerHistory | None, number: int) -> ContainerHistory:
@@ -183,7 +184,7 @@ class RecordedHost:
         load = history.load
         load.busy = load.busy.after(times, self.samples.busy[begin:end], sizes, before)
         low, high, many = self.samples.bounds[begin], self.samples.bounds[end], len(order)
-        changed = self._changed(low, high)
+        changed = range(many) if begin <= self.laid_out else self._changed(low, high)
         throttled = rows["cpu_throttled_seconds"][low:high]
         is_throttled = any(map(eq, throttled, throttled))  # NaN equals nothing
         target_met = False
@@ -223,11 +224,8 @@ class RecordedHost:
 
     def _changed(self, low: int, high: int) -> Collection[int]:
         """Return which containers, by number, differ in rows from `low` to before `high` from the
-        sample before in more than counters; all where that is another table's, or had others."""
+        sample before, which had the same ones, in more than counters."""
         many = len(self.layout.ids)
-        ids = self.samples.rows["container_id"]
-        if low < many or ids[low - many : low] != ids[low : low + many]:
-            return range(many)
         found = set[int]()
         for name in self.samples.rows.keys() - _COUNTED:
             column = self.samples.rows[name]

@@ -138,6 +138,16 @@ def test_a_container_that_has_left_is_dropped_and_a_new_one_arrives() -> None:
     assert host.history.containers[B].arrived == micros(4)
 
 
+def test_a_container_that_a_sample_lacks_is_known_again_by_the_next_one() -> None:
+    seen = [sample(second, "a", thread_count=2) for second in (2, 6)]
+    host = begin(new(), *seen[0], node(4), *seen[1])
+    for _ in range(3):
+        read(host, 1)
+        host.record()
+    assert host.history.containers[A].arrived == micros(6)
+    assert host.history.containers[A].use.threads == 2
+
+
 def test_a_restarted_container_begins_anew() -> None:
     rows = [
         *sample(2, "a", "b"),
