@@ -16,8 +16,8 @@ from rich.text import Text
 from dltools.cli.words import clip
 from dltools.text import printable
 
-_SHORT_NAME = 32
-"""Columns to which names shrink."""
+_NAME, _SHORT_NAME = 32, 6
+"""Columns to which names shrink, and to which on a screen that has no room beside them."""
 _INDENT = "    "
 """What stands before a sentence under its row."""
 
@@ -40,11 +40,10 @@ class _Column:
     def natural(self) -> int:
         return max(map(cell_len, (self.header, *self.cells)))
 
-    @property
-    def least(self) -> int:
-        """The least width: that of the longest piece, or of a short name."""
+    def least(self, name: int) -> int:
+        """Return the least width: that of the longest piece; of a name, so many columns."""
         if self.look == "name":
-            return min(self.natural, max(_SHORT_NAME, cell_len(self.header.rstrip())))
+            return min(self.natural, max(name, cell_len(self.header.rstrip())))
         pieces = [piece for cell in self.cells for piece in self._pieces(cell)]
         return max(map(cell_len, (self.header.rstrip(), *pieces)))
 
@@ -160,7 +159,7 @@ def _parts(columns: Sequence[_Column], width: int) -> Iterator[list[_Column]]:
     """Yield columns that fit beside each other; the columns that name a row are repeated."""
 
     def fit(some: Sequence[_Column], width: int) -> bool:
-        return _layout(some, width).width <= width
+        return _layout(some, width, is_last=False).width <= width
 
     first = 1
     while (
@@ -178,18 +177,21 @@ def _parts(columns: Sequence[_Column], width: int) -> Iterator[list[_Column]]:
     yield part
 
 
-def _layout(columns: Sequence[_Column], width: int) -> _Layout:
+def _layout(columns: Sequence[_Column], width: int, *, is_last: bool = True) -> _Layout:
     """Return the widths of columns and the gap between them; the least where nothing fits. First
-    the gap gives way, then numbers, then words, and last names, by which a row is found."""
+    the gap gives way, then numbers, then words, and last names, by which a row is found; these
+    become short only where `is_last`, as no column can go into a further table."""
     layout = _Layout([column.natural for column in columns], 3)
-    for looks in ((), ("right",), ("left", "words"), ("name",)):
+    steps = ((), ("right",), ("left", "words"), ("name",), *([("name",)] if is_last else []))
+    for number, looks in enumerate(steps):
         if layout.width <= width:
             break
+        name = _NAME if number < 4 else _SHORT_NAME
         widths = list(layout.widths)
         for place, column in enumerate(columns):
             over = max(0, _Layout(widths, 2).width - width)
             if column.look in looks:
-                widths[place] = max(column.least, widths[place] - over)
+                widths[place] = max(column.least(name), widths[place] - over)
         layout = _Layout(widths, 2)
     return layout
 
