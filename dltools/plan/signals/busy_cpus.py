@@ -78,9 +78,9 @@ def _share(begin: tuple[int, float], end: tuple[int, float], cpus: float) -> flo
 _OTHERS_S = 4.0
 """The shortest time over which the use of others is measured (s)."""
 
-_STEADY = 0.03
-"""A change of what others use by less than this share of the CPUs is none (ours): the engine's own
-work goes up and down, and settings would with it."""
+_LITTLE, _STEADY = 0.1, 0.03
+"""Where others use less than the one share of the CPUs, a change by less than the other is none
+(ours): the engine's own work goes up and down, and settings would with it."""
 
 
 class OthersUse(NamedTuple):
@@ -109,8 +109,8 @@ class OthersUse(NamedTuple):
         if span_s < _OTHERS_S:
             return self
         share = max(0.0, (rest_s - self.rest_s) / span_s / cpus)
-        if self.share is not None and abs(share - self.share) < _STEADY:
-            share = self.share
+        if self.share is not None and max(share, self.share) < _LITTLE:
+            share = self.share if abs(share - self.share) < _STEADY else share
         return OthersUse(share, now, rest_s, runs)
 
     def left_of(self, cpus: float) -> float:

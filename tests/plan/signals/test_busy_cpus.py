@@ -88,7 +88,9 @@ def test_what_an_ended_job_has_used_is_not_taken_for_that_of_others() -> None:
     assert others(begin, end, gone, later) == pytest.approx(0.0)
 
 
-def test_a_small_change_of_what_others_use_is_none() -> None:
-    begin, slightly, more = (0, 0.0, {"a": 0.0}), (5, 5.5, {"a": 5.0}), (10, 11.2, {"a": 10.0})
-    assert others(begin, slightly) == others(begin, slightly, more) == pytest.approx(0.05)
-    assert others(begin, slightly, (10, 11.5, {"a": 10.0})) == pytest.approx(0.1)
+def test_a_small_change_of_a_little_use_is_none() -> None:
+    begin, little = (0, 0.0, {"a": 0.0}), (5, 5.3, {"a": 5.0})  # others: 0.03 of two CPUs
+    assert others(begin, little, (10, 10.8, {"a": 10.0})) == others(begin, little)  # then 0.05
+    assert others(begin, little, (10, 10.95, {"a": 10.0})) == pytest.approx(0.065)
+    much = (5, 7.0, {"a": 5.0})
+    assert others(begin, much, (10, 14.2, {"a": 10.0})) == pytest.approx(0.22)
