@@ -56,14 +56,32 @@ _TOKEN = Regex(
 )
 
 
+_COUNT = Regex(r"\((?:step|iteration|epoch|iter|episode|round) \d", re.IGNORECASE)
+"""A count in the brackets behind a name."""
+
+
 def tokens(line: str) -> list[Token]:
     """Return the names with numbers beside them, in order."""
     found: list[Token] = []
     for m in _TOKEN.finditer(line):
-        name = m[1].partition("(")[0] if "," in m[1] else m[1]
+        name = m[1].partition("(")[0] if "," in m[1] or _COUNT.search(m[1]) else m[1]
         said = (m[2] or m[3] or "", m[4], m[6] or "", m[8] or "", m[7] is not None)
-        found += _parted(Token(name, *said, m.start(), m.end(), m.span(4)), line)
+        token = Token(name, *said, m.start(), m.end(), m.span(4))
+        found += _parted(_behind_count(token, line), line)
     return found
+
+
+_VALUE = Regex(rf"\s?[:=]\s{{1,20}}({_NUMBER})(?![\w.:/%])", re.IGNORECASE)
+
+
+def _behind_count(token: Token, line: str) -> Token:
+    """Return a metric with the value behind its count, `loss 64000: 0.32`; else the token."""
+    if token.delimiter or not (token.text.isdigit() and is_metric(token.name)):
+        return token
+    value = _VALUE.match(line, token.end)
+    if value is None or value[1].isdigit():
+        return token
+    return token._replace(delimiter=":", text=value[1], end=value.end(), value=value.span(1))
 
 
 _TWO_STATISTICS = Regex(r"(?:^|\s)(mean|avg|min)/(median|max|std) $", re.IGNORECASE)
@@ -118,8 +136,8 @@ def boxed(line: str) -> list[Token]:
 
 _COMMA = Regex(rf"(?<![\w./@-])([A-Za-z_][\w/@]*+), ?(({_NUMBER})\s?(%)?)(?![\w.])", re.IGNORECASE)
 _NAMED_AT = Regex(
-    r"(?<![\w./@-])([A-Za-z_][\w/@]*+) (?:(?:at|after|in|for) (?:step|iteration|epoch|iter|episode|"
-    r"round) \d+(?: iteration \d+)?|(?:of|over) \d+ [a-z]{1,20}|of the [\w ]{1,60}\w"
+    r"(?<![\w./@-])([A-Za-z_][\w/@]*+),? (?:\(?(?:(?:at|after|in|for) )?"
+    r"(?:step|iteration|epoch|iter|episode|round) \d+(?: iteration \d+)?\)?|(?:of|over) \d+ [a-z]{1,20}|of the [\w ]{1,60}\w"
     r"|per (?:\w{1,20} )?(?:token|step|episode|epoch|batch|sample|example))(?: ?[:=] ?| is )"
     rf"(({_NUMBER})\s?(%)?)(?!\w|\.\w)",
     re.IGNORECASE,
