@@ -137,7 +137,8 @@ def boxed(line: str) -> list[Token]:
 _COMMA = Regex(rf"(?<![\w./@-])([A-Za-z_][\w/@]*+), ?(({_NUMBER})\s?(%)?)(?![\w.])", re.IGNORECASE)
 _NAMED_AT = Regex(
     r"(?<![\w./@-])([A-Za-z_][\w/@]*+),? (?:\(?(?:(?:at|after|in|for) )?"
-    r"(?:step|iteration|epoch|iter|episode|round) \d+(?: iteration \d+)?\)?|(?:of|over) \d+ [a-z]{1,20}|of the [\w ]{1,60}\w"
+    r"(?:step|iteration|epoch|iter|episode|round) \d+(?: iteration \d+)?\)?"
+    r"|(?:of|over) \d+ [a-z]{1,20}|of the [\w ]{1,60}\w"
     r"|per (?:\w{1,20} )?(?:token|step|episode|epoch|batch|sample|example))(?: ?[:=] ?| is )"
     rf"(({_NUMBER})\s?(%)?)(?!\w|\.\w)",
     re.IGNORECASE,
