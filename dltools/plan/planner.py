@@ -40,7 +40,7 @@ from dltools.plan.policy.interface import Policy
 from dltools.plan.realisation.mode import RealisationOptions
 from dltools.plan.samples import state
 from dltools.plan.samples.recorded_host import RecordedHost
-from dltools.plan.samples.recorded_hosts import RecordedHosts, UsersWord
+from dltools.plan.samples.recorded_hosts import RecordedHosts, UserRules
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -97,7 +97,7 @@ class Planner:
         """
         self._rounds = Rounds(policy, parameters, options, {})
         self._rounds.has_levers = True
-        self._introduce = UsersWord(tuple(labels), rules).introduce
+        self._introduce = UserRules(tuple(labels), rules).introduce
         self.hosts = RecordedHosts()
         self._newest: int | None = None
         self._last_run: int | None = None

@@ -25,7 +25,7 @@ _parsed = lru_cache(maxsize=1 << 12)(parse_labels)
 
 
 @dataclass(frozen=True, slots=True)
-class UsersWord:
+class UserRules:
     """What the user says of containers: labels for those whose names match a pattern (as in a
     shell) and that do not have them, and rules about roles."""
 
