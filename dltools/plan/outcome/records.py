@@ -230,6 +230,7 @@ def load_plans(
                 raise record.fault(f"plan version {version}; this dltools reads {VERSION}")
             head, actions, ids = record, [], []
         elif head is None and kind == "close":
+            before = None
             on_close(record.maybe("state", dict, {}))
         elif head is None:
             raise record.fault("not a dltools plan: its first record is not a plan record")

@@ -21,6 +21,7 @@ from dltools.plan.outcome.records import (
     Plan,
     Result,
     Status,
+    dump_close,
     dump_plan,
     dump_result,
     load_plans,
@@ -65,6 +66,12 @@ def test_what_is_left_out_is_unknown_where_the_plan_before_is_missing() -> None:
     (plan,) = load_plans(text.encode().splitlines(), "plans")
     assert (plan.params, plan.classes) == ({}, {})
     assert [action.op for action in plan.actions] == [Op.UPDATE]
+
+
+def test_nothing_is_as_in_a_stream_that_was_closed() -> None:
+    lines = [dump_plan(in_turns(0, 1)), dump_close(), dump_plan(in_turns(0, 1), in_turns(0, 1))]
+    _, plan = load_plans("".join(lines).encode().splitlines(), "plans")
+    assert (plan.params, len(plan.actions)) == ({}, 1)
 
 
 def test_a_turn_that_somebody_takes_out_of_a_stream_stays_out() -> None:
