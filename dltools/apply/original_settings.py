@@ -22,7 +22,7 @@ from dltools.engine.limits.cpu_limits import (
     settings_in_force,
     settings_then,
 )
-from dltools.engine.parts import LimitChange, Original, SetsLimits, needed
+from dltools.engine.parts import LimitChange, Original, SetsLimits, needed, part
 from dltools.engine.runs import UNKNOWN_RUN, ApplyRun
 from dltools.notation.cpu_weights import DEFAULT_CPU_WEIGHT
 from dltools.notation.limits import CPU_LIMITS, Limits, differs, only
@@ -137,9 +137,30 @@ def foreign_settings(
     if is_lost or (engine.cgroup_driver == "systemd" and not is_told):
         known = [*known, *resets]
     cpus = located.usable_cpus
-    return unknown_settings(present, known, names & made, cpus) | unknown_settings(
-        present, [*entry.ours, *resets], names - made, cpus
+    return (
+        unknown_settings(present, known, names & made, cpus)
+        | unknown_settings(present, [*entry.ours, *resets], names - made, cpus)
+        | _changed_on_record(engine, located, entry)
     )
+
+
+def _changed_on_record(engine: Engine, located: LocatedContainer, entry: Entry) -> set[str]:
+    """Return the names of the settings that somebody else has changed on the record of an engine
+    that keeps those of owners: also where dl-apply has written over what is in force since."""
+    able, is_kept = part(engine, limit_files.WritesLimits), engine.capabilities.keeps
+    if able is None or not (able.leaves_record and is_kept) or located.container.files_only:
+        return set()
+    names = entry.names & limit_files.names_in_files(engine, located)
+    known = [settings_then(engine, located, entry.fields), *entry.ours]
+    return unknown_settings(recorded_settings(located), known, names, located.usable_cpus)
+
+
+def bring_into_force(engine: Engine, located: LocatedContainer, entry: Entry) -> None:
+    """Bring into force what somebody else has changed on the engine's record, where dl-apply has
+    written over it: it had looked just before. Raises `GoneError` or `RefusedError`."""
+    changed, present = _changed_on_record(engine, located, entry), settings_in_force(located)
+    if changed - unknown_settings(present, entry.ours, changed, located.usable_cpus):
+        needed(engine, limit_files.WritesLimits).renew(located.container)
 
 
 def unknown_settings(

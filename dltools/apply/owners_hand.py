@@ -105,26 +105,28 @@ class OwnSettings:
         directory = located.controller("cpu") if located else None
         if located is None or directory is None or entry is None or "weight" not in entry.names:
             return
-        present, is_ours = directory.weight(), {_weight(limits) for limits in entry.ours}
         own = self._weight_beside_others(container_id, _weight(entry.settings))
-        if present is None or present >= own or present not in is_ours:
-            return
-        if self._journal.add_ours(container_id, {"weight": own}):
-            self._update.raised[container_id] = Raised(present, own, _weight(entry.settings))
-            self._write_weight(located, own)
-            if self._journal.find(container_id) is None:  # it was restored meanwhile
-                self._write_weight(located, _weight(entry.settings))
+        with self._update.lock:
+            present, is_ours = directory.weight(), {_weight(limits) for limits in entry.ours}
+            if present is None or present >= own or present not in is_ours:
+                return
+            if self._journal.add_ours(container_id, {"weight": own}):
+                self._update.raised[container_id] = Raised(present, own, _weight(entry.settings))
+                self._write_weight(located, own)
+                if self._journal.find(container_id) is None:  # it was restored meanwhile
+                    self._write_weight(located, _weight(entry.settings))
 
     def lower(self, ids: Iterable[str]) -> None:
         """Give containers the weight again that they had before it was raised, for somebody who has
         left since."""
         for id_ in ids:
-            located, raised = self._seen.get(id_), self._update.raised.get(id_)
-            is_raised = located is not None and self._update.has_raised(located)
-            self._update.raised.pop(id_, None)  # first: it may be raised again at once
-            if located is not None and raised is not None and is_raised:
-                is_changed = self._journal.find(id_) is not None
-                self._write_weight(located, raised.before if is_changed else raised.own)
+            located = self._seen.get(id_)
+            with self._update.lock:
+                is_raised = located is not None and self._update.has_raised(located)
+                raised = self._update.raised.pop(id_, None)
+                if located is not None and raised is not None and is_raised:
+                    is_changed = self._journal.find(id_) is not None
+                    self._write_weight(located, raised.before if is_changed else raised.own)
 
     def _write_weight(self, located: LocatedContainer, weight: float) -> None:
         with suppress(OSError):
@@ -194,7 +196,8 @@ class OwnSettings:
         originals = self._update.originals
         originals.record(originals.describe(located, wanted=wanted))
         try:
-            limit_files.write_settings(located, wanted)
+            with self._update.lock:
+                limit_files.write_settings(located, wanted)
         except OSError:
             return self._ask(located, wanted)
         return False
@@ -211,7 +214,7 @@ class OwnSettings:
     def _weight_beside_others(self, container_id: str, own: float) -> float:
         """Return a weight that is to those in force as a container's own is to the others' own."""
         most = 1.0
-        for other, settings in self._update.made.items():
+        for other, settings in self._update.made.copy().items():
             entry = self._journal.find(other) if other != container_id else None
             if entry is not None:
                 most = max(most, _weight(settings) / _weight(entry.settings))

@@ -24,8 +24,8 @@ nothing is done untold. To mend is to compare with the container, and to restore
 - A lost engine: one alone is waited for; then the run ends, and its error says what is paused and
   how to unpause it. One of several is connected to again, and mended then (`actuator`). The
   watchdog tries for an hour. After that, the next run that reaches the engine mends it.
-- A power failure: as if all were killed. The engine starts containers unpaused, but with the limits
-  on its record: the next run undoes those under lease, `--undo` all.
+- A power failure: as if all were killed. The engine starts containers unpaused, with the limits on
+  its record: where those are dl-apply's, the next run undoes those under lease, `--undo` all.
 - A move that was cut off: the next run goes on from its step, or rolls it back (`migrate/`).
 - A model that was being copied: it is not there, and the same action copies it (`delivering`).
 """
@@ -36,7 +36,13 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from dltools.apply.original_settings import foreign_settings, is_restored, restore, timestamp
+from dltools.apply.original_settings import (
+    bring_into_force,
+    foreign_settings,
+    is_restored,
+    restore,
+    timestamp,
+)
 from dltools.apply.refusals import FOREIGN, has_processes
 from dltools.apply.settings_update import read_back
 from dltools.engine.interface import Container, Engine, GoneError, LocatedContainer, RefusedError
@@ -116,6 +122,8 @@ class _Undoing:
         foreign: set[str] = set()
         if not self._is_forced:
             foreign = foreign_settings(self._engine, located, entry)
+        if foreign and not self._dry_run:
+            bring_into_force(self._engine, located, entry)
         names, error = entry.names - foreign, FOREIGN if foreign else None
         done = Status.PLANNED if self._dry_run else Status.APPLIED
         if is_restored(self._engine, located, entry, names):

@@ -6,7 +6,9 @@ else has changed of a run's settings is found here. The actuator calls it.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial
@@ -93,7 +95,8 @@ class SettingsUpdate:
     """Changes settings of one engine's containers, after recording what they were. `made` are the
     settings that this run has made for plans, by container; none where a change has failed since.
     `own` are those that a container has for now for its owner's sake, `asked` those that the engine
-    was asked for last. `raised` is what another thread notes, before it writes that weight."""
+    was asked for last. `raised` is what another thread notes before it writes that weight, with
+    `lock`."""
 
     def __init__(self, engine: Engine, locator: Locator, originals: Originals) -> None:
         self.engine = engine
@@ -103,6 +106,7 @@ class SettingsUpdate:
         self.own: dict[str, OwnersOwn] = {}
         self.asked: dict[str, Settings] = {}
         self.raised: dict[str, Raised] = {}
+        self.lock = threading.Lock()
         self._started: dict[str, str] = {}  # when that run of a container began for which `made` is
 
     def foreign(
@@ -146,17 +150,27 @@ class SettingsUpdate:
         """Change settings of a container and return what became of it."""
         before = self.originals.describe(located, wanted=wanted)
         is_new = self.originals.record(before)
-        present = only(settings_in_force(located), found.before)
-        if differs(found.before, present, located.usable_cpus):  # while that was written
-            self._forget(before, is_new)
-            return replace(found, status=Status.STALE, error=CHANGED)
         id_ = located.container.id
-        made, asked = self.made.pop(id_, {}), self.asked.pop(id_, {})  # what fails may yet be done
-        result = self._try(found, located, wanted)
-        if result.status is not Status.APPLIED:
-            return self._revert(result, before, is_new)
-        self.made[id_], self.asked[id_] = made, as_found({**asked, **result.after})
-        return result
+        with self.writing(located, wanted):
+            present = only(settings_in_force(located), found.before)
+            if differs(found.before, present, located.usable_cpus):  # while that was written
+                self._forget(before, is_new)
+                return replace(found, status=Status.STALE, error=CHANGED)
+            # What fails may yet be done.
+            made, asked = self.made.pop(id_, {}), self.asked.pop(id_, {})
+            result = self._try(found, located, wanted)
+            if result.status is Status.APPLIED:
+                self.made[id_], self.asked[id_] = made, as_found({**asked, **result.after})
+                return result
+        return self._revert(result, before, is_new)
+
+    @contextmanager
+    def writing(self, located: LocatedContainer, wanted: Limits) -> Iterator[None]:
+        """Hold up the thread that raises weights while settings are written to the kernel's files:
+        a moment. It never waits for what an engine is asked."""
+        in_files = names_in_files(self.engine, located)
+        with self.lock if wanted.keys() <= in_files else nullcontext():
+            yield
 
     def note(self, result: Result, located: LocatedContainer) -> Result:
         """Note the settings of an update that has succeeded, also of one that found them in force.

@@ -48,12 +48,24 @@ class Size:
         return cls(int(status["VmRSS"].split()[0]) / 1024, descriptors, int(status["Threads"]))
 
 
+READ_ONLY = """grep -o ' /[^ ]* cgroup2\\? ' /proc/mounts |
+while read -r at _; do mount -o remount,bind,ro "$at"; done; exec "$0" "$@"
+"""
+"""Makes the kernel's limits read-only for a command, as they are for whoever is not root."""
+
+
 class Pipe:
     """dl-probe | tee | dl-plan | dl-apply, on one engine, with a state of its own."""
 
     def __init__(
-        self, url: str, home: Path, stages: Mapping[str, tuple[str, ...]] = STAGES
+        self,
+        url: str,
+        home: Path,
+        stages: Mapping[str, tuple[str, ...]] = STAGES,
+        *,
+        asks_for_limits: bool = False,
     ) -> None:
+        """`asks_for_limits`: the kernel's files cannot be written, so that the engine is asked."""
         self._env = environment(DOCKER_HOST=url, XDG_STATE_HOME=str(home / "state"))
         self._observed, self._results, self._said = (
             home / name for name in ("observations", "results", "said")
@@ -64,8 +76,9 @@ class Pipe:
         with self._said.open("wb") as said, self._results.open("wb") as results:
             for name, arguments in stages.items():
                 target = results if name == "dl-apply" else subprocess.PIPE
+                words = command(name, *arguments)
                 stage = subprocess.Popen(
-                    command(name, *arguments),
+                    ["unshare", "-m", "sh", "-ec", READ_ONLY, *words] if asks_for_limits else words,
                     stdin=source,
                     stdout=target,
                     stderr=said,

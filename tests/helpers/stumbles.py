@@ -149,7 +149,7 @@ class Stumbles:
                 "dl-plan": ("-p", policy, *realize, *turns),
                 "dl-apply": ("--restore", "--label", self._label),
             }
-            pipe = Pipe(engine.url, home, stages)
+            pipe = Pipe(engine.url, home, stages, asks_for_limits=kind == "update")
             try:
                 struck = self._hold(pipe, engine, kind, faults)
                 dead = pipe.dead

@@ -10,6 +10,7 @@ from helpers.tools import complaint, records
 from real_engine.test_hands_on_jobs import applying, ended, say
 
 from dltools.engine.interface import GoneError
+from dltools.engine.limits import limit_files
 from dltools.engine.limits.cpu_limits import Locator, settings_in_force
 from dltools.plan.realisation.settings import Settings
 
@@ -124,3 +125,29 @@ def test_a_restart_ends_a_quota_and_is_nobody_s_wish(tool, run) -> None:
         assert job.kernel_cpus == pytest.approx(0.3)
         ended(process)
     assert job.kernel_cpus == pytest.approx(1.5)
+
+
+@pytest.mark.parametrize("is_told", [True, False])
+def test_an_update_that_a_change_is_written_over_comes_back(tool, run, is_told) -> None:
+    """Between the last look and the write nothing keeps an owner away; but the record has it."""
+    job = run(cpu_shares=700)
+    plans = plan_for(job, {"weight": 2.0})
+    if not is_told:
+        assert tool("dl-apply", input=plans).returncode == 0
+        written_over(job)
+    else:
+        with applying(tool, plans, "--restore") as process:
+            written_over(job)
+            eventually(lambda: job.kernel_weight > 30)
+            (result,) = say(process, plan_for(job, {"weight": 3.0}))
+            assert result["status"] == "skipped"
+            ended(process)
+    tool("dl-apply", "--undo")
+    other = run(cpu_shares=500, name="other")
+    assert job.kernel_weight == other.kernel_weight
+
+
+def written_over(job: Job) -> None:
+    """Have an owner's weight written over by one of dl-apply."""
+    job.record({"CpuShares": 500})
+    limit_files.write_settings(Locator(job.engine).find(job.id), {"weight": 2.0})

@@ -11,6 +11,7 @@ from real_engine.conftest import every_start
 from dltools.apply.engine_actuator import EngineActuator
 from dltools.apply.turns import Rotation
 from dltools.engine.docker import answers as docker_answers
+from dltools.engine.docker.changes import DockerLimits
 from dltools.engine.gpu_access import FRAGILE, LASTING
 from dltools.engine.interface import Engine
 from dltools.engine.journal import Journal
@@ -56,8 +57,9 @@ def test_the_kernel_changes_and_the_engine_does_not(actuator, job) -> None:
     assert actuator.undo() == []
 
 
-def test_what_came_by_cdi_the_engine_changes(actuator, run) -> None:
+def test_what_came_by_cdi_the_engine_changes(actuator, run, monkeypatch) -> None:
     """Whatever was asked for: the GPU's device is in the specification."""
+    monkeypatch.setattr(DockerLimits, "leaves_record", False)
     job = run(devices=["/dev/fuse:/dev/nvidia0"])
     assert (job.inspect().has_gpu, job.inspect().files_only) == LASTING
     (result,) = actuator.apply(plan(job, {"weight": 300.0}))

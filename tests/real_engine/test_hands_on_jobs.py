@@ -258,12 +258,9 @@ def test_what_a_plan_wants_meanwhile_comes_after(run, tool) -> None:
     assert job.kernel_weight == pytest.approx(500, rel=0.03)
 
 
-@pytest.mark.parametrize("is_restarted", [False, True])
-def test_an_owner_who_sets_the_own_value_meanwhile_is_heard(
-    run, tool, sample, is_restarted
-) -> None:
+def test_an_owner_who_sets_the_own_value_meanwhile_is_heard(run, tool, sample) -> None:
     """While somebody is at work, the weight is the owner's own: to set just that shows in nothing
-    but the event. After a restart the record holds again what a plan has set."""
+    but the event."""
     job = run(f"trap : USR1; {SPIN}", name="job", cpu_shares=50)
     other = run(SPIN, name="other", cpu_shares=64)
     own = job.kernel_weight
@@ -271,9 +268,6 @@ def test_an_owner_who_sets_the_own_value_meanwhile_is_heard(
     with applying(tool, plans) as process:
         api().kill(job.id, signal="USR1")
         eventually(lambda: job.kernel_weight, lambda weight: weight == own)
-        if is_restarted:
-            job.restart()
-            eventually(lambda: job.kernel_weight, lambda weight: weight > own)
         job.record({"CpuShares": 50})
         plans = plan_for(job, {"weight": 3481})
         eventually(lambda: say(process, plans)[0]["error"], lambda error: error == FOREIGN)

@@ -88,7 +88,9 @@ def test_a_failed_change_is_reverted_at_once(actuator, job, state, wanted) -> No
 
 
 def test_an_update_that_fails_half_way_is_reverted(actuator, run, state, monkeypatch) -> None:
-    """The engine refuses after it has recorded and set a part."""
+    """The engine refuses after it has recorded and set a part: it is asked where the kernel's files
+    are elsewhere."""
+    monkeypatch.setattr(DockerLimits, "leaves_record", False)
     job = run(nano_cpus=500_000_000)
     before, kernel = record(job), job.kernel()
     update = DockerLimits.update

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from dltools.engine.docker.transport import Transport, quoted
-from dltools.engine.interface import Event, Fields, GoneError, RefusedError, Requests
+from dltools.engine.interface import Container, Event, Fields, GoneError, RefusedError, Requests
 from dltools.engine.limits.limit_fields import (
     equivalent_original,
     recorded_limits,
@@ -84,9 +84,9 @@ class Changes(Requests, Pauses):
 
 
 class DockerLimits(WritesLimits):
-    """Sets limits in the engine's record."""
+    """Sets limits in the kernel's files, and in the engine's record where these are elsewhere."""
 
-    leaves_quotas = True
+    leaves_record = True
 
     def __init__(self, changes: Changes, cpus: int, default_shares: int) -> None:
         """`cpus`: how many the host has. `default_shares`: the weight of a container that has none
@@ -130,6 +130,10 @@ class DockerLimits(WritesLimits):
         """Set fields of a container, under Docker's own names, and return the engine's warnings."""
         said = self.changes.make(id_, "update", dict(fields))
         return list(map(str, (said or {}).get("Warnings") or ())) if isinstance(said, dict) else []
+
+    def renew(self, container: Container) -> None:
+        """Bring into force what is on the engine's record."""
+        self.update(container.id, {name: v for name, v in container.limit_fields.items() if v})
 
     def recorded(self, limit_fields: Fields) -> Limits:
         """Return the limits for which the fields of a journal's entry stand."""

@@ -138,9 +138,9 @@ class WritesLimits(SetsLimits):
     """Sets limits in the kernel's files where these are all that there is, and else
     by an update of its own."""
 
-    leaves_quotas: ClassVar[bool] = False
-    """Whether quotas go to the files alone where these can be written: beside one on its record the
-    engine would refuse what the container's owner asks for."""
+    leaves_record: ClassVar[bool] = False
+    """Whether limits go to the files alone where these can be written. The engine's record has the
+    owner's then, whatever is in force: an update by the owner is told by it, and never refused."""
 
     def set_limits(self, change: LimitChange) -> None:
         """Set CPU limits. Raises `GoneError` or `RefusedError`; `UnableError` where an update could
@@ -157,9 +157,9 @@ class WritesLimits(SetsLimits):
             _write_original(located, original)
 
     def _set(self, change: LimitChange) -> None:
-        """Set limits. An update may lead systemd to write again what it knows of a quota."""
+        """Set limits. An update may lead systemd to write again what it knows of the others."""
         located, wanted = change.located, change.wanted
-        in_files = _names_in_files(located, self.leaves_quotas)
+        in_files = _names_in_files(located, self.leaves_record)
         with _refused(located.container):
             write_settings(located, only(wanted, in_files))
         if others := only(wanted, wanted.keys() - in_files):
@@ -170,20 +170,24 @@ class WritesLimits(SetsLimits):
     def update_limits(self, change: LimitChange) -> None:
         """Set CPU limits by an update, and the quota of the original fields."""
 
+    def renew(self, container: Container) -> None:
+        """Bring into force what is on the engine's record."""
+
 
 def names_in_files(engine: Engine, located: LocatedContainer) -> frozenset[str]:
     """Return the names of the limits that an engine sets in the kernel's files alone: its record
     has the owner's, and a restart of the container brings these back."""
     able = part(engine, WritesLimits)
-    return _names_in_files(located, able is not None and able.leaves_quotas)
+    return _names_in_files(located, able is not None and able.leaves_record)
 
 
-def _names_in_files(located: LocatedContainer, leaves_quotas: bool) -> frozenset[str]:
+def _names_in_files(located: LocatedContainer, leaves_record: bool) -> frozenset[str]:
     if located.container.files_only:
         return frozenset(CPU_LIMITS)
     directory = located.controller("cpu")
-    is_theirs = not leaves_quotas or directory is None or not _can_write(directory)
-    return frozenset() if is_theirs else frozenset({"cpus"})
+    if not leaves_record or directory is None or not _can_write(directory):
+        return frozenset()
+    return frozenset({"cpus", "weight", *(["cpuset"] if located.controller("cpuset") else [])})
 
 
 def _can_write(directory: Directory) -> bool:

@@ -109,7 +109,7 @@ class PodmanEngine(DockerEngine):
 class PodmanLimits(DockerLimits):
     """Sets limits by Podman's own API."""
 
-    leaves_quotas = False  # it takes an owner's quota beside any other
+    leaves_record = False  # it takes an owner's quota beside any other
 
     def __init__(self, transport: Transport, docker: DockerLimits, *, keeps: bool) -> None:
         """`docker` says what Podman tells as Docker does; `keeps` as in `Capabilities`."""

@@ -132,9 +132,9 @@ def test_limits_that_are_in_files_alone_are_written_there_or_nowhere(
 
 
 class Leaving(WritesLimits):
-    """An engine that leaves quotas to the files, and says how it is asked for the others."""
+    """An engine that leaves limits to the files, and says how it is asked for the others."""
 
-    leaves_quotas = True
+    leaves_record = True
     parts = ()
 
     def __init__(self) -> None:
@@ -144,34 +144,34 @@ class Leaving(WritesLimits):
         self.asked.append(change.wanted)
 
 
-def test_a_quota_is_written_to_the_files_and_the_rest_left_to_the_engine(v1, tmp_path) -> None:
+def test_limits_are_written_to_the_files_and_the_rest_left_to_the_engine(v1, tmp_path) -> None:
     engine = Leaving()
     engine.set_limits(LimitChange(v1, {"cpus": 0.5, "weight": 300.0}, lambda: True))
-    assert engine.asked == [{"weight": 300.0}]
+    assert not engine.asked
     assert (tmp_path / "cpu.cfs_quota_us").read_text() == "25000"
-    engine.set_limits(LimitChange(v1, {"cpus": None}, lambda: True))
-    assert len(engine.asked) == 1
+    assert (tmp_path / "cpu.shares").read_text() == "300"
 
 
-def test_a_quota_that_an_update_puts_back_is_written_again(v1, tmp_path) -> None:
+def test_a_limit_that_an_update_puts_back_is_written_again(v1, tmp_path) -> None:
     class Resetting(Leaving):
-        """Under systemd an update of a weight writes a unit's quota, too."""
+        """Under systemd an update of a CPU list writes a unit's quota, too."""
 
         def update_limits(self, *_: object) -> None:
             (tmp_path / "cpu.cfs_quota_us").write_text("-1")
 
-    Resetting().set_limits(LimitChange(v1, {"cpus": 0.5, "weight": 300.0}, lambda: True))
+    change = LimitChange(v1, {"cpus": 0.5, "cpuset": "0"}, lambda: True)
+    Resetting().set_limits(change)
     assert (tmp_path / "cpu.cfs_quota_us").read_text() == "25000"
 
 
-def test_where_the_files_cannot_be_written_the_engine_sets_the_quota(v1, tmp_path) -> None:
+def test_where_the_files_cannot_be_written_the_engine_sets_the_limits(v1, tmp_path) -> None:
     engine = Leaving()
-    assert names_in_files(engine, v1) == {"cpus"}
+    assert {"cpus", "weight"} <= names_in_files(engine, v1)
     (tmp_path / "cpu.cfs_period_us").unlink()
     assert names_in_files(engine, v1) == set()
     engine.set_limits(LimitChange(v1, {"cpus": 0.5}, lambda: True))
-    engine.set_limits(LimitChange(located(), {"cpus": 0.4}, lambda: True))
-    assert engine.asked == [{"cpus": 0.5}, {"cpus": 0.4}]
+    engine.set_limits(LimitChange(located(), {"weight": 40.0}, lambda: True))
+    assert engine.asked == [{"cpus": 0.5}, {"weight": 40.0}]
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may write anything")
