@@ -331,8 +331,14 @@ class Hands:
         engine = self._update.engine
         is_used = bool(self._update.originals.changed) or self._rotation.has_turns
         if self._feed is None and engine.tells_hands and is_used:
-            self._feed = EventFeed(engine, self._begun, partial(self._own.hear, wake))
+            self._feed = EventFeed(engine, self._begun, partial(self._hear, wake))
         self.heed()
+
+    def _hear(self, wake: Callable[[], None], event: Event) -> None:
+        """Note in the thread of the events what cannot wait until it is heeded."""
+        if event.hand in LASTS_S or event.action == "update":
+            self._rotation.touched.add(event.container_id)
+        self._own.hear(wake, event)
 
     def heed(self) -> None:
         """Do what people at work on containers need, by what has been heard since the last call."""
@@ -371,6 +377,7 @@ class Hands:
     def _take_events(self) -> None:
         """Take note of what the engine has told."""
         now = time.monotonic()
+        self._rotation.touched.clear()
         for event in self._feed.take() if self._feed else ():
             self._attendance.note(event, now)
             self._rotation.note_event(event)

@@ -74,6 +74,9 @@ class Rotation:
         self.on_hand: OnHand | None = None
         self.attended: Collection[str] = ()
         """Ids of containers at which somebody is at work: they run, whosever turn it is."""
+        self.touched: set[str] = set()
+        """Ids of containers to which somebody did something that is not heeded yet: they are not
+        paused until it is. Another thread adds to it."""
         self._clock = clock
         self._engine = engine
         self._counters = _Counters(engine)
@@ -193,7 +196,8 @@ class Rotation:
         for turn in (turn for turn, may_run in runs.items() if may_run and turn.period_s):
             self._pauser.unpause(turn)
         for turn in (turn for turn, may_run in runs.items() if not may_run):
-            if not self._pauser.pause(turn):
+            is_touched = turn.container_id in self.touched
+            if not is_touched and not self._pauser.pause(turn):
                 self.drop(turn.container_id, PAUSED)
         for turn in (turn for turn, may_run in runs.items() if may_run):
             self._pauser.unpause(turn)

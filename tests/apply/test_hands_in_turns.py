@@ -106,6 +106,17 @@ def test_who_is_attended_runs_whosever_turn_it_is(rotation, fake, clock) -> None
     assert fake.states == {"a": "running", "b": "paused", "c": "paused"}
 
 
+def test_who_was_touched_a_moment_ago_is_not_paused(rotation, fake, clock) -> None:
+    rotation.touched.add("a")
+    clock.now = 2.1
+    rotation.advance()
+    assert fake.states == {"a": "running", "b": "running", "c": "paused"}
+    rotation.touched.clear()
+    rotation.look()
+    rotation.advance()
+    assert fake.states == {"a": "paused", "b": "running", "c": "paused"}
+
+
 def test_a_crash_leaves_a_note_of_whose_a_pause_is(rotation, fake, engine, tmp_path) -> None:
     assert rotation.has_turns
     fake.containers["a"].state = "paused"  # after the crash

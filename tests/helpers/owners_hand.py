@@ -26,6 +26,8 @@ from helpers.owner_commands import Command, Owner
 from helpers.owner_verdicts import slowest, verdicts
 from helpers.tools import environment
 
+from dltools.engine.cgroup import mounts, of_container
+
 OWNERS = 4
 SETTLE_S = 15.0
 """How long a job may take to end that is told to, and what a command does to show."""
@@ -280,7 +282,8 @@ class Arm:
         state, config = found["State"], found["HostConfig"]
         name = state["Status"]
         code = state["ExitCode"] if name in NOT_RUNNING else None
-        return Seen(found["Id"], name, code, state["StartedAt"], self._effects(config))
+        settings = self._effects(config) | _in_force(state["Pid"], found["Id"])
+        return Seen(found["Id"], name, code, state["StartedAt"], settings)
 
     def _effects(self, config: Mapping[str, Any]) -> dict[str, Any]:
         """Return settings by their effect: several values mean that there is no limit."""
@@ -355,6 +358,15 @@ class Stages:
 
     def __str__(self) -> str:
         return f"-p {self.policy} --realize {self.realisation}"
+
+
+def _in_force(pid: int, id_: str) -> dict[str, Any]:
+    """Return the limits of a container that the kernel keeps, {} where it does not run."""
+    group = of_container(pid, id_, "", mounts()) if pid else None
+    directory = group.directory("cpu") if group else None
+    if directory is None or directory.weight() is None:
+        return {}
+    return {"weight in force": directory.weight(), "cpus in force": directory.quota()}
 
 
 @dataclass
