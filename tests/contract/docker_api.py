@@ -21,7 +21,7 @@ _NO_MOVES = Capabilities(
     creates=False, why="dl-apply moves containers between Docker engines alone"
 )
 TRAITS = {
-    "docker": Traits(Capabilities(), tells_past=True, is_relayed=True, keeps_quota=False),
+    "docker": Traits(Capabilities(), tells_past=True, is_relayed=True, records=False),
     "podman-4.3": Traits(
         Capabilities(creates=False, keeps=False, why=_NO_MOVES.why), is_relayed=True
     ),

@@ -79,7 +79,7 @@ class Traits:
     `tells_past`: events from before. `is_relayed`: requests can be counted and cut off.
     `tells_exit_codes`: with what a container has ended. `stamps_lines`: each line of a log has a
     time of its own. `weights_compare`: the containers of a test are under one cgroup.
-    `keeps_quota`: a quota is on the engine's record as the other limits are.
+    `records`: limits that are set are on the engine's record, if it has one.
     """
 
     can: Capabilities
@@ -89,7 +89,7 @@ class Traits:
     tells_exit_codes: bool = True
     stamps_lines: bool = True
     weights_compare: bool = True
-    keeps_quota: bool = True
+    records: bool = True
 
 
 class Subject(Protocol):

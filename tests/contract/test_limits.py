@@ -51,8 +51,7 @@ def test_a_limit_is_set_and_undone_exactly(subject, tool, job, limit) -> None:
     assert (result["status"], result["after"]) == ("applied", written({limit: WANTED[limit]}))
     assert job.kernel() != kernel
     if record:
-        is_left = limit == "cpus" and not subject.traits.keeps_quota
-        assert (job.record() != record) is (subject.traits.can.keeps and not is_left)
+        assert (job.record() != record) is (subject.traits.can.keeps and subject.traits.records)
         assert job.record()["restart"] == record["restart"]
     (again,) = applied(subject, tool, update(subject, job, **{limit: WANTED[limit]}))
     assert again["status"] == "unchanged"
@@ -83,10 +82,8 @@ def test_after_a_restart_undo_is_exact_too(subject, tool, job, limits) -> None:
         applied(subject, tool, update(subject, job, **wanted))
     before = job.kernel()
     job.restart()
-    kept = before if subject.traits.can.keeps else kernel
-    if not subject.traits.keeps_quota:
-        kept |= {name: text for name, text in kernel.items() if "cfs" in name or "max" in name}
-    assert job.kernel() == kept
+    is_kept = subject.traits.can.keeps and subject.traits.records
+    assert job.kernel() == (before if is_kept else kernel)
     (result,) = applied(subject, tool, update(subject, job, **limits))
     assert result["status"] == "applied", "a restart is nobody's change"
     assert undone(subject, tool) == ["applied"]
