@@ -5,7 +5,7 @@ from contextlib import suppress
 from typing import Any
 
 import pytest
-from helpers.containers import Job, eventually, plan_for
+from helpers.containers import Job, api, eventually, plan_for
 from helpers.tools import complaint, records
 from real_engine.test_hands_on_jobs import applying, ended, say
 
@@ -151,3 +151,15 @@ def written_over(job: Job) -> None:
     """Have an owner's weight written over by one of dl-apply."""
     job.record({"CpuShares": 500})
     limit_files.write_settings(Locator(job.engine).find(job.id), {"weight": 2.0})
+
+
+def test_an_update_of_another_limit_stays_beside_a_weight(tool, run) -> None:
+    job = run(cpu_shares=700, mem_limit="64m")
+    weight = job.kernel_weight
+    with applying(tool, plan_for(job, {"weight": 2.0}), "--restore") as process:
+        api().update_container(job.id, mem_limit="48m", memswap_limit="96m")
+        (result,) = say(process, plan_for(job, {"weight": 3.0}))
+        assert result["status"] == "applied"
+        ended(process)
+    assert job.kernel_weight == weight
+    assert job.inspect().recorded["memory"] == 48 << 20
