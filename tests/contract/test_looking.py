@@ -111,7 +111,7 @@ def test_events_are_not_told_twice(subject, tool, job, state) -> None:
     """A pause while a stream looks: the container stays in every sample, and its state is told."""
     if not subject.traits.can.pauses:
         pytest.skip(f"{subject.name} does not pause")
-    looks = ("-i", "0.5", "-c", "6", "--format", "jsonl")
+    looks = ("-i", "0.5", "-c", str(round(6 * PATIENCE)), "--format", "jsonl")
     process = tool.begin("dl-probe", "--host", subject.url, *subject.only, *looks)
     assert process.stdout is not None
     first = process.stdout.readline()
