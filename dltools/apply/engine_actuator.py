@@ -240,6 +240,8 @@ class EngineActuator:
         """Set a quota, a weight or a CPU list."""
         located = self._update.locator.locate(container)
         is_forced = self._rules.is_forced
+        if not self._dry_run:
+            self.hands.see(located)
         made = self._update.made.get(container.id)
         compared = compare(action, result, located, planned_at, made=made, is_forced=is_forced)
         if compared.status is not Status.PLANNED:

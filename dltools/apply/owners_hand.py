@@ -11,6 +11,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
+from datetime import UTC, datetime
 from functools import partial
 
 from dltools.apply.original_settings import foreign_settings
@@ -19,6 +20,7 @@ from dltools.apply.settings_update import OwnersOwn, Raised, SettingsUpdate
 from dltools.apply.turn_order import Turn
 from dltools.apply.turns import Rotation
 from dltools.engine.event_feed import EventFeed
+from dltools.engine.freeze_watch import FreezeWatch
 from dltools.engine.interface import (
     Container,
     Engine,
@@ -38,9 +40,10 @@ from dltools.notation.limits import Limits, differs, only
 from dltools.plan.outcome.records import Result, Status
 from dltools.plan.realisation.settings import Settings, as_found
 
-LASTS_S: Mapping[str, float] = {"enter": 60.0, "attach": 10.0, "signal": 600.0}
+LASTS_S: Mapping[str, float] = {"enter": 60.0, "attach": 10.0, "signal": 600.0, "freeze": 5.0}
 """How long somebody counts as being at work at most (ours): a command that goes on trains, and is
-part of the job; nobody says when one who attaches has left; a stop may be given minutes to save."""
+part of the job; nobody says when one who attaches has left; a stop may be given minutes to save;
+a pause takes milliseconds."""
 
 AT_WORK = "somebody is at work in it: it keeps its own settings until then"
 
@@ -58,6 +61,8 @@ class Attendance:
             self._until = {key: at for key, at in self._until.items() if key[0] != id_}
         elif event.hand == "leave":
             self._until.pop((id_, event.hand_id), None)
+        elif event.action == "pause":
+            self._until.pop((id_, "freeze"), None)
         elif event.hand:
             self._until[id_, event.hand_id or event.hand] = now + LASTS_S[event.hand]
 
@@ -86,8 +91,12 @@ class OwnSettings:
         self._later: dict[str, Limits] = {}
 
     def see(self, located: LocatedContainer) -> None:
-        """Keep in mind where a container is whose settings are changed."""
+        """Keep in mind where a container is whose settings plans change."""
         self._seen[located.container.id] = located
+
+    def seen(self) -> list[LocatedContainer]:
+        """Return the containers whose settings plans change."""
+        return list(self._seen.values())
 
     def hear(self, wake: Callable[[], None], event: Event) -> None:
         """Do what cannot wait until `give` is called, then call `wake`. The thread of the events
@@ -322,17 +331,27 @@ class Hands:
         self._own = OwnSettings(journal, update)
         self._in_turns: dict[str, Limits] = {}  # of those that take turns, when last set
         self._begun = time.time()
+        self._is_used = False
         self._feed: EventFeed | None = None
+        self._freezes: FreezeWatch | None = None
         rotation.on_hand = hands_off.leave_until_started
 
     def attend(self, wake: Callable[[], None]) -> None:
         """Hear from the engine what people do, and do what they need. `wake` is called, in another
         thread, when there is more to do."""
         engine = self._update.engine
-        is_used = bool(self._update.originals.changed) or self._rotation.has_turns
+        is_used = self._is_used or bool(self._update.originals.changed) or self._rotation.has_turns
         if self._feed is None and engine.tells_hands and is_used:
             self._feed = EventFeed(engine, self._begun, partial(self._hear, wake))
+            self._freezes = FreezeWatch(partial(self._hear_freeze, self._feed))
+            for located in self._own.seen():
+                self._freezes.add(located.container.id, located.controller("freezer"))
         self.heed()
+
+    def _hear_freeze(self, feed: EventFeed, container_id: str) -> None:
+        """Hear that somebody pauses a container. Those that take turns are paused by this run."""
+        if self._rotation.turn_of(container_id) is None:
+            feed.tell(Event(container_id, "", "", datetime.now(UTC), hand="freeze"))
 
     def _hear(self, wake: Callable[[], None], event: Event) -> None:
         """Note in the thread of the events what cannot wait until it is heeded."""
@@ -363,8 +382,9 @@ class Hands:
 
     def close(self) -> None:
         """Hear no more of the engine."""
-        if self._feed is not None:
-            self._feed.close()
+        for follower in (self._feed, self._freezes):
+            if follower is not None:
+                follower.close()
 
     def seconds_until_due(self) -> float | None:
         """Return how long until `attend` has something to do, None if it never has."""
@@ -423,6 +443,13 @@ class Hands:
         self._leave_to_others(located.container)
         return True
 
+    def see(self, located: LocatedContainer) -> None:
+        """Keep in mind where a container is that has settings by a plan, maybe an earlier run's."""
+        self._own.see(located)
+        self._is_used = self._is_used or self._journal.find(located.container.id) is not None
+        if self._freezes is not None:
+            self._freezes.add(located.container.id, located.controller("freezer"))
+
     def defer(self, located: LocatedContainer, wanted: Limits) -> bool:
         """Tell whether somebody is at work in a container. Then it gets what a plan wants of it
         later."""
@@ -431,7 +458,6 @@ class Hands:
             self._own.defer(id_, wanted)
             return True
         self._in_turns.pop(id_, None)
-        self._own.see(located)
         return False
 
     def _leave_to_others(self, container: Container) -> None:

@@ -67,6 +67,11 @@ class EventFeed:
         self._is_closed = threading.Event()
         threading.Thread(target=self._follow, daemon=True).start()
 
+    def tell(self, event: Event) -> None:
+        """Queue an event, and call `hear` for it. Others may tell what the engine does not."""
+        self._came.put(event)
+        self._hear(event)
+
     def take(self) -> list[Event]:
         """Return the events that have come since the last call, without waiting."""
         return [self._came.get_nowait() for _ in range(self._came.qsize())]
@@ -84,8 +89,7 @@ class EventFeed:
                     if self._is_closed.is_set():
                         return
                     if event.container_id and self._seen.is_new(event):
-                        self._came.put(event)
-                        self._hear(event)
+                        self.tell(event)
             except Exception:  # whatever an engine says, its containers are still looked after
                 failures += 1
             self._asked = max(self._asked, self._seen.asked_since)

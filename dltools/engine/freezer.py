@@ -34,6 +34,11 @@ def is_frozen(directory: Directory | None) -> bool:
     return read_text(directory.path / name).strip() not in ("", thawed)
 
 
+def is_freezing(directory: Directory) -> bool:
+    """Tell whether a cgroup is to stand, and some of its processes do not yet."""
+    return is_frozen(directory) and not _stands(directory)
+
+
 def _stands(directory: Directory) -> bool:
     """Tell whether all processes of a cgroup that was frozen stand."""
     if directory.version == 1:

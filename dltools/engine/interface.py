@@ -289,8 +289,8 @@ class Event(NamedTuple):
     labels: Mapping[str, str] = {}
 
     hand: str = ""
-    """What somebody does to the container: signal, attach, enter or leave, which are the begin and
-    the end of a command that is run in it; "" for anything else."""
+    """What somebody does to the container: signal, attach, freeze, enter or leave, which are the
+    begin and the end of a command that is run in it; "" for anything else."""
 
     hand_id: str = ""
     """That of the command."""

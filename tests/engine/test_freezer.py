@@ -1,12 +1,15 @@
 """The kernel's freezer, on files of both versions."""
 
 import threading
+import time
 from pathlib import Path
+from queue import Empty, SimpleQueue
 
 import pytest
 
 from dltools.engine import freezer
 from dltools.engine.cgroup_files import Directory
+from dltools.engine.freeze_watch import FreezeWatch
 from dltools.engine.interface import Container, Engine, GoneError, RefusedError
 
 
@@ -35,6 +38,56 @@ def test_freezing_writes_the_file_and_waits(tmp_path, version) -> None:
     freezer.freeze(found)
     freezer.thaw(found)
     assert not freezer.is_frozen(found)
+
+
+def write(file: Path, text: str) -> None:
+    """Write a file as the kernel shows it: it is empty at no moment."""
+    with file.open("r+") as opened:
+        opened.write(f"{text:<9}\n")
+
+
+def freezing(directory: Directory) -> None:
+    """Do to a cgroup's files what whoever freezes it does, before its processes stand."""
+    name = freezer.FILES[directory.version][0]
+    write(directory.path / name, "FREEZING" if directory.version == 1 else "1")
+
+
+def test_a_freeze_is_heard_before_the_processes_stand(tmp_path, version) -> None:
+    heard: SimpleQueue[str] = SimpleQueue()
+    watch = FreezeWatch(heard.put)
+    found = made(tmp_path, version)
+    for _ in range(2):
+        watch.add("a", found)
+    watch.add("b", None)
+    watch.add("c", Directory(tmp_path / "gone", version))
+    freezing(found)
+    assert heard.get(timeout=10) == "a"
+    time.sleep(0.2)
+    name, thawed, frozen = freezer.FILES[version]
+    for text in (frozen, thawed):
+        if version == 2:
+            (tmp_path / "new").write_text(f"frozen {text}\n")
+            (tmp_path / "new").replace(tmp_path / "cgroup.events")
+        write(tmp_path / name, text)
+    with pytest.raises(Empty):
+        heard.get(timeout=0.3)
+    freezing(found)
+    assert heard.get(timeout=10) == "a"
+    watch.close()
+
+
+def test_a_cgroup_that_is_made_again_is_heard(tmp_path, version) -> None:
+    heard: SimpleQueue[str] = SimpleQueue()
+    watch = FreezeWatch(heard.put)
+    for _ in range(2):
+        found = made(tmp_path, version)
+        watch.add("a", found)
+        freezing(found)
+        assert heard.get(timeout=10) == "a"
+        for file in tmp_path.iterdir():
+            file.unlink()
+        time.sleep(0.2)
+    watch.close()
 
 
 def test_what_does_not_freeze_in_time_is_thawed(tmp_path, monkeypatch) -> None:

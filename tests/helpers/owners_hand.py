@@ -38,9 +38,6 @@ HANGS_S = 40.0
 TIMES = 2
 """How often an arm is tried where only the time is wrong, which other work may have taken."""
 
-FREEZES = 20
-"""How often an owner tries to pause a job that runc cannot freeze in its time."""
-
 NOT_RUNNING = ("exited", "dead", "gone")
 SAVED = 3
 """The exit status of a job that has saved."""
@@ -193,7 +190,7 @@ class Arm:
     def _do(self, number: int, command: Command, awaited: Done | None) -> Done:
         before = self._look(number)
         began = time.time()
-        code, said = self._try(command.steps)
+        code, said = self._try(command.steps, again=awaited is None)
         is_second = self.may_pause and code != 0 and "paused" in said and "not paused" not in said
         if is_second and awaited is not None and awaited.code != code:
             # Docker refuses it, and tells nobody that it was asked: an owner resumes the job.
@@ -208,15 +205,14 @@ class Arm:
         after = self._settled(number, command, before, awaited)
         return Done(command, code, said, before, after, began, ended, is_second)
 
-    def _try(self, steps: Sequence[Sequence[str]]) -> tuple[int, str]:
+    def _try(self, steps: Sequence[Sequence[str]], *, again: bool = False) -> tuple[int, str]:
         """Give docker's commands; return the first exit status that is not 0, and what was said.
-        A pause may fail on a busy machine without the tools too: it is tried again."""
+        `again`: a pause that runc refuses by chance, as it may without the tools, is repeated."""
         said = ""
         for words in steps:
-            for _ in range(FREEZES):
+            done = self._docker(words)
+            while again and "unable to freeze" in done.stderr:
                 done = self._docker(words)
-                if "unable to freeze" not in done.stderr:
-                    break
             said += done.stdout + done.stderr
             if done.returncode:
                 return done.returncode, said
