@@ -75,6 +75,8 @@ _FALLING_WORDS = frozenset({
 })  # fmt: skip
 """Words that fall, whatever stands beside them: `lambada_bpb`."""
 
+_JUDGED = _QUALITIES.union(_RISING, _RISING_WORDS, _FALLING, _FALLING_WORDS)
+
 _PLAIN = frozenset({*_PHASES, "total", "tot", "loss"})
 _TOTALS = frozenset({"total", "tot"})
 _WHOLES = _PLAIN | _STATISTICS | {"epoch", "overall", "batch", "step"}
@@ -129,6 +131,8 @@ def is_metric(name: str) -> bool:
     if "scale" in words or "scaler" in words or words[-1] == "time":
         return False
     if any("loss" in word for word in words) or _last_word(words) in _QUALITIES:
+        return True
+    if words[-1] in ("epoch", "step") and _last_word(words[:-1]) in _JUDGED:  # as Lightning adds
         return True
     return name[0].isalpha() and "learning_rate" not in name and not _MEASURES.intersection(words)
 
@@ -248,7 +252,8 @@ def evaluation_order(seen: Mapping[str, Seen]) -> list[str]:
     A result that came once comes after the others where one of these is a loss or better, and came
     often: `loss` at each step, and a `val_loss` at the end. One that is no loss does so where the
     training loss came twice. So does one that came often and never
-    changed, where another has. Beside the losses of an adversarial pair, what measures samples
+    changed, where another has. A part of a loss, `val_loss_ctc` beside `val_loss`, comes after the
+    whole. Beside the losses of an adversarial pair, what measures samples
     comes first: `fid`, `inception_score`. Of metrics of one kind, one that came a tenth as often as
     another comes after it.
     """
@@ -264,8 +269,9 @@ def evaluation_order(seen: Mapping[str, Seen]) -> list[str]:
         most[_group_of(name)] = max(one.points, most.get(_group_of(name), 0))
 
     has_loss = most.get(_TRAINING_LOSS, 0) > 1
+    losses = tuple(f"{name}_" for name in seen if name.endswith("loss"))
 
-    def key(name: str) -> tuple[bool, bool, bool, bool, int, bool, tuple[object, ...]]:
+    def key(name: str) -> tuple[bool, bool, bool, bool, int, bool, bool, tuple[object, ...]]:
         peak, points, is_constant = seen[name]
         rank = evaluation_rank(name)
         has_twin = rank[0] == _OTHER_EVALUATION and f"val_{name}" in seen
@@ -276,7 +282,8 @@ def evaluation_order(seen: Mapping[str, Seen]) -> list[str]:
         is_once = (may_wait and points == 1) or is_still
         is_second = has_pair and not _measures_samples(name)
         is_rare = points * _RARE <= most[rank[0]]
-        return points == 0, _is_empty(name, peak), is_once, is_second, group, is_rare, rank[:-1]
+        is_worse = points == 0, _is_empty(name, peak), is_once, is_second
+        return *is_worse, group, name.startswith(losses), is_rare, rank[:-1]
 
     return sorted(seen, key=key)
 

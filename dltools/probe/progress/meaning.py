@@ -158,7 +158,7 @@ def _is_point(token: Token, name: str, what: NameKind) -> bool:
     """Tell whether a token whose name is a metric's is no setting, count or share, and no usual
     word that a number happens to follow."""
     is_setting = name != token.name and name_kind(name) is NameKind.OTHER
-    is_share = token.total and "acc" not in name.lower()
+    is_share = token.total and "." not in token.text and "acc" not in name.lower()
     is_usual = what is NameKind.WEAK and not token.is_percent and "." not in token.text
     is_loose = not token.delimiter and what is NameKind.BESIDE
     is_packet = token.is_percent and "loss" in name.lower()
@@ -267,6 +267,9 @@ _AT_STEPS = Regex(
     r"|\bstep-(\d{1,15})\b|\b(?:\d{1,15}-)?(\d{1,15})batch\b|\((\d{1,15}), [-+.e\d]{1,30}, \{'",
     re.IGNORECASE,
 )
+_IN_NAME = Regex(r"(?:[a-z_]{1,20} ){0,2}loss (\d{1,15}) ?[:=] {1,20}[\d.]", re.IGNORECASE)
+"""A step between the name of a loss and its value: `Validation loss 64000: 0.32`."""
+
 _INDEX = Regex(r"(?:\b[Ee]poch[\[-]|@[Ee]poch )(\d{1,15})\b|(?<![\w/])(\d{1,15})epoch\b")
 _RANGE = Regex(r"-(\d{1,15})\]")
 _BAR_FORM = Regex(
@@ -339,6 +342,8 @@ def place(line: str, tokens: Sequence[Token], metrics: int = 0) -> Place:
         step = match.span(match.lastindex)
     if step is None and (match := COUNTED.search(line)):
         step = match.span(3)
+    if step is None and len(tokens) == 1 and (match := _IN_NAME.match(line, tokens[0].start)):
+        step = match.span(1)
     if step is None:
         step, other = _bare(line, tokens, epoch_end, metrics)
         epoch = epoch or other
@@ -349,7 +354,7 @@ def place(line: str, tokens: Sequence[Token], metrics: int = 0) -> Place:
         step, scale = bar.span(3), 1
     elif bar and rank not in _BESIDE_BARS:
         step, scale = bar.span(1), _SCALE[bar[2].lower()]
-    if bar and epoch and epoch[0] > bar.end():
+    if bar and epoch and epoch[0] > bar.end() > metrics:
         epoch = None
     elif bar and not epoch and (match := _OPENING.match(line)) and match.end() < bar.start():
         epoch = match.span(1)  # `[3/40] loss 0.5: 100%|...| 50/50 [...]`

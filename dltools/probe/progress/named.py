@@ -55,8 +55,8 @@ from dltools.probe.progress.tokens import (
 _CODE = Regex(
     r"^(?:\s*(?:def|class|import|from|return|if|for|while|else|elif|print|assert|self|parser|const"
     r"|let|config param|namespace|args?|hparams?|usage|warning)\b|#(?! of )|\s+#(?! \w+: \d)|\s*//"
-    r"|Averaged stats:|Test: \[\s*\d+/\d+\]\s+Time\s)"
-    r"|\b(?:self\.|lambda\b|TODO\b|train_runtime\b)|[+*]=|[^=]==[^=>\[\]]"
+    r"|Test: \[\s*\d+/\d+\]\s+Time\s)"
+    r"|\bAveraged stats:|\b(?:self\.|lambda\b|TODO\b|train_runtime\b)|[+*]=|[^=]==[^=>\[\]]"
     r"|\s#\s(?!\w+: [\d.]+(?:\s|$))|^[^;]*;\s*$|\.(?:ckpt|pth?|safetensors|h5|pkl|bin|onnx|keras)\b"
 )
 """Patterns of source code, settings and names of files; of a sum at the end, and of the batches of
@@ -313,7 +313,7 @@ def _is_doubtful(candidate: Candidate) -> bool:
 
 
 def _total_span(line: str, token: Token) -> Span | None:
-    if not token.total:
+    if not token.total or ("." in token.text and "acc" not in token.name.lower()):
         return None
     at = line.rindex(token.total, token.value[1], token.end)
     return at, at + len(token.total)

@@ -103,7 +103,8 @@ def _parted(token: Token, line: str) -> Sequence[Token]:
 
 
 _BEFORE = Regex(
-    rf"(?:^|[,|(])\s{{0,20}}(({_NUMBER})\s?(%)?\s(?:\s{{0,20}}=\s)?([A-Za-z_][\w@ -]{{0,40}}?))"
+    r"(?:^|(?<!:\d\d)[,|(])\s{0,20}"  # the comma is not that of a time's milliseconds
+    rf"(({_NUMBER})\s?(%)?\s(?:\s{{0,20}}=\s)?([A-Za-z_][\w@ -]{{0,40}}?))"
     r"(?=\s(?:estimate|after|over|on|at)\s|\s{0,9}(?:\([^()=]{1,40}\)\s{0,9})?(?:[,|)]|$))",
     re.IGNORECASE,
 )
@@ -139,6 +140,7 @@ _NAMED_AT = Regex(
     r"(?<![\w./@-])([A-Za-z_][\w/@]*+),? (?:\(?(?:(?:at|after|in|for) )?"
     r"(?:step|iteration|epoch|iter|episode|round) \d+(?: iteration \d+)?\)?"
     r"|(?:of|over) \d+ [a-z]{1,20}|of the [\w ]{1,60}\w"
+    r"|after (?:\w{1,20} )?(?:pass|step|update|batch)"
     r"|per (?:\w{1,20} )?(?:token|step|episode|epoch|batch|sample|example))(?: ?[:=] ?| is )"
     rf"(({_NUMBER})\s?(%)?)(?!\w|\.\w)",
     re.IGNORECASE,
@@ -183,8 +185,8 @@ def with_meant_names(found: list[Token]) -> list[Token]:
     """
     lower = [token.name.lower() for token in found]
     meant = statistics_of(lower)
-    if "trial" in lower:
-        meant = {**meant, "value": "trial_value"}
+    if any(name.startswith("trial") for name in lower):
+        meant = {**meant, "value": "trial_value", "evaluation": "trial_value"}
     for together in _TOGETHER:
         if {*together} <= {*lower}:
             meant = {**meant, **together}
@@ -331,7 +333,7 @@ _STEPS = {name: rank for rank, names in enumerate((
      "train_batch"),
     ("episode", "episodes", "ep", "game", "generation", "gen"),
     ("eps",),
-    ("trial",),
+    ("trial", "trialid", "trial_id", "trial_number"),
 ), 1) for name in names}  # fmt: skip
 
 _EPOCHS = frozenset({"epoch", "train_epoch", "current_epoch", "cur_epoch", "epoch_num", "epoch_idx",
@@ -371,7 +373,8 @@ def name_kind(name: str) -> NameKind:
         return NameKind.METRIC
     words = normal.split("_")
     settings = _SETTINGS.intersection(words)
-    if (settings and not (settings == {"clip"} and words[-1] == "loss")) or len(normal) > 80:
+    is_metric_still = (settings == {"clip"} and words[-1] == "loss") or words == ["best", "fitness"]
+    if (settings and not is_metric_still) or len(normal) > 80:
         return NameKind.OTHER
     if words[-1] == "cost" and words[0] in ("avg", "reader", "batch", "data"):
         return NameKind.OTHER  # the seconds that a batch takes in PaddlePaddle

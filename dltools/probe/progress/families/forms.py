@@ -1,5 +1,5 @@
-"""Darknet, Kaldi, CNTK, llm.c, LitGPT, Tesseract, R's nnet, COCO's summary; vLLM, SGLang,
-llama.cpp, TGI, perf_analyzer.
+"""Darknet, Kaldi, CNTK, llm.c, LitGPT, Tesseract, R's nnet, PyTorch's tutorials, COCO's summary;
+vLLM, SGLang, llama.cpp, TGI, perf_analyzer.
 
 Their lines say in a fixed form what their numbers are.
 
@@ -37,6 +37,8 @@ _FORMS = (
     "step {step}/{} | loss {loss} ({}z)| norm {grad_norm} ({}z)| lr",
     "Epoch {epoch} | iter {step} step {} | loss train: {train_loss}, val: n/a |",
     "iter {step} value {loss}",
+    "{step} {}% ({}m {}s) {loss}",
+    "{}m {}s (- {}m {}s) ({step} {}%) {loss}",
     "At iteration {}/{step}/{}, ... train={train_cer}%, ... train={train_wer}%,",
     "Avg generation throughput: {token_rate} tokens/s, Running: {running_requests} reqs, "
     "...ing: {queue_length} reqs, GPU",
