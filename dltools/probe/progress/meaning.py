@@ -417,7 +417,8 @@ def _bare(
         return _leading(line, metrics), None
     for match in _RATIO.finditer(line, at, at + _SPAN):
         of = next((token for token in tokens if token.start <= match.start() < token.end), None)
-        if of is None or (not of.delimiter and of.end < metrics and of.name not in _PARTS):
+        is_bare = of and not of.delimiter and of.end < metrics and of.name not in _PARTS
+        if of is None or is_bare or of.name == "i":
             return match.span(1), None
     return _leading(line, metrics), None
 

@@ -235,9 +235,11 @@ def _with_losses_of_phases(found: list[Token]) -> list[Token]:
     are_shares = all(token.is_percent for token in alone)
     beside = {name for name, *_ in names}
     is_clear = len(alone) > 1 and (are_shares or beside in _BESIDE_PHASES)
-    if not said and not is_clear and alone[0].name != "learn":
+    has_best = [token.name for token in found][:2] == ["test", "best"] and len(alone) == 1
+    if not said and not is_clear and alone[0].name != "learn" and not has_best:
         return found
     what = said or ("accuracy" if are_shares or beside == {"loss"} else "loss")
+    what = "score" if has_best else what  # as CatBoost prints AUC, and not the loss, on GPUs
     return [
         token._replace(
             name=f"{_PHASES[token.name.lower()]}_{what}", delimiter=token.delimiter or " "

@@ -32,7 +32,9 @@ _COUNTER_FIRST = Regex(
 )
 """How a row begins whose first column counts."""
 
-_UNIT = Regex(r"\s*\([^()]*\)$")
+_UNIT = Regex(r"(?<!^Train)(?<!^Valid)(?<!^Val)(?<!^Test)\s*\([^()]*\)$", re.IGNORECASE)
+"""What stands in brackets behind a name. Behind a phase it is the name: `Valid(MRR)`."""
+
 _PHASE = Regex(r"\s*(all|(?:train|val(?:id)?|test|dev)(?:ing|ation)?(?:set)?)\s{2,}", re.IGNORECASE)
 _LOGGED = Regex(
     r"\W{0,2}(?:\d[^|]*?\bINFO\b\]?\s?[-:|]?\s|INFO\b[^|]{0,60}\d:\d[^|]{0,20}(?=\|))",
