@@ -264,6 +264,7 @@ _COLUMN = Regex(r"\s{1,9}(\d{1,15})\s*$")
 _OPENS = Regex(r"\s{0,4}(?:\(\s{0,3}\d{1,3}%\)\s{0,4})?\[\s{0,9}\d|,\s")
 _AT_STEPS = Regex(
     r"(?:@|\bat|\bafter) ?(\d{1,15}) ?(?:steps|iterations|iters|updates)\b"
+    r"|^\s{0,9}(\d{1,15})/\d{1,15} \(epoch\b"
     r"|\bstep-(\d{1,15})\b|\b(?:\d{1,15}-)?(\d{1,15})batch\b|\((\d{1,15}), [-+.e\d]{1,30}, \{'",
     re.IGNORECASE,
 )
