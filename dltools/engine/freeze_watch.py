@@ -14,6 +14,7 @@ import struct
 import threading
 import time
 from collections.abc import Callable
+from contextlib import suppress
 
 from dltools.engine.cgroup_files import Directory
 from dltools.engine.freezer import FILES, is_freezing
@@ -78,4 +79,5 @@ class FreezeWatch:
         now = time.monotonic()
         if now - self._told.get(container_id, 0.0) > _AGAIN_S and is_freezing(freezer):
             self._told[container_id] = now
-            self._hear(container_id)
+            with suppress(Exception):  # whatever is wrong with one, others are heard
+                self._hear(container_id)

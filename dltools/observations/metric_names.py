@@ -76,6 +76,7 @@ _FALLING_WORDS = frozenset({
 """Words that fall, whatever stands beside them: `lambada_bpb`."""
 
 _JUDGED = _QUALITIES.union(_RISING, _RISING_WORDS, _FALLING, _FALLING_WORDS)
+"""Words by which a metric is known."""
 
 _PLAIN = frozenset({*_PHASES, "total", "tot", "loss"})
 _TOTALS = frozenset({"total", "tot"})

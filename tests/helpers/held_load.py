@@ -19,8 +19,9 @@ MOST_GROWTH_MIB = 32
 
 LONGEST_GAP_S = 10.0
 FEWEST_TICKS = 0.9
-SPARE = 2
-"""Descriptors and threads that may come and go with the moment."""
+SPARE = 3
+"""Descriptors and threads that may come and go with the moment, or stay from the first change on:
+dl-apply follows the engine's events then, and hears of pauses."""
 
 
 class Load:

@@ -1,5 +1,6 @@
 """An administrator's `docker update` is noticed, said once, and left alone."""
 
+import signal
 import threading
 from contextlib import suppress
 from typing import Any
@@ -137,7 +138,9 @@ def test_an_update_that_a_change_is_written_over_comes_back(tool, run, is_told) 
         written_over(job)
     else:
         with applying(tool, plans, "--restore") as process:
+            process.send_signal(signal.SIGSTOP)  # so that it hears of the update afterwards
             written_over(job)
+            process.send_signal(signal.SIGCONT)
             eventually(lambda: job.kernel_weight > 30)
             (result,) = say(process, plan_for(job, {"weight": 3.0}))
             assert result["status"] == "skipped"

@@ -313,6 +313,8 @@ def _is_doubtful(candidate: Candidate) -> bool:
 
 
 def _total_span(line: str, token: Token) -> Span | None:
+    """Return where the total of a share stands; a value of the most possible, `32.5 / 500`, is
+    none."""
     if not token.total or ("." in token.text and "acc" not in token.name.lower()):
         return None
     at = line.rindex(token.total, token.value[1], token.end)
