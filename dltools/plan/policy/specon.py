@@ -139,7 +139,7 @@ class Specon:
                 signal=signal_of(found),
                 prediction="",
             )
-        best = {**best, host.name: {run_id: asdict(one) for run_id, one in own.items()}}
+        best = {**best, host.name: {run_id: one._asdict() for run_id, one in own.items()}}
         memory = {"best": best, "loads": loads, "moved": moves.to_json(), "last": last}
         return Decision(allocations, memory, actions=actions, gain=choice.why)
 
@@ -198,8 +198,7 @@ def _reason(known: KnownJob, found: Growth, alpha: float) -> str:
     )
 
 
-@dataclass(frozen=True, slots=True)
-class KnownJob:
+class KnownJob(NamedTuple):
     """A job's record: its best growth efficiency, its class and its newest growth efficiency
     (`growth`). `on_gpu`: growth is per GPU second."""
 

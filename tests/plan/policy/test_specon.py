@@ -1,6 +1,6 @@
 """SpeCon, worked by hand: the ladder, and which job goes where, if any."""
 
-from dataclasses import asdict, replace
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -44,7 +44,7 @@ def memory(**classes: str) -> dict[str, object]:
     for key, job_class in classes.items():
         host, name = key.split("_")
         known = KnownJob(1.0, job_class, 0.01 if job_class == CC else 0.9)
-        best.setdefault(host, {})[f"{name}@0"] = asdict(known)
+        best.setdefault(host, {})[f"{name}@0"] = known._asdict()
     return {"best": best, "moved": {}, "last": None}
 
 
