@@ -52,6 +52,13 @@ def freezing(directory: Directory) -> None:
     write(directory.path / name, "FREEZING" if directory.version == 1 else "1")
 
 
+def stand(folder: Path, version: int, count: int) -> None:
+    """Have version 2 say whether all processes stand; the other one's state does."""
+    if version == 2:
+        (folder / "new").write_text(f"frozen {count}\n")
+        (folder / "new").replace(folder / "cgroup.events")
+
+
 def test_a_freeze_is_heard_before_the_processes_stand(tmp_path, version) -> None:
     heard: SimpleQueue[str] = SimpleQueue()
     watch = FreezeWatch(heard.put)
@@ -64,11 +71,10 @@ def test_a_freeze_is_heard_before_the_processes_stand(tmp_path, version) -> None
     assert heard.get(timeout=10) == "a"
     time.sleep(0.2)
     name, thawed, frozen = freezer.FILES[version]
-    for text in (frozen, thawed):
-        if version == 2:
-            (tmp_path / "new").write_text(f"frozen {text}\n")
-            (tmp_path / "new").replace(tmp_path / "cgroup.events")
-        write(tmp_path / name, text)
+    stand(tmp_path, version, 1)
+    write(tmp_path / name, frozen)
+    write(tmp_path / name, thawed)
+    stand(tmp_path, version, 0)
     with pytest.raises(Empty):
         heard.get(timeout=0.3)
     freezing(found)
