@@ -18,7 +18,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 
-from dltools.apply.turn_order import EARLY_S, Place, Turn, TurnOrder, TurnWait, Use
+from dltools.apply.turn_order import Place, Turn, TurnOrder, TurnWait, Use
 
 _NONE_S = 1e-6
 """What is shorter is no time."""
@@ -129,10 +129,10 @@ class TurnCircle:
         lengths = [max(turn.seconds for turn in arc) for arc in self._arcs]
         given = max((turn.period_s for arc in self._arcs for turn in arc), default=0.0)
         self._is_shared, self._period = given > 0, given or math.fsum(lengths)
-        longest = [min(turn.longest_pause_s for turn in arc) for arc in self._arcs]
+        longest = [min(turn.pause_s for turn in arc) for arc in self._arcs]
         self._lengths = [
-            min(self._period, max(length, self._period - max(0.0, bears - EARLY_S)))
-            for length, bears in zip(lengths, longest, strict=True)
+            min(self._period, max(length, self._period - pause))
+            for length, pause in zip(lengths, longest, strict=True)
         ]
         spare = max(0.0, self._period - math.fsum(self._lengths)) / max(1, len(self._arcs))
         self._begins = [

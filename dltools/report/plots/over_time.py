@@ -129,7 +129,7 @@ def relative_error(points: Series, metric: str) -> Series:
     if not errors or min(errors) < 0 or max(errors) == 0:
         more = _BEYOND * (max(values) - min(values)) or 1.0
         errors = [abs(value - best) + more for value in values]
-    first = next(error for error in errors if error > 0)
+    first = next(error for error in errors if error > _LEAST * max(errors))
     return [
         SeriesPoint(time, max(_FLOOR, error / first))
         for (time, _), error in zip(points, errors, strict=True)
@@ -137,6 +137,8 @@ def relative_error(points: Series, metric: str) -> Series:
 
 
 _BEYOND = 0.05
+_LEAST = 1e-12
+"""Part of the largest error that is no error yet: what is relative to it has no size."""
 
 
 def progress_panel(frame: TimeFrame) -> Panel | None:

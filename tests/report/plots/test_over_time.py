@@ -36,6 +36,7 @@ def test_a_reward_is_what_it_lacks_of_its_best_and_a_twentieth() -> None:
 def test_a_negative_loss_and_one_that_stands_still() -> None:
     assert errors("loss", 1.0, -1.0) == pytest.approx([1, 0.1 / 2.1])
     assert errors("loss", 0.0, 0.0) == [1, 1]
+    assert errors("loss", 2e-311, 1.0) == [0.001, 1]
 
 
 @given(
