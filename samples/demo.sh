@@ -28,7 +28,7 @@ say "\$ dl-sim -p noop -p flowcon --jobs samples/live/three.toml | dl-report --p
 dl-sim -p noop -p flowcon --jobs "$jobs" | dl-report --plot gantt -o demo.png
 echo "demo.png"
 
-say "Where an order wins nothing, it says so, and names a policy that would win: four real trainings of one thread, recorded by dl-probe:"
+say "Where the policy's order wins nothing, it says so, and names one that would win: four real trainings of one thread, recorded by dl-probe:"
 say "\$ dl-plan samples/digits/recording.parquet"
 dl-plan --format table "$here/digits/recording.parquet"
 

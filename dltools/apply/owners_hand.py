@@ -444,9 +444,13 @@ class Hands:
         return True
 
     def see(self, located: LocatedContainer) -> None:
-        """Keep in mind where a container is that has settings by a plan, maybe an earlier run's."""
+        """Look after a container if it has settings by a plan, maybe by one of an earlier run."""
+        if self._journal.find(located.container.id) is not None:
+            self._is_used = True
+            self._look_after(located)
+
+    def _look_after(self, located: LocatedContainer) -> None:
         self._own.see(located)
-        self._is_used = self._is_used or self._journal.find(located.container.id) is not None
         if self._freezes is not None:
             self._freezes.add(located.container.id, located.controller("freezer"))
 
@@ -458,6 +462,7 @@ class Hands:
             self._own.defer(id_, wanted)
             return True
         self._in_turns.pop(id_, None)
+        self._look_after(located)
         return False
 
     def _leave_to_others(self, container: Container) -> None:
