@@ -45,7 +45,7 @@ class _Job:
             self.first = subprocess.Popen(
                 words, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True
             )
-        eventually(lambda: self.pids and b"busybox" in _command(self.first))
+        eventually(lambda: _command(self.first).startswith(b"busybox"))
 
     @property
     def pids(self) -> list[int]:
