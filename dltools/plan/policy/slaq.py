@@ -117,13 +117,16 @@ def _greedy(
     part = (total - least * len(jobs)) / (_PARTS * len(jobs))
     shares = {job.id: least for job in jobs}
     flat = [job.id for job in jobs if quality[job.id](budget) < _NO_GAIN]
+    most = {job.id: cap(job, cpus) + 1e-9 for job in jobs}
+    gains = {job.id: quality[job.id](least * budget) for job in jobs}
     heap: list[tuple[float, int, str, str, Job]] = []
 
     def offer(job: Job) -> None:
-        ahead, share = quality[job.id], shares[job.id]
-        if share + part <= cap(job, cpus) + 1e-9:
-            gain = ahead((share + part) * budget) - ahead(share * budget)
-            heapq.heappush(heap, (-gain, job.arrived, job.name, job.id, job))
+        share = shares[job.id] + part
+        if share <= most[job.id]:
+            gain, before = quality[job.id](share * budget), gains[job.id]
+            gains[job.id] = gain
+            heapq.heappush(heap, (before - gain, job.arrived, job.name, job.id, job))
 
     for job in jobs:
         if job.id not in flat:

@@ -18,14 +18,14 @@ from dltools.plan.signals.metric_series import Series
 _REFIT = 1.2
 """A curve is fitted anew when its history has this many times the points of the last fit."""
 
-_FITS = 12
+_FITS = 8
 _TOO_FEW = "too few points to predict"
 
 
 def refit(jobs: Iterable[Job]) -> None:
     """Fit the learning curves anew whose histories have grown by a fifth.
 
-    At most 12 curves are fitted in a round, those that have grown most first, so that no round
+    At most 8 curves are fitted in a round, those that have grown most first, so that no round
     takes long. A policy calls this before it asks for predictions.
     """
     grown = []
