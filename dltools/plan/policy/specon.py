@@ -23,7 +23,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from dataclasses import asdict, dataclass, replace
 from typing import Any, NamedTuple
 
@@ -227,7 +227,7 @@ class HostLoad(NamedTuple):
 
     `first`: the load by the parameter `load`; among equals `jobs`, then `cpu` decide (CPU use as a
     share of the host), then the `name`. `converged` and `free`: how many converged jobs, and how
-    many jobs in all, may move.
+    many jobs in all, may move. `takes_jobs`: whether it can take a job from another host.
     """
 
     first: float
@@ -237,6 +237,7 @@ class HostLoad(NamedTuple):
     progressing: int
     converged: int
     free: int
+    takes_jobs: bool = True
 
     def may_give(self, target: HostLoad) -> bool:
         """Tell whether it has a job that may move: a converged one next to a progressing one, or
@@ -275,6 +276,7 @@ def load_of(
         progressing=progressing,
         converged=sum(classes[job.id] == CONVERGED for job in free),
         free=len(free),
+        takes_jobs="move" not in host.cannot,
     )
 
 
@@ -320,12 +322,18 @@ class Chooser:
         if len(self.loads) < 2:
             return Choice("no migration: no other host is known")
         loads = sorted(HostLoad(**load) for load in self.loads.values())
-        target = next((load for load in loads if self._takes_jobs(load.name)), None)
+        able = [load for load in loads if load.takes_jobs]
+        target = next((load for load in able if self._is_fresh(load.name)), None)
         if target is None:
             return Choice("no migration: no host that takes jobs was sampled of late")
         sources = [load for load in loads if load.may_give(target)]
         if not sources:
-            return Choice(f"no migration: {self._why_no_source(loads)}")
+            why = (
+                f"no host but {able[0].name} takes jobs from others"
+                if len(able) == 1
+                else "no host holds a converged job next to a progressing one"
+            )
+            return Choice(f"no migration: {why}")
         source = next((load for load in sources if load.name == self.cluster.sampled), None)
         if source is None or any(
             load[:3] > source[:3] and self._is_fresh(load.name) for load in sources
@@ -335,16 +343,6 @@ class Chooser:
         order = sorted(candidates, key=lambda job: (self._of(job).growth or 0.0, job.name, job.id))
         # Its jobs may have changed since its last round.
         return self._weighed(order[0], source, target) if order else Choice("")
-
-    def _takes_jobs(self, name: str) -> bool:
-        return self._is_fresh(name) and "move" not in self.cluster.hosts[name].cannot
-
-    def _why_no_source(self, loads: Sequence[HostLoad]) -> str:
-        hosts = (self.cluster.hosts.get(load.name) for load in loads)
-        able = [host.name for host in hosts if host and "move" not in host.cannot]
-        if len(able) == 1:
-            return f"no host but {able[0]} takes jobs from others"
-        return "no host holds a converged job next to a progressing one"
 
     def _is_fresh(self, name: str) -> bool:
         host = self.cluster.hosts.get(name)
