@@ -159,7 +159,8 @@ def _is_point(token: Token, name: str, what: NameKind) -> bool:
     word that a number happens to follow."""
     is_setting = name != token.name and name_kind(name) is NameKind.OTHER
     is_share = token.total and "." not in token.text and "acc" not in name.lower()
-    is_usual = what is NameKind.WEAK and not token.is_percent and "." not in token.text
+    is_fraction = "." in token.text or (token.is_percent and token.delimiter)
+    is_usual = what is NameKind.WEAK and not is_fraction
     is_loose = not token.delimiter and what is NameKind.BESIDE
     is_packet = token.is_percent and "loss" in name.lower()
     return not (is_setting or token.scale or is_share or is_loose or is_usual or is_packet)
@@ -244,13 +245,13 @@ _BRACKETS = Regex(
 )
 
 _RATIO = Regex(
-    r"(?:(?<=[\s\[(|])|^)(\d++)\s{0,3}/\s{0,3}(?:\d++|\?|Unknown)(?=[\s\])|,:;]|$)"
+    r"(?:(?<=[\s\[(|])|^)(\d++)\s{0,3}/\s{0,9}(?:\d++|\?|Unknown)(?=[\s\])|,:;]|$)"
     r"(?!\s\d\d:\d\d|, \d{1,9} ins\b)(?!\s{0,3}(?:MB|GB|MiB|GiB|W\b|KB))"
 )
 
 _OPENING = Regex(r"\s{0,9}\[\s{0,9}(\d{1,15})\s{0,3}/\s{0,3}\d{1,15}\s{0,3}\]")
 _FIRST = Regex(
-    r"\s{0,9}(?:\[(\d{1,15})\](?:(?=\s{1,9}[A-Za-z])|\s{0,9}[:|](?!\d)|\s{1,9}\[|\t|,\s)"
+    r"\s{0,9}(?:\[\s{0,9}(\d{1,15})\](?:(?=\s{1,9}[A-Za-z])|\s{0,9}[:|](?!\d)|\s{1,9}\[|\t|,\s)"
     r"|(\d{1,15})(?:\s{0,9}[:|](?!\d)|\s{1,9}\[|\t|,\s))"
 )
 _LOGGER = Regex(

@@ -79,7 +79,12 @@ _ABOUT_PHASES = Regex(
 )
 """Words of a heading that names a phase."""
 
-_STARTS = Regex(r"(?<=\d )(?:start(?:s|ed|ing)?|begin(?:s|ning)?)\b", re.IGNORECASE)
+_STARTS = Regex(
+    r"(?<=\d )(?:start(?:s|ed|ing)?|begin(?:s|ning)?|(?:out )?of \d{1,12}(?![.\w]))\b",
+    re.IGNORECASE,
+)
+"""What may stand behind a counter of a heading: `Epoch 3 starts`, `Epoch 3 of 20`."""
+
 _PHASED = tuple(f"{phase}_" for phase in PHASES)
 _GENERATION = Regex(r"\bgen(?:eration)?\W{1,3}\d", re.IGNORECASE)
 _BEST = Regex(r"\bbest(?=(?: [a-z]\w*){1,3} ?[:=])", re.IGNORECASE)
@@ -148,7 +153,7 @@ class Named:
                 self._dicts = self._dicts if at.step == self._shown else set()
                 self._shown = at.step
                 return NOTHING
-            self.above = self.above if at is NO_COUNT else at
+            self.above = self.above if at is NO_COUNT else self.above.later(at)
             self._phase, self._below = meaning.phase, set()
             return NOTHING
         if at.step is None and meaning.is_dict and at.epoch is not None:

@@ -220,7 +220,7 @@ def statistics_of(names: Sequence[str]) -> dict[str, str]:
     if not what:
         return {}
     found = {name: f"{name}_{what}" for name in ("avg", "mean", "median", "max", "min")}
-    return {**found, "best": what}
+    return {**found, "best": what, "fit": what}
 
 
 def _with_losses_of_phases(found: list[Token]) -> list[Token]:
@@ -236,7 +236,8 @@ def _with_losses_of_phases(found: list[Token]) -> list[Token]:
     beside = {name for name, *_ in names}
     is_clear = len(alone) > 1 and (are_shares or beside in _BESIDE_PHASES)
     has_best = [token.name for token in found][:2] == ["test", "best"] and len(alone) == 1
-    if not said and not is_clear and alone[0].name != "learn" and not has_best:
+    is_loss = alone[0].name == "learn" or alone[0].delimiter == "=="  # `train==[5.2=5.0 + 0.2]`
+    if not said and not is_clear and not is_loss and not has_best:
         return found
     what = said or ("accuracy" if are_shares or beside == {"loss"} else "loss")
     what = "score" if has_best else what  # as CatBoost prints AUC, and not the loss, on GPUs
@@ -326,10 +327,11 @@ _STEPS = {name: rank for rank, names in enumerate((
      "opt_step", "steps", "stp", "curr_step", "gradient_step", "local_step"),
     ("iter", "iteration", "itr", "it", "train_iter", "iters", "iteration_number", "n_iter",
      "current_iteration", "train_iteration", "training_iteration", "current_iter", "round", "rnd"),
-    ("update", "updates", "up", "policy_update", "n_updates"),
+    ("update", "updates", "up", "policy_update"),
     ("total_timesteps", "timesteps", "timestep", "num_timesteps", "env_steps", "env_step",
      "total_steps_done", "total_env_steps", "num_env_steps", "frames", "frame",
      "total_env_interacts", "example_counter"),
+    ("n_updates",),
     ("iterations",),
     ("batch", "minibatch", "mini_batch", "batch_idx", "batch_index", "batch_id", "batches",
      "train_batch"),
@@ -419,7 +421,7 @@ HINTS = (
     "loss", "acc", "err", "ppl", "perp", "rew", "map", "mse", "mae", "f1", "auc", "bleu", "iou",
     "wer", "cer", "return", "score", "bp", "nll", "elbo", "rate", "rouge", "psnr", "ssim", "fid",
     "lpips", "mrr", "mcc", "ndcg", "dice", "objective", "match", "recall", "precision", "eer",
-    "likelihood", "@", "pearson", "spearman", "cost", "fitness", "snr", "hellaswag", "mmlu",
+    "likelihood", "@", "pearson", "spearman", "cost", "fit", "snr", "hellaswag", "mmlu",
     "gsm8k", "top1", "r2", "bits", "auroc", "sensitivity", "correlation", "cider", "chrf", "sdr",
     "l_", "d_", "g_", "entropy", "success", "trial ", " val", "train", "test",
     "valid", "eval", "learn", "generation", "best",

@@ -66,7 +66,7 @@ _SHIFT = 2
 """Characters by which a cell stands behind its name where one before it is too long."""
 
 _MOST_COLUMNS = 40
-_LONGEST_NAME = 40
+_LONGEST_NAME = 60
 _LONGEST_HEADER = 400
 _TIMES = "(hh:mm:ss)"
 """A unit in MATLAB's header."""
