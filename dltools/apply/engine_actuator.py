@@ -11,9 +11,10 @@ from datetime import datetime
 
 from dltools.apply import refusals
 from dltools.apply.delivering import Deliverer
+from dltools.apply.hands_off import HandsOff
 from dltools.apply.migrate.migrator import Migrator
 from dltools.apply.original_settings import Originals
-from dltools.apply.owners_hand import AT_WORK, Hands, HandsOff
+from dltools.apply.owners_hand import AT_WORK, Hands
 from dltools.apply.recovery import undo
 from dltools.apply.refusals import Rules
 from dltools.apply.settings_update import SettingsUpdate, compare

@@ -109,34 +109,91 @@ class Phase:
     sleep: float = 0.0
 
 
+@dataclass(frozen=True, kw_only=True)
+class Overhead:
+    """What a job does beside its work, waits for, and loses by competing.
+
+    `startup` and `shutdown`: seconds on one CPU before and after its work. `phases` interrupt it.
+    `wait`: seconds that a training sleeps, for data or requests, per useful CPU second. `device`:
+    GPU seconds that it waits for per useful CPU second while it has its GPUs to itself.
+    `idle_threads` are alive and sleep. `spin`: the fraction of the measured contention that its
+    threads suffer, from 0 (they sleep at barriers) to 1 (they spin).
+    """
+
+    startup: float = 0.0
+    shutdown: float = 0.0
+    phases: tuple[Phase, ...] = ()
+    wait: float = 0.0
+    device: float = 0.0
+    idle_threads: int = 0
+    spin: float = 1.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Reserved:
+    """What is reserved for a job while it runs: `memory` (bytes), and as many GPUs as `gpus` says.
+    Those of `gpu_list`, such as 0-1, may be shared."""
+
+    memory: int = 0
+    gpus: int = 0
+    gpu_list: str = ""
+
+    @property
+    def listed_gpus(self) -> tuple[int, ...]:
+        """The numbers of the GPUs that it may share with other jobs."""
+        return tuple(parse_cpus(self.gpu_list)) if self.gpu_list else ()
+
+    @property
+    def device_count(self) -> int:
+        """How many devices it needs."""
+        return self.gpus + len(self.listed_gpus)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Requests:
+    """What a job answers that serves instead of training, for `duration` seconds: each of its
+    threads works on one request after the other for `request` CPU seconds, `think` seconds apart.
+    `qoe` is the target of its response time (s). A training has no `request`."""
+
+    request: float = 0.0
+    think: float = 0.0
+    duration: float = 0.0
+    qoe: float | None = None
+
+    @property
+    def serves(self) -> bool:
+        """Whether it answers requests instead of training."""
+        return self.request > 0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Wishes:
+    """What a job's owner has asked for. `cpus` (0: none) and `cpu_weight` limit each of its
+    containers. `protected`: no change is allowed. `user`: whose job it is, "" if unknown;
+    `priority`: its part among the jobs of its user."""
+
+    cpus: float = 0.0
+    cpu_weight: float = DEFAULT_CPU_WEIGHT
+    protected: bool = False
+    user: str = ""
+    priority: float = 1.0
+
+
 @dataclass(frozen=True, slots=True)
-class Job:
-    """One job.
+class Job(Wishes, Requests, Reserved, Overhead):
+    """One job. Its fields, and those of what it is made of, are the keys of a workload file.
 
     `arrival`: seconds. `work`: useful CPU seconds. `epochs`: how often it reports its metric.
-    `startup` and `shutdown`: seconds on one CPU before and after its work. `memory` (bytes) and
-    `gpus` are reserved for it while it runs; the GPUs of `gpu_list`, such as 0-1, may be shared.
     `first` and `final`: targets of the curve's metric.
-
-    A job with `request` (CPU seconds) serves for `duration` seconds instead of training. Each of
-    its threads answers one request after the other, `think` seconds apart; `qoe` is the target of
-    its response time (s).
 
     `role`: its role, "" for the usual one: server if it serves, else training. Servers and
     trainings that are not `silent` report; with `length`, trainings also say how many epochs they
-    will train, as most logs do. `node`: the host that it starts on, "" for the one with
-    the fewest jobs. `wait`: seconds that a training sleeps, for data or requests, per useful CPU
-    second. `device`: GPU seconds that it waits for per useful CPU second while it has its GPUs to
-    itself. `idle_threads` are alive and sleep. `phases` interrupt its work.
+    will train, as most logs do.
 
     `members`: the number of containers that it consists of, each with `threads` threads. They wait
-    for each other as threads do. `cpus` (0: none) and `cpu_weight` are the limits that its owner
-    asked for, per container. `protected`: its owner forbids any change. `user`: whose job it is, ""
-    if unknown; `priority`: its part among the jobs of its user.
-
-    `checkpoint`: seconds that it takes to stop and to start on another host. `spin`: the fraction
-    of the measured contention that its threads suffer, from 0 (they sleep at barriers) to 1 (they
-    spin). `seed` varies the noise of its curve. `container` says how to start it for real.
+    for each other as threads do. `node`: the host that it starts on, "" for the one with the fewest
+    jobs. `checkpoint`: seconds that it takes to stop and to start on another host. `seed` varies
+    the noise of its curve. `container` says how to start it for real.
     """
 
     name: str
@@ -144,41 +201,17 @@ class Job:
     work: float = 60.0
     threads: int = 1
     epochs: int = 100
-    startup: float = 0.0
-    shutdown: float = 0.0
-    memory: int = 0
-    gpus: int = 0
     curve: LearningCurve = field(default_factory=LearningCurve)
     first: float | None = None
     final: float | None = None
-    request: float = 0.0
-    think: float = 0.0
-    duration: float = 0.0
-    qoe: float | None = None
     role: str = ""
     silent: bool = False
     length: bool = True
-    wait: float = 0.0
-    device: float = 0.0
-    gpu_list: str = ""
-    idle_threads: int = 0
-    phases: tuple[Phase, ...] = ()
     members: int = 1
-    cpus: float = 0.0
-    cpu_weight: float = DEFAULT_CPU_WEIGHT
-    protected: bool = False
-    user: str = ""
-    priority: float = 1.0
-    checkpoint: float = 18.0
-    spin: float = 1.0
-    seed: int = 0
     node: str = ""
+    checkpoint: float = 18.0
+    seed: int = 0
     container: ContainerSpec = field(default_factory=ContainerSpec)
-
-    @property
-    def serves(self) -> bool:
-        """Whether it answers requests instead of training."""
-        return self.request > 0
 
     @property
     def acts_as(self) -> Role:
@@ -196,16 +229,6 @@ class Job:
     def all_threads(self) -> int:
         """The number of working threads of all its containers."""
         return self.threads * self.members
-
-    @property
-    def listed_gpus(self) -> tuple[int, ...]:
-        """The numbers of the GPUs that it may share with other jobs."""
-        return tuple(parse_cpus(self.gpu_list)) if self.gpu_list else ()
-
-    @property
-    def device_count(self) -> int:
-        """How many devices it needs."""
-        return self.gpus + len(self.listed_gpus)
 
     def reported(self, epoch: int) -> float:
         """Return the value that it reports after an epoch; epochs count from 1."""
@@ -276,18 +299,18 @@ class HostSpec:
     gpus: int = 0
     remote: bool = False
 
-    def holds(self, job: Job) -> bool:
-        """Tell whether the empty host has room for a job."""
-        roomy = not self.memory or job.memory <= self.memory
-        has_listed = all(number < self.gpus for number in job.listed_gpus)
-        return roomy and has_listed and job.device_count <= self.gpus
+    def holds(self, needs: Reserved) -> bool:
+        """Tell whether the empty host has what a job needs."""
+        roomy = not self.memory or needs.memory <= self.memory
+        has_listed = all(number < self.gpus for number in needs.listed_gpus)
+        return roomy and has_listed and needs.device_count <= self.gpus
 
-    def devices_for(self, job: Job, held: Container[int]) -> tuple[int, ...]:
+    def devices_for(self, needs: Reserved, held: Container[int]) -> tuple[int, ...]:
         """Return the numbers of the devices that a job gets where others hold some: those that it
         names, and of the others as many as it needs, as far as they are free."""
-        listed = job.listed_gpus
+        listed = needs.listed_gpus
         free = [n for n in range(self.gpus) if n not in held and n not in listed]
-        return tuple(sorted((*listed, *free[: job.gpus])))
+        return tuple(sorted((*listed, *free[: needs.gpus])))
 
 
 @dataclass(frozen=True, slots=True)

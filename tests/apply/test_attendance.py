@@ -3,7 +3,7 @@
 import pytest
 from helpers.scripted_engine import event
 
-from dltools.apply.owners_hand import LASTS_S, Attendance
+from dltools.apply.attendance import LASTS_S, Attendance
 from dltools.engine.docker.answers import event_of
 from dltools.engine.interface import Event
 
