@@ -7,7 +7,6 @@ import math
 from collections.abc import Iterable, Mapping
 from enum import StrEnum
 
-from dltools.notation import cpu_weights
 from dltools.notation.times import parse_duration
 from dltools.text import suggestion, writable
 
@@ -64,13 +63,17 @@ def role(labels: Mapping[str, str]) -> Role | None:
     return Role(word) if word in list(Role) else None
 
 
+LEAST_PRIORITY, MOST_PRIORITY = 0.01, 100.0
+"""Bounds of a job's priority, by which its share among the jobs of its user is weighed."""
+
+
 def priority(labels: Mapping[str, str]) -> float | None:
     """Return the priority that labels say, None where they say none that is within the bounds."""
     try:
         found = float(labels[PRIORITY])
     except (KeyError, ValueError):
         return None
-    return found if cpu_weights.LEAST_PRIORITY <= found <= cpu_weights.MOST_PRIORITY else None
+    return found if LEAST_PRIORITY <= found <= MOST_PRIORITY else None
 
 
 def response_time_s(text: str) -> float | None:
@@ -132,6 +135,6 @@ def unknown_labels(labels: Mapping[str, str]) -> list[str]:
         said = f"{LONGEST_PAUSE} is a duration of 2s or more, or 0 for never"
         found.append(f"{said}, not {labels[LONGEST_PAUSE]!r}; 0 counts")
     if PRIORITY in labels and priority(labels) is None:
-        bounds = f"{cpu_weights.LEAST_PRIORITY:g} to {cpu_weights.MOST_PRIORITY:g}"
+        bounds = f"{LEAST_PRIORITY:g} to {MOST_PRIORITY:g}"
         found.append(f"{PRIORITY} is a number from {bounds}, not {labels[PRIORITY]!r}; 1 counts")
     return found

@@ -327,7 +327,7 @@ class _Link(Link):
             raise error
         self.owing, self.error = self.changed, error
         if self.actuator is not None:
-            self.actuator.hands.close()
+            self.actuator.hands.hearing.close()
         self.lost, self.actuator = self.actuator or self.lost, None
 
     def apply(

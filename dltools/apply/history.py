@@ -25,9 +25,8 @@ from dltools.engine.runs import UNKNOWN_RUN, ApplyRun
 from dltools.engine.state_folder import StateFolder
 from dltools.engine.state_records import decode, encode
 from dltools.errors import DltoolsError
-from dltools.notation.cpu_weights import DEFAULT_CPU_WEIGHT
 from dltools.notation.json_values import parse_json
-from dltools.notation.limits import only
+from dltools.notation.limits import only, weight_of
 from dltools.plan.outcome.records import Op, Plan, Result, Status
 from dltools.plan.realisation.settings import Settings, Turn, as_found
 
@@ -79,8 +78,7 @@ class Held:
     @property
     def is_lower(self) -> bool:
         """Whether its weight is lower than before."""
-        weight = self.settings.get("weight", math.inf)
-        return weight < self.own.get("weight", DEFAULT_CPU_WEIGHT)
+        return self.settings.get("weight", math.inf) < weight_of(self.own)
 
 
 class History:

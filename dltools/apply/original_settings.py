@@ -24,8 +24,7 @@ from dltools.engine.limits.cpu_limits import (
 )
 from dltools.engine.parts import LimitChange, Original, SetsLimits, needed, part
 from dltools.engine.runs import UNKNOWN_RUN, ApplyRun
-from dltools.notation.cpu_weights import DEFAULT_CPU_WEIGHT
-from dltools.notation.limits import CPU_LIMITS, Limits, differs, only
+from dltools.notation.limits import CPU_LIMITS, Limits, differs, only, weight_of
 
 _LONGEST_S = 1e9
 """Longest lease (s), about thirty years: later times need not be dates."""
@@ -218,7 +217,7 @@ def restore(
             is_in_force = partial(are_in_force, engine, located, settings)
             needed(engine, SetsLimits).set_limits(LimitChange(located, settings, is_in_force))
         return
-    wanted: Limits = {"weight": entry.settings.get("weight", DEFAULT_CPU_WEIGHT)}
+    wanted: Limits = {"weight": weight_of(entry.settings)}
     if _has_lost_cpu_list(located, entry):
         wanted["cpuset"] = entry.settings["cpuset"]
     has_its_weight = partial(_has_its_weight, located, entry)
@@ -247,7 +246,7 @@ def _has_its_weight(located: LocatedContainer, entry: Entry) -> bool:
     differ: one of all CPUs may stand for none."""
     directory = located.controller("cpu")
     found = directory.weight() if directory else None
-    return found in (None, entry.settings.get("weight", DEFAULT_CPU_WEIGHT))
+    return found in (None, weight_of(entry.settings))
 
 
 def _has_lost_cpu_list(located: LocatedContainer, entry: Entry) -> bool:

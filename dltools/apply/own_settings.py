@@ -17,10 +17,9 @@ from dltools.engine.journal import Journal
 from dltools.engine.limits import limit_files
 from dltools.engine.limits.cpu_limits import attainable_settings, settings_in_force
 from dltools.engine.scales import MOST_SHARES
-from dltools.notation.cpu_weights import DEFAULT_CPU_WEIGHT
-from dltools.notation.limits import Limits, differs, only
+from dltools.notation.limits import Limits, differs, only, weight_of
 from dltools.plan.outcome.records import Result, Status
-from dltools.plan.realisation.settings import Settings, as_found
+from dltools.plan.realisation.settings import as_found
 
 
 class OwnSettings:
@@ -53,16 +52,16 @@ class OwnSettings:
         directory = located.controller("cpu") if located else None
         if located is None or directory is None or entry is None or "weight" not in entry.names:
             return
-        own = self._weight_beside_others(container_id, _weight(entry.settings))
+        own = self._weight_beside_others(container_id, weight_of(entry.settings))
         with self._update.lock:
-            present, is_ours = directory.weight(), {_weight(limits) for limits in entry.ours}
+            present, is_ours = directory.weight(), {weight_of(limits) for limits in entry.ours}
             if present is None or present >= own or present not in is_ours:
                 return
             if self._journal.add_ours(container_id, {"weight": own}):
-                self._update.raised[container_id] = Raised(present, own, _weight(entry.settings))
+                self._update.raised[container_id] = Raised(present, own, weight_of(entry.settings))
                 self._write_weight(located, own)
                 if self._journal.find(container_id) is None:  # it was restored meanwhile
-                    self._write_weight(located, _weight(entry.settings))
+                    self._write_weight(located, weight_of(entry.settings))
 
     def lower(self, ids: Iterable[str]) -> None:
         """Give containers the weight again that they had before it was raised, for somebody who has
@@ -165,9 +164,5 @@ class OwnSettings:
         for other, settings in self._update.made.copy().items():
             entry = self._journal.find(other) if other != container_id else None
             if entry is not None:
-                most = max(most, _weight(settings) / _weight(entry.settings))
+                most = max(most, weight_of(settings) / weight_of(entry.settings))
         return float(min(MOST_SHARES, round(own * most)))
-
-
-def _weight(settings: Settings | Limits) -> float:
-    return float(settings.get("weight", DEFAULT_CPU_WEIGHT))

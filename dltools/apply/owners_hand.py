@@ -38,7 +38,7 @@ class Hands:
         hands_off: HandsOff,
         undo: Callable[[Iterable[str]], object],
     ) -> None:
-        """`undo` restores the containers with some ids."""
+        """`undo` restores the containers with some ids. `hearing` is closed by whoever is done."""
         self._journal = journal
         self._rotation = rotation
         self._update = update
@@ -48,15 +48,15 @@ class Hands:
         self._at_work: frozenset[str] = frozenset()
         self._own = OwnSettings(journal, update)
         self._in_turns: dict[str, Limits] = {}  # of those that take turns, when last set
-        self._hearing = Hearing(update.engine, rotation, self._own)
+        self.hearing = Hearing(update.engine, rotation, self._own)
         rotation.on_hand = hands_off.leave_until_started
 
     def attend(self, wake: Callable[[], None]) -> None:
         """Hear from the engine what people do, and do what they need. `wake` is called, in another
         thread, when there is more to do."""
-        has_changed = self._hearing.has_any or bool(self._update.originals.changed)
+        has_changed = self.hearing.has_any or bool(self._update.originals.changed)
         if has_changed or self._rotation.has_turns:
-            self._hearing.begin(wake)
+            self.hearing.begin(wake)
         self.heed()
 
     def heed(self) -> None:
@@ -80,10 +80,6 @@ class Hands:
             rotation.look()
         self._at_work = at_work
 
-    def close(self) -> None:
-        """Hear no more of the engine."""
-        self._hearing.close()
-
     def seconds_until_due(self) -> float | None:
         """Return how long until `attend` has something to do, None if it never has."""
         end = self._attendance.next_end()
@@ -96,7 +92,7 @@ class Hands:
         """Take note of what the engine has told."""
         now = time.monotonic()
         self._rotation.touched.clear()
-        for event in self._hearing.take():
+        for event in self.hearing.take():
             self._attendance.note(event, now)
             self._rotation.note_event(event)
             id_ = event.container_id
@@ -144,7 +140,7 @@ class Hands:
     def see(self, located: LocatedContainer) -> None:
         """Look after a container if it has settings by a plan, maybe by one of an earlier run."""
         if self._journal.find(located.container.id) is not None:
-            self._hearing.add(located)
+            self.hearing.add(located)
 
     def defer(self, located: LocatedContainer, wanted: Limits) -> bool:
         """Tell whether somebody is at work in a container. Then it gets what a plan wants of it
@@ -154,7 +150,7 @@ class Hands:
             self._own.defer(id_, wanted)
             return True
         self._in_turns.pop(id_, None)
-        self._hearing.add(located)
+        self.hearing.add(located)
         return False
 
     def _leave_to_others(self, container: Container) -> None:

@@ -19,8 +19,8 @@ from dltools.apply.history import Held
 from dltools.apply.turn_order import TurnWait
 from dltools.engine.state_folder import StateFolder
 from dltools.errors import DltoolsError, OutputError
-from dltools.notation.cpu_weights import DEFAULT_CPU_WEIGHT
 from dltools.notation.json_values import parse_json
+from dltools.notation.limits import weight_of
 from dltools.text import printable
 from dltools.whole_files import atomic_file
 
@@ -94,8 +94,7 @@ class WaitingFile:
         low = {id_: one for id_, one in held.items() if one.is_lower}
         self._since = {id_: self._since.get(id_, now) for id_ in low}
         for id_, one in low.items():
-            own = one.own.get("weight", DEFAULT_CPU_WEIGHT)
-            how = f"weight {one.settings['weight']:g} of {own:g}"
+            how = f"weight {one.settings['weight']:g} of {weight_of(one.own):g}"
             yield _Wait(one.host, one.name, how, round(self._since[id_]), 0.0, one.reason)
 
     def _write(self, waits: Sequence[_Wait]) -> None:

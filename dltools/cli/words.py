@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from rich.cells import cell_len, set_cell_size
 
-from dltools.notation.cpu_weights import DEFAULT_CPU_WEIGHT
-from dltools.notation.limits import only
+from dltools.notation.limits import DEFAULT_WEIGHT, IN_FORCE, from_columns, only, weight_of
 from dltools.notation.resources import format_bytes, parse_cpus, short_uuid, union_of_cpus
 from dltools.text import printable
 
@@ -51,13 +50,14 @@ def listed_cpus(rows: Iterable[Mapping[str, Any]]) -> int:
 def limits(row: Mapping[str, Any], cpus: float | None, listed: int) -> str:
     """Return the limits of a container, such as "0.5", "weight 10, CPUs 0-1" or "paused"; "-" for
     none. Its host has `cpus`, of which `listed` are in the CPU lists of its containers."""
-    quota, weight, cpuset = row["cpu_limit_cores"], row.get("cpu_weight"), row.get("cpuset")
+    found = from_columns(row, IN_FORCE)
+    quota, weight, cpuset = found.get("cpus"), weight_of(found), found.get("cpuset")
     words = ["paused"] if row["state"] == "paused" else []
     if row.get("turn_seconds"):
         words.append(f"turns {row['turn_seconds']:g} s{_on_device(row.get('turn_queue'))}")
     if quota is not None and quota != cpus:
         words.append(f"{quota:.3g}")
-    if weight is not None and weight != DEFAULT_CPU_WEIGHT:
+    if weight != DEFAULT_WEIGHT:
         words.append(f"weight {weight:g}")
     if cpuset and len(parse_cpus(cpuset)) < max(cpus or 0.0, listed):
         words.append(f"CPUs {cpuset}")
@@ -109,7 +109,7 @@ def _words_of(settings: Settings, names: Collection[str]) -> str:
 _DEFAULTS = {
     "state": "running",
     "cpus": "no quota",
-    "weight": f"weight {DEFAULT_CPU_WEIGHT:g}",
+    "weight": f"weight {DEFAULT_WEIGHT:g}",
     "cpuset": "on all CPUs",
     "memory": "no memory limit",
 }
@@ -122,7 +122,7 @@ def _words(settings: Settings) -> dict[str, str]:
         "state": "" if state == "running" else str(state),
         "turn_s": _turn(settings) if settings.get("turn_s") else "",
         "cpus": _said(settings, "cpus", "{:g} cpus"),
-        "weight": "" if weight in (None, DEFAULT_CPU_WEIGHT) else f"weight {weight:g}",
+        "weight": "" if weight in (None, DEFAULT_WEIGHT) else f"weight {weight:g}",
         "cpuset": _said(settings, "cpuset", "on CPUs {}"),
         "host": _said(settings, "host", "on {}"),
         "delivered": _said(settings, "delivered", "delivered to {}"),

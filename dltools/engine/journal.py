@@ -18,8 +18,7 @@ from dltools.engine.runs import UNKNOWN_RUN, ApplyRun
 from dltools.engine.scales import asked_weight
 from dltools.engine.state_records import EngineRecord, Records
 from dltools.errors import AccessError, DataError
-from dltools.notation.cpu_weights import DEFAULT_CPU_WEIGHT
-from dltools.notation.limits import Limits
+from dltools.notation.limits import Limits, weight_of
 
 _MOST_OURS = 6
 """Settings of ours that are known again: before and after each of the last three changes."""
@@ -199,7 +198,6 @@ class OwnersJournals:
         if entry is None:
             return None
         settings, recorded = entry.settings, self._recorded(entry.fields)
-        in_force = settings.get("weight", DEFAULT_CPU_WEIGHT)
         is_v2 = "cpu.weight" in entry.kernel
-        weight = asked_weight(recorded.get("weight"), in_force, is_v2=is_v2)
+        weight = asked_weight(recorded.get("weight"), weight_of(settings), is_v2=is_v2)
         return _Read(entry.since, {**settings, "weight": weight})

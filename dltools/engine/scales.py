@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 import re
 
-from dltools.notation.cpu_weights import DEFAULT_CPU_WEIGHT, LEAST_WEIGHT, MOST_WEIGHT, V2_STEP
+from dltools.notation.limits import DEFAULT_WEIGHT, LEAST_WEIGHT, MOST_WEIGHT, V2_STEP
 
 PERIOD_US = 100_000
 """The kernel's default CPU period, in microseconds."""
@@ -66,17 +66,17 @@ def asked_weight(shares: float | None, in_force: float, *, is_v2: bool) -> float
         return in_force
     steps = weight_to_v2(in_force)
     if steps == _V2_DEFAULT:
-        return DEFAULT_CPU_WEIGHT
+        return DEFAULT_WEIGHT
     if shares and steps in _steps_of(int(shares)):
         return float(shares)
-    return DEFAULT_CPU_WEIGHT if steps == _V2_OF_DEFAULT else in_force
+    return DEFAULT_WEIGHT if steps == _V2_OF_DEFAULT else in_force
 
 
 def default_shares(cgroup_version: str, runc: str) -> int:
     """Return the shares that have the effect of none, with a version of runc; of another runtime,
     those of runc's first formula."""
     if cgroup_version != "2":
-        return int(DEFAULT_CPU_WEIGHT)
+        return int(DEFAULT_WEIGHT)
     match = re.match(r"v?(\d+)\.(\d+)\.(\d+)", runc)
     is_quadratic = match is not None and tuple(map(int, match.groups())) >= _QUADRATIC_SINCE
     return (_quadratic_shares if is_quadratic else _linear_shares)(_V2_DEFAULT)

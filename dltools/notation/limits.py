@@ -11,7 +11,6 @@ import math
 from collections.abc import Container, Mapping
 from typing import Any, Literal, TypedDict, TypeVar, cast
 
-from dltools.notation.cpu_weights import is_step_of_v2
 from dltools.notation.resources import count_cpus
 
 
@@ -31,6 +30,19 @@ CPU_LIMITS: tuple[Literal["cpus", "weight", "cpuset"], ...] = ("cpus", "weight",
 
 LIMITS = (*CPU_LIMITS, "memory")
 """Names of all limits."""
+
+DEFAULT_WEIGHT = 1024.0
+"""CPU weight of a container for which none was set."""
+
+DEFAULTS: Limits = {"cpus": None, "weight": DEFAULT_WEIGHT, "cpuset": None}
+"""The limits on CPUs of a container for which none was set."""
+
+LEAST_WEIGHT, MOST_WEIGHT = 2.0, 262144.0
+"""Bounds of Docker's shares."""
+
+V2_STEP = DEFAULT_WEIGHT / 100
+"""One step of version 2 of cgroups, which is its least weight too: it has weights from 1 to 10,000,
+and every cgroup begins with 100."""
 
 WEIGHT = "cpu_weight"
 """How plans, journals, results and rows name the weight; the other names are as here."""
@@ -74,6 +86,27 @@ def from_columns(row: Mapping[str, Any], columns: Mapping[str, str]) -> Limits:
     does not know."""
     cells = {name: row.get(column) for name, column in columns.items()}
     return cast(Limits, {name: one for name, one in cells.items() if one is not None})
+
+
+def weight_of(limits: Mapping[str, Any]) -> float:
+    """Return the weight of a container that has limits, or settings with them: the default one if
+    they have none."""
+    return float(limits.get("weight", DEFAULT_WEIGHT))
+
+
+def whole_weight(weight: float, least: float = LEAST_WEIGHT, most: float = MOST_WEIGHT) -> float:
+    """Return the nearest whole weight within bounds."""
+    return float(round(min(most, max(least, weight))))
+
+
+def is_step_of_v2(wanted: float, present: float) -> bool:
+    """Tell whether a weight in force is the nearest that version 2 has to the one wanted.
+
+    A weight in force that is not whole can only be of version 2.
+    """
+    if float(present).is_integer():
+        return False
+    return max(1, round(wanted / V2_STEP)) == round(present / V2_STEP)
 
 
 def most_cpus(limits: Limits) -> float:

@@ -13,7 +13,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
 from dltools import labels
-from dltools.notation.cpu_weights import DEFAULT_CPU_WEIGHT
+from dltools.notation.limits import DEFAULT_WEIGHT
 from dltools.notation.resources import count_cpus
 from dltools.notation.times import MICRO
 from dltools.observations import metric_names
@@ -294,7 +294,7 @@ def _add_sample(container: ContainerRecord, samples: HostSamples, number: int, r
             container.started,
             rows["cpu_seconds"][row],
             rows["cpu_limit_cores"][row],
-            DEFAULT_CPU_WEIGHT if math.isnan(weight) else weight,
+            DEFAULT_WEIGHT if math.isnan(weight) else weight,
             rows["cpuset"][row] or "",
             rows["turn_seconds"][row],
             rows["turn_queue"][row] or "",

@@ -28,6 +28,7 @@ from enum import StrEnum
 from typing import Any
 
 from dltools.labels import METRIC, Role, parse_labels
+from dltools.notation.limits import WEIGHT
 from dltools.observations import metric_names
 from dltools.observations.device_rows import DEVICE_COLUMNS
 from dltools.observations.newest_rows import ObservedContainer
@@ -333,7 +334,7 @@ def _waiting(watched: _Watched) -> _Found | None:
     waits_s = watched.seconds(watched.waits_since)
     if waits_s < WAITS_S:
         return None
-    weight, is_paused = watched.row.get("cpu_weight"), watched.row.get("state") == "paused"
+    weight, is_paused = watched.row.get(WEIGHT), watched.row.get("state") == "paused"
     how = ", paused until its turn" if is_paused else f" at weight {weight:g}"
     message = f"has waited for {_span(waits_s)}{how}: others go first"
     return message, {"waiting_seconds": waits_s}

@@ -23,8 +23,7 @@ from dltools.engine.parts import SetsLimits, part
 from dltools.engine.pauses import why_no_pause
 from dltools.engine.scales import asked_weight
 from dltools.labels import JOB, USER, priority
-from dltools.notation.cpu_weights import DEFAULT_CPU_WEIGHT
-from dltools.notation.limits import ASKED, IN_FORCE, Limits, as_columns, from_columns
+from dltools.notation.limits import ASKED, IN_FORCE, Limits, as_columns, from_columns, weight_of
 from dltools.notation.resources import parse_cpus
 from dltools.observations.table import Row
 from dltools.probe.progress.base import Point
@@ -137,7 +136,7 @@ def _transfer_columns(io: Transfer, network: Transfer) -> Row:
 def _recorded_limits(recorded: Limits, host_row: Row) -> Row:
     limits: Limits = {
         "cpus": _bounded(recorded.get("cpus"), host_row["cpu_count"]),
-        "weight": float(recorded.get("weight", DEFAULT_CPU_WEIGHT)),
+        "weight": weight_of(recorded),
         "cpuset": recorded.get("cpuset"),
         "memory": _bounded(recorded.get("memory"), host_row["memory_total_bytes"]),
     }

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping
 from datetime import datetime
 from typing import Any
 
-from dltools.notation.cpu_weights import DEFAULT_CPU_WEIGHT
+from dltools.notation.limits import ASKED, WEIGHT, from_columns, weight_of
 from dltools.observations.device_rows import use_in
 from dltools.observations.idleness import STILL_CORES
 
@@ -35,7 +35,7 @@ def is_held_back(before: Row, now: Row) -> bool:
     weight than its owner asked for, with next to nothing of the CPUs that it wants."""
     if now.get("state") == "paused":
         return now.get("turn_seconds") is not None
-    weight, own = now.get("cpu_weight"), now.get("owner_cpu_weight") or DEFAULT_CPU_WEIGHT
+    weight, own = now.get(WEIGHT), weight_of(from_columns(now, ASKED))
     span_s, wanted = seconds_between(before["time"], now["time"]), now.get("demand_cores")
     if weight is None or weight >= own or wanted is None or wanted < STILL_CORES or span_s <= 0:
         return False

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from dltools.errors import DataError
 from dltools.labels import METRIC
-from dltools.notation.cpu_weights import DEFAULT_CPU_WEIGHT
+from dltools.notation.limits import DEFAULT_WEIGHT
 from dltools.notation.resources import parse_cpus
 from dltools.observations import metric_names
 from dltools.observations.container_records import (
@@ -210,7 +210,7 @@ def settings(sample: ContainerSample) -> Settings:
     listed = len(parse_cpus(sample.cpuset))
     found = {
         "cpus": sample.cpu_limit < sample.host_cpus and sample.cpu_limit,
-        "weight": sample.cpu_weight != DEFAULT_CPU_WEIGHT and sample.cpu_weight,
+        "weight": sample.cpu_weight != DEFAULT_WEIGHT and sample.cpu_weight,
         "cpuset": listed < sample.host_cpus and sample.cpuset,
         "state": sample.is_paused and sample.state,
         "turn_s": not math.isnan(sample.turn_s) and sample.turn_s,

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from dltools.errors import DataError
 from dltools.labels import METRIC, Role
-from dltools.notation.cpu_weights import DEFAULT_CPU_WEIGHT
+from dltools.notation.limits import DEFAULT_WEIGHT
 from dltools.notation.resources import format_cpus
 from dltools.observations import metric_names
 from dltools.observations.container_records import (
@@ -147,12 +147,11 @@ class _Recorded:
 
     def _owner(self) -> dict[str, Any]:
         """Return the limits that the owner asked for, as far as the recording has them."""
-        found: dict[str, Any] = {}
-        if 0 < self.record.owner_cpus < self.host_cpus:
-            found["cpus"] = self.record.owner_cpus
-        if self.record.owner_weight > 0:
-            found["cpu_weight"] = self.record.owner_weight
-        return found
+        cpus, weight = self.record.owner_cpus, self.record.owner_weight
+        return {
+            "cpus": cpus if 0 < cpus < self.host_cpus else 0.0,
+            "cpu_weight": weight if weight > 0 else DEFAULT_WEIGHT,
+        }
 
     def _serving(self, qoe: float | None, latencies: Sequence[SeriesPoint]) -> Job | None:
         span, cores = self._span_and_cores()
@@ -269,7 +268,7 @@ class _Recorded:
         return any(
             use.end.is_paused
             or use.end.cpu_limit < self.host_cpus
-            or use.end.cpu_weight != DEFAULT_CPU_WEIGHT
+            or use.end.cpu_weight != DEFAULT_WEIGHT
             for use in self.uses
         )
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import math
 
-from dltools.notation.cpu_weights import DEFAULT_CPU_WEIGHT
-from dltools.notation.limits import Limits
+from dltools.notation.limits import DEFAULT_WEIGHT, Limits
 from dltools.notation.times import MICRO
 from dltools.plan.policy.interface import Requirements
 from dltools.plan.signals.container_history import ContainerHistory, Standing
@@ -29,7 +28,7 @@ def new_history(
         micros,
         use=Use(micros, job.all_threads + job.idle_threads),
         standing=Standing(observed=role_of(job, is_remote=host.remote)),
-        owner=Owner(job.cpus or None, job.cpu_weight / DEFAULT_CPU_WEIGHT, is_known=True),
+        owner=Owner(job.cpus or None, job.cpu_weight / DEFAULT_WEIGHT, is_known=True),
     )
     if job.members > 1:
         names = [f"{job.name}-{number}" for number in range(job.members)]

@@ -19,8 +19,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from dltools.notation.cpu_weights import DEFAULT_CPU_WEIGHT
-from dltools.notation.limits import most_cpus
+from dltools.notation.limits import most_cpus, weight_of
 from dltools.plan.forecast.contention_law import spin_exponent, useful_part
 from dltools.plan.policy.shares import in_proportion
 from dltools.plan.realisation.settings import Settings
@@ -38,7 +37,7 @@ def allocate(wanted: Sequence[float], limits: Sequence[Settings], cpus: float) -
     weights, caps = {}, {}
     for at, (most, limit) in enumerate(zip(wanted, limits, strict=True)):
         if limit.get("state") != PAUSED:
-            weights[at] = limit.get("weight", DEFAULT_CPU_WEIGHT)
+            weights[at] = weight_of(limit)
             caps[at] = min(most, cpus, most_cpus(limit))
     parts = in_proportion(weights, cpus, most=caps)
     return [parts.get(at, 0.0) for at in range(len(wanted))]

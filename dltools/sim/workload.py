@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from dltools import labels
 from dltools.errors import DataError
 from dltools.labels import Role
-from dltools.notation.cpu_weights import DEFAULT_CPU_WEIGHT
+from dltools.notation.limits import DEFAULT_WEIGHT
 from dltools.notation.resources import parse_cpus
 from dltools.observations.roles import NO_SIGN, Judgement
 from dltools.text import listed
@@ -173,7 +173,7 @@ class Wishes:
     `priority`: its part among the jobs of its user."""
 
     cpus: float = 0.0
-    cpu_weight: float = DEFAULT_CPU_WEIGHT
+    cpu_weight: float = DEFAULT_WEIGHT
     protected: bool = False
     user: str = ""
     priority: float = 1.0

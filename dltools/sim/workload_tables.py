@@ -10,8 +10,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from dltools.errors import DataError
-from dltools.labels import Role
-from dltools.notation.cpu_weights import LEAST_PRIORITY, MOST_PRIORITY
+from dltools.labels import LEAST_PRIORITY, MOST_PRIORITY, Role
 from dltools.notation.resources import parse_cpus
 from dltools.sim.generate import TRAININGS
 from dltools.sim.workload import CURVE_KINDS, ContainerSpec, Job, LearningCurve, Phase

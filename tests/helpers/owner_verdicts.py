@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from helpers.owner_commands import ENDS
 
-from dltools.notation.cpu_weights import DEFAULT_CPU_WEIGHT
+from dltools.notation.limits import DEFAULT_WEIGHT
 
 if TYPE_CHECKING:
     from helpers.owners_hand import Arm, Done
@@ -84,7 +84,7 @@ def _of_command(arm: Arm, done: Done, expected: Done, usual_s: float) -> Iterato
         return  # said where it came about
     if done.code != expected.code and not was_resumed:
         yield f"exit status {done.code} instead of {expected.code}: {done.said.strip()}"
-    weight = done.before.settings.get("weight", DEFAULT_CPU_WEIGHT)
+    weight = done.before.settings.get("weight", DEFAULT_WEIGHT)
     is_judged = float(weight) >= LEAST_JUDGED_WEIGHT
     if is_judged and done.seconds > max(usual_s + SLACK_S, 2 * usual_s):
         yield f"{_LATE}{done.seconds:.1f} s instead of {usual_s:.1f} s"

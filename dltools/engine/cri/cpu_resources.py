@@ -17,9 +17,8 @@ from dltools.engine.limits import limit_fields as common
 from dltools.engine.limits.limit_files import WritesLimits
 from dltools.engine.parts import LimitChange
 from dltools.engine.scales import quota_in_cores, shares_for
-from dltools.notation.cpu_weights import DEFAULT_CPU_WEIGHT
 from dltools.notation.json_values import table_in
-from dltools.notation.limits import Limits
+from dltools.notation.limits import DEFAULT_WEIGHT, Limits
 
 _NAMES = {"CpuQuota": "cpu_quota", "CpuPeriod": "cpu_period", "CpuShares": "cpu_shares"}
 """CRI's names of Docker's fields."""
@@ -63,7 +62,7 @@ def updates(located: LocatedContainer, wanted: Limits, original: Fields | None) 
         located, container=replace(container, limit_fields=_common(container.limit_fields))
     )
     if original is not None:
-        default, *_ = shares_for(DEFAULT_CPU_WEIGHT, located.cgroup_version)
+        default, *_ = shares_for(DEFAULT_WEIGHT, located.cgroup_version)
         made = common.restoring_updates(seen, _common(original), wanted, default)
     else:
         if "cpus" in wanted:

@@ -25,8 +25,7 @@ from dltools.engine.scales import (
     weight_from_v2,
     weight_to_v2,
 )
-from dltools.notation.cpu_weights import DEFAULT_CPU_WEIGHT
-from dltools.notation.limits import WEIGHT, Limits
+from dltools.notation.limits import WEIGHT, Limits, weight_of
 from dltools.notation.resources import format_cpus, parse_cpus
 
 
@@ -92,7 +91,7 @@ def _settings_of(located: LocatedContainer, recorded: Limits) -> Limits:
     cpu_list = format_cpus(parse_cpus(recorded.get("cpuset") or ""))
     return {
         "cpus": _quota(recorded.get("cpus"), located),
-        "weight": float(recorded.get("weight", DEFAULT_CPU_WEIGHT)),
+        "weight": weight_of(recorded),
         "cpuset": None if cpu_list in ("", located.usable_cpu_list) else cpu_list,
     }
 

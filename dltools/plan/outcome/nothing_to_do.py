@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from functools import partial
 
 from dltools.labels import ROLE, Role
-from dltools.notation.cpu_weights import DEFAULT_CPU_WEIGHT
+from dltools.notation.limits import DEFAULTS
 from dltools.plan.hosts.host_history import HostHistory
 from dltools.plan.outcome.decisions import JobDecision, Realised
 from dltools.plan.realisation.realise import NO_COMPARISON
@@ -104,11 +104,8 @@ def _no_training(running: Sequence[ContainerHistory]) -> str:
 def _as_planned(realisation: Realisation, decided: Sequence[JobDecision], jobs: int) -> str:
     ours = [decision for decision in decided if decision.container_id in realisation.settings]
     if any(_is_limited(decision.present) for decision in ours):
-        apart = [
-            f"{decision.name} ({why})"
-            for decision in ours
-            if (why := _lies_apart(decision, realisation))
-        ]
+        notes = ((one.name, realisation.notes.get(one.container_id, "")) for one in ours)
+        apart = [f"{name} ({note})" for name, note in notes if NO_COMPARISON in note]
         return "; ".join([f"{AS_PLANNED} ({realisation.mode}: {realisation.why})", *apart[:_NAMED]])
     if jobs == 1:
         return f"one job alone, {_listed([decision.name for decision in ours])}: nothing to share"
@@ -118,15 +115,6 @@ def _as_planned(realisation: Realisation, decided: Sequence[JobDecision], jobs: 
     return realisation.why.removeprefix(f"{_AS_ASKED}; ")
 
 
-def _lies_apart(job: JobDecision, realisation: Realisation) -> str:
-    """Return why a weight of this job would say nothing, "" if it would."""
-    note = realisation.notes.get(job.container_id, "")
-    return note if NO_COMPARISON in note else ""
-
-
 def _is_limited(present: Settings) -> bool:
     """Tell whether a container has other settings than a new one."""
-    usual = (None, DEFAULT_CPU_WEIGHT)
-    return any(
-        value not in (usual if name == "weight" else (None,)) for name, value in present.items()
-    )
+    return any(value not in (None, DEFAULTS.get(name)) for name, value in present.items())

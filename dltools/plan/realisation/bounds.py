@@ -14,8 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from dltools.notation.cpu_weights import DEFAULT_CPU_WEIGHT, whole_weight
-from dltools.notation.limits import only
+from dltools.notation.limits import DEFAULT_WEIGHT, only, whole_weight
 from dltools.notation.resources import format_cpus, parse_cpus
 from dltools.plan.realisation.mode import OTHERS, Mode, ModeChoice
 from dltools.plan.realisation.settings import Settings, Turn
@@ -127,7 +126,7 @@ def _owners_notes(setting: Settings, owner: Owner) -> Iterator[str]:
     if setting.get("cpus") is not None and setting["cpus"] == owner.cpus:
         yield f"its owner asked for {owner.cpus:g} CPUs at most"
     if "weight" in setting and owner.ratio != 1:
-        yield f"its owner asked for a weight of {owner.ratio * DEFAULT_CPU_WEIGHT:g}"
+        yield f"its owner asked for a weight of {owner.ratio * DEFAULT_WEIGHT:g}"
     if "cpuset" in setting and owner.cpuset is not None:
         yield f"its owner asked for CPUs {owner.cpuset}"
 

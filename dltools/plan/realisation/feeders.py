@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from dltools.notation.cpu_weights import DEFAULT_CPU_WEIGHT
+from dltools.notation.limits import DEFAULT_WEIGHT
 from dltools.plan.policy.interface import HostState
 from dltools.plan.realisation.mode import Mode, ModeChoice
 from dltools.plan.realisation.settings import Settings
@@ -19,15 +19,15 @@ from dltools.plan.realisation.shared_host import Realisation, SharedHost
 from dltools.plan.signals.busy_threads import cpus_together, is_serving
 from dltools.text import joined
 
-FIRST_WEIGHT = 64 * DEFAULT_CPU_WEIGHT
+FIRST_WEIGHT = 64 * DEFAULT_WEIGHT
 """Weight of those that want little: on a CPU with four threads of the default weight they have 94 %
 of it."""
 
-FIRST_BESIDE_TURNS = 16 * DEFAULT_CPU_WEIGHT
+FIRST_BESIDE_TURNS = 16 * DEFAULT_WEIGHT
 """The same beside jobs that take turns. With more, the kernel keeps both threads of such a job on
 one CPU for longer (measured: 16 to 38 steps a second, instead of 30 to 45)."""
 
-NEAR_WEIGHT = 4 * DEFAULT_CPU_WEIGHT
+NEAR_WEIGHT = 4 * DEFAULT_WEIGHT
 """Weight of those that want much."""
 
 _LITTLE = 0.5
@@ -70,7 +70,7 @@ def _setting(choice: ModeChoice, host: HostState, needs: float) -> tuple[Setting
     kept, note = _UNBOUND.get(choice.mode, ({}, "in no line for CPUs"))
     is_contested = not choice.is_even if host.is_contested is None else host.is_contested
     if choice.is_mild or not is_contested:
-        return {**kept, "weight": DEFAULT_CPU_WEIGHT}, f"feeds a GPU: {note}"
+        return {**kept, "weight": DEFAULT_WEIGHT}, f"feeds a GPU: {note}"
     first = FIRST_BESIDE_TURNS if choice.mode is Mode.ROTATE else FIRST_WEIGHT
     weight = first if needs <= _LITTLE * host.cpus else NEAR_WEIGHT
     note = f"{note}, before jobs on CPUs" if choice.mode in _UNBOUND else "before jobs on CPUs"

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import math
 
-from dltools.notation.cpu_weights import whole_weight
+from dltools.notation.limits import whole_weight
 from dltools.notation.times import MICRO
 from dltools.plan.policy.shares import in_proportion
 from dltools.plan.realisation.order import (

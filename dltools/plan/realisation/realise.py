@@ -7,8 +7,7 @@ from collections import ChainMap, Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
-from dltools.notation.cpu_weights import DEFAULT_CPU_WEIGHT
-from dltools.notation.limits import only
+from dltools.notation.limits import DEFAULTS, only
 from dltools.plan.forecast.promise import Due
 from dltools.plan.policy.interface import HostState
 from dltools.plan.realisation.bounds import can_be_done, within_bounds
@@ -17,7 +16,7 @@ from dltools.plan.realisation.mode import Mode, ModeChoice
 from dltools.plan.realisation.queue import Queue
 from dltools.plan.realisation.queue_weights import priorities
 from dltools.plan.realisation.rotation import rotation
-from dltools.plan.realisation.settings import Settings
+from dltools.plan.realisation.settings import Settings, as_found
 from dltools.plan.realisation.shared_host import Realisation, SharedHost, allocations_of
 from dltools.plan.realisation.side_by_side import cores, quotas, weights
 from dltools.plan.signals.busy_threads import cpus_together, is_serving
@@ -37,9 +36,6 @@ _ORDERED = (Mode.PRIORITY, Mode.ROTATE)
 
 _WEIGHTED = (Mode.WEIGHT, Mode.PRIORITY)
 """Modes that set weights, which count among the children of one cgroup."""
-
-_DEFAULTS: Settings = {"cpus": None, "weight": DEFAULT_CPU_WEIGHT, "cpuset": None}
-"""What containers begin with."""
 
 _LEAST_CPUS = 1.0
 """CPUs that are left for an order of jobs, however many feeders take."""
@@ -102,7 +98,7 @@ def realise(
 
 def _defaults(mode: Mode) -> Settings:
     """Return what containers begin with, of that which a mode sets."""
-    return only(_DEFAULTS, (mode.limit,))
+    return as_found(only(DEFAULTS, (mode.limit,)))
 
 
 def _in_mode(host: SharedHost, state: HostState) -> Realisation:
@@ -180,7 +176,7 @@ def _without_earlier(realisation: Realisation, jobs: Sequence[Job]) -> Realisati
     """Return a realisation that takes back what earlier plans have set and this mode does not."""
     sets = _defaults(realisation.mode)
     names = {job.id: job.owner.planned.keys() - sets.keys() for job in jobs}
-    earlier = {key: only(_DEFAULTS, own) for key, own in names.items() if own}
+    earlier = {key: as_found(only(DEFAULTS, own)) for key, own in names.items() if own}
     settings = {key: one | realisation.settings.get(key, {}) for key, one in earlier.items()}
     return (
         replace(realisation, settings={**realisation.settings, **settings})

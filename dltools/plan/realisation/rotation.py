@@ -6,7 +6,7 @@ import math
 from collections.abc import Collection, Sequence
 from dataclasses import replace
 
-from dltools.notation.cpu_weights import DEFAULT_CPU_WEIGHT, whole_weight
+from dltools.notation.limits import DEFAULT_WEIGHT, whole_weight
 from dltools.plan.realisation.order import (
     due_in_time,
     groups_that_fit,
@@ -29,7 +29,7 @@ _SMALL = 0.25
 leave most of them idle (ours)."""
 
 
-_TURN_WEIGHT: Settings = {"weight": DEFAULT_CPU_WEIGHT}
+_TURN_WEIGHT: Settings = {"weight": DEFAULT_WEIGHT}
 """What a job has beside no turns of others: it may have waited by weights before."""
 
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from dltools.notation.cpu_weights import DEFAULT_CPU_WEIGHT
+from dltools.notation.limits import DEFAULT_WEIGHT
 from dltools.plan.forecast.promise import Due
 from dltools.plan.policy.interface import Allocation
 from dltools.plan.realisation.mode import Mode, ModeChoice
@@ -111,7 +111,7 @@ class SharedHost:
             return [(1.0, self.jobs)]
         found: dict[int, list[Job]] = {}
         for job in self.jobs:
-            found.setdefault(round(job.owner.ratio * DEFAULT_CPU_WEIGHT), []).append(job)
+            found.setdefault(round(job.owner.ratio * DEFAULT_WEIGHT), []).append(job)
         return [(jobs[0].owner.ratio, jobs) for _, jobs in sorted(found.items())]
 
     def among(self, jobs: list[Job]) -> SharedHost:

@@ -11,7 +11,7 @@ from dataclasses import replace
 from itertools import islice
 from typing import Any
 
-from dltools.notation.cpu_weights import DEFAULT_CPU_WEIGHT, LEAST_WEIGHT, MOST_WEIGHT, whole_weight
+from dltools.notation.limits import DEFAULT_WEIGHT, LEAST_WEIGHT, MOST_WEIGHT, whole_weight
 from dltools.notation.resources import format_cpus, parse_cpus
 from dltools.plan.policy.by_user import are_of_one_user
 from dltools.plan.policy.shares import in_proportion
@@ -89,7 +89,7 @@ def weights(host: SharedHost) -> Realisation:
         share = shares[job.id]
         is_default = host.is_unlimited(job) or share >= 1
         part = share * len(host.jobs) / len(job.containers)
-        weight = DEFAULT_CPU_WEIGHT * (1.0 if is_default else part)
+        weight = DEFAULT_WEIGHT * (1.0 if is_default else part)
         settings[job.id] = {"weight": whole_weight(weight, *bounds)}
     note = "work-conserving: what a job leaves the others take"
     note += f"; {MILD_NOTE}" if is_mild else ""
@@ -110,7 +110,7 @@ def _evenly(host: SharedHost) -> Realisation:
     pays_back = bool(host.queue.positions) and not host.others_compete
     late = order.urgent_runs(host, host.jobs) if pays_back else ()
     settings: dict[str, Settings] = {
-        job.id: {"weight": DEFAULT_CPU_WEIGHT * (_PAYS_BACK if job.run_id in late else 1.0)}
+        job.id: {"weight": DEFAULT_WEIGHT * (_PAYS_BACK if job.run_id in late else 1.0)}
         for job in host.jobs
     }
     notes = {job.id: TURN_NOTE for job in host.jobs if job.run_id in late}

@@ -15,7 +15,7 @@ from dataclasses import replace
 from typing import Any
 
 from dltools.labels import LONGEST_PAUSE, PROTECT, Role, is_true, longest_pause_s, parse_labels
-from dltools.notation.limits import CPU_LIMITS, IN_FORCE, from_columns, known_name
+from dltools.notation.limits import ASKED, CPU_LIMITS, IN_FORCE, WEIGHT, from_columns, known_name
 from dltools.notation.resources import format_cpus, parse_cpus, union_of_cpus
 from dltools.observations.host_samples import DeviceUse, DeviceUses, HostSamples, PointsByMetric
 from dltools.plan.signals.in_force import InForce, Member
@@ -112,7 +112,7 @@ def _one_row(rows: Mapping[str, list[Any]], at: Sequence[int]) -> dict[str, Any]
         "cgroup_parent": _parents(all_of("cgroup_parent")),
         "cannot": "+".join(filter(None, all_of("cannot"))) or None,
         **{name: sum(all_of(name)) for name in _SUMS},
-        "cpu_weight": min(all_of("cpu_weight")),
+        WEIGHT: min(all_of(WEIGHT)),
         "turn_seconds": max(turns, default=math.nan),
         **_wishes(all_of),
         "thread_count": None if None in threads else sum(threads),
@@ -125,12 +125,12 @@ def _wishes(all_of: Callable[[str], list[Any]]) -> dict[str, Any]:
     """Return what owners asked for, as a bound that holds for each member: it gets an equal part of
     the quota, the least weight, and the CPUs that all may have."""
     quotas = [quota for quota in all_of("owner_cpu_limit_cores") if not math.isnan(quota)]
-    weights = [weight for weight in all_of("owner_cpu_weight") if not math.isnan(weight)]
+    weights = [weight for weight in all_of(ASKED["weight"]) if not math.isnan(weight)]
     lists = [set(parse_cpus(text)) for text in all_of("owner_cpuset") if text]
     cpus = set.intersection(*lists) or lists[0] if lists else set()
     return {
         "owner_cpu_limit_cores": len(all_of("job")) * min(quotas) if quotas else math.nan,
-        "owner_cpu_weight": min(weights, default=math.nan),
+        ASKED["weight"]: min(weights, default=math.nan),
         "owner_cpuset": format_cpus(sorted(cpus)) if cpus else None,
     }
 

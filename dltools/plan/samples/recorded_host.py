@@ -15,6 +15,7 @@ from itertools import islice
 from operator import eq
 from typing import TypeVar
 
+from dltools.notation.limits import ASKED, CPU_LIMITS, IN_FORCE, WEIGHT
 from dltools.notation.resources import union_of_cpus
 from dltools.observations.host_samples import HostSamples, Layout, Points
 from dltools.observations.roles import from_row
@@ -27,8 +28,7 @@ from dltools.plan.signals.in_force import Membership, Runtime, limits_of
 _COUNTED = ("cpu_seconds", "cpu_throttled_seconds", "demand_cores")
 """The columns that differ from sample to sample; most others seldom do."""
 
-_PRESENT = ("cpu_limit_cores", "cpu_weight", "cpuset")
-_ASKED = ("owner_cpu_limit_cores", "owner_cpu_weight", "owner_cpuset")
+_LIMITS = (*(IN_FORCE[name] for name in CPU_LIMITS), *ASKED.values())
 """The columns of what is in force, and of what the owner asked for."""
 
 _N = TypeVar("_N", int, float)
@@ -205,7 +205,7 @@ class RecordedHost:
             if number in changed or not (container.owner.is_known or container.managed):
                 self._learn_owner(container, slice(low + number, high, many), sizes, before)
             if not progress.metrics:
-                weights = rows["cpu_weight"][low + number : high : many]
+                weights = rows[WEIGHT][low + number : high : many]
                 known = [known_cell(weight) for weight in weights]
                 waits_up_to = container.owner.waits_up_to(container.in_force.turn_s)
                 use.note_busy((times, seconds, demands), known, waits_up_to)
@@ -253,7 +253,7 @@ class RecordedHost:
         """Learn what a container's owner asked for from rows of samples, at which the host had
         these sizes, and `cpus` before. Where none says it, the first limits that are seen count, of
         a container that no plan has changed."""
-        columns = (self.samples.rows[name][rows] for name in (*_PRESENT, *_ASKED))
+        columns = (self.samples.rows[name][rows] for name in _LIMITS)
         owner, before = container.owner, None
         for row in zip(*columns, sizes, strict=True):
             if row == before:

@@ -9,8 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
-from dltools.notation.cpu_weights import DEFAULT_CPU_WEIGHT, V2_STEP
-from dltools.notation.limits import CPU_LIMITS, Limits, differs, most_cpus, only
+from dltools.notation.limits import CPU_LIMITS, DEFAULTS, V2_STEP, Limits, differs, most_cpus, only
 from dltools.notation.resources import count_cpus, parse_cpus
 
 
@@ -100,7 +99,7 @@ class Owner:
         """
         wish: Limits = {
             "cpus": self.cpus,
-            "weight": self.ratio * DEFAULT_CPU_WEIGHT,
+            "weight": self.ratio * DEFAULTS["weight"],
             "cpuset": self.cpuset,
         }
         if said == wish and self.is_known:
@@ -111,7 +110,7 @@ class Owner:
             is_in_force = said[name] is not None and not differs(limits, present, math.inf)
             if not is_in_force or all(differs(planned, present, math.inf) for planned in ours):
                 wish |= limits
-        ratio = wish["weight"] / DEFAULT_CPU_WEIGHT
+        ratio = wish["weight"] / DEFAULTS["weight"]
         return Owner(wish["cpus"], ratio, wish["cpuset"], self.planned, is_known=True)
 
     def when_first_seen(self, present: Limits, cpus: float) -> Owner:
@@ -146,10 +145,8 @@ class Owner:
 
 def limits_of(cpus: float | None, weight: float | None, cpuset: str | None) -> Limits:
     """Return the limits of a recorded row, with defaults for what is not a limit."""
-    is_quota = cpus is not None and 0 < cpus < math.inf
-    is_weight = weight is not None and 0 < weight < math.inf
     return {
-        "cpus": cpus if is_quota else None,
-        "weight": weight if weight is not None and is_weight else DEFAULT_CPU_WEIGHT,
+        "cpus": cpus if cpus is not None and 0 < cpus < math.inf else None,
+        "weight": weight if weight is not None and 0 < weight < math.inf else DEFAULTS["weight"],
         "cpuset": cpuset if cpuset and parse_cpus(cpuset) else None,
     }

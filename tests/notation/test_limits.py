@@ -1,8 +1,8 @@
-"""Weights of CPU time: whole ones within bounds, and steps of version 2 of cgroups."""
+"""Weights among limits: whole ones within bounds, and steps of version 2 of cgroups."""
 
 import pytest
 
-from dltools.notation.cpu_weights import is_step_of_v2, whole_weight
+from dltools.notation.limits import is_step_of_v2, whole_weight
 
 
 def test_a_weight_is_whole_and_within_bounds() -> None:
