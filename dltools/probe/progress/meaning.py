@@ -209,7 +209,9 @@ def _full_name(line: str, token: Token, left: int) -> tuple[str, int]:
     if not taken:
         return token.name, token.start
     taken.reverse()
-    return " ".join((*taken, token.name)), begin + first
+    before, said = (normal_name(name).split("_") for name in ("_".join(taken), token.name))
+    is_said = {*before} <= {*said}  # as in `loss train: 2.5, val: 2.4`
+    return token.name if is_said else " ".join((*taken, token.name)), begin + first
 
 
 class Place(NamedTuple):
@@ -252,7 +254,7 @@ _RATIO = Regex(
 _OPENING = Regex(r"\s{0,9}\[\s{0,9}(\d{1,15})\s{0,3}/\s{0,3}\d{1,15}\s{0,3}\]")
 _FIRST = Regex(
     r"\s{0,9}(?:\[\s{0,9}(\d{1,15})\](?:(?=\s{1,9}[A-Za-z])|\s{0,9}[:|](?!\d)|\s{1,9}\[|\t|,\s)"
-    r"|(\d{1,15})(?:\s{0,9}[:|](?!\d)|\s{1,9}\[|\t|,\s))"
+    r"|(\d{1,15})(?:\s{0,9}[:|](?!\d)|\s{1,9}\[|\t|,\s|\s(?=\d{1,9}\.\d\d m?s )))"
 )
 _LOGGER = Regex(
     r"(?:\b(?:INFO|DEBUG|WARNING)\b(?::[\w.-]{1,60}:|[\]:]?\s{1,9}(?:\[[\w.]+:\d+[^\]]{0,20}\]\s)?)"

@@ -80,7 +80,8 @@ _ABOUT_PHASES = Regex(
 """Words of a heading that names a phase."""
 
 _STARTS = Regex(
-    r"(?<=\d )(?:start(?:s|ed|ing)?|begin(?:s|ning)?|(?:out )?of \d{1,12}(?![.\w]))\b",
+    r"(?<=\d )(?:start(?:s|ed|ing)?|begin(?:s|ning)?|end(?:s|ed)?|done|finished"
+    r"|(?:out )?of \d{1,12}(?![.\w]))\b",
     re.IGNORECASE,
 )
 """What may stand behind a counter of a heading: `Epoch 3 starts`, `Epoch 3 of 20`."""

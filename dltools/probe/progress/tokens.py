@@ -50,7 +50,7 @@ _TOKEN = Regex(
     r"|(?<!\w\w\w\.)\s{1,20}(?:#|No\. ?)?)"
     r"['\"*`]{0,2}(?:<tf\.Tensor:[^>]{0,80}numpy=)?"
     r"(?:[A-Za-z_][\w.]{0,30}[(\[]|[(\[#])?[(\[]{0,2}\s{0,4}"
-    rf"({_NUMBER})(?:\s?(/)\s{{0,6}}(\d++(?:\.\d++)?)|\s?(%)(?!\|)|([kKMGB])(?=[\s,;|\])}}]|$))?"
+    rf"({_NUMBER})(?:\s?(/)\s{{0,6}}(\d++(?:\.\d++)?)(?:/\d++\.\d++){{0,4}}|\s?(%)(?!\|)|([kKMGB])(?=[\s,;|\])}}]|$))?"
     r"(?!(?![a-z]{4,9}[: ])\w|:\d|/\w|\.\w|,\d|%\||-[A-Za-z])",
     re.IGNORECASE,
 )
@@ -84,22 +84,32 @@ def _behind_count(token: Token, line: str) -> Token:
     return token._replace(delimiter=":", text=value[1], end=value.end(), value=value.span(1))
 
 
+_NEXT_PART = Regex(r"\s?/\s{0,6}(\d++(?:\.\d++)?)")
 _TWO_STATISTICS = Regex(r"(?:^|\s)(mean|avg|min)/(median|max|std) $", re.IGNORECASE)
 
 
 def _parted(token: Token, line: str) -> Sequence[Token]:
-    """Return the two tokens that one is, `loss/acc 0.5/0.9`, `epoch/iter: 3/400`, the statistics
+    """Return the tokens that one is, `loss/acc 0.5/0.9`, `epoch/iter: 3/400`, the statistics
     `mean/median reward 2.5/2.0`, or the fractions of a training and an evaluation."""
     if token.total and (of := _TWO_STATISTICS.search(line, 0, token.start)):
         token = token._replace(name=f"{of[1]}_{token.name}/{of[2]}_{token.name}", start=of.start(1))
     names = token.name.split("/")
-    if len(names) != 2 or not token.total or {*map(normal_name, names)} & {*_PHASES}:
+    if len(names) < 2 or not token.total or {*map(normal_name, names)} & {*_PHASES}:
         if "." not in token.total or "." not in token.text or line[token.end :][:1] == "=":
             return (token,)
         names = [token.name, f"val_{token.name}"]
-    end, value = token.end, (token.end - len(token.total), token.end)
-    first = token._replace(name=names[0], total="")
-    return first, first._replace(name=names[1], text=token.total, start=end - 1, value=value)
+    values = [token.value]
+    while len(values) < len(names) and (part := _NEXT_PART.match(line, values[-1][1])):
+        values.append(part.span(1))
+    if len(values) < len(names):
+        return (token,)
+    whole = token._replace(total="", end=max(token.end, values[-1][1]))
+    return [
+        whole._replace(
+            name=name, text=line[slice(*at)], value=at, start=at[0] - 1 if k else whole.start
+        )
+        for k, (name, at) in enumerate(zip(names, values, strict=True))
+    ]
 
 
 _BEFORE = Regex(
@@ -237,9 +247,12 @@ def _with_losses_of_phases(found: list[Token]) -> list[Token]:
     is_clear = len(alone) > 1 and (are_shares or beside in _BESIDE_PHASES)
     has_best = [token.name for token in found][:2] == ["test", "best"] and len(alone) == 1
     is_loss = alone[0].name == "learn" or alone[0].delimiter == "=="  # `train==[5.2=5.0 + 0.2]`
+    if beside == {"loss"} and len(alone) == 1 and alone[0].delimiter == ":":
+        is_loss = alone[0].name.lower() != "train"  # `loss: 4.1 | val: 3.5`
     if not said and not is_clear and not is_loss and not has_best:
         return found
-    what = said or ("accuracy" if are_shares or beside == {"loss"} else "loss")
+    are_accuracies = are_shares or (beside == {"loss"} and not is_loss)
+    what = said or ("accuracy" if are_accuracies else "loss")
     what = "score" if has_best else what  # as CatBoost prints AUC, and not the loss, on GPUs
     return [
         token._replace(
