@@ -11,13 +11,13 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 _WORDS = {
-    "training": "train", "trn": "train", "tst": "test",
+    "training": "train", "trn": "train", "tr": "train", "tst": "test", "te": "test", "vl": "val",
     "cv": "val", "valid": "val", "validation": "val", "validate": "val", "vali": "val",
     "dev": "val",
     "evaluation": "eval", "testing": "test",
     "acc": "accuracy", "ppl": "perplexity", "err": "error",
     "gnorm": "grad_norm", "gradnorm": "grad_norm", "gradient": "grad",
-    "lr": "learning_rate", "ret": "return", "xent": "cross_entropy",
+    "lr": "learning_rate", "ret": "return", "xent": "cross_entropy", "prec": "precision",
 }  # fmt: skip
 _PHASES = ("train", "val", "eval", "test")
 _EVALUATIONS = frozenset(_PHASES[1:])
@@ -64,18 +64,18 @@ _RISING_WORDS = frozenset({
     "gsm", "gsm8k", "hellaswag", "hit", "hits", "humaneval", "is", "jaccard", "kappa", "lambada",
     "mbpp", "mcc", "meteor", "mmlu", "mrr", "openbookqa", "pass", "pearson", "pesq", "piqa",
     "plddt", "pck", "r", "sdr", "sensitivity", "snr", "spearman", "specificity", "spl", "stoi",
-    "truthfulqa", "win", "winogrande", "winrate", "wins",
+    "truthfulqa", "uas", "las", "fb1", "win", "winogrande", "winrate", "wins",
 })  # fmt: skip
 """Words that rise, also with a number behind: `val_ap50`."""
 
 _FALLING = ("loss", "error", "neg", "nll", "perplexity")
 _FALLING_WORDS = frozenset({
     "bpb", "bpc", "cer", "eer", "entropy", "fid", "kid", "kl", "lpips", "mae", "mse", "regret",
-    "rmse", "wer",
+    "rmse", "ter", "wer",
 })  # fmt: skip
 """Words that fall, whatever stands beside them: `lambada_bpb`."""
 
-_JUDGED = _QUALITIES.union(_RISING, _RISING_WORDS, _FALLING, _FALLING_WORDS)
+JUDGED = _QUALITIES.union(_RISING, _RISING_WORDS, _FALLING, _FALLING_WORDS)
 """Words by which a metric is known."""
 
 _PLAIN = frozenset({*_PHASES, "total", "tot", "loss"})
@@ -83,8 +83,8 @@ _TOTALS = frozenset({"total", "tot"})
 _WHOLES = _PLAIN | _STATISTICS | {"epoch", "overall", "batch", "step"}
 """Words of a loss that is no part of another."""
 
-_ACHIEVED = frozenset({"reward", "rewards", "rew", "return", "returns", "success", "win",
-                       "winrate"})  # fmt: skip
+_ACHIEVED = frozenset({"reward", "rewards", "rew", "rewmean", "eprewmean", "return", "returns",
+                       "success", "win", "winrate"})  # fmt: skip
 _WHOLE_REWARDS = frozenset({
     *_PHASES, *_STATISTICS, *_EXTREMES, *_ACHIEVED, "critic", "cumulative", "ema", "env", "ep",
     "episode", "episodes", "episodic", "evaluation", "final", "game", "objective", "rate", "rlhf",
@@ -133,7 +133,7 @@ def is_metric(name: str) -> bool:
         return False
     if any("loss" in word for word in words) or _last_word(words) in _QUALITIES:
         return True
-    if words[-1] in ("epoch", "step") and _last_word(words[:-1]) in _JUDGED:  # as Lightning adds
+    if words[-1] in ("epoch", "step") and _last_word(words[:-1]) in JUDGED:  # as Lightning adds
         return True
     return name[0].isalpha() and "learning_rate" not in name and not _MEASURES.intersection(words)
 
@@ -367,7 +367,7 @@ OFTEN = 3
 
 
 def _is_empty(name: str, peak: float) -> bool:
-    return peak == 0 and "loss" in name.lower()
+    return peak == 0 and not is_achieved(name)
 
 
 def _group_of(name: str) -> int:

@@ -2,7 +2,8 @@
 
 1. `lines` cuts the bytes of a log into lines, and a redrawn bar into its drawings.
 2. `prefix` removes what an engine, a launcher or a rank has put before a line.
-3. `match` asks the families of formats for the points in a line, then the generic reader, `named`.
+3. `match` asks the families of formats for the points in a line, then the generic reader, `named`,
+   which names numbers by what stands beside them (`tokens`) or nearest (`nearest`).
 4. `rank` selects one of several processes that print the same metric.
 5. `repeats` drops points that the log had before.
 6. `confirm` holds a doubtful point back until a similar one follows.

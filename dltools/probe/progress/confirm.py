@@ -89,11 +89,14 @@ class Confirmation(Generic[T]):
             for point in points:
                 self._sure[point[0]] = point
             if self._waits and reading.meaning.has_fraction:
-                return self._released(points, reading) + now
+                names = tuple([point[0] for point in points])
+                return self._released(names, reading) + now
             return now
         if reading.meaning.is_final and all(point.metric in self._sure for point in points):
             return []
         names = tuple([point[0] for point in points])
+        if reading.meaning.is_final:
+            names = ("final", *names)
         is_known = (len(names) > 1 or reading.meaning.has_fraction) and names in self._series
         if is_known or all(self._is_known(point, reading) for point in points):
             return now
@@ -110,7 +113,7 @@ class Confirmation(Generic[T]):
             self._series.add(names)
             self._sure.update((point.metric, point) for point in points)
         self._has_points = True
-        return self._released(points, reading) + now
+        return self._released(names, reading) + now
 
     def end(self, *, has_more: bool = False) -> list[Tagged[T]]:
         """Return the waiting points that count at the end of a log; if it `has_more`, whole numbers
@@ -137,10 +140,9 @@ class Confirmation(Generic[T]):
             found[metric] = found.get(metric, 0) + 1
         return found
 
-    def _released(self, points: list[Point], reading: Reading) -> list[Tagged[T]]:
-        """Return the waiting points with the names of these, which are certain. A whole number
+    def _released(self, names: _Names, reading: Reading) -> list[Tagged[T]]:
+        """Return the waiting points with names that are certain. A whole number
         beside fractions still waits if it has no counter: it may be a setting."""
-        names = tuple([point[0] for point in points])
         if names not in self._waiting:
             return []
         found: list[_Waiting[T]] = []

@@ -15,15 +15,14 @@ from typing import NamedTuple
 from dltools.observations.metric_names import is_metric, normal_name
 from dltools.probe.progress.base import PLAIN_NUMBER, Regex, number
 from dltools.probe.progress.shapes import Span
-from dltools.probe.progress.tokens import COUNTED, NameKind, Token, name_kind, step_rank
+from dltools.probe.progress.tokens import NameKind, Token, name_kind, step_rank
 
 _STOP = frozenset({
-    "info", "warning", "debug", "the", "a", "an", "this", "with", "and", "at", "for",
-    "in", "on", "of", "is", "was", "epoch", "step", "iter", "iteration", "batch", "end", "final",
-    "finished", "done", "got", "current", "currently", "now", "new", "after", "before",
-    "our", "my", "had", "has", "root", "to", "from", "running",
-    "overall", "model", "per", "or", "by", "using", "set", "time", "s", "ms", "it",
-    "steps", "iterations", "iters", "updates", "am", "pm",
+    "info", "warning", "debug", "the", "a", "an", "this", "with", "and", "at", "for", "in", "on",
+    "of", "is", "was", "epoch", "step", "iter", "iteration", "batch", "end", "final", "finished",
+    "done", "got", "current", "currently", "now", "new", "after", "before", "our", "my", "had",
+    "has", "root", "to", "from", "running", "overall", "model", "per", "or", "by", "using", "set",
+    "time", "s", "ms", "it", "steps", "iterations", "iters", "updates", "am", "pm", "db",
 })  # fmt: skip
 
 _ACHIEVED = ("fitness", "score", "scores", "return", "returns", "cost")
@@ -34,10 +33,10 @@ _WINDOW = Regex(r" ?\((?:last|over|mean|avg|average|running|moving|smoothed|high
 _KINDS = ("batch", "epoch", "step", "iter", "iteration")
 
 _UNIT = Regex(
-    r"\s?(?:[mun\u00b5]?s|secs?|seconds|minutes|hours|[KMGT]i?B|[A-Za-z]{1,20}/s(?:ec)?)(?![\w/])"
+    r"\s?(?:[mun\u00b5]?s|secs?|seconds|minutes|hours|[KMGT]i?B|[kMG]?Hz|[A-Za-z]{1,20}/s(?:ec)?)(?![\w/])"
 )
 
-_ONE_OF = Regex(r"\b(?:class|category|label) #?\d{1,6}:? $", re.IGNORECASE)
+_ONE_OF = Regex(r"\b(?:class|category|label) [#\[]?\d{1,6}\]?:? $", re.IGNORECASE)
 
 _BEST = Regex(r"(?:(?<![\w.-])best(?!\w)|\u6700[\u4f18\u4f73])\s?([^|;)\]]*)", re.IGNORECASE)
 """The best value so far, in English or Chinese, and the text about it."""
@@ -45,7 +44,7 @@ _BEST = Regex(r"(?:(?<![\w.-])best(?!\w)|\u6700[\u4f18\u4f73])\s?([^|;)\]]*)", r
 _SUM = Regex(rf"(?:\s?[-+*/]\s?{PLAIN_NUMBER}){{1,9}}\s?=\s?({PLAIN_NUMBER})(?![\w.])")
 """The other terms of a sum or of a share, and what it is."""
 
-_COUNTS = Regex(r" [-+]?\d+\.\d|\s[a-z]{1,20}s\s?[:=]")
+_COUNTS = Regex(r"(?:\s?[:=])?\s{1,20}[-+]?\d+\.\d|\s[a-z]{1,20}s\s?[:=]")
 """What makes a whole number before it a count: `Train loss 50 6.5`, `loss of 8 batches: 0.5`."""
 
 _LOGGED = Regex(r"\d:\d\d|\b(?:INFO|DEBUG|WARN|WARNING|ERROR)\b")
@@ -159,7 +158,7 @@ def _is_point(token: Token, name: str, what: NameKind) -> bool:
     word that a number happens to follow."""
     is_setting = name != token.name and name_kind(name) is NameKind.OTHER
     is_share = token.total and "." not in token.text and "acc" not in name.lower()
-    is_fraction = "." in token.text or (token.is_percent and token.delimiter)
+    is_fraction = "." in token.text or (token.is_percent and token.delimiter not in ("", ","))
     is_usual = what is NameKind.WEAK and not is_fraction
     is_loose = not token.delimiter and what is NameKind.BESIDE
     is_packet = token.is_percent and "loss" in name.lower()
@@ -185,16 +184,16 @@ def _full_name(line: str, token: Token, left: int) -> tuple[str, int]:
     for printed in reversed(words):
         at -= len(printed) + 1
         word = printed.removesuffix("'s")
-        if word.endswith(("/s", "/sec")):
-            break  # the unit of what stands before
+        if word.lower().rstrip(".") in _DROPPED:
+            continue
+        if word.endswith(("/s", "/sec")) or _INDEX.fullmatch(word):
+            break  # the unit of what stands before, or a counter
         if not word.replace("-", "").replace("_", "").replace("@", "").replace("/", "").isalnum():
             inner = word.lstrip("([{|,;:*'\"-")
             if inner and inner.isalnum() and inner[0].isalpha() and inner.lower() not in _DROPPED:
                 taken.append(inner)
                 first = at + len(word) - len(inner)
             break
-        if word.lower() in _DROPPED:
-            continue
         if not taken and word.lower() in _KINDS:  # as in `batch loss`
             taken.append(word)
             first = at
@@ -209,8 +208,8 @@ def _full_name(line: str, token: Token, left: int) -> tuple[str, int]:
     if not taken:
         return token.name, token.start
     taken.reverse()
-    before, said = (normal_name(name).split("_") for name in ("_".join(taken), token.name))
-    is_said = {*before} <= {*said}  # as in `loss train: 2.5, val: 2.4`
+    words, said = (normal_name(name).split("_") for name in ("_".join(taken), token.name))
+    is_said = {*words} <= {*said}  # as in `loss train: 2.5, val: 2.4`
     return token.name if is_said else " ".join((*taken, token.name)), begin + first
 
 
@@ -247,14 +246,14 @@ _BRACKETS = Regex(
 )
 
 _RATIO = Regex(
-    r"(?:(?<=[\s\[(|])|^)(\d++)\s{0,3}/\s{0,9}(?:\d++|\?|Unknown)(?=[\s\])|,:;]|$)"
+    r"(?:(?<=[\s\[(|])(?<!%\()(?<!% \()|^)(\d++)\s{0,3}/\s{0,9}(?:\d++|\?|Unknown)(?=[\s\])|,:;]|$)"
     r"(?!\s\d\d:\d\d|, \d{1,9} ins\b)(?!\s{0,3}(?:MB|GB|MiB|GiB|W\b|KB))"
 )
 
 _OPENING = Regex(r"\s{0,9}\[\s{0,9}(\d{1,15})\s{0,3}/\s{0,3}\d{1,15}\s{0,3}\]")
 _FIRST = Regex(
     r"\s{0,9}(?:\[\s{0,9}(\d{1,15})\](?:(?=\s{1,9}[A-Za-z])|\s{0,9}[:|](?!\d)|\s{1,9}\[|\t|,\s)"
-    r"|(\d{1,15})(?:\s{0,9}[:|](?!\d)|\s{1,9}\[|\t|,\s|\s(?=\d{1,9}\.\d\d m?s )))"
+    r"|<?(\d{1,15})(?:\s{0,9}[:|](?!\d)|\s{1,9}\[|\t|[,.)>]\s|\s-\s|\s(?=\d{1,9}\.\d\d m?s )))"
 )
 _LOGGER = Regex(
     r"(?:\b(?:INFO|DEBUG|WARNING)\b(?::[\w.-]{1,60}:|[\]:]?\s{1,9}(?:\[[\w.]+:\d+[^\]]{0,20}\]\s)?)"
@@ -268,13 +267,11 @@ _OPENS = Regex(r"\s{0,4}(?:\(\s{0,3}\d{1,3}%\)\s{0,4})?\[\s{0,9}\d|,\s")
 _AT_STEPS = Regex(
     r"(?:@|\bat|\bafter) ?(\d{1,15}) ?(?:steps|iterations|iters|updates)\b"
     r"|^\s{0,9}(\d{1,15})/\d{1,15} \(epoch\b"
-    r"|\bstep-(\d{1,15})\b|\b(?:\d{1,15}-)?(\d{1,15})batch\b|\((\d{1,15}), [-+.e\d]{1,30}, \{'",
+    r"|\b(?:step|iter|iteration|round|episode)[-_](\d{1,15})\b"
+    r"|\b(?:\d{1,15}-)?(\d{1,15})batch\b|\((\d{1,15}), [-+.e\d]{1,30}, \{'",
     re.IGNORECASE,
 )
-_IN_NAME = Regex(r"(?:[a-z_]{1,20} ){0,2}loss (\d{1,15}) ?[:=] {1,20}[\d.]", re.IGNORECASE)
-"""A step between the name of a loss and its value: `Validation loss 64000: 0.32`."""
-
-_INDEX = Regex(r"(?:\b[Ee]poch[\[-]|@[Ee]poch )(\d{1,15})\b|(?<![\w/])(\d{1,15})epoch\b")
+_INDEX = Regex(r"(?:\b[Ee]p(?:och)?[\[-]?|@[Ee]poch )(\d{1,15})\b|(?<![\w/])(\d{1,15})epoch\b")
 _RANGE = Regex(r"-(\d{1,15})\]")
 _BAR_FORM = Regex(
     r"(?<![\w.])(\d{1,15}(?:\.\d{1,9})?)([kKMG]?)(?:/(?:[\d.]{1,15}[kKMG]?|\?))?[a-zA-Z]{0,9}\s{0,2}"
@@ -336,7 +333,7 @@ def place(line: str, tokens: Sequence[Token], metrics: int = 0) -> Place:
         step = match.span(1)  # `[40/500] loss 0.5 | batch 16`
     if epoch is None and (epoch := _short_epoch(tokens)) == step:
         step = None
-    if epoch is None and "poch" in line and (match := _INDEX.search(line)):
+    if epoch is None and (match := _INDEX.search(line)):
         epoch, epoch_end = match.span(match.lastindex), match.end()  # `Epoch[2] Batch [20-40]`
     if step is not None and (match := _RANGE.match(line, step[1])):
         step = match.span(1)
@@ -344,10 +341,6 @@ def place(line: str, tokens: Sequence[Token], metrics: int = 0) -> Place:
         step = None  # of the search, not of the training
     if step is None and (match := _AT_STEPS.search(line)):
         step = match.span(match.lastindex)
-    if step is None and (match := COUNTED.search(line)):
-        step = match.span(3)
-    if step is None and len(tokens) == 1 and (match := _IN_NAME.match(line, tokens[0].start)):
-        step = match.span(1)
     if step is None:
         step, other = _bare(line, tokens, epoch_end, metrics)
         epoch = epoch or other
@@ -478,8 +471,12 @@ def phase_words(line: str, lower: str) -> list[PhaseWord]:
 
 
 def phase_before(words: Sequence[PhaseWord], at: int) -> str:
-    """Return the phase nearest on the left of a place in the line, "" for none."""
-    return next((word.phase for word in reversed(words) if word.start < at), "")
+    """Return the phase nearest on the left of a place in the line, "" for none; of what an
+    evaluation is says more than that it is one: `Dev accuracy: evaluation - loss 0.5`."""
+    before = [word.phase for word in words if word.start < at]
+    if before[-2:] in (["val", "eval"], ["test", "eval"]):
+        return before[-2]
+    return before[-1] if before else ""
 
 
 def _phase(word: str) -> str:

@@ -2,7 +2,7 @@
 
 It reads `Loss: 0.52 Time: 12.1`, `val_acc=0.9`, `grpo_loss is 0.013`. It cuts a line into `tokens`,
 decides by the words of the names which are metrics (`meaning`), and finds the step, the epoch and
-the phase anywhere in the line.
+the phase anywhere in the line. Where nothing stands beside a number, `nearest` names it.
 """
 
 from __future__ import annotations
@@ -28,6 +28,7 @@ from dltools.probe.progress.meaning import (
     phase_words,
     place,
 )
+from dltools.probe.progress.nearest import enclosed, listed, nearest
 from dltools.probe.progress.shapes import (
     NO_MEANING,
     NOTHING,
@@ -40,14 +41,12 @@ from dltools.probe.progress.shapes import (
     marks,
 )
 from dltools.probe.progress.tokens import (
+    COUNTER_KINDS,
     COUNTERS,
     NameKind,
     Stands,
     Token,
-    boxed,
     name_kind,
-    named_apart,
-    named_behind,
     tokens,
     with_meant_names,
 )
@@ -65,13 +64,6 @@ an evaluation whose mean follows."""
 _FRACTION = Regex(r"[.einy]", re.IGNORECASE)
 """What a number has that is not whole by its looks: 0.0, 1e-5, nan, inf."""
 
-_MEASURED = Regex(
-    r"\b(?:[a-z]{1,20}[_ ]){0,2}(?:lr|eta|time|elapsed|memory)\W{1,3}(?:\d+ days?, )?[\d.:]+"
-    r"(?:e-?\d+|m?s\b|[hm] (?:\d+m )?\d+s\b)?,?|,\s{0,3}total [a-z ]{1,40}\d{1,12}",
-    re.IGNORECASE,
-)
-"""A rate, a time, a size or a total beside the counters of a heading."""
-
 _ABOUT_PHASES = Regex(
     r"\b(?:train(?:ing)?|val(?:id(?:ation|ating)?)?|eval(?:uation|uating)?|test(?:ing)?|dev|of|on|the"
     r"|averaged|errors?|metrics?|model|net|perplexity|results?|running|set|start(?:ing)?|stat(?:istic)?s)\b",
@@ -79,16 +71,10 @@ _ABOUT_PHASES = Regex(
 )
 """Words of a heading that names a phase."""
 
-_STARTS = Regex(
-    r"(?<=\d )(?:start(?:s|ed|ing)?|begin(?:s|ning)?|end(?:s|ed)?|done|finished"
-    r"|(?:out )?of \d{1,12}(?![.\w]))\b",
-    re.IGNORECASE,
-)
-"""What may stand behind a counter of a heading: `Epoch 3 starts`, `Epoch 3 of 20`."""
-
 _PHASED = tuple(f"{phase}_" for phase in PHASES)
 _GENERATION = Regex(r"\bgen(?:eration)?\W{1,3}\d", re.IGNORECASE)
 _BEST = Regex(r"\bbest(?=(?: [a-z]\w*){1,3} ?[:=])", re.IGNORECASE)
+_STATISTIC = Regex(r"\b(avg|average|mean|median|smoothed|running)\W{1,2}$", re.IGNORECASE)
 _FINAL = Regex(r"\bfinal\b", re.IGNORECASE)
 _LONGEST_HEADING = 250
 
@@ -138,13 +124,18 @@ class Named:
         return self._reading(meaning, [span and line[span[0] : span[1]] for span in spans])
 
     def _below_title(self, line: str, shape: Shape) -> Reading:
-        """Remember a line that ends with a name, or read a number with the one above it."""
+        """Remember a line that ends with a name, or read the numbers below names."""
         if shape.stands is Stands.ABOVE:
             self._title = line.rstrip()
             return NOTHING
         title, self._title = self._title, ""
-        value = line.strip().strip("[]() ")
-        return self.read(f"{title} {value}")._replace(is_sure=False) if title else NOTHING
+        values = line.strip("[]() \t").replace(",", " ").split()
+        names = [title[:-1]] if title[-1:] == ":" else title.replace(",", " ").split()
+        before, own = names[: -len(values)], names[-len(values) :]
+        if len(before) > 1 or len(own) != len(values):
+            return NOTHING
+        pairs = [f"{name}: {value}" for name, value in zip(own, values, strict=True)]
+        return self.read(" ".join([*before, *pairs]))._replace(is_sure=False)
 
     def _reading(self, meaning: Meaning, texts: Sequence[str | None]) -> Reading:
         at = count(texts[0], meaning.scale, texts[1])
@@ -274,11 +265,12 @@ def _has_place(text: str) -> bool:
 def _understand(line: str) -> Meaning:
     """Return the meaning of a line, which all lines of its shape have."""
     printed, line = line, _own_part(line)
-    found = with_meant_names(tokens(line))
+    found = with_meant_names(line, enclosed(line, listed(line, tokens(line))))
     chosen = candidates(line, found)
-    if not chosen and (others := boxed(line) or named_behind(line) or named_apart(line)):
-        found = sorted([*found, *others], key=lambda token: token.start)
-        chosen = candidates(line, others)
+    if not chosen and (chosen := candidates(line, others := nearest(line))):
+        places = {one.value for one in others}
+        others += [token for token in found if token.value not in places]
+        found = sorted(others, key=lambda token: token.start)
     if not chosen:
         lower = line.lower()
         may_head = any(word in lower for word in (*COUNTERS, *PHASES))
@@ -286,7 +278,7 @@ def _understand(line: str) -> Meaning:
     if _CODE.search(line) and " reached " not in line:
         return NO_MEANING
     where = place(line, found, chosen[0].start)
-    named = _names(chosen, phase_words(line, line.lower()), has_step=where.step is not None)
+    named = _names(line, chosen, phase_words(line, line.lower()), has_step=where.step is not None)
     kept = [one.token for _, one in named]
     is_comment = line[0] != printed[0]
     may_be_set = is_comment or line[:2].isspace()
@@ -348,8 +340,6 @@ def _heading(line: str, lower: str, printed: str) -> Meaning:
     if bar := bar_in(line):
         return NO_MEANING._replace(numbers=marks(printed, [bar.span(1), None]), is_bar=True)
     begin = own_start(line)
-    for unsaid in (_STARTS, _MEASURED):
-        line = unsaid.sub(lambda match: " " * len(match[0]), line)
     found = [token for token in tokens(line) if token.start >= begin]
     words = phase_words(line, lower)
     if not words and not any(word in lower for word in COUNTERS):
@@ -357,20 +347,13 @@ def _heading(line: str, lower: str, printed: str) -> Meaning:
     said = [word for word in words if word.phase != "eval"] or words
     phase = said[-1].phase.replace("train", "") if said else ""
     if words:
-        found = [token for token in found if not _ABOUT_PHASES.fullmatch(token.name)]
         blank = _ABOUT_PHASES.sub(lambda match: " " * len(match[0]), line)
         if not found and not any(map(str.isalnum, blank[begin:])):
             return NO_MEANING._replace(numbers=(None, None), phase=phase)
         line = blank
-    sorts = [name_kind(counter_of(line, token)) for token in found]
-    if not sorts or not set(sorts) <= {NameKind.EPOCH, NameKind.STEP}:
-        return NO_MEANING
-    before = line[begin : found[0].start].lower().split()
+    starts = [one.start for one in found if name_kind(counter_of(line, one)) in COUNTER_KINDS]
+    before = line[begin : starts[0]].lower().split() if starts else ["total"]
     if sum(any(map(str.isalpha, word)) for word in before) > 2 or "total" in before:
-        return NO_MEANING
-    starts = [*[token.start for token in found[1:]], len(line)]
-    between = [line[one.end : start] for one, start in zip(found, starts, strict=True)]
-    if any(map(str.isalpha, "".join(between))):
         return NO_MEANING
     where = place(line, found)
     numbers = marks(printed, [where.step, where.epoch])
@@ -378,7 +361,7 @@ def _heading(line: str, lower: str, printed: str) -> Meaning:
 
 
 def _names(
-    chosen: Sequence[Candidate], phases: Sequence[PhaseWord], *, has_step: bool
+    line: str, chosen: Sequence[Candidate], phases: Sequence[PhaseWord], *, has_step: bool
 ) -> list[tuple[str, Candidate]]:
     """Return the metrics, each once, by their normal names with the phase that the line names."""
     names = [normal_name(candidate.name) for candidate in chosen]
@@ -396,5 +379,7 @@ def _names(
             phase = phase_before(phases if names.count(name) > 1 else outside, one.token.value[0])
             if phase and (phase != "train" or not has_step):
                 metric = f"{phase}_{name}"
+        if metric in found and (of := _STATISTIC.search(line, max(0, one.start - 12), one.start)):
+            metric = normal_name(f"{of[1]} {metric}")  # `loss 0.5, avg. loss 0.6`
         found.setdefault(metric, one)
     return list(found.items())

@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from enum import Enum, IntEnum
 from typing import NamedTuple
 
-from dltools.observations.metric_names import is_metric, normal_name
+from dltools.observations.metric_names import JUDGED, is_metric, normal_name
 from dltools.probe.progress.base import Regex
 
 
@@ -38,7 +38,7 @@ class Token(NamedTuple):
     value: tuple[int, int]
 
 
-_NUMBER = (
+NUMBER = (
     r"[-+]?(?>(?:\d{1,3}(?:,\d{3})++(?![\d])|\d++)(?:\.\d*+)?(?:[eEf][-+]?\d++)?"
     r"|\.\d++(?:[eEf][-+]?\d++)?|nan|inf(?:inity)?)"
 )
@@ -50,7 +50,7 @@ _TOKEN = Regex(
     r"|(?<!\w\w\w\.)\s{1,20}(?:#|No\. ?)?)"
     r"['\"*`]{0,2}(?:<tf\.Tensor:[^>]{0,80}numpy=)?"
     r"(?:[A-Za-z_][\w.]{0,30}[(\[]|[(\[#])?[(\[]{0,2}\s{0,4}"
-    rf"({_NUMBER})(?:\s?(/)\s{{0,6}}(\d++(?:\.\d++)?)(?:/\d++\.\d++){{0,4}}|\s?(%)(?!\|)|([kKMGB])(?=[\s,;|\])}}]|$))?"
+    rf"({NUMBER})(?:\s?(/)\s{{0,6}}(\d++(?:\.\d++)?)|\s?(%)(?!\|)|([kKMGB])(?=[\s,;|\])}}]|$))?"
     r"(?!(?![a-z]{4,9}[: ])\w|:\d|/\w|\.\w|,\d|%\||-[A-Za-z])",
     re.IGNORECASE,
 )
@@ -67,125 +67,28 @@ def tokens(line: str) -> list[Token]:
         name = m[1].partition("(")[0] if "," in m[1] or _COUNT.search(m[1]) else m[1]
         said = (m[2] or m[3] or "", m[4], m[6] or "", m[8] or "", m[7] is not None)
         token = Token(name, *said, m.start(), m.end(), m.span(4))
-        found += _parted(_behind_count(token, line), line)
+        found += _parted(token, line)
     return found
-
-
-_VALUE = Regex(rf"\s?[:=]\s{{1,20}}({_NUMBER})(?![\w.:/%])", re.IGNORECASE)
-
-
-def _behind_count(token: Token, line: str) -> Token:
-    """Return a metric with the value behind its count, `loss 64000: 0.32`; else the token."""
-    if token.delimiter or not (token.text.isdigit() and is_metric(token.name)):
-        return token
-    value = _VALUE.match(line, token.end)
-    if value is None or value[1].isdigit():
-        return token
-    return token._replace(delimiter=":", text=value[1], end=value.end(), value=value.span(1))
-
-
-_NEXT_PART = Regex(r"\s?/\s{0,6}(\d++(?:\.\d++)?)")
-_TWO_STATISTICS = Regex(r"(?:^|\s)(mean|avg|min)/(median|max|std) $", re.IGNORECASE)
 
 
 def _parted(token: Token, line: str) -> Sequence[Token]:
-    """Return the tokens that one is, `loss/acc 0.5/0.9`, `epoch/iter: 3/400`, the statistics
-    `mean/median reward 2.5/2.0`, or the fractions of a training and an evaluation."""
-    if token.total and (of := _TWO_STATISTICS.search(line, 0, token.start)):
-        token = token._replace(name=f"{of[1]}_{token.name}/{of[2]}_{token.name}", start=of.start(1))
-    names = token.name.split("/")
-    if len(names) < 2 or not token.total or {*map(normal_name, names)} & {*_PHASES}:
-        if "." not in token.total or "." not in token.text or line[token.end :][:1] == "=":
-            return (token,)
-        names = [token.name, f"val_{token.name}"]
-    values = [token.value]
-    while len(values) < len(names) and (part := _NEXT_PART.match(line, values[-1][1])):
-        values.append(part.span(1))
-    if len(values) < len(names):
+    """Return the two tokens that one is: the fractions of a training and an evaluation."""
+    if "." not in token.total or "." not in token.text or line[token.end :][:1] == "=":
         return (token,)
-    whole = token._replace(total="", end=max(token.end, values[-1][1]))
-    return [
-        whole._replace(
-            name=name, text=line[slice(*at)], value=at, start=at[0] - 1 if k else whole.start
-        )
-        for k, (name, at) in enumerate(zip(names, values, strict=True))
-    ]
-
-
-_BEFORE = Regex(
-    r"(?:^|(?<!:\d\d)[,|(])\s{0,20}"  # the comma is not that of a time's milliseconds
-    rf"(({_NUMBER})\s?(%)?\s(?:\s{{0,20}}=\s)?([A-Za-z_][\w@ -]{{0,40}}?))"
-    r"(?=\s(?:estimate|after|over|on|at)\s|\s{0,9}(?:\([^()=]{1,40}\)\s{0,9})?(?:[,|)]|$))",
-    re.IGNORECASE,
-)
-
-
-def named_behind(line: str) -> list[Token]:
-    """Return the numbers with a name behind them, `1.52 loss, 91.2% accuracy`, in order."""
-    return [
-        Token(m[4].strip(), " ", m[2], "", "", m[3] is not None, m.start(1), m.end(1), m.span(2))
-        for m in _BEFORE.finditer(line)
-    ]
-
-
-_BOXED = Regex(
-    r"[\u2502\u2503]\s{0,40}([A-Za-z][\w@/.%-]{0,40}(?: [\w@/.%()-]{1,40}){0,3})"
-    rf"\s{{0,40}}[\u2502\u2503]\s{{0,40}}({_NUMBER})\s?(%)?\s{{0,40}}(?=[\u2502\u2503])",
-    re.IGNORECASE,
-)
-
-
-def boxed(line: str) -> list[Token]:
-    """Return the names with a number in the cell behind them, of a row of a table in a box."""
-    if line.lstrip()[:1] not in ("\u2502", "\u2503"):
-        return []
-    return [
-        Token(m[1], "|", m[2], "", "", m[3] is not None, m.start(1), m.end(), m.span(2))
-        for m in _BOXED.finditer(line)
-    ]
-
-
-_COMMA = Regex(rf"(?<![\w./@-])([A-Za-z_][\w/@]*+), ?(({_NUMBER})\s?(%)?)(?![\w.])", re.IGNORECASE)
-_NAMED_AT = Regex(
-    r"(?<![\w./@-])([A-Za-z_][\w/@]*+),? (?:\(?(?:(?:at|after|in|for) )?"
-    r"(?:step|iteration|epoch|iter|episode|round) \d+(?: iteration \d+)?\)?"
-    r"|(?:of|over) \d+ [a-z]{1,20}|of the [\w ]{1,60}\w"
-    r"|after (?:\w{1,20} )?(?:pass|step|update|batch)"
-    r"|per (?:\w{1,20} )?(?:token|step|episode|epoch|batch|sample|example))(?: ?[:=] ?| is )"
-    rf"(({_NUMBER})\s?(%)?)(?!\w|\.\w)",
-    re.IGNORECASE,
-)
-COUNTED = Regex(
-    rf"\b(train|valid?|test) (?:(?=\d\d)|(loss) )(\d{{1,9}}) ({_NUMBER})(?(2)|(?= [-+\de.]+ |$))",
-    re.IGNORECASE,
-)
-"""A phase, a counter and a loss, as DARTS prints: `train 050 6.5e+00 0.1 0.5`; or the loss has a
-name: `Train loss 50 6.5`."""
-
-
-def named_apart(line: str) -> list[Token]:
-    """Return the names with a fraction behind a comma, `loss_train, 0.84`, or behind a counter,
-    `loss at step 100: 0.84`."""
-    apart = [*_COMMA.finditer(line), *_NAMED_AT.finditer(line)]
-    found = [
-        Token(m[1], ",", m[3], "", "", m[4] is not None, m.start(), m.end(), m.span(3))
-        for m in apart
-        if "." in m[3] or m[4]
-    ]
-    if (m := COUNTED.search(line)) and "." in m[4]:
-        name = f"{m[1]}_loss"
-        found.append(Token(name, ",", m[4], "", "", False, m.start(), m.end(), m.span(4)))
-    return found
+    first, end = token._replace(total=""), token.end
+    second = first._replace(text=token.total, start=end - 1, value=(end - len(token.total), end))
+    return first, second._replace(name=f"val_{token.name}")
 
 
 _PHASES = {"train": "train", "learn": "train", "val": "val", "valid": "val", "test": "test"}
 _TOGETHER = ({"g": "g_loss", "d": "d_loss"}, {"p": "precision", "r": "recall", "f": "f1"})
 """Letters that say what they are by each other."""
 
+_BEFORE_PHASES = Regex(r"([A-Za-z][\w@]*)\W{1,4}$")
 _BESIDE_PHASES: tuple[set[str], ...] = (set(), {"loss"}, {"accuracy"}, {"perplexity"})
 
 
-def with_meant_names(found: list[Token]) -> list[Token]:
+def with_meant_names(line: str, found: list[Token]) -> list[Token]:
     """Return the tokens; those whose name alone says too little get that of what they are.
 
     They are the losses of players, `g 1.37 d 0.52`, a tagger's `p: 0.5, r: 0.4, f: 0.44`, what
@@ -204,20 +107,17 @@ def with_meant_names(found: list[Token]) -> list[Token]:
         meant = {**meant, "total": "total_loss"}
     if meant:
         found = [token._replace(name=meant.get(token.name.lower(), token.name)) for token in found]
-    return _with_losses_of_phases(found)
+    return _with_losses_of_phases(line, found)
 
 
 def _is_sum_of_losses(found: Sequence[Token]) -> bool:
     """Tell whether a token `total` is the sum of others with a fraction, one of which is known to
     be a metric. A time among them may be part of another total."""
-    total = [token for token in found if token.name.lower() == "total" and "." in token.text]
-    others = [token.name for token in found if name_kind(token.name) not in _COUNTER_KINDS]
-    return (
-        len(total) == 1
-        and len(others) > 2
-        and all(is_metric(normal_name(name)) and "loss" not in name.lower() for name in others)
-        and any(name_kind(name) is NameKind.METRIC for name in others)
-    )
+    totals = [token for token in found if token.name.lower() == "total" and "." in token.text]
+    names = [token.name for token in found if name_kind(token.name) not in COUNTER_KINDS]
+    are_parts = all(is_metric(normal_name(name)) and "loss" not in name.lower() for name in names)
+    is_known = NameKind.METRIC in map(name_kind, names)
+    return len(totals) == 1 and len(names) > 2 and are_parts and is_known
 
 
 _ACHIEVED = {"generation": "fitness", "gen": "fitness", "episode": "reward", "episodes": "reward"}
@@ -233,19 +133,23 @@ def statistics_of(names: Sequence[str]) -> dict[str, str]:
     return {**found, "best": what, "fit": what}
 
 
-def _with_losses_of_phases(found: list[Token]) -> list[Token]:
+def _with_losses_of_phases(line: str, found: list[Token]) -> list[Token]:
     """Return the tokens; those that a phase alone names get the name of what they are: of a loss,
     `train 0.31 val 0.35`, of an accuracy, `train 91.2%, val 90.1%` or beside a loss, or of what
     another phase of the line says, `train_mae=0.31, val=0.35`."""
     alone = [token for token in found if token.name.lower() in _PHASES and "." in token.text]
     if not alone:
         return found
-    names = [normal_name(token.name).partition("_") for token in found if is_said(token)]
+    known = [token.name for token in found if name_kind(token.name) is NameKind.METRIC]
+    names = [normal_name(name).partition("_") for name in known]
     said = next((what for phase, _, what in names if what and phase in _PHASES), "")
     are_shares = all(token.is_percent for token in alone)
     beside = {name for name, *_ in names}
     is_clear = len(alone) > 1 and (are_shares or beside in _BESIDE_PHASES)
     has_best = [token.name for token in found][:2] == ["test", "best"] and len(alone) == 1
+    head = _BEFORE_PHASES.search(line, 0, alone[0].start)
+    if head and name_kind(head[1]) is NameKind.METRIC:
+        said = normal_name(head[1])
     is_loss = alone[0].name == "learn" or alone[0].delimiter == "=="  # `train==[5.2=5.0 + 0.2]`
     if beside == {"loss"} and len(alone) == 1 and alone[0].delimiter == ":":
         is_loss = alone[0].name.lower() != "train"  # `loss: 4.1 | val: 3.5`
@@ -254,19 +158,11 @@ def _with_losses_of_phases(found: list[Token]) -> list[Token]:
     are_accuracies = are_shares or (beside == {"loss"} and not is_loss)
     what = said or ("accuracy" if are_accuracies else "loss")
     what = "score" if has_best else what  # as CatBoost prints AUC, and not the loss, on GPUs
-    return [
-        token._replace(
-            name=f"{_PHASES[token.name.lower()]}_{what}", delimiter=token.delimiter or " "
-        )
-        if token in alone
-        else token
-        for token in found
-    ]
-
-
-def is_said(token: Token) -> bool:
-    """Tell whether a token is a metric by its name."""
-    return name_kind(token.name) is NameKind.METRIC
+    for token in alone:
+        name = f"{_PHASES[token.name.lower()]}_{what}"
+        meant = token._replace(name=name, delimiter=token.delimiter or " ")
+        found[found.index(token)] = meant
+    return found
 
 
 class NameKind(IntEnum):
@@ -284,20 +180,18 @@ class NameKind(IntEnum):
     METRIC = 5
 
 
-_COUNTER_KINDS = (NameKind.EPOCH, NameKind.STEP)
+COUNTER_KINDS = (NameKind.EPOCH, NameKind.STEP)
 
-_METRICS = frozenset({
-    "accuracy", "perplexity", "mse", "mae", "rmse", "mape", "rmsle", "f1", "auc", "auroc", "auprc",
-    "roc", "bleu", "sacrebleu", "rouge", "rougel", "rouge1", "rouge2", "meteor", "chrf", "comet",
-    "cider", "reward", "rewards", "rew", "iou", "miou", "giou", "map", "map50", "map75", "ap50",
-    "ap75", "wer", "cer", "per", "bpb", "bpc", "bpd", "bpt", "nll", "elbo", "psnr", "ssim", "fid",
-    "kid", "lpips", "mrr", "ndcg", "mcc", "pearson", "spearman", "dice", "r2", "logloss",
-    "mlogloss", "hellaswag", "mmlu", "gsm8k", "humaneval", "arc", "piqa", "winogrande",
-    "top1", "top5", "objective", "em", "eer", "der", "sdr",
-    "snr", "sisnr", "epe", "mpjpe", "chamfer", "silog", "absrel", "likelihood", "crps",
-    "smape", "mase", "spl", "softspl", "acc1", "acc5", "merror", "l2re", "hitrate", "inertia",
-    "deviance",
-})  # fmt: skip
+_METRICS = JUDGED.union((
+    "absrel", "acc1", "acc5", "accuracies", "ap50", "ap75", "bpd", "bpt", "chamfer", "crps", "der",
+    "deviance", "elbo", "epe", "eprewmean", "giou", "inertia", "l2re", "logloss", "map50", "map75",
+    "mape", "mase", "merror", "miou", "mlogloss", "mpjpe", "per", "recon", "rewmean", "rmsle",
+    "roc", "rouge1", "rouge2", "rougel", "sacrebleu", "silog", "sisnr", "smape", "softspl",
+)) - {
+    "ap", "ar", "core", "correct", "entropy", "error", "f", "fitness", "hit", "hits", "hr", "is",
+    "kl", "loss", "match", "neg", "pass", "precision", "r", "recall", "regret", "return",
+    "satisfied", "score", "sensitivity", "specificity", "success", "win", "wins",
+}  # fmt: skip
 
 _WEAK = frozenset({
     "error", "errors", "score", "scores", "return", "returns", "recall", "precision", "objective",
@@ -324,38 +218,49 @@ _SETTINGS = frozenset({
     "scaler", "scaling", "lambda", "alpha", "beta", "gamma", "threshold", "thresh", "thr", "target",
     "clip", "clipping", "eps", "epsilon", "factor", "interval", "freq", "frequency", "every",
     "patience", "warmup", "smoothing", "temperature", "penalty", "bound", "limit", "type", "fn",
-    "func", "mode", "name", "index", "idx", "id", "ids", "num", "n", "count", "size",
-    "dim", "len", "length", "port", "decay", "tolerance", "tol", "init", "dtype", "bits", "start",
-    "frac",
+    "func", "mode", "name", "index", "idx", "id", "ids", "num", "n", "count", "size", "dim", "len",
+    "length", "port", "decay", "tolerance", "tol", "init", "dtype", "bits", "start", "frac",
     "schedule", "window", "history", "path", "use", "enable", "print", "save", "reduction",
     "multiplier", "best", "lower", "higher", "code", "codes", "baseline", "expected", "goal",
-    "increment", "ignore", "denom", "offset", "seed", "stop", "chunk", "chunks",
-    "parallel", "packet", "packets", "desired",
+    "increment", "ignore", "denom", "offset", "seed", "stop", "chunk", "chunks", "parallel",
+    "packet", "packets", "desired",
 })  # fmt: skip
 
 _STEPS = {name: rank for rank, names in enumerate((
     ("global_step", "global_steps", "globalstep"),
     ("num_updates",),
-    ("step", "current_step", "current_steps", "train_step", "training_step", "optimizer_step",
-     "opt_step", "steps", "stp", "curr_step", "gradient_step", "local_step"),
-    ("iter", "iteration", "itr", "it", "train_iter", "iters", "iteration_number", "n_iter",
-     "current_iteration", "train_iteration", "training_iteration", "current_iter", "round", "rnd"),
+    ("step", "current_steps", "optimizer_step", "opt_step", "steps", "stp", "gradient_step",
+     "local_step"),
+    ("iter", "iteration", "itr", "it", "iters", "round", "rnd"),
     ("update", "updates", "up", "policy_update"),
     ("total_timesteps", "timesteps", "timestep", "num_timesteps", "env_steps", "env_step",
      "total_steps_done", "total_env_steps", "num_env_steps", "frames", "frame",
      "total_env_interacts", "example_counter"),
     ("n_updates",),
     ("iterations",),
-    ("batch", "minibatch", "mini_batch", "batch_idx", "batch_index", "batch_id", "batches",
-     "train_batch"),
+    ("batch", "minibatch", "mini_batch", "batches"),
     ("episode", "episodes", "ep", "game", "generation", "gen"),
     ("eps",),
-    ("trial", "trialid", "trial_id", "trial_number"),
+    ("trial", "trialid"),
 ), 1) for name in names}  # fmt: skip
 
-_EPOCHS = frozenset({"epoch", "train_epoch", "current_epoch", "cur_epoch", "epoch_num", "epoch_idx",
-                     "epoch_number", "curr_epoch", "training_epoch", "val_epoch", "eval_epoch",
-                     "test_epoch", "itn", "epochs"})  # fmt: skip
+_EPOCHS = frozenset({"epoch", "val_epoch", "eval_epoch", "test_epoch", "itn", "epochs", "epoka",
+                     "epoche", "epoca"})  # fmt: skip
+
+_ABOUT_COUNTERS = frozenset({
+    "i", "n", "num", "cur", "curr", "current", "train", "number", "idx", "index", "id",
+})  # fmt: skip
+"""Words beside the name of a counter: `current_step`, `batch_idx`, `i_episode`."""
+
+
+def _counter(normal: str) -> str:
+    """Return the name of a counter without words about it; that of another thing as it is. What
+    has a plural, `n_epochs`, says how many there are."""
+    if normal in _STEPS or normal in _EPOCHS:
+        return normal
+    left = [word for word in normal.split("_") if word not in _ABOUT_COUNTERS]
+    return left[0] if len(left) == 1 and left[0][-1:] != "s" else normal
+
 
 _AT = re.compile(
     r"(?:^|_)(?:p|pass|hit|hits|ap|map|top|accuracy|recall|precision|ndcg|hr|mrr|r)_?\d+(?:_|$)"
@@ -380,9 +285,10 @@ def name_kind(name: str) -> NameKind:
     normal = normal_name(name)
     if _FILE.search(name):
         return NameKind.OTHER
-    if normal in _EPOCHS:
+    counter = _counter(normal)
+    if counter in _EPOCHS:
         return NameKind.EPOCH
-    if normal in _STEPS or _is_global_step(normal):
+    if counter in _STEPS or _is_global_step(normal):
         return NameKind.STEP
     if not is_metric(normal):
         return NameKind.OTHER
@@ -421,23 +327,23 @@ def name_kind(name: str) -> NameKind:
 
 def step_rank(name: str) -> int:
     """Return how much a counter's name says, 1 most: a global step more than a batch."""
-    normal = normal_name(name)
+    normal = _counter(normal_name(name))
     return _STEPS.get(normal, 1 if _is_global_step(normal) else 99)
 
 
 def _is_global_step(normal: str) -> bool:
     """Tell whether a normal name is that of a counter over all epochs, as `global_batch_idx` is."""
-    return normal.startswith("global_") and normal.removeprefix("global_") in _STEPS
+    return normal.startswith("global_") and _counter(normal.removeprefix("global_")) in _STEPS
 
 
 HINTS = (
     "loss", "acc", "err", "ppl", "perp", "rew", "map", "mse", "mae", "f1", "auc", "bleu", "iou",
-    "wer", "cer", "return", "score", "bp", "nll", "elbo", "rate", "rouge", "psnr", "ssim", "fid",
-    "lpips", "mrr", "mcc", "ndcg", "dice", "objective", "match", "recall", "precision", "eer",
-    "likelihood", "@", "pearson", "spearman", "cost", "fit", "snr", "hellaswag", "mmlu",
-    "gsm8k", "top1", "r2", "bits", "auroc", "sensitivity", "correlation", "cider", "chrf", "sdr",
-    "l_", "d_", "g_", "entropy", "success", "trial ", " val", "train", "test",
-    "valid", "eval", "learn", "generation", "best",
+    "wer", "cer", "score", "bp", "nll", "elbo", "rate", "rouge", "psnr", "ssim", "fid", "lpips",
+    "mrr", "mcc", "ndcg", "dice", "objective", "match", "recall", "precision", "eer", "likelihood",
+    "@", "pearson", "spearman", "cost", "fit", "snr", "hellaswag", "mmlu", "gsm8k", "top1", "r2",
+    "bits", "auroc", "sensitivity", "correlation", "cider", "chrf", "sdr", "l_", "d_", "g_",
+    "entropy", "success", "trial ", " val", "train", "test", "valid", "eval", "learn", "generation",
+    "best", "uas", "fb1", "recon", "ret",
 )  # fmt: skip
 """A line without any of these, in small letters, has no metric: looking for them is quick."""
 
@@ -453,8 +359,11 @@ class Stands(Enum):
     BELOW = 2
 
 
-_NUMBER_ALONE = re.compile(r"\s*[\[(]?\s?[-+]?0*\.0+(?:e[-+]?0+)?\s?[\])]?\s*")
-_NAME_ALONE = re.compile(r"(?:.{0,60}\s)?([a-z][\w/]{1,40}):\s*")
+_NUMBER_ALONE = re.compile(r"\s*[\[(]?\s?(?:[-+]?0*\.0+(?:e[-+]?0+)?[\s,]{0,9}){1,9}[\])]?\s*")
+_NAME_ALONE = re.compile(r"(?:.{0,60}\s)?([a-z][\w/]{1,40})(?: is)?\s?:\s*")
+_NAMES_ALONE = re.compile(
+    r"(?!.*\b(?:nan|inf(?:inity)?)\b)(?:[a-z]{2,10}:)?\s*((?:[a-z][\w@/]{0,20}(?:,\s?|\s+|$)){2,9})"
+)
 
 
 def stands_of(lower: str) -> Stands:
@@ -463,8 +372,9 @@ def stands_of(lower: str) -> Stands:
     if len(lower) < _LONGEST_ALONE:
         if _NUMBER_ALONE.fullmatch(lower):
             return Stands.BELOW
-        match = _NAME_ALONE.fullmatch(lower) if lower.rstrip()[-1:] == ":" else None
-        if match and name_kind(match[1]) is NameKind.METRIC:
+        match = (_NAME_ALONE if lower.rstrip()[-1:] == ":" else _NAMES_ALONE).fullmatch(lower)
+        names = match[1].replace(",", " ").split() if match else ()
+        if any(name_kind(name) is NameKind.METRIC for name in names):
             return Stands.ABOVE
     return Stands.ALONE
 

@@ -58,7 +58,7 @@ REALS = [
     }, steps={"accuracy": r"Batch \[\d+-(\d+)\]\s+Speed"},
        epochs={"accuracy": r"Epoch\[(\d+)\] Batch \["}),
     Real("mlperf/nvidia_dgx1_ssd_r0.txt", {"forms", "jsonlines", "named"}, {
-        "loss": (r"Loss function: " + N, 301),
+        "loss": (r"Loss function: " + N, 301), "average_loss": (r"Average Loss: " + N, 301),
         "eval_accuracy": (MLL, 3),
         "val_map": (r"Precision  \(AP\) @\[ IoU=0.50:0.95 \| area=   all .*= " + N, 3),
         "val_map50": (r"Precision  \(AP\) @\[ IoU=0.50      \| area=   all .*= " + N, 3),

@@ -1,5 +1,5 @@
-"""Darknet, Kaldi, CNTK, llm.c, LitGPT, Tesseract, R's nnet, PyTorch's tutorials, COCO's summary;
-vLLM, SGLang, llama.cpp, TGI, perf_analyzer.
+"""Darknet, Kaldi, CNTK, llm.c, LitGPT, Tesseract, R's nnet, PyTorch's tutorials, TD3, COCO's
+summary; vLLM, SGLang, llama.cpp, TGI, perf_analyzer.
 
 Their lines say in a fixed form what their numbers are.
 
@@ -26,11 +26,9 @@ _FORMS = (
     "Average objective function for 'output' for minibatches {}-{step} is {} = {objective} over",
     "Overall average objective function for 'output' is {overall_objective} over",
     "Overall average objective function for 'output' is {} = {overall_objective} over",
-    "AvgLoss: {avgloss}",
-    "FRAME_ACCURACY >> {frame_accuracy}%",
+    "Evaluation over {} episodes: {eval_reward}",
     "Minibatch[ {}- {step}]: loss = {loss} * {}, metric = {error}%",
     "Finished Epoch[ {epoch} of {}]: [Training] loss = {train_loss} * {}, metric = {train_error}%",
-    "Finished Epoch[ {epoch} of {}]: [Validation] loss = {val_loss} * {}, metric = {val_error}%",
     "s:{step} trl:{train_loss} lr:{} norm:{grad_norm}",
     "s:{step} tel:{val_loss}",
     "s:{step} eval:{val_hellaswag}",

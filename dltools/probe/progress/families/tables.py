@@ -118,13 +118,14 @@ class Log:
             line = line[match.end() :]
         if line[:1] == "#":  # as savetxt of NumPy begins a header
             line = line.lstrip("# ")
-        head = line.lstrip(" \t|\u2502\u2503")[:1]
-        if head.isdigit() or (head == "-" and line[:5] != "-----"):
+        edge = line.lstrip()
+        head = edge.lstrip("|\u2502\u2503 \t")[:1]
+        if head.isdigit() or (head == "-" and edge[:5] != "-----"):
             return self._row(line) if self._names else self._row_of_index(line.split())
         if line == self._newest:
             return []
-        if (line[:1] == "|" and head.isalpha()) or line[:5] == "-----":
-            if match := _ENTRY.match(line):
+        if (edge[:1] == "|" and head.isalpha()) or edge[:5] == "-----":
+            if match := _ENTRY.match(edge):
                 return self._enter(match[1], match[2])
             if self._box:
                 return self._close()
