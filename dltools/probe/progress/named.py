@@ -56,10 +56,13 @@ _CODE = Regex(
     r"|let|config param|namespace|args?|hparams?|usage|warning)\b|#(?! of )|\s+#(?! \w+: \d)|\s*//"
     r"|Test: \[\s*\d+/\d+\]\s+Time\s)"
     r"|\bAveraged stats:|\b(?:self\.|lambda\b|TODO\b|train_runtime\b)|[+*]=|[^=]==[^=>\[\]]"
-    r"|\s#\s(?!\w+: [\d.]+(?:\s|$))|^[^;]*;\s*$|\.(?:ckpt|pth?|safetensors|h5|pkl|bin|onnx|keras)\b"
+    r"|\s#\s(?!\w+: [\d.]+(?:\s|$))|^[^;]*;\s*$"
 )
-"""Patterns of source code, settings and names of files; of a sum at the end, and of the batches of
-an evaluation whose mean follows."""
+"""Patterns of source code and settings, of a sum at the end, and of the batches of an evaluation
+whose mean follows."""
+
+_SAVED = Regex(r"\.(?:ckpt|pth?|safetensors|h5|pkl|bin|onnx|keras)\b")
+"""A file: what stands beside it was said before, unless the line begins with a counter."""
 
 _FRACTION = Regex(r"[.einy]", re.IGNORECASE)
 """What a number has that is not whole by its looks: 0.0, 1e-5, nan, inf."""
@@ -278,6 +281,8 @@ def _understand(line: str) -> Meaning:
     if _CODE.search(line) and " reached " not in line:
         return NO_MEANING
     where = place(line, found, chosen[0].start)
+    if _SAVED.search(line) and not (where.step and where.step[0] < chosen[0].start):
+        return NO_MEANING
     named = _names(line, chosen, phase_words(line, line.lower()), has_step=where.step is not None)
     kept = [one.token for _, one in named]
     is_comment = line[0] != printed[0]

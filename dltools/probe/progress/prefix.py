@@ -3,7 +3,7 @@
 Engines, journals, launchers and ranks add prefixes: Docker's time stamps
 (`2026-01-31T12:00:00Z ...`), journald, kubectl (`[pod/job/main] ...`), compose
 (`trainer-1  | ...`), mpirun (`[1,0]<stdout>:`), Slurm (`0: ...`), torchrun (`[rank0]: ...`), Ray
-(`(Worker pid=7) ...`), R's reprex (`#> ...`).
+(`(Worker pid=7) ...`), R's reprex (`#> ...`), notebooks of Kaggle (`12.5s<tab>3<tab>...`).
 """
 
 from __future__ import annotations
@@ -38,6 +38,7 @@ _RANK = Regex(
 )
 _RAY = Regex(r"\((?P<r>[\w./ =,:()-]{0,80}?\bpid=\d{1,9}(?:, ?ip=[\d.]{1,40})?)\)[ \t]?")
 _PRINTED = Regex(r"#=?>[ \t]")
+_NOTEBOOK = Regex(r"\d{1,9}\.\ds\t\d{1,9}\t")
 _TASK = Regex(r"\s{0,4}(?P<task>\d{1,5}):[ ](?=[^\d\s.+-])")
 
 
@@ -82,7 +83,7 @@ def _match(text: str, at: int) -> re.Match[str] | None:
     elif head in ("(", "#"):
         forms = (_RAY, _PRINTED)
     elif head in _DIGITS or head == " ":
-        forms = (_ISO, _TASK)
+        forms = (_ISO, _TASK, _NOTEBOOK)
     else:
         forms = (_RANK, _COMPOSE) if head in ("r", "R") else (_JOURNAL, _COMPOSE)
     matches: Iterator[re.Match[str] | None] = (form.match(text, at) for form in forms)

@@ -116,7 +116,7 @@ class Log:
         is_near = self._names or "poch" in line
         if is_near and "INFO" in line[:80] and (match := _LOGGED.match(line)):
             line = line[match.end() :]
-        if line[:1] == "#":  # as savetxt of NumPy begins a header
+        if line.lstrip()[:1] == "#":  # as savetxt of NumPy begins a header, and knitr each line
             line = line.lstrip("# ")
         edge = line.lstrip()
         head = edge.lstrip("|\u2502\u2503 \t")[:1]
@@ -191,6 +191,8 @@ class Log:
         """Take the names of a header, and tell whether they are some."""
         names = [f"{name}_loss" if name in _LOSSES else _UNIT.sub("", name) for name in names]
         meant = statistics_of(names)
+        if names[:2] == ["iter", "target"]:  # of bayes_opt
+            meant = {"target": "score"}
         names = [meant.get(name, name) for name in names]
         sorts = [name_kind(name) for name in names]
         counters = sum(what in (NameKind.EPOCH, NameKind.STEP) for what in sorts)
@@ -223,7 +225,7 @@ class Log:
         for name, what, text in zip(self._names, self._sorts, cells, strict=False):
             if what is NameKind.OTHER:
                 continue
-            text = _whole_loss(text) if ", " in text else text
+            text = _whole_loss(text) if ", " in text else text.strip("[]")
             is_number = _NUMBER.fullmatch(text)
             if what > NameKind.STEP:
                 if is_number and "/" not in text:
