@@ -165,9 +165,9 @@ def roles_option() -> Any:
     """Declare the roles of containers."""
     return expert_option(
         "--role PATTERN=ROLE",
-        "Set the role of containers, whatever else shows it: training, server, interactive or "
-        "other. PATTERN matches their names, or is label:KEY[=VALUE]. Repeatable: the last match "
-        "counts.",
+        "Set the role of containers, overriding all other evidence: training, server, interactive "
+        "or other. PATTERN matches their names, or is label:KEY[=VALUE]. Repeatable: the last "
+        "match counts.",
         [],
     )
 
@@ -183,7 +183,7 @@ class Messages:
 
     quiet: bool = flag(
         "-q, --quiet",
-        "Print errors and warnings alone on standard error, and no remarks, such as why there "
+        "Print only errors and warnings on standard error, and no remarks, such as why there "
         "was nothing to do.",
         callback=be_quiet,
     )
@@ -211,7 +211,7 @@ class Realisation:
     )
     quantum_s: float | None = expert_option(
         "--quantum TIME",
-        "Mean length of a turn, with --realize rotate. auto: so long that changing over costs 2 %.",
+        "Mean length of a turn, with --realize rotate. auto: long enough that switching costs 2 %.",
         "auto",
         parser=quantum_seconds,
     )
@@ -227,14 +227,14 @@ class EngineOptions:
         "cri:///PATH, cgroup:/PATTERN or slurm:. Repeatable. See dltools-engines(7).",
         [],
     )
-    contexts: list[str] = option("--context NAME", "Docker context of an engine. Repeatable.", [])
+    contexts: list[str] = option("--context NAME", "Docker context of the engine. Repeatable.", [])
     is_swarm: bool = flag("--swarm", "Use every node of the Swarm that the engine manages.")
     patience_s: float = expert_option(
         "--patience TIME", "Wait this long for an engine that restarts.", "60s", has_variable=True
     )
     state_directory: Path | None = expert_option(
         "--state-dir DIR",
-        "Directory where dl-apply keeps its journal and turns, if not the default one.",
+        "Directory where dl-apply keeps its journal and turns, instead of the default one.",
         has_variable=True,
     )
 

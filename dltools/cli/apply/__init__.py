@@ -11,8 +11,8 @@ def apply(request: Request) -> None:
     """Apply the plans that dl-plan prints to the containers of Docker hosts.
 
     For each action, dl-apply checks the container, writes its settings to a journal, changes them,
-    reads them back, and prints the result. Settings that are as wanted are left alone. Models that
-    have met their targets are copied into --deliver-dir.
+    reads them back, and prints the result. Settings that already match the plan are left alone.
+    Models that have met their targets are copied into --deliver-dir.
     """
     from dltools.cli.apply.run import run_request
     from dltools.cli.apply.service import service_asked
@@ -45,8 +45,8 @@ EXITS = exit_codes(
         Exit.RETRY: "Another dl-apply is running, or the last plan was stale: try again.",
         Exit.PERMISSION: "Permission denied: be root, or join the group docker; or the state "
         "belongs to another user.",
-        Exit.CONFIG: "A setting is wrong, such as a DOCKER_HOST that is no address; or the unit is "
-        "not one of --install-service.",
+        Exit.CONFIG: "A setting is wrong, such as a DOCKER_HOST that is not an address; or "
+        "--install-service did not write the unit.",
         Exit.TERMINATED: "Ended by SIGTERM or SIGHUP.",
     }
 )

@@ -66,34 +66,34 @@ class Applying:
     )
     hold_s: float | None = expert_option(
         "--hold TIME",
-        "Let the containers of a single plan take turns this long; by default until none "
-        "waits for its turn. The turns of a stream end with it.",
+        "Let the containers of a single plan take turns for this long; by default until none "
+        "waits. The turns of a stream end with the stream.",
     )
     is_forced: bool = flag(
         "--force",
         "Also change settings that somebody else has changed, and move jobs that have no "
-        "checkpoint: they begin anew elsewhere.",
+        "checkpoint: these start from scratch on the new host.",
     )
     beside: int | None = expert_option(
         "--beside PID",
-        "Write although another dl-apply writes to the same engine: process PID, or any.",
+        "Run beside another dl-apply that writes to the same engine: process PID, or any.",
         parser=beside_process,
         has_variable=True,
     )
     deliver_directory: Path | None = expert_option(
         "--deliver-dir DIR",
-        "Deliver models into DIR, an archive for each; by default none is delivered.",
+        "Deliver models into DIR, one archive each; by default none is delivered.",
         has_variable=True,
     )
     tell: Path | None = option(
-        "--tell FILE", "Keep in FILE, for all users to read, which containers wait, and until when."
+        "--tell FILE", "List in FILE, for all users to read, which containers wait and until when."
     )
-    contact: str = option("--contact TEXT", "Whom to ask, as the file of --tell says.", "")
+    contact: str = option("--contact TEXT", "Whom users may ask, for the file of --tell.", "")
     lease_s: float | None = expert_option(
         "--lease TIME",
-        "Undo what this run has set when no plan has come for this long, 0s for never; by "
-        "default three intervals between the plans of a stream or the runs of dl-plan "
-        "--state, at least 10 s.",
+        "Undo what this run has set when no plan has come for this long; 0s: never. The default "
+        "is three times the interval between plans of a stream or runs of dl-plan --state, at "
+        "least 10 s.",
     )
     format: RecordFormat = option(
         "--format",
@@ -130,18 +130,18 @@ class Request(MoreMessages, EngineOptions, Applying):
     shows_status: bool = flag(
         "--status",
         "Print every container that dl-apply has changed (settings before and now, since "
-        "when, by which run) and every job that is being moved, and exit.",
+        "when, by which run) and every job on the move, and exit.",
     )
     releases: list[str] = option(
         "--release NAME",
-        "Put a container's settings back, and leave it alone from now on, whatever plans say; "
-        "with --undo: no longer. Repeatable.",
+        "Restore a container's settings, and leave it alone from now on, whatever plans say. "
+        "With --undo: let plans change it again. Repeatable.",
         [],
     )
     shows_history: bool = flag(
         "--history",
-        "Print what was changed, when, why, by which run and how that ended, the newest "
-        "first, and exit; FILE is then a container's name or id.",
+        "Print every change, newest first: when, why, by which run, and how it ended; then exit. "
+        "FILE is then a container's name or id.",
     )
     restores: bool = flag(
         "--restore",
@@ -149,14 +149,14 @@ class Request(MoreMessages, EngineOptions, Applying):
     )
     installs_service: bool = flag(
         "--install-service",
-        "Run the pipe as a service of systemd, now and at each boot, which puts everything "
-        "back when it stops; with --dry-run print its unit.",
+        "Run the pipe as a systemd service, now and at each boot. The service restores all "
+        "settings when it stops. With --dry-run: print its unit.",
     )
     removes_service: bool = flag(
-        "--remove-service", "Stop that service, put everything back, and remove it."
+        "--remove-service", "Stop that service, restore all settings, and remove it."
     )
     policy: str | None = expert_option(
-        "--policy NAME", "Scheduling policy of the service, flowcon by default."
+        "--policy NAME", "Scheduling policy of the service; flowcon by default."
     )
 
     def __post_init__(self) -> None:

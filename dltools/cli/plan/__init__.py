@@ -10,8 +10,8 @@ from dltools.cli.plan.request import Request
 def plan(request: Request) -> None:
     """Decide from observations what each container should get.
 
-    Reads the output of dl-probe in any of its formats, and prints plans as JSON Lines, or on a
-    terminal as a table. A recording gives one plan, for its last sample; an Arrow stream gives one
+    Reads the output of dl-probe in any of its formats, and prints plans as JSON Lines, or as a
+    table on a terminal. A recording gives one plan, for its last sample; an Arrow stream gives one
     plan per sample as it arrives. Several inputs are merged by time. The same input and parameters
     always give the same plan.
     """
@@ -36,11 +36,11 @@ def main() -> None:
 EXITS = exit_codes(
     {
         Exit.OK: "Success, also when the plan is empty.",
-        Exit.PARTIAL: "Of several inputs one could not be read to its end; the plans lack it.",
+        Exit.PARTIAL: "One of several inputs could not be read to its end; the plans lack it.",
         Exit.USAGE: "Wrong usage, or standard input is a terminal.",
         Exit.DATA: "The input or the state is empty, cut off, malformed or of another version; "
-        "or the file of --state holds no state.",
-        Exit.CANT_CREATE: "The file of --save-state cannot be created.",
+        "or the --state file holds no state.",
+        Exit.CANT_CREATE: "The --save-state file cannot be created.",
         Exit.CONFIG: "A policy, parameter or mode is unknown, a value is out of range, or the "
         "targets file is wrong.",
     }

@@ -27,20 +27,20 @@ class Request(MoreMessages, Realisation):
     )
     assignments: list[str] = option("--set NAME=VALUE", "Set a policy parameter. Repeatable.", [])
     targets_file: Path | None = option(
-        "--targets FILE", "Read targets from a TOML file, for containers whose labels have none."
+        "--targets FILE", "Read targets from a TOML file, for containers without target labels."
     )
     roles: list[str] = options.roles_option()
     is_only_labelled: bool = expert_flag(
         "--only-labelled",
-        "Leave alone each container whose owner has not labelled it with "
-        "dltools.role=training or server, or with a target.",
+        "Change only containers that their owners have labelled: dltools.role=training or server, "
+        "or a target.",
         has_variable=True,
     )
     state_file: Path | None = option("--state FILE", "Continue from the plan or state in FILE.")
     saved_state_file: Path | None = option(
         "--save-state FILE",
-        "Write the state to FILE, and not into the plans: at the end, and after each plan of "
-        "a stream. If --state names the same FILE, it need not exist.",
+        "Write the state to FILE instead of into the plans: at the end, and after each plan of "
+        "a stream. FILE need not exist yet if --state names it too.",
     )
     plans_every_sample: bool = flag("--every", "Print a plan for every sample of a recording.")
     format: RecordFormat = option(

@@ -13,7 +13,7 @@ def probe(request: Request) -> None:
     """Measure the running containers of Docker hosts: CPU, memory, GPU, limits, progress.
 
     Prints observations, which dl-plan reads: Parquet with one row per host, container, progress
-    point and event; with -i an Arrow stream with one batch per sample. Given LOG, it reads the
+    point and event; with -i an Arrow stream with one batch per sample. Given LOG, reads the
     progress in saved logs instead.
     """
     _leave_numpy_out()
@@ -44,11 +44,11 @@ def main() -> None:
 EXITS = exit_codes(
     {
         Exit.OK: "Success, also when no container runs.",
-        Exit.PARTIAL: "Of several hosts one did not answer: a sample lacks it. Or --doctor warns.",
+        Exit.PARTIAL: "One of several hosts did not answer: a sample lacks it. Or --doctor warns.",
         Exit.DATA: "A log or a recording is malformed.",
         Exit.UNAVAILABLE: "No engine answers, or --doctor has found a failure.",
         Exit.PERMISSION: "Permission denied: join the group docker, or be root.",
-        Exit.CONFIG: "A setting is wrong, such as a pattern that is no regular expression or a "
-        "DOCKER_HOST that is no address.",
+        Exit.CONFIG: "A setting is wrong, such as a pattern that is not a regular expression or a "
+        "DOCKER_HOST that is not an address.",
     }
 )

@@ -58,20 +58,17 @@ class Request(MoreMessages, EngineOptions):
         [],
     )
     interval_s: float | None = option(
-        "-i, --interval TIME", "Take a sample every TIME; by default a single one."
+        "-i, --interval TIME", "Take a sample every TIME; by default only one."
     )
     count: int | None = option("-c, --count COUNT", "Stop after COUNT samples; needs -i.", min=1)
     duration_s: float | None = option("--duration TIME", "Stop after TIME; needs -i.")
     since_s: float = expert_option(
-        "--since TIME",
-        "Read the newest part of each log at first, as long as this.",
-        "10m",
-        has_variable=True,
+        "--since TIME", "How far back to read each log at the start.", "10m", has_variable=True
     )
     window_s: float = expert_option(
         "--window TIME",
-        "Take two samples of the counters, TIME apart, so that rates are current ones and not "
-        "means of the container's whole life. 0s: one sample.",
+        "Read the counters twice, TIME apart, so that rates are current and not averages over the "
+        "container's whole life. 0s: read them once.",
         "0s",
         has_variable=True,
     )
@@ -92,52 +89,52 @@ class Request(MoreMessages, EngineOptions):
     )
     log: list[str] = expert_option(
         "--log NAME=PATH",
-        "Read the log of the container NAME from the file PATH, with --host cgroup: or "
-        "slurm:, by default from the files into which its processes write. Repeatable.",
+        "With --host cgroup: or slurm:, read the log of container NAME from the file PATH; by "
+        "default from the files that its processes write. Repeatable.",
         [],
     )
     roles: list[str] = options.roles_option()
     user_from: str = expert_option(
         "--user-from SOURCE",
-        "Take whose job a container is, where its label dltools.user does not say so, from "
-        "SOURCE: container, the user that it runs as, or label:KEY, another label.",
+        "Where to find the user of a container that has no label dltools.user: container (the "
+        "user that it runs as) or label:KEY (another label).",
         "",
         has_variable=True,
     )
     logs_start: Any = expert_option(
         "--start WHEN",
-        "Time at which the saved logs began, such as 2026-01-31T12:00Z; for logs that print "
-        "only elapsed time or no year.  [default: 1970-01-01T00:00Z]",
+        "When the saved logs began, such as 2026-01-31T12:00Z; for logs that print only elapsed "
+        "time or no year.  [default: 1970-01-01T00:00Z]",
         parser=parse_start,
     )
     lists_metrics: bool = flag(
         "--list-metrics",
-        "List the metrics found, with their log family and number of points; say which one "
+        "List the metrics found, with their log family and number of points; say which metric "
         "judges each job and why, and what was dropped as noise.",
     )
     is_diagnosis: bool = flag(
         "--doctor",
-        "Say what can be seen of the engine and of each container, what not, what dl-apply "
-        "has left, and what costs trainings time, with the command to type next; and exit.",
+        "Check the engine and each container, and exit: print what dl-probe can and cannot see, "
+        "what dl-apply has left behind, what slows trainings, and the command to type next.",
     )
     notify: Any = option(
         "--notify CMD",
         "Run CMD, without a shell, when a job finishes, fails, diverges, stalls, runs out of "
-        "memory or meets its target, or holds a GPU and leaves it idle; it gets JSON on "
-        "standard input. Once for each container; needs -i.",
+        "memory, meets its target, or holds an idle GPU. CMD gets JSON on standard input, once per "
+        "container and event. Needs -i.",
         parser=options.command,
     )
     output: str | None = option(
         "-o, --output FILE|DIR/",
         "Write to FILE, or add to the recordings in DIR, which are kept by day and host. FILE "
-        "is written completely or not at all; a stream is written as it comes.",
+        "appears complete or not at all; a stream is written as it comes.",
     )
     rotate_s: float = expert_option(
-        "--rotate TIME", "Begin a new file in DIR every TIME, in a stream.", "1h", has_variable=True
+        "--rotate TIME", "In a stream, begin a new file in DIR every TIME.", "1h", has_variable=True
     )
     deadline_s: float = expert_option(
         "--deadline TIME",
-        "Wait this long for each of several hosts; a sample lacks those that are slower.",
+        "With several hosts, wait this long for each; a sample leaves out slower ones.",
         "10s",
         has_variable=True,
     )

@@ -26,13 +26,13 @@ class Request(Messages):
     is_by_job: bool = flag("--jobs", "Print one row per job (the default for a single run).")
     by: str = option(
         "--by GROUP",
-        "Print one row per user, or per job with all its containers: CPU and GPU hours, "
-        "energy, waited, finished, failed; GROUP is user or job.",
+        "Print one row per GROUP, user or job (with all its containers): CPU and GPU hours, "
+        "energy, hours waited, jobs finished and failed.",
         "",
     )
     prices: Path | None = option(
         "--prices FILE",
-        "Say what jobs, or users, cost: FILE has cpu_hour, gpu_hour and kwh, in TOML.",
+        "Print what jobs or users cost. FILE is TOML with cpu_hour, gpu_hour and kwh.",
     )
     pictures: list[str] = option(
         "--plot KIND",

@@ -39,8 +39,8 @@ class Request(Messages, Realisation):
     )
     from_recording: str = option(
         "--from RECORDING",
-        "Run the containers of a recording again, instead of FILE: a file, a directory, or - "
-        "for standard input.",
+        "Simulate the containers of RECORDING instead of FILE: a file, a directory, or - for "
+        "standard input.",
         "",
     )
     generate: str = option(
@@ -58,23 +58,23 @@ class Request(Messages, Realisation):
     repeat: int = option("--repeat N", "Number of seeds to average over.", 1)
     spin: float | None = expert_option(
         "--spin FRACTION",
-        "Loss to contention: 0 (waiting threads sleep) to 1 (they spin). By default each "
-        "job's own.",
+        "How much jobs lose to contention: 0 (waiting threads sleep) to 1 (they spin). By default "
+        "each job's own value.",
     )
     criterion: str = option(
         "--best CRITERION",
-        "Compare all policies, the best first by mean_completion, makespan, time_to_target or "
+        "Compare all policies, best first by mean_completion, makespan, time_to_target or "
         "satisfied.",
         "",
     )
     recording: Path | None = option(
         "-o, --output FILE",
-        "Write the observations that dl-probe would have recorded of one policy's run. The "
-        "name of FILE chooses the format; by default Parquet.",
+        "Write what dl-probe would have recorded of the run of one policy. The name of FILE "
+        "chooses the format; by default Parquet.",
     )
     sample_interval_s: float = expert_option(
         "-i, --interval TIME",
-        "Time between two samples, also those of --output: how soon policies see what jobs report.",
+        "Time between two samples, also in --output: how soon policies see what jobs report.",
         "2s",
     )
     is_by_job: bool = flag("--jobs", "Print one row per job instead of one per policy.")

@@ -33,7 +33,7 @@ class Fair:
     """Each of n jobs gets 1/n of its host; where they are of several users, each user the same."""
 
     name = "fair"
-    help = "equal shares: each of n jobs gets 1/n of its host, or of what its user gets"
+    help = "equal shares: each of n jobs gets 1/n of its host, or of its user's share"
     parameters = NoParameters
 
     def requirements(self, parameters: Any) -> Requirements:  # noqa: ARG002

@@ -72,16 +72,16 @@ class Parameters:
     )
     beta: float = parameter(
         0.10,
-        "part of an over-achiever's share that a round takes",
+        "part of an over-achiever's share that a round takes away",
         low=0.001,
         high=1.0,
         source="paper",
     )
     itval: float = seconds(10.0, "seconds between two rounds")
-    itval_max: float = seconds(80.0, "longest interval (s) that stability leads to")
+    itval_max: float = seconds(80.0, "longest interval (s) while nothing changes")
     gain: str = parameter(
         "direct",
-        "direct: each model gets what its response time asks for; fixed: a round moves beta",
+        "direct: each model gets what its response time requires; fixed: a round moves beta",
         choices=("direct", "fixed"),
     )
     trim: bool = parameter(

@@ -54,18 +54,14 @@ class Parameters:
     """FlowCon's parameters."""
 
     alpha: float = parameter(
-        0.03, "growth efficiency (1/s) under which a job is slow", high=1.0, source="paper"
+        0.03, "growth efficiency (1/s) below which a job is slow", high=1.0, source="paper"
     )
     itval: float = seconds(30.0, "seconds between two rounds", source="paper")
     itval_max: float = seconds(
         480.0, "longest interval (s) while every job is completing; as itval: no back-off"
     )
-    signed: bool = parameter(
-        True, "count only change for the better as growth; the paper counts any change"
-    )
-    floor: bool = parameter(
-        True, "give a growing job no less than a completing one gets at the least"
-    )
+    signed: bool = parameter(True, "count only improvement as growth; the paper counts any change")
+    floor: bool = parameter(True, "give a growing job at least the minimum of a completing one")
     early: bool = parameter(
         True, "rank a new job by its first reports, until two intervals are over"
     )

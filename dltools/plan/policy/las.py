@@ -25,7 +25,7 @@ from dltools.plan.policy.shares import queue_shares
 _MOST_QUEUES = 20
 
 CLASSES = tuple(
-    JobClass(f"Q{number}", f"queue {number}", "jobs of a lower queue go before it")
+    JobClass(f"Q{number}", f"queue {number}", "jobs of a lower queue go first")
     for number in range(1, _MOST_QUEUES + 1)
 )
 
@@ -49,7 +49,7 @@ class Las:
     """The policy object; it holds no state of its own."""
 
     name = "las"
-    help = "least attained service first (as Tiresias, NSDI 2019)"
+    help = "least attained service first (like Tiresias, NSDI 2019)"
     parameters = Parameters
     classes = CLASSES
 

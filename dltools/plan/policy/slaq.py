@@ -25,7 +25,7 @@ from dltools.plan.signals.prediction import Evidence, evidence, refit
 class Parameters:
     """SLAQ's parameters."""
 
-    itval: float = seconds(30.0, "seconds between two rounds, and looked ahead")
+    itval: float = seconds(30.0, "seconds between two rounds, and how far to predict")
     floor: float = parameter(0.1, "least share of a job (of 1/n)", low=0.001, high=1.0)
 
 
@@ -33,7 +33,7 @@ class Slaq:
     """The policy object; it holds no state of its own."""
 
     name = "slaq"
-    help = "greatest predicted quality gain per CPU second first (as SLAQ, SoCC 2017)"
+    help = "greatest predicted quality gain per CPU second first (like SLAQ, SoCC 2017)"
     parameters = Parameters
 
     def requirements(self, parameters: Parameters) -> Requirements:

@@ -49,7 +49,7 @@ from dltools.plan.signals.prediction import refit, remaining
 
 PROGRESSING, WATCHING, CONVERGED = "PC", "WC", "CC"
 CLASSES = (
-    JobClass(PROGRESSING, "progressing", "it grows at alpha times its best or more"),
+    JobClass(PROGRESSING, "progressing", "it grows at alpha times its best rate or more"),
     JobClass(WATCHING, "watching", "slow for one round"),
     JobClass(CONVERGED, "converged", "slow for two rounds or more: it may migrate"),
 )
@@ -61,11 +61,11 @@ class Parameters:
     """SpeCon's parameters."""
 
     alpha: float = parameter(
-        0.1, "part of its best growth under which a job is slow", high=1.0, source="paper"
+        0.1, "part of its best growth below which a job is slow", high=1.0, source="paper"
     )
     itval: float = seconds(10.0, "seconds between two rounds", source="paper")
     cooldown: float = seconds(
-        30.0, "seconds after a migration without another", low=0.0, source="paper"
+        30.0, "seconds after a migration before the next one", low=0.0, source="paper"
     )
     load: str = parameter(
         "progressing",
@@ -74,7 +74,7 @@ class Parameters:
     )
     pause: float = seconds(18.0, "seconds that a migration takes a job out of training", low=0.0)
     stale: float = seconds(
-        60.0, "seconds without a sample after which a host neither gives nor takes a job", low=1.0
+        60.0, "seconds without a sample after which a host neither gives nor gets a job", low=1.0
     )
     within: str = parameter(
         "none",

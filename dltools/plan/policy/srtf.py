@@ -30,7 +30,7 @@ NEW, KNOWN, GUESSED, ENDLESS = "new", "known", "guessed", "endless"
 CLASSES = (
     JobClass(NEW, NEW, "of unknown length, in its first `explore` CPU seconds: it goes first"),
     JobClass(KNOWN, KNOWN, "its remaining time is predicted"),
-    JobClass(GUESSED, GUESSED, "of unknown length: taken to need as much as it has had"),
+    JobClass(GUESSED, GUESSED, "of unknown length: assumed to need as much as it has had"),
     JobClass(ENDLESS, ENDLESS, "no end in sight, or converged: it goes last"),
 )
 
@@ -44,7 +44,7 @@ class Parameters:
         10.0, "CPU seconds for which a job of unknown length goes first", low=0.0
     )
     hysteresis: float = parameter(
-        0.2, "part by which a job must be shorter to overtake the first one", high=0.99
+        0.2, "fraction by which a job must be shorter to overtake the first one", high=0.99
     )
     floor: float = parameter(0.02, "least share of a waiting job (of 1/n)", low=0.001, high=1.0)
 

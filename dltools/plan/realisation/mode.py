@@ -51,7 +51,7 @@ class QueueParameters:
     )
     latest: float = parameter(
         LATEST,
-        "how many times later than under Docker alone a job may end; twice at least by shares",
+        "how many times as long as under Docker alone a job may take; at least 2 with shares",
         low=1.0,
         high=100.0,
     )
@@ -62,19 +62,19 @@ class QueueParameters:
     )
     gpu_period: float = parameter(
         1.0,
-        "seconds of the period in which a training runs for its share of a GPU",
+        "period in seconds, within which a training runs for its share of a GPU",
         low=0.2,
         high=60.0,
     )
     owners: str = parameter(
         "respect",
-        "whether what owners asked for at start bounds what is set",
+        "whether the limits that owners asked for at the start bound every setting",
         choices=("respect", "ignore"),
     )
 
     users: str = parameter(
         "alone",
-        "whether the CPUs are shared among users first: fair, or each job for itself",
+        "fair: share the CPUs among users first; alone: among all jobs",
         choices=("alone", "fair"),
     )
 
