@@ -133,8 +133,8 @@ def unknown_labels(labels: Mapping[str, str]) -> list[str]:
         found.append(f"unknown role {word!r} in the label {ROLE}{suggestion(word, list(Role))}")
     if longest_pause_s(labels) == 0 and labels[LONGEST_PAUSE].strip(" 0.smh"):
         said = f"{LONGEST_PAUSE} is a duration of 2s or more, or 0 for never"
-        found.append(f"{said}, not {labels[LONGEST_PAUSE]!r}; 0 counts")
+        found.append(f"{said}, not {labels[LONGEST_PAUSE]!r}; 0 is used")
     if PRIORITY in labels and priority(labels) is None:
         bounds = f"{LEAST_PRIORITY:g} to {MOST_PRIORITY:g}"
-        found.append(f"{PRIORITY} is a number from {bounds}, not {labels[PRIORITY]!r}; 1 counts")
+        found.append(f"{PRIORITY} is a number from {bounds}, not {labels[PRIORITY]!r}; 1 is used")
     return found

@@ -129,7 +129,7 @@ class Actuator:
     def _unreached(self, action: Action) -> Result:
         result = Result(action.id, Status.SKIPPED, action.container_id, action.container_name)
         if not self.unreachable:
-            return replace(result, error=f"no engine that was named is on host {action.host}")
+            return replace(result, error=f"no named engine is on host {action.host}")
         lost = [link for link in self._links if link.actuator is None]
         own = [link for link in lost if action.host in (link.host, link.address)] or lost
         why = "; ".join(f"{link.address}: {link.fault}" for link in own)

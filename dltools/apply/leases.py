@@ -246,7 +246,7 @@ def watch(pipe: int, run: ApplyRun, silence_s: float) -> End:
                 stopped_s = max(0.0, now - stopped_at)
                 _tell(
                     run,
-                    f"dl-apply: it was stopped for {stopped_s:.0f} s: ending it, "
+                    f"dl-apply: the run was stopped for {stopped_s:.0f} s: ending it, "
                     "unpausing its containers and undoing its settings",
                 )
             os.kill(run.pid, signal.SIGKILL)

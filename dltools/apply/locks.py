@@ -97,7 +97,7 @@ def state_after_watchdog(
             if waited_s >= quiet_s and pid and not is_told:
                 is_told = True
                 report(
-                    f"waiting for process {pid}, the watchdog of an earlier run, which undoes its "
+                    f"waiting for process {pid}: the watchdog of an earlier run is undoing its "
                     "settings"
                 )
             time.sleep(_LOOKS_EVERY_S)
@@ -141,8 +141,8 @@ def end_run(home: Path, patience_s: float) -> str:
         return ""
     if unit is not None:
         raise RetryError(
-            f"{said} is of a service, which would start again: systemctl stop {unit[1]} ends it "
-            "and undoes"
+            f"{said} is a service, which would restart: systemctl stop {unit[1]} ends it and "
+            "undoes its settings"
         )
     if not run.end(patience_s):
         raise RetryError(

@@ -65,7 +65,7 @@ class Rules:
     def refusal(self, container: Container) -> str | None:
         """Return why a container may not be changed, None if it may be."""
         if self.names and not any(name.search(container.name) for name in self.names):
-            return "its name is not among those that --name selects"
+            return "--name does not select it"
         if not has_labels(container.labels, self.labels):
             return "it lacks a label that --label asks for"
         path = container.cgroup_path
@@ -138,7 +138,7 @@ def unleased(action: Action, engine_can: Capabilities, *, is_leased: bool) -> st
     their run by themselves."""
     if is_leased or not engine_can.leases_only or action.op not in (Op.UPDATE, Op.PAUSE):
         return None
-    return "the engine takes only what ends by itself: give --lease, such as --lease 10m"
+    return "the engine takes only changes with a lease: give --lease, such as --lease 10m"
 
 
 def refusal(result: Result, container: Container, planned_at: datetime | None) -> Result | None:

@@ -79,8 +79,8 @@ class DistinctEngines(Mapping[str, Engine]):
             other = self._addresses.setdefault((kind, text), address)
         if other != address:
             raise UnavailableError(
-                f"it has the {kind} of the engine at {other}, {text}: leave it out, or change that "
-                "of one of them"
+                f"it has the same {kind} as the engine at {other}, {text}: leave it out, or change "
+                "one of them"
             )
 
     def __getitem__(self, host: str) -> Engine:

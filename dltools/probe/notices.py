@@ -242,7 +242,7 @@ class Notices:
         time = row["time"]
         if row["event"] == "oom":
             watched.is_killed = True
-            message = "the kernel has killed a process of it: out of memory"
+            message = "out of memory: the kernel has killed one of its processes"
             yield from self._tell(Event.OUT_OF_MEMORY, watched, message, {}, time)
         elif row["event"] == "unhealthy":
             while_ = " while it is paused" if watched.row.get("state") == "paused" else ""
@@ -304,7 +304,7 @@ def _stalled(watched: _Watched) -> _Found | None:
     is_known = watched.row.get("role") == Role.TRAINING and watched.reports >= _REPORTS
     if not is_known or not is_silent or still_s < STILL_S:
         return None
-    message = f"stalled: no report for {_span(silent_s)}, and nothing of it moves"
+    message = f"stalled: no report for {_span(silent_s)}, and no activity"
     return message, {"silent_seconds": silent_s, "still_seconds": still_s}
 
 

@@ -87,7 +87,7 @@ def test_an_error_of_this_machine_ends_the_run(engines, tmp_path, monkeypatch) -
 
 def test_an_action_for_a_host_that_was_not_named_is_skipped(engines, tmp_path) -> None:
     group = actuators(engines, tmp_path)
-    assert applied(group, plan("c")) == [(Status.SKIPPED, "no engine that was named is on host c")]
+    assert applied(group, plan("c")) == [(Status.SKIPPED, "no named engine is on host c")]
 
 
 def test_a_dead_engine_fails_its_own_actions_alone(engines, tmp_path) -> None:

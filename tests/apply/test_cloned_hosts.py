@@ -103,8 +103,8 @@ def test_a_run_takes_one_engine_of_an_id_and_of_a_name(
         done = tool("dl-apply", *named, "--undo")
         assert done.returncode == 1
         said = complaint(done.stderr.splitlines()[-1])
-        assert f"it has the {what} of the engine at unix://" in said
-        assert said.endswith("leave it out, or change that of one of them")
+        assert f"it has the same {what} as the engine at unix://" in said
+        assert said.endswith("leave it out, or change one of them")
         plan = plan_of(action({"cpus": 1.5}), action({"cpus": 1.5}, id=2, host=other.host))
         done = tool("dl-apply", *named, input=dump_plan(plan).encode())
         assert not (fake_engine.updates and other.updates)

@@ -198,7 +198,7 @@ def test_a_run_that_is_stopped_for_longer_than_it_may_is_ended(watched) -> None:
     assert 0.6 <= time.monotonic() - begun < 300
     assert watched.process.wait() == -signal.SIGKILL
     told = watched.end().decode()
-    assert told.startswith("dl-apply: it was stopped for 1 s: ending it,")
+    assert told.startswith("dl-apply: the run was stopped for 1 s: ending it,")
     assert len(told.splitlines()) == 1
 
 

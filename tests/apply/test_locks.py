@@ -191,7 +191,7 @@ def test_a_long_wait_is_told_once(tmp_path) -> None:
         with state_after_watchdog(tmp_path, "no", 30.0, told.append, quiet_s=0.1):
             pass
         assert told == [
-            f"waiting for process {pid}, the watchdog of an earlier run, which undoes its settings"
+            f"waiting for process {pid}: the watchdog of an earlier run is undoing its settings"
         ]
 
 

@@ -66,7 +66,7 @@ def test_what_cannot_be_moved_is_left_alone(tool, nodes, tmp_path) -> None:
         for name in ("protected", "unlabelled", "own", "brief", "volume", "image")
     }
     assert why["protected"] == "protected by its label dltools.protect"
-    assert why["unlabelled"].startswith("it has no label dltools.checkpoint, and would begin anew")
+    assert why["unlabelled"].startswith("it has no label dltools.checkpoint, and would start from")
     assert why["own"].startswith("its checkpoint /elsewhere/model is not on a volume")
     assert why["brief"].startswith("it was started with --rm")
     assert why["volume"] == "its volume data is missing on node2"
@@ -85,7 +85,7 @@ def test_volumes_that_hosts_do_not_share_are_noticed(tool, nodes) -> None:
     assert error == ("not moved, it stays on node1: there is no checkpoint /ckpt/model on node2")
     b(f"run --rm -v=data:/ckpt --entrypoint=/bin/sh {IMAGE} -c", "echo another > /ckpt/model")
     error = refused(moved(tool, nodes, order(a, b))[0])
-    assert "node2 has another checkpoint than node1" in error
+    assert "node2 has a different checkpoint than node1" in error
     assert (a.names("--filter=status=running"), b.names()) == (["job"], [])
 
 

@@ -17,9 +17,7 @@ from dltools.engine.interface import Capabilities
 from dltools.engine.registry import open_engine
 from dltools.errors import DltoolsError
 
-_NO_MOVES = Capabilities(
-    creates=False, why="dl-apply moves containers between Docker engines alone"
-)
+_NO_MOVES = Capabilities(creates=False, why="dl-apply moves containers only between Docker engines")
 TRAITS = {
     "docker": Traits(Capabilities(), tells_past=True, is_relayed=True, records=False),
     "podman-4.3": Traits(

@@ -178,7 +178,7 @@ def test_a_change_that_would_stay_is_refused_where_all_must_end(
         for result in records(done.stdout):
             assert (result["status"], result["error"]) == (
                 "skipped",
-                "the engine takes only what ends by itself: give --lease, such as --lease 10m",
+                "the engine takes only changes with a lease: give --lease, such as --lease 10m",
             )
     assert (job.kernel(), job.record()) == before
     assert not job.is_frozen

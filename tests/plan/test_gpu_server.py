@@ -74,7 +74,7 @@ def test_no_training_waits_for_cpus_that_are_idle(policy, threads, demand, gpus)
     found = plans(planner(policy), server(threads, demand=demand, gpus=gpus), every=3)
     assert [plan.actions for plan in found[1:]] == [()] * (len(found) - 1)
     if not gpus:
-        assert found[-1].params["realize_why"] == "CPUs 25 % busy: nothing to win"
+        assert found[-1].params["realize_why"] == "CPUs 25 % busy: nothing to gain"
 
 
 @pytest.mark.parametrize("policy", some_of(SHARING, 1))

@@ -170,7 +170,7 @@ def test_a_stall_is_silence_for_ten_minutes_and_stillness_for_five() -> None:
     assert events([*begun, *after(110, 690)]) == []
     found = told([*begun, *after(110, 710), *after(720, 2000)])
     assert [one.event for one in found] == [Event.STALLED]
-    assert found[0].message == "job: stalled: no report for 10 min, and nothing of it moves"
+    assert found[0].message == "job: stalled: no report for 10 min, and no activity"
     assert found[0].time == at(700)
 
 

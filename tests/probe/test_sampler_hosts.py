@@ -141,7 +141,7 @@ def test_two_hosts_of_one_name_are_not_taken_for_one() -> None:
     rows = found.sample()
     assert sampled(rows) == {"lab"}
     (why,) = gaps(rows).values()
-    assert "it has the host name of the engine at tcp://" in why
+    assert "it has the same host name as the engine at tcp://" in why
 
 
 @pytest.mark.parametrize("is_version_2", [False, True])

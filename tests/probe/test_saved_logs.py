@@ -162,7 +162,7 @@ def test_what_was_dropped_as_noise_is_said(tool) -> None:
     listed = tool("dl-probe", "-", "--list-metrics", input=text.encode()).stdout
     assert listed.decode().splitlines()[-2:] == [
         "stdin: judged by loss: the training loss, better when smaller",
-        "stdin: dropped as noise, because no lines like theirs came again: average_loss (1)",
+        "stdin: dropped as noise, because no similar lines followed: average_loss (1)",
     ]
 
 

@@ -100,7 +100,7 @@ def test_a_stopped_dl_apply_is_taken_for_dead_when_its_lease_is_over(tool, job) 
     process.send_signal(signal.SIGCONT)
     _, stderr = process.communicate(timeout=120)
     assert process.returncode == -signal.SIGKILL
-    assert "it was stopped for" in complaint(stderr)
+    assert "the run was stopped for" in complaint(stderr)
 
 
 # The whole pipe

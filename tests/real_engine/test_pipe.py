@@ -110,7 +110,7 @@ def test_a_plan_that_a_person_edits_is_applied(tool, run, jobs, tmp_path) -> Non
     )
     assert done.returncode == 0
     assert complaint(done.stderr) == (
-        "dl-apply: plan.jsonl: line 4: 3 actions announced, 2 found: taken as edited by hand"
+        "dl-apply: plan.jsonl: line 4: 3 actions announced, 2 found: treated as edited by hand"
     )
     assert {r["status"] for r in records(done.stdout)} == {"applied"}
     share = jobs["fast"].engine.cpus / 3

@@ -75,7 +75,7 @@ def test_turns_go_on_after_a_restart(daemon, tool, jobs) -> None:
         process.terminate()
         _, stderr = process.communicate(timeout=300)
     assert process.returncode == 143
-    assert "paused; asking again" in complaint(stderr)
+    assert "paused; retrying" in complaint(stderr)
     assert [state(job) for job in jobs] == ["running"] * 2
 
 
@@ -159,6 +159,6 @@ def test_a_stream_of_samples_loses_and_repeats_nothing(daemon, tool, run) -> Non
     process.terminate()
     _, stderr = process.communicate(timeout=300)
     assert process.returncode == 143
-    assert "asking again" in complaint(stderr)
+    assert "retrying" in complaint(stderr)
     assert steps == list(range(steps[0], steps[0] + len(steps)))
     assert job.log().count(b"\n") >= len(steps)

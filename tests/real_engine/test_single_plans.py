@@ -71,7 +71,7 @@ def test_a_run_that_has_the_lock_holds_up_the_end_but_not_for_good(tool, job) ->
 def test_what_stays_for_good_is_said_and_how_to_end_it(tool, job) -> None:
     done = tool("dl-apply", "-v", input=plan_for(job, {"cpus": 0.4}))
     assert (
-        b"what is set stays until dl-apply --undo; a stream (dl-probe -i 5s | dl-plan | dl-apply)"
+        b"the settings stay until dl-apply --undo; a stream (dl-probe -i 5s | dl-plan | dl-apply)"
         in done.stderr
     )
     unchanged = tool("dl-apply", "-v", input=plan_for(job, {"cpus": 0.4}))
@@ -79,4 +79,4 @@ def test_what_stays_for_good_is_said_and_how_to_end_it(tool, job) -> None:
     asked = tool("dl-apply", "-v", "--lease", "0", input=plan_for(job, {"cpus": 0.5}))
     assert b"stays" not in asked.stderr
     leased = tool("dl-apply", "-v", input=good_for(job, {"cpus": 0.6}, 2))
-    assert b"what is set stays for 2 s unless another plan comes" in leased.stderr
+    assert b"the settings stay for 2 s unless another plan comes" in leased.stderr

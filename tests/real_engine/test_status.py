@@ -73,7 +73,7 @@ def test_piped_it_is_a_table_for_people(run, tool, state) -> None:
     for said in ("no quota", "0.5 cpus", "(ended): dl-apply"):
         assert said in done.stdout.decode()
     last = done.stdout.decode().splitlines()[-1]
-    assert last == f"state in {state}; dl-apply --undo restores the settings before"
+    assert last == f"state in {state}; dl-apply --undo restores the original settings"
 
 
 def test_what_would_not_be_restored_is_not_promised(run, tool) -> None:
@@ -82,9 +82,7 @@ def test_what_would_not_be_restored_is_not_promised(run, tool) -> None:
     api().update_container(job.id, cpu_shares=77)
     done = tool("dl-apply", "--status", env={"COLUMNS": "160"})
     assert (
-        done.stdout.decode()
-        .splitlines()[-1]
-        .endswith(": nothing that dl-apply --undo would restore")
+        done.stdout.decode().splitlines()[-1].endswith(": nothing for dl-apply --undo to restore")
     )
     assert f"{job.name}: somebody else has changed its settings" in done.stderr.decode()
     assert [one["foreign"] for one in tool.status()] == [True]

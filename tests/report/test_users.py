@@ -131,9 +131,9 @@ def test_prices_make_a_cost(tmp_path) -> None:
     ("text", "said"),
     [
         ("cpus = 1", "unknown price cpus; known: cpu_hour, gpu_hour, kwh"),
-        ("kwh = -1", "kwh is no price: -1"),
-        ("kwh = nan", "kwh is no price: nan"),
-        ("kwh = true", "kwh is no price: True"),
+        ("kwh = -1", "kwh is not a price: -1"),
+        ("kwh = nan", "kwh is not a price: nan"),
+        ("kwh = true", "kwh is not a price: True"),
         ("kwh =", "Invalid"),
     ],
 )

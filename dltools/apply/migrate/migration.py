@@ -170,5 +170,5 @@ def expect_checkpoint(engine: Engine, id_: str, path: str) -> FileHeader:
 def not_shared(source: str, target: str) -> FailedError:
     """Return what to raise where two hosts have different checkpoints."""
     return FailedError(
-        f"{target} has another checkpoint than {source}: they do not share the volume"
+        f"{target} has a different checkpoint than {source}: they do not share the volume"
     )

@@ -49,7 +49,7 @@ class Migrator:
         result = replace(result, before={"host": action.host}, after={"host": action.host})
         moves = part(target, Moves)
         if moves is None or not target.capabilities.creates:
-            return replace(result, error=f"the engine of host {host} takes no containers")
+            return replace(result, error=f"the engine of host {host} accepts no containers")
         if reason := next(refusals(container, target, force=self._force), None):
             return replace(result, error=reason)
         migration = self._begun(action, container, moves, original)
@@ -165,7 +165,7 @@ class Migrator:
             result = replace(result, status=Status.APPLIED)
         reason = (
             f"its constraint to {migration.target} is removed; it stays there until Swarm "
-            "starts it anew, and only a plan can move it back"
+            "restarts it, and only a plan can move it back"
         )
         return replace(result, error=reason)
 
@@ -174,7 +174,7 @@ class Migrator:
             migration = self._mover.carry_out(migration)
         except (WaitError, UnavailableError) as error:
             left = self._mover.files.find(migration.container_id) or migration
-            reason = f"{error}; {left.whereabouts}; the next run of dl-apply goes on"
+            reason = f"{error}; {left.whereabouts}; the next run of dl-apply continues"
             return replace(_result(left, Status.FAILED), error=reason)
         if migration.step is Step.DONE:
             after: Settings = {"host": migration.target, "container": migration.new_id}

@@ -36,11 +36,11 @@ def _checkpoint(container: Container) -> Iterator[str]:
     path = checkpoint_path(container)
     if not path:
         yield (
-            f"it has no label {CHECKPOINT}, and would begin anew on the other host; "
-            "--force moves it all the same"
+            f"it has no label {CHECKPOINT}, and would start from scratch on the other host; "
+            "--force moves it anyway"
         )
     elif container.mount_of(path) is None:
-        yield f"its checkpoint {path} is not on a volume that another host can have"
+        yield f"its checkpoint {path} is not on a volume that another host can share"
 
 
 def _missing(container: Container, target: Engine, network: str) -> Iterator[str]:

@@ -82,13 +82,13 @@ class PlanStream:
             return
         if length_s is not None:
             print_remark(
-                f"what is set stays for {format_seconds(length_s)} unless another plan comes; "
-                "dl-apply --undo ends it now"
+                f"the settings stay for {format_seconds(length_s)} unless another plan comes; "
+                "dl-apply --undo ends them now"
             )
         elif self._sets_for_good:
             print_remark(
-                "what is set stays until dl-apply --undo; a stream (dl-probe -i 5s | "
-                "dl-plan | dl-apply) would follow the jobs, and end it"
+                "the settings stay until dl-apply --undo; a stream (dl-probe -i 5s | "
+                "dl-plan | dl-apply) would follow the jobs, and end them"
             )
 
     def _end(self) -> None:

@@ -186,7 +186,7 @@ def show_history(
             _write_records(map(_change_record, part))
     if is_empty:
         of = f" of {name}" if name else ""
-        print_message(f"no change{of} is on record in {directories[0] / 'history'}")
+        print_message(f"no change{of} is recorded in {directories[0] / 'history'}")
 
 
 def _changes(directories: Iterable[Path]) -> Iterator[Change]:
@@ -226,14 +226,14 @@ def _how_to_undo(containers: Sequence[ChangedContainer], *, is_first: bool) -> s
     if not any(
         container.current is not None and not container.is_foreign for container in containers
     ):
-        return f"state in {directory}: nothing that dl-apply --undo would restore"
+        return f"state in {directory}: nothing for dl-apply --undo to restore"
     there = "" if is_first else f" --state-dir {directory}"
     alive = next((container.run.pid for container in containers if container.run.is_alive), None)
     if alive is None:
-        return f"state in {directory}; dl-apply --undo{there} restores the settings before"
+        return f"state in {directory}; dl-apply --undo{there} restores the original settings"
     return (
         f"state in {directory}; dl-apply --undo --stop{there} ends process {alive} and restores "
-        "the settings before"
+        "the original settings"
     )
 
 

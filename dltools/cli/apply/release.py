@@ -66,7 +66,7 @@ def _find(engines: Sequence[Engine], name: str) -> tuple[Engine, Container]:
             return engine, engine.inspect(name)
         except GoneError:
             continue
-    raise typer.BadParameter(f"no container is called {name!r}: docker ps -a has the names")
+    raise typer.BadParameter(f"no container is called {name!r}: docker ps -a lists the names")
 
 
 def _put_back(
@@ -82,7 +82,7 @@ def _put_back(
         except RetryError as error:
             if time.monotonic() > until:
                 raise RetryError(
-                    f"it is not yet put back, as soon as it can be: {error}"
+                    f"not restored yet, but will be as soon as possible: {error}"
                 ) from error
             time.sleep(_LOOK_S)
     return []

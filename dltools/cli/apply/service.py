@@ -75,7 +75,7 @@ class Service:
         for word in (*self.labels, *filter(None, (folder, self.contact))):
             if not _SAFE.fullmatch(word):
                 raise ConfigError(
-                    f"{word!r} cannot stand in a unit: edit samples/systemd/{NAME}.service by hand"
+                    f"{word!r} cannot be in a unit: edit samples/systemd/{NAME}.service by hand"
                 )
         file = next(path for path in _UNITS if (path / f"{NAME}.service").exists())
         _, _, unit = (file / f"{NAME}.service").read_text().partition("\n")
@@ -110,12 +110,12 @@ class Service:
         self._watch()
         for line in (
             f"wrote {self.file} and started it, now and at each boot: {self.pipe}",
-            "whatever ends it, all settings are put back",
+            "however it ends, it restores all settings",
             f"journalctl -u {NAME} -f      shows each change in a line",
-            f"cat {_WAITING}              tells every user who waits, and until when",
+            f"cat {_WAITING}              shows every user what waits, and until when",
             f"{as_root('dl-apply', '--status')}              shows what is changed now",
-            f"{as_root('dl-apply', '--remove-service')}      stops it, puts everything back, "
-            "removes it",
+            f"{as_root('dl-apply', '--remove-service')}      stops it, restores everything, "
+            "and removes it",
         ):
             print(line)
 
@@ -220,7 +220,7 @@ def service_asked(request: Request) -> Service | None:
         or (asked.removes_service and (asked.policy or asked.labels or asked.contact))
     ):
         raise typer.BadParameter(
-            "--install-service takes --policy, --label, --contact and --dry-run alone, "
+            "--install-service takes only --policy, --label, --contact and --dry-run, "
             "--remove-service none"
         )
     from dltools.plan.policy import registry

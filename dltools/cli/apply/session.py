@@ -61,7 +61,7 @@ def connect(
         names = paused()
         verb = "is" if len(names) == 1 else "are"
         said = f"{listed(names)} {verb} paused; " if names else ""
-        print_message(f"{error} {said}asking again for {request.patience_s:g} s")
+        print_message(f"{error} {said}retrying for {request.patience_s:g} s")
 
     try:
         patience_s = request.patience_s if is_only_one else 0.0

@@ -153,7 +153,7 @@ class Merged:
                 waited_for.discard(name)
                 if isinstance(item, DltoolsError):
                     self.is_complete = False
-                    print_message(f"{item}; the plans go on without it")
+                    print_message(f"{item}; the plans continue without it")
                 if item is None or isinstance(item, DltoolsError):
                     open_.discard(name)
                     continue

@@ -225,7 +225,7 @@ def _of_writer(engine: Engine) -> Iterator[Finding]:
     from dltools.apply.locks import writer_of
 
     if (writer := writer_of(engine)) is not None:
-        text = f"a pipe is at work: {writer}; another dl-apply is refused"
+        text = f"a pipe is running: {writer}; another dl-apply is refused"
         yield Finding(Health.OK, "pipe", text, "dl-apply --status")
 
 
@@ -245,7 +245,7 @@ def _of_rights() -> Iterator[Finding]:
     ]
     who = "root" if os.geteuid() == 0 else f"user {os.geteuid()}"
     if missing:
-        text = f"{who} without {' and '.join(missing)}: files and runtimes in containers are unseen"
+        text = f"{who} without {' and '.join(missing)}: cannot see files and runtimes in containers"
         yield Finding(Health.WARNING, "rights", text, as_root("dl-probe", "--doctor"))
     else:
         yield Finding(Health.OK, "rights", f"{who}: may look into files and processes")

@@ -33,11 +33,11 @@ _NEEDS_ROOT = ("may not", "ermission", "not visible")
 """Words of gaps that more rights would close."""
 
 _IN_A_VM = (
-    "a virtual machine is behind this socket, as Docker Desktop's: its processes and cgroups are "
-    "not here, so that pressure, demand and runtimes are unseen; run the tools inside it"
+    "a virtual machine is behind this socket, such as Docker Desktop's: its processes, cgroups, "
+    "pressure, demand and runtimes are not visible here; run the tools inside it"
 )
 
-_AT_START = "share of a GPU: {}, as it was started; dl-apply cannot change that while it runs"
+_AT_START = "share of a GPU: {}, set at its start; dl-apply cannot change that while it runs"
 
 
 class Health(StrEnum):

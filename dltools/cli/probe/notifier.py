@@ -107,7 +107,7 @@ class Notifier:
             fault = f"{type(error).__name__}: {error}"
         if fault:
             what = f"{notice.event} of {_name(notice)}"
-            print_message(f"--notify {self._words[0]}: {fault}: {what} is not told")
+            print_message(f"--notify {self._words[0]}: {fault}: {what} is not reported")
 
     def _run(self, notice: Notice) -> str:
         """Run the command for a notice; return what went wrong, "" where nothing did."""

@@ -237,7 +237,7 @@ def _patient(sampler: Sampler, patience_s: float) -> Callable[[], list[Row]]:
     from dltools.engine.patience import Patience
 
     patience = Patience(
-        patience_s, lambda error: print_message(f"{error} asking again for {patience_s:g} s")
+        patience_s, lambda error: print_message(f"{error} retrying for {patience_s:g} s")
     )
     is_away = False
 

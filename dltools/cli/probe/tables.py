@@ -231,6 +231,6 @@ def _noise(dropped: Dropped) -> list[str]:
             listed = ", ".join(f"{metric} ({counts[metric]})" for metric in most)
             more = f" and {len(counts) - len(most)} more" if len(counts) > len(most) else ""
             said.append(
-                f"{name}: dropped as noise, because no lines like theirs came again: {listed}{more}"
+                f"{name}: dropped as noise, because no similar lines followed: {listed}{more}"
             )
     return said

@@ -139,7 +139,7 @@ def _runs_of_jobs(given: _Input) -> list[Run]:
     """Return the runs of a table of jobs."""
     if given.content is Content.SUMMARY:
         raise DataError(
-            f"{given.shown}: a row per policy is too little for a report: use dl-sim --jobs"
+            f"{given.shown}: one row per policy is too little for a report: use dl-sim --jobs"
         )
     return read_job_table(given.data, given.shown, given.label)
 
@@ -193,7 +193,7 @@ def read_job_table(data: bytes, name: str, label: str) -> list[Run]:
         seed = str(row.get("seed") or 0)
         found.setdefault(policy, {}).setdefault(seed, []).append(_job(row, where))
     if not found:
-        raise DataError(f"{name}: a table of jobs without jobs")
+        raise DataError(f"{name}: the table has no jobs")
     several = len(found) > 1
     return [
         Run(
@@ -246,5 +246,5 @@ def _value(key: str, value: Any, where: str) -> Any:
     with reading(f"{where}: {key}"):
         number = int(value) if key in _WHOLE_NUMBERS else float(value)
     if not abs(number) <= _LONGEST_S:
-        raise DataError(f"{where}: {key} is no number of seconds or jobs: {str(value)[:30]}")
+        raise DataError(f"{where}: {key} is not a number of seconds or jobs: {str(value)[:30]}")
     return number

@@ -52,7 +52,7 @@ def _lacking(format_: ReportFormat) -> str:
     if lacking and format_ in _PICTURES:
         raise UnavailableError(f"{lacking}; or choose html, table, markdown or csv")
     if lacking:
-        print_message(f"the page has tables alone: {lacking}")
+        print_message(f"the page has only tables: {lacking}")
     return lacking
 
 

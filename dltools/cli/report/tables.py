@@ -123,7 +123,7 @@ def read_prices(file: Path) -> Prices:
         if name not in known:
             raise ConfigError(f"{file}: unknown price {name}; known: {', '.join(known)}")
         if isinstance(price, bool) or not isinstance(price, int | float) or not 0 <= price < 1e12:
-            raise ConfigError(f"{file}: {name} is no price: {str(price)[:30]}")
+            raise ConfigError(f"{file}: {name} is not a price: {str(price)[:30]}")
     return Prices(**given)
 
 

@@ -88,7 +88,7 @@ def _compare(request: Request, workloads: Sequence[Workload]) -> list[dict[str, 
     if not request.criterion:
         return rows
     if not (ranked := best_first(rows, request.criterion)):
-        raise DataError(f"--best {request.criterion}: no job of this workload has it")
+        raise DataError(f"--best {request.criterion}: no job of this workload has a value")
     return ranked
 
 

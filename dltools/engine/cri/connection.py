@@ -91,7 +91,7 @@ class Connection:
         if code is self._codes.UNAVAILABLE or any(sign in said for sign in _STOPPING):
             return self._unreachable()
         if code is self._codes.DEADLINE_EXCEEDED:
-            return UnavailableError(f"the runtime at {self._url} gives no answer in time")
+            return UnavailableError(f"the runtime at {self._url} does not answer in time")
         if code is self._codes.NOT_FOUND:
             return GoneError(said)
         if code is self._codes.UNIMPLEMENTED and "unknown service" in said:

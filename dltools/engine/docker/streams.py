@@ -263,7 +263,7 @@ def _cut_frames(data: bytes) -> tuple[list[bytes], int, str]:
         stream, payload = data[start], start + _HEAD
         length = int.from_bytes(data[start + 4 : payload], "big")
         if data[start + 1 : start + 4] != b"\0\0\0" or length > LONGEST_ENTRY or stream > _ERROR:
-            return found, start, "the engine's answer is no log"
+            return found, start, "the engine's answer is not a log"
         end = payload + length
         if end > size:
             break

@@ -231,7 +231,7 @@ def _who_may(where: str) -> str:
     socket = Path(where.removeprefix("unix://"))
     with suppress(OSError):
         if socket.stat().st_gid == 0:
-            return "run as root: its socket is root's alone, as that of Snap's Docker is"
+            return "run as root: only root may use its socket, as with Snap's Docker"
     return "run as root or join the group docker"
 
 
@@ -246,11 +246,11 @@ _WHY = {
     "No route to host": "no route to this host",
     "Network is unreachable": "no route to this host",
     "timed out": "no answer in time; is it the right host and port?",
-    NO_HTTP: "what answers there is no Docker engine",
+    NO_HTTP: "what answers there is not a Docker engine",
     "DecodeError": "its answer is not JSON",
     CUT_OFF: "its answer was cut off",
-    "reset": "it broke the connection off",
-    "Broken pipe": "it broke the connection off",
+    "reset": "it closed the connection",
+    "Broken pipe": "it closed the connection",
 }
 """What the kind and the words of an error mean; the first that fits counts."""
 

@@ -158,9 +158,9 @@ class PodmanChanges(Changes):
                 raise
 
 
-_ALONE = "crun sets its weight in a scope of its own, where it competes with nobody's"
+_ALONE = "crun sets its weight in a scope of its own, where it has no competitors"
 
-_NO_MOVES = "dl-apply moves containers between Docker engines alone"
+_NO_MOVES = "dl-apply moves containers only between Docker engines"
 
 
 def _capabilities(

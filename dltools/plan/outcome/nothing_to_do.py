@@ -28,7 +28,7 @@ _AS_ASKED = "as asked"
 
 _HOW_TO_SHOW = (
     f"dl-probe --list-metrics shows what they report, --pattern finds more, the label "
-    f"{ROLE}=training says it"
+    f"{ROLE}=training marks a training"
 )
 
 
@@ -86,7 +86,7 @@ def _of_host(
     if realisation.unable:
         return realisation.unable
     if not realisation.settings:
-        return "no round of the policy has been due yet"
+        return "no round of the policy is due yet"
     return _as_planned(realisation, decided, len(jobs) + len(silent))
 
 

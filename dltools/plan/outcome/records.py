@@ -344,7 +344,7 @@ def _turn(record: _Record) -> Settings:
     if len(queue) > _LONGEST_QUEUE or not queue.isprintable():
         raise record.fault(f"a queue's name is at most {_LONGEST_QUEUE} printable characters")
     if period is not None and (not queue or not turn <= period < 2**31):
-        raise record.fault("a period is of turns on a GPU, and no shorter than the turn")
+        raise record.fault("a period is only for turns on a GPU, and no shorter than the turn")
     of_period = _OF_PERIOD if period is not None else ()
     numbers = _given(**{name: record.maybe(name, _NUMBER) for name in of_period})
     own = {"group": group, "turn_s": float(turn), **_given(queue=queue or None)}
@@ -369,7 +369,7 @@ def _settings(record: _Record, key: str) -> Settings:
 def _oddities(ids: Sequence[int | None], announced: int) -> Iterator[str]:
     """Yield what tells that a plan was edited."""
     if announced != len(ids):
-        yield f"{announced} actions announced, {len(ids)} found: taken as edited by hand"
+        yield f"{announced} actions announced, {len(ids)} found: treated as edited by hand"
     given = [number for number in ids if number is not None]
     if len(set(given)) != len(given):
         yield "two actions have the same id: the later one gets another"

@@ -145,4 +145,4 @@ def _greedy(
 def _gain(known: int, jobs: int) -> str:
     if not known:
         return "none predicted yet: too few points"
-    return f"of {known} of {jobs} jobs the gain is predicted, and who gains most goes first"
+    return f"the gain of {known} of {jobs} jobs is predicted; the one that gains most goes first"

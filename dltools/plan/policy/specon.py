@@ -325,7 +325,7 @@ class Chooser:
         able = [load for load in loads if load.takes_jobs]
         target = next((load for load in able if self._is_fresh(load.name)), None)
         if target is None:
-            return Choice("no migration: no host that takes jobs was sampled of late")
+            return Choice("no migration: no host that takes jobs was sampled recently")
         sources = [load for load in loads if load.may_give(target)]
         if not sources:
             why = (

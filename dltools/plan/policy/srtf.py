@@ -82,7 +82,7 @@ class Srtf:
             reason = f"{number} of {len(order)}: {note}"
             if job_class == GUESSED:
                 had = f"{job.use.effort:.3g} {job.use.effort_unit}"
-                reason += f"; taken to need the {had} that it has had once more"
+                reason += f"; assumed to need another {had}, as much as it has had"
             signal = f"{job.use.effort:.3g} {job.use.effort_unit} attained"
             allocations[job.id] = Allocation(
                 shares.get(job.id, 1.0),

@@ -139,7 +139,7 @@ def _nothing_to_win(host: HostState, everyone: Sequence[Job]) -> str:
     takes_turns = any(job.in_force.turn_s is not None for job in everyone)
     if takes_turns and sum(needed_cpus(job) for job in everyone) > host.cpus:
         return ""
-    return f"CPUs {100 * host.busy_share:.0f} % busy: nothing to win"
+    return f"CPUs {100 * host.busy_share:.0f} % busy: nothing to gain"
 
 
 def compare(

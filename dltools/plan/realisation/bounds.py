@@ -31,9 +31,9 @@ _LACKS: Mapping[str, str] = {
     _PAUSE: "pauses no job here",
 }
 
-_APART = "weights do nothing here, as no two jobs are under one cgroup"
+_APART = "weights do nothing here, because no two jobs are under one cgroup"
 
-_NEED_STREAM = "and a plan that may stay {}: a stream of plans, as of dl-probe -i, does"
+_NEED_STREAM = "and a plan that may stay {}: a stream of plans, as from dl-probe -i, does"
 
 
 def possible(

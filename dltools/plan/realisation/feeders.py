@@ -67,7 +67,7 @@ def feeders(host: SharedHost, state: HostState) -> Realisation:
 def _setting(choice: ModeChoice, host: HostState, needs: float) -> tuple[Settings, str]:
     """Return what feeders get, whatever else the mode orders: it holds none of them back, and where
     CPUs are contested they go before the others."""
-    kept, note = _UNBOUND.get(choice.mode, ({}, "in no line for CPUs"))
+    kept, note = _UNBOUND.get(choice.mode, ({}, "not in the queue for CPUs"))
     is_contested = not choice.is_even if host.is_contested is None else host.is_contested
     if choice.is_mild or not is_contested:
         return {**kept, "weight": DEFAULT_WEIGHT}, f"feeds a GPU: {note}"

@@ -166,7 +166,7 @@ class Comparison:
         known = [
             f"{name} {format_seconds(mean)}" for name, mean in means.items() if math.isfinite(mean)
         ]
-        found = f"{', '.join(known)} in the mean"
+        found = f"{', '.join(known)} on average"
         if self.error is not None:
             found += f" (forecasts were {100 * self.error:.0f} % off)"
         best = self.ordered if self.wins else min(self.turns, self.beside)

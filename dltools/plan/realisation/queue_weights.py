@@ -52,7 +52,7 @@ def priorities(host: SharedHost) -> Realisation:
     """
     if host.choice.is_even or not host.choice.weights_order:
         even: dict[str, Settings] = {job.id: {"weight": LEVELS[0]} for job in host.jobs}
-        note = "no job waits" if host.choice.is_even else "weights order none beside GPU feeders"
+        note = "no job waits" if host.choice.is_even else "weights order no job beside GPU feeders"
         return host.realisation(note, settings=even)
     found = standings(host)
     jobs = in_order(host, found)

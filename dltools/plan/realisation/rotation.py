@@ -41,7 +41,7 @@ def rotation(host: SharedHost) -> Realisation:
     New jobs come first, with a turn that is long enough for them to report.
     """
     trainings = in_order(host, standings(host))
-    notes = {job.id: "serves: never paused" for job in host.jobs if is_serving(job)}
+    notes = {job.id: "is a server: never paused" for job in host.jobs if is_serving(job)}
     spread = {job.id for job in host.jobs if host.has_members_elsewhere(job)}
     notes |= dict.fromkeys(spread, "has members elsewhere: never paused")
     trainings = [job for job in trainings if job.id not in spread]

@@ -48,7 +48,7 @@ def quotas(host: SharedHost) -> Realisation:
         cores = round(max(LEAST_CPUS, share * host.cpus), 3)
         settings[job.id] = {"cpus": None if cores >= host.cpus else cores}
         total += min(cores, host.most_cpus(job))
-    note = f"quotas sum to {total:.3g} of {host.cpus:g} CPUs; what a job leaves of its own is lost"
+    note = f"quotas sum to {total:.3g} of {host.cpus:g} CPUs; unused quota is lost"
     return host.realisation(note, settings=settings, **fair)
 
 
@@ -91,7 +91,7 @@ def weights(host: SharedHost) -> Realisation:
         part = share * len(host.jobs) / len(job.containers)
         weight = DEFAULT_WEIGHT * (1.0 if is_default else part)
         settings[job.id] = {"weight": whole_weight(weight, *bounds)}
-    note = "work-conserving: what a job leaves the others take"
+    note = "work-conserving: the others take what a job leaves"
     note += f"; {MILD_NOTE}" if is_mild else ""
     return host.realisation(note, settings=settings, **fair)
 

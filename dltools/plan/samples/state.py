@@ -65,9 +65,7 @@ def load(saved: Mapping[str, Any], policy: str) -> SavedState:
     damage."""
     version = saved.get("v")
     if version != VERSION:
-        raise DataError(
-            f"state version {version}; this dltools reads {VERSION}: begin anew without it"
-        )
+        raise DataError(f"state version {version}; this dltools reads {VERSION}: start without it")
     if saved.get("policy") != policy:
         raise DataError(f"the state is of policy {saved.get('policy')!r}, not {policy!r}")
     try:

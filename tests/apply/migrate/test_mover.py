@@ -77,7 +77,7 @@ def test_without_faults_it_moves(tmp_path) -> None:
     [
         (
             {"shared": False},
-            "not moved, it stays on a: b has another checkpoint than a: they do "
+            "not moved, it stays on a: b has a different checkpoint than a: they do "
             "not share the volume",
         ),
         ({"bad_host": "b"}, "not moved, it stays on a: it does not run on b: exited with status 1"),
@@ -107,7 +107,7 @@ def test_a_target_that_does_not_answer_any_more_is_waited_for(tmp_path) -> None:
     world = World(tmp_path / "2", lost)
     result = ordered(world)
     assert result.error == (
-        "no answer; it is stopped on a, and may run on b; the next run of dl-apply goes on"
+        "no answer; it is stopped on a, and may run on b; the next run of dl-apply continues"
     )
     assert world.running() == []
     world.faults = {}

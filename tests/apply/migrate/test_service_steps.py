@@ -73,7 +73,7 @@ def test_without_faults_it_moves(tmp_path) -> None:
 @pytest.mark.parametrize(
     ("changes", "why"),
     [
-        ({"shared": False}, "b has another checkpoint than a: they do not share the volume"),
+        ({"shared": False}, "b has a different checkpoint than a: they do not share the volume"),
         ({"bad_host": "b"}, "it does not run on b: failed: it exits with 1"),
         ({"tight": "b"}, "it does not run on b: not within 10 s: no suitable node"),
     ],

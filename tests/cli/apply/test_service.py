@@ -103,7 +103,7 @@ def test_what_is_said_can_be_typed_where_sudo_does_not_find_the_tools(
 
 def test_it_tells_whom_to_ask() -> None:
     assert Service(contact="lab@example.org").pipe.endswith("--contact lab@example.org")
-    with pytest.raises(ConfigError, match="cannot stand in a unit"):
+    with pytest.raises(ConfigError, match="cannot be in a unit"):
         Service(contact="a'; rm -rf /").text()
 
 

@@ -140,7 +140,7 @@ def test_a_pipe_that_is_cut_off_ends_no_other(tool, fifos) -> None:
     assert done.returncode == 1
     said = complaint(done.stderr)
     assert "damaged or truncated Arrow stream" in said
-    assert "the plans go on without it" in said
+    assert "the plans continue without it" in said
     plans = [record for record in records(done.stdout) if record["kind"] == "plan"]
     assert plans[-1]["input"]["rows"] == (SAMPLES + 2) * 5
 

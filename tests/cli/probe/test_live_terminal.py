@@ -60,7 +60,7 @@ def test_an_error_comes_below_the_table(fake_engine) -> None:
     shown = printed([*command("dl-probe"), "-i", "0.2", "--patience", "0"], 69)
     last = shown.split("\r\n")[-2]
     said = f"dl-probe: no Docker engine answers at {fake_engine.url}: "
-    assert last == f"{said}what answers there is no Docker engine"
+    assert last == f"{said}what answers there is not a Docker engine"
 
 
 @pytest.mark.slow

@@ -72,7 +72,7 @@ def test_a_failing_one_gives_one_line(tmp_path, capfd) -> None:
     out, err = capfd.readouterr()
     assert out == ""
     assert err.count("\n") == 1
-    assert "tell: exit code 3, no route: failed of job is not told" in err
+    assert "tell: exit code 3, no route: failed of job is not reported" in err
 
 
 @pytest.mark.slow

@@ -35,7 +35,7 @@ def test_it_asks_again_and_resumes(capsys) -> None:
     assert [sample(), sample(), sample()] == [[{"kind": "node"}]] * 3
     assert sampler.resumed == 1
     (line,) = capsys.readouterr().err.splitlines()
-    assert line.endswith("no Docker engine answers. asking again for 30 s")
+    assert line.endswith("no Docker engine answers. retrying for 30 s")
 
 
 def test_without_patience_the_error_ends_it(capsys) -> None:

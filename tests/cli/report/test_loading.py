@@ -25,9 +25,9 @@ def test_a_name_stands_before_the_policies_or_for_a_single_one() -> None:
 @pytest.mark.parametrize(
     ("data", "fault"),
     [
-        (b"policy,name,arrival\n", "f: a table of jobs without jobs"),
+        (b"policy,name,arrival\n", "f: the table has no jobs"),
         (b"policy,name,arrival\nnoop,a,soon\n", "f: row 1: arrival: "),
-        (b"policy,name,arrival\nnoop,a,1e300\n", "f: row 1: arrival is no number of seconds"),
+        (b"policy,name,arrival\nnoop,a,1e300\n", "f: row 1: arrival is not a number of seconds"),
         (b"policy,name,arrival\nnoop,,1\n", "f: row 1: no name"),
         (b'{"policy":"noop","name":"a"}', "f: row 1: no arrival"),
         (b'{"policy":"noop","name":"a","arrival":0}\n{x', "f: line 2: "),

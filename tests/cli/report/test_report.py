@@ -300,7 +300,7 @@ def test_without_matplotlib_a_page_has_its_tables(tmp_path) -> None:
     page = tmp_path / "night.html"
     done = without_matplotlib(RECORDING, "-o", page)
     assert done.returncode == 0, done.stderr
-    assert done.stderr == f"dl-report: the page has tables alone: {INSTALL}\n"
+    assert done.stderr == f"dl-report: the page has only tables: {INSTALL}\n"
     text = page.read_text()
     assert "<h2>Jobs</h2>" in text
     assert INSTALL in text

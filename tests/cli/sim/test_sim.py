@@ -153,7 +153,7 @@ def test_hosts_are_so_many(tool) -> None:
         ((), b"\xff", 65, "not a workload file"),
         (("--generate", "burst:3", "--cpus", "0"), b"", 78, "--cpus must be more than 0"),
         (("--best", "beauty"), WORKLOAD, 78, "must be one of mean_completion"),
-        (("--best", "satisfied"), WORKLOAD, 65, "no job of this workload has it"),
+        (("--best", "satisfied"), WORKLOAD, 65, "no job of this workload has a value"),
         (("--from", "nowhere.parquet"), b"", 74, "no such file"),
         (("--generate", "odd:3"), b"", 78, "KIND:N"),
         (("--generate", "burst:3", "--nodes", "0"), b"", 78, "--nodes must be between 1 and"),

@@ -60,8 +60,8 @@ def test_a_line_that_never_ends_is_cut(monkeypatch) -> None:
     [
         (b"\x03\0\0\0\0\0\0\x1cError grabbing logs: \n   EOF", "Error grabbing logs: EOF"),
         (b"\x03\0\0\0\0\0\0\0", "the engine failed to read it"),
-        (b"HTTP/1.1 502 Bad Gateway", "the engine's answer is no log"),
-        (b"\x01\0\0\0\xff\xff\xff\xff", "the engine's answer is no log"),
+        (b"HTTP/1.1 502 Bad Gateway", "the engine's answer is not a log"),
+        (b"\x01\0\0\0\xff\xff\xff\xff", "the engine's answer is not a log"),
         (frame(b"cut off")[:-1], "the answer was cut off"),
     ],
 )

@@ -120,7 +120,7 @@ def test_a_refusal_is_an_answer() -> None:
 @pytest.mark.parametrize(
     ("mine", "advice"),
     [
-        (0, "run as root: its socket is root's alone, as that of Snap's Docker is"),
+        (0, "run as root: only root may use its socket, as with Snap's Docker"),
         (12345, "run as root or join the group docker"),
         (None, "run as root or join the group docker"),
     ],

@@ -184,7 +184,7 @@ def edited(*records: Any) -> tuple[list[int], list[str]]:
 def test_a_wrong_count_of_actions_gives_a_warning(actions) -> None:
     assert edited(HEAD, ACTION, {**END, "actions": actions}) == (
         [1],
-        [f"plan: line 3: {actions} actions announced, 1 found: taken as edited by hand"],
+        [f"plan: line 3: {actions} actions announced, 1 found: treated as edited by hand"],
     )
 
 

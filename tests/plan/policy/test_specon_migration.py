@@ -281,4 +281,4 @@ def test_one_host_alone_that_takes_jobs_gets_none(busy) -> None:
 
 def test_no_host_that_takes_jobs_is_no_target() -> None:
     found = choice(PAIR, cannot={"h": "move", "i": "move"})
-    assert found == Choice("no migration: no host that takes jobs was sampled of late")
+    assert found == Choice("no migration: no host that takes jobs was sampled recently")

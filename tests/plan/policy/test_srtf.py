@@ -48,7 +48,7 @@ def test_an_unknown_job_goes_first_and_is_later_taken_to_need_what_it_has_had() 
     classes = {name: one.job_class for name, one in found.items()}
     assert classes == {"new": "new", "known": "known", "opaque": "guessed"}
     assert [found[name].reason[0] for name in ("new", "known", "opaque")] == ["1", "2", "3"]
-    assert "taken to need the 50 CPU s that it has had once more" in found["opaque"].reason
+    assert "assumed to need another 50 CPU s, as much as it has had" in found["opaque"].reason
 
 
 def test_a_guessed_job_is_not_behind_a_longer_one() -> None:

@@ -22,7 +22,7 @@ CRI = "cpuset+pause+move"
 CRUN = "cpu_weight+move"
 """Podman with crun and systemd on version 2: each container is alone in a scope of its own."""
 
-APART = "weights do nothing here, as no two jobs are under one cgroup"
+APART = "weights do nothing here, because no two jobs are under one cgroup"
 LOOK = "cpus+cpu_weight+cpuset+pause+move"
 JOBS = ("a", "b", "c")
 
@@ -74,7 +74,7 @@ def test_jobs_take_turns_where_there_are_no_weights(weight) -> None:
     assert found.params["realize"] == "rotate"
     assert found.params["realize_why"] == (
         "up to 6 busy threads of 3 jobs on 2 CPUs: in order 422 s, in turns 533 s, side by side "
-        "1587 s in the mean; "
+        "1587 s on average; "
         "the engine sets no weight on any job here: jobs take turns"
     )
     assert {action.op for action in found.actions} == {Op.ROTATE}
@@ -82,7 +82,7 @@ def test_jobs_take_turns_where_there_are_no_weights(weight) -> None:
     assert {name: one["group"] for name, one in sets(found).items()} == {"a": 0, "b": 1, "c": 2}
 
 
-STAYS, STREAM = "and a plan that may stay", "a stream of plans, as of dl-probe -i, does"
+STAYS, STREAM = "and a plan that may stay", "a stream of plans, as from dl-probe -i, does"
 NO_WEIGHT = "the engine sets no weight on any job here"
 
 
@@ -149,7 +149,7 @@ def test_jobs_in_pods_of_their_own_have_quotas() -> None:
         "quota",
         {Op.UPDATE},
     )
-    assert found.params["realize_why"].endswith(f"in the mean; {APART}: jobs have quotas")
+    assert found.params["realize_why"].endswith(f"on average; {APART}: jobs have quotas")
     assert {name for keys in set_by(found).values() for name in keys} == {"cpus"}
 
 

@@ -50,7 +50,7 @@ def test_trainings_of_one_thread_each_stand_in_line_where_that_wins() -> None:
     choice = mode_of(RealisationOptions(), found)
     assert (choice.mode, choice.is_even) == (Mode.PRIORITY, False)
     assert choice.why == (
-        "3 busy threads of 3 jobs on 1 CPUs: in order 117 s, side by side 143 s in the mean"
+        "3 busy threads of 3 jobs on 1 CPUs: in order 117 s, side by side 143 s on average"
     )
 
 
