@@ -172,7 +172,7 @@ def _of_journal(engine: Engine, request: Request) -> Iterator[Finding]:
     unreadable = [finding for directory in directories for finding in _of_directory(directory)]
     yield from unreadable
     if not (changed or moving or unreadable):
-        yield Finding(Health.OK, "journal", f"dl-apply has left nothing on {engine.host}")
+        yield Finding(Health.OK, "journal", f"dl-apply has left no changes on {engine.host}")
 
 
 def _of_changed(changed: Sequence[ChangedContainer]) -> Iterator[Finding]:

@@ -72,7 +72,7 @@ class Parameters:
     )
     beta: float = parameter(
         0.10,
-        "part of an over-achiever's share that a round takes away",
+        "fraction of an over-achiever's share that a round takes away",
         low=0.001,
         high=1.0,
         source="paper",

@@ -58,7 +58,7 @@ class Parameters:
     )
     itval: float = seconds(30.0, "seconds between two rounds", source="paper")
     itval_max: float = seconds(
-        480.0, "longest interval (s) while every job is completing; as itval: no back-off"
+        480.0, "longest interval (s) while every job is completing; = itval: no back-off"
     )
     signed: bool = parameter(True, "count only improvement as growth; the paper counts any change")
     floor: bool = parameter(True, "give a growing job at least the minimum of a completing one")

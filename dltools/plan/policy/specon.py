@@ -61,7 +61,7 @@ class Parameters:
     """SpeCon's parameters."""
 
     alpha: float = parameter(
-        0.1, "part of its best growth below which a job is slow", high=1.0, source="paper"
+        0.1, "share of its best growth below which a job is slow", high=1.0, source="paper"
     )
     itval: float = seconds(10.0, "seconds between two rounds", source="paper")
     cooldown: float = seconds(
@@ -69,7 +69,7 @@ class Parameters:
     )
     load: str = parameter(
         "progressing",
-        "what makes a host loaded: progressing jobs, jobs, or CPU use",
+        "what counts as load: progressing jobs, jobs, or CPU use",
         choices=("progressing", "jobs", "cpu"),
     )
     pause: float = seconds(18.0, "seconds that a migration takes a job out of training", low=0.0)

@@ -57,7 +57,7 @@ class Parameters:
         10.0, "CPU seconds for which a job whose metric has not appeared stays in phase 1"
     )
     itval_max: float = seconds(
-        480.0, "longest interval (s) while every job is past its targets; as itval: no back-off"
+        480.0, "longest interval (s) while every job is past its targets; = itval: no back-off"
     )
 
 

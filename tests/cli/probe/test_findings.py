@@ -51,7 +51,7 @@ def test_ranks_with_threads_on_all_cpus_are_named() -> None:
 
 def test_a_share_of_a_gpu_that_was_given_at_the_start_is_told() -> None:
     one = found(node(0), *training("a", gpu_share_at_start="MPS, 50 % of threads"))["a"]
-    assert one.text.startswith("share of a GPU: MPS, 50 % of threads, as it was started")
+    assert one.text.startswith("share of a GPU: MPS, 50 % of threads, set at its start")
 
 
 def test_what_is_not_read_is_a_warning(monkeypatch) -> None:
