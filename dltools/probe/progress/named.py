@@ -1,8 +1,9 @@
 """The generic reader: finds names and values in the lines that no family reads. `match` calls it.
 
 It reads `Loss: 0.52 Time: 12.1`, `val_acc=0.9`, `grpo_loss is 0.013`. It cuts a line into `tokens`,
-decides by the words of the names which are metrics (`meaning`), and finds the step, the epoch and
-the phase anywhere in the line. Where nothing stands beside a number, `nearest` names it.
+decides by the words of the names which are metrics (`line_values`), and finds the step and the
+epoch (`line_counters`) and the phase (`phases`) anywhere in the line. Where nothing stands beside a
+number, `nearest` names it.
 """
 
 from __future__ import annotations
@@ -13,22 +14,11 @@ from functools import partial
 
 from dltools.observations.metric_names import normal_name
 from dltools.probe.progress.base import Point, Regex, number
-from dltools.probe.progress.meaning import (
-    NO_COUNT,
-    PHASES,
-    Candidate,
-    Count,
-    PhaseWord,
-    bar_in,
-    candidates,
-    count,
-    counter_of,
-    own_start,
-    phase_before,
-    phase_words,
-    place,
-)
+from dltools.probe.progress.line_counters import NO_COUNT, Count, bar_in, count, counter_of, place
+from dltools.probe.progress.line_values import Candidate, candidates
 from dltools.probe.progress.nearest import enclosed, listed, nearest
+from dltools.probe.progress.phases import PHASES, PhaseWord, phase_before, phase_words
+from dltools.probe.progress.prefix import own_start
 from dltools.probe.progress.shapes import (
     NO_MEANING,
     NOTHING,

@@ -40,7 +40,14 @@ _RAY = Regex(r"\((?P<r>[\w./ =,:()-]{0,80}?\bpid=\d{1,9}(?:, ?ip=[\d.]{1,40})?)\
 _PRINTED = Regex(r"#=?>[ \t]")
 _NOTEBOOK = Regex(r"\d{1,9}\.\ds\t\d{1,9}\t")
 _TASK = Regex(r"\s{0,4}(?P<task>\d{1,5}):[ ](?=[^\d\s.+-])")
+_LOGGER = Regex(
+    r"(?:\b(?:INFO|DEBUG|WARNING)\b(?::[\w.-]{1,60}:|[\]:]?\s{1,9}(?:\[[\w.]+:\d+[^\]]{0,20}\]\s)?)"
+    r"|(?:\w\.(?:cpp|cc|py):\d+\]|\d:\d\d[^\]\s]{0,9}(?: \d{4})? ?\])\s)+"
+)
+"""What a logger puts before what the program says."""
 
+_LOOKED_AT = 100
+"""Characters at the start of a line in which a logger's may stand."""
 
 _DIGITS = frozenset("0123456789")
 
@@ -99,3 +106,9 @@ def peel(line: LogLine, prefix: Prefix) -> LogLine:
         rank = text[slice(*prefix.rank)]
     own = text[prefix.end :]
     return line._replace(text=own, stamp=stamp, rank=rank, is_certain=prefix.is_certain)
+
+
+def own_start(line: str) -> int:
+    """Return where a program's own text begins in a line, behind what a logger puts before it."""
+    match = _LOGGER.search(line[:_LOOKED_AT])
+    return match.end() if match else 0

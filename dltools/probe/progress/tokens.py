@@ -1,4 +1,4 @@
-"""Names and numbers in a line, and what the words of a name say; called by `meaning` and `named`.
+"""Names and numbers in a line, and what the words of a name say; called by `named`.
 
 One expression finds every name beside a number, with all that programs put between: a colon, an
 equals sign, an arrow, `is`, a blank: `loss: 0.5`, `loss=tensor(0.5, ...)`, `epoch [3/10]`,
