@@ -20,12 +20,13 @@ from dltools.probe.progress.tokens import NameKind, Token, name_kind, step_rank
 
 class Place(NamedTuple):
     """The places of step and epoch in a line; the step counts in units of `scale`. `is_bar`: it is
-    that of a bar."""
+    that of a bar; `is_end`: of one of Keras that is full, `157/157 [====]`."""
 
     step: Span | None
     scale: int
     epoch: Span | None
     is_bar: bool = False
+    is_end: bool = False
 
 
 class Count(NamedTuple):
@@ -151,7 +152,7 @@ def place(line: str, tokens: Sequence[Token], metrics: int = 0) -> Place:
         epoch = None
     elif bar and not epoch and (match := _OPENING.match(line)) and match.end() < bar.start():
         epoch = match.span(1)  # `[3/40] loss 0.5: 100%|...| 50/50 [...]`
-    return Place(step, scale, epoch, bool(bar))
+    return Place(step, scale, epoch, bool(bar), bool(bar) and bar[0].endswith("=]"))
 
 
 def _short_epoch(tokens: Sequence[Token]) -> Span | None:

@@ -150,8 +150,11 @@ class Named:
             meaning = self._in_phase(meaning, has_count=at is not NO_COUNT)
         if self.above is not NO_COUNT and (at.step is None or at.epoch is None):
             at = self.above if at == NO_COUNT else self.above.later(at)
+        is_whole = meaning.is_end and at.epoch not in (None, self._bar.epoch)
         if is_bar and self._has_gone_back(at):
             meaning = _of_phase(meaning, "test")
+        if is_whole:  # a bar that is drawn once says how many steps an epoch has
+            at = Count(None, at.epoch)
         step, epoch = at
         source = BAR if is_bar else "named"
         points = [
@@ -295,6 +298,7 @@ def _understand(line: str) -> Meaning:
         bool(_FINAL.search(line)),
         may_be_set and line[: chosen[0].start].strip().lower() in ("", "mean"),
         is_bar=where.is_bar,
+        is_end=where.is_end,
         is_dict="{'" in line,
     )
 

@@ -50,8 +50,8 @@ class Meaning(NamedTuple):
     `has_fraction` says that a number of a metric has a fraction, `wholes` which have none;
     `is_plain` that the line begins with a metric and a delimiter as programs print it, not as code
     assigns it. A metric `is_doubtful` until it comes again, and said again if it `is_final`;
-    a line that `is_indented` may be a setting, one that `is_bar` shows a bar, one that
-    `is_dict` has a dict of Python.
+    a line that `is_indented` may be a setting, one that `is_bar` shows a bar, which
+    `is_end` is full, one that `is_dict` has a dict of Python.
     """
 
     metrics: tuple[tuple[str, str], ...]
@@ -66,6 +66,7 @@ class Meaning(NamedTuple):
     is_indented: bool = False
     phase: str = ""
     is_bar: bool = False
+    is_end: bool = False
     is_dict: bool = False
 
 
