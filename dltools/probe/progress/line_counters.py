@@ -152,7 +152,8 @@ def place(line: str, tokens: Sequence[Token], metrics: int = 0) -> Place:
         epoch = None
     elif bar and not epoch and (match := _OPENING.match(line)) and match.end() < bar.start():
         epoch = match.span(1)  # `[3/40] loss 0.5: 100%|...| 50/50 [...]`
-    return Place(step, scale, epoch, bool(bar), bool(bar) and bar[0].endswith("=]"))
+    is_end = bar is not None and bar[0].endswith("=]")
+    return Place(step, scale, epoch, bar is not None, is_end)
 
 
 def _short_epoch(tokens: Sequence[Token]) -> Span | None:

@@ -288,7 +288,7 @@ def test_from_elsewhere_an_old_one_is_looked_at_alone() -> None:
         moved = unsupported(action({"host": "b"}, Op.MIGRATE), "fake-host", can)
         assert moved == (
             "the engine of host fake-host cannot move containers: dl-apply moves containers "
-            "between Docker engines alone"
+            "only between Docker engines"
         )
 
 
