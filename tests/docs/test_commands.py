@@ -10,6 +10,7 @@ import shlex
 import shutil
 import subprocess
 from collections.abc import Iterator
+from contextlib import nullcontext
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -17,7 +18,8 @@ from typing import Any
 import pytest
 import typer
 from helpers.fake_engine import FakeEngine
-from helpers.tools import TOOLS, Tools, environment, write_scripts
+from helpers.forks import listening
+from helpers.tools import FORKED, TOOLS, Tools, environment, write_scripts
 
 ROOT = Path(__file__).parents[2]
 RECORDING = ROOT / "samples/digits/recording.parquet"
@@ -149,8 +151,15 @@ def is_run(line: str) -> bool:
     return not set(words(line)) & set(ELSEWHERE)
 
 
+@pytest.fixture(scope="module")
+def server() -> Iterator[str]:
+    """Where the tools get forks; a tool is a process of its own in `DLTOOLS_TESTS=processes`."""
+    with listening() if FORKED else nullcontext("") as name:
+        yield name
+
+
 @pytest.fixture
-def place(tmp_path: Path, fake_engine: FakeEngine, tool: Tools) -> Path:
+def place(tmp_path: Path, fake_engine: FakeEngine, tool: Tools, server: str) -> Path:
     """A folder with all files that the pages name, and the tools in `bin`."""
     del fake_engine
     log = "".join(f"epoch {epoch}: loss {1 / epoch:.4f}\n" for epoch in range(1, 121))
@@ -162,7 +171,7 @@ def place(tmp_path: Path, fake_engine: FakeEngine, tool: Tools) -> Path:
     for name in ("recordings-a", "recordings-b", "dltools/recordings"):
         assert tool("dl-probe", tmp_path / "gru.log", "-o", f"{tmp_path / name}/").returncode == 0
     once = 'case " $* " in *" -i "*) set -- "$@" -c 1;; esac\n'
-    write_scripts(tmp_path / "bin", {"dl-probe": once})
+    write_scripts(tmp_path / "bin", {"dl-probe": once}, server)
     return tmp_path
 
 

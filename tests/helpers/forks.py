@@ -9,17 +9,17 @@ import contextlib
 import functools
 import gc
 import json
+import marshal
 import os
 import signal
 import socket
 import subprocess
 import sys
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NoReturn
 
-SERVER = "from helpers.forks import serve; serve({handle})"
 _USED = (
     "pyarrow.parquet",
     "pyarrow.csv",
@@ -56,14 +56,8 @@ class ForkServer:
     def __init__(self) -> None:
         """Start it; it imports while the first tests run."""
         mine, its = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        path = os.pathsep.join(filter(None, sys.path))
         with its:
-            self._process = subprocess.Popen(
-                [sys.executable, "-c", SERVER.format(handle=its.fileno())],
-                pass_fds=[its.fileno()],
-                # OpenBLAS would start threads, which do not survive a fork.
-                env=os.environ | {"PYTHONPATH": path, "OPENBLAS_NUM_THREADS": "1"},
-            )
+            self._process = _start("serve", its)
         self._socket = mine
         self._lock = threading.Lock()
         atexit.register(self.close)
@@ -134,6 +128,33 @@ class ForkServer:
         self._process.wait()
 
 
+def _start(work: str, its: socket.socket) -> subprocess.Popen[bytes]:
+    """Start a process that does one of the functions below with a socket."""
+    path = os.pathsep.join(filter(None, sys.path))
+    return subprocess.Popen(
+        [sys.executable, "-c", f"from helpers.forks import {work}; {work}({its.fileno()})"],
+        pass_fds=[its.fileno()],
+        # OpenBLAS would start threads, which do not survive a fork.
+        env=os.environ | {"PYTHONPATH": path, "OPENBLAS_NUM_THREADS": "1"},
+    )
+
+
+@contextlib.contextmanager
+def listening() -> Iterator[str]:
+    """Give the name of a socket at which `fork_client` gets forks, several at a time. They have
+    its streams, and no signals that it gets: for lines of shell that run to their end."""
+    name = f"dltools-tests-{os.getpid()}"
+    with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as its:
+        its.bind(f"\0{name}")
+        its.listen(64)
+        process = _start("listen", its)
+        try:
+            yield name
+        finally:
+            process.kill()
+            process.wait()
+
+
 def _feed(handle: int, data: bytes) -> None:
     with contextlib.suppress(BrokenPipeError), os.fdopen(handle, "wb") as file:
         file.write(data)
@@ -163,6 +184,26 @@ def serve(handle: int) -> None:
         code = os.waitstatus_to_exitcode(status)
         with contextlib.suppress(BrokenPipeError):
             connection.send(json.dumps(code).encode())
+
+
+def listen(handle: int) -> None:
+    """Fork for each client, which hears how that has ended, as long as the parent lives."""
+    import_all()
+    server = socket.socket(fileno=handle)
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nobody waits for them
+    server.settimeout(1.0)
+    parent = os.getppid()
+    while os.getppid() == parent:
+        try:
+            client, _ = server.accept()
+        except TimeoutError:
+            continue
+        if os.fork() == 0:
+            signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+            server.close()
+            data, handles, _, _ = socket.recv_fds(client, _LARGEST, 3)
+            leave(become(marshal.loads(data), handles), client)
+        client.close()
 
 
 def import_all() -> None:
@@ -222,8 +263,9 @@ def become(asked: Mapping[str, Any], handles: Sequence[int]) -> int:
     return 0
 
 
-def leave(code: int) -> NoReturn:
-    """End as Python does, but for freeing each object: that would copy the server's memory."""
+def leave(code: int, client: socket.socket | None = None) -> NoReturn:
+    """End as Python does, but for freeing each object: that would copy the server's memory. Tell a
+    client the exit code."""
     threading._shutdown()  # type: ignore[attr-defined]
     atexit._run_exitfuncs()
     try:
@@ -232,4 +274,6 @@ def leave(code: int) -> NoReturn:
                 stream.flush()
     except OSError:
         code = 120
+    if client is not None:
+        client.send(str(code).encode())
     os._exit(code)

@@ -17,6 +17,7 @@ from helpers.forks import FORKS_TAKE, ForkServer
 import dltools
 
 _ROOT = str(Path(dltools.__file__).parents[1])
+_CLIENT = Path(__file__).with_name("fork_client.py")
 TOOLS = ("dl-probe", "dl-plan", "dl-apply", "dl-sim", "dl-report")
 
 
@@ -53,13 +54,17 @@ def command(name: str, *arguments: object) -> list[str]:
     return [sys.executable, "-c", code, *map(str, arguments)]
 
 
-def write_scripts(directory: Path, before: Mapping[str, str] | None = None) -> None:
-    """Write a script for each tool, which goes by its name. `before`: lines of shell by tool."""
+def write_scripts(
+    directory: Path, before: Mapping[str, str] | None = None, server: str = ""
+) -> None:
+    """Write a script for each tool, which goes by its name. `before`: lines of shell by tool.
+    `server`: where they get forks, by the name of its socket."""
     directory.mkdir(exist_ok=True)
     for name in TOOLS:
         first = (before or {}).get(name, "")
         script = directory / name
-        script.write_text(f'#!/bin/sh\n{first}exec {shlex.join(command(name))} "$@"\n')
+        words = [sys.executable, "-SE", str(_CLIENT), server, name] if server else command(name)
+        script.write_text(f'#!/bin/sh\n{first}exec {shlex.join(words)} "$@"\n')
         script.chmod(0o755)
 
 
