@@ -1,12 +1,17 @@
-"""How soon the pipe answers a start and an exit, long before the next sample is due."""
+"""How long things take: a start and an exit are answered long before the next sample is due, an
+owner's command is not held back, and nobody is paused for longer than it bears."""
 
+import itertools
 import os
 import signal
 import time
 from collections.abc import Callable
 
 import pytest
-from helpers.containers import Job, api
+from helpers.containers import Job, api, eventually, on_every_cpu
+from helpers.examples import repeated
+from real_engine.test_hands_on_jobs import applying, ended, lowered, run_in, spend
+from real_engine.test_turns import SPIN, pauses_and_ends, rotating
 
 pytestmark = [pytest.mark.engine, pytest.mark.slow, pytest.mark.alone]
 
@@ -72,3 +77,38 @@ def test_a_start_and_an_exit_are_answered_at_once(run, tool, tmp_path) -> None:
     os.killpg(pipe.pid, signal.SIGINT)
     pipe.wait(timeout=120)
     assert Weight(job).is_default
+
+
+def test_a_command_in_a_job_is_not_held_back(run, tool) -> None:
+    first = run(on_every_cpu(SPIN) + " wait", name="first")
+    job = run(SPIN, name="job")
+    alone = min(run_in(job, spend(0.3)) for _ in range(3))
+    with applying(tool, lowered(job, first=first, most=65536.0)) as process:
+        took = [run_in(job, spend(0.3)) for _ in range(8)]
+        eventually(lambda: job.kernel_weight, lambda weight: weight < 20)
+        ended(process)
+    assert sorted(took)[-2] < 2 * alone + 0.5  # of one the end and the next one's begin may meet
+
+
+def test_nobody_is_paused_for_longer_than_its_label_says(run, tool) -> None:
+    """Of three that take turns of 5 s one bears 3 s: the engine's own events tell how long."""
+    bears = run(SPIN, name="bears", labels={"dltools.longest_pause": "3s"})
+    jobs = [run(SPIN, name=name) for name in ("a", "b")]
+    with rotating(tool, [*jobs, bears], seconds=5.0) as process:
+        eventually(lambda: len(stretches(bears)), lambda count: count >= repeated(2, 10))
+        eventually(lambda: max(map(longest, jobs)), lambda seconds: seconds > 4.0)
+        process.terminate()
+        assert process.wait(120) == 143
+    assert longest(bears) <= 3.0
+
+
+def longest(job: Job) -> float:
+    return max(stretches(job), default=0.0)
+
+
+def stretches(job: Job) -> list[float]:
+    """Return for how many seconds a container was paused each time, by the engine's events."""
+    told = pauses_and_ends([job])
+    times = [(event["Action"], event["timeNano"] / 1e9) for event in told]
+    pairs = itertools.pairwise(times)
+    return [end - begin for (what, begin), (_, end) in pairs if what == "pause"]

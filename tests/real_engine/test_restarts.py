@@ -16,7 +16,7 @@ from helpers.daemon import Daemon
 from helpers.pipes import feed, give
 from helpers.tools import Tools, complaint
 from real_engine.conftest import own_engine
-from real_engine.test_turns import SPIN, state, turns
+from real_engine.test_turns import BUSY, state, turns
 
 pytestmark = pytest.mark.slow
 
@@ -42,7 +42,7 @@ def run(daemon: Daemon) -> Iterator[Containers]:
 
 @pytest.fixture
 def jobs(run: Containers) -> list[Job]:
-    return [run(SPIN, name=name) for name in ("a", "b")]
+    return [run(BUSY, name=name) for name in ("a", "b")]
 
 
 @contextmanager

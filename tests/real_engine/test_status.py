@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from helpers.containers import api, plan_for
 from helpers.tools import Tools, complaint, records
-from real_engine.test_turns import SPIN, rotating, state
+from real_engine.test_turns import BUSY, rotating, state
 
 
 def status(tool: Tools, *arguments: str) -> list[dict[str, Any]]:
@@ -49,7 +49,7 @@ def test_a_changed_container_since_when_and_by_which_run(run, tool, state) -> No
 
 
 def test_turns_and_the_run_that_gives_them(run, tool) -> None:
-    jobs = [run(SPIN, name=name) for name in ("a", "b")]
+    jobs = [run(BUSY, name=name) for name in ("a", "b")]
     with rotating(tool, jobs, "--restore") as process:
         changed = status(tool)
         assert [one["now"]["turn_s"] for one in changed] == [0.5, 0.5]
@@ -89,7 +89,7 @@ def test_what_would_not_be_restored_is_not_promised(run, tool) -> None:
 
 
 def test_status_changes_nothing_and_needs_no_lock(run, tool) -> None:
-    jobs = [run(SPIN, name=name) for name in ("a", "b")]
+    jobs = [run(BUSY, name=name) for name in ("a", "b")]
     with rotating(tool, jobs, "--lease", "0") as process:
         process.kill()
         process.communicate()

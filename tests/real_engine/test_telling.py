@@ -5,7 +5,7 @@ from pathlib import Path
 from helpers.containers import eventually
 from helpers.pipes import feed
 from real_engine.test_leases import live
-from real_engine.test_turns import SPIN, rotating
+from real_engine.test_turns import BUSY, rotating
 
 
 def shown(path: Path) -> str:
@@ -13,7 +13,7 @@ def shown(path: Path) -> str:
 
 
 def test_who_waits_for_a_turn(run, tool, tmp_path) -> None:
-    jobs = [run(SPIN, name=name) for name in ("a", "b")]
+    jobs = [run(BUSY, name=name) for name in ("a", "b")]
     path = tmp_path / "waiting"
     with rotating(tool, jobs, "--tell", str(path), "--contact", "lab@example.org") as process:
         eventually(lambda: shown(path), lambda text: text.count(" paused ") == 1)

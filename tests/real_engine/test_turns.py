@@ -8,6 +8,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 from contract import plans
@@ -20,6 +21,8 @@ from real_engine.conftest import row_of
 from dltools.plan.outcome.records import Op
 
 SPIN = "while :; do :; done"
+BUSY = "while :; do i=0; while [ $((i+=1)) -lt 30000 ]; do :; done; usleep 40000; done"
+"""Wants half a CPU or more: it is awake in its turn, and leaves others' tests some of the CPUs."""
 
 
 def turns(*jobs: Job, seconds: float = 0.5) -> bytes:
@@ -37,13 +40,17 @@ def state(job: Job) -> str:
     return job.inspect().state
 
 
-def changes(jobs: list[Job]) -> list[tuple[str, Job]]:
-    """Return which containers were paused or unpaused, in order, from the engine's events."""
-    by_id = {job.id: job for job in jobs}
+def pauses_and_ends(jobs: list[Job]) -> list[dict[str, Any]]:
+    """Return the engine's events of containers that were paused or unpaused, in order."""
     until = int(time.time()) + 1
-    of_these = {"container": list(by_id), "event": ["pause", "unpause"]}
-    told = api().events(since=until - 3600, until=until, decode=True, filters=of_these)
-    return [(event["Action"], by_id[event["Actor"]["ID"]]) for event in told]
+    of_these = {"container": [job.id for job in jobs], "event": ["pause", "unpause"]}
+    return list(api().events(since=until - 3600, until=until, decode=True, filters=of_these))
+
+
+def changes(jobs: list[Job]) -> list[tuple[str, Job]]:
+    """Return which containers were paused or unpaused, in order."""
+    by_id = {job.id: job for job in jobs}
+    return [(event["Action"], by_id[event["Actor"]["ID"]]) for event in pauses_and_ends(jobs)]
 
 
 def ran_alone(jobs: list[Job]) -> list[Job]:
@@ -99,7 +106,7 @@ def test_a_list_can_grow_whatever_runs(run, tool) -> None:
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
 def test_no_container_stays_paused_after_a_signal(run, tool, number) -> None:
-    jobs = [run(SPIN, name=name) for name in ("a", "b")]
+    jobs = [run(BUSY, name=name) for name in ("a", "b")]
     with rotating(tool, jobs) as process:
         process.send_signal(number)
         process.wait(120)
@@ -108,7 +115,7 @@ def test_no_container_stays_paused_after_a_signal(run, tool, number) -> None:
 
 @pytest.mark.parametrize("arguments", [("--undo",), ()])
 def test_after_kill_9_the_next_run_unpauses(run, tool, arguments) -> None:
-    jobs = [run(SPIN, name=name) for name in ("a", "b")]
+    jobs = [run(BUSY, name=name) for name in ("a", "b")]
     with rotating(tool, jobs, "--lease", "0", seconds=600) as process:
         process.kill()
         process.wait(120)
@@ -131,7 +138,7 @@ def test_it_ends_when_no_container_waits(run, tool, gate) -> None:
 
 
 def test_turns_continue_as_long_as_hold_says(run, tool) -> None:
-    jobs = [run(SPIN, name=name) for name in ("a", "b")]
+    jobs = [run(BUSY, name=name) for name in ("a", "b")]
     begun = time.monotonic()
     assert tool("dl-apply", "--hold", "2s", input=turns(*jobs)).returncode == 0
     assert time.monotonic() - begun >= 2
@@ -139,7 +146,7 @@ def test_turns_continue_as_long_as_hold_says(run, tool) -> None:
 
 
 def test_a_plan_without_turns_ends_them(run, tool) -> None:
-    jobs = [run(SPIN, name=name) for name in ("a", "b")]
+    jobs = [run(BUSY, name=name) for name in ("a", "b")]
     with rotating(tool, jobs) as process:
         give(process, plan(run))
         eventually(lambda: {state(job) for job in jobs}, lambda states: states == {"running"})
@@ -150,8 +157,8 @@ def test_a_plan_without_turns_ends_them(run, tool) -> None:
 def test_queues_of_two_gpus_go_on_side_by_side(run, tool, gate, sample) -> None:
     """In each queue one container runs; when one of a queue has ended the other of it runs on."""
     queues = {
-        "GPU-1": [run(SPIN, name="a"), run(gate.passed(), name="b", **gate.limits)],
-        "GPU-2": [run(SPIN, name="c"), run(SPIN, name="d")],
+        "GPU-1": [run(BUSY, name="a"), run(gate.passed(), name="b", **gate.limits)],
+        "GPU-2": [run(BUSY, name="c"), run(BUSY, name="d")],
     }
     jobs = [job for pair in queues.values() for job in pair]
     process = tool.begin("dl-apply")
