@@ -49,7 +49,7 @@ def test_the_tools_see_the_stepped_clock(clock) -> None:
 @pytest.mark.parametrize("step", [HOUR, -HOUR], ids=["ahead", "back"])
 def test_ticks_keep_their_period(tool, run, clock, step) -> None:
     run(TRAINING)
-    process = tool.begin("dl-probe", *run.only, "-i", "1", "--format", "jsonl")
+    process = tool.begin("dl-probe", *run.only, "-i", "0.5", "--format", "jsonl")
     assert process.stdout is not None
     hosts = (row for row in map(json.loads, process.stdout) if row["kind"] == "node")
     next(hosts)
@@ -57,7 +57,7 @@ def test_ticks_keep_their_period(tool, run, clock, step) -> None:
     clock.set(step)
     came += [time.monotonic() for _ in itertools.islice(hosts, 5)]
     assert max(after - before for before, after in itertools.pairwise(came)) < 5
-    assert came[-1] - came[0] > 5
+    assert came[-1] - came[0] > 2.5
 
 
 @pytest.mark.parametrize("step", [HOUR, -HOUR], ids=["ahead", "back"])
@@ -76,7 +76,7 @@ def test_the_pipe_goes_on(tool, run, clock, tmp_path, step) -> None:
 
     limited = eventually(limits, lambda found: None not in found)
     clock.set(step)
-    time.sleep(4)
+    time.sleep(2.5)
     assert pipe.poll() is None, said.read_text()
     assert all(now in (None, was) for now, was in zip(limits(), limited, strict=True))
     clock.set(0)
@@ -98,10 +98,10 @@ def end(pipe: subprocess.Popen[bytes]) -> None:
 @pytest.mark.parametrize("step", [HOUR, -HOUR], ids=["ahead", "back"])
 def test_a_lease_lasts_as_long_as_it_is_to(tool, job, clock, step) -> None:
     before = job.kernel()
-    process = tool.begin("dl-apply", "--lease", "4")
+    process = tool.begin("dl-apply", "--lease", "2.5")
     assert feed(process, live(job, {"cpus": 0.4}))["status"] == "applied"
     begun = time.monotonic()
     clock.set(step)
     eventually(lambda: job.kernel() == before)
-    assert 3 < time.monotonic() - begun < 30
+    assert 1.5 < time.monotonic() - begun < 30
     process.kill()

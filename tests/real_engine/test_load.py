@@ -16,7 +16,7 @@ def test_containers_come_and_go(engine) -> None:
     del engine
     seed = random.randrange(1 << 32)
     try:
-        load = hold(12, 6, seed, judges_ticks=False)
+        load = hold(8, 6, seed, judges_ticks=False)
     except (DaemonError, ImageError) as error:
         missing(str(error))
     assert load.broken == [], f"seed {seed}: {load.figures}"

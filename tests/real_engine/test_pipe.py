@@ -55,8 +55,8 @@ def test_a_stream_makes_the_flat_job_give_way_and_undo_puts_all_back(
 ) -> None:
     before = {name: job.kernel() for name, job in jobs.items()}
     done = tool.shell(
-        f"dl-probe {' '.join(run.only)} -i 1 -c 12"
-        " | dl-plan --policy flowcon --realize quota --set itval=2 --set alpha=0.01"
+        f"dl-probe {' '.join(run.only)} -i 0.5 -c 16"
+        " | dl-plan --policy flowcon --realize quota --set itval=1 --set alpha=0.01"
         " | dl-apply; echo ${PIPESTATUS[@]} >&2",
         tmp_path / "bin",
     )

@@ -4,9 +4,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from helpers.containers import Job, plan_for
+from helpers.containers import STARTS, Job, plan_for
 from helpers.tools import records
-from real_engine.conftest import every_start
+from real_engine.conftest import FEW, every_start
 
 from dltools.apply.engine_actuator import EngineActuator
 from dltools.apply.original_settings import Originals
@@ -65,11 +65,16 @@ def unbounded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("dltools.apply.settings_update.out_of_bounds", lambda _: None)
 
 
-@every_start
+ALL_AT_ONCE: Settings = {"cpus": 1e-9, "weight": 300, "cpuset": "0-1"}
+ALONE: tuple[Settings, ...] = ({"cpus": 1e-9}, {"weight": 10.7})
+
+
 @pytest.mark.usefixtures("unbounded")
 @pytest.mark.parametrize(
-    "wanted",
-    [{"cpus": 1e-9}, {"weight": 10.7}, {"cpus": 1e-9, "weight": 300, "cpuset": "0-1"}],
+    ("job", "wanted"),
+    [(start, ALL_AT_ONCE) for start in STARTS.values()]
+    + [(STARTS[name], wanted) for wanted in ALONE for name in FEW],
+    indirect=["job"],
     ids=str,
 )
 def test_a_failed_change_is_reverted_at_once(actuator, job, state, wanted) -> None:

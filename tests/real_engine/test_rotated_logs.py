@@ -53,7 +53,7 @@ def test_no_point_is_lost_or_doubled_when_the_engine_rotates(run, steps) -> None
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can truncate the engine's files")
 def test_a_log_that_was_truncated_is_followed_on(run, steps) -> None:
     """As administrators do to free a disk; what was in the file is lost, and nothing else."""
-    job = run(training(50_000), log_config={"type": "json-file", "config": {}})
+    job = run(training(20_000), log_config={"type": "json-file", "config": {}})
     following = steps()
     before = list(itertools.islice(following, 40))
     path = job.inspect().native["LogPath"]
