@@ -131,7 +131,7 @@ def test_an_undo_right_after_a_pipe_waits_for_its_watchdog(tool, fake_engine, pl
     with held(state, WATCHDOG, 3.0) as pid:
         done = tool("dl-apply", "--host", fake_engine.url, "--undo")
         assert (done.returncode, records(done.stdout)[0]["status"]) == (0, "applied")
-        assert f"waiting for process {pid}, the watchdog" in complaint(done.stderr)
+        assert f"waiting for process {pid}: the watchdog" in complaint(done.stderr)
     with held(state, WATCHDOG, 30.0):
         done = tool("dl-apply", "--host", fake_engine.url, "--undo", "--patience", "0")
         assert done.returncode == 75
