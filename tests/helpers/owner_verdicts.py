@@ -23,9 +23,8 @@ SLACK_S = 2.0
 long, twice as long."""
 
 LEAST_JUDGED_WEIGHT = 500
-"""At a weight below, which its owner has asked for, a command's time is a matter of what others do
-just then: beside three busy jobs the same restart took 0.4 s and 5.5 s on Docker alone at weight
-50, and a stop 0.5 s and 2.0 s at 100, where it took 5.4 s with the tools, which changed nothing."""
+"""Below this weight of its owner's a command's time depends on what others do just then: the same
+restart took 0.4 and 5.5 s on Docker alone at weight 50, a stop 0.5 and 2.0 s at 100."""
 
 ENDED_WELL = {0, 1, 75, 141, 143}
 
@@ -106,7 +105,8 @@ def _of_updates(commands: list[Done], expected: list[Done]) -> Iterator[str]:
 
 def _of_pauses(arm: Arm, number: int) -> Iterator[str]:
     """Yield pauses and resumptions that were not the owner's: while it is paused by its owner, and
-    after its owner has laid hands on it, until it is a new run."""
+    after its owner has laid hands on it, until it is a new run; a change counts if the tools knew
+    it, that is, had paused it before."""
     commands = arm.done[number]
     ids = {seen.id for done in commands for seen in (done.before, done.after)}
     told = [
@@ -115,11 +115,14 @@ def _of_pauses(arm: Arm, number: int) -> Iterator[str]:
         if event["Actor"]["ID"] in ids and event["Action"] in ("pause", "unpause", "start")
     ]
     told += [(done.ended, _mark(done)) for done in commands if _mark(done)]
-    held = ""
+    held, is_known = "", False
     for at, action in sorted(told):
         is_owners = any(done.began - 0.01 <= at <= done.ended + _after_s(done) for done in commands)
+        is_known |= action == "pause" and not is_owners
         if action in ("free", "paused"):
             held = action
+        elif action == "changed":
+            held = "free" if is_known else held
         elif action == "start" or (is_owners and held == "paused"):
             held = ""
         elif is_owners:
@@ -139,14 +142,15 @@ _WORDS = {"free": "resumed, signalled or changed", "paused": "paused"}
 
 
 def _mark(done: Done) -> str:
-    """Return what a command makes of a container: "paused" by its owner, "free" of turns, or ""."""
+    """Return what a command makes of a container: "paused", "free" of turns, "changed", or ""."""
     kind, words = done.command.kind, done.command.steps[0]
     if done.after.state not in ("running", "paused") or done.code != 0:
         return ""
     if kind == "pause":
         return "paused"
-    if kind == "unpause" or done.is_second or done.command.sets_cpus:
-        return "free" if done.after.state == "running" else ""
+    is_change = done.command.sets_cpus and not done.is_second
+    if kind == "unpause" or done.is_second or is_change:
+        return ("changed" if is_change else "free") if done.after.state == "running" else ""
     return "free" if kind == "kill" and words[2] not in ENDS else ""
 
 

@@ -12,13 +12,11 @@ pytestmark = pytest.mark.slow
 KINDS = ("rename", "cp", "top", "start", "unpause", "update")
 """All but those whose end depends on the time that they have, on a machine that others use."""
 
-COMMANDS = 4
-
 
 def test_owners_commands_end_as_on_docker_alone(engine) -> None:
     del engine
     seed = random.randrange(1 << 32)
     url = os.environ.get("DOCKER_HOST", "unix:///var/run/docker.sock")
     arms = Stages("flowcon", "auto"), Stages("srtf", "rotate")
-    hand = try_hand(url, seed, arms, COMMANDS, KINDS)
+    hand = try_hand(url, seed, arms, 4, KINDS)
     assert not hand.broken, "\n\n".join(hand.broken)
