@@ -139,18 +139,22 @@ def foreign_settings(
     return (
         unknown_settings(present, known, names & made, cpus)
         | unknown_settings(present, [*entry.ours, *resets], names - made, cpus)
-        | _changed_on_record(engine, located, entry)
+        | _changed_on_record(engine, located, entry, is_told=is_told)
     )
 
 
-def _changed_on_record(engine: Engine, located: LocatedContainer, entry: Entry) -> set[str]:
+def _changed_on_record(
+    engine: Engine, located: LocatedContainer, entry: Entry, *, is_told: bool = False
+) -> set[str]:
     """Return the names of the settings that somebody else has changed on the record of an engine
-    that keeps those of owners: also where dl-apply has written over what is in force since."""
+    that keeps those of owners: also where dl-apply has written over what is in force since. If the
+    engine has told of it (`is_told`), that may be just what dl-apply had set before."""
     able, is_kept = part(engine, limit_files.WritesLimits), engine.capabilities.keeps
     if able is None or not (able.leaves_record and is_kept) or located.container.files_only:
         return set()
     names = entry.names & limit_files.names_in_files(engine, located)
-    known = [settings_then(engine, located, entry.fields), *entry.ours]
+    known = [settings_then(engine, located, entry.fields)]
+    known += (entry.settings,) if is_told else entry.ours
     return unknown_settings(recorded_settings(located), known, names, located.usable_cpus)
 
 

@@ -214,7 +214,6 @@ def test_a_restart_that_loses_settings_is_nobody_s_wish(engine, v1, keeps) -> No
 
 
 def test_what_systemd_writes_again_is_nobody_s_wish(engine, v1) -> None:
-    """Of a cgroup without an engine there is no record that would keep what was set."""
     unit = replace(
         v1, container=replace(v1.container, cgroup_path="/train.slice/a.scope", files_only=True)
     )
@@ -236,9 +235,10 @@ def test_a_quota_that_systemd_puts_back_is_nobody_s_wish(
     monkeypatch.setattr(engine, "cgroup_driver", driver)
     before: Limits = {"cpus": 0.5, "weight": 300.0}
     entry = journal_entry(settings=before, ours=(before, {"cpus": 1.0, "weight": 300.0}))
-    made = [{"cpus": 1.0, "weight": 300.0}]
-    assert foreign_settings(engine, v1, entry, made, is_told=is_told) == foreign
+    assert foreign_settings(engine, v1, entry, [entry.ours[1]], is_told=is_told) == foreign
     assert foreign_settings(engine, v1, entry) == set()
+    was = replace(entry, settings={**before, "weight": 700.0})  # its owner sets what we had set
+    assert foreign_settings(engine, v1, was, is_told=is_told) == ({"weight"} if is_told else set())
 
 
 def test_a_container_that_has_not_changed_is_as_it_was(engine, originals, v1) -> None:
