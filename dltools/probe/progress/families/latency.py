@@ -32,10 +32,11 @@ _QUANTILE = r"(?P<{0}>p\d{{1,3}}(?:\.\d+)?|mean|avg|average|max|min|median)"
 _NAMED = Regex(
     rf"(?<![\w])(?:{_QUANTILE.format('q1')}[ _-])?(?:\w+[ _.])?(?P<word>{_WORD})"
     rf"(?:[ _-]?\(?{_QUANTILE.format('q2')}\)?)?(?:[ _(\[]{{0,9}}(?P<unit1>{UNIT})[)\]]?)?['\"]?"
-    rf"\s*(?:(?:is|was|of)\s*)?(?:[:=]\s*)?['\"]?(?P<value>{N})\s*(?P<unit2>{UNIT})?(?![\w.]|\s{{2,}}\d)",
+    rf"\s*(?:(?:is|was|of)\s*)?(?:[:=]\s*)?['\"]?(?P<value>{N})\s*(?P<unit2>{UNIT})?"
+    r"(?![\w.]|\s{2,}[\d.]+(?:[mun]?s\b|%))",
     re.IGNORECASE,
 )
-"""A time with a name. More numbers behind it make a table of what somebody else was asked."""
+"""A time with a name. In a row of more times it is a load generator's: what others answered."""
 
 _ALONE = (
     Regex(rf"\b(?P<word>PredictionTime)\.(?P<unit>Milliseconds):(?P<value>{N})\|", re.IGNORECASE),
