@@ -16,7 +16,7 @@ from functools import partial
 
 from dltools.apply.engine_actuator import EngineActuator, OnResult
 from dltools.apply.migrate.migrator import Migrator
-from dltools.apply.turn_order import TurnWait
+from dltools.apply.turn_schedule import TurnWait
 from dltools.engine.interface import Engine
 from dltools.engine.links import Link
 from dltools.errors import DltoolsError, RetryError, UnavailableError

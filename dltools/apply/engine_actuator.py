@@ -11,18 +11,18 @@ from datetime import datetime
 
 from dltools.apply import refusals
 from dltools.apply.delivering import Deliverer
-from dltools.apply.hands_off import HandsOff
+from dltools.apply.left_alone import HandsOff
 from dltools.apply.migrate.migrator import Migrator
 from dltools.apply.original_settings import Originals
 from dltools.apply.owners_hand import AT_WORK, Hands
-from dltools.apply.recovery import undo
 from dltools.apply.refusals import Rules
 from dltools.apply.settings_update import SettingsUpdate, compare
-from dltools.apply.turn_order import Turn
+from dltools.apply.turn_schedule import Turn
 from dltools.apply.turns import Rotation
+from dltools.apply.undo import undo
 from dltools.engine.interface import Container, Engine, GoneError, RefusedError
 from dltools.engine.journal import Entry, Journal
-from dltools.engine.left_alone import FOLDER, LeftAloneRecords
+from dltools.engine.left_alone_records import FOLDER, LeftAloneRecords
 from dltools.engine.limits.cpu_limits import Locator, attainable_settings
 from dltools.engine.links import own_records
 from dltools.engine.pauses import set_state, why_no_pause

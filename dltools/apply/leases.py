@@ -34,7 +34,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from dltools.engine.address import Address
-from dltools.engine.docker.addresses import context_address
+from dltools.engine.docker.contexts import context_address
 from dltools.engine.runs import ApplyRun
 from dltools.errors import DltoolsError, RetryError, UnavailableError
 
@@ -308,7 +308,7 @@ def release(directory: Path, addresses: Sequence[Address]) -> bool:
 def _is_released(state: LockedState, address: Address) -> bool:
     """Undo what is under lease on one engine, and tell whether no more can be done there."""
     from dltools.apply.history import BY_LEASE, History
-    from dltools.apply.recovery import end_dead_leases, unpause_leftovers
+    from dltools.apply.undo import end_dead_leases, unpause_leftovers
     from dltools.engine.registry import open_engine
 
     try:

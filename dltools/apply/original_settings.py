@@ -1,5 +1,5 @@
 """The settings that containers had before dl-apply first changed them: what goes into the journal,
-and what is restored from it. `settings_update` and the actuator record, `recovery` restores.
+and what is restored from it. `settings_update` and the actuator record, `undo` restores.
 
 The engine's record and the kernel's files can differ. An engine records a change before the kernel
 has taken it, and what the kernel refuses stays on record: it is not seen until the container

@@ -2,9 +2,9 @@
 devices that jobs share. Queues know nothing of each other. `turns` pauses and unpauses what they
 say.
 
-In the queue for the CPUs turns follow the rules of `turn_order`, which go by what containers use of
-the CPUs. In a queue for a device nobody looks at that: turns are plain there, and lie on a circle.
-A group runs for its turn in every period; its turn begins where the one before it ends. What the
+In the queue for the CPUs turns follow the rules of `turn_schedule`, which go by what containers use
+of the CPUs. In a queue for a device nobody looks at that: turns lie on a circle there. A group runs
+for its turn in every period; its turn begins where the one before it ends. What the
 period and the turns are makes the difference (ours):
 
 - without a period it is the sum of the turns: one group runs at a time, each for some seconds;
@@ -18,7 +18,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 
-from dltools.apply.turn_order import Place, Turn, TurnOrder, TurnWait, Use
+from dltools.apply.turn_schedule import Place, Turn, TurnOrder, TurnWait, Use
 
 _NONE_S = 1e-6
 """What is shorter is no time."""

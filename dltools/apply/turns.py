@@ -6,7 +6,7 @@ its own unpause from then on: "container not paused" (measured, Docker 20.10). S
 answers, an error says which containers are paused, and how to unpause them.
 
 A note is on disk before its container is paused. If dl-apply is killed, the watchdog, the next run
-or --undo finds the notes and unpauses the containers (`recovery`).
+or --undo finds the notes and unpauses the containers (`undo`).
 
 Whoever pauses, unpauses, signals or changes a container that takes turns has it for himself: it
 takes none from then on, and what is not our own pause stays.
@@ -22,11 +22,11 @@ from dataclasses import replace
 from pathlib import Path
 
 from dltools.apply.original_settings import timestamp
-from dltools.apply.turn_order import Place, Turn, TurnWait, Use
 from dltools.apply.turn_queues import TurnQueues
+from dltools.apply.turn_schedule import Place, Turn, TurnWait, Use
 from dltools.engine import host
 from dltools.engine.cgroup_files import Directory
-from dltools.engine.demand import DemandWatch, threads_wait
+from dltools.engine.cpu_demand import DemandWatch, threads_wait
 from dltools.engine.freezer import thaw_if_stuck
 from dltools.engine.interface import Engine, Event, GoneError, LocatedContainer, RefusedError
 from dltools.engine.limits.cpu_limits import Locator

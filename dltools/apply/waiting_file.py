@@ -16,7 +16,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from dltools.apply.history import Held
-from dltools.apply.turn_order import TurnWait
+from dltools.apply.turn_schedule import TurnWait
 from dltools.engine.state_folder import StateFolder
 from dltools.errors import DltoolsError, OutputError
 from dltools.notation.json_values import parse_json

@@ -13,7 +13,7 @@ from rich.cells import cell_len, set_cell_size
 from rich.console import Console, ConsoleOptions, RenderResult
 from rich.text import Text
 
-from dltools.cli.words import clip
+from dltools.cli.values_in_words import clip
 from dltools.text import printable
 
 _NAME, _SHORT_NAME = 32, 6

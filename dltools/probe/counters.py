@@ -12,9 +12,9 @@ from pathlib import Path
 
 from dltools.engine import host
 from dltools.engine.cgroup_files import Usage
-from dltools.engine.demand import threads_wait
+from dltools.engine.cpu_demand import threads_wait
 from dltools.engine.interface import Engine
-from dltools.engine.left_alone import LeftAlone, read_left_alone
+from dltools.engine.left_alone_records import LeftAlone, read_left_alone
 from dltools.engine.turn_notes import TurnNote, read_notes
 from dltools.errors import DltoolsError
 from dltools.labels import PROTECT

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from dltools.engine import cgroup, host
 from dltools.engine.cgroup import Cgroup
-from dltools.engine.demand import DemandWatch
+from dltools.engine.cpu_demand import DemandWatch
 from dltools.engine.interface import Container, Engine, GoneError, Listed, RefusedError
 from dltools.errors import DltoolsError, UnavailableError
 from dltools.labels import unknown_labels

@@ -9,7 +9,7 @@ from dltools.notation.times import MICRO
 from dltools.plan.policy.interface import Requirements
 from dltools.plan.signals.container_history import ContainerHistory, Standing
 from dltools.plan.signals.in_force import InForce, Member, Membership, Owner
-from dltools.plan.signals.use import Use
+from dltools.plan.signals.resource_use import Use
 from dltools.sim import devices
 from dltools.sim.sharing import PAUSED
 from dltools.sim.simulated_job import SimulatedJob

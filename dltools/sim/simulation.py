@@ -4,7 +4,7 @@ Between two events nothing changes: each job keeps its cores and its speed, and 
 work of an epoch is done. An event is an arrival, the end of a start-up, of a work or of a job, or a
 look of the policy: after a start or an exit, a first report or a met target, and when a round or a
 turn of the queue is due. At each event the jobs of its host work up to now, and the CPUs are shared
-anew. `dltools.sim.looks` says how soon a look follows its cause.
+anew. `dltools.sim.reaction` says how soon a look follows its cause.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ from dltools.plan.realisation.mode import RealisationOptions
 from dltools.sim.activities import Portion, Readers
 from dltools.sim.agenda import Agenda, Arrival, Event, Landing, Observation, Wake
 from dltools.sim.histories import new_history
-from dltools.sim.looks import AT_ONCE, LEAST_STEP, Reaction
-from dltools.sim.portions import give_portions
+from dltools.sim.job_shares import give_portions
+from dltools.sim.reaction import AT_ONCE, LEAST_STEP, Reaction
 from dltools.sim.simulated_host import SimulatedHost, host_for
 from dltools.sim.simulated_job import SimulatedJob
 from dltools.sim.workload import Job, Workload

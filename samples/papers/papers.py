@@ -23,7 +23,7 @@ from dltools.plan.policy import registry
 from dltools.plan.policy.parameters import build
 from dltools.plan.realisation.mode import Mode, RealisationOptions
 from dltools.sim import lower_bound
-from dltools.sim.looks import DELAY_S, Reaction
+from dltools.sim.reaction import DELAY_S, Reaction
 from dltools.sim.simulation import Simulation
 from dltools.sim.workload import Workload
 from dltools.sim.workload_file import read_workload

@@ -10,8 +10,8 @@ from helpers.tools import complaint, records
 
 from dltools.apply.changed_containers import changed_containers
 from dltools.apply.engine_actuator import EngineActuator
-from dltools.apply.recovery import Leftover, end_dead_leases, unpause_leftovers
 from dltools.apply.turns import Rotation
+from dltools.apply.undo import Leftover, end_dead_leases, unpause_leftovers
 from dltools.engine.docker.engine import DockerEngine, connect
 from dltools.engine.journal import Journal
 from dltools.engine.registry import host_address

@@ -8,9 +8,9 @@ from helpers.clocks import Clock
 from helpers.fake_engine import FakeEngine
 from helpers.scripted_engine import event
 
-from dltools.apply.recovery import Leftover, unpause_leftovers
-from dltools.apply.turn_order import Turn
+from dltools.apply.turn_schedule import Turn
 from dltools.apply.turns import PAUSED, RESUMED, Rotation
+from dltools.apply.undo import Leftover, unpause_leftovers
 from dltools.engine.docker.answers import event_of
 from dltools.engine.docker.engine import DockerEngine
 from dltools.engine.interface import Event

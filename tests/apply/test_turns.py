@@ -9,9 +9,9 @@ from helpers.clocks import Clock
 from helpers.fake_engine import FakeEngine
 
 from dltools.apply import turns as rotation_module
-from dltools.apply.recovery import Leftover, unpause_leftovers
-from dltools.apply.turn_order import Turn
+from dltools.apply.turn_schedule import Turn
 from dltools.apply.turns import Rotation
+from dltools.apply.undo import Leftover, unpause_leftovers
 from dltools.engine import patience
 from dltools.engine.docker.engine import DockerEngine
 from dltools.engine.parts import Pauses, needed

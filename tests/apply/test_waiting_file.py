@@ -9,7 +9,7 @@ from helpers.clocks import Clock
 
 from dltools.apply.history import Held
 from dltools.apply.locks import locked_state
-from dltools.apply.turn_order import Bound, Turn, TurnOrder, TurnWait
+from dltools.apply.turn_schedule import Bound, Turn, TurnOrder, TurnWait
 from dltools.apply.waiting_file import WaitingFile
 from dltools.errors import OutputError
 

@@ -16,7 +16,7 @@ from dltools.observations.outcomes import summarise
 from dltools.plan.policy import registry
 from dltools.plan.realisation.mode import RealisationOptions
 from dltools.sim.generate import trainings
-from dltools.sim.looks import DELAY_S, Reaction
+from dltools.sim.reaction import DELAY_S, Reaction
 from dltools.sim.simulation import Simulation
 from dltools.sim.workload import HostSpec, Workload, workload_of
 

@@ -30,8 +30,8 @@ from dltools.observations.outcomes import JobResult
 from dltools.plan.policy import registry
 from dltools.plan.policy.parameters import build
 from dltools.plan.realisation.mode import RealisationOptions
-from dltools.sim.looks import Reaction
 from dltools.sim.lower_bound import mean_completion
+from dltools.sim.reaction import Reaction
 from dltools.sim.simulation import Simulation
 from dltools.sim.workload import HostSpec, Job, LearningCurve, Workload, workload_of
 

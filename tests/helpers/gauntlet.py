@@ -16,7 +16,7 @@ from helpers.simulations import simulation
 from dltools.observations.outcomes import JobResult
 from dltools.plan.forecast.promise import LATEST
 from dltools.plan.realisation.mode import Mode
-from dltools.sim.looks import DELAY_S, Reaction
+from dltools.sim.reaction import DELAY_S, Reaction
 from dltools.sim.workload import HostSpec, Job, LearningCurve, Phase, Workload, workload_of
 
 LIFE_S = 400.0

@@ -106,6 +106,7 @@ class Arm:
         self._label = f"owners-hand={uuid.uuid4().hex[:8]}"
         self._ids: dict[int, str] = {}
         self.failed: list[BaseException] = []
+        self.refused = 0
 
     @property
     def may_pause(self) -> bool:
@@ -115,7 +116,8 @@ class Arm:
         given = [one for commands in self.done.values() for one in commands]
         usual = slowest(alone)
         late_s = max(0.0, *(one.seconds - usual[one.command.kind] for one in given))
-        return Hand(len(given), sum(one.is_second for one in given), late_s)
+        resumed = sum(one.is_second for one in given)
+        return Hand(len(given), resumed, late_s, self.refused, alone.refused)
 
     def run(self, expected: Arm | None, kinds: Sequence[str] = ()) -> None:
         with tempfile.TemporaryDirectory(prefix="dl-hand-") as home:
@@ -190,7 +192,7 @@ class Arm:
     def _do(self, number: int, command: Command, awaited: Done | None) -> Done:
         before = self._look(number)
         began = time.time()
-        code, said = self._try(command.steps, again=awaited is None)
+        code, said = self._try(command.steps)
         is_second = self.may_pause and code != 0 and "paused" in said and "not paused" not in said
         if is_second and awaited is not None and awaited.code != code:
             # Docker refuses it, and tells nobody that it was asked: an owner resumes the job.
@@ -205,13 +207,14 @@ class Arm:
         after = self._settled(number, command, before, awaited)
         return Done(command, code, said, before, after, began, ended, is_second)
 
-    def _try(self, steps: Sequence[Sequence[str]], *, again: bool = False) -> tuple[int, str]:
+    def _try(self, steps: Sequence[Sequence[str]]) -> tuple[int, str]:
         """Give docker's commands; return the first exit status that is not 0, and what was said.
-        `again`: a pause that runc refuses by chance, as it may without the tools, is repeated."""
+        A pause that runc refuses, as it may by chance where CPUs are busy, is given again."""
         said = ""
         for words in steps:
             done = self._docker(words)
-            while again and "unable to freeze" in done.stderr:
+            while "unable to freeze" in done.stderr:
+                self.refused += 1
                 done = self._docker(words)
             said += done.stdout + done.stderr
             if done.returncode:
@@ -369,17 +372,20 @@ def _in_force(pid: int, id_: str) -> dict[str, Any]:
 class Hand:
     """What was tried, and what went wrong. `resumed`: how many commands Docker refused at first
     since a job waited, paused, for its turn. `late_s`: what a command took longer than the slowest
-    of its kind on Docker alone, at most."""
+    of its kind on Docker alone, at most. `refused`: pauses that runc refused, here and there."""
 
     commands: int = 0
     resumed: int = 0
     late_s: float = 0.0
+    refused: int = 0
+    refused_alone: int = 0
     broken: list[str] = field(default_factory=list)
 
     @property
     def figures(self) -> str:
         return (
             f"{self.resumed} given twice since the job was paused; "
+            f"{self.refused} pauses refused by runc, {self.refused_alone} on Docker alone; "
             f"{self.late_s:.1f} s later than on Docker alone at most"
         )
 
@@ -387,6 +393,8 @@ class Hand:
         self.commands += other.commands
         self.resumed += other.resumed
         self.late_s = max(self.late_s, other.late_s)
+        self.refused += other.refused
+        self.refused_alone += other.refused_alone
         self.broken += other.broken
 
 

@@ -15,8 +15,8 @@ from typing import Any
 from helpers.gpu_stand_in import UUID, Program, StandIn
 from helpers.observed_rows import container, gpu, job_id, node, point
 
-from dltools.apply.turn_order import Turn
 from dltools.apply.turn_queues import TurnQueues
+from dltools.apply.turn_schedule import Turn
 from dltools.observations.table import Row, to_table
 from dltools.plan.planner import Planner
 from dltools.plan.policy import registry

@@ -12,7 +12,7 @@ from dltools.plan.realisation.realise import realise
 from dltools.plan.signals.busy_threads import needed_cpus
 from dltools.plan.signals.container_history import ContainerHistory
 from dltools.plan.signals.metric_series import Series
-from dltools.plan.signals.use import Use
+from dltools.plan.signals.resource_use import Use
 
 
 def job(name: str, threads: int | None = 1, arrived: int = 0, **labels: str) -> ContainerHistory:

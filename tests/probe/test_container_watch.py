@@ -46,21 +46,21 @@ def searches(monkeypatch: pytest.MonkeyPatch) -> Callable[..., list[str | None]]
     return look
 
 
-def test_a_container_whose_threads_stay_is_searched_once(searches) -> None:
-    assert searches((0, 2), (1, 2), (100, 2), (1000, 2)) == ["1"] * 4
-
-
-def test_more_threads_than_ever_before_are_searched_at_once(searches) -> None:
-    assert searches((0, 1), (0.5, 2), (1, 4), (1.5, 4)) == ["1", "2", "3", "3"]
+@pytest.mark.parametrize(
+    ("looks", "found"),
+    [
+        ([(0, 2), (1, 2), (100, 2), (1000, 2)], "1111"),  # its threads stay
+        ([(0, 1), (0.5, 2), (1, 4), (1.5, 4)], "1233"),  # more than ever before: at once
+        ([(0, None), (1, None), (30, None), (31, None)], "1122"),  # unknown: twice a minute
+    ],
+)
+def test_how_often_a_container_is_searched(searches, looks, found) -> None:
+    assert "".join(searches(*looks)) == found
 
 
 def test_threads_that_come_and_go_are_searched_twice_a_minute(searches) -> None:
     looks = [(second, 4 + second % 2) for second in range(64)]
     assert searches(*looks)[-1] == "4"  # at 0, 1, 32 and 63 s
-
-
-def test_an_unknown_number_of_threads_is_searched_twice_a_minute(searches) -> None:
-    assert searches((0, None), (1, None), (30, None), (31, None)) == ["1", "1", "2", "2"]
 
 
 SECONDS = [(float(second), 2) for second in range(100)]

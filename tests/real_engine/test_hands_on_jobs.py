@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from typing import Any
 
 import pytest
+from docker.errors import APIError
 from helpers.containers import Job, api, eventually, on_every_cpu, plan_for
 from helpers.examples import repeated
 from helpers.pipes import give
@@ -83,8 +84,12 @@ def run_in(job: Job, script: str) -> float:
 
 
 def pause(job: Job) -> None:
-    """Pause a container as docker pause does."""
-    api().pause(job.id)
+    """Pause a container as docker pause does; again where runc refuses it by chance."""
+    while True:
+        try:
+            return api().pause(job.id)
+        except APIError as error:
+            assert "unable to freeze" in str(error)
 
 
 def stays(job: Job, wanted: str, seconds: float) -> None:

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from dltools.plan.realisation.mode import Mode
 from dltools.sim.agenda import Agenda, Arrival, Observation, Wake
-from dltools.sim.looks import AT_ONCE, Reaction
+from dltools.sim.reaction import AT_ONCE, Reaction
 from dltools.sim.simulated_host import SimulatedHost
 from dltools.sim.simulation import Observer
 from dltools.sim.workload import HostSpec, Job, workload_of

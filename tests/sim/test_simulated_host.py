@@ -9,9 +9,9 @@ from dltools.plan.policy.interface import Requirements
 from dltools.plan.realisation.mode import Mode
 from dltools.plan.realisation.shared_host import Realisation
 from dltools.plan.signals.container_history import ContainerHistory
-from dltools.plan.signals.use import Use
+from dltools.plan.signals.resource_use import Use
 from dltools.sim.activities import Readers
-from dltools.sim.portions import give_portions
+from dltools.sim.job_shares import give_portions
 from dltools.sim.simulated_host import SimulatedHost, host_for
 from dltools.sim.simulated_job import SimulatedJob
 from dltools.sim.workload import HostSpec, Job, LearningCurve, labels_of

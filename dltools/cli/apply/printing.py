@@ -29,7 +29,7 @@ from dltools.cli.exits import print_message
 from dltools.cli.formats import RecordFormat
 from dltools.cli.remarks import as_root
 from dltools.engine import state_folder, turn_notes
-from dltools.engine.left_alone import read_left_alone
+from dltools.engine.left_alone_records import read_left_alone
 from dltools.engine.state_folder import check
 from dltools.errors import AccessError
 from dltools.notation.limits import written

@@ -19,7 +19,7 @@ from dltools.cli.apply.session import connect, open_session
 from dltools.cli.exits import print_message
 from dltools.engine.interface import Container, Engine, GoneError
 from dltools.engine.journal import Journal
-from dltools.engine.left_alone import FOLDER, LeftAlone, LeftAloneRecords
+from dltools.engine.left_alone_records import FOLDER, LeftAlone, LeftAloneRecords
 from dltools.engine.state_folder import prepare, state_directory
 from dltools.engine.turn_notes import TurnNotes
 from dltools.errors import RetryError

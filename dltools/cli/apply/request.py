@@ -106,7 +106,7 @@ class Applying:
         """What may be changed; where they are forced, jobs without a checkpoint are moved, too.
         Raises `ConfigError` for a wrong expression."""
         from dltools.apply.refusals import Rules
-        from dltools.probe.progress.pattern import Expression
+        from dltools.probe.progress.user_patterns import Expression
 
         names = [Expression(name, "--name") for name in self.names]
         labels = tuple(self.labels)

@@ -21,14 +21,14 @@ from dltools.apply.locks import QUIET_S, LockedState, WriterMarks, end_run, stat
 from dltools.apply.migrate.migration import MigrationFiles
 from dltools.apply.migrate.migrator import Migrator
 from dltools.apply.migrate.mover import Mover
-from dltools.apply.recovery import end_dead_leases, unpause_leftovers
 from dltools.apply.turns import Rotation
+from dltools.apply.undo import end_dead_leases, unpause_leftovers
 from dltools.apply.waiting_file import WaitingFile
 from dltools.cli.apply.printing import left_paused_message
 from dltools.cli.exits import print_message
 from dltools.engine import state_folder, turn_notes
 from dltools.engine.journal import Journal
-from dltools.engine.left_alone import FOLDER, LeftAloneRecords
+from dltools.engine.left_alone_records import FOLDER, LeftAloneRecords
 from dltools.engine.links import DistinctEngines
 from dltools.engine.registry import open_engine
 from dltools.engine.runs import ApplyRun

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
 from dltools.cli.fitted_table import FittedTable
-from dltools.cli.words import changes_in_words, gist, settings_in_words
+from dltools.cli.values_in_words import changes_in_words, gist, settings_in_words
 
 if TYPE_CHECKING:
     from dltools.apply.changed_containers import ChangedContainer

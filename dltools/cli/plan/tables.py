@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from dltools.cli.fitted_table import FittedTable
-from dltools.cli.words import changes_in_words, settings_in_words
+from dltools.cli.values_in_words import changes_in_words, settings_in_words
 from dltools.notation.limits import only
 from dltools.notation.times import format_seconds
 

@@ -21,11 +21,11 @@ from dltools.cli.probe.outputs import open_output
 from dltools.cli.probe.request import takes_log_files
 from dltools.cli.remarks import Remarks, is_last_in_pipe, print_remark
 from dltools.probe.progress import Pattern
-from dltools.probe.progress.pattern import Expression
+from dltools.probe.progress.user_patterns import Expression
 from dltools.text import listed
 
 if TYPE_CHECKING:
-    from dltools.cli.probe.notifier import Notifier
+    from dltools.cli.probe.notify_command import Notifier
     from dltools.cli.probe.request import Request
     from dltools.engine.address import Address
     from dltools.observations.formats.base import Writer
@@ -77,7 +77,7 @@ def _write(sampler: Sampler, request: Request) -> None:
 
 
 def _notifier(command: Sequence[str]) -> Notifier:
-    from dltools.cli.probe.notifier import Notifier
+    from dltools.cli.probe.notify_command import Notifier
     from dltools.probe.notices import Notices
 
     return Notifier(command, Notices())

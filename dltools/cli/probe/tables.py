@@ -14,7 +14,7 @@ from rich.text import Text
 
 from dltools.cli.destinations import make_console
 from dltools.cli.fitted_table import FittedTable
-from dltools.cli.words import clip, cpu_use, limits, listed_cpus, named, role, size
+from dltools.cli.values_in_words import clip, cpu_use, limits, listed_cpus, named, role, size
 from dltools.labels import METRIC, parse_labels
 from dltools.observations import metric_names
 from dltools.observations.device_rows import use_in

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from dltools import bounded_reading
 from dltools.cli.destinations import make_console
-from dltools.cli.words import settings_in_words
+from dltools.cli.values_in_words import settings_in_words
 from dltools.errors import ConfigError
 from dltools.report import cells
 from dltools.report.ranking import GROUPS, HOUR_S, by_group, by_job, by_policy

@@ -14,9 +14,9 @@ from typing import Any
 from dltools.engine.cri.connection import Connection
 from dltools.engine.interface import Container, Fields, LocatedContainer, RefusedError
 from dltools.engine.limits import limit_fields as common
+from dltools.engine.limits.kernel_scales import quota_in_cores, shares_for
 from dltools.engine.limits.limit_files import WritesLimits
 from dltools.engine.parts import LimitChange
-from dltools.engine.scales import quota_in_cores, shares_for
 from dltools.notation.json_values import table_in
 from dltools.notation.limits import DEFAULT_WEIGHT, Limits
 

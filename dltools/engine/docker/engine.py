@@ -11,9 +11,9 @@ from dltools.bounded_reading import LineSplitter
 from dltools.engine.address import Address
 from dltools.engine.cgroup import belongs_to
 from dltools.engine.cgroup_files import Usage
-from dltools.engine.docker.addresses import check, default_address, socket_of
 from dltools.engine.docker.answers import container_of, event_of, listed_of, usage_of
 from dltools.engine.docker.changes import Changes, DockerLimits, path_of
+from dltools.engine.docker.contexts import check, default_address, socket_of
 from dltools.engine.docker.moves import LIST, DockerMoves
 from dltools.engine.docker.streams import asked_log, followed_log, log_file
 from dltools.engine.docker.swarm import Swarm
@@ -29,8 +29,8 @@ from dltools.engine.interface import (
     Listed,
     LogFlow,
 )
+from dltools.engine.limits.kernel_scales import default_shares
 from dltools.engine.log_files import FollowedFile, read_log
-from dltools.engine.scales import default_shares
 
 
 def connect(address: Address | None = None) -> Transport:

@@ -15,16 +15,16 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from dltools.engine import cgroup, demand, host
+from dltools.engine import cgroup, cpu_demand, host
 from dltools.engine.interface import Container, Engine, Fields, LocatedContainer
-from dltools.engine.parts import SetsLimits, needed
-from dltools.engine.scales import (
+from dltools.engine.limits.kernel_scales import (
     LEAST_CPUS,
     LEAST_SHARES,
     MOST_SHARES,
     weight_from_v2,
     weight_to_v2,
 )
+from dltools.engine.parts import SetsLimits, needed
 from dltools.notation.limits import WEIGHT, Limits, weight_of
 from dltools.notation.resources import format_cpus, parse_cpus
 
@@ -158,7 +158,7 @@ def unfit_cpu_list(located: LocatedContainer, wanted: Limits, present: Limits) -
         return f"cpuset {text}: containers can use only CPUs {usable} here"
     if set(parse_cpus(present.get("cpuset") or usable)) <= cpus:
         return None  # it loses no CPU
-    busy = demand.count_busy(located.cgroup) if located.cgroup else None
+    busy = cpu_demand.count_busy(located.cgroup) if located.cgroup else None
     if busy is None:
         return "its threads are not visible here: fewer CPUs than busy threads would stall it"
     if busy > len(cpus):

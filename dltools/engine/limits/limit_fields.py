@@ -10,7 +10,13 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from dltools.engine.interface import LocatedContainer
-from dltools.engine.scales import PERIOD_US, fitting_period, quota_in_cores, quota_in_us, shares_for
+from dltools.engine.limits.kernel_scales import (
+    PERIOD_US,
+    fitting_period,
+    quota_in_cores,
+    quota_in_us,
+    shares_for,
+)
 from dltools.notation.limits import Limits
 
 FIELDS = ("NanoCpus", "CpuPeriod", "CpuQuota", "CpuShares", "CpusetCpus")

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import math
-from collections import ChainMap, Counter
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 from dltools.notation.limits import DEFAULTS, only
 from dltools.plan.forecast.promise import Due
 from dltools.plan.policy.interface import HostState
-from dltools.plan.realisation.bounds import can_be_done, within_bounds
+from dltools.plan.realisation.bounds import within_bounds
 from dltools.plan.realisation.feeders import feeders
 from dltools.plan.realisation.mode import Mode, ModeChoice
+from dltools.plan.realisation.owners_weights import WEIGHTED, by_owners_weights
 from dltools.plan.realisation.queue import Queue
 from dltools.plan.realisation.queue_weights import priorities
 from dltools.plan.realisation.rotation import rotation
@@ -33,9 +34,6 @@ _REALISERS: Mapping[Mode, Callable[[SharedHost], Realisation]] = {
 
 _ORDERED = (Mode.PRIORITY, Mode.ROTATE)
 """Modes in which jobs run in order, and a job that has reported nothing must not run beside all."""
-
-_WEIGHTED = (Mode.WEIGHT, Mode.PRIORITY)
-"""Modes that set weights, which count among the children of one cgroup."""
 
 _LEAST_CPUS = 1.0
 """CPUs that are left for an order of jobs, however many feeders take."""
@@ -138,38 +136,11 @@ def _in_line(
         jobs_elsewhere=state.jobs_elsewhere,
         others=state.others,
     )
-    realisation = _by_wish(shared)
+    realisation = by_owners_weights(shared, _REALISERS[host.choice.mode])
     silent = [job.id for job in jobs if job.id not in host.allocations]
     why = dict.fromkeys(silent, _SILENT) | dict.fromkeys(exploring, _EXPLORES)
     notes = {key: joined(note, realisation.notes.get(key)) for key, note in why.items()}
     return replace(realisation, notes={**realisation.notes, **notes})
-
-
-def _by_wish(host: SharedHost) -> Realisation:
-    """Return the settings of jobs. Where owners asked for different weights, those who asked for
-    the same are a queue of their own, beside the others as under the engine alone; and nobody waits
-    at a smaller weight than who asked for less. Turns know no weights: there nobody is paused.
-    """
-    mode, wishes = host.choice.mode, host.wishes()
-    is_weighed = mode in _WEIGHTED or (mode is Mode.ROTATE and can_be_done(Mode.WEIGHT, host.jobs))
-    if len(wishes) < 2 or not is_weighed:
-        return _REALISERS[mode](host)
-    weigh = weights if mode is Mode.WEIGHT else priorities
-    parts = [weigh(host.among(jobs)) for _, jobs in wishes]
-    settings: dict[str, Settings] = {}
-    least = 0.0
-    for (ratio, _), part in zip(wishes, parts, strict=True):
-        raised = {key: max(one["weight"], least / ratio) for key, one in part.settings.items()}
-        settings |= {key: {"weight": level} for key, level in raised.items()}
-        least = max(least, *(level * ratio for level in raised.values()))
-    positions = ChainMap(*(dict(part.queue.positions) for part in parts))
-    dues = (part.queue.due for part in parts)
-    return host.realisation(
-        f"work-conserving; a queue for each of {len(parts)} weights that owners asked for",
-        settings=settings,
-        notes={key: note for part in parts for key, note in part.notes.items()},
-        queue=Queue(dict(positions), min(filter(None, dues), default=None)),
-    )
 
 
 def _without_earlier(realisation: Realisation, jobs: Sequence[Job]) -> Realisation:
@@ -188,7 +159,7 @@ def _without_earlier(realisation: Realisation, jobs: Sequence[Job]) -> Realisati
 def _bystanders(mode: Mode, jobs: Sequence[Job]) -> dict[str, str]:
     """Return the jobs that take no part in a mode and keep what containers begin with, and why."""
     found = {job.id: _IDLE for job in jobs if job.use.is_idle} if mode in _ORDERED else {}
-    if mode in _WEIGHTED:
+    if mode in WEIGHTED:
         found |= _under_other_parents([job for job in jobs if job.id not in found])
     return found
 

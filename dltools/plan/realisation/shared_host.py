@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 from dltools.notation.limits import DEFAULT_WEIGHT
@@ -113,15 +113,6 @@ class SharedHost:
         for job in self.jobs:
             found.setdefault(round(job.owner.ratio * DEFAULT_WEIGHT), []).append(job)
         return [(jobs[0].owner.ratio, jobs) for _, jobs in sorted(found.items())]
-
-    def among(self, jobs: list[Job]) -> SharedHost:
-        """Return what settings are made from where only these jobs share the host."""
-        total = math.fsum(map(self.share, jobs)) or 1.0
-        own = {job.id: self.allocations[job.id] for job in jobs}
-        for key, allocation in own.items():
-            if allocation.share is not None and not allocation.unlimited:
-                own[key] = replace(allocation, share=allocation.share / total)
-        return replace(self, jobs=jobs, allocations=own)
 
     def most_cpus(self, job: Job) -> float:
         """Return the largest quota that a job can have, in cores."""

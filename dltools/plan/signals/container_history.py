@@ -18,7 +18,7 @@ from dltools.observations.targets import parse
 from dltools.plan.signals.in_force import InForce, Member, Membership, Owner, Runtime
 from dltools.plan.signals.metric_series import Columns
 from dltools.plan.signals.progress import Progress
-from dltools.plan.signals.use import Use
+from dltools.plan.signals.resource_use import Use
 
 JITTER = 0.05
 """Share of an interval by which a sample may come early (ours). Without it a sample that comes some

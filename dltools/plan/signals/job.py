@@ -11,7 +11,7 @@ from typing import Protocol
 from dltools.plan.signals.container_history import Standing
 from dltools.plan.signals.in_force import InForce, Member, Membership, Owner, Runtime
 from dltools.plan.signals.progress import Progress
-from dltools.plan.signals.use import Use
+from dltools.plan.signals.resource_use import Use
 
 
 class Job(Protocol):

@@ -14,7 +14,7 @@ from dltools.observations.targets import NONE, STEP, Length, Targets, lengths
 from dltools.plan.signals.effort import EpochCost
 from dltools.plan.signals.metric_series import Columns, LearningHistory, Series
 from dltools.plan.signals.paces import Pace
-from dltools.plan.signals.use import Use
+from dltools.plan.signals.resource_use import Use
 
 
 @dataclass(slots=True)

@@ -11,17 +11,17 @@
 
 `length` adds how long the job says that it will train.
 
-`pipeline` runs these steps for a log: `PointReader` takes bytes, and returns points. `shapes`
+`pipeline` runs these steps for a log: `PointReader` takes bytes, and returns points. `line_shapes`
 caches what is known of lines that differ only in their digits, `base` says what a family must do,
-`pattern` reads by a user's expression instead of `match`. `source` is the interface of everything
-that progress is read from: logs, files and endpoints.
+`user_patterns` reads by a user's expression instead of `match`. `source` is the interface of
+everything that progress is read from: logs, files and endpoints.
 """
 
 from __future__ import annotations
 
 from dltools.probe.progress.base import Extractor, Family, Point
 from dltools.probe.progress.match import FAMILIES, Automatic
-from dltools.probe.progress.pattern import Pattern
 from dltools.probe.progress.pipeline import PointReader
+from dltools.probe.progress.user_patterns import Pattern
 
 __all__ = ["FAMILIES", "Automatic", "Extractor", "Family", "Pattern", "Point", "PointReader"]

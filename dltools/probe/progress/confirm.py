@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Generic, NamedTuple, TypeVar
 
 from dltools.probe.progress.base import Point
-from dltools.probe.progress.shapes import Reading
+from dltools.probe.progress.line_shapes import Reading
 
 T = TypeVar("T")
 """The tag that the reader of a log gives to a line, such as its time."""

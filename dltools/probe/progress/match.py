@@ -8,8 +8,8 @@ from __future__ import annotations
 from importlib import import_module
 
 from dltools.probe.progress.base import Family, Point
+from dltools.probe.progress.line_shapes import NOTHING, Layout, Reading, Shapes
 from dltools.probe.progress.named import BAR, Named
-from dltools.probe.progress.shapes import NOTHING, Layout, Reading, Shapes
 
 FAMILIES: tuple[str, ...] = ("forms", "tables", "jsonlines", "latency")
 """Modules of `families`, each with a class `Log`. If several claim a line, the first one counts."""

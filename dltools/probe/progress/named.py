@@ -15,11 +15,7 @@ from functools import partial
 from dltools.observations.metric_names import normal_name
 from dltools.probe.progress.base import Point, Regex, number
 from dltools.probe.progress.line_counters import NO_COUNT, Count, bar_in, count, counter_of, place
-from dltools.probe.progress.line_values import Candidate, candidates
-from dltools.probe.progress.nearest import enclosed, listed, nearest
-from dltools.probe.progress.phases import PHASES, PhaseWord, phase_before, phase_words
-from dltools.probe.progress.prefix import own_start
-from dltools.probe.progress.shapes import (
+from dltools.probe.progress.line_shapes import (
     NO_MEANING,
     NOTHING,
     Layout,
@@ -30,6 +26,10 @@ from dltools.probe.progress.shapes import (
     Span,
     marks,
 )
+from dltools.probe.progress.line_values import Candidate, candidates
+from dltools.probe.progress.nearest import enclosed, listed, nearest
+from dltools.probe.progress.phases import PHASES, PhaseWord, phase_before, phase_words
+from dltools.probe.progress.prefix import own_start
 from dltools.probe.progress.tokens import (
     COUNTER_KINDS,
     COUNTERS,

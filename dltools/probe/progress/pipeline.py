@@ -11,14 +11,14 @@ from typing import Any, Generic
 from dltools.probe.progress.base import Extractor, Point
 from dltools.probe.progress.confirm import Confirmation, T, Tagged
 from dltools.probe.progress.length import SaidLength
+from dltools.probe.progress.line_shapes import NOTHING, Layout, Reading, Shapes
 from dltools.probe.progress.lines import LogLine, LogLines
 from dltools.probe.progress.match import Automatic
 from dltools.probe.progress.named import BAR
-from dltools.probe.progress.pattern import Pattern, PatternReader
 from dltools.probe.progress.prefix import peel
 from dltools.probe.progress.rank import Ranks
 from dltools.probe.progress.repeats import Drawings, Repeats
-from dltools.probe.progress.shapes import NOTHING, Layout, Reading, Shapes
+from dltools.probe.progress.user_patterns import Pattern, PatternReader
 
 TagOf = Callable[[LogLine, list[Point]], T]
 """Returns a caller's tag for a line, from the line and its points, certain or not."""

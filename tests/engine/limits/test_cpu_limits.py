@@ -6,7 +6,7 @@ import pytest
 from helpers.fake_engine import ID, FakeEngine
 from helpers.located_containers import CPUS, EVERY_CPU, located, on_version_1, on_version_2
 
-from dltools.engine import cgroup, demand
+from dltools.engine import cgroup, cpu_demand
 from dltools.engine.cgroup import Cgroup
 from dltools.engine.docker.engine import DockerEngine
 from dltools.engine.interface import Engine, GoneError
@@ -158,7 +158,7 @@ def test_fewer_cpus_need_threads_that_are_visible() -> None:
 
 @pytest.mark.parametrize(("busy", "is_fit"), [(0, True), (2, True), (3, False)])
 def test_fewer_cpus_than_busy_threads_are_unfit(tmp_path, monkeypatch, busy, is_fit) -> None:
-    monkeypatch.setattr(demand, "count_busy", lambda _: busy)
+    monkeypatch.setattr(cpu_demand, "count_busy", lambda _: busy)
     reason = unfit_cpu_list(on_version_1(tmp_path), {"cpuset": "0-1"}, {"cpuset": None})
     assert (reason is None) == is_fit
     assert is_fit or f"{busy} busy threads" in str(reason)

@@ -16,12 +16,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dltools.engine.interface import Container, LocatedContainer
+from dltools.engine.limits.kernel_scales import default_shares
 from dltools.engine.limits.limit_fields import (
     equivalent_original,
     restoring_updates,
     setting_updates,
 )
-from dltools.engine.scales import default_shares
 from dltools.notation.limits import Limits
 
 
@@ -44,28 +44,19 @@ def cpu_list(cpuset: str | None) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize(
-    ("started", "fields"),
+    ("started", "cpus", "fields"),
     [
-        ({}, {"CpuPeriod": 100_000, "CpuQuota": 150_000}),
-        ({"NanoCpus": 500_000_000}, {"NanoCpus": 1_500_000_000}),
-        ({"CpuQuota": 50_000}, {"CpuPeriod": 100_000, "CpuQuota": 150_000}),
-        ({"CpuQuota": 50_000, "CpuPeriod": 20_000}, {"CpuPeriod": 20_000, "CpuQuota": 30_000}),
+        ({}, 1.5, {"CpuPeriod": 100_000, "CpuQuota": 150_000}),
+        ({"NanoCpus": 500_000_000}, 1.5, {"NanoCpus": 1_500_000_000}),
+        ({"CpuQuota": 50_000}, 1.5, {"CpuPeriod": 100_000, "CpuQuota": 150_000}),
+        ({"CpuQuota": 50_000, "CpuPeriod": 20_000}, 1.5, {"CpuPeriod": 20_000, "CpuQuota": 30_000}),
+        ({}, None, {"CpuPeriod": 100_000, "CpuQuota": -1}),
+        ({"CpuQuota": 50_000, "CpuPeriod": 20_000}, None, {"CpuPeriod": 20_000, "CpuQuota": -1}),
+        ({"NanoCpus": 500_000_000}, None, {"NanoCpus": CPUS * 1_000_000_000}),
     ],
 )
-def test_a_quota_uses_the_field_of_the_container_s_start(started, fields) -> None:
-    assert quota_fields(started, 1.5) == fields
-
-
-@pytest.mark.parametrize(
-    ("started", "fields"),
-    [
-        ({}, {"CpuPeriod": 100_000, "CpuQuota": -1}),
-        ({"CpuQuota": 50_000, "CpuPeriod": 20_000}, {"CpuPeriod": 20_000, "CpuQuota": -1}),
-        ({"NanoCpus": 500_000_000}, {"NanoCpus": CPUS * 1_000_000_000}),
-    ],
-)
-def test_no_quota_has_a_neutral_value(started, fields) -> None:
-    assert quota_fields(started, None) == fields
+def test_a_quota_uses_the_field_of_the_container_s_start(started, cpus, fields) -> None:
+    assert quota_fields(started, cpus) == fields
 
 
 @given(cpus=st.floats(0.01, CPUS), period=st.integers(1000, 1_000_000))

@@ -16,7 +16,7 @@ from dltools.plan.realisation.shared_host import Realisation
 from dltools.plan.signals.container_history import ContainerHistory
 from dltools.plan.signals.gpu_use import GpuUse
 from dltools.plan.signals.in_force import Owner
-from dltools.plan.signals.use import CpuDemand, Throttled
+from dltools.plan.signals.resource_use import CpuDemand, Throttled
 
 PASSIVE = "start it with -e OMP_WAIT_POLICY=passive next time"
 FEWER = f"{PASSIVE}, or with fewer threads: -e OMP_NUM_THREADS="

@@ -15,7 +15,7 @@ from dltools.plan.policy.interface import Cluster, Decision, HostState
 from dltools.plan.policy.parameters import build
 from dltools.plan.realisation.mode import Mode, QueueParameters, RealisationOptions
 from dltools.plan.signals.container_history import ContainerHistory
-from dltools.plan.signals.use import Use
+from dltools.plan.signals.resource_use import Use
 from dltools.sim.simulation import Observer, Simulation
 from dltools.sim.workload import Workload
 from dltools.sim.workload_file import read_workload

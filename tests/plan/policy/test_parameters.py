@@ -60,13 +60,10 @@ def test_what_no_real_holds_is_refused_even_where_there_is_no_upper_end(name, sp
             build(Sample, {name: value})
 
 
-@pytest.mark.parametrize(("value", "fits"), [(1.0, True), (0.999, False), (1e300, True)])
-def test_the_ends_of_a_range_belong_to_it(value, fits) -> None:
-    if fits:
-        assert build(Sample, {"itval": value}).itval == value
-    else:
-        with pytest.raises(ConfigError):
-            build(Sample, {"itval": value})
+def test_the_ends_of_a_range_belong_to_it() -> None:
+    assert [build(Sample, {"itval": value}).itval for value in (1.0, 1e300)] == [1.0, 1e300]
+    with pytest.raises(ConfigError):
+        build(Sample, {"itval": 0.999})
 
 
 TRUTHS = {True: (True, "True", "YES", "1", 1), False: (False, "false", "No", "0", 0)}

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from dltools.plan.policy.shares import beta_floor, cap, in_proportion, queue_shares, with_leftover
 from dltools.plan.signals.container_history import ContainerHistory
-from dltools.plan.signals.use import Use
+from dltools.plan.signals.resource_use import Use
 
 
 def job(name: str, threads: int | None = None) -> ContainerHistory:

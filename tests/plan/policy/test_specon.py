@@ -19,7 +19,7 @@ from dltools.plan.policy.specon import (
 from dltools.plan.policy.srtf import SRTF
 from dltools.plan.signals.container_history import ContainerHistory
 from dltools.plan.signals.metric_series import Series
-from dltools.plan.signals.use import Use
+from dltools.plan.signals.resource_use import Use
 
 NOW = 100 * MICRO
 CC, PC = "CC", "PC"

@@ -10,7 +10,7 @@ from dltools.plan.realisation.contention import PATIENCE_S, Contention, spins
 from dltools.plan.realisation.mode import Comparison, Mode, ModeChoice
 from dltools.plan.signals.container_history import ContainerHistory
 from dltools.plan.signals.paces import Mark, Pace
-from dltools.plan.signals.use import CpuDemand
+from dltools.plan.signals.resource_use import CpuDemand
 
 BEGIN = Mark(0, 0.0)
 NOW = 10**15

@@ -27,7 +27,7 @@ from dltools.plan.realisation.settings import Settings
 from dltools.plan.realisation.shared_host import SharedHost
 from dltools.plan.signals.container_history import ContainerHistory
 from dltools.plan.signals.in_force import Member, Membership, Owner
-from dltools.plan.signals.use import CpuDemand, Use
+from dltools.plan.signals.resource_use import CpuDemand, Use
 
 
 def turns(settings: Mapping[str, Settings]) -> dict[str, tuple[int, float]]:

@@ -8,7 +8,7 @@ from dltools.plan.realisation.mode import Mode, ModeChoice
 from dltools.plan.realisation.realise import realise
 from dltools.plan.signals.container_history import ContainerHistory
 from dltools.plan.signals.in_force import InForce, Owner
-from dltools.plan.signals.use import CpuDemand
+from dltools.plan.signals.resource_use import CpuDemand
 
 
 def test_unlimited_jobs_take_turns_with_the_first_and_converged_jobs_stand_behind() -> None:

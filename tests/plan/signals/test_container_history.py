@@ -12,7 +12,7 @@ from dltools.notation.times import MICRO
 from dltools.observations.host_samples import DeviceUse
 from dltools.plan.planner import copied
 from dltools.plan.signals.container_history import ContainerHistory
-from dltools.plan.signals.use import Throttled
+from dltools.plan.signals.resource_use import Throttled
 
 NAN = math.nan
 

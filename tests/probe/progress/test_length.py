@@ -50,15 +50,14 @@ def test_steps(line, steps) -> None:
     assert said(f"{line}\n{line.replace('0.52', '0.51')}\n") == (None, steps)
 
 
-def test_a_heading_counts_for_the_lines_below_it() -> None:
-    log = "Epoch 2/5\n  step 40/500 loss: 0.5200\n  step 80/500 loss: 0.5100\n"
-    assert said(log) == (5, None)
-
-
-def test_what_is_said_last_counts() -> None:
-    assert said("Epoch 1/10 loss: 0.52\nEpoch 1/30 loss: 0.51\n") == (30, None)
-
-
-def test_an_epoch_ends_what_steps_said() -> None:
-    log = "step 1/50 loss 0.53\nEpoch 2/9 loss 0.52\nstep 2/70 loss 0.51\n"
-    assert said(log) == (9, None)
+@pytest.mark.parametrize(
+    ("log", "epochs"),
+    [
+        ("Epoch 2/5\n  step 40/500 loss: 0.5200\n  step 80/500 loss: 0.5100\n", 5),
+        ("Epoch 1/10 loss: 0.52\nEpoch 1/30 loss: 0.51\n", 30),
+        ("step 1/50 loss 0.53\nEpoch 2/9 loss 0.52\nstep 2/70 loss 0.51\n", 9),
+    ],
+    ids=["heading", "last", "steps-before"],
+)
+def test_epochs_are_those_said_last(log, epochs) -> None:
+    assert said(log) == (epochs, None)

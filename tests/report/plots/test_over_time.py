@@ -21,16 +21,16 @@ def errors(metric: str, *values: float) -> list[float]:
     return [value for _, value in relative_error(series(*values), metric)]
 
 
-def test_a_loss_is_its_own_error() -> None:
-    assert errors("loss", 2.0, 1.0, 0.02, 4.0) == pytest.approx([1, 0.5, 0.01, 2])
-
-
-def test_a_score_up_to_one_is_what_it_lacks() -> None:
-    assert errors("val_accuracy", 0.1, 0.55, 0.91, 1.0) == pytest.approx([1, 0.5, 0.1, 0.001])
-
-
-def test_a_reward_is_what_it_lacks_of_its_best_and_a_twentieth() -> None:
-    assert errors("reward", -10.0, 0.0, 10.0) == pytest.approx([1, 11 / 21, 1 / 21])
+@pytest.mark.parametrize(
+    ("metric", "values", "expected"),
+    [
+        ("loss", (2.0, 1.0, 0.02, 4.0), [1, 0.5, 0.01, 2]),
+        ("val_accuracy", (0.1, 0.55, 0.91, 1.0), [1, 0.5, 0.1, 0.001]),
+        ("reward", (-10.0, 0.0, 10.0), [1, 11 / 21, 1 / 21]),
+    ],
+)
+def test_an_error_is_a_loss_or_what_a_score_lacks(metric, values, expected) -> None:
+    assert errors(metric, *values) == pytest.approx(expected)
 
 
 def test_a_negative_loss_and_one_that_stands_still() -> None:

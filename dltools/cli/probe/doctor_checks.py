@@ -14,7 +14,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
 from dltools.cli.remarks import as_root
-from dltools.cli.words import role
+from dltools.cli.values_in_words import role
 from dltools.labels import ROLE, Role
 from dltools.plan.planner import Planner
 from dltools.plan.policy.flowcon import FLOWCON

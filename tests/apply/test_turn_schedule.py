@@ -12,17 +12,16 @@ from helpers.examples import examples
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dltools.apply.turn_order import Bound, Turn, TurnOrder, Use
 from dltools.apply.turn_queues import TurnCircle, TurnQueues
+from dltools.apply.turn_schedule import Bound, Turn, TurnOrder, Use
 
 CHECK_S = 0.25
 
 
 @dataclass
 class World:
-    """Containers on a machine of so many CPUs, the order, and when each ran. `busy`: CPUs that each
-        would use, and `others`, what other programs would; those that run share what there is in
-    proportion."""
+    """Containers on a machine, the order, and when each ran. `busy`, `others`: the CPUs that each
+    and other programs would use; those that run share what there is in proportion."""
 
     cpus: float = math.inf
     others: float = 0.0

@@ -7,9 +7,9 @@ from types import SimpleNamespace
 import pytest
 from conftest import ReplaceSleep
 
-from dltools.engine import demand, kernel_files
+from dltools.engine import cpu_demand, kernel_files
 from dltools.engine.cgroup import Cgroup
-from dltools.engine.demand import DemandWatch
+from dltools.engine.cpu_demand import DemandWatch
 
 Threads = dict[int, tuple[float, float]]
 """By number: for how long each thread has run, and has waited for a CPU (s)."""
@@ -34,11 +34,11 @@ def looks(monkeypatch: pytest.MonkeyPatch) -> Looks:
                 f"/proc/{tid}/schedstat": f"{round(ran * 1e9)} {round(waited * 1e9)} 7\n"
                 for tid, (ran, waited) in threads.items()
             }
-            born = " ".join(["0"] * 19 + [str(90 * demand._TICKS)])
+            born = " ".join(["0"] * 19 + [str(90 * cpu_demand._TICKS)])
             files |= {f"/proc/{tid}/stat": f"{tid} (a) b) {born}" for tid in threads}
             files |= {f"/proc/{tid}/stat": f"{tid} (a) R {born}" for tid in ready & set(threads)}
             read = lambda path, files=files: files.get(path.replace("//", "/"), "")  # noqa: E731
-            monkeypatch.setattr(demand, "read_text", read)
+            monkeypatch.setattr(cpu_demand, "read_text", read)
             monkeypatch.setattr(kernel_files, "read_text", read)
             monkeypatch.setattr("time.monotonic", lambda now=now: now)
             monkeypatch.setattr("time.clock_gettime", lambda _clock, now=now: 100.0 + now)
@@ -103,13 +103,13 @@ def test_a_thread_that_is_ready_and_has_not_run_wants_a_cpu_all_the_time(looks) 
 
 @pytest.mark.parametrize(("running", "wait"), [("3", True), ("2", False), ("x", False)])
 def test_threads_wait_where_more_are_ready_than_there_are_cpus(running, wait, monkeypatch) -> None:
-    monkeypatch.setattr(demand, "read_text", lambda _: f"0.5 0.7 0.9 {running}/420 12345\n")
-    assert demand.threads_wait(2.0) is wait
+    monkeypatch.setattr(cpu_demand, "read_text", lambda _: f"0.5 0.7 0.9 {running}/420 12345\n")
+    assert cpu_demand.threads_wait(2.0) is wait
 
 
 @pytest.fixture(autouse=True)
 def no_waiting(replace_sleep: ReplaceSleep) -> None:
-    replace_sleep(demand, lambda _: None)
+    replace_sleep(cpu_demand, lambda _: None)
 
 
 def process(root: Path, pid: int, *states: str, name: str = "job") -> None:
@@ -129,26 +129,26 @@ def group(root: Path, *tids: int) -> Cgroup:
 def test_running_threads_of_all_processes_are_busy(tmp_path) -> None:
     process(tmp_path, 10, "R", "S", "R")
     process(tmp_path, 20, "R", "D")
-    assert demand.count_busy(group(tmp_path, 10, 11, 12, 20, 21), tmp_path) == 3
+    assert cpu_demand.count_busy(group(tmp_path, 10, 11, 12, 20, 21), tmp_path) == 3
 
 
 def test_a_name_may_hold_anything(tmp_path) -> None:
     process(tmp_path, 10, "S", name="a) R (b")
-    assert demand.count_busy(group(tmp_path, 10), tmp_path) == 0
+    assert cpu_demand.count_busy(group(tmp_path, 10), tmp_path) == 0
 
 
 def test_the_most_of_several_counts_is_returned(tmp_path, replace_sleep) -> None:
     process(tmp_path, 10, "S")
     stat = tmp_path / "proc/10/stat"
     texts = iter(["10 (job) R 1\n", "10 (job) S 1\n", "10 (job) S 1\n", "10 (job) S 1\n"])
-    replace_sleep(demand, lambda _: stat.write_text(next(texts)))
-    assert demand.count_busy(group(tmp_path, 10), tmp_path) == 1
+    replace_sleep(cpu_demand, lambda _: stat.write_text(next(texts)))
+    assert cpu_demand.count_busy(group(tmp_path, 10), tmp_path) == 1
 
 
 def test_a_process_that_ends_meanwhile_is_not_busy(tmp_path) -> None:
-    assert demand.count_busy(group(tmp_path, 10), tmp_path) == 0
+    assert cpu_demand.count_busy(group(tmp_path, 10), tmp_path) == 0
 
 
 def test_without_processes_or_a_cgroup_nothing_is_known(tmp_path) -> None:
-    assert demand.count_busy(group(tmp_path), tmp_path) is None
-    assert demand.count_busy(Cgroup({}, None), tmp_path) is None
+    assert cpu_demand.count_busy(group(tmp_path), tmp_path) is None
+    assert cpu_demand.count_busy(Cgroup({}, None), tmp_path) is None

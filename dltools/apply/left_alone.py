@@ -5,10 +5,10 @@ from __future__ import annotations
 from contextlib import suppress
 
 from dltools.apply.refusals import FOREIGN, PAUSED_ELSEWHERE
-from dltools.apply.turn_order import Turn
+from dltools.apply.turn_schedule import Turn
 from dltools.engine.interface import Container, Engine, GoneError, RefusedError
 from dltools.engine.journal import Entry
-from dltools.engine.left_alone import LeftAlone, LeftAloneRecords
+from dltools.engine.left_alone_records import LeftAlone, LeftAloneRecords
 from dltools.engine.links import own_records
 
 

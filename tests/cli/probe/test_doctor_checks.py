@@ -5,7 +5,7 @@ from typing import Any
 
 from helpers.observed_rows import container, gpu, node, point
 
-from dltools.cli.probe.findings import Finding, Health, of_sample
+from dltools.cli.probe.doctor_checks import Finding, Health, of_sample
 from dltools.observations.roles import NO_RULES
 from dltools.observations.schema import COLUMNS
 from dltools.observations.table import Row

@@ -11,7 +11,7 @@ import pytest
 from helpers.observed_rows import at, container
 
 from dltools.cli import options
-from dltools.cli.probe.notifier import MOST_CHILDREN, MOST_WAITING, Notifier, as_json
+from dltools.cli.probe.notify_command import MOST_CHILDREN, MOST_WAITING, Notifier, as_json
 from dltools.probe.notices import Event, Notice
 
 
@@ -123,7 +123,7 @@ def test_whatever_becomes_of_one_notice_the_next_ones_are_told(
             raise ValueError("no such thing")
         return json.dumps({"event": found.event})
 
-    monkeypatch.setattr("dltools.cli.probe.notifier.as_json", broken_once)
+    monkeypatch.setattr("dltools.cli.probe.notify_command.as_json", broken_once)
     told = tmp_path / "told"
     run(script(tmp_path, f"cat >> {told}"), MOST_CHILDREN + 3)
     assert told.read_text().count("failed") == 3

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from dltools.cli.words import (
+from dltools.cli.values_in_words import (
     changes_in_words,
     clip,
     cpu_use,

@@ -1,0 +1,63 @@
+"""The weights that owners asked for: nobody waits behind who asked for less.
+
+Jobs whose owners asked for the same weight are a queue of their own, which has its part beside the
+other queues as under the engine alone.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import ChainMap
+from collections.abc import Callable
+from dataclasses import replace
+
+from dltools.plan.realisation.bounds import can_be_done
+from dltools.plan.realisation.mode import Mode
+from dltools.plan.realisation.queue import Queue
+from dltools.plan.realisation.queue_weights import priorities
+from dltools.plan.realisation.settings import Settings
+from dltools.plan.realisation.shared_host import Realisation, SharedHost
+from dltools.plan.realisation.side_by_side import weights
+from dltools.plan.signals.job import Job
+
+WEIGHTED = (Mode.WEIGHT, Mode.PRIORITY)
+"""Modes that set weights, which count among the children of one cgroup."""
+
+
+def by_owners_weights(
+    host: SharedHost, realise: Callable[[SharedHost], Realisation]
+) -> Realisation:
+    """Return the settings of jobs: those that `realise` gives, or, where owners asked for different
+    weights, those of a queue for each weight. Nobody waits at a smaller weight than who asked for
+    less. Turns know no weights: there nobody is paused.
+    """
+    mode, wishes = host.choice.mode, host.wishes()
+    is_weighed = mode in WEIGHTED or (mode is Mode.ROTATE and can_be_done(Mode.WEIGHT, host.jobs))
+    if len(wishes) < 2 or not is_weighed:
+        return realise(host)
+    weigh = weights if mode is Mode.WEIGHT else priorities
+    parts = [weigh(_among(host, jobs)) for _, jobs in wishes]
+    settings: dict[str, Settings] = {}
+    least = 0.0
+    for (ratio, _), part in zip(wishes, parts, strict=True):
+        raised = {key: max(one["weight"], least / ratio) for key, one in part.settings.items()}
+        settings |= {key: {"weight": level} for key, level in raised.items()}
+        least = max(least, *(level * ratio for level in raised.values()))
+    positions = ChainMap(*(dict(part.queue.positions) for part in parts))
+    dues = (part.queue.due for part in parts)
+    return host.realisation(
+        f"work-conserving; a queue for each of {len(parts)} weights that owners asked for",
+        settings=settings,
+        notes={key: note for part in parts for key, note in part.notes.items()},
+        queue=Queue(dict(positions), min(filter(None, dues), default=None)),
+    )
+
+
+def _among(host: SharedHost, jobs: list[Job]) -> SharedHost:
+    """Return what settings are made from where only these jobs share the host."""
+    total = math.fsum(map(host.share, jobs)) or 1.0
+    own = {job.id: host.allocations[job.id] for job in jobs}
+    for key, allocation in own.items():
+        if allocation.share is not None and not allocation.unlimited:
+            own[key] = replace(allocation, share=allocation.share / total)
+    return replace(host, jobs=jobs, allocations=own)
