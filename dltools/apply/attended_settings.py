@@ -14,9 +14,9 @@ from dltools.apply.refusals import has_processes
 from dltools.apply.settings_update import OwnersOwn, Raised, SettingsUpdate
 from dltools.engine.interface import GoneError, LocatedContainer, RefusedError
 from dltools.engine.journal import Journal
+from dltools.engine.kernel_scales import MOST_SHARES
 from dltools.engine.limits import limit_files
 from dltools.engine.limits.cpu_limits import attainable_settings, settings_in_force
-from dltools.engine.limits.kernel_scales import MOST_SHARES
 from dltools.notation.limits import Limits, differs, only, weight_of
 from dltools.plan.outcome.records import Result, Status
 from dltools.plan.realisation.settings import as_found

@@ -13,7 +13,7 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 from dltools.engine.kernel_files import ROOT, Read, number_after, read_flat, read_int, read_text
-from dltools.engine.limits.kernel_scales import quota_in_cores, weight_from_v2
+from dltools.engine.kernel_scales import quota_in_cores, weight_from_v2
 
 _UNLIMITED = 1 << 62
 """Version 1 writes "no memory limit" as the largest multiple of a page; no real one comes near."""

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from dltools.engine.interface import Fields
-from dltools.engine.limits.kernel_scales import asked_weight
+from dltools.engine.kernel_scales import asked_weight
 from dltools.engine.runs import UNKNOWN_RUN, ApplyRun
 from dltools.engine.state_records import EngineRecord, Records
 from dltools.errors import AccessError, DataError

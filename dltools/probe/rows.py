@@ -19,7 +19,7 @@ from dltools.engine.distributed import Membership, membership_at_start
 from dltools.engine.gpu_access import share_at_start
 from dltools.engine.interface import Container, Engine
 from dltools.engine.journal import OwnersJournals
-from dltools.engine.limits.kernel_scales import asked_weight
+from dltools.engine.kernel_scales import asked_weight
 from dltools.engine.parts import SetsLimits, part
 from dltools.engine.pauses import why_no_pause
 from dltools.labels import JOB, USER, priority

@@ -23,7 +23,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from dltools.engine import cgroup
-from dltools.engine.limits.kernel_scales import weight_to_v2
+from dltools.engine.kernel_scales import weight_to_v2
 
 IMAGE = "dltools-torch"
 LABEL = "dltools-contention=1"

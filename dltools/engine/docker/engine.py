@@ -29,7 +29,7 @@ from dltools.engine.interface import (
     Listed,
     LogFlow,
 )
-from dltools.engine.limits.kernel_scales import default_shares
+from dltools.engine.kernel_scales import default_shares
 from dltools.engine.log_files import FollowedFile, read_log
 
 

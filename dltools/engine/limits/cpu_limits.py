@@ -17,7 +17,7 @@ from typing import Any
 
 from dltools.engine import cgroup, cpu_demand, host
 from dltools.engine.interface import Container, Engine, Fields, LocatedContainer
-from dltools.engine.limits.kernel_scales import (
+from dltools.engine.kernel_scales import (
     LEAST_CPUS,
     LEAST_SHARES,
     MOST_SHARES,

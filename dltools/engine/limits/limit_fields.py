@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from dltools.engine.interface import LocatedContainer
-from dltools.engine.limits.kernel_scales import (
+from dltools.engine.kernel_scales import (
     PERIOD_US,
     fitting_period,
     quota_in_cores,

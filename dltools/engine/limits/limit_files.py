@@ -18,12 +18,7 @@ from dltools.engine.interface import (
     UnableError,
 )
 from dltools.engine.kernel_files import read_text
-from dltools.engine.limits.kernel_scales import (
-    LEAST_SHARES,
-    fitting_period,
-    quota_in_us,
-    weight_to_v2,
-)
+from dltools.engine.kernel_scales import LEAST_SHARES, fitting_period, quota_in_us, weight_to_v2
 from dltools.engine.parts import LimitChange, Original, SetsLimits, part
 from dltools.notation.limits import CPU_LIMITS, Limits, only
 

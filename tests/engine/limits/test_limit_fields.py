@@ -16,7 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dltools.engine.interface import Container, LocatedContainer
-from dltools.engine.limits.kernel_scales import default_shares
+from dltools.engine.kernel_scales import default_shares
 from dltools.engine.limits.limit_fields import (
     equivalent_original,
     restoring_updates,
