@@ -10,8 +10,10 @@ their arrival on, and lose nothing by it. It tells two things:
   there it always has here at `LATEST` times that age. The one that has the longest way to go, with
   all the CPUs that it can use, is taken for the last, which ends no later than `LAST` times its end
   there;
-- whether the order has paid so far: by the job seconds that it has saved, the number of jobs that
-  run there less those that run here, over the time (Little: that is the sum of completion times).
+- whether the order pays: by the job seconds that it has saved, the number of jobs that run there
+  less those that run here, over the time (Little: that is the sum of completion times), and by
+  those that it will have saved if jobs share equally from now on. A job that has waited for others
+  costs that much although nobody has ended later yet.
 
 All of it is ours.
 """
@@ -39,6 +41,10 @@ LAST = 1.02
 _SMALL_CPUS, _EPSILON = 1.0, 1e-9
 """A job that can use fewer CPUs than the first ends no later at all, nor does one that has all that
 it can use under Docker alone: they cost others little (ours)."""
+
+_SEEN_S = 30.0
+"""Job seconds that count at least (ours): a job that is killed in its first second loses all that
+others waited."""
 
 _NEW_CPU_S = 1.0
 """CPU seconds up to which a job has had about as much as it has had there (ours)."""
@@ -79,6 +85,11 @@ class Imagined(NamedTuple):
         """The CPU seconds that it still needs there; as many as it has had here, if unknown."""
         return self.attained if self.total is None else self.total - self.had
 
+    @property
+    def left_here(self) -> float:
+        """The CPU seconds that it still needs here; as many as it has had, if unknown."""
+        return max(_EPSILON, self.attained if self.total is None else self.total - self.attained)
+
     def rate(self, parts: Mapping[float, float]) -> float:
         """Return how many CPUs it has, where each container that can use so many has these."""
         return self.containers * parts.get(self.each, 0.0)
@@ -86,8 +97,7 @@ class Imagined(NamedTuple):
     def left_s(self, cpus: float) -> float:
         """Return how long it runs from now on, alone on a host of so many CPUs (s); one of unknown
         length is taken to need as much as it has had."""
-        left = self.attained if self.total is None else self.total - self.attained
-        return left / max(_EPSILON, min(self.cpus, cpus))
+        return self.left_here / max(_EPSILON, min(self.cpus, cpus))
 
 
 class Due(NamedTuple):
@@ -154,15 +164,31 @@ class DockerAlone:
     def ends(self, cpus: float) -> dict[str, int]:
         """Return when each job ends there (microseconds), by run: those of known length, and those
         that are taken to need as much as they have had."""
-        running = {key: one for key, one in self.jobs.items() if one.ended is None}
-        containers = [key for key, one in running.items() for _ in range(one.containers)]
-        left = [
-            Prospect(one.left_there / one.containers, one.each)
-            for one in map(running.__getitem__, containers)
-        ]
-        ends = zip(containers, side_by_side(left, cpus), strict=True)
+        left = {key: one.left_there for key, one in self.jobs.items() if one.ended is None}
+        ends = self._ends_s(left, cpus).items()
         found = {key: self.at + round(end * MICRO) for key, end in ends if math.isfinite(end)}
         return found | {key: one.ended for key, one in self.jobs.items() if one.ended is not None}
+
+    def _ends_s(self, left: Mapping[str, float], cpus: float) -> dict[str, float]:
+        """Return in how many seconds jobs end that need so many CPU seconds and share the CPUs
+        equally, by run."""
+        containers = [key for key in left for _ in range(self.jobs[key].containers)]
+        each = [
+            Prospect(left[key] / self.jobs[key].containers, self.jobs[key].each)
+            for key in containers
+        ]
+        return dict(zip(containers, side_by_side(each, cpus), strict=True))
+
+    def lost(self, ends: Mapping[str, int], cpus: float, competing: float = 0.0) -> float:
+        """Return the part of all job seconds that the real host has lost, below 0 where it has
+        saved some: those that have gone by, and those that are to come if from now on jobs share
+        the CPUs equally there and here. `ends`: when jobs end there, which takes longer by the part
+        `competing`, for this host loses nothing by it."""
+        here = {key: one.left_here for key, one in self.jobs.items() if one.is_here}
+        later = math.fsum(self._ends_s(here, cpus).values())
+        there = math.fsum(max(0, end - self.at) for end in ends.values()) / MICRO
+        lost_s = later - (1 + competing) * there - self.saved_s
+        return lost_s / max(_SEEN_S, self.there_s + there)
 
     def dues(
         self, now: int, cpus: float, latest: float = LATEST, *, is_order: bool = True

@@ -11,7 +11,7 @@ it is ours.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import groupby
 from statistics import fmean
@@ -48,10 +48,6 @@ _COUNTS = 2.0
 """How many times what an order, or turns, have lost counts against what they are forecast to win
 (ours): the part of all job seconds that is lost, beyond what competing would cost where that is
 measured, as the imagined host loses nothing by it."""
-
-_SEEN_S = 30.0
-"""Job seconds that must have gone by before a loss counts in full (ours): a job that is killed in
-its first second loses all that others waited."""
 
 _ROUNDING = 1e-6
 """Two sums of the same times differ by less than this part."""
@@ -168,12 +164,13 @@ def compare(
     groups = len(groups_that_fit(order, host.cpus, shared.need))
     packed = min(1.0, math.fsum(prospect.cpus for prospect in prospects) / (groups * host.cpus))
     competing = fmean(beside) / fmean(free) - 1 if is_measured(order) else 0.0
-    lost = max(0.0, -alone.saved_s / max(_SEEN_S, alone.there_s) - competing)
+    ends_there = alone.ends(host.cpus)
+    lost = max(0.0, alone.lost(ends_there, host.cpus, competing))
     turns = [end / packed for end in free]
     if fmean(turns) >= (1 - _COUNTS * lost) * fmean(beside):
         turns = [math.inf] * len(order)
     best = min(turns, beside, key=fmean)
-    last = _last_allowed(alone, host.cpus, max(beside))
+    last = _last_allowed(alone, ends_there, max(beside))
     is_order = len({place for place in places.values() if place[0] >= 0}) > 1
     ordered = _in_order(prospects, tiers, host.cpus, last) if is_order else None
     part = min(WINS - _COUNTS * lost, 1 - outlook.forecasts.doubt)
@@ -218,10 +215,10 @@ def _shortest(
     return math.inf if ends is None else fmean(ends)
 
 
-def _last_allowed(alone: DockerAlone, cpus: float, beside: float) -> float:
+def _last_allowed(alone: DockerAlone, ends: Mapping[str, int], beside: float) -> float:
     """Return in how many seconds the last job must have ended: hardly later than on the imagined
     host, or, where that is no longer possible, than side by side from now on."""
-    last = max(alone.ends(cpus).values(), default=alone.at)
+    last = max(ends.values(), default=alone.at)
     there = (alone.since - alone.at + LAST * (last - alone.since)) / MICRO
     return max(there, beside)
 
