@@ -14,13 +14,13 @@ from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import replace
 from functools import partial
 
+from dltools.actions.plans import Action, Plan, Result, Status
 from dltools.apply.engine_actuator import EngineActuator, OnResult
 from dltools.apply.migrate.migrator import Migrator
 from dltools.apply.turn_schedule import TurnWait
 from dltools.engine.interface import Engine
 from dltools.engine.links import Link
 from dltools.errors import DltoolsError, RetryError, UnavailableError
-from dltools.plan.outcome.records import Action, Plan, Result, Status
 
 Connector = Callable[[], EngineActuator]
 """Connects to an engine, and raises `DltoolsError` if that fails."""

@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from contextlib import suppress
 
+from dltools.actions.plans import Result, Status
+from dltools.actions.settings import as_found
 from dltools.apply.original_settings import foreign_settings
 from dltools.apply.refusals import has_processes
 from dltools.apply.settings_update import OwnersOwn, Raised, SettingsUpdate
@@ -18,8 +20,6 @@ from dltools.engine.kernel_scales import MOST_SHARES
 from dltools.engine.limits import limit_files
 from dltools.engine.limits.cpu_limits import attainable_settings, settings_in_force
 from dltools.notation.limits import Limits, differs, only, weight_of
-from dltools.plan.outcome.records import Result, Status
-from dltools.plan.realisation.settings import as_found
 
 
 class OwnSettings:

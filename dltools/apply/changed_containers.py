@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
+from dltools.actions.settings import Settings, Turn, as_found
 from dltools.apply.migrate.migration import Migration, MigrationFiles
 from dltools.apply.original_settings import foreign_settings, is_restored
 from dltools.engine.interface import Engine, GoneError, LocatedContainer
@@ -18,7 +19,6 @@ from dltools.engine.runs import UNKNOWN_RUN, ApplyRun
 from dltools.engine.turn_notes import TurnNote, read_notes
 from dltools.errors import AccessError, DataError
 from dltools.notation.limits import only
-from dltools.plan.realisation.settings import Settings, Turn, as_found
 
 
 @dataclass(frozen=True, slots=True)

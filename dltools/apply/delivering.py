@@ -16,13 +16,13 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from dltools.actions.plans import Action, Result, Status
+from dltools.actions.settings import Settings
 from dltools.engine.interface import Container, Engine, GoneError, RefusedError
 from dltools.engine.links import has_container
 from dltools.engine.parts import Delivers, needed
 from dltools.errors import DataError, DltoolsError
 from dltools.labels import CHECKPOINT, PROTECT, is_true
-from dltools.plan.outcome.records import Action, Result, Status
-from dltools.plan.realisation.settings import Settings
 from dltools.whole_files import atomic_file, sync_folder
 
 AGAIN_S = 60.0

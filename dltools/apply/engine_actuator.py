@@ -9,6 +9,8 @@ from collections.abc import Callable, Iterable, Set
 from dataclasses import replace
 from datetime import datetime
 
+from dltools.actions.plans import Action, Op, Plan, Result, Status
+from dltools.actions.settings import Settings, as_found
 from dltools.apply import refusals
 from dltools.apply.delivering import Deliverer
 from dltools.apply.left_alone import HandsOff
@@ -29,8 +31,6 @@ from dltools.engine.pauses import set_state, why_no_pause
 from dltools.errors import UnavailableError
 from dltools.labels import longest_pause_s
 from dltools.notation.times import time_or_none
-from dltools.plan.outcome.records import Action, Op, Plan, Result, Status
-from dltools.plan.realisation.settings import Settings, as_found
 
 OnResult = Callable[[Result], None]
 """What is called with each result as soon as there is one."""

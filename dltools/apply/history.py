@@ -19,6 +19,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from dltools.actions.plans import Op, Plan, Result, Status
+from dltools.actions.settings import Settings, Turn, as_found
 from dltools.apply.original_settings import timestamp
 from dltools.apply.refusals import FOREIGN
 from dltools.engine.runs import UNKNOWN_RUN, ApplyRun
@@ -27,8 +29,6 @@ from dltools.engine.state_records import decode, encode
 from dltools.errors import DltoolsError
 from dltools.notation.json_values import parse_json
 from dltools.notation.limits import only, weight_of
-from dltools.plan.outcome.records import Op, Plan, Result, Status
-from dltools.plan.realisation.settings import Settings, Turn, as_found
 
 OnResult = Callable[[Result], None]
 Work = Callable[[OnResult], Any]

@@ -13,6 +13,8 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+from dltools.actions.plans import Action, Op, Plan, Result, Status
+from dltools.actions.settings import as_found
 from dltools.engine import cgroup
 from dltools.engine.interface import ALL_CAPABILITIES, Capabilities, Container, Engine, GoneError
 from dltools.engine.kernel_files import ROOT, read_text
@@ -22,8 +24,6 @@ from dltools.errors import DltoolsError
 from dltools.labels import PROTECT, QOE, has_labels, is_true
 from dltools.notation.limits import CPU_LIMITS, written_name
 from dltools.notation.times import format_seconds
-from dltools.plan.outcome.records import Action, Op, Plan, Result, Status
-from dltools.plan.realisation.settings import as_found
 
 GONE = "the container no longer exists"
 FOREIGN = "somebody else has changed its settings since dl-apply did; --force overrides"

@@ -14,6 +14,8 @@ from datetime import datetime
 from functools import partial
 from typing import Any, NamedTuple
 
+from dltools.actions.plans import Action, Result, Status
+from dltools.actions.settings import Settings, as_found
 from dltools.apply.original_settings import (
     Originals,
     are_in_force,
@@ -37,8 +39,6 @@ from dltools.engine.limits.cpu_limits import (
 from dltools.engine.limits.limit_files import names_in_files
 from dltools.engine.parts import LimitChange, SetsLimits, needed
 from dltools.notation.limits import Limits, differs, only, written_name
-from dltools.plan.outcome.records import Action, Result, Status
-from dltools.plan.realisation.settings import Settings, as_found
 
 
 def compare(

@@ -26,8 +26,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from dltools.actions.settings import TURN_S
 from dltools.observations.idleness import ASLEEP_CORES, ASLEEP_S, AWAKE_CORES, AWAKE_S
-from dltools.plan.realisation.queue import TURN_S
 
 IDLE_S, IDLE_CPUS = 0.75, 0.75
 """A turn in which so many CPUs were idle for so many seconds has room for another group."""

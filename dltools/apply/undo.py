@@ -36,6 +36,8 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from dltools.actions.plans import Result, Status
+from dltools.actions.settings import Settings, as_found
 from dltools.apply.original_settings import (
     bring_into_force,
     foreign_settings,
@@ -53,8 +55,6 @@ from dltools.engine.pauses import set_state, unpause
 from dltools.engine.runs import UNKNOWN_RUN, ApplyRun
 from dltools.engine.turn_notes import TurnNotes
 from dltools.notation.limits import only
-from dltools.plan.outcome.records import Result, Status
-from dltools.plan.realisation.settings import Settings, as_found
 
 
 def undo(

@@ -12,7 +12,7 @@ from dltools.notation.resources import format_bytes, parse_cpus, short_uuid, uni
 from dltools.text import printable
 
 if TYPE_CHECKING:
-    from dltools.plan.realisation.settings import Settings
+    from dltools.actions.settings import Settings
 
 _UNKNOWN = object()
 

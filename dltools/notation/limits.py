@@ -1,7 +1,7 @@
 """The limits of a container, and how rows, plans, journals and results name them.
 
 All that measures, plans, sets or simulates limits has them in this one type: what is in force, what
-an engine has on its record, what an owner asked for. `dltools.plan.realisation.settings` adds the
+an engine has on its record, what an owner asked for. `dltools.actions.settings` adds the
 turns to what plans want.
 """
 

@@ -17,6 +17,7 @@ from collections.abc import Hashable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from dltools.actions.plans import Action, Plan
 from dltools.notation.times import MICRO, format_time, from_micros
 from dltools.observations.roles import NO_RULES, Rules
 from dltools.observations.samples_by_host import (
@@ -35,7 +36,6 @@ from dltools.plan.outcome import decisions
 from dltools.plan.outcome.advice import advice
 from dltools.plan.outcome.decisions import Explanation
 from dltools.plan.outcome.nothing_to_do import why_nothing
-from dltools.plan.outcome.records import Action, Plan
 from dltools.plan.policy.interface import Policy
 from dltools.plan.realisation.mode import RealisationOptions
 from dltools.plan.samples import state

@@ -13,6 +13,7 @@ from itertools import pairwise
 from operator import attrgetter
 from typing import TYPE_CHECKING
 
+from dltools.actions.settings import Settings, as_found
 from dltools.errors import DataError
 from dltools.labels import METRIC
 from dltools.notation.limits import DEFAULT_WEIGHT
@@ -28,7 +29,6 @@ from dltools.observations.container_records import (
 )
 from dltools.observations.outcomes import JobResult, satisfies
 from dltools.observations.targets import Targets, parse
-from dltools.plan.realisation.settings import Settings, as_found
 from dltools.report.timelines import Run, Timeline
 
 if TYPE_CHECKING:

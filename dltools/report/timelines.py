@@ -11,12 +11,12 @@ from dataclasses import dataclass, field
 from datetime import UTC
 from typing import Any, NamedTuple
 
+from dltools.actions.plans import Plan
+from dltools.actions.settings import Settings
 from dltools.notation.times import parse_time
 from dltools.observations.container_records import Series
 from dltools.observations.outcomes import JobResult
-from dltools.plan.outcome.records import Plan
 from dltools.plan.policy.interface import JobClass, Policy, classes_of
-from dltools.plan.realisation.settings import Settings
 
 
 @dataclass(slots=True)

@@ -16,8 +16,8 @@ import hashlib
 import math
 from collections.abc import Collection, Iterable, Sequence
 
+from dltools.actions.settings import Settings
 from dltools.observations.host_samples import DeviceUse
-from dltools.plan.realisation.settings import Settings
 from dltools.sim.simulated_job import SimulatedJob
 
 _MEMORY, _MEMORY_LIMIT = 2**30, 2**36

@@ -28,7 +28,7 @@ def new_history(
         micros,
         use=Use(micros, job.all_threads + job.idle_threads),
         standing=Standing(observed=role_of(job, is_remote=host.remote)),
-        owner=Owner(job.cpus or None, job.cpu_weight / DEFAULT_WEIGHT, is_known=True),
+        owner=Owner(job.cpus * job.members or None, job.cpu_weight / DEFAULT_WEIGHT, is_known=True),
     )
     if job.members > 1:
         names = [f"{job.name}-{number}" for number in range(job.members)]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
-from dltools.plan.realisation.settings import Settings
+from dltools.actions.settings import Settings
 from dltools.sim import devices, sharing
 from dltools.sim.activities import Portion
 from dltools.sim.simulated_job import SimulatedJob

@@ -19,10 +19,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from dltools.actions.settings import Settings
 from dltools.notation.limits import most_cpus, weight_of
 from dltools.plan.forecast.contention_law import spin_exponent, useful_part
 from dltools.plan.policy.shares import in_proportion
-from dltools.plan.realisation.settings import Settings
 
 PAUSED = "paused"
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 
+from dltools.actions.settings import Settings
 from dltools.notation.limits import CPU_LIMITS, only
 from dltools.observations.outcomes import JobResult
-from dltools.plan.realisation.settings import Settings
 from dltools.plan.signals.container_history import ContainerHistory
 from dltools.sim.activities import Portion, Readers, Report, Serving, Training, without
 from dltools.sim.workload import Job

@@ -13,6 +13,8 @@ import pytest
 from helpers.fake_engine import FakeEngine, action, plan_of
 from helpers.tools import complaint
 
+from dltools.actions.plan_lines import dump_plan
+from dltools.actions.plans import Plan, Result, Status
 from dltools.apply.actuator import Actuator, Connector
 from dltools.apply.engine_actuator import EngineActuator
 from dltools.apply.turns import Rotation
@@ -20,7 +22,6 @@ from dltools.engine.docker.engine import DockerEngine, connect
 from dltools.engine.journal import Journal
 from dltools.engine.registry import host_address
 from dltools.errors import UnavailableError
-from dltools.plan.outcome.records import Plan, Result, Status, dump_plan
 
 Engines = dict[str, FakeEngine]
 

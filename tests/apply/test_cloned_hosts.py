@@ -8,6 +8,8 @@ from helpers.fake_engine import HOST, ID, NAME, FakeEngine, action, plan_of
 from helpers.journal_entries import journal_entry
 from helpers.tools import complaint, records
 
+from dltools.actions.plan_lines import dump_plan
+from dltools.actions.plans import Status
 from dltools.apply.changed_containers import changed_containers
 from dltools.apply.engine_actuator import EngineActuator
 from dltools.apply.turns import Rotation
@@ -17,7 +19,6 @@ from dltools.engine.journal import Journal
 from dltools.engine.registry import host_address
 from dltools.engine.runs import ApplyRun
 from dltools.engine.turn_notes import TurnNote, TurnNotes
-from dltools.plan.outcome.records import Status, dump_plan
 
 ENDED = ApplyRun(1 << 30, 1)
 

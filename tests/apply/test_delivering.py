@@ -9,13 +9,13 @@ import pytest
 from helpers.fake_engine import ID, NAME, FakeEngine, action, plan_of
 from helpers.tar_archives import archive
 
+from dltools.actions.plans import Op, Result
 from dltools.apply.delivering import AGAIN_S, Deliverer
 from dltools.apply.engine_actuator import EngineActuator
 from dltools.apply.turns import Rotation
 from dltools.engine.interface import Engine
 from dltools.engine.journal import Journal
 from dltools.observations.targets import TargetMet
-from dltools.plan.outcome.records import Op, Result
 
 MODEL = archive({"model.pt": b"weights" * 1000})
 MET = TargetMet("val_loss", "min", 0.5, 0.48, "2026-01-31T12:00:00.000000Z")

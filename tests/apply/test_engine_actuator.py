@@ -3,9 +3,9 @@
 import pytest
 from helpers.fake_engine import HOST, ID, NAME, action, plan_of
 
+from dltools.actions.plans import Action, Op, Result, Status
 from dltools.apply.engine_actuator import EngineActuator
 from dltools.apply.refusals import FOREIGN, check_offline
-from dltools.plan.outcome.records import Action, Op, Result, Status
 
 
 def applied(actuator: EngineActuator, *actions: Action) -> list[Result]:

@@ -11,12 +11,12 @@ from typing import Any
 import pytest
 from helpers.fake_engine import HOST, action, plan_of
 
+from dltools.actions.plans import Op, Result, Status
+from dltools.actions.settings import as_found
 from dltools.apply import history
 from dltools.apply.history import Change, History, read_history
 from dltools.apply.refusals import FOREIGN
 from dltools.engine.runs import ApplyRun
-from dltools.plan.outcome.records import Op, Result, Status
-from dltools.plan.realisation.settings import as_found
 
 ENDED = ApplyRun(1 << 22, 1, "dl-apply --restore", "")
 HERE = ApplyRun.of_this_process("dl-apply")

@@ -12,6 +12,7 @@ from helpers.fake_engine import ID
 from helpers.journal_entries import journal_entry
 from helpers.located_containers import on_version_1, on_version_2
 
+from dltools.actions.settings import Settings
 from dltools.apply.original_settings import Originals, foreign_settings, is_restored, restore
 from dltools.engine.interface import Capabilities, Engine, LocatedContainer
 from dltools.engine.journal import Entry, Journal
@@ -20,7 +21,6 @@ from dltools.engine.parts import SetsLimits, needed
 from dltools.engine.runs import ApplyRun
 from dltools.errors import DataError
 from dltools.notation.limits import Limits
-from dltools.plan.realisation.settings import Settings
 
 
 def entry(name: str = "job", **changes: Any) -> Entry:

@@ -12,13 +12,13 @@ import pytest
 from helpers.fake_engine import ID, NAME, action, plan_of
 from helpers.located_containers import container
 
+from dltools.actions.plans import Plan, Result, Status
 from dltools.apply.engine_actuator import EngineActuator
 from dltools.apply.refusals import FOREIGN, GONE, Rules, has_processes, is_own, missing, refusal
 from dltools.apply.turns import Rotation
 from dltools.engine.docker.changes import DockerLimits
 from dltools.engine.docker.engine import DockerEngine
 from dltools.engine.journal import Journal
-from dltools.plan.outcome.records import Plan, Result, Status
 
 
 @pytest.mark.parametrize(

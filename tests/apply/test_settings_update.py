@@ -13,6 +13,8 @@ from helpers.fake_engine import ID, action, plan, plan_of
 from helpers.located_containers import located
 from helpers.tools import complaint, records
 
+from dltools.actions.plans import Result, Status
+from dltools.actions.settings import Settings
 from dltools.apply import settings_update
 from dltools.apply.engine_actuator import EngineActuator
 from dltools.apply.settings_update import compare
@@ -21,8 +23,6 @@ from dltools.engine.gpu_access import FRAGILE
 from dltools.engine.interface import LocatedContainer
 from dltools.engine.journal import Entry, Journal
 from dltools.notation.limits import Limits
-from dltools.plan.outcome.records import Result, Status
-from dltools.plan.realisation.settings import Settings
 
 PLANNED_AT = datetime(2026, 1, 31, 12, tzinfo=UTC)
 HALF = {"NanoCpus": 500_000_000}

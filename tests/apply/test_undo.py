@@ -9,13 +9,13 @@ import pytest
 from helpers.fake_engine import HOST, ID, NAME, FakeEngine, action, plan_of
 from helpers.journal_entries import journal_entry
 
+from dltools.actions.plans import Op, Result, Status
 from dltools.apply.engine_actuator import EngineActuator
 from dltools.apply.undo import Leftover, undo, unpause_leftovers
 from dltools.engine.interface import Engine
 from dltools.engine.journal import Journal
 from dltools.engine.turn_notes import TurnNote, TurnNotes
 from dltools.errors import DataError
-from dltools.plan.outcome.records import Op, Result, Status
 
 
 @pytest.fixture

@@ -8,15 +8,15 @@ import pytest
 from helpers.observed_rows import observed_hosts
 from rich.table import Table
 
+from dltools.actions.plans import Op, Result, Status
+from dltools.actions.settings import Settings
 from dltools.cli.apply.tables import results_table
 from dltools.cli.destinations import make_console
 from dltools.cli.fitted_table import FittedTable, runs_table
 from dltools.cli.plan.tables import decisions_table
 from dltools.cli.probe.tables import containers_table
 from dltools.plan.outcome.decisions import JobDecision
-from dltools.plan.outcome.records import Op, Result, Status
 from dltools.plan.policy.interface import Allocation
-from dltools.plan.realisation.settings import Settings
 
 NOON = datetime(2026, 1, 31, 12, tzinfo=UTC)
 LONG = "a-container-with-a-name-of-many-words-and-a-number-at-its-end-12345"

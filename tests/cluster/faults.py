@@ -27,11 +27,12 @@ from helpers.containers import eventually
 from helpers.moves import order
 from helpers.tools import command, environment, records
 
+from dltools.actions.plan_lines import dump_plan
+from dltools.actions.plans import Plan
 from dltools.engine.docker.engine import DockerEngine, connect
 from dltools.engine.parts import part
 from dltools.engine.registry import host_address
 from dltools.engine.services import Services
-from dltools.plan.outcome.records import Plan, dump_plan
 
 NO_PLAN = dump_plan(Plan("test", "", {}, {}, None, ())).encode()
 

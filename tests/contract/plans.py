@@ -7,8 +7,9 @@ from contract.subject import Job, Subject
 from helpers.containers import Containers
 from helpers.containers import Job as Made
 
+from dltools.actions.plan_lines import dump_plan
+from dltools.actions.plans import Action, Op, Plan
 from dltools.notation.times import format_time
-from dltools.plan.outcome.records import Action, Op, Plan, dump_plan
 
 Engines = Subject | Containers | Made
 Jobs = Job | Made

@@ -18,7 +18,8 @@ from contract.subject import MEANT, Job
 from helpers.containers import Job as Made
 from helpers.tools import Tools, command, environment, records
 
-from dltools.plan.outcome.records import Op, load_plans
+from dltools.actions.plan_lines import load_plans
+from dltools.actions.plans import Op
 
 ENDPOINT = os.environ.get("CONTAINER_RUNTIME_ENDPOINT", "")
 

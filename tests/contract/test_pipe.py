@@ -14,7 +14,8 @@ from helpers.containers import PATIENCE, eventually
 from helpers.pipes import give, watchdogs
 from helpers.tools import records
 
-from dltools.plan.outcome.records import Op, dump_close
+from dltools.actions.plan_lines import dump_close
+from dltools.actions.plans import Op
 
 MODES: dict[str, frozenset[str]] = {
     "quota": frozenset({"cpus"}),

@@ -16,8 +16,8 @@ from helpers.examples import repeated
 from helpers.pipes import STAGES, Pipe, give, watchdogs
 from helpers.tools import Tools, complaint, records
 
+from dltools.actions.plans import Op
 from dltools.engine.interface import GoneError
-from dltools.plan.outcome.records import Op
 
 
 @pytest.fixture(autouse=True)

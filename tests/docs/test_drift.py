@@ -14,9 +14,9 @@ from docs.generate.mdoc import value
 from docs.generate.parsers import tools
 
 from dltools import labels
+from dltools.actions.plans import Op, Status
 from dltools.notation.limits import LIMITS, written
 from dltools.observations.schema import VERSION
-from dltools.plan.outcome.records import Op, Status
 from dltools.plan.realisation.mode import Mode
 
 ROOT = Path(__file__).parents[2]

@@ -5,9 +5,9 @@ from dataclasses import dataclass
 
 from helpers.observed_rows import at, container, node, point
 
+from dltools.actions.settings import Settings
 from dltools.observations.table import Row, to_table
 from dltools.plan.planner import Planner
-from dltools.plan.realisation.settings import Settings
 from dltools.sim.sharing import allocate, speed
 
 CPUS, STEP_S, APART_S, THREADS = 2.0, 2.0, 10.0, 2

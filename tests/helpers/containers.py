@@ -14,12 +14,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from dltools.actions.plan_lines import dump_plan
+from dltools.actions.plans import Action, Op, Plan
+from dltools.actions.settings import Settings
 from dltools.engine.docker.changes import DockerLimits
 from dltools.engine.interface import Container, Engine
 from dltools.engine.parts import needed
 from dltools.notation.times import format_time
-from dltools.plan.outcome.records import Action, Op, Plan, dump_plan
-from dltools.plan.realisation.settings import Settings
 
 IMAGE = "dltools-test-busybox"
 BUSYBOX = Path("/bin/busybox")

@@ -12,8 +12,9 @@ from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from typing import Any, Self
 
-from dltools.plan.outcome.records import Action, Op, Plan, dump_plan
-from dltools.plan.realisation.settings import Settings
+from dltools.actions.plan_lines import dump_plan
+from dltools.actions.plans import Action, Op, Plan
+from dltools.actions.settings import Settings
 
 ID = "f" * 64
 NAME = "fake-job"

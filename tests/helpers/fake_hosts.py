@@ -14,6 +14,7 @@ from helpers.fake_engine import action
 from helpers.located_containers import container
 from helpers.tar_archives import archive
 
+from dltools.actions.plans import Op, Result, Status
 from dltools.apply.migrate.migration import Migration, MigrationFiles
 from dltools.apply.migrate.migrator import Migrator
 from dltools.apply.migrate.mover import Mover
@@ -21,7 +22,6 @@ from dltools.engine.docker.moves import NO_RESTART, DockerMoves
 from dltools.engine.interface import ALL_CAPABILITIES, Container, Engine, GoneError, RefusedError
 from dltools.engine.parts import Delivers, Move, Moves
 from dltools.errors import UnavailableError
-from dltools.plan.outcome.records import Op, Result, Status
 
 JOB = "job"
 CHECKPOINT = "/ckpt/model.pt"

@@ -7,8 +7,9 @@ from typing import Any
 from helpers.cluster_nodes import Node
 from helpers.containers import eventually
 
+from dltools.actions.plan_lines import dump_plan
+from dltools.actions.plans import Action, Op, Plan
 from dltools.notation.times import format_time
-from dltools.plan.outcome.records import Action, Op, Plan, dump_plan
 
 KILLED = """
 import os, signal, sys

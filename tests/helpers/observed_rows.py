@@ -5,11 +5,12 @@ from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+from dltools.actions.plan_lines import dump_plan, load_plans
+from dltools.actions.plans import Action, Plan
 from dltools.observations.newest_rows import ObservedHosts
 from dltools.observations.roles import NO_RULES, Rules
 from dltools.observations.table import Row, to_table
 from dltools.plan.outcome.decisions import JobDecision
-from dltools.plan.outcome.records import Action, Plan, dump_plan, load_plans
 from dltools.plan.planner import Planner
 from dltools.plan.policy import registry
 from dltools.plan.policy.flowcon import FLOWCON

@@ -3,7 +3,8 @@
 import json
 from typing import Any
 
-from dltools.plan.outcome.records import Plan, load_plans
+from dltools.actions.plan_lines import load_plans
+from dltools.actions.plans import Plan
 
 HEAD: dict[str, Any] = {
     "kind": "plan",

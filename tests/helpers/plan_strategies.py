@@ -3,9 +3,9 @@
 from helpers.strategies import integers, names, texts
 from hypothesis import strategies as st
 
+from dltools.actions.plans import Action, Op, Plan
 from dltools.notation.limits import LIMITS
 from dltools.observations.targets import TargetMet
-from dltools.plan.outcome.records import Action, Op, Plan
 
 _JSON = st.recursive(
     st.none() | st.booleans() | integers | st.floats(allow_nan=False, allow_infinity=False) | texts,

@@ -26,9 +26,10 @@ from helpers.forks import become
 from helpers.killing import Ended, run_until
 from helpers.tools import environment
 
+from dltools.actions.plan_lines import dump_plan
+from dltools.actions.plans import Action, Op, Plan
+from dltools.actions.settings import Settings
 from dltools.notation.times import format_time
-from dltools.plan.outcome.records import Action, Op, Plan, dump_plan
-from dltools.plan.realisation.settings import Settings
 
 JOBS = 3
 CALLS = 12

@@ -18,8 +18,8 @@ from helpers.observed_rows import (
     weights,
 )
 
+from dltools.actions.plans import Op, Plan
 from dltools.observations.table import Row
-from dltools.plan.outcome.records import Op, Plan
 from dltools.plan.planner import Planner
 from dltools.plan.realisation.feeders import FIRST_BESIDE_TURNS, FIRST_WEIGHT, NEAR_WEIGHT
 from dltools.plan.realisation.mode import Mode

@@ -19,12 +19,12 @@ from helpers.observed_rows import (
     point,
 )
 
+from dltools.actions.plans import Op, Plan
 from dltools.labels import ROLE
 from dltools.observations.host_samples import DeviceUse
 from dltools.observations.table import Row
 from dltools.plan.hosts.gpu_shares import turns_on_gpus
 from dltools.plan.hosts.host_history import HostHistory
-from dltools.plan.outcome.records import Op, Plan
 from dltools.plan.policy.interface import Allocation
 from dltools.plan.realisation.mode import Mode
 from dltools.plan.signals.container_history import ContainerHistory

@@ -12,8 +12,9 @@ import pytest
 from helpers.examples import repeated
 from helpers.observed_rows import container, node, point
 
+from dltools.actions.plan_lines import dump_plan
+from dltools.actions.plans import Op, Plan
 from dltools.observations.table import Row, to_table
-from dltools.plan.outcome.records import Op, Plan, dump_plan
 from dltools.plan.planner import Planner
 from dltools.plan.policy.specon import SPECON, Parameters
 from dltools.plan.realisation.mode import RealisationOptions

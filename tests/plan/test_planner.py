@@ -10,10 +10,11 @@ from helpers.observed_rows import gpu as gpu_row
 from hypothesis import given
 from hypothesis import strategies as st
 
+from dltools.actions.plan_lines import dump_plan
+from dltools.actions.plans import Op, Plan
 from dltools.observations import samples_by_host
 from dltools.observations.schema import COLUMNS, Kind, Type
 from dltools.observations.table import Row, to_table
-from dltools.plan.outcome.records import Op, Plan, dump_plan
 from dltools.plan.planner import Planner
 from dltools.plan.policy import registry
 from dltools.plan.policy.parameters import build, describe

@@ -16,8 +16,8 @@ from helpers.observed_rows import (
     sets,
 )
 
+from dltools.actions.plans import Plan
 from dltools.observations.table import Row
-from dltools.plan.outcome.records import Plan
 from dltools.plan.realisation.mode import Mode
 
 

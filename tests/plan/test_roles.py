@@ -9,10 +9,10 @@ from helpers.observed_rows import at, container, decisions_of, feed, having_read
 from hypothesis import given
 from hypothesis import strategies as st
 
+from dltools.actions.plans import Op
 from dltools.observations.roles import NO_RULES, Rules, parse_rule
 from dltools.observations.table import Row, to_table
 from dltools.plan.outcome.decisions import JobDecision
-from dltools.plan.outcome.records import Op
 from dltools.plan.planner import Planner
 from dltools.plan.policy import registry
 from dltools.plan.realisation.mode import Mode

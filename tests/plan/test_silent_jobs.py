@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 from helpers.observed_rows import at, container, feed, node, planner, point, sets, weights
 
+from dltools.actions.plans import Op, Plan
 from dltools.observations.table import Row
-from dltools.plan.outcome.records import Op, Plan
 from dltools.plan.planner import Planner
 from dltools.plan.realisation.mode import Mode
 

@@ -6,8 +6,8 @@ import pytest
 from helpers import observed_rows
 from helpers.observed_rows import SHARING, container, having_read, job_id, node, point, reread
 
+from dltools.actions.plans import Op, Plan
 from dltools.observations.table import Row
-from dltools.plan.outcome.records import Op, Plan
 from dltools.plan.planner import Planner
 from dltools.plan.realisation.mode import Mode
 

@@ -13,9 +13,9 @@ import pytest
 from helpers.containers import Job, api, eventually, plan_for
 from helpers.tools import records
 
+from dltools.actions.plans import Op
 from dltools.engine.parts import Pauses, needed
 from dltools.observations.targets import TargetMet
-from dltools.plan.outcome.records import Op
 
 TRAINING = """busybox mkdir -p /ckpt; n=0
 while :; do

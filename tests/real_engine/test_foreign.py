@@ -10,10 +10,10 @@ from helpers.containers import Job, api, eventually, plan_for
 from helpers.tools import complaint, records
 from real_engine.test_hands_on_jobs import applying, ended, say
 
+from dltools.actions.settings import Settings
 from dltools.engine.interface import GoneError
 from dltools.engine.limits import limit_files
 from dltools.engine.limits.cpu_limits import Locator, settings_in_force
-from dltools.plan.realisation.settings import Settings
 
 
 def outcomes(output: bytes) -> list[tuple[str, Any]]:

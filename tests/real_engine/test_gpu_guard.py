@@ -8,6 +8,8 @@ import pytest
 from helpers.containers import Job
 from real_engine.conftest import every_start
 
+from dltools.actions.plans import Action, Op, Plan, Status
+from dltools.actions.settings import Settings
 from dltools.apply.engine_actuator import EngineActuator
 from dltools.apply.turns import Rotation
 from dltools.engine.docker import answers as docker_answers
@@ -18,8 +20,6 @@ from dltools.engine.journal import Journal
 from dltools.engine.limits import limit_files
 from dltools.engine.limits.cpu_limits import Locator
 from dltools.notation.times import format_time
-from dltools.plan.outcome.records import Action, Op, Plan, Status
-from dltools.plan.realisation.settings import Settings
 
 
 @pytest.fixture(autouse=True)

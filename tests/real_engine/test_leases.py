@@ -15,8 +15,8 @@ from helpers.pipes import STAGES, Pipe, feed, watchdogs
 from helpers.tools import complaint, records
 from real_engine.test_pipe import RATES, TRAINING
 
-from dltools.plan.outcome.records import dump_close
-from dltools.plan.realisation.settings import Settings
+from dltools.actions.plan_lines import dump_close
+from dltools.actions.settings import Settings
 
 SAMPLES = Path(__file__).parents[2] / "samples"
 

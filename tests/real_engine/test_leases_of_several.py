@@ -14,7 +14,7 @@ from helpers.tools import Tools, records
 from real_engine.conftest import own_engine
 from real_engine.test_leases import live
 
-from dltools.plan.outcome.records import dump_close
+from dltools.actions.plan_lines import dump_close
 
 pytestmark = pytest.mark.slow
 

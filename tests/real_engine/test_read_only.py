@@ -15,8 +15,8 @@ from helpers.engine_relay import EngineRelay
 from helpers.other_users import STRANGER, needs_root, tool_as
 from helpers.tools import command, environment, records
 
+from dltools.actions.plans import Op
 from dltools.cli.exits import Exit
-from dltools.plan.outcome.records import Op
 
 SAMPLES = Path(__file__).parents[2] / "samples"
 TRAINING = "i=0; while :; do i=$((i+1)); echo step $i loss: 0.5; usleep 200000; done"

@@ -8,6 +8,9 @@ from helpers.containers import STARTS, Job, plan_for
 from helpers.tools import records
 from real_engine.conftest import FEW, every_start
 
+from dltools.actions.plan_lines import load_plans
+from dltools.actions.plans import Status
+from dltools.actions.settings import Settings
 from dltools.apply.engine_actuator import EngineActuator
 from dltools.apply.original_settings import Originals
 from dltools.apply.turns import Rotation
@@ -17,8 +20,6 @@ from dltools.engine.interface import RefusedError
 from dltools.engine.journal import Journal
 from dltools.engine.limits.cpu_limits import Locator
 from dltools.engine.runs import ApplyRun
-from dltools.plan.outcome.records import Status, load_plans
-from dltools.plan.realisation.settings import Settings
 
 FIELDS = ("NanoCpus", "CpuPeriod", "CpuQuota", "CpuShares", "CpusetCpus")
 

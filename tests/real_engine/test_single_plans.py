@@ -12,7 +12,7 @@ from helpers.containers import Job, eventually, plan_for
 from helpers.pipes import watchdogs
 from helpers.tools import complaint
 
-from dltools.plan.realisation.settings import Settings
+from dltools.actions.settings import Settings
 
 
 def good_for(job: Job, wanted: Settings, lease_s: float) -> bytes:

@@ -18,7 +18,7 @@ from helpers.pipes import give
 from helpers.tools import Tools, complaint, records
 from real_engine.conftest import row_of
 
-from dltools.plan.outcome.records import Op
+from dltools.actions.plans import Op
 
 SPIN = "while :; do :; done"
 BUSY = "while :; do i=0; while [ $((i+=1)) -lt 30000 ]; do :; done; usleep 40000; done"

@@ -10,7 +10,7 @@ from helpers.containers import Job, plan_for
 from helpers.tools import Tools, records
 from real_engine.conftest import some_starts
 
-from dltools.plan.realisation.settings import Settings
+from dltools.actions.settings import Settings
 
 
 @pytest.fixture

@@ -2,7 +2,7 @@
 
 from helpers.recorded_jobs import BEGIN, at
 
-from dltools.plan.outcome.records import Plan
+from dltools.actions.plans import Plan
 from dltools.plan.policy import registry
 from dltools.plan.policy.baselines import Noop
 from dltools.plan.policy.interface import JobClass

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from dltools.actions.settings import Settings
 from dltools.plan.forecast.contention_law import LEAST_USEFUL, spin_exponent
-from dltools.plan.realisation.settings import Settings
 from dltools.sim.sharing import (
     CHANGE_OVER_S,
     Turn,

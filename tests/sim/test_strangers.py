@@ -197,7 +197,7 @@ def known_of(job: ContainerHistory, now: int) -> tuple[object, ...]:
 def test_a_planner_makes_the_same_of_the_recording_as_the_simulation() -> None:
     jobs = [
         Job("gpu", work=500.0, device=1.0, gpu_list="0", idle_threads=30),
-        Job("ddp", work=900.0, threads=2, members=2),
+        Job("ddp", work=900.0, threads=2, members=2, cpus=1.5),
         Job("half", work=300.0, cpus=0.5, cpu_weight=512.0),
         Job("quiet", work=900.0, threads=2, silent=True),
         Job("db", request=0.1, duration=900.0, role="other"),

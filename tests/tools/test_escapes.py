@@ -14,10 +14,11 @@ from helpers.observed_rows import observed_hosts
 from helpers.terminals import printed
 from helpers.tools import Tools, command
 
+from dltools.actions.plan_lines import dump_plan
+from dltools.actions.plans import Action, Op, Plan
 from dltools.cli.destinations import make_console
 from dltools.cli.probe.tables import containers_table
 from dltools.observations.table import Row, to_table
-from dltools.plan.outcome.records import Action, Op, Plan, dump_plan
 
 NAME = "evil[/b][red]\x1b]0;title\x07\x1b[31m\x9b2J\x7f\u202eexe"
 WORKLOAD = f"[[job]]\nname = {json.dumps(NAME)}\nwork = 20\nthreads = 2\n".encode()

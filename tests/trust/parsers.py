@@ -19,6 +19,7 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from hypothesis import strategies as st
 
+from dltools.actions.plan_lines import dump_plan, load_plans
 from dltools.apply.migrate.migration import MigrationFiles, first_header
 from dltools.bounded_reading import read_lines, read_whole
 from dltools.cli.plan import targets_file
@@ -35,7 +36,6 @@ from dltools.notation.times import parse_duration, parse_time
 from dltools.observations import targets
 from dltools.observations.formats.registry import read
 from dltools.observations.samples_by_host import samples_by_host
-from dltools.plan.outcome.records import dump_plan, load_plans
 from dltools.plan.planner import Planner
 from dltools.plan.policy import registry
 from dltools.plan.policy.parameters import build

@@ -10,6 +10,8 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
+from dltools.actions.plans import Action, Result, Status
+from dltools.actions.settings import Settings
 from dltools.apply.migrate.migration import Migration, Step, WaitError
 from dltools.apply.migrate.movable import checkpoint_path, refusals, service_refusals
 from dltools.apply.migrate.mover import Mover, rolled_back
@@ -20,8 +22,6 @@ from dltools.engine.parts import Moves, needed, part
 from dltools.errors import UnavailableError
 from dltools.labels import PLACED
 from dltools.notation.times import format_time
-from dltools.plan.outcome.records import Action, Result, Status
-from dltools.plan.realisation.settings import Settings
 
 OnResult = Callable[[Result], None]
 

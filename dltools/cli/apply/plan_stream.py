@@ -16,6 +16,8 @@ from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, BinaryIO
 
+from dltools.actions.plan_lines import load_plans
+from dltools.actions.plans import AS_PLANNED, Op, Plan, Result
 from dltools.apply.history import BY_BREAK, BY_LEASE, BY_RESTORE
 from dltools.apply.leases import BEAT_S, STILL_S
 from dltools.apply.original_settings import timestamp
@@ -24,8 +26,6 @@ from dltools.cli.exits import Exit, print_message
 from dltools.cli.remarks import Remarks, print_remark
 from dltools.errors import DataError, DltoolsError, UnavailableError
 from dltools.notation.times import format_seconds
-from dltools.plan.outcome.nothing_to_do import AS_PLANNED
-from dltools.plan.outcome.records import Op, Plan, Result, load_plans
 
 if TYPE_CHECKING:
     from dltools.apply.actuator import Actuator

@@ -13,6 +13,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from dltools.actions.plan_lines import dump_result
+from dltools.actions.plans import Result
 from dltools.apply.changed_containers import (
     ChangedContainer,
     changed_containers,
@@ -34,7 +36,6 @@ from dltools.engine.state_folder import check
 from dltools.errors import AccessError
 from dltools.notation.limits import written
 from dltools.notation.times import format_time
-from dltools.plan.outcome.records import Result, dump_result
 from dltools.text import listed, printable
 
 if TYPE_CHECKING:

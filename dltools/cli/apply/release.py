@@ -25,9 +25,9 @@ from dltools.engine.turn_notes import TurnNotes
 from dltools.errors import RetryError
 
 if TYPE_CHECKING:
+    from dltools.actions.plans import Result
     from dltools.cli.apply.printing import ResultsPrinter
     from dltools.cli.apply.request import Request
-    from dltools.plan.outcome.records import Result
 
 WHY = "dl-apply --release: left alone for as long as there is this container"
 

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING
 
 import typer
 
+from dltools.actions.plan_lines import load_plans
+from dltools.actions.plans import Result
 from dltools.apply.history import BY_UNDO
 from dltools.apply.leases import Lease
 from dltools.apply.refusals import check_offline
@@ -29,7 +31,6 @@ from dltools.cli.formats import RecordFormat, format_for_stdout
 from dltools.cli.input_streams import open_input
 from dltools.engine.state_folder import state_directories
 from dltools.errors import DltoolsError
-from dltools.plan.outcome.records import Result, load_plans
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -9,11 +9,11 @@ from dltools.cli.fitted_table import FittedTable
 from dltools.cli.values_in_words import changes_in_words, gist, settings_in_words
 
 if TYPE_CHECKING:
+    from dltools.actions.plans import Result
     from dltools.apply.changed_containers import ChangedContainer
     from dltools.apply.history import Change
     from dltools.apply.migrate.migration import Migration
     from dltools.engine.runs import ApplyRun
-    from dltools.plan.outcome.records import Result
 
 _STATUS_COLOURS = {"applied": "green", "planned": "cyan", "failed": "red", "stale": "yellow"}
 

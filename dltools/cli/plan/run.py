@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from dltools import bounded_reading
+from dltools.actions.plan_lines import dump_close, dump_plan, load_plans
 from dltools.cli import destinations
 from dltools.cli.destinations import make_console, printable_on_terminal, redrawn
 from dltools.cli.exits import Exit, print_message, unbroken
@@ -34,7 +35,6 @@ from dltools.cli.remarks import Remarks, is_last_in_pipe
 from dltools.errors import DataError
 from dltools.observations.assumed_shares import with_equal_shares
 from dltools.observations.roles import Rules, parse_rule
-from dltools.plan.outcome.records import dump_close, dump_plan, load_plans
 from dltools.plan.planner import Planner
 from dltools.plan.policy import registry
 from dltools.plan.policy.parameters import build
@@ -44,8 +44,8 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from rich.console import RenderableType
 
+    from dltools.actions.plans import Plan
     from dltools.cli.plan.request import Request
-    from dltools.plan.outcome.records import Plan
     from dltools.plan.policy.interface import Policy
 
 _WHOLE_COLLECTION = 100

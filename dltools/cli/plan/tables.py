@@ -14,8 +14,8 @@ from dltools.notation.limits import only
 from dltools.notation.times import format_seconds
 
 if TYPE_CHECKING:
+    from dltools.actions.settings import Settings
     from dltools.plan.outcome.decisions import JobDecision
-    from dltools.plan.realisation.settings import Settings
 
 _WEIGHT = "weight "
 

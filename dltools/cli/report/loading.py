@@ -14,13 +14,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from dltools import bounded_reading
+from dltools.actions.plan_lines import load_plans
 from dltools.cli.exits import print_message
 from dltools.cli.input_streams import open_input
 from dltools.errors import DataError, reading
 from dltools.input_kinds import Content, content_of
 from dltools.observations.container_records import RECORD_COLUMNS
 from dltools.observations.outcomes import JobResult
-from dltools.plan.outcome.records import load_plans
 from dltools.plan.policy import registry
 from dltools.report.observed_run import observed_run
 from dltools.report.timelines import Run, add_plans, add_results

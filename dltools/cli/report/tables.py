@@ -15,7 +15,7 @@ from dltools.report import cells
 from dltools.report.ranking import GROUPS, HOUR_S, by_group, by_job, by_policy
 
 if TYPE_CHECKING:
-    from dltools.plan.realisation.settings import Settings
+    from dltools.actions.settings import Settings
     from dltools.report.timelines import Run
 
 Rows = list[dict[str, Any]]

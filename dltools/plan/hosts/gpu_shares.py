@@ -25,13 +25,13 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
+from dltools.actions.settings import LEAST_CPUS, SHORTEST_TURN, Settings
 from dltools.notation.resources import format_bytes, short_uuid
 from dltools.notation.times import MICRO
 from dltools.plan.hosts.host_history import HostHistory
 from dltools.plan.policy.by_resource import sharing_devices
 from dltools.plan.policy.interface import Allocation
 from dltools.plan.realisation.mode import GpuSharing
-from dltools.plan.realisation.settings import LEAST_CPUS, SHORTEST_TURN, Settings
 from dltools.plan.signals.busy_threads import is_serving
 from dltools.plan.signals.container_history import ContainerHistory
 from dltools.plan.signals.gpu_use import GpuLever

@@ -23,10 +23,10 @@ from dltools.plan.realisation.arrangement import choose_mode
 from dltools.plan.realisation.bounds import possible
 from dltools.plan.realisation.mode import GpuSharing, Mode, ModeChoice, RealisationOptions
 from dltools.plan.realisation.realise import realise
-from dltools.plan.realisation.settings import present_settings
 from dltools.plan.realisation.shared_host import Realisation
 from dltools.plan.signals.busy_threads import busy_threads
 from dltools.plan.signals.container_history import ContainerHistory
+from dltools.plan.signals.in_force import present_settings
 from dltools.plan.signals.job import Job
 
 _LOOK_S = 5.0

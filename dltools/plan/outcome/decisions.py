@@ -7,14 +7,14 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import cast
 
+from dltools.actions.plans import Action, Op
+from dltools.actions.settings import LEAST_CPUS, Settings, Turn, as_found
 from dltools.notation.limits import LIMITS, differs, only
 from dltools.plan.hosts.host_history import HostHistory
-from dltools.plan.outcome.records import Action, Op
 from dltools.plan.policy.interface import Allocation
-from dltools.plan.realisation.settings import LEAST_CPUS, Settings, Turn, as_found, present_settings
 from dltools.plan.realisation.shared_host import Realisation
 from dltools.plan.signals.container_history import ContainerHistory
-from dltools.plan.signals.in_force import Member
+from dltools.plan.signals.in_force import Member, present_settings
 
 Realised = Mapping[str, Realisation]
 """Realisations by host name."""

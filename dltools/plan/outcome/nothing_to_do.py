@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import partial
 
+from dltools.actions.plans import AS_PLANNED
+from dltools.actions.settings import Settings
 from dltools.labels import ROLE, Role
 from dltools.notation.limits import DEFAULTS
 from dltools.plan.hosts.host_history import HostHistory
 from dltools.plan.outcome.decisions import JobDecision, Realised
 from dltools.plan.realisation.realise import NO_COMPARISON
-from dltools.plan.realisation.settings import Settings
 from dltools.plan.realisation.shared_host import Realisation
 from dltools.plan.signals.container_history import ContainerHistory
 from dltools.text import listed
@@ -19,9 +20,6 @@ _NAMED = 3
 """How many containers or hosts a reason names."""
 
 _listed = partial(listed, most=_NAMED)
-
-AS_PLANNED = "limits are already as planned"
-"""How the reason begins where settings are in force that the plan would set."""
 
 _AS_ASKED = "as asked"
 """Why the mode is what it is, where somebody has asked for it."""

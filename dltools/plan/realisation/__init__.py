@@ -5,6 +5,6 @@ barriers, and spin: jobs of several threads that compete for fewer cores lose mo
 waiting, under equal hard quotas as much as in free competition; strongly unequal weights and turns
 lose almost nothing (measured: docs/numbers.md). All functions here are pure.
 
-No job starves: an unlimited job has the default weight, equals take turns, and a job that has had
-less than half an equal share for too long gets a turn before all others (`queue`).
+No job starves: an unlimited job has the default weight, equals take turns, and a job that would
+else end later than it is promised to gets a turn before all others (`queue`).
 """

@@ -11,10 +11,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from dltools.actions.settings import Settings
 from dltools.notation.limits import DEFAULT_WEIGHT
 from dltools.plan.policy.interface import HostState
 from dltools.plan.realisation.mode import Mode, ModeChoice
-from dltools.plan.realisation.settings import Settings
 from dltools.plan.realisation.shared_host import Realisation, SharedHost
 from dltools.plan.signals.busy_threads import cpus_together, is_serving
 from dltools.text import joined

@@ -11,10 +11,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
+from dltools.actions.settings import Settings
 from dltools.notation.times import MICRO, format_seconds
 from dltools.plan.forecast.promise import LATEST
 from dltools.plan.policy.parameters import parameter
-from dltools.plan.realisation.settings import Settings
 
 
 class Mode(StrEnum):

@@ -15,12 +15,9 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
+from dltools.actions.settings import TURN_S
 from dltools.notation.times import MICRO
 from dltools.plan.signals.container_history import JITTER
-
-TURN_S = 5.0
-"""Seconds that a job keeps the first level before another of equal standing gets it."""
-
 
 Runs = Collection[str]
 """Jobs, by run."""

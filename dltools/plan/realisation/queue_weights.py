@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import math
 
+from dltools.actions.settings import TURN_S, Settings
 from dltools.notation.limits import whole_weight
 from dltools.notation.times import MICRO
 from dltools.plan.policy.shares import in_proportion
@@ -19,8 +20,6 @@ from dltools.plan.realisation.order import (
     standings,
     urgent_runs,
 )
-from dltools.plan.realisation.queue import TURN_S
-from dltools.plan.realisation.settings import Settings
 from dltools.plan.realisation.shared_host import MILD_NOTE, TURN_NOTE, Realisation, SharedHost
 from dltools.plan.signals.job import Job
 

@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
+from dltools.actions.settings import Settings, as_found
 from dltools.notation.limits import DEFAULTS, only
 from dltools.plan.forecast.promise import Due
 from dltools.plan.policy.interface import HostState
@@ -17,7 +18,6 @@ from dltools.plan.realisation.owners_weights import WEIGHTED, by_owners_weights
 from dltools.plan.realisation.queue import Queue
 from dltools.plan.realisation.queue_weights import priorities
 from dltools.plan.realisation.rotation import rotation
-from dltools.plan.realisation.settings import Settings, as_found
 from dltools.plan.realisation.shared_host import Realisation, SharedHost, allocations_of
 from dltools.plan.realisation.side_by_side import cores, quotas, weights
 from dltools.plan.signals.busy_threads import cpus_together, is_serving

@@ -6,6 +6,7 @@ import math
 from collections.abc import Collection, Sequence
 from dataclasses import replace
 
+from dltools.actions.settings import SHORTEST_TURN, Settings
 from dltools.notation.limits import DEFAULT_WEIGHT, whole_weight
 from dltools.plan.realisation.order import (
     due_in_time,
@@ -15,7 +16,6 @@ from dltools.plan.realisation.order import (
     urgent_runs,
 )
 from dltools.plan.realisation.queue_weights import first_weights, priorities
-from dltools.plan.realisation.settings import SHORTEST_TURN, Settings
 from dltools.plan.realisation.shared_host import Realisation, SharedHost
 from dltools.plan.signals.busy_threads import is_serving
 from dltools.plan.signals.job import Job

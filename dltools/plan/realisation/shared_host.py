@@ -7,12 +7,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from dltools.actions.settings import Settings
 from dltools.notation.limits import DEFAULT_WEIGHT
 from dltools.plan.forecast.promise import Due
 from dltools.plan.policy.interface import Allocation
 from dltools.plan.realisation.mode import Mode, ModeChoice
 from dltools.plan.realisation.queue import Queue
-from dltools.plan.realisation.settings import Settings
 from dltools.plan.signals.busy_threads import needed_cpus
 from dltools.plan.signals.job import Job
 

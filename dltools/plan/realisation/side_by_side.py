@@ -11,13 +11,13 @@ from dataclasses import replace
 from itertools import islice
 from typing import Any
 
+from dltools.actions.settings import LEAST_CPUS, Settings
 from dltools.notation.limits import DEFAULT_WEIGHT, LEAST_WEIGHT, MOST_WEIGHT, whole_weight
 from dltools.notation.resources import format_cpus, parse_cpus
 from dltools.plan.policy.by_user import are_of_one_user
 from dltools.plan.policy.shares import in_proportion
 from dltools.plan.realisation import order
 from dltools.plan.realisation.queue import Queue
-from dltools.plan.realisation.settings import LEAST_CPUS, Settings
 from dltools.plan.realisation.shared_host import MILD_NOTE, TURN_NOTE, Realisation, SharedHost
 from dltools.plan.signals.busy_threads import busy_threads, is_serving, needed_cpus
 from dltools.plan.signals.job import Job

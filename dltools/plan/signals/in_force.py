@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
+from dltools.actions.settings import Settings
 from dltools.notation.limits import CPU_LIMITS, DEFAULTS, V2_STEP, Limits, differs, most_cpus, only
 from dltools.notation.resources import count_cpus, parse_cpus
 
@@ -150,3 +151,22 @@ def limits_of(cpus: float | None, weight: float | None, cpuset: str | None) -> L
         "weight": weight if weight is not None and 0 < weight < math.inf else DEFAULTS["weight"],
         "cpuset": cpuset if cpuset and parse_cpus(cpuset) else None,
     }
+
+
+def present_settings(now: InForce, cpus: float, cpuset: str | None) -> Settings:
+    """Return the settings in force, on a host of so many `cpus` whose containers may have the CPUs
+    `cpuset`; what is unknown is left out. A quota of all CPUs is none."""
+    present: Settings = {}
+    quota, listed = now.limits.get("cpus"), now.limits.get("cpuset")
+    if quota is not None and quota > 0:
+        present["cpus"] = None if quota >= cpus else quota
+    if (weight := now.limits.get("weight", 0)) > 0:
+        present["weight"] = weight
+    if listed:
+        every = listed == cpuset and len(parse_cpus(listed)) >= cpus
+        present["cpuset"] = None if every else listed
+    if now.turn_s is not None:
+        present["turn_s"] = now.turn_s
+    if now.state == "paused":
+        present["state"] = now.state
+    return present

@@ -15,8 +15,8 @@ from helpers.other_users import needs_root
 from helpers.pipes import feed, give
 from helpers.tools import Tools, complaint, records
 
+from dltools.actions.plan_lines import dump_plan
 from dltools.cli.exits import Exit
-from dltools.plan.outcome.records import dump_plan
 
 pytestmark = needs_root
 Apply = Callable[..., subprocess.CompletedProcess[bytes]]

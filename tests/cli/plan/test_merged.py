@@ -13,12 +13,12 @@ from helpers.encoding import encode
 from helpers.observed_rows import container, node, point
 from helpers.tools import complaint, records
 
+from dltools.actions.plan_lines import load_plans
 from dltools.cli.plan.sample_stream import MOST_AHEAD, Merged
 from dltools.observations.formats.arrow import FORMAT as ARROW
 from dltools.observations.formats.base import Format
 from dltools.observations.formats.parquet import FORMAT as PARQUET
 from dltools.observations.table import Row, to_table
-from dltools.plan.outcome.records import load_plans
 
 HOSTS = ("a", "b")
 SAMPLES = 8

@@ -15,12 +15,13 @@ from helpers.encoding import encode
 from helpers.observed_rows import container, node, point
 from helpers.tools import Tools, complaint, records
 
+from dltools.actions.plan_lines import load_plans
+from dltools.actions.plans import Plan
 from dltools.observations.formats.arrow import FORMAT as ARROW
 from dltools.observations.formats.base import Format
 from dltools.observations.formats.jsonl import FORMAT as JSONL
 from dltools.observations.formats.parquet import FORMAT as PARQUET
 from dltools.observations.table import Row, to_table
-from dltools.plan.outcome.records import Plan, load_plans
 
 SAMPLES = 8
 

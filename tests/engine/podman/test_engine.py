@@ -9,6 +9,7 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 from helpers.fake_engine import ID, FakeEngine, action, plan_of
 
+from dltools.actions.plans import Op, Status
 from dltools.apply.engine_actuator import EngineActuator
 from dltools.apply.refusals import is_own, unsupported
 from dltools.apply.turns import Rotation
@@ -24,7 +25,6 @@ from dltools.engine.podman.engine import PodmanEngine, PodmanLimits
 from dltools.engine.registry import host_address, open_engine
 from dltools.errors import ConfigError, UnavailableError
 from dltools.notation.limits import Limits
-from dltools.plan.outcome.records import Op, Status
 
 
 class FakePodman(FakeEngine):

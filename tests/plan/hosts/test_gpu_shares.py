@@ -6,7 +6,8 @@ import math
 import pytest
 from helpers.shared_gpu import Job, SharedGpu
 
-from dltools.plan.outcome.records import Op, dump_plan, load_plans
+from dltools.actions.plan_lines import dump_plan, load_plans
+from dltools.actions.plans import Op
 from dltools.plan.realisation.mode import Mode
 
 

@@ -10,8 +10,8 @@ from helpers.observed_rows import having_read, planner
 from hypothesis import given
 from hypothesis import strategies as st
 
+from dltools.actions.plan_lines import dump_plan
 from dltools.observations.table import Row
-from dltools.plan.outcome.records import dump_plan
 from dltools.plan.planner import Planner
 from dltools.plan.realisation.mode import Mode
 

@@ -6,12 +6,12 @@ import pytest
 from helpers.histories import ONE_POINT, having, history, host_history
 from helpers.observed_rows import container, having_read, node, planner, planner_of, point
 
+from dltools.actions.settings import Settings
 from dltools.observations.host_samples import DeviceUse
 from dltools.observations.table import Row
 from dltools.plan.outcome import decisions
 from dltools.plan.outcome.advice import advice
 from dltools.plan.realisation.mode import Mode
-from dltools.plan.realisation.settings import Settings
 from dltools.plan.realisation.shared_host import Realisation
 from dltools.plan.signals.container_history import ContainerHistory
 from dltools.plan.signals.gpu_use import GpuUse

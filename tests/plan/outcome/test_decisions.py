@@ -5,13 +5,13 @@ from typing import Any
 import pytest
 from helpers.histories import ONE_POINT, having, history, host_history
 
+from dltools.actions.plans import Action, Op
+from dltools.actions.settings import Settings
 from dltools.plan.hosts.host_history import HostHistory
 from dltools.plan.outcome import decisions
 from dltools.plan.outcome.decisions import JobDecision, present_settings
-from dltools.plan.outcome.records import Action, Op
 from dltools.plan.policy.interface import ActionKind, Allocation, JobAction
 from dltools.plan.realisation.mode import Mode
-from dltools.plan.realisation.settings import Settings
 from dltools.plan.realisation.shared_host import Realisation
 from dltools.plan.signals.container_history import ContainerHistory
 from dltools.plan.signals.in_force import InForce

@@ -6,9 +6,9 @@ from itertools import chain
 import pytest
 from helpers.observed_rows import at, container, decisions_of, node, planner_of, point
 
+from dltools.actions.plans import Plan
 from dltools.observations.table import Row
 from dltools.plan.outcome.decisions import JobDecision
-from dltools.plan.outcome.records import Plan
 from dltools.plan.policy.dqoes import DQOES, classify
 from dltools.plan.realisation.mode import Mode
 

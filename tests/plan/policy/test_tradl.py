@@ -4,10 +4,10 @@ import json
 
 from helpers.observed_rows import at, container, decisions_of, node, planner_of, point
 
+from dltools.actions.plans import Op
 from dltools.notation.times import format_time
 from dltools.observations.table import Row, to_table
 from dltools.observations.targets import TargetMet
-from dltools.plan.outcome.records import Op
 from dltools.plan.planner import Planner
 from dltools.plan.policy.tradl import TRADL
 from dltools.plan.realisation.mode import Mode, RealisationOptions

@@ -9,8 +9,8 @@ import pytest
 from helpers import observed_rows
 from helpers.observed_rows import at, container, having_read, job_id, node, point, reread, sets
 
+from dltools.actions.plans import Action, Op, Plan
 from dltools.observations.table import Row
-from dltools.plan.outcome.records import Action, Op, Plan
 from dltools.plan.planner import Planner
 from dltools.plan.policy.interface import Cluster
 from dltools.plan.policy.specon import KnownJob, load_of
@@ -192,7 +192,7 @@ def test_quotas_of_earlier_plans_are_taken_away_in_other_modes() -> None:
     state = reread(planner(rows).plan({})).state
     later = in_pods(CRI, "ppp", cpu_limit_cores=0.2)
     found = planner(
-        [row | {"time": row["time"] + timedelta(minutes=1)} for row in later], state=state
+        [row | {"time": row["time"] + timedelta(seconds=5)} for row in later], state=state
     ).plan({})
     assert found.params["realize"] == "priority"
     assert {name: one["cpus"] for name, one in sets(found).items()} == dict.fromkeys(JOBS)

@@ -8,6 +8,7 @@ from helpers.shared_hosts import first_jobs, host, job, played, settings_of
 from hypothesis import given
 from hypothesis import strategies as st
 
+from dltools.actions.settings import Settings
 from dltools.labels import LONGEST_PAUSE, Role
 from dltools.notation.times import MICRO
 from dltools.observations.roles import Judgement
@@ -23,7 +24,6 @@ from dltools.plan.realisation.order import (
 )
 from dltools.plan.realisation.queue import Queue
 from dltools.plan.realisation.realise import realise
-from dltools.plan.realisation.settings import Settings
 from dltools.plan.realisation.shared_host import SharedHost
 from dltools.plan.signals.container_history import ContainerHistory
 from dltools.plan.signals.in_force import Member, Membership, Owner

@@ -8,10 +8,11 @@ from helpers.shared_hosts import job, played
 from hypothesis import given
 from hypothesis import strategies as st
 
+from dltools.actions.settings import TURN_S
 from dltools.notation.saved_values import from_json, to_json
 from dltools.plan.forecast.completion import equal_parts
 from dltools.plan.forecast.promise import LATEST
-from dltools.plan.realisation.queue import TURN_S, Queue, QueuePosition
+from dltools.plan.realisation.queue import Queue, QueuePosition
 from dltools.plan.signals.busy_threads import needed_cpus
 
 S = 1_000_000

@@ -22,8 +22,8 @@ from helpers.observed_rows import (
 from hypothesis import given
 from hypothesis import strategies as st
 
+from dltools.actions.plans import Action, Op, Plan
 from dltools.observations.table import Row
-from dltools.plan.outcome.records import Action, Op, Plan
 from dltools.plan.realisation.mode import Mode
 
 MEETS = "10.0.0.2:29500"

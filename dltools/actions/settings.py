@@ -6,8 +6,6 @@ from collections.abc import Mapping
 from typing import TypedDict, cast
 
 from dltools.notation.limits import Limits
-from dltools.notation.resources import parse_cpus
-from dltools.plan.signals.in_force import InForce
 
 
 class Turn(TypedDict, total=False):
@@ -47,24 +45,8 @@ def as_found(settings: Mapping[str, object]) -> Settings:
     return cast(Settings, {**settings})
 
 
-def present_settings(now: InForce, cpus: float, cpuset: str | None) -> Settings:
-    """Return the settings in force, on a host of so many `cpus` whose containers may have the CPUs
-    `cpuset`; what is unknown is left out. A quota of all CPUs is none."""
-    present: Settings = {}
-    quota, listed = now.limits.get("cpus"), now.limits.get("cpuset")
-    if quota is not None and quota > 0:
-        present["cpus"] = None if quota >= cpus else quota
-    if (weight := now.limits.get("weight", 0)) > 0:
-        present["weight"] = weight
-    if listed:
-        every = listed == cpuset and len(parse_cpus(listed)) >= cpus
-        present["cpuset"] = None if every else listed
-    if now.turn_s is not None:
-        present["turn_s"] = now.turn_s
-    if now.state == "paused":
-        present["state"] = now.state
-    return present
-
+TURN_S = 5.0
+"""The shortest turn that jobs of equal standing take (s)."""
 
 SHORTEST_TURN = 0.1
 """Shortest turn, as a part of the mean one."""

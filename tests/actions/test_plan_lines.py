@@ -13,19 +13,9 @@ from helpers.plan_strategies import plans, settings_
 from hypothesis import given
 from hypothesis import strategies as st
 
+from dltools.actions.plan_lines import VERSION, dump_close, dump_plan, dump_result, load_plans
+from dltools.actions.plans import Action, Op, Plan, Result, Status
 from dltools.errors import DataError
-from dltools.plan.outcome.records import (
-    VERSION,
-    Action,
-    Op,
-    Plan,
-    Result,
-    Status,
-    dump_close,
-    dump_plan,
-    dump_result,
-    load_plans,
-)
 
 
 @examples(30)

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 from helpers.plan_records import ACTION, END, HEAD, encoded, loaded, without
 
+from dltools.actions.plan_lines import VERSION, dump_plan, load_plans
 from dltools.errors import DataError
-from dltools.plan.outcome.records import VERSION, dump_plan, load_plans
 
 WRONG: dict[str, list[Any]] = {
     "text": [None, 1, 1.5, True, [], {}],
