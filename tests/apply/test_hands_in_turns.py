@@ -1,5 +1,4 @@
-"""Hands on containers that take turns, told by events and by states, on an engine that is not
-there."""
+"""Hands on containers that take turns, told by events and states; no engine is needed."""
 
 from pathlib import Path
 

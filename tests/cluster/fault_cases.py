@@ -1,5 +1,4 @@
-"""The faults that are tried while a job moves from node2 to node3: what breaks it, and what repairs
-it."""
+"""The faults that are tried while a job moves from node2 to node3, and what repairs them."""
 
 import os
 from collections.abc import Sequence

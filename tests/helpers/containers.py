@@ -112,8 +112,7 @@ class Job:
 
     @property
     def effects(self) -> dict[str, Any]:
-        """The limits that a restart would bring about, where several records mean that there is
-        none."""
+        """The limits that a restart would bring about, where several records mean none."""
         found, cpus = self.inspect(), self.shown_cpus
         cpuset = found.native["HostConfig"]["CpusetCpus"]
         return {

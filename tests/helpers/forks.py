@@ -223,8 +223,7 @@ def import_all() -> None:
 
 
 def _make_commands() -> None:
-    """Make the tools' commands from their options once: Typer does so at each call, which takes as
-    long as the fork."""
+    """Make the tools' commands once: Typer does so at each call, which takes as long as a fork."""
     from importlib import import_module
 
     import typer.main

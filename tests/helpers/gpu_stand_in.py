@@ -116,8 +116,7 @@ def serve(directory: Path) -> None:
 
 
 def _receive(program: Program, connection: Any) -> bool:
-    """Take in the kernels that a program asks for, a line of milliseconds each. Tell whether it is
-    still there."""
+    """Take in the kernels that a program asks for, as lines of milliseconds. Tell if it lives."""
     try:
         data = connection.recv(1 << 16)
     except OSError:

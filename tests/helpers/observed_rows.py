@@ -129,8 +129,7 @@ def feed(made: Planner, *rows: Row) -> Plan:
 
 
 def plan_in_two(make: Callable[..., Planner], rows: list[Row], cut: int) -> Plan:
-    """Return the plan where one planner reads some rows, and the next one, with its state, the
-    others."""
+    """Return the plan where one planner reads some rows, and the next, with its state, the rest."""
     state = reread(having_read(make(), rows[:cut]).plan({})).state
     return having_read(make(state=state or None), rows[cut:]).plan({})
 

@@ -57,8 +57,7 @@ class Seen:
     settings: Mapping[str, Any] = field(default_factory=dict)
 
     def agrees(self, expected: Seen, *, may_wait: bool) -> bool:
-        """Tell whether it is in the state that is expected: a job that was killed there may have
-        saved here."""
+        """Tell whether it is in that state: a job that was killed there may have saved here."""
         state = "running" if may_wait and self.state == "paused" else self.state
         has_saved = (self.code, expected.code) == (SAVED, 137)
         return expected.state in (self.state, state) and (self.code == expected.code or has_saved)

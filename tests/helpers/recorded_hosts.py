@@ -37,8 +37,7 @@ def begin(host: RecordedHost, *rows: Row) -> RecordedHost:
 
 
 def read(host: RecordedHost, count: int) -> bool:
-    """Read samples and record each, and set the queue as a round would; tell whether a target was
-    met at one of them."""
+    """Read samples, record each, and set the queue as a round would; tell if a target was met."""
     met = False
     for _ in range(count):
         host.next_sample(introduce)

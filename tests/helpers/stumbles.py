@@ -174,8 +174,7 @@ class Stumbles:
     def _hold(
         self, pipe: Pipe, engine: StumblingEngine, kind: str, faults: Sequence[Fault]
     ) -> float:
-        """Let the pipe run until all faults have struck, and for a while after. Return when they
-        had."""
+        """Let the pipe run until a while after all faults have struck. Return when they had."""
         end = time.monotonic() + MEETS_S * len(faults)
         while time.monotonic() < end and not pipe.dead:
             if all(engine.met[kind, fault] for fault in faults):

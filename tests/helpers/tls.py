@@ -47,8 +47,7 @@ def make_authority(folder: Path) -> None:
 
 
 def make_certificate(authority: Path, folder: Path, address: str = "") -> None:
-    """Make cert.pem, key.pem and ca.pem as Docker wants them, for a server at an address, or for a
-    client."""
+    """Make cert.pem, key.pem and ca.pem for Docker: for a server at an address, or for a client."""
     folder.mkdir()
     request, subject = f"{folder}/request.pem", f"/CN={address or 'client'}"
     made = ("-keyout", f"{folder}/key.pem", "-out", request)

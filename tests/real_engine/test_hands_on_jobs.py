@@ -64,8 +64,7 @@ def ended(process: subprocess.Popen[bytes]) -> bytes:
 
 
 def stopped(job: Job, seconds: int = 10) -> tuple[int, bool, float]:
-    """Stop a container as docker stop does. Return its exit status, whether it has saved, and how
-    long that took."""
+    """Stop a container as docker stop does. Return its exit status, if it saved, and its time."""
     began = time.monotonic()
     api().stop(job.id, timeout=seconds)
     took = time.monotonic() - began

@@ -1,5 +1,4 @@
-"""dl-plan on a terminal: tables of a live stream are drawn in place, and a typed dl-plan is told
-what to pipe in."""
+"""dl-plan on a terminal: live tables are drawn in place, and who types it is told what to pipe."""
 
 import shlex
 

@@ -22,8 +22,7 @@ _SECTIONS = {
 
 
 def paragraph(text: str, page: str, values: Collection[str] = ()) -> str:
-    """Return a text as lines of mdoc, for `page`; `values` are the words that name an option's
-    value."""
+    """Return a text as lines of mdoc, for `page`; `values` name an option's value."""
     lines: list[str] = []
     for sentence in re.split(
         r"(?<=[a-z0-9)\]'][.?]) +(?=[-A-Z0-9]|[a-z]+:)", " ".join(text.split())

@@ -12,8 +12,7 @@ from dltools.plan.realisation.mode import QueueParameters
 
 
 def offers() -> dict[str, str]:
-    """Return by policy NAME= for each number and NAME=VALUE for each choice, separated by
-    spaces."""
+    """Return by policy NAME= for each number and NAME=VALUE for each choice, in a line."""
     found = {}
     for name, policy in registry.policies([]).items():
         words = [

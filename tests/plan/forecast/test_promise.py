@@ -90,8 +90,7 @@ def test_an_order_saves_the_job_seconds_by_which_jobs_end_sooner() -> None:
 
 
 def test_an_order_that_ends_jobs_later_has_lost() -> None:
-    """A job of 2 CPU s beside one of 18: side by side it ends after 4 s, behind the other after
-    20."""
+    """A job of 2 CPU s beside one of 18: side by side it ends after 4 s, behind it after 20."""
     a, b = trained("a", 0.001, 1.999), trained("b", 0.001, 17.999)
     alone = after(DockerAlone(), 0.0, a, b)
     b.use.add_samples([1], [17.0])

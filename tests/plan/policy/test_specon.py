@@ -38,8 +38,7 @@ def cluster(sampled: str = "h", **hosts: list[ContainerHistory]) -> Cluster:
 
 
 def memory(**classes: str) -> dict[str, object]:
-    """What an earlier round has kept of jobs by name, as host_job=class; best growth 1, now 0.01
-    for converged ones."""
+    """What a round has kept of jobs, as host_job=class; best growth 1, now 0.01 if converged."""
     best: dict[str, dict[str, object]] = {}
     for key, job_class in classes.items():
         host, name = key.split("_")

@@ -43,8 +43,7 @@ def test_a_mode_that_is_asked_for_is_taken() -> None:
 
 def test_trainings_of_one_thread_each_stand_in_line_where_that_wins() -> None:
     """Three jobs that need 10, 60 and 200 CPU s on one CPU: in order they end after 10, 70 and
-    270 s, in the mean 116.7; in equal turns or side by side after 30, 130 and 270, in the mean
-    143.3."""
+    270 s, in the mean 116.7; in equal turns or side by side after 30, 130 and 270: 143.3."""
     jobs = [trained(name, left) for name, left in (("a", 10), ("b", 60), ("c", 200))]
     found = host(*jobs, cpus=1.0, shares={"a": 0.9, "b": 0.08, "c": 0.02})
     choice = mode_of(RealisationOptions(), found)

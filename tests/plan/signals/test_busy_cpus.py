@@ -66,8 +66,7 @@ def test_samples_may_be_added_in_any_pieces(parts, cut) -> None:
 
 
 def others(*samples: tuple[float, float, dict[str, float]]) -> float | None:
-    """The share that others use of two CPUs after samples: seconds, the host's CPU seconds, and
-    those of its jobs."""
+    """The share of two CPUs that others use: seconds, the host's CPU seconds, its jobs' ones."""
     found = OthersUse()
     for seconds, busy_s, attained in samples:
         found = found.after(round(seconds * MICRO), busy_s, attained, 2.0)
