@@ -245,12 +245,20 @@ def _shares(points: list[Point], totals: Sequence[str | None]) -> list[Point]:
 
 
 def _own_part(line: str) -> str:
-    """Return a line with blanks for what says nothing: the mark of a comment, the bar that a line
-    was printed behind, and, of a generation, that its best one is the result."""
+    """Return a line with blanks for what says nothing: the mark of a comment, a bar or what was
+    printed behind it, and, of a generation, that its best one is the result."""
     line = f" {line[1:]}" if line[:1] == "#" else line
-    if "<" in line and (bar := _BEHIND_BAR.match(line)) and _has_place(line[bar.end() :]):
-        line = line[bar.end() :].rjust(len(line))
+    if "<" in line and (bar := _BEHIND_BAR.match(line)):
+        drawn, behind = bar[0], line[bar.end() :]
+        if _has_metric(drawn) and not _has_metric(behind):
+            line = drawn.ljust(len(line))
+        elif _has_place(behind):
+            line = behind.rjust(len(line))
     return _BEST.sub("    ", line) if _GENERATION.search(line) else line
+
+
+def _has_metric(text: str) -> bool:
+    return bool(candidates(text, tokens(text)))
 
 
 def _has_place(text: str) -> bool:

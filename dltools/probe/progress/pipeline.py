@@ -10,6 +10,7 @@ from typing import Any, Generic
 
 from dltools.probe.progress.base import Extractor, Point
 from dltools.probe.progress.confirm import Confirmation, T, Tagged
+from dltools.probe.progress.languages import in_english
 from dltools.probe.progress.length import SaidLength
 from dltools.probe.progress.line_shapes import NOTHING, Layout, Reading, Shapes
 from dltools.probe.progress.lines import LogLine, LogLines
@@ -61,6 +62,11 @@ class PointReader(Generic[T]):
         lines = self._lines.feed(data)
         if is_last:
             lines += self._lines.end()
+        if self._pattern is None:
+            lines = [
+                line if line[0].isascii() else line._replace(text=in_english(line[0]))
+                for line in lines
+            ]
         layouts = self._shapes.of_lines([line[0] for line in lines])
         for line, layout in zip(lines, layouts, strict=True):
             if layout.prefix is not None:
