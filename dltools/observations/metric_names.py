@@ -40,7 +40,9 @@ _MEASURES = frozenset({
     "v", "v_num", "version", "vram", "wall", "wallclock", "walltime", "words", "worker",
     "workers", "wps",
 })  # fmt: skip
-_NO_METRICS = frozenset({"learning_rate", "base_learning_rate", "weight_decay", "num_updates"})
+_NO_METRICS = frozenset({
+    "learning_rate", "base_learning_rate", "weight_decay", "num_updates", "reward_rate",
+})  # fmt: skip
 
 _QUALITIES = frozenset({
     "accuracy", "bleu", "dice", "f1", "iou", "match", "perplexity", "precision", "recall", "return",
@@ -64,7 +66,7 @@ _RISING_WORDS = frozenset({
     "gsm", "gsm8k", "hellaswag", "hit", "hits", "humaneval", "is", "jaccard", "kappa", "lambada",
     "mbpp", "mcc", "meteor", "mmlu", "mrr", "openbookqa", "pass", "pearson", "pesq", "piqa",
     "plddt", "pck", "r", "sdr", "sensitivity", "snr", "spearman", "specificity", "spl", "stoi",
-    "truthfulqa", "uas", "las", "fb1", "win", "winogrande", "winrate", "wins",
+    "truthfulqa", "uas", "las", "fb1", "utility", "win", "winogrande", "winrate", "wins",
 })  # fmt: skip
 """Words that rise, also with a number behind: `val_ap50`."""
 

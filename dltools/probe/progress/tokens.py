@@ -297,6 +297,7 @@ def name_kind(name: str) -> NameKind:
     words = normal.split("_")
     settings = _SETTINGS.intersection(words)
     is_metric_still = (settings == {"clip"} and words[-1] == "loss") or words == ["best", "fitness"]
+    is_metric_still |= settings == {"target"} and words[0] in ("train", "val", "test")  # a domain
     if (settings and not is_metric_still) or len(normal) > 80:
         return NameKind.OTHER
     if words[-1] == "cost" and words[0] in ("avg", "reader", "batch", "data"):
