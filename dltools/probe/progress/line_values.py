@@ -32,8 +32,8 @@ _UNIT = Regex(
 
 _ONE_OF = Regex(r"\b(?:class|category|label) [#\[]?\d{1,6}\]?:? $", re.IGNORECASE)
 
-_BEST = Regex(r"(?:(?<![\w.-])best(?!\w)|\u6700[\u4f18\u4f73])\s?([^|;)\]]*)", re.IGNORECASE)
-"""The best value so far, in English or Chinese, and the text about it."""
+_BEST = Regex(r"(?<![\w.-])best(?![a-zA-Z0-9])\s?([^|;)\]]*)", re.IGNORECASE)
+"""The best value so far, and the text about it."""
 
 _SUM = Regex(rf"(?:\s?[-+*/]\s?{PLAIN_NUMBER}){{1,9}}\s?=\s?({PLAIN_NUMBER})(?![\w.])")
 """The other terms of a sum or of a share, and what it is."""
