@@ -231,7 +231,7 @@ _STEPS = {name: rank for rank, names in enumerate((
     ("num_updates",),
     ("step", "current_steps", "optimizer_step", "opt_step", "steps", "stp", "gradient_step",
      "local_step"),
-    ("iter", "iteration", "itr", "it", "iters", "round", "rnd"),
+    ("iter", "iteration", "itr", "it", "iters", "round", "rnd", "cycle"),
     ("update", "updates", "up", "policy_update"),
     ("total_timesteps", "timesteps", "timestep", "num_timesteps", "env_steps", "env_step",
      "total_steps_done", "total_env_steps", "num_env_steps", "frames", "frame",
@@ -348,7 +348,18 @@ HINTS = (
 )  # fmt: skip
 """A line without any of these, in small letters, has no metric: looking for them is quick."""
 
-COUNTERS = ("epoch", "iter", "step", "episode", "batch", "round", "generation", "it/s", "s/it")
+COUNTERS = (
+    "epoch",
+    "iter",
+    "step",
+    "episode",
+    "batch",
+    "round",
+    "generation",
+    "cycle",
+    "it/s",
+    "s/it",
+)
 """A line without any of these, in small letters, is no heading."""
 
 
