@@ -19,7 +19,7 @@ _WORDS = {
     "score": "スコア 得分 分数 점수",
     "lr": "学習率 学习率 學習率 학습률",
     "train": "訓練 训练 学習 学习 훈련 학습 обучение entraînement",
-    "val": "検証 验证 驗證 校验 검증 валидация",
+    "val": "検証 验证 驗證 校验 검증 валидация validación validação",
     "test": "テスト 测试 測試 테스트 тест",
     "eval": "評価 评估 評估 평가",
     "average": "平均 평균 среднее",
@@ -43,7 +43,7 @@ _COUNTED = re.compile(r"第\s?(\d+(?:/\d+)?)\s?(?:次|个|個)?\s?(epoch|step|it
 _WIDE = str.maketrans("，：；（）［］【】％＝", ",:;()[][]%=")
 
 
-_LETTERS = re.compile(r"[ÉÓÍéóí\u0400-\u04ff\u3000-\u9fff\uac00-\ud7af\uff00-\uffef]")
+_LETTERS = re.compile(r"[ÉÓÍéóíãç\u0400-\u04ff\u3000-\u9fff\uac00-\ud7af\uff00-\uffef]")
 """Those of these words, and wide punctuation; bars are drawn with others."""
 
 

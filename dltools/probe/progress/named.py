@@ -8,6 +8,7 @@ number, `nearest` names it.
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Sequence
 from functools import partial
@@ -51,8 +52,12 @@ _CODE = Regex(
 """Patterns of source code and settings, of a sum at the end, and of the batches of an evaluation
 whose mean follows."""
 
-_SAVED = Regex(r"\.(?:ckpt|pth?|safetensors|h5|pkl|bin|onnx|keras)\b")
-"""A file: what stands beside it was said before, unless the line begins with a counter."""
+_SAVED = Regex(
+    r"\.(?:ckpt|pth?|safetensors|h5|pkl|bin|onnx|keras)\b"
+    r"|\b[Ss]aving (?:the )?(?:best )?(?:model|checkpoint|weights) (?:at|with|from|of) "
+)
+"""A file, or that one is saved: what stands beside it was said before, unless the line begins with
+a counter."""
 
 _FRACTION = Regex(r"[.einy]", re.IGNORECASE)
 """What a number has that is not whole by its looks: 0.0, 1e-5, nan, inf."""
@@ -91,6 +96,7 @@ class Named:
         self._shapes = Shapes() if shapes is None else shapes
         self.above = NO_COUNT
         self.newest = NO_COUNT
+        self._counts_on = False  # steps go on from one epoch to the next
         self._bar, self._is_evaluation = NO_COUNT, False
         self._shown: int | None = None  # of a bar without metrics
         self._newest_dict: Sequence[str | None] = ()
@@ -167,6 +173,8 @@ class Named:
             points = self.placed(points)
             is_sure = meaning.is_plain and points[0].value != 0
         else:
+            if (at.epoch or 0) > (self.newest.epoch or 0):
+                self._counts_on = (at.step or 0) > (self.newest.step or math.inf)
             self.newest = at if self.newest.epoch is None else self.newest.later(at)
             self._counted.update(meaning.metrics)
             is_sure = meaning.has_fraction and not meaning.is_doubtful
@@ -202,15 +210,17 @@ class Named:
 
     def placed(self, points: list[Point]) -> list[Point]:
         """Return the points of a line; those without step and epoch get the epoch of the heading
-        above, those of an evaluation the newest epoch or, where the log says none, the newest
-        step, and other metrics that never have a counter the newest ones."""
+        above, those of an evaluation the newest epoch, and the newest step if steps go on from
+        epoch to epoch or the log says no epoch; other metrics that never have a counter the newest
+        ones."""
         step, epoch = points[0][2:4]
         if step is not None or epoch is not None:
             self.newest = self.newest.later(Count(step, epoch))
             if epoch is None and self.above.epoch is not None:
                 return [point._replace(epoch=self.above.epoch) for point in points]
             return points
-        of_phase = self.newest if self.newest.epoch is None else Count(None, self.newest.epoch)
+        is_whole = self.newest.epoch is None or self._counts_on
+        of_phase = self.newest if is_whole else Count(None, self.newest.epoch)
         found = []
         for point in points:
             is_of_phase = point.metric.startswith(_PHASED[1:])

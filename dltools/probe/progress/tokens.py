@@ -210,7 +210,7 @@ _PAIRS = frozenset({
     ("cross", "entropy"), ("log", "likelihood"), ("solve", "rate"), ("error", "rate"),
     ("grad", "norm"), ("success", "ratio"), ("hit", "rate"), ("completion", "rate"),
     ("ner", "f"), ("ents", "f"), ("trial", "value"), ("avg", "r"), ("mean", "r"), ("ep", "r"),
-    ("episode", "r"), ("function", "value"),
+    ("episode", "r"), ("function", "value"), ("test", "metric"),
 })  # fmt: skip
 
 _SETTINGS = frozenset({
