@@ -80,7 +80,9 @@ def _parted(token: Token, line: str) -> Sequence[Token]:
     return first, second._replace(name=f"val_{token.name}")
 
 
-_PHASES = {"train": "train", "learn": "train", "val": "val", "valid": "val", "test": "test"}
+_PHASES = {"learn": "train", "valid": "val"} | {
+    name: name for name in ("train", "val", "eval", "test")
+}
 _TOGETHER = ({"g": "g_loss", "d": "d_loss"}, {"p": "precision", "r": "recall", "f": "f1"})
 """Letters that say what they are by each other."""
 
