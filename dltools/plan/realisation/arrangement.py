@@ -165,14 +165,15 @@ def compare(
     packed = min(1.0, math.fsum(prospect.cpus for prospect in prospects) / (groups * host.cpus))
     competing = fmean(beside) / fmean(free) - 1 if is_measured(order) else 0.0
     ends_there = alone.ends(host.cpus)
-    lost = max(0.0, alone.lost(ends_there, host.cpus, competing))
-    turns = [end / packed for end in free]
-    if fmean(turns) >= (1 - _COUNTS * lost) * fmean(beside):
-        turns = [math.inf] * len(order)
-    best = min(turns, beside, key=fmean)
     last = _last_allowed(alone, ends_there, max(beside))
     is_order = len({place for place in places.values() if place[0] >= 0}) > 1
     ordered = _in_order(prospects, tiers, host.cpus, last) if is_order else None
+    turns, lost = [end / packed for end in free], 0.0
+    if min(fmean(turns), fmean(ordered or turns)) < fmean(beside):
+        lost = max(0.0, alone.lost(ends_there, host.cpus, competing))
+    if fmean(turns) >= (1 - _COUNTS * lost) * fmean(beside):
+        turns = [math.inf] * len(order)
+    best = min(turns, beside, key=fmean)
     part = min(WINS - _COUNTS * lost, 1 - outlook.forecasts.doubt)
     wins = ordered is not None and fmean(ordered) < part * fmean(best)
     if before is not None and before.advises(now, runs):
