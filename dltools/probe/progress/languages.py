@@ -11,9 +11,9 @@ import re
 _WORDS = {
     "loss": "損失 损失 손실 потери потеря pérdida",
     "error": "誤差 误差 錯誤率 错误率 오차 ошибка",
-    "accuracy": "正解率 精度 准确率 準確率 正确率 准确度 정확도 точность précision",
+    "accuracy": "正解率 精度 准确率 準確率 正确率 准确度 정확도 точность",
     "recall": "再現率 召回率 재현율",
-    "precision": "適合率 精确率 精確率 정밀도",
+    "precision": "適合率 精确率 精確率 정밀도 précision",
     "perplexity": "困惑度",
     "reward": "報酬 奖励 獎勵 보상 награда récompense",
     "score": "スコア 得分 分数 점수",
