@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import IO
 
@@ -88,7 +89,7 @@ class Pipe:
             stderr=self._log,
             env=environment,
             start_new_session=True,  # Ctrl-C is for the runner, which ends the pipe in order
-            preexec_fn=_end_with_parent if is_first else None,
+            preexec_fn=partial(_end_with_parent, os.getpid()) if is_first else None,
         )
         if source is not None:
             source.close()  # it is the new process's: else the one before never sees it close
@@ -115,9 +116,11 @@ class Pipe:
             time.sleep(0.02)
 
 
-def _end_with_parent() -> None:
-    """End dl-probe, and so the pipe, when the runner dies without a word."""
+def _end_with_parent(parent: int) -> None:
+    """End dl-probe, and so the pipe, when the runner dies without a word, or has just died."""
     ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
+    if os.getppid() != parent:
+        os._exit(1)
 
 
 def _cpu_seconds(pid: int) -> float:
