@@ -98,8 +98,7 @@ class _Tracee:
                 return Ended(tuple(self._calls), None)
 
     def _note(self) -> bool:
-        """Note the call at which the process stands, and tell whether it begins to change
-        something."""
+        """Note the call at which the process stands; tell whether it begins to change something."""
         buffer = ctypes.create_string_buffer(88)
         _ptrace(_SYSCALL_INFO, self._pid, ctypes.addressof(buffer), address=88)
         if buffer.raw[0] != _ENTRY:
