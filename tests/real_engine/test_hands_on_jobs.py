@@ -266,7 +266,7 @@ def test_what_a_plan_wants_meanwhile_comes_after(run, tool, gate) -> None:
 
 
 def test_an_owner_who_sets_the_own_value_meanwhile_is_heard(run, tool, sample) -> None:
-    """While somebody is at work the weight is the owner's own: to set it shows in the event alone."""
+    """While somebody is at work the weight is the owner's own: the event alone tells of it."""
     job = run("trap : USR1; while :; do sleep 1; done", cpu_shares=50)
     other = run(name="other", cpu_shares=64)
     own = job.kernel_weight
