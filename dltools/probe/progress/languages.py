@@ -35,16 +35,15 @@ _ENGLISH = {word: name for name, words in _WORDS.items() for word in words.split
 _ANY_WORD = "|".join(sorted(_ENGLISH, key=len, reverse=True))
 
 _NAME = re.compile(rf"(?:(?:{_ANY_WORD})集?の?)+", re.IGNORECASE)
-_ONE = re.compile(_ANY_WORD, re.IGNORECASE)
+_ONE = re.compile(_ANY_WORD)
 
 _COUNTED = re.compile(r"第\s?(\d+(?:/\d+)?)\s?(?:次|个|個)?\s?(epoch|step|iteration|episode)")
 """A counter with its number before its name."""
 
 _WIDE = str.maketrans("，：；（）［］【】％＝", ",:;()[][]%=")
 
-
-_LETTERS = re.compile(r"[ÉÓÍéóíãç\u0400-\u04ff\u3000-\u9fff\uac00-\ud7af\uff00-\uffef]")
-"""Those of these words, and wide punctuation; bars are drawn with others."""
+_LETTERS = re.compile(r"[ÉÓÍéóíãçî\u0400-\u04ff\u3000-\u9fff\uac00-\ud7af\uff00-\uffef]")
+"""Letters of these words, and wide punctuation: a line without any stays as it is, as bars do."""
 
 
 def in_english(line: str) -> str:
@@ -57,6 +56,6 @@ def in_english(line: str) -> str:
 
 
 def _translated(name: re.Match[str]) -> str:
-    words = "_".join(_ENGLISH[word.lower()] for word in _ONE.findall(name[0]))
+    words = "_".join(_ENGLISH[word] for word in _ONE.findall(name[0].lower())) or name[0]
     before, behind = name.string[: name.start()][-1:], name.string[name.end() :][:1]
     return f"{' ' * before.isalnum()}{words}{' ' * behind.isalnum()}"
