@@ -71,7 +71,7 @@ _OPENS = Regex(r"\s{0,4}(?:\(\s{0,3}\d{1,3}%\)\s{0,4})?\[\s{0,9}\d|,\s")
 _AT_STEPS = Regex(
     r"(?:@|\bat|\bafter) ?(\d{1,15}) ?(?:steps|iterations|iters|updates)\b"
     r"|^\s{0,9}(\d{1,15})/\d{1,15} \(epoch\b"
-    r"|\b(?:step|iter|iteration|round|episode)[-_](\d{1,15})\b"
+    r"|\b(?:step|iter|iteration|round|episode)[-_\[](\d{1,15})\b"
     r"|\b(?:\d{1,15}-)?(\d{1,15})batch\b|\((\d{1,15}), [-+.e\d]{1,30}, \{'",
     re.IGNORECASE,
 )

@@ -55,9 +55,10 @@ whose mean follows."""
 _SAVED = Regex(
     r"\.(?:ckpt|pth?|safetensors|h5|pkl|bin|onnx|keras)\b"
     r"|\b[Ss]aving (?:the )?(?:best )?(?:model|checkpoint|weights) (?:at|with|from|of) "
+    r"|\bsolved in \d"
 )
-"""A file, or that one is saved: what stands beside it was said before, unless the line begins with
-a counter."""
+"""A file, that one is saved, or that a task is solved: what stands beside it was said before,
+unless the line begins with a counter or shows a bar."""
 
 _FRACTION = Regex(r"[.einy]", re.IGNORECASE)
 """What a number has that is not whole by its looks: 0.0, 1e-5, nan, inf."""
@@ -78,6 +79,12 @@ _LONGEST_HEADING = 250
 
 _BEHIND_BAR = Regex(r"[^\[\]]{0,200}\d/\d+ \[\d[\d:]{3,12}<[^\]]{0,40}\](?=[A-Z]|\[[A-Z])")
 """A bar of tqdm with text right behind it, which another part of the program has printed."""
+
+_CUT_BAR = Regex(
+    r"(\d/\d+ \[\d[\d:]{3,12}<.{0,400}?)([^,\]\s]{0,40})(Epoch \d+, global step \d+): '.*"
+)
+"""A bar with Lightning's notice of a checkpoint behind it, which may stand in the middle of a name;
+the notice names the step of the training."""
 
 BAR = "bars"
 """The source of what is read beside a bar of tqdm. Where a log is no terminal, each drawing may
@@ -264,6 +271,9 @@ def _own_part(line: str) -> str:
             line = drawn.ljust(len(line))
         elif _has_place(behind):
             line = behind.rjust(len(line))
+    elif bar := _CUT_BAR.search(line):
+        shown = line[: bar.end(1)] + " " * len(bar[2]) + bar[3]
+        line = shown.ljust(len(line))
     return _BEST.sub("    ", line) if _GENERATION.search(line) else line
 
 
@@ -292,7 +302,8 @@ def _understand(line: str) -> Meaning:
     if _CODE.search(line) and " reached " not in line:
         return NO_MEANING
     where = place(line, found, chosen[0].start)
-    if _SAVED.search(line) and not (where.step and where.step[0] < chosen[0].start):
+    is_counted = where.is_bar or (where.step and where.step[0] < chosen[0].start)
+    if _SAVED.search(line) and not is_counted:
         return NO_MEANING
     named = _names(line, chosen, phase_words(line, line.lower()), has_step=where.step is not None)
     kept = [one.token for _, one in named]
