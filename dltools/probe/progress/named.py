@@ -74,11 +74,14 @@ _PHASED = tuple(f"{phase}_" for phase in PHASES)
 _GENERATION = Regex(r"\bgen(?:eration)?\W{1,3}\d", re.IGNORECASE)
 _BEST = Regex(r"\bbest(?=(?: [a-z]\w*){1,3} ?[:=])", re.IGNORECASE)
 _STATISTIC = Regex(r"\b(avg|average|mean|median|smoothed|running)\W{1,2}$", re.IGNORECASE)
-_FINAL = Regex(r"\bfinal\b", re.IGNORECASE)
+_FINAL = Regex(r"\bfinal\b|^\W{0,9}best epoch\b", re.IGNORECASE)
 _LONGEST_HEADING = 250
 
 _BEHIND_BAR = Regex(r"[^\[\]]{0,200}\d/\d+ \[\d[\d:]{3,12}<[^\]]{0,40}\](?=[A-Z]|\[[A-Z])")
 """A bar of tqdm with text right behind it, which another part of the program has printed."""
+
+_RULE = Regex(r"-{3,}([A-Za-z].*)")
+"""A heading in a line of dashes: `----Iteration: 3000----`."""
 
 _CUT_BAR = Regex(
     r"(\d/\d+ \[\d[\d:]{3,12}<.{0,400}?)([^,\]\s]{0,40})(Epoch \d+, global step \d+): '.*"
@@ -265,6 +268,8 @@ def _own_part(line: str) -> str:
     """Return a line with blanks for what says nothing: the mark of a comment, a bar or what was
     printed behind it, and, of a generation, that its best one is the result."""
     line = f" {line[1:]}" if line[:1] == "#" else line
+    if line[:3] == "---" and (match := _RULE.match(line)):
+        line = match[1].rjust(len(line))
     if "<" in line and (bar := _BEHIND_BAR.match(line)):
         drawn, behind = bar[0], line[bar.end() :]
         if _has_metric(drawn) and not _has_metric(behind):

@@ -45,7 +45,8 @@ NUMBER = (
 
 _TOKEN = Regex(
     r"(?<![A-Za-z0-9_./@\\-])([A-Za-z_][\w./@+-]*+(?::0?\.95(?=:))?"  # the name, and perhaps
-    r"(?: ?[(\[][A-Za-z%@][\w%@ .,:/=-]{0,29}[)\]])?)"  # a unit, a phase or arguments
+    r"(?: ?[(\[][A-Za-z%@][\w%@ .,:/=-]{0,29}[)\]]"  # a unit, a phase or arguments
+    r"| \(\d{1,7}\)(?=: ?[-+.\d]))?)"  # over how many
     r"(?:['\"*`\]#]{0,2}\s{0,20}(:=|[:=]=?>?|-+>|\u2192)\s{0,20}|['\"]?\s(is|was|of|reached):?\s"
     r"|(?<!\w\w\w\.)\s{1,20}(?:#|No\. ?)?)"
     r"['\"*`]{0,2}(?:<tf\.Tensor:[^>]{0,80}numpy=)?"

@@ -93,6 +93,7 @@ class Log:
         self._parts: list[int] = []
         self._elapsed = 0.0
         self._box: dict[str, float] = {}
+        self._is_validated = False  # the epoch of the newest row
 
     def may_read(self, lower: str) -> bool:
         """Tell whether a line may be a row or a header."""
@@ -165,6 +166,10 @@ class Log:
         is_whole = len(cells) == len(names) or (phase == "all" and len(cells) > len(names))
         if not is_whole or not all(map(_NUMBER.fullmatch, cells)):
             return []
+        if phase == "all":
+            is_again, self._is_validated = self._is_validated, True
+            if is_again and self._names:
+                return []  # the best epoch's, when all have ended
         pairs = [
             pair for pair in zip(names, cells, strict=False) if name_kind(pair[0]) >= NameKind.WEAK
         ]
@@ -215,6 +220,7 @@ class Log:
         """Return the points of a row; the step may be that of the bar behind it."""
         if NameKind.OTHER < self._sorts[0] <= NameKind.STEP and not _COUNTER_FIRST.match(line):
             return []
+        self._is_validated = False
         bar = _BAR.search(line) if "%" in line else None
         line = line[: bar.start()] if bar else line
         words = line.split()
