@@ -99,6 +99,9 @@ _OF_EPISODE = Regex(
 _NUMBERS = frozenset({"index", "idx", "number", "num", "no"})
 _PARTS = ("rank", "Rank", "gpu", "GPU", "worker", "Worker", "node", "Node", "device", "Device")
 
+_LETTERS = ("i", "t", "T")
+"""Names of a step that has a total behind it."""
+
 _SPAN = 200
 """Characters after an epoch in which its step may stand."""
 
@@ -213,7 +216,7 @@ def _bare(
     for match in _RATIO.finditer(line, at, at + _SPAN):
         of = next((token for token in tokens if token.start <= match.start() < token.end), None)
         is_bare = of and not of.delimiter and of.end < metrics and of.name not in _PARTS
-        if of is None or is_bare or of.name == "i":
+        if of is None or is_bare or of.name in _LETTERS:
             return match.span(1), None
     return _leading(line, metrics), None
 

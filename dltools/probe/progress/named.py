@@ -179,6 +179,8 @@ class Named:
         ]
         if meaning.has_totals:
             points = _shares(points, texts[2 + len(points) :])
+        if meaning.is_end and epoch is not None:
+            points = list(map(_at_end, points))
         if step is None and epoch is None:
             points = self.placed(points)
             is_sure = meaning.is_plain and points[0].value != 0
@@ -238,6 +240,11 @@ class Named:
             at = of_phase if is_of_phase else self.newest if is_new else NO_COUNT
             found.append(point if at is NO_COUNT else point._replace(step=at.step, epoch=at.epoch))
         return found
+
+
+def _at_end(point: Point) -> Point:
+    """Return a point of a full bar of Keras: a validation is the epoch's, and of no step in it."""
+    return point._replace(step=None) if point.metric.startswith("val_") else point
 
 
 def _of_phase(meaning: Meaning, phase: str) -> Meaning:

@@ -71,6 +71,8 @@ _LONGEST_HEADER = 400
 _TIMES = "(hh:mm:ss)"
 """A unit in MATLAB's header."""
 
+_TENSOR = Regex(r"tensor\(([^,()]{1,40})(?:, [^()]{0,60})?\)")
+
 _TOTALS = ("elapsed_time", "elapsed", "total_time", "wall_time")
 _PARTS = ("time", "dur", "duration")
 
@@ -97,7 +99,7 @@ class Log:
 
     def may_read(self, lower: str) -> bool:
         """Tell whether a line may be a row or a header."""
-        lower = lower.replace(_TIMES, "")
+        lower = _plain(lower)
         if "=" in lower:
             return False
         if "info" in lower and (match := _LOGGED.match(lower)):
@@ -111,7 +113,7 @@ class Log:
 
     def points(self, line: str) -> list[Point]:
         """Return the points of one line."""
-        line = line.replace(_TIMES, "")
+        line = _plain(line)
         if "=" in line:
             return []
         is_near = self._names or "poch" in line
@@ -271,6 +273,12 @@ class Log:
 
 _SHORT = {"E": "epoch", "#": "step"}
 """Names of counters in spaCy's tables."""
+
+
+def _plain(line: str) -> str:
+    """Return a line with numbers for tensors, and without units that would be taken for values."""
+    line = _TENSOR.sub(r"\1", line) if "tensor(" in line else line
+    return line.replace(_TIMES, "")
 
 
 def _columns(name: str) -> list[str]:
