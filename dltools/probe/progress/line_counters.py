@@ -75,7 +75,9 @@ _AT_STEPS = Regex(
     r"|\b(?:\d{1,15}-)?(\d{1,15})batch\b|\((\d{1,15}), [-+.e\d]{1,30}, \{'",
     re.IGNORECASE,
 )
-INDEX = Regex(r"(?:\b[Ee]p(?:och)?[\[-]?|@[Ee]poch |\[E)(\d{1,15})\b|(?<![\w/])(\d{1,15})epoch\b")
+INDEX = Regex(
+    r"(?:\b[Ee]p(?:och)?(?:[\[-]|\] )?|@[Ee]poch |\[E)(\d{1,15})\b|(?<![\w/])(\d{1,15})epoch\b"
+)
 """An epoch whose number stands right beside its word: `Epoch[2]`, `3epoch`."""
 
 _RANGE = Regex(r"-(\d{1,15})\]")

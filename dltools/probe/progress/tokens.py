@@ -191,8 +191,8 @@ _METRICS = JUDGED.union((
     "mape", "mase", "merror", "miou", "mlogloss", "mpjpe", "per", "recon", "rewmean", "rmsle",
     "roc", "rouge1", "rouge2", "rougel", "sacrebleu", "silog", "sisnr", "smape", "softspl",
 )) - {
-    "ap", "ar", "core", "correct", "entropy", "error", "f", "fitness", "hit", "hits", "hr", "is",
-    "kl", "loss", "match", "neg", "pass", "precision", "r", "recall", "regret", "return",
+    "ap", "ar", "ari", "core", "correct", "entropy", "error", "f", "fitness", "hit", "hits", "hr", "is",
+    "kl", "loss", "match", "mbo", "neg", "nmi", "pass", "precision", "r", "recall", "regret", "return",
     "satisfied", "score", "sensitivity", "specificity", "success", "win", "wins",
 }  # fmt: skip
 
@@ -200,7 +200,7 @@ _WEAK = frozenset({
     "error", "errors", "score", "scores", "return", "returns", "recall", "precision", "objective",
     "map", "per", "em", "arc", "ap", "ar", "dice", "roc", "comet", "top1", "der", "kid",
     "sensitivity", "specificity", "fitness", "cost", "correlation", "fid", "meteor", "success",
-    "hr", "l1", "l2", "ce",
+    "hr", "l1", "l2", "ce", "ari", "nmi", "mbo",
 })  # fmt: skip
 
 _BESIDE = frozenset({
