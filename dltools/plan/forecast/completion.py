@@ -63,8 +63,9 @@ class _Alike:
 
 @dataclass(slots=True, eq=False)
 class _Tier:
-    """Jobs that share equally what they have, `in_turns` or all at once; `number`: of them; `cpus`:
-    how many they can use together."""
+    """Jobs that share what they have: `in_turns` each has all that it can use for the same part of
+    the time, all at once each has as many CPUs; `number`: of them; `cpus`: how many they can use
+    together."""
 
     groups: list[_Alike]
     number: int
@@ -75,14 +76,16 @@ class _Tier:
         """Return how fast each job runs with these CPUs."""
         if cpus >= self.cpus - _EPSILON:
             return [(self, group, group.one.cpus) for group in self.groups]
+        if self.in_turns and self.number > 1:
+            part = max(_EPSILON, cpus) / self.cpus
+            return [(self, group, group.one.cpus * part) for group in self.groups]
         number, left, found = self.number, cpus, []
-        in_turns = self.in_turns and number > 1
         for group in self.groups:  # by what they can use: see `equal_parts`
             prospect, count = group.one, len(group.waiting)
             part = min(prospect.cpus, max(0.0, left) / number)
             left -= part * count
             number -= count
-            found.append((self, group, max(_EPSILON, part) if in_turns else prospect.speed(part)))
+            found.append((self, group, prospect.speed(part)))
         return found
 
 

@@ -158,17 +158,15 @@ def compare(
         _prospect(job, lefts[job.run_id], shared, explore_s, spin[job.id]) for job in order
     ]
     beside = side_by_side(prospects, host.cpus)
-    free = beside
-    if any(prospect.exponent for prospect in prospects):
-        free = side_by_side([prospect._replace(exponent=0.0) for prospect in prospects], host.cpus)
+    in_turns = next(in_order(prospects, [range(len(order))], host.cpus, {0}))
     groups = len(groups_that_fit(order, host.cpus, shared.need))
     packed = min(1.0, math.fsum(prospect.cpus for prospect in prospects) / (groups * host.cpus))
-    competing = fmean(beside) / fmean(free) - 1 if is_measured(order) else 0.0
+    competing = _lost_by_competing(prospects, beside, host.cpus) if is_measured(order) else 0.0
     ends_there = alone.ends(host.cpus)
     last = _last_allowed(alone, ends_there, max(beside))
     is_order = len({place for place in places.values() if place[0] >= 0}) > 1
     ordered = _in_order(prospects, tiers, host.cpus, last) if is_order else None
-    turns, lost = [end / packed for end in free], 0.0
+    turns, lost = [end / packed for end in in_turns], 0.0
     if min(fmean(turns), fmean(ordered or turns)) < fmean(beside):
         lost = max(0.0, alone.lost(ends_there, host.cpus, competing))
     if fmean(turns) >= (1 - _COUNTS * lost) * fmean(beside):
@@ -193,6 +191,12 @@ def compare(
         runs,
         advised,
     )
+
+
+def _lost_by_competing(jobs: Sequence[Prospect], beside: Sequence[float], cpus: float) -> float:
+    """Return by what part of the time competing makes jobs end later on average."""
+    free = side_by_side([job._replace(exponent=0.0) for job in jobs], cpus)
+    return fmean(beside) / fmean(free) - 1
 
 
 def _in_order(
