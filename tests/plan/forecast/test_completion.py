@@ -11,8 +11,7 @@ from dltools.notation.times import MICRO
 from dltools.plan.forecast import completion
 from dltools.plan.forecast.completion import Forecasts, Prospect, side_by_side
 
-FIVE = [Prospect(300.0, 1.0)] * 5
-"""Five jobs of one thread that need 300 CPU s each."""
+FIVE = [Prospect(300.0, 1.0)] * 5  # of one thread, 300 CPU s each
 
 
 def in_order(
@@ -41,22 +40,16 @@ def test_a_narrow_job_leaves_what_it_cannot_use() -> None:
     assert side_by_side(jobs, 4.0) == pytest.approx([60.0, 60.0 + 80.0 / 4])
 
 
-def test_equals_take_turns_and_lose_nothing_by_it() -> None:
-    jobs = [Prospect(100.0, 2.0, exponent=1.5)] * 2
-    assert in_order(jobs, [[0, 1]], 2.0) == pytest.approx([100.0, 100.0])
-
-
 def test_turns_of_the_same_length_give_a_wide_job_more() -> None:
-    """On four CPUs each runs for two thirds of the time until the narrow ones end; side by side
-    each has 4/3 CPUs at most: the narrow ones one, the wide one two."""
+    """Each runs for two thirds of the time until the narrow ones end, after 90 s."""
     jobs = [Prospect(60.0, 1.0), Prospect(60.0, 1.0), Prospect(300.0, 4.0)]
     assert in_order(jobs, [[0, 1, 2]], 4.0) == pytest.approx([90.0, 90.0, 105.0])
-    assert side_by_side(jobs, 4.0) == pytest.approx([60.0, 60.0, 105.0])
 
 
-def test_threads_that_spin_lose_side_by_side() -> None:
+def test_threads_that_spin_lose_side_by_side_and_nothing_in_turns() -> None:
     """Each of two jobs of two threads has half of the two CPUs: 0.5^1.5 of that is useful."""
     jobs = [Prospect(100.0, 2.0, exponent=1.5)] * 2
+    assert in_order(jobs, [[0, 1]], 2.0) == pytest.approx([100.0, 100.0])
     assert side_by_side(jobs, 2.0) == pytest.approx([100 / 0.5**1.5] * 2)
 
 
