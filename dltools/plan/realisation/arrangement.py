@@ -221,11 +221,12 @@ def _shortest(
 
 
 def _last_allowed(alone: DockerAlone, ends: Mapping[str, int], beside: float) -> float:
-    """Return in how many seconds the last job must have ended: hardly later than on the imagined
-    host, or, where that is no longer possible, than side by side from now on."""
-    last = max(ends.values(), default=alone.at)
-    there = (alone.since - alone.at + LAST * (last - alone.since)) / MICRO
-    return max(there, beside)
+    """Return in how many seconds the last job must have ended: hardly later, from the first one's
+    arrival on, than on the imagined host, or than side by side from now on, which is later where
+    others use CPUs and epochs have become longer."""
+    passed = (alone.at - alone.since) / MICRO
+    last = (max(ends.values(), default=alone.at) - alone.at) / MICRO
+    return LAST * (passed + max(last, beside)) - passed
 
 
 def _rests(jobs: int) -> set[int]:
