@@ -22,7 +22,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -119,19 +119,26 @@ class DockerAlone:
     saved_s: float = 0.0
     there_s: float = 0.0
 
-    def after(self, now: int, jobs: Sequence[Job], cpus: float) -> DockerAlone:
+    def after(
+        self, now: int, jobs: Sequence[Job], cpus: float, idle_s: float | None = None
+    ) -> DockerAlone:
         """Return it at a later time, with the jobs that run on the real host then. It begins anew
-        when these have all ended."""
+        when these have all ended. `idle_s`: the CPU seconds that nobody has used there since; with
+        those that the jobs have used they are what the jobs have here. What starts and ends
+        containers, and what a job uses after it was seen last, is nobody's.
+        """
         if not jobs:
             return DockerAlone()
         before = self if self.jobs else DockerAlone(now, min(job.arrived for job in jobs))
         span = max(0, now - before.at) / MICRO
-        parts = before._parts(cpus)
+        if idle_s is not None and span > 0:
+            used = (job.use.attained - before.attained(job) for job in jobs)
+            cpus = min(cpus, max(_SMALL_CPUS, (math.fsum(used) + idle_s) / span))
         seen = {job.run_id: job for job in jobs}
         found, late_s = {}, 0.0
-        for key, one in before.jobs.items():
-            rate = one.rate(parts) if one.ended is None else 0.0
-            known = _seen(one, seen.get(key), one.had + rate * span, span)
+        for key, (had, rate) in before._later(span, cpus).items():
+            one = before.jobs[key]
+            known = _seen(one, seen.get(key), had, span)
             if one.ended is None and known.total is not None and known.had >= known.total:
                 over_s = (known.had - known.total) / max(rate, _EPSILON)
                 over_s = min(over_s, (now - one.arrived) / MICRO)
@@ -154,12 +161,35 @@ class DockerAlone:
             before.there_s + there * span - late_s,
         )
 
-    def _parts(self, cpus: float) -> dict[float, float]:
-        running = Counter[float]()
-        for job in self.jobs.values():
-            if job.ended is None:
-                running[job.each] += job.containers
-        return equal_parts(running.items(), cpus)
+    def attained(self, job: Job) -> float:
+        """Return the CPU seconds that a job of the real host had had there; 0 for a new one."""
+        return self.jobs[job.run_id].attained if job.run_id in self.jobs else 0.0
+
+    def _later(self, span: float, cpus: float) -> dict[str, tuple[float, float]]:
+        """Return by run what each job has had there after so many seconds, and how many CPUs it had
+        at last. One that ends before is counted as if it went on; the others share its CPUs."""
+        had = {key: one.had for key, one in self.jobs.items()}
+        rates = dict.fromkeys(had, 0.0)
+        running = [key for key, one in self.jobs.items() if one.ended is None]
+        while running and span > 0:
+            parts = self._parts(running, cpus)
+            rates |= {key: max(_EPSILON, self.jobs[key].rate(parts)) for key in running}
+            totals = {key: self.jobs[key].total for key in running}
+            left_s = {
+                key: math.inf if total is None else max(0.0, total - had[key]) / rates[key]
+                for key, total in totals.items()
+            }
+            step = min(span, *left_s.values())
+            had = {key: one + rates[key] * step for key, one in had.items()}
+            running = [key for key in running if left_s[key] > step]
+            span -= step
+        return {key: (one, rates[key]) for key, one in had.items()}
+
+    def _parts(self, running: Iterable[str], cpus: float) -> dict[float, float]:
+        counts = Counter[float]()
+        for key in running:
+            counts[self.jobs[key].each] += self.jobs[key].containers
+        return equal_parts(counts.items(), cpus)
 
     def ends(self, cpus: float) -> dict[str, int]:
         """Return when each job ends there (microseconds), by run: those of known length, and those
@@ -201,7 +231,8 @@ class DockerAlone:
         """
         here = {key: one for key, one in self.jobs.items() if one.is_here}
         is_known = any(one.total is not None for one in here.values())
-        ends, parts, found = self.ends(cpus) if is_known else {}, self._parts(cpus), {}
+        running = [key for key, one in self.jobs.items() if one.ended is None]
+        ends, parts, found = self.ends(cpus) if is_known else {}, self._parts(running, cpus), {}
         last = max(here, key=lambda key: (here[key].left_s(cpus), key), default=None)
         passed_s = (now - self.at) / MICRO
         for key, one in here.items():

@@ -120,7 +120,9 @@ class Rounds:
         now, jobs = host.sampled_at or 0, (*look.jobs, *self._competing(look))
         outlook = host.outlook
         host.note_others(look)
-        outlook.alone = outlook.alone.after(now, jobs, host.load.others.left_of(host.cpus))
+        idle_s = host.load.idle_since(outlook.alone.at, host.cpus)
+        left = host.load.others.left_of(host.cpus)
+        outlook.alone = outlook.alone.after(now, jobs, left, idle_s)
         if self._gives_gpu_shares:
             move_levers(host)
         if not self.measures:

@@ -124,3 +124,13 @@ class CpuLoad:
 
     busy: BusyCpus = field(default_factory=BusyCpus)
     others: OthersUse = field(default_factory=OthersUse)
+
+    def idle_since(self, time: int, cpus: float) -> float | None:
+        """Return how many CPU seconds nobody has used since an earlier sample (microseconds), None
+        where that is unknown."""
+        samples = self.busy.samples
+        begin_s = next((busy_s for at, busy_s in samples if at == time), None)
+        if begin_s is None:
+            return None
+        now, busy_s = samples[-1]
+        return max(0.0, cpus * (now - time) / MICRO - (busy_s - begin_s))
