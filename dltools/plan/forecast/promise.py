@@ -132,7 +132,7 @@ class DockerAlone:
         before = self if self.jobs else DockerAlone(now, min(job.arrived for job in jobs))
         span = max(0, now - before.at) / MICRO
         if idle_s is not None and span > 0:
-            used = (job.use.attained - before.attained(job) for job in jobs)
+            used = (job.use.attained - before._attained(job) for job in jobs)
             cpus = min(cpus, max(_SMALL_CPUS, (math.fsum(used) + idle_s) / span))
         seen = {job.run_id: job for job in jobs}
         found, late_s = {}, 0.0
@@ -161,7 +161,7 @@ class DockerAlone:
             before.there_s + there * span - late_s,
         )
 
-    def attained(self, job: Job) -> float:
+    def _attained(self, job: Job) -> float:
         """Return the CPU seconds that a job of the real host had had there; 0 for a new one."""
         return self.jobs[job.run_id].attained if job.run_id in self.jobs else 0.0
 

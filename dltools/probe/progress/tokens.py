@@ -191,9 +191,10 @@ _METRICS = JUDGED.union((
     "mape", "mase", "merror", "miou", "mlogloss", "mpjpe", "per", "recon", "rewmean", "rmsle",
     "roc", "rouge1", "rouge2", "rougel", "sacrebleu", "silog", "sisnr", "smape", "softspl",
 )) - {
-    "ap", "ar", "ari", "core", "correct", "entropy", "error", "f", "fitness", "hit", "hits", "hr", "is",
-    "kl", "loss", "match", "mbo", "neg", "nmi", "pass", "precision", "r", "recall", "regret", "return",
-    "satisfied", "score", "sensitivity", "specificity", "success", "win", "wins",
+    "ap", "ar", "ari", "core", "correct", "entropy", "error", "f", "fitness", "hit", "hits",
+    "hr", "is", "kl", "loss", "match", "mbo", "neg", "nmi", "pass", "precision", "r", "recall",
+    "regret", "return", "satisfied", "score", "sensitivity", "specificity", "success", "win",
+    "wins",
 }  # fmt: skip
 
 _WEAK = frozenset({

@@ -74,6 +74,16 @@ def test_a_job_that_has_all_that_it_can_use_under_docker_alone_waits_for_nobody(
     assert dues[jobs[1].run_id].wait_s > 5.0
 
 
+def test_jobs_have_there_what_they_have_here_and_share_what_one_leaves() -> None:
+    """On two CPUs they have 14 in 10 s, and 2 are idle: the one of 2 CPU s ends after 2.5 s."""
+    a, b = trained("a", 0.001, 1.999), trained("b", 0.001, 27.999, threads=2)
+    alone = after(DockerAlone(), 0.0, a, b)
+    b.use.add_samples([1], [14.001])
+    alone = alone.after(10 * MICRO, (a, b), 2.0, 2.0)
+    assert alone.jobs[a.run_id].ended == pytest.approx(2.5 * MICRO, abs=1e4)
+    assert alone.jobs[b.run_id].had == pytest.approx(0.8 * 2.5 + 1.6 * 7.5, abs=0.01)
+
+
 def test_an_order_saves_the_job_seconds_by_which_jobs_end_sooner() -> None:
     """Two jobs of 10 CPU s on one CPU. In order the first one ends after 10 s and the second after
     20; side by side both end after 20: ten job seconds are saved."""

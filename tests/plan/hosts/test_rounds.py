@@ -81,19 +81,13 @@ def test_without_jobs_no_round_runs() -> None:
     assert policy.seen == []
 
 
-def test_a_met_target_starts_a_round() -> None:
-    rounds, policy = rounds_of(Requirements(interval_s=10.0, targets=True))
+@pytest.mark.parametrize("targets", [True, False])
+def test_a_met_target_starts_a_round_of_a_policy_that_looks_at_targets(targets) -> None:
+    rounds, policy = rounds_of(Requirements(interval_s=10.0, targets=targets))
     host = host_history(job("a"))
     run(rounds, host, 0)
-    assert run(rounds, host, 1, target_met=True) is not None
-    assert len(policy.seen) == 2
-
-
-def test_a_met_target_starts_no_round_where_the_policy_does_not_look_at_targets() -> None:
-    rounds, _ = rounds_of(Requirements(interval_s=10.0))
-    host = host_history(job("a"))
-    run(rounds, host, 0)
-    assert run(rounds, host, 1, target_met=True) is None
+    assert (run(rounds, host, 1, target_met=True) is not None) is targets
+    assert len(policy.seen) == 1 + targets
 
 
 @pytest.mark.parametrize(("silent_jobs", "rounds_run"), [(True, 2), (False, 1)])

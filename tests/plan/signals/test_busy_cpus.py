@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dltools.notation.times import MICRO
-from dltools.plan.signals.busy_cpus import BusyCpus, OthersUse
+from dltools.plan.signals.busy_cpus import BusyCpus, CpuLoad, OthersUse
 
 
 def load(*samples: tuple[float, float], cpus: float = 2.0) -> BusyCpus:
@@ -19,17 +19,21 @@ def test_one_sample_tells_nothing() -> None:
     assert load((0, 5.0)).is_contested is None
     assert load((0, 5.0)).share(2.0) is None
     assert load((0, 5.0), (2, math.nan)).is_contested is None
+    assert load((0, 100.0), (2, 104.0), (4, 1.0)).is_contested is None  # the host has restarted
 
 
 def test_busy_cpus_are_contested_at_once() -> None:
     assert load((0, 0.0), (10, 1.0), (11, 3.0)).is_contested
     assert load((0, 0.0), (10, 1.0), (11, 2.7)).is_contested is False
+    assert load((0, 0.0), (10, 2.0), (10.2, 2.4)).is_contested is False  # a burst
 
 
 def test_a_quarter_of_64_cpus_is_not_contested() -> None:
     found = load((0, 0.0), (2, 32.0), (4, 64.0), cpus=64.0)
     assert found.is_contested is False
     assert found.share(64.0) == 0.25
+    assert CpuLoad(found).idle_since(2 * MICRO, 64.0) == 96.0
+    assert CpuLoad(found).idle_since(3 * MICRO, 64.0) is None
 
 
 def test_contested_cpus_are_calm_after_ten_seconds_of_less() -> None:
@@ -38,14 +42,6 @@ def test_contested_cpus_are_calm_after_ten_seconds_of_less() -> None:
     assert load(*busy, *half[:1]).is_contested
     assert load(*busy, *half[:2]).is_contested  # 8 of 10 s
     assert load(*busy, *half).is_contested is False
-
-
-def test_a_burst_between_close_samples_contests_nothing() -> None:
-    assert load((0, 0.0), (10, 2.0), (10.2, 2.4)).is_contested is False
-
-
-def test_a_host_that_restarts_begins_anew() -> None:
-    assert load((0, 100.0), (2, 104.0), (4, 1.0)).is_contested is None
 
 
 @given(
