@@ -66,7 +66,8 @@ _RISING_WORDS = frozenset({
     "gsm", "gsm8k", "hellaswag", "hit", "hits", "humaneval", "is", "jaccard", "kappa", "lambada",
     "ari", "mbo", "mbpp", "mcc", "meteor", "mmlu", "mrr", "nmi", "openbookqa", "pass", "pearson",
     "pesq", "piqa", "plddt", "pck", "r", "sdr", "sensitivity", "snr", "spearman", "specificity",
-    "spl", "stoi", "truthfulqa", "uas", "las", "fb1", "utility", "win", "winogrande", "winrate", "wins",
+    "spl", "stoi", "truthfulqa", "uas", "las", "fb1", "utility", "win", "winogrande", "winrate",
+    "wins",
 })  # fmt: skip
 """Words that rise, also with a number behind: `val_ap50`."""
 
