@@ -13,13 +13,11 @@ from dltools.plan.forecast.promise import Due
 from dltools.plan.policy.interface import Allocation
 from dltools.plan.realisation.mode import Mode, ModeChoice
 from dltools.plan.realisation.queue import Queue
+from dltools.plan.signals.busy_cpus import COMPETE
 from dltools.plan.signals.busy_threads import needed_cpus
 from dltools.plan.signals.job import Job
 
 TURN_NOTE = "has waited long enough: its turn"
-
-_OTHERS = 0.05
-"""Share of the CPUs from which on programs that are no jobs compete for them (ours)."""
 
 MILD_NOTE = "weights within a factor of four: no next plan is known, and what is set may stay"
 
@@ -86,7 +84,7 @@ class SharedHost:
     @property
     def others_compete(self) -> bool:
         """Whether programs that are no jobs compete for the CPUs."""
-        return self.others is not None and self.others >= _OTHERS
+        return self.others is not None and self.others >= COMPETE
 
     def has_members_elsewhere(self, job: Job) -> bool:
         """Tell whether a job waits for containers that are not on this host."""

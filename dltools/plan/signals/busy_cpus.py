@@ -75,6 +75,9 @@ def _share(begin: tuple[int, float], end: tuple[int, float], cpus: float) -> flo
     return (end[1] - begin[1]) * MICRO / (end[0] - begin[0]) / cpus
 
 
+COMPETE = 0.05
+"""Share of the CPUs from which on programs that are no jobs compete for them (ours)."""
+
 _OTHERS_S = 4.0
 """The shortest time over which the use of others is measured (s)."""
 
@@ -127,10 +130,10 @@ class CpuLoad:
 
     def idle_since(self, time: int, cpus: float) -> float | None:
         """Return how many CPU seconds nobody has used since an earlier sample (microseconds), None
-        where that is unknown."""
+        where that is unknown, or where others compete: they take here what jobs leave."""
         samples = self.busy.samples
         begin_s = next((busy_s for at, busy_s in samples if at == time), None)
-        if begin_s is None:
+        if begin_s is None or (self.others.share or 0.0) >= COMPETE:
             return None
         now, busy_s = samples[-1]
         return max(0.0, cpus * (now - time) / MICRO - (busy_s - begin_s))
