@@ -14,11 +14,11 @@ TRAINING = """trap 'exit 0' TERM
 n=$(cat /ckpt/model 2>/dev/null || echo 0)
 while :; do
     n=$((n + 1)); busybox awk 'BEGIN { for (i = 0; i < 200000; i++) x += i }'
-    echo $n > /ckpt/part; busybox mv /ckpt/part /ckpt/model; echo $n >> /ckpt/trace
+    busybox sh -c "echo $n > /ckpt/p; busybox mv /ckpt/p /ckpt/model; echo $n >> /ckpt/trace"
     loss=$((1000 - n)); [ $loss -ge FLOOR ] || loss=FLOOR
     echo "epoch $n loss: $loss"
 done"""
-"""Burns CPU; its loss falls by one in each epoch, as far as a floor."""
+"""Burns CPU; its loss falls by one in each epoch, down to a floor. A signal waits for a command."""
 
 
 def start(node: Node, name: str, floor: int, folder: Path) -> None:
