@@ -83,8 +83,9 @@ _BEHIND_BAR = Regex(r"[^\[\]]{0,200}\d/\d+ \[\d[\d:]{3,12}<[^\]]{0,40}\](?=[A-Z]
 _RULE = Regex(r"-{3,}([A-Za-z].*)")
 """A heading in a line of dashes: `----Iteration: 3000----`."""
 
+_NOTICE, _LONGEST_BAR, _LONGEST_COUNT = ", global step ", 500, 40
 _CUT_BAR = Regex(
-    r"(\d/\d+ \[\d[\d:]{3,12}<.{0,400}?)([^,\]\s]{0,40})(Epoch \d+, global step \d+): '.*"
+    r"(\d/\d+ \[\d[\d:]{3,12}<.{0,400}?)([^,\]\s]{0,40})(Epoch \d+, global step \d+): '"
 )
 """A bar with Lightning's notice of a checkpoint behind it, which may stand in the middle of a name;
 the notice names the step of the training."""
@@ -283,7 +284,9 @@ def _own_part(line: str) -> str:
             line = drawn.ljust(len(line))
         elif _has_place(behind):
             line = behind.rjust(len(line))
-    elif bar := _CUT_BAR.search(line):
+    elif (at := line.find(_NOTICE)) > 0 and (
+        bar := _CUT_BAR.search(line, max(0, at - _LONGEST_BAR), at + _LONGEST_COUNT)
+    ):
         shown = line[: bar.end(1)] + " " * len(bar[2]) + bar[3]
         line = shown.ljust(len(line))
     return _BEST.sub("    ", line) if _GENERATION.search(line) else line
