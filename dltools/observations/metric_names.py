@@ -62,12 +62,11 @@ _RISING = ("acc", "f1", "auc", "bleu", "rouge", "precision", "recall", "map", "i
 
 _RISING_WORDS = frozenset({
     "ap", "ar", "arc", "auprc", "auroc", "boolq", "chrf", "cider", "comet", "core", "elo", "em",
-    "f", "f2", "fitness", "hitrate", "hr",
+    "f", "f2", "fitness", "hitrate", "hr", "wins",
     "gsm", "gsm8k", "hellaswag", "hit", "hits", "humaneval", "is", "jaccard", "kappa", "lambada",
     "ari", "mbo", "mbpp", "mcc", "meteor", "mmlu", "mrr", "nmi", "openbookqa", "pass", "pearson",
     "pesq", "piqa", "plddt", "pck", "r", "sdr", "sensitivity", "snr", "spearman", "specificity",
     "spl", "stoi", "truthfulqa", "uas", "las", "fb1", "utility", "win", "winogrande", "winrate",
-    "wins",
 })  # fmt: skip
 """Words that rise, also with a number behind: `val_ap50`."""
 

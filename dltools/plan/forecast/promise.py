@@ -132,7 +132,8 @@ class DockerAlone:
         before = self if self.jobs else DockerAlone(now, min(job.arrived for job in jobs))
         span = max(0, now - before.at) / MICRO
         if idle_s is not None and span > 0:
-            used = (job.use.attained - before._attained(job) for job in jobs)
+            had_here = {key: one.attained for key, one in before.jobs.items()}
+            used = (job.use.attained - had_here.get(job.run_id, 0.0) for job in jobs)
             cpus = min(cpus, max(_SMALL_CPUS, (math.fsum(used) + idle_s) / span))
         seen = {job.run_id: job for job in jobs}
         found, late_s = {}, 0.0
@@ -161,10 +162,6 @@ class DockerAlone:
             before.there_s + there * span - late_s,
         )
 
-    def _attained(self, job: Job) -> float:
-        """Return the CPU seconds that a job of the real host had had there; 0 for a new one."""
-        return self.jobs[job.run_id].attained if job.run_id in self.jobs else 0.0
-
     def _later(self, span: float, cpus: float) -> dict[str, tuple[float, float]]:
         """Return by run what each job has had there after so many seconds, and how many CPUs it had
         at last. One that ends before is counted as if it went on; the others share its CPUs."""
@@ -174,11 +171,8 @@ class DockerAlone:
         while running and span > 0:
             parts = self._parts(running, cpus)
             rates |= {key: max(_EPSILON, self.jobs[key].rate(parts)) for key in running}
-            totals = {key: self.jobs[key].total for key in running}
-            left_s = {
-                key: math.inf if total is None else max(0.0, total - had[key]) / rates[key]
-                for key, total in totals.items()
-            }
+            left = {key: (self.jobs[key].total or math.inf) - had[key] for key in running}
+            left_s = {key: max(0.0, left[key]) / rates[key] for key in running}
             step = min(span, *left_s.values())
             had = {key: one + rates[key] * step for key, one in had.items()}
             running = [key for key in running if left_s[key] > step]

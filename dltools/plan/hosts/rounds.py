@@ -121,8 +121,7 @@ class Rounds:
         outlook = host.outlook
         host.note_others(look)
         idle_s = host.load.idle_since(outlook.alone.at, host.cpus)
-        left = host.load.others.left_of(host.cpus)
-        outlook.alone = outlook.alone.after(now, jobs, left, idle_s)
+        outlook.alone = outlook.alone.after(now, jobs, host.load.others.left_of(host.cpus), idle_s)
         if self._gives_gpu_shares:
             move_levers(host)
         if not self.measures:

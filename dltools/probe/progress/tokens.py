@@ -191,10 +191,9 @@ _METRICS = JUDGED.union((
     "mape", "mase", "merror", "miou", "mlogloss", "mpjpe", "per", "recon", "rewmean", "rmsle",
     "roc", "rouge1", "rouge2", "rougel", "sacrebleu", "silog", "sisnr", "smape", "softspl",
 )) - {
-    "ap", "ar", "ari", "core", "correct", "entropy", "error", "f", "fitness", "hit", "hits",
-    "hr", "is", "kl", "loss", "match", "mbo", "neg", "nmi", "pass", "precision", "r", "recall",
+    "ap", "ar", "ari", "core", "correct", "entropy", "error", "f", "fitness", "hit", "wins",
+    "hits", "hr", "is", "kl", "loss", "match", "mbo", "neg", "nmi", "pass", "precision", "r", "recall",
     "regret", "return", "satisfied", "score", "sensitivity", "specificity", "success", "win",
-    "wins",
 }  # fmt: skip
 
 _WEAK = frozenset({
