@@ -192,8 +192,9 @@ _METRICS = JUDGED.union((
     "roc", "rouge1", "rouge2", "rougel", "sacrebleu", "silog", "sisnr", "smape", "softspl",
 )) - {
     "ap", "ar", "ari", "core", "correct", "entropy", "error", "f", "fitness", "hit", "wins",
-    "hits", "hr", "is", "kl", "loss", "match", "mbo", "neg", "nmi", "pass", "precision", "r", "recall",
-    "regret", "return", "satisfied", "score", "sensitivity", "specificity", "success", "win",
+    "hits", "hr", "is", "kl", "loss", "match", "mbo", "neg", "nmi", "pass", "precision", "r",
+    "recall", "regret", "return", "satisfied", "score", "sensitivity", "specificity", "success",
+    "win",
 }  # fmt: skip
 
 _WEAK = frozenset({
