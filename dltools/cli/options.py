@@ -205,7 +205,7 @@ class Realisation:
 
     mode: str = option(
         "--realize MODE",
-        "How allocations become settings: auto, quota, weight, priority, rotate or cores.",
+        "How allocations become settings: auto, quota, weight, priority or rotate.",
         "auto",
         has_variable=True,
     )

@@ -81,7 +81,7 @@ _dl_plan() {
         --targets|--state|--save-state) _dltools_files -f ;;
         --role|--quantum) COMPREPLY=() ;;
         --format) _dltools_reply auto table jsonl ;;
-        --realize) _dltools_reply auto quota weight priority rotate cores ;;
+        --realize) _dltools_reply auto quota weight priority rotate ;;
         *)
             if [[ $text == -* ]]; then
                 _dltools_reply --policy --set --targets --role --only-labelled --state --save-state --every --format --list-policies --realize --quantum --quiet --version --verbose --help

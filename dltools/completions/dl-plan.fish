@@ -48,7 +48,7 @@ complete -c dl-plan -l save-state -r -d 'Write the state to FILE instead of into
 complete -c dl-plan -l every -d 'Print a plan for every sample of a recording'
 complete -c dl-plan -l format -x -a 'auto table jsonl' -d 'Output format'
 complete -c dl-plan -l list-policies -d 'List the policies with their parameters and classes, and exit'
-complete -c dl-plan -l realize -x -a 'auto quota weight priority rotate cores' -d 'How allocations become settings: auto, quota, weight, priority, rotate or cores'
+complete -c dl-plan -l realize -x -a 'auto quota weight priority rotate' -d 'How allocations become settings: auto, quota, weight, priority or rotate'
 complete -c dl-plan -l quantum -x -d 'Mean length of a turn, with --realize rotate'
 complete -c dl-plan -s q -l quiet -d 'Print only errors and warnings on standard error, and no remarks, such as why there was nothing to do'
 complete -c dl-plan -l version -d 'Print the version and exit'

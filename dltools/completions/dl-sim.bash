@@ -14,7 +14,7 @@ _dl_sim() {
         --gap|--cpus|--nodes|--seed|--repeat|--spin|-i|--interval|--quantum) COMPREPLY=() ;;
         --best) _dltools_reply mean_completion makespan time_to_target satisfied ;;
         --format) _dltools_reply auto table jsonl csv ;;
-        --realize) _dltools_reply auto quota weight priority rotate cores ;;
+        --realize) _dltools_reply auto quota weight priority rotate ;;
         *)
             if [[ $text == -* ]]; then
                 _dltools_reply --policy --set --clairvoyant --from --generate --gap --cpus --nodes --seed --repeat --spin --best --output --interval --jobs --format --realize --quantum --quiet --version --help

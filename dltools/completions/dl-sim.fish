@@ -19,7 +19,7 @@ complete -c dl-sim -s o -l output -r -d 'Write what dl-probe would have recorded
 complete -c dl-sim -s i -l interval -x -d 'Time between two samples, also in --output: how soon policies see what jobs report'
 complete -c dl-sim -l jobs -d 'Print one row per job instead of one per policy'
 complete -c dl-sim -l format -x -a 'auto table jsonl csv' -d 'Output format'
-complete -c dl-sim -l realize -x -a 'auto quota weight priority rotate cores' -d 'How allocations become settings: auto, quota, weight, priority, rotate or cores'
+complete -c dl-sim -l realize -x -a 'auto quota weight priority rotate' -d 'How allocations become settings: auto, quota, weight, priority or rotate'
 complete -c dl-sim -l quantum -x -d 'Mean length of a turn, with --realize rotate'
 complete -c dl-sim -s q -l quiet -d 'Print only errors and warnings on standard error, and no remarks, such as why there was nothing to do'
 complete -c dl-sim -l version -d 'Print the version and exit'

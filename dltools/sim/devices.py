@@ -16,12 +16,8 @@ import hashlib
 import math
 from collections.abc import Collection, Iterable, Sequence
 
-from dltools.actions.settings import Settings
 from dltools.observations.host_samples import DeviceUse
 from dltools.sim.simulated_job import SimulatedJob
-
-_MEMORY, _MEMORY_LIMIT = 2**30, 2**36
-"""Bytes that a job holds on a device, and that each has: whoever shares one fits there."""
 
 
 def note_use(job: SimulatedJob, span: float) -> None:
@@ -36,8 +32,7 @@ def seen(job: SimulatedJob) -> dict[str, DeviceUse]:
     if not (job.job.device > 0 or job.job.gpu_list):
         return {}
     ratio = job.portion.device_use if job.job.device > 0 else math.nan
-    use = DeviceUse(ratio, _MEMORY, _MEMORY_LIMIT)
-    return {f"GPU-{number}": use for number in job.devices}
+    return {f"GPU-{number}": DeviceUse(ratio) for number in job.devices}
 
 
 def speed_kept(job: SimulatedJob, jobs: Collection[SimulatedJob]) -> float:
@@ -61,23 +56,7 @@ def _works_there(job: SimulatedJob) -> bool:
 
 
 def _share_one(job: SimulatedJob, other: SimulatedJob) -> bool:
-    """Tell whether two jobs use a device at the same time: they hold the same one without turns."""
-    limits, others = job.limits, other.limits
-    is_one_queue = "queue" in limits and limits["queue"] == others.get("queue")
-    takes_turns = is_one_queue and limits["group"] != others["group"]
-    return not takes_turns and bool(set(job.devices) & set(other.devices))
-
-
-def parts_of_turns(limits: Sequence[Settings]) -> list[float]:
-    """Return the part of the time that each job has by its turns on a device, 1 without any."""
-    lengths: dict[str, dict[int, float]] = {}
-    for limit in limits:
-        if "queue" in limit:
-            lengths.setdefault(limit["queue"], {})[limit["group"]] = limit["turn_s"]
-    return [
-        limit["turn_s"] / sum(lengths[limit["queue"]].values()) if "queue" in limit else 1.0
-        for limit in limits
-    ]
+    return not set(job.devices).isdisjoint(other.devices)
 
 
 _SUMS = (0.35, 0.68, 0.91, 1.21, 1.28, 1.37, 1.43, 1.53, 1.65, 1.81, 2.0)

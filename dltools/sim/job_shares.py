@@ -31,12 +31,11 @@ def give_portions(jobs: Collection[SimulatedJob], cpus: float) -> bool:
         [job.job for job in jobs],
         [job.portion.wanted for job in jobs],
         [_asleep(job, one) for job, one in zip(jobs, kept, strict=True)],
-        devices.parts_of_turns(limits),
     )
     for turn in sharing.turns(limits):
         cores, awake = contest.cores(turn.limits)
         for at, job in enumerate(jobs):
-            portion, duty = job.portion, turn.share * awake[at] * contest.parts[at]
+            portion, duty = job.portion, turn.share * awake[at]
             portion.cores += cores[at] * duty
             if turn.limits[at].get("state") != sharing.PAUSED:
                 portion.awake = max(portion.awake, awake[at])
@@ -50,23 +49,21 @@ def give_portions(jobs: Collection[SimulatedJob], cpus: float) -> bool:
 @dataclass(frozen=True, slots=True)
 class _Contest:
     """Jobs that compete for the CPUs of a host. `wanted`: the cores that each could use alone;
-    `asleep`: its seconds of sleep for each useful CPU second; `parts`: the part of the time that it
-    has by its turns on devices."""
+    `asleep`: its seconds of sleep for each useful CPU second."""
 
     cpus: float
     jobs: Sequence[Job]
     wanted: Sequence[float]
     asleep: Sequence[float]
-    parts: Sequence[float]
 
     def cores(self, limits: Sequence[Settings]) -> tuple[list[float], list[float]]:
         """Return the cores of each job while it is awake, and the part of the time for which it is.
 
         While a job that sometimes sleeps is awake, it competes with all others that are awake.
         """
-        cpus, wanted, asleep, parts = self.cpus, self.wanted, self.asleep, self.parts
+        cpus, wanted, asleep = self.cpus, self.wanted, self.asleep
         cores, awake = sharing.allocate(wanted, limits, cpus), [1.0] * len(wanted)
-        sleepy = [at for at in range(len(wanted)) if asleep[at] > 0 or parts[at] < 1]
+        sleepy = [at for at in range(len(wanted)) if asleep[at] > 0]
         used = list(wanted)
         is_contested = sum(wanted) > cpus
         for number in range(1 + _LOOKS_AT_OTHERS if is_contested else 1):
@@ -78,7 +75,7 @@ class _Contest:
                     cores[at] = sharing.allocate([wanted[at]], [limits[at]], cpus)[0]
                 awake[at] = 1 / (1 + asleep[at] * self.rate(at, cores[at], limits))
             for at in sleepy:
-                used[at] = cores[at] * awake[at] * parts[at]
+                used[at] = cores[at] * awake[at]
         if sleepy:
             given = sharing.allocate(used, limits, cpus)
             cores = [cores[at] if at in sleepy else given[at] for at in range(len(wanted))]

@@ -64,11 +64,7 @@ def turns(limits: Sequence[Settings]) -> list[Turn]:
 
     Jobs in no group compete with the group that has its turn, as with dl-apply.
     """
-    lengths = {
-        limit["group"]: limit["turn_s"]
-        for limit in limits
-        if "group" in limit and "queue" not in limit
-    }
+    lengths = {limit["group"]: limit["turn_s"] for limit in limits if "group" in limit}
     if not lengths:
         return [Turn(1.0, list(limits))]
     cycle = sum(lengths.values())
@@ -79,7 +75,7 @@ def turns(limits: Sequence[Settings]) -> list[Turn]:
 
 
 def _in_turn(limit: Settings, group: int) -> Settings:
-    if "queue" in limit or limit.get("group", group) == group:
+    if limit.get("group", group) == group:
         return limit
     return {**limit, "state": PAUSED}
 

@@ -11,7 +11,7 @@ from dltools.plan.signals.container_history import ContainerHistory
 from dltools.sim.activities import Portion, Readers, Report, Serving, Training, without
 from dltools.sim.workload import Job
 
-_TURN = ("group", "turn_s", "queue")
+_TURN = ("group", "turn_s")
 
 
 class SimulatedJob:

@@ -1,4 +1,4 @@
-"""A server with a real GPU: what NVML says of containers, feeders beside jobs on CPUs, turns.
+"""A server with a real GPU: what NVML says of containers, feeders beside jobs on CPUs, shares.
 
     python tests/bench/gpu_server.py --image IMAGE --run "--gpus all" [--parts nvml,feed]
 
@@ -10,8 +10,9 @@ nvml   what `dl-probe` says of a job that is on the GPU for a known part of the 
        beside one that is there all the time
 feed   a training that loaders feed, beside trainings on CPUs that want half as much again as there
        is: its steps as a ratio to those alone, and theirs to those under Docker alone
-share  two trainings on one GPU, which share it and which take turns: steps of both together, as a
-       ratio to what each does alone, and whether they are let go when dl-apply is killed
+share  two trainings on one GPU, which share it and which run in turn, for a half of each period
+       each: steps of both together, as a ratio to what each does alone, and whether they are let go
+       when dl-apply is killed
 levers the same as feed, each lever set by hand: weights, `cpu.idle`, quotas, whole cores
 parts  trainings that ask for parts of a GPU (--asked): what each has, and their work in all as a
        ratio to that under Docker alone
@@ -304,14 +305,14 @@ def measure_share(server: Server) -> None:
         (alone,) = server.rates(8, lambda: server.steps("one"))
         print(f"a training that wants {title}: {alone:.1f} steps a second alone")
         server.on_gpu("two", *arguments)
-        arms = {"shared": None, "flowcon": "-p flowcon", "turns": "-p fair --realize rotate"}
+        arms = {"shared": None, "flowcon": "-p flowcon", "halves": "-p fair --realize quota"}
         for arm, plan in arms.items():
             with server.pipe(plan) as pipe:
                 time.sleep(2 if plan is None else 10)
                 both = server.rates(16, lambda: server.steps("one"), lambda: server.steps("two"))
                 parts = " and ".join(f"{rate / alone:.2f}" for rate in both)
                 print(f"{arm}: {parts}, together {sum(both) / alone:.2f}", flush=True)
-                if arm == "turns" and pipe is not None:
+                if arm == "halves" and pipe is not None:
                     kill_in_a_turn(pipe)
         server.clear(("one", "two"))
 

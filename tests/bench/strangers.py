@@ -26,7 +26,7 @@ from helpers.gauntlet import Lot, lots, random_host, seconds_alone, simulate
 from dltools.plan.realisation.mode import Mode
 
 POLICIES = ("flowcon", "fair", "srtf", "las", "slaq", "tradl", "dqoes", "specon")
-MODES = (None, Mode.WEIGHT, Mode.PRIORITY, Mode.ROTATE, Mode.QUOTA, Mode.CORES)
+MODES = (None, Mode.WEIGHT, Mode.PRIORITY, Mode.ROTATE, Mode.QUOTA)
 LEAST = 0.9
 Arm = tuple[str, Mode | None]
 

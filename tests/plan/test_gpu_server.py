@@ -1,7 +1,8 @@
 """A server with GPUs: trainings that leave its CPUs idle are left alone, whatever their threads."""
 
+import re
 from functools import partial
-from itertools import chain
+from itertools import chain, groupby
 from typing import Any
 
 import pytest
@@ -175,7 +176,7 @@ def test_feeders_are_as_all_others_where_that_is_asked_for() -> None:
     assert found.get("gpu0", 1024.0) <= 1024.0
 
 
-@pytest.mark.parametrize("mode", [Mode.ROTATE, Mode.QUOTA, Mode.CORES])
+@pytest.mark.parametrize("mode", [Mode.ROTATE, Mode.QUOTA])
 @pytest.mark.parametrize("policy", some_of(SHARING, 1))
 def test_a_gpu_feeder_goes_first_in_every_mode_and_is_never_paused_or_capped(policy, mode) -> None:
     found = plans(planner(policy, mode), contested(2))
@@ -223,3 +224,64 @@ def test_a_state_between_any_two_rows_of_a_gpu_server_gives_the_same_plan(policy
     for cut in range(0, len(rows), 3):
         found = plan_in_two(partial(planner, policy), rows, cut)
         assert (found.actions, found.state) == (wanted.actions, wanted.state)
+
+
+def fed(paces: list[tuple[float, float]], cpus: float = 16.0) -> list[list[Row]]:
+    """A training that feeds a GPU with four CPUs, at so many steps a second for so many seconds: in
+    the first of these alone, then beside six of four threads that want all of 16 CPUs."""
+    samples, now, position = [], 0.0, 0.0
+    for number, (seconds, pace) in enumerate(paces):
+        until = now + seconds
+        while now < until:
+            others = [f"job{number}" for number in range(6)] if number else []
+            rows: list[Row] = [host(now, (cpus if others else 4.0) * now, cpus)]
+            rows += [
+                training(now, "fed", 4.0 * now, 30, demand_cores=4.0, cpuset="0-15"),
+                gpu(now, "fed", 0, 0.9),
+                point(now, "fed", 1 / (1 + now), step=round(100 * position)),
+            ]
+            for name in others:
+                rows.append(training(now, name, 2.0 * now, 4, demand_cores=4.0, cpuset="0-15"))
+                rows.append(point(now, name, 1 / (1 + now), step=round(now)))
+            samples.append(rows)
+            now, position = now + 2.0, position + 2.0 * pace
+    return samples
+
+
+def left(found: list[Plan]) -> list[int]:
+    """Return how many CPUs plans leave to feeders, one after the other."""
+    whys = (str(plan.params.get("realize_why")) for plan in found)
+    matches = (re.search(r"(\d+) CPUs are left", why) for why in whys)
+    return [count for count, _ in groupby(int(one[1]) if one else 0 for one in matches)]
+
+
+def test_jobs_leave_cpus_to_a_feeder_whose_pace_falls_beside_them() -> None:
+    """It makes 0.8 of its steps: they leave the four that it uses, which do not suffice, then two
+    more, which do."""
+    found = plans(planner("srtf"), fed([(60, 1.0), (80, 0.8), (60, 0.9), (80, 1.0)]))
+    assert left(found) == [0, 4, 6]
+    given = {a.container_name: a.set.get("cpuset") for a in found[-1].actions}
+    assert given == {**{f"job{number}": "0-9" for number in range(6)}, "fed": None}
+
+
+def test_jobs_get_back_the_cpus_that_help_no_feeder() -> None:
+    found = plans(planner("srtf"), fed([(60, 1.0), (180, 0.8), (600, 1.0)]), every=3)
+    assert left(found) == [0, 4, 0]
+
+
+def test_a_step_that_does_not_help_is_taken_back_alone() -> None:
+    found = plans(planner("srtf"), fed([(60, 1.0), (80, 0.8), (300, 0.9)]), every=3)
+    assert left(found) == [0, 4, 6, 4]
+
+
+def test_a_validation_of_a_feeder_takes_no_cpus_from_others() -> None:
+    paces = [(60, 1.0), *[(30, 0.0), (40, 1.0)] * 4]
+    assert left(plans(planner("srtf"), fed(paces))) == [0]
+
+
+def test_a_feeder_takes_no_cpu_of_few() -> None:
+    """A whole one of two would be most of what others have."""
+    found = contested(1, cpus=2.0, demand=0.3, wants=1.0, seconds=400)
+    for step, rows in enumerate(found):
+        rows[3]["step"] = 100 * step if step < 30 else 3000 + 50 * (step - 30)
+    assert left(plans(planner("srtf"), found, every=5)) == [0]

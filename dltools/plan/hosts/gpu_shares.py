@@ -13,24 +13,22 @@ job has at given parts of the period is known beforehand, and the parts are foun
 too coarse to find them: it attributes each 0.2 s to one program, and was wrong by a third over 10 s
 (measured there). It tells who is limited by something else: who has far less than its slices.
 
-Where turns are asked for, jobs take turns as they do on CPUs. Sharing usually wins: of 636 pairs of
+Where nobody asks for shares, jobs share as the GPU lets them, which usually wins: of 636 pairs of
 trainings on a V100 both rates, as parts of those alone, come to 1.37 in the median, and to 0.35 at
-least (Narayanan et al.: Gavel, OSDI 2020, their table). A turn pauses the others with their GPU
-memory: so all of it must be known, and fit.
+least (Narayanan et al.: Gavel, OSDI 2020, their table).
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from dltools.actions.settings import LEAST_CPUS, SHORTEST_TURN, Settings
-from dltools.notation.resources import format_bytes, short_uuid
+from dltools.actions.settings import LEAST_CPUS, Settings
+from dltools.notation.resources import short_uuid
 from dltools.notation.times import MICRO
 from dltools.plan.hosts.host_history import HostHistory
 from dltools.plan.policy.by_resource import sharing_devices
-from dltools.plan.policy.interface import Allocation
 from dltools.plan.realisation.mode import GpuSharing
 from dltools.plan.signals.busy_threads import is_serving
 from dltools.plan.signals.container_history import ContainerHistory
@@ -240,49 +238,6 @@ def shares_of_gpus(host: HostHistory, period_s: float) -> GpuSharing:
     return GpuSharing(notes, settings=settings, note=note)
 
 
-def turns_on_gpus(host: HostHistory, quantum_s: float) -> GpuSharing:
-    """Return which jobs take turns on GPUs, and why the others share them. Each has its turn alone,
-    in the order of the policy, for a time in proportion to its share; the mean is `quantum_s`."""
-    turns: dict[str, Settings] = {}
-    notes: dict[str, str] = {}
-    for queue, group, using in _groups(host):
-        jobs = {job.id: job.name for job in using if _may_be_paused(host, job)}
-        if len(jobs) < 2:
-            continue
-        why_not = _why_not(group)
-        parts = _turn_parts({key: host.decision.allocations[key] for key in jobs})
-        for number, (key, part) in enumerate(parts.items()):
-            others = [name for other, name in jobs.items() if other != key]
-            whom = others[0] if len(others) == 1 else f"{len(others)} others"
-            if why_not:
-                notes[key] = f"shares with {whom}: {why_not}"
-                continue
-            turn_s = round(part * quantum_s, 3)
-            turns[key] = {"group": number, "turn_s": turn_s, "queue": queue}
-            when = f"{turn_s:g} s of every cycle on {short_uuid(queue)}"
-            notes[key] = f"{when}; takes turns with {whom}: as asked"
-    many = len({turn["queue"] for turn in turns.values()})
-    note = f"turns on GPUs in {many} queue{'s' if many > 1 else ''}" if many else ""
-    return GpuSharing(notes, turns=turns, note=note)
-
-
-def _turn_parts(given: Mapping[str, Allocation]) -> dict[str, float]:
-    """Return the turn of each job of a queue, by id and in order, as a part of the mean one. Of
-    whom too little is known has the mean of the others."""
-    known = [
-        allocation.share
-        for allocation in given.values()
-        if allocation.share is not None and not allocation.unlimited
-    ]
-    mean = math.fsum(known) / len(known) if known else 1.0
-    shares = {
-        id_: mean if one.share is None or one.unlimited else one.share for id_, one in given.items()
-    }
-    total = math.fsum(shares.values())
-    order = sorted(shares, key=lambda id_: (given[id_].rank, -shares[id_]))
-    return {id_: max(SHORTEST_TURN, len(order) * shares[id_] / total) for id_ in order}
-
-
 def _may_be_paused(host: HostHistory, job: ContainerHistory) -> bool:
     """Tell whether a job that uses a GPU has a share of it, and all of its containers may be
     paused."""
@@ -295,21 +250,3 @@ def _may_be_paused(host: HostHistory, job: ContainerHistory) -> bool:
         and job.may_be_paused
         and not is_serving(job)
     )
-
-
-def _why_not(group: Sequence[Job]) -> str:
-    """Return why those that hold some GPUs may not be paused with their memory, "" if they may."""
-    for gpu in sorted({gpu for job in group for gpu in job.use.gpus}):
-        uses = {job.name: job.use.gpu_use.gpus[gpu] for job in group if gpu in job.use.gpus}
-        unknown = sorted(name for name, use in uses.items() if use.memory is None)
-        if unknown:
-            return f"the GPU memory of {unknown[0]} is unknown"
-        limit = max((use.limit for use in uses.values() if use.limit is not None), default=None)
-        if limit is None:
-            return f"the memory of {short_uuid(gpu)} is unknown"
-        held = sum(use.memory or 0 for use in uses.values())
-        if held > limit:
-            return (
-                f"{format_bytes(held)} would stay in the {format_bytes(limit)} of {short_uuid(gpu)}"
-            )
-    return ""

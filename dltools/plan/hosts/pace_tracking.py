@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dltools.plan.hosts.host_history import HostHistory, Jobs
 from dltools.plan.realisation.contention import Contention
+from dltools.plan.realisation.feeders import CpusLeft
 from dltools.plan.realisation.mode import Mode
 from dltools.plan.realisation.queue import Queue
 from dltools.plan.realisation.shared_host import Realisation
@@ -25,12 +26,21 @@ def measured_contention(host: HostHistory, jobs: Jobs, *, is_crowded: bool) -> C
     now, followed = host.sampled_at or 0, _followed(jobs)
     for job in followed:
         if job.progress.pace is None:
-            begin = Mark(now, job.use.attained)
+            begin = Mark(now, job.use.paced_at(now))
             job.progress.pace = Pace(metric_of(job) or "", begin, begin)
-        job.progress.pace = job.progress.pace.measured(now, job.use.attained)
+        job.progress.pace = job.progress.pace.measured(now, job.use.paced_at(now))
     if not is_crowded:
         return Contention()
-    return host.outlook.contention.measured(followed, now, host.load.others.share)
+    on_cpus = [job for job in followed if not job.use.gpu_use.is_feeder(now)]
+    return host.outlook.contention.measured(on_cpus, now, host.load.others.share)
+
+
+def measured_cpus_left(host: HostHistory, jobs: Jobs, *, is_crowded: bool) -> CpusLeft:
+    """Return how many CPUs jobs are to leave to those that feed GPUs, by the paces of these."""
+    now = host.sampled_at or 0
+    feeding = [job for job in _followed(jobs) if is_crowded and job.use.gpu_use.is_feeder(now)]
+    others = [job for job in jobs if job not in feeding]
+    return host.outlook.cpus_left.measured(feeding, others, now, host.cpus)
 
 
 def note_places(
@@ -43,8 +53,8 @@ def note_places(
     look_s = host.outlook.contention.look_s(now, newest)
     for job in followed:
         if job.progress.pace is not None:
-            place = _place(job, realisation) if is_crowded else None
-            job.progress.pace = job.progress.pace.in_place(place, now, job.use.attained)
+            place = _place(job, realisation, now) if is_crowded else None
+            job.progress.pace = job.progress.pace.in_place(place, now, job.use.paced_at(now))
             if place is Place.FIRST and not job.progress.pace.has_been_free:
                 look_s = min(look_s, _FREE_LOOK_S)
     return realisation.queue.due_by(now, look_s) if is_crowded else realisation.queue
@@ -52,23 +62,22 @@ def note_places(
 
 def forget_places(host: HostHistory) -> None:
     """Forget in which places jobs compete: settings that may stay for good put no job first."""
+    now = host.sampled_at or 0
     for job in _followed(host.jobs()):
         if job.progress.pace is not None:
-            job.progress.pace = job.progress.pace.in_place(
-                None, host.sampled_at or 0, job.use.attained
-            )
+            job.progress.pace = job.progress.pace.in_place(None, now, job.use.paced_at(now))
 
 
 def _followed(jobs: Jobs) -> list[ContainerHistory]:
     return [job for job in jobs if (job.use.threads or 1) > 1 and not is_serving(job)]
 
 
-def _place(job: ContainerHistory, realisation: Realisation) -> Place:
+def _place(job: ContainerHistory, realisation: Realisation, now: int) -> Place:
     if "turn_s" in realisation.settings.get(job.id, {}):
         return Place.TURN
     if realisation.mode in (Mode.WEIGHT, Mode.QUOTA):
         return Place.SHARES
-    if realisation.mode is Mode.ROTATE:
+    if realisation.mode is Mode.ROTATE and not job.use.gpu_use.is_feeder(now):
         return Place.TURN
     position = realisation.queue.positions.get(job.run_id)
     return Place.FIRST if position is None or position.first else Place.WAITS

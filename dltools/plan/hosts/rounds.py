@@ -13,15 +13,15 @@ from typing import Any, TypeVar
 from dltools.labels import Role
 from dltools.notation.limits import differs
 from dltools.plan.forecast.promise import Due
-from dltools.plan.hosts.gpu_shares import LOOK_S, move_levers, shares_of_gpus, turns_on_gpus
+from dltools.plan.hosts.gpu_shares import LOOK_S, move_levers, shares_of_gpus
 from dltools.plan.hosts.host_history import HostHistory, Jobs, Look
-from dltools.plan.hosts.pace_tracking import measured_contention, note_places
+from dltools.plan.hosts.pace_tracking import measured_contention, measured_cpus_left, note_places
 from dltools.plan.policy.by_resource import decide
 from dltools.plan.policy.by_user import FairAmongUsers
 from dltools.plan.policy.interface import Cluster, HostState, Policy, Requirements, State
 from dltools.plan.realisation.arrangement import choose_mode
 from dltools.plan.realisation.bounds import possible
-from dltools.plan.realisation.mode import GpuSharing, Mode, ModeChoice, RealisationOptions
+from dltools.plan.realisation.mode import Mode, ModeChoice, RealisationOptions
 from dltools.plan.realisation.realise import realise
 from dltools.plan.realisation.shared_host import Realisation
 from dltools.plan.signals.busy_threads import busy_threads
@@ -138,9 +138,12 @@ class Rounds:
             if not job.progress.explores(job.use.attained, explore):
                 left_s[job.run_id] = ends_s.get(job.run_id)
         outlook.forecasts = outlook.forecasts.after(now, choice.mode, left_s)
-        before = outlook.contention
+        before = outlook.contention.paused_at, outlook.cpus_left.count
         outlook.contention = measured_contention(host, look.jobs, is_crowded=is_crowded)
-        is_new = outlook.contention.paused_at != before.paused_at
+        outlook.cpus_left = measured_cpus_left(
+            host, look.jobs if self.options.queue.feeders == "first" else (), is_crowded=is_crowded
+        )
+        is_new = (outlook.contention.paused_at, outlook.cpus_left.count) != before
         realisation = self._settings(host, look, None if is_new else choice)
         host.queue = note_places(host, look.jobs, realisation, is_crowded=is_crowded)
         return realisation
@@ -181,8 +184,9 @@ class Rounds:
             is_lasting=is_lasting,
             others=state.others,
         )
-        on_gpus = self._on_gpus(host, is_lasting=is_lasting)
-        choice = replace(choice, on_gpus=on_gpus) if on_gpus != choice.on_gpus else choice
+        if self._gives_gpu_shares and not is_lasting:
+            on_gpus = shares_of_gpus(host, self.options.queue.gpu_period)
+            choice = replace(choice, on_gpus=on_gpus)
         now = host.sampled_at or 0
         realisation = realise(
             choice,
@@ -244,14 +248,6 @@ class Rounds:
         """Return the mode for a host at its newest sample."""
         state = host.state(look.jobs)
         return choose_mode(self.options, state, self._competing(look), host.outlook)
-
-    def _on_gpus(self, host: HostHistory, *, is_lasting: bool) -> GpuSharing:
-        """Return what becomes of jobs that share GPUs; where they are as all others, or another
-        mode is asked for, they share."""
-        if self._gives_gpu_shares and not is_lasting:
-            return shares_of_gpus(host, self.options.queue.gpu_period)
-        takes_turns = self.options.mode is Mode.ROTATE and self.options.queue.feeders == "first"
-        return turns_on_gpus(host, self.options.quantum_s) if takes_turns else GpuSharing()
 
     def _competing(self, look: Look) -> list[ContainerHistory]:
         """Return the jobs that have reported nothing yet, and compete with the others."""

@@ -1,4 +1,4 @@
-"""From allocations to engine settings: shares of a host become quotas, weights, turns or CPUs.
+"""From allocations to engine settings: shares of a host become quotas, weights or turns.
 
 Which mode is best depends on threads against cores. Threads of one job wait for each other at
 barriers, and spin: jobs of several threads that compete for fewer cores lose most of a machine to

@@ -22,6 +22,7 @@ from dltools.plan.forecast.contention_law import spin_exponent
 from dltools.plan.forecast.promise import LAST, DockerAlone
 from dltools.plan.policy.interface import HostState
 from dltools.plan.realisation.contention import Contention, is_measured, spins
+from dltools.plan.realisation.feeders import CpusLeft
 from dltools.plan.realisation.mode import (
     OTHERS,
     SHORTEST,
@@ -61,12 +62,14 @@ class Outlook:
     """What arrangements of a host's jobs are judged by.
 
     `alone`: what Docker alone would have done. `contention`: what was found of jobs that compete,
-    and whether those that wait disturb the first. `forecasts`: when jobs were to end, and how wrong
-    that was lately. `compared`: the last comparison, which is made anew when it no longer holds.
+    and whether those that wait disturb the first. `cpus_left`: what jobs leave to those that feed
+    GPUs. `forecasts`: when jobs were to end, and how wrong that was lately. `compared`: the last
+    comparison, which is made anew when it no longer holds.
     """
 
     alone: DockerAlone = field(default_factory=DockerAlone)
     contention: Contention = field(default_factory=Contention)
+    cpus_left: CpusLeft = field(default_factory=CpusLeft)
     forecasts: Forecasts = field(default_factory=Forecasts)
     compared: Comparison | None = None
 
@@ -117,12 +120,18 @@ def choose_mode(
     comparison = outlook.compared
     if comparison is None or not comparison.holds(now, runs):
         comparison = compare(host, everyone, options, outlook)
-    made = replace(choice(Mode.PRIORITY, f"{crowded}: {comparison}"), compared=comparison)
+    left = outlook.cpus_left.count
+    spared = f"; {left} CPUs are left to those that feed GPUs" if left else ""
+    made = replace(
+        choice(Mode.PRIORITY, f"{crowded}: {comparison}{spared}"),
+        compared=comparison,
+        cpus_left=left,
+    )
     if comparison.wins:
         return outlook.contention.choice(made, now)
     if comparison.turns < comparison.beside:
         return outlook.contention.choice(replace(made, are_equal=True), now)
-    return replace(made, mode=Mode.WEIGHT, is_even=True)
+    return replace(made, mode=Mode.WEIGHT, is_even=True, cpus_left=0)
 
 
 def _nothing_to_win(host: HostState, everyone: Sequence[Job]) -> str:

@@ -27,7 +27,6 @@ _PAUSE = "pause"
 _LACKS: Mapping[str, str] = {
     "cpus": "sets no quota on {}",
     "weight": "sets no weight on {}",
-    "cpuset": "sets no CPU list on {}",
     _PAUSE: "pauses no job here",
 }
 

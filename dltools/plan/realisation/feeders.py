@@ -3,20 +3,28 @@
 A job that has used a GPU in the last minutes does not queue for CPUs, and is never paused or capped
 to free CPUs. Where CPUs are contested, its weight is so high that it gets what it wants at once; it
 wants little, because the GPU does the work. Feeders that together want more than half of the CPUs
-get a smaller weight: they compute on CPUs too. Those that share a GPU may take turns there, see
-`dltools.plan.hosts.gpu_shares`. All of it is ours.
+get a smaller weight: they compute on CPUs too. Those that share a GPU may have shares of it, see
+`dltools.plan.hosts.gpu_shares`. Where weights do not keep their pace, because threads that are busy
+nearby take caches and the other half of a core, `CpusLeft` finds how many CPUs to leave to them
+alone. All of it is ours.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from statistics import fmean
 
 from dltools.actions.settings import Settings
 from dltools.notation.limits import DEFAULT_WEIGHT
+from dltools.notation.resources import format_cpus, parse_cpus
+from dltools.notation.times import MICRO
 from dltools.plan.policy.interface import HostState
 from dltools.plan.realisation.mode import Mode, ModeChoice
 from dltools.plan.realisation.shared_host import Realisation, SharedHost
-from dltools.plan.signals.busy_threads import cpus_together, is_serving
+from dltools.plan.signals.busy_threads import cpus_together, is_serving, needed_cpus
+from dltools.plan.signals.job import Job
 from dltools.text import joined
 
 FIRST_WEIGHT = 64 * DEFAULT_WEIGHT
@@ -37,7 +45,6 @@ _LITTLE = 0.5
 _UNBOUND: Mapping[Mode, tuple[Settings, str]] = {
     Mode.ROTATE: ({}, "never paused for CPUs"),
     Mode.QUOTA: ({"cpus": None}, "no cap"),
-    Mode.CORES: ({"cpuset": None}, "all CPUs"),
 }
 """What frees a feeder from the order of a mode."""
 
@@ -56,11 +63,8 @@ def feeders(host: SharedHost, state: HostState) -> Realisation:
     settings: dict[str, Settings] = {}
     notes: dict[str, str] = {}
     for job in jobs:
-        own, what = setting | on_gpus.settings.get(job.id, {}), note
-        if job.id in on_gpus.turns:
-            own, what = on_gpus.turns[job.id], ""
-        settings[job.id] = own
-        notes[job.id] = joined(what, on_gpus.notes.get(job.id))
+        settings[job.id] = setting | on_gpus.settings.get(job.id, {})
+        notes[job.id] = joined(note, on_gpus.notes.get(job.id))
     return host.realisation(on_gpus.note, settings=settings, notes=notes)
 
 
@@ -75,3 +79,81 @@ def _setting(choice: ModeChoice, host: HostState, needs: float) -> tuple[Setting
     weight = first if needs <= _LITTLE * host.cpus else NEAR_WEIGHT
     note = f"{note}, before jobs on CPUs" if choice.mode in _UNBOUND else "before jobs on CPUs"
     return {**kept, "weight": weight}, f"feeds a GPU: {note}"
+
+
+KEEPS = 0.95
+"""The part of their best pace that feeders are to keep."""
+
+_HELPS = 0.02
+"""By what part of their best pace feeders must gain where CPUs are left to them (ours)."""
+
+_OTHERS_KEEP = 0.75
+"""Part of the CPUs beyond what feeders need that other jobs keep at least (ours)."""
+
+_SETTLE_S, _LOOK_S = 20.0, 60.0
+"""After how long paces count (s), and after how long it is judged by the best of these (ours)."""
+
+_LOOKS = 10
+"""Number of looks after which all is looked for anew (ours): what feeders need may have changed."""
+
+
+@dataclass(frozen=True, slots=True)
+class CpusLeft:
+    """How many CPUs other jobs leave to those that feed GPUs, found by measuring: none at first,
+    then as many as feeders use, then half as many more, until these keep `KEEPS` of their best
+    pace.
+
+    `count`: so many; `before`: how many it was before, and what feeders kept then in the mean;
+    `is_vain`: one more step did not help; `looks`: how many there have been since. `since`: begin
+    of the next look (microseconds), None before feeders are followed; `paces`: the best pace of
+    each since, by run, as a part of its best ever.
+    """
+
+    count: int = 0
+    before: tuple[int, float] = (0, 0.0)
+    is_vain: bool = False
+    looks: int = 0
+    since: int | None = None
+    paces: Mapping[str, float] = field(default_factory=dict)
+
+    def measured(
+        self, feeding: Sequence[Job], others: Sequence[Job], now: int, cpus: float
+    ) -> CpusLeft:
+        """Return how many CPUs are to be left from now on, on a crowded host of so many CPUs. The
+        others keep most of the rest, and as many as the widest of them keeps busy."""
+        if not feeding:
+            return CpusLeft()
+        if self.since is None or self.looks >= _LOOKS:
+            return CpusLeft(since=now)
+        span_s = (now - self.since) / MICRO
+        if span_s < _SETTLE_S:
+            return self
+        paces = {job.run_id: self._best_pace(job) for job in feeding}
+        seen = replace(self, paces={run: part for run, part in paces.items() if part > 0})
+        if span_s < _LOOK_S:
+            return seen
+        stays = replace(self, looks=self.looks + 1, since=now, paces={})
+        kept = fmean(seen.paces.values()) if seen.paces else 1.0
+        if self.is_vain or kept >= KEEPS:
+            return stays
+        earlier, kept_then = self.before
+        if self.count > earlier and not self.looks and kept < kept_then + _HELPS:
+            return CpusLeft(earlier, is_vain=True, since=now)
+        need = cpus_together(feeding, cpus)
+        count = self.count + math.ceil(need / 2) if self.count else math.ceil(need)
+        least = max(_OTHERS_KEEP * (cpus - need), *map(needed_cpus, others))
+        return CpusLeft(count, (self.count, kept), since=now) if cpus - count >= least else stays
+
+    def _best_pace(self, job: Job) -> float:
+        """Return the best pace of a job since the look began, as a part of its best ever; 0 if
+        unknown."""
+        pace = job.progress.pace
+        part = None if pace is None else pace.part_of_best(pace.ahead)
+        return max(part or 0.0, self.paces.get(job.run_id, 0.0))
+
+
+def list_of_others(host: SharedHost) -> Settings:
+    """Return the list of the CPUs that jobs have which leave some to feeders, nothing where they
+    leave none, or the CPUs' numbers are unknown."""
+    every, left = parse_cpus(host.cpuset or ""), host.choice.cpus_left
+    return {"cpuset": format_cpus(every[:-left])} if 0 < left < len(every) else {}

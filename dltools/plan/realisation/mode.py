@@ -24,13 +24,12 @@ class Mode(StrEnum):
     WEIGHT = "weight"
     PRIORITY = "priority"
     ROTATE = "rotate"
-    CORES = "cores"
 
     @property
     def limit(self) -> str:
         """The limit that it sets. Under `rotate` jobs have weights too: silent ones, feeders, and
         all that waited by weights before."""
-        return {Mode.QUOTA: "cpus", Mode.CORES: "cpuset"}.get(self, "weight")
+        return "cpus" if self is Mode.QUOTA else "weight"
 
 
 OTHERS = 0.25
@@ -95,12 +94,10 @@ class RealisationOptions:
 
 @dataclass(frozen=True, slots=True)
 class GpuSharing:
-    """What becomes of jobs that share GPUs, by job id. `notes`: why they share or take turns, or
-    how they get their shares. `turns`: those of jobs that take turns; `settings`: what brings jobs
-    to their shares. `note`: what there is of it, "" for neither."""
+    """What brings jobs to their shares of GPUs, by job id: `settings`, and `notes` on how. `note`:
+    what there is of it, "" for nothing."""
 
     notes: Mapping[str, str] = field(default_factory=dict)
-    turns: Mapping[str, Settings] = field(default_factory=dict)
     settings: Mapping[str, Settings] = field(default_factory=dict)
     note: str = ""
 
@@ -183,7 +180,8 @@ class ModeChoice:
     mode is asked for. `is_even`: no job is held back, whatever the shares. `are_equal`: all jobs of
     the queue are equal and take turns, as no order wins and competing costs time. `is_mild`:
     weights differ by a factor of four at most, as what is set may stay for good. `on_gpus`: what
-    becomes of jobs that share GPUs. `weights_order`: whether jobs of far smaller weights leave the
+    becomes of jobs that share GPUs; `cpus_left`: how many CPUs the others leave to those that feed
+    GPUs. `weights_order`: whether jobs of far smaller weights leave the
     first almost alone. `unable`: why nothing of it can be done, "" where it can. `fills`: quotas
     hold nobody below a quarter of an equal share, and what a job cannot use is the others'.
     """
@@ -195,6 +193,7 @@ class ModeChoice:
     is_even: bool = False
     is_mild: bool = False
     on_gpus: GpuSharing = field(default_factory=GpuSharing)
+    cpus_left: int = 0
     weights_order: bool = True
     unable: str = ""
     fills: bool = False
@@ -205,4 +204,4 @@ class ModeChoice:
         """Return the choice for settings that may stay for good: nobody is paused, unless that was
         asked for."""
         mode = Mode.PRIORITY if self.mode is Mode.ROTATE and not as_asked else self.mode
-        return replace(self, mode=mode, is_mild=True, weights_order=True)
+        return replace(self, mode=mode, is_mild=True, weights_order=True, cpus_left=0)

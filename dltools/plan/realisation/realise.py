@@ -12,14 +12,14 @@ from dltools.notation.limits import DEFAULTS, only
 from dltools.plan.forecast.promise import Due
 from dltools.plan.policy.interface import HostState
 from dltools.plan.realisation.bounds import within_bounds
-from dltools.plan.realisation.feeders import feeders
+from dltools.plan.realisation.feeders import feeders, list_of_others
 from dltools.plan.realisation.mode import Mode, ModeChoice
 from dltools.plan.realisation.owners_weights import WEIGHTED, by_owners_weights
 from dltools.plan.realisation.queue import Queue
 from dltools.plan.realisation.queue_weights import priorities
 from dltools.plan.realisation.rotation import rotation
 from dltools.plan.realisation.shared_host import Realisation, SharedHost, allocations_of
-from dltools.plan.realisation.side_by_side import cores, quotas, weights
+from dltools.plan.realisation.side_by_side import quotas, weights
 from dltools.plan.signals.busy_threads import cpus_together, is_serving
 from dltools.plan.signals.job import Job
 from dltools.text import joined
@@ -29,7 +29,6 @@ _REALISERS: Mapping[Mode, Callable[[SharedHost], Realisation]] = {
     Mode.WEIGHT: weights,
     Mode.PRIORITY: priorities,
     Mode.ROTATE: rotation,
-    Mode.CORES: cores,
 }
 
 _ORDERED = (Mode.PRIORITY, Mode.ROTATE)
@@ -131,7 +130,9 @@ def _in_line(
         host,
         jobs=jobs,
         allocations=allocations_of(jobs, host.allocations),
-        cpus=max(_LEAST_CPUS, host.cpus - feeding_cpus) if is_ordered else host.cpus,
+        cpus=max(_LEAST_CPUS, host.cpus - max(feeding_cpus, host.choice.cpus_left))
+        if is_ordered
+        else host.cpus,
         exploring=frozenset(exploring),
         jobs_elsewhere=state.jobs_elsewhere,
         others=state.others,
@@ -140,7 +141,12 @@ def _in_line(
     silent = [job.id for job in jobs if job.id not in host.allocations]
     why = dict.fromkeys(silent, _SILENT) | dict.fromkeys(exploring, _EXPLORES)
     notes = {key: joined(note, realisation.notes.get(key)) for key, note in why.items()}
-    return replace(realisation, notes={**realisation.notes, **notes})
+    own_lists = {job.id for job in jobs if job.owner.cpuset is not None}
+    settings = {
+        key: setting if key in own_lists else {**setting, **list_of_others(host)}
+        for key, setting in realisation.settings.items()
+    }
+    return replace(realisation, settings=settings, notes={**realisation.notes, **notes})
 
 
 def _without_earlier(realisation: Realisation, jobs: Sequence[Job]) -> Realisation:

@@ -1,27 +1,21 @@
-"""The modes in which all jobs run at once: `quota`, `weight` and `cores`.
-
-With quotas and weights each job gets its share all the time; `cores` gives each CPUs of its own.
-"""
+"""The modes in which all jobs run at once, and each gets its share all the time: `quota` and
+`weight`."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
-from itertools import islice
 from typing import Any
 
 from dltools.actions.settings import LEAST_CPUS, Settings
 from dltools.notation.limits import DEFAULT_WEIGHT, LEAST_WEIGHT, MOST_WEIGHT, whole_weight
-from dltools.notation.resources import format_cpus, parse_cpus
 from dltools.plan.policy.by_user import are_of_one_user
 from dltools.plan.policy.shares import in_proportion
 from dltools.plan.realisation import order
 from dltools.plan.realisation.queue import Queue
 from dltools.plan.realisation.shared_host import MILD_NOTE, TURN_NOTE, Realisation, SharedHost
-from dltools.plan.signals.busy_threads import busy_threads, is_serving, needed_cpus
-from dltools.plan.signals.job import Job
-from dltools.text import listed
+from dltools.plan.signals.busy_threads import is_serving, needed_cpus
 
 MILD_WEIGHTS = (512.0, 2048.0)
 """Bounds where what is set may stay for good (ours)."""
@@ -133,96 +127,3 @@ def _without_starvation(host: SharedHost) -> tuple[dict[str, float], dict[str, A
     queue = host.queue.moved(first, waiting, urgent, (), host.now)
     queue = order.due_in_time(host, [job for job in low if job.run_id in waiting], queue)
     return shares, {"notes": notes, "queue": queue}
-
-
-def cores(host: SharedHost) -> Realisation:
-    """Return disjoint sets out of the host's CPUs, in proportion to shares.
-
-    No set is smaller than its job's threads, unless its owner's list is; where that cannot be,
-    every job has all CPUs. A job whose owner asked for CPUs has some of these; all of them where
-    others have taken too many.
-    """
-    jobs, every = host.jobs, parse_cpus(host.cpuset or "")
-    everywhere: dict[str, Settings] = {job.id: {"cpuset": None} for job in jobs}
-    if not every:
-        return host.realisation("nothing is set: the CPUs' numbers are unknown")
-    lists = _owners_lists(host, every)
-    pinned = _taken(host, lists)
-    free = [cpu for cpu in every if not any(cpu in taken for taken in pinned.values())]
-    unknown = [job for job in jobs if job.use.threads is None]
-    others = [job for job in jobs if job.id not in lists]
-    need = sum(busy_threads(job) for job in others)
-    if unknown or need > len(free):
-        what = f"{need} threads on {len(free)} CPUs"
-        if unknown:
-            what = f"the threads of {unknown[0].name} are unknown"
-        note = f"no job is pinned: {what}, and a job with fewer CPUs than threads slows down"
-        return host.realisation(note, settings=everywhere)
-    if len(jobs) == 1:
-        return host.realisation("one job has all CPUs", settings=everywhere)
-    line = order.in_order(host, {job.id: order.standing(host, job) for job in jobs})
-    counts = _with_spare(host, line, free, lists, pinned)
-    left = iter(free)
-    pinned |= {key: list(islice(left, count)) for key, count in counts.items()}
-    settings = everywhere | {key: {"cpuset": format_cpus(cpus)} for key, cpus in pinned.items()}
-    shared = [job.name for job in jobs if job.id not in pinned]
-    note = "each job has CPUs of its own"
-    note += f"; but not {listed(shared)}: others have CPUs of its owner's list" if shared else ""
-    return host.realisation(note, settings=settings)
-
-
-_Lists = dict[str, list[int]]
-"""CPUs of jobs, by id."""
-
-
-def _owners_lists(host: SharedHost, every: Sequence[int]) -> _Lists:
-    """Return those of the host's CPUs that owners asked for, of jobs whose owners did not ask for
-    all."""
-    if host.choice.queue.owners != "respect":
-        return {}
-    asked = {job.id: set(parse_cpus(job.owner.cpuset or "")) for job in host.jobs}
-    return {
-        key: [cpu for cpu in every if cpu in listed]
-        for key, listed in asked.items()
-        if listed and not listed.issuperset(every)
-    }
-
-
-def _taken(host: SharedHost, lists: _Lists) -> _Lists:
-    """Return as many CPUs of its owner's list for each job as it has threads; the shortest list
-    chooses first. A job for which too few are left is left out."""
-    found: _Lists = {}
-    taken: set[int] = set()
-    jobs = [job for job in host.jobs if job.id in lists]
-    for job in sorted(jobs, key=lambda job: (len(lists[job.id]), job.name, job.id)):
-        left = [cpu for cpu in lists[job.id] if cpu not in taken]
-        wanted = min(busy_threads(job), len(lists[job.id]))
-        if len(left) >= wanted > 0:
-            found[job.id] = left[:wanted]
-            taken.update(found[job.id])
-    return found
-
-
-def _with_spare(
-    host: SharedHost, line: list[Job], free: list[int], lists: _Lists, pinned: _Lists
-) -> dict[str, int]:
-    """Give each spare CPU to the job with the largest share for each of its CPUs that may have it.
-
-    Return how many of the `free` CPUs each job without a list gets; those that jobs with lists get
-    move from `free` to `pinned`.
-    """
-    counts = {job.id: busy_threads(job) for job in line if job.id not in lists}
-    while len(free) > sum(counts.values()):
-        takers = [key for key in pinned if not set(free).isdisjoint(lists[key])]
-        able = [job for job in line if job.id in counts or job.id in takers]
-        if not able:
-            break
-        sizes = {**counts, **{key: len(cpus) for key, cpus in pinned.items()}}
-        poorest = max(able, key=lambda job: host.share(job) / sizes[job.id])
-        if poorest.id in counts:
-            counts[poorest.id] += 1
-        else:
-            cpu = next(cpu for cpu in lists[poorest.id] if cpu in free)
-            free.remove(cpu)
-            pinned[poorest.id].append(cpu)
-    return counts

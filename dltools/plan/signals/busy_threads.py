@@ -34,7 +34,8 @@ def busy_threads(job: Job) -> int:
     demand = job.use.cpu.demand
     if demand is not None:
         return max(1, math.ceil(demand - _NEAR))
-    if job.progress.pace is not None and job.progress.pace.has_one_busy_thread:
+    pace = job.progress.pace
+    if pace is not None and pace.has_one_busy_thread and not job.use.uses_gpu:
         return 1
     return max(1, job.use.threads or 1)
 

@@ -55,9 +55,9 @@ class GpuUse:
     """The use of GPUs by one run of a job. Times are microseconds.
 
     `since`: the time from which its GPU seconds count, None while CPU seconds count. `samples`:
-    (time, GPU seconds since then). `gpus`: the newest use of each GPU that it holds, with the last
-    known share and the most memory that it has held. `used_at`: when it was last seen to use one,
-    or to hold one of unknown use. `lever`: how it is brought to its share, None where it is not.
+    (time, GPU seconds since then). `gpus`: the newest known use of each GPU that it holds.
+    `used_at`: when it was last seen to use one, or to hold one of unknown use. `lever`: how it is
+    brought to its share, None where it is not.
     """
 
     since: int | None = None
@@ -101,7 +101,4 @@ class GpuUse:
 
 
 def _after(before: DeviceUse | None, use: DeviceUse) -> DeviceUse:
-    if before is None:
-        return use
-    memory = None if use.memory is None else max(use.memory, before.memory or 0)
-    return use._replace(ratio=before.ratio if math.isnan(use.ratio) else use.ratio, memory=memory)
+    return use if before is None or not math.isnan(use.ratio) else before

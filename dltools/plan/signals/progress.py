@@ -69,7 +69,7 @@ class Progress:
         series = self.metrics.setdefault(metric, Series())
         new = series.extend(points)
         if self.pace is not None and self.pace.metric == metric:
-            self.pace = self.pace.reported(times, steps, use.work_at)
+            self.pace = self.pace.reported(times, steps, use.paced_at)
         if metric == self.targets.metric and self.targets.first is not None:
             self._meet(times, values)
         if not curves:
@@ -119,7 +119,7 @@ class Progress:
 
     def forget_costs(self) -> None:
         """Drop what is known of effort, as its unit has changed: the two units do not mix."""
-        self.epoch_cost = None
+        self.epoch_cost = self.pace = None
         for series in self.metrics.values():
             series.forget_learning()
 

@@ -284,6 +284,11 @@ class Use:
             return used
         return used * max(0.0, (time - start) / (end - start))
 
+    def paced_at(self, time: int) -> float:
+        """Return the seconds up to a time by which its pace is counted: of CPUs, or, where a GPU
+        does its work, of the clock."""
+        return time / MICRO if self.uses_gpu else self.work_at(time)
+
     @property
     def attained(self) -> float:
         """The CPU seconds that it has had."""

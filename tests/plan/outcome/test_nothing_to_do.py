@@ -83,7 +83,7 @@ def test_that_weights_do_nothing_is_told() -> None:
     rows = [row for name in "ab" for row in training(name, cgroup_parent=f"/pod-{name}")]
     assert why([node(0), *rows], "srtf", Mode.PRIORITY) == (
         "--realize priority is not possible: weights do nothing here, because no two jobs are "
-        "under one cgroup; --realize quota, rotate or cores is possible"
+        "under one cgroup; --realize quota or rotate is possible"
     )
 
 

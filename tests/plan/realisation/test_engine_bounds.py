@@ -91,21 +91,10 @@ NO_WEIGHT = "the engine sets no weight on any job here"
     [
         (Mode.QUOTA, everywhere(SLURM_V1), "the engine sets no quota on any job here", "rotate"),
         (Mode.PRIORITY, everywhere(SLURM_V1), NO_WEIGHT, "rotate"),
-        (
-            Mode.ROTATE,
-            everywhere(CRUN + "+pause"),
-            "the engine pauses no job here",
-            "quota or cores",
-        ),
-        (
-            Mode.CORES,
-            everywhere(CRI),
-            "the engine sets no CPU list on any job here",
-            "quota, weight or priority",
-        ),
+        (Mode.ROTATE, everywhere(CRUN + "+pause"), "the engine pauses no job here", "quota"),
         (Mode.WEIGHT, everywhere(LOOK), NO_WEIGHT, ""),
-        (Mode.WEIGHT, everywhere(CRUN), NO_WEIGHT, "quota, rotate or cores"),
-        (Mode.PRIORITY, everywhere(CRUN), NO_WEIGHT, "quota, rotate or cores"),
+        (Mode.WEIGHT, everywhere(CRUN), NO_WEIGHT, "quota or rotate"),
+        (Mode.PRIORITY, everywhere(CRUN), NO_WEIGHT, "quota or rotate"),
         (Mode.WEIGHT, in_pods(CRI), APART, "quota"),
     ],
 )

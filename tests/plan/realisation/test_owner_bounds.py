@@ -124,52 +124,12 @@ def test_who_asked_for_more_has_the_larger_quota() -> None:
     assert [made[name]["cpus"] for name in "abc"] == [1.2, 0.6, 0.3]
 
 
-def test_disjoint_sets_are_parts_of_the_owners_lists() -> None:
-    """a takes 5 and b takes 7; c and d need four of the other six. The shares for each CPU are
-    a 0.4, d 0.15 and c 0.1: a gets the rest of its list, and then d one more."""
-    jobs = owned("a", cpuset="5-6"), owned("b", cpuset="7"), owned("c", 2), owned("d", 2)
-    found = host(*jobs, cpus=8.0, shares={"a": 0.4, "b": 0.1, "c": 0.2, "d": 0.3})
-    assert settings_of(Mode.CORES, found, "0-7") == {
-        "a": {"cpuset": "5-6"},
-        "b": {"cpuset": "7"},
-        "c": {"cpuset": "3-4"},
-        "d": {"cpuset": "0-2"},
-    }
-
-
-def test_jobs_whose_lists_leave_nothing_to_share_keep_them() -> None:
-    jobs = owned("a", cpuset="0"), owned("b", cpuset="0"), owned("c")
-    found = host(*jobs, cpus=4.0, shares=dict.fromkeys("abc", 1 / 3))
-    assert settings_of(Mode.CORES, found, "0-3") == {
-        "a": {"cpuset": "0"},
-        "b": {"cpuset": "0"},
-        "c": {"cpuset": "1-3"},
-    }
-    assert "but not b" in realise(ModeChoice(Mode.CORES, ""), found, "0-3").note
-    free = realise(ModeChoice(Mode.CORES, "", queue=IGNORE), found, "0-3").settings
-    given_ = itertools.chain(*(parse_cpus(one["cpuset"]) for one in free.values()))
-    assert sorted(given_) == [*range(4)]
-
-
-@pytest.mark.parametrize("threads", [1, 3, None])
-def test_where_no_job_is_pinned_the_owner_s_list_stays(threads) -> None:
-    jobs = owned("a", threads, cpuset="1"), owned("b", 4)
-    found = host(*jobs, shares={"a": 0.5, "b": 0.5})
-    assert settings_of(Mode.CORES, found) == {"a": {"cpuset": "1"}, "b": {"cpuset": None}}
-    gone = owned("c", threads, cpuset="1,9")  # 9 is not there
-    assert settings_of(Mode.CORES, host(gone, shares={"c": 0.5}))["c"] == {"cpuset": "1,9"}
-    alone = host(jobs[0], shares={"a": 0.5})
-    # Nothing but the owner's list was ever seen: it is not taken for all CPUs.
-    assert settings_of(Mode.CORES, alone, "1") == {"a": {"cpuset": "1"}}
-
-
 @pytest.mark.parametrize(
     ("mode", "setting"),
     [
         (Mode.QUOTA, {"cpus": 0.5}),
         (Mode.WEIGHT, {"weight": 2048.0}),
         (Mode.PRIORITY, {"weight": 2048.0}),
-        (Mode.CORES, {"cpuset": "1"}),
     ],
 )
 @pytest.mark.parametrize("cpus", [2.0, 0.0])
@@ -371,16 +331,15 @@ def settings(found: list[Row], mode: Mode, owners: str = "respect") -> dict[str,
 IN_FORCE = {"cpu_limit_cores": 0.5, "cpu_weight": 2048.0, "cpuset": "1"}
 
 
-@pytest.mark.parametrize("mode", [Mode.QUOTA, Mode.WEIGHT, Mode.CORES, Mode.PRIORITY])
+@pytest.mark.parametrize("mode", [Mode.QUOTA, Mode.WEIGHT, Mode.PRIORITY])
 def test_what_the_owner_has_is_no_action(mode) -> None:
     made = settings(rows(**IN_FORCE, **ASKED), mode)
     assert "a" not in made
-    assert made.get("b") == {Mode.QUOTA: {"cpus": 1.0}, Mode.CORES: {"cpuset": "0"}}.get(mode)
+    assert made.get("b") == {Mode.QUOTA: {"cpus": 1.0}}.get(mode)
 
 
 @pytest.mark.parametrize(
-    ("mode", "ignored"),
-    [(Mode.QUOTA, {"cpus": 1.0}), (Mode.WEIGHT, {"weight": 1024.0}), (Mode.CORES, {"cpuset": "0"})],
+    ("mode", "ignored"), [(Mode.QUOTA, {"cpus": 1.0}), (Mode.WEIGHT, {"weight": 1024.0})]
 )
 def test_owners_can_be_ignored(mode, ignored) -> None:
     assert settings(rows(**IN_FORCE, **ASKED), mode, "ignore")["a"] == ignored
@@ -391,7 +350,6 @@ def test_ours_in_force_is_taken_back_to_the_owner_s() -> None:
     found = rows(**ours, **ASKED)
     assert settings(found, Mode.QUOTA)["a"] == {"cpus": 0.5}
     assert settings(found, Mode.WEIGHT)["a"] == {"weight": 2048.0}
-    assert settings(found, Mode.CORES)["a"] == {"cpuset": "1"}
 
 
 def test_a_quota_of_an_unknown_owner_is_not_raised() -> None:

@@ -33,7 +33,6 @@ def test_unlimited_jobs_take_turns_with_the_first_and_converged_jobs_stand_behin
         (Mode.QUOTA, {"cpus": None}),
         (Mode.WEIGHT, {"weight": 1024}),
         (Mode.PRIORITY, {"weight": 1024}),
-        (Mode.CORES, {"cpuset": None}),
         (Mode.ROTATE, {"weight": 1024}),
     ],
 )
@@ -120,9 +119,7 @@ def test_quotas_and_turns_hold_under_any_cgroup(mode) -> None:
     assert len({tuple(one) for one in found.settings.values()}) == 1
 
 
-@pytest.mark.parametrize(
-    ("mode", "sets"), [(Mode.QUOTA, "cpus"), (Mode.ROTATE, "weight"), (Mode.CORES, "cpuset")]
-)
+@pytest.mark.parametrize(("mode", "sets"), [(Mode.QUOTA, "cpus"), (Mode.ROTATE, "weight")])
 def test_what_earlier_plans_have_set_and_a_mode_does_not_goes_back(mode, sets) -> None:
     earlier = job("a")
     earlier.owner = Owner(planned={"cpus": (0.5,), "weight": (10.0,), "cpuset": ("0",)})

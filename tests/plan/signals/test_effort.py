@@ -58,17 +58,6 @@ def test_an_unknown_use_is_the_last_known_one_of_that_gpu() -> None:
     assert seconds(found) == [(0, 0), (2, 1.0), (4, 1.5), (6, 2.0), (8, 2.0), (10, 2.0)]
 
 
-def test_the_most_memory_that_was_held_counts_as_long_as_it_is_known() -> None:
-    found = GpuUse()
-    for second, memory in enumerate((5, 9, 7)):
-        found.add(second, {"a": DeviceUse(0.5, memory, 10)})
-    assert found.gpus["a"] == DeviceUse(0.5, 9, 10)
-    found.add(4, {"a": DeviceUse(0.5, None, 10)})
-    assert found.gpus["a"].memory is None
-    found.add(5, {"a": DeviceUse(0.5, 7, 10)})
-    assert found.gpus["a"].memory == 7
-
-
 # Effort
 
 
