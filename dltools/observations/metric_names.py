@@ -55,7 +55,7 @@ _SPREADS = frozenset({"std", "stddev", "stdev", "var", "variance"})
 _EXTREMES = frozenset({"min", "max", "minimum", "maximum"})
 
 _RISING = ("acc", "f1", "auc", "bleu", "rouge", "precision", "recall", "map", "iou", "dice",
-           "reward", "rew", "return", "score", "r2", "top1", "top5", "likelihood",
+           "reward", "rew", "return", "score", "r2", "top1", "top5", "likelihood", "log_prob",
            "ndcg", "psnr", "ssim", "objective", "correct", "satisfied", "success",
            "exact_match")  # fmt: skip
 """Parts of names that rise."""
@@ -64,9 +64,10 @@ _RISING_WORDS = frozenset({
     "ap", "ar", "arc", "auprc", "auroc", "boolq", "chrf", "cider", "comet", "core", "elo", "em",
     "f", "f2", "fitness", "hitrate", "hr", "wins",
     "gsm", "gsm8k", "hellaswag", "hit", "hits", "humaneval", "is", "jaccard", "kappa", "lambada",
-    "ari", "mbo", "mbpp", "mcc", "meteor", "mmlu", "mrr", "nmi", "openbookqa", "pass", "pearson",
-    "pesq", "piqa", "plddt", "pck", "r", "sdr", "sensitivity", "snr", "spearman", "specificity",
-    "spl", "stoi", "truthfulqa", "uas", "las", "fb1", "utility", "win", "winogrande", "winrate",
+    "ari", "logl", "loglikelihood", "mbo", "mbpp", "mcc", "meteor", "mmlu", "mrr", "nmi",
+    "openbookqa", "pass", "pcc", "pearson", "pesq", "piqa", "plddt", "pck", "r", "sdr",
+    "sensitivity", "snr", "spearman", "specificity", "spl", "stoi", "truthfulqa", "uas", "las",
+    "fb1", "utility", "win", "winogrande", "winrate",
 })  # fmt: skip
 """Words that rise, also with a number behind: `val_ap50`."""
 

@@ -13,6 +13,7 @@ feed   a training that loaders feed, beside trainings on CPUs that want half as 
 share  two trainings on one GPU, which share it and which run in turn, for a half of each period
        each: steps of both together, as a ratio to what each does alone, and whether they are let go
        when dl-apply is killed
+left   the same under flowcon for four minutes, every 20 s: it finds how many CPUs to leave to it
 levers the same as feed, each lever set by hand: weights, `cpu.idle`, quotas, whole cores
 parts  trainings that ask for parts of a GPU (--asked): what each has, and their work in all as a
        ratio to that under Docker alone
@@ -213,6 +214,20 @@ def measure_feed(server: Server) -> None:
             f"{others / work:.2f} of Docker alone",
             flush=True,
         )
+
+
+def measure_left(server: Server) -> None:
+    alone, names = start_feeder(server)
+    _, work = feeder_rates(server, names, 18)
+    with server.pipe("-p flowcon"):
+        for end in range(20, 260, 20):
+            fed, others = feeder_rates(server, names, 20)
+            lists = docker("exec", "gpu-cpu0", "nproc")
+            print(
+                f"to {end} s: fed {fed / alone:.2f} of alone, the others on {lists} CPUs "
+                f"{others / work:.2f} of Docker alone",
+                flush=True,
+            )
 
 
 def measure_levers(server: Server) -> None:
@@ -424,6 +439,7 @@ def kill_in_a_turn(pipe: subprocess.Popen[bytes]) -> None:
 PARTS = {
     "nvml": measure_nvml,
     "feed": measure_feed,
+    "left": measure_left,
     "levers": measure_levers,
     "share": measure_share,
     "parts": measure_parts,

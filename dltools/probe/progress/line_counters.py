@@ -76,7 +76,7 @@ _AT_STEPS = Regex(
     re.IGNORECASE,
 )
 INDEX = Regex(
-    r"(?:\b[Ee]p(?:och)?(?:[\[-]|\] )?|@[Ee]poch |\[E)(\d{1,15})\b|(?<![\w/])(\d{1,15})epoch\b"
+    r"(?:\b[Ee]p(?:och)?(?:\[ ?|-|\] )?|@[Ee]poch |\[E)(\d{1,15})\b|(?<![\w/])(\d{1,15}) ?epoch\b"
 )
 """An epoch whose number stands right beside its word: `Epoch[2]`, `3epoch`."""
 
@@ -98,7 +98,7 @@ _OF_EPISODE = Regex(
 )
 """Names of what an episode achieves, and how."""
 
-_NUMBERS = frozenset({"index", "idx", "number", "num", "no"})
+_NUMBERS = frozenset({"i", "index", "idx", "number", "num", "no"})
 _PARTS = ("rank", "Rank", "gpu", "GPU", "worker", "Worker", "node", "Node", "device", "Device")
 
 _LETTERS = ("i", "t", "T")

@@ -151,6 +151,7 @@ def _is_point(token: Token, name: str, what: NameKind) -> bool:
     """Tell whether a token whose name is a metric's is no setting, count or share, and no usual
     word that a number happens to follow."""
     is_setting = name != token.name and name_kind(name) is NameKind.OTHER
+    is_setting |= "_" in token.name and token.name.isupper() and token.text.isdecimal()
     is_share = token.total and "." not in token.text and "acc" not in name.lower()
     is_fraction = "." in token.text or (token.is_percent and token.delimiter not in ("", ","))
     is_usual = what is NameKind.WEAK and not is_fraction

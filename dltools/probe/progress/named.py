@@ -44,8 +44,8 @@ from dltools.probe.progress.tokens import (
 
 _CODE = Regex(
     r"^(?:\s*(?:def|class|import|from|return|if|for|while|else|elif|print|assert|self|parser|const"
-    r"|let|config param|namespace|args?|hparams?|usage|warning)\b|#(?! of )|\s+#(?! \w+: \d)|\s*//"
-    r"|Test: \[\s*\d+/\d+\]\s+Time\s)"
+    r"|let|config param|namespace|args?|hparams?|usage|warning)\b|#(?! of )"
+    r"|\s+#(?! ?\w+[:=]\s{0,9}\d)|\s*//|Test: \[\s*\d+/\d+\]\s+Time\s)"
     r"|\bAveraged stats:|\b(?:self\.|lambda\b|TODO\b|train_runtime\b)|[+*]=|[^=]==[^=>\[\]]"
     r"|\s#\s(?!\w+: [\d.]+(?:\s|$))|^[^;]*;\s*$"
 )
@@ -113,6 +113,7 @@ class Named:
         self._newest_dict: Sequence[str | None] = ()
         self._dicts: set[frozenset[tuple[str, str]]] = set()  # the metrics of dicts below it
         self._counted: set[tuple[str, str]] = set()  # metrics with a counter in their line
+        self._stepped: set[tuple[str, str]] = set()  # and those with a step, but for a bar's
         self._title = ""
         self._phase = ""  # of a heading, for the lines below until one names a counter or a phase
         self._below: set[str] = set()  # the metrics below it
@@ -163,6 +164,10 @@ class Named:
                 return NOTHING
             self._newest_dict = texts
             at = Count(self._step_of_bar(meaning), at.epoch)
+        if texts[0] is not None and not is_bar:
+            self._stepped.update(meaning.metrics)
+        elif texts[1] is not None and not self._stepped.isdisjoint(meaning.metrics):
+            meaning = self._of_epoch(meaning)
         if self._phase:
             meaning = self._in_phase(meaning, has_count=at is not NO_COUNT)
         if self.above is not NO_COUNT and (at.step is None or at.epoch is None):
@@ -203,6 +208,15 @@ class Named:
             return meaning
         self._below.update(names)
         return _of_phase(meaning, self._phase)
+
+    def _of_epoch(self, meaning: Meaning) -> Meaning:
+        """Return the meaning of a line about an epoch, in which metrics that others give for steps
+        are their means."""
+        means = {name: f"{name}_mean" for name, _ in self._stepped.intersection(meaning.metrics)}
+        return meaning._replace(
+            metrics=tuple((means.get(name, name), printed) for name, printed in meaning.metrics),
+            wholes=frozenset(means.get(name, name) for name in meaning.wholes),
+        )
 
     def _step_of_bar(self, meaning: Meaning) -> int | None:
         """Return the step of the bar above a dict of Hugging Face's Trainer. Bars are not drawn for
@@ -396,7 +410,8 @@ def _heading(line: str, lower: str, printed: str) -> Meaning:
         line = blank
     starts = [one.start for one in found if name_kind(counter_of(line, one)) in COUNTER_KINDS]
     before = line[begin : starts[0]].lower().split() if starts else ["total"]
-    if sum(any(map(str.isalpha, word)) for word in before) > 2 or "total" in before:
+    most = 0 if "trial" in lower else 2
+    if sum(any(map(str.isalpha, word)) for word in before) > most or "total" in before:
         return NO_MEANING
     where = place(line, found)
     numbers = marks(printed, [where.step, where.epoch])

@@ -179,6 +179,8 @@ def _said(line: str, low: int, high: int) -> tuple[str, int, str]:
     for at, word in reversed([*enumerate(words)]):
         before = words[at - 1][0] if at else ""
         is_pair = name_kind(before) < NameKind.BESIDE <= name_kind(f"{before} {word[0]}")
+        if "@" in word[0] and line[word.end() : word.end() + 1] == ".":
+            break  # a threshold: `AP@0.70, 0.50, 0.50`
         if word[0] == "per" or not (is_pair or name_kind(word[0]) >= NameKind.WEAK):
             continue
         is_usual = name_kind(word[0]) is NameKind.WEAK and _LETTER.search(line, word.end(), high)

@@ -51,7 +51,7 @@ _TOKEN = Regex(
     r"|(?<!\w\w\w\.)\s{1,20}(?:#|No\. ?)?)"
     r"['\"*`]{0,2}(?:<tf\.Tensor:[^>]{0,80}numpy=)?"
     r"(?:[A-Za-z_][\w.]{0,30}[(\[]|[(\[#])?[(\[]{0,2}\s{0,4}"
-    rf"({NUMBER})(?:\s?(/)\s{{0,6}}(\d++(?:\.\d++)?)|\s?(%)(?!\|)|([kKMGB])(?=[\s,;|\])}}]|$))?"
+    rf"({NUMBER})(?:\s?(/)\s{{0,6}}(\d++(?:\.\d++)?)|\s?(%)(?!\|)|([kKMGB])(?=[\s,;|\])}}]|$)|(?:st|nd|rd|th)\b)?"
     r"(?!(?![a-z]{4,9}[: ])\w|:\d|/\w|\.\w|,\d|%\||-[A-Za-z])",
     re.IGNORECASE,
 )
@@ -106,7 +106,7 @@ def with_meant_names(line: str, found: list[Token]) -> list[Token]:
     for together in _TOGETHER:
         if {*together} <= {*lower}:
             meant = {**meant, **together}
-    if _is_sum_of_losses(found):
+    if _is_sum_of_losses(found) or _is_all_there_is(found):
         meant = {**meant, "total": "total_loss"}
     if meant:
         found = [token._replace(name=meant.get(token.name.lower(), token.name)) for token in found]
@@ -121,6 +121,13 @@ def _is_sum_of_losses(found: Sequence[Token]) -> bool:
     are_parts = all(is_metric(normal_name(name)) and "loss" not in name.lower() for name in names)
     is_known = NameKind.METRIC in map(name_kind, names)
     return len(totals) == 1 and len(names) > 2 and are_parts and is_known
+
+
+def _is_all_there_is(found: Sequence[Token]) -> bool:
+    """Tell whether a token `total` stands alone beside an epoch and its step."""
+    kinds = [name_kind(token.name) for token in found]
+    is_total = [(one.name.lower(), "." in one.text) for one in found[2:]] == [("total", True)]
+    return is_total and {*kinds[:2]} == {*COUNTER_KINDS}
 
 
 _ACHIEVED = {"generation": "fitness", "gen": "fitness", "episode": "reward", "episodes": "reward"}
@@ -189,7 +196,7 @@ _METRICS = JUDGED.union((
     "absrel", "acc1", "acc5", "accuracies", "ap50", "ap75", "bpd", "bpt", "chamfer", "crps", "der",
     "deviance", "elbo", "epe", "eprewmean", "giou", "inertia", "l2re", "logloss", "map50", "map75",
     "mape", "mase", "merror", "miou", "mlogloss", "mpjpe", "per", "recon", "rewmean", "rmsle",
-    "roc", "rouge1", "rouge2", "rougel", "sacrebleu", "silog", "sisnr", "smape", "softspl",
+    "pcc", "roc", "rouge1", "rouge2", "rougel", "sacrebleu", "silog", "sisnr", "smape", "softspl",
 )) - {
     "ap", "ar", "ari", "core", "correct", "entropy", "error", "f", "fitness", "hit", "wins",
     "hits", "hr", "is", "kl", "loss", "match", "mbo", "neg", "nmi", "pass", "precision", "r",
@@ -214,11 +221,11 @@ _PAIRS = frozenset({
     ("cross", "entropy"), ("log", "likelihood"), ("solve", "rate"), ("error", "rate"),
     ("grad", "norm"), ("success", "ratio"), ("hit", "rate"), ("completion", "rate"),
     ("ner", "f"), ("ents", "f"), ("trial", "value"), ("avg", "r"), ("mean", "r"), ("ep", "r"),
-    ("episode", "r"), ("function", "value"), ("test", "metric"),
+    ("episode", "r"), ("function", "value"), ("test", "metric"), ("log", "prob"),
 })  # fmt: skip
 
 _SETTINGS = frozenset({
-    "weight", "weights", "weighted", "coef", "coeff", "coeffs", "coefs", "coefficient", "scale",
+    "weight", "weights", "coef", "coeff", "coeffs", "coefs", "coefficient", "scale",
     "scaler", "scaling", "lambda", "alpha", "beta", "gamma", "threshold", "thresh", "thr", "target",
     "clip", "clipping", "eps", "epsilon", "factor", "interval", "freq", "frequency", "every",
     "patience", "warmup", "smoothing", "temperature", "penalty", "bound", "limit", "type", "fn",
@@ -348,7 +355,7 @@ HINTS = (
     "@", "pearson", "spearman", "cost", "fit", "snr", "hellaswag", "mmlu", "gsm8k", "top1", "r2",
     "bits", "auroc", "sensitivity", "correlation", "cider", "chrf", "sdr", "l_", "d_", "g_",
     "entropy", "success", "trial ", " val", "train", "test", "valid", "eval", "learn", "generation",
-    "best", "uas", "fb1", "recon", "ret",
+    "best", "uas", "fb1", "recon", "ret", "logl", "log prob",
 )  # fmt: skip
 """A line without any of these, in small letters, has no metric: looking for them is quick."""
 
@@ -361,6 +368,7 @@ COUNTERS = (
     "round",
     "generation",
     "cycle",
+    "trial",
     "it/s",
     "s/it",
 )

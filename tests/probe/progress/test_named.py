@@ -19,7 +19,7 @@ NAMED = Named()
 
 
 def _named(line: str) -> dict[str, float]:
-    return {point.metric: point.value for point in NAMED.points(line)}
+    return {point.metric: point.value for point in Named().points(line)}
 
 
 @pytest.mark.parametrize(

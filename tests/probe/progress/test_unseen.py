@@ -100,6 +100,8 @@ def test_a_line_is_read_as_if_it_came_alone(line) -> None:
         ("Class 3 accuracy: 81.2%", {}),
         ("epoch 2 ctc_cost: 0.56 s, loss: 0.5", {"loss": 0.5}),
         ("loss_mask: 0.5", {}),
+        ("Car AP@0.70, 0.50, 0.50:", {}),
+        ("D_KERNEL_MAP=512", {}),
         ("epoch 1 acc (higher is better) : 0.5", {"accuracy": 0.5}),
         ("EURUSD order 7 stop_loss=1.075 take_profit=1.09", {}),
         ("epoch 1 loss_parse_time: 0.5", {}),

@@ -59,7 +59,7 @@ _VALUE = Regex(r"(?<![\w@.-])\d|\d\.\d")
 
 _PRINTED = Regex(r"\S+")
 _WORD = Regex("[a-z]{3}")
-_MOST_WORDS = 5
+_MOST_WORDS = 9
 """Runs of three letters in a row of numbers: more are a sentence."""
 
 _SHIFT = 2
@@ -70,6 +70,7 @@ _LONGEST_NAME = 60
 _LONGEST_HEADER = 400
 _TIMES = "(hh:mm:ss)"
 """A unit in MATLAB's header."""
+_NORM = Regex(r"\|\|(\w{1,20})\|\|")
 
 _TENSOR = Regex(r"tensor\(([^,()]{1,40})(?:, [^()]{0,60})?\)")
 
@@ -89,6 +90,7 @@ class Log:
         self._names: list[str] = []
         self._sorts: list[NameKind] = []
         self._starts: list[int] = []  # of the names in the line of the header, [] where unknown
+        self._least = 0  # cells of a whole row
         self._of_phases: list[str] = []
         self._index: int | None = None  # of the newest row that has one
         self._totals: list[int] = []  # columns of times
@@ -204,8 +206,10 @@ class Log:
         sorts = [name_kind(name) for name in names]
         counters = sum(what in (NameKind.EPOCH, NameKind.STEP) for what in sorts)
         metrics = sum(what >= NameKind.WEAK for what in sorts)
-        if metrics and counters:
+        is_all = metrics == len(names) and line[:1] != " "
+        if metrics and (counters or is_all):
             self._newest = line
+            self._least = len(names) - (names[-1].lower() == "notes")
             starts = [match.start() for match in _PRINTED.finditer(line)]
             self._starts = starts if len(starts) == len(names) else []
             self._names = [name.replace("main/", "") for name in names]  # a model in Chainer
@@ -245,7 +249,7 @@ class Log:
             elif step_rank(name) < rank:
                 step = whole(text.partition("/")[0].partition(".")[0].lstrip("+-"))
                 rank = step_rank(name)
-        if not pairs or (len(cells) < len(self._names) and len(pairs) < 2):
+        if not pairs or (len(cells) < self._least and len(pairs) < 2):
             return []
         return report(self.name, pairs, step=step, epoch=epoch, elapsed_s=self._time(cells))
 
@@ -278,6 +282,7 @@ _SHORT = {"E": "epoch", "#": "step"}
 def _plain(line: str) -> str:
     """Return a line with numbers for tensors, and without units that would be taken for values."""
     line = _TENSOR.sub(r"\1", line) if "tensor(" in line else line
+    line = _NORM.sub(r"norm_\1", line) if "||" in line else line
     return line.replace(_TIMES, "")
 
 
