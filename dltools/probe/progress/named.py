@@ -74,6 +74,7 @@ _PHASED = tuple(f"{phase}_" for phase in PHASES)
 _GENERATION = Regex(r"\bgen(?:eration)?\W{1,3}\d", re.IGNORECASE)
 _BEST = Regex(r"\bbest(?=(?: [a-z]\w*){1,3} ?[:=])", re.IGNORECASE)
 _STATISTIC = Regex(r"\b(avg|average|mean|median|smoothed|running)\W{1,2}$", re.IGNORECASE)
+_BEST_EPOCH = Regex(r"^\W{0,9}best epoch\b", re.IGNORECASE)
 _FINAL = Regex(r"\bfinal\b|^\W{0,9}best epoch\b", re.IGNORECASE)
 _LONGEST_HEADING = 250
 
@@ -353,7 +354,7 @@ def _understand(line: str) -> Meaning:
         _is_plain(line, chosen[0]),
         wholes,
         is_comment or all(_is_doubtful(one) for _, one in named),
-        bool(_FINAL.search(line)),
+        bool((_BEST_EPOCH if where.epoch else _FINAL).search(line)),
         may_be_set and line[: chosen[0].start].strip().lower() in ("", "mean"),
         is_bar=where.is_bar,
         is_end=where.is_end,

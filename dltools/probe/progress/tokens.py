@@ -193,10 +193,11 @@ class NameKind(IntEnum):
 COUNTER_KINDS = (NameKind.EPOCH, NameKind.STEP)
 
 _METRICS = JUDGED.union((
-    "absrel", "acc1", "acc5", "accuracies", "ap50", "ap75", "bpd", "bpt", "chamfer", "crps", "der",
-    "deviance", "elbo", "epe", "eprewmean", "giou", "inertia", "l2re", "logloss", "map50", "map75",
-    "mape", "mase", "merror", "miou", "mlogloss", "mpjpe", "per", "recon", "rewmean", "rmsle",
-    "pcc", "roc", "rouge1", "rouge2", "rougel", "sacrebleu", "silog", "sisnr", "smape", "softspl",
+    "absrel", "acc1", "acc5", "accuracies", "ade", "ap50", "ap75", "bpd", "bpt", "chamfer", "crps",
+    "der", "deviance", "elbo", "epe", "eprewmean", "fde", "giou", "inertia", "l2re", "logloss",
+    "map50", "map75", "mape", "mase", "merror", "miou", "mlogloss", "mpjpe", "per", "recon",
+    "rewmean", "rmsle", "pcc", "roc", "rouge1", "rouge2", "rougel", "sacrebleu", "silog", "sisnr",
+    "smape", "softspl",
 )) - {
     "ap", "ar", "ari", "core", "correct", "entropy", "error", "f", "fitness", "hit", "wins",
     "hits", "hr", "is", "kl", "loss", "match", "mbo", "neg", "nmi", "pass", "precision", "r",
@@ -222,6 +223,7 @@ _PAIRS = frozenset({
     ("grad", "norm"), ("success", "ratio"), ("hit", "rate"), ("completion", "rate"),
     ("ner", "f"), ("ents", "f"), ("trial", "value"), ("avg", "r"), ("mean", "r"), ("ep", "r"),
     ("episode", "r"), ("function", "value"), ("test", "metric"), ("log", "prob"),
+    ("abs", "rel"), ("sq", "rel"),
 })  # fmt: skip
 
 _SETTINGS = frozenset({
