@@ -5,12 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 from dltools.engine.cgroup import Cgroup, Mount
 from dltools.engine.cgroup_files import Directory
 from dltools.engine.kernel_files import ROOT, pressure_seconds, read_text
-from dltools.notation.resources import parse_cpus
+from dltools.notation.resources import format_cpus, parse_cpus
 from dltools.observations.table import Row
 
 _TICKS_PER_SECOND = 100.0
@@ -37,6 +38,7 @@ def measure(shared: SharedCgroups, root: Path = ROOT) -> Row:
     memory = memory_bytes(root)
     return {
         "cpu_count": usable_cpus(shared, root),
+        "cpu_siblings": cores(root),
         "cpu_seconds": busy_seconds(root),
         "memory_total_bytes": memory.get("MemTotal"),
         "memory_available_bytes": memory.get("MemAvailable"),
@@ -45,6 +47,15 @@ def measure(shared: SharedCgroups, root: Path = ROOT) -> Row:
             for name in ("cpu", "memory", "io")
         },
     }
+
+
+@cache
+def cores(root: Path = ROOT) -> str | None:
+    """Return the CPUs of each core, joined by +; None where no core is known to have several."""
+    files = (root / "sys/devices/system/cpu").glob("cpu[0-9]*/topology/thread_siblings_list")
+    lists = {tuple(parse_cpus(read_text(path).strip())) for path in files} - {()}
+    has_several = any(len(cpus) > 1 for cpus in lists)
+    return "+".join(map(format_cpus, sorted(lists))) if has_several else None
 
 
 def usable_cpus(shared: SharedCgroups, root: Path = ROOT) -> float | None:

@@ -125,7 +125,8 @@ class HostSamples:
 
     `times`: microseconds. `sizes`: CPUs of the host, and `busy`: the CPU seconds that everything on
     it has used (NaN: unknown). `first_rows`: the position of each sample's first row in the table.
-    `cannot`: what its engine can do with no container, as text (None: not said).
+    `cannot`: what its engine can do with no container, as text (None: not said). `cores`: the CPUs
+    of each core, joined by +, None where each has one.
     `rows`: the container rows of all samples by column; those of sample i are from `bounds[i]` to
     before `bounds[i + 1]`. `points`: all progress points. `devices`: the use of devices.
     """
@@ -139,6 +140,7 @@ class HostSamples:
     points: PointsByMetric
     devices: DeviceUses = field(default_factory=dict)
     cannot: list[str | None] = field(default_factory=list)
+    cores: str | None = None
 
     @classmethod
     def empty(cls) -> HostSamples:

@@ -46,6 +46,7 @@ SAMPLE_COLUMNS = (
     "host",
     "kind",
     "cpu_count",
+    "cpu_siblings",
     *chain.from_iterable(DEVICE_COLUMNS.values()),
     "metric",
     "value",
@@ -71,7 +72,7 @@ _SELDOM = ("epoch", "epoch_count", "step_count")
 """The columns of points that few jobs tell."""
 
 _PLACE = ("time", "position", "host")
-_OF_HOST = ("cpu_count", "cpu_seconds", "cannot")
+_OF_HOST = ("cpu_count", "cpu_seconds", "cannot", "cpu_siblings")
 _COLUMNS_OF: Mapping[str, Sequence[str]] = {
     Kind.NODE: (*_PLACE, *_OF_HOST),
     Kind.CONTAINER: (*_PLACE, *ROW_COLUMNS),
@@ -209,7 +210,8 @@ def _grouped_by_time(rows: _TimedRows, sizes: _TimedRows) -> HostSamples:
     cannot_at: dict[int, str | None] = {}
     position_at = {times[i]: rows.positions[i] for i in starts}
     columns = (sizes.columns[name] for name in _OF_HOST)
-    for time, position, size, busy, cannot in zip(
+    cores = None
+    for time, position, size, busy, cannot, said in zip(
         sizes.times, sizes.positions, *columns, strict=True
     ):
         is_valid = 0 < size < math.inf
@@ -220,6 +222,7 @@ def _grouped_by_time(rows: _TimedRows, sizes: _TimedRows) -> HostSamples:
         if math.isfinite(busy):
             busy_at[time] = busy
         cannot_at[time] = cannot or ""
+        cores = said or cores
         position_at[time] = min(position, position_at.get(time, position))
     ordered = sorted(position_at)
     bounds, at = [], len(times)
@@ -236,6 +239,7 @@ def _grouped_by_time(rows: _TimedRows, sizes: _TimedRows) -> HostSamples:
         rows.columns,
         {},
         cannot=[cannot_at.get(time) for time in ordered],
+        cores=cores,
     )
 
 

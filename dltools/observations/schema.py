@@ -93,6 +93,8 @@ COLUMNS: tuple[Column, ...] = (
     Column("labels", _S, (_C,), _A, "", "Its dltools.* labels, as a JSON object."),
     Column("cpu_count", _F, (_N,), _GA, "{cpu}",
            "CPUs that containers can really use: online, in the cpuset, under the parents' quota."),
+    Column("cpu_siblings", _S, (_N,), _A, "",
+           "The CPUs of each core, joined by +, if a core has several: 0-1+2-3."),
     Column("gpu_count", _I, (_N,), _GA, "{gpu}", "GPUs that NVML reports."),
     Column("cpu_seconds", _F, (_N, _C), _CO, "s",
            "CPU time used by the container, or by everything on the host."),

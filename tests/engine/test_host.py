@@ -59,3 +59,20 @@ def test_quota_of_one_container_does_not_bound_the_host(machine) -> None:
     one = cgroup.of_process(machine.pid("cpus05"), mounted, machine.root)
     assert one is not None
     assert usable_cpus(shared_cgroups([one], mounted), machine.root) == 2
+
+
+@pytest.mark.parametrize(
+    ("siblings", "expected"),
+    [
+        (("0,2", "1,3", "0,2", "1,3"), "0,2+1,3"),
+        (("0-1", "0-1", "2-3", "2-3"), "0-1+2-3"),
+        (("0", "1"), None),
+        (("", "?"), None),
+    ],
+)
+def test_cores_are_the_cpus_that_share_one(siblings, expected, tmp_path) -> None:
+    for number, text in enumerate(siblings):
+        topology = tmp_path / f"sys/devices/system/cpu/cpu{number}/topology"
+        topology.mkdir(parents=True)
+        (topology / "thread_siblings_list").write_text(f"{text}\n")
+    assert host.cores(tmp_path) == expected

@@ -31,9 +31,9 @@ def host(
     return HostState("h", cpus, jobs, allocations)
 
 
-def settings_of(mode: Mode, found: HostState, cpuset: str | None = "0-1") -> dict[str, Any]:
-    """The settings by job that the shares become, on CPUs `cpuset`."""
-    return dict(realise(ModeChoice(mode, ""), found, cpuset).settings)
+def settings_of(mode: Mode, found: HostState) -> dict[str, Any]:
+    """The settings by job that the shares become."""
+    return dict(realise(ModeChoice(mode, ""), found).settings)
 
 
 def played(

@@ -285,3 +285,15 @@ def test_a_feeder_takes_no_cpu_of_few() -> None:
     for step, rows in enumerate(found):
         rows[3]["step"] = 100 * step if step < 30 else 3000 + 50 * (step - 30)
     assert left(plans(planner("srtf"), found, every=5)) == [0]
+
+
+def test_whole_cores_are_left_to_feeders() -> None:
+    """Each core has two CPUs: five would leave a half, and so six are left."""
+    samples = fed([(60, 1.0), (80, 0.8)])
+    for rows in samples:
+        rows[0]["cpu_siblings"] = "+".join(f"{number},{number + 8}" for number in range(8))
+        for row in rows:
+            if row.get("container_name") == "fed" and "demand_cores" in row:
+                row["demand_cores"] = 5.0
+    found = plans(planner("srtf"), samples)[-1]
+    assert {a.set.get("cpuset") for a in found.actions} == {"0-4,8-12", None}

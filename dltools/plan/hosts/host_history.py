@@ -53,11 +53,11 @@ class HostHistory:
     `cpus`: usable CPUs, 0 where unknown. `cpuset`: the most CPUs that its containers were ever seen
     to have. `sampled_at`: time of its newest sample (microseconds). `containers`: those that run,
     by id. `queue`: which jobs run first, which wait. `outlook`: what its next arrangement is judged
-    by. `load`: how busy its CPUs are. `jobs_elsewhere`: jobs of which other hosts run containers.
-    `cannot`: what its engine can do with no container: names of limits, pause, move. `has_servers`:
-    whether servers are jobs too, and not trainings alone. `looks_after_changes`: who samples it
-    looks again after each change by itself, and in between there is nothing new to see, as in a
-    simulation.
+    by. `load`: its CPUs, and how busy they are. `jobs_elsewhere`: jobs of which other hosts run
+    containers. `cannot`: what its engine can do with no container: names of limits, pause, move.
+    `has_servers`: whether servers are jobs too, and not trainings alone. `looks_after_changes`: who
+    samples it looks again after each change by itself, and in between there is nothing new to see,
+    as in a simulation.
     """
 
     name: str

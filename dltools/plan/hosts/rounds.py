@@ -191,7 +191,7 @@ class Rounds:
         realisation = realise(
             choice,
             state,
-            host.cpuset,
+            host.load.by_core(host.cpuset) if choice.cpus_left else (),
             look.silent,
             host.queue,
             now,

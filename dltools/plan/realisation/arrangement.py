@@ -251,7 +251,7 @@ def _shared(host: HostState, jobs: Sequence[Job], options: RealisationOptions) -
         list(jobs),
         allocations_of(jobs, host.previous),
         host.cpus,
-        None,
+        (),
         Queue(),
         host.sampled_at or 0,
         frozenset(job.id for job in jobs if job.progress.explores(job.use.attained, explore_s)),

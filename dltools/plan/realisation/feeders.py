@@ -14,11 +14,12 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import chain
 from statistics import fmean
 
 from dltools.actions.settings import Settings
 from dltools.notation.limits import DEFAULT_WEIGHT
-from dltools.notation.resources import format_cpus, parse_cpus
+from dltools.notation.resources import format_cpus
 from dltools.notation.times import MICRO
 from dltools.plan.policy.interface import HostState
 from dltools.plan.realisation.mode import Mode, ModeChoice
@@ -154,6 +155,9 @@ class CpusLeft:
 
 def list_of_others(host: SharedHost) -> Settings:
     """Return the list of the CPUs that jobs have which leave some to feeders, nothing where they
-    leave none, or the CPUs' numbers are unknown."""
-    every, left = parse_cpus(host.cpuset or ""), host.choice.cpus_left
-    return {"cpuset": format_cpus(every[:-left])} if 0 < left < len(every) else {}
+    leave none, or the CPUs' numbers are unknown. They leave whole cores."""
+    left, kept = host.choice.cpus_left, [*host.cores]
+    while left > 0 and kept:
+        left -= len(kept.pop())
+    others = sorted(chain.from_iterable(kept))
+    return {"cpuset": format_cpus(others)} if host.choice.cpus_left and others else {}

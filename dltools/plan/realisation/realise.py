@@ -48,7 +48,7 @@ NO_COMPARISON = "weights do not compare"
 def realise(
     choice: ModeChoice,
     host: HostState,
-    cpuset: str | None = None,
+    cores: Sequence[Sequence[int]] = (),
     without_progress: Sequence[Job] = (),
     queue: Queue | None = None,
     now: int = 0,
@@ -59,11 +59,11 @@ def realise(
     """Return the settings of each job that was last allocated a share, within what their owners
     asked for and their engines can do.
 
-    `cpuset`: the CPUs that containers may have. `without_progress`: containers that have reported
-    nothing yet; one that restarted, or still has the weight of a waiting job, gets the defaults
-    back. `queue`: the queue at `now` (microseconds). `silent`: those of them that compete with the
-    jobs all the same, where jobs run in order. `leaving`: containers that have had settings as
-    jobs, and are none any more.
+    `cores`: the CPUs of each core that containers may have. `without_progress`: containers that
+    have reported nothing yet; one that restarted, or still has the weight of a waiting job, gets
+    the defaults back. `queue`: the queue at `now` (microseconds). `silent`: those of them that
+    compete with the jobs all the same, where jobs run in order. `leaving`: containers that have had
+    settings as jobs, and are none any more.
     """
     competing = list(silent) if host.cpus > 0 and choice.mode in _ORDERED else []
     given = {job.id: host.previous[job.id] for job in host.jobs if job.id in host.previous}
@@ -72,7 +72,7 @@ def realise(
     if not choice.unable:
         jobs = [*(job for job in host.jobs if job.id in shares), *competing]
         shared = SharedHost(
-            choice, jobs, shares, host.cpus, cpuset, realisation.queue, now, dues=dues or {}
+            choice, jobs, shares, host.cpus, cores, realisation.queue, now, dues=dues or {}
         )
         realisation = _in_mode(shared, host)
     ids = {job.id for job in competing}
@@ -142,8 +142,9 @@ def _in_line(
     why = dict.fromkeys(silent, _SILENT) | dict.fromkeys(exploring, _EXPLORES)
     notes = {key: joined(note, realisation.notes.get(key)) for key, note in why.items()}
     own_lists = {job.id for job in jobs if job.owner.cpuset is not None}
+    left = list_of_others(host)
     settings = {
-        key: setting if key in own_lists else {**setting, **list_of_others(host)}
+        key: setting if key in own_lists else setting | left
         for key, setting in realisation.settings.items()
     }
     return replace(realisation, settings=settings, notes={**realisation.notes, **notes})

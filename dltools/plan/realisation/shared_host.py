@@ -53,20 +53,20 @@ def allocations_of(jobs: Sequence[Job], given: Mapping[str, Allocation]) -> dict
 class SharedHost:
     """What settings are made from.
 
-    `jobs`: those with a share; `allocations`: by job id; `cpus`: of the host; `cpuset`: the CPUs
-    that containers may have, None where unknown; `queue`: before the change; `now`: microseconds.
-    `exploring`: ids of new jobs that run alone until they have reported twice, or have had their
-    CPU seconds. `jobs_elsewhere`: jobs of which other hosts run containers. `others`: the share of
-    the CPUs that programs use which are no jobs, None where that is unknown. `dues`: until when
-    jobs can wait, by run (see `promise`). `needs`: the CPUs that jobs can use, by id, as far as
-    that was asked for.
+    `jobs`: those with a share; `allocations`: by job id; `cpus`: of the host; `cores`: the CPUs of
+    each core that containers may have, () where unknown; `queue`: before the change; `now`:
+    microseconds. `exploring`: ids of new jobs that run alone until they have reported twice, or
+    have had their CPU seconds. `jobs_elsewhere`: jobs of which other hosts run containers.
+    `others`: the share of the CPUs that programs use which are no jobs, None where that is unknown.
+    `dues`: until when jobs can wait, by run (see `promise`). `needs`: the CPUs that jobs can use,
+    by id, as far as that was asked for.
     """
 
     choice: ModeChoice
     jobs: list[Job]
     allocations: Mapping[str, Allocation]
     cpus: float
-    cpuset: str | None
+    cores: Sequence[Sequence[int]]
     queue: Queue
     now: int
     exploring: frozenset[str] = frozenset()

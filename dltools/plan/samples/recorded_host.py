@@ -182,6 +182,7 @@ class RecordedHost:
         history.cannot = names_of(said[-1]) if said else history.cannot
         times = self.samples.times[begin:end]
         load = history.load
+        load.cores = self.samples.cores or load.cores
         load.busy = load.busy.after(times, self.samples.busy[begin:end], sizes, before)
         low, high, many = self.samples.bounds[begin], self.samples.bounds[end], len(order)
         changed = range(many) if begin <= self.laid_out else self._changed(low, high)

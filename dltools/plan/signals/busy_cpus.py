@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from dltools.notation.resources import parse_cpus
 from dltools.notation.times import MICRO
 
 WINDOW_S = 10.0
@@ -123,10 +124,20 @@ class OthersUse(NamedTuple):
 
 @dataclass(slots=True)
 class CpuLoad:
-    """How busy a host's CPUs are: by everything on it, and by what is no job."""
+    """How busy a host's CPUs are: by everything on it, and by what is no job. `cores`: the CPUs of
+    each core, joined by +, "" where each has one."""
 
     busy: BusyCpus = field(default_factory=BusyCpus)
     others: OthersUse = field(default_factory=OthersUse)
+    cores: str = ""
+
+    def by_core(self, cpuset: str | None) -> list[list[int]]:
+        """Return the CPUs of a list by core, those of one core together."""
+        every = parse_cpus(cpuset or "")
+        shared = [parse_cpus(core) for core in self.cores.split("+")]
+        core_of = {cpu: core for core in shared for cpu in core}
+        found = {core_of.get(cpu, [cpu])[0]: core_of.get(cpu, [cpu]) for cpu in every}
+        return [[cpu for cpu in core if cpu in every] for core in found.values()]
 
     def idle_since(self, time: int, cpus: float) -> float | None:
         """Return how many CPU seconds nobody has used since an earlier sample (microseconds), None

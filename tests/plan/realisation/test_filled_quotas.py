@@ -22,7 +22,7 @@ def quotas(
     for one in jobs:
         if limit := (owners or {}).get(one.name):
             one.owner = Owner(cpus=limit, is_known=True)
-    found = realise(FILLED, host(*jobs, cpus=cpus, shares=shares), None)
+    found = realise(FILLED, host(*jobs, cpus=cpus, shares=shares))
     return {key: setting.get("cpus") for key, setting in found.settings.items()}
 
 

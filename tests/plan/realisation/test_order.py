@@ -35,9 +35,9 @@ def turns(settings: Mapping[str, Settings]) -> dict[str, tuple[int, float]]:
     return {key: (one["group"], one["turn_s"]) for key, one in settings.items()}
 
 
-def weights(found: HostState, cpuset: str = "0-1") -> dict[str, float]:
+def weights(found: HostState) -> dict[str, float]:
     """The weights of jobs in order."""
-    made = settings_of(Mode.PRIORITY, found, cpuset)
+    made = settings_of(Mode.PRIORITY, found)
     return {key: one["weight"] for key, one in made.items()}
 
 
@@ -50,7 +50,7 @@ def case(
         for name, one in allocations.items()
     }
     choice = ModeChoice(Mode.PRIORITY, "as asked")
-    return SharedHost(choice, list(jobs), found, cpus, "0-3", Queue(), 0)
+    return SharedHost(choice, list(jobs), found, cpus, (), Queue(), 0)
 
 
 def unlimited(rank: int = 0) -> Allocation:
@@ -207,7 +207,7 @@ def test_a_narrow_job_that_has_all_it_can_use_is_not_behind_a_wide_one() -> None
     # of what their 8 threads can.
     jobs = [job("wide", 8), job("next", 8), job("narrow", 1)]
     found = host(*jobs, cpus=8.0, shares={"wide": 0.75, "next": 0.125, "narrow": 0.125})
-    assert weights(found, "0-7") == {"narrow": 1024, "wide": 10, "next": 2}
+    assert weights(found) == {"narrow": 1024, "wide": 10, "next": 2}
 
 
 def test_equal_jobs_take_turns_in_order_of_arrival() -> None:

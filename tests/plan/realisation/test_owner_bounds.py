@@ -136,7 +136,7 @@ def test_who_asked_for_more_has_the_larger_quota() -> None:
 def test_a_restarted_container_gets_back_what_its_owner_asked_for(mode, setting, cpus) -> None:
     again = ContainerHistory("again", "again", 0, managed=True)
     again.owner = Owner(0.5, 2.0, "1")
-    found = realise(ModeChoice(mode, ""), host(cpus=cpus), "0-1", (again,))
+    found = realise(ModeChoice(mode, ""), host(cpus=cpus), (), (again,))
     assert found.settings["again"] == setting
 
 
@@ -180,7 +180,7 @@ def test_no_job_gets_more_than_its_owner_asked_for(asked, silent, cpus, mode, is
     shares: dict[str, float | None] = {str(at): share for at, (_, _, share) in enumerate(asked)}
     state: HostState = host(*jobs, cpus=float(cpus), shares=shares)
     choice = ModeChoice(mode, "", is_mild=is_mild)
-    found = realise(choice, state, f"0-{cpus - 1}", others, silent=others)
+    found = realise(choice, state, (), others, silent=others)
     for one in (*jobs, *others):
         setting = found.settings.get(one.id, {})
         if "cpus" in setting and one.owner.cpus is not None:
@@ -228,7 +228,7 @@ def test_weights_in_force_keep_the_order_of_owners(
     queue, now = Queue(), 0
     for seconds in (0, *later):
         now += seconds * 1_000_000
-        found = realise(choice, state, f"0-{cpus - 1}", queue=queue, now=now)
+        found = realise(choice, state, queue=queue, now=now)
         queue = found.queue
         set_ = [found.settings[one.id]["weight"] for one in jobs]
         pairs = itertools.product(zip(asked, set_, strict=True), repeat=2)

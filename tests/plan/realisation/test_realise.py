@@ -40,11 +40,11 @@ def test_a_restarted_container_gets_the_defaults(mode, setting) -> None:
     again = ContainerHistory("again", "again", 0, managed=True)
     other = ContainerHistory("other", "other", 0, in_force=InForce({"weight": 512.0}))
     two = host(job("a"), job("b"), shares={"a": 0.5, "b": 0.5})
-    found = realise(ModeChoice(mode, ""), two, "0-1", (again, other))
+    found = realise(ModeChoice(mode, ""), two, (), (again, other))
     assert found.settings.get("again") == setting
     assert "other" not in found.settings
     # The same where no other job runs.
-    assert realise(ModeChoice(mode, ""), host(), "0-1", (again,)).settings.get("again") == setting
+    assert realise(ModeChoice(mode, ""), host(), (), (again,)).settings.get("again") == setting
 
 
 def test_a_container_without_progress_and_with_the_weight_of_a_waiting_job_gets_the_default() -> (
@@ -79,7 +79,7 @@ def test_an_idle_job_holds_no_place(mode) -> None:
 def test_a_job_that_is_not_understood_gets_turns_as_long_as_the_others() -> None:
     jobs = tuple(job(name, 2) for name in ("known", "silent"))
     found = HostState("h", 2.0, jobs[:1], {"known": Allocation(1.0, "-", "")})
-    given = realise(ModeChoice(Mode.ROTATE, ""), found, "0-1", jobs[1:], silent=jobs[1:])
+    given = realise(ModeChoice(Mode.ROTATE, ""), found, (), jobs[1:], silent=jobs[1:])
     lengths = {name: given.settings[name]["turn_s"] for name in ("known", "silent")}
     assert lengths == {"known": 8.0, "silent": 8.0}
 
@@ -89,7 +89,7 @@ def test_a_group_has_turns_by_what_its_members_can_use() -> None:
     small.owner = Owner(cpus=0.5)
     shares = dict.fromkeys(("wide", "small", "other"), 1 / 3)
     found = host(wide, small, other, cpus=2.0, shares=shares)
-    given = realise(ModeChoice(Mode.ROTATE, ""), found, "0-1").settings
+    given = realise(ModeChoice(Mode.ROTATE, ""), found).settings
     assert given["other"]["group"] == given["small"]["group"] != given["wide"]["group"]
     # Least squares: 2 * (2/3 + 0.5/3) / (4 + 0.25) of the time against 1/3.
     part = 2 * (2.5 / 3) / 4.25
