@@ -142,7 +142,7 @@ def _in_line(
     why = dict.fromkeys(silent, _SILENT) | dict.fromkeys(exploring, _EXPLORES)
     notes = {key: joined(note, realisation.notes.get(key)) for key, note in why.items()}
     own_lists = {job.id for job in jobs if job.owner.cpuset is not None}
-    left = list_of_others(host)
+    left = list_of_others(host) if is_ordered else {}
     settings = {
         key: setting if key in own_lists else setting | left
         for key, setting in realisation.settings.items()
