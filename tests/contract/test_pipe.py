@@ -21,7 +21,6 @@ MODES: dict[str, frozenset[str]] = {
     "quota": frozenset({"cpus"}),
     "weight": frozenset({"cpu_weight"}),
     "priority": frozenset({"cpu_weight"}),
-    "cores": frozenset({"cpuset"}),
 }
 
 

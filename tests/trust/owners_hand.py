@@ -28,9 +28,9 @@ ARMS = tuple(
     Stages(policy, realisation)
     for policy, realisation in (
         ("flowcon", "auto"), ("srtf", "rotate"), ("fair", "rotate"), ("flowcon", "quota"),
-        ("slaq", "weight"), ("srtf", "priority"), ("fair", "cores"), ("tradl", "auto"),
+        ("slaq", "weight"), ("srtf", "priority"), ("fair", "weight"), ("tradl", "auto"),
         ("las", "rotate"), ("las", "priority"), ("dqoes", "quota"), ("specon", "auto"),
-        ("slaq", "cores"), ("tradl", "rotate"), ("noop", "auto"), ("flowcon", "weight"),
+        ("slaq", "quota"), ("tradl", "rotate"), ("noop", "auto"), ("flowcon", "weight"),
     )
 )  # fmt: skip
 
