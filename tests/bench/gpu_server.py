@@ -4,7 +4,7 @@
 
 IMAGE has Python with PyTorch for CUDA; `--run` are further options of `docker run`, and `--python`
 its interpreter. The digits of samples/torch are at --digits. Prints ratios; nothing is asserted.
-Needs a machine that does nothing else. Takes twelve minutes.
+Needs a machine that does nothing else. All parts take twenty minutes; feed, left and levers eight.
 
 nvml   what `dl-probe` says of a job that is on the GPU for a known part of the time, alone and
        beside one that is there all the time
@@ -13,7 +13,7 @@ feed   a training that loaders feed, beside trainings on CPUs that want half as 
 share  two trainings on one GPU, which share it and which run in turn, for a half of each period
        each: steps of both together, as a ratio to what each does alone, and whether they are let go
        when dl-apply is killed
-left   the same under flowcon for four minutes, every 20 s: it finds how many CPUs to leave to it
+left   the same under flowcon for three minutes, every 20 s: it finds how many CPUs to leave to it
 levers the same as feed, each lever set by hand: weights, `cpu.idle`, quotas, whole cores
 parts  trainings that ask for parts of a GPU (--asked): what each has, and their work in all as a
        ratio to that under Docker alone
@@ -220,7 +220,7 @@ def measure_left(server: Server) -> None:
     alone, names = start_feeder(server)
     _, work = feeder_rates(server, names, 18)
     with server.pipe("-p flowcon"):
-        for end in range(20, 260, 20):
+        for end in range(20, 200, 20):
             fed, others = feeder_rates(server, names, 20)
             lists = docker("exec", "gpu-cpu0", "nproc")
             print(

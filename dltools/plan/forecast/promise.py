@@ -206,12 +206,12 @@ class DockerAlone:
     def lost(self, ends: Mapping[str, int], cpus: float, competing: float = 0.0) -> float:
         """Return the part of all job seconds that the real host has lost, below 0 where it has
         saved some: those that have gone by, and those that are to come if from now on jobs share
-        the CPUs equally there and here. `ends`: when jobs end there, which takes longer by the part
-        `competing`, for this host loses nothing by it."""
+        the CPUs equally there and here. `ends`: when jobs end there. All takes longer there by the
+        part `competing`, for this host loses nothing by it."""
         here = {key: one.left_here for key, one in self.jobs.items() if one.is_here}
         later = math.fsum(self._ends_s(here, cpus).values())
         there = math.fsum(max(0, end - self.at) for end in ends.values()) / MICRO
-        lost_s = later - (1 + competing) * there - self.saved_s
+        lost_s = later - there - self.saved_s - competing * (self.there_s + there)
         return lost_s / max(_SEEN_S, self.there_s + there)
 
     def dues(

@@ -38,9 +38,12 @@ def measured_contention(host: HostHistory, jobs: Jobs, *, is_crowded: bool) -> C
 def measured_cpus_left(host: HostHistory, jobs: Jobs, *, is_crowded: bool) -> CpusLeft:
     """Return how many CPUs jobs are to leave to those that feed GPUs, by the paces of these."""
     now = host.sampled_at or 0
-    feeding = [job for job in _followed(jobs) if is_crowded and job.use.gpu_use.is_feeder(now)]
-    others = [job for job in jobs if job not in feeding]
-    return host.outlook.cpus_left.measured(feeding, others, now, host.cpus)
+    feeding = {job.id: job for job in _followed(jobs) if job.use.gpu_use.is_feeder(now)}
+    if not is_crowded or not feeding:
+        return CpusLeft()
+    others = [job for job in jobs if job.id not in feeding]
+    core = max(map(len, host.load.by_core(host.cpuset)), default=1)
+    return host.outlook.cpus_left.measured([*feeding.values()], others, now, host.cpus, core)
 
 
 def note_places(

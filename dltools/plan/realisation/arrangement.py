@@ -21,7 +21,7 @@ from dltools.plan.forecast.completion import Forecasts, Prospect, in_order, side
 from dltools.plan.forecast.contention_law import spin_exponent
 from dltools.plan.forecast.promise import LAST, DockerAlone
 from dltools.plan.policy.interface import HostState
-from dltools.plan.realisation.contention import Contention, is_measured, spins
+from dltools.plan.realisation.contention import Contention, spins
 from dltools.plan.realisation.feeders import CpusLeft
 from dltools.plan.realisation.mode import (
     OTHERS,
@@ -47,8 +47,8 @@ from dltools.plan.signals.prediction import length_left, remaining
 
 _COUNTS = 2.0
 """How many times what an order, or turns, have lost counts against what they are forecast to win
-(ours): the part of all job seconds that is lost, beyond what competing would cost where that is
-measured, as the imagined host loses nothing by it."""
+(ours): the part of all job seconds that is lost, beyond what competing would cost, as the imagined
+host loses nothing by it."""
 
 _ROUNDING = 1e-6
 """Two sums of the same times differ by less than this part."""
@@ -170,7 +170,7 @@ def compare(
     in_turns = next(in_order(prospects, [range(len(order))], host.cpus, {0}))
     groups = len(groups_that_fit(order, host.cpus, shared.need))
     packed = min(1.0, math.fsum(prospect.cpus for prospect in prospects) / (groups * host.cpus))
-    competing = _lost_by_competing(prospects, beside, host.cpus) if is_measured(order) else 0.0
+    competing = _lost_by_competing(prospects, beside, host.cpus)
     ends_there = alone.ends(host.cpus)
     last = _last_allowed(alone, ends_there, max(beside))
     is_order = len({place for place in places.values() if place[0] >= 0}) > 1

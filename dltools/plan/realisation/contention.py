@@ -87,11 +87,6 @@ class Contention:
         return self if ahead >= AHEAD else Contention(self.since, now, ahead)
 
 
-def is_measured(jobs: Iterable[Job]) -> bool:
-    """Tell whether a job has shown what it loses by competing."""
-    return any(_spin_shown(job) is not None for job in jobs)
-
-
 def spins(jobs: Sequence[Job], cpus: float) -> dict[str, float]:
     """Return what part of the loss by spinning each of a host's jobs is taken to suffer, by id: 0
     where it loses nothing, 1 where it spins. Threads that are more than the CPUs sleep."""

@@ -118,12 +118,11 @@ class CpusLeft:
     paces: Mapping[str, float] = field(default_factory=dict)
 
     def measured(
-        self, feeding: Sequence[Job], others: Sequence[Job], now: int, cpus: float
+        self, feeding: Sequence[Job], others: Sequence[Job], now: int, cpus: float, core: int = 1
     ) -> CpusLeft:
-        """Return how many CPUs are to be left from now on, on a crowded host of so many CPUs. The
-        others keep most of the rest, and as many as the widest of them keeps busy."""
-        if not feeding:
-            return CpusLeft()
+        """Return how many CPUs are to be left from now on, on a crowded host of so many CPUs, of
+        which each core has `core`. The others keep most of the rest, and as many as the widest of
+        them keeps busy."""
         if self.since is None or self.looks >= _LOOKS:
             return CpusLeft(since=now)
         span_s = (now - self.since) / MICRO
@@ -141,7 +140,7 @@ class CpusLeft:
         if self.count > earlier and not self.looks and kept < kept_then + _HELPS:
             return CpusLeft(earlier, is_vain=True, since=now)
         need = cpus_together(feeding, cpus)
-        count = self.count + math.ceil(need / 2) if self.count else math.ceil(need)
+        count = core * math.ceil((self.count + need / 2 if self.count else need) / core)
         least = max(_OTHERS_KEEP * (cpus - need), *map(needed_cpus, others))
         return CpusLeft(count, (self.count, kept), since=now) if cpus - count >= least else stays
 
@@ -157,7 +156,7 @@ def list_of_others(host: SharedHost) -> Settings:
     """Return the list of the CPUs that jobs have which leave some to feeders, nothing where they
     leave none, or the CPUs' numbers are unknown. They leave whole cores."""
     left, kept = host.choice.cpus_left, [*host.cores]
-    while left > 0 and kept:
+    while kept and left >= len(kept[-1]):
         left -= len(kept.pop())
     others = sorted(chain.from_iterable(kept))
     return {"cpuset": format_cpus(others)} if host.choice.cpus_left and others else {}

@@ -181,9 +181,9 @@ class ModeChoice:
     the queue are equal and take turns, as no order wins and competing costs time. `is_mild`:
     weights differ by a factor of four at most, as what is set may stay for good. `on_gpus`: what
     becomes of jobs that share GPUs; `cpus_left`: how many CPUs the others leave to those that feed
-    GPUs. `weights_order`: whether jobs of far smaller weights leave the
-    first almost alone. `unable`: why nothing of it can be done, "" where it can. `fills`: quotas
-    hold nobody below a quarter of an equal share, and what a job cannot use is the others'.
+    GPUs. `weights_order`: whether jobs of far smaller weights leave the first almost alone.
+    `unable`: why nothing of it can be done, "" where it can. `fills`: quotas hold nobody below a
+    quarter of an equal share, and what a job cannot use is the others'.
     """
 
     mode: Mode

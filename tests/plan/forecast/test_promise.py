@@ -110,11 +110,12 @@ def test_an_order_that_ends_jobs_later_has_lost() -> None:
 
 def test_what_an_order_will_have_lost_is_known_at_once() -> None:
     """A job of 30 CPU s has run for 10 s before one of 10. From then on they end side by side after
-    30 and 20 s; there, where each has had 5 CPU s, after 30 and 10, and 20 job seconds are gone."""
+    30 and 20 s; there, where each has had 5 CPU s, after 30 and 10, and 20 job seconds are gone.
+    Where competing costs a sixth, all of these 60 job seconds would have been ten more."""
     a, b = trained("a", 0.001, 29.999), trained("b", 0.001, 9.999)
     alone = after(DockerAlone(), 0.0, a, b)
     a.use.add_samples([1], [9.999])
     a.progress.epoch = 10.0
     alone = after(alone, 10.0, a, b)
     assert alone.lost(alone.ends(1.0), 1.0) == pytest.approx(10 / 60, abs=0.01)
-    assert alone.lost(alone.ends(1.0), 1.0, 0.25) == pytest.approx(0.0, abs=0.01)
+    assert alone.lost(alone.ends(1.0), 1.0, 1 / 6) == pytest.approx(0.0, abs=0.01)
