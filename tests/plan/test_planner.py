@@ -209,7 +209,7 @@ def test_settings_are_within_bounds_and_no_serving_container_is_paused(name, mod
     plan = final(name, rows, mode=mode)
     for action in plan.actions:
         if action.op is Op.ROTATE:
-            assert action.set["turn_s"] >= 0.2
+            assert action.set["turn_s"] >= 0.05 * action.set.get("period_s", 4.0)
             own = (action.host, action.container_name)
             labels = [
                 row.get("labels") for row in rows if (row["host"], row.get("container_name")) == own
