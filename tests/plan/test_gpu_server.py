@@ -279,6 +279,20 @@ def test_a_validation_of_a_feeder_takes_no_cpus_from_others() -> None:
     assert left(plans(planner("srtf"), fed(paces))) == [0]
 
 
+def test_silent_jobs_alone_leave_cpus_to_a_feeder_too() -> None:
+    samples = fed([(60, 1.0), (80, 0.8)])
+    for rows in samples:
+        rows[:] = [
+            row
+            for row in rows
+            if row["kind"] != "progress" or not row["container_name"].startswith("job")
+        ]
+        for row in rows:
+            if row["kind"] == "container" and row["container_name"].startswith("job"):
+                row |= {"role": "training", "role_reason": "libtorch"}
+    assert left(plans(planner("srtf"), samples)) == [0, 4]
+
+
 def test_a_feeder_takes_no_cpu_of_few() -> None:
     """A whole one of two would be most of what others have."""
     found = contested(1, cpus=2.0, demand=0.3, wants=1.0, seconds=400)

@@ -141,7 +141,7 @@ class Rounds:
         before = outlook.contention.paused_at, outlook.cpus_left.count
         outlook.contention = measured_contention(host, look.jobs, is_crowded=is_crowded)
         outlook.cpus_left = measured_cpus_left(
-            host, look.jobs if self.options.queue.feeders == "first" else (), is_crowded=is_crowded
+            host, jobs if self.options.queue.feeders == "first" else (), is_crowded=is_crowded
         )
         is_new = (outlook.contention.paused_at, outlook.cpus_left.count) != before
         realisation = self._settings(host, look, None if is_new else choice)

@@ -141,7 +141,7 @@ class CpusLeft:
             return CpusLeft(earlier, is_vain=True, since=now)
         need = cpus_together(feeding, cpus)
         count = core * math.ceil((self.count + need / 2 if self.count else need) / core)
-        least = max(_OTHERS_KEEP * (cpus - need), *map(needed_cpus, others))
+        least = max([_OTHERS_KEEP * (cpus - need), *map(needed_cpus, others)])
         return CpusLeft(count, (self.count, kept), since=now) if cpus - count >= least else stays
 
     def _best_pace(self, job: Job) -> float:
