@@ -133,11 +133,12 @@ class CpuLoad:
 
     def by_core(self, cpuset: str | None) -> list[list[int]]:
         """Return the CPUs of a list by core, those of one core together."""
-        every = parse_cpus(cpuset or "")
-        shared = [parse_cpus(core) for core in self.cores.split("+")]
-        core_of = {cpu: core for core in shared for cpu in core}
-        found = {core_of.get(cpu, [cpu])[0]: core_of.get(cpu, [cpu]) for cpu in every}
-        return [[cpu for cpu in core if cpu in every] for core in found.values()]
+        cores = [parse_cpus(core) for core in self.cores.split("+")]
+        first_of = {cpu: core[0] for core in cores for cpu in core}
+        found: dict[int, list[int]] = {}
+        for cpu in parse_cpus(cpuset or ""):
+            found.setdefault(first_of.get(cpu, cpu), []).append(cpu)
+        return [*found.values()]
 
     def idle_since(self, time: int, cpus: float) -> float | None:
         """Return how many CPU seconds nobody has used since an earlier sample (microseconds), None
