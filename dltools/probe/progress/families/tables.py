@@ -78,6 +78,24 @@ _TOTALS = ("elapsed_time", "elapsed", "total_time", "wall_time")
 _PARTS = ("time", "dur", "duration")
 
 
+class _Box:
+    """A box of names and values, which is one row."""
+
+    def __init__(self) -> None:
+        self.cells: dict[str, float] = {}
+
+    def enter(self, name: str, value: str | None) -> None:
+        """Take a line of it."""
+        if value and _NUMBER.fullmatch(value) and len(self.cells) < _MOST_COLUMNS:
+            self.cells[name.rpartition("/")[2]] = number(value.partition("/")[0].rstrip("%"))
+
+    def close(self, family: str) -> list[Point]:
+        """Return its points: it ends."""
+        cells, self.cells = self.cells, {}
+        points = points_of(family, cells)
+        return points if points and points[0][2:4] != (None, None) else []
+
+
 class Log:
     """A log of tables. Time elapsed: a column that says it, or the sum of the rows' times."""
 
@@ -96,7 +114,7 @@ class Log:
         self._totals: list[int] = []  # columns of times
         self._parts: list[int] = []
         self._elapsed = 0.0
-        self._box: dict[str, float] = {}
+        self._box = _Box()
         self._is_validated = False  # the epoch of the newest row
 
     def may_read(self, lower: str) -> bool:
@@ -131,9 +149,10 @@ class Log:
             return []
         if (edge[:1] == "|" and head.isalpha()) or edge[:5] == "-----":
             if match := _ENTRY.match(edge):
-                return self._enter(match[1], match[2])
-            if self._box:
-                return self._close()
+                self._box.enter(match[1], match[2])
+                return []
+            if self._box.cells:
+                return self._box.close(self.name)
         is_of_classes = "Class " in line or "classes " in line
         if head.isalpha() and (is_of_classes or ":" not in line) and len(line) < _LONGEST_HEADER:
             if self._of_phases and (match := _PHASE.match(line)):
@@ -142,18 +161,6 @@ class Log:
             if any(word in lower for word in _WORDS):
                 self._header(_BAR.sub("", line) if is_of_classes else line)
         return []
-
-    def _enter(self, name: str, value: str | None) -> list[Point]:
-        """Take a row of a box."""
-        if value and _NUMBER.fullmatch(value) and len(self._box) < _MOST_COLUMNS:
-            self._box[name.rpartition("/")[2]] = number(value.partition("/")[0].rstrip("%"))
-        return []
-
-    def _close(self) -> list[Point]:
-        """Return the points of a box, which ends."""
-        box, self._box = self._box, {}
-        points = points_of(self.name, box)
-        return points if points and points[0][2:4] != (None, None) else []
 
     def _row_of_index(self, cells: list[str]) -> list[Point]:
         """Return the points of a row that has a number of its own before its cells."""
