@@ -113,7 +113,7 @@ def choose_mode(
     if any(is_serving(job) for job in host.jobs):
         return choice(Mode.WEIGHT, "some containers serve: none may wait for a turn")
     if threads <= host.cpus or len(everyone) < 2:
-        return choice(Mode.WEIGHT, f"{crowded}: nothing is lost by competing")
+        return choice(Mode.WEIGHT, f"{crowded}: nothing is lost by competing", is_even=True)
     if not fits and (host.others is None or host.others < OTHERS):
         return choice(Mode.ROTATE, f"{crowded}, beside {len(feeding)} that feed GPUs")
     runs = tuple(job.run_id for job in everyone)

@@ -89,14 +89,15 @@ def trained(name: str, left: float, threads: int = 1, epoch: float = 10.0) -> Co
     return made
 
 
-@pytest.mark.parametrize(
-    "others",
-    [[job("unknown", None)], [job("serves", 1, dltools_qoe="0.1")]],
-    ids=lambda others: others[0].name,
-)
-def test_others_are_weighed_as_before(others) -> None:
-    found = host(job("a", 1), *others)
+def test_jobs_beside_a_server_are_weighed() -> None:
+    found = host(job("a", 1), job("serves", 1, dltools_qoe="0.1"))
     assert not mode_of(RealisationOptions(), found).is_even
+
+
+def test_jobs_that_fit_the_cpus_have_equal_weights() -> None:
+    """Unequal ones would bring them nothing, and the next job to come would starve the lightest."""
+    found = host(job("a", 1), job("b", 1))
+    assert mode_of(RealisationOptions(), found).is_even
 
 
 def test_threads_that_sleep_all_the_time_do_not_count() -> None:
