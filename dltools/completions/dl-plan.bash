@@ -8,7 +8,7 @@ _dltools_parameters() {
             # generated: parameters
             flowcon) echo alpha= itval= itval_max= signed=true signed=false floor=true floor=false early=true early=false explore= latest= feeders=first feeders=equal gpu_period= owners=respect owners=ignore users=alone users=fair ;;
             tradl) echo itval= explore= itval_max= latest= feeders=first feeders=equal gpu_period= owners=respect owners=ignore users=alone users=fair ;;
-            dqoes) echo alpha= beta= itval= itval_max= gain=direct gain=fixed trim=true trim=false explore= latest= feeders=first feeders=equal gpu_period= owners=respect owners=ignore users=alone users=fair ;;
+            dqoes) echo alpha= beta= itval= itval_max= gain=direct gain=fixed explore= latest= feeders=first feeders=equal gpu_period= owners=respect owners=ignore users=alone users=fair ;;
             specon) echo alpha= itval= cooldown= load=progressing load=jobs load=cpu pause= stale= within=none within=srtf explore= latest= feeders=first feeders=equal gpu_period= owners=respect owners=ignore users=alone users=fair ;;
             noop) echo explore= latest= feeders=first feeders=equal gpu_period= owners=respect owners=ignore users=alone users=fair ;;
             fair) echo explore= latest= feeders=first feeders=equal gpu_period= owners=respect owners=ignore users=alone users=fair ;;

@@ -19,7 +19,7 @@ function __dltools_parameters
             case tradl
                 string split ' ' 'itval= explore= itval_max= latest= feeders=first feeders=equal gpu_period= owners=respect owners=ignore users=alone users=fair'
             case dqoes
-                string split ' ' 'alpha= beta= itval= itval_max= gain=direct gain=fixed trim=true trim=false explore= latest= feeders=first feeders=equal gpu_period= owners=respect owners=ignore users=alone users=fair'
+                string split ' ' 'alpha= beta= itval= itval_max= gain=direct gain=fixed explore= latest= feeders=first feeders=equal gpu_period= owners=respect owners=ignore users=alone users=fair'
             case specon
                 string split ' ' 'alpha= itval= cooldown= load=progressing load=jobs load=cpu pause= stale= within=none within=srtf explore= latest= feeders=first feeders=equal gpu_period= owners=respect owners=ignore users=alone users=fair'
             case noop

@@ -84,9 +84,6 @@ class Parameters:
         "direct: each model gets what its response time requires; fixed: a round moves beta",
         choices=("direct", "fixed"),
     )
-    trim: bool = parameter(
-        False, "while no model misses its target, cut over-achieving models gently"
-    )
 
 
 class Dqoes:
@@ -114,7 +111,7 @@ class Dqoes:
         if parameters.gain == "direct":
             shares, note = direct_shares(models, parameters.alpha, room)
         else:
-            shares, note = exchanged_shares(models, parameters.beta, trim=parameters.trim)
+            shares, note = exchanged_shares(models, parameters.beta)
         allocations = {job.id: Allocation(None, "-", _why_left_alone(job)) for job in host.jobs}
         is_free = _is_free(host, cluster, models)
         if models and waiting:
@@ -429,7 +426,7 @@ def _smallest_first(needs: Mapping[str, float], floor: float, room: float) -> Ne
     return NewShares(shares, f"the targets of {len(waiting)} are out of reach")
 
 
-def exchanged_shares(models: Sequence[Model], beta: float, *, trim: bool) -> NewShares:
+def exchanged_shares(models: Sequence[Model], beta: float) -> NewShares:
     """Move CPU from over-achieving to under-performing models, as the paper says."""
     shares = {model.job.id: model.share for model in models}
     n = max(1, len(models))
@@ -437,9 +434,6 @@ def exchanged_shares(models: Sequence[Model], beta: float, *, trim: bool) -> New
     over = [model for model in models if model.job_class == OVER]
     under = [model for model in models if model.job_class == UNDER]
     if not under:
-        if trim and over:
-            _take(over, shares, beta, floor)
-            return NewShares(shares, "trimmed")
         return NewShares(shares)
     if not over:
         # Ours: every model misses its target by about the same factor.

@@ -84,17 +84,24 @@ _RANGE = Regex(r"-(\d{1,15})\]")
 _BAR_FORM = Regex(
     r"(?<![\w.])(\d{1,15}(?:\.\d{1,9})?)([kKMG]?)(?:/(?:[\d.]{1,15}[kKMG]?|\?))?[a-zA-Z]{0,9}\s{0,2}"
     r"\[[\d:]{4,12}(?:<[^,\]]{0,20})?,[^,\]]{0,30}/[^,\]]{1,20}(?:,|\])"
-    r"|^\s{0,9}(\d{1,15})/(?:\d{1,15}|Unknown) (?:\[[=>.]{1,80}\]|[\u2501\u2500\u2578\u257a]{3})"
+    r"|^\s{0,9}(?:\[={0,80} )?(\d{1,15})/(?:\d{1,15}|Unknown) "
+    r"(?:[\[=>.]{1,80}\]|[\u2501\u2500\u2578\u257a]{3})"
 )
 """What tqdm shows: how many, of how many, the time spent and left, and the rate; and a bar of
-Keras."""
+Keras, or like it."""
+
+_OF_BAR = Regex(
+    r"^\s{0,9}\[\s{0,9}(\d{1,15})\s{0,3}/\s{0,3}\d{1,15}\s{0,3}\]"
+    r"|(?:^|\s)(\d{1,15})/\d{1,15}:?\s{1,9}\d{1,3}%\|"
+)
+"""An epoch that has no name before a bar of its steps."""
 
 _BESIDE_BARS = tuple(map(step_rank, ("global_step", "step", "env_step")))
 """Counters that go on where a bar begins anew."""
 
 _TRIAL = step_rank("trial")
 _OF_EPISODE = Regex(
-    r".*(?:rew|ret|score|eps|step|frame|len|win|success|fitness|[ _]r$)", re.IGNORECASE
+    r".*(?:rew|ret|score|eps|steps|frame|len|win|success|fitness|[ _]r$)", re.IGNORECASE
 )
 """Names of what an episode achieves, and how."""
 
@@ -155,8 +162,8 @@ def place(line: str, tokens: Sequence[Token], metrics: int = 0) -> Place:
         step, scale = bar.span(1), _SCALE[bar[2].lower()]
     if bar and epoch and epoch[0] > bar.end() > metrics:
         epoch = None
-    elif bar and not epoch and (match := _OPENING.match(line)) and match.end() < bar.start():
-        epoch = match.span(1)  # `[3/40] loss 0.5: 100%|...| 50/50 [...]`
+    elif bar and not epoch and (match := _OF_BAR.search(line, 0, bar.start())):
+        epoch = match.span(match.lastindex)  # `[3/40] loss 0.5: 100%|...| 50/50 [...]`
     is_end = bar is not None and bar[0].endswith("=]")
     return Place(step, scale, epoch, bar is not None, is_end)
 

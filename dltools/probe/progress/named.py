@@ -46,11 +46,11 @@ _CODE = Regex(
     r"^(?:\s*(?:def|class|import|from|return|if|for|while|else|elif|print|assert|self|parser|const"
     r"|let|config param|namespace|args?|hparams?|usage|warning)\b|#(?! of )"
     r"|\s+#(?! ?\w+[:=]\s{0,9}\d)|\s*//|Test: \[\s*\d+/\d+\]\s+Time\s)"
-    r"|\bAveraged stats:|\b(?:self\.|lambda\b|TODO\b|train_runtime\b)|[+*]=|[^=]==[^=>\[\]]"
-    r"|\s#\s(?!\w+: [\d.]+(?:\s|$))|^[^;]*;\s*$"
+    r"|\bAveraged stats:|\b(?:self\.|lambda \w+[,:]|TODO\b|train_runtime\b)|[+*]=|[^=]==[^=>\[\]]"
+    r"|\s#\s(?!\w+: [\d.]+(?:\s|$))|^[^;]*;\s*$|\(\* (?!1 =)[\d.]+ = "
 )
-"""Patterns of source code and settings, of a sum at the end, and of the batches of an evaluation
-whose mean follows."""
+"""Patterns of source code and settings, of a sum at the end, of what Caffe weighs for a sum, and of
+the batches of an evaluation whose mean follows."""
 
 _SAVED = Regex(
     r"\.(?:ckpt|pth?|safetensors|h5|pkl|bin|onnx|keras)\b"
@@ -74,8 +74,11 @@ _PHASED = tuple(f"{phase}_" for phase in PHASES)
 _GENERATION = Regex(r"\bgen(?:eration)?\W{1,3}\d", re.IGNORECASE)
 _BEST = Regex(r"\bbest(?=(?: [a-z]\w*){1,3} ?[:=])", re.IGNORECASE)
 _STATISTIC = Regex(r"\b(avg|average|mean|median|smoothed|running)\W{1,2}$", re.IGNORECASE)
-_BEST_EPOCH = Regex(r"^\W{0,9}best epoch\b", re.IGNORECASE)
-_FINAL = Regex(r"\bfinal\b|^\W{0,9}best epoch\b", re.IGNORECASE)
+_BEST_EPOCH = Regex(r"(?:^|\bINFO\b|\bWARNING\b)\W{0,9}best epoch\b", re.IGNORECASE)
+_FINAL = Regex(rf"\bfinal\b|{_BEST_EPOCH.pattern}", re.IGNORECASE)
+_OVER = Regex(r"\btraining (?:is |was )?(?:complete|finished|done|over|summary)", re.IGNORECASE)
+"""What says that what follows without a counter was said before."""
+
 _LONGEST_HEADING = 250
 
 _BEHIND_BAR = Regex(r"[^\[\]]{0,200}\d/\d+ \[\d[\d:]{3,12}<[^\]]{0,40}\](?=[A-Z]|\[[A-Z])")
@@ -114,10 +117,11 @@ class Named:
         self._newest_dict: Sequence[str | None] = ()
         self._dicts: set[frozenset[tuple[str, str]]] = set()  # the metrics of dicts below it
         self._counted: set[tuple[str, str]] = set()  # metrics with a counter in their line
-        self._stepped: set[tuple[str, str]] = set()  # and those with a step, but for a bar's
+        self._stepped: set[str] = set()  # the names of those with a step, but for a bar's
         self._title = ""
         self._phase = ""  # of a heading, for the lines below until one names a counter or a phase
         self._below: set[str] = set()  # the metrics below it
+        self._is_over = False
 
     def points(self, line: str) -> list[Point]:
         """Return one point for each name; if a name comes twice, the first one."""
@@ -151,12 +155,13 @@ class Named:
 
     def _reading(self, meaning: Meaning, texts: Sequence[str | None]) -> Reading:
         at = count(texts[0], meaning.scale, texts[1])
-        is_bar = meaning.is_bar
+        is_bar, names = meaning.is_bar, [name for name, _ in meaning.metrics]
         if not meaning.metrics:
             if is_bar:
                 self._dicts = self._dicts if at.step == self._shown else set()
                 self._shown = at.step
                 return NOTHING
+            self._is_over = meaning.is_final or (self._is_over and at is NO_COUNT)
             self.above = self.above if at is NO_COUNT else self.above.later(at)
             self._phase, self._below = meaning.phase, set()
             return NOTHING
@@ -166,9 +171,12 @@ class Named:
             self._newest_dict = texts
             at = Count(self._step_of_bar(meaning), at.epoch)
         if texts[0] is not None and not is_bar:
-            self._stepped.update(meaning.metrics)
-        elif texts[1] is not None and not self._stepped.isdisjoint(meaning.metrics):
+            self._stepped.update(names)
+        elif texts[1] is not None and not self._stepped.isdisjoint(names):
             meaning = self._of_epoch(meaning)
+        self._is_over = self._is_over and at is NO_COUNT
+        if self._is_over:
+            meaning = meaning._replace(is_final=True)
         if self._phase:
             meaning = self._in_phase(meaning, has_count=at is not NO_COUNT)
         if self.above is not NO_COUNT and (at.step is None or at.epoch is None):
@@ -176,6 +184,8 @@ class Named:
         is_whole = meaning.is_end and at.epoch not in (None, self._bar.epoch)
         if is_bar and self._has_gone_back(at):
             meaning = _of_phase(meaning, "test")
+        if is_bar and at.epoch is None and all(name.startswith(_PHASED[1:]) for name in names):
+            at = Count(at.step, self.newest.epoch)
         if is_whole:  # a bar that is drawn once says how many steps an epoch has
             at = Count(None, at.epoch)
         step, epoch = at
@@ -213,7 +223,7 @@ class Named:
     def _of_epoch(self, meaning: Meaning) -> Meaning:
         """Return the meaning of a line about an epoch, in which metrics that others give for steps
         are their means."""
-        means = {name: f"{name}_mean" for name, _ in self._stepped.intersection(meaning.metrics)}
+        means = {name: f"{name}_mean" for name in self._stepped}
         return meaning._replace(
             metrics=tuple((means.get(name, name), printed) for name, printed in meaning.metrics),
             wholes=frozenset(means.get(name, name) for name in meaning.wholes),
@@ -354,7 +364,7 @@ def _understand(line: str) -> Meaning:
         _is_plain(line, chosen[0]),
         wholes,
         is_comment or all(_is_doubtful(one) for _, one in named),
-        bool((_BEST_EPOCH if where.epoch else _FINAL).search(line)),
+        bool((_BEST_EPOCH if where.epoch or where.step else _FINAL).search(line)),
         may_be_set and line[: chosen[0].start].strip().lower() in ("", "mean"),
         is_bar=where.is_bar,
         is_end=where.is_end,
@@ -397,7 +407,9 @@ def _heading(line: str, lower: str, printed: str) -> Meaning:
         return NO_MEANING
     if bar := bar_in(line):
         return NO_MEANING._replace(numbers=marks(printed, [bar.span(1), None]), is_bar=True)
-    begin = own_start(line)
+    begin, is_over = own_start(line), bool(_OVER.search(line))
+    if is_over or _FINAL.search(line):
+        return NO_MEANING._replace(numbers=(None, None), is_final=True) if is_over else NO_MEANING
     found = [token for token in tokens(line) if token.start >= begin]
     words = phase_words(line, lower)
     if not words and not any(word in lower for word in COUNTERS):

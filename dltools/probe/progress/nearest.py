@@ -19,7 +19,7 @@ _NUMBER = Regex(
     r"(?:\s?(%)(?!\|))?(?!\s?%|\w|\.\w|:\d|-\w|/[A-Za-z])",
     re.IGNORECASE,
 )
-_FRACTION = Regex(r"[.einy]", re.IGNORECASE)
+_FRACTION = Regex(r"\.\d|[einy]", re.IGNORECASE)
 _LETTER = Regex(r"[^\W\d_]")
 _DELIMITED = Regex(r"[:=(|<{>,]\s*$")
 _WORD = Regex(r"[^\W\d][\w@]*(?:-\d+)?")
@@ -44,7 +44,8 @@ _SHARES = Regex(
 """A name in a row that is one with the last word of the last: `mean/median reward 2.5/2.0`."""
 
 _ABOUT = Regex(
-    r"[\W\d]*|\W{0,3}(?:epoch|step|iter(?:ation)?|episode|round|on|of|over|for|in|at|after|per|during|by"
+    r"[\W\d]*|\W{0,3}(?:epoch|step|iter(?:ation)?|episode|round|on|of|over|in|at|after|per|during|by"
+    r"|for(?= (?:the |all |each )?(?:epoch|step|iter|batch|train|val|test|set|model|data|\d))"
     r"|across|so|train|val(?:id|idation|ue)?|test|estimate|set)\b"
     r"(?!.*\b(?:from|than|not|time|scale|weight|factor|rate)\b)[^:=,;|]{0,60}[:=]?\W*"
     r"|/[^\s\d]\S{0,80}\s?[:=]?\s*|\s(?:is|was|equals)\s?(?:equal to\s)?\W*",
@@ -52,7 +53,7 @@ _ABOUT = Regex(
 )
 """What may stand between a name and its value: of what, and when."""
 
-_OF_TRAINING = (*COUNTERS, "val", "test", "train", " at ")
+_OF_TRAINING = Regex(rf"\b(?:{'|'.join(COUNTERS)}|val|test|train)| at ", re.IGNORECASE)
 """What shows that a usual word with others behind it is a metric: `error after 3 epochs: 0.5`."""
 
 _PART = Regex(r"\W{0,5}([^\W\d][\w@/-]{0,40})\W{0,4}")
@@ -184,7 +185,7 @@ def _said(line: str, low: int, high: int) -> tuple[str, int, str]:
         if word[0] == "per" or not (is_pair or name_kind(word[0]) >= NameKind.WEAK):
             continue
         is_usual = name_kind(word[0]) is NameKind.WEAK and _LETTER.search(line, word.end(), high)
-        if is_usual and not any(map(line.lower().__contains__, _OF_TRAINING)):
+        if is_usual and not _OF_TRAINING.search(line):
             break
         if _ABOUT.fullmatch(line, word.end(), high):
             return word[0], word.start(), ""

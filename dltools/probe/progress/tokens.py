@@ -52,7 +52,7 @@ _TOKEN = Regex(
     r"['\"*`]{0,2}(?:<tf\.Tensor:[^>]{0,80}numpy=)?"
     r"(?:[A-Za-z_][\w.]{0,30}[(\[]|[(\[#])?[(\[]{0,2}\s{0,4}"
     rf"({NUMBER})(?:\s?(/)\s{{0,6}}(\d++(?:\.\d++)?)|\s?(%)(?!\|)|([kKMGB])(?=[\s,;|\])}}]|$)|(?:st|nd|rd|th)\b)?"
-    r"(?!(?![a-z]{4,9}[: ])\w|:\d|/\w|\.\w|,\d|%\||-[A-Za-z])",
+    r"(?!(?!dB\b|[a-z]{4,9}[: ])\w|:\d|/\w|\.\w|,\d|%\||-[A-Za-z])",
     re.IGNORECASE,
 )
 
@@ -87,6 +87,7 @@ _PHASES = {"learn": "train", "valid": "val"} | {
 _TOGETHER = ({"g": "g_loss", "d": "d_loss"}, {"p": "precision", "r": "recall", "f": "f1"})
 """Letters that say what they are by each other."""
 
+_COUNTED_PHASE = Regex(r"\s*\d{1,15} (?:train|val|test) [\d.]+\s*")
 _BEFORE_PHASES = Regex(r"([A-Za-z][\w@]*)\W{1,4}$")
 _BESIDE_PHASES: tuple[set[str], ...] = (set(), {"loss"}, {"accuracy"}, {"perplexity"})
 
@@ -106,28 +107,32 @@ def with_meant_names(line: str, found: list[Token]) -> list[Token]:
     for together in _TOGETHER:
         if {*together} <= {*lower}:
             meant = {**meant, **together}
-    if _is_sum_of_losses(found) or _is_all_there_is(found):
+    if _is_total_loss(line, found):
         meant = {**meant, "total": "total_loss"}
     if meant:
         found = [token._replace(name=meant.get(token.name.lower(), token.name)) for token in found]
     return _with_losses_of_phases(line, found)
 
 
-def _is_sum_of_losses(found: Sequence[Token]) -> bool:
-    """Tell whether a token `total` is the sum of others with a fraction, one of which is known to
-    be a metric. A time among them may be part of another total."""
-    totals = [token for token in found if token.name.lower() == "total" and "." in token.text]
-    names = [token.name for token in found if name_kind(token.name) not in COUNTER_KINDS]
-    are_parts = all(is_metric(normal_name(name)) and "loss" not in name.lower() for name in names)
-    is_known = NameKind.METRIC in map(name_kind, names)
-    return len(totals) == 1 and len(names) > 2 and are_parts and is_known
+_OF_LOSSES = Regex(
+    r"\b(?:loss(?:es)?|train(?:ing)?|val(?:id(?:ation)?)?|test):\s[^|\]]*$", re.IGNORECASE
+)
+"""What says of a total that it is of losses, or that of a phase."""
 
 
-def _is_all_there_is(found: Sequence[Token]) -> bool:
-    """Tell whether a token `total` stands alone beside an epoch and its step."""
-    kinds = [name_kind(token.name) for token in found]
-    is_total = [(one.name.lower(), "." in one.text) for one in found[2:]] == [("total", True)]
-    return is_total and {*kinds[:2]} == {*COUNTER_KINDS}
+def _is_total_loss(line: str, found: Sequence[Token]) -> bool:
+    """Tell whether tokens `total` with a fraction are of losses: `Losses: box 2.5, total 6.5`; or
+    the sum of the others, one of which is known to be a metric; or all there is beside an epoch and
+    its step. A time among the others may be part of another total."""
+    totals = [one for one in found if one.name.lower() == "total" and "." in one.text]
+    others = [one.name for one in found if one not in totals]
+    kinds = {*map(name_kind, others)}
+    parts = [name for name in others if name_kind(name) not in COUNTER_KINDS]
+    are_parts = all(is_metric(normal_name(name)) and "loss" not in name.lower() for name in parts)
+    is_sum = len(parts) > 1 and are_parts and NameKind.METRIC in kinds
+    if len(totals) == 1 and (is_sum or kinds == {*COUNTER_KINDS}):
+        return True
+    return bool(totals) and all(_OF_LOSSES.search(line, 0, one.start) for one in totals)
 
 
 _ACHIEVED = {"generation": "fitness", "gen": "fitness", "episode": "reward", "episodes": "reward"}
@@ -161,6 +166,7 @@ def _with_losses_of_phases(line: str, found: list[Token]) -> list[Token]:
     if head and name_kind(head[1]) is NameKind.METRIC:
         said = normal_name(head[1])
     is_loss = alone[0].name == "learn" or alone[0].delimiter == "=="  # `train==[5.2=5.0 + 0.2]`
+    is_loss |= len(found) == 1 and bool(_COUNTED_PHASE.fullmatch(line))  # `250 train 1.75`
     if beside == {"loss"} and len(alone) == 1 and alone[0].delimiter == ":":
         is_loss = alone[0].name.lower() != "train"  # `loss: 4.1 | val: 3.5`
     if not said and not is_clear and not is_loss and not has_best:
@@ -357,7 +363,7 @@ HINTS = (
     "@", "pearson", "spearman", "cost", "fit", "snr", "hellaswag", "mmlu", "gsm8k", "top1", "r2",
     "bits", "auroc", "sensitivity", "correlation", "cider", "chrf", "sdr", "l_", "d_", "g_",
     "entropy", "success", "trial ", " val", "train", "test", "valid", "eval", "learn", "generation",
-    "best", "uas", "fb1", "recon", "ret", "logl", "log prob",
+    "best", " * ", "uas", "fb1", "recon", "ret", "logl", "log prob",
 )  # fmt: skip
 """A line without any of these, in small letters, has no metric: looking for them is quick."""
 

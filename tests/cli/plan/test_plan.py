@@ -61,7 +61,7 @@ def at_a_terminal(run: Callable[..., Any], *arguments: object, input: bytes) -> 
     master, slave = pty.openpty()
     try:
         env = {"COLUMNS": "80", "TERM": "xterm", "LANG": "C.UTF-8"}
-        done = run(*arguments, input=input, stdout=slave, env=env)
+        done = run("--realize", "weight", *arguments, input=input, stdout=slave, env=env)
         assert (done.returncode, done.stderr) == (0, b"")
     finally:
         os.close(slave)

@@ -97,10 +97,8 @@ def test_shares_become_more_equal_where_targets_are_out_of_reach() -> None:
     assert "jointly out of reach" in decided([*first, *second])["a"].reason
 
 
-def test_without_a_slow_model_no_share_changes_unless_trimmed() -> None:
-    models = {"a": (1.0, 0.5), "b": (1.0, 1.0)}
-    assert shares(rows(models)) == {"a": 0.5, "b": 0.5}
-    assert shares(rows(models), trim=True) == {"a": 0.45, "b": 0.5}
+def test_without_a_slow_model_no_share_changes() -> None:
+    assert shares(rows({"a": (1.0, 0.5), "b": (1.0, 1.0)})) == {"a": 0.5, "b": 0.5}
 
 
 def test_a_silent_model_keeps_its_share() -> None:

@@ -189,7 +189,9 @@ class Log:
 
     def _header(self, line: str) -> None:
         names = _cells(line if _BLANKS.search(line.strip()) else _TWO_WORDS.sub(r"\1_", line))
-        names = [part for name in names for part in _columns(_SHORT.get(name, name))]
+        names = [_SHORT.get(name, name) for name in names]
+        if "\t" not in line:
+            names = [part for name in names for part in _columns(name)]
         if not 2 <= len(names) <= _MOST_COLUMNS or any(map(_NUMBER.fullmatch, names)):
             return
         if any(len(name) > _LONGEST_NAME or name.count(" ") > 2 for name in names):
