@@ -70,10 +70,10 @@ LEAST_PRIORITY, MOST_PRIORITY = 0.01, 100.0
 def priority(labels: Mapping[str, str]) -> float | None:
     """Return the priority that labels say, None where they say none that is within the bounds."""
     try:
-        found = float(labels[PRIORITY])
+        number = float(labels[PRIORITY])
     except (KeyError, ValueError):
         return None
-    return found if LEAST_PRIORITY <= found <= MOST_PRIORITY else None
+    return number if LEAST_PRIORITY <= number <= MOST_PRIORITY else None
 
 
 def response_time_s(text: str) -> float | None:
@@ -115,26 +115,26 @@ def has_labels(present: Mapping[str, str], wanted: Iterable[str]) -> bool:
 def parse_labels(text: str | None) -> dict[str, str]:
     """Return the labels of a container row, which are a JSON object; {} where its text is none."""
     try:
-        found = json.loads(text) if text else {}
+        labels = json.loads(text) if text else {}
     except (ValueError, RecursionError):
         return {}
-    if not isinstance(found, dict):
+    if not isinstance(labels, dict):
         return {}
-    return {writable(name): writable(value) for name, value in found.items()}
+    return {writable(name): writable(value) for name, value in labels.items()}
 
 
 def unknown_labels(labels: Mapping[str, str]) -> list[str]:
     """Return a warning for each label under our prefix that is unknown, and for a role, a priority
     and a pause that are none."""
     unknown = (name for name in sorted(labels) if name.startswith(PREFIX) and name not in KNOWN)
-    found = [f"unknown label {name}{suggestion(name, KNOWN, PREFIX)}" for name in unknown]
+    texts = [f"unknown label {name}{suggestion(name, KNOWN, PREFIX)}" for name in unknown]
     if ROLE in labels and role(labels) is None:
         word = labels[ROLE]
-        found.append(f"unknown role {word!r} in the label {ROLE}{suggestion(word, list(Role))}")
+        texts.append(f"unknown role {word!r} in the label {ROLE}{suggestion(word, list(Role))}")
     if longest_pause_s(labels) == 0 and labels[LONGEST_PAUSE].strip(" 0.smh"):
         said = f"{LONGEST_PAUSE} is a duration of 2s or more, or 0 for never"
-        found.append(f"{said}, not {labels[LONGEST_PAUSE]!r}; 0 is used")
+        texts.append(f"{said}, not {labels[LONGEST_PAUSE]!r}; 0 is used")
     if PRIORITY in labels and priority(labels) is None:
         bounds = f"{LEAST_PRIORITY:g} to {MOST_PRIORITY:g}"
-        found.append(f"{PRIORITY} is a number from {bounds}, not {labels[PRIORITY]!r}; 1 is used")
-    return found
+        texts.append(f"{PRIORITY} is a number from {bounds}, not {labels[PRIORITY]!r}; 1 is used")
+    return texts

@@ -34,12 +34,12 @@ def listed(names: Sequence[str], most: int = 10) -> str:
     return ", ".join(names[:most]) + more
 
 
-def suggestion(word: str, known: Iterable[str], prefix: str = "") -> str:
+def suggestion(word: str, words: Iterable[str], prefix: str = "") -> str:
     """Return the end of a message about an unknown word: the most similar known word, or all known
     words. All known words begin with `prefix`, which does not count as similar.
     """
     from difflib import get_close_matches
 
-    rests = {name.removeprefix(prefix).lower(): name for name in known}
+    rests = {name.removeprefix(prefix).lower(): name for name in words}
     near = get_close_matches(word.removeprefix(prefix).lower(), rests, 1)
     return f": did you mean {rests[near[0]]}?" if near else f"; known: {listed([*rests.values()])}"

@@ -202,10 +202,10 @@ class _Record:
 
     def seconds(self, key: str) -> float | None:
         """Return a number of seconds, None where it is missing. Raises `DataError`."""
-        found = self.maybe(key, _NUMBER)
-        if found is not None and not 0 <= found < 2**63:
-            raise self.fault(f"{key} is not a number of seconds: {str(found)[:30]}")
-        return None if found is None else float(found)
+        seconds = self.maybe(key, _NUMBER)
+        if seconds is not None and not 0 <= seconds < 2**63:
+            raise self.fault(f"{key} is not a number of seconds: {str(seconds)[:30]}")
+        return None if seconds is None else float(seconds)
 
 
 def _parse(line: bytes, where: str) -> _Record:

@@ -84,8 +84,8 @@ class Actuator:
     @property
     def left_alone(self) -> dict[tuple[str, str], str]:
         """The names of the containers that are left alone, by id and reason."""
-        found = [one.hands_off.names for _, one in self._connected()]
-        return {key: name for names in found for key, name in names.items()}
+        by_engine = [actuator.hands_off.names for _, actuator in self._connected()]
+        return {key: name for names in by_engine for key, name in names.items()}
 
     def apply(self, plan: Plan, on_result: OnResult) -> list[Result]:
         """Apply each action on the engine of its host, whatever becomes of the others."""
@@ -138,7 +138,7 @@ class Actuator:
     def undo(self, only: Iterable[str] | None, on_result: OnResult) -> list[Result]:
         """Restore containers: all in the journal, or those with the ids `only`. Then raises
         `UnavailableError` if one of several engines went away meanwhile."""
-        wanted = None if only is None else set(only)
+        ids = None if only is None else set(only)
         results: list[Result] = []
         faults = []
         for link, actuator in self._one_by_one():
@@ -149,7 +149,7 @@ class Actuator:
                 on_result(results[-1])
 
             try:
-                actuator.undo(wanted, report)
+                actuator.undo(ids, report)
             except UnavailableError as error:
                 link.lose(error)
                 faults.append(f"{link.address}: {error}")
@@ -173,8 +173,8 @@ class Actuator:
         """Keep what this run holds under lease until a time (RFC 3339), also on engines that do not
         answer now; the same for leases of earlier runs, on the containers that `adopt_leases`
         takes. Tell whether anything is under lease."""
-        found = [actuator.leases.leave(until, covered) for actuator in self._known()]
-        return any(found)
+        leased = [actuator.leases.leave(until, covered) for actuator in self._known()]
+        return any(leased)
 
     def release(self, on_result: OnResult) -> None:
         """End all turns, and restore what has been changed, until the next plan is applied: on all
@@ -281,15 +281,15 @@ def _at_once(work: Sequence[Callable[[], None]], stop: Callable[[], None] = lamb
         return
     pool = ThreadPoolExecutor(len(work) or 1)
     try:
-        begun = [pool.submit(one) for one in work]
+        begun = [pool.submit(step) for step in work]
         wait(begun)
     except BaseException:
         stop()
         raise
     finally:
         pool.shutdown(wait=False)
-    for one in begun:
-        one.result()
+    for future in begun:
+        future.result()
 
 
 class _Link(Link):
@@ -352,8 +352,8 @@ class _Link(Link):
                 for action in plan.actions:
                     if action.id not in done:
                         name = action.container_name
-                        found = Result(action.id, Status.FAILED, action.container_id, name)
-                        report(replace(found, error=str(error)))
+                        failed = Result(action.id, Status.FAILED, action.container_id, name)
+                        report(replace(failed, error=str(error)))
 
     def release(self, on_result: OnResult) -> None:
         """Undo what has been changed, also before the engine went away. It may go away again."""

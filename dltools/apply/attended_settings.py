@@ -97,14 +97,14 @@ class OwnSettings:
                 own["weight"] = self._weight_beside_others(container_id, own["weight"])
             self._before[container_id] = only(present, own)
             started = located.container.started_text
-            found = self._update.own[container_id] = OwnersOwn(own, started)
-            found.is_on_record = self._set(located, own)
+            owned = self._update.own[container_id] = OwnersOwn(own, started)
+            owned.is_on_record = self._set(located, own)
 
-    def defer(self, container_id: str, wanted: Limits) -> None:
+    def defer(self, container_id: str, limits: Limits) -> None:
         """Keep in mind what a plan wants of a container that has its own settings for now. Of
         another one the next plan will ask again."""
         if container_id in self._before:
-            self._later.setdefault(container_id, {}).update(wanted)
+            self._later.setdefault(container_id, {}).update(limits)
 
     def take_back(self, container_id: str) -> None:
         """Give a container what plans want of it, but for what somebody else has changed since."""
@@ -116,16 +116,16 @@ class OwnSettings:
                 return
             located = self._update.locator.find(container_id)
             ours = entry.names - self._update.foreign(located, entry)
-            wanted = only(before, ours)
-            wanted.update(only(later, ours | (later.keys() - before.keys())))
-            is_set = self._ask(located, wanted) if later else self._set(located, wanted)
-            if is_set or not differs(wanted, settings_in_force(located), located.usable_cpus):
-                self._update.note_made(located, as_found(wanted))
+            limits = only(before, ours)
+            limits.update(only(later, ours | (later.keys() - before.keys())))
+            is_set = self._ask(located, limits) if later else self._set(located, limits)
+            if is_set or not differs(limits, settings_in_force(located), located.usable_cpus):
+                self._update.note_made(located, as_found(limits))
 
     def forget(self, container_id: str) -> None:
         """Want nothing more of a container."""
-        for known in (self._seen, self._before, self._later):
-            known.pop(container_id, None)
+        for by_id in (self._seen, self._before, self._later):
+            by_id.pop(container_id, None)
 
     def _located(self, container_id: str) -> LocatedContainer:
         located = self._seen.get(container_id)
@@ -135,28 +135,28 @@ class OwnSettings:
 
     def _set(self, located: LocatedContainer, settings: Limits) -> bool:
         """Set limits, and tell whether the engine has, so that its record has them too."""
-        wanted, present = attainable_settings(located, settings), settings_in_force(located)
-        if not differs(wanted, present, located.usable_cpus):
+        limits, present = attainable_settings(located, settings), settings_in_force(located)
+        if not differs(limits, present, located.usable_cpus):
             return False
         if located.controller("cpu") is None:
-            return self._ask(located, wanted)
+            return self._ask(located, limits)
         originals = self._update.originals
-        originals.record(originals.describe(located, wanted=wanted))
+        originals.record(originals.describe(located, wanted=limits))
         try:
             with self._update.lock:
-                limit_files.write_settings(located, wanted)
+                limit_files.write_settings(located, limits)
         except OSError:
-            return self._ask(located, wanted)
+            return self._ask(located, limits)
         return False
 
-    def _ask(self, located: LocatedContainer, wanted: Limits) -> bool:
+    def _ask(self, located: LocatedContainer, limits: Limits) -> bool:
         """Have the engine set limits, and tell whether it has."""
         container = located.container
         if not has_processes(container):
             return False
         before = as_found(settings_in_force(located))
         result = Result(0, Status.SKIPPED, container.id, container.name, before, before)
-        return self._update.change(result, located, wanted).status is Status.APPLIED
+        return self._update.change(result, located, limits).status is Status.APPLIED
 
     def _weight_beside_others(self, container_id: str, own: float) -> float:
         """Return a weight that is to those in force as a container's own is to the others' own."""

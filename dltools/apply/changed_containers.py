@@ -55,15 +55,15 @@ class _Known(NamedTuple):
 
 def changed_containers(engine: Engine, directories: Iterable[Path]) -> list[ChangedContainer]:
     """Return the changed containers of an engine, by name. Raises as the engine does."""
-    known: dict[str, _Known] = {}
+    by_id: dict[str, _Known] = {}
     for directory in directories:
         turn_notes = own_records(engine, read_notes([directory], engine.id).values())
         notes = {note.container_id: note for note in turn_notes}
         entries = {entry.container_id: entry for entry in journal_entries(engine, directory)}
         for key in {**entries, **notes}:
-            known.setdefault(key, _Known(entries.get(key), notes.get(key), directory))
+            by_id.setdefault(key, _Known(entries.get(key), notes.get(key), directory))
     locator = Locator(engine)
-    changed = [_changed_container(engine, locator, one) for one in known.values()]
+    changed = [_changed_container(engine, locator, records) for records in by_id.values()]
     return sorted(changed, key=lambda container: (container.name, container.container_id))
 
 
@@ -92,19 +92,19 @@ def journal_entries(engine: Engine, directory: Path) -> list[Entry]:
         return []
 
 
-def _changed_container(engine: Engine, locator: Locator, known: _Known) -> ChangedContainer:
-    entry, note, directory = known
+def _changed_container(engine: Engine, locator: Locator, records: _Known) -> ChangedContainer:
+    entry, note, directory = records
     record = entry or note
     assert record is not None
     located, current = None, None
     with suppress(GoneError):
         located = locator.find(record.container_id)
-        current = _current(engine, located, known)
+        current = _current(engine, located, records)
     leased_by = entry.leased_by if entry else UNKNOWN_RUN
     return ChangedContainer(
         container_id=record.container_id,
         name=located.container.name if located else record.container_name,
-        original=_original(known, current),
+        original=_original(records, current),
         current=current,
         since=record.since,
         run=note.run if note and (note.run.is_alive or not entry) else record.run,
@@ -121,11 +121,11 @@ def _is_left_alone(engine: Engine, located: LocatedContainer, entry: Entry) -> b
     return bool(foreign) and is_restored(engine, located, entry, entry.names - foreign)
 
 
-def _current(engine: Engine, located: LocatedContainer, known: _Known) -> Settings:
+def _current(engine: Engine, located: LocatedContainer, records: _Known) -> Settings:
     """Return the settings that a container has now, with its state and turn where these may have
     been changed, or where it does not run."""
-    current, note = as_found(current_settings(engine, located)), known.note
-    if note or (known.entry and known.entry.state) or located.container.state != "running":
+    current, note = as_found(current_settings(engine, located)), records.note
+    if note or (records.entry and records.entry.state) or located.container.state != "running":
         current["state"] = located.container.state
     if note and note.seconds and note.run.is_alive:
         current["group"], current["turn_s"] = note.group, note.seconds
@@ -134,9 +134,9 @@ def _current(engine: Engine, located: LocatedContainer, known: _Known) -> Settin
     return current
 
 
-def _original(known: _Known, current: Settings | None) -> Settings:
+def _original(records: _Known, current: Settings | None) -> Settings:
     """Return the settings that a container had; a turn changes none but its state."""
-    entry = known.entry
+    entry = records.entry
     if current is None:
         return as_found(entry.settings) if entry else {}
     settings = as_found(entry.settings if entry else current)
@@ -151,13 +151,13 @@ _OF_TURNS = {"state", *Turn.__annotations__}
 
 def paused_elsewhere(engine: Engine, directories: Iterable[Path]) -> list[str]:
     """Return the names of paused containers whose pause is in no state directory."""
-    known: set[str] = set()
+    ids: set[str] = set()
     for directory in directories:
         notes = read_notes([directory], engine.id).values()
-        known |= {note.container_id for note in notes if note.paused_at is not None}
-        known |= {entry.container_id for entry in journal_entries(engine, directory) if entry.state}
+        ids |= {note.container_id for note in notes if note.paused_at is not None}
+        ids |= {entry.container_id for entry in journal_entries(engine, directory) if entry.state}
     return sorted(
         container.name or container.id[:12]
         for container in engine.containers()
-        if container.state == "paused" and container.id not in known
+        if container.state == "paused" and container.id not in ids
     )

@@ -81,7 +81,7 @@ class Deliverer:
         """Try again the deliveries that are due."""
         now = self._clock()
         results = []
-        for delivery in [one for one in self._failed.values() if one.due <= now]:
+        for delivery in [failed for failed in self._failed.values() if failed.due <= now]:
             results.append(self._try(delivery))
             on_result(results[-1])
         return results

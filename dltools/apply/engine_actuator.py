@@ -136,14 +136,14 @@ class EngineActuator:
         results: list[Result] = []
         too_old = self._rules.refusal_of_age(planned_at)
         for action in plan.actions:
-            found = Result(action.id, Status.SKIPPED, action.container_id, action.container_name)
-            changes = sum(one.status in _CHANGES for one in results)
+            skipped = Result(action.id, Status.SKIPPED, action.container_id, action.container_name)
+            changes = sum(earlier.status in _CHANGES for earlier in results)
             if too_old:
-                result = replace(found, status=Status.STALE, error=too_old)
+                result = replace(skipped, status=Status.STALE, error=too_old)
             elif reason := self._rules.refusal_of_number(changes):
-                result = replace(found, error=reason)
+                result = replace(skipped, error=reason)
             else:
-                result = self._apply(action, found, planned_at)
+                result = self._apply(action, skipped, planned_at)
             results.append(result)
             if not refusals.takes_turns_with_others(action):
                 on_result(result)
@@ -253,32 +253,32 @@ class EngineActuator:
         if self._dry_run:
             return compared
         unchanged = replace(compared, status=Status.SKIPPED, after=compared.before)
-        wanted = attainable_settings(located, action.set)
-        if self.hands.defer(located, wanted):
+        limits = attainable_settings(located, action.set)
+        if self.hands.defer(located, limits):
             return replace(unchanged, error=AT_WORK)
-        return self._update.apply(unchanged, located, wanted)
+        return self._update.apply(unchanged, located, limits)
 
     def _apply_state(self, action: Action, container: Container, result: Result) -> Result:
         """Pause or unpause a container."""
-        wanted = "paused" if action.op is Op.PAUSE else "running"
-        if container.state == wanted:
+        state = "paused" if action.op is Op.PAUSE else "running"
+        if container.state == state:
             return replace(result, status=Status.UNCHANGED)
-        if wanted == "paused" and (refusal := why_no_pause(container)):
+        if state == "paused" and (refusal := why_no_pause(container)):
             return replace(result, error=refusal)
         if self._dry_run:
-            return replace(result, status=Status.PLANNED, after={"state": wanted})
+            return replace(result, status=Status.PLANNED, after={"state": state})
         located = self._update.locator.locate(container)
         self._update.originals.record(self._update.originals.describe(located, container.state))
         try:
-            set_state(self.engine, container.id, wanted)
+            set_state(self.engine, container.id, state)
         except GoneError:
             return replace(result, status=Status.STALE, error=refusals.GONE)
-        return replace(result, status=Status.APPLIED, after={"state": wanted})
+        return replace(result, status=Status.APPLIED, after={"state": state})
 
     def _apply_turn(self, action: Action, container: Container, result: Result) -> Result:
         """Give a container a turn, which begins when the whole plan has been applied."""
-        known = self.rotation.turn_of(container.id)
-        if reason := refusals.refusal_of_turn(container, has_turn=known is not None):
+        previous = self.rotation.turn_of(container.id)
+        if reason := refusals.refusal_of_turn(container, has_turn=previous is not None):
             return replace(result, error=reason)
         if self._dry_run:
             return replace(result, status=Status.PLANNED, after=as_found(action.set))
@@ -294,5 +294,5 @@ class EngineActuator:
             action.set.get("period_s", 0.0),
         )
         self._turns.append(turn)
-        status = Status.UNCHANGED if turn == known else Status.APPLIED
+        status = Status.UNCHANGED if turn == previous else Status.APPLIED
         return replace(result, status=status, after=as_found(action.set))

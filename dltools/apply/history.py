@@ -112,7 +112,7 @@ class History:
             host = action.host if action else ""
             self._hold(result, host, reason)
             record = encode(_change_of(result, host, reason, self._run))
-            self._write({name: one for name, one in record.items() if one != ""})
+            self._write({name: value for name, value in record.items() if value != ""})
 
         return _noting(work, note)
 
@@ -135,7 +135,7 @@ class History:
 
     def note_running(self, host: str, ids: Collection[str]) -> None:
         """Write down which of a host's changed containers have ended: those that do not run."""
-        own = {id_ for id_, one in self._held.items() if one.host == host}
+        own = {id_ for id_, held in self._held.items() if held.host == host}
         for id_ in sorted(own.difference(ids)):
             self._end(id_, BY_EXIT)
 
@@ -190,7 +190,7 @@ def _noting(work: Work, note: OnResult) -> Work:
 
 
 def _change_of(result: Result, host: str, reason: str, run: ApplyRun) -> Change:
-    names = [one for one in result.after if result.before.get(one) != result.after.get(one)]
+    names = [name for name in result.after if result.before.get(name) != result.after.get(name)]
     return Change(
         timestamp(),
         result.container_id,
@@ -241,10 +241,10 @@ class _Ends:
 
     def of(self, change: Change) -> tuple[str, str]:
         """Return when and how a change ends, and take note that it ends the ones before."""
-        known = self._ends.setdefault(change.container_id, {})
-        own = [known[name] for name in change.after if name in known]
-        found = min(own, default=known.get("", ("", "")))
-        if not found[1] and "turn_s" in change.after and not change.run.is_alive:
-            found = "", BY_RESTORE
-        known |= dict.fromkeys(change.after, (change.at, BY_PLAN))
-        return found
+        ends = self._ends.setdefault(change.container_id, {})
+        own = [ends[name] for name in change.after if name in ends]
+        end = min(own, default=ends.get("", ("", "")))
+        if not end[1] and "turn_s" in change.after and not change.run.is_alive:
+            end = "", BY_RESTORE
+        ends |= dict.fromkeys(change.after, (change.at, BY_PLAN))
+        return end

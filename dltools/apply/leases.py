@@ -296,7 +296,7 @@ def release(directory: Path, addresses: Sequence[Address]) -> bool:
         try:
             with locked_state(directory) as state, ThreadPoolExecutor(len(left)) as pool:
                 done = pool.map(partial(_is_released, state), left)  # one that hangs holds up none
-                left = [one for one, is_done in zip(left, done, strict=True) if not is_done]
+                left = [address for address, is_done in zip(left, done, strict=True) if not is_done]
             tries = _LOCK_TRIES
         except RetryError:
             tries -= 1

@@ -154,10 +154,10 @@ def end_run(home: Path, patience_s: float) -> str:
 
 def _has_open(pid: int, path: Path) -> bool:
     """Tell whether a process has a file open. Raises OSError where that may not be seen."""
-    wanted = path.stat()
-    for one in Path(f"/proc/{pid}/fd").iterdir():
+    status = path.stat()
+    for link in Path(f"/proc/{pid}/fd").iterdir():
         with suppress(FileNotFoundError):  # closed meanwhile
-            if os.path.samestat(one.stat(), wanted):
+            if os.path.samestat(link.stat(), status):
                 return True
     return False
 
@@ -293,12 +293,12 @@ def _inodes(name: str) -> set[str]:
 
 def _owner(inodes: set[str]) -> int:
     """Return a process that has a socket open, 0 where none may be seen."""
-    wanted = {f"socket:[{inode}]" for inode in inodes}
+    sockets = {f"socket:[{inode}]" for inode in inodes}
     for folder in Path("/proc").glob("[0-9]*/fd"):
         with suppress(OSError):  # the process may end meanwhile
             for path in folder.iterdir():
                 with suppress(OSError):
-                    if str(path.readlink()) in wanted:
+                    if str(path.readlink()) in sockets:
                         return int(folder.parts[2])
     return 0
 

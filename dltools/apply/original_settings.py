@@ -109,7 +109,7 @@ def foreign_settings(
     engine: Engine,
     located: LocatedContainer,
     entry: Entry,
-    known: Sequence[Mapping[str, Any]] = (),
+    settings: Sequence[Mapping[str, Any]] = (),
     *,
     is_told: bool = False,
 ) -> set[str]:
@@ -118,9 +118,9 @@ def foreign_settings(
     where nobody keeps a record of what dl-apply has set: a restart puts them back, and so does
     systemd, which writes those of a unit again at each reload.
 
-    `known`: what the caller's run has set, each setting once or more. It knows that what was there
-    before is there no more, so that an owner may have set just that again. `is_told`: the engine
-    has told that somebody changes settings: then it was not systemd that put a quota back.
+    `settings`: what the caller's run has set, each setting once or more. It knows that what was
+    there before is there no more, so that an owner may have set just that again. `is_told`: the
+    engine has told that somebody changes settings: then it was not systemd that put a quota back.
     """
     if located.container.service.is_task:
         return set()
@@ -132,12 +132,12 @@ def foreign_settings(
     lost = frozenset(CPU_LIMITS) if is_lost else limit_files.names_in_files(engine, located)
     recorded = settings_then(engine, located, entry.fields)
     resets = [only(limits, lost) for limits in (entry.settings, recorded)]
-    names, made = present.keys() & entry.names, {name for one in known for name in one}
+    names, made = present.keys() & entry.names, {name for limits in settings for name in limits}
     if is_lost or (engine.cgroup_driver == "systemd" and not is_told):
-        known = [*known, *resets]
+        settings = [*settings, *resets]
     cpus = located.usable_cpus
     return (
-        unknown_settings(present, known, names & made, cpus)
+        unknown_settings(present, settings, names & made, cpus)
         | unknown_settings(present, [*entry.ours, *resets], names - made, cpus)
         | _changed_on_record(engine, located, entry, is_told=is_told)
     )
@@ -153,9 +153,9 @@ def _changed_on_record(
     if able is None or not (able.leaves_record and is_kept) or located.container.files_only:
         return set()
     names = entry.names & limit_files.names_in_files(engine, located)
-    known = [settings_then(engine, located, entry.fields)]
-    known += (entry.settings,) if is_told else entry.ours
-    return unknown_settings(recorded_settings(located), known, names, located.usable_cpus)
+    settings = [settings_then(engine, located, entry.fields)]
+    settings += (entry.settings,) if is_told else entry.ours
+    return unknown_settings(recorded_settings(located), settings, names, located.usable_cpus)
 
 
 def bring_into_force(engine: Engine, located: LocatedContainer, entry: Entry) -> None:
@@ -178,7 +178,7 @@ def unknown_settings(
     return {
         name
         for name in names
-        if all(differs({name: one[name]}, present, cpus) for one in known if name in one)
+        if all(differs({name: limits[name]}, present, cpus) for limits in known if name in limits)
     }
 
 
@@ -201,8 +201,8 @@ def is_restored(
         recorded["weight"] = original["weight"]
     if names is None or not is_partial:
         return recorded == original
-    wanted, limits = only(entry.settings, names), only(recorded, names)
-    is_in_force = not differs(wanted, settings_in_force(located), located.usable_cpus)
+    settings, limits = only(entry.settings, names), only(recorded, names)
+    is_in_force = not differs(settings, settings_in_force(located), located.usable_cpus)
     return is_in_force and limits == only(original, names)
 
 
@@ -221,12 +221,12 @@ def restore(
             is_in_force = partial(are_in_force, engine, located, settings)
             needed(engine, SetsLimits).set_limits(LimitChange(located, settings, is_in_force))
         return
-    wanted: Limits = {"weight": weight_of(entry.settings)}
+    limits: Limits = {"weight": weight_of(entry.settings)}
     if _has_lost_cpu_list(located, entry):
-        wanted["cpuset"] = entry.settings["cpuset"]
+        limits["cpuset"] = entry.settings["cpuset"]
     has_its_weight = partial(_has_its_weight, located, entry)
     before = Original(entry.fields, entry.kernel)
-    change = LimitChange(located, wanted, has_its_weight, before)
+    change = LimitChange(located, limits, has_its_weight, before)
     needed(engine, SetsLimits).set_limits(change)
 
 
@@ -235,7 +235,7 @@ def _has_others(located: LocatedContainer, entry: Entry, names: Collection[str] 
     else's, and stay."""
     if names is None:
         return False
-    others = {name: one for name, one in entry.settings.items() if name not in names}
+    others = {name: value for name, value in entry.settings.items() if name not in names}
     present = settings_in_force(located)
     return differs(only(others, present), present, located.usable_cpus)
 
@@ -249,8 +249,8 @@ def _has_its_weight(located: LocatedContainer, entry: Entry) -> bool:
     """Tell whether the weight in force is an entry's, as far as anybody knows. A quota may yet
     differ: one of all CPUs may stand for none."""
     directory = located.controller("cpu")
-    found = directory.weight() if directory else None
-    return found in (None, weight_of(entry.settings))
+    weight = directory.weight() if directory else None
+    return weight in (None, weight_of(entry.settings))
 
 
 def _has_lost_cpu_list(located: LocatedContainer, entry: Entry) -> bool:

@@ -142,12 +142,12 @@ class Hands:
         if self._journal.find(located.container.id) is not None:
             self.hearing.add(located)
 
-    def defer(self, located: LocatedContainer, wanted: Limits) -> bool:
+    def defer(self, located: LocatedContainer, limits: Limits) -> bool:
         """Tell whether somebody is at work in a container. Then it gets what a plan wants of it
         later."""
         id_ = located.container.id
         if id_ in self._at_work or self._update.has_raised(located):
-            self._own.defer(id_, wanted)
+            self._own.defer(id_, limits)
             return True
         self._in_turns.pop(id_, None)
         self.hearing.add(located)

@@ -190,14 +190,14 @@ def all_or_none(actions: Sequence[Action], results: Sequence[Result]) -> list[Re
         for action, result in pairs
         if takes_turns_with_others(action) and result.status not in _TAKES_TURNS
     }
-    found = []
+    revised = []
     for action, result in pairs:
         name = failed.get(action.job) if takes_turns_with_others(action) else None
         if name is not None and result.status in _TAKES_TURNS:
             error = f"{name}, of the same job, cannot take turns"
             result = replace(result, status=Status.SKIPPED, after={}, error=error)
-        found.append(result)
-    return found
+        revised.append(result)
+    return revised
 
 
 def missing(engine: Engine, action: Action) -> str:

@@ -61,15 +61,15 @@ def compare(
         return refused
     if reason := out_of_bounds(action.set):
         return replace(result, status=Status.FAILED, error=reason)
-    wanted = attainable_settings(located, action.set)
-    if not differs(wanted, before, located.usable_cpus):
+    limits = attainable_settings(located, action.set)
+    if not differs(limits, before, located.usable_cpus):
         return replace(result, status=Status.UNCHANGED)
-    known = [action.expect, made or {}]
-    if not is_forced and unknown_settings(present, known, action.expect, located.usable_cpus):
+    expected = [action.expect, made or {}]
+    if not is_forced and unknown_settings(present, expected, action.expect, located.usable_cpus):
         return replace(result, status=Status.STALE, error=CHANGED)
-    if reason := unfit_cpu_list(located, wanted, present):
+    if reason := unfit_cpu_list(located, limits, present):
         return replace(result, status=Status.SKIPPED, error=reason)
-    return replace(result, status=Status.PLANNED, after=as_found({**before, **wanted}))
+    return replace(result, status=Status.PLANNED, after=as_found({**before, **limits}))
 
 
 class Raised(NamedTuple):
@@ -120,56 +120,56 @@ class SettingsUpdate:
         """
         id_, container = located.container.id, located.container
         made, own = self.made_in(located), self.own.get(id_)
-        known = [made, {}]
+        settings = [made, {}]
         if own and not is_told and (own.is_on_record or own.started == container.started_text):
-            known = [made, own.settings]
-        found = foreign_settings(self.engine, located, entry, known, is_told=is_told)
+            settings = [made, own.settings]
+        foreign = foreign_settings(self.engine, located, entry, settings, is_told=is_told)
         if self.has_raised(located):
-            found -= {"weight"}
+            foreign -= {"weight"}
         if (
             not self.engine.tells_hands
             or located.cgroup_version != 1
             or container.service.is_task
             or container.files_only
         ):
-            return found
+            return foreign
         asked, recorded = self.asked.get(id_, {}), recorded_settings(located)
         names = (asked.keys() & entry.names) - names_in_files(self.engine, located)
-        return found | unknown_settings(recorded, [asked], names, located.usable_cpus)
+        return foreign | unknown_settings(recorded, [asked], names, located.usable_cpus)
 
     def has_raised(self, located: LocatedContainer) -> bool:
         """Tell whether a container has the weight to which it was raised."""
         raised, directory = self.raised.get(located.container.id), located.controller("cpu")
         return raised is not None and directory is not None and directory.weight() == raised.since
 
-    def apply(self, result: Result, located: LocatedContainer, wanted: Limits) -> Result:
+    def apply(self, result: Result, located: LocatedContainer, limits: Limits) -> Result:
         """Apply a plan's settings to a container and return what became of it."""
-        return self.note(self.change(result, located, wanted), located)
+        return self.note(self.change(result, located, limits), located)
 
-    def change(self, found: Result, located: LocatedContainer, wanted: Limits) -> Result:
+    def change(self, unchanged: Result, located: LocatedContainer, limits: Limits) -> Result:
         """Change settings of a container and return what became of it."""
-        before = self.originals.describe(located, wanted=wanted)
+        before = self.originals.describe(located, wanted=limits)
         is_new = self.originals.record(before)
         id_ = located.container.id
-        with self.writing(located, wanted):
-            present = only(settings_in_force(located), found.before)
-            if differs(found.before, present, located.usable_cpus):  # while that was written
+        with self.writing(located, limits):
+            present = only(settings_in_force(located), unchanged.before)
+            if differs(unchanged.before, present, located.usable_cpus):  # while that was written
                 self._forget(before, is_new)
-                return replace(found, status=Status.STALE, error=CHANGED)
+                return replace(unchanged, status=Status.STALE, error=CHANGED)
             # What fails may yet be done.
             made, asked = self.made.pop(id_, {}), self.asked.pop(id_, {})
-            result = self._try(found, located, wanted)
+            result = self._try(unchanged, located, limits)
             if result.status is Status.APPLIED:
                 self.made[id_], self.asked[id_] = made, as_found({**asked, **result.after})
                 return result
         return self._revert(result, before, is_new)
 
     @contextmanager
-    def writing(self, located: LocatedContainer, wanted: Limits) -> Iterator[None]:
+    def writing(self, located: LocatedContainer, limits: Limits) -> Iterator[None]:
         """Hold up the thread that raises weights while settings are written to the kernel's files:
         a moment. It never waits for what an engine is asked."""
         in_files = names_in_files(self.engine, located)
-        with self.lock if wanted.keys() <= in_files else nullcontext():
+        with self.lock if limits.keys() <= in_files else nullcontext():
             yield
 
     def note(self, result: Result, located: LocatedContainer) -> Result:
@@ -212,11 +212,11 @@ class SettingsUpdate:
         for settings in (self.made, self.own, self.asked, self.raised, self._started):
             settings.pop(container_id, None)
 
-    def _try(self, result: Result, located: LocatedContainer, wanted: Limits) -> Result:
+    def _try(self, result: Result, located: LocatedContainer, limits: Limits) -> Result:
         try:
-            is_in_force = partial(are_in_force, self.engine, located, wanted)
-            needed(self.engine, SetsLimits).set_limits(LimitChange(located, wanted, is_in_force))
-            return read_back(self.engine, result, located, wanted)
+            is_in_force = partial(are_in_force, self.engine, located, limits)
+            needed(self.engine, SetsLimits).set_limits(LimitChange(located, limits, is_in_force))
+            return read_back(self.engine, result, located, limits)
         except GoneError:
             return replace(result, status=Status.STALE, error=GONE)
         except UnableError as error:
@@ -257,15 +257,15 @@ class SettingsUpdate:
 
 
 def read_back(
-    engine: Engine, result: Result, located: LocatedContainer, wanted: Mapping[str, Any]
+    engine: Engine, result: Result, located: LocatedContainer, limits: Mapping[str, Any]
 ) -> Result:
     """Return a result with the settings that are in force now, and whether they are as wanted."""
     try:
         current = current_settings(engine, located)
     except GoneError:
         return replace(result, status=Status.STALE, error=GONE)
-    after = as_found(only(current, wanted))
-    if differs(wanted, after, located.usable_cpus):
+    after = as_found(only(current, limits))
+    if differs(limits, after, located.usable_cpus):
         reason = "the engine accepted the change, but other settings are in force"
         return replace(result, status=Status.FAILED, after=after, error=reason)
     return replace(result, status=Status.APPLIED, after=after)

@@ -89,7 +89,7 @@ class TurnCircle:
         its turn goes on. New ones have the last turns from now, so that nobody waits for longer
         than a period, however many come."""
         self._now = now
-        known = {turn.container_id: n for n, arc in enumerate(self._arcs) for turn in arc}
+        numbers = {turn.container_id: n for n, arc in enumerate(self._arcs) for turn in arc}
         running = [n for n in range(len(self._arcs)) if self._elapsed(n) < self._lengths[n]]
         latest = min(running, key=self._elapsed, default=None)
         elapsed = 0.0 if latest is None else self._elapsed(latest)
@@ -98,14 +98,14 @@ class TurnCircle:
         for turn in sorted(turns, key=lambda turn: turn.group):
             groups.setdefault(turn.group, []).append(turn)
         places = {
-            group: min(known.get(turn.container_id, last) for turn in own)
+            group: min(numbers.get(turn.container_id, last) for turn in own)
             for group, own in groups.items()
         }
         order = sorted(groups, key=lambda group: (places[group], group))
         self._arcs = [groups[group] for group in order]
         self._lay_out()
         if latest is None:
-            self._origin = self._origin if known else now
+            self._origin = self._origin if numbers else now
             return
         after = (number for number, group in enumerate(order) if places[group] >= latest)
         present = next(after, 0)
@@ -213,7 +213,7 @@ class TurnQueues:
 
     def drop_settled(self) -> list[Turn]:
         """Drop the queues in which no container waits for another; return the turns in them."""
-        settled = [turn for one in self._all.values() if one.is_settled for turn in one.turns]
+        settled = [turn for queue in self._all.values() if queue.is_settled for turn in queue.turns]
         if self._cpus.is_settled:
             self._cpus = TurnOrder()
         self._circles = {name: one for name, one in self._circles.items() if not one.is_settled}

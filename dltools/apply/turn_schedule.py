@@ -227,8 +227,8 @@ class _Groups:
 
     def awake(self, without: int | None = None) -> list[int]:
         """Return the groups of which a container is awake, in the plan's order, without one."""
-        found = {member.turn.group for member in self.members.values() if not member.sleeps}
-        return sorted(found - {without})
+        groups = {member.turn.group for member in self.members.values() if not member.sleeps}
+        return sorted(groups - {without})
 
     def first_new(self) -> int | None:
         """Return the first group with a container that has had no turn."""
@@ -329,7 +329,7 @@ class TurnOrder:
         before = self._groups.members
         had_turn = set(filter(self.has_turn, before))
         self._groups.members = {}
-        for place, turn in enumerate(sorted(turns, key=lambda one: one.group)):
+        for place, turn in enumerate(sorted(turns, key=lambda planned: planned.group)):
             member = before.get(turn.container_id) or _Member(turn, place, now, is_new=bool(before))
             member.turn, member.place = turn, place
             self._groups.members[turn.container_id] = member
@@ -385,8 +385,8 @@ class TurnOrder:
         """Let the next group run beside the present one while that leaves CPUs idle."""
         present = [key for key in self._groups.members if self.has_turn(key)]
         wants = [uses[key].wanted if key in uses else None for key in present]
-        known = [want for want in wants if want is not None]
-        wanted = math.fsum(known) if len(known) == len(wants) else None
+        cpus = [want for want in wants if want is not None]
+        wanted = math.fsum(cpus) if len(cpus) == len(wants) else None
         if not self._room.look(now, wanted, idle_s):
             return
         for number in self._groups.by_wait(self._groups.awake(self._current), now):

@@ -230,24 +230,24 @@ class _Counters:
         has its turn, or sleeps where threads wait for CPUs: there it may want more than it gets.
         """
         crowded = threads_wait(self._engine.cpus)
-        found = {}
+        uses = {}
         for id_, place in places.items():
             used = self._read(id_)
             if used is None:
                 continue
-            found[id_] = Use(used)
+            uses[id_] = Use(used)
             group = self._located[id_].cgroup if id_ in self._located else None
             if group is None or place == "waits" or (place == "sleeps" and not crowded):
                 self._demands.pop(id_, None)
             elif id_ in self._demands:
-                found[id_] = Use(used, self._demands[id_].look(group, used))
+                uses[id_] = Use(used, self._demands[id_].look(group, used))
             else:  # the first look says what it has wanted since its start
                 self._demands[id_] = DemandWatch()
                 self._demands[id_].look(group, used)
         for id_ in self._located.keys() - places.keys():
             del self._located[id_]
             self._demands.pop(id_, None)
-        return found
+        return uses
 
     def _read(self, id_: str) -> float | None:
         if id_ not in self._located:
@@ -335,8 +335,8 @@ class _Pauser:
 
     def note(self, turn: Turn, run: ApplyRun) -> None:
         """Write down that a container takes turns, unless that is on disk. Raises `OutputError`."""
-        known, note = self._noted.get(turn.container_id, (None, None))
-        if known == turn:
+        noted, note = self._noted.get(turn.container_id, (None, None))
+        if noted == turn:
             return
         note = TurnNote(
             engine=self._engine.id,
@@ -358,8 +358,8 @@ class _Pauser:
 
     def _note_pause(self, turn: Turn, at: float | None) -> None:
         """Write down when a container is about to be paused, None when it goes on."""
-        known, note = self._noted[turn.container_id]
-        self._write(known, replace(note, paused_at=at))
+        noted, note = self._noted[turn.container_id]
+        self._write(noted, replace(note, paused_at=at))
 
     def pause(self, turn: Turn) -> bool:
         """Pause a container unless it is paused or has ended. Tell whether nobody else has."""

@@ -71,11 +71,11 @@ def undo(
 
     Entries of containers that are as they were, or gone, are removed; what is gone has no result.
     """
-    wanted = None if only is None else set(only)
+    ids = None if only is None else set(only)
     undoing = _Undoing(engine, dry_run=dry_run, is_forced=is_forced)
     results = []
     for number, entry in enumerate(own_records(engine, journal.all()), 1):
-        if wanted is not None and entry.container_id not in wanted:
+        if ids is not None and entry.container_id not in ids:
             continue
         try:
             result = undoing.undo(number, entry)
@@ -115,7 +115,7 @@ class _Undoing:
         except RefusedError as error:
             return replace(result, status=Status.FAILED, before={}, after={}, error=str(error))
 
-    def _restore(self, located: LocatedContainer, entry: Entry, found: Result) -> Result:
+    def _restore(self, located: LocatedContainer, entry: Entry, stale: Result) -> Result:
         state = _state_to_restore(located.container, entry)
         if state is not None and not self._dry_run:
             set_state(self._engine, entry.container_id, state)
@@ -128,14 +128,14 @@ class _Undoing:
         done = Status.PLANNED if self._dry_run else Status.APPLIED
         if is_restored(self._engine, located, entry, names):
             if error:
-                return replace(found, status=Status.SKIPPED, error=error)
-            return replace(found, status=done if state else Status.UNCHANGED)
+                return replace(stale, status=Status.SKIPPED, error=error)
+            return replace(stale, status=done if state else Status.UNCHANGED)
         if self._dry_run:
-            after = self._settings_to_restore(located, entry, found, names)
-            return replace(found, status=done, after=after, error=error)
+            after = self._settings_to_restore(located, entry, stale, names)
+            return replace(stale, status=done, after=after, error=error)
         restore(self._engine, located, entry, names)
-        wanted = self._settings_to_restore(located, entry, found, names)
-        result = read_back(self._engine, found, located, wanted)
+        settings = self._settings_to_restore(located, entry, stale, names)
+        result = read_back(self._engine, stale, located, settings)
         if result.status is Status.STALE:
             raise GoneError(str(result.error))
         return replace(result, error=result.error or error)
@@ -149,9 +149,9 @@ class _Undoing:
         settings = entry.settings
         if entry.kernel and located.controller("cpu") is None:
             settings = settings_then(self._engine, located, entry.fields)
-        others = {n: one for n, one in result.before.items() if n not in names}
-        wanted = only(settings, result.before.keys() & entry.settings.keys())
-        return as_found({**wanted, **only(others, wanted)})
+        others = {n: value for n, value in result.before.items() if n not in names}
+        original = only(settings, result.before.keys() & entry.settings.keys())
+        return as_found({**original, **only(others, original)})
 
 
 def _state_to_restore(container: Container, entry: Entry) -> str | None:

@@ -91,11 +91,11 @@ class WaitingFile:
 
     def _of_weights(self, held: Mapping[str, Held], now: float) -> Iterable[_Wait]:
         """Yield the containers that wait at a lower weight than they had."""
-        low = {id_: one for id_, one in held.items() if one.is_lower}
+        low = {id_: hold for id_, hold in held.items() if hold.is_lower}
         self._since = {id_: self._since.get(id_, now) for id_ in low}
-        for id_, one in low.items():
-            how = f"weight {one.settings['weight']:g} of {weight_of(one.own):g}"
-            yield _Wait(one.host, one.name, how, round(self._since[id_]), 0.0, one.reason)
+        for id_, hold in low.items():
+            how = f"weight {hold.settings['weight']:g} of {weight_of(hold.own):g}"
+            yield _Wait(hold.host, hold.name, how, round(self._since[id_]), 0.0, hold.reason)
 
     def _write(self, waits: Sequence[_Wait]) -> None:
         assert self._path is not None

@@ -155,11 +155,11 @@ def make_console(file: Any = None) -> Any:
         def render_str(self, text: str, **how: Any) -> Any:
             return super().render_str(printable_lines(text), **how)
 
-    wanted = wants_colour()
+    colour = wants_colour()
     return _Console(
         file=file,
-        no_color=wanted is False,
-        force_terminal=True if wanted else None,
+        no_color=colour is False,
+        force_terminal=True if colour else None,
         highlight=False,
         markup=False,
         emoji=False,

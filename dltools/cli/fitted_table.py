@@ -51,8 +51,8 @@ class _Column:
         """Return the lines of a cell that fit a width, which fill it."""
         cell = self.cells[place]
         is_name = self.look == "name"
-        found = [clip(cell, width)] if is_name else _joined(self._pieces(cell), width)
-        return [_filled(line, width, self.look) for line in found]
+        lines = [clip(cell, width)] if is_name else _joined(self._pieces(cell), width)
+        return [_filled(line, width, self.look) for line in lines]
 
     def _pieces(self, cell: str) -> list[str]:
         return re.split(_BREAKS[self.look], cell)
@@ -216,8 +216,8 @@ def runs_table(rows: Iterable[Mapping[str, Any]]) -> FittedTable:
     """Return a row per policy, run or job: seconds, and beside them ratios to the baseline."""
     from dltools.report.cells import cells
 
-    found = cells(list(rows))
-    table = FittedTable(*map(":".join, zip(found.headers, found.looks, strict=True)))
-    for row in found.rows:
+    grid = cells(list(rows))
+    table = FittedTable(*map(":".join, zip(grid.headers, grid.looks, strict=True)))
+    for row in grid.rows:
         table.add_row(*row)
     return table

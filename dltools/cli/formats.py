@@ -39,31 +39,31 @@ class RowFormat(StrEnum):
     CSV = "csv"
 
 
-def format_for_stdout(wanted: _Format) -> _Format:
+def format_for_stdout(option: _Format) -> _Format:
     """Return the format to print in; auto is a table on a terminal, else JSON Lines."""
-    if wanted.value != "auto":
-        return wanted
-    return type(wanted)("table" if sys.stdout.isatty() else "jsonl")
+    if option.value != "auto":
+        return option
+    return type(option)("table" if sys.stdout.isatty() else "jsonl")
 
 
 def format_by_name(
-    wanted: _Format, output: str | Path | None, suffixes: Mapping[str, _Format]
+    option: _Format, output: str | Path | None, suffixes: Mapping[str, _Format]
 ) -> _Format:
     """Return the format that --format asks for; for auto, the one that the name of -o ends in, or
     auto where it has no ending. Raises `BadParameter` for an ending of no format, and where the two
     contradict each other."""
     suffix = "" if output is None else Path(output).suffix.lower()
     named = suffixes.get(suffix)
-    if wanted.value == "auto":
+    if option.value == "auto":
         if output is not None and suffix and named is None and is_replaceable(Path(output)):
             *others, last = suffixes
             raise typer.BadParameter(
                 f"{output}: no format ends in {suffix}: use {', '.join(others)} or {last}"
             )
-        return named or wanted
-    if named not in (None, wanted) and suffix not in _ANY:
-        raise typer.BadParameter(f"{output}: the suffix {suffix} contradicts --format {wanted}")
-    return wanted
+        return named or option
+    if named not in (None, option) and suffix not in _ANY:
+        raise typer.BadParameter(f"{output}: the suffix {suffix} contradicts --format {option}")
+    return option
 
 
 class ReportFormat(StrEnum):
@@ -92,13 +92,13 @@ _REPORT_SUFFIXES = {
 }
 
 
-def choose_report_format(wanted: ReportFormat, output: Path | None) -> ReportFormat:
+def choose_report_format(option: ReportFormat, output: Path | None) -> ReportFormat:
     """Return the format to write in. Raises `BadParameter` if the name of -o gives no format or
     contradicts --format, or if a binary format would go to a terminal."""
-    chosen = format_by_name(wanted, output, _REPORT_SUFFIXES)
+    chosen = format_by_name(option, output, _REPORT_SUFFIXES)
     if chosen is ReportFormat.AUTO and output is not None:
-        known = ", ".join(_REPORT_SUFFIXES)
-        raise typer.BadParameter(f"{output}: give --format, or end its name in {known}")
+        endings = ", ".join(_REPORT_SUFFIXES)
+        raise typer.BadParameter(f"{output}: give --format, or end its name in {endings}")
     if output is None and sys.stdout.isatty():
         _check_terminal(chosen, is_binary=chosen in (ReportFormat.PNG, ReportFormat.PDF))
     return format_for_stdout(chosen)
@@ -139,15 +139,15 @@ def suffixes() -> dict[str, ObservationFormat]:
 
 
 def choose_observation_format(
-    wanted: ObservationFormat, output: str | None, *, is_stream: bool
+    option: ObservationFormat, output: str | None, *, is_stream: bool
 ) -> ObservationFormat:
     """Return the format to write in. Raises `BadParameter` for binary output on a terminal, and for
     a directory in another format than Parquet; `OutputError` for an impossible directory."""
     if output is not None and is_directory(output):
-        _check_directory(output, wanted)
+        _check_directory(output, option)
         return WHOLE
     to_terminal = output is None and sys.stdout.isatty()
-    chosen = format_by_name(wanted, output, suffixes())
+    chosen = format_by_name(option, output, suffixes())
     if chosen is ObservationFormat.AUTO:
         if to_terminal:
             return ObservationFormat.TABLE
@@ -162,13 +162,13 @@ def is_directory(output: str) -> bool:
     return output.endswith("/") or Path(output).is_dir()
 
 
-def _check_directory(output: str, wanted: ObservationFormat) -> None:
+def _check_directory(output: str, option: ObservationFormat) -> None:
     if not output:
         raise OutputError("cannot create the output: its name is empty")
     if Path(output).exists() and Path(output).samefile("/"):
         raise OutputError(f"cannot create {output}: it is the root directory; name another")
-    if wanted not in (ObservationFormat.AUTO, WHOLE):
-        raise typer.BadParameter(f"a directory holds Parquet, not {wanted}; use -o FILE")
+    if option not in (ObservationFormat.AUTO, WHOLE):
+        raise typer.BadParameter(f"a directory holds Parquet, not {option}; use -o FILE")
 
 
 Rows = Sequence[Mapping[str, Any]]

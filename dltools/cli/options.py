@@ -101,24 +101,24 @@ def _parameters(request: type[Any]) -> list[Parameter]:
     own = request.__annotations__
     return [
         Parameter(
-            one.name,
+            entry.name,
             Parameter.KEYWORD_ONLY,
-            default=one.metadata["default"],
-            annotation=Annotated[hints[one.name], one.metadata["declared"]],
+            default=entry.metadata["default"],
+            annotation=Annotated[hints[entry.name], entry.metadata["declared"]],
         )
-        for one in sorted(fields(request), key=lambda one: one.name not in own)
+        for entry in sorted(fields(request), key=lambda entry: entry.name not in own)
     ]
 
 
 def duration(text: str) -> float:
     """Read a duration: a number of seconds, or one with the unit s, m, h or d."""
     try:
-        found = parse_duration(text)
+        seconds = parse_duration(text)
     except ValueError as error:
         raise typer.BadParameter(f"{text!r} is not a duration such as 1.5s, 10m or 2h") from error
-    if found > _LONGEST_S:
+    if seconds > _LONGEST_S:
         raise typer.BadParameter(f"{text!r} is longer than thirty years")
-    return found
+    return seconds
 
 
 def command(text: str) -> list[str]:
@@ -258,12 +258,12 @@ class EngineOptions:
         from dltools.engine.docker.contexts import context_address, default_address
         from dltools.engine.registry import host_address
 
-        found = [host_address(text) for text in self.hosts]
-        found += [context_address(name) for name in self.contexts]
-        found = found or [default_address()]
+        addresses = [host_address(text) for text in self.hosts]
+        addresses += [context_address(name) for name in self.contexts]
+        addresses = addresses or [default_address()]
         if self.is_swarm:
             from dltools.engine.docker.engine import connect
             from dltools.engine.docker.swarm import node_addresses
 
-            found = node_addresses(connect(found[0]), found[0])
-        return list({address.url: address for address in reversed(found)}.values())[::-1]
+            addresses = node_addresses(connect(addresses[0]), addresses[0])
+        return list({address.url: address for address in reversed(addresses)}.values())[::-1]

@@ -33,13 +33,13 @@ def warn_of_broken_plugins() -> None:
 
 def parse_assignments(assignments: Iterable[str]) -> dict[str, object]:
     """Return the values of --set, NAME=VALUE each, by name. Raises `ConfigError`."""
-    found: dict[str, object] = {}
+    values: dict[str, object] = {}
     for assignment in assignments:
         key, equals, value = assignment.partition("=")
         if not equals:
             raise ConfigError(f"--set {assignment}: not NAME=VALUE")
-        found[key.strip()] = value.strip()
-    return found
+        values[key.strip()] = value.strip()
+    return values
 
 
 def assign(
@@ -74,8 +74,8 @@ def realisation_options(
     try:
         return RealisationOptions(Mode(text), quantum, parameters)
     except ValueError:
-        known = ", ".join(("auto", *(mode.value for mode in Mode)))
-        raise ConfigError(f"--realize {text}: unknown mode; known: {known}") from None
+        modes = ", ".join(("auto", *(mode.value for mode in Mode)))
+        raise ConfigError(f"--realize {text}: unknown mode; known: {modes}") from None
 
 
 def print_policies() -> None:
@@ -84,10 +84,10 @@ def print_policies() -> None:
     for name, policy in sorted(registry.policies(allowed_plugins()).items()):
         print(f"{name}: {policy.help}")
         _print_parameters(policy.parameters)
-        for meaning, group in groupby(classes_of(policy), lambda one: one.meaning):
+        for meaning, group in groupby(classes_of(policy), lambda kind: kind.meaning):
             classes = list(group)
-            span = _span([one.name for one in classes])
-            words = _span([one.word for one in classes])
+            span = _span([kind.name for kind in classes])
+            words = _span([kind.word for kind in classes])
             print(f"    class {span}, {words}: {meaning}")
 
     print("every policy: jobs that cannot all run at once, and what owners asked for")

@@ -50,8 +50,8 @@ def listed_cpus(rows: Iterable[Mapping[str, Any]]) -> int:
 def limits(row: Mapping[str, Any], cpus: float | None, listed: int) -> str:
     """Return the limits of a container, such as "0.5", "weight 10, CPUs 0-1" or "paused"; "-" for
     none. Its host has `cpus`, of which `listed` are in the CPU lists of its containers."""
-    found = from_columns(row, IN_FORCE)
-    quota, weight, cpuset = found.get("cpus"), weight_of(found), found.get("cpuset")
+    settings = from_columns(row, IN_FORCE)
+    quota, weight, cpuset = settings.get("cpus"), weight_of(settings), settings.get("cpuset")
     words = ["paused"] if row["state"] == "paused" else []
     if row.get("turn_seconds"):
         words.append(f"turns {row['turn_seconds']:g} s{_on_device(row.get('turn_queue'))}")
@@ -147,7 +147,7 @@ def gist(reason: str) -> str:
     """Return the part of an action's reason that says most: its place in the queue, else how it
     begins."""
     first, *more = reason.split("; ")
-    places = [one for one in more if one.endswith(_PLACE)]
+    places = [part for part in more if part.endswith(_PLACE)]
     return places[0] if places else first.partition(": ")[0]
 
 

@@ -132,7 +132,7 @@ class Migrator:
         return results
 
     def _undone(self, migration: Migration) -> Result:
-        found = _result(migration, Status.SKIPPED)
+        skipped = _result(migration, Status.SKIPPED)
         is_there = migration.step in (Step.DONE, Step.REMOVE)
         if migration.service and is_there:
             return self._freed(migration)
@@ -141,9 +141,9 @@ class Migrator:
                 f"it has been moved from {migration.source} to {migration.target}, and its old "
                 "container is removed: only a plan can move it back"
             )
-            return replace(found, error=reason)
+            return replace(skipped, error=reason)
         if self._dry_run:
-            return replace(found, status=Status.PLANNED, after={"host": migration.source})
+            return replace(skipped, status=Status.PLANNED, after={"host": migration.source})
         if migration.step in (Step.CREATE, Step.STOP, Step.START):
             migration = rolled_back(migration, "undone")
             self._mover.files.write(migration)

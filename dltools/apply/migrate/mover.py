@@ -86,8 +86,8 @@ class Mover:
             self._end(self._source(migration), migration.container_id, migration)
         except GoneError as error:
             raise FailedError("the container was removed while dl-apply was stopping it") from error
-        found = self._checkpoints(migration)
-        if found and found[0] != found[1]:
+        checkpoints = self._checkpoints(migration)
+        if checkpoints and checkpoints[0] != checkpoints[1]:
             raise not_shared(migration.source, migration.target)
         return replace(migration, step=Step.START)
 

@@ -165,13 +165,13 @@ class ServiceSteps:
         while True:
             tasks = cluster.tasks(migration.service)
             own = _since_update(cluster.service(migration.service), tasks)
-            found = next(
+            running = next(
                 (task for task in tasks if task.node_id == node and task.state == "running"), None
             )
-            if found is not None:
+            if running is not None:
                 runs_since = self.clock() if runs_since is None else runs_since
                 if self.clock() - runs_since >= _SETTLE_S:
-                    return found.container_id
+                    return running.container_id
             elif ended := next((task for task in own if task.state == "complete"), None):
                 return ended.container_id
             elif why := _obstacle(own, self.clock() - begun):
@@ -198,12 +198,12 @@ class ServiceSteps:
 
 def _since_update(service: Service, tasks: Sequence[Task]) -> list[Task]:
     """Return the tasks that were made since a service was changed, the newest first."""
-    found = [
+    newer = [
         task
         for task in tasks
         if task.created and service.updated and task.created >= service.updated
     ]
-    return sorted(found, key=lambda task: task.created or _NEVER, reverse=True)
+    return sorted(newer, key=lambda task: task.created or _NEVER, reverse=True)
 
 
 def _obstacle(tasks: Sequence[Task], waited_s: float) -> str:

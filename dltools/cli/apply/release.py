@@ -42,18 +42,18 @@ def release(request: Request, printer: ResultsPrinter) -> list[Result]:
     prepare(home)
     records = LeftAloneRecords(home / FOLDER)
     engines = [connect(request, address) for address in request.addresses()]
-    found = [_find(engines, name) for name in request.releases]
-    for engine, one in found:
-        record = LeftAlone(engine.id, engine.host, one.id, one.name, WHY)
+    containers = [_find(engines, name) for name in request.releases]
+    for engine, container in containers:
+        record = LeftAlone(engine.id, engine.host, container.id, container.name, WHY)
         if request.undoes:
             records.remove(record)
-            print_message(f"{one.name}: plans may change it again")
+            print_message(f"{container.name}: plans may change it again")
         else:
             records.write(record)
     if request.undoes:
         return []
-    results = _put_back(home, [one.id for _, one in found], request, printer)
-    for _, one in found:
+    results = _put_back(home, [container.id for _, container in containers], request, printer)
+    for _, one in containers:
         print_message(
             f"{one.name}: left alone from now on; dl-apply --undo --release {one.name} ends that"
         )

@@ -167,7 +167,7 @@ class Service:
 def _folder_of_tools() -> str:
     """Return the folder that all tools are in, as root's shell finds them. Raises `ConfigError`."""
     own = Path(sys.argv[0]).resolve().parent
-    for folder in (own, *(Path(found).parent for found in (shutil.which("dl-apply"),) if found)):
+    for folder in (own, *(Path(path).parent for path in (shutil.which("dl-apply"),) if path)):
         if all(os.access(folder / tool, os.X_OK) for tool in _TOOLS):
             return str(folder)
     raise ConfigError(f"{', '.join(_TOOLS)} are not in one folder: install dltools first")

@@ -65,10 +65,10 @@ def with_warnings(recording: Recording, patterns: list[str]) -> Recording:
 
     def tables() -> Iterator[pa.Table]:
         for table in recording.tables:
-            found = warnings.of_labels(table) + warnings.of_sizes(table)
+            texts = warnings.of_labels(table) + warnings.of_sizes(table)
             if recording.streaming:
-                found += warnings.of_targets(" so far")
-            for warning in found:
+                texts += warnings.of_targets(" so far")
+            for warning in texts:
                 print_message(warning)
             yield table
         for warning in warnings.of_targets():
@@ -176,7 +176,7 @@ class Merged:
 def _is_on_disk(name: str) -> bool:
     """Tell whether all that there will be of an input is there already."""
     try:
-        found = os.fstat(sys.stdin.fileno()) if name == "-" else Path(name).stat()
+        status = os.fstat(sys.stdin.fileno()) if name == "-" else Path(name).stat()
     except (OSError, ValueError, AttributeError):
         return True  # opening it says what is wrong
-    return stat.S_ISREG(found.st_mode) or stat.S_ISDIR(found.st_mode)
+    return stat.S_ISREG(status.st_mode) or stat.S_ISDIR(status.st_mode)

@@ -30,14 +30,14 @@ def decisions_table(decisions: Iterable[JobDecision], *, wide: bool) -> FittedTa
     headers = ("CONTAINER", has_users and "USER", "CLASS", "SHARE:right", "SETTINGS")
     table = FittedTable(*headers, *more, "WHY:note", short_notes=True)
     for decision in decisions:
-        wanted = decision.setting or {}
+        settings = decision.setting or {}
         share = decision.allocation.share
         table.add_row(
             decision.name,
             decision.user or "-",
             decision.job_class,
             "-" if share is None else f"{share:.0%}",
-            _settings(decision.present, wanted),
+            _settings(decision.present, settings),
             decision.allocation.signal or "-",
             decision.allocation.prediction or "-",
             "-" if decision.ends_s is None else format_seconds(decision.ends_s),

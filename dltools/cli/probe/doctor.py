@@ -108,7 +108,7 @@ def _of_engine(
     memory = format_bytes(engine.memory)
     text = f"{engine.version or 'answers'} on {engine.host}: {engine.cpus} CPUs, {memory}"
     yield Finding(Health.OK, "engine", text)
-    lacking = [one for one in engine.capabilities.missing() if one != "move"]
+    lacking = [name for name in engine.capabilities.missing() if name != "move"]
     if lacking:
         text = f"dl-apply cannot change {', '.join(lacking)} here: {engine.capabilities.why}"
         yield Finding(Health.WARNING, "limits", text)

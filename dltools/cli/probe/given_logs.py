@@ -102,7 +102,7 @@ def _in_large_parts(batches: Iterator[list[Row]]) -> Iterator[list[Row]]:
 
 def _newest(rows: Iterable[Row]) -> Iterable[Row]:
     """Return the newest row of each metric."""
-    found: dict[tuple[str, str], Row] = {}
+    newest: dict[tuple[str, str], Row] = {}
     for row in rows:
-        found[row["container_id"], row["metric"]] = row
-    return found.values()
+        newest[row["container_id"], row["metric"]] = row
+    return newest.values()

@@ -47,14 +47,14 @@ _NAMED = ("host", "container_id", "container_name", "image", "job", "user", "rol
 def as_json(notice: Notice) -> str:
     """Return a notice as one line of JSON; numbers that are not finite are text."""
     row = notice.container
-    found: dict[str, Any] = {
+    fields: dict[str, Any] = {
         "event": notice.event.value,
         "time": format_time(notice.time),
         "message": notice.message,
         **{name: row[name] for name in _NAMED if row.get(name) is not None},
         **notice.details,
     }
-    return json.dumps({name: _plain(value) for name, value in found.items()}) + "\n"
+    return json.dumps({name: _plain(value) for name, value in fields.items()}) + "\n"
 
 
 def _plain(value: Any) -> Any:
@@ -93,7 +93,7 @@ class Notifier:
     def take(self, rows: Sequence[Mapping[str, Any]]) -> None:
         """Take in a sample; return at once."""
         for notice in self._notices.take(rows):
-            self._waiting = {one for one in self._waiting if not one.done()}
+            self._waiting = {future for future in self._waiting if not future.done()}
             if len(self._waiting) < MOST_WAITING:
                 self._waiting.add(self._pool.submit(self._tell, notice))
             else:
@@ -138,7 +138,7 @@ class Notifier:
         if code == 0:
             return ""
         ended = f"ended by signal {-code}" if code < 0 else f"exit code {code}"
-        return ", ".join([ended, *(printable(one.strip())[:200] for one in lines[-1:])])
+        return ", ".join([ended, *(printable(last.strip())[:200] for last in lines[-1:])])
 
 
 def _kill(pid: int) -> None:

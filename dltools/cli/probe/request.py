@@ -25,13 +25,13 @@ def takes_log_files(url: str) -> bool:
 def parse_log_files(texts: Iterable[str]) -> dict[str, tuple[str, ...]]:
     """Return the paths that values of --log give, by the names of containers. Raises
     `BadParameter`."""
-    found: dict[str, tuple[str, ...]] = {}
+    paths: dict[str, tuple[str, ...]] = {}
     for text in texts:
         name, equals, path = text.partition("=")
         if not (name and equals and path):
             raise typer.BadParameter(f"--log {text!r} is not NAME=PATH")
-        found[name] = (*found.get(name, ()), path)
-    return found
+        paths[name] = (*paths.get(name, ()), path)
+    return paths
 
 
 def parse_start(text: str) -> datetime:

@@ -39,7 +39,7 @@ _LONGEST_HOST = 32
 def live_view(hosts: ObservedHosts, width: int, height: int) -> Group:
     """Return a line on each host, the containers that a screen of this size has room for, and how
     many it has no room for."""
-    above = [_host_line(one) for _, one in sorted(hosts.nodes.items())]
+    above = [_host_line(node) for _, node in sorted(hosts.nodes.items())]
     room = max(1, height - len(above) - 4)
     count = len(hosts.containers)
     below = [f"and {count - room} more"] if count > room else []
@@ -79,18 +79,18 @@ def containers_table(hosts: ObservedHosts, width: int, most: int | None = None) 
     more = (is_wide and "THREADS:right", "PROGRESS:words", "ROLE:note" if is_wide else "ROLE")
     table = FittedTable(*hosts_and_names, is_wide and "STATE", *numbers, *more)
     listed = listed_cpus(container.row for container in hosts.containers)
-    for one, row in ((container, container.row) for container in shown):
+    for observed, row in ((container, container.row) for container in shown):
         table.add_row(
             row["host"],
             row["container_name"] if is_wide else named(row),
             _whose(row),
             row["state"] or "",
-            cpu_use(row, one.before),
-            limits(row, hosts.cpus_of(one), listed),
+            cpu_use(row, observed.before),
+            limits(row, hosts.cpus_of(observed), listed),
             size(row["memory_working_set_bytes"]),
-            *(_device_use(one.devices, kind) for kind in kinds),
+            *(_device_use(observed.devices, kind) for kind in kinds),
             "-" if row["thread_count"] is None else str(row["thread_count"]),
-            _progress(one),
+            _progress(observed),
             role(row) if is_wide else row.get("role") or "-",
         )
     return table
@@ -107,9 +107,9 @@ def _device_use(rows: Sequence[Row], kind: str) -> str:
     uses = [use_in(row) for row in rows if row["kind"] == kind]
     if not uses:
         return "-"
-    known = [use.ratio for use in uses if not math.isnan(use.ratio)]
+    ratios = [use.ratio for use in uses if not math.isnan(use.ratio)]
     used = sum(use.memory or 0 for use in uses)
-    return f"{f'{100 * fmean(known):.0f} %' if known else '-'} {size(used)}"
+    return f"{f'{100 * fmean(ratios):.0f} %' if ratios else '-'} {size(used)}"
 
 
 def _whose(row: Row) -> str:
@@ -157,8 +157,8 @@ class Metrics:
         """Take in a row; only those of progress and of containers count."""
         name = row["container_name"] if row["kind"] != "node" else None
         if row["kind"] == "container":
-            if wanted := parse_labels(row.get("labels")).get(METRIC):
-                self._wanted[name or ""] = wanted
+            if labelled := parse_labels(row.get("labels")).get(METRIC):
+                self._wanted[name or ""] = labelled
         elif row["kind"] == "progress":
             self._add_point(name or "", row)
 
@@ -177,17 +177,17 @@ class Metrics:
         table = FittedTable(*headers, "LAST:right", wide and "AS PRINTED:name")
         for name, seen in sorted(self._seen().items()):
             for metric in metric_names.evaluation_order(seen):
-                for (container, other, family), one in self._found.items():
+                for (container, other, family), points in self._found.items():
                     if (container, other) == (name, metric):
                         table.add_row(
                             name,
                             metric,
                             metric_names.objective(metric),
                             family,
-                            str(one.values.count),
-                            f"{one.first:.4g}",
-                            f"{one.values.last:.4g}",
-                            one.original,
+                            str(points.values.count),
+                            f"{points.first:.4g}",
+                            f"{points.values.last:.4g}",
+                            points.original,
                         )
         return table
 
@@ -200,11 +200,11 @@ class Metrics:
     def _choice(self, name: str, seen: Mapping[str, Seen]) -> str:
         """Return what a container is judged by, and why."""
         order = [metric for metric in metric_names.evaluation_order(seen) if seen[metric].points]
-        wanted = self._wanted.get(name)
+        labelled = self._wanted.get(name)
         if not order:
             return "judged by nothing: no metric has been a finite number"
-        if wanted in order:
-            return f"judged by {wanted}: the label {METRIC} says so"
+        if labelled in order:
+            return f"judged by {labelled}: the label {METRIC} says so"
         if metric_names.is_serving(order) and (times := metric_names.latencies(order)):
             return f"judged by {times[0]}: it answers requests"
         best, more = order[0], f"; the label {METRIC} chooses another" if len(order) > 1 else ""

@@ -78,17 +78,17 @@ def load_runs(arguments: Iterable[str]) -> list[Run]:
     runs: list[Run] = []
     additions: list[tuple[_Input, Run | None]] = []
     named: set[str] = set()
-    for one in inputs:
-        if runs and not one.data and not one.is_directory:
-            print_message(f"{one.shown}: empty: no plans and no results")
-        elif one.content in _TABLES:
-            runs += _runs_of_jobs(one)
-        elif not one.is_recording:
-            additions.append((one, runs[-1] if runs else None))
-        elif one.label not in named:
-            parts = [other for other in inputs if other.is_recording and other.label == one.label]
-            runs.append(_recorded(parts if one.label else [one]))
-            named |= {one.label} - {""}
+    for file in inputs:
+        if runs and not file.data and not file.is_directory:
+            print_message(f"{file.shown}: empty: no plans and no results")
+        elif file.content in _TABLES:
+            runs += _runs_of_jobs(file)
+        elif not file.is_recording:
+            additions.append((file, runs[-1] if runs else None))
+        elif file.label not in named:
+            parts = [other for other in inputs if other.is_recording and other.label == file.label]
+            runs.append(_recorded(parts if file.label else [file]))
+            named |= {file.label} - {""}
     if not runs:
         raise DataError(
             f"{inputs[0].shown}: plans and results show no jobs: give the recording too"
@@ -186,15 +186,15 @@ _LONGEST_SEED = 20
 
 def read_job_table(data: bytes, name: str, label: str) -> list[Run]:
     """Return a run per policy of a table of jobs, with a repeat per seed. Raises `DataError`."""
-    found: dict[str, dict[str, list[JobResult]]] = {}
+    policies: dict[str, dict[str, list[JobResult]]] = {}
     for number, row in enumerate(read_rows(data, name), 1):
         where = f"{name}: row {number}"
         policy = writable(row.get("policy") or row.get("run") or "")
         seed = str(row.get("seed") or 0)
-        found.setdefault(policy, {}).setdefault(seed, []).append(_job(row, where))
-    if not found:
+        policies.setdefault(policy, {}).setdefault(seed, []).append(_job(row, where))
+    if not policies:
         raise DataError(f"{name}: the table has no jobs")
-    several = len(found) > 1
+    several = len(policies) > 1
     return [
         Run(
             (f"{label}/{policy}" if several else label) if label else policy,
@@ -205,7 +205,7 @@ def read_job_table(data: bytes, name: str, label: str) -> list[Run]:
                 if repeat.isdecimal() and len(repeat) < _LONGEST_SEED
             ],
         )
-        for policy, repeats in found.items()
+        for policy, repeats in policies.items()
     ]
 
 

@@ -57,7 +57,7 @@ class Request(Messages):
         for kind in self.pictures:
             if kind not in KINDS:
                 raise ConfigError(f"--plot must be one of {', '.join(KINDS)}, not {kind}")
-        self.pictures = [one for one in KINDS if one in (self.pictures or KINDS)]
+        self.pictures = [picture for picture in KINDS if picture in (self.pictures or KINDS)]
         self.inputs = self.inputs or ["-"]
         self.format = choose_report_format(self.format, self.output)
         if self.output is not None:

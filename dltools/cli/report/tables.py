@@ -118,10 +118,10 @@ def read_prices(file: Path) -> Prices:
         given = tomllib.loads(bounded_reading.read_text(file))
     except (ValueError, RecursionError) as error:
         raise ConfigError(f"{file}: {error}") from error
-    known = [field.name for field in fields(Prices)]
+    names = [field.name for field in fields(Prices)]
     for name, price in given.items():
-        if name not in known:
-            raise ConfigError(f"{file}: unknown price {name}; known: {', '.join(known)}")
+        if name not in names:
+            raise ConfigError(f"{file}: unknown price {name}; known: {', '.join(names)}")
         if isinstance(price, bool) or not isinstance(price, int | float) or not 0 <= price < 1e12:
             raise ConfigError(f"{file}: {name} is not a price: {str(price)[:30]}")
     return Prices(**given)

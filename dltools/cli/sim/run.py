@@ -62,9 +62,9 @@ def _bound(workloads: Sequence[Workload], base: Mapping[str, Any]) -> dict[str, 
         "mean_completion": [lower_bound.mean_completion(workload) for workload in workloads],
     }
     row: dict[str, Any] = dict.fromkeys(base)
-    for key, found in bounds.items():
-        if not any(map(math.isnan, found)):
-            row[key] = fmean(found)
+    for key, values in bounds.items():
+        if not any(map(math.isnan, values)):
+            row[key] = fmean(values)
             row[f"{key}_ratio"] = ratio(row[key], base[key])
     return row | {"policy": "bound"}
 

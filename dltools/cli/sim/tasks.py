@@ -64,12 +64,12 @@ def check_settings(
     before anything runs."""
     warn_of_broken_plugins()
     warn_of_unused_quantum(mode, quantum_s)
-    known: set[str] = set()
+    parameters: set[str] = set()
     for name in policies:
         policy, *_ = _settings(name, assignments, mode, quantum_s)
-        known |= names(policy.parameters) | names(QueueParameters)
+        parameters |= names(policy.parameters) | names(QueueParameters)
     for key in parse_assignments(assignments):
-        if key not in known:
+        if key not in parameters:
             raise ConfigError(f"--set {key}: none of these policies has this parameter")
 
 
