@@ -94,19 +94,19 @@ def search_due(candidates: Iterable[Searchable], budget_s: float) -> None:
         if candidate.watch.is_due(now, candidate.threads, is_known=candidate.is_known)
     ]
 
-    def place(one: Searchable) -> tuple[bool, bool, float]:
-        begun = one.watch.begun
-        return begun is not None, begun is not None and now - begun > _NEW_S, one.watch.searched_at
+    def place(run: Searchable) -> tuple[bool, bool, float]:
+        begun = run.watch.begun
+        return begun is not None, begun is not None and now - begun > _NEW_S, run.watch.searched_at
 
     until: float | None = None
-    for one in sorted(due, key=place):
-        if one.watch.begun is not None:
+    for run in sorted(due, key=place):
+        if run.watch.begun is not None:
             reached = time.perf_counter()
             if until is None:
                 until = reached + budget_s
             elif reached >= until:
                 return
-        one.watch.search(now, one.group, one.threads, shares_network=one.shares_network)
+        run.watch.search(now, run.group, run.threads, shares_network=run.shares_network)
 
 
 class RoleWatch:
@@ -143,8 +143,8 @@ class RoleWatch:
         basis = (container.name, self.reports, processes, device)
         if basis != self._judged_on:
             self._judged_on = basis
-            found = processes or Processes(is_readable=False)
-            self._judgement = self._judge(container, rules, found, device)
+            searched = processes or Processes(is_readable=False)
+            self._judgement = self._judge(container, rules, searched, device)
         return self._judgement
 
     def _judge(

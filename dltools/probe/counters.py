@@ -72,21 +72,21 @@ class Counters:
         by_name = sorted(inventory.running.values(), key=lambda watched: watched.container.name)
         used = self._usage_elsewhere([watched for watched in by_name if watched.cgroup is None])
         on_device = {row.get("container_id"): row["kind"].upper() for row in gpus}
-        found = [
+        watched_rows = [
             (watched, self._container_row(watched, host_row, used.get(watched.container.id)))
             for watched in by_name
         ]
         budget_s = SEARCH_PART * (time.perf_counter() - begun)
-        _search_processes(found, budget_s if inventory.is_followed else math.inf)
-        for one, row in found:
+        _search_processes(watched_rows, budget_s if inventory.is_followed else math.inf)
+        for one, row in watched_rows:
             row.update(self._columns_of_processes(one, row, on_device.get(one.container.id, "")))
-        add_job_columns(found)
-        if any(_has_vanished(watched, row) for watched, row in found):
+        add_job_columns(watched_rows)
+        if any(_has_vanished(watched, row) for watched, row in watched_rows):
             inventory.expire()
         usable = None if elsewhere else host.usable_cpu_list(inventory.shared_cgroups)
-        self._owners.add(found, host_row, usable)
+        self._owners.add(watched_rows, host_row, usable)
         host_row["cannot"] = "+".join(self._engine.capabilities.missing()) or None
-        rows = [host_row, *(row for _, row in found), *_with_names(gpus, inventory.running)]
+        rows = [host_row, *(row for _, row in watched_rows), *_with_names(gpus, inventory.running)]
         return [common | row for row in rows]
 
     def left_paused(self, running: Mapping[str, Watched]) -> list[str]:
@@ -178,14 +178,14 @@ def _search_processes(rows: Sequence[tuple[Watched, Row]], budget_s: float) -> N
     search_due(
         [
             Searchable(
-                one.processes,
-                one.cgroup,
+                watched.processes,
+                watched.cgroup,
                 row["thread_count"],
-                one.role.is_known,
-                one.container.network.is_shared,
+                watched.role.is_known,
+                watched.container.network.is_shared,
             )
-            for one, row in rows
-            if one.cgroup is not None
+            for watched, row in rows
+            if watched.cgroup is not None
         ],
         budget_s,
     )

@@ -41,12 +41,12 @@ def event_row(event: Event, host: str) -> Row | None:
 def _exit_row(engine: Engine, run: Run) -> Row:
     """Return the row of an exit without an event, because the engine was away. If the engine does
     not know the time, it is now."""
-    found = _row(datetime.now(UTC), engine.host, run.id, run.name, "exit", None)
+    row = _row(datetime.now(UTC), engine.host, run.id, run.name, "exit", None)
     with suppress(DltoolsError):
         now = engine.inspect(run.id)
-        found["time"] = now.ended.time or found["time"]
-        found["exit_code"] = now.ended.exit_code if now.state == "exited" else None
-    return found
+        row["time"] = now.ended.time or row["time"]
+        row["exit_code"] = now.ended.exit_code if now.state == "exited" else None
+    return row
 
 
 def _row(time: datetime, host: str, id_: str, name: str, event: str, exit_code: int | None) -> Row:

@@ -190,11 +190,11 @@ class Inventory:
         self._put_aside(self.running.keys() - listed.keys())
         self._forget_removed()
         due = [id_ for id_ in listed if self._is_new(id_, started) and self._may_ask(id_, now)]
-        for id_, found in zip(due, self._inspect(due), strict=True):
-            if isinstance(found, Container):
-                self._watch(found)
-            elif found is not None:
-                self._put_up_with(listed[id_], found)
+        for id_, answer in zip(due, self._inspect(due), strict=True):
+            if isinstance(answer, Container):
+                self._watch(answer)
+            elif answer is not None:
+                self._put_up_with(listed[id_], answer)
         news.started -= started
         for id_ in self.running.keys() & listed.keys():
             _update(self.running[id_], listed[id_])
@@ -268,15 +268,15 @@ class Inventory:
             return
         if old is not None and old.cgroup is not None:
             old.cgroup.files.close()
-        known = old or self._stopped.pop(container.id, None)
+        earlier = old or self._stopped.pop(container.id, None)
         pid, id_, path = container.pid, container.id, container.cgroup_path
         is_here = bool(pid) and cgroup.belongs_to(pid, id_, path=path)
         group = cgroup.of_container(pid, id_, path, self._mounts) if is_here else None
         parent = group.parent if group else None
         watched = Watched(container, group, _gap(container, is_here, group), None, parent)
-        if known is not None:
-            watched.sources = known.sources
-            watched.role.reports = known.role.reports
+        if earlier is not None:
+            watched.sources = earlier.sources
+            watched.role.reports = earlier.role.reports
         watched.sources.start(
             Target(self._engine, container, self._pattern, group is not None, self.is_followed)
         )

@@ -394,10 +394,10 @@ class LogReader:
         if not stamp:
             return entries
         for number, entry in enumerate(entries):
-            found = stamp_of(entry)
-            if found == stamp and count > 0:
+            entry_stamp = stamp_of(entry)
+            if entry_stamp == stamp and count > 0:
                 count -= 1
-            elif found >= stamp:
+            elif entry_stamp >= stamp:
                 self._repeated = _Mark()
                 return entries[number:]
         self._repeated = _Mark(stamp, count)

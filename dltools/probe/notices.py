@@ -135,18 +135,18 @@ class _Watched(ObservedContainer):
 
     def lost_metric(self) -> str | None:
         """Return the metric by which it has diverged, None if it has not."""
-        known = {name: one for name, one in self.values.items() if one.finite}
-        lost = {name for name, one in self.values.items() if one.lost >= _LOST}
-        losses = [name for name in known if metric_names.is_training_loss(name)]
-        losses = losses or [name for name in known if metric_names.is_loss(name)]
-        if not lost.issuperset(losses or known):
+        finite = {name: values for name, values in self.values.items() if values.finite}
+        lost = {name for name, values in self.values.items() if values.lost >= _LOST}
+        losses = [name for name in finite if metric_names.is_training_loss(name)]
+        losses = losses or [name for name in finite if metric_names.is_loss(name)]
+        if not lost.issuperset(losses or finite):
             return None
-        if not known:
+        if not finite:
             first = min(self.values, key=metric_names.evaluation_rank, default=None)
             return first if first in lost else None
-        seen = {name: one.seen for name, one in known.items()}
-        wanted = [name for name in (self.targets.metric, self.labels.get(METRIC)) if name in known]
-        judging = (wanted or metric_names.evaluation_order(seen))[0]
+        seen = {name: values.seen for name, values in finite.items()}
+        asked = [name for name in (self.targets.metric, self.labels.get(METRIC)) if name in finite]
+        judging = (asked or metric_names.evaluation_order(seen))[0]
         return judging if judging in lost else None
 
 
@@ -265,8 +265,8 @@ class Notices:
     def _states(self, key: tuple[str, str]) -> Iterable[Notice]:
         watched = self._watched[key]
         for event, judge in _STATES.items():
-            if (found := judge(watched)) is not None:
-                yield from self._tell(event, watched, *found, watched.row["time"])
+            if (said := judge(watched)) is not None:
+                yield from self._tell(event, watched, *said, watched.row["time"])
 
     def _tell(
         self,

@@ -306,20 +306,20 @@ class Stamps:
         head = line[:_LOOKED_AT]
         if not _CLOCK_OR_COUNT.search(head):
             return None
-        if (match := self._form.search(head)) and (found := self._read(match)):
-            return found
+        if (match := self._form.search(head)) and (stamp := self._read(match)):
+            return stamp
         for form in _FORMS:
-            if (match := form.search(head)) and (found := self._read(match)):
+            if (match := form.search(head)) and (stamp := self._read(match)):
                 self._form = form
-                return found
+                return stamp
         return None
 
     def _read(self, match: re.Match[str]) -> datetime | None:
         fields: _Fields = match.groupdict()
         try:
             if seconds := fields.get("s"):
-                found = datetime.fromtimestamp(int(seconds), UTC)
-                return self._whole(found + timedelta(microseconds=_micros(fields.get("f"))))
+                stamp = datetime.fromtimestamp(int(seconds), UTC)
+                return self._whole(stamp + timedelta(microseconds=_micros(fields.get("f"))))
             if millis := fields.get("ms"):
                 return self._whole(
                     datetime.fromtimestamp(0, UTC) + timedelta(milliseconds=int(millis))
@@ -328,13 +328,13 @@ class Stamps:
         except (ValueError, OverflowError):
             return None
 
-    def _whole(self, found: datetime) -> datetime:
+    def _whole(self, stamp: datetime) -> datetime:
         """Take note of a stamp with day and year: those without go on from there."""
         if not self.has_date:
-            self.has_date, self._newest = True, found.astimezone(self._zone)
+            self.has_date, self._newest = True, stamp.astimezone(self._zone)
         self.has_month = True
-        self._newest = max(self._newest, found.astimezone(self._zone))
-        return found
+        self._newest = max(self._newest, stamp.astimezone(self._zone))
+        return stamp
 
     def _dated(self, fields: _Fields) -> datetime:
         hour, minute, second = (int(fields.get(part) or 0) for part in "HMS")
@@ -359,23 +359,23 @@ class Stamps:
 
     def _in_day(self, clock: time) -> datetime:
         """Return a time of day on the newest stamp's day, or a neighbour of it over midnight."""
-        found = datetime.combine(self._newest, clock, self._zone)
-        ahead = found - self._newest
+        stamp = datetime.combine(self._newest, clock, self._zone)
+        ahead = stamp - self._newest
         if ahead < -_HALF_A_DAY:
-            return found + _DAY
-        return found - _DAY if ahead > _DAY - _LATE else found
+            return stamp + _DAY
+        return stamp - _DAY if ahead > _DAY - _LATE else stamp
 
     def _in_year(self, month: int, day: int, clock: time) -> datetime:
         """Return the first such moment that is not more than a day before the newest stamp."""
         earliest = self._newest - _DAY
         if (month, day) < (earliest.month, earliest.day):
             return datetime.combine(date(earliest.year + 1, month, day), clock, self._zone)
-        found = datetime.combine(date(earliest.year, month, day), clock, self._zone)
-        return found if found >= earliest else found.replace(year=earliest.year + 1)
+        stamp = datetime.combine(date(earliest.year, month, day), clock, self._zone)
+        return stamp if stamp >= earliest else stamp.replace(year=earliest.year + 1)
 
-    def _next(self, found: datetime) -> datetime:
-        self._newest = max(self._newest, found)
-        return found.astimezone(UTC)
+    def _next(self, stamp: datetime) -> datetime:
+        self._newest = max(self._newest, stamp)
+        return stamp.astimezone(UTC)
 
     def _in(self, zone: str | None) -> tzinfo:
         if zone is None:

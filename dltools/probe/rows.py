@@ -145,7 +145,7 @@ def _recorded_limits(recorded: Limits, host_row: Row) -> Row:
 
 def _bounded(limit: _N | None, whole: _N | None) -> _N | None:
     """Return a limit, at most the whole of the host; None for both means unknown."""
-    return min((one for one in (limit, whole) if one is not None), default=None)
+    return min((bound for bound in (limit, whole) if bound is not None), default=None)
 
 
 _LONGEST = 200
@@ -182,9 +182,9 @@ def add_job_columns(rows: Sequence[tuple[Watched, Row]]) -> None:
     members, the Swarm service that they are tasks of. Whoever must not be paused, as a member or by
     its label, cannot be.
     """
-    found = [(one.container, row, _membership(one)) for one, row in rows]
-    given = Counter(_meeting(container, member) for container, _, member in found if member)
-    for container, row, member in found:
+    members = [(watched.container, row, _membership(watched)) for watched, row in rows]
+    given = Counter(_meeting(container, member) for container, _, member in members if member)
+    for container, row, member in members:
         if said := container.labels.get(JOB, "").strip():
             row["job"] = printable(said)[:_LONGEST]
         elif member is not None and (name := _name(container, member, given)):
@@ -245,7 +245,7 @@ class OwnerColumns:
     ) -> None:
         """Add the columns to rows that have the limits in force already. `usable_list`: the CPUs
         that containers can use."""
-        ids = [one.container.id for one, _ in rows]
+        ids = [watched.container.id for watched, _ in rows]
         journaled = {**self._before, **self._journal.read(ids)}
         for watched, row in rows:
             own = watched.container

@@ -99,14 +99,14 @@ def container_names(files: Sequence[str]) -> list[str]:
     paths = [Path("stdin") if file == "-" else Path(file) for file in files]
     depth = [1] * len(paths)
     while True:
-        found = [_tail(path, count) for path, count in zip(paths, depth, strict=True)]
+        names = [_tail(path, count) for path, count in zip(paths, depth, strict=True)]
         twice = [
             number
-            for number, name in enumerate(found)
-            if found.count(name) > 1 and depth[number] < len(paths[number].parts)
+            for number, name in enumerate(names)
+            if names.count(name) > 1 and depth[number] < len(paths[number].parts)
         ]
         if not twice:
-            return found
+            return names
         for number in twice:
             depth[number] += 1
 

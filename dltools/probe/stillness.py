@@ -36,11 +36,11 @@ def is_held_back(before: Row, now: Row) -> bool:
     if now.get("state") == "paused":
         return now.get("turn_seconds") is not None
     weight, own = now.get(WEIGHT), weight_of(from_columns(now, ASKED))
-    span_s, wanted = seconds_between(before["time"], now["time"]), now.get("demand_cores")
-    if weight is None or weight >= own or wanted is None or wanted < STILL_CORES or span_s <= 0:
+    span_s, demand = seconds_between(before["time"], now["time"]), now.get("demand_cores")
+    if weight is None or weight >= own or demand is None or demand < STILL_CORES or span_s <= 0:
         return False
     used = _rate(before, now, "cpu_seconds", span_s)
-    return used is not None and used < _LITTLE * wanted
+    return used is not None and used < _LITTLE * demand
 
 
 def is_still(

@@ -70,8 +70,8 @@ def thinned(entries: Sequence[bytes], few: int) -> Iterator[Chosen]:
             kinds.setdefault(entry[:_LOOKED_AT].translate(None, _VARYING), []).append(number)
         is_open = not has_end
     frequent = sorted((own for own in kinds.values() if len(own) > few), key=len)[-_KINDS:]
-    known = set(map(id, frequent))
-    rare = sorted(chain.from_iterable(own for own in kinds.values() if id(own) not in known))
+    ids = set(map(id, frequent))
+    rare = sorted(chain.from_iterable(own for own in kinds.values() if id(own) not in ids))
     most = few * _KINDS
     kept = {*_spread(rare, most), *(unended if len(unended) <= most else ())}
     each = max(2, few // max(1, len(frequent)))
@@ -90,7 +90,7 @@ def _with_context(
             at = places[kind] = bisect_left(own, number, places[kind])
             if at and own[at - 1] > before:
                 context.append(own[at - 1])
-        yield from (Chosen(entries[one], counts=False) for one in sorted(context))
+        yield from (Chosen(entries[earlier], counts=False) for earlier in sorted(context))
         yield Chosen(entries[number], counts=True)
         before = number
 

@@ -87,10 +87,10 @@ def window(before: Scrape, after: Scrape, seconds: float) -> list[Point]:
 
 def _quantiles(before: Scrape, after: Scrape, server: Server) -> list[Point]:
     rises = bucket_rises(before, after, server.histogram)
-    found = {metric: quantile(share, rises) for metric, share in _QUANTILES.items()}
+    quantiles = {metric: quantile(share, rises) for metric, share in _QUANTILES.items()}
     return [
         _point(metric, value * server.unit, f"{server.histogram}_bucket")
-        for metric, value in found.items()
+        for metric, value in quantiles.items()
         if value is not None
     ]
 
@@ -110,9 +110,9 @@ def _server(scrape: Scrape) -> Server | None:
         if match is None or name.startswith(_NOT_REQUESTS) or count not in scrape.values:
             continue
         base = name.removesuffix("_sum")
-        found = Server("other", name, count, _UNITS.get(match["unit"], 1.0), histogram=base)
+        guess = Server("other", name, count, _UNITS.get(match["unit"], 1.0), histogram=base)
         if best is None or scrape.values[count] > best[0]:
-            best = (scrape.values[count], found)
+            best = (scrape.values[count], guess)
     return best[1] if best else None
 
 
@@ -163,12 +163,12 @@ def _samples(text: str) -> Iterator[tuple[str, dict[str, str], float]]:
             continue
         try:
             families = list(text_string_to_metric_families(f"{line}\n"))
-            found = [
+            samples = [
                 (s.name, s.labels, float(s.value)) for family in families for s in family.samples
             ]
         except Exception:  # no metric, or a whole number of hundreds of digits
             continue
-        yield from found
+        yield from samples
 
 
 def rise(before: Scrape, after: Scrape, name: str) -> float | None:
@@ -184,12 +184,12 @@ def rise(before: Scrape, after: Scrape, name: str) -> float | None:
 
 def bucket_rises(before: Scrape, after: Scrape, name: str) -> dict[float, float]:
     """Return by how much a histogram's cumulative counts rose, by upper bound."""
-    old, found = before.buckets.get(name, {}), dict[float, float]()
+    old, rises = before.buckets.get(name, {}), dict[float, float]()
     for labels, counts in after.buckets.get(name, {}).items():
         of_labels = old.get(labels, {})
         for bound, count in counts.items():
-            found[bound] = found.get(bound, 0.0) + count - of_labels.get(bound, 0.0)
-    return found
+            rises[bound] = rises.get(bound, 0.0) + count - of_labels.get(bound, 0.0)
+    return rises
 
 
 def quantile(share: float, rises: dict[float, float]) -> float | None:

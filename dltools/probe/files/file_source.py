@@ -138,8 +138,8 @@ class _ReturnedPoints:
 
 def _moment(seconds: float | None, changed: float) -> datetime:
     """Return the time that the file gives for a point, or else when the file was changed."""
-    known = seconds if seconds is not None and 0 < seconds < _LAST_SECOND else changed
-    return datetime.fromtimestamp(known, UTC)
+    moment = seconds if seconds is not None and 0 < seconds < _LAST_SECOND else changed
+    return datetime.fromtimestamp(moment, UTC)
 
 
 @dataclass(frozen=True, slots=True)
@@ -210,9 +210,9 @@ def _newest(timed: list[Timed]) -> list[Timed]:
     last = next((point for seconds, point in reversed(timed) if seconds is None), None)
     newest = last and (last.step, last.epoch)
     return [
-        one
-        for one in timed
-        if one.seconds is not None or (one.point.step, one.point.epoch) == newest
+        entry
+        for entry in timed
+        if entry.seconds is not None or (entry.point.step, entry.point.epoch) == newest
     ]
 
 
@@ -242,17 +242,17 @@ _SYSTEM = ("/etc/", "/proc", "/sys", "/dev", "/run/secrets", "/usr", "/lib")
 def folders_of(pid: int) -> list[str]:
     """Return the folders where a container's job may write, as paths inside it: its working
     directory and its volumes."""
-    found = []
+    folders = []
     with suppress(OSError):
-        found.append(str(Path(f"/proc/{pid}/cwd").readlink()))
-    if found == ["/"]:
-        found = list(_USUAL)
+        folders.append(str(Path(f"/proc/{pid}/cwd").readlink()))
+    if folders == ["/"]:
+        folders = list(_USUAL)
     for line in read_text(f"/proc/{pid}/mountinfo").splitlines():
         fields, _, kind = line.partition(" - ")
         place = fields.split()[4] if len(fields.split()) > 4 else "/"
         if place != "/" and kind.split(" ")[0] not in _VIRTUAL and not place.startswith(_SYSTEM):
-            found.append(place.replace("\\040", " "))
-    return [folder for folder in dict.fromkeys(found) if folder != "/"]
+            folders.append(place.replace("\\040", " "))
+    return [folder for folder in dict.fromkeys(folders) if folder != "/"]
 
 
 def well_known(root: Root, folders: Sequence[str]) -> Iterable[str]:

@@ -17,7 +17,7 @@ class Message:
 
     def all(self, number: int) -> list[bytes]:
         """Return the values of a field of bytes, text, messages or floats."""
-        return [one for one in self._fields.get(number, ()) if isinstance(one, bytes)]
+        return [value for value in self._fields.get(number, ()) if isinstance(value, bytes)]
 
     def bytes(self, number: int) -> bytes:
         """Return such a value, b"" for none."""
@@ -25,8 +25,8 @@ class Message:
 
     def integer(self, number: int) -> int | None:
         """Return an integer of up to 64 bits, with the sign of an int64; None for none."""
-        found = [one for one in self._fields.get(number, ()) if isinstance(one, int)]
-        return None if not found else found[-1] - ((found[-1] >> 63) << 64)
+        values = [value for value in self._fields.get(number, ()) if isinstance(value, int)]
+        return None if not values else values[-1] - ((values[-1] >> 63) << 64)
 
     def real(self, number: int) -> float | None:
         """Return a float or a double, None for none."""

@@ -102,13 +102,13 @@ class Trackio:
 
 def _of_tracker(logged: Iterable[Logged], source: str) -> list[Timed]:
     return [
-        Timed(one.seconds, point)
-        for one in logged
+        Timed(event.seconds, point)
+        for event in logged
         for point in report(
             source,
-            one.values.items(),
-            step=one.step if one.step is not None and abs(one.step) < 2**63 else None,
-            epoch=one.values.get("epoch", one.values.get("train/epoch")),
+            event.values.items(),
+            step=event.step if event.step is not None and abs(event.step) < 2**63 else None,
+            epoch=event.values.get("epoch", event.values.get("train/epoch")),
         )
     ]
 
@@ -186,11 +186,11 @@ class TrainerState:
             entries = [entry for entry in history if isinstance(entry, dict)]
         except (ValueError, KeyError, TypeError, RecursionError):
             return []
-        found: list[Timed] = []
+        points: list[Timed] = []
         for entry in entries:
             if "train_runtime" not in entry:  # the run's means
-                found += points_of({str(k): v for k, v in entry.items()}, "trainer_state")
-        return found
+                points += points_of({str(k): v for k, v in entry.items()}, "trainer_state")
+        return points
 
 
 class MLflow(_TextFile):
@@ -238,5 +238,5 @@ def _time_in(line: str) -> float | None:
         record = json.loads(line[line.index("{") :])
     except (ValueError, RecursionError):
         return None
-    found = next((record[name] for name in (*_TIMES, "ts", "time") if name in record), None)
-    return float(found) if isinstance(found, (int, float)) and 1e9 < found < 4e9 else None
+    time = next((record[name] for name in (*_TIMES, "ts", "time") if name in record), None)
+    return float(time) if isinstance(time, (int, float)) and 1e9 < time < 4e9 else None

@@ -103,13 +103,13 @@ def _of_wandb(record: Message) -> Logged | None:
 def _item(item: Message) -> tuple[str, float] | None:
     """Return the name and the number of an item, None if it is no number."""
     name = "/".join(part.decode() for part in (*item.all(1), *item.all(2)) if part)
-    found: object = item.real(6)
+    value: object = item.real(6)
     if (whole := item.integer(5)) is not None:
-        found = whole >> 1 ^ -(whole & 1)
+        value = whole >> 1 ^ -(whole & 1)
     elif text := item.bytes(16):
-        found = json.loads(text)
-    is_number = isinstance(found, (int, float)) and not isinstance(found, bool)
-    return (name, float(found)) if name and is_number else None  # type: ignore[arg-type]
+        value = json.loads(text)
+    is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
+    return (name, float(value)) if name and is_number else None  # type: ignore[arg-type]
 
 
 def _of_swanlab(record: Message) -> Logged | None:

@@ -51,8 +51,8 @@ def owners(
     pids: Iterable[int], root: Path = ROOT, places: Mapping[str, str] = NO_PLACES
 ) -> Mapping[int, str]:
     """Return the container ids of the processes that are in a container."""
-    found = {pid: container_of(read_text(f"{root}/proc/{pid}/cgroup"), places) for pid in set(pids)}
-    return {pid: id_ for pid, id_ in found.items() if id_ is not None}
+    ids = {pid: container_of(read_text(f"{root}/proc/{pid}/cgroup"), places) for pid in set(pids)}
+    return {pid: id_ for pid, id_ in ids.items() if id_ is not None}
 
 
 OwnersOf = Callable[[Iterable[int]], Mapping[int, str]]

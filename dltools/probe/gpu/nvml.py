@@ -115,9 +115,9 @@ class Nvml:
         nothing has run; None if it is unknown. Where the first call fails, as on Blackwell, newer
         drivers have another. Raises `LostError` if the GPU is gone."""
         for name in ("DeviceGetProcessUtilization", "DeviceGetProcessesUtilizationInfo"):
-            found: list[Any] | None = self.call(name, handle, since)
-            if found is not None or self.failed_for(name, "not found"):
-                return found or []
+            samples: list[Any] | None = self.call(name, handle, since)
+            if samples is not None or self.failed_for(name, "not found"):
+                return samples or []
         return None
 
     def close(self) -> None:

@@ -106,17 +106,17 @@ def report(
     Names are normalised; `phase` (such as "val") is put before names without a phase. If a name
     comes twice, the first counts. A text that is no number gives no point.
     """
-    found: dict[str, Point] = {}
+    points: dict[str, Point] = {}
     for original, text in pairs:
         metric = _metric(original, phase)
-        if not metric or metric in found:
+        if not metric or metric in points:
             continue
         try:
             value = text if isinstance(text, float) else number(text)
         except ValueError:
             continue
-        found[metric] = Point(metric, value, step, epoch, source, original, elapsed_s)
-    return list(found.values())
+        points[metric] = Point(metric, value, step, epoch, source, original, elapsed_s)
+    return list(points.values())
 
 
 @functools.lru_cache(maxsize=4096)

@@ -122,40 +122,40 @@ class Confirmation(Generic[T]):
         Without another series all of them count, but for indented ones. Otherwise only results of
         an evaluation count: metrics of a phase with a fraction, such as `Test accuracy: 0.91`.
         """
-        found = []
+        tagged = []
         waiting, self._waiting, self._waits = self._waiting, {}, 0
-        for one in (one for of in waiting.values() for one in of):
-            point = one.tagged[1]
-            if (not self._has_points and not one.is_setting) or self._is_result(one):
-                found += [] if has_more and one.is_whole else [one.tagged]
+        for entry in (entry for of in waiting.values() for entry in of):
+            point = entry.tagged[1]
+            if (not self._has_points and not entry.is_setting) or self._is_result(entry):
+                tagged += [] if has_more and entry.is_whole else [entry.tagged]
             else:
                 self._lost[point.metric] = self._lost.get(point.metric, 0) + 1
-        return found
+        return tagged
 
     def dropped(self) -> dict[str, int]:
         """Return by metric how many points still wait, or did not count at the end."""
-        found = dict(self._lost)
-        for one in (waiting for of in self._waiting.values() for waiting in of):
-            metric = one.tagged[1].metric
-            found[metric] = found.get(metric, 0) + 1
-        return found
+        counts = dict(self._lost)
+        for entry in (waiting for of in self._waiting.values() for waiting in of):
+            metric = entry.tagged[1].metric
+            counts[metric] = counts.get(metric, 0) + 1
+        return counts
 
     def _released(self, names: _Names, reading: Reading) -> list[Tagged[T]]:
         """Return the waiting points with names that are certain. A whole number
         beside fractions still waits if it has no counter: it may be a setting."""
         if names not in self._waiting:
             return []
-        found: list[_Waiting[T]] = []
+        certain: list[_Waiting[T]] = []
         kept: list[_Waiting[T]] = []
         for waiting in self._waiting.pop(names):
             metric, _, step, epoch = waiting.tagged[1][:4]
             is_doubtful = waiting.is_whole and metric not in reading.meaning.wholes
             may_be_setting = is_doubtful and step is None and epoch is None
-            (kept if may_be_setting else found).append(waiting)
+            (kept if may_be_setting else certain).append(waiting)
         if kept:
             self._waiting[names] = kept
-        self._waits -= len(found)
-        return [waiting.tagged for waiting in found]
+        self._waits -= len(certain)
+        return [waiting.tagged for waiting in certain]
 
     def _see(self, points: list[Point], reading: Reading) -> _Seen | None:
         form = tuple([point.metric for point in points]), reading.meaning.wholes

@@ -171,8 +171,8 @@ def place(line: str, tokens: Sequence[Token], metrics: int = 0) -> Place:
 def _short_epoch(tokens: Sequence[Token]) -> Span | None:
     """Return where an epoch stands that is said as `ep`, as an episode is beside what it achieves
     and how long it is."""
-    of_episode = any(map(_OF_EPISODE.match, (one.name for one in tokens)))
-    shorts = [one.value for one in tokens if one.name.lower() in ("ep", "ep.")]
+    of_episode = any(map(_OF_EPISODE.match, (token.name for token in tokens)))
+    shorts = [token.value for token in tokens if token.name.lower() in ("ep", "ep.")]
     return shorts[0] if shorts and not of_episode else None
 
 

@@ -163,7 +163,7 @@ def _is_point(token: Token, name: str, what: NameKind) -> bool:
 def _is_counted(token: Token, name: str, tokens: Sequence[Token]) -> bool:
     """Tell whether a usual word is what somebody achieved in a step that the line names."""
     is_named = token.delimiter in (":", "=") and normal_name(name).endswith(_ACHIEVED)
-    counters = [one.name.lower() for one in tokens if name_kind(one.name) is NameKind.STEP]
+    counters = [other.name.lower() for other in tokens if name_kind(other.name) is NameKind.STEP]
     return is_named and not {"", *counters} <= {"", "round", "game"}
 
 

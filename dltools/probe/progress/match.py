@@ -42,12 +42,12 @@ class Automatic:
         """Return the points of a line of a layout, and how sure they are."""
         shape = layout.shape
         for family in shape.families:
-            if found := family.points(line if family.name in _WHOLE else line[:LONGEST_TEXT]):
+            if claimed := family.points(line if family.name in _WHOLE else line[:LONGEST_TEXT]):
                 self._lead += not family.partial
                 if family.name == "latency" and shape.may_be_named:
                     read = self._named.read(line[:LONGEST_TEXT], layout)
-                    found = [*read.points, *found] if read.is_sure else found
-                return Reading(self._named.placed(found))
+                    claimed = [*read.points, *claimed] if read.is_sure else claimed
+                return Reading(self._named.placed(claimed))
         if shape.may_be_named:
             read = self._named.read(line[:LONGEST_TEXT], layout)
             if points := read[0]:

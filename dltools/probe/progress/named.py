@@ -259,13 +259,13 @@ class Named:
             return points
         is_whole = self.newest.epoch is None or self._counts_on
         of_phase = self.newest if is_whole else Count(None, self.newest.epoch)
-        found = []
+        placed = []
         for point in points:
             is_of_phase = point.metric.startswith(_PHASED[1:])
             is_new = point[4] == "named" and (point[0], point[5]) not in self._counted
             at = of_phase if is_of_phase else self.newest if is_new else NO_COUNT
-            found.append(point if at is NO_COUNT else point._replace(step=at.step, epoch=at.epoch))
-        return found
+            placed.append(point if at is NO_COUNT else point._replace(step=at.step, epoch=at.epoch))
+        return placed
 
 
 def _at_end(point: Point) -> Point:
@@ -290,11 +290,11 @@ def _values(texts: Sequence[str | None]) -> list[float]:
 
 def _shares(points: list[Point], totals: Sequence[str | None]) -> list[Point]:
     """Return the points; a number of a total becomes a share of it."""
-    found = []
+    shares = []
     for point, total in zip(points, totals, strict=True):
         whole = 0.0 if total is None else number(total)
-        found.append(point._replace(value=point.value / whole) if whole else point)
-    return found
+        shares.append(point._replace(value=point.value / whole) if whole else point)
+    return shares
 
 
 def _own_part(line: str) -> str:
@@ -329,24 +329,24 @@ def _has_place(text: str) -> bool:
 def _understand(line: str) -> Meaning:
     """Return the meaning of a line, which all lines of its shape have."""
     printed, line = line, _own_part(line)
-    found = with_meant_names(line, enclosed(line, listed(line, tokens(line))))
-    chosen = candidates(line, found)
+    pairs = with_meant_names(line, enclosed(line, listed(line, tokens(line))))
+    chosen = candidates(line, pairs)
     if not chosen and (chosen := candidates(line, others := nearest(line))):
-        places = {one.value for one in others}
-        others += [token for token in found if token.value not in places]
-        found = sorted(others, key=lambda token: token.start)
+        places = {token.value for token in others}
+        others += [token for token in pairs if token.value not in places]
+        pairs = sorted(others, key=lambda token: token.start)
     if not chosen:
         lower = line.lower()
         may_head = any(word in lower for word in (*COUNTERS, *PHASES))
         return _heading(line, lower, printed) if may_head else NO_MEANING
     if _CODE.search(line) and " reached " not in line:
         return NO_MEANING
-    where = place(line, found, chosen[0].start)
+    where = place(line, pairs, chosen[0].start)
     is_counted = where.is_bar or (where.step and where.step[0] < chosen[0].start)
     if _SAVED.search(line) and not is_counted:
         return NO_MEANING
     named = _names(line, chosen, phase_words(line, line.lower()), has_step=where.step is not None)
-    kept = [one.token for _, one in named]
+    kept = [candidate.token for _, candidate in named]
     is_comment = line[0] != printed[0]
     may_be_set = is_comment or line[:2].isspace()
     wholes = frozenset(
@@ -356,14 +356,14 @@ def _understand(line: str) -> Meaning:
     values = [token.value for token in kept]
     has_totals = any(totals)
     return Meaning(
-        tuple((metric, one.name.replace(" ", "_")) for metric, one in named),
+        tuple((metric, candidate.name.replace(" ", "_")) for metric, candidate in named),
         has_totals,
         marks(printed, [where.step, where.epoch, *values, *(totals if has_totals else ())]),
         where.scale,
         len(wholes) < len(named),
         _is_plain(line, chosen[0]),
         wholes,
-        is_comment or all(_is_doubtful(one) for _, one in named),
+        is_comment or all(_is_doubtful(candidate) for _, candidate in named),
         bool((_BEST_EPOCH if where.epoch or where.step else _FINAL).search(line)),
         may_be_set and line[: chosen[0].start].strip().lower() in ("", "mean"),
         is_bar=where.is_bar,
@@ -410,7 +410,7 @@ def _heading(line: str, lower: str, printed: str) -> Meaning:
     begin, is_over = own_start(line), bool(_OVER.search(line))
     if is_over or _FINAL.search(line):
         return NO_MEANING._replace(numbers=(None, None), is_final=True) if is_over else NO_MEANING
-    found = [token for token in tokens(line) if token.start >= begin]
+    pairs = [token for token in tokens(line) if token.start >= begin]
     words = phase_words(line, lower)
     if not words and not any(word in lower for word in COUNTERS):
         return NO_MEANING
@@ -418,15 +418,15 @@ def _heading(line: str, lower: str, printed: str) -> Meaning:
     phase = said[-1].phase.replace("train", "") if said else ""
     if words:
         blank = _ABOUT_PHASES.sub(lambda match: " " * len(match[0]), line)
-        if not found and not any(map(str.isalnum, blank[begin:])):
+        if not pairs and not any(map(str.isalnum, blank[begin:])):
             return NO_MEANING._replace(numbers=(None, None), phase=phase)
         line = blank
-    starts = [one.start for one in found if name_kind(counter_of(line, one)) in COUNTER_KINDS]
+    starts = [token.start for token in pairs if name_kind(counter_of(line, token)) in COUNTER_KINDS]
     before = line[begin : starts[0]].lower().split() if starts else ["total"]
     most = 0 if "trial" in lower else 2
     if sum(any(map(str.isalpha, word)) for word in before) > most or "total" in before:
         return NO_MEANING
-    where = place(line, found)
+    where = place(line, pairs)
     numbers = marks(printed, [where.step, where.epoch])
     return NO_MEANING._replace(numbers=numbers, scale=where.scale, phase=phase)
 
@@ -443,14 +443,14 @@ def _names(
     ]
     if len(phases) == 1 and not outside and phases[0].phase != "train":
         outside = phases  # `validation accuracy: 68.7, mIoU: 28.8`
-    found: dict[str, Candidate] = {}
+    named: dict[str, Candidate] = {}
     for one, name in zip(chosen, names, strict=True):
         metric = name
         if not metric.startswith(_PHASED):
             phase = phase_before(phases if names.count(name) > 1 else outside, one.token.value[0])
             if phase and (phase != "train" or not has_step):
                 metric = f"{phase}_{name}"
-        if metric in found and (of := _STATISTIC.search(line, max(0, one.start - 12), one.start)):
+        if metric in named and (of := _STATISTIC.search(line, max(0, one.start - 12), one.start)):
             metric = normal_name(f"{of[1]} {metric}")  # `loss 0.5, avg. loss 0.6`
-        found.setdefault(metric, one)
-    return list(found.items())
+        named.setdefault(metric, one)
+    return list(named.items())

@@ -85,10 +85,10 @@ def listed(line: str, tokens: list[Token]) -> list[Token]:
     loss) = (3, 0.5)`."""
     for match in _ROW.finditer(line):
         row = _row(line[max(0, match.start() - _LONGEST) : match.start()], match)
-        if any(name_kind(one.name) > NameKind.OTHER for one in row):
+        if any(name_kind(token.name) > NameKind.OTHER for token in row):
             start = row[0].start
-            kept = [one for one in tokens if one.end <= start or one.start >= match.end()]
-            tokens = sorted([*kept, *row], key=lambda one: one.start)
+            kept = [token for token in tokens if token.end <= start or token.start >= match.end()]
+            tokens = sorted([*kept, *row], key=lambda token: token.start)
     return tokens
 
 
@@ -103,7 +103,7 @@ def _row(before: str, match: re.Match[str]) -> list[Token]:
     is_apart = match[1] == "/" or any(map("=:>([".__contains__, parts[-1][names[-1].end(2) :]))
     of = names[0][1] if name_kind(names[0][1] or "") >= NameKind.WEAK else ""
     last = names[-1][2].rpartition(" ")
-    found, start = [], match.start() - len(before) + before.rfind(match[1].strip().join(parts))
+    tokens, start = [], match.start() - len(before) + before.rfind(match[1].strip().join(parts))
     for part, name, number in zip(parts, names, numbers, strict=True):
         said = f"{of} {name[2]}".strip()
         if _SHARES.fullmatch(said):
@@ -111,9 +111,9 @@ def _row(before: str, match: re.Match[str]) -> list[Token]:
             said = f"{said} {last[2]}" if last[0] else said
         if len(said) == 1 and name_kind(said) is NameKind.OTHER and number[1].isdigit():
             said = "step"
-        found.append(_token(said, ":", number, start + name.start(2)))
+        tokens.append(_token(said, ":", number, start + name.start(2)))
         start += len(part) + len(match[1].strip())
-    return found if is_apart else []
+    return tokens if is_apart else []
 
 
 def _token(name: str, delimiter: str, of: re.Match[str], start: int) -> Token:
@@ -146,7 +146,7 @@ def _may_be_part(name: str) -> bool:
 def nearest(line: str) -> list[Token]:
     """Return the fractions of a line by the nearest words before each that are a metric's, and the
     counters between them, but for a row of a table."""
-    found: list[Token] = []
+    tokens: list[Token] = []
     head, low, previous = "", 0, 0
     for number in _NUMBER.finditer(line) if line.lstrip()[:1] != "|" else ():
         text, previous = line[previous : number.start()], number.end()
@@ -154,10 +154,10 @@ def nearest(line: str) -> list[Token]:
             word = match[1] if (match := _COUNTER.search(text)) else ""
             if name_kind(word) is not NameKind.OTHER or _AT.search(text):  # `loss 64000: 0.32`
                 name = word if 0 < name_kind(word) < NameKind.BESIDE else "step"
-                found.append(_token(name, ":", number, number.start()))
+                tokens.append(_token(name, ":", number, number.start()))
             continue
         if (behind := _BEHIND.match(line, number.end(1))) and name_kind(behind[1]) >= NameKind.WEAK:
-            found.append(_token(behind[1], " ", number, number.start()))
+            tokens.append(_token(behind[1], " ", number, number.start()))
             low = behind.end()
             continue
         word, start, part = _said(line, low, number.start())
@@ -167,10 +167,10 @@ def nearest(line: str) -> list[Token]:
             word, start, part = head, number.start() - 1, match[1]
         if word:
             delimiter = ":" if part or _DELIMITED.search(text) else ","
-            found.append(_token(_of_part(part, word), delimiter, number, start))
+            tokens.append(_token(_of_part(part, word), delimiter, number, start))
             head = word if part else ""
         low = number.end()
-    return sorted(found, key=lambda one: one.start)
+    return sorted(tokens, key=lambda token: token.start)
 
 
 def _said(line: str, low: int, high: int) -> tuple[str, int, str]:

@@ -58,7 +58,7 @@ class PointReader(Generic[T]):
 
     def tagged(self, data: bytes, *, is_last: bool = False) -> list[Tagged[T]]:
         """Return the points that are certain now, with the tags of their lines."""
-        found: list[Tagged[T]] = []
+        tagged: list[Tagged[T]] = []
         lines = self._lines.feed(data)
         if is_last:
             lines += self._lines.end()
@@ -72,10 +72,10 @@ class PointReader(Generic[T]):
             if layout.prefix is not None:
                 line = peel(line, layout.prefix)
                 layout = self._shapes.of(line[0])
-            self._read(line, layout, found)
+            self._read(line, layout, tagged)
         if is_last:
-            found += self._drawings.end() + self._confirmation.end()
-        return found
+            tagged += self._drawings.end() + self._confirmation.end()
+        return tagged
 
     def likely(self) -> list[Tagged[T]]:
         """Return the waiting points that count if the log ends here."""
@@ -85,7 +85,7 @@ class PointReader(Generic[T]):
         """Return by metric how many points belong to no series so far."""
         return self._confirmation.dropped()
 
-    def _read(self, line: LogLine, layout: Layout, found: list[Tagged[T]]) -> None:
+    def _read(self, line: LogLine, layout: Layout, tagged: list[Tagged[T]]) -> None:
         """Add the points that are certain with a line without its prefix."""
         try:
             reading = self._match(line[0], layout)
@@ -107,9 +107,9 @@ class PointReader(Generic[T]):
             certain = self._confirmation.confirmed(points, reading, tag)
             if line[1] or line[5] or self._drawings.held or points[0][4] == BAR:
                 certain = self._drawings.settled(certain, line)
-            found += certain
+            tagged += certain
         elif self._drawings.held:
-            found += self._drawings.settled([], line)
+            tagged += self._drawings.settled([], line)
 
 
 def _match_of(extractor: Extractor) -> Callable[[str, Layout], Reading]:

@@ -45,8 +45,8 @@ class Ranks:
         """Return the points of a line that belong to the followed rank."""
         if line.rank and line.is_certain:
             # A stage of a pipeline that computes no loss says -1.
-            known = [point for point in points if point.value != -1 or "loss" not in point.metric]
-            return [point for point in known if self._is_followed(line.rank, point.metric)]
+            valid = [point for point in points if point.value != -1 or "loss" not in point.metric]
+            return [point for point in valid if self._is_followed(line.rank, point.metric)]
         rank = line.rank or rank_inside(line.text)
         return [point for point in points if self._is_of(rank, point)] if rank else points
 

@@ -33,15 +33,15 @@ class Repeats:
 
     def new(self, points: list[Point], *, is_redrawn: bool) -> list[Point]:
         """Return the new points of a line, and remember them."""
-        found = []
+        fresh = []
         for point in points:
             metric, _, step, epoch = point[:4]
             before = self._last.get(metric)
             if step is not None or epoch is not None:
                 self._last[metric] = point
             if before is None or not _is_repeated(point, before, is_redrawn=is_redrawn):
-                found.append(point)
-        return found
+                fresh.append(point)
+        return fresh
 
 
 def _is_repeated(point: Point, before: Point, *, is_redrawn: bool) -> bool:
@@ -71,13 +71,13 @@ class Drawings(Generic[T]):
         if line.is_redrawn or line.is_drawn_over or (points and points[-1][1].source == BAR):
             drawn = {_place(point) for _, point in points if point.step is not None}
             self.held = points
-            return [one for one in held if _place(one[1]) not in drawn]
+            return [tagged for tagged in held if _place(tagged[1]) not in drawn]
         return held + points
 
     def end(self) -> list[Tagged[T]]:
         """Return the points that are held back."""
-        found, self.held = self.held, []
-        return found
+        held, self.held = self.held, []
+        return held
 
 
 def _place(point: Point) -> tuple[str, int | None, float | None]:

@@ -63,13 +63,13 @@ _COUNT = Regex(r"\((?:step|iteration|epoch|iter|episode|round) \d", re.IGNORECAS
 
 def tokens(line: str) -> list[Token]:
     """Return the names with numbers beside them, in order."""
-    found: list[Token] = []
+    pairs: list[Token] = []
     for m in _TOKEN.finditer(line):
         name = m[1].partition("(")[0] if "," in m[1] or _COUNT.search(m[1]) else m[1]
         said = (m[2] or m[3] or "", m[4], m[6] or "", m[8] or "", m[7] is not None)
         token = Token(name, *said, m.start(), m.end(), m.span(4))
-        found += _parted(token, line)
-    return found
+        pairs += _parted(token, line)
+    return pairs
 
 
 def _parted(token: Token, line: str) -> Sequence[Token]:
@@ -92,7 +92,7 @@ _BEFORE_PHASES = Regex(r"([A-Za-z][\w@]*)\W{1,4}$")
 _BESIDE_PHASES: tuple[set[str], ...] = (set(), {"loss"}, {"accuracy"}, {"perplexity"})
 
 
-def with_meant_names(line: str, found: list[Token]) -> list[Token]:
+def with_meant_names(line: str, pairs: list[Token]) -> list[Token]:
     """Return the tokens; those whose name alone says too little get that of what they are.
 
     They are the losses of players, `g 1.37 d 0.52`, a tagger's `p: 0.5, r: 0.4, f: 0.44`, what
@@ -100,18 +100,18 @@ def with_meant_names(line: str, found: list[Token]) -> list[Token]:
     episodes (`statistics_of`), the value of a trial in a search for settings, and what a phase
     alone names.
     """
-    lower = [token.name.lower() for token in found]
+    lower = [token.name.lower() for token in pairs]
     meant = statistics_of(lower)
     if any(name.startswith("trial") for name in lower):
         meant = {**meant, "value": "trial_value", "evaluation": "trial_value"}
     for together in _TOGETHER:
         if {*together} <= {*lower}:
             meant = {**meant, **together}
-    if _is_total_loss(line, found):
+    if _is_total_loss(line, pairs):
         meant = {**meant, "total": "total_loss"}
     if meant:
-        found = [token._replace(name=meant.get(token.name.lower(), token.name)) for token in found]
-    return _with_losses_of_phases(line, found)
+        pairs = [token._replace(name=meant.get(token.name.lower(), token.name)) for token in pairs]
+    return _with_losses_of_phases(line, pairs)
 
 
 _OF_LOSSES = Regex(
@@ -120,19 +120,19 @@ _OF_LOSSES = Regex(
 """What says of a total that it is of losses, or that of a phase."""
 
 
-def _is_total_loss(line: str, found: Sequence[Token]) -> bool:
+def _is_total_loss(line: str, pairs: Sequence[Token]) -> bool:
     """Tell whether tokens `total` with a fraction are of losses: `Losses: box 2.5, total 6.5`; or
     the sum of the others, one of which is known to be a metric; or all there is beside an epoch and
     its step. A time among the others may be part of another total."""
-    totals = [one for one in found if one.name.lower() == "total" and "." in one.text]
-    others = [one.name for one in found if one not in totals]
+    totals = [token for token in pairs if token.name.lower() == "total" and "." in token.text]
+    others = [token.name for token in pairs if token not in totals]
     kinds = {*map(name_kind, others)}
     parts = [name for name in others if name_kind(name) not in COUNTER_KINDS]
     are_parts = all(is_metric(normal_name(name)) and "loss" not in name.lower() for name in parts)
     is_sum = len(parts) > 1 and are_parts and NameKind.METRIC in kinds
     if len(totals) == 1 and (is_sum or kinds == {*COUNTER_KINDS}):
         return True
-    return bool(totals) and all(_OF_LOSSES.search(line, 0, one.start) for one in totals)
+    return bool(totals) and all(_OF_LOSSES.search(line, 0, token.start) for token in totals)
 
 
 _ACHIEVED = {"generation": "fitness", "gen": "fitness", "episode": "reward", "episodes": "reward"}
@@ -144,41 +144,41 @@ def statistics_of(names: Sequence[str]) -> dict[str, str]:
     what = next((_ACHIEVED[name] for name in names if name in _ACHIEVED), "")
     if not what:
         return {}
-    found = {name: f"{name}_{what}" for name in ("avg", "mean", "median", "max", "min")}
-    return {**found, "best": what, "fit": what}
+    meant = {name: f"{name}_{what}" for name in ("avg", "mean", "median", "max", "min")}
+    return {**meant, "best": what, "fit": what}
 
 
-def _with_losses_of_phases(line: str, found: list[Token]) -> list[Token]:
+def _with_losses_of_phases(line: str, pairs: list[Token]) -> list[Token]:
     """Return the tokens; those that a phase alone names get the name of what they are: of a loss,
     `train 0.31 val 0.35`, of an accuracy, `train 91.2%, val 90.1%` or beside a loss, or of what
     another phase of the line says, `train_mae=0.31, val=0.35`."""
-    alone = [token for token in found if token.name.lower() in _PHASES and "." in token.text]
+    alone = [token for token in pairs if token.name.lower() in _PHASES and "." in token.text]
     if not alone:
-        return found
-    known = [token.name for token in found if name_kind(token.name) is NameKind.METRIC]
-    names = [normal_name(name).partition("_") for name in known]
+        return pairs
+    metrics = [token.name for token in pairs if name_kind(token.name) is NameKind.METRIC]
+    names = [normal_name(name).partition("_") for name in metrics]
     said = next((what for phase, _, what in names if what and phase in _PHASES), "")
     are_shares = all(token.is_percent for token in alone)
     beside = {name for name, *_ in names}
     is_clear = len(alone) > 1 and (are_shares or beside in _BESIDE_PHASES)
-    has_best = [token.name for token in found][:2] == ["test", "best"] and len(alone) == 1
+    has_best = [token.name for token in pairs][:2] == ["test", "best"] and len(alone) == 1
     head = _BEFORE_PHASES.search(line, 0, alone[0].start)
     if head and name_kind(head[1]) is NameKind.METRIC:
         said = normal_name(head[1])
     is_loss = alone[0].name == "learn" or alone[0].delimiter == "=="  # `train==[5.2=5.0 + 0.2]`
-    is_loss |= len(found) == 1 and bool(_COUNTED_PHASE.fullmatch(line))  # `250 train 1.75`
+    is_loss |= len(pairs) == 1 and bool(_COUNTED_PHASE.fullmatch(line))  # `250 train 1.75`
     if beside == {"loss"} and len(alone) == 1 and alone[0].delimiter == ":":
         is_loss = alone[0].name.lower() != "train"  # `loss: 4.1 | val: 3.5`
     if not said and not is_clear and not is_loss and not has_best:
-        return found
+        return pairs
     are_accuracies = are_shares or (beside == {"loss"} and not is_loss)
     what = said or ("accuracy" if are_accuracies else "loss")
     what = "score" if has_best else what  # as CatBoost prints AUC, and not the loss, on GPUs
     for token in alone:
         name = f"{_PHASES[token.name.lower()]}_{what}"
         meant = token._replace(name=name, delimiter=token.delimiter or " ")
-        found[found.index(token)] = meant
-    return found
+        pairs[pairs.index(token)] = meant
+    return pairs
 
 
 class NameKind(IntEnum):
@@ -329,20 +329,20 @@ def name_kind(name: str) -> NameKind:
         return NameKind.OTHER
     if _GENERATIVE.fullmatch(normal) or any(_OF_SAMPLES.fullmatch(word) for word in words):
         return NameKind.METRIC
-    found = NameKind.OTHER
+    kind = NameKind.OTHER
     if _METRICS.intersection((*words, words[-1].rstrip("0123456789"))):
-        found = NameKind.WEAK if _WEAK.intersection(words) and len(words) == 1 else NameKind.METRIC
+        kind = NameKind.WEAK if _WEAK.intersection(words) and len(words) == 1 else NameKind.METRIC
     elif any(pair in _PAIRS for pair in itertools.pairwise(words)):
-        found = NameKind.BESIDE if "norm" in words else NameKind.METRIC
+        kind = NameKind.BESIDE if "norm" in words else NameKind.METRIC
     elif _AT.search(normal) and words[-1].isdigit():
-        found = NameKind.METRIC
+        kind = NameKind.METRIC
     elif _WEAK.intersection(words):
-        found = NameKind.WEAK
+        kind = NameKind.WEAK
     elif _BESIDE.intersection(words):
-        found = NameKind.BESIDE
-    if found > NameKind.BESIDE and ("max" in words or "min" in words or "std" in words):
+        kind = NameKind.BESIDE
+    if kind > NameKind.BESIDE and ("max" in words or "min" in words or "std" in words):
         return NameKind.BESIDE
-    return found
+    return kind
 
 
 def step_rank(name: str) -> int:

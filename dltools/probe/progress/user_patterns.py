@@ -138,8 +138,8 @@ class Expression:
         """The names of its groups, in order."""
         self._plain = _PARTS.sub(lambda part: "(?:" if part[1] else part[0], expression)
         named = _PARTS.sub(lambda part: "(?:" if part[1] == "(" else part[0], expression)
-        found = f"(?s:.*?)(?:{named})(?P<{_REST}>(?s:.*))"
-        self._first, self._next = f"^{found}", f"^(?s:.){found}"
+        body = f"(?s:.*?)(?:{named})(?P<{_REST}>(?s:.*))"
+        self._first, self._next = f"^{body}", f"^(?s:.){body}"
         try:
             _is_found(expression, "")
             _is_found(f"(?:{self._plain})" * _COPIES, "")
@@ -157,7 +157,7 @@ class Expression:
         import pyarrow as pa
         import pyarrow.compute as pc
 
-        found: list[list[Match]] = [[] for _ in lines]
+        matches: list[list[Match]] = [[] for _ in lines]
         ends, rests = [0] * len(lines), dict(enumerate(lines))
         expression, until = self._first, time.thread_time() + _LONGEST_S
         for _ in range(_MOST_MATCHES):
@@ -167,13 +167,13 @@ class Expression:
                 if groups is not None:
                     line = lines[index]
                     end = max(len(line) - len(groups.pop(_REST)), ends[index] + 1)
-                    found[index].append(groups)
+                    matches[index].append(groups)
                     # With the character before, on which \b and ^ depend.
                     ends[index], rests[index] = end, line[end - 1 :]
             expression = self._next
             if not rests or time.thread_time() > until:
                 break
-        return found
+        return matches
 
 
 def _is_found(expression: str, text: str) -> bool:

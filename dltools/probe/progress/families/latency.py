@@ -78,8 +78,8 @@ class Log:
 
     def points(self, line: str) -> list[Point]:
         """Return the points of one line."""
-        if found := self._named(line):
-            return found
+        if points := self._named(line):
+            return points
         for form in _ALONE:
             if match := form.search(line):
                 said = match.groupdict()
@@ -89,7 +89,7 @@ class Log:
         return []
 
     def _named(self, line: str) -> list[Point]:
-        found: dict[str, Point] = {}
+        points: dict[str, Point] = {}
         for match in _NAMED.finditer(line):
             unit = match["unit2"] or match["unit1"]
             value = float(match["value"])
@@ -97,8 +97,8 @@ class Log:
                 continue
             quantile = (match["q1"] or match["q2"] or "").lower()
             point = self._point(quantile, value * UNITS[unit.lower()], match["word"])
-            found.setdefault(point.metric, point)
-        return list(found.values())
+            points.setdefault(point.metric, point)
+        return list(points.values())
 
     def _point(self, quantile: str, seconds: float, original: str) -> Point:
         part = {"mean": "", "avg": "", "average": "", "median": "p50"}.get(quantile, quantile)
